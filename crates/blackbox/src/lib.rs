@@ -1,0 +1,1 @@
+//! Black-box variational inference: families, estimators, optimisers, ADVI, diagnostics.

@@ -1,0 +1,1 @@
+//! Readers and writers: Stan JSON, Rdump, Stan CSV, NetCDF for ArviZ, traces.

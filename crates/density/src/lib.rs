@@ -1,0 +1,1 @@
+//! The contract between models and inference: batched log densities over lanes.

@@ -1,0 +1,1 @@
+//! The fit loop: algorithms as init, step and output; traces, budgets, checkpoints.

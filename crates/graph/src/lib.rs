@@ -1,0 +1,1 @@
+//! The expression graph engine: draws as SIMD lanes, graph-to-graph differentiation.

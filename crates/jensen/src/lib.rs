@@ -1,0 +1,1 @@
+//! Variational inference with evidence: a model and data in, a checked posterior out.

@@ -1,0 +1,1 @@
+//! SIMD special functions, counter-based random streams and small numerics.

@@ -1,0 +1,1 @@
+//! The Stan language: parser, checker, interpreter and lowering to the expression graph.

@@ -1,0 +1,1 @@
+//! Oracles, finite differences and model corpus for Jensen's tests.
