@@ -1,1 +1,21 @@
 //! The contract between models and inference: batched log densities over lanes.
+//!
+//! A *lane* is one draw. Matrices of draws are `rows × lanes`, row-major, so that the
+//! lanes of one coordinate are contiguous: coordinate `d` of draw `l` stands at
+//! `data[d * lanes + l]`.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `lanes` | borrowed views of such matrices |
+//! | `density` | [`LogDensity`], [`TwiceDifferentiable`] and the object-safe [`ErasedDensity`] |
+//! | `posterior` | [`Posterior`]: names, shapes, constrained values and generated quantities |
+//!
+//! What inference may rely on, and what it may not, stands on the traits themselves.
+
+mod density;
+mod lanes;
+mod posterior;
+
+pub use density::{Erased, ErasedDensity, ErasedWorkspace, LogDensity, TwiceDifferentiable};
+pub use lanes::{Lanes, LanesMut};
+pub use posterior::{ConstrainError, DrawKey, Posterior, Unconstrained, Variable, VariableKind};

@@ -1,0 +1,95 @@
+//! Borrowed `rows × lanes` matrices with contiguous lanes.
+
+/// A read-only matrix of draws, `rows × lanes`; element `(row, lane)` is `data[row * lanes + lane]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Lanes<'a> {
+    data: &'a [f64],
+    rows: usize,
+    lanes: usize,
+}
+
+/// A writable matrix of draws, laid out as [`Lanes`].
+#[derive(Debug)]
+pub struct LanesMut<'a> {
+    data: &'a mut [f64],
+    rows: usize,
+    lanes: usize,
+}
+
+impl<'a> Lanes<'a> {
+    /// A view of `data` as `rows × lanes`.
+    ///
+    /// # Panics
+    /// When `data.len() != rows * lanes`: a caller's bug.
+    pub fn new(data: &'a [f64], rows: usize, lanes: usize) -> Self {
+        assert_eq!(data.len(), rows * lanes, "a {rows} × {lanes} view");
+        Self { data, rows, lanes }
+    }
+
+    /// Number of rows (coordinates).
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of lanes (draws).
+    pub fn lanes(&self) -> usize {
+        self.lanes
+    }
+
+    /// All elements, row after row.
+    pub fn as_slice(&self) -> &'a [f64] {
+        self.data
+    }
+
+    /// The lanes of one coordinate.
+    pub fn row(&self, row: usize) -> &'a [f64] {
+        &self.data[row * self.lanes..(row + 1) * self.lanes]
+    }
+
+    /// Copies one draw into `out` (length `rows`).
+    pub fn copy_lane(&self, lane: usize, out: &mut [f64]) {
+        for (row, value) in out.iter_mut().enumerate().take(self.rows) {
+            *value = self.data[row * self.lanes + lane];
+        }
+    }
+}
+
+impl<'a> LanesMut<'a> {
+    /// A writable view of `data` as `rows × lanes`.
+    ///
+    /// # Panics
+    /// When `data.len() != rows * lanes`: a caller's bug.
+    pub fn new(data: &'a mut [f64], rows: usize, lanes: usize) -> Self {
+        assert_eq!(data.len(), rows * lanes, "a {rows} × {lanes} view");
+        Self { data, rows, lanes }
+    }
+
+    /// Number of rows (coordinates).
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of lanes (draws).
+    pub fn lanes(&self) -> usize {
+        self.lanes
+    }
+
+    /// All elements, row after row.
+    pub fn as_mut_slice(&mut self) -> &mut [f64] {
+        self.data
+    }
+
+    /// The lanes of one coordinate.
+    pub fn row_mut(&mut self, row: usize) -> &mut [f64] {
+        &mut self.data[row * self.lanes..(row + 1) * self.lanes]
+    }
+
+    /// The same view for a shorter time.
+    pub fn reborrow(&mut self) -> LanesMut<'_> {
+        LanesMut {
+            data: self.data,
+            rows: self.rows,
+            lanes: self.lanes,
+        }
+    }
+}

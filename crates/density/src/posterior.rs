@@ -1,0 +1,90 @@
+//! What a model says of its parameters: names, shapes, constrained values, generated quantities.
+
+use std::fmt;
+
+/// Where a reported variable comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VariableKind {
+    /// Declared in the parameters block.
+    Parameter,
+    /// A transformed parameter.
+    Transformed,
+    /// A generated quantity.
+    Generated,
+}
+
+/// One reported variable; its values are flat in column-major order (first index fastest), as in
+/// Stan's CSV files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Name in the model.
+    pub name: String,
+    /// Extents; empty for a scalar.
+    pub shape: Vec<usize>,
+    /// Where it comes from.
+    pub kind: VariableKind,
+    /// Whether every value is an integer.
+    pub integer: bool,
+}
+
+impl Variable {
+    /// Number of scalars.
+    pub fn len(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Whether it has no scalars.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Names the random stream of one draw's generated quantities, so that any draw can be made again
+/// alone: same key, same values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DrawKey {
+    /// The run's seed.
+    pub seed: u64,
+    /// Index of the draw.
+    pub index: u64,
+}
+
+/// Why a draw has no constrained values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConstrainError {
+    /// What the model said (a `reject`, a violated constraint of a transformed parameter, …).
+    pub message: String,
+}
+
+impl fmt::Display for ConstrainError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ConstrainError {}
+
+/// Looks up the constrained value of a parameter by name: flat, column-major.
+pub type Unconstrained<'a> = dyn Fn(&str) -> Option<Vec<f64>> + 'a;
+
+/// The names and the constrained side of a model on ℝᵈ.
+pub trait Posterior: Sync {
+    /// The reported variables, in the order in which [`constrain`](Self::constrain) writes them.
+    fn variables(&self) -> Vec<Variable>;
+
+    /// Names of the d unconstrained coordinates.
+    fn unconstrained_names(&self) -> Vec<String>;
+
+    /// Appends the values of every variable at the unconstrained point `z` to `out`: parameters,
+    /// transformed parameters, generated quantities.
+    ///
+    /// # Errors
+    /// When the model rejects the point; `out` is then as it was.
+    fn constrain(&self, z: &[f64], key: DrawKey, out: &mut Vec<f64>) -> Result<(), ConstrainError>;
+
+    /// The unconstrained point of the parameter values that `lookup` gives.
+    ///
+    /// # Errors
+    /// When a parameter is missing, has another number of elements or violates its constraint.
+    fn unconstrain(&self, lookup: &Unconstrained<'_>) -> Result<Vec<f64>, ConstrainError>;
+}
