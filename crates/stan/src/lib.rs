@@ -1,1 +1,8 @@
 //! The Stan language: parser, checker, interpreter and lowering to the expression graph.
+//!
+//! Text goes through [`syntax`] (lexer and parser; knows nothing of types) and [`check`] (names, types, block rules)
+//! to the typed [`program`], which the evaluators start from.
+
+pub mod check;
+pub mod program;
+pub mod syntax;

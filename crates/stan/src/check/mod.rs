@@ -1,0 +1,3 @@
+//! Syntax tree to typed program: names, types, block rules.
+
+pub mod signatures;

@@ -1,0 +1,829 @@
+//! The typed program: what the checker hands to the interpreter and to the lowering.
+//!
+//! A [`Program`] is only built from source without errors, so every rule of the language holds in it and evaluators
+//! need not test them again:
+//!
+//! * every name is resolved ([`VarId`], [`FunId`], [`BuiltinId`]), every expression has its type and [`Level`];
+//! * implicit conversions are explicit [`ExprKind::Promote`] nodes. Arguments of a call have exactly the types of one
+//!   signature of the callee, both sides of an assignment have the same type, the elements of a literal agree;
+//! * sugar is gone: unary plus is dropped, `int / int` is [`BinaryOp::IntDiv`], `x ~ f(…)` names the density it calls,
+//!   constrained types are an unconstrained [`SizedType`] with a [`Constraint`];
+//! * `int` expressions never depend on parameters, and neither do sizes of declarations outside functions and local
+//!   blocks.
+//!
+//! What only the data can tell (sizes, index bounds, constraint violations) is left to the evaluators.
+
+use std::fmt;
+
+pub use crate::check::signatures::BuiltinId;
+pub use crate::syntax::source::{FileId, SourceFile, Span};
+
+/// Index of a variable in [`Program::vars`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct VarId(pub u32);
+
+/// Index of a user-defined function in [`Program::functions`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FunId(pub u32);
+
+/// Identifies one expression; unique in the program, dense from 0 to [`Program::expr_count`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ExprId(pub u32);
+
+/// A type without sizes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Type {
+    /// `int`
+    Int,
+    /// `real`
+    Real,
+    /// `complex`
+    Complex,
+    /// `vector`, a column
+    Vector,
+    /// `row_vector`
+    RowVector,
+    /// `matrix`
+    Matrix,
+    /// `complex_vector`
+    ComplexVector,
+    /// `complex_row_vector`
+    ComplexRowVector,
+    /// `complex_matrix`
+    ComplexMatrix,
+    /// One array dimension over an element type: `array[,] int` is `Array(Array(Int))`.
+    Array(Box<Type>),
+    /// `tuple(…)`, two or more components
+    Tuple(Vec<Type>),
+    /// The result of a function that returns nothing.
+    Void,
+    /// The type of a function passed as an argument.
+    Function(Box<FunctionType>),
+}
+
+/// Parameter types and result of a function.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FunctionType {
+    /// Parameter types, in order.
+    pub params: Vec<ParamType>,
+    /// Result, [`Type::Void`] for a function used as a statement.
+    pub result: Type,
+}
+
+/// One parameter of a function type.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ParamType {
+    /// Type of the parameter.
+    pub ty: Type,
+    /// [`Level::Data`] if only arguments that do not depend on parameters may be passed (the `data` qualifier).
+    pub level: Level,
+}
+
+impl Type {
+    /// `depth` array dimensions around this type.
+    pub fn array(self, depth: usize) -> Type {
+        (0..depth).fold(self, |ty, _| Type::Array(Box::new(ty)))
+    }
+
+    /// Number of array dimensions and the type below them.
+    pub fn unwind(&self) -> (usize, &Type) {
+        let (mut depth, mut ty) = (0, self);
+        while let Type::Array(inner) = ty {
+            depth += 1;
+            ty = inner;
+        }
+        (depth, ty)
+    }
+
+    /// `int`, `real` or `complex`.
+    pub fn is_scalar(&self) -> bool {
+        matches!(self, Type::Int | Type::Real | Type::Complex)
+    }
+
+    /// `int`, or arrays of it.
+    pub fn is_int(&self) -> bool {
+        *self.unwind().1 == Type::Int
+    }
+
+    /// Whether every scalar inside is an `int`: such a value never depends on parameters.
+    pub fn is_discrete(&self) -> bool {
+        match self.unwind().1 {
+            Type::Int => true,
+            Type::Tuple(parts) => parts.iter().all(Type::is_discrete),
+            _ => false,
+        }
+    }
+
+    /// Vector, row vector or matrix, real or complex.
+    pub fn is_linear_algebra(&self) -> bool {
+        use Type::*;
+        matches!(
+            self,
+            Vector | RowVector | Matrix | ComplexVector | ComplexRowVector | ComplexMatrix
+        )
+    }
+
+    /// Whether a complex number occurs anywhere inside.
+    pub fn has_complex(&self) -> bool {
+        use Type::*;
+        match self.unwind().1 {
+            Complex | ComplexVector | ComplexRowVector | ComplexMatrix => true,
+            Tuple(parts) => parts.iter().any(Type::has_complex),
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Type::Int => f.write_str("int"),
+            Type::Real => f.write_str("real"),
+            Type::Complex => f.write_str("complex"),
+            Type::Vector => f.write_str("vector"),
+            Type::RowVector => f.write_str("row_vector"),
+            Type::Matrix => f.write_str("matrix"),
+            Type::ComplexVector => f.write_str("complex_vector"),
+            Type::ComplexRowVector => f.write_str("complex_row_vector"),
+            Type::ComplexMatrix => f.write_str("complex_matrix"),
+            Type::Array(_) => {
+                let (depth, inner) = self.unwind();
+                write!(f, "array[{}] {inner}", ",".repeat(depth - 1))
+            }
+            Type::Tuple(parts) => {
+                f.write_str("tuple(")?;
+                for (i, part) in parts.iter().enumerate() {
+                    write!(f, "{}{part}", if i == 0 { "" } else { ", " })?;
+                }
+                f.write_str(")")
+            }
+            Type::Void => f.write_str("void"),
+            Type::Function(function) => write!(f, "{function}"),
+        }
+    }
+}
+
+impl fmt::Display for FunctionType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(")?;
+        for (i, param) in self.params.iter().enumerate() {
+            write!(f, "{}{param}", if i == 0 { "" } else { ", " })?;
+        }
+        write!(f, ") => {}", self.result)
+    }
+}
+
+impl fmt::Display for ParamType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let data = self.level == Level::Data && !self.ty.is_discrete();
+        write!(f, "{}{}", if data { "data " } else { "" }, self.ty)
+    }
+}
+
+/// Whether a value can depend on parameters. `Data < Param`, so `max` joins.
+///
+/// The level is static, as in Stan itself: a local real of the model block is `Param` even when it is only ever
+/// assigned data, and a real argument of a function is `Param` unless it is declared `data`. Evaluators that know what
+/// a variable holds may do better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// Known once the data are.
+    Data,
+    /// May depend on parameters.
+    Param,
+}
+
+/// The seven blocks of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum BlockKind {
+    /// `functions`
+    Functions,
+    /// `data`
+    Data,
+    /// `transformed data`
+    TransformedData,
+    /// `parameters`
+    Parameters,
+    /// `transformed parameters`
+    TransformedParameters,
+    /// `model`
+    Model,
+    /// `generated quantities`
+    GeneratedQuantities,
+}
+
+impl BlockKind {
+    /// The block's name in source.
+    pub fn name(self) -> &'static str {
+        match self {
+            BlockKind::Functions => "functions",
+            BlockKind::Data => "data",
+            BlockKind::TransformedData => "transformed data",
+            BlockKind::Parameters => "parameters",
+            BlockKind::TransformedParameters => "transformed parameters",
+            BlockKind::Model => "model",
+            BlockKind::GeneratedQuantities => "generated quantities",
+        }
+    }
+}
+
+/// What kind of name a variable is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum VarKind {
+    /// Declared at the top of its block: visible in later blocks, stored or output.
+    Global,
+    /// Declared in the model block, in a nested block or in a function body.
+    Local,
+    /// Argument `index` of function `function`.
+    Argument {
+        /// The function.
+        function: FunId,
+        /// Position among its arguments.
+        index: u32,
+    },
+    /// The variable of a `for` loop; never assigned.
+    Loop,
+}
+
+/// A variable. Shadowing never occurs: one declaration, one id.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Var {
+    /// Name in source.
+    pub name: String,
+    /// Type without sizes; the sizes stand in the [`Decl`].
+    pub ty: Type,
+    /// Block of the declaration ([`BlockKind::Functions`] inside function bodies).
+    pub block: BlockKind,
+    /// Global, local, argument or loop variable.
+    pub kind: VarKind,
+    /// Whether its value can depend on parameters.
+    pub level: Level,
+    /// The name in its declaration.
+    pub span: Span,
+}
+
+/// An expression with its type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expr {
+    /// Provenance.
+    pub id: ExprId,
+    /// What it is.
+    pub kind: ExprKind,
+    /// Type of its value.
+    pub ty: Type,
+    /// Whether its value can depend on parameters.
+    pub level: Level,
+    /// Where it stands. A node the checker inserted has the span of its operand.
+    pub span: Span,
+}
+
+/// Kinds of expression.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ExprKind {
+    /// Integer literal; fits 32 bits.
+    IntLit(i32),
+    /// Real literal, finite.
+    RealLit(f64),
+    /// Imaginary literal `2.5i`; type `complex`.
+    ImagLit(f64),
+    /// A variable.
+    Var(VarId),
+    /// A prefix operator.
+    Unary(UnaryOp, Box<Expr>),
+    /// An infix operator; operands are promoted to the operand types of one signature of the operator.
+    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    /// `condition ? then : otherwise`; the condition is `int`, both branches have the type of the whole, only one is evaluated.
+    Ternary(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// `x'` of a vector, row vector or matrix (for complex types the conjugate transpose is *not* taken).
+    Transpose(Box<Expr>),
+    /// `base[i, …]`: at least one index; array dimensions are consumed first, then those of the vector or matrix.
+    ///
+    /// A [`Index::Single`] removes its dimension, every other index keeps it. `m[i]` of a matrix is a row vector,
+    /// `m[:, j]` a vector, `m[i, :]` a row vector. Trailing dimensions without index are kept whole.
+    Index(Box<Expr>, Vec<Index>),
+    /// `{a, b, …}`: an array, one or more elements of the element type.
+    ArrayLit(Vec<Expr>),
+    /// `[a, b, …]`: a row vector of scalars, or a matrix whose rows are row vectors (`ty` tells which). `[]` is an empty row vector.
+    RowVectorLit(Vec<Expr>),
+    /// `(a, b, …)`: two or more.
+    TupleLit(Vec<Expr>),
+    /// `t.k`, `k` counted from 0 here and from 1 in source.
+    TupleProj(Box<Expr>, u32),
+    /// A function call; the type is never void.
+    Call(Call),
+    /// `target()`: the log density accumulated so far.
+    Target,
+    /// A function passed to a higher-order builtin; only found among the arguments of a [`Call`].
+    FunRef(FunRef),
+    /// Conversion of the operand to `ty`: `int` → `real` → `complex`, elementwise in arrays, vectors, matrices and tuples.
+    Promote(Box<Expr>),
+}
+
+/// A call of a library or user function.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// The function. For `foo_lupdf` and `foo_lupmf` it is the normalised `foo_lpdf` or `foo_lpmf`.
+    pub callee: Callee,
+    /// Arguments, each of exactly the parameter type of the chosen signature (promotions inserted).
+    ///
+    /// Variadic builtins (`ode_rk45`, `reduce_sum`, …) have their [`ExprKind::FunRef`] first, then the arguments as
+    /// written, promoted to what the passed function takes.
+    pub args: Vec<Expr>,
+    /// Called as `_lupdf` or `_lupmf`: additive constants may be dropped.
+    pub unnormalised: bool,
+}
+
+/// A function given by name as an argument.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FunRef {
+    /// The function. As in [`Call`], normalised.
+    pub callee: Callee,
+    /// Passed as `_lupdf` or `_lupmf`.
+    pub unnormalised: bool,
+}
+
+/// What is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Callee {
+    /// A function of the Stan library; the argument types tell which of its signatures.
+    Builtin(BuiltinId),
+    /// A function of the `functions` block; overloads have an id each.
+    User(FunId),
+}
+
+/// One index of an index expression. Positions count from 1; ranges include both ends and are empty when they run
+/// backwards.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Index {
+    /// `x[]` or `x[:]`
+    All,
+    /// `x[i]`
+    Single(Expr),
+    /// `x[is]`, an array of `int`
+    Multi(Expr),
+    /// `x[a:]`
+    From(Expr),
+    /// `x[:b]`
+    To(Expr),
+    /// `x[a:b]`
+    Between(Expr, Expr),
+}
+
+/// Prefix operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum UnaryOp {
+    /// `-x`, elementwise
+    Neg,
+    /// `!x` of an `int` or `real`; 1 if x is zero
+    Not,
+}
+
+/// Infix operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BinaryOp {
+    /// `+`, elementwise; a scalar with a container is added to each element
+    Add,
+    /// `-`
+    Sub,
+    /// `*`, the product of linear algebra
+    Mul,
+    /// `/`, never of two `int`; matrix right division if the right operand is a matrix
+    Div,
+    /// `%/%`, or `/` of two `int`: rounds towards zero
+    IntDiv,
+    /// `%` of two `int`; sign of the left operand
+    Mod,
+    /// `\`, matrix left division
+    LeftDiv,
+    /// `.*`
+    EltMul,
+    /// `./`
+    EltDiv,
+    /// `^`
+    Pow,
+    /// `.^`
+    EltPow,
+    /// `==`
+    Eq,
+    /// `!=`
+    Ne,
+    /// `<`
+    Lt,
+    /// `<=`
+    Le,
+    /// `>`
+    Gt,
+    /// `>=`
+    Ge,
+    /// `&&`, short-circuit; operands `int` or `real`, non-zero is true
+    And,
+    /// `||`, short-circuit
+    Or,
+}
+
+impl BinaryOp {
+    /// The operator in source.
+    pub fn symbol(self) -> &'static str {
+        use BinaryOp::*;
+        match self {
+            Add => "+",
+            Sub => "-",
+            Mul => "*",
+            Div => "/",
+            IntDiv => "%/%",
+            Mod => "%",
+            LeftDiv => "\\",
+            EltMul => ".*",
+            EltDiv => "./",
+            Pow => "^",
+            EltPow => ".^",
+            Eq => "==",
+            Ne => "!=",
+            Lt => "<",
+            Le => "<=",
+            Gt => ">",
+            Ge => ">=",
+            And => "&&",
+            Or => "||",
+        }
+    }
+}
+
+/// A statement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stmt {
+    /// What it is.
+    pub kind: StmtKind,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// Kinds of statement.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StmtKind {
+    /// A declaration.
+    Decl(Decl),
+    /// `place = rhs`, or `place op= rhs` meaning `place = place op rhs`; see [`Assign`].
+    Assign(Assign),
+    /// `target += e`: the sum of all elements of `e` is added to the log density.
+    TargetPlus(Expr),
+    /// `jacobian += e`: as `target +=`, but only counted when the Jacobian of the transforms is.
+    JacobianPlus(Expr),
+    /// `x ~ f(…)`
+    Tilde(Tilde),
+    /// A call of a void function.
+    Call(Call),
+    /// `print(…)`
+    Print(Vec<Message>),
+    /// `reject(…)`: the point is rejected (log density −∞); in transformed data or generated quantities, see the manual.
+    Reject(Vec<Message>),
+    /// `fatal_error(…)`: the run ends.
+    FatalError(Vec<Message>),
+    /// `if`; the condition is `int` or `real`.
+    If {
+        /// True if non-zero.
+        condition: Expr,
+        /// Run if true.
+        then: Box<Stmt>,
+        /// Run if false.
+        otherwise: Option<Box<Stmt>>,
+    },
+    /// `while`; the condition is `int` or `real`.
+    While {
+        /// Goes on while non-zero.
+        condition: Expr,
+        /// The body.
+        body: Box<Stmt>,
+    },
+    /// `for (i in lower:upper)`: bounds evaluated once, both included.
+    For {
+        /// Loop variable, `int`.
+        var: VarId,
+        /// First value.
+        lower: Expr,
+        /// Last value.
+        upper: Expr,
+        /// The body.
+        body: Box<Stmt>,
+    },
+    /// `for (x in container)`: elements of an array, or scalars of a vector or matrix (column by column).
+    ForEach {
+        /// Loop variable.
+        var: VarId,
+        /// Evaluated once.
+        container: Expr,
+        /// The body.
+        body: Box<Stmt>,
+    },
+    /// `{ … }`
+    Block(Vec<Stmt>),
+    /// `profile("name") { … }`
+    Profile(String, Vec<Stmt>),
+    /// `break`
+    Break,
+    /// `continue`
+    Continue,
+    /// `return` with the value promoted to the function's result type, or without in a void function.
+    Return(Option<Expr>),
+    /// `;`, or nothing left after desugaring.
+    Empty,
+}
+
+/// A part of a message.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Message {
+    /// A string literal, without its quotes.
+    Text(String),
+    /// A value.
+    Value(Expr),
+}
+
+/// A variable declaration. Reals not assigned hold NaN, ints `i32::MIN`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decl {
+    /// The variable.
+    pub var: VarId,
+    /// Type with sizes.
+    pub ty: SizedType,
+    /// Constraint on each innermost (non-array) value; `None` for tuples, whose components have their own.
+    pub constraint: Constraint,
+    /// Initial value, of the variable's type.
+    pub init: Option<Expr>,
+}
+
+/// A type with size expressions (`int`, evaluated when the declaration is met).
+#[derive(Clone, Debug, PartialEq)]
+pub enum SizedType {
+    /// `int`
+    Int,
+    /// `real`
+    Real,
+    /// `complex`
+    Complex,
+    /// `vector[n]`
+    Vector(Box<Expr>),
+    /// `row_vector[n]`
+    RowVector(Box<Expr>),
+    /// `matrix[rows, columns]`
+    Matrix(Box<Expr>, Box<Expr>),
+    /// `complex_vector[n]`
+    ComplexVector(Box<Expr>),
+    /// `complex_row_vector[n]`
+    ComplexRowVector(Box<Expr>),
+    /// `complex_matrix[rows, columns]`
+    ComplexMatrix(Box<Expr>, Box<Expr>),
+    /// One dimension: `array[n, m] T` is `Array(n, Array(m, T))`.
+    Array(Box<Expr>, Box<SizedType>),
+    /// Components, each with its constraint.
+    Tuple(Vec<(SizedType, Constraint)>),
+}
+
+impl SizedType {
+    /// The type without its sizes.
+    pub fn unsized_type(&self) -> Type {
+        match self {
+            SizedType::Int => Type::Int,
+            SizedType::Real => Type::Real,
+            SizedType::Complex => Type::Complex,
+            SizedType::Vector(_) => Type::Vector,
+            SizedType::RowVector(_) => Type::RowVector,
+            SizedType::Matrix(..) => Type::Matrix,
+            SizedType::ComplexVector(_) => Type::ComplexVector,
+            SizedType::ComplexRowVector(_) => Type::ComplexRowVector,
+            SizedType::ComplexMatrix(..) => Type::ComplexMatrix,
+            SizedType::Array(_, inner) => Type::Array(Box::new(inner.unsized_type())),
+            SizedType::Tuple(parts) => {
+                Type::Tuple(parts.iter().map(|(ty, _)| ty.unsized_type()).collect())
+            }
+        }
+    }
+}
+
+/// Constraint of a declaration. Bounds are scalars, or containers of the shape of the constrained value; they are of
+/// type `int` for an `int` variable and have real elements otherwise.
+///
+/// The [`SizedType`] beside it states the shape of the *constrained* value: `simplex[K]` is `Vector(K)`,
+/// `cov_matrix[K]` is `Matrix(K, K)`, `cholesky_factor_cov[M, N]` is `Matrix(M, N)`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Constraint {
+    /// Unconstrained.
+    None,
+    /// `<lower=a>`
+    Lower(Box<Expr>),
+    /// `<upper=b>`
+    Upper(Box<Expr>),
+    /// `<lower=a, upper=b>`
+    LowerUpper(Box<Expr>, Box<Expr>),
+    /// `<offset=m>`
+    Offset(Box<Expr>),
+    /// `<multiplier=s>`
+    Multiplier(Box<Expr>),
+    /// `<offset=m, multiplier=s>`
+    OffsetMultiplier(Box<Expr>, Box<Expr>),
+    /// `ordered[K]`
+    Ordered,
+    /// `positive_ordered[K]`
+    PositiveOrdered,
+    /// `simplex[K]`
+    Simplex,
+    /// `unit_vector[K]`
+    UnitVector,
+    /// `sum_to_zero_vector[K]` or `sum_to_zero_matrix[M, N]`
+    SumToZero,
+    /// `cholesky_factor_corr[K]`
+    CholeskyFactorCorr,
+    /// `cholesky_factor_cov[M, N]`
+    CholeskyFactorCov,
+    /// `corr_matrix[K]`
+    CorrMatrix,
+    /// `cov_matrix[K]`
+    CovMatrix,
+    /// `column_stochastic_matrix[M, N]`
+    ColumnStochastic,
+    /// `row_stochastic_matrix[M, N]`
+    RowStochastic,
+}
+
+/// An assignment. The right side and its target have the same type; in `place op= rhs` it is the operands of `op`
+/// that do, as in [`ExprKind::Binary`], and the result has the type of the place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assign {
+    /// Where the value goes.
+    pub target: LValue,
+    /// The arithmetic operator of a compound assignment.
+    pub op: Option<BinaryOp>,
+    /// The value. It is evaluated before the target changes, so `x[2:] = x[:n]` reads the old values.
+    pub rhs: Expr,
+}
+
+/// The target of an assignment.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LValue {
+    /// A variable or a part of one.
+    Place(Place),
+    /// `(a, b, …) = tuple`; no variable occurs twice. Never with an operator.
+    Tuple(Vec<LValue>),
+}
+
+/// A variable, then from left to right the accesses into it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Place {
+    /// The variable.
+    pub var: VarId,
+    /// Accesses, outermost container first; empty for the whole variable.
+    pub path: Vec<Access>,
+    /// Type of the place.
+    pub ty: Type,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// One step into a place.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Access {
+    /// `[i, …]`, as in [`ExprKind::Index`].
+    Index(Vec<Index>),
+    /// `.k`, counted from 0.
+    Component(u32),
+}
+
+/// `x ~ f(a, …) T[lower, upper]`: adds the density without its additive constants.
+///
+/// With truncation the log density becomes −∞ if `x` lies outside, and otherwise loses
+/// `lccdf(lower)`, `lcdf(upper)`, or `log_diff_exp(lcdf(upper), lcdf(lower))`; for a discrete `f` (`_lpmf`) the mass at
+/// `lower` belongs to the kept part: `log_sum_exp(lccdf(lower), lpmf(lower))` and
+/// `log_sum_exp(lpmf(lower), log_diff_exp(lcdf(upper), lcdf(lower)))`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tilde {
+    /// The `_lpdf` or `_lpmf`, to be called as `_lupdf` or `_lupmf`.
+    pub callee: Callee,
+    /// Arguments of the density: the variate first.
+    pub args: Vec<Expr>,
+    /// `T[…]`; the variate is then a scalar.
+    pub truncation: Option<Truncation>,
+}
+
+/// The truncation of a [`Tilde`]. Its distribution functions take the bound, then `args[1..]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Truncation {
+    /// Lower bound, of the variate's type.
+    pub lower: Option<Expr>,
+    /// Upper bound, of the variate's type.
+    pub upper: Option<Expr>,
+    /// The `_lcdf`, present if there is an upper bound.
+    pub lcdf: Option<Callee>,
+    /// The `_lccdf`, present if there is only a lower bound.
+    pub lccdf: Option<Callee>,
+}
+
+/// What the suffix of a function's name makes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FunctionKind {
+    /// No special suffix.
+    Plain,
+    /// `_lpdf`
+    Lpdf,
+    /// `_lpmf`
+    Lpmf,
+    /// `_lcdf`
+    Lcdf,
+    /// `_lccdf`
+    Lccdf,
+    /// `_lp`: may read and add to the log density of its caller
+    Lp,
+    /// `_rng`: draws random numbers
+    Rng,
+    /// `_jacobian`: may add to the Jacobian of its caller
+    Jacobian,
+}
+
+impl FunctionKind {
+    /// The kind a name's suffix asks for.
+    pub fn of_name(name: &str) -> FunctionKind {
+        const SUFFIXES: [(&str, FunctionKind); 7] = [
+            ("_lpdf", FunctionKind::Lpdf),
+            ("_lpmf", FunctionKind::Lpmf),
+            ("_lccdf", FunctionKind::Lccdf),
+            ("_lcdf", FunctionKind::Lcdf),
+            ("_lp", FunctionKind::Lp),
+            ("_rng", FunctionKind::Rng),
+            ("_jacobian", FunctionKind::Jacobian),
+        ];
+        SUFFIXES
+            .iter()
+            .find(|(suffix, _)| name.ends_with(suffix))
+            .map_or(FunctionKind::Plain, |(_, kind)| *kind)
+    }
+}
+
+/// A user-defined function. Functions may call each other and themselves, in any order if declared before.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Function {
+    /// Name in source; overloads share it.
+    pub name: String,
+    /// What its suffix makes of it. In `_lpdf` and `_lpmf` bodies, `_lupdf` calls and `~` keep their constants unless
+    /// the function itself was called unnormalised.
+    pub kind: FunctionKind,
+    /// The arguments' variables; types and `data` qualifiers stand in [`Program::vars`].
+    pub args: Vec<VarId>,
+    /// Result type, or [`Type::Void`].
+    pub result: Type,
+    /// The body; every path of a function with a result ends in `return` or `reject`.
+    pub body: Vec<Stmt>,
+    /// The name in its definition.
+    pub span: Span,
+}
+
+/// A checked program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Program {
+    /// Name of the main file.
+    pub name: String,
+    /// User functions, by [`FunId`].
+    pub functions: Vec<Function>,
+    /// Declarations of the data block, without initial values, in order.
+    pub data: Vec<Decl>,
+    /// Statements of `transformed data`; declarations at this level are global.
+    pub transformed_data: Vec<Stmt>,
+    /// Declarations of the parameters block, without initial values, in order.
+    pub parameters: Vec<Decl>,
+    /// Statements of `transformed parameters`; declarations at this level are global.
+    pub transformed_parameters: Vec<Stmt>,
+    /// Statements of `model`; all its declarations are local.
+    pub model: Vec<Stmt>,
+    /// Statements of `generated quantities`; declarations at this level are global.
+    pub generated_quantities: Vec<Stmt>,
+    /// Variables, by [`VarId`].
+    pub vars: Vec<Var>,
+    /// Number of expressions.
+    pub expr_count: u32,
+    /// Source files, by [`FileId`]; the main file first.
+    pub files: Vec<SourceFile>,
+}
+
+impl Program {
+    /// The variable with this id.
+    pub fn var(&self, id: VarId) -> &Var {
+        &self.vars[id.0 as usize]
+    }
+
+    /// The function with this id.
+    pub fn function(&self, id: FunId) -> &Function {
+        &self.functions[id.0 as usize]
+    }
+
+    /// The name of what is called.
+    pub fn callee_name(&self, callee: Callee) -> &str {
+        match callee {
+            Callee::Builtin(id) => id.name(),
+            Callee::User(id) => &self.function(id).name,
+        }
+    }
+
+    /// `file:line:column` of the start of a span, for messages.
+    pub fn location(&self, span: Span) -> String {
+        let file = &self.files[span.file.0 as usize];
+        let (line, column) = file.line_column(span.start);
+        format!("{}:{line}:{column}", file.name)
+    }
+}

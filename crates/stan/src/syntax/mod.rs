@@ -1,0 +1,3 @@
+//! Text to syntax tree. Knows nothing of types or of the function library.
+
+pub mod source;

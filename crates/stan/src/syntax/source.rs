@@ -1,0 +1,53 @@
+//! Source files and positions in them.
+
+/// Index of a source file; 0 is the main file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileId(pub u32);
+
+/// A byte range of one file. What runs across an `#include` is cut at the end of the file it starts in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span {
+    /// The file.
+    pub file: FileId,
+    /// First byte.
+    pub start: u32,
+    /// One past the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// The range from the start of `self` to the end of `last`.
+    pub fn to(self, last: Span) -> Span {
+        if self.file == last.file && last.end >= self.end {
+            Span {
+                end: last.end,
+                ..self
+            }
+        } else {
+            self
+        }
+    }
+}
+
+/// A file's name and text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceFile {
+    /// Name shown in messages.
+    pub name: String,
+    /// The whole text.
+    pub text: String,
+}
+
+impl SourceFile {
+    /// Line and column of a byte offset, both from 1; columns count characters.
+    pub fn line_column(&self, offset: u32) -> (usize, usize) {
+        let mut offset = (offset as usize).min(self.text.len());
+        while !self.text.is_char_boundary(offset) {
+            offset -= 1;
+        }
+        let before = &self.text[..offset];
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
+        (line, before[line_start..].chars().count() + 1)
+    }
+}
