@@ -1,0 +1,104 @@
+"""Write models/<name>/oracle.json with reference values from stanli.
+
+    pip install stanli==0.24.0 bridgestan numpy
+    python make_oracle.py [MODEL ...]
+
+stanli evaluates a Stan program through Stan's own compiler front end and maths
+library. It reports log densities as Stan's samplers see them: constants of `~`
+statements dropped, Jacobian included. The other variants come from rewritten
+programs (stan_source.py), and the value without Jacobian is the difference to
+the density of a program that has the same parameters and an empty model.
+"""
+
+import json
+import math
+import pathlib
+import sys
+import zlib
+
+import numpy as np
+import stanli
+
+import stan_source
+
+MODELS_DIR = pathlib.Path(__file__).resolve().parents[2] / "models"
+
+
+def points(name, dim):
+    """Unconstrained points with the label of how each was drawn."""
+    rng = np.random.Generator(np.random.PCG64(zlib.crc32(name.encode())))
+    drawn = [("zeros", np.zeros(dim))]
+    drawn += [("normal(0, 0.5)", 0.5 * rng.standard_normal(dim)) for _ in range(3)]
+    drawn += [("uniform(-2, 2)", rng.uniform(-2, 2, dim)) for _ in range(3)]
+    drawn += [("normal(0, 3)", 3 * rng.standard_normal(dim))]
+    return drawn
+
+
+def evaluate(model, z):
+    try:
+        value, gradient = model.log_density_gradient(z)
+    except RuntimeError:
+        return math.nan, np.full(len(z), math.nan)
+    return value, gradient
+
+
+def oracle(name):
+    folder = MODELS_DIR / name
+    source = (folder / "model.stan").read_text()
+    data = (folder / "data.json").read_text()
+    build = lambda code: stanli.bridgestan_model(stan_code=code, data=data)
+    full = build(stan_source.keep_constants(source))
+    dropped = build(source)
+    jacobian = build(stan_source.jacobian_only(source))
+    answer = {
+        "tool": "stanli", "version": stanli.__version__,
+        "dim": full.param_unc_num(),
+        "names": full.param_unc_names(),
+        "constrained_names": full.param_names(include_tp=True),
+        "drawn": [], "points": [], "value": [], "gradient": [],
+        "value_no_jacobian": [], "value_propto": [], "constrained": [], "skipped": [],
+    }
+    for label, z in points(name, full.param_unc_num()):
+        value, gradient = evaluate(full, z)
+        if not (math.isfinite(value) and np.all(np.isfinite(gradient))):
+            answer["skipped"].append({"drawn": label, "value": None if math.isnan(value) else str(value),
+                                      "point": z.tolist()})
+            continue
+        answer["drawn"].append(label)
+        answer["points"].append(z.tolist())
+        answer["value"].append(value)
+        answer["gradient"].append(gradient.tolist())
+        log_jacobian = evaluate(jacobian, z)[0]
+        answer["value_no_jacobian"].append(value - log_jacobian)
+        answer["value_propto"].append(evaluate(dropped, z)[0])
+        answer["constrained"].append(full.param_constrain(z, include_tp=True).tolist())
+    return answer
+
+
+def write(path, answer):
+    """One line per number list, so that a change shows as few lines."""
+    def text(value):
+        if isinstance(value, list) and value and isinstance(value[0], (list, dict)):
+            return "[\n" + ",\n".join("    " + json.dumps(v) for v in value) + "\n  ]"
+        return json.dumps(value)
+    path.write_text("{\n" + ",\n".join(f"  {json.dumps(k)}: {text(v)}" for k, v in answer.items()) + "\n}\n")
+
+
+def main():
+    failed = 0
+    for name in sys.argv[1:] or sorted(str(p.parent.relative_to(MODELS_DIR))
+                                       for p in MODELS_DIR.rglob("model.stan")):
+        try:
+            answer = oracle(name)
+        except Exception as error:
+            failed += 1
+            print(f"{name}: {type(error).__name__}: {str(error)[:600]}")
+            continue
+        write(MODELS_DIR / name / "oracle.json", answer)
+        print(f"{name}: dim {answer['dim']}, {len(answer['points'])} points, skipped "
+              f"{[s['drawn'] for s in answer['skipped']]}, values {[float('%.6g' % v) for v in answer['value'][:3]]}")
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
