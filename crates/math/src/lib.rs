@@ -1,1 +1,3 @@
 //! SIMD special functions, counter-based random streams and small numerics.
+
+pub mod simd;

@@ -1,0 +1,500 @@
+//! Eight virtual `f64` lanes and their dispatch at run time.
+//!
+//! [`F64x8`] is the vocabulary in which every kernel is written once. Three types implement it: one 512-bit register
+//! (AVX-512), two 256-bit registers (AVX2 with FMA) and a plain array. The first two agree bit for bit in every
+//! operation; NaN payloads are the one exception. The array agrees with them wherever no fused multiply-add is
+//! involved, and otherwise to within rounding, because on a processor without that instruction it rounds the product.
+//!
+//! A generic `#[inline(always)]` function becomes an ordinary one through [`simd_fn!`](crate::simd_fn), which compiles
+//! it three times and picks by [`Simd`], or through the [`Kernel`] trait and [`Simd::run`].
+
+use std::fmt;
+use std::ops::{Add, Div, Mul, Neg, Sub};
+use std::str::FromStr;
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod scalar;
+
+/// The implementing types, for [`simd_fn!`](crate::simd_fn) alone: outside a function that enables the matching
+/// processor features their use is undefined behaviour.
+#[doc(hidden)]
+pub mod lanes {
+    #[cfg(target_arch = "x86_64")]
+    pub use super::avx2::Avx2Lanes;
+    #[cfg(target_arch = "x86_64")]
+    pub use super::avx512::Avx512Lanes;
+    pub use super::scalar::ScalarLanes;
+}
+
+/// Number of lanes in every [`F64x8`].
+pub const LANES: usize = 8;
+
+/// Eight `f64` lanes.
+///
+/// All methods act lane by lane and are `#[inline(always)]`; a generic function over this trait must be so too, in
+/// order to be compiled with the features of the [`simd_fn!`](crate::simd_fn) wrapper it ends up in. Arithmetic comes
+/// from the operator traits.
+pub trait F64x8:
+    Copy
+    + 'static
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+{
+    /// One truth value a lane.
+    type Mask: Copy;
+
+    /// The same number in every lane.
+    fn splat(x: f64) -> Self;
+
+    /// Reads eight numbers; no alignment is needed.
+    ///
+    /// # Safety
+    /// `p` must be valid for reading eight `f64`.
+    unsafe fn load(p: *const f64) -> Self;
+
+    /// Writes eight numbers; no alignment is needed.
+    ///
+    /// # Safety
+    /// `p` must be valid for writing eight `f64`.
+    unsafe fn store(self, p: *mut f64);
+
+    /// `self * b + c`, rounded once (on a machine without fused multiply-add: twice).
+    fn fma(self, b: Self, c: Self) -> Self;
+
+    /// `p = self * b` rounded, and `self * b - p` exactly, barring underflow and overflow.
+    fn mul_exact(self, b: Self) -> (Self, Self);
+
+    /// Square root, correctly rounded.
+    fn sqrt(self) -> Self;
+
+    /// `if self < b { self } else { b }`: the second operand where either is NaN.
+    fn min(self, b: Self) -> Self;
+
+    /// `if self > b { self } else { b }`: the second operand where either is NaN.
+    fn max(self, b: Self) -> Self;
+
+    /// Absolute value.
+    fn abs(self) -> Self;
+
+    /// Largest integer not above.
+    fn floor(self) -> Self;
+
+    /// Nearest integer, ties to even.
+    fn round(self) -> Self;
+
+    /// Nearest integer towards zero.
+    fn trunc(self) -> Self;
+
+    /// The magnitude of `self` with the sign of `sign`.
+    fn copysign(self, sign: Self) -> Self;
+
+    /// `self * 2^n` for integral `n` (NaN `n` gives NaN), rounded once; `|self|` is 0, infinite, NaN or in
+    /// `[2^-500, 2^500]`.
+    fn scale_pow2(self, n: Self) -> Self;
+
+    /// `(e, m)` with `self = m * 2^e` and `m` in `[0.75, 1.5)`, for positive finite `self`, subnormals included. Other
+    /// arguments give meaningless numbers.
+    fn split_pow2(self) -> (Self, Self);
+
+    /// `self` with the lowest 27 bits of the significand cleared, so that the square and the product of two such
+    /// numbers are exact.
+    fn high_bits(self) -> Self;
+
+    /// `self < b`, false for NaN.
+    fn lt(self, b: Self) -> Self::Mask;
+
+    /// `self <= b`, false for NaN.
+    fn le(self, b: Self) -> Self::Mask;
+
+    /// `self == b`, false for NaN.
+    fn eq(self, b: Self) -> Self::Mask;
+
+    /// `self > b`, false for NaN.
+    #[inline(always)]
+    fn gt(self, b: Self) -> Self::Mask {
+        b.lt(self)
+    }
+
+    /// `self >= b`, false for NaN.
+    #[inline(always)]
+    fn ge(self, b: Self) -> Self::Mask {
+        b.le(self)
+    }
+
+    /// Whether the lane is NaN.
+    fn is_nan(self) -> Self::Mask;
+
+    /// Whether the sign bit is set; true for -0 and for negative NaN.
+    fn is_sign_negative(self) -> Self::Mask;
+
+    /// Both masks.
+    fn and(a: Self::Mask, b: Self::Mask) -> Self::Mask;
+
+    /// Either mask.
+    fn or(a: Self::Mask, b: Self::Mask) -> Self::Mask;
+
+    /// The opposite mask.
+    fn not(a: Self::Mask) -> Self::Mask;
+
+    /// Bit `i` is lane `i`.
+    fn mask_bits(a: Self::Mask) -> u8;
+
+    /// The mask whose lane `i` is bit `i`.
+    fn mask_from_bits(bits: u8) -> Self::Mask;
+
+    /// Whether any lane is true.
+    #[inline(always)]
+    fn any(a: Self::Mask) -> bool {
+        Self::mask_bits(a) != 0
+    }
+
+    /// Whether all lanes are true.
+    #[inline(always)]
+    fn all(a: Self::Mask) -> bool {
+        Self::mask_bits(a) == 0xff
+    }
+
+    /// `yes` where the mask is true, `no` elsewhere.
+    fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
+
+    /// The sum of the lanes, by the fixed tree `((0+4) + (2+6)) + ((1+5) + (3+7))`.
+    fn sum(self) -> f64;
+
+    /// The lanes as an array.
+    #[inline(always)]
+    fn to_array(self) -> [f64; LANES] {
+        let mut a = [0.0; LANES];
+        // SAFETY: the array holds eight numbers.
+        unsafe { self.store(a.as_mut_ptr()) };
+        a
+    }
+
+    /// Lanes from an array.
+    #[inline(always)]
+    fn from_array(a: [f64; LANES]) -> Self {
+        // SAFETY: the array holds eight numbers.
+        unsafe { Self::load(a.as_ptr()) }
+    }
+
+    /// All lanes zero.
+    #[inline(always)]
+    fn zero() -> Self {
+        Self::splat(0.0)
+    }
+
+    /// Applies a scalar function to the lanes where `mask` holds and keeps `self` elsewhere: the slow path for rare
+    /// arguments.
+    #[inline(always)]
+    fn patch(self, mask: Self::Mask, argument: Self, f: impl Fn(f64) -> f64) -> Self {
+        let mut out = self.to_array();
+        let x = argument.to_array();
+        let bits = Self::mask_bits(mask);
+        for (i, (o, &x)) in out.iter_mut().zip(&x).enumerate() {
+            if bits >> i & 1 == 1 {
+                *o = f(x);
+            }
+        }
+        Self::from_array(out)
+    }
+
+    /// [`patch`](Self::patch) for a function of two arguments.
+    #[inline(always)]
+    fn patch2(self, mask: Self::Mask, a: Self, b: Self, f: impl Fn(f64, f64) -> f64) -> Self {
+        let mut out = self.to_array();
+        let (a, b) = (a.to_array(), b.to_array());
+        let bits = Self::mask_bits(mask);
+        for (i, o) in out.iter_mut().enumerate() {
+            if bits >> i & 1 == 1 {
+                *o = f(a[i], b[i]);
+            }
+        }
+        Self::from_array(out)
+    }
+}
+
+/// An instruction set for the kernels.
+///
+/// Only a level that this machine has can be obtained (the vector variants cannot be constructed outside this crate,
+/// and are matched as `Simd::Avx2 { .. }`), which is what makes the safe dispatching functions safe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Simd {
+    /// Plain Rust, on any machine.
+    Scalar,
+    /// Two 256-bit registers: AVX2 and FMA.
+    #[non_exhaustive]
+    Avx2,
+    /// One 512-bit register: AVX-512 F, DQ, VL and BW.
+    #[non_exhaustive]
+    Avx512,
+}
+
+/// Why a name did not give a [`Simd`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SimdError {
+    /// No such level.
+    Unknown(String),
+    /// The level exists but this machine lacks it; the best it has is given.
+    Unavailable {
+        /// The level asked for.
+        wanted: &'static str,
+        /// The best level of this machine.
+        best: Simd,
+    },
+}
+
+impl fmt::Display for SimdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(name) => {
+                write!(
+                    f,
+                    "unknown SIMD level '{name}': expected auto, avx512, avx2 or scalar"
+                )
+            }
+            Self::Unavailable { wanted, best } => write!(
+                f,
+                "this processor has no {wanted}: use --simd auto (here: {best}), or repeat the run on a processor that has it"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for SimdError {}
+
+impl Simd {
+    /// The best level this machine has.
+    pub fn detect() -> Self {
+        if Self::has_avx512() {
+            Self::Avx512
+        } else if Self::has_avx2() {
+            Self::Avx2
+        } else {
+            Self::Scalar
+        }
+    }
+
+    /// Every level this machine has, the best first.
+    pub fn available() -> Vec<Self> {
+        let mut levels = Vec::with_capacity(3);
+        if Self::has_avx512() {
+            levels.push(Self::Avx512);
+        }
+        if Self::has_avx2() {
+            levels.push(Self::Avx2);
+        }
+        levels.push(Self::Scalar);
+        levels
+    }
+
+    /// The name that [`FromStr`] reads.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Avx512 => "avx512",
+            Self::Avx2 => "avx2",
+            Self::Scalar => "scalar",
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn has_avx512() -> bool {
+        Self::has_avx2()
+            && is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512bw")
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn has_avx2() -> bool {
+        is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn has_avx512() -> bool {
+        false
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn has_avx2() -> bool {
+        false
+    }
+
+    /// Runs a kernel compiled for this level.
+    #[inline]
+    pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
+        run_kernel(self, kernel)
+    }
+}
+
+impl fmt::Display for Simd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Simd {
+    type Err = SimdError;
+
+    /// Reads `auto`, `avx512`, `avx2` or `scalar`; fails where this machine lacks the level.
+    fn from_str(name: &str) -> Result<Self, SimdError> {
+        let need = |has: bool, level: Self| {
+            if has {
+                Ok(level)
+            } else {
+                Err(SimdError::Unavailable {
+                    wanted: level.name(),
+                    best: Self::detect(),
+                })
+            }
+        };
+        match name {
+            "auto" => Ok(Self::detect()),
+            "avx512" => need(Self::has_avx512(), Self::Avx512),
+            "avx2" => need(Self::has_avx2(), Self::Avx2),
+            "scalar" => Ok(Self::Scalar),
+            _ => Err(SimdError::Unknown(name.to_owned())),
+        }
+    }
+}
+
+/// A computation written once over [`F64x8`], for [`Simd::run`]; [`simd_fn!`](crate::simd_fn) is the shorter way where
+/// no state is captured.
+pub trait Kernel {
+    /// What the computation returns.
+    type Output;
+
+    /// The computation; mark the implementation `#[inline(always)]`.
+    fn run<V: F64x8>(self) -> Self::Output;
+}
+
+crate::simd_fn! {
+    /// Runs a kernel at a level.
+    fn run_kernel, run_kernel_fn = <V, K: Kernel>(kernel: K) -> K::Output {
+        kernel.run::<V>()
+    }
+}
+
+/// Compiles a function over [`F64x8`](crate::simd::F64x8) lanes once for every instruction set.
+///
+/// `fn NAME, POINTER = <V, …>(arguments) -> Output { body }` defines
+/// - `NAME(simd, arguments) -> Output`, which picks the instance and calls it, and
+/// - `POINTER(simd) -> unsafe fn(arguments) -> Output`, the instance itself, for tables of kernels; calling it is sound
+///   on the machine that gave `simd`.
+///
+/// `V` is the lane type in the body; further type parameters with a single bound may follow it. Lifetimes are elided.
+/// Everything the body calls must be `#[inline(always)]` to be compiled with the same instructions.
+///
+/// ```
+/// use jensen_math::simd::{F64x8, LANES, Simd};
+///
+/// jensen_math::simd_fn! {
+///     /// Adds `a * x` to `y`; the slices have equal lengths, a multiple of eight.
+///     pub fn add_scaled, add_scaled_fn = <V>(a: f64, x: &[f64], y: &mut [f64]) {
+///         assert_eq!(x.len(), y.len());
+///         let a = V::splat(a);
+///         for (x, y) in x.chunks_exact(LANES).zip(y.chunks_exact_mut(LANES)) {
+///             // SAFETY: both chunks hold eight numbers.
+///             unsafe { a.fma(V::load(x.as_ptr()), V::load(y.as_ptr())).store(y.as_mut_ptr()) }
+///         }
+///     }
+/// }
+///
+/// let x = [1.0; 16];
+/// for simd in Simd::available() {
+///     let mut y = [2.0; 16];
+///     add_scaled(simd, 3.0, &x, &mut y);
+///     let kernel = add_scaled_fn(simd);
+///     // SAFETY: the level is one this machine has.
+///     unsafe { kernel(3.0, &x, &mut y) };
+///     assert_eq!(y, [8.0; 16]);
+/// }
+/// ```
+#[macro_export]
+macro_rules! simd_fn {
+    ($(
+        $(#[$meta:meta])*
+        $vis:vis fn $name:ident, $pointer:ident = <$lanes:ident $(, $param:ident : $bound:path)*>
+            ($($arg:ident : $ty:ty),* $(,)?) $(-> $out:ty)? $body:block
+    )+) => {$(
+        $(#[$meta])*
+        #[allow(clippy::too_many_arguments)]
+        #[inline]
+        $vis fn $name<$($param: $bound),*>(simd: $crate::simd::Simd, $($arg: $ty),*) $(-> $out)? {
+            let instance = $pointer::<$($param),*>(simd);
+            // SAFETY: a `Simd` names a level that this machine has.
+            unsafe { instance($($arg),*) }
+        }
+
+        #[doc = concat!("The instance of [`", stringify!($name), "`] for a level, as a function pointer.")]
+        #[allow(clippy::type_complexity)]
+        #[inline]
+        $vis fn $pointer<$($param: $bound),*>(simd: $crate::simd::Simd) -> unsafe fn($($ty),*) $(-> $out)? {
+            #[allow(clippy::too_many_arguments)]
+            #[inline(always)]
+            fn generic<$lanes: $crate::simd::F64x8 $(, $param: $bound)*>($($arg: $ty),*) $(-> $out)? $body
+
+            #[cfg(target_arch = "x86_64")]
+            #[allow(clippy::too_many_arguments)]
+            #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma")]
+            unsafe fn avx512<$($param: $bound),*>($($arg: $ty),*) $(-> $out)? {
+                generic::<$crate::simd::lanes::Avx512Lanes $(, $param)*>($($arg),*)
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[allow(clippy::too_many_arguments)]
+            #[target_feature(enable = "avx2,fma")]
+            unsafe fn avx2<$($param: $bound),*>($($arg: $ty),*) $(-> $out)? {
+                generic::<$crate::simd::lanes::Avx2Lanes $(, $param)*>($($arg),*)
+            }
+
+            #[allow(clippy::too_many_arguments)]
+            unsafe fn scalar<$($param: $bound),*>($($arg: $ty),*) $(-> $out)? {
+                generic::<$crate::simd::lanes::ScalarLanes $(, $param)*>($($arg),*)
+            }
+
+            match simd {
+                #[cfg(target_arch = "x86_64")]
+                $crate::simd::Simd::Avx512 { .. } => avx512::<$($param),*>,
+                #[cfg(target_arch = "x86_64")]
+                $crate::simd::Simd::Avx2 { .. } => avx2::<$($param),*>,
+                _ => scalar::<$($param),*>,
+            }
+        }
+    )+};
+}
+
+/// Implements the operator traits of a lane type by five functions.
+macro_rules! lane_operators {
+    ($lanes:ty, $add:expr, $sub:expr, $mul:expr, $div:expr, $neg:expr) => {
+        lane_operators!(@binary $lanes, Add, add, $add);
+        lane_operators!(@binary $lanes, Sub, sub, $sub);
+        lane_operators!(@binary $lanes, Mul, mul, $mul);
+        lane_operators!(@binary $lanes, Div, div, $div);
+        impl std::ops::Neg for $lanes {
+            type Output = Self;
+            #[inline(always)]
+            fn neg(self) -> Self {
+                $neg(self)
+            }
+        }
+    };
+    (@binary $lanes:ty, $trait:ident, $method:ident, $f:expr) => {
+        impl std::ops::$trait for $lanes {
+            type Output = Self;
+            #[inline(always)]
+            fn $method(self, b: Self) -> Self {
+                $f(self, b)
+            }
+        }
+    };
+}
+use lane_operators;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,253 @@
+//! Eight lanes in an array, for machines without the vector instructions.
+
+use super::{F64x8, LANES, lane_operators};
+
+/// Eight lanes in an array.
+#[derive(Clone, Copy)]
+pub struct ScalarLanes([f64; LANES]);
+
+/// Whether multiply-add is one instruction on every processor this is compiled for.
+const FUSED: bool = cfg!(any(target_feature = "fma", target_arch = "aarch64"));
+
+#[inline(always)]
+fn map(a: ScalarLanes, f: impl Fn(f64) -> f64) -> ScalarLanes {
+    ScalarLanes(std::array::from_fn(
+        #[inline(always)]
+        |i| f(a.0[i]),
+    ))
+}
+
+#[inline(always)]
+fn zip(a: ScalarLanes, b: ScalarLanes, f: impl Fn(f64, f64) -> f64) -> ScalarLanes {
+    ScalarLanes(std::array::from_fn(
+        #[inline(always)]
+        |i| f(a.0[i], b.0[i]),
+    ))
+}
+
+#[inline(always)]
+fn test(a: ScalarLanes, b: ScalarLanes, f: impl Fn(f64, f64) -> bool) -> [bool; LANES] {
+    std::array::from_fn(
+        #[inline(always)]
+        |i| f(a.0[i], b.0[i]),
+    )
+}
+
+#[inline(always)]
+fn clear_low(x: f64) -> f64 {
+    f64::from_bits(x.to_bits() & !0x07ff_ffff)
+}
+
+/// The rounding error of `p = a * b`, by Dekker's splitting where there is no fused instruction.
+#[inline(always)]
+fn product_error(a: f64, b: f64, p: f64) -> f64 {
+    if FUSED {
+        return a.mul_add(b, -p);
+    }
+    let split = |x: f64| {
+        let t = 134_217_729.0 * x;
+        let high = t - (t - x);
+        (high, x - high)
+    };
+    let ((ah, al), (bh, bl)) = (split(a), split(b));
+    ((ah * bh - p) + ah * bl + al * bh) + al * bl
+}
+
+fn pow2(n: f64) -> f64 {
+    f64::from_bits(((n + 1023.0) as u64) << 52)
+}
+
+#[inline(always)]
+fn scale(x: f64, n: f64) -> f64 {
+    if n.is_nan() {
+        return n;
+    }
+    let n = n.clamp(-2000.0, 2000.0);
+    let first = (n * 0.5).floor();
+    x * pow2(first) * pow2(n - first)
+}
+
+#[inline(always)]
+fn split(x: f64) -> (f64, f64) {
+    let subnormal = x < f64::MIN_POSITIVE;
+    let (x, bias) = if subnormal {
+        (x * 18_014_398_509_481_984.0, 1077.0)
+    } else {
+        (x, 1023.0)
+    };
+    let low = 0.75f64.to_bits();
+    let moved = x.to_bits().wrapping_add(1f64.to_bits() - low);
+    let m = f64::from_bits((moved & 0x000f_ffff_ffff_ffff).wrapping_add(low));
+    ((moved >> 52) as f64 - bias, m)
+}
+
+lane_operators!(
+    ScalarLanes,
+    |a, b| zip(a, b, |x, y| x + y),
+    |a, b| zip(a, b, |x, y| x - y),
+    |a, b| zip(a, b, |x, y| x * y),
+    |a, b| zip(a, b, |x, y| x / y),
+    |a| map(a, |x| -x)
+);
+
+impl F64x8 for ScalarLanes {
+    type Mask = [bool; LANES];
+
+    #[inline(always)]
+    fn splat(x: f64) -> Self {
+        Self([x; LANES])
+    }
+
+    #[inline(always)]
+    unsafe fn load(p: *const f64) -> Self {
+        // SAFETY: the caller vouches for eight numbers at `p`; `f64` and the array align alike.
+        Self(unsafe { p.cast::<[f64; LANES]>().read_unaligned() })
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, p: *mut f64) {
+        // SAFETY: the caller vouches for room for eight numbers at `p`.
+        unsafe { p.cast::<[f64; LANES]>().write_unaligned(self.0) }
+    }
+
+    #[inline(always)]
+    fn fma(self, b: Self, c: Self) -> Self {
+        if FUSED {
+            Self(std::array::from_fn(
+                #[inline(always)]
+                |i| self.0[i].mul_add(b.0[i], c.0[i]),
+            ))
+        } else {
+            self * b + c
+        }
+    }
+
+    #[inline(always)]
+    fn mul_exact(self, b: Self) -> (Self, Self) {
+        let p = self * b;
+        let error = Self(std::array::from_fn(
+            #[inline(always)]
+            |i| product_error(self.0[i], b.0[i], p.0[i]),
+        ));
+        (p, error)
+    }
+
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        map(self, f64::sqrt)
+    }
+
+    #[inline(always)]
+    fn min(self, b: Self) -> Self {
+        zip(self, b, |x, y| if x < y { x } else { y })
+    }
+
+    #[inline(always)]
+    fn max(self, b: Self) -> Self {
+        zip(self, b, |x, y| if x > y { x } else { y })
+    }
+
+    #[inline(always)]
+    fn abs(self) -> Self {
+        map(self, f64::abs)
+    }
+
+    #[inline(always)]
+    fn floor(self) -> Self {
+        map(self, f64::floor)
+    }
+
+    #[inline(always)]
+    fn round(self) -> Self {
+        map(self, f64::round_ties_even)
+    }
+
+    #[inline(always)]
+    fn trunc(self) -> Self {
+        map(self, f64::trunc)
+    }
+
+    #[inline(always)]
+    fn copysign(self, sign: Self) -> Self {
+        zip(self, sign, f64::copysign)
+    }
+
+    #[inline(always)]
+    fn scale_pow2(self, n: Self) -> Self {
+        zip(self, n, scale)
+    }
+
+    #[inline(always)]
+    fn split_pow2(self) -> (Self, Self) {
+        (map(self, |x| split(x).0), map(self, |x| split(x).1))
+    }
+
+    #[inline(always)]
+    fn high_bits(self) -> Self {
+        map(self, clear_low)
+    }
+
+    #[inline(always)]
+    fn lt(self, b: Self) -> [bool; LANES] {
+        test(self, b, |x, y| x < y)
+    }
+
+    #[inline(always)]
+    fn le(self, b: Self) -> [bool; LANES] {
+        test(self, b, |x, y| x <= y)
+    }
+
+    #[inline(always)]
+    fn eq(self, b: Self) -> [bool; LANES] {
+        test(self, b, |x, y| x == y)
+    }
+
+    #[inline(always)]
+    fn is_nan(self) -> [bool; LANES] {
+        self.0.map(f64::is_nan)
+    }
+
+    #[inline(always)]
+    fn is_sign_negative(self) -> [bool; LANES] {
+        self.0.map(f64::is_sign_negative)
+    }
+
+    #[inline(always)]
+    fn and(a: [bool; LANES], b: [bool; LANES]) -> [bool; LANES] {
+        std::array::from_fn(|i| a[i] & b[i])
+    }
+
+    #[inline(always)]
+    fn or(a: [bool; LANES], b: [bool; LANES]) -> [bool; LANES] {
+        std::array::from_fn(|i| a[i] | b[i])
+    }
+
+    #[inline(always)]
+    fn not(a: [bool; LANES]) -> [bool; LANES] {
+        a.map(|x| !x)
+    }
+
+    #[inline(always)]
+    fn mask_bits(a: [bool; LANES]) -> u8 {
+        (0..LANES).fold(0, |bits, i| bits | u8::from(a[i]) << i)
+    }
+
+    #[inline(always)]
+    fn mask_from_bits(bits: u8) -> [bool; LANES] {
+        std::array::from_fn(|i| bits >> i & 1 == 1)
+    }
+
+    #[inline(always)]
+    fn select(mask: [bool; LANES], yes: Self, no: Self) -> Self {
+        Self(std::array::from_fn(
+            #[inline(always)]
+            |i| if mask[i] { yes.0[i] } else { no.0[i] },
+        ))
+    }
+
+    #[inline(always)]
+    fn sum(self) -> f64 {
+        let x = self.0;
+        ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]))
+    }
+}
