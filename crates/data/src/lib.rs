@@ -1,1 +1,38 @@
-//! Readers and writers: Stan JSON, Rdump, Stan CSV, NetCDF for ArviZ, traces.
+//! Readers and writers: the only library crate of Jensen that opens files.
+//!
+//! | subject | module |
+//! | --- | --- |
+//! | Stan data by name, typed look-up | [`dataset`], [`lookup`] |
+//! | readers: CmdStan JSON and R dump | [`json`], [`rdump`] |
+//! | posterior draws and their writers: Stan CSV, NetCDF for ArviZ | [`draws`], [`stan_csv`], [`netcdf`] |
+//! | the summary of a fit, `fit.json` | [`summary`] |
+//! | atomic files, run folders, traces | [`atomic`], [`run_dir`], [`trace`] |
+//! | errors | [`error`] |
+//!
+//! Arrays read from data files are kept in row-major order (the order of the nested JSON lists, last index fastest);
+//! draws are kept in the column-major order of CmdStan's CSV columns (first index fastest). Each type says so again.
+
+pub mod atomic;
+pub mod dataset;
+pub mod draws;
+pub mod error;
+pub mod json;
+pub mod lookup;
+pub mod netcdf;
+pub mod rdump;
+pub mod run_dir;
+mod source;
+pub mod stan_csv;
+pub mod summary;
+pub mod trace;
+
+pub use atomic::{write_atomic, write_atomic_bytes};
+pub use dataset::{DataSet, Elements, Value};
+pub use draws::{DrawsTable, DrawsVariable};
+pub use error::{DataError, ParseError};
+pub use lookup::Entry;
+pub use netcdf::{NetcdfAttributes, write_draws_netcdf};
+pub use run_dir::{Artefact, RunDir};
+pub use stan_csv::{StanCsvHeader, read_draws_csv, write_draws_csv};
+pub use summary::{ElboPoint, FitSummary, ParameterSummary, Seconds};
+pub use trace::{TraceWriter, read_trace};

@@ -1,0 +1,92 @@
+//! Files that are either the old version or the new one, never half of it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::DataError;
+
+/// Writes `path` through `fill`: a temporary file in the same folder, fsync, rename over `path`, fsync of the folder.
+///
+/// On any failure the old file, if there was one, is untouched and the temporary file is removed. Errors name `path`.
+pub fn write_atomic(
+    path: &Path,
+    fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> Result<(), DataError> {
+    write_and_rename(path, fill).map_err(|e| DataError::io("write", path, &e))
+}
+
+/// [`write_atomic`] for contents that are already in memory.
+pub fn write_atomic_bytes(path: &Path, bytes: &[u8]) -> Result<(), DataError> {
+    write_atomic(path, |file| file.write_all(bytes))
+}
+
+fn write_and_rename(
+    path: &Path,
+    fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> io::Result<()> {
+    let name = path
+        .file_name()
+        .ok_or_else(|| io::Error::other("this is not the name of a file"))?;
+    if path.is_dir() {
+        return Err(io::Error::other("a folder of this name exists"));
+    }
+    let folder = match path.parent() {
+        Some(p) if !p.as_os_str().is_empty() => p,
+        _ => Path::new("."),
+    };
+    let (temporary, file) = create_temporary(folder, name)?;
+    let mut writer = BufWriter::with_capacity(1 << 16, file);
+    fill(&mut writer)?;
+    let file = writer
+        .into_inner()
+        .map_err(io::IntoInnerError::into_error)?;
+    file.sync_all()?;
+    drop(file);
+    fs::rename(&temporary.path, path)?;
+    sync_folder(folder)
+}
+
+/// Removes its file when dropped; after the rename there is nothing left to remove.
+struct Temporary {
+    path: PathBuf,
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // The error that led here is the one worth reporting.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Opens a new hidden file next to the target. The process id and a counter keep writers apart.
+fn create_temporary(folder: &Path, name: &std::ffi::OsStr) -> io::Result<(Temporary, File)> {
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    loop {
+        let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+        let path = folder.join(format!(
+            ".{}.{}-{count}.tmp",
+            name.to_string_lossy(),
+            std::process::id()
+        ));
+        match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(file) => return Ok((Temporary { path }, file)),
+            // Left behind by a killed process with the same id.
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+/// Makes a rename or a new entry durable.
+#[cfg(unix)]
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// Other systems do not let a folder be opened as a file; the rename itself is as durable as they make it.
+#[cfg(not(unix))]
+pub(crate) fn sync_folder(_folder: &Path) -> io::Result<()> {
+    Ok(())
+}

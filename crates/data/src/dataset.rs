@@ -1,0 +1,205 @@
+//! Values by name: what a data file holds, before a model says what it should hold.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::error::DataError;
+use crate::{json, rdump};
+
+/// A scalar, a rectangular array of any rank, or a (rectangular array of) tuple.
+///
+/// `shape` lists the lengths from the outermost list inwards; a scalar has an empty shape. Elements are in row-major
+/// order of the nested lists: the last index runs fastest. A Stan matrix is a list of rows; a complex number is a
+/// trailing dimension of length 2 (real, imaginary).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Value {
+    shape: Vec<usize>,
+    elements: Elements,
+}
+
+/// The elements of a [`Value`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum Elements {
+    /// Every literal was written as an integer (also used for arrays without elements).
+    Int(Vec<i64>),
+    /// At least one literal had a decimal point or an exponent, was not finite, or does not fit 64 bits.
+    Real(Vec<f64>),
+    /// The slots of a tuple, in order. For an array of tuples each slot holds that slot of *all* tuples: its shape is
+    /// the array's shape followed by the slot's own.
+    Tuple(Vec<Value>),
+}
+
+impl Value {
+    /// An integer scalar.
+    pub fn int(x: i64) -> Self {
+        Self {
+            shape: Vec::new(),
+            elements: Elements::Int(vec![x]),
+        }
+    }
+
+    /// A real scalar.
+    pub fn real(x: f64) -> Self {
+        Self {
+            shape: Vec::new(),
+            elements: Elements::Real(vec![x]),
+        }
+    }
+
+    /// Integers in row-major order. Fails when their number is not the product of `shape`.
+    pub fn ints(shape: Vec<usize>, elements: Vec<i64>) -> Result<Self, DataError> {
+        check_length(&shape, elements.len())?;
+        Ok(Self {
+            shape,
+            elements: Elements::Int(elements),
+        })
+    }
+
+    /// Reals in row-major order. Fails when their number is not the product of `shape`.
+    pub fn reals(shape: Vec<usize>, elements: Vec<f64>) -> Result<Self, DataError> {
+        check_length(&shape, elements.len())?;
+        Ok(Self {
+            shape,
+            elements: Elements::Real(elements),
+        })
+    }
+
+    /// A tuple of the given slots.
+    pub fn tuple(slots: Vec<Value>) -> Self {
+        Self {
+            shape: Vec::new(),
+            elements: Elements::Tuple(slots),
+        }
+    }
+
+    /// For readers, which have checked the shape while reading.
+    pub(crate) fn from_parts(shape: Vec<usize>, elements: Elements) -> Self {
+        Self { shape, elements }
+    }
+
+    /// Lengths from the outermost list inwards; empty for a scalar.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// The elements in row-major order.
+    pub fn elements(&self) -> &Elements {
+        &self.elements
+    }
+
+    /// Number of elements: numbers, or tuples for an array of tuples.
+    pub fn len(&self) -> usize {
+        match &self.elements {
+            Elements::Int(v) => v.len(),
+            Elements::Real(v) => v.len(),
+            Elements::Tuple(_) => self.shape.iter().product(),
+        }
+    }
+
+    /// Whether an array without elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// The product of a shape, or `None` on overflow.
+pub(crate) fn checked_len(shape: &[usize]) -> Option<usize> {
+    // A zero anywhere makes the array empty, whatever the other lengths are.
+    if shape.contains(&0) {
+        return Some(0);
+    }
+    shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d))
+}
+
+fn check_length(shape: &[usize], found: usize) -> Result<(), DataError> {
+    match checked_len(shape) {
+        Some(n) if n == found => Ok(()),
+        _ => Err(DataError::invalid(format!(
+            "{found} elements do not fill an array of shape {shape:?}"
+        ))),
+    }
+}
+
+/// Named values in the order in which they were written.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct DataSet {
+    entries: Vec<(String, Value)>,
+    index: BTreeMap<String, usize>,
+}
+
+impl DataSet {
+    /// A data set without variables, for models that need none.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads a data file: `*.json` is Stan JSON; `*.R`, `*.r`, `*.Rdump`, `*.dump` is an R dump; anything else is
+    /// JSON if its first character is `{`, an R dump otherwise.
+    pub fn read(path: &Path) -> Result<Self, DataError> {
+        let bytes = std::fs::read(path).map_err(|e| DataError::io("read", path, &e))?;
+        let label = path.display().to_string();
+        let extension = path
+            .extension()
+            .and_then(|e| e.to_str())
+            .unwrap_or("")
+            .to_ascii_lowercase();
+        let is_json = match extension.as_str() {
+            "json" => true,
+            "r" | "rdump" | "dump" => false,
+            _ => bytes.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'{'),
+        };
+        if is_json {
+            Self::from_json(&bytes, &label)
+        } else {
+            Self::from_rdump(&bytes, &label)
+        }
+    }
+
+    /// Parses Stan JSON; `label` names the text in errors. See [`json`].
+    pub fn from_json(bytes: &[u8], label: &str) -> Result<Self, DataError> {
+        json::parse(bytes, label)
+    }
+
+    /// Parses an R dump; `label` names the text in errors. See [`rdump`].
+    pub fn from_rdump(bytes: &[u8], label: &str) -> Result<Self, DataError> {
+        rdump::parse(bytes, label)
+    }
+
+    /// Adds a variable; returns `false` and changes nothing when the name is taken.
+    pub fn insert(&mut self, name: impl Into<String>, value: Value) -> bool {
+        let name = name.into();
+        if self.index.contains_key(&name) {
+            return false;
+        }
+        self.index.insert(name.clone(), self.entries.len());
+        self.entries.push((name, value));
+        true
+    }
+
+    /// The value of a variable.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.index.get(name).map(|i| &self.entries[*i].1)
+    }
+
+    /// Variables in the order in which they were written.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.entries
+            .iter()
+            .map(|(name, value)| (name.as_str(), value))
+    }
+
+    /// Names in the order in which they were written.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.iter().map(|(name, _)| name)
+    }
+
+    /// Number of variables.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are no variables.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}

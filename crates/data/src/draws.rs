@@ -1,0 +1,180 @@
+//! Posterior draws with names and shapes: the input of the draws writers.
+
+use crate::dataset::checked_len;
+use crate::error::DataError;
+
+/// A model variable of which draws are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DrawsVariable {
+    /// The name as the model declares it. A slot of a tuple is a variable of its own, named `t:1` as CmdStan does.
+    pub name: String,
+    /// Sizes; empty for a scalar. A complex number has a trailing size of 2 (real, imaginary).
+    pub shape: Vec<usize>,
+}
+
+impl DrawsVariable {
+    /// A variable of the given name and sizes.
+    pub fn new(name: impl Into<String>, shape: impl Into<Vec<usize>>) -> Self {
+        Self {
+            name: name.into(),
+            shape: shape.into(),
+        }
+    }
+
+    /// Number of scalars in one draw.
+    pub fn len(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Whether a variable of size zero, which the writers leave out.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Names of the scalars in CmdStan's order and spelling: `Sigma.1.1`, `Sigma.2.1`, `Sigma.1.2`, …
+    pub fn scalar_names(&self) -> Vec<String> {
+        self.subscripted(|name, index| {
+            index
+                .iter()
+                .fold(name.to_string(), |s, i| format!("{s}.{i}"))
+        })
+    }
+
+    /// Names of the scalars in the same order as people write them: `theta[1]`, `Sigma[2,1]`.
+    pub fn display_names(&self) -> Vec<String> {
+        self.subscripted(|name, index| {
+            if index.is_empty() {
+                return name.to_string();
+            }
+            let parts: Vec<_> = index.iter().map(usize::to_string).collect();
+            format!("{name}[{}]", parts.join(","))
+        })
+    }
+
+    fn subscripted(&self, spell: impl Fn(&str, &[usize]) -> String) -> Vec<String> {
+        let mut index = vec![1; self.shape.len()];
+        let mut names = Vec::with_capacity(self.len());
+        for _ in 0..self.len() {
+            names.push(spell(&self.name, &index));
+            for (i, size) in index.iter_mut().zip(&self.shape) {
+                *i += 1;
+                if *i <= *size {
+                    break;
+                }
+                *i = 1;
+            }
+        }
+        names
+    }
+}
+
+/// Draws from an approximation, with what is needed to judge them.
+///
+/// `draws` holds one row a draw; a row holds the variables one after another, and a variable its scalars in
+/// **column-major** order (first index fastest), as the columns of CmdStan's CSV do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DrawsTable {
+    variables: Vec<DrawsVariable>,
+    draws: Vec<f64>,
+    log_p: Vec<f64>,
+    log_g: Vec<f64>,
+}
+
+impl DrawsTable {
+    /// Checks the lengths: `log_p.len()` draws, each a row of as many scalars as the variables have.
+    ///
+    /// `log_p` is the model's log density of each draw on the unconstrained scale (log-Jacobian included), `log_g` the
+    /// approximation's log density there, so that `log_p − log_g` is the log importance weight.
+    pub fn new(
+        variables: Vec<DrawsVariable>,
+        draws: Vec<f64>,
+        log_p: Vec<f64>,
+        log_g: Vec<f64>,
+    ) -> Result<Self, DataError> {
+        let width = variables
+            .iter()
+            .try_fold(0usize, |sum, v| sum.checked_add(checked_len(&v.shape)?));
+        let expected = width.and_then(|w| w.checked_mul(log_p.len()));
+        if expected != Some(draws.len()) || log_g.len() != log_p.len() {
+            return Err(DataError::invalid(format!(
+                "{} numbers do not make {} draws of {} scalars ({} values of log g)",
+                draws.len(),
+                log_p.len(),
+                width.unwrap_or(usize::MAX),
+                log_g.len()
+            )));
+        }
+        for (i, v) in variables.iter().enumerate() {
+            if variables[..i].iter().any(|w| w.name == v.name) {
+                return Err(DataError::invalid(format!(
+                    "draws of the variable `{}` are given twice",
+                    v.name
+                )));
+            }
+        }
+        Ok(Self {
+            variables,
+            draws,
+            log_p,
+            log_g,
+        })
+    }
+
+    /// The variables in order.
+    pub fn variables(&self) -> &[DrawsVariable] {
+        &self.variables
+    }
+
+    /// Number of draws.
+    pub fn len(&self) -> usize {
+        self.log_p.len()
+    }
+
+    /// Whether there are no draws.
+    pub fn is_empty(&self) -> bool {
+        self.log_p.is_empty()
+    }
+
+    /// Scalars in one draw.
+    pub fn width(&self) -> usize {
+        self.variables.iter().map(DrawsVariable::len).sum()
+    }
+
+    /// One draw: all variables, each column-major.
+    pub fn row(&self, draw: usize) -> &[f64] {
+        let width = self.width();
+        &self.draws[draw * width..(draw + 1) * width]
+    }
+
+    /// All draws of one scalar, counted over all variables in column order.
+    pub fn column(&self, scalar: usize) -> Vec<f64> {
+        (0..self.len()).map(|d| self.row(d)[scalar]).collect()
+    }
+
+    /// Log density of the model at each draw.
+    pub fn log_p(&self) -> &[f64] {
+        &self.log_p
+    }
+
+    /// Log density of the approximation at each draw.
+    pub fn log_g(&self) -> &[f64] {
+        &self.log_g
+    }
+
+    /// Log importance weights `log_p − log_g`, neither smoothed nor normalised.
+    pub fn log_weights(&self) -> Vec<f64> {
+        self.log_p
+            .iter()
+            .zip(&self.log_g)
+            .map(|(p, g)| p - g)
+            .collect()
+    }
+
+    /// CmdStan's names of all scalars, in column order.
+    pub fn scalar_names(&self) -> Vec<String> {
+        self.variables
+            .iter()
+            .flat_map(DrawsVariable::scalar_names)
+            .collect()
+    }
+}

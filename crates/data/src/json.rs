@@ -1,0 +1,525 @@
+//! Stan JSON: one object whose members are the data variables.
+//!
+//! Numbers are scalars, nested lists are arrays, vectors and matrices (row by row), objects with the keys `"1"`, `"2"`, …
+//! are tuples, and a complex number is a pair `[re, im]`. Non-finite numbers are written as CmdStan accepts them: bare or
+//! quoted `NaN`, `Inf`, `Infinity` with an optional sign, in any case when quoted. Strings, booleans and null are no data.
+//!
+//! The parser fills flat vectors as it reads; there is no intermediate tree, so its cost is that of converting the
+//! numbers. Nesting is bounded, so hostile input cannot exhaust the stack.
+
+use std::collections::BTreeSet;
+
+use crate::dataset::{DataSet, Elements, Value};
+use crate::error::DataError;
+use crate::source::Cursor;
+
+/// Lists and tuples inside one another. Stan programs have no more than a handful.
+const MAX_NESTING: usize = 64;
+
+pub(crate) fn parse(bytes: &[u8], label: &str) -> Result<DataSet, DataError> {
+    let text = Cursor::text_of(bytes, label)?;
+    let mut parser = Parser {
+        cursor: Cursor::new(text, label),
+        variable: String::new(),
+        path: Vec::new(),
+    };
+    parser.document()
+}
+
+/// One step from a variable to an element of it.
+#[derive(Clone, Copy)]
+enum Step {
+    Index(usize),
+    Slot(usize),
+}
+
+/// A number as it was written.
+enum Number {
+    Int(i64),
+    Real(f64),
+}
+
+/// The leaves collected so far, below any number of list levels.
+enum Leaves {
+    None,
+    Int(Vec<i64>),
+    Real(Vec<f64>),
+    Tuple(Vec<Builder>),
+}
+
+/// A value under construction. For the slot of a tuple inside an array, one builder collects the slot of all tuples.
+struct Builder {
+    /// Length of the lists at each level, once one of them has been closed.
+    dims: Vec<Option<usize>>,
+    /// The level at which numbers or tuples stand.
+    leaf_level: Option<usize>,
+    leaves: Leaves,
+}
+
+impl Builder {
+    fn new() -> Self {
+        Self {
+            dims: Vec::new(),
+            leaf_level: None,
+            leaves: Leaves::None,
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, number: Number) {
+        match (&mut self.leaves, number) {
+            (Leaves::Int(v), Number::Int(x)) => v.push(x),
+            (Leaves::Real(v), Number::Real(x)) => v.push(x),
+            (Leaves::Real(v), Number::Int(x)) => v.push(x as f64),
+            (Leaves::Int(v), Number::Real(x)) => {
+                let mut reals: Vec<f64> = v.iter().map(|i| *i as f64).collect();
+                reals.push(x);
+                self.leaves = Leaves::Real(reals);
+            }
+            (_, Number::Int(x)) => self.leaves = Leaves::Int(vec![x]),
+            (_, Number::Real(x)) => self.leaves = Leaves::Real(vec![x]),
+        }
+    }
+
+    fn finish(self, outer: &[usize]) -> Value {
+        let mut shape = outer.to_vec();
+        // Every level has been closed at least once by now, so no length is unknown.
+        shape.extend(self.dims.iter().map(|d| d.unwrap_or(0)));
+        let elements = match self.leaves {
+            Leaves::None => Elements::Int(Vec::new()),
+            Leaves::Int(v) => Elements::Int(v),
+            Leaves::Real(v) => Elements::Real(v),
+            Leaves::Tuple(slots) => {
+                Elements::Tuple(slots.into_iter().map(|s| s.finish(&shape)).collect())
+            }
+        };
+        Value::from_parts(shape, elements)
+    }
+}
+
+struct Parser<'a> {
+    cursor: Cursor<'a>,
+    /// The variable being read and the way to the current element, for messages.
+    variable: String,
+    path: Vec<Step>,
+}
+
+impl Parser<'_> {
+    fn document(&mut self) -> Result<DataSet, DataError> {
+        self.skip_space();
+        if !self.cursor.eat(b'{') {
+            return Err(self.unexpected("`{`: the data is one JSON object of variables"));
+        }
+        let mut data = DataSet::new();
+        self.skip_space();
+        if !self.cursor.eat(b'}') {
+            loop {
+                self.skip_space();
+                let at = self.cursor.pos;
+                let name = self.key("the name of a variable in double quotes")?;
+                if data.get(&name).is_some() {
+                    return Err(self
+                        .cursor
+                        .error(at, format!("data variable `{name}` is given twice")));
+                }
+                self.variable = name;
+                let mut builder = Builder::new();
+                self.value(&mut builder, 0)?;
+                data.insert(std::mem::take(&mut self.variable), builder.finish(&[]));
+                self.skip_space();
+                if self.cursor.eat(b'}') {
+                    break;
+                }
+                if !self.cursor.eat(b',') {
+                    return Err(self.unexpected("`,` or `}`"));
+                }
+            }
+        }
+        self.skip_space();
+        match self.cursor.peek() {
+            None => Ok(data),
+            Some(_) => Err(self.unexpected("the end of the file after the closing `}`")),
+        }
+    }
+
+    /// A quoted key, the colon after it and the space around both.
+    fn key(&mut self, what: &str) -> Result<String, DataError> {
+        if self.cursor.peek() != Some(b'"') {
+            return Err(self.unexpected(what));
+        }
+        let key = self.string()?;
+        self.skip_space();
+        if !self.cursor.eat(b':') {
+            return Err(self.unexpected("`:`"));
+        }
+        self.skip_space();
+        Ok(key)
+    }
+
+    fn value(&mut self, builder: &mut Builder, level: usize) -> Result<(), DataError> {
+        self.skip_space();
+        match self.cursor.peek() {
+            Some(b'[') => self.list(builder, level),
+            Some(b'{') => self.tuple(builder, level),
+            _ => {
+                let at = self.cursor.pos;
+                let number = self.number()?;
+                if builder.leaf_level != Some(level) || matches!(builder.leaves, Leaves::Tuple(_)) {
+                    self.enter_leaf(builder, level, at, "a number")?;
+                    if matches!(builder.leaves, Leaves::Tuple(_)) {
+                        return Err(self.mixed(at, "a number", "tuples"));
+                    }
+                }
+                builder.push(number);
+                Ok(())
+            }
+        }
+    }
+
+    fn list(&mut self, builder: &mut Builder, level: usize) -> Result<(), DataError> {
+        let at = self.cursor.pos;
+        if self.path.len() >= MAX_NESTING {
+            return Err(self.cursor.error(
+                at,
+                format!("more than {MAX_NESTING} lists inside one another"),
+            ));
+        }
+        if builder.leaf_level.is_some_and(|leaf| leaf <= level) {
+            return Err(self.mixed(at, "a list", "numbers or tuples"));
+        }
+        if builder.dims.len() == level {
+            builder.dims.push(None);
+        }
+        self.cursor.pos += 1;
+        let mut count = 0;
+        self.skip_space();
+        if !self.cursor.eat(b']') {
+            let depth = self.path.len();
+            self.path.push(Step::Index(1));
+            loop {
+                self.path[depth] = Step::Index(count + 1);
+                self.value(builder, level + 1)?;
+                count += 1;
+                self.skip_space();
+                if self.cursor.eat(b',') {
+                    continue;
+                }
+                if self.cursor.eat(b']') {
+                    break;
+                }
+                return Err(self.unexpected("`,` or `]`"));
+            }
+            self.path.pop();
+        }
+        match builder.dims[level] {
+            None => builder.dims[level] = Some(count),
+            Some(n) if n == count => {}
+            Some(n) => {
+                let message = format!(
+                    "{}: ragged array: this list has {count} element{}, earlier ones at this level have {n}",
+                    self.place(),
+                    if count == 1 { "" } else { "s" }
+                );
+                return Err(self.cursor.error(at, message));
+            }
+        }
+        Ok(())
+    }
+
+    fn tuple(&mut self, builder: &mut Builder, level: usize) -> Result<(), DataError> {
+        let at = self.cursor.pos;
+        if self.path.len() >= MAX_NESTING {
+            return Err(self.cursor.error(
+                at,
+                format!("more than {MAX_NESTING} lists inside one another"),
+            ));
+        }
+        self.enter_leaf(builder, level, at, "a tuple")?;
+        let first = match &mut builder.leaves {
+            Leaves::None => {
+                builder.leaves = Leaves::Tuple(Vec::new());
+                true
+            }
+            Leaves::Tuple(_) => false,
+            _ => return Err(self.mixed(at, "a tuple", "numbers")),
+        };
+        let Leaves::Tuple(slots) = &mut builder.leaves else {
+            return Ok(());
+        };
+        self.cursor.pos += 1;
+        let mut seen = BTreeSet::new();
+        loop {
+            self.skip_space();
+            let key_at = self.cursor.pos;
+            let key = self.key("the number of a tuple slot in double quotes, such as \"1\"")?;
+            let slot = match key.parse::<usize>() {
+                // Slots of the first tuple may come in any order, yet a gap would have to be filled by a later key.
+                Ok(k @ 1..=1000) if first || k <= slots.len() => k,
+                _ => {
+                    let message = format!(
+                        "{}: `{key}` is no slot of this tuple: objects inside the data are tuples with the keys \"1\", \"2\", …",
+                        self.place()
+                    );
+                    return Err(self.cursor.error(key_at, message));
+                }
+            };
+            if !seen.insert(slot) {
+                return Err(self.cursor.error(
+                    key_at,
+                    format!("{}: tuple slot {slot} is given twice", self.place()),
+                ));
+            }
+            while slots.len() < slot {
+                slots.push(Builder::new());
+            }
+            self.path.push(Step::Slot(slot));
+            self.value(&mut slots[slot - 1], 0)?;
+            self.path.pop();
+            self.skip_space();
+            if self.cursor.eat(b',') {
+                continue;
+            }
+            if self.cursor.eat(b'}') {
+                break;
+            }
+            return Err(self.unexpected("`,` or `}`"));
+        }
+        match (1..=slots.len()).find(|k| !seen.contains(k)) {
+            None => Ok(()),
+            Some(missing) => Err(self.cursor.error(
+                at,
+                format!("{}: tuple slot {missing} is missing", self.place()),
+            )),
+        }
+    }
+
+    /// Records that leaves stand at `level`, or says that they stood elsewhere before.
+    fn enter_leaf(
+        &self,
+        builder: &mut Builder,
+        level: usize,
+        at: usize,
+        what: &str,
+    ) -> Result<(), DataError> {
+        match builder.leaf_level {
+            Some(leaf) if leaf == level => Ok(()),
+            None if builder.dims.len() == level => {
+                builder.leaf_level = Some(level);
+                Ok(())
+            }
+            _ => Err(self.mixed(at, what, "lists")),
+        }
+    }
+
+    fn mixed(&self, at: usize, what: &str, earlier: &str) -> DataError {
+        self.cursor.error(
+            at,
+            format!(
+                "{}: ragged array: {what} where earlier elements are {earlier}",
+                self.place()
+            ),
+        )
+    }
+
+    /// A number, or one of the words for a non-finite one.
+    #[inline]
+    fn number(&mut self) -> Result<Number, DataError> {
+        let start = self.cursor.pos;
+        let bytes = self.cursor.bytes;
+        let mut pos = start;
+        let negative = bytes.get(pos) == Some(&b'-');
+        pos += usize::from(negative);
+
+        // JSON's own grammar: digits without leading zero, then optional fraction and exponent.
+        let digits = pos;
+        let mut magnitude: u64 = 0;
+        let mut overflow = false;
+        while let Some(d @ b'0'..=b'9') = bytes.get(pos) {
+            let next = magnitude
+                .checked_mul(10)
+                .and_then(|m| m.checked_add(u64::from(d - b'0')));
+            overflow |= next.is_none();
+            magnitude = next.unwrap_or(0);
+            pos += 1;
+        }
+        if pos == digits {
+            return self.special(start);
+        }
+        if bytes[digits] == b'0' && pos > digits + 1 {
+            return Err(self.cursor.error(
+                start,
+                format!("{}: a number must not begin with 0", self.place()),
+            ));
+        }
+        let mut integer = true;
+        if bytes.get(pos) == Some(&b'.') {
+            integer = false;
+            let fraction = pos + 1;
+            pos = skip_digits(bytes, fraction);
+            if pos == fraction {
+                return Err(self.cursor.error(
+                    pos,
+                    format!("{}: digits must follow the decimal point", self.place()),
+                ));
+            }
+        }
+        if let Some(b'e' | b'E') = bytes.get(pos) {
+            integer = false;
+            pos += 1;
+            pos += usize::from(matches!(bytes.get(pos), Some(b'+' | b'-')));
+            let exponent = pos;
+            pos = skip_digits(bytes, exponent);
+            if pos == exponent {
+                return Err(self.cursor.error(
+                    pos,
+                    format!("{}: digits must follow the exponent sign", self.place()),
+                ));
+            }
+        }
+        self.cursor.pos = pos;
+        if integer && !overflow {
+            let signed = if negative {
+                0i64.checked_sub_unsigned(magnitude)
+            } else {
+                i64::try_from(magnitude).ok()
+            };
+            if let Some(x) = signed {
+                return Ok(Number::Int(x));
+            }
+        }
+        match self.cursor.text[start..pos].parse::<f64>() {
+            Ok(x) if x.is_finite() => Ok(Number::Real(x)),
+            _ => {
+                let message = format!(
+                    "{}: the number is too large for double precision",
+                    self.place()
+                );
+                Err(self.cursor.error(start, message))
+            }
+        }
+    }
+
+    /// A non-finite number, or the error for what is no number at all.
+    #[cold]
+    fn special(&mut self, start: usize) -> Result<Number, DataError> {
+        self.cursor.pos = start;
+        if self.cursor.peek() == Some(b'"') {
+            let text = self.string()?;
+            let lower = text.to_ascii_lowercase();
+            let (sign, word) = match lower.strip_prefix('-') {
+                Some(rest) => (-1.0, rest),
+                None => (1.0, lower.strip_prefix('+').unwrap_or(&lower)),
+            };
+            return match word {
+                "inf" | "infinity" => Ok(Number::Real(sign * f64::INFINITY)),
+                "nan" => Ok(Number::Real(f64::NAN)),
+                _ => {
+                    let message = format!(
+                        "{}: a string is no number (only \"NaN\", \"Inf\", \"+Inf\", \"-Inf\" and their long forms are)",
+                        self.place()
+                    );
+                    Err(self.cursor.error(start, message))
+                }
+            };
+        }
+        let negative = self.cursor.eat(b'-');
+        let number = if self.cursor.eat_word("NaN") {
+            Some(f64::NAN)
+        } else if self.cursor.eat_word("Infinity") || self.cursor.eat_word("Inf") {
+            Some(f64::INFINITY)
+        } else {
+            None
+        };
+        if let Some(x) = number {
+            return Ok(Number::Real(if negative { -x } else { x }));
+        }
+        self.cursor.pos = start;
+        for (word, what) in [
+            ("null", "null is"),
+            ("true", "a boolean is"),
+            ("false", "a boolean is"),
+        ] {
+            if self.cursor.eat_word(word) {
+                let advice = if word == "null" { "" } else { "; write 0 or 1" };
+                return Err(self
+                    .cursor
+                    .error(start, format!("{}: {what} no number{advice}", self.place())));
+            }
+        }
+        Err(self.unexpected("a number or a list"))
+    }
+
+    /// A quoted string with JSON's escapes.
+    fn string(&mut self) -> Result<String, DataError> {
+        let start = self.cursor.pos;
+        let bytes = self.cursor.bytes;
+        let mut pos = start + 1;
+        loop {
+            match bytes.get(pos) {
+                Some(b'"') => break,
+                Some(b'\\') => pos += 2,
+                Some(_) => pos += 1,
+                None => return Err(self.cursor.error(start, "this string has no closing quote")),
+            }
+        }
+        self.cursor.pos = pos + 1;
+        serde_json::from_str(&self.cursor.text[start..=pos]).map_err(|_| {
+            self.cursor.error(
+                start,
+                "this string holds an invalid escape or control character",
+            )
+        })
+    }
+
+    #[inline]
+    fn skip_space(&mut self) {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.cursor.peek() {
+            self.cursor.pos += 1;
+        }
+    }
+
+    fn unexpected(&self, wanted: &str) -> DataError {
+        let prefix = if self.variable.is_empty() {
+            String::new()
+        } else {
+            format!("{}: ", self.place())
+        };
+        let message = match self.cursor.peek() {
+            None => format!("{prefix}the file ends where {wanted} should follow; is it truncated?"),
+            Some(_) => format!("{prefix}expected {wanted}, found {}", self.cursor.found()),
+        };
+        self.cursor.error(self.cursor.pos, message)
+    }
+
+    /// The element being read: "data variable `x[2,3]`".
+    fn place(&self) -> String {
+        let mut name = self.variable.clone();
+        let mut open = false;
+        for step in &self.path {
+            match step {
+                Step::Index(i) => {
+                    name.push_str(if open { "," } else { "[" });
+                    name.push_str(&i.to_string());
+                    open = true;
+                }
+                Step::Slot(k) => {
+                    name.push_str(if open { "]." } else { "." });
+                    name.push_str(&k.to_string());
+                    open = false;
+                }
+            }
+        }
+        if open {
+            name.push(']');
+        }
+        format!("data variable `{name}`")
+    }
+}
+
+#[inline]
+fn skip_digits(bytes: &[u8], mut pos: usize) -> usize {
+    while bytes.get(pos).is_some_and(u8::is_ascii_digit) {
+        pos += 1;
+    }
+    pos
+}

@@ -1,0 +1,179 @@
+//! `draws.nc`: a NetCDF-4 file that ArviZ and xarray read.
+//!
+//! | group | contents | dimensions |
+//! | --- | --- | --- |
+//! | `posterior` | every variable | `chain` (one), `draw`, then `name_dim_0`, `name_dim_1`, … |
+//! | `sample_stats` | `lp` and `log_p` (model), `log_g` (approximation), `log_weight` = log_p − log_g | `chain`, `draw` |
+//! | `observed_data` | the data variables, when given | `name_dim_0`, … |
+//!
+//! Index coordinates count from 0, as ArviZ writes them. Elements are row-major, the order of the format. The attributes
+//! of every group name the library, its version and the model. Variables of size zero are left out.
+
+use std::path::Path;
+
+use netcdf_writer::{
+    DimensionId, NcAttrValue, NcFileBuilder, NcWriteFormat, NcWriteOptions, NcWriteType,
+    Result as NcResult,
+};
+
+use crate::atomic::write_atomic_bytes;
+use crate::dataset::{DataSet, Elements, Value};
+use crate::draws::{DrawsTable, DrawsVariable};
+use crate::error::DataError;
+
+/// What the attributes of the groups say.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct NetcdfAttributes {
+    /// The model's name.
+    pub model: String,
+    /// Further attributes in order, such as the seed or the family. Names: letters, digits and `_`.
+    pub extra: Vec<(String, String)>,
+}
+
+/// Writes the draws, and the observed data if given, as NetCDF-4, atomically.
+pub fn write_draws_netcdf(
+    path: &Path,
+    table: &DrawsTable,
+    attributes: &NetcdfAttributes,
+    observed: Option<&DataSet>,
+) -> Result<(), DataError> {
+    let bytes = encode(table, attributes, observed)
+        .map_err(|e| DataError::invalid(format!("cannot write `{}`: {e}", path.display())))?;
+    write_atomic_bytes(path, &bytes)
+}
+
+fn encode(
+    table: &DrawsTable,
+    attributes: &NetcdfAttributes,
+    observed: Option<&DataSet>,
+) -> NcResult<Vec<u8>> {
+    let mut file = NcFileBuilder::new();
+
+    let mut posterior = Group::new(&mut file, "posterior", attributes)?;
+    let sample = posterior.sample_dimensions(table.len())?;
+    let mut start = 0;
+    for variable in table.variables().iter().filter(|v| !v.is_empty()) {
+        let values = row_major_draws(table, variable, start);
+        start += variable.len();
+        posterior.add(&variable.name, &sample, &variable.shape, &values)?;
+    }
+
+    let mut stats = Group::new(&mut file, "sample_stats", attributes)?;
+    let sample = stats.sample_dimensions(table.len())?;
+    for (name, values) in [
+        ("lp", table.log_p()),
+        ("log_p", table.log_p()),
+        ("log_g", table.log_g()),
+        ("log_weight", &table.log_weights()),
+    ] {
+        stats.add(name, &sample, &[], values)?;
+    }
+
+    if let Some(data) = observed {
+        let mut group = Group::new(&mut file, "observed_data", attributes)?;
+        for (name, value) in data.iter() {
+            group.add_value(name, value)?;
+        }
+    }
+    let (_, bytes) = file.to_vec(NcWriteOptions {
+        format: NcWriteFormat::Nc4,
+    })?;
+    Ok(bytes)
+}
+
+/// Draws of one variable, each with its last index fastest. `start` is the variable's first column.
+fn row_major_draws(table: &DrawsTable, variable: &DrawsVariable, start: usize) -> Vec<f64> {
+    // order[k] is the column-major offset of the k-th element in row-major order.
+    let mut order = vec![0];
+    let mut stride = 1;
+    for size in &variable.shape {
+        order = order
+            .iter()
+            .flat_map(|base| (0..*size).map(move |i| base + i * stride))
+            .collect();
+        stride *= size;
+    }
+    (0..table.len())
+        .flat_map(|d| order.iter().map(move |k| table.row(d)[start + k]))
+        .collect()
+}
+
+/// A group under construction.
+struct Group<'a> {
+    file: &'a mut NcFileBuilder,
+    name: &'static str,
+}
+
+impl<'a> Group<'a> {
+    fn new(
+        file: &'a mut NcFileBuilder,
+        name: &'static str,
+        attributes: &NetcdfAttributes,
+    ) -> NcResult<Self> {
+        let fixed = [
+            ("inference_library", "jensen"),
+            ("inference_library_version", env!("CARGO_PKG_VERSION")),
+            ("creation_library", "jensen"),
+            ("model_name", &attributes.model),
+        ];
+        let extra = attributes
+            .extra
+            .iter()
+            .map(|(k, v)| (k.as_str(), v.as_str()));
+        for (key, value) in fixed.into_iter().chain(extra) {
+            // An attribute must not be empty; a model without a name has no such attribute.
+            if !value.is_empty() {
+                file.add_group_attribute(name, key, NcAttrValue::Strings(vec![value.to_string()]))?;
+            }
+        }
+        Ok(Self { file, name })
+    }
+
+    /// A dimension with its index coordinate 0, 1, ….
+    fn dimension(&mut self, name: &str, size: usize) -> NcResult<DimensionId> {
+        let path = format!("{}/{name}", self.name);
+        let dimension = self.file.add_dimension_path(&path, size as u64)?;
+        let coordinate = self.file.add_variable_path::<i64>(&path, &[dimension])?;
+        let index: Vec<i64> = (0..size as i64).collect();
+        self.file.write_variable(coordinate, &index)?;
+        Ok(dimension)
+    }
+
+    fn sample_dimensions(&mut self, draws: usize) -> NcResult<Vec<DimensionId>> {
+        Ok(vec![
+            self.dimension("chain", 1)?,
+            self.dimension("draw", draws)?,
+        ])
+    }
+
+    /// A variable with the given leading dimensions and dimensions of its own for `shape`.
+    fn add<T: NcWriteType>(
+        &mut self,
+        name: &str,
+        leading: &[DimensionId],
+        shape: &[usize],
+        values: &[T],
+    ) -> NcResult<()> {
+        let mut dimensions = leading.to_vec();
+        for (i, size) in shape.iter().enumerate() {
+            dimensions.push(self.dimension(&format!("{name}_dim_{i}"), *size)?);
+        }
+        let variable = self
+            .file
+            .add_variable_path::<T>(format!("{}/{name}", self.name), &dimensions)?;
+        self.file.write_variable(variable, values)
+    }
+
+    /// A data variable; the slots of a tuple become variables `name:1`, `name:2`, ….
+    fn add_value(&mut self, name: &str, value: &Value) -> NcResult<()> {
+        match value.elements() {
+            Elements::Tuple(slots) => slots
+                .iter()
+                .enumerate()
+                .try_for_each(|(i, slot)| self.add_value(&format!("{name}:{}", i + 1), slot)),
+            _ if value.is_empty() => Ok(()),
+            Elements::Int(v) => self.add(name, &[], value.shape(), v),
+            Elements::Real(v) => self.add(name, &[], value.shape(), v),
+        }
+    }
+}

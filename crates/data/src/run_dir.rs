@@ -1,0 +1,195 @@
+//! The folder of a run: `--out DIR`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::atomic::write_atomic_bytes;
+use crate::error::DataError;
+
+/// Version of the folder layout, stored in the marker.
+const LAYOUT: u32 = 1;
+
+/// The files a fit may leave in its folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Artefact {
+    /// Marks the folder as Jensen's and says which command wrote it.
+    Marker,
+    /// The summary, [`crate::FitSummary`].
+    Fit,
+    /// Posterior draws as Stan CSV.
+    DrawsCsv,
+    /// Posterior draws as NetCDF-4 for ArviZ.
+    DrawsNetcdf,
+    /// One JSON object an iteration.
+    Trace,
+    /// The HTML report.
+    Report,
+    /// The approximation's parameters.
+    Approximation,
+    /// The state of an unfinished run.
+    Checkpoint,
+}
+
+impl Artefact {
+    /// Every artefact with its file name.
+    pub const ALL: [(Artefact, &'static str); 8] = [
+        (Artefact::Marker, "jensen.json"),
+        (Artefact::Fit, "fit.json"),
+        (Artefact::DrawsCsv, "draws.csv"),
+        (Artefact::DrawsNetcdf, "draws.nc"),
+        (Artefact::Trace, "trace.jsonl"),
+        (Artefact::Report, "report.html"),
+        (Artefact::Approximation, "approximation.safetensors"),
+        (Artefact::Checkpoint, "checkpoint.safetensors"),
+    ];
+
+    /// The file name inside the run's folder.
+    pub fn file_name(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Marker {
+    layout: u32,
+    command: String,
+    version: String,
+}
+
+/// A folder that belongs to one run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunDir {
+    path: PathBuf,
+    command: String,
+}
+
+impl RunDir {
+    /// Takes a folder for a run of `command` (such as `fit`): creates it with its parents, takes an empty one, or
+    /// takes one that an earlier run of the same command wrote (whose files stay until replaced or [`RunDir::clear`]ed).
+    /// Refuses a file and a folder with other people's files in it.
+    pub fn create(path: &Path, command: &str) -> Result<Self, DataError> {
+        if path.exists() && !path.is_dir() {
+            return Err(DataError::invalid(format!(
+                "cannot write results to `{}`: it is a file; name a folder",
+                path.display()
+            )));
+        }
+        fs::create_dir_all(path).map_err(|e| DataError::io("create the folder", path, &e))?;
+        let marker_path = path.join(Artefact::Marker.file_name());
+        if marker_path.exists() {
+            let run = Self::open(path)?;
+            if run.command != command {
+                return Err(DataError::invalid(format!(
+                    "the folder `{}` holds results of `jensen {}`; choose another one for `jensen {command}`",
+                    path.display(),
+                    run.command
+                )));
+            }
+            return Ok(run);
+        }
+        let mut entries =
+            fs::read_dir(path).map_err(|e| DataError::io("read the folder", path, &e))?;
+        if let Some(entry) = entries.next() {
+            let entry = entry.map_err(|e| DataError::io("read the folder", path, &e))?;
+            return Err(DataError::invalid(format!(
+                "the folder `{}` is not empty and was not written by jensen (it holds `{}`); choose a new or empty folder",
+                path.display(),
+                entry.file_name().to_string_lossy()
+            )));
+        }
+        let marker = Marker {
+            layout: LAYOUT,
+            command: command.to_string(),
+            version: env!("CARGO_PKG_VERSION").to_string(),
+        };
+        let text = serde_json::to_string(&marker).map_err(|e| DataError::invalid(e.to_string()))?;
+        write_atomic_bytes(&marker_path, format!("{text}\n").as_bytes())?;
+        Ok(Self {
+            path: path.to_path_buf(),
+            command: command.to_string(),
+        })
+    }
+
+    /// Opens the folder of an earlier run, to resume it or to read its results.
+    pub fn open(path: &Path) -> Result<Self, DataError> {
+        let marker_path = path.join(Artefact::Marker.file_name());
+        let foreign = |why: &str| {
+            DataError::invalid(format!(
+                "the folder `{}` is not one that jensen wrote: {why}",
+                path.display()
+            ))
+        };
+        if !path.is_dir() {
+            return Err(foreign("there is no such folder"));
+        }
+        let text = match fs::read_to_string(&marker_path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                return Err(foreign("it has no `jensen.json`"));
+            }
+            Err(e) => return Err(DataError::io("read", &marker_path, &e)),
+        };
+        let marker: Marker = serde_json::from_str(&text)
+            .map_err(|_| foreign("its `jensen.json` is of another kind"))?;
+        if marker.layout > LAYOUT {
+            return Err(DataError::invalid(format!(
+                "the folder `{}` was written by a newer jensen ({}); this one reads layout {LAYOUT}",
+                path.display(),
+                marker.version
+            )));
+        }
+        Ok(Self {
+            path: path.to_path_buf(),
+            command: marker.command,
+        })
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The command whose results the folder holds.
+    pub fn command(&self) -> &str {
+        &self.command
+    }
+
+    /// Where an artefact is or will be.
+    pub fn artefact(&self, artefact: Artefact) -> PathBuf {
+        self.path.join(artefact.file_name())
+    }
+
+    /// Whether an artefact is there.
+    pub fn has(&self, artefact: Artefact) -> bool {
+        self.artefact(artefact).is_file()
+    }
+
+    /// The artefacts that are there, in the order of [`Artefact::ALL`], the marker left out.
+    pub fn artefacts(&self) -> Vec<PathBuf> {
+        let listed = Artefact::ALL
+            .iter()
+            .filter(|(a, _)| *a != Artefact::Marker && self.has(*a));
+        listed.map(|(a, _)| self.artefact(*a)).collect()
+    }
+
+    /// Removes the artefacts of an earlier run, so that no file of an interrupted run is taken for a new one's.
+    pub fn clear(&self) -> Result<(), DataError> {
+        for path in self.artefacts() {
+            fs::remove_file(&path).map_err(|e| DataError::io("remove", &path, &e))?;
+        }
+        Ok(())
+    }
+
+    /// Removes one artefact if it is there (the checkpoint of a run that has finished).
+    pub fn remove(&self, artefact: Artefact) -> Result<(), DataError> {
+        let path = self.artefact(artefact);
+        match fs::remove_file(&path) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                Err(DataError::io("remove", &path, &e))
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! A cursor over the text of a data file; it knows how to point at a place in it.
+
+use crate::error::{DataError, ParseError};
+
+/// Characters of a line shown on either side of an error. Data files often keep megabytes on one line.
+const EXCERPT_REACH: usize = 36;
+
+/// Text, a position in it (in bytes) and the name the user knows it by.
+pub(crate) struct Cursor<'a> {
+    pub text: &'a str,
+    pub bytes: &'a [u8],
+    pub pos: usize,
+    label: &'a str,
+}
+
+impl<'a> Cursor<'a> {
+    pub fn new(text: &'a str, label: &'a str) -> Self {
+        // A byte-order mark is no part of either format, yet some editors write one.
+        let pos = if text.starts_with('\u{feff}') {
+            '\u{feff}'.len_utf8()
+        } else {
+            0
+        };
+        Self {
+            text,
+            bytes: text.as_bytes(),
+            pos,
+            label,
+        }
+    }
+
+    /// Checks that the bytes are text, pointing at the first one that is not.
+    pub fn text_of(bytes: &'a [u8], label: &'a str) -> Result<&'a str, DataError> {
+        std::str::from_utf8(bytes).map_err(|e| {
+            let valid = std::str::from_utf8(&bytes[..e.valid_up_to()]).unwrap_or_default();
+            Cursor::new(valid, label).error(valid.len(), "the file is not UTF-8 text from here on")
+        })
+    }
+
+    #[inline]
+    pub fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.pos).copied()
+    }
+
+    /// Consumes `byte` if it comes next.
+    #[inline]
+    pub fn eat(&mut self, byte: u8) -> bool {
+        let hit = self.peek() == Some(byte);
+        self.pos += usize::from(hit);
+        hit
+    }
+
+    /// Consumes `word` if it comes next and no name character follows it.
+    pub fn eat_word(&mut self, word: &str) -> bool {
+        let hit = self.bytes[self.pos..].starts_with(word.as_bytes())
+            && !self
+                .bytes
+                .get(self.pos + word.len())
+                .is_some_and(|b| is_name_byte(*b));
+        if hit {
+            self.pos += word.len();
+        }
+        hit
+    }
+
+    /// What stands at the cursor, for "found …" in messages.
+    pub fn found(&self) -> String {
+        let rest = &self.text[self.pos..];
+        match rest.chars().next() {
+            None => "the end of the file".to_string(),
+            Some(c) if c.is_alphanumeric() || c == '_' => {
+                let word: String = rest
+                    .chars()
+                    .take_while(|c| c.is_alphanumeric() || *c == '_')
+                    .take(20)
+                    .collect();
+                format!("`{word}`")
+            }
+            Some(c) if c.is_control() => format!("the control character U+{:04X}", u32::from(c)),
+            Some(c) => format!("`{c}`"),
+        }
+    }
+
+    /// An error at byte `at` (a character boundary).
+    pub fn error(&self, at: usize, message: impl Into<String>) -> DataError {
+        let at = at.min(self.text.len());
+        let before = &self.text[..at];
+        let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
+        let start = before.rfind('\n').map_or(0, |i| i + 1);
+        let end = self.text[at..]
+            .find('\n')
+            .map_or(self.text.len(), |i| at + i);
+        let column = self.text[start..at].chars().count() + 1;
+
+        let skipped = (column - 1).saturating_sub(EXCERPT_REACH);
+        let left: String = self.text[start..at].chars().skip(skipped).collect();
+        let mut right: String = self.text[at..end].chars().take(EXCERPT_REACH).collect();
+        if right.len() < end - at {
+            right.push('…');
+        }
+        let left = if skipped > 0 {
+            format!("…{left}")
+        } else {
+            left
+        };
+        let printable = |s: &str| {
+            s.chars()
+                .map(|c| if c.is_control() { ' ' } else { c })
+                .collect::<String>()
+        };
+        DataError::Parse(Box::new(ParseError {
+            source: self.label.to_string(),
+            line,
+            column,
+            message: message.into(),
+            excerpt: format!("{}{}", printable(&left), printable(&right).trim_end()),
+            excerpt_offset: left.chars().count(),
+        }))
+    }
+}
+
+/// Whether a byte may continue a Stan or R name.
+pub(crate) fn is_name_byte(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b == b'_' || b == b'.'
+}

@@ -1,0 +1,178 @@
+//! `fit.json`: the summary of a fit for people and scripts.
+
+use std::path::Path;
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::atomic::write_atomic_bytes;
+use crate::error::DataError;
+
+/// A fit in numbers. Field names and meanings are stable; fields may be added at the end. Non-finite numbers are
+/// written as `null` and read back as NaN.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FitSummary {
+    /// How the run ended, with advice.
+    pub status: String,
+    /// The optimiser's word: its stopping rule was met.
+    pub converged: bool,
+    /// Converged, and the Pareto k̂ allows the draws to be used.
+    pub trusted: bool,
+    /// Evidence lower bound in nats, with all normalising constants and the Jacobian.
+    #[serde(deserialize_with = "null_is_nan")]
+    pub elbo: f64,
+    /// Its Monte Carlo standard error.
+    #[serde(deserialize_with = "null_is_nan")]
+    pub elbo_se: f64,
+    /// Pareto k̂ of the importance weights.
+    #[serde(deserialize_with = "null_is_nan")]
+    pub khat: f64,
+    /// Iterations taken.
+    pub iterations: u64,
+    /// Evaluations of the log density, a gradient or Hessian-vector product counted as one each, summed over lanes.
+    pub oracle_calls: u64,
+    /// Where the time went.
+    pub seconds: Seconds,
+    /// Unconstrained dimension.
+    pub dim: usize,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Version of Jensen.
+    pub version: String,
+    /// One entry a scalar parameter, in column order.
+    pub parameters: Vec<ParameterSummary>,
+    /// The algorithm: `advi`, `trust`, ….
+    #[serde(default)]
+    pub method: String,
+    /// The approximating family: `meanfield`, `fullrank`, `lowrank=R`.
+    #[serde(default)]
+    pub family: String,
+    /// Draws behind the parameter summaries.
+    #[serde(default)]
+    pub draws: u64,
+    /// Things the user should know.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+    /// The bound along the run, thinned; the full trace is in `trace.jsonl`.
+    #[serde(default)]
+    pub elbo_history: Vec<ElboPoint>,
+}
+
+/// Wall-clock seconds of the parts of a fit.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Seconds {
+    /// Reading, checking and lowering the model and data.
+    pub build: f64,
+    /// Optimisation.
+    pub fit: f64,
+    /// Draws and diagnostics.
+    pub draws: f64,
+}
+
+/// Posterior summary of one scalar parameter on the constrained scale.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ParameterSummary {
+    /// Name with subscripts: `theta[1]`.
+    pub name: String,
+    /// Mean.
+    #[serde(deserialize_with = "null_is_nan")]
+    pub mean: f64,
+    /// Standard deviation.
+    #[serde(deserialize_with = "null_is_nan")]
+    pub sd: f64,
+    /// 5 % quantile.
+    #[serde(deserialize_with = "null_is_nan")]
+    pub q05: f64,
+    /// Median.
+    #[serde(deserialize_with = "null_is_nan")]
+    pub q50: f64,
+    /// 95 % quantile.
+    #[serde(deserialize_with = "null_is_nan")]
+    pub q95: f64,
+}
+
+/// The bound at one iteration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ElboPoint {
+    /// The part of the run, such as `mean-field`; empty when there is only one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub stage: String,
+    /// Iteration.
+    pub iteration: u64,
+    /// Estimate of the bound in nats.
+    #[serde(deserialize_with = "null_is_nan")]
+    pub elbo: f64,
+    /// Its Monte Carlo standard error.
+    #[serde(deserialize_with = "null_is_nan")]
+    pub elbo_se: f64,
+}
+
+impl ParameterSummary {
+    /// Summarises draws of a scalar. Quantiles interpolate linearly between order statistics (R's type 7); the standard
+    /// deviation divides by n − 1. A NaN among the draws makes every figure NaN, as does an empty slice.
+    pub fn from_draws(name: impl Into<String>, draws: &[f64]) -> Self {
+        let name = name.into();
+        if draws.is_empty() || draws.iter().any(|x| x.is_nan()) {
+            return Self {
+                name,
+                mean: f64::NAN,
+                sd: f64::NAN,
+                q05: f64::NAN,
+                q50: f64::NAN,
+                q95: f64::NAN,
+            };
+        }
+        let n = draws.len() as f64;
+        let mean = draws.iter().sum::<f64>() / n;
+        let sd = (draws.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0)).sqrt();
+        let mut sorted = draws.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let quantile = |p: f64| {
+            let h = p * (n - 1.0);
+            let below = sorted[h.floor() as usize];
+            let above = sorted[h.ceil() as usize];
+            // Equal neighbours include two infinities, whose difference is not a number.
+            if below == above {
+                below
+            } else {
+                below + (h - h.floor()) * (above - below)
+            }
+        };
+        Self {
+            name,
+            mean,
+            sd,
+            q05: quantile(0.05),
+            q50: quantile(0.5),
+            q95: quantile(0.95),
+        }
+    }
+}
+
+impl FitSummary {
+    /// The text of `fit.json`, indented, with a final line end.
+    pub fn to_json(&self) -> Result<String, DataError> {
+        let text = serde_json::to_string_pretty(self)
+            .map_err(|e| DataError::invalid(format!("cannot write the summary of the fit: {e}")))?;
+        Ok(text + "\n")
+    }
+
+    /// Writes `fit.json`, atomically.
+    pub fn write(&self, path: &Path) -> Result<(), DataError> {
+        write_atomic_bytes(path, self.to_json()?.as_bytes())
+    }
+
+    /// Reads a `fit.json` back.
+    pub fn read(path: &Path) -> Result<Self, DataError> {
+        let bytes = std::fs::read(path).map_err(|e| DataError::io("read", path, &e))?;
+        serde_json::from_slice(&bytes).map_err(|e| {
+            DataError::invalid(format!(
+                "`{}` is not the summary of a fit: {e}",
+                path.display()
+            ))
+        })
+    }
+}
+
+fn null_is_nan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::<f64>::deserialize(deserializer)?.unwrap_or(f64::NAN))
+}

@@ -1,0 +1,130 @@
+//! Traces: JSON lines that grow with a run and survive its interruption.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::DataError;
+
+/// Appends JSON objects, one a line. Lines are buffered until [`TraceWriter::flush`], which a run calls with every
+/// checkpoint: after a kill the file may hold more lines than the checkpoint knows (and a last one cut short), and
+/// [`TraceWriter::resume`] drops those. Dropping the writer flushes too, without saying whether that worked.
+#[derive(Debug)]
+pub struct TraceWriter {
+    path: PathBuf,
+    file: BufWriter<File>,
+    lines: u64,
+}
+
+impl TraceWriter {
+    /// Starts a trace, replacing an older one.
+    pub fn create(path: &Path) -> Result<Self, DataError> {
+        let file = File::create(path).map_err(|e| DataError::io("create", path, &e))?;
+        Ok(Self {
+            path: path.to_path_buf(),
+            file: BufWriter::new(file),
+            lines: 0,
+        })
+    }
+
+    /// Continues a trace after its first `lines` lines and cuts off the rest.
+    /// Fails when the file holds fewer complete lines: then it does not belong to the checkpoint.
+    pub fn resume(path: &Path, lines: u64) -> Result<Self, DataError> {
+        let io = |action| move |e: std::io::Error| DataError::io(action, path, &e);
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(path)
+            .map_err(io("open"))?;
+        let mut reader = BufReader::new(&file);
+        let mut length = 0u64;
+        for line in 0..lines {
+            let mut read = 0;
+            let complete = loop {
+                let chunk = reader.fill_buf().map_err(io("read"))?;
+                let end = chunk.iter().position(|b| *b == b'\n');
+                let used = end.map_or(chunk.len(), |i| i + 1);
+                reader.consume(used);
+                read += used as u64;
+                if end.is_some() || used == 0 {
+                    break end.is_some();
+                }
+            };
+            if !complete {
+                return Err(DataError::invalid(format!(
+                    "the trace `{}` has {line} complete lines where the checkpoint expects {lines}; \
+                     it does not belong to this run",
+                    path.display()
+                )));
+            }
+            length += read;
+        }
+        drop(reader);
+        file.set_len(length).map_err(io("truncate"))?;
+        let mut file = file;
+        file.seek(SeekFrom::End(0)).map_err(io("write"))?;
+        Ok(Self {
+            path: path.to_path_buf(),
+            file: BufWriter::new(file),
+            lines,
+        })
+    }
+
+    /// Appends one object. Non-finite numbers become `null`.
+    pub fn append<T: Serialize>(&mut self, record: &T) -> Result<(), DataError> {
+        let mut line = serde_json::to_vec(record).map_err(|e| {
+            DataError::invalid(format!(
+                "cannot write the trace `{}`: {e}",
+                self.path.display()
+            ))
+        })?;
+        line.push(b'\n');
+        self.file
+            .write_all(&line)
+            .map_err(|e| DataError::io("write", &self.path, &e))?;
+        self.lines += 1;
+        Ok(())
+    }
+
+    /// Hands every line to the disk and waits for it.
+    pub fn flush(&mut self) -> Result<(), DataError> {
+        self.file
+            .flush()
+            .and_then(|()| match self.file.get_ref().sync_data() {
+                // Pipes and devices cannot be synchronised; what they took is written.
+                Err(e) if e.kind() == std::io::ErrorKind::InvalidInput => Ok(()),
+                other => other,
+            })
+            .map_err(|e| DataError::io("write", &self.path, &e))
+    }
+
+    /// Lines written so far, those kept by `resume` included. A checkpoint stores this number.
+    pub fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Reads a trace back. A last line without line end (a run was killed while writing it) is left out; any other line
+/// that is no such object is an error with its number.
+pub fn read_trace<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, DataError> {
+    let text = std::fs::read_to_string(path).map_err(|e| DataError::io("read", path, &e))?;
+    let complete = text.rfind('\n').map_or("", |end| &text[..end]);
+    let records = complete.lines().enumerate().map(|(i, line)| {
+        serde_json::from_str(line).map_err(|e| {
+            DataError::invalid(format!(
+                "the trace `{}`, line {}: {e}",
+                path.display(),
+                i + 1
+            ))
+        })
+    });
+    records.collect()
+}
