@@ -1,1 +1,35 @@
 //! The fit loop: algorithms as init, step and output; traces, budgets, checkpoints.
+//!
+//! Every iterative method of Jensen is an [`Algorithm`] with plain, storable state, and one loop,
+//! [`run`], gives all of them budgets, interruption, traces, progress and checkpoints. The crate
+//! opens no file, reads no clock and prints nothing: a [`Clock`], an [`Observer`] and a [`Store`] are
+//! passed in.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `algorithm` | [`Algorithm`]: init, step, output |
+//! | `archive` | [`Archive`] and [`Snapshot`]: named tensors and scalars, as a state is stored |
+//! | `checkpoint` | [`Checkpoint`]: versioned bytes, integrity, what must match to resume |
+//! | `run` | [`run`]: the loop; [`Budget`], [`Control`], [`Outcome`] |
+//! | `status` | [`Status`]: how a fit ended, with advice |
+//! | `trace` | [`Record`] and [`Observer`]: one line an iteration |
+//!
+//! Two promises hold for every algorithm that derives its randomness from (seed, iteration) alone:
+//! a shorter run is a prefix of a longer one, and a resumed run has the bits of one that was never
+//! stopped (seconds excepted).
+
+mod algorithm;
+mod archive;
+mod checkpoint;
+mod run;
+mod status;
+mod trace;
+
+pub use algorithm::{Algorithm, Step};
+pub use archive::{Archive, ArchiveError, Snapshot, Tensor};
+pub use checkpoint::{
+    Checkpoint, CheckpointError, Difference, FORMAT_VERSION, Identity, RngPosition,
+};
+pub use run::{Budget, Clock, Control, Outcome, RunError, Store, StoreError, run};
+pub use status::{Evidence, Limit, Status};
+pub use trace::{Observer, Progress, Record, Silent};

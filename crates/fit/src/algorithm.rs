@@ -1,0 +1,55 @@
+//! What an iterative method is.
+
+use crate::{Record, Snapshot, Status};
+
+/// What one step reports.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// The line for the trace; the loop fills in `iteration` and `seconds`.
+    pub record: Record,
+    /// Set when the algorithm is finished, well or badly.
+    pub status: Option<Status>,
+}
+
+impl Step {
+    /// A step after which the run goes on.
+    pub fn go_on(record: Record) -> Self {
+        Self {
+            record,
+            status: None,
+        }
+    }
+
+    /// A last step.
+    pub fn finish(record: Record, status: Status) -> Self {
+        Self {
+            record,
+            status: Some(status),
+        }
+    }
+}
+
+/// An iterative method: `init`, then `step` until a status or the budget ends it, then `output`.
+///
+/// `self` holds settings, the problem and scratch memory. Everything that a later step depends on
+/// belongs to the state, so that storing the state is storing the run; scratch may be reused but
+/// must not influence results. Randomness is derived from the seed in the settings and the iteration
+/// number, never from a generator that advances.
+pub trait Algorithm {
+    /// Plain data.
+    type State: Snapshot;
+    /// What a run is for.
+    type Output;
+
+    /// The state before the first step.
+    ///
+    /// # Errors
+    /// A [`Status`] (usually [`Status::Diverged`]) when there is no sensible state to start from.
+    fn init(&mut self) -> Result<Self::State, Status>;
+
+    /// Performs step number `iteration` (the first is 1).
+    fn step(&mut self, state: &mut Self::State, iteration: u64) -> Step;
+
+    /// The result as of `state`; called once, when the run is over for whatever reason.
+    fn output(&mut self, state: &Self::State) -> Self::Output;
+}

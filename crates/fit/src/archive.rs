@@ -1,0 +1,163 @@
+//! Named tensors and scalars: the form in which a state is stored.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+/// A dense tensor of doubles in row-major order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tensor {
+    /// Extents.
+    pub shape: Vec<usize>,
+    /// Elements.
+    pub data: Vec<f64>,
+}
+
+/// Named tensors and scalars.
+///
+/// Floating-point numbers belong in tensors, which keep every bit (NaN and infinities too); counters,
+/// flags and words go into the JSON part.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Archive {
+    pub(crate) tensors: BTreeMap<String, Tensor>,
+    pub(crate) scalars: Map<String, Value>,
+}
+
+/// An archive does not hold what a state needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArchiveError(pub String);
+
+impl fmt::Display for ArchiveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ArchiveError {}
+
+/// State that can be stored and restored to the same bits.
+pub trait Snapshot: Sized {
+    /// Everything that a later step depends on.
+    fn save(&self) -> Archive;
+
+    /// The inverse of [`save`](Self::save).
+    ///
+    /// # Errors
+    /// When something is missing or has the wrong type or length.
+    fn restore(archive: &Archive) -> Result<Self, ArchiveError>;
+}
+
+impl Archive {
+    /// An empty archive.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Stores a vector.
+    pub fn put(&mut self, name: &str, data: &[f64]) {
+        self.put_tensor(name, vec![data.len()], data.to_vec());
+    }
+
+    /// Stores a tensor.
+    ///
+    /// # Panics
+    /// When the shape and the number of elements disagree: a caller's bug.
+    pub fn put_tensor(&mut self, name: &str, shape: Vec<usize>, data: Vec<f64>) {
+        assert_eq!(
+            shape.iter().product::<usize>(),
+            data.len(),
+            "shape of {name}"
+        );
+        self.tensors.insert(name.to_owned(), Tensor { shape, data });
+    }
+
+    /// Stores a counter, flag, word or other JSON value.
+    ///
+    /// # Panics
+    /// When the value does not serialise to JSON (a map with keys that are no strings): a caller's
+    /// bug.
+    pub fn set(&mut self, name: &str, value: impl Serialize) {
+        let value = serde_json::to_value(value).expect("a plain value");
+        self.scalars.insert(name.to_owned(), value);
+    }
+
+    /// Stores another archive under `prefix.`.
+    pub fn nest(&mut self, prefix: &str, inner: Archive) {
+        for (name, tensor) in inner.tensors {
+            self.tensors.insert(format!("{prefix}.{name}"), tensor);
+        }
+        for (name, value) in inner.scalars {
+            self.scalars.insert(format!("{prefix}.{name}"), value);
+        }
+    }
+
+    /// The archive that [`nest`](Self::nest) stored under `prefix.`; empty when there is none.
+    pub fn nested(&self, prefix: &str) -> Archive {
+        let inner = |name: &String| {
+            name.strip_prefix(prefix)
+                .and_then(|rest| rest.strip_prefix('.'))
+                .map(str::to_owned)
+        };
+        Archive {
+            tensors: self
+                .tensors
+                .iter()
+                .filter_map(|(name, tensor)| Some((inner(name)?, tensor.clone())))
+                .collect(),
+            scalars: self
+                .scalars
+                .iter()
+                .filter_map(|(name, value)| Some((inner(name)?, value.clone())))
+                .collect(),
+        }
+    }
+
+    /// A tensor.
+    ///
+    /// # Errors
+    /// When there is none of that name.
+    pub fn tensor(&self, name: &str) -> Result<&Tensor, ArchiveError> {
+        self.tensors
+            .get(name)
+            .ok_or_else(|| ArchiveError(format!("the tensor `{name}` is missing")))
+    }
+
+    /// The elements of a tensor.
+    ///
+    /// # Errors
+    /// When there is none of that name.
+    pub fn vec(&self, name: &str) -> Result<Vec<f64>, ArchiveError> {
+        Ok(self.tensor(name)?.data.clone())
+    }
+
+    /// The elements of a tensor that must have `len` of them.
+    ///
+    /// # Errors
+    /// When it is missing or has another number of elements.
+    pub fn vec_of(&self, name: &str, len: usize) -> Result<Vec<f64>, ArchiveError> {
+        let data = self.vec(name)?;
+        if data.len() != len {
+            let found = data.len();
+            return Err(ArchiveError(format!(
+                "the tensor `{name}` has {found} elements, expected {len}"
+            )));
+        }
+        Ok(data)
+    }
+
+    /// A counter, flag, word or other JSON value.
+    ///
+    /// # Errors
+    /// When it is missing or of another type.
+    pub fn get<T: DeserializeOwned>(&self, name: &str) -> Result<T, ArchiveError> {
+        let value = self
+            .scalars
+            .get(name)
+            .ok_or_else(|| ArchiveError(format!("the value `{name}` is missing")))?;
+        serde_json::from_value(value.clone())
+            .map_err(|error| ArchiveError(format!("the value `{name}`: {error}")))
+    }
+}

@@ -1,0 +1,319 @@
+//! Checkpoints as bytes: safetensors with a versioned JSON header and a digest.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use crate::archive::{Archive, Tensor};
+
+/// Version of the layout of [`Checkpoint::encode`]; a reader accepts only its own.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// Key of the JSON header in the safetensors metadata.
+const HEADER_KEY: &str = "jensen";
+
+/// What must be the same for a resumed run to have the bits of one that was never stopped. Budgets
+/// are not part of it: a larger one is the usual reason to resume.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Identity {
+    /// Name of the algorithm.
+    pub algorithm: String,
+    /// Its settings, all that influence results.
+    pub settings: Value,
+    /// The run's seed.
+    pub seed: u64,
+    /// Digest of the model.
+    pub model_hash: String,
+    /// Digest of the data.
+    pub data_hash: String,
+    /// SIMD level of the kernels.
+    pub simd: String,
+}
+
+/// Where the counter-based random streams stand: they are keyed by (seed, purpose, iteration, lane),
+/// so the last finished iteration says it all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RngPosition {
+    /// The next iteration draws with this counter.
+    pub next_iteration: u64,
+}
+
+/// A stored run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checkpoint {
+    /// Version of the crate that wrote it.
+    pub version: String,
+    /// What was run.
+    pub identity: Identity,
+    /// Number of finished iterations.
+    pub iteration: u64,
+    /// Wall-clock seconds spent so far.
+    pub seconds: f64,
+    /// The algorithm's state.
+    pub state: Archive,
+}
+
+/// The JSON header.
+#[derive(Serialize, Deserialize)]
+struct Header {
+    format: u32,
+    version: String,
+    identity: Identity,
+    iteration: u64,
+    rng: RngPosition,
+    seconds: f64,
+    scalars: Map<String, Value>,
+    digest: String,
+}
+
+/// One field in which a checkpoint and the present run differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Name of the field.
+    pub field: &'static str,
+    /// What the checkpoint says.
+    pub stored: String,
+    /// What the present run says.
+    pub present: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (field, stored, present) = (self.field, &self.stored, &self.present);
+        write!(f, "{field}: stored {stored}, now {present}")
+    }
+}
+
+/// Why a checkpoint cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CheckpointError {
+    /// The bytes are not a whole, unchanged checkpoint.
+    Corrupt(String),
+    /// Another version of the layout.
+    Format {
+        /// The version found.
+        found: u32,
+    },
+    /// The run is not the one that was stored.
+    Mismatch(Vec<Difference>),
+}
+
+impl fmt::Display for CheckpointError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Corrupt(what) => write!(
+                f,
+                "the checkpoint is damaged ({what}); resume from an older one or start anew"
+            ),
+            Self::Format { found } => write!(
+                f,
+                "the checkpoint has format version {found}, this program reads version \
+                 {FORMAT_VERSION}; resume with the version of Jensen that wrote it"
+            ),
+            Self::Mismatch(differences) => {
+                f.write_str("the checkpoint belongs to another run: ")?;
+                for (i, difference) in differences.iter().enumerate() {
+                    if i > 0 {
+                        f.write_str("; ")?;
+                    }
+                    write!(f, "{difference}")?;
+                }
+                f.write_str(
+                    ". Resume with the same model, data and settings, or force the resume and \
+                     give up bit-for-bit reproducibility",
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for CheckpointError {}
+
+fn corrupt(error: impl fmt::Display) -> CheckpointError {
+    CheckpointError::Corrupt(error.to_string())
+}
+
+fn little_endian(data: &[f64]) -> Vec<u8> {
+    data.iter().flat_map(|x| x.to_le_bytes()).collect()
+}
+
+/// SHA-256 over the header without its digest and over every tensor's name, shape and bytes.
+fn digest(header: &Header, archive: &Archive) -> String {
+    let bare = Header {
+        digest: String::new(),
+        version: header.version.clone(),
+        identity: header.identity.clone(),
+        scalars: header.scalars.clone(),
+        ..*header
+    };
+    let mut hash = Sha256::new();
+    hash.update(serde_json::to_vec(&bare).expect("a plain header"));
+    for (name, tensor) in &archive.tensors {
+        hash.update(name.as_bytes());
+        for &extent in &tensor.shape {
+            hash.update((extent as u64).to_le_bytes());
+        }
+        hash.update(little_endian(&tensor.data));
+    }
+    hash.finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+impl Checkpoint {
+    /// The checkpoint as bytes: the same content always gives the same bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut header = Header {
+            format: FORMAT_VERSION,
+            version: self.version.clone(),
+            identity: self.identity.clone(),
+            iteration: self.iteration,
+            rng: RngPosition {
+                next_iteration: self.iteration + 1,
+            },
+            seconds: self.seconds,
+            scalars: self.state.scalars.clone(),
+            digest: String::new(),
+        };
+        header.digest = digest(&header, &self.state);
+        let json = serde_json::to_string(&header).expect("a plain header");
+        let bytes: Vec<Vec<u8>> = self
+            .state
+            .tensors
+            .values()
+            .map(|tensor| little_endian(&tensor.data))
+            .collect();
+        let views = self
+            .state
+            .tensors
+            .iter()
+            .zip(&bytes)
+            .map(|((name, tensor), bytes)| {
+                let view = TensorView::new(Dtype::F64, tensor.shape.clone(), bytes)
+                    .expect("eight bytes an element");
+                (name.clone(), view)
+            });
+        // One key only: the order of several would not be fixed.
+        let metadata = HashMap::from([(HEADER_KEY.to_owned(), json)]);
+        safetensors::serialize(views, Some(metadata)).expect("valid tensors")
+    }
+
+    /// Reads bytes that [`encode`](Self::encode) made.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Corrupt`] for truncated, changed or foreign bytes,
+    /// [`CheckpointError::Format`] for another version of the layout.
+    pub fn decode(bytes: &[u8]) -> Result<Self, CheckpointError> {
+        let tensors = SafeTensors::deserialize(bytes).map_err(corrupt)?;
+        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(corrupt)?;
+        let json = metadata
+            .metadata()
+            .as_ref()
+            .and_then(|map| map.get(HEADER_KEY))
+            .ok_or_else(|| corrupt("it has no Jensen header"))?;
+        let value: Value = serde_json::from_str(json).map_err(corrupt)?;
+        let found = value.get("format").and_then(Value::as_u64);
+        match found {
+            Some(format) if format == u64::from(FORMAT_VERSION) => {}
+            Some(format) => {
+                let found = u32::try_from(format).unwrap_or(u32::MAX);
+                return Err(CheckpointError::Format { found });
+            }
+            None => return Err(corrupt("its header has no format version")),
+        }
+        let header: Header = serde_json::from_value(value).map_err(corrupt)?;
+        let mut state = Archive {
+            scalars: header.scalars.clone(),
+            ..Archive::default()
+        };
+        for (name, view) in tensors.tensors() {
+            if view.dtype() != Dtype::F64 {
+                return Err(corrupt(format!("the tensor `{name}` is not f64")));
+            }
+            let data = view
+                .data()
+                .chunks_exact(8)
+                .map(|c| f64::from_le_bytes([c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]]))
+                .collect();
+            let shape = view.shape().to_vec();
+            state.tensors.insert(name, Tensor { shape, data });
+        }
+        if digest(&header, &state) != header.digest {
+            return Err(corrupt("its content does not match its digest"));
+        }
+        Ok(Self {
+            version: header.version,
+            identity: header.identity,
+            iteration: header.iteration,
+            seconds: header.seconds,
+            state,
+        })
+    }
+
+    /// How this checkpoint differs from a run of `identity` by this version of the crate.
+    pub fn differences(&self, identity: &Identity) -> Vec<Difference> {
+        let quoted = |text: &str| format!("`{text}`");
+        let stored = &self.identity;
+        let fields = [
+            (
+                "version",
+                quoted(&self.version),
+                quoted(env!("CARGO_PKG_VERSION")),
+            ),
+            (
+                "algorithm",
+                quoted(&stored.algorithm),
+                quoted(&identity.algorithm),
+            ),
+            (
+                "settings",
+                stored.settings.to_string(),
+                identity.settings.to_string(),
+            ),
+            ("seed", stored.seed.to_string(), identity.seed.to_string()),
+            (
+                "model hash",
+                quoted(&stored.model_hash),
+                quoted(&identity.model_hash),
+            ),
+            (
+                "data hash",
+                quoted(&stored.data_hash),
+                quoted(&identity.data_hash),
+            ),
+            ("SIMD level", quoted(&stored.simd), quoted(&identity.simd)),
+        ];
+        fields
+            .into_iter()
+            .filter(|(_, stored, present)| stored != present)
+            .map(|(field, stored, present)| Difference {
+                field,
+                stored,
+                present,
+            })
+            .collect()
+    }
+
+    /// Accepts this checkpoint for a run of `identity`. With `force`, differences are returned
+    /// instead of refused; the caller says them to the user.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Mismatch`] when anything differs and `force` is false.
+    pub fn accept(
+        &self,
+        identity: &Identity,
+        force: bool,
+    ) -> Result<Vec<Difference>, CheckpointError> {
+        let differences = self.differences(identity);
+        if differences.is_empty() || force {
+            Ok(differences)
+        } else {
+            Err(CheckpointError::Mismatch(differences))
+        }
+    }
+}

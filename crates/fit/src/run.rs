@@ -1,0 +1,262 @@
+//! The one loop.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::archive::ArchiveError;
+use crate::{
+    Algorithm, Checkpoint, CheckpointError, Identity, Limit, Observer, Progress, Snapshot, Status,
+};
+
+/// How much a run may use.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Budget {
+    /// Largest number of iterations, those before a resume included.
+    pub max_iterations: u64,
+    /// Largest number of wall-clock seconds, those before a resume included; looked at between
+    /// iterations.
+    pub max_seconds: Option<f64>,
+}
+
+impl Budget {
+    /// A budget of iterations alone.
+    pub fn iterations(max_iterations: u64) -> Self {
+        Self {
+            max_iterations,
+            max_seconds: None,
+        }
+    }
+}
+
+/// Tells wall-clock time.
+pub trait Clock {
+    /// Seconds since an arbitrary fixed moment; never decreasing.
+    fn seconds(&self) -> f64;
+}
+
+impl<F: Fn() -> f64> Clock for F {
+    fn seconds(&self) -> f64 {
+        self()
+    }
+}
+
+/// A checkpoint could not be stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreError(pub String);
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+/// Keeps checkpoints.
+pub trait Store {
+    /// Replaces what is stored, all or nothing.
+    ///
+    /// # Errors
+    /// When it could not be done; the run goes on, and the observer is told.
+    fn save(&mut self, bytes: &[u8]) -> Result<(), StoreError>;
+}
+
+/// Keeps every checkpoint in memory.
+impl Store for Vec<Vec<u8>> {
+    fn save(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        self.push(bytes.to_vec());
+        Ok(())
+    }
+}
+
+/// What surrounds a run.
+pub struct Control<'a> {
+    /// How much it may use.
+    pub budget: Budget,
+    /// The clock.
+    pub clock: &'a dyn Clock,
+    /// Set from elsewhere (Ctrl-C) to stop after the present iteration, with a checkpoint.
+    pub cancel: Option<&'a AtomicBool>,
+    /// Watches the run.
+    pub observer: &'a mut dyn Observer,
+    /// Where checkpoints go, if anywhere.
+    pub store: Option<&'a mut dyn Store>,
+    /// Seconds between checkpoints; 0 checkpoints after every iteration. One is always written when
+    /// the run ends.
+    pub checkpoint_seconds: f64,
+    /// The stored run to go on with.
+    pub resume: Option<Checkpoint>,
+    /// Resume although something differs.
+    pub force_resume: bool,
+}
+
+impl<'a> Control<'a> {
+    /// A run under `budget` without checkpoints or interruption.
+    pub fn new(budget: Budget, clock: &'a dyn Clock, observer: &'a mut dyn Observer) -> Self {
+        Self {
+            budget,
+            clock,
+            cancel: None,
+            observer,
+            store: None,
+            checkpoint_seconds: 30.0,
+            resume: None,
+            force_resume: false,
+        }
+    }
+}
+
+/// How a run came out.
+#[derive(Clone, Debug)]
+pub struct Outcome<T> {
+    /// What the algorithm made; absent when it could not start.
+    pub output: Option<T>,
+    /// How it ended.
+    pub status: Status,
+    /// Number of finished iterations.
+    pub iterations: u64,
+    /// Wall-clock seconds, those before a resume included.
+    pub seconds: f64,
+}
+
+/// Why a run could not be resumed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunError {
+    /// The checkpoint belongs to another run.
+    Checkpoint(CheckpointError),
+    /// The stored state does not fit the algorithm.
+    State(ArchiveError),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Checkpoint(error) => error.fmt(f),
+            Self::State(error) => write!(f, "the checkpoint does not fit this run: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+/// Runs an algorithm until it says so, a budget is used up or the caller interrupts.
+///
+/// The order of one iteration is: step, record, progress, checkpoint if due. Whatever ends the run,
+/// a last checkpoint is written before the output is made. Interruption and budgets are looked at
+/// before each step, so that resuming a finished run takes no further step.
+///
+/// # Errors
+/// Only when resuming: the checkpoint belongs to another run, or its state does not fit.
+pub fn run<A: Algorithm>(
+    algorithm: &mut A,
+    identity: &Identity,
+    control: &mut Control<'_>,
+) -> Result<Outcome<A::Output>, RunError> {
+    let start = control.clock.seconds();
+    let (mut state, mut iteration, before, mut ended) = match control.resume.take() {
+        Some(checkpoint) => {
+            let differences = checkpoint
+                .accept(identity, control.force_resume)
+                .map_err(RunError::Checkpoint)?;
+            for difference in differences {
+                control
+                    .observer
+                    .note(&format!("resumed although something differs: {difference}"));
+            }
+            let state =
+                A::State::restore(&checkpoint.state.nested("state")).map_err(RunError::State)?;
+            let ended = checkpoint.state.get("ended").map_err(RunError::State)?;
+            (state, checkpoint.iteration, checkpoint.seconds, ended)
+        }
+        None => match algorithm.init() {
+            Ok(state) => (state, 0, 0.0, None),
+            Err(status) => {
+                control.observer.finished(&status);
+                return Ok(Outcome {
+                    output: None,
+                    status,
+                    iterations: 0,
+                    seconds: control.clock.seconds() - start,
+                });
+            }
+        },
+    };
+    let elapsed = |clock: &dyn Clock| before + (clock.seconds() - start);
+    let mut last_save = control.clock.seconds();
+    let status = loop {
+        if let Some(status) = ended.clone() {
+            break status;
+        }
+        if control.cancel.is_some_and(|c| c.load(Ordering::Relaxed)) {
+            break Status::Interrupted { at: iteration };
+        }
+        if iteration >= control.budget.max_iterations {
+            break Status::BudgetReached {
+                limit: Limit::Iterations(control.budget.max_iterations),
+                detail: String::new(),
+            };
+        }
+        if let Some(limit) = control.budget.max_seconds
+            && elapsed(control.clock) >= limit
+        {
+            break Status::BudgetReached {
+                limit: Limit::Seconds(limit),
+                detail: String::new(),
+            };
+        }
+        let mut step = algorithm.step(&mut state, iteration + 1);
+        iteration += 1;
+        step.record.iteration = iteration;
+        step.record.seconds = elapsed(control.clock);
+        ended = step.status;
+        control.observer.record(&step.record);
+        control.observer.progress(&Progress {
+            record: &step.record,
+            max_iterations: control.budget.max_iterations,
+        });
+        let now = control.clock.seconds();
+        if ended.is_none() && now - last_save >= control.checkpoint_seconds {
+            save(control, identity, &state, iteration, before, start, &ended);
+            last_save = now;
+        }
+    };
+    save(control, identity, &state, iteration, before, start, &ended);
+    let output = algorithm.output(&state);
+    control.observer.finished(&status);
+    Ok(Outcome {
+        output: Some(output),
+        status,
+        iterations: iteration,
+        seconds: elapsed(control.clock),
+    })
+}
+
+/// Writes a checkpoint if there is a store; a failure is a note, not the end of the run.
+fn save<S: Snapshot>(
+    control: &mut Control<'_>,
+    identity: &Identity,
+    state: &S,
+    iteration: u64,
+    before: f64,
+    start: f64,
+    ended: &Option<Status>,
+) {
+    let Some(store) = control.store.as_deref_mut() else {
+        return;
+    };
+    let mut archive = crate::Archive::new();
+    archive.nest("state", state.save());
+    archive.set("ended", ended);
+    let checkpoint = Checkpoint {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        identity: identity.clone(),
+        iteration,
+        seconds: before + (control.clock.seconds() - start),
+        state: archive,
+    };
+    if let Err(error) = store.save(&checkpoint.encode()) {
+        control
+            .observer
+            .note(&format!("the checkpoint could not be written: {error}"));
+    }
+}

@@ -1,0 +1,150 @@
+//! How a fit ended, as a value whose text advises.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Why a stopping rule holds that the optimum is reached.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// The rule and what it saw, in words.
+    pub rule: String,
+    /// The improvement that is estimated to remain, in nats, where the rule estimates one.
+    pub remaining: Option<f64>,
+    /// Standard error of `remaining`.
+    pub standard_error: Option<f64>,
+}
+
+/// Which budget ended a run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// Number of iterations.
+    Iterations(u64),
+    /// Wall-clock seconds.
+    Seconds(f64),
+    /// Draws per evaluation, as allowed by the settings.
+    Draws(u64),
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Iterations(n) => write!(f, "{n} iterations"),
+            Self::Seconds(s) => write!(f, "{s} seconds"),
+            Self::Draws(n) => write!(f, "{n} draws per evaluation"),
+        }
+    }
+}
+
+/// How a fit ended. Only [`Status::Converged`] is a success; every other value says what to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Status {
+    /// A tested stopping rule holds.
+    Converged {
+        /// The rule and its numbers.
+        evidence: Evidence,
+    },
+    /// A budget ran out first.
+    BudgetReached {
+        /// Which one.
+        limit: Limit,
+        /// What the stopping rule last saw, where it says anything.
+        detail: String,
+    },
+    /// Steps no longer improve the objective although the stopping rule does not hold.
+    Stalled {
+        /// The iteration.
+        at: u64,
+        /// What was seen.
+        reason: String,
+    },
+    /// The objective or its gradient is no longer finite, or cannot be evaluated at the start.
+    Diverged {
+        /// The iteration; 0 is the start.
+        at: u64,
+        /// What was seen.
+        reason: String,
+    },
+    /// The caller asked to stop.
+    Interrupted {
+        /// The last finished iteration.
+        at: u64,
+    },
+}
+
+impl Status {
+    /// Whether the optimiser's stopping rule holds.
+    pub fn is_converged(&self) -> bool {
+        matches!(self, Self::Converged { .. })
+    }
+
+    /// A fixed word for files: `converged`, `budget_reached`, `stalled`, `diverged`, `interrupted`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Converged { .. } => "converged",
+            Self::BudgetReached { .. } => "budget_reached",
+            Self::Stalled { .. } => "stalled",
+            Self::Diverged { .. } => "diverged",
+            Self::Interrupted { .. } => "interrupted",
+        }
+    }
+
+    /// What to do next; empty when nothing need be done.
+    pub fn advice(&self) -> &'static str {
+        match self {
+            Self::Converged { .. } => "",
+            Self::BudgetReached { limit, .. } => match limit {
+                Limit::Iterations(_) | Limit::Seconds(_) => {
+                    "Resume from the checkpoint with a larger budget."
+                }
+                Limit::Draws(_) => {
+                    "Allow more draws per evaluation, or accept the larger Monte-Carlo gap."
+                }
+            },
+            Self::Stalled { .. } => {
+                "Rescale the data or reparameterise (a non-centred hierarchy, standardised \
+                 covariates), or try another family."
+            }
+            Self::Diverged { .. } => {
+                "Check the model at the initial point (`jensen density`), give an initial point, \
+                 or add priors where the posterior is improper."
+            }
+            Self::Interrupted { .. } => "Resume from the checkpoint.",
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Converged { evidence } => {
+                write!(f, "converged: {}", evidence.rule)?;
+                if let Some(remaining) = evidence.remaining {
+                    write!(f, "; estimated remaining improvement {remaining:.2e} nats")?;
+                    if let Some(se) = evidence.standard_error {
+                        write!(f, " (standard error {se:.1e})")?;
+                    }
+                }
+                Ok(())
+            }
+            Self::BudgetReached { limit, detail } => {
+                write!(f, "not converged: the budget of {limit} is used up")?;
+                if !detail.is_empty() {
+                    write!(f, " ({detail})")?;
+                }
+                Ok(())
+            }
+            Self::Stalled { at, reason } => {
+                write!(f, "not converged: stalled at iteration {at}: {reason}")
+            }
+            Self::Diverged { at, reason } => {
+                write!(f, "failed: diverged at iteration {at}: {reason}")
+            }
+            Self::Interrupted { at } => {
+                write!(f, "not converged: interrupted after iteration {at}")
+            }
+        }
+    }
+}
