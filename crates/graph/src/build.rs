@@ -1,0 +1,916 @@
+//! Constructors: shape checks, constant folding and local simplification.
+//!
+//! Every way of making a node goes through here, so no pass has to repeat these rules. Folding uses
+//! the slow scalar definitions. Simplifications keep the value up to rounding and never turn a
+//! finite value into a non-finite one; `0 · x` becomes 0 even where x might be infinite, as
+//! structural zeros of derivatives must vanish.
+
+use crate::ir::{Graph, Input, NodeId, Placement, Record, Shape};
+use crate::ops::{ElemOp, MAX_SCATTER, MatMul, Op, ScatterMap, ScatterMaps, structural};
+
+/// A derivative that is zero almost everywhere.
+#[derive(Clone, Copy, Debug)]
+pub struct Zero;
+
+/// Constants of at most this many elements are folded by evaluating structural operations.
+const FOLD_LIMIT: usize = 1 << 22;
+
+macro_rules! unary {
+    ($($(#[$doc:meta])* $name:ident => $op:ident;)*) => {$(
+        $(#[$doc])*
+        pub fn $name(&mut self, x: NodeId) -> NodeId {
+            self.elem(ElemOp::$op, &[x])
+        }
+    )*};
+}
+
+macro_rules! binary {
+    ($($(#[$doc:meta])* $name:ident => $op:ident;)*) => {$(
+        $(#[$doc])*
+        pub fn $name(&mut self, x: NodeId, y: NodeId) -> NodeId {
+            self.elem(ElemOp::$op, &[x, y])
+        }
+    )*};
+}
+
+impl Graph {
+    /// A new per-lane input of `len` elements (a draw, a tangent).
+    pub fn input(&mut self, len: usize) -> NodeId {
+        self.placed_input(len, Placement::Lane)
+    }
+
+    /// A new input of `len` elements with one value for all lanes; its gradient sums over lanes.
+    pub fn shared_input(&mut self, len: usize) -> NodeId {
+        self.placed_input(len, Placement::Shared)
+    }
+
+    fn placed_input(&mut self, len: usize, placement: Placement) -> NodeId {
+        let slot = self.inputs.len() as u32;
+        self.inputs.push(Input { len, placement });
+        self.push(Op::Input(slot), &[], Shape::fixed(len))
+    }
+
+    /// The node of input `slot`.
+    pub fn input_node(&mut self, slot: usize) -> NodeId {
+        let len = self.inputs[slot].len;
+        self.push(Op::Input(slot as u32), &[], Shape::fixed(len))
+    }
+
+    /// A record column of `width` numbers for each record.
+    ///
+    /// # Panics
+    /// When the number of records differs from that of earlier columns, or an empty `width`.
+    pub fn record(&mut self, values: &[f64], width: usize) -> NodeId {
+        assert!(width > 0 && values.len() % width == 0, "whole records");
+        let id = self.add_record(Record::Values {
+            width,
+            values: values.into(),
+        });
+        self.push(Op::Record(id), &[], Shape::per_record(width))
+    }
+
+    /// A record column of element indices, for [`gather_record`](Self::gather_record).
+    pub fn record_indices(&mut self, indices: &[u32]) -> crate::ir::RecordId {
+        self.add_record(Record::Indices(indices.into()))
+    }
+
+    fn add_record(&mut self, record: Record) -> crate::ir::RecordId {
+        let count = self.record_count();
+        self.records.push(record);
+        let now = match &self.records[self.records.len() - 1] {
+            Record::Values { width, values } => values.len() / width,
+            Record::Indices(indices) => indices.len(),
+        };
+        assert!(
+            count.is_none_or(|count| count == now),
+            "every column has the same number of records"
+        );
+        crate::ir::RecordId::new(self.records.len() - 1)
+    }
+
+    /// The number of records in the batch, as a value.
+    pub fn records_in_batch(&mut self) -> NodeId {
+        self.push(Op::RecordCount, &[], Shape::SCALAR)
+    }
+
+    /// A constant scalar.
+    pub fn constant(&mut self, value: f64) -> NodeId {
+        self.vector(&[value])
+    }
+
+    /// A constant table.
+    pub fn vector(&mut self, values: &[f64]) -> NodeId {
+        let id = self.intern_const(values);
+        self.push(Op::Const(id), &[], Shape::fixed(values.len()))
+    }
+
+    fn uniform_value(&self, id: NodeId) -> Option<f64> {
+        let values = self.constant_value(id)?;
+        let first = *values.first()?;
+        values
+            .iter()
+            .all(|v| v.to_bits() == first.to_bits())
+            .then_some(first)
+    }
+
+    fn is_uniform(&self, id: NodeId, value: f64) -> bool {
+        self.uniform_value(id) == Some(value)
+    }
+
+    /// The shape of an elementwise result: scalars broadcast, everything else must agree.
+    ///
+    /// # Panics
+    /// When the shapes do not agree: a caller's bug (the front ends check sizes with messages).
+    pub fn broadcast_shape(&self, args: &[NodeId]) -> Shape {
+        let mut shape = Shape::SCALAR;
+        for &arg in args {
+            let this = self.shape(arg);
+            if this.is_scalar() {
+                continue;
+            }
+            assert!(
+                shape.is_scalar() || shape == this,
+                "elementwise shapes {shape:?} and {this:?}"
+            );
+            shape = this;
+        }
+        shape
+    }
+
+    /// An elementwise operation; scalars broadcast against the other shape.
+    pub fn elem(&mut self, op: ElemOp, args: &[NodeId]) -> NodeId {
+        assert_eq!(args.len(), op.arity(), "arguments of {}", op.name());
+        let shape = self.broadcast_shape(args);
+        if args
+            .iter()
+            .all(|&arg| self.placement(arg) == Placement::Constant)
+        {
+            return self.fold_elem(op, args, shape);
+        }
+        self.simplify(op, args, shape)
+            .unwrap_or_else(|| self.push(Op::Elem(op), args, shape))
+    }
+
+    fn fold_elem(&mut self, op: ElemOp, args: &[NodeId], shape: Shape) -> NodeId {
+        let tables: Vec<_> = args
+            .iter()
+            .map(|&arg| self.constant_value(arg).expect("a constant").to_vec())
+            .collect();
+        let mut row = vec![0.0; args.len()];
+        let values: Vec<f64> = (0..shape.len as usize)
+            .map(|i| {
+                for (slot, table) in row.iter_mut().zip(&tables) {
+                    *slot = table[if table.len() == 1 { 0 } else { i }];
+                }
+                op.value(&row)
+            })
+            .collect();
+        self.vector(&values)
+    }
+
+    /// `x` widened to `shape` when an identity drops the other, wider operand.
+    fn widen(&mut self, x: NodeId, shape: Shape) -> NodeId {
+        if self.shape(x) == shape {
+            x
+        } else {
+            self.broadcast(x, shape)
+        }
+    }
+
+    fn simplify(&mut self, op: ElemOp, args: &[NodeId], shape: Shape) -> Option<NodeId> {
+        use ElemOp::*;
+        let arg_op = |graph: &Self, id: NodeId| graph.elem_op(id);
+        match (op, args) {
+            (Neg, &[x]) => match arg_op(self, x) {
+                Some(Neg) => Some(self.args(x)[0]),
+                Some(Sub) => {
+                    let (a, b) = (self.args(x)[0], self.args(x)[1]);
+                    Some(self.sub(b, a))
+                }
+                Some(Mul) => {
+                    let (a, b) = (self.args(x)[0], self.args(x)[1]);
+                    if self.constant_value(a).is_some() {
+                        let a = self.neg(a);
+                        return Some(self.mul(a, b));
+                    }
+                    None
+                }
+                _ => None,
+            },
+            (Add, &[x, y]) => {
+                if self.is_uniform(x, 0.0) {
+                    return Some(self.widen(y, shape));
+                }
+                if self.is_uniform(y, 0.0) {
+                    return Some(self.widen(x, shape));
+                }
+                if let Some(Neg) = arg_op(self, y) {
+                    let inner = self.args(y)[0];
+                    return Some(self.sub(x, inner));
+                }
+                if let Some(Neg) = arg_op(self, x) {
+                    let inner = self.args(x)[0];
+                    return Some(self.sub(y, inner));
+                }
+                // One order for commutative operations, so that equal sums are found equal.
+                (y < x).then(|| self.push(Op::Elem(Add), &[y, x], shape))
+            }
+            (Sub, &[x, y]) => {
+                if self.is_uniform(y, 0.0) {
+                    return Some(self.widen(x, shape));
+                }
+                if self.is_uniform(x, 0.0) {
+                    let n = self.neg(y);
+                    return Some(self.widen(n, shape));
+                }
+                if let Some(Neg) = arg_op(self, y) {
+                    let inner = self.args(y)[0];
+                    return Some(self.add(x, inner));
+                }
+                None
+            }
+            (Mul, &[x, y]) => {
+                for (a, b) in [(x, y), (y, x)] {
+                    match self.uniform_value(a) {
+                        Some(1.0) => return Some(self.widen(b, shape)),
+                        Some(-1.0) => {
+                            let n = self.neg(b);
+                            return Some(self.widen(n, shape));
+                        }
+                        Some(0.0) => {
+                            let zero = self.constant(0.0);
+                            return Some(self.widen(zero, shape));
+                        }
+                        Some(c) if self.shape(a) != Shape::SCALAR => {
+                            let scalar = self.constant(c);
+                            return Some(self.mul(scalar, b)).map(|r| self.widen(r, shape));
+                        }
+                        _ => {}
+                    }
+                    // c · (d · z) = (c d) · z for scalar constants.
+                    if let (Some(c), Some(Mul)) = (self.scalar_value(a), arg_op(self, b)) {
+                        let (p, q) = (self.args(b)[0], self.args(b)[1]);
+                        for (d, z) in [(p, q), (q, p)] {
+                            if let Some(d) = self.scalar_value(d) {
+                                let cd = self.constant(c * d);
+                                return Some(self.mul(cd, z));
+                            }
+                        }
+                    }
+                }
+                if let (Some(Neg), Some(Neg)) = (arg_op(self, x), arg_op(self, y)) {
+                    let (a, b) = (self.args(x)[0], self.args(y)[0]);
+                    return Some(self.mul(a, b));
+                }
+                for (a, b) in [(x, y), (y, x)] {
+                    if let Some(Neg) = arg_op(self, a) {
+                        let inner = self.args(a)[0];
+                        let product = self.mul(inner, b);
+                        return Some(self.neg(product));
+                    }
+                }
+                if x == y {
+                    return Some(self.square(x));
+                }
+                (y < x).then(|| self.push(Op::Elem(Mul), &[y, x], shape))
+            }
+            (Div, &[x, y]) => {
+                if self.is_uniform(y, 1.0) {
+                    return Some(self.widen(x, shape));
+                }
+                if self.is_uniform(x, 1.0) {
+                    let r = self.recip(y);
+                    return Some(self.widen(r, shape));
+                }
+                if self.is_uniform(x, 0.0) {
+                    let zero = self.constant(0.0);
+                    return Some(self.widen(zero, shape));
+                }
+                if let Some(c) = self.scalar_value(y) {
+                    // Exact for powers of two, one rounding otherwise.
+                    let r = self.constant(1.0 / c);
+                    return Some(self.mul(x, r));
+                }
+                if self.constant_value(y).is_some()
+                    || (self.shape(y).is_scalar() && !shape.is_scalar())
+                {
+                    let r = self.recip(y);
+                    return Some(self.mul(x, r));
+                }
+                None
+            }
+            (Pow, &[x, y]) => {
+                let exponent = self.uniform_value(y)?;
+                let result = if exponent == 2.0 {
+                    self.square(x)
+                } else if exponent == 1.0 {
+                    x
+                } else if exponent == 0.5 {
+                    self.sqrt(x)
+                } else if exponent == -1.0 {
+                    self.recip(x)
+                } else if exponent == -0.5 {
+                    let root = self.sqrt(x);
+                    self.recip(root)
+                } else if exponent == 0.0 {
+                    self.constant(1.0)
+                } else if exponent == 3.0 {
+                    let s = self.square(x);
+                    self.mul(s, x)
+                } else if exponent == -2.0 {
+                    let s = self.square(x);
+                    self.recip(s)
+                } else {
+                    return None;
+                };
+                Some(self.widen(result, shape))
+            }
+            (Recip, &[x]) => match arg_op(self, x) {
+                Some(Recip) => Some(self.args(x)[0]),
+                Some(Exp) => {
+                    let inner = self.args(x)[0];
+                    let n = self.neg(inner);
+                    Some(self.exp(n))
+                }
+                _ => None,
+            },
+            (Square, &[x]) => match arg_op(self, x) {
+                Some(Neg) => {
+                    let inner = self.args(x)[0];
+                    Some(self.square(inner))
+                }
+                Some(Sqrt) => Some(self.args(x)[0]),
+                _ => None,
+            },
+            (Log, &[x]) => match arg_op(self, x) {
+                Some(Exp) => Some(self.args(x)[0]),
+                Some(InvLogit) => {
+                    let inner = self.args(x)[0];
+                    let n = self.neg(inner);
+                    let l = self.elem(Log1pExp, &[n]);
+                    Some(self.neg(l))
+                }
+                _ => None,
+            },
+            (Exp, &[x]) => match arg_op(self, x) {
+                Some(Log) => Some(self.args(x)[0]),
+                _ => None,
+            },
+            (Select, &[c, x, y]) => {
+                if x == y {
+                    return Some(self.widen(x, shape));
+                }
+                let chosen = if self.uniform_value(c)? != 0.0 { x } else { y };
+                Some(self.widen(chosen, shape))
+            }
+            _ => None,
+        }
+    }
+
+    /// The elementwise operation of a node, if it is one.
+    pub(crate) fn elem_op(&self, id: NodeId) -> Option<ElemOp> {
+        match self.op(id) {
+            Op::Elem(op) => Some(op),
+            _ => None,
+        }
+    }
+
+    unary! {
+        /// `-x`.
+        neg => Neg;
+        /// `1 / x`.
+        recip => Recip;
+        /// `x²`.
+        square => Square;
+        /// `√x`.
+        sqrt => Sqrt;
+        /// `eˣ`.
+        exp => Exp;
+        /// `log x`.
+        log => Log;
+    }
+
+    binary! {
+        /// `x + y`.
+        add => Add;
+        /// `x - y`.
+        sub => Sub;
+        /// `x · y`.
+        mul => Mul;
+        /// `x / y`.
+        div => Div;
+        /// `xʸ`.
+        pow => Pow;
+    }
+
+    /// `c ≠ 0 ? x : y`, elementwise.
+    pub fn select(&mut self, c: NodeId, x: NodeId, y: NodeId) -> NodeId {
+        self.elem(ElemOp::Select, &[c, x, y])
+    }
+
+    /// `c · x` for a number c.
+    pub fn scale(&mut self, c: f64, x: NodeId) -> NodeId {
+        let c = self.constant(c);
+        self.mul(c, x)
+    }
+
+    /// The standard normal density.
+    pub(crate) fn normal_density(&mut self, x: NodeId) -> NodeId {
+        let s = self.square(x);
+        let h = self.scale(-0.5, s);
+        let e = self.exp(h);
+        self.scale(crate::ops::elementwise::INV_SQRT_2PI, e)
+    }
+
+    /// A scalar repeated to `shape`.
+    pub fn broadcast(&mut self, x: NodeId, shape: Shape) -> NodeId {
+        assert!(self.shape(x).is_scalar(), "only scalars broadcast");
+        if shape.is_scalar() {
+            return x;
+        }
+        if let (Some(value), false) = (self.scalar_value(x), shape.record) {
+            return self.vector(&vec![value; shape.len as usize]);
+        }
+        self.push(Op::Broadcast, &[x], shape)
+    }
+
+    /// `out[i] = x[index[i]]`.
+    ///
+    /// # Panics
+    /// When an index is out of range: a caller's bug.
+    pub fn gather(&mut self, x: NodeId, index: &[u32]) -> NodeId {
+        let from = self.shape(x);
+        assert!(!from.record, "gather from a fixed-size value");
+        assert!(
+            index.iter().all(|&i| i < from.len),
+            "gather index out of range"
+        );
+        if index.len() == from.len as usize
+            && index.iter().enumerate().all(|(k, &i)| i as usize == k)
+        {
+            return x;
+        }
+        match self.op(x) {
+            Op::Const(_) => {
+                let data = self.constant_value(x).expect("a constant");
+                let picked: Vec<f64> = index.iter().map(|&i| data[i as usize]).collect();
+                return self.vector(&picked);
+            }
+            Op::Gather(inner) => {
+                let inner = self.index_data(inner).clone();
+                let composed: Vec<u32> = index.iter().map(|&i| inner[i as usize]).collect();
+                let source = self.args(x)[0];
+                return self.gather(source, &composed);
+            }
+            Op::Broadcast => {
+                let source = self.args(x)[0];
+                return self.broadcast(source, Shape::fixed(index.len()));
+            }
+            Op::Concat => {
+                // An element of a concatenation is an element of one part.
+                if let Some(result) = self.gather_from_part(x, index) {
+                    return result;
+                }
+            }
+            _ => {}
+        }
+        if let (false, true) = (index.is_empty(), from.len == 1) {
+            return self.broadcast(x, Shape::fixed(index.len()));
+        }
+        let id = self.intern_index(index);
+        self.push(Op::Gather(id), &[x], Shape::fixed(index.len()))
+    }
+
+    fn gather_from_part(&mut self, concat: NodeId, index: &[u32]) -> Option<NodeId> {
+        let (&low, &high) = (index.iter().min()?, index.iter().max()?);
+        let mut start = 0;
+        for position in 0..self.args(concat).len() {
+            let part = self.args(concat)[position];
+            let end = start + self.shape(part).len;
+            if low >= start && high < end {
+                let shifted: Vec<u32> = index.iter().map(|i| i - start).collect();
+                return Some(self.gather(part, &shifted));
+            }
+            start = end;
+        }
+        None
+    }
+
+    /// Elements `start .. start + len` of x.
+    pub fn slice(&mut self, x: NodeId, start: usize, len: usize) -> NodeId {
+        let index: Vec<u32> = (start as u32..(start + len) as u32).collect();
+        self.gather(x, &index)
+    }
+
+    /// Element `i` of x as a scalar.
+    pub fn element(&mut self, x: NodeId, i: usize) -> NodeId {
+        self.gather(x, &[i as u32])
+    }
+
+    /// `out[r] = x[index of record r]`.
+    pub fn gather_record(&mut self, x: NodeId, index: crate::ir::RecordId) -> NodeId {
+        assert!(!self.shape(x).record, "gather from a fixed-size value");
+        let Record::Indices(indices) = self.record_data(index) else {
+            panic!("a record column of indices");
+        };
+        let len = self.shape(x).len;
+        assert!(
+            indices.iter().all(|&i| i < len),
+            "record index out of range"
+        );
+        self.push(Op::GatherRecord(index), &[x], Shape::per_record(1))
+    }
+
+    /// Zeros of length `len` plus every source at its places.
+    pub fn scatter(&mut self, sources: &[(NodeId, ScatterMap)], len: usize) -> NodeId {
+        let sources: Vec<_> = sources
+            .iter()
+            .copied()
+            .filter(|&(x, _)| !self.is_uniform(x, 0.0))
+            .collect();
+        if sources.is_empty() {
+            return self.vector(&vec![0.0; len]);
+        }
+        if let [(x, ScatterMap::All)] = sources[..] {
+            return x;
+        }
+        if sources.len() > MAX_SCATTER {
+            let (head, tail) = sources.split_at(MAX_SCATTER);
+            let first = self.scatter(head, len);
+            let mut rest = vec![(first, ScatterMap::All)];
+            rest.extend_from_slice(tail);
+            return self.scatter(&rest, len);
+        }
+        let mut maps: ScatterMaps = [ScatterMap::All; MAX_SCATTER];
+        let mut args = Vec::with_capacity(sources.len());
+        for (slot, (x, map)) in maps.iter_mut().zip(&sources) {
+            *slot = *map;
+            args.push(*x);
+        }
+        let shape = Shape::fixed(len);
+        if args
+            .iter()
+            .all(|&arg| self.placement(arg) == Placement::Constant)
+        {
+            return self.fold_structural(Op::Scatter(maps), &args, shape);
+        }
+        // A common scalar factor is applied to the sums instead of to every element.
+        if let [(x, map @ (ScatterMap::Index(_) | ScatterMap::Record(_)))] = sources[..] {
+            if let Some((scalar, rest)) = self.split_scalar_factor(x) {
+                if self.shape(x).record || self.shape(x).len as usize > len {
+                    let inner = self.scatter(&[(rest, map)], len);
+                    return self.mul(scalar, inner);
+                }
+            }
+        }
+        self.push(Op::Scatter(maps), &args, shape)
+    }
+
+    /// `out[index[i]] += x[i]` into zeros of length `len`.
+    pub fn scatter_add(&mut self, x: NodeId, index: &[u32], len: usize) -> NodeId {
+        assert!(
+            index.iter().all(|&i| (i as usize) < len),
+            "scatter index out of range"
+        );
+        assert_eq!(
+            index.len(),
+            self.shape(x).len as usize,
+            "one index an element"
+        );
+        let id = self.intern_index(index);
+        self.scatter(&[(x, ScatterMap::Index(id))], len)
+    }
+
+    /// x as (scalar factor, rest), when it is such a product.
+    fn split_scalar_factor(&self, x: NodeId) -> Option<(NodeId, NodeId)> {
+        if self.shape(x).is_scalar() || self.elem_op(x) != Some(ElemOp::Mul) {
+            return None;
+        }
+        let (a, b) = (self.args(x)[0], self.args(x)[1]);
+        match (self.shape(a).is_scalar(), self.shape(b).is_scalar()) {
+            (true, false) => Some((a, b)),
+            (false, true) => Some((b, a)),
+            _ => None,
+        }
+    }
+
+    /// The arguments one after another.
+    pub fn concat(&mut self, parts: &[NodeId]) -> NodeId {
+        let mut flat: Vec<NodeId> = Vec::with_capacity(parts.len());
+        for &part in parts {
+            assert!(
+                !self.shape(part).record,
+                "concatenation of fixed-size values"
+            );
+            match self.op(part) {
+                _ if self.shape(part).len == 0 => {}
+                Op::Concat => flat.extend_from_slice(&self.args(part).to_vec()),
+                _ => flat.push(part),
+            }
+        }
+        let merged = self.merge_constant_runs(&flat);
+        match merged[..] {
+            [] => self.vector(&[]),
+            [one] => one,
+            _ => {
+                if let Some(whole) = self.adjacent_gathers(&merged) {
+                    return whole;
+                }
+                let len = merged
+                    .iter()
+                    .map(|&part| self.shape(part).len as usize)
+                    .sum();
+                self.push(Op::Concat, &merged, Shape::fixed(len))
+            }
+        }
+    }
+
+    fn merge_constant_runs(&mut self, parts: &[NodeId]) -> Vec<NodeId> {
+        let mut merged: Vec<NodeId> = Vec::with_capacity(parts.len());
+        let mut run: Vec<f64> = Vec::new();
+        for &part in parts {
+            if let Some(values) = self.constant_value(part) {
+                run.extend_from_slice(values);
+                continue;
+            }
+            if !run.is_empty() {
+                merged.push(self.vector(&run));
+                run.clear();
+            }
+            merged.push(part);
+        }
+        if !run.is_empty() {
+            merged.push(self.vector(&run));
+        }
+        merged
+    }
+
+    /// One gather when every part picks from the same value.
+    fn adjacent_gathers(&mut self, parts: &[NodeId]) -> Option<NodeId> {
+        let source = match self.op(parts[0]) {
+            Op::Gather(_) => self.args(parts[0])[0],
+            _ => return None,
+        };
+        let mut index = Vec::new();
+        for &part in parts {
+            match self.op(part) {
+                Op::Gather(id) if self.args(part)[0] == source => {
+                    index.extend_from_slice(self.index_data(id));
+                }
+                _ => return None,
+            }
+        }
+        Some(self.gather(source, &index))
+    }
+
+    /// The sum of all elements (over records too).
+    pub fn sum(&mut self, x: NodeId) -> NodeId {
+        let shape = self.shape(x);
+        if shape.is_scalar() {
+            return x;
+        }
+        if let Some(values) = self.constant_value(x) {
+            let total = jensen_sum(values);
+            return self.constant(total);
+        }
+        match self.op(x) {
+            Op::Broadcast => {
+                let scalar = self.args(x)[0];
+                let count = self.element_count(shape);
+                return self.mul(count, scalar);
+            }
+            Op::Elem(ElemOp::Neg) => {
+                let inner = self.args(x)[0];
+                let sum = self.sum(inner);
+                return self.neg(sum);
+            }
+            Op::Elem(op @ (ElemOp::Add | ElemOp::Sub)) => {
+                let (a, b) = (self.args(x)[0], self.args(x)[1]);
+                if self.shape(a).is_scalar() != self.shape(b).is_scalar()
+                    || self.constant_value(a).is_some()
+                    || self.constant_value(b).is_some()
+                {
+                    let count = self.element_count(shape);
+                    let mut total = |graph: &mut Self, part: NodeId| {
+                        if graph.shape(part).is_scalar() {
+                            graph.mul(count, part)
+                        } else {
+                            graph.sum(part)
+                        }
+                    };
+                    let (a, b) = (total(self, a), total(self, b));
+                    return self.elem(op, &[a, b]);
+                }
+            }
+            Op::Elem(ElemOp::Mul) => {
+                if let Some((scalar, rest)) = self.split_scalar_factor(x) {
+                    let sum = self.sum(rest);
+                    return self.mul(scalar, sum);
+                }
+            }
+            Op::Concat => {
+                let parts = self.args(x).to_vec();
+                let sums: Vec<NodeId> = parts.into_iter().map(|part| self.sum(part)).collect();
+                return self.add_all(&sums);
+            }
+            _ => {}
+        }
+        self.push(Op::Sum, &[x], Shape::SCALAR)
+    }
+
+    /// The number of elements of a shape, as a value.
+    pub(crate) fn element_count(&mut self, shape: Shape) -> NodeId {
+        let len = self.constant(f64::from(shape.len));
+        if shape.record {
+            let records = self.records_in_batch();
+            return self.mul(len, records);
+        }
+        len
+    }
+
+    /// The sum of several values as a balanced tree.
+    pub fn add_all(&mut self, terms: &[NodeId]) -> NodeId {
+        match *terms {
+            [] => self.constant(0.0),
+            [one] => one,
+            _ => {
+                let (left, right) = terms.split_at(terms.len() / 2);
+                let (left, right) = (self.add_all(left), self.add_all(right));
+                self.add(left, right)
+            }
+        }
+    }
+
+    /// The largest element.
+    pub fn max(&mut self, x: NodeId) -> NodeId {
+        if self.shape(x).is_scalar() {
+            return x;
+        }
+        self.structural(Op::Max, &[x], Shape::SCALAR)
+    }
+
+    /// Running sums from the front.
+    pub fn cumsum(&mut self, x: NodeId) -> NodeId {
+        self.directed_cumsum(x, false)
+    }
+
+    pub(crate) fn directed_cumsum(&mut self, x: NodeId, reverse: bool) -> NodeId {
+        let shape = self.shape(x);
+        assert!(!shape.record, "running sums of fixed-size values");
+        if shape.is_scalar() {
+            return x;
+        }
+        self.structural(Op::CumSum { reverse }, &[x], shape)
+    }
+
+    /// The sum over lanes, as a shared value.
+    pub fn lane_sum(&mut self, x: NodeId) -> NodeId {
+        let shape = self.shape(x);
+        self.push(Op::LaneSum, &[x], shape)
+    }
+
+    /// A matrix product.
+    pub fn matmul(&mut self, left: NodeId, right: NodeId, dims: MatMul) -> NodeId {
+        assert_eq!(
+            self.shape(left),
+            Shape::fixed((dims.m * dims.k) as usize),
+            "left factor"
+        );
+        assert_eq!(
+            self.shape(right),
+            Shape::fixed((dims.k * dims.n) as usize),
+            "right factor"
+        );
+        if self.is_uniform(left, 0.0) || self.is_uniform(right, 0.0) {
+            return self.vector(&vec![0.0; (dims.m * dims.n) as usize]);
+        }
+        structural::small_matmul(self, left, right, dims).unwrap_or_else(|| {
+            self.structural(
+                Op::MatMul(dims),
+                &[left, right],
+                Shape::fixed((dims.m * dims.n) as usize),
+            )
+        })
+    }
+
+    /// The transpose of a column-major `rows × cols` matrix.
+    pub fn transpose(&mut self, x: NodeId, rows: usize, cols: usize) -> NodeId {
+        let index: Vec<u32> = (0..rows)
+            .flat_map(|r| (0..cols).map(move |c| (c * rows + r) as u32))
+            .collect();
+        self.gather(x, &index)
+    }
+
+    /// The lower Cholesky factor of an `n × n` matrix (its lower triangle is read).
+    pub fn cholesky(&mut self, x: NodeId, n: usize) -> NodeId {
+        self.structural(Op::Cholesky { n: n as u32 }, &[x], Shape::fixed(n * n))
+    }
+
+    /// `L X = B` (or `Lᵀ X = B`) for X.
+    pub fn tri_solve(
+        &mut self,
+        l: NodeId,
+        b: NodeId,
+        n: usize,
+        cols: usize,
+        transposed: bool,
+    ) -> NodeId {
+        let op = Op::TriSolve {
+            n: n as u32,
+            cols: cols as u32,
+            transposed,
+        };
+        self.structural(op, &[l, b], Shape::fixed(n * cols))
+    }
+
+    /// `A X = B` (or `Aᵀ X = B`) for X.
+    pub fn solve(
+        &mut self,
+        a: NodeId,
+        b: NodeId,
+        n: usize,
+        cols: usize,
+        transposed: bool,
+    ) -> NodeId {
+        let op = Op::Solve {
+            n: n as u32,
+            cols: cols as u32,
+            transposed,
+        };
+        self.structural(op, &[a, b], Shape::fixed(n * cols))
+    }
+
+    /// `log |det A|`.
+    pub fn log_abs_det(&mut self, a: NodeId, n: usize) -> NodeId {
+        self.structural(Op::LogAbsDet { n: n as u32 }, &[a], Shape::SCALAR)
+    }
+
+    fn structural(&mut self, op: Op, args: &[NodeId], shape: Shape) -> NodeId {
+        let constant = args
+            .iter()
+            .all(|&arg| self.placement(arg) == Placement::Constant);
+        if constant && shape.len as usize <= FOLD_LIMIT {
+            return self.fold_structural(op, args, shape);
+        }
+        self.push(op, args, shape)
+    }
+
+    fn fold_structural(&mut self, op: Op, args: &[NodeId], shape: Shape) -> NodeId {
+        let tables: Vec<Vec<f64>> = args
+            .iter()
+            .map(|&arg| self.constant_value(arg).expect("a constant").to_vec())
+            .collect();
+        let views: Vec<&[f64]> = tables.iter().map(Vec::as_slice).collect();
+        let values = structural::value(self, op, &views, shape.len as usize);
+        self.vector(&values)
+    }
+
+    /// Makes the node `op(args)` again in this graph with the constructors' folding and
+    /// simplification: how passes rebuild. Ids in `op` must already be of this graph.
+    pub(crate) fn rebuild(&mut self, op: Op, args: &[NodeId], shape: Shape) -> NodeId {
+        match op {
+            Op::Elem(op) => self.elem(op, args),
+            Op::Broadcast => self.broadcast(args[0], shape),
+            Op::Gather(index) => {
+                let index = self.index_data(index).clone();
+                self.gather(args[0], &index)
+            }
+            Op::Scatter(maps) => {
+                let sources: Vec<_> = args.iter().copied().zip(maps).collect();
+                self.scatter(&sources, shape.len as usize)
+            }
+            Op::Concat => self.concat(args),
+            Op::Sum => self.sum(args[0]),
+            Op::MatMul(dims) => self.matmul(args[0], args[1], dims),
+            Op::Max
+            | Op::CumSum { .. }
+            | Op::Cholesky { .. }
+            | Op::TriSolve { .. }
+            | Op::Solve { .. }
+            | Op::LogAbsDet { .. } => self.structural(op, args, shape),
+            Op::Const(_)
+            | Op::Input(_)
+            | Op::Record(_)
+            | Op::RecordCount
+            | Op::GatherRecord(_)
+            | Op::LaneSum => self.push(op, args, shape),
+        }
+    }
+}
+
+fn jensen_sum(values: &[f64]) -> f64 {
+    // Neumaier's compensated sum: folding must not lose what the engine would keep.
+    let (mut sum, mut lost) = (0.0_f64, 0.0_f64);
+    for &value in values {
+        let next = sum + value;
+        if next.is_finite() {
+            lost += if sum.abs() >= value.abs() {
+                (sum - next) + value
+            } else {
+                (value - next) + sum
+            };
+        }
+        sum = next;
+    }
+    sum + lost
+}

@@ -1,0 +1,262 @@
+//! Differentiation, graph to graph: gradients by reverse accumulation and directional derivatives
+//! by forward accumulation. Hessian-vector products are the forward derivative of a gradient.
+
+use crate::ir::{Graph, NodeId, Placement, Shape};
+use crate::ops::{Op, ScatterMap, structural};
+
+/// What reaches a node from its users: whole-shape adjoints (scalars stand for uniform ones) and
+/// adjoints of some of its elements.
+#[derive(Default, Clone)]
+struct Adjoint {
+    whole: Option<NodeId>,
+    parts: Vec<(NodeId, ScatterMap)>,
+}
+
+impl Graph {
+    /// The gradient of the scalar `output` with respect to `wrt`, one value a node, each of the
+    /// shape of its node. For a shared node the gradient is the sum over lanes.
+    ///
+    /// # Panics
+    /// When `output` is not a scalar.
+    pub fn gradient(&mut self, output: NodeId, wrt: &[NodeId]) -> Vec<NodeId> {
+        assert!(self.shape(output).is_scalar(), "the gradient of a scalar");
+        let active = self.depends_on(wrt);
+        let mut adjoints: Vec<Adjoint> = vec![Adjoint::default(); self.len()];
+        let one = self.constant(1.0);
+        if output.index() < adjoints.len() {
+            adjoints[output.index()].whole = Some(one);
+        }
+        let mut results: Vec<Option<NodeId>> = vec![None; wrt.len()];
+        for index in (0..=output.index()).rev() {
+            let node = NodeId::new(index);
+            if !active.get(index).copied().unwrap_or(false) {
+                continue;
+            }
+            let collected = std::mem::take(&mut adjoints[index]);
+            let Some(adjoint) = self.total(node, collected) else {
+                continue;
+            };
+            for (result, _) in results.iter_mut().zip(wrt).filter(|(_, w)| **w == node) {
+                *result = Some(adjoint);
+            }
+            self.pull_back(node, adjoint, &active, &mut adjoints);
+        }
+        results
+            .into_iter()
+            .zip(wrt)
+            .map(|(adjoint, &node)| {
+                let shape = self.shape(node);
+                let adjoint = adjoint.unwrap_or_else(|| self.constant(0.0));
+                self.full(adjoint, shape)
+            })
+            .collect()
+    }
+
+    /// Which of the present nodes depend on any of `wrt`.
+    fn depends_on(&self, wrt: &[NodeId]) -> Vec<bool> {
+        let mut active = vec![false; self.len()];
+        for id in self.ids() {
+            active[id.index()] =
+                wrt.contains(&id) || self.args(id).iter().any(|arg| active[arg.index()]);
+        }
+        active
+    }
+
+    /// The whole adjoint of a node from what its users sent.
+    fn total(&mut self, node: NodeId, collected: Adjoint) -> Option<NodeId> {
+        let shape = self.shape(node);
+        let sum = match (collected.whole, collected.parts.is_empty()) {
+            (None, true) => return None,
+            (Some(whole), true) => whole,
+            (whole, false) => {
+                let mut sources = collected.parts;
+                if let Some(whole) = whole {
+                    let whole = self.full(whole, shape);
+                    sources.push((whole, ScatterMap::All));
+                }
+                self.scatter(&sources, shape.len as usize)
+            }
+        };
+        let crosses_lanes =
+            self.placement(node) != Placement::Lane && self.placement(sum) == Placement::Lane;
+        Some(if crosses_lanes {
+            self.lane_sum(sum)
+        } else {
+            sum
+        })
+    }
+
+    /// A possibly uniform (scalar) adjoint at the full shape.
+    fn full(&mut self, adjoint: NodeId, shape: Shape) -> NodeId {
+        if self.shape(adjoint) == shape {
+            adjoint
+        } else {
+            self.broadcast(adjoint, shape)
+        }
+    }
+
+    fn pull_back(
+        &mut self,
+        node: NodeId,
+        adjoint: NodeId,
+        active: &[bool],
+        adjoints: &mut [Adjoint],
+    ) {
+        let args = self.args(node).to_vec();
+        let shape = self.shape(node);
+        match self.op(node) {
+            Op::Elem(op) => {
+                for (which, &arg) in args.iter().enumerate() {
+                    if !active[arg.index()] {
+                        continue;
+                    }
+                    let product = if op == crate::ops::ElemOp::Select {
+                        // Not a product with 0 or 1: the branch not taken may have an infinite slope.
+                        let zero = self.constant(0.0);
+                        match which {
+                            0 => continue,
+                            1 => self.select(args[0], adjoint, zero),
+                            _ => self.select(args[0], zero, adjoint),
+                        }
+                    } else {
+                        let Some(partial) = op.partial(self, &args, node, which) else {
+                            continue;
+                        };
+                        self.mul(adjoint, partial)
+                    };
+                    let contribution = self.reduce(product, shape, self.shape(arg));
+                    self.accumulate(&mut adjoints[arg.index()], contribution);
+                }
+            }
+            Op::Sum => self.accumulate(&mut adjoints[args[0].index()], adjoint),
+            _ => {
+                let adjoint = self.full(adjoint, shape);
+                for (which, &arg) in args.iter().enumerate() {
+                    if !active[arg.index()] {
+                        continue;
+                    }
+                    match structural::vjp(self, node, adjoint, which) {
+                        (value, ScatterMap::All) => {
+                            self.accumulate(&mut adjoints[arg.index()], value)
+                        }
+                        part => adjoints[arg.index()].parts.push(part),
+                    }
+                }
+            }
+        }
+    }
+
+    /// The contribution to an argument of shape `to` from an elementwise result of shape `from`:
+    /// a broadcast scalar collects the sum.
+    fn reduce(&mut self, product: NodeId, from: Shape, to: Shape) -> NodeId {
+        if !to.is_scalar() || from.is_scalar() {
+            return product;
+        }
+        if self.shape(product).is_scalar() {
+            let count = self.element_count(from);
+            return self.mul(count, product);
+        }
+        self.sum(product)
+    }
+
+    fn accumulate(&mut self, adjoint: &mut Adjoint, contribution: NodeId) {
+        adjoint.whole = Some(match adjoint.whole {
+            None => contribution,
+            Some(whole) => self.add(whole, contribution),
+        });
+    }
+
+    /// The derivative of `outputs` along a direction: `seeds` gives a tangent (of the node's shape)
+    /// for some nodes. `None` where the derivative is zero.
+    pub fn tangent(
+        &mut self,
+        outputs: &[NodeId],
+        seeds: &[(NodeId, NodeId)],
+    ) -> Vec<Option<NodeId>> {
+        let count = self.len();
+        let mut tangents: Vec<Option<NodeId>> = vec![None; count];
+        let needed = self.needed_for(outputs);
+        for &(node, seed) in seeds {
+            assert_eq!(
+                self.shape(node),
+                self.shape(seed),
+                "a tangent has the shape of its node"
+            );
+            tangents[node.index()] = Some(seed);
+        }
+        for index in 0..count {
+            let node = NodeId::new(index);
+            if !needed[index] || tangents[index].is_some() {
+                continue;
+            }
+            let args = self.args(node).to_vec();
+            let incoming: Vec<Option<NodeId>> =
+                args.iter().map(|arg| tangents[arg.index()]).collect();
+            if incoming.iter().all(Option::is_none) {
+                continue;
+            }
+            tangents[index] = self.push_forward(node, &args, &incoming);
+        }
+        outputs
+            .iter()
+            .map(|output| {
+                let tangent = tangents[output.index()]?;
+                let shape = self.shape(*output);
+                Some(self.full(tangent, shape))
+            })
+            .collect()
+    }
+
+    fn push_forward(
+        &mut self,
+        node: NodeId,
+        args: &[NodeId],
+        incoming: &[Option<NodeId>],
+    ) -> Option<NodeId> {
+        let Op::Elem(op) = self.op(node) else {
+            let full: Vec<Option<NodeId>> = incoming
+                .iter()
+                .zip(args)
+                .map(|(tangent, &arg)| {
+                    let shape = self.shape(arg);
+                    tangent.map(|tangent| self.full(tangent, shape))
+                })
+                .collect();
+            return structural::jvp(self, node, &full);
+        };
+        if op == crate::ops::ElemOp::Select {
+            let zero = self.constant(0.0);
+            let (x, y) = (incoming[1].unwrap_or(zero), incoming[2].unwrap_or(zero));
+            return Some(self.select(args[0], x, y));
+        }
+        let mut total: Option<NodeId> = None;
+        for (which, tangent) in incoming.iter().enumerate() {
+            let Some(tangent) = *tangent else { continue };
+            let Some(partial) = op.partial(self, args, node, which) else {
+                continue;
+            };
+            let term = self.mul(partial, tangent);
+            total = Some(match total {
+                None => term,
+                Some(sum) => self.add(sum, term),
+            });
+        }
+        total
+    }
+
+    /// Which nodes are needed for `outputs`.
+    pub(crate) fn needed_for(&self, outputs: &[NodeId]) -> Vec<bool> {
+        let mut needed = vec![false; self.len()];
+        for output in outputs {
+            needed[output.index()] = true;
+        }
+        for id in self.ids().rev() {
+            if needed[id.index()] {
+                for &arg in self.args(id) {
+                    needed[arg.index()] = true;
+                }
+            }
+        }
+        needed
+    }
+}

@@ -1,0 +1,398 @@
+//! The tables of an expression graph: nodes, constants, index lists, outputs.
+//!
+//! Every value is a flat list of elements for each draw (matrices are column-major) and, at run
+//! time, one row of contiguous lanes for each element. Typed ids point into tables; a node's
+//! arguments always stand before it, so the node table is a topological order.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use crate::ops::Op;
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(pub(crate) u32);
+
+        impl $name {
+            /// Position in its table.
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+
+            pub(crate) fn new(index: usize) -> Self {
+                Self(u32::try_from(index).expect("tables are bounded by the node limit"))
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!($prefix, "{}"), self.0)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!($prefix, "{}"), self.0)
+            }
+        }
+    };
+}
+
+id!(
+    /// A node of a graph.
+    NodeId,
+    "%"
+);
+id!(
+    /// A constant table.
+    ConstId,
+    "c"
+);
+id!(
+    /// A list of element indices.
+    IndexId,
+    "i"
+);
+id!(
+    /// A column of data along the record axis: one value (or index) for each record.
+    RecordId,
+    "r"
+);
+
+/// How many elements a value has: `len`, or `len` for each record of the batch when `record` is
+/// set (element j of record r then stands at `r * len + j`).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub struct Shape {
+    /// Number of elements (for each record).
+    pub len: u32,
+    /// Whether the value runs along the record axis.
+    pub record: bool,
+}
+
+impl Shape {
+    /// One element.
+    pub const SCALAR: Self = Self {
+        len: 1,
+        record: false,
+    };
+
+    /// `len` elements.
+    pub fn fixed(len: usize) -> Self {
+        Self {
+            len: u32::try_from(len).expect("tables are bounded by the node limit"),
+            record: false,
+        }
+    }
+
+    /// `len` elements for each record.
+    pub fn per_record(len: usize) -> Self {
+        Self {
+            record: true,
+            ..Self::fixed(len)
+        }
+    }
+
+    /// Whether it is a single element.
+    pub fn is_scalar(self) -> bool {
+        self == Self::SCALAR
+    }
+
+    /// Number of elements when the batch has `records` records.
+    pub fn elements(self, records: usize) -> usize {
+        self.len as usize * if self.record { records } else { 1 }
+    }
+}
+
+/// When a value is known and how many copies of it there are. The order is that of binding:
+/// the placement of a result is the latest of its arguments'.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub enum Placement {
+    /// Known when the graph is built; folded.
+    Constant,
+    /// One value for all lanes, known when a batch is bound (record data, shared inputs).
+    Shared,
+    /// One value for each lane.
+    Lane,
+}
+
+/// One node: an operation on earlier nodes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// What it computes.
+    pub op: Op,
+    /// Number of elements of the result.
+    pub shape: Shape,
+    /// Constant, shared or per lane.
+    pub placement: Placement,
+    /// Provenance: nodes emitted by the same source expression carry the same site, which is how
+    /// unrolled copies of one loop body are recognised. Zero when unknown.
+    pub site: u32,
+    args: (u32, u32),
+}
+
+/// An input of the graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// Number of elements.
+    pub len: usize,
+    /// [`Placement::Lane`] (a draw) or [`Placement::Shared`] (one value for all lanes).
+    pub placement: Placement,
+}
+
+/// A column of data along the record axis.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Record {
+    /// `width` numbers for each record, record after record.
+    Values {
+        /// Numbers for each record.
+        width: usize,
+        /// All records' numbers.
+        values: Arc<[f64]>,
+    },
+    /// One element index for each record.
+    Indices(Arc<[u32]>),
+}
+
+/// An expression graph with its tables; see the module documentation.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) arg_pool: Vec<NodeId>,
+    pub(crate) consts: Vec<Arc<[f64]>>,
+    pub(crate) indices: Vec<Arc<[u32]>>,
+    pub(crate) records: Vec<Record>,
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) outputs: Vec<NodeId>,
+    pub(crate) site: u32,
+    node_lookup: HashMap<u64, Vec<NodeId>>,
+    const_lookup: HashMap<u64, Vec<ConstId>>,
+    index_lookup: HashMap<u64, Vec<IndexId>>,
+}
+
+/// FNV-1a: fixed, so that hash-consing never depends on the process.
+#[derive(Clone)]
+struct Fnv(u64);
+
+impl Hasher for Fnv {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+    fn write_u32(&mut self, word: u32) {
+        self.write_u64(u64::from(word));
+    }
+    fn write_u64(&mut self, word: u64) {
+        self.0 = (self.0 ^ word)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .rotate_left(29);
+    }
+}
+
+fn hash_of(item: impl FnOnce(&mut Fnv)) -> u64 {
+    let mut hasher = Fnv(0xcbf2_9ce4_8422_2325);
+    item(&mut hasher);
+    hasher.finish()
+}
+
+impl Graph {
+    /// An empty graph.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Number of nodes.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether it has no nodes.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// All node ids, arguments before users.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
+        (0..self.nodes.len()).map(NodeId::new)
+    }
+
+    /// A node.
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    /// What a node computes.
+    pub fn op(&self, id: NodeId) -> Op {
+        self.nodes[id.index()].op
+    }
+
+    /// Number of elements of a node.
+    pub fn shape(&self, id: NodeId) -> Shape {
+        self.nodes[id.index()].shape
+    }
+
+    /// Binding time of a node.
+    pub fn placement(&self, id: NodeId) -> Placement {
+        self.nodes[id.index()].placement
+    }
+
+    /// The arguments of a node.
+    pub fn args(&self, id: NodeId) -> &[NodeId] {
+        let (start, len) = self.nodes[id.index()].args;
+        &self.arg_pool[start as usize..(start + len) as usize]
+    }
+
+    /// The elements of a constant table.
+    pub fn const_data(&self, id: ConstId) -> &Arc<[f64]> {
+        &self.consts[id.index()]
+    }
+
+    /// An index list.
+    pub fn index_data(&self, id: IndexId) -> &Arc<[u32]> {
+        &self.indices[id.index()]
+    }
+
+    /// A record column.
+    pub fn record_data(&self, id: RecordId) -> &Record {
+        &self.records[id.index()]
+    }
+
+    /// The inputs, in the order in which they were made.
+    pub fn inputs(&self) -> &[Input] {
+        &self.inputs
+    }
+
+    /// The outputs.
+    pub fn outputs(&self) -> &[NodeId] {
+        &self.outputs
+    }
+
+    /// Replaces the list of outputs.
+    pub fn set_outputs(&mut self, outputs: Vec<NodeId>) {
+        self.outputs = outputs;
+    }
+
+    /// Number of records, when there is a record axis.
+    pub fn record_count(&self) -> Option<usize> {
+        self.records.first().map(|record| match record {
+            Record::Values { width, values } => values.len() / (*width).max(1),
+            Record::Indices(indices) => indices.len(),
+        })
+    }
+
+    /// The source expression that the nodes made from now on belong to; see [`Node::site`].
+    pub fn set_site(&mut self, site: u32) {
+        self.site = site;
+    }
+
+    /// The current source expression.
+    pub fn site(&self) -> u32 {
+        self.site
+    }
+
+    /// The elements of a constant node.
+    pub fn constant_value(&self, id: NodeId) -> Option<&[f64]> {
+        match self.op(id) {
+            Op::Const(table) => Some(&self.consts[table.index()]),
+            _ => None,
+        }
+    }
+
+    /// The element of a constant scalar node.
+    pub fn scalar_value(&self, id: NodeId) -> Option<f64> {
+        match self.constant_value(id) {
+            Some(&[value]) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Adds a node, or finds the same node made before (common subexpressions are never made twice).
+    /// Constructors with shape checks and simplification are in [`crate::build`].
+    pub(crate) fn push(&mut self, op: Op, args: &[NodeId], shape: Shape) -> NodeId {
+        let key = hash_of(|hasher| {
+            op.hash(hasher);
+            shape.hash(hasher);
+            args.iter().for_each(|arg| hasher.write_u32(arg.0));
+        });
+        if let Some(found) = self.node_lookup.get(&key) {
+            for &id in found {
+                let node = &self.nodes[id.index()];
+                if node.op == op && node.shape == shape && self.args(id) == args {
+                    return id;
+                }
+            }
+        }
+        let placement = match op {
+            Op::Const(_) => Placement::Constant,
+            Op::Record(_) | Op::RecordCount => Placement::Shared,
+            Op::Input(slot) => self.inputs[slot as usize].placement,
+            Op::LaneSum => Placement::Shared,
+            Op::GatherRecord(_) => self.placement(args[0]).max(Placement::Shared),
+            _ => args
+                .iter()
+                .map(|&arg| self.placement(arg))
+                .max()
+                .unwrap_or(Placement::Constant),
+        };
+        let start =
+            u32::try_from(self.arg_pool.len()).expect("tables are bounded by the node limit");
+        self.arg_pool.extend_from_slice(args);
+        let id = NodeId::new(self.nodes.len());
+        self.nodes.push(Node {
+            op,
+            shape,
+            placement,
+            site: self.site,
+            args: (start, args.len() as u32),
+        });
+        self.node_lookup.entry(key).or_default().push(id);
+        id
+    }
+
+    pub(crate) fn intern_const(&mut self, data: &[f64]) -> ConstId {
+        let key = hash_of(|hasher| data.iter().for_each(|x| hasher.write_u64(x.to_bits())));
+        let same = |other: &[f64]| {
+            other.len() == data.len()
+                && other
+                    .iter()
+                    .zip(data)
+                    .all(|(a, b)| a.to_bits() == b.to_bits())
+        };
+        let found = self.const_lookup.entry(key).or_default();
+        if let Some(&id) = found.iter().find(|id| same(&self.consts[id.index()])) {
+            return id;
+        }
+        let id = ConstId::new(self.consts.len());
+        self.consts.push(data.into());
+        found.push(id);
+        id
+    }
+
+    pub(crate) fn intern_index(&mut self, data: &[u32]) -> IndexId {
+        let key = hash_of(|hasher| data.iter().for_each(|&x| hasher.write_u32(x)));
+        let found = self.index_lookup.entry(key).or_default();
+        if let Some(&id) = found.iter().find(|id| &*self.indices[id.index()] == data) {
+            return id;
+        }
+        let id = IndexId::new(self.indices.len());
+        self.indices.push(data.into());
+        found.push(id);
+        id
+    }
+
+    /// An empty graph with the same inputs and record columns, for a pass to rebuild into.
+    pub(crate) fn like(&self) -> Self {
+        Self {
+            inputs: self.inputs.clone(),
+            records: self.records.clone(),
+            ..Self::default()
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The operations of a graph.
+//!
+//! *Elementwise* operations are rows of one table ([`elementwise`]): name, value, lane kernel,
+//! derivative rule and test points of an operation stand together, and adding one is adding a row.
+//! *Structural* operations move, reduce or factorise; their shape rule, slow value and derivative
+//! rules stand in [`structural`].
+
+pub mod elementwise;
+mod sp;
+pub(crate) mod structural;
+
+pub use elementwise::ElemOp;
+
+use crate::ir::{ConstId, IndexId, RecordId};
+
+/// Extents of a matrix product: `m × k` times `k × n`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct MatMul {
+    /// Rows of the result.
+    pub m: u32,
+    /// The contracted extent.
+    pub k: u32,
+    /// Columns of the result.
+    pub n: u32,
+    /// The left factor is stored transposed (as `k × m`).
+    pub left_transposed: bool,
+    /// The right factor is stored transposed (as `n × k`).
+    pub right_transposed: bool,
+}
+
+/// Where the elements of one source of a [`Op::Scatter`] are added.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ScatterMap {
+    /// Element i goes to element i.
+    All,
+    /// Element i goes to element `index[i]`.
+    Index(IndexId),
+    /// Record r's element goes to element `index[r]` of a record column.
+    Record(RecordId),
+}
+
+/// At most this many sources fit into one scatter; longer sums nest.
+pub const MAX_SCATTER: usize = 6;
+
+/// The maps of a scatter's sources, in order; unused places are [`ScatterMap::All`].
+pub type ScatterMaps = [ScatterMap; MAX_SCATTER];
+
+/// What a node computes from its arguments. Matrices are column-major.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Op {
+    /// A constant table.
+    Const(ConstId),
+    /// An input.
+    Input(u32),
+    /// A record column of numbers.
+    Record(RecordId),
+    /// The number of records in the batch.
+    RecordCount,
+    /// An elementwise operation; scalar arguments broadcast.
+    Elem(ElemOp),
+    /// A scalar repeated to the shape of the node.
+    Broadcast,
+    /// `out[i] = x[index[i]]`.
+    Gather(IndexId),
+    /// `out[r] = x[index of record r]`.
+    GatherRecord(RecordId),
+    /// Zeros plus every source at its places; see [`ScatterMap`].
+    Scatter(ScatterMaps),
+    /// The arguments one after another.
+    Concat,
+    /// Sum of all elements (over records too).
+    Sum,
+    /// Largest element.
+    Max,
+    /// Running sums, from the front or (`reverse`) from the back.
+    CumSum {
+        /// Sums run from the last element to the first.
+        reverse: bool,
+    },
+    /// Sum over the lanes of the batch: the way from a per-lane adjoint to a shared value's.
+    LaneSum,
+    /// A matrix product.
+    MatMul(MatMul),
+    /// The lower Cholesky factor of a symmetric positive definite `n × n` matrix; only the lower
+    /// triangle is read. A matrix that is not positive definite makes the lane NaN.
+    Cholesky {
+        /// Extent.
+        n: u32,
+    },
+    /// `X` with `L X = B` (or `Lᵀ X = B`) for a lower triangular `n × n` matrix L.
+    TriSolve {
+        /// Extent of L.
+        n: u32,
+        /// Columns of B.
+        cols: u32,
+        /// Solve with the transpose.
+        transposed: bool,
+    },
+    /// `X` with `A X = B` (or `Aᵀ X = B`) for a general `n × n` matrix A, by pivoted elimination.
+    Solve {
+        /// Extent of A.
+        n: u32,
+        /// Columns of B.
+        cols: u32,
+        /// Solve with the transpose.
+        transposed: bool,
+    },
+    /// `log |det A|` of a general `n × n` matrix.
+    LogAbsDet {
+        /// Extent.
+        n: u32,
+    },
+}
+
+impl Op {
+    /// The name in the text form.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Const(_) => "const",
+            Self::Input(_) => "input",
+            Self::Record(_) => "record",
+            Self::RecordCount => "record_count",
+            Self::Elem(op) => op.name(),
+            Self::Broadcast => "broadcast",
+            Self::Gather(_) => "gather",
+            Self::GatherRecord(_) => "gather_record",
+            Self::Scatter(_) => "scatter",
+            Self::Concat => "concat",
+            Self::Sum => "sum",
+            Self::Max => "max",
+            Self::CumSum { .. } => "cumsum",
+            Self::LaneSum => "lane_sum",
+            Self::MatMul(_) => "matmul",
+            Self::Cholesky { .. } => "cholesky",
+            Self::TriSolve { .. } => "tri_solve",
+            Self::Solve { .. } => "solve",
+            Self::LogAbsDet { .. } => "log_abs_det",
+        }
+    }
+}

@@ -1,0 +1,567 @@
+//! Structural operations: slow values, and derivative rules as graph expressions.
+
+use crate::ir::{Graph, NodeId, Shape};
+use crate::ops::{ElemOp, MatMul, Op, ScatterMap};
+
+/// Products whose small extent is at most this are written out as elementwise multiplications with
+/// constant columns, which fuse with what produces and consumes them.
+const SMALL_EXTENT: u32 = 8;
+
+/// The slow value of a structural operation without record columns, at one draw.
+pub(crate) fn value(graph: &Graph, op: Op, args: &[&[f64]], len: usize) -> Vec<f64> {
+    match op {
+        Op::Broadcast => vec![args[0][0]; len],
+        Op::Gather(index) => graph
+            .index_data(index)
+            .iter()
+            .map(|&i| args[0][i as usize])
+            .collect(),
+        Op::Scatter(maps) => {
+            let mut out = vec![0.0; len];
+            for (x, map) in args.iter().zip(maps) {
+                match map {
+                    ScatterMap::All => out.iter_mut().zip(*x).for_each(|(o, x)| *o += x),
+                    ScatterMap::Index(index) => {
+                        for (&i, x) in graph.index_data(index).iter().zip(*x) {
+                            out[i as usize] += x;
+                        }
+                    }
+                    ScatterMap::Record(_) => {
+                        unreachable!("record scatters have their own evaluation")
+                    }
+                }
+            }
+            out
+        }
+        Op::Concat => args.concat(),
+        Op::Sum => vec![args[0].iter().sum()],
+        Op::Max => {
+            vec![args[0].iter().fold(
+                f64::NEG_INFINITY,
+                |m, &x| if x.is_nan() || x > m { x } else { m },
+            )]
+        }
+        Op::CumSum { reverse } => {
+            let mut out = args[0].to_vec();
+            if reverse {
+                (0..len.saturating_sub(1))
+                    .rev()
+                    .for_each(|i| out[i] += out[i + 1]);
+            } else {
+                (1..len).for_each(|i| out[i] += out[i - 1]);
+            }
+            out
+        }
+        Op::MatMul(dims) => matmul_value(dims, args[0], args[1]),
+        Op::Cholesky { n } => cholesky_value(n as usize, args[0]),
+        Op::TriSolve {
+            n,
+            cols,
+            transposed,
+        } => tri_solve_value(n as usize, cols as usize, transposed, args[0], args[1]),
+        Op::Solve {
+            n,
+            cols,
+            transposed,
+        } => solve_value(n as usize, cols as usize, transposed, args[0], args[1]).0,
+        Op::LogAbsDet { n } => vec![solve_value(n as usize, 0, false, args[0], &[]).1],
+        Op::Const(_)
+        | Op::Input(_)
+        | Op::Record(_)
+        | Op::RecordCount
+        | Op::Elem(_)
+        | Op::GatherRecord(_)
+        | Op::LaneSum => {
+            unreachable!("not a structural operation on fixed-size values")
+        }
+    }
+}
+
+fn matmul_value(dims: MatMul, left: &[f64], right: &[f64]) -> Vec<f64> {
+    let (m, k, n) = (dims.m as usize, dims.k as usize, dims.n as usize);
+    let a = |i: usize, j: usize| {
+        if dims.left_transposed {
+            left[i * k + j]
+        } else {
+            left[j * m + i]
+        }
+    };
+    let b = |i: usize, j: usize| {
+        if dims.right_transposed {
+            right[i * n + j]
+        } else {
+            right[j * k + i]
+        }
+    };
+    let mut out = vec![0.0; m * n];
+    for j in 0..n {
+        for i in 0..m {
+            out[j * m + i] = (0..k).map(|l| a(i, l) * b(l, j)).sum();
+        }
+    }
+    out
+}
+
+/// The lower Cholesky factor; NaN in every element when the matrix is not positive definite.
+pub(crate) fn cholesky_value(n: usize, a: &[f64]) -> Vec<f64> {
+    let mut l = vec![0.0; n * n];
+    for j in 0..n {
+        for i in j..n {
+            let dot: f64 = (0..j).map(|k| l[k * n + i] * l[k * n + j]).sum();
+            let rest = a[j * n + i] - dot;
+            if i == j {
+                if rest.is_nan() || rest <= 0.0 {
+                    return vec![f64::NAN; n * n];
+                }
+                l[j * n + j] = rest.sqrt();
+            } else {
+                l[j * n + i] = rest / l[j * n + j];
+            }
+        }
+    }
+    l
+}
+
+fn tri_solve_value(n: usize, cols: usize, transposed: bool, l: &[f64], b: &[f64]) -> Vec<f64> {
+    let mut x = b.to_vec();
+    for column in x.chunks_exact_mut(n.max(1)).take(cols) {
+        if transposed {
+            for i in (0..n).rev() {
+                let dot: f64 = (i + 1..n).map(|k| l[i * n + k] * column[k]).sum();
+                column[i] = (column[i] - dot) / l[i * n + i];
+            }
+        } else {
+            for i in 0..n {
+                let dot: f64 = (0..i).map(|k| l[k * n + i] * column[k]).sum();
+                column[i] = (column[i] - dot) / l[i * n + i];
+            }
+        }
+    }
+    x
+}
+
+/// Pivoted elimination: the solution and log |det|.
+pub(crate) fn solve_value(
+    n: usize,
+    cols: usize,
+    transposed: bool,
+    a: &[f64],
+    b: &[f64],
+) -> (Vec<f64>, f64) {
+    let mut m: Vec<f64> = (0..n * n)
+        .map(|at| {
+            let (row, col) = (at / n, at % n);
+            if transposed {
+                a[row * n + col]
+            } else {
+                a[col * n + row]
+            }
+        })
+        .collect();
+    let mut x = b.to_vec();
+    let mut log_det = 0.0;
+    for p in 0..n {
+        let pivot = (p..n)
+            .max_by(|&i, &j| m[i * n + p].abs().total_cmp(&m[j * n + p].abs()))
+            .unwrap_or(p);
+        if pivot != p {
+            (0..n).for_each(|j| m.swap(p * n + j, pivot * n + j));
+            (0..cols).for_each(|j| x.swap(j * n + p, j * n + pivot));
+        }
+        let head = m[p * n + p];
+        log_det += head.abs().ln();
+        for i in p + 1..n {
+            let factor = m[i * n + p] / head;
+            for j in p..n {
+                m[i * n + j] -= factor * m[p * n + j];
+            }
+            for j in 0..cols {
+                x[j * n + i] -= factor * x[j * n + p];
+            }
+        }
+    }
+    for j in 0..cols {
+        for i in (0..n).rev() {
+            let dot: f64 = (i + 1..n).map(|k| m[i * n + k] * x[j * n + k]).sum();
+            x[j * n + i] = (x[j * n + i] - dot) / m[i * n + i];
+        }
+    }
+    (x, log_det)
+}
+
+/// A product with a constant factor and a small extent, as elementwise operations.
+pub(crate) fn small_matmul(
+    g: &mut Graph,
+    left: NodeId,
+    right: NodeId,
+    dims: MatMul,
+) -> Option<NodeId> {
+    if dims.m == 1 && dims.n > 1 {
+        // A row times a matrix is the transposed matrix times a column.
+        let flipped = MatMul {
+            m: dims.n,
+            n: 1,
+            k: dims.k,
+            left_transposed: !dims.right_transposed,
+            right_transposed: false,
+        };
+        return Some(g.matmul(right, left, flipped));
+    }
+    if dims.n != 1 {
+        return None;
+    }
+    let (m, k) = (dims.m as usize, dims.k as usize);
+    if m == 1 || k == 1 {
+        let product = g.mul(left, right);
+        return Some(if m == 1 { g.sum(product) } else { product });
+    }
+    let table = g.constant_value(left)?.to_vec();
+    let at = |i: usize, j: usize| {
+        if dims.left_transposed {
+            table[i * k + j]
+        } else {
+            table[j * m + i]
+        }
+    };
+    if dims.k <= SMALL_EXTENT && dims.k <= dims.m {
+        let mut sum = g.constant(0.0);
+        for j in 0..k {
+            let column: Vec<f64> = (0..m).map(|i| at(i, j)).collect();
+            let column = g.vector(&column);
+            let x = g.element(right, j);
+            let term = g.mul(column, x);
+            sum = g.add(sum, term);
+        }
+        let shape = Shape::fixed(m);
+        Some(if g.shape(sum) == shape {
+            sum
+        } else {
+            g.broadcast(sum, shape)
+        })
+    } else if dims.m <= SMALL_EXTENT {
+        let parts: Vec<NodeId> = (0..m)
+            .map(|i| {
+                let row: Vec<f64> = (0..k).map(|j| at(i, j)).collect();
+                let row = g.vector(&row);
+                let product = g.mul(row, right);
+                g.sum(product)
+            })
+            .collect();
+        Some(g.concat(&parts))
+    } else {
+        None
+    }
+}
+
+/// The constant matrix that keeps the lower triangle, with `diagonal` on the diagonal.
+fn lower_mask(g: &mut Graph, n: usize, diagonal: f64) -> NodeId {
+    let mask: Vec<f64> = (0..n * n)
+        .map(|at| {
+            let (col, row) = (at / n, at % n);
+            if row > col {
+                1.0
+            } else if row == col {
+                diagonal
+            } else {
+                0.0
+            }
+        })
+        .collect();
+    g.vector(&mask)
+}
+
+fn square(n: usize, left_transposed: bool, right_transposed: bool) -> MatMul {
+    let n = n as u32;
+    MatMul {
+        m: n,
+        k: n,
+        n,
+        left_transposed,
+        right_transposed,
+    }
+}
+
+/// The adjoint of argument `which` of `node`, given the adjoint of the node at full shape; and where
+/// its elements go.
+pub(crate) fn vjp(
+    g: &mut Graph,
+    node: NodeId,
+    adjoint: NodeId,
+    which: usize,
+) -> (NodeId, ScatterMap) {
+    let args = g.args(node).to_vec();
+    let whole = |x: NodeId| (x, ScatterMap::All);
+    match g.op(node) {
+        Op::Broadcast => whole(g.sum(adjoint)),
+        Op::Gather(index) => (adjoint, ScatterMap::Index(index)),
+        Op::GatherRecord(index) => (adjoint, ScatterMap::Record(index)),
+        Op::Scatter(maps) => match maps[which] {
+            ScatterMap::All => whole(adjoint),
+            ScatterMap::Index(index) => {
+                let index = g.index_data(index).clone();
+                whole(g.gather(adjoint, &index))
+            }
+            ScatterMap::Record(index) => whole(g.gather_record(adjoint, index)),
+        },
+        Op::Concat => {
+            let start: usize = args[..which]
+                .iter()
+                .map(|&arg| g.shape(arg).len as usize)
+                .sum();
+            let len = g.shape(args[which]).len as usize;
+            whole(g.slice(adjoint, start, len))
+        }
+        Op::Sum => unreachable!("sums have scalar adjoints, which need no full shape"),
+        Op::Max => {
+            let at = g.elem(ElemOp::Eq, &[args[0], node]);
+            whole(g.mul(at, adjoint))
+        }
+        Op::CumSum { reverse } => whole(g.directed_cumsum(adjoint, !reverse)),
+        Op::LaneSum => whole(adjoint),
+        Op::MatMul(MatMul {
+            m,
+            k,
+            n,
+            left_transposed: lt,
+            right_transposed: rt,
+        }) => whole(if which == 0 {
+            if lt {
+                let dims = MatMul {
+                    m: k,
+                    k: n,
+                    n: m,
+                    left_transposed: rt,
+                    right_transposed: true,
+                };
+                g.matmul(args[1], adjoint, dims)
+            } else {
+                let dims = MatMul {
+                    m,
+                    k: n,
+                    n: k,
+                    left_transposed: false,
+                    right_transposed: !rt,
+                };
+                g.matmul(adjoint, args[1], dims)
+            }
+        } else if rt {
+            let dims = MatMul {
+                m: n,
+                k: m,
+                n: k,
+                left_transposed: true,
+                right_transposed: lt,
+            };
+            g.matmul(adjoint, args[0], dims)
+        } else {
+            let dims = MatMul {
+                m: k,
+                k: m,
+                n,
+                left_transposed: !lt,
+                right_transposed: false,
+            };
+            g.matmul(args[0], adjoint, dims)
+        }),
+        Op::Cholesky { n } => {
+            // Murray (2016), "Differentiation of the Cholesky decomposition", equation 10.
+            let n = n as usize;
+            let keep = lower_mask(g, n, 1.0);
+            let bar = g.mul(keep, adjoint);
+            let product = g.matmul(node, bar, square(n, true, false));
+            let half = lower_mask(g, n, 0.5);
+            let p = g.mul(half, product);
+            let t = g.tri_solve(node, p, n, n, true);
+            let t = g.transpose(t, n, n);
+            let st = g.tri_solve(node, t, n, n, true);
+            let s = g.transpose(st, n, n);
+            let sum = g.add(s, st);
+            whole(g.mul(half, sum))
+        }
+        Op::TriSolve {
+            n,
+            cols,
+            transposed,
+        } => {
+            let (n, cols) = (n as usize, cols as usize);
+            let bbar = g.tri_solve(args[0], adjoint, n, cols, !transposed);
+            if which == 1 {
+                return whole(bbar);
+            }
+            let outer = solve_factor_adjoint(g, n, cols, transposed, bbar, node);
+            let keep = lower_mask(g, n, 1.0);
+            whole(g.mul(keep, outer))
+        }
+        Op::Solve {
+            n,
+            cols,
+            transposed,
+        } => {
+            let (n, cols) = (n as usize, cols as usize);
+            let bbar = g.solve(args[0], adjoint, n, cols, !transposed);
+            if which == 1 {
+                return whole(bbar);
+            }
+            whole(solve_factor_adjoint(g, n, cols, transposed, bbar, node))
+        }
+        Op::LogAbsDet { n } => {
+            let inverse = transposed_inverse(g, args[0], n as usize);
+            whole(g.mul(inverse, adjoint))
+        }
+        Op::Const(_) | Op::Input(_) | Op::Record(_) | Op::RecordCount | Op::Elem(_) => {
+            unreachable!("leaves have no arguments and elementwise rules are in their table")
+        }
+    }
+}
+
+/// The adjoint of the matrix of a linear solve: `-B̄ Xᵀ`, or `-X B̄ᵀ` for a transposed solve.
+fn solve_factor_adjoint(
+    g: &mut Graph,
+    n: usize,
+    cols: usize,
+    transposed: bool,
+    bbar: NodeId,
+    x: NodeId,
+) -> NodeId {
+    let dims = MatMul {
+        m: n as u32,
+        k: cols as u32,
+        n: n as u32,
+        left_transposed: false,
+        right_transposed: true,
+    };
+    let outer = if transposed {
+        g.matmul(x, bbar, dims)
+    } else {
+        g.matmul(bbar, x, dims)
+    };
+    g.neg(outer)
+}
+
+fn transposed_inverse(g: &mut Graph, a: NodeId, n: usize) -> NodeId {
+    let identity: Vec<f64> = (0..n * n).map(|at| f64::from(at / n == at % n)).collect();
+    let identity = g.vector(&identity);
+    g.solve(a, identity, n, n, true)
+}
+
+/// The tangent of `node` given its arguments' tangents at full shape (`None`: zero).
+pub(crate) fn jvp(g: &mut Graph, node: NodeId, tangents: &[Option<NodeId>]) -> Option<NodeId> {
+    let args = g.args(node).to_vec();
+    let shape = g.shape(node);
+    match g.op(node) {
+        op @ (Op::Broadcast
+        | Op::Gather(_)
+        | Op::GatherRecord(_)
+        | Op::Sum
+        | Op::CumSum { .. }
+        | Op::LaneSum) => {
+            let tangent = tangents[0]?;
+            Some(g.rebuild(op, &[tangent], shape))
+        }
+        Op::Scatter(maps) => {
+            let sources: Vec<_> = tangents
+                .iter()
+                .zip(maps)
+                .filter_map(|(tangent, map)| Some(((*tangent)?, map)))
+                .collect();
+            (!sources.is_empty()).then(|| g.scatter(&sources, shape.len as usize))
+        }
+        Op::Concat => {
+            let parts: Vec<NodeId> = tangents
+                .iter()
+                .zip(&args)
+                .map(|(tangent, &arg)| {
+                    tangent.unwrap_or_else(|| {
+                        let zeros = vec![0.0; g.shape(arg).len as usize];
+                        g.vector(&zeros)
+                    })
+                })
+                .collect();
+            Some(g.concat(&parts))
+        }
+        Op::Max => {
+            let at = g.elem(ElemOp::Eq, &[args[0], node]);
+            let product = g.mul(at, tangents[0]?);
+            Some(g.sum(product))
+        }
+        Op::MatMul(dims) => {
+            let left = tangents[0].map(|t| g.matmul(t, args[1], dims));
+            let right = tangents[1].map(|t| g.matmul(args[0], t, dims));
+            match (left, right) {
+                (Some(a), Some(b)) => Some(g.add(a, b)),
+                (a, b) => a.or(b),
+            }
+        }
+        Op::Cholesky { n } => {
+            let n = n as usize;
+            let symmetric: Vec<u32> = (0..n * n)
+                .map(|at| {
+                    let (col, row) = (at / n, at % n);
+                    (col.min(row) * n + col.max(row)) as u32
+                })
+                .collect();
+            let da = g.gather(tangents[0]?, &symmetric);
+            let x = g.tri_solve(node, da, n, n, false);
+            let x = g.transpose(x, n, n);
+            let y = g.tri_solve(node, x, n, n, false);
+            let half = lower_mask(g, n, 0.5);
+            let phi = g.mul(half, y);
+            Some(g.matmul(node, phi, square(n, false, false)))
+        }
+        Op::TriSolve {
+            n,
+            cols,
+            transposed,
+        } => {
+            let (n, cols) = (n as usize, cols as usize);
+            let dl = tangents[0].map(|dl| {
+                let keep = lower_mask(g, n, 1.0);
+                g.mul(keep, dl)
+            });
+            let rhs = solve_tangent_rhs(g, n, cols, transposed, dl, tangents[1], node)?;
+            Some(g.tri_solve(args[0], rhs, n, cols, transposed))
+        }
+        Op::Solve {
+            n,
+            cols,
+            transposed,
+        } => {
+            let (n, cols) = (n as usize, cols as usize);
+            let rhs = solve_tangent_rhs(g, n, cols, transposed, tangents[0], tangents[1], node)?;
+            Some(g.solve(args[0], rhs, n, cols, transposed))
+        }
+        Op::LogAbsDet { n } => {
+            let inverse = transposed_inverse(g, args[0], n as usize);
+            let product = g.mul(inverse, tangents[0]?);
+            Some(g.sum(product))
+        }
+        Op::Const(_) | Op::Input(_) | Op::Record(_) | Op::RecordCount | Op::Elem(_) => {
+            unreachable!("leaves have no arguments and elementwise rules are in their table")
+        }
+    }
+}
+
+/// `dB - dA X` (or `dB - dAᵀ X`).
+fn solve_tangent_rhs(
+    g: &mut Graph,
+    n: usize,
+    cols: usize,
+    transposed: bool,
+    da: Option<NodeId>,
+    db: Option<NodeId>,
+    x: NodeId,
+) -> Option<NodeId> {
+    let dims = MatMul {
+        m: n as u32,
+        k: n as u32,
+        n: cols as u32,
+        left_transposed: transposed,
+        right_transposed: false,
+    };
+    let product = da.map(|da| g.matmul(da, x, dims));
+    match (db, product) {
+        (Some(db), Some(product)) => Some(g.sub(db, product)),
+        (None, Some(product)) => Some(g.neg(product)),
+        (db, None) => db,
+    }
+}
