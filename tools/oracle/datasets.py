@@ -3,7 +3,9 @@
 Source files are named relative to the data root: ARM and BUGS are the data of
 Gelman and Hill (2006) and of the BUGS examples, volumes 1 to 3, as collected by
 Stan's example models; posteriordb is the posterior database of that name.
-A source of "simulated" names a function of simulate.py instead.
+"simulated" names a function of simulate.py instead, "published" a table of
+published.py. Where prepare.py has a function of the model's name, that function
+makes the variables from the file.
 """
 
 MODELS = {
@@ -46,4 +48,68 @@ MODELS = {
     "dyes_variance_components": ("BUGS/vol1/dyes/dyes", "BATCHES SAMPLES y"),
     "pump_gamma_poisson": ("BUGS/vol1/pump/pump", "N x t"),
     "oxford_strata": ("BUGS/vol1/oxford/oxford", "K n0 n1 r0 r1 year"),
+    "electric_pairs": ("ARM/Ch.23/electric",
+                       "N n_pair n_grade pair grade treatment pre_test post_test"),
+    "sesame_joint": ("ARM/Ch.23/sesame", "N J siteset yt z"),
+    "lsat_1pl": ("BUGS/vol1/lsat/lsat", "N R T culm response"),
+    "lsat_2pl_quadrature": ("BUGS/vol1/lsat/lsat", "N R T culm response"),
+    "eyes_mixture": ("BUGS/vol2/eyes/eyes", "N y alpha"),
+    "mixture_three_components": ("BUGS/vol2/eyes/eyes", "N y"),
+    "gp_poisson": ("posteriordb/gp_pois_regr", "N x k"),
+    "lynx_hare_autoregression": ("posteriordb/hudson_lynx_hare", "N y"),
+    "unemployment_autoregression": ("ARM/Ch.8/unemployment", "N y y_lag"),
+    "stochastic_volatility": ("../stochastic-volatility/poundd.dat", "T y"),
+    "capture_recapture_mb": ("simulated", "capture_recapture_mb"),
+    "capture_recapture_mt": ("simulated", "capture_recapture_mt"),
+    "capture_recapture_cjs": ("published", "dippers"),
+    "mice_weibull": ("BUGS/vol1/mice/mice", "N_uncensored N_censored M group_uncensored "
+                     "group_censored t_uncensored censor_time"),
+    "kidney_frailty": ("BUGS/vol1/kidney/kidney", "NP N_uc N_rc t_uc t_rc disease_uc disease_rc "
+                       "patient_uc patient_rc sex_uc sex_rc age_uc age_rc"),
+    "leuk_cox": ("BUGS/vol1/leuk/leuk", "N NT obs_t t fail Z"),
+    "dogs_log_linear": ("BUGS/vol1/dogs/dogs", "Ndogs Ntrials Y"),
+    "dugongs_growth": ("BUGS/vol2/dugongs/dugongs", "N x Y"),
+    "stacks_student": ("BUGS/vol1/stacks/stacks_f_t4_ridge", "N p Y x"),
+    "stacks_laplace": ("BUGS/vol1/stacks/stacks_b_dexp", "N p Y x"),
+    "jaws_multi_normal": ("BUGS/vol2/jaws/jaws", "N M Y age"),
+    "jaws_lkj": ("BUGS/vol2/jaws/jaws", "N M Y age"),
+    "orange_growth": ("BUGS/vol2/orange/orange", "K N x Y"),
+    "salm_overdispersed": ("BUGS/vol1/salm/salm", "Ndoses Nplates y x"),
+    "equiv_crossover": ("BUGS/vol1/equiv/equiv", "N P group Y sign"),
+    "litter_beta_binomial": ("BUGS/vol1/litter/litter", "G N r n"),
+    "inhalers_ordered": ("BUGS/vol1/inhalers/inhalers",
+                         "N T G Npattern Ncut pattern Ncum treat period carry"),
+    "bones_maturity": ("BUGS/vol1/bones/bones", "nChild nInd gamma delta ncat grade"),
+    "alli_multinomial": ("BUGS/vol2/alli/alli2", "I J K X"),
+    "alli_categorical": ("BUGS/vol2/alli/alli2", "I J K X"),
+    "stagnant_changepoint": ("BUGS/vol2/stagnant/stagnant", "N x Y"),
+    "t_unknown_df": ("BUGS/vol2/t_df/estdof", "N y"),
+    "hiv_slopes": ("ARM/Ch.20/hiv", "N J person time y"),
+    "election88_states": ("ARM/Ch.19/election88", "N n_age n_edu n_state n_region y black female "
+                          "age edu state region v_prev"),
+    "weight_censored": ("ARM/Ch.18/weight_censored",
+                        "N_obs N_cens C weight height height_cens"),
+    "congress_incumbency": ("ARM/Ch.7/congress", "N vote_86 vote_88 incumbency_88"),
+    "frisk_negative_binomial": ("ARM/Ch.17/multilevel_poisson_17.5",
+                                "N n_eth n_precint eth precint stops log_arrests"),
+    "blocker_meta": ("BUGS/vol1/blocker/blocker", "N rt nt rc nc"),
+    "magnesium_meta": ("BUGS/vol1/magnesium/magnesium", "N_studies rt nt rc nc"),
+    "pines_two_models": ("BUGS/vol2/pines/pines", "N y x z"),
+    "fire_lognormal_pareto": ("BUGS/vol3/fire/fire", "N x"),
+    "hearts_zero_inflated": ("BUGS/vol2/hearts/hearts", "N x y t"),
+    "hepatitis_growth": ("BUGS/vol3/hepatitis/hepatitis", "N N1 idxn1 Yvec1 tvec1 y0"),
+    "kilpisjarvi_trend": ("posteriordb/kilpisjarvi_mod",
+                          "N x y xpred pmualpha psalpha pmubeta psbeta"),
+    "collinear_blr": ("posteriordb/sblrc", "D N X y"),
+    "lightspeed_truncated": ("ARM/Ch.8/lightspeed", "N y"),
+    "grades_spline": ("ARM/Ch.8/grades", "N midterm final"),
+    "cervix_misclassified": ("BUGS/vol2/cervix/cervix", "Nc Ni xc wc dc wi di"),
+    "ice_age_cohort": ("BUGS/vol2/ice/ice", "N Nage K year cases age pyr"),
+    "endo_conditional": ("BUGS/vol2/endo/endo1", "n10 n01"),
+    "schools_mixed_effects": ("BUGS/vol2/schools/schools", "N M school LRT VR Gender Y"),
+    "pilots_sum_to_zero": ("ARM/Ch.13/pilots", "N n_groups n_scenarios group_id scenario_id y"),
+    "failures/eight_schools_centred": ("posteriordb/eight_schools", "J y sigma"),
+    "failures/funnel": ("none", ""),
+    "failures/bimodal_mixture": ("posteriordb/low_dim_gauss_mix", "N y"),
+    "failures/collinear_raw_scales": ("posteriordb/earnings", "N earn height male"),
 }

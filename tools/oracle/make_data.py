@@ -2,7 +2,8 @@
 
     python make_data.py DATA_ROOT [MODEL ...]
 
-DATA_ROOT holds the folders ARM, BUGS and posteriordb.
+DATA_ROOT holds the folders ARM, BUGS and posteriordb, and beside it lies
+stochastic-volatility.
 """
 
 import json
@@ -10,6 +11,7 @@ import pathlib
 import sys
 
 import prepare
+import published
 import simulate
 from datasets import MODELS
 
@@ -18,13 +20,15 @@ MODELS_DIR = pathlib.Path(__file__).resolve().parents[2] / "models"
 
 def load(root, name):
     source, keys = MODELS[name]
-    if source == "simulated":
-        return getattr(simulate, keys)()
+    if source == "none":
+        return {}
+    if source in ("simulated", "published"):
+        return getattr(simulate if source == "simulated" else published, keys)()
+    custom = getattr(prepare, name, None)
+    if source.endswith(".dat"):
+        return custom((root / source).read_text())
     raw = json.loads((root / f"{source}.data.json").read_text())
-    custom = getattr(prepare, name.replace("/", "_"), None)
-    if custom is not None:
-        return custom(raw)
-    return {key: raw[key] for key in keys.split()}
+    return custom(raw) if custom else {key: raw[key] for key in keys.split()}
 
 
 def main():
@@ -35,7 +39,7 @@ def main():
         data = load(root, name)
         lines = ",\n".join(f"  {json.dumps(k)}: {json.dumps(v, separators=(', ', ': '))}"
                            for k, v in data.items())
-        (folder / "data.json").write_text("{\n" + lines + "\n}\n" if lines else "{}\n")
+        (folder / "data.json").write_text("{\n" + lines + "\n}\n" if data else "{}\n")
 
 
 if __name__ == "__main__":

@@ -34,6 +34,18 @@ def points(name, dim):
     return drawn
 
 
+def near_mode(source, data, name, dim):
+    """A point close to where the optimiser gets, if it gets anywhere."""
+    try:
+        found = stanli.Model(stan_code=source, data=data).optimize(seed=1, iter=500).unconstrained
+    except RuntimeError:
+        return []
+    if not np.all(np.isfinite(found)) or np.max(np.abs(found)) > 1e6:
+        return []
+    rng = np.random.Generator(np.random.PCG64(zlib.crc32(name.encode()) + 1))
+    return [("mode + normal(0, 0.05)", found + 0.05 * rng.standard_normal(dim))]
+
+
 def evaluate(model, z):
     try:
         value, gradient = model.log_density_gradient(z)
@@ -58,7 +70,8 @@ def oracle(name):
         "drawn": [], "points": [], "value": [], "gradient": [],
         "value_no_jacobian": [], "value_propto": [], "constrained": [], "skipped": [],
     }
-    for label, z in points(name, full.param_unc_num()):
+    dim = full.param_unc_num()
+    for label, z in points(name, dim) + near_mode(source, data, name, dim):
         value, gradient = evaluate(full, z)
         if not (math.isfinite(value) and np.all(np.isfinite(gradient))):
             answer["skipped"].append({"drawn": label, "value": None if math.isnan(value) else str(value),
@@ -69,8 +82,11 @@ def oracle(name):
         answer["value"].append(value)
         answer["gradient"].append(gradient.tolist())
         log_jacobian = evaluate(jacobian, z)[0]
+        value_propto, gradient_propto = evaluate(dropped, z)
+        if not np.allclose(gradient, gradient_propto, rtol=1e-10, atol=1e-10 * np.max(np.abs(gradient))):
+            raise ArithmeticError(f"the gradient depends on the constants at {label}")
         answer["value_no_jacobian"].append(value - log_jacobian)
-        answer["value_propto"].append(evaluate(dropped, z)[0])
+        answer["value_propto"].append(value_propto)
         answer["constrained"].append(full.param_constrain(z, include_tp=True).tolist())
     return answer
 

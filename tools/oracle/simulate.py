@@ -22,3 +22,30 @@ def irt_2pl():
     y = [[int(rng.random() < _inv_logit(a[i] * (theta[j] - b[i]))) for j in range(persons)]
          for i in range(items)]
     return {"I": items, "J": persons, "y": y}
+
+
+def capture_recapture_mb():
+    """80 animals on five occasions, caught more readily once caught; 60 rows of
+    zeros added."""
+    rng = random.Random(5)
+    histories = []
+    for _ in range(80):
+        row = []
+        for _ in range(5):
+            row.append(int(rng.random() < (0.45 if any(row) else 0.3)))
+        histories.append(row)
+    return _augmented(histories, 5, 60)
+
+
+def capture_recapture_mt():
+    """100 animals on four occasions with different chances of capture; 70 rows of
+    zeros added."""
+    rng = random.Random(4)
+    chance = [0.25, 0.4, 0.15, 0.5]
+    return _augmented([[int(rng.random() < p) for p in chance] for _ in range(100)], 4, 70)
+
+
+def _augmented(histories, occasions, extra):
+    seen = [row for row in histories if any(row)]
+    y = seen + [[0] * occasions for _ in range(extra)]
+    return {"M": len(y), "T": occasions, "y": y}

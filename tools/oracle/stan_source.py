@@ -50,22 +50,36 @@ def join(found):
     return "\n".join(f"{name} {{{body}}}" for name, body in found.items()) + "\n"
 
 
-TILDE = re.compile(
-    r"((?:[A-Za-z_]\w*\([^()~;]*\))|(?:[A-Za-z_]\w*(?:\[[^~;]*?\])*)|\([^()~;]*\))\s*~\s*(\w+)\s*(?=\()")
+def statement_start(text, tilde):
+    """Where the left-hand side of the `~` at this index begins."""
+    depth, i = 0, tilde - 1
+    while i >= 0:
+        if text[i] in ")]":
+            depth += 1
+        elif text[i] in "([":
+            depth -= 1
+        elif depth == 0 and text[i] in ";{}":
+            break
+        i -= 1
+    start = i + 1
+    while True:  # the statement may be the body of a loop or branch without braces
+        header = re.compile(r"\s*(?:(?:for|while|if)\s*(\()|else\b)").match(text, start)
+        if not header:
+            return start + re.match(r"\s*", text[start:]).end()
+        start = closing(text, header.start(1)) + 1 if header.group(1) else header.end()
 
 
 def keep_constants(text):
     """Every `y ~ d(args) T[l, u];` as `target += d_lpdf(y | args) - ...;`."""
     text = strip_comments(text)
     out, i = [], 0
-    for m in iter(lambda: TILDE.search(text, i), None):
-        lhs, dist = m.group(1), m.group(2)
+    for m in iter(lambda: re.compile(r"~\s*(\w+)\s*(?=\()").search(text, i), None):
+        start, dist = statement_start(text, m.start()), m.group(1)
+        lhs = text[start:m.start()].strip()
         end = closing(text, m.end())
         args = text[m.end() + 1:end].strip()
-        user = re.search(rf"\b{dist}_(lpdf|lpmf)\s*\([^|]*?\b(?:real|int|vector|matrix|row_vector)", text)
-        kind = "lpmf" if dist in DISCRETE else "lpdf"
-        if user and re.search(rf"\breal\s+{dist}_lpmf\b", text):
-            kind = "lpmf"
+        user = re.search(rf"\breal\s+{dist}_lpmf\b", text)
+        kind = "lpmf" if user or dist in DISCRETE else "lpdf"
         bar = f"{lhs} | {args}" if args else f"{lhs} |"
         if dist == "std_normal":
             expr = f"std_normal_lpdf({lhs} |)"
@@ -83,7 +97,7 @@ def keep_constants(text):
             else:
                 expr += f" - {dist}_lcdf({high} | {args})"
             end += tail.end()
-        out += [text[i:m.start()], f"target += {expr}"]
+        out += [text[i:start], f"target += {expr}"]
         i = end + 1
     out.append(text[i:])
     result = "".join(out)
