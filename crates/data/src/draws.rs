@@ -68,6 +68,12 @@ impl DrawsVariable {
     }
 }
 
+/// Whether a name means the same in a CSV header and as a path inside a NetCDF file as it does in the model.
+pub(crate) fn is_storable_name(name: &str) -> bool {
+    let breaks = |c: char| c.is_control() || c.is_whitespace() || "\"'.,/#".contains(c);
+    !name.is_empty() && !name.contains(breaks)
+}
+
 /// Draws from an approximation, with what is needed to judge them.
 ///
 /// `draws` holds one row a draw; a row holds the variables one after another, and a variable its scalars in
@@ -81,7 +87,7 @@ pub struct DrawsTable {
 }
 
 impl DrawsTable {
-    /// Checks the lengths: `log_p.len()` draws, each a row of as many scalars as the variables have.
+    /// Checks the names and the lengths: `log_p.len()` draws, each a row of as many scalars as the variables have.
     ///
     /// `log_p` is the model's log density of each draw on the unconstrained scale (log-Jacobian included), `log_g` the
     /// approximation's log density there, so that `log_p − log_g` is the log importance weight.
@@ -105,6 +111,12 @@ impl DrawsTable {
             )));
         }
         for (i, v) in variables.iter().enumerate() {
+            if !is_storable_name(&v.name) {
+                return Err(DataError::invalid(format!(
+                    "`{}` cannot name a variable: names must not be empty or hold spaces, quotes or any of `. , / #`",
+                    v.name.escape_debug()
+                )));
+            }
             if variables[..i].iter().any(|w| w.name == v.name) {
                 return Err(DataError::invalid(format!(
                     "draws of the variable `{}` are given twice",

@@ -7,7 +7,8 @@
 //! | `observed_data` | the data variables, when given | `name_dim_0`, … |
 //!
 //! Index coordinates count from 0, as ArviZ writes them. Elements are row-major, the order of the format. The attributes
-//! of every group name the library, its version and the model. Variables of size zero are left out.
+//! of every group name the library, its version and the model. Variables of size zero are left out, and so are data
+//! variables whose names no model could declare.
 
 use std::path::Path;
 
@@ -18,7 +19,7 @@ use netcdf_writer::{
 
 use crate::atomic::write_atomic_bytes;
 use crate::dataset::{DataSet, Elements, Value};
-use crate::draws::{DrawsTable, DrawsVariable};
+use crate::draws::{DrawsTable, DrawsVariable, is_storable_name};
 use crate::error::DataError;
 
 /// What the attributes of the groups say.
@@ -71,7 +72,7 @@ fn encode(
 
     if let Some(data) = observed {
         let mut group = Group::new(&mut file, "observed_data", attributes)?;
-        for (name, value) in data.iter() {
+        for (name, value) in data.iter().filter(|(name, _)| is_storable_name(name)) {
             group.add_value(name, value)?;
         }
     }

@@ -1,0 +1,69 @@
+"""Checks that ArviZ reads what jensen-data writes, bit for bit.
+
+Run, with ArviZ 0.2x or 1.x and netCDF4 or h5netcdf installed:
+
+    cargo run -p jensen-data --example write_draws -- FOLDER
+    python crates/data/tests/python/check_draws.py FOLDER
+
+ArviZ 1.x no longer reads Stan CSV; there only the NetCDF file is checked through ArviZ.
+"""
+
+import sys
+from pathlib import Path
+
+import arviz as az
+import numpy as np
+
+folder = Path(sys.argv[1])
+DRAWS = 50
+SHAPES = {"mu": (), "theta": (8,), "Sigma": (2, 2), "a": (2, 3, 4)}
+
+
+def expected():
+    """Arrays (1, draw, *shape) from the formula in the example; scalars of a draw are column-major."""
+    width = sum(int(np.prod(s)) for s in SHAPES.values())
+    table = (100 * np.arange(DRAWS)[:, None] + np.arange(width)) / 3.0
+    arrays, start = {}, 0
+    for name, shape in SHAPES.items():
+        count = int(np.prod(shape))
+        rows = table[:, start : start + count]
+        arrays[name] = np.stack([row.reshape(shape, order="F") for row in rows])[None]
+        start += count
+    return arrays
+
+
+def same(found, wanted, what):
+    found = np.asarray(found)
+    assert found.dtype == wanted.dtype and found.shape == wanted.shape, (what, found.shape, wanted.shape)
+    assert found.tobytes() == np.ascontiguousarray(wanted).tobytes(), what
+
+
+log_p = (-10.0 - np.arange(DRAWS) / 7.0)[None]
+log_g = (-11.0 + np.arange(DRAWS) / 3.0)[None]
+
+
+def check(data, stats):
+    for name, wanted in expected().items():
+        same(data["posterior"][name].values, wanted, name)
+    assert set(data["posterior"].data_vars) == set(SHAPES)
+    for name, wanted in stats.items():
+        same(data["sample_stats"][name].values, wanted, name)
+
+
+data = az.from_netcdf(str(folder / "draws.nc"))
+check(data, {"lp": log_p, "log_p": log_p, "log_g": log_g, "log_weight": log_p - log_g})
+posterior = data["posterior"]
+assert posterior["a"].dims == ("chain", "draw", "a_dim_0", "a_dim_1", "a_dim_2"), posterior["a"].dims
+assert list(posterior.coords["draw"].values) == list(range(DRAWS))
+assert posterior.attrs["inference_library"] == "jensen" and posterior.attrs["model_name"] == "known_numbers"
+assert posterior.attrs["seed"] == "7"
+same(data["observed_data"]["y"].values, np.array([[1.5, 2, 3], [4, 5, 6]]), "y")
+assert int(data["observed_data"]["N"]) == 3
+print(az.summary(data, var_names=["mu", "Sigma"], kind="stats"))
+
+if hasattr(az, "from_cmdstan"):
+    data = az.from_cmdstan(posterior=str(folder / "draws.csv"))
+    check(data, {"lp": log_p})
+    assert data["posterior"].attrs["method"] == ["variational"], data["posterior"].attrs
+
+print("ArviZ", az.__version__, "reads the draws bit for bit")
