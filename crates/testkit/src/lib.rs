@@ -1,1 +1,20 @@
-//! Oracles, finite differences and model corpus for Jensen's tests.
+//! Oracles, finite differences and analytic models for Jensen's tests.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `dual` | [`Real`] and [`Dual`]: forward-mode derivatives of scalar code |
+//! | `scalar` | [`ScalarModel`] and [`Scalar`]: a density from a few lines of generic scalar code |
+//! | `models` | test densities, some with known optima |
+//! | `stress` | [`stress`]: a density's derivatives and lane independence at random points |
+
+mod dual;
+mod models;
+mod scalar;
+mod stress;
+
+pub use dual::{Dual, Real};
+pub use models::{
+    CorrelatedGaussian, EightSchools, Funnel, LinearRegression, LogisticRegression, Mixture,
+};
+pub use scalar::{Scalar, ScalarModel};
+pub use stress::{Failure, StressSettings, stress, stress_twice};

@@ -1,0 +1,147 @@
+//! Forward-mode derivatives of scalar code, nested for second derivatives.
+
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+/// What a model may do with its numbers.
+pub trait Real:
+    Copy
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+{
+    /// A constant.
+    fn constant(x: f64) -> Self;
+    /// The value without derivatives.
+    fn primal(self) -> f64;
+    /// Exponential.
+    fn exp(self) -> Self;
+    /// Natural logarithm.
+    fn ln(self) -> Self;
+
+    /// `x²`.
+    fn square(self) -> Self {
+        self * self
+    }
+    /// Multiplication by a constant.
+    fn scale(self, c: f64) -> Self {
+        self * Self::constant(c)
+    }
+    /// `log(1 + eˣ)` without overflow.
+    fn softplus(self) -> Self {
+        let one = Self::constant(1.0);
+        if self.primal() > 0.0 {
+            self + (one + (-self).exp()).ln()
+        } else {
+            (one + self.exp()).ln()
+        }
+    }
+    /// Log density of N(mean, (eˢ)²) at `self`, constants kept.
+    fn normal_log_scale(self, mean: Self, log_sd: Self) -> Self {
+        let standard = (self - mean) * (-log_sd).exp();
+        Self::constant(-0.5 * (2.0 * std::f64::consts::PI).ln())
+            - log_sd
+            - standard.square().scale(0.5)
+    }
+}
+
+impl Real for f64 {
+    fn constant(x: f64) -> Self {
+        x
+    }
+    fn primal(self) -> f64 {
+        self
+    }
+    fn exp(self) -> Self {
+        f64::exp(self)
+    }
+    fn ln(self) -> Self {
+        f64::ln(self)
+    }
+}
+
+/// A value and one directional derivative.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Dual<T> {
+    /// Value.
+    pub value: T,
+    /// Derivative.
+    pub slope: T,
+}
+
+impl<T: Real> Add for Dual<T> {
+    type Output = Self;
+    fn add(self, b: Self) -> Self {
+        Self {
+            value: self.value + b.value,
+            slope: self.slope + b.slope,
+        }
+    }
+}
+
+impl<T: Real> Sub for Dual<T> {
+    type Output = Self;
+    fn sub(self, b: Self) -> Self {
+        Self {
+            value: self.value - b.value,
+            slope: self.slope - b.slope,
+        }
+    }
+}
+
+impl<T: Real> Mul for Dual<T> {
+    type Output = Self;
+    fn mul(self, b: Self) -> Self {
+        Self {
+            value: self.value * b.value,
+            slope: self.slope * b.value + self.value * b.slope,
+        }
+    }
+}
+
+impl<T: Real> Div for Dual<T> {
+    type Output = Self;
+    fn div(self, b: Self) -> Self {
+        let value = self.value / b.value;
+        Self {
+            value,
+            slope: (self.slope - value * b.slope) / b.value,
+        }
+    }
+}
+
+impl<T: Real> Neg for Dual<T> {
+    type Output = Self;
+    fn neg(self) -> Self {
+        Self {
+            value: -self.value,
+            slope: -self.slope,
+        }
+    }
+}
+
+impl<T: Real> Real for Dual<T> {
+    fn constant(x: f64) -> Self {
+        Self {
+            value: T::constant(x),
+            slope: T::constant(0.0),
+        }
+    }
+    fn primal(self) -> f64 {
+        self.value.primal()
+    }
+    fn exp(self) -> Self {
+        let value = self.value.exp();
+        Self {
+            value,
+            slope: self.slope * value,
+        }
+    }
+    fn ln(self) -> Self {
+        Self {
+            value: self.value.ln(),
+            slope: self.slope / self.value,
+        }
+    }
+}

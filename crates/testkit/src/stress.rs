@@ -1,0 +1,218 @@
+//! A density's derivatives and its lane independence, at random points.
+
+use std::fmt;
+
+use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
+
+/// How hard to test.
+#[derive(Clone, Copy, Debug)]
+pub struct StressSettings {
+    /// Number of random points.
+    pub points: usize,
+    /// Points are uniform in `[-radius, radius]^d`.
+    pub radius: f64,
+    /// Largest accepted error of a derivative, relative to its own size plus the size of the value's
+    /// curvature scale (1).
+    pub tolerance: f64,
+    /// Seed of the points.
+    pub seed: u64,
+}
+
+impl Default for StressSettings {
+    fn default() -> Self {
+        Self {
+            points: 20,
+            radius: 2.0,
+            tolerance: 1e-6,
+            seed: 1,
+        }
+    }
+}
+
+/// A point at which something is wrong.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The unconstrained point.
+    pub point: Vec<f64>,
+    /// What is wrong, with both numbers.
+    pub what: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {:?}", self.what, self.point)
+    }
+}
+
+/// SplitMix64, as numbers in [-1, 1].
+struct Uniform(u64);
+
+impl Uniform {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut x = self.0;
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^= x >> 31;
+        (x >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    }
+}
+
+/// Sixth-order central difference of `f` at 0 with step `h`.
+fn central(mut f: impl FnMut(f64) -> f64, h: f64) -> f64 {
+    let pair = |f: &mut dyn FnMut(f64) -> f64, k: f64| f(k * h) - f(-k * h);
+    (45.0 * pair(&mut f, 1.0) - 9.0 * pair(&mut f, 2.0) + pair(&mut f, 3.0)) / (60.0 * h)
+}
+
+fn random_points(dim: usize, settings: &StressSettings) -> Vec<Vec<f64>> {
+    let mut uniform = Uniform(settings.seed);
+    (0..settings.points)
+        .map(|_| (0..dim).map(|_| settings.radius * uniform.next()).collect())
+        .collect()
+}
+
+/// Value and gradient at one point, as a batch of one lane.
+fn single<D: LogDensity>(density: &D, ws: &mut D::Workspace, point: &[f64]) -> (f64, Vec<f64>) {
+    let dim = density.dim();
+    let (mut value, mut grad) = ([0.0], vec![0.0; dim]);
+    density.value_grad(
+        ws,
+        Lanes::new(point, dim, 1),
+        &mut value,
+        LanesMut::new(&mut grad, dim, 1),
+    );
+    (value[0], grad)
+}
+
+/// Tests `value_grad` against `value` by differences, and a batch against its lanes one at a time.
+/// Points whose value is not finite are skipped. Returns the failures; none means well.
+pub fn stress<D: LogDensity>(density: &D, settings: &StressSettings) -> Vec<Failure> {
+    let dim = density.dim();
+    let points = random_points(dim, settings);
+    let lanes = points.len();
+    let mut ws = density.workspace(lanes);
+    let mut failures = Vec::new();
+    let mut fail = |point: &[f64], what: String| {
+        failures.push(Failure {
+            point: point.to_vec(),
+            what,
+        });
+    };
+    let batch: Vec<f64> = (0..dim)
+        .flat_map(|row| points.iter().map(move |p| p[row]))
+        .collect();
+    let (mut values, mut grads) = (vec![0.0; lanes], vec![0.0; dim * lanes]);
+    density.value_grad(
+        &mut ws,
+        Lanes::new(&batch, dim, lanes),
+        &mut values,
+        LanesMut::new(&mut grads, dim, lanes),
+    );
+    let mut alone = vec![0.0; lanes];
+    density.value(&mut ws, Lanes::new(&batch, dim, lanes), &mut alone);
+    for (lane, point) in points.iter().enumerate() {
+        let (value, grad) = single(density, &mut ws, point);
+        if value.to_bits() != values[lane].to_bits() {
+            fail(
+                point,
+                format!("value {value} alone, {} in a batch", values[lane]),
+            );
+        }
+        let close = (alone[lane] - value).abs() <= 1e-9 * (1.0 + value.abs());
+        if value.is_finite() && !close {
+            fail(
+                point,
+                format!("value {} without gradient, {value} with", alone[lane]),
+            );
+        }
+        if !value.is_finite() {
+            continue;
+        }
+        for row in 0..dim {
+            if grad[row].to_bits() != grads[row * lanes + lane].to_bits() {
+                fail(point, format!("gradient[{row}] depends on the batch"));
+            }
+            let mut moved = point.clone();
+            let h = 1e-3 * (1.0 + point[row].abs());
+            let difference = central(
+                |t| {
+                    moved[row] = point[row] + t;
+                    let mut out = [0.0];
+                    density.value(&mut ws, Lanes::new(&moved, dim, 1), &mut out);
+                    out[0]
+                },
+                h,
+            );
+            // Rounding of the value itself bounds what differences can resolve.
+            let noise = 1e-13 * value.abs() / h;
+            let allowed = settings.tolerance * (1.0 + grad[row].abs()) + noise;
+            let agrees = (difference - grad[row]).abs() <= allowed;
+            if !agrees {
+                fail(
+                    point,
+                    format!("gradient[{row}] {}, differences {difference}", grad[row]),
+                );
+            }
+        }
+    }
+    failures
+}
+
+/// [`stress`], and Hessian-vector products against differences of the gradient and for symmetry.
+pub fn stress_twice<D: TwiceDifferentiable>(
+    density: &D,
+    settings: &StressSettings,
+) -> Vec<Failure> {
+    let mut failures = stress(density, settings);
+    let dim = density.dim();
+    let mut ws = density.workspace(1);
+    let mut uniform = Uniform(settings.seed ^ 0x5eed);
+    for point in random_points(dim, settings) {
+        let (value, grad) = single(density, &mut ws, &point);
+        if !value.is_finite() {
+            continue;
+        }
+        let size = grad.iter().fold(1.0, |m: f64, g| m.max(g.abs()));
+        let mut directions = [vec![0.0; dim], vec![0.0; dim]];
+        let mut products = [vec![0.0; dim], vec![0.0; dim]];
+        density.linearize(&mut ws, Lanes::new(&point, dim, 1));
+        for (v, hv) in directions.iter_mut().zip(&mut products) {
+            v.iter_mut().for_each(|x| *x = uniform.next());
+            density.apply(&mut ws, Lanes::new(v, dim, 1), LanesMut::new(hv, dim, 1));
+        }
+        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
+        let left = dot(&directions[1], &products[0]);
+        let right = dot(&directions[0], &products[1]);
+        let scale = products[0].iter().fold(1.0, |m: f64, h| m.max(h.abs()));
+        let symmetric = (left - right).abs() <= 1e-9 * scale * dim as f64;
+        if !symmetric {
+            failures.push(Failure {
+                point: point.clone(),
+                what: format!("the Hessian is not symmetric: {left} against {right}"),
+            });
+        }
+        let h = 1e-3;
+        for (row, &product) in products[0].iter().enumerate() {
+            let difference = central(
+                |t| {
+                    let moved: Vec<f64> = point
+                        .iter()
+                        .zip(&directions[0])
+                        .map(|(x, v)| x + t * v)
+                        .collect();
+                    single(density, &mut ws, &moved).1[row]
+                },
+                h,
+            );
+            let allowed = settings.tolerance * (1.0 + scale) + 1e-13 * size / h;
+            let agrees = (difference - product).abs() <= allowed;
+            if !agrees {
+                failures.push(Failure {
+                    point: point.clone(),
+                    what: format!("product[{row}] {product}, differences {difference}"),
+                });
+            }
+        }
+    }
+    failures
+}
