@@ -9,11 +9,18 @@
 //! | [`ops`] | the operations: one entry each |
 //! | [`build`] | constructors with shape checks, folding and simplification |
 //! | `diff` | gradients and directional derivatives as graphs |
+//! | [`passes`] | dead code, loop re-rolling |
+//! | [`verify`] | the invariants of a well-formed graph |
+//! | [`scalar`] | the slow evaluator, the executor's oracle |
 
 pub mod build;
 mod diff;
 pub mod ir;
 pub mod ops;
+pub mod passes;
+pub mod scalar;
+pub mod verify;
 
 pub use ir::{Graph, NodeId, Placement, Record, RecordId, Shape};
 pub use ops::{ElemOp, MatMul, Op};
+pub use scalar::evaluate;

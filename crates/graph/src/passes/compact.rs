@@ -1,0 +1,46 @@
+//! Dead code elimination: a new graph with only what the outputs need.
+
+use crate::ir::{Graph, NodeId};
+use crate::ops::{Op, ScatterMap};
+
+/// The same outputs without unused nodes, constants and index lists.
+pub fn compact(graph: &Graph) -> Graph {
+    let needed = graph.needed_for(graph.outputs());
+    let mut out = graph.like();
+    let mut map: Vec<Option<NodeId>> = vec![None; graph.len()];
+    for id in graph.ids().filter(|id| needed[id.index()]) {
+        map[id.index()] = Some(import(graph, id, &map, &mut out));
+    }
+    let outputs = graph.outputs().iter().map(|id| map[id.index()].expect("outputs are needed")).collect();
+    out.set_outputs(outputs);
+    out
+}
+
+/// Makes node `id` of `graph` again in `out`, whose inputs and record columns are the same.
+pub(crate) fn import(graph: &Graph, id: NodeId, map: &[Option<NodeId>], out: &mut Graph) -> NodeId {
+    let args: Vec<NodeId> =
+        graph.args(id).iter().map(|arg| map[arg.index()].expect("arguments stand before users")).collect();
+    out.set_site(graph.node(id).site);
+    let op = import_op(graph, graph.op(id), out);
+    if let Op::Const(_) = op {
+        let Op::Const(table) = graph.op(id) else { unreachable!() };
+        return out.vector(&graph.const_data(table).clone());
+    }
+    out.rebuild(op, &args, graph.shape(id))
+}
+
+/// An operation with its tables interned in `out`.
+fn import_op(graph: &Graph, op: Op, out: &mut Graph) -> Op {
+    match op {
+        Op::Gather(index) => Op::Gather(out.intern_index(graph.index_data(index))),
+        Op::Scatter(mut maps) => {
+            for map in &mut maps {
+                if let ScatterMap::Index(index) = map {
+                    *map = ScatterMap::Index(out.intern_index(graph.index_data(*index)));
+                }
+            }
+            Op::Scatter(maps)
+        }
+        op => op,
+    }
+}

@@ -1,0 +1,18 @@
+//! Graph → graph passes. Each rebuilds through the constructors, so folding, simplification and
+//! common subexpressions are applied again; the verifier runs after each one in tests and debug
+//! builds.
+
+mod compact;
+mod reroll;
+
+pub use compact::compact;
+pub use reroll::reroll;
+
+use crate::ir::Graph;
+
+/// The standard pipeline before differentiation: re-rolled and compacted.
+pub fn optimise(graph: &Graph) -> Graph {
+    let rolled = reroll(&compact(graph));
+    crate::verify::debug_verify(&rolled);
+    rolled
+}

@@ -1,0 +1,98 @@
+//! The slow evaluator: one draw, one node at a time, from the scalar definitions. It shares nothing
+//! with the executor but the graph, and is what the executor is tested against.
+
+use crate::ir::{Graph, NodeId, Record};
+use crate::ops::{Op, ScatterMap, structural};
+
+/// The values of all outputs at one draw: `inputs[slot]` holds input `slot`. With a record axis,
+/// `batch` lists the records (all of them, in order, when `None`).
+///
+/// # Panics
+/// When the inputs do not have the lengths of the graph's inputs.
+pub fn evaluate(graph: &Graph, inputs: &[&[f64]], batch: Option<&[u32]>) -> Vec<Vec<f64>> {
+    let values = evaluate_nodes(graph, inputs, batch);
+    graph.outputs().iter().map(|output| values[output.index()].clone()).collect()
+}
+
+/// The values of every node that the outputs need, at one draw; empty for the others.
+pub fn evaluate_nodes(graph: &Graph, inputs: &[&[f64]], batch: Option<&[u32]>) -> Vec<Vec<f64>> {
+    let all: Vec<u32>;
+    let batch = match batch {
+        Some(batch) => batch,
+        None => {
+            all = (0..graph.record_count().unwrap_or(0) as u32).collect();
+            &all
+        }
+    };
+    let needed = graph.needed_for(graph.outputs());
+    let mut values: Vec<Vec<f64>> = Vec::with_capacity(graph.len());
+    for id in graph.ids() {
+        let value = if needed[id.index()] { node_value(graph, id, inputs, batch, &values) } else { Vec::new() };
+        values.push(value);
+    }
+    values
+}
+
+fn record_index(graph: &Graph, id: crate::ir::RecordId) -> &[u32] {
+    match graph.record_data(id) {
+        Record::Indices(indices) => indices,
+        Record::Values { .. } => unreachable!("an index column"),
+    }
+}
+
+fn node_value(graph: &Graph, id: NodeId, inputs: &[&[f64]], batch: &[u32], values: &[Vec<f64>]) -> Vec<f64> {
+    let len = graph.shape(id).elements(batch.len());
+    let args: Vec<&[f64]> = graph.args(id).iter().map(|arg| values[arg.index()].as_slice()).collect();
+    match graph.op(id) {
+        Op::Const(table) => graph.const_data(table).to_vec(),
+        Op::Input(slot) => {
+            assert_eq!(inputs[slot as usize].len(), len, "length of input {slot}");
+            inputs[slot as usize].to_vec()
+        }
+        Op::Record(column) => match graph.record_data(column) {
+            Record::Values { width, values } => {
+                batch.iter().flat_map(|&r| values[r as usize * width..(r as usize + 1) * width].to_vec()).collect()
+            }
+            Record::Indices(_) => unreachable!("a column of numbers"),
+        },
+        Op::RecordCount => vec![batch.len() as f64],
+        Op::Elem(op) => {
+            let mut row = vec![0.0; args.len()];
+            (0..len)
+                .map(|i| {
+                    for (slot, arg) in row.iter_mut().zip(&args) {
+                        *slot = arg[if arg.len() == 1 { 0 } else { i }];
+                    }
+                    op.value(&row)
+                })
+                .collect()
+        }
+        Op::GatherRecord(column) => {
+            let index = record_index(graph, column);
+            batch.iter().map(|&r| args[0][index[r as usize] as usize]).collect()
+        }
+        Op::Scatter(maps) if maps[..args.len()].iter().any(|map| matches!(map, ScatterMap::Record(_))) => {
+            let mut out = vec![0.0; len];
+            for (x, map) in args.iter().zip(maps) {
+                match map {
+                    ScatterMap::All => out.iter_mut().zip(*x).for_each(|(o, x)| *o += x),
+                    ScatterMap::Index(index) => {
+                        for (&i, x) in graph.index_data(index).iter().zip(*x) {
+                            out[i as usize] += x;
+                        }
+                    }
+                    ScatterMap::Record(column) => {
+                        let index = record_index(graph, column);
+                        for (&r, x) in batch.iter().zip(*x) {
+                            out[index[r as usize] as usize] += x;
+                        }
+                    }
+                }
+            }
+            out
+        }
+        // One lane: its sum is itself.
+        Op::LaneSum => args[0].to_vec(),
+        op => structural::value(graph, op, &args, len),
+    }
+}

@@ -1,0 +1,156 @@
+//! The verifier, run between passes. A graph is well formed when
+//!
+//! 1. every argument stands before its user;
+//! 2. every node's shape follows from its operation and its arguments' shapes;
+//! 3. index lists are as long as they must be and every index is in range;
+//! 4. record columns all have the same number of records, and their indices are in range;
+//! 5. the placement is the latest of the arguments' (shared at least for record data);
+//! 6. outputs are nodes of the graph.
+
+use crate::ir::{Graph, NodeId, Record, Shape};
+use crate::ops::{Op, ScatterMap};
+
+/// The first violated invariant, in words.
+pub fn verify(graph: &Graph) -> Result<(), String> {
+    for id in graph.ids() {
+        verify_node(graph, id).map_err(|problem| format!("{id} ({}): {problem}", graph.op(id).name()))?;
+    }
+    let count = graph.record_count();
+    for record in &graph.records {
+        let here = match record {
+            Record::Values { width, values } => values.len() / (*width).max(1),
+            Record::Indices(indices) => indices.len(),
+        };
+        if Some(here) != count {
+            return Err(format!("a record column has {here} records, another {count:?}"));
+        }
+    }
+    match graph.outputs().iter().find(|id| id.index() >= graph.len()) {
+        Some(id) => Err(format!("output {id} is not a node")),
+        None => Ok(()),
+    }
+}
+
+/// [`verify`] in debug builds: a violation there is a bug of a pass.
+pub(crate) fn debug_verify(graph: &Graph) {
+    if cfg!(debug_assertions)
+        && let Err(problem) = verify(graph)
+    {
+        panic!("malformed graph after a pass: {problem}");
+    }
+}
+
+fn expect(actual: Shape, wanted: Shape, what: &str) -> Result<(), String> {
+    if actual == wanted { Ok(()) } else { Err(format!("{what} has shape {actual:?}, expected {wanted:?}")) }
+}
+
+fn verify_node(graph: &Graph, id: NodeId) -> Result<(), String> {
+    let args = graph.args(id);
+    if let Some(late) = args.iter().find(|arg| **arg >= id) {
+        return Err(format!("argument {late} does not stand before its user"));
+    }
+    let shape = graph.shape(id);
+    let arity = |count: usize| {
+        if args.len() == count { Ok(()) } else { Err(format!("{} arguments, expected {count}", args.len())) }
+    };
+    let of = |which: usize| graph.shape(args[which]);
+    let square = |n: u32| Shape::fixed((n * n) as usize);
+    let in_range = |index: &[u32], len: u32| match index.iter().find(|&&i| i >= len) {
+        Some(i) => Err(format!("index {i} is out of range for {len} elements")),
+        None => Ok(()),
+    };
+    match graph.op(id) {
+        Op::Const(table) => expect(shape, Shape::fixed(graph.const_data(table).len()), "a constant"),
+        Op::Input(slot) => match graph.inputs().get(slot as usize) {
+            Some(input) => expect(shape, Shape::fixed(input.len), "an input"),
+            None => Err(format!("no input {slot}")),
+        },
+        Op::Record(column) => match graph.record_data(column) {
+            Record::Values { width, .. } => expect(shape, Shape::per_record(*width), "a record column"),
+            Record::Indices(_) => Err("an index column is not a value".into()),
+        },
+        Op::RecordCount => expect(shape, Shape::SCALAR, "a count"),
+        Op::Elem(op) => {
+            arity(op.arity())?;
+            let mut wanted = Shape::SCALAR;
+            for (which, _) in args.iter().enumerate() {
+                let this = of(which);
+                if !this.is_scalar() {
+                    if !wanted.is_scalar() {
+                        expect(this, wanted, "an argument")?;
+                    }
+                    wanted = this;
+                }
+            }
+            expect(shape, wanted, "the result")
+        }
+        Op::Broadcast => arity(1).and_then(|()| expect(of(0), Shape::SCALAR, "the argument")),
+        Op::Gather(index) => {
+            arity(1)?;
+            let index = graph.index_data(index);
+            in_range(index, of(0).len)?;
+            expect(shape, Shape::fixed(index.len()), "the result")
+        }
+        Op::GatherRecord(column) => {
+            arity(1)?;
+            match graph.record_data(column) {
+                Record::Indices(index) => in_range(index, of(0).len)?,
+                Record::Values { .. } => return Err("not an index column".into()),
+            }
+            expect(shape, Shape::per_record(1), "the result")
+        }
+        Op::Scatter(maps) => {
+            for (which, map) in maps.iter().enumerate().take(args.len()) {
+                match map {
+                    ScatterMap::All => expect(of(which), shape, "a whole source")?,
+                    ScatterMap::Index(index) => {
+                        let index = graph.index_data(*index);
+                        in_range(index, shape.len)?;
+                        expect(of(which), Shape::fixed(index.len()), "a source")?;
+                    }
+                    ScatterMap::Record(column) => {
+                        expect(of(which), Shape::per_record(1), "a record source")?;
+                        if let Record::Indices(index) = graph.record_data(*column) {
+                            in_range(index, shape.len)?;
+                        }
+                    }
+                }
+            }
+            Ok(())
+        }
+        Op::Concat => {
+            let len: u32 = args.iter().map(|&arg| graph.shape(arg).len).sum();
+            expect(shape, Shape { len, record: false }, "the result")
+        }
+        Op::Sum | Op::Max => arity(1).and_then(|()| expect(shape, Shape::SCALAR, "the result")),
+        Op::CumSum { .. } | Op::LaneSum => arity(1).and_then(|()| expect(shape, of(0), "the result")),
+        Op::MatMul(dims) => {
+            arity(2)?;
+            expect(of(0), Shape::fixed((dims.m * dims.k) as usize), "the left factor")?;
+            expect(of(1), Shape::fixed((dims.k * dims.n) as usize), "the right factor")?;
+            expect(shape, Shape::fixed((dims.m * dims.n) as usize), "the result")
+        }
+        Op::Cholesky { n } => {
+            arity(1)?;
+            expect(of(0), square(n), "the argument")?;
+            expect(shape, square(n), "the result")
+        }
+        Op::TriSolve { n, cols, .. } | Op::Solve { n, cols, .. } => {
+            arity(2)?;
+            expect(of(0), square(n), "the matrix")?;
+            expect(of(1), Shape::fixed((n * cols) as usize), "the right-hand side")?;
+            expect(shape, of(1), "the result")
+        }
+        Op::LogAbsDet { n } => {
+            arity(1)?;
+            expect(of(0), square(n), "the argument")?;
+            expect(shape, Shape::SCALAR, "the result")
+        }
+    }?;
+    let leaf = matches!(graph.op(id), Op::Const(_) | Op::Input(_) | Op::Record(_) | Op::RecordCount | Op::LaneSum);
+    let latest = args.iter().map(|&arg| graph.placement(arg)).max();
+    match latest {
+        Some(latest) if !leaf && graph.placement(id) < latest => Err("is bound before its arguments".into()),
+        _ => Ok(()),
+    }
+}
