@@ -1,6 +1,6 @@
 """Rewrite a Stan program for Stan 2.21 (the syntax before `array[N] real y;`).
 
-    python old_syntax.py model.stan > old.stan
+    python old_syntax.py model.stan [--keep-constants] > old.stan
 
 Handles what the corpus uses: array declarations, array types in function
 signatures, `gp_exp_quad_cov`, integer division, `.^`, and initialised
@@ -10,7 +10,7 @@ declarations, which the old compiler knows too.
 import re
 import sys
 
-from stan_source import closing, strip_comments
+from stan_source import closing, keep_constants, strip_comments
 
 TYPE = re.compile(r"(?:int|real|vector|row_vector|matrix|simplex|ordered|positive_ordered|unit_vector|"
                   r"cov_matrix|corr_matrix|cholesky_factor_corr|cholesky_factor_cov)\b")
@@ -39,7 +39,7 @@ def array_declarations(text):
                 break
         element = text[j:k].rstrip()
         if dims.replace(",", "").strip() == "":
-            out.append(f"{element}[{dims.strip()}] " if "[" not in element else f"{element}[{dims.strip()}] ")
+            out.append(f"{element}[{dims.strip()}] ")
             i = k
             continue
         name = re.compile(r"[A-Za-z_]\w*").match(text, k)
@@ -56,4 +56,7 @@ def old(text):
 
 
 if __name__ == "__main__":
-    sys.stdout.write(old(open(sys.argv[1]).read()))
+    program = open(sys.argv[1]).read()
+    if "--keep-constants" in sys.argv[2:]:
+        program = keep_constants(program)
+    sys.stdout.write(old(program))

@@ -2,22 +2,28 @@
 #
 #   Rscript rstan_bench.R grad MODEL_FOLDER OUT.json
 #   Rscript rstan_bench.R vb MODEL_FOLDER OUT.json SEED [SEED ...]
+#   Rscript rstan_bench.R check MODEL_FOLDER OUT.json
+#
+# `grad` times one gradient at the second point of oracle.json, `vb` runs the
+# mean-field fit with its defaults from each seed, `check` compares values (all
+# constants kept) and gradients with oracle.json.
 #
 # Needs rstan 2.21, jsonlite and python3; MODEL_FOLDER holds model.stan and
 # data.json. Compiled models are kept in the folder named by RSTAN_CACHE.
 suppressMessages({library(rstan); library(jsonlite)})
 args <- commandArgs(trailingOnly = TRUE)
 task <- args[1]; folder <- args[2]; out <- args[3]
-here <- dirname(sub("--file=", "", grep("--file=", commandArgs(FALSE), value = TRUE)))
+here <- dirname(normalizePath(sub("--file=", "", grep("--file=", commandArgs(FALSE), value = TRUE))))
 name <- basename(folder)
 cache <- Sys.getenv("RSTAN_CACHE", tempdir())
 
 # Debian keeps Boost and Eigen outside the R packages that usually carry them.
 if (!file.exists(rstan_options("boost_lib"))) rstan_options(boost_lib = "/usr/include")
 
-old <- system2("python3", c(file.path(here, "old_syntax.py"), file.path(folder, "model.stan")), stdout = TRUE)
+old <- system2("python3", c(file.path(here, "old_syntax.py"), file.path(folder, "model.stan"),
+                            if (task == "check") "--keep-constants"), stdout = TRUE)
 code <- paste(old, collapse = "\n")
-kept <- file.path(cache, paste0(name, ".rds"))
+kept <- file.path(cache, paste0(name, if (task == "check") "-check", ".rds"))
 started <- proc.time()[["elapsed"]]
 model <- NULL
 if (file.exists(kept)) {
@@ -61,6 +67,17 @@ if (task == "grad") {
   answer <- list(model = name, dim = dim, seconds_per_gradient = median(grads) - floor,
                  seconds_raw = median(grads), seconds_call = floor, compile_seconds = compile_seconds,
                  log_prob_constant_minus_oracle = mean(lp - oracle$value, na.rm = TRUE), max_relative_difference = agree)
+} else if (task == "check") {
+  relative <- function(a, b) max(abs(a - b)) / max(1, max(abs(b)))
+  value <- gradient <- rep(NA, nrow(points))
+  for (i in seq_len(nrow(points))) {
+    g <- tryCatch(grad_log_prob(fit, points[i, ], adjust_transform = TRUE), error = function(e) NULL)
+    if (is.null(g)) next
+    value[i] <- relative(attr(g, "log_prob"), oracle$value[i])
+    gradient[i] <- relative(as.vector(g), matrix(oracle$gradient, ncol = dim)[i, ])
+  }
+  answer <- list(model = name, dim = dim, points = sum(!is.na(value)),
+                 value = max(value, na.rm = TRUE), gradient = max(gradient, na.rm = TRUE))
 } else {
   # Stan's ADVI keeps all constants; rstan's log_prob drops those of `~`
   # statements. Their sum is read off the oracle values and added.
@@ -70,7 +87,7 @@ if (task == "grad") {
   runs <- lapply(as.integer(args[-(1:3)]), function(seed) {
     t <- proc.time()[["elapsed"]]
     text <- capture.output(
-      v <- tryCatch(suppressWarnings(vb(model, data = data, algorithm = "meanfield", seed = seed, init = 0,
+      v <- tryCatch(suppressWarnings(vb(model, data = data, algorithm = "meanfield", seed = seed,
                                         output_samples = 5000, pars = parameters, importance_resampling = FALSE)),
                     error = function(e) e))
     seconds <- proc.time()[["elapsed"]] - t
