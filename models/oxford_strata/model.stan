@@ -1,4 +1,4 @@
-// Childhood cancer and X-rays of the mother: strata effects, 240 of them, and
+// Childhood cancer and X-rays of the mother: effects of 120 strata and
 // a trend over birth years (Breslow and Clayton 1993).
 data {
   int<lower=0> K;
