@@ -1,3 +1,5 @@
 //! SIMD special functions, counter-based random streams and small numerics.
 
 pub mod simd;
+pub mod special;
+pub mod vmath;

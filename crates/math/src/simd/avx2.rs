@@ -54,37 +54,15 @@ fn pow2(n: __m256d) -> __m256d {
 
 #[inline(always)]
 fn scale_half(x: __m256d, n: __m256d) -> __m256d {
-    // Two factors reach every exponent; for the arguments allowed the first product is exact. The limits keep both
-    // factors normal numbers; the second operand of min and max lets a NaN through.
-    let limit = v!(_mm256_set1_pd(2000.0));
-    let clamped = v!(_mm256_max_pd(
-        _mm256_set1_pd(-2000.0),
-        _mm256_min_pd(limit, n)
-    ));
-    let first = v!(_mm256_floor_pd(_mm256_mul_pd(clamped, _mm256_set1_pd(0.5))));
-    let second = v!(_mm256_sub_pd(clamped, first));
-    let scaled = v!(_mm256_mul_pd(_mm256_mul_pd(x, pow2(first)), pow2(second)));
-    let nan = v!(_mm256_cmp_pd::<_CMP_UNORD_Q>(n, n));
-    v!(_mm256_blendv_pd(scaled, n, nan))
+    // Two factors reach every exponent; for the arguments allowed the first product is exact.
+    let first = v!(_mm256_floor_pd(_mm256_mul_pd(n, _mm256_set1_pd(0.5))));
+    let second = v!(_mm256_sub_pd(n, first));
+    v!(_mm256_mul_pd(_mm256_mul_pd(x, pow2(first)), pow2(second)))
 }
 
+/// The split of positive normal numbers, the exponent counted from `bias`.
 #[inline(always)]
-fn split_half(x: __m256d) -> (__m256d, __m256d) {
-    // A subnormal is first multiplied by 2^54.
-    let subnormal = v!(_mm256_cmp_pd::<_CMP_LT_OQ>(
-        x,
-        _mm256_set1_pd(f64::MIN_POSITIVE)
-    ));
-    let x = v!(_mm256_blendv_pd(
-        x,
-        _mm256_mul_pd(x, _mm256_set1_pd(18_014_398_509_481_984.0)),
-        subnormal
-    ));
-    let bias = v!(_mm256_blendv_pd(
-        _mm256_set1_pd(1023.0),
-        _mm256_set1_pd(1077.0),
-        subnormal
-    ));
+fn split_normal(x: __m256d, bias: __m256d) -> (__m256d, __m256d) {
     let three_quarters = v!(_mm256_castpd_si256(_mm256_set1_pd(0.75)));
     let one = v!(_mm256_castpd_si256(_mm256_set1_pd(1.0)));
     // Counted from 0.75 upwards, the exponent field changes at 0.75, 1.5, 3, ...
@@ -111,6 +89,33 @@ fn split_half(x: __m256d) -> (__m256d, __m256d) {
         bias
     ));
     (e, m)
+}
+
+/// The split of any number.
+#[inline(always)]
+fn split_any(x: __m256d) -> (__m256d, __m256d) {
+    let zero = v!(_mm256_setzero_pd());
+    let infinity = v!(_mm256_set1_pd(f64::INFINITY));
+    // A subnormal is first multiplied by 2^54.
+    let subnormal = v!(_mm256_cmp_pd::<_CMP_LT_OQ>(
+        x,
+        _mm256_set1_pd(f64::MIN_POSITIVE)
+    ));
+    let scaled = v!(_mm256_mul_pd(x, _mm256_set1_pd(18_014_398_509_481_984.0)));
+    let bias = v!(_mm256_blendv_pd(
+        _mm256_set1_pd(1023.0),
+        _mm256_set1_pd(1077.0),
+        subnormal
+    ));
+    let (e, m) = split_normal(v!(_mm256_blendv_pd(x, scaled, subnormal)), bias);
+    let is_zero = v!(_mm256_cmp_pd::<_CMP_EQ_OQ>(x, zero));
+    let is_infinite = v!(_mm256_cmp_pd::<_CMP_EQ_OQ>(x, infinity));
+    let is_wrong = v!(_mm256_cmp_pd::<_CMP_NGE_UQ>(x, zero));
+    let end = v!(_mm256_or_pd(is_zero, is_infinite));
+    let m = v!(_mm256_blendv_pd(m, _mm256_set1_pd(1.0), end));
+    let m = v!(_mm256_blendv_pd(m, _mm256_set1_pd(f64::NAN), is_wrong));
+    let e = v!(_mm256_blendv_pd(e, _mm256_sub_pd(zero, infinity), is_zero));
+    (v!(_mm256_blendv_pd(e, infinity, is_infinite)), m)
 }
 
 #[inline(always)]
@@ -225,8 +230,16 @@ impl F64x8 for Avx2Lanes {
 
     #[inline(always)]
     fn split_pow2(self) -> (Self, Self) {
-        let (e0, m0) = split_half(self.0);
-        let (e1, m1) = split_half(self.1);
+        let normal = Self::and(
+            Self::splat(f64::MIN_POSITIVE).le(self),
+            self.le(Self::splat(f64::MAX)),
+        );
+        let ((e0, m0), (e1, m1)) = if Self::all(normal) {
+            let bias = v!(_mm256_set1_pd(1023.0));
+            (split_normal(self.0, bias), split_normal(self.1, bias))
+        } else {
+            (split_any(self.0), split_any(self.1))
+        };
         (Self(e0, e1), Self(m0, m1))
     }
 

@@ -127,7 +127,8 @@ impl F64x8 for Avx512Lanes {
 
     #[inline(always)]
     fn split_pow2(self) -> (Self, Self) {
-        let m = v!(_mm512_getmant_pd::<_MM_MANT_NORM_P75_1P5, _MM_MANT_SIGN_ZERO>(self.0));
+        // Sign control 3: drop the sign of zero, NaN for anything else that is negative.
+        let m = v!(_mm512_getmant_pd::<_MM_MANT_NORM_P75_1P5, 3>(self.0));
         let e = v!(_mm512_sub_pd(_mm512_getexp_pd(self.0), _mm512_getexp_pd(m)));
         (Self(e), Self(m))
     }

@@ -94,12 +94,11 @@ pub trait F64x8:
     /// The magnitude of `self` with the sign of `sign`.
     fn copysign(self, sign: Self) -> Self;
 
-    /// `self * 2^n` for integral `n` (NaN `n` gives NaN), rounded once; `|self|` is 0, infinite, NaN or in
-    /// `[2^-500, 2^500]`.
+    /// `self * 2^n` for integral `|n| <= 2000`, rounded once; `|self|` is 0, infinite, NaN or in `[2^-500, 2^500]`.
     fn scale_pow2(self, n: Self) -> Self;
 
-    /// `(e, m)` with `self = m * 2^e` and `m` in `[0.75, 1.5)`, for positive finite `self`, subnormals included. Other
-    /// arguments give meaningless numbers.
+    /// `(e, m)` with `self = m * 2^e` and `m` in `[0.75, 1.5)` for positive finite `self`, subnormals included;
+    /// `(-inf, 1)` for either zero and `(inf, 1)` for infinity; `m` is NaN for negative numbers and NaN.
     fn split_pow2(self) -> (Self, Self);
 
     /// `self` with the lowest 27 bits of the significand cleared, so that the square and the product of two such

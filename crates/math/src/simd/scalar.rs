@@ -59,16 +59,21 @@ fn pow2(n: f64) -> f64 {
 
 #[inline(always)]
 fn scale(x: f64, n: f64) -> f64 {
-    if n.is_nan() {
-        return n;
-    }
-    let n = n.clamp(-2000.0, 2000.0);
     let first = (n * 0.5).floor();
     x * pow2(first) * pow2(n - first)
 }
 
 #[inline(always)]
 fn split(x: f64) -> (f64, f64) {
+    if x == 0.0 {
+        return (f64::NEG_INFINITY, 1.0);
+    }
+    if x.is_nan() || x < 0.0 {
+        return (0.0, f64::NAN);
+    }
+    if x == f64::INFINITY {
+        return (f64::INFINITY, 1.0);
+    }
     let subnormal = x < f64::MIN_POSITIVE;
     let (x, bias) = if subnormal {
         (x * 18_014_398_509_481_984.0, 1077.0)
@@ -179,7 +184,11 @@ impl F64x8 for ScalarLanes {
 
     #[inline(always)]
     fn split_pow2(self) -> (Self, Self) {
-        (map(self, |x| split(x).0), map(self, |x| split(x).1))
+        let (mut e, mut m) = (self, self);
+        for i in 0..LANES {
+            (e.0[i], m.0[i]) = split(self.0[i]);
+        }
+        (e, m)
     }
 
     #[inline(always)]

@@ -213,30 +213,35 @@ fn exponents_split_and_scale() {
             assert_eq!(m[i] * half.exp2() * (e[i] - half).exp2(), x[i], "{simd}");
         }
     }
-    let x = [1.3, 1.7, -1.1, 1.9, 1.0, 1.25, 1.5, f64::INFINITY];
-    for n in [
-        -3000.0,
-        -1075.0,
-        -1074.0,
-        -1060.0,
-        -1022.0,
-        -1.0,
+    let x = [
         0.0,
-        1.0,
-        1023.0,
-        1024.0,
-        2000.0,
-        5000.0,
+        -0.0,
+        f64::INFINITY,
+        -1.0,
+        f64::NEG_INFINITY,
         f64::NAN,
+        2.0,
+        -5e-324,
+    ];
+    let inf = f64::INFINITY;
+    for simd in Simd::available() {
+        let [e, m, _] = simd.run(Exponents(x, [0.0; LANES]));
+        assert_eq!(
+            (&e[..3], &m[..3]),
+            (&[-inf, -inf, inf][..], &[1.0; 3][..]),
+            "{simd}"
+        );
+        assert!([3, 4, 5, 7].iter().all(|&i| m[i].is_nan()), "{simd}: {m:?}");
+        assert_eq!((e[6], m[6]), (1.0, 1.0), "{simd}");
+    }
+    let x = [1.3, 1.7, -1.1, 1.9, 1.0, 1.25, 1.5, f64::NAN];
+    for n in [
+        -2000.0, -1075.0, -1074.0, -1060.0, -1022.0, -1.0, 0.0, 1.0, 1023.0, 1024.0, 2000.0,
     ] {
         for simd in Simd::available() {
             let [_, _, scaled] = simd.run(Exponents(x, [n; LANES]));
             for i in 0..LANES {
-                let want = if n.is_nan() {
-                    n
-                } else {
-                    libm::scalbn(x[i], n as i32)
-                };
+                let want = libm::scalbn(x[i], n as i32);
                 assert!(
                     scaled[i] == want || want.is_nan() && scaled[i].is_nan(),
                     "{simd}: {} * 2^{n}",

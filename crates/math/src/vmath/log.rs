@@ -1,0 +1,189 @@
+//! The logarithm and what is made of it.
+
+use super::exp::{LN2_HIGH, LN2_LOW, exp, exp_and_expm1};
+use super::poly;
+use crate::simd::F64x8;
+use std::f64::consts::LN_2;
+
+/// `(2 atanh(s) - 2 s) / s^3` as a function of `s^2`, for `|s| <= 0.2`; error 2.5e-17.
+#[rustfmt::skip]
+const LOG: [f64; 8] = [
+    0.6666666666666666, 0.400000000000078, 0.2857142856733919, 0.22222223037807243,
+    0.18181738454723026, 0.15388834677801916, 0.1321036048513262, 0.13604015707124079,
+];
+
+/// `1 / ln 2` in a part of 26 bits and the rest.
+const INV_LN2: (f64, f64) = (1.4426950216293335, 1.9259629911266175e-08);
+/// `1 / ln 10` in a part of 26 bits and the rest.
+const INV_LN10: (f64, f64) = (0.4342944771051407, 4.798111141615973e-09);
+/// `log10 2` in a part of 33 bits and the rest.
+const LOG10_2: (f64, f64) = (3.010_299_956_636_117_7e-1, 3.694_239_077_158_931e-13);
+
+/// `(h, t)` with `log(1 + f) = f - (h - t)`, `h = f^2 / 2`, for `1 + f` in `[0.75, 1.5)`.
+#[inline(always)]
+fn log1p_reduced<V: F64x8>(f: V) -> (V, V) {
+    // With s = f / (2 + f): log(1 + f) = 2 atanh(s) = f - s (f - R), R = s^2 L(s^2); f^2 / 2 is split off because it
+    // is known better than s f.
+    let s = f / (V::splat(2.0) + f);
+    let z = s * s;
+    let r = z * poly(z, &LOG);
+    let h = V::splat(0.5) * f * f;
+    (h, s * (h + r))
+}
+
+/// Natural logarithm. Error below 1.
+#[inline(always)]
+pub fn log<V: F64x8>(x: V) -> V {
+    let (e, m) = x.split_pow2();
+    let f = m - V::splat(1.0);
+    let (h, t) = log1p_reduced(f);
+    let low = e.fma(V::splat(LN2_LOW), t);
+    e.fma(V::splat(LN2_HIGH), f - (h - low))
+}
+
+/// `log(u + c)` where `|c|` is at most half a unit in the last place of `u`; `c` is ignored where `u` is not a
+/// positive number below `2^54`. Error below 1.5.
+#[inline(always)]
+pub(super) fn log_sum<V: F64x8>(u: V, c: V) -> V {
+    let (e, m) = u.split_pow2();
+    let ordinary = V::and(V::zero().lt(u), u.lt(V::splat(18_014_398_509_481_984.0)));
+    let exponent = V::select(ordinary, e, V::zero());
+    let c = V::select(ordinary, c.scale_pow2(-exponent), V::zero());
+    let f = (m - V::splat(1.0)) + c;
+    let (h, t) = log1p_reduced(f);
+    let low = e.fma(V::splat(LN2_LOW), t);
+    e.fma(V::splat(LN2_HIGH), f - (h - low))
+}
+
+/// `high + low = log(m)` for the reduced argument, `high` of 26 bits.
+#[inline(always)]
+fn log_two_parts<V: F64x8>(m: V) -> (V, V) {
+    let f = m - V::splat(1.0);
+    let (h, t) = log1p_reduced(f);
+    let high = (f - h).high_bits();
+    (high, (f - high) - h + t)
+}
+
+/// `e * unit + (high + low) * scale`, each constant in two parts, the first products exact.
+#[inline(always)]
+fn change_base<V: F64x8>(x: V, unit: (f64, f64), scale: (f64, f64)) -> V {
+    let (e, m) = x.split_pow2();
+    let (high, low) = log_two_parts(m);
+    let main = high * V::splat(scale.0);
+    let rest = (high + low).fma(V::splat(scale.1), low * V::splat(scale.0));
+    let rest = e.fma(V::splat(unit.1), rest);
+    let base = e * V::splat(unit.0);
+    let sum = base + main;
+    // The exact error of base + main, as base is zero or the larger; at an infinite base there is none.
+    let error = (base - sum) + main;
+    let finite = base.abs().lt(V::splat(f64::INFINITY));
+    sum + V::select(finite, error + rest, V::zero())
+}
+
+/// Logarithm to base 2; exact for powers of 2. Error below 1.
+#[inline(always)]
+pub fn log2<V: F64x8>(x: V) -> V {
+    change_base(x, (1.0, 0.0), INV_LN2)
+}
+
+/// Logarithm to base 10. Error below 1.5.
+#[inline(always)]
+pub fn log10<V: F64x8>(x: V) -> V {
+    change_base(x, LOG10_2, INV_LN10)
+}
+
+/// `log(1 + x)`, accurate for small `x`. Error below 1.5.
+#[inline(always)]
+pub fn log1p<V: F64x8>(x: V) -> V {
+    let one = V::splat(1.0);
+    let u = one + x;
+    // The exact rounding error of the sum, whichever term is the larger.
+    let back = u - one;
+    let c = (one - (u - back)) + (x - back);
+    // The sign of the result is that of the argument, also for zeros.
+    log_sum(u, c).copysign(x)
+}
+
+/// `log(1 - x)`, accurate for small `x`. Error below 1.5.
+#[inline(always)]
+pub fn log1m<V: F64x8>(x: V) -> V {
+    log1p(-x)
+}
+
+/// `log(1 + e^x)` (softplus), without overflow. Error below 2.
+#[inline(always)]
+pub fn log1p_exp<V: F64x8>(x: V) -> V {
+    x.max(V::zero()) + log1p(exp(-x.abs()))
+}
+
+/// `log(1 - e^x)` for `x <= 0`, NaN above. Error below 2.
+#[inline(always)]
+pub fn log1m_exp<V: F64x8>(x: V) -> V {
+    let one = V::splat(1.0);
+    let (e, em1) = exp_and_expm1(x);
+    let near = x.gt(V::splat(-LN_2));
+    let u = V::select(near, -em1, one - e);
+    let c = V::select(near, V::zero(), (one - u) - e);
+    log_sum(u, c)
+}
+
+/// `log(inv_logit(x))`. Error below 2.
+#[inline(always)]
+pub fn log_inv_logit<V: F64x8>(x: V) -> V {
+    -log1p_exp(-x)
+}
+
+/// `log(1 - inv_logit(x))`. Error below 2.
+#[inline(always)]
+pub fn log1m_inv_logit<V: F64x8>(x: V) -> V {
+    -log1p_exp(x)
+}
+
+/// `log(p / (1 - p))`, NaN outside `[0, 1]`. Error below 3.
+#[inline(always)]
+pub fn logit<V: F64x8>(p: V) -> V {
+    let one = V::splat(1.0);
+    let q = one - p;
+    // From 1/4 upwards the ratio is 1 + (2 p - 1) / (1 - p) with an exact numerator.
+    let small = p.lt(V::splat(0.25));
+    let ratio = V::select(small, p, p + p - one) / q;
+    let u = V::select(small, ratio, one + ratio);
+    let back = u - one;
+    let c = V::select(small, V::zero(), (one - (u - back)) + (ratio - back));
+    log_sum(u, c)
+}
+
+/// Inverse hyperbolic sine. Error below 3.
+#[inline(always)]
+pub fn asinh<V: F64x8>(x: V) -> V {
+    let one = V::splat(1.0);
+    let a = x.abs();
+    let big = a.gt(V::splat(268_435_456.0));
+    let z = a * a;
+    let v = a + z / (one + (z + one).sqrt());
+    let r = log1p(V::select(big, a - one, v));
+    (r + V::select(big, V::splat(LN_2), V::zero())).copysign(x)
+}
+
+/// Inverse hyperbolic cosine, NaN below 1. Error below 3.
+#[inline(always)]
+pub fn acosh<V: F64x8>(x: V) -> V {
+    let one = V::splat(1.0);
+    // An argument below 1 becomes NaN here, before its square could overflow.
+    let t = V::select(x.lt(one), V::splat(f64::NAN), x - one);
+    let big = x.gt(V::splat(268_435_456.0));
+    let v = t + (t + t + t * t).sqrt();
+    log1p(V::select(big, t, v)) + V::select(big, V::splat(LN_2), V::zero())
+}
+
+/// Inverse hyperbolic tangent, NaN outside `[-1, 1]`. Error below 3.
+#[inline(always)]
+pub fn atanh<V: F64x8>(x: V) -> V {
+    let one = V::splat(1.0);
+    let a = x.abs();
+    let t = a + a;
+    let v = t + t * a / (one - a);
+    let end = V::select(a.eq(one), V::splat(f64::INFINITY), V::splat(f64::NAN));
+    let v = V::select(a.lt(one), v, end);
+    (V::splat(0.5) * log1p(v)).copysign(x)
+}

@@ -1,0 +1,53 @@
+//! Special functions on eight lanes at once.
+//!
+//! Each function is generic over [`F64x8`] and `#[inline(always)]`: it belongs inside a kernel that
+//! [`simd_fn!`](crate::simd_fn) compiles. [`slices`] has ready versions over slices. Every function treats signed
+//! zeros, infinities, NaN, subnormal numbers and overflow as the C library does. "Error" in the text of a function is
+//! the largest seen against 40-digit references, in units in the last place of the result, on the vector levels; the
+//! scalar level may be one unit worse where it has to do without fused multiply-add.
+//!
+//! The polynomials are Chebyshev fits made by `tools/coefficients.py`.
+
+mod exp;
+mod gamma;
+mod log;
+mod normal;
+mod power;
+pub mod slices;
+mod trig;
+
+pub use exp::{cosh, exp, exp2, expm1, inv_logit, sinh, tanh};
+pub use gamma::{digamma, lbeta, lgamma, trigamma};
+pub(crate) use gamma::{digamma_positive, trigamma_far};
+pub use log::{
+    acosh, asinh, atanh, log, log_inv_logit, log1m, log1m_exp, log1m_inv_logit, log1p, log1p_exp,
+    log2, log10, logit,
+};
+pub use normal::{erf, erfc, inv_phi, log_phi, phi};
+pub use power::{cbrt, hypot, pow};
+pub use trig::{acos, asin, atan, atan2, cos, sin, sin_cos, tan};
+
+use crate::simd::F64x8;
+
+/// The polynomial with the given coefficients, lowest first. Even and odd powers form two chains, which halves the
+/// latency.
+#[inline(always)]
+fn poly<V: F64x8, const N: usize>(x: V, c: &[f64; N]) -> V {
+    let square = x * x;
+    // The chain that holds the highest power starts at N - 1, the other one a power lower.
+    let mut first = V::splat(c[N - 1]);
+    let mut second = V::splat(c[N - 2]);
+    let mut i = N - 2;
+    while i >= 2 {
+        first = first.fma(square, V::splat(c[i - 1]));
+        second = second.fma(square, V::splat(c[i - 2]));
+        i -= 2;
+    }
+    if i == 1 {
+        // `second` holds c[1]..., `first` even powers without c[0].
+        first = first.fma(square, V::splat(c[0]));
+        second.fma(x, first)
+    } else {
+        first.fma(x, second)
+    }
+}

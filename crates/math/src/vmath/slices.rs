@@ -1,0 +1,84 @@
+//! The vector functions over slices: `out[i] = f(x[i])`, at a chosen level.
+//!
+//! Slices of unequal length are cut to the shortest. A length that is not a multiple of eight costs one more vector.
+
+use crate::simd::{F64x8, LANES};
+
+/// Applies `f` to whole vectors and to a padded remainder.
+#[inline(always)]
+fn map1<V: F64x8>(x: &[f64], out: &mut [f64], f: impl Fn(V) -> V) {
+    let n = x.len().min(out.len());
+    let (mut xs, mut outs) = (x[..n].chunks_exact(LANES), out[..n].chunks_exact_mut(LANES));
+    for (x, out) in xs.by_ref().zip(outs.by_ref()) {
+        // SAFETY: both chunks hold eight numbers.
+        unsafe { f(V::load(x.as_ptr())).store(out.as_mut_ptr()) }
+    }
+    let rest = xs.remainder();
+    if !rest.is_empty() {
+        let mut a = [1.0; LANES];
+        a[..rest.len()].copy_from_slice(rest);
+        outs.into_remainder()
+            .copy_from_slice(&f(V::from_array(a)).to_array()[..rest.len()]);
+    }
+}
+
+/// Applies `f` to whole vectors of two arguments and to a padded remainder.
+#[inline(always)]
+fn map2<V: F64x8>(x: &[f64], y: &[f64], out: &mut [f64], f: impl Fn(V, V) -> V) {
+    let n = x.len().min(y.len()).min(out.len());
+    let whole = n - n % LANES;
+    for i in (0..whole).step_by(LANES) {
+        // SAFETY: i + 8 <= n, and the three slices are at least n long.
+        unsafe {
+            let r = f(V::load(x.as_ptr().add(i)), V::load(y.as_ptr().add(i)));
+            r.store(out.as_mut_ptr().add(i));
+        }
+    }
+    if whole < n {
+        let (mut a, mut b) = ([1.0; LANES], [1.0; LANES]);
+        a[..n - whole].copy_from_slice(&x[whole..n]);
+        b[..n - whole].copy_from_slice(&y[whole..n]);
+        let r = f(V::from_array(a), V::from_array(b)).to_array();
+        out[whole..n].copy_from_slice(&r[..n - whole]);
+    }
+}
+
+/// Slice versions under the names of the functions.
+macro_rules! unary {
+    ($($name:ident, $pointer:ident;)+) => {$(
+        crate::simd_fn! {
+            #[doc = concat!("[`", stringify!($name), "`](super::", stringify!($name), ") of every element.")]
+            pub fn $name, $pointer = <V>(x: &[f64], out: &mut [f64]) {
+                map1::<V>(x, out, #[inline(always)] |x| super::$name(x))
+            }
+        }
+    )+};
+}
+
+/// Slice versions of the functions of two arguments.
+macro_rules! binary {
+    ($($name:ident, $pointer:ident;)+) => {$(
+        crate::simd_fn! {
+            #[doc = concat!("[`", stringify!($name), "`](super::", stringify!($name), ") of every pair.")]
+            pub fn $name, $pointer = <V>(x: &[f64], y: &[f64], out: &mut [f64]) {
+                map2::<V>(x, y, out, #[inline(always)] |x, y| super::$name(x, y))
+            }
+        }
+    )+};
+}
+
+unary! {
+    exp, exp_fn; exp2, exp2_fn; expm1, expm1_fn;
+    log, log_fn; log2, log2_fn; log10, log10_fn; log1p, log1p_fn; log1m, log1m_fn;
+    sin, sin_fn; cos, cos_fn; tan, tan_fn; asin, asin_fn; acos, acos_fn; atan, atan_fn;
+    sinh, sinh_fn; cosh, cosh_fn; tanh, tanh_fn; asinh, asinh_fn; acosh, acosh_fn; atanh, atanh_fn;
+    cbrt, cbrt_fn;
+    inv_logit, inv_logit_fn; logit, logit_fn; log1p_exp, log1p_exp_fn; log1m_exp, log1m_exp_fn;
+    log_inv_logit, log_inv_logit_fn; log1m_inv_logit, log1m_inv_logit_fn;
+    erf, erf_fn; erfc, erfc_fn; phi, phi_fn; log_phi, log_phi_fn; inv_phi, inv_phi_fn;
+    lgamma, lgamma_fn; digamma, digamma_fn; trigamma, trigamma_fn;
+}
+
+binary! {
+    pow, pow_fn; atan2, atan2_fn; hypot, hypot_fn; lbeta, lbeta_fn;
+}

@@ -1,0 +1,231 @@
+//! Trigonometric functions and their inverses.
+
+use super::poly;
+use crate::simd::F64x8;
+use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, FRAC_PI_4, PI, SQRT_2};
+
+/// `(sin r - r) / r^3` as a function of `r^2`, for `|r| <= pi / 4`; error 2.0e-17.
+#[rustfmt::skip]
+const SIN: [f64; 6] = [
+    -0.16666666666666666, 0.008333333333330948, -0.00019841269836758574, 2.755731610255244e-06,
+    -2.5051131845003624e-08, 1.5918129294866608e-10,
+];
+
+/// `(cos r - 1 + r^2 / 2) / r^4` as a function of `r^2`, for `|r| <= pi / 4`; error 1.3e-18.
+#[rustfmt::skip]
+const COS: [f64; 6] = [
+    0.041666666666666664, -0.0013888888888887398, 2.480158729876569e-05, -2.7557317271729793e-07,
+    2.08761462684032e-09, -1.1382632425521717e-11,
+];
+
+/// `(atan t - t) / t^3` as a function of `t^2`, for `|t| <= sqrt(2) - 1`; error 1.2e-18.
+#[rustfmt::skip]
+const ATAN: [f64; 12] = [
+    -0.3333333333333333, 0.19999999999999804, -0.14285714285659828, 0.11111111105155447,
+    -0.09090908753500877, 0.07692296375032143, -0.06666424885738255, 0.05878928997834775,
+    -0.05230454270650244, 0.04551593220626549, -0.034570561981427744, 0.016285756855221028,
+];
+
+/// `(asin s - s) / s^3` as a function of `s^2`, for `|s| <= 1/2`; error 1.5e-17.
+#[rustfmt::skip]
+const ASIN: [f64; 13] = [
+    0.16666666666666669, 0.07499999999998433, 0.04464285714635543, 0.030381944138531247,
+    0.02237217294214989, 0.017352392720869973, 0.013971212973552933, 0.011479177415184906,
+    0.01032281435018578, 0.005457506718640358, 0.01740087944269402, -0.014851887071247204,
+    0.028757851367421566,
+];
+
+/// `pi / 2` in three parts, the first two of 33 bits so that their products with an integer up to 2^20 are exact.
+const HALF_PI: [f64; 3] = [
+    1.570_796_326_734_125_6,
+    6.077_100_506_303_966e-11,
+    2.022_266_248_795_950_6e-21,
+];
+/// `pi / 2 - FRAC_PI_2`.
+const HALF_PI_LOW: f64 = 6.123233995736766e-17;
+/// From here on the scalar routine, with its multi-word reduction, takes over.
+const LARGE: f64 = 1e6;
+
+/// Sine and cosine of `x` reduced by `n pi/2`, and `n mod 4`; for `|x| <= LARGE`.
+#[inline(always)]
+fn sin_cos_reduced<V: F64x8>(x: V) -> (V, V, V) {
+    let n = (x * V::splat(FRAC_2_PI)).round();
+    let a = n.fma(V::splat(-HALF_PI[0]), x);
+    let w = n * V::splat(HALF_PI[1]);
+    // r + low = a - w - n HALF_PI[2], the first difference exactly (either term may be the larger).
+    let d = a - w;
+    let back = d - a;
+    let error = (a - (d - back)) - (w + back);
+    let low = n.fma(V::splat(-HALF_PI[2]), error);
+    let r = d + low;
+    let low = (d - r) + low;
+    let z = r * r;
+    let one = V::splat(1.0);
+    let half_z = V::splat(0.5) * z;
+    let s = (r * z).fma(poly(z, &SIN), low.fma(-half_z, low)) + r;
+    let w = one - half_z;
+    let c = w + (((one - w) - half_z) + (z * z).fma(poly(z, &COS), -(r * low)));
+    let quadrant = n - V::splat(4.0) * (n * V::splat(0.25)).floor();
+    (s, c, quadrant)
+}
+
+/// Sine and cosine, sharing their work. Errors below 1.
+#[inline(always)]
+pub fn sin_cos<V: F64x8>(x: V) -> (V, V) {
+    let (s, c, q) = sin_cos_reduced(x);
+    let (one, two) = (V::splat(1.0), V::splat(2.0));
+    let swap = V::or(q.eq(one), q.eq(V::splat(3.0)));
+    let (sine, cosine) = (V::select(swap, c, s), V::select(swap, s, c));
+    let sine = V::select(q.ge(two), -sine, sine);
+    let cosine = V::select(V::or(q.eq(one), q.eq(two)), -cosine, cosine);
+    // The sine of -0 is -0, which the reduction loses.
+    let sine = V::select(x.eq(V::zero()), x, sine);
+    let ordinary = x.abs().le(V::splat(LARGE));
+    if V::all(ordinary) {
+        (sine, cosine)
+    } else {
+        let large = V::not(ordinary);
+        (
+            sine.patch(large, x, libm::sin),
+            cosine.patch(large, x, libm::cos),
+        )
+    }
+}
+
+/// Sine. Error below 1.
+#[inline(always)]
+pub fn sin<V: F64x8>(x: V) -> V {
+    sin_cos(x).0
+}
+
+/// Cosine. Error below 1.
+#[inline(always)]
+pub fn cos<V: F64x8>(x: V) -> V {
+    sin_cos(x).1
+}
+
+/// Tangent. Error below 2.
+#[inline(always)]
+pub fn tan<V: F64x8>(x: V) -> V {
+    let (s, c, q) = sin_cos_reduced(x);
+    let swap = V::or(q.eq(V::splat(1.0)), q.eq(V::splat(3.0)));
+    let t = V::select(swap, -c, s) / V::select(swap, s, c);
+    let t = V::select(x.eq(V::zero()), x, t);
+    let ordinary = x.abs().le(V::splat(LARGE));
+    if V::all(ordinary) {
+        t
+    } else {
+        t.patch(V::not(ordinary), x, libm::tan)
+    }
+}
+
+/// `(high, low)` with `atan(y / x) = high + low` for `x, y >= 0`, not both zero and neither infinite.
+#[inline(always)]
+fn atan_ratio<V: F64x8>(y: V, x: V) -> (V, V) {
+    let zero = V::zero();
+    // The angle is taken from 0, pi/4 or pi/2, whichever is nearest, with a single division.
+    let steep = y.gt(x * V::splat(SQRT_2 + 1.0));
+    let middle = y.gt(x * V::splat(SQRT_2 - 1.0));
+    let numerator = V::select(steep, -x, V::select(middle, y - x, y));
+    let denominator = V::select(steep, y, V::select(middle, y + x, x));
+    let base = V::select(
+        steep,
+        V::splat(FRAC_PI_2),
+        V::select(middle, V::splat(FRAC_PI_4), zero),
+    );
+    let base_low = V::select(
+        steep,
+        V::splat(HALF_PI_LOW),
+        V::select(middle, V::splat(0.5 * HALF_PI_LOW), zero),
+    );
+    let t = numerator / denominator;
+    let z = t * t;
+    let tail = (t * z).fma(poly(z, &ATAN), base_low);
+    let high = base + t;
+    let low = t - (high - base);
+    (high, low + tail)
+}
+
+/// Arc tangent. Error below 1.5.
+#[inline(always)]
+pub fn atan<V: F64x8>(x: V) -> V {
+    // Beyond 1e17 the result is pi/2 to all digits; the limit keeps infinity out of the ratio.
+    let a = V::splat(1e18).min(x.abs());
+    let (high, low) = atan_ratio(a, V::splat(1.0));
+    (high + low).copysign(x)
+}
+
+/// The angle of the point `(x, y)`, in `[-pi, pi]`. Error below 1.5.
+///
+/// Lanes with a coordinate that is zero, not finite, or outside `[1e-150, 1e150]` are left to a scalar routine.
+#[inline(always)]
+pub fn atan2<V: F64x8>(y: V, x: V) -> V {
+    let (ay, ax) = (y.abs(), x.abs());
+    let ordinary = V::and(
+        ay.min(ax).ge(V::splat(1e-150)),
+        ay.max(ax).le(V::splat(1e150)),
+    );
+    let ordinary = V::and(
+        ordinary,
+        V::and(ay.le(V::splat(1e150)), ay.ge(V::splat(1e-150))),
+    );
+    let (high, low) = atan_ratio(ay, ax);
+    let direct = high + low;
+    let pi = V::splat(PI);
+    let rest = pi - high;
+    let error = (pi - rest) - high;
+    let turned = rest + (error + (V::splat(2.0 * HALF_PI_LOW) - low));
+    let r = V::select(x.lt(V::zero()), turned, direct).copysign(y);
+    if V::all(ordinary) {
+        r
+    } else {
+        r.patch2(V::not(ordinary), y, x, libm::atan2)
+    }
+}
+
+/// For `a = |x|`: whether `a > 1/2`, and `(p, low)` with `asin a = p + low` where it is not and
+/// `asin sqrt((1 - a) / 2) = p + low` where it is.
+#[inline(always)]
+fn asin_reduced<V: F64x8>(a: V) -> (V::Mask, V, V) {
+    let half = V::splat(0.5);
+    let big = a.gt(half);
+    let z = V::select(big, half * (V::splat(1.0) - a), a * a);
+    let s = V::select(big, z.sqrt(), a);
+    // The rounding error of the root: z = s^2 + residual, so the root is s + residual / (2 s).
+    let (square, square_low) = s.mul_exact(s);
+    let residual = (z - square) - square_low;
+    let fix = V::select(V::and(big, s.gt(V::zero())), residual / (s + s), V::zero());
+    (big, s, (s * z).fma(poly(z, &ASIN), fix))
+}
+
+/// Arc sine, NaN outside `[-1, 1]`. Error below 1.
+#[inline(always)]
+pub fn asin<V: F64x8>(x: V) -> V {
+    let (big, s, low) = asin_reduced(x.abs());
+    let two = V::splat(2.0);
+    let quarter = V::splat(FRAC_PI_2);
+    let high = quarter - two * s;
+    let error = (quarter - high) - two * s;
+    let far = high + (error + (V::splat(HALF_PI_LOW) - two * low));
+    V::select(big, far, s + low).copysign(x)
+}
+
+/// Arc cosine, NaN outside `[-1, 1]`. Error below 1.5.
+#[inline(always)]
+pub fn acos<V: F64x8>(x: V) -> V {
+    let (big, s, low) = asin_reduced(x.abs());
+    let two = V::splat(2.0);
+    let negative = x.lt(V::zero());
+    // Near 1 the angle is 2 (s + low), near -1 pi minus that, in the middle pi/2 minus the arc sine.
+    let near = two * (s + low);
+    let (base, base_low, high_part, low_part) = (
+        V::select(big, V::splat(PI), V::splat(FRAC_PI_2)),
+        V::select(big, V::splat(2.0 * HALF_PI_LOW), V::splat(HALF_PI_LOW)),
+        V::select(big, two * s, s.copysign(x)),
+        V::select(big, two * low, low * V::splat(1.0).copysign(x)),
+    );
+    let high = base - high_part;
+    let error = (base - high) - high_part;
+    let far = high + (error + (base_low - low_part));
+    V::select(V::and(big, V::not(negative)), near, far)
+}
