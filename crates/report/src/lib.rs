@@ -1,1 +1,22 @@
-//! Self-contained HTML reports.
+//! One self-contained HTML page about a fit: verdict, evidence for it, and the posterior.
+//!
+//! [`render`] turns a plain [`Report`] into the text of the page. The page has no scripts, loads nothing, prints well and
+//! follows the reader's light or dark setting. Every name and text of the report is escaped.
+//!
+//! | subject | module |
+//! | --- | --- |
+//! | what goes in | [`model`] |
+//! | the page and its sections | `page` |
+//! | plots, and the axes and shapes they are made of | `plots`, `svg` |
+//! | densities, quantiles, correlations | `stats` |
+//! | escaping and the spelling of numbers | `text` |
+
+pub mod model;
+mod page;
+mod plots;
+mod stats;
+mod svg;
+mod text;
+
+pub use model::{Khat, Marginal, Parameter, Report, Stage, TracePoint};
+pub use page::render;

@@ -1,0 +1,121 @@
+//! Small statistics behind the plots. Inputs may hold anything; what is not finite is left out first.
+
+/// The finite values in increasing order.
+pub(crate) fn sorted_finite(values: &[f64]) -> Vec<f64> {
+    let mut sorted: Vec<f64> = values.iter().copied().filter(|x| x.is_finite()).collect();
+    sorted.sort_by(f64::total_cmp);
+    sorted
+}
+
+/// Quantile of sorted values, interpolated linearly (type 7); NaN without values.
+pub(crate) fn quantile(sorted: &[f64], p: f64) -> f64 {
+    if sorted.is_empty() {
+        return f64::NAN;
+    }
+    let h = p * (sorted.len() - 1) as f64;
+    let (low, high) = (sorted[h.floor() as usize], sorted[h.ceil() as usize]);
+    low + (h - h.floor()) * (high - low)
+}
+
+/// Mean and standard deviation (n − 1).
+pub(crate) fn mean_sd(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
+    (mean, (squares / (n - 1.0)).sqrt())
+}
+
+/// A Gaussian kernel density estimate of sorted values on `points` positions from `from` to `to`.
+///
+/// Bandwidth by Silverman's rule. Mass is reflected at the smallest and largest value: a positive parameter shows its
+/// edge instead of leaking below zero, and where the tails are thin the reflection changes nothing that can be seen.
+pub(crate) fn density(sorted: &[f64], from: f64, to: f64, points: usize) -> Vec<(f64, f64)> {
+    let n = sorted.len() as f64;
+    let (_, sd) = mean_sd(sorted);
+    let iqr = quantile(sorted, 0.75) - quantile(sorted, 0.25);
+    let spread = if iqr > 0.0 { sd.min(iqr / 1.34) } else { sd };
+    let width = 0.9 * spread * n.powf(-0.2);
+    if width.is_nan()
+        || width <= 0.0
+        || points < 2
+        || from.partial_cmp(&to) != Some(std::cmp::Ordering::Less)
+    {
+        return Vec::new();
+    }
+    let (low, high) = (sorted[0], sorted[sorted.len() - 1]);
+    // Beyond six bandwidths a kernel adds less than a pixel ever could.
+    let reach = 6.0 * width;
+    let kernel_sum = |x: f64| -> f64 {
+        let first = sorted.partition_point(|v| *v < x - reach);
+        sorted[first..]
+            .iter()
+            .take_while(|v| **v <= x + reach)
+            .map(|v| (-0.5 * ((x - v) / width).powi(2)).exp())
+            .sum()
+    };
+    let scale = 1.0 / (n * width * (2.0 * std::f64::consts::PI).sqrt());
+    (0..points)
+        .map(|i| {
+            let x = from + (to - from) * i as f64 / (points - 1) as f64;
+            let inside = (low..=high).contains(&x);
+            let sum = if inside {
+                kernel_sum(x) + kernel_sum(2.0 * low - x) + kernel_sum(2.0 * high - x)
+            } else {
+                0.0
+            };
+            (x, sum * scale)
+        })
+        .collect()
+}
+
+/// Values and their shares when there are few distinct ones, all integers; `None` for anything continuous.
+pub(crate) fn integer_counts(sorted: &[f64], most: usize) -> Option<Vec<(f64, f64)>> {
+    let mut counts: Vec<(f64, f64)> = Vec::new();
+    for &x in sorted {
+        if x.fract() != 0.0 {
+            return None;
+        }
+        let full = counts.len() == most;
+        match counts.last_mut() {
+            Some((value, count)) if *value == x => *count += 1.0,
+            _ if full => return None,
+            _ => counts.push((x, 1.0)),
+        }
+    }
+    let n = sorted.len() as f64;
+    Some(counts.into_iter().map(|(x, c)| (x, c / n)).collect())
+}
+
+/// Pearson correlation of two equally long lists over the positions where both are finite; `None` without spread.
+pub(crate) fn correlation(a: &[f64], b: &[f64]) -> Option<f64> {
+    let pairs: Vec<(f64, f64)> = a
+        .iter()
+        .zip(b)
+        .map(|(x, y)| (*x, *y))
+        .filter(|(x, y)| x.is_finite() && y.is_finite())
+        .collect();
+    let n = pairs.len() as f64;
+    let (ma, mb) = pairs
+        .iter()
+        .fold((0.0, 0.0), |(s, t), (x, y)| (s + x / n, t + y / n));
+    let (mut sab, mut saa, mut sbb) = (0.0, 0.0, 0.0);
+    for (x, y) in pairs {
+        sab += (x - ma) * (y - mb);
+        saa += (x - ma) * (x - ma);
+        sbb += (y - mb) * (y - mb);
+    }
+    let r = sab / (saa * sbb).sqrt();
+    r.is_finite().then(|| r.clamp(-1.0, 1.0))
+}
+
+/// Normalised importance weights in decreasing order, relative to their mean.
+pub(crate) fn relative_weights(log_weights: &[f64]) -> Vec<f64> {
+    let mut sorted = sorted_finite(log_weights);
+    sorted.reverse();
+    let Some(&largest) = sorted.first() else {
+        return Vec::new();
+    };
+    let weights: Vec<f64> = sorted.iter().map(|w| (w - largest).exp()).collect();
+    let mean = weights.iter().sum::<f64>() / weights.len() as f64;
+    weights.into_iter().map(|w| w / mean).collect()
+}

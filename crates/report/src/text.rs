@@ -1,0 +1,151 @@
+//! Escaping, and numbers as people read them.
+
+/// Text that means itself inside HTML elements and double-quoted attributes.
+pub(crate) fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            // Not allowed in HTML, whichever way it is written.
+            c if c.is_control() && !c.is_whitespace() => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// `text` cut to `limit` characters with an ellipsis, not yet escaped.
+pub(crate) fn shorten(text: &str, limit: usize) -> String {
+    if text.chars().count() <= limit {
+        return text.to_string();
+    }
+    let mut short: String = text.chars().take(limit.saturating_sub(1)).collect();
+    short.push('…');
+    short
+}
+
+/// A number with about `digits` significant digits, with a minus sign proper and digits grouped from 10 000 on.
+pub(crate) fn number(x: f64, digits: usize) -> String {
+    if !x.is_finite() {
+        return non_finite(x).to_string();
+    }
+    if x == 0.0 {
+        return "0".into();
+    }
+    let magnitude = x.abs().log10().floor();
+    if !(-4.0..9.0).contains(&magnitude) {
+        return scientific(x, digits);
+    }
+    let decimals = (digits as f64 - 1.0 - magnitude).clamp(0.0, 12.0) as usize;
+    let text = format!("{x:.decimals$}");
+    let text = if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        &text
+    };
+    group(text)
+}
+
+/// A number with a fixed number of decimals, for axes and aligned columns.
+pub(crate) fn fixed(x: f64, decimals: usize) -> String {
+    if !x.is_finite() {
+        return non_finite(x).to_string();
+    }
+    let text = format!("{x:.decimals$}");
+    // A rounded −0.00 has no sign worth showing.
+    if text
+        .trim_start_matches('-')
+        .chars()
+        .all(|c| c == '0' || c == '.')
+    {
+        return text.trim_start_matches('-').to_string();
+    }
+    group(&text)
+}
+
+/// Powers of ten spelled with superscripts: 1.2×10⁻⁷.
+pub(crate) fn scientific(x: f64, digits: usize) -> String {
+    let text = format!("{x:.*e}", digits.saturating_sub(1));
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let mantissa = if mantissa.contains('.') {
+        mantissa.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        mantissa
+    };
+    let power = format!("10{}", superscript(exponent));
+    match mantissa {
+        "1" => power,
+        "-1" => format!("−{power}"),
+        m => format!("{}×{power}", m.replace('-', "−")),
+    }
+}
+
+/// Decimals at which a row of figures shows its spread with three significant digits.
+pub(crate) fn decimals_for(spread: f64) -> usize {
+    if spread.is_finite() && spread > 0.0 {
+        (2.0 - spread.log10().floor()).clamp(0.0, 9.0) as usize
+    } else {
+        3
+    }
+}
+
+/// Seconds in the unit that suits them.
+pub(crate) fn duration(seconds: f64) -> String {
+    match seconds {
+        s if !s.is_finite() => "–".into(),
+        s if s < 1e-3 => format!("{} µs", number(s * 1e6, 3)),
+        s if s < 1.0 => format!("{} ms", number(s * 1e3, 3)),
+        s if s < 120.0 => format!("{} s", number(s, 3)),
+        s if s < 7200.0 => format!("{} min", number(s / 60.0, 3)),
+        s => format!("{} h", number(s / 3600.0, 3)),
+    }
+}
+
+fn non_finite(x: f64) -> &'static str {
+    match x {
+        x if x.is_nan() => "–",
+        x if x > 0.0 => "∞",
+        _ => "−∞",
+    }
+}
+
+fn superscript(digits: &str) -> String {
+    let raised = |c: char| match c {
+        '-' => '⁻',
+        '1' => '¹',
+        '2' => '²',
+        '3' => '³',
+        c => c
+            .to_digit(10)
+            .and_then(|d| char::from_u32(0x2070 + d))
+            .unwrap_or(c),
+    };
+    digits.chars().map(raised).collect()
+}
+
+/// Thin spaces between groups of three digits, minus sign proper.
+fn group(text: &str) -> String {
+    let (sign, rest) = match text.strip_prefix('-') {
+        Some(rest) => ("−", rest),
+        None => ("", text),
+    };
+    let (whole, fraction) = rest
+        .split_once('.')
+        .map_or((rest, None), |(w, f)| (w, Some(f)));
+    let mut out = String::from(sign);
+    for (i, c) in whole.chars().enumerate() {
+        if whole.len() > 4 && i > 0 && (whole.len() - i) % 3 == 0 {
+            out.push('\u{2009}');
+        }
+        out.push(c);
+    }
+    if let Some(fraction) = fraction {
+        out.push('.');
+        out.push_str(fraction);
+    }
+    out
+}
