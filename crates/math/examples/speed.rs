@@ -1,5 +1,6 @@
 //! Nanoseconds an element of the vector functions and random streams: `cargo run --release --example speed`.
 
+use jensen_math::rng::{Purpose, fill_normals, fill_uniforms};
 use jensen_math::simd::Simd;
 use jensen_math::vmath::slices as v;
 use std::hint::black_box;
@@ -82,5 +83,12 @@ fn main() {
     });
     row("lbeta", &mut |simd| {
         v::lbeta(simd, black_box(&x), black_box(&x), black_box(&mut out))
+    });
+    let purpose = Purpose::new("speed");
+    row("fill_uniforms", &mut |simd| {
+        fill_uniforms(simd, 1, purpose, 2, 0, 4, N / 4, black_box(&mut out))
+    });
+    row("fill_normals", &mut |simd| {
+        fill_normals(simd, 1, purpose, 2, 0, 4, N / 4, black_box(&mut out))
     });
 }

@@ -1,5 +1,15 @@
 //! SIMD special functions, counter-based random streams and small numerics.
+//!
+//! - [`simd`]: eight virtual lanes and dispatch at run time,
+//! - [`vmath`]: special functions on lanes and slices,
+//! - [`special`]: scalar special functions,
+//! - [`rng`]: random numbers keyed by (seed, purpose, iteration, lane),
+//! - [`sum`]: sums, means and their errors,
+//! - [`quadrature`]: Gauss-Hermite nodes and weights.
 
+pub mod quadrature;
+pub mod rng;
 pub mod simd;
 pub mod special;
+pub mod sum;
 pub mod vmath;

@@ -1,0 +1,183 @@
+//! Sums and means whose value does not depend on how the work was split, with their errors.
+
+/// Sum by a fixed binary tree over the elements; the error grows with the logarithm of the length.
+pub fn pairwise_sum(x: &[f64]) -> f64 {
+    // Short runs are summed in eight strands, which vectorises; the shape depends on the length alone.
+    const RUN: usize = 128;
+    if x.len() > RUN {
+        let half = (x.len() / 2).next_multiple_of(RUN);
+        let (left, right) = x.split_at(half);
+        return pairwise_sum(left) + pairwise_sum(right);
+    }
+    let mut strands = [0.0; 8];
+    let chunks = x.chunks_exact(8);
+    let rest = chunks.remainder();
+    for chunk in chunks {
+        for (s, x) in strands.iter_mut().zip(chunk) {
+            *s += x;
+        }
+    }
+    for (s, x) in strands.iter_mut().zip(rest) {
+        *s += x;
+    }
+    let [a, b, c, d, e, f, g, h] = strands;
+    ((a + e) + (c + g)) + ((b + f) + (d + h))
+}
+
+/// A running sum with the rounding errors carried along (Neumaier 1974): as if summed in twice the precision.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CompensatedSum {
+    sum: f64,
+    error: f64,
+}
+
+impl CompensatedSum {
+    /// Adds a number.
+    pub fn add(&mut self, x: f64) {
+        let t = self.sum + x;
+        let error = if self.sum.abs() >= x.abs() {
+            (self.sum - t) + x
+        } else {
+            (x - t) + self.sum
+        };
+        // An infinite sum has no rounding error; without this test it would become NaN.
+        if error.is_finite() {
+            self.error += error;
+        }
+        self.sum = t;
+    }
+
+    /// The sum so far.
+    pub fn value(&self) -> f64 {
+        self.sum + self.error
+    }
+}
+
+impl Extend<f64> for CompensatedSum {
+    fn extend<I: IntoIterator<Item = f64>>(&mut self, numbers: I) {
+        for x in numbers {
+            self.add(x);
+        }
+    }
+}
+
+/// Count, mean and variance of a sample, mergeable (Chan, Golub and LeVeque 1983).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Moments {
+    count: u64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Moments {
+    /// The moments of a sample, in two passes.
+    pub fn of(x: &[f64]) -> Self {
+        if x.is_empty() {
+            return Self::default();
+        }
+        let mean = pairwise_sum(x) / x.len() as f64;
+        let deviations: Vec<f64> = x.iter().map(|x| (x - mean) * (x - mean)).collect();
+        Self {
+            count: x.len() as u64,
+            mean,
+            squares: pairwise_sum(&deviations),
+        }
+    }
+
+    /// Adds one number.
+    pub fn add(&mut self, x: f64) {
+        self.count += 1;
+        let step = x - self.mean;
+        self.mean += step / self.count as f64;
+        self.squares += step * (x - self.mean);
+    }
+
+    /// Adds another sample.
+    pub fn merge(&mut self, other: &Self) {
+        let count = self.count + other.count;
+        if other.count == 0 {
+            return;
+        }
+        let step = other.mean - self.mean;
+        let share = other.count as f64 / count as f64;
+        self.squares += other.squares + step * step * share * self.count as f64;
+        self.mean += step * share;
+        self.count = count;
+    }
+
+    /// Number of elements.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The mean; 0 for an empty sample.
+    pub fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    /// The unbiased variance; NaN below two elements.
+    pub fn variance(&self) -> f64 {
+        if self.count < 2 {
+            f64::NAN
+        } else {
+            self.squares / (self.count - 1) as f64
+        }
+    }
+
+    /// The standard error of the mean of independent elements; NaN below two elements.
+    pub fn standard_error(&self) -> f64 {
+        (self.variance() / self.count as f64).sqrt()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_accurate() {
+        // 1 + 1e-16 n, where a plain running sum stays at 1.
+        let mut x = vec![1e-16; 1 << 20];
+        x[0] = 1.0;
+        let exact = 1.0 + 1e-16 * ((1 << 20) - 1) as f64;
+        assert!((pairwise_sum(&x) - exact).abs() < 1e-14);
+        let mut sum = CompensatedSum::default();
+        sum.extend(x);
+        assert!((sum.value() - exact).abs() < 3e-16);
+        let mut cancelling = CompensatedSum::default();
+        cancelling.extend([1e100, 1.0, -1e100]);
+        assert_eq!(cancelling.value(), 1.0);
+        let mut infinite = CompensatedSum::default();
+        infinite.extend([1.0, f64::INFINITY, 2.0]);
+        assert_eq!(infinite.value(), f64::INFINITY);
+    }
+
+    #[test]
+    fn every_length_is_summed() {
+        for n in 0..600usize {
+            let x: Vec<f64> = (0..n).map(|i| i as f64).collect();
+            assert_eq!(pairwise_sum(&x), (n * n.saturating_sub(1) / 2) as f64);
+        }
+    }
+
+    #[test]
+    fn moments_agree_however_they_are_gathered() {
+        let x: Vec<f64> = (0..1000).map(|i| 1e6 + ((i * 37) % 101) as f64).collect();
+        let whole = Moments::of(&x);
+        let mut parts = Moments::default();
+        for piece in x.chunks(77) {
+            let mut one = Moments::default();
+            piece.iter().for_each(|&x| one.add(x));
+            parts.merge(&one);
+        }
+        parts.merge(&Moments::default());
+        assert_eq!(parts.count(), 1000);
+        assert!((parts.mean() - whole.mean()).abs() < 1e-9);
+        assert!((parts.variance() / whole.variance() - 1.0).abs() < 1e-10);
+        let small = Moments::of(&[1.0, 2.0, 4.0, 5.0]);
+        assert_eq!((small.mean(), small.variance()), (3.0, 10.0 / 3.0));
+        assert!((small.standard_error() - (10.0f64 / 12.0).sqrt()).abs() < 1e-15);
+        assert!(Moments::of(&[1.0]).variance().is_nan());
+        assert!(Moments::of(&[]).standard_error().is_nan());
+    }
+}
