@@ -54,6 +54,27 @@ def evaluate(model, z):
     return value, gradient
 
 
+def ill_conditioned(model, z, value, gradient):
+    """Whether rounding or a kink keeps value and gradient from fitting each other.
+
+    A probability that rounds to one, for instance, leaves few true digits in the
+    logarithm of its complement, and other correct programs would differ there.
+    """
+    rng = np.random.Generator(np.random.PCG64(0))
+    at = lambda step: evaluate(model, z + step)[0]
+    for _ in range(6):
+        nearby = 1e-13 * rng.choice([-1.0, 1.0], len(z))
+        if not abs(at(nearby) - value - gradient @ nearby) <= 1e-10 * max(1, abs(value)):
+            return True
+        along = rng.choice([-1.0, 1.0], len(z))
+        slopes = [(8 * (at(h * along) - at(-h * along)) - at(2 * h * along) + at(-2 * h * along)) / (12 * h)
+                  for h in (1e-3, 1e-4, 1e-5, 1e-6)]
+        scale = max(1, np.max(np.abs(gradient)), 1e-6 * abs(value))
+        if not np.nanmin(np.abs(np.array(slopes) - gradient @ along)) <= 1e-5 * scale:
+            return True
+    return False
+
+
 def oracle(name):
     folder = MODELS_DIR / name
     source = (folder / "model.stan").read_text()
@@ -73,8 +94,9 @@ def oracle(name):
     dim = full.param_unc_num()
     for label, z in points(name, dim) + near_mode(source, data, name, dim):
         value, gradient = evaluate(full, z)
-        if not (math.isfinite(value) and np.all(np.isfinite(gradient))):
-            answer["skipped"].append({"drawn": label, "value": None if math.isnan(value) else str(value),
+        finite = math.isfinite(value) and np.all(np.isfinite(gradient))
+        if not finite or ill_conditioned(full, z, value, gradient):
+            answer["skipped"].append({"drawn": label, "why": "ill-conditioned" if finite else "not finite",
                                       "point": z.tolist()})
             continue
         answer["drawn"].append(label)
@@ -112,7 +134,7 @@ def main():
             continue
         write(MODELS_DIR / name / "oracle.json", answer)
         print(f"{name}: dim {answer['dim']}, {len(answer['points'])} points, skipped "
-              f"{[s['drawn'] for s in answer['skipped']]}, values {[float('%.6g' % v) for v in answer['value'][:3]]}")
+              f"{[(s['drawn'], s['why']) for s in answer['skipped']]}, values {[float('%.6g' % v) for v in answer['value'][:3]]}")
     return failed
 
 

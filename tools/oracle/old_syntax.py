@@ -52,6 +52,7 @@ def array_declarations(text):
 def old(text):
     text = array_declarations(strip_comments(text))
     text = text.replace("gp_exp_quad_cov", "cov_exp_quad").replace("%/%", "/")
+    text = re.sub(r"std_normal_lpdf\((.+?) \|\)", r"normal_lpdf(\1 | 0, 1)", text)
     return re.sub(r"\.\^", "^", text)
 
 
