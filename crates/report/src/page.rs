@@ -109,7 +109,7 @@ fn header(page: &mut String, report: &Report, title: &str) {
         };
         fact(
             page,
-            "Evidence lower bound",
+            "ELBO",
             &text::fixed(elbo, decimals),
             &format!("± {} nats", text::number(se, 2)),
         );
@@ -174,14 +174,16 @@ fn trace(page: &mut String, report: &Report) {
     if stages.len() > 1 {
         page.push_str("<ul class=\"legend\">");
         for (i, (name, points)) in stages.iter().enumerate() {
-            let end = points.last().map_or(f64::NAN, |p| p.elbo);
+            let Some(last) = points.last() else { continue };
+            let decimals = text::decimals_for(last.se).saturating_sub(1).min(2);
             put(
                 page,
                 format_args!(
-                    "<li><span class=\"k{}\"></span>{}, ending at {}</li>",
+                    "<li><span class=\"k{}\"></span>{}: {} after {}</li>",
                     i % 4,
                     escape(name),
-                    text::number(end, 6)
+                    text::fixed(last.elbo, decimals),
+                    text::duration(last.seconds)
                 ),
             );
         }
@@ -215,21 +217,18 @@ fn weights(page: &mut String, report: &Report) {
     if report.khat.is_none() && relative.len() < 2 {
         return;
     }
-    page.push_str("<h2>Can the draws be trusted?</h2>");
-    if let Some(khat) = report.khat {
-        put(
-            page,
-            format_args!(
-                "<p>The Pareto k̂ of the importance weights p/q is <b>{}</b>; up to {} the draws are trusted. {}</p>",
-                text::fixed(khat.value, 2),
-                text::fixed(khat.threshold, 2),
-                khat_meaning(khat)
-            ),
-        );
-    }
+    page.push_str(
+        "<h2>Can the draws be trusted?</h2><p class=\"soft\">The weights p/q compare the posterior with the approximation draw by \
+         draw. Few large weights among many small ones mean that the approximation misses a part of the posterior.</p>",
+    );
     page.push_str("<div class=\"pair\">");
     if let Some(khat) = report.khat {
-        figure(page, "Pareto k̂", &plots::khat_gauge(khat), "");
+        figure(
+            page,
+            "Pareto k̂ of the importance weights p/q",
+            &plots::khat_gauge(khat),
+            khat_meaning(khat),
+        );
     }
     if relative.len() >= 2 {
         let n = relative.len() as f64;

@@ -41,7 +41,7 @@ pub(crate) fn lay_out(stages: &[Stage]) -> Vec<(&str, Vec<TracePoint>)> {
 /// The bound along the run; `tail` shows the second half of the last stage, scaled to what happens there.
 pub(crate) fn elbo_trace(stages: &[(&str, Vec<TracePoint>)], tail: bool) -> String {
     let (width, height) = (520.0, 280.0);
-    let (left, right, top, bottom) = (72.0, width - 12.0, 14.0, height - 42.0);
+    let (left, right, top, bottom) = (72.0, width - 20.0, 14.0, height - 42.0);
     let tail_start;
     let shown: Vec<(usize, &[TracePoint])> = if tail {
         let Some((index, (_, points))) = stages.iter().enumerate().next_back() else {
@@ -64,7 +64,9 @@ pub(crate) fn elbo_trace(stages: &[(&str, Vec<TracePoint>)], tail: bool) -> Stri
     let spread = |p: &TracePoint| if p.se.is_finite() { 2.0 * p.se } else { 0.0 };
     let lows = stats::sorted_finite(&all.iter().map(|p| p.elbo - spread(p)).collect::<Vec<_>>());
     let highs = stats::sorted_finite(&all.iter().map(|p| p.elbo + spread(p)).collect::<Vec<_>>());
-    let (low, high) = (lows[0], highs[highs.len() - 1]);
+    let (Some(low), Some(high)) = (lows.first(), highs.last()) else {
+        return String::new();
+    };
     let margin = 0.05 * (high - low);
     let x = Scale::linear(first.iteration as f64, last.iteration as f64, left, right);
     let y = Scale::linear(low - margin, high + margin, bottom, top);
@@ -113,27 +115,29 @@ fn thin<T: Copy>(points: &[T], limit: usize) -> Vec<T> {
     points.iter().skip(skip).step_by(step).copied().collect()
 }
 
-/// Where k̂ stands between good and useless.
+/// Where k̂ stands between trusted and useless.
 pub(crate) fn khat_gauge(khat: Khat) -> String {
-    let (width, height) = (520.0, 74.0);
+    let (width, height) = (520.0, 92.0);
     let x = Scale::linear(0.0, 1.2, 12.0, width - 12.0);
     let mut svg = Svg::new(
         width,
         height,
         &format!("Pareto k-hat {}", text::number(khat.value, 3)),
     );
-    let (top, thick) = (28.0, 12.0);
+    let (top, thick) = (32.0, 14.0);
     let threshold = if khat.threshold.is_finite() {
         khat.threshold.clamp(0.0, 1.0)
     } else {
         0.7
     };
-    for (class, from, to) in [
-        ("zone good", 0.0, threshold),
-        ("zone fair", threshold, 1.0f64.max(threshold)),
-        ("zone poor", 1.0, 1.2),
+    for (class, from, to, meaning) in [
+        ("zone good", 0.0, threshold, "trusted"),
+        ("zone fair", threshold, 1.0, "slow and biased"),
+        ("zone poor", 1.0, 1.2, "no mean"),
     ] {
         svg.rect(class, (x.at(from), top), x.at(to) - x.at(from), thick);
+        let middle = (x.at(from) + x.at(to)) / 2.0;
+        svg.text("tick mid", (middle, top + thick + 35.0), meaning);
     }
     for value in [0.0, 0.5, threshold, 1.0] {
         svg.line(
@@ -147,31 +151,22 @@ pub(crate) fn khat_gauge(khat: Khat) -> String {
             &text::number(value, 2),
         );
     }
-    svg.text(
-        "tick start",
-        (x.at(0.0) + 8.0, top + thick + 17.0),
-        "reliable",
-    );
-    svg.text("tick end", (x.at(1.2), top + thick + 17.0), "useless");
     if !khat.value.is_nan() {
         let at = x.at(khat.value);
-        svg.path(
-            "marker",
-            [
-                (at, top + thick + 1.0),
-                (at - 6.0, top - 7.0),
-                (at + 6.0, top - 7.0),
-            ],
-            true,
-        );
-        let class = if at > width - 60.0 {
-            "label strong end"
-        } else {
-            "label strong mid"
+        let corners = [
+            (at, top + thick / 2.0),
+            (at - 6.5, top - 6.0),
+            (at + 6.5, top - 6.0),
+        ];
+        svg.path("marker", corners, true);
+        let class = match at {
+            at if at > width - 50.0 => "label strong end",
+            at if at < 50.0 => "label strong start",
+            _ => "label strong mid",
         };
         svg.text(
             class,
-            (at, top - 12.0),
+            (at, top - 13.0),
             &format!("k̂ = {}", text::fixed(khat.value, 2)),
         );
     }
@@ -181,7 +176,7 @@ pub(crate) fn khat_gauge(khat: Khat) -> String {
 /// Importance weights in decreasing order on logarithmic axes; the tail behind k̂ stands out.
 pub(crate) fn weight_tail(weights: &[f64]) -> String {
     let (width, height) = (520.0, 280.0);
-    let (left, right, top, bottom) = (60.0, width - 12.0, 14.0, height - 42.0);
+    let (left, right, top, bottom) = (60.0, width - 22.0, 14.0, height - 42.0);
     let n = weights.len();
     // Weights that underflowed have no place on a logarithmic axis.
     let largest = weights[0];
@@ -202,7 +197,11 @@ pub(crate) fn weight_tail(weights: &[f64]) -> String {
     svg.axis_x(&x, bottom, top, 6, "rank of the draw");
     svg.axis_y(&y, left, right, 6);
     svg.line("divider", (left, y.at(1.0)), (right, y.at(1.0)));
-    svg.text("tick end", (right - 4.0, y.at(1.0) - 5.0), "average weight");
+    svg.text(
+        "tick start",
+        (left + 6.0, y.at(1.0) + 14.0),
+        "average weight",
+    );
     // The tail to which the Pareto distribution is fitted: Vehtari et al. (2024).
     let tail = (0.2 * n as f64).min(3.0 * (n as f64).sqrt()).ceil() as usize;
     let mut last = f64::NEG_INFINITY;
@@ -235,7 +234,7 @@ pub(crate) fn forest(rows: &[&Parameter], name: &str) -> String {
     let mut svg = Svg::new(
         width,
         bottom + 26.0,
-        &format!("Medians, 50 % and 90 % intervals of the elements of {name}"),
+        &format!("Medians and 90 % intervals of the elements of {name}"),
     );
     svg.axis_x(&x, bottom, top, 6, "");
     if *low < 0.0 && *high > 0.0 {
@@ -330,7 +329,7 @@ fn draw_density(svg: &mut Svg, draws: &[f64], frame: (f64, f64, f64, f64), axis:
             );
         }
         if axis {
-            svg.axis_x(&x, bottom, bottom, 4, "");
+            svg.axis_x(&x.whole(), bottom, bottom, 6, "");
         }
         return;
     }
@@ -349,7 +348,7 @@ fn draw_density(svg: &mut Svg, draws: &[f64], frame: (f64, f64, f64, f64), axis:
         );
     }
     if axis {
-        svg.axis_x(&x, bottom, bottom, 4, "");
+        svg.axis_x(&x, bottom, bottom, 5, "");
         let height = curve
             .iter()
             .min_by(|a, b| (a.0 - q50).abs().total_cmp(&(b.0 - q50).abs()))
@@ -363,59 +362,41 @@ fn draw_density(svg: &mut Svg, draws: &[f64], frame: (f64, f64, f64, f64), axis:
     );
 }
 
-/// Correlations of the marginals as a triangle of coloured cells.
+/// Correlations of the marginals as a triangle of coloured cells. A name on the diagonal ends its row and heads its column.
 pub(crate) fn correlation_map(names: &[&str], correlations: &[Vec<Option<f64>>]) -> String {
     let n = names.len();
     let labels: Vec<String> = names.iter().map(|name| text::shorten(name, 18)).collect();
     let longest = labels.iter().map(|l| l.chars().count()).max().unwrap_or(0) as f64;
-    let left = 18.0 + 6.8 * longest;
-    let width = 520.0;
-    let cell = ((width - left - 12.0) / n as f64).min(30.0);
-    let height = 8.0 + cell * n as f64 + 8.0;
+    let (left, width) = (8.0, 520.0);
+    let cell = ((width - left - 14.0 - 7.0 * longest) / (n - 1) as f64).min(46.0);
     let mut svg = Svg::new(
         width,
-        height,
+        16.0 + cell * n as f64,
         "Correlations between the draws of parameters",
     );
-    for i in 0..n {
+    for (i, row) in correlations.iter().enumerate() {
         let y = 8.0 + cell * i as f64;
-        svg.text("name end", (left - 8.0, y + cell / 2.0 + 4.0), &labels[i]);
-        for j in 0..i {
+        for (j, r) in row.iter().enumerate() {
             let x = left + cell * j as f64;
-            let Some(r) = correlations[i][j] else {
-                svg.cell(
-                    "cell none",
-                    (x, y),
-                    cell - 1.0,
-                    1.0,
-                    &format!("{} and {}: none", names[i], names[j]),
-                );
-                continue;
-            };
-            let tip = format!("{} and {}: {}", names[i], names[j], text::fixed(r, 2));
-            svg.cell("cell none", (x, y), cell - 1.0, 1.0, &tip);
-            svg.cell(
-                if r < 0.0 { "cell minus" } else { "cell plus" },
-                (x, y),
-                cell - 1.0,
-                r.abs(),
-                &tip,
-            );
-            if cell >= 26.0 && r.abs() >= 0.3 {
-                let class = if r.abs() > 0.55 {
+            let value = r.map_or("none".to_string(), |r| text::fixed(r, 2));
+            let tip = format!("{} and {}: {value}", names[i], names[j]);
+            svg.cell("cell none", (x, y), cell - 1.5, 1.0, &tip);
+            let Some(r) = r else { continue };
+            let class = if *r < 0.0 { "cell minus" } else { "cell plus" };
+            svg.cell(class, (x, y), cell - 1.5, r.abs(), &tip);
+            if cell >= 24.0 {
+                let class = if r.abs() > 0.5 {
                     "tick mid inverse"
                 } else {
                     "tick mid"
                 };
-                svg.text(
-                    class,
-                    (x + cell / 2.0 - 0.5, y + cell / 2.0 + 3.0),
-                    &text::fixed(r, 1),
-                );
+                let digits = usize::from(cell >= 34.0) + 1;
+                let at = (x + cell / 2.0 - 0.75, y + cell / 2.0 + 3.0);
+                svg.text(class, at, &text::fixed(*r, digits));
             }
         }
         let x = left + cell * i as f64;
-        svg.text("name start", (x + 4.0, y + cell / 2.0 + 4.0), &labels[i]);
+        svg.text("name start", (x + 5.0, y + cell / 2.0 + 4.0), &labels[i]);
     }
     svg.finish()
 }

@@ -1,8 +1,12 @@
-//! Small statistics behind the plots. Inputs may hold anything; what is not finite is left out first.
+//! Small statistics behind the plots. Inputs may hold anything; what is not finite, or so large that its square is
+//! not, is left out first.
+
+/// Magnitude from which values count as infinite: sums of squares stay finite below it.
+const HUGE: f64 = 1e150;
 
 /// The finite values in increasing order.
 pub(crate) fn sorted_finite(values: &[f64]) -> Vec<f64> {
-    let mut sorted: Vec<f64> = values.iter().copied().filter(|x| x.is_finite()).collect();
+    let mut sorted: Vec<f64> = values.iter().copied().filter(|x| x.abs() < HUGE).collect();
     sorted.sort_by(f64::total_cmp);
     sorted
 }
@@ -14,7 +18,9 @@ pub(crate) fn quantile(sorted: &[f64], p: f64) -> f64 {
     }
     let h = p * (sorted.len() - 1) as f64;
     let (low, high) = (sorted[h.floor() as usize], sorted[h.ceil() as usize]);
-    low + (h - h.floor()) * (high - low)
+    let share = h - h.floor();
+    // As a mixture: the difference of the two may overflow.
+    low * (1.0 - share) + high * share
 }
 
 /// Mean and standard deviation (n − 1).
@@ -35,8 +41,8 @@ pub(crate) fn density(sorted: &[f64], from: f64, to: f64, points: usize) -> Vec<
     let iqr = quantile(sorted, 0.75) - quantile(sorted, 0.25);
     let spread = if iqr > 0.0 { sd.min(iqr / 1.34) } else { sd };
     let width = 0.9 * spread * n.powf(-0.2);
-    if width.is_nan()
-        || width <= 0.0
+    if !width.is_finite()
+        || width < 1e-150
         || points < 2
         || from.partial_cmp(&to) != Some(std::cmp::Ordering::Less)
     {

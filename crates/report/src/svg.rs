@@ -12,25 +12,29 @@ pub(crate) struct Scale {
     start: f64,
     end: f64,
     log: bool,
+    whole: bool,
 }
 
 impl Scale {
-    /// A linear scale. An empty or unusable range is widened so that the middle is the value.
+    /// A linear scale. An empty or unusable range is widened so that the middle is the value. Magnitudes beyond 10³⁰⁰
+    /// are drawn at 10³⁰⁰, which keeps every difference finite.
     pub fn linear(from: f64, to: f64, start: f64, end: f64) -> Self {
-        let (from, to) =
-            if from.is_finite() && to.is_finite() && to - from > 1e-12 * from.abs().max(to.abs()) {
-                (from, to)
-            } else {
-                let middle = if from.is_finite() { from } else { 0.0 };
-                let half = (middle.abs() * 0.1).max(0.5);
-                (middle - half, middle + half)
-            };
+        let (from, to) = (from.clamp(-1e300, 1e300), to.clamp(-1e300, 1e300));
+        let least = (1e-12 * from.abs().max(to.abs())).max(1e-300);
+        let (from, to) = if to - from > least {
+            (from, to)
+        } else {
+            let middle = if from.is_nan() { 0.0 } else { from };
+            let half = (middle.abs() * 0.1).max(0.5);
+            (middle - half, middle + half)
+        };
         Self {
             from,
             to,
             start,
             end,
             log: false,
+            whole: false,
         }
     }
 
@@ -40,6 +44,14 @@ impl Scale {
         Self {
             log: true,
             ..linear
+        }
+    }
+
+    /// The same scale with ticks at whole numbers only.
+    pub fn whole(self) -> Self {
+        Self {
+            whole: true,
+            ..self
         }
     }
 
@@ -72,11 +84,12 @@ impl Scale {
                 .collect();
         }
         let raw = (self.to - self.from) / about as f64;
+        let raw = if self.whole { raw.max(1.0) } else { raw };
         let power = 10f64.powf(raw.log10().floor());
         let step = [1.0, 2.0, 2.5, 5.0, 10.0]
             .iter()
             .map(|m| m * power)
-            .find(|s| *s >= raw * 0.999)
+            .find(|s| *s >= raw * 0.999 && !(self.whole && s.fract() != 0.0))
             .unwrap_or(raw);
         let first = (self.from / step - 1e-9).ceil() as i64;
         let last = (self.to / step + 1e-9).floor() as i64;
