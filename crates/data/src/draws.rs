@@ -81,6 +81,7 @@ pub(crate) fn is_storable_name(name: &str) -> bool {
 #[derive(Debug, Clone, PartialEq)]
 pub struct DrawsTable {
     variables: Vec<DrawsVariable>,
+    width: usize,
     draws: Vec<f64>,
     log_p: Vec<f64>,
     log_g: Vec<f64>,
@@ -125,6 +126,7 @@ impl DrawsTable {
             }
         }
         Ok(Self {
+            width: variables.iter().map(DrawsVariable::len).sum(),
             variables,
             draws,
             log_p,
@@ -149,13 +151,12 @@ impl DrawsTable {
 
     /// Scalars in one draw.
     pub fn width(&self) -> usize {
-        self.variables.iter().map(DrawsVariable::len).sum()
+        self.width
     }
 
     /// One draw: all variables, each column-major.
     pub fn row(&self, draw: usize) -> &[f64] {
-        let width = self.width();
-        &self.draws[draw * width..(draw + 1) * width]
+        &self.draws[draw * self.width..(draw + 1) * self.width]
     }
 
     /// All draws of one scalar, counted over all variables in column order.

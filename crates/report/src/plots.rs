@@ -386,9 +386,9 @@ pub(crate) fn correlation_map(names: &[&str], correlations: &[Vec<Option<f64>>])
             svg.cell(class, (x, y), cell - 1.5, r.abs(), &tip);
             if cell >= 24.0 {
                 let class = if r.abs() > 0.5 {
-                    "tick mid inverse"
+                    "value mid inverse"
                 } else {
-                    "tick mid"
+                    "value mid"
                 };
                 let digits = usize::from(cell >= 34.0) + 1;
                 let at = (x + cell / 2.0 - 0.75, y + cell / 2.0 + 3.0);

@@ -149,3 +149,44 @@ fn group(text: &str) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_spelled_for_people() {
+        let cases = [
+            (number(0.0, 3), "0"),
+            (number(1234.5, 3), "1234"),
+            (number(-12345.6, 3), "−12\u{2009}346"),
+            (number(0.041_26, 2), "0.041"),
+            (number(1.5, 3), "1.5"),
+            (number(-1.0e-7, 3), "−10⁻⁷"),
+            (number(2.5e12, 2), "2.5×10¹²"),
+            (number(f64::NAN, 3), "–"),
+            (number(f64::NEG_INFINITY, 3), "−∞"),
+            (fixed(-0.001, 2), "0.00"),
+            (fixed(1_234_567.891, 1), "1\u{2009}234\u{2009}567.9"),
+            (fixed(-3.25, 1), "−3.2"),
+            (duration(0.000_5), "500 µs"),
+            (duration(0.25), "250 ms"),
+            (duration(90.0), "90 s"),
+            (duration(600.0), "10 min"),
+            (duration(36_000.0), "10 h"),
+            (shorten("abcdef", 4), "abc…"),
+        ];
+        for (found, expected) in cases {
+            assert_eq!(found, expected);
+        }
+        assert_eq!(
+            [
+                decimals_for(12.3),
+                decimals_for(0.012),
+                decimals_for(1234.0),
+                decimals_for(f64::NAN)
+            ],
+            [1, 4, 0, 3]
+        );
+    }
+}
