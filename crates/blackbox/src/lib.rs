@@ -1,1 +1,62 @@
 //! Black-box variational inference: families, estimators, optimisers, ADVI, diagnostics.
+//!
+//! The entry is [`fit`]: a [`TwiceDifferentiable`](jensen_density::TwiceDifferentiable) density and
+//! [`Settings`] in, a [`Fit`] out, which says whether it can be trusted and why not.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `fit` | [`fit`], [`Fit`]: the judged result |
+//! | `driver` | the stages (starts, family, richer family) as one algorithm |
+//! | `settings` | [`Settings`], [`Method`], [`FamilyChoice`] |
+//! | `approximation` | [`Approximation`]: reproducible draws, storable |
+//! | `family` | mean-field, full-rank and low-rank Gaussians: [`Family`] |
+//! | `starts` | several short fits, the best kept, disagreement noticed |
+//! | `saa` | Newton rounds on fixed draws: the default method |
+//! | `advi` | ADVI exactly as Stan defines it |
+//! | `bbvi` | estimator × family × optimiser, averaged iterates |
+//! | `objective`, `newton` | the sample-average bound and its trust-region Newton minimiser |
+//! | `oracle` | stochastic bounds, gradients and matched differences |
+//! | `optimiser` | SGD, Adam, Adagrad, RMSProp |
+//! | `certificate` | what a second-order polish still finds in a stochastic fit |
+//! | `evaluation`, `psis` | the final bound, Pareto k̂, importance bounds and resampling |
+//! | `noise` | normals by purpose, iteration and lane |
+
+mod advi;
+mod approximation;
+mod bbvi;
+mod certificate;
+mod dense;
+mod driver;
+mod evaluation;
+pub mod family;
+mod fit;
+mod newton;
+mod noise;
+mod objective;
+mod optimiser;
+mod oracle;
+mod psis;
+mod reduce;
+mod saa;
+mod settings;
+mod starts;
+
+pub use advi::{Advi, AdviSettings, AdviState, AdviStop, RelativeRule};
+pub use approximation::{Approximation, Draws, LoadError};
+pub use bbvi::{Bbvi, BbviSettings, BbviState};
+pub use certificate::{Certificate, certify};
+pub use driver::{Driver, DriverOutput, DriverState, FamilyResult};
+pub use evaluation::{
+    Evaluation, evaluate, importance_weighted_bound, log_weights, resample, summarize,
+};
+pub use family::{Family, FamilyKind};
+pub use fit::{Fit, FitError, Subject, fit, identity};
+pub use newton::{Effort, Newton, NewtonStep};
+pub use noise::{NoiseSource, Purpose};
+pub use objective::Objective;
+pub use optimiser::{Optimiser, OptimiserState, Rule, Schedule};
+pub use oracle::{Estimate, Estimator, Oracle, Stream};
+pub use psis::{Psis, khat_threshold, log_sum_exp, psis};
+pub use saa::{Saa, SaaSettings, SaaState};
+pub use settings::{FamilyChoice, Method, Settings};
+pub use starts::{Init, OtherMode, StartOutcome, StartSettings, Starts, StartsState};

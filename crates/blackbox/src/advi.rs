@@ -1,0 +1,475 @@
+//! Automatic differentiation variational inference exactly as Stan defines it.
+//!
+//! Stochastic gradient ascent on the bound with naive gradients (one draw by default) and the step
+//! `ω += η k^(−1/2) g / (τ + √s_k)`, `τ = 1`, where `s₁ = g₁²` and `s_k = 0.9 s_{k−1} + 0.1 g_k²`
+//! (Kucukelbir, Tran, Ranganath, Gelman and Blei, JMLR 18, 2017; the paper's exponent is
+//! `−1/2 + 10⁻¹⁶`, Stan's program has `−1/2`).
+//!
+//! * η: ascents of 50 iterations from the start with η = 100, 10, 1, 0.1, 0.01; the first η whose
+//!   successor ends lower is chosen, provided that it ended above the start; failing all, the run has
+//!   failed. A gradient that cannot be computed counts as zero while adapting.
+//! * Every 100 iterations the bound is estimated from 100 draws, and its relative change
+//!   `|(previous − present)/present|` enters a window of `max(0.1 K/100, 2)` values for K allowed
+//!   iterations. The run ends when the mean or the (upper) median of the window falls below 0.01.
+//! * Draws at which the density or its gradient is not finite are replaced by further draws; as many
+//!   replaced as wanted ends the run as diverged. (Stan rejects on exceptions and non-finite gradients;
+//!   here a non-finite value rejects too, as its gradient is unspecified.)
+//!
+//! The relative rule is Stan's own and often stops early; [`AdviStop::Nats`] replaces it by one in
+//! nats. Random numbers differ from Stan's, so runs agree in distribution only.
+
+use std::sync::Arc;
+
+use jensen_density::{Lanes, TwiceDifferentiable};
+use jensen_fit::{
+    Algorithm, Archive, ArchiveError, Evidence, Limit, Record, Snapshot, Status, Step,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::certificate::certify;
+use crate::family::Family;
+use crate::noise::{NoiseSource, Purpose};
+use crate::oracle::{Estimate, Oracle, Stream};
+
+/// The η tried, in order.
+const ETAS: [f64; 5] = [100.0, 10.0, 1.0, 0.1, 0.01];
+
+/// When ADVI stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AdviStop {
+    /// Stan's rule on relative changes.
+    Relative,
+    /// When a second-order polish finds no more than the tolerance in nats, with its standard error
+    /// (looked at whenever ten evaluations of the bound bring no more than that).
+    Nats,
+}
+
+/// Settings, with Stan's names and defaults.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AdviSettings {
+    /// Draws of a gradient.
+    pub grad_samples: usize,
+    /// Draws of an estimate of the bound.
+    pub elbo_samples: usize,
+    /// Step-size scale; `None` adapts it.
+    pub eta: Option<f64>,
+    /// Iterations of each trial η.
+    pub adapt_iterations: u64,
+    /// Iterations between estimates of the bound.
+    pub eval_elbo: u64,
+    /// Tolerance of the relative rule.
+    pub tol_rel_obj: f64,
+    /// Largest number of iterations after adaptation; also sets the length of the window.
+    pub max_iterations: u64,
+    /// When to stop.
+    pub stop: AdviStop,
+    /// Tolerance of the rule in nats.
+    pub tolerance: f64,
+}
+
+impl Default for AdviSettings {
+    fn default() -> Self {
+        Self {
+            grad_samples: 1,
+            elbo_samples: 100,
+            eta: None,
+            adapt_iterations: 50,
+            eval_elbo: 100,
+            tol_rel_obj: 0.01,
+            max_iterations: 10_000,
+            stop: AdviStop::Relative,
+            tolerance: 0.5,
+        }
+    }
+}
+
+/// Stan's rule on relative changes of the bound.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RelativeRule {
+    capacity: usize,
+    changes: Vec<f64>,
+    last: f64,
+}
+
+impl RelativeRule {
+    /// The rule for runs of at most `max_iterations` with an estimate every `eval_elbo`.
+    pub fn new(max_iterations: u64, eval_elbo: u64) -> Self {
+        let capacity = (0.1 * max_iterations as f64 / eval_elbo as f64).max(2.0);
+        Self {
+            capacity: capacity as usize,
+            changes: Vec::new(),
+            last: 0.0,
+        }
+    }
+
+    /// Takes one estimate of the bound; returns mean and median of the window.
+    pub fn push(&mut self, elbo: f64) -> (f64, f64) {
+        let change = ((self.last - elbo) / elbo).abs();
+        self.last = elbo;
+        if self.changes.len() == self.capacity {
+            self.changes.remove(0);
+        }
+        self.changes.push(change);
+        let mean = self.changes.iter().sum::<f64>() / self.changes.len() as f64;
+        let mut sorted = self.changes.clone();
+        sorted.sort_by(f64::total_cmp);
+        (mean, sorted[sorted.len() / 2])
+    }
+}
+
+/// The algorithm; its output is ω.
+pub struct Advi<'a, D: TwiceDifferentiable> {
+    density: &'a D,
+    source: NoiseSource,
+    settings: AdviSettings,
+    start: Vec<f64>,
+    oracle: Oracle<'a, D>,
+}
+
+/// What a run is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Phase {
+    /// Trying the η of this index.
+    Adapt(usize),
+    Ascend,
+}
+
+/// State of [`Advi`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct AdviState {
+    omega: Vec<f64>,
+    history: Vec<f64>,
+    phase: Phase,
+    /// Iterations of the phase so far.
+    k: u64,
+    eta: f64,
+    elbo_initial: f64,
+    elbo_last_eta: f64,
+    rule: RelativeRule,
+    /// Where the rule in nats last looked.
+    anchor: Vec<f64>,
+    calls: u64,
+}
+
+impl AdviState {
+    /// The present parameters.
+    pub fn omega(&self) -> &[f64] {
+        &self.omega
+    }
+}
+
+impl<'a, D: TwiceDifferentiable> Advi<'a, D> {
+    /// A fit of `family` from the mean `start` with unit scales, as in Stan.
+    pub fn new(
+        density: &'a D,
+        family: Arc<dyn Family>,
+        source: NoiseSource,
+        settings: AdviSettings,
+        start: &[f64],
+    ) -> Self {
+        Self {
+            density,
+            source,
+            settings,
+            start: family.diagonal(start, &vec![0.0; start.len()]),
+            oracle: Oracle::new(density, family),
+        }
+    }
+
+    fn stream(&self, purpose: Purpose, iteration: u64) -> Stream {
+        Stream {
+            source: self.source,
+            purpose,
+            iteration,
+        }
+    }
+
+    fn bound(
+        &mut self,
+        omega: &[f64],
+        purpose: Purpose,
+        iteration: u64,
+    ) -> Result<Estimate, usize> {
+        let stream = self.stream(purpose, iteration);
+        self.oracle
+            .bound_replacing(omega, stream, self.settings.elbo_samples)
+    }
+
+    /// One ascent step with the given gradient.
+    fn ascend(state: &mut AdviState, gradient: &[f64]) {
+        let first = state.k == 1;
+        let eta = state.eta / (state.k as f64).sqrt();
+        for ((w, s), &g) in state.omega.iter_mut().zip(&mut state.history).zip(gradient) {
+            *s = if first { g * g } else { 0.9 * *s + 0.1 * g * g };
+            *w += eta * g / (1.0 + s.sqrt());
+        }
+    }
+
+    /// Forgets the ascent, for the next phase.
+    fn reset(&self, state: &mut AdviState, phase: Phase, eta: f64) {
+        state.omega.clone_from(&self.start);
+        state.history.fill(0.0);
+        state.phase = phase;
+        state.k = 0;
+        state.eta = eta;
+    }
+
+    fn adapt_step(&mut self, state: &mut AdviState, index: usize) -> Step {
+        let iteration = index as u64 * self.settings.adapt_iterations + state.k;
+        let mut gradient = vec![0.0; state.omega.len()];
+        let stream = self.stream(Purpose::Adapt, iteration);
+        let draws = self.settings.grad_samples;
+        let found = self
+            .oracle
+            .gradient_replacing(&state.omega, stream, draws, &mut gradient);
+        if found.is_err() {
+            gradient.fill(0.0);
+        }
+        state.k += 1;
+        Self::ascend(state, &gradient);
+        let eta = state.eta;
+        let mut record = Record::default()
+            .with("eta", eta)
+            .with_text("phase", "adapt");
+        let mut status = None;
+        if state.k == self.settings.adapt_iterations {
+            let omega = state.omega.clone();
+            let elbo = self
+                .bound(&omega, Purpose::Bound, u64::MAX - 1 - index as u64)
+                .map_or(f64::MIN, |e| e.mean);
+            record = record.with_elbo(elbo, None);
+            let previous = state.elbo_last_eta;
+            if elbo < previous && previous > state.elbo_initial {
+                self.reset(state, Phase::Ascend, ETAS[index - 1]);
+            } else if index + 1 < ETAS.len() {
+                state.elbo_last_eta = elbo;
+                self.reset(state, Phase::Adapt(index + 1), ETAS[index + 1]);
+            } else if elbo > state.elbo_initial {
+                self.reset(state, Phase::Ascend, eta);
+            } else {
+                status = Some(Status::Diverged {
+                    at: 0,
+                    reason: "every step size of the search ends below the starting bound".into(),
+                });
+            }
+        }
+        Step { record, status }
+    }
+
+    fn ascend_step(&mut self, state: &mut AdviState, iteration: u64) -> Step {
+        let settings = self.settings;
+        let mut record = Record::default()
+            .with("eta", state.eta)
+            .with_text("phase", "ascend");
+        let mut gradient = vec![0.0; state.omega.len()];
+        let stream = self.stream(Purpose::Gradient, state.k);
+        let draws = settings.grad_samples;
+        let found = self
+            .oracle
+            .gradient_replacing(&state.omega, stream, draws, &mut gradient);
+        let diverged = |what: &str, dropped: usize| Status::Diverged {
+            at: iteration,
+            reason: format!("{dropped} draws of {what} were not finite"),
+        };
+        if let Err(dropped) = found {
+            return Step::finish(record, diverged("a gradient", dropped));
+        }
+        state.k += 1;
+        Self::ascend(state, &gradient);
+        let mut status = None;
+        if state.k.is_multiple_of(settings.eval_elbo) {
+            let omega = state.omega.clone();
+            let elbo = match self.bound(&omega, Purpose::Bound, state.k) {
+                Ok(elbo) => elbo,
+                Err(dropped) => {
+                    return Step::finish(record, diverged("an estimate of the bound", dropped));
+                }
+            };
+            let (mean, median) = state.rule.push(elbo.mean);
+            record = record
+                .with_elbo(elbo.mean, Some(elbo.standard_error))
+                .with("relative_mean", mean)
+                .with("relative_median", median);
+            status = match settings.stop {
+                AdviStop::Relative => relative_status(settings.tol_rel_obj, mean, median),
+                AdviStop::Nats => self.nats_status(state, &mut record),
+            };
+        }
+        if status.is_none() && state.k >= settings.max_iterations {
+            status = Some(Status::BudgetReached {
+                limit: Limit::Iterations(settings.max_iterations),
+                detail: "ADVI's own limit".into(),
+            });
+        }
+        Step { record, status }
+    }
+
+    /// The rule in nats: every ten evaluations, when matched draws show no gain since the last look,
+    /// asks for a certificate.
+    fn nats_status(&mut self, state: &mut AdviState, record: &mut Record) -> Option<Status> {
+        let settings = self.settings;
+        if !state.k.is_multiple_of(10 * settings.eval_elbo) {
+            return None;
+        }
+        let rows = self.oracle.family().noise_dim();
+        const DRAWS: usize = 256;
+        let noise = self
+            .stream(Purpose::Judge, u64::MAX - state.k)
+            .lanes(0, rows, DRAWS);
+        let noise = Lanes::new(&noise, rows, DRAWS);
+        let (gain, _) = self
+            .oracle
+            .matched_difference(&state.anchor, &state.omega, noise);
+        state.anchor.clone_from(&state.omega);
+        *record = std::mem::take(record)
+            .with("gain", gain.mean)
+            .with("gain_se", gain.standard_error);
+        if gain.mean - gain.standard_error > settings.tolerance {
+            return None;
+        }
+        let family = self.oracle.family().clone();
+        let certificate = certify(
+            self.density,
+            &family,
+            &state.omega,
+            self.source,
+            state.k,
+            settings.tolerance,
+        );
+        state.calls += certificate.calls;
+        let improvement = certificate.improvement;
+        *record = std::mem::take(record)
+            .with("gap", improvement.mean)
+            .with("gap_se", improvement.standard_error);
+        certificate
+            .within(settings.tolerance)
+            .then(|| Status::Converged {
+                evidence: Evidence {
+                    rule: format!(
+                        "a second-order polish finds no more than {} nats",
+                        settings.tolerance
+                    ),
+                    remaining: Some(improvement.mean),
+                    standard_error: Some(improvement.standard_error),
+                },
+            })
+    }
+}
+
+fn relative_status(tolerance: f64, mean: f64, median: f64) -> Option<Status> {
+    (mean < tolerance || median < tolerance).then(|| Status::Converged {
+        evidence: Evidence {
+            rule: format!(
+                "Stan's relative rule: mean {mean:.4} or median {median:.4} of the bound's relative \
+                 changes is below {tolerance}"
+            ),
+            remaining: None,
+            standard_error: None,
+        },
+    })
+}
+
+impl<D: TwiceDifferentiable> Algorithm for Advi<'_, D> {
+    type State = AdviState;
+    type Output = Vec<f64>;
+
+    fn init(&mut self) -> Result<AdviState, Status> {
+        let omega = self.start.clone();
+        let initial = self.bound(&omega, Purpose::Bound, u64::MAX);
+        let elbo_initial = initial.map_err(|dropped| Status::Diverged {
+            at: 0,
+            reason: format!("{dropped} draws around the starting point have no finite log density"),
+        })?;
+        let (phase, eta) = match self.settings.eta {
+            Some(eta) => (Phase::Ascend, eta),
+            None => (Phase::Adapt(0), ETAS[0]),
+        };
+        Ok(AdviState {
+            history: vec![0.0; omega.len()],
+            anchor: omega.clone(),
+            omega,
+            phase,
+            k: 0,
+            eta,
+            elbo_initial: elbo_initial.mean,
+            elbo_last_eta: f64::MIN,
+            rule: RelativeRule::new(self.settings.max_iterations, self.settings.eval_elbo),
+            calls: self.oracle.take_calls(),
+        })
+    }
+
+    fn step(&mut self, state: &mut AdviState, iteration: u64) -> Step {
+        let mut step = match state.phase {
+            Phase::Adapt(index) => self.adapt_step(state, index),
+            Phase::Ascend => self.ascend_step(state, iteration),
+        };
+        state.calls += self.oracle.take_calls();
+        step.record.oracle_calls = state.calls;
+        step
+    }
+
+    fn output(&mut self, state: &AdviState) -> Vec<f64> {
+        state.omega.clone()
+    }
+}
+
+impl Snapshot for AdviState {
+    fn save(&self) -> Archive {
+        let mut archive = Archive::new();
+        archive.put("omega", &self.omega);
+        archive.put("history", &self.history);
+        archive.put("anchor", &self.anchor);
+        archive.put("changes", &self.rule.changes);
+        let numbers = [
+            self.eta,
+            self.elbo_initial,
+            self.elbo_last_eta,
+            self.rule.last,
+        ];
+        archive.put("numbers", &numbers);
+        archive.set("phase", self.phase);
+        archive.set("k", self.k);
+        archive.set("window", self.rule.capacity);
+        archive.set("calls", self.calls);
+        archive
+    }
+
+    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        let omega = archive.vec("omega")?;
+        let numbers = archive.vec_of("numbers", 4)?;
+        Ok(Self {
+            history: archive.vec_of("history", omega.len())?,
+            anchor: archive.vec_of("anchor", omega.len())?,
+            omega,
+            phase: archive.get("phase")?,
+            k: archive.get("k")?,
+            eta: numbers[0],
+            elbo_initial: numbers[1],
+            elbo_last_eta: numbers[2],
+            rule: RelativeRule {
+                capacity: archive.get("window")?,
+                changes: archive.vec("changes")?,
+                last: numbers[3],
+            },
+            calls: archive.get("calls")?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_relative_rule_by_hand() {
+        // A window of two for a short run, of ten by default.
+        let mut rule = RelativeRule::new(500, 100);
+        assert_eq!(rule.push(-10.0), (1.0, 1.0));
+        // |(−10 + 8)/−8| = 0.25; the upper median of two values is the larger.
+        assert_eq!(rule.push(-8.0), (0.625, 1.0));
+        assert_eq!(rule.push(-8.0), (0.125, 0.25));
+        assert_eq!(rule.push(-8.0), (0.0, 0.0));
+        assert_eq!(RelativeRule::new(10_000, 100).capacity, 10);
+    }
+}

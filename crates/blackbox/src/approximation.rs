@@ -1,0 +1,172 @@
+//! A fitted approximation: reproducible draws, storable.
+
+use std::fmt;
+use std::sync::Arc;
+
+use jensen_density::{Lanes, LanesMut};
+use jensen_fit::{Archive, ArchiveError, Checkpoint, CheckpointError, Identity, Snapshot};
+
+use crate::family::{Family, FamilyKind};
+use crate::noise::{NoiseSource, Purpose};
+
+/// A member of a Gaussian family on the unconstrained space.
+#[derive(Clone, Debug)]
+pub struct Approximation {
+    family: Arc<dyn Family>,
+    omega: Vec<f64>,
+}
+
+/// Draws of an approximation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Draws {
+    /// `dim × count`, the draws of a coordinate contiguous.
+    pub z: Vec<f64>,
+    /// Number of coordinates.
+    pub dim: usize,
+    /// Number of draws.
+    pub count: usize,
+    /// `log q` of each draw.
+    pub log_q: Vec<f64>,
+}
+
+impl Draws {
+    /// The draws as lanes.
+    pub fn lanes(&self) -> Lanes<'_> {
+        Lanes::new(&self.z, self.dim, self.count)
+    }
+
+    /// One draw.
+    pub fn draw(&self, index: usize) -> Vec<f64> {
+        let mut out = vec![0.0; self.dim];
+        self.lanes().copy_lane(index, &mut out);
+        out
+    }
+}
+
+/// A stored approximation cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoadError {
+    /// The bytes are damaged or of another format.
+    Bytes(CheckpointError),
+    /// Something is missing or of the wrong size.
+    Content(ArchiveError),
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(error) => error.fmt(f),
+            Self::Content(error) => write!(f, "this is not a stored approximation: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+impl Approximation {
+    /// The member of `kind` on ℝᵈ with parameters ω; `None` when their number is wrong.
+    pub fn new(kind: FamilyKind, dim: usize, omega: Vec<f64>) -> Option<Self> {
+        let family = kind.build(dim);
+        (family.parameters() == omega.len()).then_some(Self { family, omega })
+    }
+
+    /// The family.
+    pub fn family(&self) -> &Arc<dyn Family> {
+        &self.family
+    }
+
+    /// Which family.
+    pub fn kind(&self) -> FamilyKind {
+        self.family.kind()
+    }
+
+    /// Dimension of the unconstrained space.
+    pub fn dim(&self) -> usize {
+        self.family.dim()
+    }
+
+    /// The parameters ω.
+    pub fn omega(&self) -> &[f64] {
+        &self.omega
+    }
+
+    /// The mean.
+    pub fn mean(&self) -> &[f64] {
+        self.family.mean(&self.omega)
+    }
+
+    /// The marginal standard deviations.
+    pub fn sd(&self) -> Vec<f64> {
+        self.family.marginal_sd(&self.omega)
+    }
+
+    /// Entropy in nats.
+    pub fn entropy(&self) -> f64 {
+        self.family.entropy(&self.omega)
+    }
+
+    /// Draws `0..count` of a seed: draw i depends on the seed and i alone, so that fewer draws are a
+    /// prefix of more.
+    pub fn draws(&self, count: usize, source: NoiseSource) -> Draws {
+        self.draws_from(0, count, source)
+    }
+
+    /// Draws `first..first + count` of a seed.
+    pub fn draws_from(&self, first: u64, count: usize, source: NoiseSource) -> Draws {
+        let (rows, dim) = (self.family.noise_dim(), self.dim());
+        let mut noise = vec![0.0; rows * count];
+        source.fill(Purpose::Draws, 0, first, rows, count, &mut noise);
+        let noise = Lanes::new(&noise, rows, count);
+        let mut z = vec![0.0; dim * count];
+        self.family
+            .transform(&self.omega, noise, LanesMut::new(&mut z, dim, count));
+        let mut log_q = vec![0.0; count];
+        self.family
+            .log_density(&self.omega, noise, Lanes::new(&z, dim, count), &mut log_q);
+        Draws {
+            z,
+            dim,
+            count,
+            log_q,
+        }
+    }
+
+    /// The approximation as safetensors bytes, with what it was fitted to in the header.
+    pub fn encode(&self, identity: &Identity) -> Vec<u8> {
+        let checkpoint = Checkpoint {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            identity: identity.clone(),
+            iteration: 0,
+            seconds: 0.0,
+            state: self.save(),
+        };
+        checkpoint.encode()
+    }
+
+    /// Reads bytes that [`encode`](Self::encode) made, and the identity stored with them.
+    ///
+    /// # Errors
+    /// When the bytes are damaged, of another format version or hold something else.
+    pub fn decode(bytes: &[u8]) -> Result<(Self, Identity), LoadError> {
+        let checkpoint = Checkpoint::decode(bytes).map_err(LoadError::Bytes)?;
+        let approximation = Self::restore(&checkpoint.state).map_err(LoadError::Content)?;
+        Ok((approximation, checkpoint.identity))
+    }
+}
+
+impl Snapshot for Approximation {
+    fn save(&self) -> Archive {
+        let mut archive = Archive::new();
+        archive.set("family", self.kind());
+        archive.set("dim", self.dim());
+        archive.put("omega", &self.omega);
+        archive
+    }
+
+    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        let omega = archive.vec("omega")?;
+        let found = omega.len();
+        Self::new(archive.get("family")?, archive.get("dim")?, omega)
+            .ok_or_else(|| ArchiveError(format!("{found} parameters do not fit the family")))
+    }
+}

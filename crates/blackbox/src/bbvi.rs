@@ -1,0 +1,301 @@
+//! Stochastic-gradient variational inference: estimator × family × optimiser, with averaged iterates
+//! and a stopping rule in nats.
+//!
+//! Iterations come in windows. The average of a window's iterates is the candidate; it is compared
+//! with the best candidate so far on matched fresh draws. When a window brings no more than the
+//! tolerance, the step size is halved; when that happens twice, a second-order polish on draws of its
+//! own ([`crate::certify`]) judges how much is really left. Only if that is within the tolerance, with
+//! one standard error, has the fit converged: slow progress alone proves nothing.
+
+use std::sync::Arc;
+
+use jensen_density::{Lanes, TwiceDifferentiable};
+use jensen_fit::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
+use serde::{Deserialize, Serialize};
+
+use crate::certificate::certify;
+use crate::family::Family;
+use crate::noise::{NoiseSource, Purpose};
+use crate::optimiser::{Optimiser, OptimiserState, Rule, Schedule};
+use crate::oracle::{Estimator, Oracle, Stream};
+
+/// Settings of [`Bbvi`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BbviSettings {
+    /// Gradient estimator.
+    pub estimator: Estimator,
+    /// Optimiser.
+    pub optimiser: Optimiser,
+    /// Draws of a gradient.
+    pub draws: usize,
+    /// Iterations of a window.
+    pub window: u64,
+    /// Whether the candidate is the average of a window's iterates, or its last.
+    pub average: bool,
+    /// Draws of a comparison of candidates.
+    pub judges: usize,
+    /// Tolerance in nats.
+    pub tolerance: f64,
+}
+
+impl Default for BbviSettings {
+    fn default() -> Self {
+        let rule = Rule::Adam {
+            beta1: 0.9,
+            beta2: 0.999,
+            epsilon: 1e-8,
+        };
+        Self {
+            estimator: Estimator::Stl,
+            optimiser: Optimiser {
+                rule,
+                step_size: rule.default_step_size(),
+                schedule: Schedule::Constant,
+            },
+            draws: 64,
+            window: 100,
+            average: true,
+            judges: 512,
+            tolerance: 0.5,
+        }
+    }
+}
+
+/// Certificates that may fail before the run is given up.
+const PATIENCE: u64 = 4;
+
+/// The algorithm; its output is ω.
+pub struct Bbvi<'a, D: TwiceDifferentiable> {
+    density: &'a D,
+    source: NoiseSource,
+    settings: BbviSettings,
+    start: Vec<f64>,
+    oracle: Oracle<'a, D>,
+}
+
+/// State of [`Bbvi`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct BbviState {
+    omega: Vec<f64>,
+    /// Sum of the window's iterates.
+    sum: Vec<f64>,
+    /// Iterates in the sum.
+    summed: u64,
+    best: Vec<f64>,
+    optimiser: OptimiserState,
+    /// Multiplies the step size; a power of one half.
+    scale: f64,
+    /// Halvings since the last certificate.
+    halvings: u64,
+    /// Certificates that found more.
+    failed: u64,
+    calls: u64,
+}
+
+impl BbviState {
+    /// The best averaged parameters so far.
+    pub fn best(&self) -> &[f64] {
+        &self.best
+    }
+}
+
+impl<'a, D: TwiceDifferentiable> Bbvi<'a, D> {
+    /// A fit of `family` from `start`.
+    pub fn new(
+        density: &'a D,
+        family: Arc<dyn Family>,
+        source: NoiseSource,
+        settings: BbviSettings,
+        start: Vec<f64>,
+    ) -> Self {
+        Self {
+            density,
+            source,
+            settings,
+            start,
+            oracle: Oracle::new(density, family),
+        }
+    }
+
+    fn noise(&self, purpose: Purpose, iteration: u64, lanes: usize) -> Vec<f64> {
+        let stream = Stream {
+            source: self.source,
+            purpose,
+            iteration,
+        };
+        stream.lanes(0, self.oracle.family().noise_dim(), lanes)
+    }
+
+    /// The window is full: compare, and decide.
+    fn end_window(
+        &mut self,
+        state: &mut BbviState,
+        iteration: u64,
+        record: Record,
+    ) -> (Record, Option<Status>) {
+        let settings = self.settings;
+        let rows = self.oracle.family().noise_dim();
+        let candidate: Vec<f64> = if settings.average {
+            let n = state.summed as f64;
+            state.sum.iter().map(|s| s / n).collect()
+        } else {
+            state.omega.clone()
+        };
+        state.sum.fill(0.0);
+        state.summed = 0;
+        let noise = self.noise(Purpose::Bound, iteration, settings.judges);
+        let noise = Lanes::new(&noise, rows, settings.judges);
+        let (gain, _) = self
+            .oracle
+            .matched_difference(&state.best, &candidate, noise);
+        let weights = self.oracle.log_weights(&candidate, noise);
+        let finite: Vec<f64> = weights.into_iter().filter(|w| w.is_finite()).collect();
+        let elbo = crate::oracle::Estimate::of(&finite);
+        let mut record = record
+            .with_elbo(elbo.mean, Some(elbo.standard_error))
+            .with("gain", gain.mean)
+            .with("gain_se", gain.standard_error)
+            .with("step_scale", state.scale);
+        if gain.mean > 0.0 {
+            state.best = candidate;
+        }
+        if gain.mean > settings.tolerance.min(0.1) + gain.standard_error {
+            state.halvings = 0;
+            return (record, None);
+        }
+        state.scale *= 0.5;
+        state.halvings += 1;
+        if state.halvings < 2 {
+            return (record, None);
+        }
+        state.halvings = 0;
+        let family = self.oracle.family().clone();
+        let certificate = certify(
+            self.density,
+            &family,
+            &state.best,
+            self.source,
+            iteration,
+            settings.tolerance,
+        );
+        state.calls += certificate.calls;
+        let improvement = certificate.improvement;
+        record = record
+            .with("gap", improvement.mean)
+            .with("gap_se", improvement.standard_error);
+        if certificate.within(settings.tolerance) {
+            let evidence = Evidence {
+                rule: format!(
+                    "a second-order polish finds no more than {} nats",
+                    settings.tolerance
+                ),
+                remaining: Some(improvement.mean),
+                standard_error: Some(improvement.standard_error),
+            };
+            return (record, Some(Status::Converged { evidence }));
+        }
+        state.failed += 1;
+        let status = (state.failed >= PATIENCE).then(|| Status::Stalled {
+            at: iteration,
+            reason: format!(
+                "the step size was halved until the bound stood still, but a second-order polish \
+                 finds {:.2} ± {:.2} nats more",
+                improvement.mean, improvement.standard_error
+            ),
+        });
+        (record, status)
+    }
+}
+
+impl<D: TwiceDifferentiable> Algorithm for Bbvi<'_, D> {
+    type State = BbviState;
+    type Output = Vec<f64>;
+
+    fn init(&mut self) -> Result<BbviState, Status> {
+        let n = self.start.len();
+        Ok(BbviState {
+            omega: self.start.clone(),
+            sum: vec![0.0; n],
+            summed: 0,
+            best: self.start.clone(),
+            optimiser: OptimiserState::new(n),
+            scale: 1.0,
+            halvings: 0,
+            failed: 0,
+            calls: 0,
+        })
+    }
+
+    fn step(&mut self, state: &mut BbviState, iteration: u64) -> Step {
+        let settings = self.settings;
+        let rows = self.oracle.family().noise_dim();
+        let noise = self.noise(Purpose::Gradient, iteration, settings.draws);
+        let noise = Lanes::new(&noise, rows, settings.draws);
+        let mut gradient = vec![0.0; state.omega.len()];
+        let kept = self
+            .oracle
+            .gradient(settings.estimator, &state.omega, noise, &mut gradient);
+        let mut record = Record::default();
+        let mut status = None;
+        let finite = gradient.iter().all(|g| g.is_finite());
+        if kept == 0 || !finite {
+            status = Some(Status::Diverged {
+                at: iteration,
+                reason: "no draw has a finite log density and gradient; try a smaller step size"
+                    .into(),
+            });
+        } else {
+            let scale = state.scale;
+            settings
+                .optimiser
+                .step(&mut state.optimiser, &gradient, scale, &mut state.omega);
+            for (s, w) in state.sum.iter_mut().zip(&state.omega) {
+                *s += w;
+            }
+            state.summed += 1;
+            if kept < settings.draws {
+                record = record.with("rejected", (settings.draws - kept) as f64);
+            }
+            if iteration.is_multiple_of(settings.window.max(1)) {
+                (record, status) = self.end_window(state, iteration, record);
+            }
+        }
+        state.calls += self.oracle.take_calls();
+        record.oracle_calls = state.calls;
+        Step { record, status }
+    }
+
+    fn output(&mut self, state: &BbviState) -> Vec<f64> {
+        state.best.clone()
+    }
+}
+
+impl Snapshot for BbviState {
+    fn save(&self) -> Archive {
+        let mut archive = Archive::new();
+        archive.put("omega", &self.omega);
+        archive.put("sum", &self.sum);
+        archive.put("best", &self.best);
+        archive.put("scale", &[self.scale]);
+        archive.nest("optimiser", self.optimiser.save());
+        let counts = [self.summed, self.halvings, self.failed, self.calls];
+        archive.set("counts", counts);
+        archive
+    }
+
+    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        let omega = archive.vec("omega")?;
+        let [summed, halvings, failed, calls] = archive.get("counts")?;
+        Ok(Self {
+            sum: archive.vec_of("sum", omega.len())?,
+            best: archive.vec_of("best", omega.len())?,
+            omega,
+            scale: archive.vec_of("scale", 1)?[0],
+            optimiser: OptimiserState::restore(&archive.nested("optimiser"))?,
+            summed,
+            halvings,
+            failed,
+            calls,
+        })
+    }
+}

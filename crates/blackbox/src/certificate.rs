@@ -1,0 +1,107 @@
+//! An independent judge of stochastic fits: how much a second-order polish still finds.
+//!
+//! Rules that watch a noisy objective stop when progress is slow, not when the optimum is near. The
+//! certificate takes the fitted ω, improves it by a few trust-region Newton steps on draws of its own,
+//! and measures the difference of the bounds on yet other draws, matched. That difference is an
+//! unbiased estimate of an improvement that really exists.
+
+use std::sync::Arc;
+
+use jensen_density::{Lanes, TwiceDifferentiable};
+
+use crate::family::Family;
+use crate::newton::{Effort, Newton};
+use crate::noise::{NoiseSource, Purpose};
+use crate::objective::Objective;
+use crate::oracle::{Estimate, Oracle};
+
+/// What the polish found.
+#[derive(Clone, Debug)]
+pub struct Certificate {
+    /// Bound after the polish minus bound before, on fresh matched draws.
+    pub improvement: Estimate,
+    /// Lane evaluations spent.
+    pub calls: u64,
+}
+
+impl Certificate {
+    /// Whether an improvement beyond `tolerance` is ruled out by one standard error.
+    pub fn within(&self, tolerance: f64) -> bool {
+        self.improvement.mean + self.improvement.standard_error <= tolerance
+    }
+}
+
+/// Largest number of draws on which an improvement is judged.
+const MAX_JUDGES: usize = 16_384;
+
+/// Polishes `omega` and judges the result; `iteration` keys the draws. The judgement takes more draws
+/// until its standard error is below half of `tolerance`.
+pub fn certify<D: TwiceDifferentiable>(
+    density: &D,
+    family: &Arc<dyn Family>,
+    omega: &[f64],
+    source: NoiseSource,
+    iteration: u64,
+    tolerance: f64,
+) -> Certificate {
+    let rows = family.noise_dim();
+    let lanes = (4 * rows).next_power_of_two().clamp(128, 1024);
+    let noise = source.matched(Purpose::Polish, iteration, rows, lanes);
+    let mut objective = Objective::new(density, family.clone(), noise, lanes);
+    let Some(mut newton) = Newton::start(&mut objective, omega.to_vec()) else {
+        return Certificate {
+            improvement: Estimate {
+                mean: f64::INFINITY,
+                standard_error: 0.0,
+            },
+            calls: objective.take_calls(),
+        };
+    };
+    let effort = Effort {
+        refine: 0.05,
+        max_inner: 50,
+    };
+    for _ in 0..12 {
+        if newton
+            .step(&mut objective, effort)
+            .is_last(0.05 * tolerance)
+        {
+            break;
+        }
+    }
+    let mut oracle = Oracle::new(density, family.clone());
+    let mut differences = Vec::new();
+    let mut judges = 1024;
+    loop {
+        let first = differences.len();
+        for block in (first..judges).step_by(512) {
+            let lanes = 512.min(judges - block);
+            let mut noise = vec![0.0; rows * lanes];
+            source.fill(
+                Purpose::Judge,
+                iteration,
+                block as u64,
+                rows,
+                lanes,
+                &mut noise,
+            );
+            let noise = Lanes::new(&noise, rows, lanes);
+            differences.extend(oracle.lane_differences(omega, &newton.omega, noise));
+        }
+        let kept: Vec<f64> = differences
+            .iter()
+            .copied()
+            .filter(|x| x.is_finite())
+            .collect();
+        let improvement = Estimate::of(&kept);
+        let precise = improvement.standard_error <= 0.5 * tolerance;
+        let clear = improvement.mean - 3.0 * improvement.standard_error > tolerance;
+        if precise || clear || judges >= MAX_JUDGES {
+            return Certificate {
+                improvement,
+                calls: objective.take_calls() + oracle.take_calls(),
+            };
+        }
+        judges *= 4;
+    }
+}

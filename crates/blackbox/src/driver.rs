@@ -1,0 +1,569 @@
+//! The policy that joins starts, an algorithm and families into one algorithm.
+//!
+//! Stages: starts (not for ADVI), the first family, and under [`FamilyChoice::Auto`] a richer family
+//! where the first one's importance weights have too heavy a tail. As all stages are steps of one
+//! [`Algorithm`], budgets, traces and checkpoints hold across them.
+
+use std::sync::Arc;
+
+use jensen_density::TwiceDifferentiable;
+use jensen_fit::{Algorithm, Archive, ArchiveError, Snapshot, Status, Step};
+
+use crate::advi::{Advi, AdviState, AdviStop};
+use crate::bbvi::{Bbvi, BbviState};
+use crate::certificate::certify;
+use crate::dense::inverse_factor;
+use crate::evaluation::{Evaluation, evaluate};
+use crate::family::{Family, FamilyKind, FullRank};
+use crate::noise::{NoiseSource, Purpose};
+use crate::objective::Objective;
+use crate::oracle::{Estimate, Oracle};
+use crate::saa::{Saa, SaaState};
+use crate::settings::{FamilyChoice, Method, Settings};
+use crate::starts::{
+    Init, StartOutcome, Starts, StartsState, best_start, restore_outcomes, save_outcomes,
+};
+
+/// Largest dimension at which the richer family is full-rank.
+const FULL_RANK_LIMIT: usize = 200;
+
+/// Factors of the richer family beyond that.
+const FACTORS: usize = 8;
+
+/// One family's end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FamilyResult {
+    /// Which family.
+    pub kind: FamilyKind,
+    /// Its parameters.
+    pub omega: Vec<f64>,
+    /// How its optimisation ended; `None` when the run was stopped in the middle.
+    pub status: Option<Status>,
+    /// Its evaluation on fresh draws.
+    pub evaluation: Evaluation,
+    /// What a second-order polish still found, for stochastic methods.
+    pub polish: Option<Estimate>,
+}
+
+/// What the driver made.
+#[derive(Clone, Debug)]
+pub struct DriverOutput {
+    /// The families in the order fitted.
+    pub results: Vec<FamilyResult>,
+    /// The starts.
+    pub starts: Vec<StartOutcome>,
+    /// Lane evaluations.
+    pub oracle_calls: u64,
+}
+
+enum Engine<'a, D: TwiceDifferentiable> {
+    Starts(Starts<'a, D>),
+    Saa(Saa<'a, D>),
+    Advi(Advi<'a, D>),
+    Bbvi(Bbvi<'a, D>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Stage {
+    Starts(StartsState),
+    Saa(SaaState),
+    Advi(AdviState),
+    Bbvi(BbviState),
+    Done,
+}
+
+impl Stage {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Starts(_) => "starts",
+            Self::Saa(_) => "saa",
+            Self::Advi(_) => "advi",
+            Self::Bbvi(_) => "bbvi",
+            Self::Done => "done",
+        }
+    }
+
+    fn omega(&self) -> Option<&[f64]> {
+        match self {
+            Self::Saa(state) => Some(state.omega()),
+            Self::Advi(state) => Some(state.omega()),
+            Self::Bbvi(state) => Some(state.best()),
+            Self::Starts(_) | Self::Done => None,
+        }
+    }
+}
+
+/// State of a [`Driver`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct DriverState {
+    stage: Stage,
+    /// Iterations before the stage.
+    before: u64,
+    /// Lane evaluations before the stage.
+    calls_before: u64,
+    /// Lane evaluations so far.
+    calls: u64,
+    /// Family of the stage.
+    kind: FamilyKind,
+    starts: Vec<StartOutcome>,
+    results: Vec<FamilyResult>,
+}
+
+/// The whole fit as an algorithm.
+pub struct Driver<'a, D: TwiceDifferentiable> {
+    density: &'a D,
+    settings: Settings,
+    source: NoiseSource,
+    engine: Option<(FamilyKind, Engine<'a, D>)>,
+}
+
+impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
+    /// A fit of `density`.
+    pub fn new(density: &'a D, settings: Settings) -> Self {
+        Self {
+            density,
+            source: NoiseSource::new(settings.seed, settings.simd),
+            settings,
+            engine: None,
+        }
+    }
+
+    fn first_kind(&self) -> FamilyKind {
+        match self.settings.family {
+            FamilyChoice::Auto => FamilyKind::MeanField,
+            FamilyChoice::Only(kind) => kind,
+        }
+    }
+
+    /// The engine of the present stage, made anew after a resume.
+    fn engine(&mut self, stage: &Stage, kind: FamilyKind) -> &mut Engine<'a, D> {
+        let fits = match (&self.engine, stage) {
+            (Some((_, Engine::Starts(_))), Stage::Starts(_)) => true,
+            (Some((k, Engine::Saa(_))), Stage::Saa(_))
+            | (Some((k, Engine::Advi(_))), Stage::Advi(_))
+            | (Some((k, Engine::Bbvi(_))), Stage::Bbvi(_)) => *k == kind,
+            _ => false,
+        };
+        if !fits {
+            let engine = match stage {
+                Stage::Starts(_) => self.starts(),
+                _ => self.method(kind, Vec::new()),
+            };
+            self.engine = Some((kind, engine));
+        }
+        let (_, engine) = self.engine.as_mut().expect("made above");
+        engine
+    }
+
+    fn starts(&self) -> Engine<'a, D> {
+        let settings = self.settings.start.clone();
+        Engine::Starts(Starts::new(self.density, self.source, settings))
+    }
+
+    /// The method for a family, starting at `omega` (a point, for ADVI).
+    fn method(&self, kind: FamilyKind, omega: Vec<f64>) -> Engine<'a, D> {
+        let family = kind.build(self.density.dim());
+        let (density, source) = (self.density, self.source);
+        let stream = u64::from(kind != self.first_kind());
+        match self.settings.method {
+            Method::Saa(settings) => {
+                Engine::Saa(Saa::new(density, family, source, settings, omega, stream))
+            }
+            Method::Advi(settings) => {
+                let dim = omega.len().min(family.dim());
+                let mut point = omega[..dim].to_vec();
+                point.resize(family.dim(), 0.0);
+                Engine::Advi(Advi::new(density, family, source, settings, &point))
+            }
+            Method::Bbvi(settings) => {
+                Engine::Bbvi(Bbvi::new(density, family, source, settings, omega))
+            }
+        }
+    }
+
+    /// Begins fitting `kind` at `omega`.
+    fn begin(&mut self, kind: FamilyKind, omega: Vec<f64>) -> Result<Stage, Status> {
+        let mut engine = self.method(kind, omega);
+        let stage = match &mut engine {
+            Engine::Saa(saa) => Stage::Saa(saa.init()?),
+            Engine::Advi(advi) => Stage::Advi(advi.init()?),
+            Engine::Bbvi(bbvi) => Stage::Bbvi(bbvi.init()?),
+            Engine::Starts(_) => Stage::Done,
+        };
+        self.engine = Some((kind, engine));
+        Ok(stage)
+    }
+
+    /// ω of `kind` that stands where the mean-field `omega` stands.
+    fn widen(&self, kind: FamilyKind, omega: &[f64]) -> Vec<f64> {
+        let dim = self.density.dim();
+        let (mean, log_sd) = omega.split_at(dim);
+        let family = kind.build(dim);
+        let diagonal = family.diagonal(mean, log_sd);
+        match kind {
+            FamilyKind::MeanField => diagonal,
+            FamilyKind::FullRank => self
+                .laplace_factor(omega, &family, &diagonal)
+                .unwrap_or(diagonal),
+            FamilyKind::LowRank { rank } => {
+                // Zero factors are a saddle point; small random ones are not.
+                let mut start = diagonal;
+                let mut noise = vec![0.0; dim * rank];
+                self.source
+                    .fill(Purpose::Start, u64::MAX - 1, 0, dim * rank, 1, &mut noise);
+                let scale = 0.3 / (rank as f64).sqrt();
+                for (i, (u, e)) in start[2 * dim..].iter_mut().zip(&noise).enumerate() {
+                    *u = scale * log_sd[i / rank].exp() * e;
+                }
+                start
+            }
+        }
+    }
+
+    /// The full-rank member whose covariance inverts the density's averaged curvature under the
+    /// mean-field fit (the fixed point of full-rank inference when the curvature is constant), if it
+    /// is better than the diagonal one on the same draws.
+    fn laplace_factor(
+        &self,
+        omega: &[f64],
+        family: &Arc<dyn Family>,
+        diagonal: &[f64],
+    ) -> Option<Vec<f64>> {
+        let dim = self.density.dim();
+        let lanes = 256;
+        let noise = self
+            .source
+            .matched(Purpose::Start, u64::MAX - 2, dim, lanes);
+        let mean_field = FamilyKind::MeanField.build(dim);
+        let mut objective = Objective::new(self.density, mean_field, noise.clone(), lanes);
+        let curvature = objective.curvature(omega, 32)?;
+        let factor = inverse_factor(&curvature.factor, dim)?;
+        let laplace = FullRank::new(dim).assemble(&omega[..dim], &factor);
+        let mut objective = Objective::new(self.density, family.clone(), noise, lanes);
+        let better = objective.value(&laplace) < objective.value(diagonal);
+        better.then_some(laplace)
+    }
+
+    /// The richer family for the policy.
+    fn richer(&self) -> FamilyKind {
+        if self.density.dim() <= FULL_RANK_LIMIT {
+            FamilyKind::FullRank
+        } else {
+            FamilyKind::LowRank { rank: FACTORS }
+        }
+    }
+
+    /// Evaluates a family's parameters; lane evaluations are added to `calls`.
+    fn result(
+        &self,
+        kind: FamilyKind,
+        omega: Vec<f64>,
+        status: Option<Status>,
+        calls: &mut u64,
+    ) -> FamilyResult {
+        let family = kind.build(self.density.dim());
+        let mut status = status;
+        let mut polish = None;
+        // The relative rule has to answer to the certificate; the other methods' rules contain it.
+        if let (Method::Advi(settings), Some(Status::Converged { evidence })) =
+            (self.settings.method, &status)
+            && settings.stop == AdviStop::Relative
+        {
+            let tolerance = settings.tolerance;
+            let certificate = certify(self.density, &family, &omega, self.source, 0, tolerance);
+            *calls += certificate.calls;
+            let found = certificate.improvement;
+            polish = Some(found);
+            if certificate.within(tolerance) {
+                let mut evidence = evidence.clone();
+                evidence.remaining = Some(found.mean);
+                evidence.standard_error = Some(found.standard_error);
+                status = Some(Status::Converged { evidence });
+            } else {
+                status = Some(Status::Stalled {
+                    at: 0,
+                    reason: format!(
+                        "{}, but a second-order polish finds {:.2} ± {:.2} nats more",
+                        evidence.rule, found.mean, found.standard_error
+                    ),
+                });
+            }
+        }
+        let mut oracle = Oracle::new(self.density, family);
+        let draws = self.settings.evaluation_draws;
+        let evaluation = evaluate(&mut oracle, &omega, self.source, draws);
+        *calls += oracle.take_calls();
+        FamilyResult {
+            kind,
+            omega,
+            status,
+            evaluation,
+            polish,
+        }
+    }
+
+    /// Goes on to the stage after the present one, which ended with `status`.
+    fn advance(
+        &mut self,
+        state: &mut DriverState,
+        iteration: u64,
+        status: Status,
+    ) -> Option<Status> {
+        let next = match &state.stage {
+            Stage::Starts(starts) => {
+                state.starts = starts_of(self.engine.as_mut(), starts);
+                let best = best_start(&state.starts);
+                let omega = self.widen(self.first_kind(), &state.starts[best].omega);
+                Some((self.first_kind(), omega))
+            }
+            stage => {
+                let omega = stage.omega().expect("a fitting stage").to_vec();
+                let result = self.result(state.kind, omega, Some(status.clone()), &mut state.calls);
+                let too_heavy = !result.evaluation.khat_is_good();
+                let widened = (too_heavy
+                    && self.settings.family == FamilyChoice::Auto
+                    && state.results.is_empty()
+                    && self.density.dim() > 1)
+                    .then(|| (self.richer(), self.widen(self.richer(), &result.omega)));
+                state.results.push(result);
+                widened
+            }
+        };
+        let begun = next.map(|(kind, omega)| (kind, self.begin(kind, omega)));
+        match begun {
+            Some((kind, Ok(stage))) => {
+                state.stage = stage;
+                state.kind = kind;
+                state.before = iteration;
+                state.calls_before = state.calls;
+                None
+            }
+            Some((_, Err(failure))) if state.results.is_empty() => {
+                state.stage = Stage::Done;
+                Some(failure)
+            }
+            // A richer family that cannot even start leaves the first one's word.
+            Some((_, Err(_))) | None => {
+                state.stage = Stage::Done;
+                let chosen = choose(&state.results);
+                Some(state.results[chosen].status.clone().unwrap_or(status))
+            }
+        }
+    }
+}
+
+fn starts_of<D: TwiceDifferentiable>(
+    engine: Option<&mut (FamilyKind, Engine<'_, D>)>,
+    state: &StartsState,
+) -> Vec<StartOutcome> {
+    match engine {
+        Some((_, Engine::Starts(starts))) => starts.output(state),
+        _ => Vec::new(),
+    }
+}
+
+/// The result to report: a converged one with good k̂ before any other, then the higher bound.
+pub fn choose(results: &[FamilyResult]) -> usize {
+    let rank = |r: &FamilyResult| {
+        let converged = r.status.as_ref().is_some_and(Status::is_converged);
+        (
+            converged && r.evaluation.khat_is_good(),
+            r.evaluation.elbo.mean,
+        )
+    };
+    let mut best = 0;
+    for i in 1..results.len() {
+        let ((good, elbo), (best_good, best_elbo)) = (rank(&results[i]), rank(&results[best]));
+        if (good && !best_good) || (good == best_good && elbo > best_elbo) {
+            best = i;
+        }
+    }
+    best
+}
+
+impl<D: TwiceDifferentiable> Algorithm for Driver<'_, D> {
+    type State = DriverState;
+    type Output = DriverOutput;
+
+    fn init(&mut self) -> Result<DriverState, Status> {
+        let kind = self.first_kind();
+        let stage = if let Method::Advi(_) = self.settings.method {
+            let point = match &self.settings.start.init {
+                Init::Point(point) => point.clone(),
+                Init::Zero => vec![0.0; self.density.dim()],
+                Init::Random => Starts::new(self.density, self.source, self.settings.start.clone())
+                    .first_finite_point()
+                    .ok_or_else(|| Status::Diverged {
+                        at: 0,
+                        reason: "no random starting point has a finite log density and gradient"
+                            .into(),
+                    })?,
+            };
+            self.begin(kind, point)?
+        } else {
+            let mut engine = self.starts();
+            let Engine::Starts(starts) = &mut engine else {
+                unreachable!("just made");
+            };
+            let state = starts.init()?;
+            self.engine = Some((kind, engine));
+            Stage::Starts(state)
+        };
+        Ok(DriverState {
+            stage,
+            before: 0,
+            calls_before: 0,
+            calls: 0,
+            kind,
+            starts: Vec::new(),
+            results: Vec::new(),
+        })
+    }
+
+    fn step(&mut self, state: &mut DriverState, iteration: u64) -> Step {
+        let local = iteration - state.before;
+        let kind = state.kind;
+        let mut stage = std::mem::replace(&mut state.stage, Stage::Done);
+        let name = stage.name();
+        let step = match (self.engine(&stage, kind), &mut stage) {
+            (Engine::Starts(engine), Stage::Starts(inner)) => engine.step(inner, local),
+            (Engine::Saa(engine), Stage::Saa(inner)) => engine.step(inner, local),
+            (Engine::Advi(engine), Stage::Advi(inner)) => engine.step(inner, local),
+            (Engine::Bbvi(engine), Stage::Bbvi(inner)) => engine.step(inner, local),
+            _ => unreachable!("the engine is made for the stage"),
+        };
+        state.stage = stage;
+        state.calls = state.calls_before + step.record.oracle_calls;
+        let mut record = step.record.with_text("stage", name);
+        if name != "starts" {
+            record = record.with_text("family", &kind.to_string());
+        }
+        let status = step
+            .status
+            .and_then(|status| self.advance(state, iteration, status));
+        record.oracle_calls = state.calls;
+        Step { record, status }
+    }
+
+    fn output(&mut self, state: &DriverState) -> DriverOutput {
+        let mut calls = state.calls;
+        let mut results = state.results.clone();
+        let mut starts = state.starts.clone();
+        if let Stage::Starts(inner) = &state.stage {
+            self.engine(&state.stage, state.kind);
+            starts = starts_of(self.engine.as_mut(), inner);
+            let best = best_start(&starts);
+            let omega = self.widen(self.first_kind(), &starts[best].omega);
+            results.push(self.result(self.first_kind(), omega, None, &mut calls));
+        } else if let Some(omega) = state.stage.omega() {
+            results.push(self.result(state.kind, omega.to_vec(), None, &mut calls));
+        }
+        DriverOutput {
+            results,
+            starts,
+            oracle_calls: calls,
+        }
+    }
+}
+
+impl Snapshot for DriverState {
+    fn save(&self) -> Archive {
+        let mut archive = Archive::new();
+        let inner = match &self.stage {
+            Stage::Starts(state) => state.save(),
+            Stage::Saa(state) => state.save(),
+            Stage::Advi(state) => state.save(),
+            Stage::Bbvi(state) => state.save(),
+            Stage::Done => Archive::new(),
+        };
+        archive.nest("inner", inner);
+        archive.set("stage", self.stage.name());
+        archive.set("counts", [self.before, self.calls_before, self.calls]);
+        archive.set("kind", self.kind);
+        archive.nest("starts", save_outcomes(&self.starts));
+        archive.set("results", self.results.len());
+        for (i, result) in self.results.iter().enumerate() {
+            archive.nest(&format!("result{i}"), result.save());
+        }
+        archive
+    }
+
+    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        let inner = archive.nested("inner");
+        let stage: String = archive.get("stage")?;
+        let stage = match stage.as_str() {
+            "starts" => Stage::Starts(StartsState::restore(&inner)?),
+            "saa" => Stage::Saa(SaaState::restore(&inner)?),
+            "advi" => Stage::Advi(AdviState::restore(&inner)?),
+            "bbvi" => Stage::Bbvi(BbviState::restore(&inner)?),
+            "done" => Stage::Done,
+            other => return Err(ArchiveError(format!("unknown stage `{other}`"))),
+        };
+        let [before, calls_before, calls] = archive.get("counts")?;
+        let count: usize = archive.get("results")?;
+        let results = (0..count)
+            .map(|i| FamilyResult::restore(&archive.nested(&format!("result{i}"))))
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            stage,
+            before,
+            calls_before,
+            calls,
+            kind: archive.get("kind")?,
+            starts: restore_outcomes(&archive.nested("starts"))?,
+            results,
+        })
+    }
+}
+
+impl Snapshot for FamilyResult {
+    fn save(&self) -> Archive {
+        let e = &self.evaluation;
+        let mut archive = Archive::new();
+        archive.set("kind", self.kind);
+        archive.put("omega", &self.omega);
+        archive.set("status", &self.status);
+        let estimates = [
+            e.elbo.mean,
+            e.elbo.standard_error,
+            e.importance_bound.mean,
+            e.importance_bound.standard_error,
+            e.khat,
+            e.khat_threshold,
+        ];
+        archive.put("evaluation", &estimates);
+        archive.set("draws", [e.draws, e.rejected, e.impossible]);
+        let polish: Vec<f64> = self
+            .polish
+            .iter()
+            .flat_map(|p| [p.mean, p.standard_error])
+            .collect();
+        archive.put("polish", &polish);
+        archive
+    }
+
+    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        let e = archive.vec_of("evaluation", 6)?;
+        let [draws, rejected, impossible] = archive.get("draws")?;
+        let polish = archive.vec("polish")?;
+        let estimate = |mean, standard_error| Estimate {
+            mean,
+            standard_error,
+        };
+        Ok(Self {
+            kind: archive.get("kind")?,
+            omega: archive.vec("omega")?,
+            status: archive.get("status")?,
+            evaluation: Evaluation {
+                elbo: estimate(e[0], e[1]),
+                importance_bound: estimate(e[2], e[3]),
+                khat: e[4],
+                khat_threshold: e[5],
+                draws,
+                rejected,
+                impossible,
+            },
+            polish: (polish.len() == 2).then(|| estimate(polish[0], polish[1])),
+        })
+    }
+}

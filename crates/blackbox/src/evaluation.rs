@@ -1,0 +1,125 @@
+//! What a fit is worth: the bound on fresh draws, the importance weights and their tail.
+
+use jensen_density::{Lanes, LogDensity};
+use serde::{Deserialize, Serialize};
+
+use crate::noise::{NoiseSource, Purpose};
+use crate::oracle::{Estimate, Oracle};
+use crate::psis::{khat_threshold, log_sum_exp, psis};
+
+/// Largest number of lanes in one call to the density.
+const BLOCK: usize = 512;
+
+/// The final evaluation of an approximation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Evaluation {
+    /// The evidence lower bound in nats, from `log p − log q`, over the lanes that are not NaN.
+    pub elbo: Estimate,
+    /// The importance-weighted bound on the log evidence from all draws at once (`log mean w`), at
+    /// least as large as the bound in expectation; standard error by the delta method.
+    pub importance_bound: Estimate,
+    /// Pareto k̂ of the importance weights.
+    pub khat: f64,
+    /// The k̂ above which this many draws do not support the approximation.
+    pub khat_threshold: f64,
+    /// Number of draws.
+    pub draws: usize,
+    /// Draws at which the density was NaN.
+    pub rejected: usize,
+    /// Draws at which the density was zero (−∞).
+    pub impossible: usize,
+}
+
+impl Evaluation {
+    /// Whether the weights support the approximation.
+    pub fn khat_is_good(&self) -> bool {
+        self.khat <= self.khat_threshold
+    }
+}
+
+/// `log p − log q` at draws `0..draws` of a stream, in blocks.
+pub fn log_weights<D: LogDensity>(
+    oracle: &mut Oracle<'_, D>,
+    omega: &[f64],
+    source: NoiseSource,
+    purpose: Purpose,
+    iteration: u64,
+    draws: usize,
+) -> Vec<f64> {
+    let rows = oracle.family().noise_dim();
+    let mut weights = Vec::with_capacity(draws);
+    let mut noise = vec![0.0; rows * BLOCK.min(draws)];
+    for first in (0..draws).step_by(BLOCK) {
+        let lanes = BLOCK.min(draws - first);
+        let block = &mut noise[..rows * lanes];
+        source.fill(purpose, iteration, first as u64, rows, lanes, block);
+        weights.extend(oracle.log_weights(omega, Lanes::new(block, rows, lanes)));
+    }
+    weights
+}
+
+/// Evaluates `omega` on `draws` fresh draws.
+pub fn evaluate<D: LogDensity>(
+    oracle: &mut Oracle<'_, D>,
+    omega: &[f64],
+    source: NoiseSource,
+    draws: usize,
+) -> Evaluation {
+    let weights = log_weights(oracle, omega, source, Purpose::Final, 0, draws);
+    summarize(&weights)
+}
+
+/// The evaluation of given log weights.
+pub fn summarize(weights: &[f64]) -> Evaluation {
+    let draws = weights.len();
+    let valid: Vec<f64> = weights.iter().copied().filter(|w| !w.is_nan()).collect();
+    let impossible = valid.iter().filter(|w| **w == f64::NEG_INFINITY).count();
+    let largest = valid.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let smallest = valid.iter().copied().fold(f64::INFINITY, f64::min);
+    // Weights equal to rounding have no tail to fit: q is p up to a constant.
+    let exact = valid.len() == draws && largest - smallest < 1e-8 * (1.0 + largest.abs());
+    let khat = if exact { 0.0 } else { psis(weights, 1.0).khat };
+    let relative: Vec<f64> = valid.iter().map(|w| (w - largest).exp()).collect();
+    let ratio = Estimate::of(&relative);
+    Evaluation {
+        elbo: Estimate::of(&valid),
+        importance_bound: Estimate {
+            mean: log_sum_exp(&valid) - (draws as f64).ln(),
+            standard_error: ratio.standard_error / ratio.mean,
+        },
+        khat,
+        khat_threshold: khat_threshold(draws),
+        draws,
+        rejected: draws - valid.len(),
+        impossible,
+    }
+}
+
+/// The importance-weighted bound with `k` draws a group, `E log (1/k) Σ w` (Burda, Grosse and
+/// Salakhutdinov 2016), averaged over the whole groups in `log_weights`.
+pub fn importance_weighted_bound(log_weights: &[f64], k: usize) -> Estimate {
+    let groups: Vec<f64> = log_weights
+        .chunks_exact(k.max(1))
+        .map(|group| log_sum_exp(group) - (group.len() as f64).ln())
+        .collect();
+    Estimate::of(&groups)
+}
+
+/// Indices of `n` draws taken with replacement in proportion to normalised log weights (sampling
+/// importance resampling). Index i depends on the seed and i alone.
+pub fn resample(log_weights: &[f64], n: usize, source: NoiseSource) -> Vec<usize> {
+    let mut cumulative = Vec::with_capacity(log_weights.len());
+    let mut total = 0.0;
+    for w in log_weights {
+        total += w.exp();
+        cumulative.push(total);
+    }
+    let last = log_weights.len().saturating_sub(1);
+    (0..n)
+        .map(|i| {
+            let mut u = [0.0];
+            source.uniforms(Purpose::Resample, 0, i as u64, &mut u);
+            cumulative.partition_point(|&c| c <= u[0] * total).min(last)
+        })
+        .collect()
+}

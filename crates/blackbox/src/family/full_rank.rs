@@ -1,0 +1,199 @@
+//! The full-rank Gaussian: ω = (μ, L packed by rows), `z = μ + L ε`.
+//!
+//! As in Stan, L is lower triangular and otherwise free: with the diagonal itself (not its logarithm)
+//! as parameter, the bound of a log-concave density is concave in ω. A negative diagonal entry is the
+//! same distribution as a positive one.
+
+use jensen_density::{Lanes, LanesMut};
+
+use super::mean_field::standard_normal;
+use super::{Curvature, Family, FamilyKind, HALF_LOG_TWO_PI};
+use crate::reduce::{axpy, dot, sum};
+
+/// Gaussians with any covariance, d + d(d + 1)/2 parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct FullRank {
+    dim: usize,
+}
+
+impl FullRank {
+    /// The family on ℝᵈ.
+    pub fn new(dim: usize) -> Self {
+        Self { dim }
+    }
+
+    /// ω of the given mean and lower factor (d × d row-major).
+    pub fn assemble(&self, mean: &[f64], factor: &[f64]) -> Vec<f64> {
+        let mut omega = mean.to_vec();
+        for i in 0..self.dim {
+            omega.extend_from_slice(&factor[i * self.dim..i * self.dim + i + 1]);
+        }
+        omega
+    }
+
+    /// Where row i of L begins in ω.
+    fn row(&self, i: usize) -> usize {
+        self.dim + i * (i + 1) / 2
+    }
+
+    fn diagonal_index(&self, i: usize) -> usize {
+        self.row(i) + i
+    }
+
+    /// Row i of L.
+    pub fn factor_row<'a>(&self, omega: &'a [f64], i: usize) -> &'a [f64] {
+        &omega[self.row(i)..self.row(i + 1)]
+    }
+
+    fn affine(&self, parameters: &[f64], noise: Lanes<'_>, mut out: LanesMut<'_>) {
+        // Blocks of lanes whose noise stays in the second-level cache; every lane sums in the same
+        // order whatever the block.
+        const BLOCK: usize = 128;
+        let lanes = noise.lanes();
+        for first in (0..lanes).step_by(BLOCK) {
+            let block = first..lanes.min(first + BLOCK);
+            for i in 0..self.dim {
+                let out = &mut out.row_mut(i)[block.clone()];
+                out.fill(parameters[i]);
+                for (j, &l) in self.factor_row(parameters, i).iter().enumerate() {
+                    axpy(l, &noise.row(j)[block.clone()], out);
+                }
+            }
+        }
+    }
+}
+
+impl Family for FullRank {
+    fn kind(&self) -> FamilyKind {
+        FamilyKind::FullRank
+    }
+    fn dim(&self) -> usize {
+        self.dim
+    }
+    fn noise_dim(&self) -> usize {
+        self.dim
+    }
+    fn parameters(&self) -> usize {
+        self.row(self.dim)
+    }
+    fn diagonal(&self, mean: &[f64], log_sd: &[f64]) -> Vec<f64> {
+        let mut omega = mean.to_vec();
+        omega.resize(self.parameters(), 0.0);
+        for (i, l) in log_sd.iter().enumerate() {
+            omega[self.diagonal_index(i)] = l.exp();
+        }
+        omega
+    }
+    fn marginal_sd(&self, omega: &[f64]) -> Vec<f64> {
+        (0..self.dim)
+            .map(|i| {
+                let row = self.factor_row(omega, i);
+                dot(row, row).sqrt()
+            })
+            .collect()
+    }
+    fn entropy(&self, omega: &[f64]) -> f64 {
+        let logs: Vec<f64> = (0..self.dim)
+            .map(|i| omega[self.diagonal_index(i)].abs().ln())
+            .collect();
+        self.dim as f64 * (0.5 + HALF_LOG_TWO_PI) + sum(&logs)
+    }
+    fn add_entropy_gradient(&self, omega: &[f64], out: &mut [f64]) {
+        for i in 0..self.dim {
+            let k = self.diagonal_index(i);
+            out[k] += 1.0 / omega[k];
+        }
+    }
+    fn add_entropy_hvp(&self, omega: &[f64], direction: &[f64], out: &mut [f64]) {
+        for i in 0..self.dim {
+            let k = self.diagonal_index(i);
+            out[k] -= direction[k] / (omega[k] * omega[k]);
+        }
+    }
+    fn transform(&self, omega: &[f64], noise: Lanes<'_>, z: LanesMut<'_>) {
+        self.affine(omega, noise, z);
+    }
+    fn push(&self, _omega: &[f64], direction: &[f64], noise: Lanes<'_>, out: LanesMut<'_>) {
+        self.affine(direction, noise, out);
+    }
+    fn pull(&self, _omega: &[f64], noise: Lanes<'_>, grad: Lanes<'_>, out: &mut [f64]) {
+        for i in 0..self.dim {
+            out[i] += sum(grad.row(i));
+            let row = self.row(i);
+            for j in 0..=i {
+                out[row + j] += dot(grad.row(i), noise.row(j));
+            }
+        }
+    }
+    fn pull_second(
+        &self,
+        _omega: &[f64],
+        _direction: &[f64],
+        _noise: Lanes<'_>,
+        _grad: Lanes<'_>,
+        _out: &mut [f64],
+    ) {
+        // T is linear in ω.
+    }
+    fn log_density(&self, omega: &[f64], noise: Lanes<'_>, _z: Lanes<'_>, out: &mut [f64]) {
+        let constant = 0.5 * self.dim as f64 - self.entropy(omega);
+        standard_normal(noise, constant, out);
+    }
+    fn score(&self, omega: &[f64], noise: Lanes<'_>, _z: Lanes<'_>, mut out: LanesMut<'_>) {
+        // −L⁻ᵀ ε, from the last row up.
+        let lanes = noise.lanes();
+        for (s, e) in out.as_mut_slice().iter_mut().zip(noise.as_slice()) {
+            *s = -e;
+        }
+        for i in (0..self.dim).rev() {
+            let row = self.factor_row(omega, i);
+            let (head, tail) = out.as_mut_slice().split_at_mut(i * lanes);
+            let own = &mut tail[..lanes];
+            own.iter_mut().for_each(|x| *x /= row[i]);
+            for (j, &l) in row[..i].iter().enumerate() {
+                axpy(-l, own, &mut head[j * lanes..(j + 1) * lanes]);
+            }
+        }
+    }
+    fn precondition(
+        &self,
+        omega: &[f64],
+        _curvature: Option<&Curvature>,
+        residual: &[f64],
+        out: &mut [f64],
+    ) {
+        // The Fisher information in the moving frame μ + L m, L(I + A): identity for m, 1 for the
+        // strict lower part of A and 2 for its diagonal.
+        let d = self.dim;
+        let mut pulled = vec![0.0; d];
+        for i in 0..d {
+            axpy(residual[i], self.factor_row(omega, i), &mut pulled[..=i]);
+        }
+        for i in 0..d {
+            out[i] = dot(self.factor_row(omega, i), &pulled[..=i]);
+        }
+        // A = tril(Lᵀ R) with halved diagonal, row by row of L; then L A.
+        let mut a = vec![0.0; d * d];
+        for k in 0..d {
+            let residual_row = &residual[self.row(k)..self.row(k + 1)];
+            for (i, &l) in self.factor_row(omega, k).iter().enumerate() {
+                axpy(l, &residual_row[..=i], &mut a[i * d..i * d + i + 1]);
+            }
+        }
+        for i in 0..d {
+            a[i * d + i] *= 0.5;
+        }
+        for i in 0..d {
+            let target = &mut out[self.row(i)..self.row(i + 1)];
+            target.fill(0.0);
+            for (k, &l) in self.factor_row(omega, i).iter().enumerate() {
+                axpy(l, &a[k * d..k * d + k + 1], &mut target[..=k]);
+            }
+        }
+    }
+    fn shrink(&self, omega: &[f64], factor: f64) -> Vec<f64> {
+        let mut shrunk = omega.to_vec();
+        shrunk[self.dim..].iter_mut().for_each(|l| *l *= factor);
+        shrunk
+    }
+}

@@ -1,0 +1,264 @@
+//! Every family against differences and closed forms.
+
+use std::sync::Arc;
+
+use jensen_density::{Lanes, LanesMut};
+
+use super::{Family, FamilyKind};
+use crate::noise::{NoiseSource, Purpose};
+
+const DIM: usize = 4;
+const LANES: usize = 6;
+
+fn families() -> Vec<Arc<dyn Family>> {
+    [
+        FamilyKind::MeanField,
+        FamilyKind::FullRank,
+        FamilyKind::LowRank { rank: 2 },
+    ]
+    .map(|kind| kind.build(DIM))
+    .into()
+}
+
+fn normals(rows: usize, lanes: usize, iteration: u64) -> Vec<f64> {
+    let mut out = vec![0.0; rows * lanes];
+    NoiseSource::new(3, jensen_math::simd::Simd::detect()).fill(
+        Purpose::Draws,
+        iteration,
+        0,
+        rows,
+        lanes,
+        &mut out,
+    );
+    out
+}
+
+fn random_omega(family: &dyn Family) -> Vec<f64> {
+    let mut omega = family.diagonal(&[0.3, -1.0, 2.0, 0.1], &[0.2, -0.4, 0.0, 0.5]);
+    for (x, e) in omega.iter_mut().zip(normals(family.parameters(), 1, 9)) {
+        *x += 0.2 * e;
+    }
+    omega
+}
+
+fn moved(omega: &[f64], direction: &[f64], t: f64) -> Vec<f64> {
+    omega
+        .iter()
+        .zip(direction)
+        .map(|(w, d)| w + t * d)
+        .collect()
+}
+
+fn close(a: &[f64], b: &[f64], tolerance: f64) {
+    for (i, (a, b)) in a.iter().zip(b).enumerate() {
+        assert!((a - b).abs() < tolerance * (1.0 + b.abs()), "{i}: {a} {b}");
+    }
+}
+
+#[test]
+fn push_and_pull_are_the_derivative_and_its_transpose() {
+    for family in families() {
+        let omega = random_omega(&*family);
+        let noise = normals(family.noise_dim(), LANES, 0);
+        let noise = Lanes::new(&noise, family.noise_dim(), LANES);
+        let direction = normals(family.parameters(), 1, 1);
+        let transformed = |t: f64| {
+            let mut z = vec![0.0; DIM * LANES];
+            let z_view = LanesMut::new(&mut z, DIM, LANES);
+            family.transform(&moved(&omega, &direction, t), noise, z_view);
+            z
+        };
+        let h = 1e-5;
+        let (up, down) = (transformed(h), transformed(-h));
+        let difference: Vec<f64> = up
+            .iter()
+            .zip(&down)
+            .map(|(a, b)| (a - b) / (2.0 * h))
+            .collect();
+        let mut pushed = vec![0.0; DIM * LANES];
+        family.push(
+            &omega,
+            &direction,
+            noise,
+            LanesMut::new(&mut pushed, DIM, LANES),
+        );
+        close(&pushed, &difference, 1e-8);
+
+        let grad = normals(DIM, LANES, 2);
+        let pull = |omega: &[f64]| {
+            let mut out = vec![0.0; family.parameters()];
+            family.pull(omega, noise, Lanes::new(&grad, DIM, LANES), &mut out);
+            out
+        };
+        let left: f64 = pushed.iter().zip(&grad).map(|(a, b)| a * b).sum();
+        let right: f64 = pull(&omega)
+            .iter()
+            .zip(&direction)
+            .map(|(a, b)| a * b)
+            .sum();
+        assert!((left - right).abs() < 1e-12 * (1.0 + left.abs()));
+
+        // At a fixed gradient, the derivative of the pull is the second-order term.
+        let (up, down) = (
+            pull(&moved(&omega, &direction, h)),
+            pull(&moved(&omega, &direction, -h)),
+        );
+        let difference: Vec<f64> = up
+            .iter()
+            .zip(&down)
+            .map(|(a, b)| (a - b) / (2.0 * h))
+            .collect();
+        let mut second = vec![0.0; family.parameters()];
+        let grad = Lanes::new(&grad, DIM, LANES);
+        family.pull_second(&omega, &direction, noise, grad, &mut second);
+        close(&second, &difference, 1e-7);
+    }
+}
+
+#[test]
+fn entropy_derivatives_agree_with_differences() {
+    for family in families() {
+        let omega = random_omega(&*family);
+        let direction = normals(family.parameters(), 1, 1);
+        let gradient = |omega: &[f64]| {
+            let mut out = vec![0.0; family.parameters()];
+            family.add_entropy_gradient(omega, &mut out);
+            out
+        };
+        let h = 1e-5;
+        let (up, down) = (moved(&omega, &direction, h), moved(&omega, &direction, -h));
+        let slope = (family.entropy(&up) - family.entropy(&down)) / (2.0 * h);
+        let dot: f64 = gradient(&omega)
+            .iter()
+            .zip(&direction)
+            .map(|(a, b)| a * b)
+            .sum();
+        assert!((slope - dot).abs() < 1e-8, "{slope} {dot}");
+        let difference: Vec<f64> = gradient(&up)
+            .iter()
+            .zip(gradient(&down))
+            .map(|(a, b)| (a - b) / (2.0 * h))
+            .collect();
+        let mut product = vec![0.0; family.parameters()];
+        family.add_entropy_hvp(&omega, &direction, &mut product);
+        close(&product, &difference, 1e-7);
+    }
+}
+
+/// The Gaussian log density by dense algebra from the covariance that `transform` implies.
+fn dense_log_density(family: &dyn Family, omega: &[f64], z: &[f64]) -> f64 {
+    let rows = family.noise_dim();
+    // The linear map's columns: transform unit noise vectors.
+    let mut map = vec![0.0; DIM * rows];
+    for k in 0..rows {
+        let mut unit = vec![0.0; rows];
+        unit[k] = 1.0;
+        let mut out = vec![0.0; DIM];
+        family.transform(
+            omega,
+            Lanes::new(&unit, rows, 1),
+            LanesMut::new(&mut out, DIM, 1),
+        );
+        for i in 0..DIM {
+            map[i * rows + k] = out[i] - omega[i];
+        }
+    }
+    let mut covariance = vec![0.0; DIM * DIM];
+    for i in 0..DIM {
+        for j in 0..DIM {
+            covariance[i * DIM + j] = (0..rows)
+                .map(|k| map[i * rows + k] * map[j * rows + k])
+                .sum();
+        }
+    }
+    let l = crate::dense::cholesky(&covariance, DIM).unwrap();
+    let mut x: Vec<f64> = (0..DIM).map(|i| z[i] - omega[i]).collect();
+    crate::dense::solve_lower(&l, &mut x);
+    let log_det: f64 = (0..DIM).map(|i| l[i * DIM + i].ln()).sum();
+    -0.5 * x.iter().map(|x| x * x).sum::<f64>() - log_det - DIM as f64 * super::HALF_LOG_TWO_PI
+}
+
+#[test]
+fn log_density_and_score_agree_with_dense_algebra() {
+    for family in families() {
+        let omega = random_omega(&*family);
+        let noise = normals(family.noise_dim(), LANES, 0);
+        let noise = Lanes::new(&noise, family.noise_dim(), LANES);
+        let mut z = vec![0.0; DIM * LANES];
+        family.transform(&omega, noise, LanesMut::new(&mut z, DIM, LANES));
+        let z = Lanes::new(&z, DIM, LANES);
+        let (mut values, mut score) = (vec![0.0; LANES], vec![0.0; DIM * LANES]);
+        family.log_density(&omega, noise, z, &mut values);
+        family.score(&omega, noise, z, LanesMut::new(&mut score, DIM, LANES));
+        for lane in 0..LANES {
+            let mut point = vec![0.0; DIM];
+            z.copy_lane(lane, &mut point);
+            let expected = dense_log_density(&*family, &omega, &point);
+            assert!((values[lane] - expected).abs() < 1e-11);
+            for i in 0..DIM {
+                let h = 1e-5;
+                let mut up = point.clone();
+                up[i] += h;
+                let mut down = point.clone();
+                down[i] -= h;
+                let slope = (dense_log_density(&*family, &omega, &up)
+                    - dense_log_density(&*family, &omega, &down))
+                    / (2.0 * h);
+                assert!((score[i * LANES + lane] - slope).abs() < 1e-6 * (1.0 + slope.abs()));
+            }
+        }
+    }
+}
+
+#[test]
+fn entropy_is_minus_the_mean_log_density() {
+    // E log q = −H; with ½ε² replaced by its mean, log_density at zero noise gives it exactly.
+    for family in families() {
+        let omega = random_omega(&*family);
+        let zero = vec![0.0; family.noise_dim()];
+        let mean = family.mean(&omega).to_vec();
+        let mut value = [0.0];
+        family.log_density(
+            &omega,
+            Lanes::new(&zero, family.noise_dim(), 1),
+            Lanes::new(&mean, DIM, 1),
+            &mut value,
+        );
+        assert!((family.entropy(&omega) - (0.5 * DIM as f64 - value[0])).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn a_lane_does_not_depend_on_its_batch() {
+    for family in families() {
+        let omega = random_omega(&*family);
+        let noise = normals(family.noise_dim(), LANES, 0);
+        let mut z = vec![0.0; DIM * LANES];
+        family.transform(
+            &omega,
+            Lanes::new(&noise, family.noise_dim(), LANES),
+            LanesMut::new(&mut z, DIM, LANES),
+        );
+        for lane in 0..LANES {
+            let one: Vec<f64> = noise.iter().skip(lane).step_by(LANES).copied().collect();
+            let mut alone = vec![0.0; DIM];
+            family.transform(
+                &omega,
+                Lanes::new(&one, family.noise_dim(), 1),
+                LanesMut::new(&mut alone, DIM, 1),
+            );
+            for i in 0..DIM {
+                assert_eq!(alone[i].to_bits(), z[i * LANES + lane].to_bits());
+            }
+        }
+    }
+}
+
+#[test]
+fn family_names_parse_back() {
+    for text in ["meanfield", "fullrank", "lowrank=7"] {
+        assert_eq!(text.parse::<FamilyKind>().unwrap().to_string(), text);
+    }
+    assert!("lowrank=0".parse::<FamilyKind>().is_err());
+    assert!("normal".parse::<FamilyKind>().is_err());
+}

@@ -1,0 +1,161 @@
+//! Standard normals by purpose, iteration and lane.
+
+use jensen_math::rng;
+use jensen_math::simd::Simd;
+
+use crate::dense::{cholesky, solve_lower_lanes};
+use crate::reduce::dot;
+
+/// What a stream of normals is for; streams of different purposes are independent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Posterior draws of an approximation.
+    Draws,
+    /// Random starting points and the draws on which they are compared.
+    Start,
+    /// The fixed draws of a sample-average round.
+    Sample,
+    /// Stochastic gradients.
+    Gradient,
+    /// Estimates of the bound while running.
+    Bound,
+    /// The final estimate of the bound and its diagnostics.
+    Final,
+    /// Draws on which a fit is polished to see what it misses.
+    Polish,
+    /// Fresh draws on which the polish is judged.
+    Judge,
+    /// Trial step sizes.
+    Adapt,
+    /// Importance resampling.
+    Resample,
+}
+
+impl Purpose {
+    /// The key; names are part of every seed's meaning and must not change.
+    fn key(self) -> rng::Purpose {
+        const fn named(name: &str) -> rng::Purpose {
+            rng::Purpose::new("blackbox").fold(name)
+        }
+        match self {
+            Self::Draws => const { named("draws") },
+            Self::Start => const { named("start") },
+            Self::Sample => const { named("sample") },
+            Self::Gradient => const { named("gradient") },
+            Self::Bound => const { named("bound") },
+            Self::Final => const { named("final") },
+            Self::Polish => const { named("polish") },
+            Self::Judge => const { named("judge") },
+            Self::Adapt => const { named("adapt") },
+            Self::Resample => const { named("resample") },
+        }
+    }
+}
+
+/// A seed's streams.
+#[derive(Clone, Copy, Debug)]
+pub struct NoiseSource {
+    seed: u64,
+    simd: Simd,
+}
+
+impl NoiseSource {
+    /// The streams of `seed`, made with the given kernels (AVX2 and AVX-512 agree bit for bit).
+    pub fn new(seed: u64, simd: Simd) -> Self {
+        Self { seed, simd }
+    }
+
+    /// Fills `out` (`rows × lanes`) with standard normals. A lane's numbers depend on (seed,
+    /// purpose, iteration, index of the lane, row) only.
+    pub fn fill(
+        &self,
+        purpose: Purpose,
+        iteration: u64,
+        first_lane: u64,
+        rows: usize,
+        lanes: usize,
+        out: &mut [f64],
+    ) {
+        let (simd, key) = (self.simd, purpose.key());
+        rng::fill_normals(
+            simd, self.seed, key, iteration, first_lane, rows, lanes, out,
+        );
+    }
+
+    /// Uniform numbers in (0, 1), one a row, for one lane.
+    pub fn uniforms(&self, purpose: Purpose, iteration: u64, lane: u64, out: &mut [f64]) {
+        let (simd, key, rows) = (self.simd, purpose.key(), out.len());
+        rng::fill_uniforms(simd, self.seed, key, iteration, lane, rows, 1, out);
+    }
+
+    /// `lanes` (even) normals with matched moments: the second half mirrors the first, so that odd
+    /// moments vanish; second moments are exactly the identity when there are at least four lanes
+    /// per row, and otherwise exactly 1 for every row. For a Gaussian target the sample average then
+    /// has the optimum of the expectation.
+    pub fn matched(&self, purpose: Purpose, iteration: u64, rows: usize, lanes: usize) -> Vec<f64> {
+        let half = lanes / 2;
+        let mut base = vec![0.0; rows * half];
+        self.fill(purpose, iteration, 0, rows, half, &mut base);
+        let scale = 1.0 / half as f64;
+        let whitened = half >= 2 * rows && rows <= 512;
+        let factor = whitened.then(|| {
+            let mut covariance = vec![0.0; rows * rows];
+            for i in 0..rows {
+                let row = &base[i * half..(i + 1) * half];
+                for j in 0..=i {
+                    covariance[i * rows + j] = scale * dot(row, &base[j * half..(j + 1) * half]);
+                }
+            }
+            cholesky(&covariance, rows)
+        });
+        match factor.flatten() {
+            Some(factor) => solve_lower_lanes(&factor, rows, &mut base, half),
+            None => {
+                for row in base.chunks_mut(half) {
+                    let root = (scale * dot(row, row)).sqrt();
+                    row.iter_mut().for_each(|x| *x /= root);
+                }
+            }
+        }
+        let mut out = Vec::with_capacity(rows * lanes);
+        for row in base.chunks(half) {
+            out.extend_from_slice(row);
+            out.extend(row.iter().map(|x| -x));
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reduce::sum;
+
+    #[test]
+    fn matched_normals_have_exact_moments() {
+        for (rows, lanes) in [(3, 64), (40, 64)] {
+            let noise =
+                NoiseSource::new(5, Simd::detect()).matched(Purpose::Sample, 2, rows, lanes);
+            for i in 0..rows {
+                let row = &noise[i * lanes..(i + 1) * lanes];
+                assert!(sum(row).abs() < 1e-12);
+                assert!((dot(row, row) / lanes as f64 - 1.0).abs() < 1e-12);
+                let other = &noise[..lanes];
+                let cross = dot(row, other) / lanes as f64;
+                assert!(i == 0 || rows == 40 || cross.abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn lanes_have_streams_of_their_own() {
+        let source = NoiseSource::new(11, Simd::detect());
+        let mut all = vec![0.0; 3 * 10];
+        source.fill(Purpose::Draws, 0, 0, 3, 10, &mut all);
+        let mut tail = vec![0.0; 3 * 4];
+        source.fill(Purpose::Draws, 0, 6, 3, 4, &mut tail);
+        for row in 0..3 {
+            assert_eq!(all[row * 10 + 6..row * 10 + 10], tail[row * 4..row * 4 + 4]);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The sample-average bound: fixed noise makes the evidence lower bound an ordinary function.
+
+use std::sync::Arc;
+
+use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
+
+use crate::dense::cholesky;
+use crate::family::{Curvature, Family};
+use crate::reduce::{axpy, sum};
+
+/// `F(ω) = −(1/M) Σ_l log p(T(ω, ε_l)) − H(ω)` for M fixed noise lanes, with gradient and
+/// Hessian-vector products. Smaller is better. F is +∞ where any lane's density is not finite, so that
+/// a minimiser never moves there.
+pub struct Objective<'a, D: TwiceDifferentiable> {
+    density: &'a D,
+    family: Arc<dyn Family>,
+    noise: Vec<f64>,
+    lanes: usize,
+    workspace: D::Workspace,
+    z: Vec<f64>,
+    grad: Vec<f64>,
+    directions: Vec<f64>,
+    products: Vec<f64>,
+    values: Vec<f64>,
+    /// Where `grad` was evaluated, so that linearising there need not repeat it.
+    at: Vec<f64>,
+    calls: u64,
+}
+
+impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
+    /// The objective of `noise` (`family.noise_dim() × lanes`).
+    pub fn new(density: &'a D, family: Arc<dyn Family>, noise: Vec<f64>, lanes: usize) -> Self {
+        let size = family.dim() * lanes;
+        Self {
+            density,
+            family,
+            noise,
+            lanes,
+            workspace: density.workspace(lanes),
+            z: vec![0.0; size],
+            grad: vec![0.0; size],
+            directions: vec![0.0; size],
+            products: vec![0.0; size],
+            values: vec![0.0; lanes],
+            at: Vec::new(),
+            calls: 0,
+        }
+    }
+
+    /// The family.
+    pub fn family(&self) -> Arc<dyn Family> {
+        self.family.clone()
+    }
+
+    /// Number of lanes.
+    pub fn lanes(&self) -> usize {
+        self.lanes
+    }
+
+    /// Lane evaluations since the last call of this; a Hessian-vector product counts two.
+    pub fn take_calls(&mut self) -> u64 {
+        std::mem::take(&mut self.calls)
+    }
+
+    /// Log densities of the lanes at the last evaluation.
+    pub fn lane_values(&self) -> &[f64] {
+        &self.values
+    }
+
+    fn noise(&self) -> Lanes<'_> {
+        Lanes::new(&self.noise, self.family.noise_dim(), self.lanes)
+    }
+
+    fn transform(&mut self, omega: &[f64]) {
+        let (dim, lanes) = (self.family.dim(), self.lanes);
+        let noise = Lanes::new(&self.noise, self.family.noise_dim(), lanes);
+        let z = LanesMut::new(&mut self.z, dim, lanes);
+        self.family.transform(omega, noise, z);
+    }
+
+    fn finish_value(&self, omega: &[f64]) -> f64 {
+        let value = -sum(&self.values) / self.lanes as f64 - self.family.entropy(omega);
+        if value.is_finite() && self.values.iter().all(|v| v.is_finite()) {
+            value
+        } else {
+            f64::INFINITY
+        }
+    }
+
+    /// `F(ω)`.
+    pub fn value(&mut self, omega: &[f64]) -> f64 {
+        let (dim, lanes) = (self.family.dim(), self.lanes);
+        self.at.clear();
+        self.transform(omega);
+        let z = Lanes::new(&self.z, dim, lanes);
+        self.density.value(&mut self.workspace, z, &mut self.values);
+        self.calls += lanes as u64;
+        self.finish_value(omega)
+    }
+
+    /// `F(ω)`, and `∇F` into `out`; a gradient that is not finite makes F infinite.
+    pub fn value_gradient(&mut self, omega: &[f64], out: &mut [f64]) -> f64 {
+        let (dim, lanes) = (self.family.dim(), self.lanes);
+        self.transform(omega);
+        let z = Lanes::new(&self.z, dim, lanes);
+        let grad = LanesMut::new(&mut self.grad, dim, lanes);
+        self.density
+            .value_grad(&mut self.workspace, z, &mut self.values, grad);
+        self.calls += lanes as u64;
+        self.at.clear();
+        self.at.extend_from_slice(omega);
+        let value = self.finish_value(omega);
+        out.fill(0.0);
+        let grad = Lanes::new(&self.grad, dim, lanes);
+        self.family.pull(omega, self.noise(), grad, out);
+        out.iter_mut().for_each(|x| *x /= lanes as f64);
+        self.family.add_entropy_gradient(omega, out);
+        out.iter_mut().for_each(|x| *x = -*x);
+        if out.iter().all(|x| x.is_finite()) {
+            value
+        } else {
+            f64::INFINITY
+        }
+    }
+
+    /// Fixes ω for [`hvp`](Self::hvp).
+    pub fn linearize(&mut self, omega: &[f64]) {
+        if self.at != omega {
+            let mut gradient = vec![0.0; omega.len()];
+            self.value_gradient(omega, &mut gradient);
+        }
+        let z = Lanes::new(&self.z, self.family.dim(), self.lanes);
+        self.density.linearize(&mut self.workspace, z);
+    }
+
+    /// `out = ∇²F(ω) d` at the ω of the last [`linearize`](Self::linearize).
+    pub fn hvp(&mut self, direction: &[f64], out: &mut [f64]) {
+        let (dim, lanes) = (self.family.dim(), self.lanes);
+        let noise = Lanes::new(&self.noise, self.family.noise_dim(), lanes);
+        let pushed = LanesMut::new(&mut self.directions, dim, lanes);
+        self.family.push(&self.at, direction, noise, pushed);
+        self.density.apply(
+            &mut self.workspace,
+            Lanes::new(&self.directions, dim, lanes),
+            LanesMut::new(&mut self.products, dim, lanes),
+        );
+        self.calls += 2 * lanes as u64;
+        out.fill(0.0);
+        let products = Lanes::new(&self.products, dim, lanes);
+        self.family.pull(&self.at, noise, products, out);
+        let grad = Lanes::new(&self.grad, dim, lanes);
+        self.family
+            .pull_second(&self.at, direction, noise, grad, out);
+        out.iter_mut().for_each(|x| *x /= lanes as f64);
+        self.family.add_entropy_hvp(&self.at, direction, out);
+        out.iter_mut().for_each(|x| *x = -*x);
+    }
+
+    /// A positive definite estimate of `−E ∇²log p` from `draws` of the lanes at `omega`, made
+    /// definite by adding multiples of the inverse variances. Costs `draws × d` lanes of products.
+    pub fn curvature(&mut self, omega: &[f64], draws: usize) -> Option<Curvature> {
+        let hessian = self.negated_hessian(omega, draws);
+        let dim = self.family.dim();
+        let diagonal: Vec<f64> = (0..dim).map(|i| hessian[i * dim + i].max(0.0)).collect();
+        let sd = self.family.marginal_sd(omega);
+        let mut ridge = 0.0;
+        for _ in 0..12 {
+            let mut shifted = hessian.clone();
+            for i in 0..dim {
+                shifted[i * dim + i] += ridge / (sd[i] * sd[i]);
+            }
+            if let Some(factor) = cholesky(&shifted, dim) {
+                return Some(Curvature { factor, diagonal });
+            }
+            ridge = if ridge == 0.0 { 1e-6 } else { ridge * 10.0 };
+        }
+        None
+    }
+
+    /// `−(1/K) Σ ∇²log p` at the first `draws` lanes and their mirror images, d × d, symmetric.
+    fn negated_hessian(&mut self, omega: &[f64], draws: usize) -> Vec<f64> {
+        let (dim, lanes) = (self.family.dim(), self.lanes);
+        self.transform(omega);
+        self.at.clear();
+        let mut hessian = vec![0.0; dim * dim];
+        let mut workspace = self.density.workspace(dim);
+        let mut z = vec![0.0; dim * dim];
+        let mut product = vec![0.0; dim * dim];
+        let mut unit = vec![0.0; dim * dim];
+        for i in 0..dim {
+            unit[i * dim + i] = 1.0;
+        }
+        let used = draws.clamp(1, lanes / 2);
+        for k in 0..used {
+            // The second half of the lanes mirrors the first: alternate to keep odd terms small.
+            let lane = if k % 2 == 0 { k / 2 } else { lanes / 2 + k / 2 };
+            for i in 0..dim {
+                z[i * dim..(i + 1) * dim].fill(self.z[i * lanes + lane]);
+            }
+            self.density.hvp(
+                &mut workspace,
+                Lanes::new(&z, dim, dim),
+                Lanes::new(&unit, dim, dim),
+                LanesMut::new(&mut product, dim, dim),
+            );
+            self.calls += 2 * dim as u64;
+            axpy(-1.0 / used as f64, &product, &mut hessian);
+        }
+        for i in 0..dim {
+            for j in 0..i {
+                let mean = 0.5 * (hessian[i * dim + j] + hessian[j * dim + i]);
+                hessian[i * dim + j] = mean;
+                hessian[j * dim + i] = mean;
+            }
+        }
+        hessian
+    }
+}

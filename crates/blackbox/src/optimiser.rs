@@ -1,0 +1,259 @@
+//! First-order optimisers as values: they turn a gradient of the bound into an upward step.
+
+use std::fmt;
+use std::str::FromStr;
+
+use jensen_fit::{Archive, ArchiveError, Snapshot};
+use serde::{Deserialize, Serialize};
+
+/// How the step size falls with the iteration t = 1, 2, ….
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Schedule {
+    /// Always the same.
+    Constant,
+    /// `(1 + t/delay)^(−power)`; Robbins and Monro ask for a power in (½, 1].
+    Power {
+        /// Iterations until the fall is felt.
+        delay: f64,
+        /// Exponent.
+        power: f64,
+    },
+}
+
+impl Schedule {
+    /// The factor at iteration t.
+    pub fn factor(self, t: u64) -> f64 {
+        match self {
+            Self::Constant => 1.0,
+            Self::Power { delay, power } => (1.0 + t as f64 / delay).powf(-power),
+        }
+    }
+}
+
+/// The update rule, with its constants.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    /// `ω += γ g`.
+    Sgd,
+    /// Kingma and Ba 2015, with bias correction.
+    Adam {
+        /// Decay of the mean.
+        beta1: f64,
+        /// Decay of the square.
+        beta2: f64,
+        /// Added to the root.
+        epsilon: f64,
+    },
+    /// Duchi, Hazan and Singer 2011: divides by the root of the sum of squares.
+    Adagrad {
+        /// Added to the root.
+        epsilon: f64,
+    },
+    /// Tieleman and Hinton 2012: divides by the root of a decaying mean of squares.
+    RmsProp {
+        /// Decay of the square.
+        decay: f64,
+        /// Added to the root.
+        epsilon: f64,
+    },
+}
+
+impl Rule {
+    /// The usual step size of the rule for variational inference.
+    pub fn default_step_size(self) -> f64 {
+        match self {
+            Self::Sgd => 1e-3,
+            Self::Adam { .. } => 0.02,
+            Self::Adagrad { .. } => 0.1,
+            Self::RmsProp { .. } => 0.01,
+        }
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Sgd => "sgd",
+            Self::Adam { .. } => "adam",
+            Self::Adagrad { .. } => "adagrad",
+            Self::RmsProp { .. } => "rmsprop",
+        })
+    }
+}
+
+impl FromStr for Rule {
+    type Err = String;
+
+    /// A rule by name, with its usual constants.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "sgd" => Ok(Self::Sgd),
+            "adam" => Ok(Self::Adam {
+                beta1: 0.9,
+                beta2: 0.999,
+                epsilon: 1e-8,
+            }),
+            "adagrad" => Ok(Self::Adagrad { epsilon: 1e-8 }),
+            "rmsprop" => Ok(Self::RmsProp {
+                decay: 0.9,
+                epsilon: 1e-8,
+            }),
+            _ => Err(format!(
+                "unknown optimiser `{text}`; expected sgd, adam, adagrad or rmsprop"
+            )),
+        }
+    }
+}
+
+/// An optimiser's settings.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Optimiser {
+    /// The update rule.
+    pub rule: Rule,
+    /// Step size γ before the schedule.
+    pub step_size: f64,
+    /// How it falls.
+    pub schedule: Schedule,
+}
+
+/// An optimiser's memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OptimiserState {
+    /// Iterations so far.
+    pub t: u64,
+    mean: Vec<f64>,
+    square: Vec<f64>,
+}
+
+impl OptimiserState {
+    /// No memory yet, for `n` parameters.
+    pub fn new(n: usize) -> Self {
+        Self {
+            t: 0,
+            mean: vec![0.0; n],
+            square: vec![0.0; n],
+        }
+    }
+}
+
+impl Optimiser {
+    /// Moves `omega` upwards along `gradient`; `scale` multiplies the step size (1 for the schedule
+    /// alone).
+    pub fn step(
+        &self,
+        state: &mut OptimiserState,
+        gradient: &[f64],
+        scale: f64,
+        omega: &mut [f64],
+    ) {
+        state.t += 1;
+        let gamma = scale * self.step_size * self.schedule.factor(state.t);
+        let t = i32::try_from(state.t).unwrap_or(i32::MAX);
+        for (i, (w, &g)) in omega.iter_mut().zip(gradient).enumerate() {
+            *w += gamma
+                * match self.rule {
+                    Rule::Sgd => g,
+                    Rule::Adam {
+                        beta1,
+                        beta2,
+                        epsilon,
+                    } => {
+                        let (m, v) = (&mut state.mean[i], &mut state.square[i]);
+                        *m = beta1 * *m + (1.0 - beta1) * g;
+                        *v = beta2 * *v + (1.0 - beta2) * g * g;
+                        let (m, v) = (*m / (1.0 - beta1.powi(t)), *v / (1.0 - beta2.powi(t)));
+                        m / (v.sqrt() + epsilon)
+                    }
+                    Rule::Adagrad { epsilon } => {
+                        let v = &mut state.square[i];
+                        *v += g * g;
+                        g / (v.sqrt() + epsilon)
+                    }
+                    Rule::RmsProp { decay, epsilon } => {
+                        let v = &mut state.square[i];
+                        *v = decay * *v + (1.0 - decay) * g * g;
+                        g / (v.sqrt() + epsilon)
+                    }
+                };
+        }
+    }
+}
+
+impl Snapshot for OptimiserState {
+    fn save(&self) -> Archive {
+        let mut archive = Archive::new();
+        archive.set("t", self.t);
+        archive.put("mean", &self.mean);
+        archive.put("square", &self.square);
+        archive
+    }
+
+    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        let mean = archive.vec("mean")?;
+        Ok(Self {
+            t: archive.get("t")?,
+            square: archive.vec_of("square", mean.len())?,
+            mean,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn optimiser(name: &str, step_size: f64) -> Optimiser {
+        Optimiser {
+            rule: name.parse().unwrap(),
+            step_size,
+            schedule: Schedule::Constant,
+        }
+    }
+
+    #[test]
+    fn first_steps_by_hand() {
+        // Adam, Adagrad: the first step has the length of the step size whatever the gradient;
+        // RMSProp's is 1/√0.1 times that.
+        for (name, factor) in [("adam", 1.0), ("adagrad", 1.0), ("rmsprop", 10f64.sqrt())] {
+            let mut omega = [1.0, 1.0];
+            let mut state = OptimiserState::new(2);
+            optimiser(name, 0.1).step(&mut state, &[5.0, -0.2], 1.0, &mut omega);
+            assert!((omega[0] - 1.0 - 0.1 * factor).abs() < 1e-6, "{name}");
+            assert!((omega[1] - 1.0 + 0.1 * factor).abs() < 1e-6, "{name}");
+        }
+        let mut omega = [0.0];
+        optimiser("sgd", 0.5).step(&mut OptimiserState::new(1), &[3.0], 0.5, &mut omega);
+        assert_eq!(omega, [0.75]);
+    }
+
+    #[test]
+    fn every_rule_climbs_a_hill() {
+        for (name, step_size) in [
+            ("sgd", 0.1),
+            ("adam", 0.05),
+            ("adagrad", 0.5),
+            ("rmsprop", 0.01),
+        ] {
+            let mut omega = [3.0, -2.0];
+            let mut state = OptimiserState::new(2);
+            let optimiser = optimiser(name, step_size);
+            for _ in 0..3000 {
+                let gradient = [-omega[0], -4.0 * omega[1]];
+                optimiser.step(&mut state, &gradient, 1.0, &mut omega);
+            }
+            assert!(omega.iter().all(|w| w.abs() < 0.02), "{name} {omega:?}");
+        }
+    }
+
+    #[test]
+    fn schedules_fall() {
+        let schedule = Schedule::Power {
+            delay: 10.0,
+            power: 0.5,
+        };
+        assert_eq!(schedule.factor(30), 0.5);
+        assert_eq!(Schedule::Constant.factor(1000), 1.0);
+    }
+}

@@ -1,0 +1,316 @@
+//! Stochastic estimates of the bound and its gradient on given noise.
+//!
+//! For z = T(ω, ε) the bound is `L(ω) = E[log p(z)] + H(ω) = E[log p(z) − log q_ω(z)]`. The two
+//! gradient estimators are
+//!
+//! * *naive* (closed-form entropy): `Jᵀ ∇log p(z) + ∇H(ω)` (Kingma and Welling 2014, Kucukelbir et
+//!   al. 2017);
+//! * *sticking the landing*: `Jᵀ (∇log p(z) − ∇log q(z))`, the path derivative alone, whose variance
+//!   is zero where q = p (Roeder, Wu and Duvenaud 2017).
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use jensen_density::{Lanes, LanesMut, LogDensity};
+use serde::{Deserialize, Serialize};
+
+use crate::family::Family;
+use crate::noise::{NoiseSource, Purpose};
+use crate::reduce::mean_se;
+
+/// How a stochastic gradient is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Estimator {
+    /// Reparameterisation with closed-form entropy.
+    Naive,
+    /// The path derivative alone.
+    Stl,
+}
+
+impl fmt::Display for Estimator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Naive => "naive",
+            Self::Stl => "stl",
+        })
+    }
+}
+
+impl FromStr for Estimator {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "naive" => Ok(Self::Naive),
+            "stl" => Ok(Self::Stl),
+            _ => Err(format!("unknown estimator `{text}`; expected naive or stl")),
+        }
+    }
+}
+
+/// An estimate with its Monte-Carlo standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The estimate.
+    pub mean: f64,
+    /// Its standard error; infinite when fewer than two draws count.
+    pub standard_error: f64,
+}
+
+impl Estimate {
+    pub(crate) fn of(values: &[f64]) -> Self {
+        let (mean, standard_error) = mean_se(values);
+        Self {
+            mean,
+            standard_error,
+        }
+    }
+}
+
+/// The lanes of one (purpose, iteration).
+#[derive(Clone, Copy, Debug)]
+pub struct Stream {
+    /// The seed's streams.
+    pub source: NoiseSource,
+    /// What the draws are for.
+    pub purpose: Purpose,
+    /// The iteration.
+    pub iteration: u64,
+}
+
+impl Stream {
+    /// `rows × lanes` normals from lane `first` on.
+    pub fn lanes(&self, first: usize, rows: usize, lanes: usize) -> Vec<f64> {
+        let mut out = vec![0.0; rows * lanes];
+        self.source.fill(
+            self.purpose,
+            self.iteration,
+            first as u64,
+            rows,
+            lanes,
+            &mut out,
+        );
+        out
+    }
+}
+
+/// Evaluates a density at the draws of a family; one call to the density a batch.
+pub struct Oracle<'a, D: LogDensity> {
+    density: &'a D,
+    family: Arc<dyn Family>,
+    workspace: D::Workspace,
+    capacity: usize,
+    z: Vec<f64>,
+    grad: Vec<f64>,
+    score: Vec<f64>,
+    calls: u64,
+}
+
+impl<'a, D: LogDensity> Oracle<'a, D> {
+    /// An oracle; scratch grows with the largest batch.
+    pub fn new(density: &'a D, family: Arc<dyn Family>) -> Self {
+        Self {
+            density,
+            family,
+            workspace: density.workspace(1),
+            capacity: 1,
+            z: Vec::new(),
+            grad: Vec::new(),
+            score: Vec::new(),
+            calls: 0,
+        }
+    }
+
+    /// The family.
+    pub fn family(&self) -> &Arc<dyn Family> {
+        &self.family
+    }
+
+    /// Lane evaluations since the last call of this.
+    pub fn take_calls(&mut self) -> u64 {
+        std::mem::take(&mut self.calls)
+    }
+
+    fn prepare(&mut self, omega: &[f64], noise: Lanes<'_>) {
+        let lanes = noise.lanes();
+        if lanes > self.capacity {
+            self.workspace = self.density.workspace(lanes);
+            self.capacity = lanes;
+        }
+        let size = self.family.dim() * lanes;
+        self.z.resize(size, 0.0);
+        let z = LanesMut::new(&mut self.z, self.family.dim(), lanes);
+        self.family.transform(omega, noise, z);
+        self.calls += lanes as u64;
+    }
+
+    /// Log densities of the draws of `noise` at `omega`.
+    pub fn log_density(&mut self, omega: &[f64], noise: Lanes<'_>) -> Vec<f64> {
+        self.prepare(omega, noise);
+        let mut values = vec![0.0; noise.lanes()];
+        let z = Lanes::new(&self.z, self.family.dim(), noise.lanes());
+        self.density.value(&mut self.workspace, z, &mut values);
+        values
+    }
+
+    /// `log p − log q` of the draws of `noise` at `omega`: the log importance weights, whose mean
+    /// estimates the bound.
+    pub fn log_weights(&mut self, omega: &[f64], noise: Lanes<'_>) -> Vec<f64> {
+        let mut weights = self.log_density(omega, noise);
+        let mut log_q = vec![0.0; noise.lanes()];
+        let z = Lanes::new(&self.z, self.family.dim(), noise.lanes());
+        self.family.log_density(omega, noise, z, &mut log_q);
+        for (w, q) in weights.iter_mut().zip(&log_q) {
+            *w -= q;
+        }
+        weights
+    }
+
+    /// Lane by lane, `log p − log q` at `to` minus the same at `from`.
+    pub fn lane_differences(&mut self, from: &[f64], to: &[f64], noise: Lanes<'_>) -> Vec<f64> {
+        let before = self.log_weights(from, noise);
+        let mut difference = self.log_weights(to, noise);
+        for (a, b) in difference.iter_mut().zip(&before) {
+            *a -= b;
+        }
+        difference
+    }
+
+    /// The difference of the bounds `L(to) − L(from)` on the same noise; lanes that are not finite on
+    /// either side are left out, and counted.
+    pub fn matched_difference(
+        &mut self,
+        from: &[f64],
+        to: &[f64],
+        noise: Lanes<'_>,
+    ) -> (Estimate, usize) {
+        let difference = self.lane_differences(from, to, noise);
+        let kept: Vec<f64> = difference.into_iter().filter(|x| x.is_finite()).collect();
+        (Estimate::of(&kept), noise.lanes() - kept.len())
+    }
+
+    /// The *sum* over lanes of the gradient estimator into `out`, without the entropy's gradient;
+    /// returns the number of lanes in it. Lanes whose value or gradient is not finite are left out.
+    fn pull_sum(
+        &mut self,
+        estimator: Estimator,
+        omega: &[f64],
+        noise: Lanes<'_>,
+        out: &mut [f64],
+    ) -> usize {
+        self.prepare(omega, noise);
+        let (dim, lanes) = (self.family.dim(), noise.lanes());
+        self.grad.resize(dim * lanes, 0.0);
+        let z = Lanes::new(&self.z, dim, lanes);
+        let mut values = vec![0.0; lanes];
+        let grad = LanesMut::new(&mut self.grad, dim, lanes);
+        self.density
+            .value_grad(&mut self.workspace, z, &mut values, grad);
+        if estimator == Estimator::Stl {
+            self.score.resize(dim * lanes, 0.0);
+            let score = LanesMut::new(&mut self.score, dim, lanes);
+            self.family.score(omega, noise, z, score);
+            for (g, s) in self.grad.iter_mut().zip(&self.score) {
+                *g -= s;
+            }
+        }
+        let mut good: Vec<bool> = values.iter().map(|v| v.is_finite()).collect();
+        for row in self.grad.chunks(lanes) {
+            for (ok, g) in good.iter_mut().zip(row) {
+                *ok &= g.is_finite();
+            }
+        }
+        let count = good.iter().filter(|&&ok| ok).count();
+        if count < lanes {
+            for row in self.grad.chunks_mut(lanes) {
+                for (g, ok) in row.iter_mut().zip(&good) {
+                    *g = if *ok { *g } else { 0.0 };
+                }
+            }
+        }
+        let grad = Lanes::new(&self.grad, dim, lanes);
+        self.family.pull(omega, noise, grad, out);
+        count
+    }
+
+    /// The naive gradient of the bound from exactly `draws` draws of a stream, as Stan makes it: a
+    /// draw that is not finite is replaced by the next of the stream.
+    ///
+    /// # Errors
+    /// The number of replaced draws, when it reaches `draws`.
+    pub fn gradient_replacing(
+        &mut self,
+        omega: &[f64],
+        stream: Stream,
+        draws: usize,
+        out: &mut [f64],
+    ) -> Result<(), usize> {
+        let rows = self.family.noise_dim();
+        out.fill(0.0);
+        let (mut kept, mut asked) = (0, 0);
+        while kept < draws {
+            let lanes = draws - kept;
+            let noise = stream.lanes(asked, rows, lanes);
+            let noise = Lanes::new(&noise, rows, lanes);
+            kept += self.pull_sum(Estimator::Naive, omega, noise, out);
+            asked += lanes;
+            if asked - kept >= draws {
+                return Err(asked - kept);
+            }
+        }
+        out.iter_mut().for_each(|x| *x /= draws as f64);
+        self.family.add_entropy_gradient(omega, out);
+        Ok(())
+    }
+
+    /// The bound from exactly `draws` draws of a stream as Stan estimates it: mean log density plus
+    /// entropy, draws that are not finite replaced by the next of the stream.
+    ///
+    /// # Errors
+    /// The number of replaced draws, when it reaches `draws`.
+    pub fn bound_replacing(
+        &mut self,
+        omega: &[f64],
+        stream: Stream,
+        draws: usize,
+    ) -> Result<Estimate, usize> {
+        let rows = self.family.noise_dim();
+        let mut values = Vec::with_capacity(draws);
+        let mut asked = 0;
+        while values.len() < draws {
+            let lanes = draws - values.len();
+            let noise = stream.lanes(asked, rows, lanes);
+            let batch = self.log_density(omega, Lanes::new(&noise, rows, lanes));
+            values.extend(batch.into_iter().filter(|v| v.is_finite()));
+            asked += lanes;
+            if asked - values.len() >= draws {
+                return Err(asked - values.len());
+            }
+        }
+        let estimate = Estimate::of(&values);
+        Ok(Estimate {
+            mean: estimate.mean + self.family.entropy(omega),
+            ..estimate
+        })
+    }
+
+    /// The gradient of the bound, averaged over the lanes that count; returns how many do. With none,
+    /// `out` holds the entropy's part alone (or nothing, for sticking the landing).
+    pub fn gradient(
+        &mut self,
+        estimator: Estimator,
+        omega: &[f64],
+        noise: Lanes<'_>,
+        out: &mut [f64],
+    ) -> usize {
+        out.fill(0.0);
+        let count = self.pull_sum(estimator, omega, noise, out);
+        out.iter_mut().for_each(|x| *x /= count.max(1) as f64);
+        if estimator == Estimator::Naive {
+            self.family.add_entropy_gradient(omega, out);
+        }
+        count
+    }
+}

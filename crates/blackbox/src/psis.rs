@@ -1,0 +1,138 @@
+//! Pareto-smoothed importance sampling, number for number as ArviZ's `psislw`.
+//!
+//! The largest weights are replaced by order statistics of a generalised Pareto distribution fitted
+//! to them; its shape k̂ says how many moments the weights have. Vehtari, Simpson, Gelman, Yao and
+//! Gabry, *Pareto smoothed importance sampling*, JMLR 25(72), 2024; the fit is Zhang and Stephens'
+//! (Technometrics 51, 2009) with the weak prior of the former.
+
+use crate::reduce::sum;
+
+/// Smoothed weights and the shape of their tail.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Psis {
+    /// Normalised smoothed log weights, in the order given.
+    pub log_weights: Vec<f64>,
+    /// Shape k̂ of the fitted tail; infinite when fewer than five weights stand above the cutoff, so
+    /// that there is no tail to fit.
+    pub khat: f64,
+}
+
+/// The k̂ above which `draws` draws cannot support importance sampling: `min(1 − 1/log₁₀ S, 0.7)`.
+pub fn khat_threshold(draws: usize) -> f64 {
+    (1.0 - 1.0 / (draws as f64).log10()).min(0.7)
+}
+
+/// `log Σ exp x`; −∞ for no terms.
+pub fn log_sum_exp(x: &[f64]) -> f64 {
+    let max = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if !max.is_finite() {
+        return max;
+    }
+    let terms: Vec<f64> = x.iter().map(|x| (x - max).exp()).collect();
+    max + sum(&terms).ln()
+}
+
+/// Smooths `log_weights` (NaN counts as −∞). `relative_efficiency` is 1 for independent draws.
+///
+/// Without any finite weight, the weights are returned as they are with an infinite k̂.
+pub fn psis(log_weights: &[f64], relative_efficiency: f64) -> Psis {
+    let n = log_weights.len();
+    let mut x: Vec<f64> = log_weights
+        .iter()
+        .map(|&w| if w.is_nan() { f64::NEG_INFINITY } else { w })
+        .collect();
+    let max = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if !max.is_finite() {
+        return Psis {
+            log_weights: x,
+            khat: f64::INFINITY,
+        };
+    }
+    x.iter_mut().for_each(|w| *w -= max);
+    let length = (n as f64 / 5.0).min(3.0 * (n as f64 / relative_efficiency).sqrt());
+    let length = length.ceil() as usize;
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by(|&a, &b| x[a].total_cmp(&x[b]));
+    let cutoff = order
+        .len()
+        .checked_sub(length + 1)
+        .map_or(f64::NEG_INFINITY, |i| x[order[i]])
+        .max(f64::MIN_POSITIVE.ln());
+    let tail: Vec<usize> = order.into_iter().filter(|&i| x[i] > cutoff).collect();
+    let mut khat = f64::INFINITY;
+    if tail.len() > 4 {
+        let excess: Vec<f64> = tail.iter().map(|&i| x[i].exp() - cutoff.exp()).collect();
+        let (k, scale) = fit_pareto(&excess);
+        khat = k;
+        if k.is_finite() && scale > 0.0 {
+            for (j, &i) in tail.iter().enumerate() {
+                let p = (j as f64 + 0.5) / tail.len() as f64;
+                let smoothed = (pareto_quantile(p, k, scale) + cutoff.exp()).ln();
+                x[i] = if smoothed > 0.0 { 0.0 } else { smoothed };
+            }
+        }
+    }
+    let normaliser = log_sum_exp(&x);
+    x.iter_mut().for_each(|w| *w -= normaliser);
+    Psis {
+        log_weights: x,
+        khat,
+    }
+}
+
+/// Shape and scale of the generalised Pareto distribution of sorted positive excesses.
+fn fit_pareto(sorted: &[f64]) -> (f64, f64) {
+    const PRIOR_B: f64 = 3.0;
+    const PRIOR_K: f64 = 10.0;
+    let n = sorted.len() as f64;
+    let grid = 30 + n.sqrt() as usize;
+    let quartile = sorted[(n / 4.0 + 0.5) as usize - 1];
+    let largest = sorted[sorted.len() - 1];
+    let shape = |b: f64| {
+        let logs: Vec<f64> = sorted.iter().map(|x| (-b * x).ln_1p()).collect();
+        sum(&logs) / n
+    };
+    let b: Vec<f64> = (1..=grid)
+        .map(|j| {
+            let root = 1.0 - (grid as f64 / (j as f64 - 0.5)).sqrt();
+            root / (PRIOR_B * quartile) + 1.0 / largest
+        })
+        .collect();
+    let likelihood: Vec<f64> = b
+        .iter()
+        .map(|&b| {
+            let k = shape(b);
+            n * ((-(b / k)).ln() - k - 1.0)
+        })
+        .collect();
+    let mut weights: Vec<f64> = likelihood
+        .iter()
+        .map(|own| 1.0 / likelihood.iter().map(|l| (l - own).exp()).sum::<f64>())
+        .collect();
+    // Negligible and undefined weights carry nothing.
+    for w in &mut weights {
+        let counts = *w >= 10.0 * f64::EPSILON;
+        if !counts {
+            *w = 0.0;
+        }
+    }
+    let total = sum(&weights);
+    let b_mean = b
+        .iter()
+        .zip(&weights)
+        .map(|(b, w)| b * w / total)
+        .sum::<f64>();
+    let k = shape(b_mean);
+    let scale = -k / b_mean;
+    ((n * k + PRIOR_K * 0.5) / (n + PRIOR_K), scale)
+}
+
+/// Quantile of the generalised Pareto distribution.
+fn pareto_quantile(p: f64, shape: f64, scale: f64) -> f64 {
+    let exponential = -(-p).ln_1p();
+    if shape.abs() < f64::EPSILON {
+        scale * exponential
+    } else {
+        scale * (shape * exponential).exp_m1() / shape
+    }
+}

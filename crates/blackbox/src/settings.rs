@@ -1,0 +1,75 @@
+//! What a fit is asked to do.
+
+use jensen_math::simd::Simd;
+use serde::{Deserialize, Serialize};
+
+use crate::advi::AdviSettings;
+use crate::bbvi::BbviSettings;
+use crate::family::FamilyKind;
+use crate::saa::SaaSettings;
+use crate::starts::StartSettings;
+
+/// Which algorithm optimises.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// Newton rounds on fixed draws, after a robust start: the default.
+    Saa(SaaSettings),
+    /// ADVI as Stan defines it, from the initial point, without a robust start.
+    Advi(AdviSettings),
+    /// Stochastic gradients, after a robust start.
+    Bbvi(BbviSettings),
+}
+
+impl Method {
+    /// The method's name in traces and checkpoints.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Saa(_) => "saa",
+            Self::Advi(_) => "advi",
+            Self::Bbvi(_) => "bbvi",
+        }
+    }
+}
+
+/// Which family, or the policy that chooses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FamilyChoice {
+    /// Mean-field first; when its k̂ is too large, full-rank (up to 200 dimensions) or low-rank,
+    /// started from it. Both are reported.
+    Auto,
+    /// This one.
+    Only(FamilyKind),
+}
+
+/// Everything that influences the result of a fit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// Seed of every random number.
+    pub seed: u64,
+    /// Kernels; a checkpoint knows them by name.
+    #[serde(skip, default = "Simd::detect")]
+    pub simd: Simd,
+    /// The algorithm.
+    pub method: Method,
+    /// The family.
+    pub family: FamilyChoice,
+    /// The start.
+    pub start: StartSettings,
+    /// Fresh draws of the final bound and of k̂.
+    pub evaluation_draws: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            seed: 0,
+            simd: Simd::detect(),
+            method: Method::Saa(SaaSettings::default()),
+            family: FamilyChoice::Auto,
+            start: StartSettings::default(),
+            evaluation_draws: 4000,
+        }
+    }
+}

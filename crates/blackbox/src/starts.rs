@@ -1,0 +1,415 @@
+//! A robust start: several short fits from different points, the best kept.
+//!
+//! Every start is a mean-field fit on the same few draws, so the outcomes compare exactly. Its spread
+//! begins where the density's own curvature puts it (at most 1), so raw scales cannot throw the
+//! first draws out of range. Starting from a bound rather than a mode matters: in a centred
+//! hierarchy the density has no finite mode, the bound has an optimum. Starts that end in different,
+//! comparably good optima reveal several modes.
+
+use std::sync::Arc;
+
+use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
+use jensen_fit::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Step};
+use serde::{Deserialize, Serialize};
+
+use crate::family::{Family, MeanField};
+use crate::newton::{Effort, Newton};
+use crate::noise::{NoiseSource, Purpose};
+use crate::objective::Objective;
+
+/// Where fits begin.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Init {
+    /// At the origin of the unconstrained space, then, where several starts are made, at random
+    /// points in mirrored pairs.
+    Zero,
+    /// At points uniform in [-2, 2] in every coordinate.
+    Random,
+    /// At a given unconstrained point only.
+    Point(Vec<f64>),
+}
+
+/// Largest half-width of random starting points, as in Stan.
+const RADIUS: f64 = 2.0;
+
+/// Tries for a random point with finite density and gradient, as in Stan.
+const ATTEMPTS: u64 = 100;
+
+/// Settings of the start.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StartSettings {
+    /// Where to begin.
+    pub init: Init,
+    /// Number of starts; `None` is 9 up to 32 dimensions, 5 up to 256 and 3 beyond. A given point is
+    /// one start.
+    pub starts: Option<usize>,
+    /// Draws of every start.
+    pub draws: usize,
+    /// Largest number of Newton iterations of every start.
+    pub iterations: u64,
+}
+
+impl Default for StartSettings {
+    fn default() -> Self {
+        Self {
+            init: Init::Zero,
+            starts: None,
+            draws: 64,
+            iterations: 60,
+        }
+    }
+}
+
+impl StartSettings {
+    fn count(&self, dim: usize) -> usize {
+        match self.init {
+            Init::Point(_) => 1,
+            _ => {
+                let usual = match dim {
+                    0..=32 => 9,
+                    33..=256 => 5,
+                    _ => 3,
+                };
+                self.starts.unwrap_or(usual).max(1)
+            }
+        }
+    }
+}
+
+/// One start's end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StartOutcome {
+    /// Mean-field parameters.
+    pub omega: Vec<f64>,
+    /// Bound on the shared draws.
+    pub elbo: f64,
+    /// Whether it reached an optimum of the shared draws.
+    pub settled: bool,
+}
+
+/// Another optimum that the starts found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OtherMode {
+    /// Mean of the other optimum.
+    pub mean: Vec<f64>,
+    /// How much lower its bound is, in nats (about the log of the ratio of the modes' masses).
+    pub below: f64,
+    /// The coordinate in which the two differ most.
+    pub coordinate: usize,
+    /// That difference in units of the larger standard deviation.
+    pub distance: f64,
+}
+
+/// The starts as an algorithm; a step is one Newton iteration of one start.
+pub struct Starts<'a, D: TwiceDifferentiable> {
+    density: &'a D,
+    family: Arc<dyn Family>,
+    source: NoiseSource,
+    settings: StartSettings,
+    objective: Objective<'a, D>,
+    tolerance: f64,
+}
+
+/// State of [`Starts`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct StartsState {
+    outcomes: Vec<StartOutcome>,
+    newton: Newton,
+    /// Index of the present start.
+    index: u64,
+    /// Its iterations so far.
+    taken: u64,
+    calls: u64,
+}
+
+impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
+    /// Starts for a density.
+    pub fn new(density: &'a D, source: NoiseSource, settings: StartSettings) -> Self {
+        let family: Arc<dyn Family> = Arc::new(MeanField::new(density.dim()));
+        let lanes = settings.draws.max(2).next_multiple_of(2);
+        let noise = source.matched(Purpose::Start, u64::MAX, family.noise_dim(), lanes);
+        Self {
+            density,
+            objective: Objective::new(density, family.clone(), noise, lanes),
+            family,
+            source,
+            settings,
+            tolerance: 0.02,
+        }
+    }
+
+    /// The starting point of try `attempt` of start `index`.
+    fn point(&self, index: u64, attempt: u64) -> Vec<f64> {
+        let dim = self.family.dim();
+        match &self.settings.init {
+            Init::Point(point) => point.clone(),
+            Init::Zero if index == 0 && attempt == 0 => vec![0.0; dim],
+            Init::Zero | Init::Random => {
+                // Random points come in mirrored pairs, so that modes on either side of the origin
+                // are both tried.
+                let origin = u64::from(self.settings.init == Init::Zero && attempt == 0);
+                let pair = (index - origin.min(index)) / 2;
+                let mirrored = (index - origin.min(index)) % 2 == 1;
+                let radius = if mirrored { -RADIUS } else { RADIUS };
+                let mut u = vec![0.0; dim];
+                self.source.uniforms(Purpose::Start, pair, attempt, &mut u);
+                u.iter_mut().for_each(|x| *x = radius * (2.0 * *x - 1.0));
+                u
+            }
+        }
+    }
+
+    /// The first random point with finite density, gradient and curvature.
+    pub fn first_finite_point(&self) -> Option<Vec<f64>> {
+        (0..ATTEMPTS)
+            .map(|attempt| self.point(0, attempt))
+            .find(|point| initial_log_sd(self.density, point).is_some())
+    }
+
+    /// Begins start `index` at the first of its points where draws around it are finite.
+    fn begin(&mut self, index: u64) -> Option<Newton> {
+        let attempts = match self.settings.init {
+            Init::Point(_) => 1,
+            _ => ATTEMPTS,
+        };
+        for attempt in 0..attempts {
+            let point = self.point(index, attempt);
+            let Some(log_sd) = initial_log_sd(self.density, &point) else {
+                continue;
+            };
+            for shrink in [0.0, -3.0, -8.0] {
+                let log_sd: Vec<f64> = log_sd.iter().map(|l| l + shrink).collect();
+                let omega = self.family.diagonal(&point, &log_sd);
+                if let Some(newton) = Newton::start(&mut self.objective, omega) {
+                    return Some(newton);
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Log standard deviations `−½ log max(1, |∂²log p/∂z²|)` at a point; `None` when the density, its
+/// gradient or its curvature is not finite there.
+fn initial_log_sd<D: TwiceDifferentiable>(density: &D, point: &[f64]) -> Option<Vec<f64>> {
+    const BLOCK: usize = 64;
+    let dim = point.len();
+    let mut workspace = density.workspace(BLOCK.min(dim.max(1)));
+    let (mut value, mut gradient) = ([0.0], vec![0.0; dim]);
+    density.value_grad(
+        &mut workspace,
+        Lanes::new(point, dim, 1),
+        &mut value,
+        LanesMut::new(&mut gradient, dim, 1),
+    );
+    if !value[0].is_finite() || gradient.iter().any(|g| !g.is_finite()) {
+        return None;
+    }
+    let mut log_sd = Vec::with_capacity(dim);
+    for first in (0..dim).step_by(BLOCK) {
+        let lanes = BLOCK.min(dim - first);
+        let mut z = vec![0.0; dim * lanes];
+        for (row, x) in z.chunks_mut(lanes).zip(point) {
+            row.fill(*x);
+        }
+        let (mut unit, mut product) = (vec![0.0; dim * lanes], vec![0.0; dim * lanes]);
+        for lane in 0..lanes {
+            unit[(first + lane) * lanes + lane] = 1.0;
+        }
+        density.hvp(
+            &mut workspace,
+            Lanes::new(&z, dim, lanes),
+            Lanes::new(&unit, dim, lanes),
+            LanesMut::new(&mut product, dim, lanes),
+        );
+        for lane in 0..lanes {
+            let curvature = product[(first + lane) * lanes + lane].abs();
+            if !curvature.is_finite() {
+                return None;
+            }
+            log_sd.push(-0.5 * curvature.max(1.0).ln());
+        }
+    }
+    Some(log_sd)
+}
+
+/// The other optima among settled starts that carry at least about 1 % of the best one's mass and
+/// stand at least four standard deviations away in some coordinate.
+pub fn other_modes(outcomes: &[StartOutcome], best: usize) -> Vec<OtherMode> {
+    let dim = outcomes[best].omega.len() / 2;
+    let split = |outcome: &StartOutcome| {
+        let (mean, log_sd) = outcome.omega.split_at(dim);
+        (mean.to_vec(), log_sd.to_vec())
+    };
+    let (mean, log_sd) = split(&outcomes[best]);
+    let mut found: Vec<OtherMode> = Vec::new();
+    for (i, outcome) in outcomes.iter().enumerate() {
+        let below = outcomes[best].elbo - outcome.elbo;
+        if i == best || !outcome.settled || below > 5.0 {
+            continue;
+        }
+        let (other_mean, other_log_sd) = split(outcome);
+        let distances = (0..dim)
+            .map(|k| (other_mean[k] - mean[k]).abs() / other_log_sd[k].max(log_sd[k]).exp());
+        let (coordinate, distance) = distances
+            .enumerate()
+            .fold((0, 0.0), |a, b| if b.1 > a.1 { b } else { a });
+        let known = found.iter().any(|m| {
+            (0..dim).all(|k| (m.mean[k] - other_mean[k]).abs() < 2.0 * other_log_sd[k].exp())
+        });
+        if distance > 4.0 && !known {
+            found.push(OtherMode {
+                mean: other_mean,
+                below,
+                coordinate,
+                distance,
+            });
+        }
+    }
+    found
+}
+
+/// Index of the best start; ties go to the first.
+pub fn best_start(outcomes: &[StartOutcome]) -> usize {
+    let mut best = 0;
+    for (i, outcome) in outcomes.iter().enumerate() {
+        if outcome.elbo > outcomes[best].elbo {
+            best = i;
+        }
+    }
+    best
+}
+
+impl<D: TwiceDifferentiable> Algorithm for Starts<'_, D> {
+    type State = StartsState;
+    type Output = Vec<StartOutcome>;
+
+    fn init(&mut self) -> Result<StartsState, Status> {
+        let newton = self.begin(0).ok_or_else(|| Status::Diverged {
+            at: 0,
+            reason: match self.settings.init {
+                Init::Point(_) => {
+                    "the log density, its gradient or its curvature is not finite at \
+                                   the given point"
+                        .to_owned()
+                }
+                _ => format!(
+                    "none of {ATTEMPTS} starting points has a finite log density and gradient"
+                ),
+            },
+        })?;
+        Ok(StartsState {
+            outcomes: Vec::new(),
+            newton,
+            index: 0,
+            taken: 0,
+            calls: 0,
+        })
+    }
+
+    fn step(&mut self, state: &mut StartsState, _iteration: u64) -> Step {
+        let effort = Effort {
+            refine: 0.1,
+            max_inner: (2 * self.family.dim() as u64 + 10).min(40),
+        };
+        let report = state.newton.step(&mut self.objective, effort);
+        state.taken += 1;
+        state.calls += self.objective.take_calls();
+        let record = Record::new(state.calls)
+            .with_elbo(-state.newton.value, None)
+            .with("start", state.index as f64)
+            .with("predicted", report.predicted)
+            .with("radius", report.radius);
+        let settled = report.is_last(self.tolerance);
+        let over = settled || state.newton.is_stuck() || state.taken >= self.settings.iterations;
+        if !over {
+            return Step::go_on(record);
+        }
+        state.outcomes.push(StartOutcome {
+            omega: state.newton.omega.clone(),
+            elbo: -state.newton.value,
+            settled,
+        });
+        let count = self.settings.count(self.family.dim()) as u64;
+        while state.index + 1 < count {
+            state.index += 1;
+            state.taken = 0;
+            if let Some(newton) = self.begin(state.index) {
+                state.newton = newton;
+                return Step::go_on(record);
+            }
+        }
+        let evidence = jensen_fit::Evidence {
+            rule: format!("{} starts compared on the same draws", state.outcomes.len()),
+            remaining: None,
+            standard_error: None,
+        };
+        Step::finish(record, Status::Converged { evidence })
+    }
+
+    fn output(&mut self, state: &StartsState) -> Vec<StartOutcome> {
+        let mut outcomes = state.outcomes.clone();
+        if outcomes.is_empty() {
+            outcomes.push(StartOutcome {
+                omega: state.newton.omega.clone(),
+                elbo: -state.newton.value,
+                settled: false,
+            });
+        }
+        outcomes
+    }
+}
+
+impl Snapshot for StartsState {
+    fn save(&self) -> Archive {
+        let mut archive = Archive::new();
+        archive.nest("newton", self.newton.save());
+        archive.set("index", self.index);
+        archive.set("taken", self.taken);
+        archive.set("calls", self.calls);
+        archive.nest("outcomes", save_outcomes(&self.outcomes));
+        archive
+    }
+
+    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        Ok(Self {
+            newton: Newton::restore(&archive.nested("newton"))?,
+            index: archive.get("index")?,
+            taken: archive.get("taken")?,
+            calls: archive.get("calls")?,
+            outcomes: restore_outcomes(&archive.nested("outcomes"))?,
+        })
+    }
+}
+
+/// Outcomes as an archive.
+pub(crate) fn save_outcomes(outcomes: &[StartOutcome]) -> Archive {
+    let mut archive = Archive::new();
+    let settled: Vec<bool> = outcomes.iter().map(|o| o.settled).collect();
+    archive.set("settled", settled);
+    let elbo: Vec<f64> = outcomes.iter().map(|o| o.elbo).collect();
+    archive.put("elbo", &elbo);
+    for (i, outcome) in outcomes.iter().enumerate() {
+        archive.put(&format!("omega{i}"), &outcome.omega);
+    }
+    archive
+}
+
+/// The inverse of [`save_outcomes`].
+pub(crate) fn restore_outcomes(archive: &Archive) -> Result<Vec<StartOutcome>, ArchiveError> {
+    let settled: Vec<bool> = archive.get("settled")?;
+    let elbo = archive.vec_of("elbo", settled.len())?;
+    settled
+        .into_iter()
+        .zip(elbo)
+        .enumerate()
+        .map(|(i, (settled, elbo))| {
+            Ok(StartOutcome {
+                omega: archive.vec(&format!("omega{i}"))?,
+                elbo,
+                settled,
+            })
+        })
+        .collect()
+}
