@@ -691,7 +691,7 @@ impl Graph {
                     || self.constant_value(b).is_some()
                 {
                     let count = self.element_count(shape);
-                    let mut total = |graph: &mut Self, part: NodeId| {
+                    let total = |graph: &mut Self, part: NodeId| {
                         if graph.shape(part).is_scalar() {
                             graph.mul(count, part)
                         } else {

@@ -11,16 +11,21 @@
 //! | `diff` | gradients and directional derivatives as graphs |
 //! | [`passes`] | dead code, loop re-rolling |
 //! | [`verify`] | the invariants of a well-formed graph |
+//! | [`exec`] | planning, fusion and the blocked lane executor |
+//! | `density` | a graph as a log density with threads |
 //! | [`scalar`] | the slow evaluator, the executor's oracle |
 
 pub mod build;
+mod density;
 mod diff;
+pub mod exec;
 pub mod ir;
 pub mod ops;
 pub mod passes;
 pub mod scalar;
 pub mod verify;
 
+pub use density::{Execution, GraphDensity, GraphWorkspace};
 pub use ir::{Graph, NodeId, Placement, Record, RecordId, Shape};
 pub use ops::{ElemOp, MatMul, Op};
 pub use scalar::evaluate;

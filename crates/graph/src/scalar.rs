@@ -10,12 +10,6 @@ use crate::ops::{Op, ScatterMap, structural};
 /// # Panics
 /// When the inputs do not have the lengths of the graph's inputs.
 pub fn evaluate(graph: &Graph, inputs: &[&[f64]], batch: Option<&[u32]>) -> Vec<Vec<f64>> {
-    let values = evaluate_nodes(graph, inputs, batch);
-    graph.outputs().iter().map(|output| values[output.index()].clone()).collect()
-}
-
-/// The values of every node that the outputs need, at one draw; empty for the others.
-pub fn evaluate_nodes(graph: &Graph, inputs: &[&[f64]], batch: Option<&[u32]>) -> Vec<Vec<f64>> {
     let all: Vec<u32>;
     let batch = match batch {
         Some(batch) => batch,
@@ -24,13 +18,27 @@ pub fn evaluate_nodes(graph: &Graph, inputs: &[&[f64]], batch: Option<&[u32]>) -
             &all
         }
     };
-    let needed = graph.needed_for(graph.outputs());
+    evaluate_selected(graph, graph.outputs(), inputs, batch)
+}
+
+/// The values of chosen nodes at one draw.
+pub(crate) fn evaluate_selected(
+    graph: &Graph,
+    nodes: &[NodeId],
+    inputs: &[&[f64]],
+    batch: &[u32],
+) -> Vec<Vec<f64>> {
+    let needed = graph.needed_for(nodes);
     let mut values: Vec<Vec<f64>> = Vec::with_capacity(graph.len());
     for id in graph.ids() {
-        let value = if needed[id.index()] { node_value(graph, id, inputs, batch, &values) } else { Vec::new() };
+        let value = if needed[id.index()] {
+            node_value(graph, id, inputs, batch, &values)
+        } else {
+            Vec::new()
+        };
         values.push(value);
     }
-    values
+    nodes.iter().map(|id| values[id.index()].clone()).collect()
 }
 
 fn record_index(graph: &Graph, id: crate::ir::RecordId) -> &[u32] {
@@ -40,9 +48,19 @@ fn record_index(graph: &Graph, id: crate::ir::RecordId) -> &[u32] {
     }
 }
 
-fn node_value(graph: &Graph, id: NodeId, inputs: &[&[f64]], batch: &[u32], values: &[Vec<f64>]) -> Vec<f64> {
+fn node_value(
+    graph: &Graph,
+    id: NodeId,
+    inputs: &[&[f64]],
+    batch: &[u32],
+    values: &[Vec<f64>],
+) -> Vec<f64> {
     let len = graph.shape(id).elements(batch.len());
-    let args: Vec<&[f64]> = graph.args(id).iter().map(|arg| values[arg.index()].as_slice()).collect();
+    let args: Vec<&[f64]> = graph
+        .args(id)
+        .iter()
+        .map(|arg| values[arg.index()].as_slice())
+        .collect();
     match graph.op(id) {
         Op::Const(table) => graph.const_data(table).to_vec(),
         Op::Input(slot) => {
@@ -50,9 +68,10 @@ fn node_value(graph: &Graph, id: NodeId, inputs: &[&[f64]], batch: &[u32], value
             inputs[slot as usize].to_vec()
         }
         Op::Record(column) => match graph.record_data(column) {
-            Record::Values { width, values } => {
-                batch.iter().flat_map(|&r| values[r as usize * width..(r as usize + 1) * width].to_vec()).collect()
-            }
+            Record::Values { width, values } => batch
+                .iter()
+                .flat_map(|&r| values[r as usize * width..(r as usize + 1) * width].to_vec())
+                .collect(),
             Record::Indices(_) => unreachable!("a column of numbers"),
         },
         Op::RecordCount => vec![batch.len() as f64],
@@ -69,9 +88,16 @@ fn node_value(graph: &Graph, id: NodeId, inputs: &[&[f64]], batch: &[u32], value
         }
         Op::GatherRecord(column) => {
             let index = record_index(graph, column);
-            batch.iter().map(|&r| args[0][index[r as usize] as usize]).collect()
+            batch
+                .iter()
+                .map(|&r| args[0][index[r as usize] as usize])
+                .collect()
         }
-        Op::Scatter(maps) if maps[..args.len()].iter().any(|map| matches!(map, ScatterMap::Record(_))) => {
+        Op::Scatter(maps)
+            if maps[..args.len()]
+                .iter()
+                .any(|map| matches!(map, ScatterMap::Record(_))) =>
+        {
             let mut out = vec![0.0; len];
             for (x, map) in args.iter().zip(maps) {
                 match map {

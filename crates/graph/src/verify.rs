@@ -13,7 +13,8 @@ use crate::ops::{Op, ScatterMap};
 /// The first violated invariant, in words.
 pub fn verify(graph: &Graph) -> Result<(), String> {
     for id in graph.ids() {
-        verify_node(graph, id).map_err(|problem| format!("{id} ({}): {problem}", graph.op(id).name()))?;
+        verify_node(graph, id)
+            .map_err(|problem| format!("{id} ({}): {problem}", graph.op(id).name()))?;
     }
     let count = graph.record_count();
     for record in &graph.records {
@@ -22,7 +23,9 @@ pub fn verify(graph: &Graph) -> Result<(), String> {
             Record::Indices(indices) => indices.len(),
         };
         if Some(here) != count {
-            return Err(format!("a record column has {here} records, another {count:?}"));
+            return Err(format!(
+                "a record column has {here} records, another {count:?}"
+            ));
         }
     }
     match graph.outputs().iter().find(|id| id.index() >= graph.len()) {
@@ -41,7 +44,11 @@ pub(crate) fn debug_verify(graph: &Graph) {
 }
 
 fn expect(actual: Shape, wanted: Shape, what: &str) -> Result<(), String> {
-    if actual == wanted { Ok(()) } else { Err(format!("{what} has shape {actual:?}, expected {wanted:?}")) }
+    if actual == wanted {
+        Ok(())
+    } else {
+        Err(format!("{what} has shape {actual:?}, expected {wanted:?}"))
+    }
 }
 
 fn verify_node(graph: &Graph, id: NodeId) -> Result<(), String> {
@@ -51,7 +58,11 @@ fn verify_node(graph: &Graph, id: NodeId) -> Result<(), String> {
     }
     let shape = graph.shape(id);
     let arity = |count: usize| {
-        if args.len() == count { Ok(()) } else { Err(format!("{} arguments, expected {count}", args.len())) }
+        if args.len() == count {
+            Ok(())
+        } else {
+            Err(format!("{} arguments, expected {count}", args.len()))
+        }
     };
     let of = |which: usize| graph.shape(args[which]);
     let square = |n: u32| Shape::fixed((n * n) as usize);
@@ -60,13 +71,19 @@ fn verify_node(graph: &Graph, id: NodeId) -> Result<(), String> {
         None => Ok(()),
     };
     match graph.op(id) {
-        Op::Const(table) => expect(shape, Shape::fixed(graph.const_data(table).len()), "a constant"),
+        Op::Const(table) => expect(
+            shape,
+            Shape::fixed(graph.const_data(table).len()),
+            "a constant",
+        ),
         Op::Input(slot) => match graph.inputs().get(slot as usize) {
             Some(input) => expect(shape, Shape::fixed(input.len), "an input"),
             None => Err(format!("no input {slot}")),
         },
         Op::Record(column) => match graph.record_data(column) {
-            Record::Values { width, .. } => expect(shape, Shape::per_record(*width), "a record column"),
+            Record::Values { width, .. } => {
+                expect(shape, Shape::per_record(*width), "a record column")
+            }
             Record::Indices(_) => Err("an index column is not a value".into()),
         },
         Op::RecordCount => expect(shape, Shape::SCALAR, "a count"),
@@ -123,12 +140,26 @@ fn verify_node(graph: &Graph, id: NodeId) -> Result<(), String> {
             expect(shape, Shape { len, record: false }, "the result")
         }
         Op::Sum | Op::Max => arity(1).and_then(|()| expect(shape, Shape::SCALAR, "the result")),
-        Op::CumSum { .. } | Op::LaneSum => arity(1).and_then(|()| expect(shape, of(0), "the result")),
+        Op::CumSum { .. } | Op::LaneSum => {
+            arity(1).and_then(|()| expect(shape, of(0), "the result"))
+        }
         Op::MatMul(dims) => {
             arity(2)?;
-            expect(of(0), Shape::fixed((dims.m * dims.k) as usize), "the left factor")?;
-            expect(of(1), Shape::fixed((dims.k * dims.n) as usize), "the right factor")?;
-            expect(shape, Shape::fixed((dims.m * dims.n) as usize), "the result")
+            expect(
+                of(0),
+                Shape::fixed((dims.m * dims.k) as usize),
+                "the left factor",
+            )?;
+            expect(
+                of(1),
+                Shape::fixed((dims.k * dims.n) as usize),
+                "the right factor",
+            )?;
+            expect(
+                shape,
+                Shape::fixed((dims.m * dims.n) as usize),
+                "the result",
+            )
         }
         Op::Cholesky { n } => {
             arity(1)?;
@@ -138,7 +169,11 @@ fn verify_node(graph: &Graph, id: NodeId) -> Result<(), String> {
         Op::TriSolve { n, cols, .. } | Op::Solve { n, cols, .. } => {
             arity(2)?;
             expect(of(0), square(n), "the matrix")?;
-            expect(of(1), Shape::fixed((n * cols) as usize), "the right-hand side")?;
+            expect(
+                of(1),
+                Shape::fixed((n * cols) as usize),
+                "the right-hand side",
+            )?;
             expect(shape, of(1), "the result")
         }
         Op::LogAbsDet { n } => {
@@ -147,10 +182,15 @@ fn verify_node(graph: &Graph, id: NodeId) -> Result<(), String> {
             expect(shape, Shape::SCALAR, "the result")
         }
     }?;
-    let leaf = matches!(graph.op(id), Op::Const(_) | Op::Input(_) | Op::Record(_) | Op::RecordCount | Op::LaneSum);
+    let leaf = matches!(
+        graph.op(id),
+        Op::Const(_) | Op::Input(_) | Op::Record(_) | Op::RecordCount | Op::LaneSum
+    );
     let latest = args.iter().map(|&arg| graph.placement(arg)).max();
     match latest {
-        Some(latest) if !leaf && graph.placement(id) < latest => Err("is bound before its arguments".into()),
+        Some(latest) if !leaf && graph.placement(id) < latest => {
+            Err("is bound before its arguments".into())
+        }
         _ => Ok(()),
     }
 }

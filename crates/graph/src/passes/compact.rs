@@ -5,25 +5,58 @@ use crate::ops::{Op, ScatterMap};
 
 /// The same outputs without unused nodes, constants and index lists.
 pub fn compact(graph: &Graph) -> Graph {
-    let needed = graph.needed_for(graph.outputs());
     let mut out = graph.like();
-    let mut map: Vec<Option<NodeId>> = vec![None; graph.len()];
-    for id in graph.ids().filter(|id| needed[id.index()]) {
-        map[id.index()] = Some(import(graph, id, &map, &mut out));
-    }
-    let outputs = graph.outputs().iter().map(|id| map[id.index()].expect("outputs are needed")).collect();
+    let outputs = transplant(graph, graph.outputs(), &[], &mut out);
     out.set_outputs(outputs);
     out
 }
 
+/// Makes `roots` of `graph` again in `out`, which has the same inputs (perhaps more) and record
+/// columns; a node listed in `replaced` becomes the given node of `out`.
+pub(crate) fn transplant(
+    graph: &Graph,
+    roots: &[NodeId],
+    replaced: &[(NodeId, NodeId)],
+    out: &mut Graph,
+) -> Vec<NodeId> {
+    let mut map: Vec<Option<NodeId>> = vec![None; graph.len()];
+    replaced
+        .iter()
+        .for_each(|(from, to)| map[from.index()] = Some(*to));
+    let mut needed = vec![false; graph.len()];
+    roots.iter().for_each(|root| needed[root.index()] = true);
+    for id in graph.ids().rev() {
+        if needed[id.index()] && map[id.index()].is_none() {
+            graph
+                .args(id)
+                .iter()
+                .for_each(|arg| needed[arg.index()] = true);
+        }
+    }
+    for id in graph.ids().filter(|id| needed[id.index()]) {
+        if map[id.index()].is_none() {
+            map[id.index()] = Some(import(graph, id, &map, out));
+        }
+    }
+    roots
+        .iter()
+        .map(|root| map[root.index()].expect("roots are needed"))
+        .collect()
+}
+
 /// Makes node `id` of `graph` again in `out`, whose inputs and record columns are the same.
 pub(crate) fn import(graph: &Graph, id: NodeId, map: &[Option<NodeId>], out: &mut Graph) -> NodeId {
-    let args: Vec<NodeId> =
-        graph.args(id).iter().map(|arg| map[arg.index()].expect("arguments stand before users")).collect();
+    let args: Vec<NodeId> = graph
+        .args(id)
+        .iter()
+        .map(|arg| map[arg.index()].expect("arguments stand before users"))
+        .collect();
     out.set_site(graph.node(id).site);
     let op = import_op(graph, graph.op(id), out);
     if let Op::Const(_) = op {
-        let Op::Const(table) = graph.op(id) else { unreachable!() };
+        let Op::Const(table) = graph.op(id) else {
+            unreachable!()
+        };
         return out.vector(&graph.const_data(table).clone());
     }
     out.rebuild(op, &args, graph.shape(id))

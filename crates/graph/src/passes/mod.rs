@@ -6,6 +6,7 @@ mod compact;
 mod reroll;
 
 pub use compact::compact;
+pub(crate) use compact::transplant;
 pub use reroll::reroll;
 
 use crate::ir::Graph;

@@ -74,7 +74,10 @@ pub fn reroll(graph: &Graph) -> Graph {
         coarse
     } else {
         classify(graph, &sums, |id, args| match &coarse.of[id.index()] {
-            Class::Pack(pack) => splits[*pack as usize].iter().map(|&which| args[which]).collect(),
+            Class::Pack(pack) => splits[*pack as usize]
+                .iter()
+                .map(|&which| args[which])
+                .collect(),
             _ => Vec::new(),
         })
     };
@@ -101,9 +104,19 @@ fn find_sums(graph: &Graph) -> Sums {
     for output in graph.outputs() {
         uses[output.index()] += 2;
     }
-    let additive = |id: NodeId| matches!(is_scalar_elem(graph, id), Some(ElemOp::Add | ElemOp::Sub | ElemOp::Neg));
-    let inside = |id: NodeId| additive(id) && uses[id.index()] == 1 && user[id.index()].is_some_and(additive);
-    let mut sums = Sums { leaves: HashMap::new(), interior: vec![false; graph.len()] };
+    let additive = |id: NodeId| {
+        matches!(
+            is_scalar_elem(graph, id),
+            Some(ElemOp::Add | ElemOp::Sub | ElemOp::Neg)
+        )
+    };
+    let inside = |id: NodeId| {
+        additive(id) && uses[id.index()] == 1 && user[id.index()].is_some_and(additive)
+    };
+    let mut sums = Sums {
+        leaves: HashMap::new(),
+        interior: vec![false; graph.len()],
+    };
     for root in graph.ids().filter(|&id| additive(id) && !inside(id)) {
         let mut leaves: Vec<Leaf> = Vec::new();
         let mut interior: Vec<NodeId> = Vec::new();
@@ -124,16 +137,25 @@ fn find_sums(graph: &Graph) -> Sums {
             }
         }
         if leaves.len() >= LONG_SUM {
-            interior.iter().for_each(|id| sums.interior[id.index()] = true);
+            interior
+                .iter()
+                .for_each(|id| sums.interior[id.index()] = true);
             sums.leaves.insert(root, leaves);
         }
     }
     sums
 }
 
-fn classify(graph: &Graph, sums: &Sums, split: impl Fn(NodeId, &[NodeId]) -> Vec<NodeId>) -> Classes {
-    let mut classes =
-        Classes { of: Vec::with_capacity(graph.len()), packs: Vec::new(), position: vec![0; graph.len()] };
+fn classify(
+    graph: &Graph,
+    sums: &Sums,
+    split: impl Fn(NodeId, &[NodeId]) -> Vec<NodeId>,
+) -> Classes {
+    let mut classes = Classes {
+        of: Vec::with_capacity(graph.len()),
+        packs: Vec::new(),
+        position: vec![0; graph.len()],
+    };
     let mut lookup: HashMap<Key, u32> = HashMap::new();
     for id in graph.ids() {
         let class = class_of(graph, sums, &mut classes, &mut lookup, &split, id);
@@ -162,12 +184,25 @@ fn class_of(
                 return Class::Unique(id);
             }
         }
-        Key { op: None, site: graph.node(id).site, args: kinds, split: Vec::new() }
+        Key {
+            op: None,
+            site: graph.node(id).site,
+            args: kinds,
+            split: Vec::new(),
+        }
     } else if sums.interior[id.index()] {
         return Class::Unique(id);
     } else if let Some(op) = is_scalar_elem(graph, id) {
-        let kinds = args.iter().map(|arg| classes.of[arg.index()].clone()).collect();
-        Key { op: Some(op), site: graph.node(id).site, args: kinds, split: split(id, args) }
+        let kinds = args
+            .iter()
+            .map(|arg| classes.of[arg.index()].clone())
+            .collect();
+        Key {
+            op: Some(op),
+            site: graph.node(id).site,
+            args: kinds,
+            split: split(id, args),
+        }
     } else {
         return match graph.op(id) {
             Op::Const(_) if graph.shape(id).is_scalar() => Class::Constant,
@@ -178,7 +213,9 @@ fn class_of(
     let next = classes.packs.len() as u32;
     let pack = *lookup.entry(key).or_insert(next);
     if pack == next {
-        classes.packs.push(Pack { members: Vec::new() });
+        classes.packs.push(Pack {
+            members: Vec::new(),
+        });
     }
     let members = &mut classes.packs[pack as usize].members;
     classes.position[id.index()] = members.len() as u32;
@@ -238,11 +275,17 @@ fn emit(graph: &Graph, sums: &Sums, classes: &Classes) -> Graph {
     };
     for id in graph.ids().filter(|id| !sums.interior[id.index()]) {
         match classes.of[id.index()] {
-            Class::Pack(pack) if classes.packs[pack as usize].members.len() >= 2 => emitter.emit_pack(pack),
+            Class::Pack(pack) if classes.packs[pack as usize].members.len() >= 2 => {
+                emitter.emit_pack(pack)
+            }
             _ => emitter.emit_single(id),
         }
     }
-    let outputs = graph.outputs().iter().map(|&id| emitter.mapped(id)).collect();
+    let outputs = graph
+        .outputs()
+        .iter()
+        .map(|&id| emitter.mapped(id))
+        .collect();
     emitter.out.set_outputs(outputs);
     emitter.out
 }
@@ -267,7 +310,9 @@ impl Emitter<'_> {
                 Some((vector, self.classes.position[id.index()]))
             }
             Class::Element(of) => {
-                let Op::Gather(index) = self.graph.op(id) else { unreachable!("element classes are gathers") };
+                let Op::Gather(index) = self.graph.op(id) else {
+                    unreachable!("element classes are gathers")
+                };
                 let vector = self.map[of.index()]?;
                 Some((vector, self.graph.index_data(index)[0]))
             }
@@ -302,9 +347,15 @@ impl Emitter<'_> {
         let mut pieces: Vec<NodeId> = Vec::new();
         let mut run: Option<(NodeId, Vec<u32>)> = None;
         for &part in parts {
-            let source = if self.graph.shape(part).is_scalar() { self.source(part) } else { None };
+            let source = if self.graph.shape(part).is_scalar() {
+                self.source(part)
+            } else {
+                None
+            };
             match (source, &mut run) {
-                (Some((vector, at)), Some((current, index))) if *current == vector => index.push(at),
+                (Some((vector, at)), Some((current, index))) if *current == vector => {
+                    index.push(at)
+                }
                 (source, _) => {
                     if let Some((vector, index)) = run.take() {
                         pieces.push(self.out.gather(vector, &index));
@@ -338,20 +389,29 @@ impl Emitter<'_> {
                 let arity = op.arity();
                 let args: Vec<NodeId> = (0..arity)
                     .map(|which| {
-                        let column: Vec<NodeId> =
-                            members.iter().map(|&member| self.graph.args(member)[which]).collect();
+                        let column: Vec<NodeId> = members
+                            .iter()
+                            .map(|&member| self.graph.args(member)[which])
+                            .collect();
                         self.column(&column)
                     })
                     .collect();
                 self.out.elem(op, &args)
             }
             _ => {
-                let leaves: Vec<Vec<Leaf>> = members.iter().map(|id| self.sums.leaves[id].clone()).collect();
+                let leaves: Vec<Vec<Leaf>> = members
+                    .iter()
+                    .map(|id| self.sums.leaves[id].clone())
+                    .collect();
                 self.sums_of(&leaves)
             }
         };
         let shape = crate::ir::Shape::fixed(members.len());
-        let vector = if self.out.shape(vector) == shape { vector } else { self.out.broadcast(vector, shape) };
+        let vector = if self.out.shape(vector) == shape {
+            vector
+        } else {
+            self.out.broadcast(vector, shape)
+        };
         self.vectors[pack as usize] = Some(vector);
     }
 
@@ -360,7 +420,11 @@ impl Emitter<'_> {
         if column.iter().all(|&id| id == column[0]) {
             return self.mapped(column[0]);
         }
-        if let Some(values) = column.iter().map(|&id| self.graph.scalar_value(id)).collect::<Option<Vec<f64>>>() {
+        if let Some(values) = column
+            .iter()
+            .map(|&id| self.graph.scalar_value(id))
+            .collect::<Option<Vec<f64>>>()
+        {
             return self.out.vector(&values);
         }
         self.assemble(column)

@@ -1,0 +1,488 @@
+//! A graph as a log density: value, gradient and Hessian-vector product programs over blocks of
+//! lanes and threads.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
+use jensen_math::simd::{LANES, Simd};
+
+use crate::exec::{Arena, Program};
+use crate::ir::{Graph, NodeId, Placement};
+use crate::ops::{ElemOp, Op};
+use crate::passes;
+
+/// Bytes that a linearisation may keep; beyond it every product recomputes the primal values.
+const SAVED_LIMIT: usize = 512 << 20;
+
+/// How a graph is executed.
+#[derive(Clone, Copy, Debug)]
+pub struct Execution {
+    /// The instruction set.
+    pub simd: Simd,
+    /// The largest number of threads; one runs on the caller's.
+    pub threads: usize,
+}
+
+impl Default for Execution {
+    /// The machine's best instruction set, on one thread.
+    fn default() -> Self {
+        Self {
+            simd: Simd::detect(),
+            threads: 1,
+        }
+    }
+}
+
+/// A log density given by a graph whose first input is the draw z (length d, per lane) and whose
+/// first output is the scalar log density. Optimised, differentiated and planned once; the programs
+/// of second derivatives are made when first asked for.
+pub struct GraphDensity {
+    dim: usize,
+    execution: Execution,
+    differentiated: Graph,
+    value: Program,
+    gradient: Program,
+    second: OnceLock<SecondOrder>,
+}
+
+/// The programs of Hessian-vector products.
+struct SecondOrder {
+    /// z → the primal and adjoint values that products need.
+    linearise: Program,
+    saved_rows: usize,
+    /// (z, v, saved) → product.
+    apply: Program,
+    /// (z, v) → product, everything recomputed.
+    recompute: Program,
+}
+
+/// Scratch memory of a [`GraphDensity`]: one arena a thread for each program in use, and the last
+/// linearisation.
+#[derive(Default)]
+pub struct GraphWorkspace {
+    value: Vec<ThreadState>,
+    gradient: Vec<ThreadState>,
+    linearise: Vec<ThreadState>,
+    apply: Vec<ThreadState>,
+    recompute: Vec<ThreadState>,
+    draws: Vec<f64>,
+    saved: Vec<Vec<f64>>,
+    lanes: usize,
+    keeps: bool,
+}
+
+struct ThreadState {
+    arena: Arena,
+    inputs: Vec<Vec<f64>>,
+}
+
+/// Lets threads write disjoint lanes of one matrix.
+#[derive(Clone, Copy)]
+struct Columns {
+    data: *mut f64,
+    total: usize,
+    rows: usize,
+}
+
+// SAFETY: every thread writes the lanes of its own blocks only.
+unsafe impl Send for Columns {}
+// SAFETY: as above.
+unsafe impl Sync for Columns {}
+
+impl Columns {
+    fn new(data: &mut [f64], rows: usize, total: usize) -> Self {
+        assert_eq!(data.len(), rows * total, "a {rows} × {total} result");
+        Self {
+            data: data.as_mut_ptr(),
+            total,
+            rows,
+        }
+    }
+
+    /// # Safety
+    /// No two threads may write the same lanes.
+    unsafe fn write(&self, row: usize, first: usize, lanes: &[f64]) {
+        debug_assert!(row < self.rows && first + lanes.len() <= self.total);
+        // SAFETY: in bounds by the check at construction and the caller's blocks.
+        unsafe {
+            std::ptr::copy_nonoverlapping(
+                lanes.as_ptr(),
+                self.data.add(row * self.total + first),
+                lanes.len(),
+            )
+        };
+    }
+}
+
+impl GraphDensity {
+    /// Optimises, differentiates and plans `graph`. With a record axis all records are bound.
+    ///
+    /// # Panics
+    /// When the graph is not of the stated form: a front end's bug.
+    pub fn new(graph: &Graph, execution: Execution) -> Self {
+        let mut graph = passes::optimise(graph);
+        assert_eq!(graph.outputs().len(), 1, "one output, the log density");
+        assert_eq!(graph.inputs().len(), 1, "one input, the draw");
+        let log_density = graph.outputs()[0];
+        assert!(
+            graph.shape(log_density).is_scalar(),
+            "the log density is a scalar"
+        );
+        let dim = graph.inputs()[0].len;
+        let records = graph.record_count().unwrap_or(0);
+        let program = |graph: &Graph| {
+            let graph = passes::compact(graph);
+            crate::verify::debug_verify(&graph);
+            Program::new(graph, execution.simd, records)
+        };
+        let value = program(&graph);
+        let z = graph.input_node(0);
+        let gradient = graph.gradient(log_density, &[z])[0];
+        graph.set_outputs(vec![log_density, gradient]);
+        let gradient = program(&graph);
+        Self {
+            dim,
+            execution,
+            differentiated: passes::compact(&graph),
+            value,
+            gradient,
+            second: OnceLock::new(),
+        }
+    }
+
+    /// Instructions of one gradient.
+    pub fn instructions(&self) -> usize {
+        self.gradient.instructions()
+    }
+
+    /// The optimised graph with outputs log density and gradient.
+    pub fn graph(&self) -> &Graph {
+        &self.differentiated
+    }
+
+    /// The planned gradient.
+    pub fn gradient_program(&self) -> &Program {
+        &self.gradient
+    }
+
+    /// Bytes for constants, data and one thread's block of lanes of the gradient.
+    pub fn peak_bytes(&self) -> usize {
+        self.gradient.data_bytes() + self.gradient.arena_bytes()
+    }
+
+    /// Uses at most `threads` threads from now on.
+    pub fn set_threads(&mut self, threads: usize) {
+        self.execution.threads = threads.max(1);
+    }
+
+    /// Binds a batch of records in the value and gradient programs.
+    pub fn bind_records(&mut self, batch: &[u32]) {
+        self.value.bind(batch);
+        self.gradient.bind(batch);
+        self.second = OnceLock::new();
+    }
+
+    fn second(&self) -> &SecondOrder {
+        self.second.get_or_init(|| {
+            let mut graph = self.differentiated.clone();
+            let records = self.gradient.records();
+            let gradient = graph.outputs()[1];
+            let z = graph.input_node(0);
+            let v = graph.input(self.dim);
+            let product = graph.tangent(&[gradient], &[(z, v)])[0]
+                .unwrap_or_else(|| graph.vector(&vec![0.0; self.dim]));
+            graph.set_outputs(vec![product]);
+            let cut = cut_set(&graph, v);
+            let mut primal = graph.clone();
+            let saved = primal.concat(&cut);
+            primal.set_outputs(vec![saved]);
+            let saved_rows = primal.shape(saved).len as usize;
+
+            let mut tangent = graph.like();
+            let saved = tangent.input(saved_rows);
+            let mut offset = 0;
+            let replaced: Vec<(NodeId, NodeId)> = cut
+                .iter()
+                .map(|&id| {
+                    let len = graph.shape(id).len as usize;
+                    let part = tangent.slice(saved, offset, len);
+                    offset += len;
+                    (id, part)
+                })
+                .collect();
+            let outputs = passes::transplant(&graph, &[product], &replaced, &mut tangent);
+            tangent.set_outputs(outputs);
+            let program =
+                |graph: &Graph| Program::new(passes::compact(graph), self.execution.simd, records);
+            SecondOrder {
+                linearise: program(&primal),
+                saved_rows,
+                apply: program(&tangent),
+                recompute: program(&graph),
+            }
+        })
+    }
+
+    /// Runs a program over all blocks of `total` lanes; `block(first, count, state)` does the rest.
+    fn for_blocks(
+        &self,
+        program: &Program,
+        states: &mut Vec<ThreadState>,
+        total: usize,
+        block: impl Fn(usize, usize, &mut ThreadState) + Sync,
+    ) {
+        let width = program.block();
+        let blocks = total.div_ceil(width);
+        let threads = self.execution.threads.min(blocks).max(1);
+        while states.len() < threads {
+            let inputs = program
+                .graph()
+                .inputs()
+                .iter()
+                .map(|input| vec![0.0; input.len * width])
+                .collect();
+            states.push(ThreadState {
+                arena: program.arena(),
+                inputs,
+            });
+        }
+        let run = |k: usize, state: &mut ThreadState| {
+            let first = k * width;
+            block(first, width.min(total - first), state);
+        };
+        if threads == 1 {
+            (0..blocks).for_each(|k| run(k, &mut states[0]));
+            return;
+        }
+        // Which thread takes which block is left to chance; what a block computes is not.
+        let next = AtomicUsize::new(0);
+        rayon::scope(|scope| {
+            for state in &mut states[..threads] {
+                let (next, run) = (&next, &run);
+                scope.spawn(move |_| {
+                    loop {
+                        let k = next.fetch_add(1, Ordering::Relaxed);
+                        if k >= blocks {
+                            break;
+                        }
+                        run(k, state);
+                    }
+                });
+            }
+        });
+    }
+}
+
+/// The values independent of `v` that a product needs and that cost more than reading them back:
+/// transcendental functions, reductions and matrix results. Cheap arithmetic is done again.
+fn cut_set(graph: &Graph, v: NodeId) -> Vec<NodeId> {
+    let mut tangent = vec![false; graph.len()];
+    for id in graph.ids() {
+        tangent[id.index()] = id == v || graph.args(id).iter().any(|arg| tangent[arg.index()]);
+    }
+    let mut wanted = graph.needed_for(graph.outputs());
+    let mut visit = vec![false; graph.len()];
+    let mut cut = Vec::new();
+    for id in graph
+        .ids()
+        .rev()
+        .filter(|id| std::mem::take(&mut wanted[id.index()]))
+    {
+        if tangent[id.index()] {
+            graph
+                .args(id)
+                .iter()
+                .for_each(|arg| visit[arg.index()] = true);
+        }
+    }
+    for id in graph.ids().rev() {
+        if !visit[id.index()] || tangent[id.index()] || graph.placement(id) != Placement::Lane {
+            continue;
+        }
+        let cheap = match graph.op(id) {
+            Op::Input(_) | Op::Gather(_) | Op::Broadcast | Op::GatherRecord(_) | Op::Concat => true,
+            Op::Elem(op) => matches!(
+                op,
+                ElemOp::Neg
+                    | ElemOp::Add
+                    | ElemOp::Sub
+                    | ElemOp::Mul
+                    | ElemOp::Fma
+                    | ElemOp::Square
+                    | ElemOp::Select
+                    | ElemOp::Lt
+                    | ElemOp::Le
+                    | ElemOp::Eq
+                    | ElemOp::Abs
+                    | ElemOp::Sign
+            ),
+            _ => false,
+        };
+        if cheap || graph.shape(id).record {
+            graph
+                .args(id)
+                .iter()
+                .for_each(|arg| visit[arg.index()] = true);
+        } else {
+            cut.push(id);
+        }
+    }
+    cut.reverse();
+    cut
+}
+
+fn pack(z: Lanes<'_>, first: usize, count: usize, out: &mut [f64]) -> usize {
+    Program::pack(z.as_slice(), z.lanes(), first, count, z.rows(), out)
+}
+
+fn views(inputs: &[Vec<f64>]) -> Vec<&[f64]> {
+    inputs.iter().map(Vec::as_slice).collect()
+}
+
+impl LogDensity for GraphDensity {
+    type Workspace = GraphWorkspace;
+
+    fn dim(&self) -> usize {
+        self.dim
+    }
+
+    fn workspace(&self, _lanes: usize) -> GraphWorkspace {
+        GraphWorkspace::default()
+    }
+
+    fn value(&self, ws: &mut GraphWorkspace, z: Lanes<'_>, out: &mut [f64]) {
+        assert_eq!(z.rows(), self.dim, "rows of z");
+        let values = Columns::new(out, 1, z.lanes());
+        self.for_blocks(
+            &self.value,
+            &mut ws.value,
+            z.lanes(),
+            |first, count, state| {
+                let lanes = pack(z, first, count, &mut state.inputs[0]);
+                let inputs = views(&state.inputs);
+                self.value.run(&mut state.arena, &inputs, lanes);
+                // SAFETY: blocks have their own lanes.
+                self.value
+                    .output(&state.arena, &inputs, 0, lanes, |_, row| unsafe {
+                        values.write(0, first, &row[..count])
+                    });
+            },
+        );
+    }
+
+    fn value_grad(
+        &self,
+        ws: &mut GraphWorkspace,
+        z: Lanes<'_>,
+        out: &mut [f64],
+        mut grad: LanesMut<'_>,
+    ) {
+        assert_eq!(
+            (z.rows(), grad.rows()),
+            (self.dim, self.dim),
+            "rows of z and of the gradient"
+        );
+        let values = Columns::new(out, 1, z.lanes());
+        let gradients = Columns::new(grad.as_mut_slice(), self.dim, z.lanes());
+        self.for_blocks(
+            &self.gradient,
+            &mut ws.gradient,
+            z.lanes(),
+            |first, count, state| {
+                let lanes = pack(z, first, count, &mut state.inputs[0]);
+                let inputs = views(&state.inputs);
+                self.gradient.run(&mut state.arena, &inputs, lanes);
+                for (which, columns) in [values, gradients].into_iter().enumerate() {
+                    // SAFETY: blocks have their own lanes.
+                    self.gradient
+                        .output(&state.arena, &inputs, which, lanes, |i, row| unsafe {
+                            columns.write(i, first, &row[..count]);
+                        });
+                }
+            },
+        );
+    }
+}
+
+impl TwiceDifferentiable for GraphDensity {
+    fn linearize(&self, ws: &mut GraphWorkspace, z: Lanes<'_>) {
+        assert_eq!(z.rows(), self.dim, "rows of z");
+        let second = self.second();
+        ws.draws.clear();
+        ws.draws.extend_from_slice(z.as_slice());
+        ws.lanes = z.lanes();
+        let width = second.apply.block();
+        let padded = z.lanes().next_multiple_of(LANES);
+        ws.keeps = second.saved_rows * padded * 8 <= SAVED_LIMIT;
+        if !ws.keeps {
+            ws.saved.clear();
+            return;
+        }
+        // One piece a block of the program that will read it.
+        let blocks = z.lanes().div_ceil(width);
+        ws.saved.resize(blocks, Vec::new());
+        let pieces: Vec<Columns> = (0..blocks)
+            .map(|k| {
+                let lanes = width.min(z.lanes() - k * width).next_multiple_of(LANES);
+                let piece = &mut ws.saved[k];
+                piece.clear();
+                piece.resize(second.saved_rows * lanes, 0.0);
+                Columns::new(piece, second.saved_rows, lanes)
+            })
+            .collect();
+        self.for_blocks(
+            &second.linearise,
+            &mut ws.linearise,
+            z.lanes(),
+            |first, count, state| {
+                let lanes = pack(z, first, count, &mut state.inputs[0]);
+                let inputs = views(&state.inputs);
+                second.linearise.run(&mut state.arena, &inputs, lanes);
+                second
+                    .linearise
+                    .output(&state.arena, &inputs, 0, lanes, |i, row| {
+                        let mut done = 0;
+                        while done < lanes {
+                            let (k, at) = ((first + done) / width, (first + done) % width);
+                            let take = (lanes - done).min(pieces[k].total - at);
+                            // SAFETY: blocks have their own lanes.
+                            unsafe { pieces[k].write(i, at, &row[done..done + take]) };
+                            done += take;
+                        }
+                    });
+            },
+        );
+    }
+
+    fn apply(&self, ws: &mut GraphWorkspace, v: Lanes<'_>, mut out: LanesMut<'_>) {
+        assert_eq!(
+            (v.rows(), out.rows()),
+            (self.dim, self.dim),
+            "rows of v and of the product"
+        );
+        assert_eq!(v.lanes(), ws.lanes, "linearised at as many draws");
+        let second = self.second();
+        let z = Lanes::new(&ws.draws, self.dim, ws.lanes);
+        let products = Columns::new(out.as_mut_slice(), self.dim, v.lanes());
+        let (program, states) = if ws.keeps {
+            (&second.apply, &mut ws.apply)
+        } else {
+            (&second.recompute, &mut ws.recompute)
+        };
+        let (saved, keeps) = (&ws.saved, ws.keeps);
+        self.for_blocks(program, states, v.lanes(), |first, count, state| {
+            let lanes = pack(z, first, count, &mut state.inputs[0]);
+            pack(v, first, count, &mut state.inputs[1]);
+            let mut inputs = views(&state.inputs);
+            if keeps {
+                inputs[2] = &saved[first / program.block()];
+            }
+            program.run(&mut state.arena, &inputs, lanes);
+            // SAFETY: blocks have their own lanes.
+            program.output(&state.arena, &inputs, 0, lanes, |i, row| unsafe {
+                products.write(i, first, &row[..count])
+            });
+        });
+    }
+}

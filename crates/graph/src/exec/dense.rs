@@ -1,0 +1,374 @@
+//! Lane kernels of matrix operations, running sums and maxima: every loop runs over the matrix with
+//! the lanes innermost. Matrices are column-major rows of lanes.
+
+use jensen_math::simd::{F64x8, LANES, Simd};
+
+use crate::exec::kernels::Operand;
+use crate::ops::{MatMul, Op, structural};
+
+type DenseFn = unsafe fn(*mut f64, *const Operand, *const Extents, usize);
+
+/// Extents of a dense step.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extents {
+    m: usize,
+    k: usize,
+    n: usize,
+    left_transposed: bool,
+    right_transposed: bool,
+    work: usize,
+}
+
+/// A dense step: a kernel with its extents.
+#[derive(Clone, Copy)]
+pub(crate) struct DenseKernel {
+    run: DenseFn,
+    extents: Extents,
+}
+
+impl DenseKernel {
+    /// Rows of lanes that one run moves, roughly.
+    pub(crate) fn work(&self) -> usize {
+        self.extents.work
+    }
+
+    /// # Safety
+    /// The operands and the destination must have the extents that the kernel was made with, and
+    /// `lanes` lanes.
+    pub(crate) unsafe fn run(&self, dst: *mut f64, args: &[Operand], lanes: usize) {
+        // SAFETY: the caller's.
+        unsafe { (self.run)(dst, args.as_ptr(), &self.extents, lanes) }
+    }
+}
+
+/// Whether the two operands of a product are splat, at compile time.
+trait Factors {
+    const A: bool;
+    const B: bool;
+}
+
+struct Mask<const A: bool, const B: bool>;
+
+impl<const A: bool, const B: bool> Factors for Mask<A, B> {
+    const A: bool = A;
+    const B: bool = B;
+}
+
+trait Flag {
+    const ON: bool;
+}
+
+struct On;
+struct Off;
+
+impl Flag for On {
+    const ON: bool = true;
+}
+
+impl Flag for Off {
+    const ON: bool = false;
+}
+
+/// The contracted extent is walked in pieces of this many rows, so that a piece of the right factor
+/// stays in L1 while all rows of the result pass over it.
+const DEPTH: usize = 32;
+
+#[inline(always)]
+unsafe fn at<V: F64x8>(splat: bool, operand: &Operand, element: usize, lane: usize) -> V {
+    // SAFETY: the caller keeps the element and the lane inside the operand.
+    unsafe {
+        let p = operand.base.add(element * operand.stride);
+        if splat {
+            V::splat(*p)
+        } else {
+            V::load(p.add(lane))
+        }
+    }
+}
+
+jensen_math::simd_fn! {
+    fn matmul, matmul_fn = <V, M: Factors>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
+        // SAFETY: the planner's extents.
+        unsafe {
+            let (a, b, e) = (*args, *args.add(1), *extents);
+            let (m, k, n) = (e.m, e.k, e.n);
+            let left = |i: usize, l: usize| if e.left_transposed { i * k + l } else { l * m + i };
+            let right = |l: usize, j: usize| if e.right_transposed { l * n + j } else { j * k + l };
+            for j in 0..n {
+                let mut start = 0;
+                loop {
+                    let end = (start + DEPTH).min(k);
+                    let first = start == 0;
+                    let mut i = 0;
+                    while i < m {
+                        let block = (m - i).min(4);
+                        let mut lane = 0;
+                        while lane < lanes {
+                            if block == 4 {
+                                let mut acc = [V::zero(); 4];
+                                for l in start..end {
+                                    let x: V = at(M::B, &b, right(l, j), lane);
+                                    for (t, acc) in acc.iter_mut().enumerate() {
+                                        let y: V = at(M::A, &a, left(i + t, l), lane);
+                                        *acc = y.fma(x, *acc);
+                                    }
+                                }
+                                for (t, acc) in acc.into_iter().enumerate() {
+                                    let out = dst.add((j * m + i + t) * lanes + lane);
+                                    if first { acc.store(out) } else { V::load(out).add(acc).store(out) }
+                                }
+                            } else {
+                                for t in 0..block {
+                                    let mut acc = V::zero();
+                                    for l in start..end {
+                                        let x: V = at(M::B, &b, right(l, j), lane);
+                                        let y: V = at(M::A, &a, left(i + t, l), lane);
+                                        acc = y.fma(x, acc);
+                                    }
+                                    let out = dst.add((j * m + i + t) * lanes + lane);
+                                    if first { acc.store(out) } else { V::load(out).add(acc).store(out) }
+                                }
+                            }
+                            lane += LANES;
+                        }
+                        i += block;
+                    }
+                    start = end;
+                    if start >= k {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    fn cholesky, cholesky_fn = <V>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
+        // SAFETY: the planner's extents.
+        unsafe {
+            let (a, n) = (*args, (*extents).m);
+            let l = |i: usize, j: usize, lane: usize| dst.add((j * n + i) * lanes + lane);
+            let mut lane = 0;
+            while lane < lanes {
+                for j in 0..n {
+                    let mut diagonal: V = at(false, &a, j * n + j, lane);
+                    for k in 0..j {
+                        let x = V::load(l(j, k, lane));
+                        diagonal = diagonal.sub(x.mul(x));
+                    }
+                    let positive = diagonal.gt(V::zero());
+                    let root = V::select(positive, diagonal, V::splat(f64::NAN)).sqrt();
+                    let inverse = V::splat(1.0).div(root);
+                    for i in 0..j {
+                        V::zero().store(l(i, j, lane));
+                    }
+                    root.store(l(j, j, lane));
+                    for i in j + 1..n {
+                        let mut x: V = at(false, &a, j * n + i, lane);
+                        for k in 0..j {
+                            x = V::load(l(i, k, lane)).neg().fma(V::load(l(j, k, lane)), x);
+                        }
+                        x.mul(inverse).store(l(i, j, lane));
+                    }
+                }
+                lane += LANES;
+            }
+        }
+    }
+
+    fn tri_solve, tri_solve_fn = <V, M: Factors, T: Flag>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
+        // SAFETY: the planner's extents.
+        unsafe {
+            let (l, b, n, cols) = (*args, *args.add(1), (*extents).m, (*extents).n);
+            let mut lane = 0;
+            while lane < lanes {
+                for c in 0..cols {
+                    let x = |i: usize| dst.add((c * n + i) * lanes + lane);
+                    for step in 0..n {
+                        let i = if T::ON { n - 1 - step } else { step };
+                        let mut rest: V = at(M::B, &b, c * n + i, lane);
+                        let known = if T::ON { i + 1..n } else { 0..i };
+                        for k in known {
+                            let element = if T::ON { i * n + k } else { k * n + i };
+                            let factor: V = at(M::A, &l, element, lane);
+                            rest = factor.neg().fma(V::load(x(k)), rest);
+                        }
+                        let pivot: V = at(M::A, &l, i * n + i, lane);
+                        rest.div(pivot).store(x(i));
+                    }
+                }
+                lane += LANES;
+            }
+        }
+    }
+
+    fn cumsum, cumsum_fn = <V, T: Flag>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
+        // SAFETY: the planner's extents.
+        unsafe {
+            let (a, n) = (*args, (*extents).m);
+            let mut lane = 0;
+            while lane < lanes {
+                let mut sum = V::zero();
+                for step in 0..n {
+                    let i = if T::ON { n - 1 - step } else { step };
+                    let x: V = at(false, &a, i, lane);
+                    sum = sum.add(x);
+                    sum.store(dst.add(i * lanes + lane));
+                }
+                lane += LANES;
+            }
+        }
+    }
+
+    fn largest, largest_fn = <V>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
+        // SAFETY: the planner's extents.
+        unsafe {
+            let (a, n) = (*args, (*extents).m);
+            let mut lane = 0;
+            while lane < lanes {
+                let mut most = V::splat(f64::NEG_INFINITY);
+                for i in 0..n {
+                    let x: V = at(false, &a, i, lane);
+                    // `max` gives its second operand for a NaN there; one already found must stay.
+                    most = V::select(V::is_nan(most), most, most.max(x));
+                }
+                most.store(dst.add(lane));
+                lane += LANES;
+            }
+        }
+    }
+}
+
+/// The elements of a matrix operand at one lane.
+unsafe fn lane_values(operand: &Operand, splat: bool, len: usize, lane: usize) -> Vec<f64> {
+    (0..len)
+        // SAFETY: the planner's extents.
+        .map(|i| unsafe {
+            *operand
+                .base
+                .add(i * operand.stride + if splat { 0 } else { lane })
+        })
+        .collect()
+}
+
+/// General solves and determinants pivot, which differs from lane to lane: one lane at a time.
+unsafe fn solve<M: Factors, T: Flag>(
+    dst: *mut f64,
+    args: *const Operand,
+    extents: *const Extents,
+    lanes: usize,
+) {
+    // SAFETY: the planner's extents.
+    unsafe {
+        let (n, cols) = ((*extents).m, (*extents).n);
+        for lane in 0..lanes {
+            let a = lane_values(&*args, M::A, n * n, lane);
+            let b = lane_values(&*args.add(1), M::B, n * cols, lane);
+            let (x, _) = structural::solve_value(n, cols, T::ON, &a, &b);
+            for (i, x) in x.into_iter().enumerate() {
+                *dst.add(i * lanes + lane) = x;
+            }
+        }
+    }
+}
+
+unsafe fn log_abs_det(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
+    // SAFETY: the planner's extents.
+    unsafe {
+        let n = (*extents).m;
+        for lane in 0..lanes {
+            let a = lane_values(&*args, false, n * n, lane);
+            *dst.add(lane) = structural::solve_value(n, 0, false, &a, &[]).1;
+        }
+    }
+}
+
+fn solve_fn(splat: &[bool], transposed: bool) -> DenseFn {
+    match (splat[0], splat[1], transposed) {
+        (false, false, false) => solve::<Mask<false, false>, Off>,
+        (false, true, false) => solve::<Mask<false, true>, Off>,
+        (true, false, false) => solve::<Mask<true, false>, Off>,
+        (true, true, false) => solve::<Mask<true, true>, Off>,
+        (false, false, true) => solve::<Mask<false, false>, On>,
+        (false, true, true) => solve::<Mask<false, true>, On>,
+        (true, false, true) => solve::<Mask<true, false>, On>,
+        (true, true, true) => solve::<Mask<true, true>, On>,
+    }
+}
+
+fn tri_solve_kernel(simd: Simd, splat: &[bool], transposed: bool) -> DenseFn {
+    match (splat[0], splat[1], transposed) {
+        (false, false, false) => tri_solve_fn::<Mask<false, false>, Off>(simd),
+        (false, true, false) => tri_solve_fn::<Mask<false, true>, Off>(simd),
+        (true, false, false) => tri_solve_fn::<Mask<true, false>, Off>(simd),
+        (true, true, false) => tri_solve_fn::<Mask<true, true>, Off>(simd),
+        (false, false, true) => tri_solve_fn::<Mask<false, false>, On>(simd),
+        (false, true, true) => tri_solve_fn::<Mask<false, true>, On>(simd),
+        (true, false, true) => tri_solve_fn::<Mask<true, false>, On>(simd),
+        (true, true, true) => tri_solve_fn::<Mask<true, true>, On>(simd),
+    }
+}
+
+/// The kernel of a dense operation; `len` is the number of elements of its first argument.
+pub(crate) fn dense_kernel(op: Op, simd: Simd, splat: &[bool], len: usize) -> DenseKernel {
+    let square = |n: u32, cols: u32| Extents {
+        m: n as usize,
+        k: n as usize,
+        n: cols as usize,
+        left_transposed: false,
+        right_transposed: false,
+        work: (n as usize).pow(2) * (cols.max(1) as usize),
+    };
+    let flat = Extents {
+        m: len,
+        k: 0,
+        n: 0,
+        left_transposed: false,
+        right_transposed: false,
+        work: len,
+    };
+    let (run, extents): (DenseFn, Extents) = match op {
+        Op::MatMul(MatMul {
+            m,
+            k,
+            n,
+            left_transposed,
+            right_transposed,
+        }) => {
+            let run = match (splat[0], splat[1]) {
+                (false, false) => matmul_fn::<Mask<false, false>>(simd),
+                (false, true) => matmul_fn::<Mask<false, true>>(simd),
+                (true, false) => matmul_fn::<Mask<true, false>>(simd),
+                (true, true) => matmul_fn::<Mask<true, true>>(simd),
+            };
+            let (m, k, n) = (m as usize, k as usize, n as usize);
+            (
+                run,
+                Extents {
+                    m,
+                    k,
+                    n,
+                    left_transposed,
+                    right_transposed,
+                    work: m * k * n,
+                },
+            )
+        }
+        Op::Cholesky { n } => (cholesky_fn(simd), square(n, n)),
+        Op::TriSolve {
+            n,
+            cols,
+            transposed,
+        } => (tri_solve_kernel(simd, splat, transposed), square(n, cols)),
+        Op::Solve {
+            n,
+            cols,
+            transposed,
+        } => (solve_fn(splat, transposed), square(n, cols)),
+        Op::LogAbsDet { n } => (log_abs_det, square(n, n)),
+        Op::CumSum { reverse: false } => (cumsum_fn::<Off>(simd), flat),
+        Op::CumSum { reverse: true } => (cumsum_fn::<On>(simd), flat),
+        Op::Max => (largest_fn(simd), flat),
+        op => unreachable!("{} is not a dense operation", op.name()),
+    };
+    DenseKernel { run, extents }
+}

@@ -1,0 +1,386 @@
+//! Row kernels: one elementwise operation over `rows × lanes` elements.
+//!
+//! An operand is either *per lane* (a row of contiguous lanes for each element) or *splat* (one
+//! number for each element, the same in every lane: constants and shared data). Which of the two is
+//! compiled in; where the next row stands (a stride, or an index list) is not.
+
+use std::marker::PhantomData;
+
+use jensen_math::simd::{F64x8, LANES, Simd};
+use jensen_math::vmath as vm;
+
+use crate::ops::ElemOp;
+use crate::ops::elementwise::{elementwise_table, polygamma};
+
+/// Where the rows of an operand stand: row r begins at `base + index[r] * stride`, with
+/// `index[r] = r` when there is no list.
+#[derive(Clone, Copy)]
+pub(crate) struct Operand {
+    pub base: *const f64,
+    pub stride: usize,
+    pub index: *const u32,
+}
+
+impl Operand {
+    pub(crate) const NONE: Self = Self {
+        base: std::ptr::null(),
+        stride: 0,
+        index: std::ptr::null(),
+    };
+
+    /// # Safety
+    /// Row `r` must be inside the operand.
+    #[inline(always)]
+    pub(crate) unsafe fn row(&self, r: usize) -> *const f64 {
+        // SAFETY: the caller's.
+        unsafe {
+            let r = if self.index.is_null() {
+                r
+            } else {
+                *self.index.add(r) as usize
+            };
+            self.base.add(r * self.stride)
+        }
+    }
+}
+
+/// `dst[r] = op(args[r])` for `rows` rows of `lanes` lanes (a multiple of eight); destination rows
+/// are `lanes` apart.
+pub(crate) type MapKernel = unsafe fn(*mut f64, *const Operand, usize, usize);
+
+/// `dst += Σ_r a[r] · b[r]` over one row of lanes.
+pub(crate) type SumKernel = unsafe fn(*mut f64, *const Operand, usize, usize);
+
+/// `dst[index[r]] += a[r] · b[r]`; destination rows are `lanes` apart.
+pub(crate) type ScatterKernel = unsafe fn(*mut f64, *const u32, *const Operand, usize, usize);
+
+/// What a fused instruction computes: an elementwise operation, or a multiplication merged with an
+/// addition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum MapOp {
+    Elem(ElemOp),
+    /// `a b - c`.
+    MulSub,
+    /// `c - a b`.
+    NegMulAdd,
+}
+
+/// An elementwise operation at compile time.
+trait RowOp {
+    const ARITY: usize;
+    fn apply<V: F64x8>(a: V, b: V, c: V) -> V;
+}
+
+/// Which operands are splat, at compile time.
+trait Splats {
+    const A: bool;
+    const B: bool;
+    const C: bool;
+}
+
+struct Mask<const A: bool, const B: bool, const C: bool>;
+
+impl<const A: bool, const B: bool, const C: bool> Splats for Mask<A, B, C> {
+    const A: bool = A;
+    const B: bool = B;
+    const C: bool = C;
+}
+
+/// Reads eight lanes of an operand's row.
+#[inline(always)]
+unsafe fn read<V: F64x8>(splat: bool, row: *const f64, value: V, lane: usize) -> V {
+    // SAFETY: the caller keeps `lane` inside the row.
+    if splat {
+        value
+    } else {
+        unsafe { V::load(row.add(lane)) }
+    }
+}
+
+jensen_math::simd_fn! {
+    fn map, map_fn = <V, F: RowOp, M: Splats>(dst: *mut f64, args: *const Operand, rows: usize, lanes: usize) {
+        // SAFETY: the planner gives operands and a destination with that many rows and lanes.
+        unsafe {
+            let (a, b, c) = (*args, *args.add(1), *args.add(2));
+            for r in 0..rows {
+                let out = dst.add(r * lanes);
+                let ra = a.row(r);
+                let rb = if F::ARITY > 1 { b.row(r) } else { ra };
+                let rc = if F::ARITY > 2 { c.row(r) } else { ra };
+                let sa = if M::A { V::splat(*ra) } else { V::zero() };
+                let sb = if M::B { V::splat(*rb) } else { V::zero() };
+                let sc = if M::C { V::splat(*rc) } else { V::zero() };
+                let mut lane = 0;
+                while lane < lanes {
+                    let x = read(M::A, ra, sa, lane);
+                    let y = if F::ARITY > 1 { read(M::B, rb, sb, lane) } else { x };
+                    let z = if F::ARITY > 2 { read(M::C, rc, sc, lane) } else { x };
+                    F::apply(x, y, z).store(out.add(lane));
+                    lane += LANES;
+                }
+            }
+        }
+    }
+
+    fn sum, sum_fn = <V, F: Product, M: Splats>(dst: *mut f64, args: *const Operand, rows: usize, lanes: usize) {
+        // SAFETY: as for `map`; the destination is one row.
+        unsafe {
+            let (a, b) = (*args, *args.add(1));
+            let mut lane = 0;
+            // Four independent accumulators hide the latency of the additions.
+            while lane + 4 * LANES <= lanes {
+                let mut acc = [V::zero(); 4];
+                for r in 0..rows {
+                    let (ra, rb) = (a.row(r), if F::PAIR { b.row(r) } else { a.base });
+                    let sb = if M::B { V::splat(*rb) } else { V::zero() };
+                    for (k, acc) in acc.iter_mut().enumerate() {
+                        let at = lane + k * LANES;
+                        let x = V::load(ra.add(at));
+                        *acc = F::accumulate(*acc, x, || read(M::B, rb, sb, at));
+                    }
+                }
+                for (k, acc) in acc.into_iter().enumerate() {
+                    let out = dst.add(lane + k * LANES);
+                    V::load(out).add(acc).store(out);
+                }
+                lane += 4 * LANES;
+            }
+            while lane < lanes {
+                let mut acc = V::zero();
+                for r in 0..rows {
+                    let (ra, rb) = (a.row(r), if F::PAIR { b.row(r) } else { a.base });
+                    let sb = if M::B { V::splat(*rb) } else { V::zero() };
+                    acc = F::accumulate(acc, V::load(ra.add(lane)), || read(M::B, rb, sb, lane));
+                }
+                let out = dst.add(lane);
+                V::load(out).add(acc).store(out);
+                lane += LANES;
+            }
+        }
+    }
+
+    fn scatter, scatter_fn = <V, F: Product, M: Splats>(dst: *mut f64, index: *const u32, args: *const Operand, rows: usize, lanes: usize) {
+        // SAFETY: as for `map`; every index is a row of the destination.
+        unsafe {
+            let (a, b) = (*args, *args.add(1));
+            for r in 0..rows {
+                let to = if index.is_null() { r } else { *index.add(r) as usize };
+                let out = dst.add(to * lanes);
+                let (ra, rb) = (a.row(r), if F::PAIR { b.row(r) } else { a.base });
+                let sb = if M::B { V::splat(*rb) } else { V::zero() };
+                let mut lane = 0;
+                while lane < lanes {
+                    let p = out.add(lane);
+                    F::accumulate(V::load(p), V::load(ra.add(lane)), || read(M::B, rb, sb, lane)).store(p);
+                    lane += LANES;
+                }
+            }
+        }
+    }
+
+    /// Copies rows, splatting where the operand has one number a row.
+    fn copy, copy_fn = <V, M: Splats>(dst: *mut f64, args: *const Operand, rows: usize, lanes: usize) {
+        // SAFETY: as for `map`.
+        unsafe {
+            let a = *args;
+            for r in 0..rows {
+                let (out, ra) = (dst.add(r * lanes), a.row(r));
+                let sa = if M::A { V::splat(*ra) } else { V::zero() };
+                let mut lane = 0;
+                while lane < lanes {
+                    read(M::A, ra, sa, lane).store(out.add(lane));
+                    lane += LANES;
+                }
+            }
+        }
+    }
+}
+
+/// What a sum or scatter adds: `a`, or `a · b`.
+trait Product {
+    const PAIR: bool;
+    fn accumulate<V: F64x8>(acc: V, a: V, b: impl FnOnce() -> V) -> V;
+}
+
+struct One;
+struct Pair;
+
+impl Product for One {
+    const PAIR: bool = false;
+    #[inline(always)]
+    fn accumulate<V: F64x8>(acc: V, a: V, _: impl FnOnce() -> V) -> V {
+        acc.add(a)
+    }
+}
+
+impl Product for Pair {
+    const PAIR: bool = true;
+    #[inline(always)]
+    fn accumulate<V: F64x8>(acc: V, a: V, b: impl FnOnce() -> V) -> V {
+        a.fma(b(), acc)
+    }
+}
+
+/// Applies a scalar function lane by lane: for functions too rare to vectorise.
+#[inline(always)]
+fn by_lane<V: F64x8>(x: V, f: impl Fn(f64) -> f64) -> V {
+    let mut lanes = x.to_array();
+    for lane in &mut lanes {
+        *lane = f(*lane);
+    }
+    V::from_array(lanes)
+}
+
+struct MulSubRow;
+struct NegMulAddRow;
+struct Row<T>(PhantomData<T>);
+
+impl RowOp for MulSubRow {
+    const ARITY: usize = 3;
+    #[inline(always)]
+    fn apply<V: F64x8>(a: V, b: V, c: V) -> V {
+        a.fma(b, c.neg())
+    }
+}
+
+impl RowOp for NegMulAddRow {
+    const ARITY: usize = 3;
+    #[inline(always)]
+    fn apply<V: F64x8>(a: V, b: V, c: V) -> V {
+        a.neg().fma(b, c)
+    }
+}
+
+/// Operations on splat operands alone are computed when data are bound, never by a kernel.
+const ALL_SPLAT: &str = "a lane operation has a lane operand";
+
+/// The kernel of a one-argument operation.
+fn unary<F: RowOp>(simd: Simd, splat: [bool; 3]) -> MapKernel {
+    assert!(!splat[0], "{ALL_SPLAT}");
+    map_fn::<F, Mask<false, false, false>>(simd)
+}
+
+/// The kernel of a two-argument operation.
+fn binary<F: RowOp>(simd: Simd, splat: [bool; 3]) -> MapKernel {
+    match splat {
+        [false, false, _] => map_fn::<F, Mask<false, false, false>>(simd),
+        [false, true, _] => map_fn::<F, Mask<false, true, false>>(simd),
+        [true, false, _] => map_fn::<F, Mask<true, false, false>>(simd),
+        [true, true, _] => unreachable!("{ALL_SPLAT}"),
+    }
+}
+
+/// The kernel of a three-argument operation.
+fn ternary<F: RowOp>(simd: Simd, splat: [bool; 3]) -> MapKernel {
+    match splat {
+        [false, false, false] => map_fn::<F, Mask<false, false, false>>(simd),
+        [false, false, true] => map_fn::<F, Mask<false, false, true>>(simd),
+        [false, true, false] => map_fn::<F, Mask<false, true, false>>(simd),
+        [false, true, true] => map_fn::<F, Mask<false, true, true>>(simd),
+        [true, false, false] => map_fn::<F, Mask<true, false, false>>(simd),
+        [true, false, true] => map_fn::<F, Mask<true, false, true>>(simd),
+        [true, true, false] => map_fn::<F, Mask<true, true, false>>(simd),
+        [true, true, true] => unreachable!("{ALL_SPLAT}"),
+    }
+}
+
+macro_rules! select_arity {
+    ($row:ty, $simd:expr, $splat:expr; $a:ident) => {
+        unary::<$row>($simd, $splat)
+    };
+    ($row:ty, $simd:expr, $splat:expr; $a:ident $b:ident) => {
+        binary::<$row>($simd, $splat)
+    };
+    ($row:ty, $simd:expr, $splat:expr; $a:ident $b:ident $c:ident) => {
+        ternary::<$row>($simd, $splat)
+    };
+}
+
+macro_rules! bind_args {
+    ($x:ident $y:ident $z:ident; $a:ident) => {
+        let $a = $x;
+    };
+    ($x:ident $y:ident $z:ident; $a:ident $b:ident) => {
+        let ($a, $b) = ($x, $y);
+    };
+    ($x:ident $y:ident $z:ident; $a:ident $b:ident $c:ident) => {
+        let ($a, $b, $c) = ($x, $y, $z);
+    };
+}
+
+macro_rules! arity_of {
+    ($a:ident) => {
+        1
+    };
+    ($a:ident $b:ident) => {
+        2
+    };
+    ($a:ident $b:ident $c:ident) => {
+        3
+    };
+}
+
+macro_rules! kernels {
+    ($($variant:ident $name:literal ($($arg:ident),*) $out:ident $g:ident {
+        value: $value:expr, kernel: $kernel:expr, partials: [$($partial:expr),*], points: [$([$($point:expr),*]),*]
+    })*) => {
+        /// One type an operation, so that its kernel is compiled for each operand layout.
+        mod tags {
+            $(pub struct $variant;)*
+        }
+
+        $(impl RowOp for Row<tags::$variant> {
+            const ARITY: usize = arity_of!($($arg)*);
+            #[inline(always)]
+            #[allow(unused_variables)]
+            fn apply<V: F64x8>(first: V, second: V, third: V) -> V {
+                bind_args!(first second third; $($arg)*);
+                $kernel
+            }
+        })*
+
+        fn elem_kernel(op: ElemOp, simd: Simd, splat: [bool; 3]) -> MapKernel {
+            match op {
+                $(ElemOp::$variant => select_arity!(Row<tags::$variant>, simd, splat; $($arg)*)),*
+            }
+        }
+    };
+}
+
+elementwise_table!(kernels);
+
+/// The kernel of an operation for a SIMD level and operand layout.
+pub(crate) fn map_kernel(op: MapOp, simd: Simd, splat: [bool; 3]) -> MapKernel {
+    match op {
+        MapOp::Elem(op) => elem_kernel(op, simd, splat),
+        MapOp::MulSub => ternary::<MulSubRow>(simd, splat),
+        MapOp::NegMulAdd => ternary::<NegMulAddRow>(simd, splat),
+    }
+}
+
+/// The kernel that copies or splats rows.
+pub(crate) fn copy_kernel(simd: Simd, splat: bool) -> MapKernel {
+    if splat {
+        copy_fn::<Mask<true, false, false>>(simd)
+    } else {
+        copy_fn::<Mask<false, false, false>>(simd)
+    }
+}
+
+/// The kernel of a sum of `a` or, with a second operand (splat or not), of `a · b`.
+pub(crate) fn sum_kernel(simd: Simd, second: Option<bool>) -> SumKernel {
+    match second {
+        None => sum_fn::<One, Mask<false, false, false>>(simd),
+        Some(false) => sum_fn::<Pair, Mask<false, false, false>>(simd),
+        Some(true) => sum_fn::<Pair, Mask<false, true, false>>(simd),
+    }
+}
+
+/// The kernel of a scatter of `a` or, with a second operand (splat or not), of `a · b`.
+pub(crate) fn scatter_kernel(simd: Simd, second: Option<bool>) -> ScatterKernel {
+    match second {
+        None => scatter_fn::<One, Mask<false, false, false>>(simd),
+        Some(false) => scatter_fn::<Pair, Mask<false, false, false>>(simd),
+        Some(true) => scatter_fn::<Pair, Mask<false, true, false>>(simd),
+    }
+}

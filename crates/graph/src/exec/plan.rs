@@ -1,0 +1,1084 @@
+//! From a graph to a list of steps over blocks of lanes.
+//!
+//! *Fusion.* Elementwise nodes of one shape form *kernels*: one pass over the elements in tiles that
+//! stay in L1, with intermediates in tile registers, sums and scatters accumulated on the fly and
+//! gathered operands read through their index lists. Every node gets a stage: at least that of its
+//! fused arguments, and one more than that of arguments that must be complete first (reductions,
+//! matrices, values of another shape). A kernel is all nodes of one (stage, shape); an edge that
+//! leaves a kernel raises the stage, so kernels cannot depend on each other in a circle.
+//!
+//! *Memory.* Values that outlive their kernel get a slot of rows in an arena, reused once dead; the
+//! arena times one block of lanes is all the memory an evaluation takes.
+
+use std::collections::{BTreeMap, HashMap};
+
+use jensen_math::simd::Simd;
+
+use crate::exec::dense::{DenseKernel, dense_kernel};
+use crate::exec::kernels::{
+    MapKernel, MapOp, ScatterKernel, SumKernel, copy_kernel, map_kernel, scatter_kernel, sum_kernel,
+};
+use crate::ir::{Graph, NodeId, Placement, Record, Shape};
+use crate::ops::{ElemOp, Op, ScatterMap};
+
+/// Where an operand lives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Region {
+    /// A slot of the arena (during planning), then rows of the arena.
+    Arena(u32),
+    /// The packed lanes of an input.
+    Input(u32),
+    /// Constants and shared values: one number an element.
+    Pool,
+    /// A tile register of the running kernel.
+    Register(u32),
+}
+
+/// An index list of a step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum IndexRef {
+    Const(crate::ir::IndexId),
+    Record(crate::ir::RecordId),
+}
+
+/// An operand of a step: rows `offset + step · i` (or `offset + index[i]`) of a region.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Arg {
+    pub region: Region,
+    pub offset: usize,
+    pub step: usize,
+    pub index: Option<IndexRef>,
+}
+
+impl Arg {
+    fn is_splat(&self) -> bool {
+        self.region == Region::Pool
+    }
+}
+
+/// Where a fused instruction writes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Target {
+    Register(u32),
+    /// Row `offset + i` of a slot.
+    Rows {
+        slot: u32,
+        offset: usize,
+    },
+}
+
+/// One instruction of a fused kernel.
+#[derive(Clone, Copy)]
+pub(crate) enum Instruction {
+    Map {
+        kernel: MapKernel,
+        target: Target,
+        args: [Arg; 3],
+        arity: usize,
+    },
+    Sum {
+        kernel: SumKernel,
+        slot: u32,
+        offset: usize,
+        args: [Arg; 2],
+        arity: usize,
+    },
+    Scatter {
+        kernel: ScatterKernel,
+        slot: u32,
+        offset: usize,
+        index: Option<IndexRef>,
+        args: [Arg; 2],
+        arity: usize,
+    },
+}
+
+/// One step of a plan.
+pub(crate) enum Step {
+    /// Sets rows to zero.
+    Zero {
+        slot: u32,
+        offset: usize,
+        rows: usize,
+    },
+    /// One pass over the elements of a shape.
+    Fused {
+        shape: Shape,
+        instructions: Vec<Instruction>,
+    },
+    /// Copies rows.
+    Copy {
+        kernel: MapKernel,
+        slot: u32,
+        offset: usize,
+        arg: Arg,
+        shape: Shape,
+    },
+    /// A matrix operation, a running sum or a maximum.
+    Dense {
+        kernel: DenseKernel,
+        slot: u32,
+        offset: usize,
+        args: Vec<Arg>,
+    },
+}
+
+/// A compiled graph, except for lane count and data binding.
+pub(crate) struct Plan {
+    pub steps: Vec<Step>,
+    /// Constants and, behind them, room for the shared values that a binding computes.
+    pub constants: Vec<f64>,
+    /// Shared values: node, place in the pool, elements at full capacity.
+    pub shared: Vec<(NodeId, usize, usize)>,
+    pub pool_len: usize,
+    pub arena_rows: usize,
+    pub registers: usize,
+    pub outputs: Vec<(Arg, Shape)>,
+    /// Instructions, for reports.
+    pub instructions: usize,
+    /// Rows moved per lane, a rough cost of one evaluation.
+    pub work: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// Constants, shared values and inputs.
+    Leaf,
+    /// Gathers and broadcasts: an operand, not a value.
+    View,
+    /// An elementwise value.
+    Map,
+    /// Sums and scatters.
+    Sink,
+    /// Everything else.
+    Dense,
+}
+
+fn role(graph: &Graph, id: NodeId) -> Role {
+    if graph.placement(id) != Placement::Lane {
+        return Role::Leaf;
+    }
+    match graph.op(id) {
+        Op::Input(_) => Role::Leaf,
+        Op::Gather(_) | Op::Broadcast | Op::GatherRecord(_) => Role::View,
+        Op::Elem(_) => Role::Map,
+        Op::Sum | Op::Scatter(_) => Role::Sink,
+        _ => Role::Dense,
+    }
+}
+
+struct Slot {
+    rows: usize,
+    first: usize,
+    last: usize,
+    offset: usize,
+}
+
+/// A sum or one source of a scatter, waiting for its kernel.
+#[derive(Clone, Copy)]
+struct Sink {
+    node: NodeId,
+    source: NodeId,
+    map: Option<ScatterMap>,
+}
+
+#[derive(Default)]
+struct KernelDraft {
+    maps: Vec<NodeId>,
+    sinks: Vec<Sink>,
+}
+
+struct Planner<'a> {
+    graph: &'a Graph,
+    simd: Simd,
+    records: usize,
+    needed: Vec<bool>,
+    roles: Vec<Role>,
+    /// The kernel stage of elementwise nodes, the step stage of dense ones.
+    stage: Vec<u32>,
+    /// The stage from which a value can be read by any step.
+    ready: Vec<u32>,
+    uses: Vec<u32>,
+    args_of: HashMap<NodeId, Arg>,
+    slots: Vec<Slot>,
+    steps: Vec<Step>,
+    constants: Vec<f64>,
+    shared: Vec<(NodeId, usize, usize)>,
+    shared_len: usize,
+    registers: usize,
+    zeroed: Vec<bool>,
+}
+
+/// Plans the evaluation of a graph's outputs, with at most `records` records a batch.
+pub(crate) fn plan(graph: &Graph, simd: Simd, records: usize) -> Plan {
+    let mut planner = Planner {
+        graph,
+        simd,
+        records,
+        needed: graph.needed_for(graph.outputs()),
+        roles: graph.ids().map(|id| role(graph, id)).collect(),
+        stage: vec![0; graph.len()],
+        ready: vec![0; graph.len()],
+        uses: vec![0; graph.len()],
+        args_of: HashMap::new(),
+        slots: Vec::new(),
+        steps: Vec::new(),
+        constants: Vec::new(),
+        shared: Vec::new(),
+        shared_len: 0,
+        registers: 0,
+        zeroed: Vec::new(),
+    };
+    planner.count_uses();
+    planner.place_leaves();
+    let (kernels, dense) = planner.assign_stages();
+    planner.emit(kernels, dense);
+    planner.finish()
+}
+
+impl Planner<'_> {
+    fn count_uses(&mut self) {
+        for id in self.graph.ids().filter(|id| self.needed[id.index()]) {
+            for &arg in self.graph.args(id) {
+                self.uses[arg.index()] += 1;
+            }
+        }
+        for output in self.graph.outputs() {
+            self.uses[output.index()] += 1;
+        }
+    }
+
+    /// Constants and shared values that lane steps read, and inputs.
+    fn place_leaves(&mut self) {
+        let mut read = vec![false; self.graph.len()];
+        for id in self.graph.ids().filter(|id| self.needed[id.index()]) {
+            if self.roles[id.index()] != Role::Leaf {
+                self.graph
+                    .args(id)
+                    .iter()
+                    .for_each(|arg| read[arg.index()] = true);
+            }
+        }
+        self.graph
+            .outputs()
+            .iter()
+            .for_each(|id| read[id.index()] = true);
+        let mut shared = Vec::new();
+        for id in self
+            .graph
+            .ids()
+            .filter(|id| read[id.index()] && self.roles[id.index()] == Role::Leaf)
+        {
+            let shape = self.graph.shape(id);
+            let step = usize::from(!shape.is_scalar());
+            let arg = match self.graph.op(id) {
+                Op::Input(slot) if self.graph.placement(id) == Placement::Lane => Arg {
+                    region: Region::Input(slot),
+                    offset: 0,
+                    step,
+                    index: None,
+                },
+                Op::Const(table) => {
+                    let offset = self.constants.len();
+                    self.constants
+                        .extend_from_slice(self.graph.const_data(table));
+                    Arg {
+                        region: Region::Pool,
+                        offset,
+                        step,
+                        index: None,
+                    }
+                }
+                _ => {
+                    shared.push((id, step));
+                    continue;
+                }
+            };
+            self.args_of.insert(id, arg);
+        }
+        let mut end = self.constants.len();
+        for (id, step) in shared {
+            let len = self.graph.shape(id).elements(self.records);
+            self.args_of.insert(
+                id,
+                Arg {
+                    region: Region::Pool,
+                    offset: end,
+                    step,
+                    index: None,
+                },
+            );
+            self.shared.push((id, end, len));
+            end += len;
+        }
+        self.shared_len = end - self.constants.len();
+    }
+
+    fn assign_stages(
+        &mut self,
+    ) -> (
+        BTreeMap<(u32, Shape), KernelDraft>,
+        BTreeMap<u32, Vec<NodeId>>,
+    ) {
+        let graph = self.graph;
+        let mut kernels: BTreeMap<(u32, Shape), KernelDraft> = BTreeMap::new();
+        let mut dense: BTreeMap<u32, Vec<NodeId>> = BTreeMap::new();
+        for id in graph.ids() {
+            let at = id.index();
+            if !self.needed[at] {
+                continue;
+            }
+            let args = graph.args(id);
+            match self.roles[at] {
+                Role::Leaf => {}
+                Role::View => self.ready[at] = self.ready[args[0].index()],
+                Role::Map => {
+                    let shape = graph.shape(id);
+                    let stage = args
+                        .iter()
+                        .map(|&arg| self.stage_after(arg, shape))
+                        .max()
+                        .unwrap_or(0);
+                    self.stage[at] = stage;
+                    self.ready[at] = stage + 1;
+                    kernels.entry((stage, shape)).or_default().maps.push(id);
+                }
+                Role::Sink => {
+                    let maps = match graph.op(id) {
+                        Op::Scatter(maps) => Some(maps),
+                        _ => None,
+                    };
+                    let mut ready = 0;
+                    for (which, &source) in args.iter().enumerate() {
+                        let shape = graph.shape(source);
+                        let stage = self.stage_after(source, shape);
+                        ready = ready.max(stage + 1);
+                        if self.accumulates_into(id, source) {
+                            ready = ready.max(self.ready[source.index()]);
+                            continue;
+                        }
+                        let sink = Sink {
+                            node: id,
+                            source,
+                            map: maps.map(|maps| maps[which]),
+                        };
+                        kernels.entry((stage, shape)).or_default().sinks.push(sink);
+                    }
+                    self.ready[at] = ready;
+                }
+                Role::Dense => {
+                    let stage = args
+                        .iter()
+                        .map(|arg| self.ready[arg.index()])
+                        .max()
+                        .unwrap_or(0);
+                    self.stage[at] = stage;
+                    self.ready[at] = stage + 1;
+                    dense.entry(stage).or_default().push(id);
+                }
+            }
+        }
+        (kernels, dense)
+    }
+
+    /// The first stage at which a kernel of `shape` can read `arg`.
+    fn stage_after(&self, arg: NodeId, shape: Shape) -> u32 {
+        if self.roles[arg.index()] == Role::Map && self.graph.shape(arg) == shape {
+            self.stage[arg.index()]
+        } else {
+            self.ready[arg.index()]
+        }
+    }
+
+    /// Whether scatter `node` simply goes on adding into the rows of its source scatter.
+    fn accumulates_into(&self, node: NodeId, source: NodeId) -> bool {
+        self.continued_scatter(node) == Some(source)
+    }
+
+    /// The first whole source of scatter `node` that is itself a scatter which nothing else reads.
+    fn continued_scatter(&self, node: NodeId) -> Option<NodeId> {
+        let Op::Scatter(maps) = self.graph.op(node) else {
+            return None;
+        };
+        let sources = self.graph.args(node).iter().zip(maps);
+        sources
+            .filter(|(_, map)| *map == ScatterMap::All)
+            .map(|(source, _)| *source)
+            .find(|source| {
+                matches!(self.graph.op(*source), Op::Scatter(_))
+                    && self.roles[source.index()] == Role::Sink
+                    && self.uses[source.index()] == 1
+            })
+    }
+
+    fn emit(
+        &mut self,
+        kernels: BTreeMap<(u32, Shape), KernelDraft>,
+        mut dense: BTreeMap<u32, Vec<NodeId>>,
+    ) {
+        // Slots of sinks are shared by chains of scatters, from the innermost outwards.
+        for id in self.graph.ids() {
+            if !self.needed[id.index()] || self.roles[id.index()] != Role::Sink {
+                continue;
+            }
+            let arg = match self.continued_scatter(id) {
+                Some(source) => self.args_of[&source],
+                None => self.new_rows(self.graph.shape(id)),
+            };
+            self.args_of.insert(id, arg);
+        }
+        self.zeroed = vec![false; self.slots.len()];
+        let mut stages: Vec<u32> = kernels
+            .keys()
+            .map(|key| key.0)
+            .chain(dense.keys().copied())
+            .collect();
+        stages.sort_unstable();
+        stages.dedup();
+        let mut kernels = kernels.into_iter().peekable();
+        for stage in stages {
+            while let Some(((_, shape), draft)) = kernels.next_if(|entry| entry.0.0 == stage) {
+                self.emit_kernel(shape, draft);
+            }
+            for id in dense.remove(&stage).unwrap_or_default() {
+                self.emit_dense(id);
+            }
+        }
+    }
+
+    fn new_rows(&mut self, shape: Shape) -> Arg {
+        let slot = self.slots.len() as u32;
+        self.slots.push(Slot {
+            rows: shape.elements(self.records),
+            first: usize::MAX,
+            last: 0,
+            offset: 0,
+        });
+        Arg {
+            region: Region::Arena(slot),
+            offset: 0,
+            step: usize::from(!shape.is_scalar()),
+            index: None,
+        }
+    }
+
+    /// The operand that reads `id` from memory (not from a register).
+    fn operand(&mut self, id: NodeId) -> Arg {
+        if let Some(arg) = self.args_of.get(&id) {
+            return *arg;
+        }
+        let source = self.graph.args(id)[0];
+        let base = self.operand(source);
+        let arg = match self.graph.op(id) {
+            Op::Broadcast => Arg { step: 0, ..base },
+            Op::Gather(index) => {
+                let list = self.graph.index_data(index);
+                let (first, count) = (list.first().copied().unwrap_or(0), list.len());
+                let contiguous = list.iter().enumerate().all(|(k, &i)| i == first + k as u32);
+                let constant = list.iter().all(|&i| i == first);
+                if let (true, None) = (count == 1 || contiguous || constant, base.index) {
+                    let step = if count > 1 && contiguous {
+                        base.step
+                    } else {
+                        0
+                    };
+                    Arg {
+                        offset: base.offset + first as usize * base.step,
+                        step,
+                        ..base
+                    }
+                } else {
+                    let base = self.without_index(source, base);
+                    Arg {
+                        index: Some(IndexRef::Const(index)),
+                        ..base
+                    }
+                }
+            }
+            Op::GatherRecord(index) => {
+                let base = self.without_index(source, base);
+                Arg {
+                    index: Some(IndexRef::Record(index)),
+                    ..base
+                }
+            }
+            _ => unreachable!("values have places before they are read"),
+        };
+        self.args_of.insert(id, arg);
+        arg
+    }
+
+    /// The operand without an index list, copied when it has one.
+    fn without_index(&mut self, id: NodeId, arg: Arg) -> Arg {
+        if arg.index.is_some() {
+            self.copied(id, arg)
+        } else {
+            arg
+        }
+    }
+
+    fn copied(&mut self, id: NodeId, arg: Arg) -> Arg {
+        let shape = self.graph.shape(id);
+        let rows = self.new_rows(shape);
+        self.zeroed.push(false);
+        let Region::Arena(slot) = rows.region else {
+            unreachable!("rows of the arena")
+        };
+        self.steps.push(Step::Copy {
+            kernel: copy_kernel(self.simd, arg.is_splat()),
+            slot,
+            offset: 0,
+            arg,
+            shape,
+        });
+        rows
+    }
+
+    fn emit_kernel(&mut self, shape: Shape, draft: KernelDraft) {
+        let graph = self.graph;
+        let mut inside: HashMap<NodeId, u32> = draft.maps.iter().map(|&id| (id, 0)).collect();
+        for &id in &draft.maps {
+            for arg in graph.args(id) {
+                if let Some(count) = inside.get_mut(arg) {
+                    *count += 1;
+                }
+            }
+        }
+        for sink in &draft.sinks {
+            if let Some(count) = inside.get_mut(&sink.source) {
+                *count += 1;
+            }
+        }
+        // A value is kept when something outside reads it.
+        let kept = |planner: &Self, id: NodeId| planner.uses[id.index()] > inside[&id];
+        let mut absorbed: HashMap<NodeId, ()> = HashMap::new();
+        let absorbable = |planner: &Self, id: NodeId, op: ElemOp| {
+            graph.elem_op(id) == Some(op)
+                && inside.get(&id) == Some(&1)
+                && planner.uses[id.index()] == 1
+        };
+        // Multiplications merge with the one addition or reduction that uses them.
+        let mut plans: Vec<(NodeId, MapOp, Vec<NodeId>)> = Vec::with_capacity(draft.maps.len());
+        for &id in &draft.maps {
+            let op = graph.elem_op(id).expect("a map");
+            let args = graph.args(id);
+            let merged = match op {
+                ElemOp::Add => [(0, 1), (1, 0)].into_iter().find_map(|(product, other)| {
+                    absorbable(self, args[product], ElemOp::Mul).then(|| {
+                        let factors = graph.args(args[product]);
+                        (
+                            MapOp::Elem(ElemOp::Fma),
+                            args[product],
+                            vec![factors[0], factors[1], args[other]],
+                        )
+                    })
+                }),
+                ElemOp::Sub if absorbable(self, args[0], ElemOp::Mul) => {
+                    let factors = graph.args(args[0]);
+                    Some((
+                        MapOp::MulSub,
+                        args[0],
+                        vec![factors[0], factors[1], args[1]],
+                    ))
+                }
+                ElemOp::Sub if absorbable(self, args[1], ElemOp::Mul) => {
+                    let factors = graph.args(args[1]);
+                    Some((
+                        MapOp::NegMulAdd,
+                        args[1],
+                        vec![factors[0], factors[1], args[0]],
+                    ))
+                }
+                _ => None,
+            };
+            match merged {
+                Some((op, product, args)) => {
+                    absorbed.insert(product, ());
+                    plans.push((id, op, args));
+                }
+                None => plans.push((id, MapOp::Elem(op), args.to_vec())),
+            }
+        }
+        let mut sinks: Vec<(Sink, Vec<NodeId>)> = Vec::with_capacity(draft.sinks.len());
+        for sink in draft.sinks {
+            let factors = if absorbable(self, sink.source, ElemOp::Mul) {
+                Some(graph.args(sink.source).to_vec())
+            } else if absorbable(self, sink.source, ElemOp::Square) {
+                Some(vec![graph.args(sink.source)[0]; 2])
+            } else {
+                None
+            };
+            match factors {
+                Some(factors) => {
+                    absorbed.insert(sink.source, ());
+                    sinks.push((sink, factors));
+                }
+                None => sinks.push((sink, vec![sink.source])),
+            }
+        }
+        plans.retain(|(id, ..)| !absorbed.contains_key(id));
+
+        // Last use of each register value, by position.
+        let mut last_use: HashMap<NodeId, usize> = HashMap::new();
+        let positions = plans
+            .iter()
+            .map(|plan| &plan.2)
+            .chain(sinks.iter().map(|sink| &sink.1));
+        for (position, args) in positions.enumerate() {
+            args.iter().for_each(|&arg| {
+                last_use.insert(arg, position);
+            });
+        }
+        // Sinks run right after their last operand is made, which frees registers early.
+        let made: HashMap<NodeId, usize> = plans
+            .iter()
+            .enumerate()
+            .map(|(k, plan)| (plan.0, k))
+            .collect();
+        let mut schedule: Vec<(usize, usize)> = (0..plans.len()).map(|k| (k, usize::MAX)).collect();
+        for (k, (_, args)) in sinks.iter().enumerate() {
+            let after = args.iter().filter_map(|arg| made.get(arg)).max().copied();
+            schedule.push((after.unwrap_or(0), k));
+        }
+        schedule.sort_by_key(|&(position, sink)| (position, sink != usize::MAX, sink));
+        let order: Vec<(bool, usize)> = schedule
+            .into_iter()
+            .map(|(position, sink)| {
+                if sink == usize::MAX {
+                    (true, position)
+                } else {
+                    (false, sink)
+                }
+            })
+            .collect();
+        let mut last_use: HashMap<NodeId, usize> = last_use.keys().map(|&id| (id, 0)).collect();
+        for (time, &(is_map, k)) in order.iter().enumerate() {
+            let args = if is_map { &plans[k].2 } else { &sinks[k].1 };
+            args.iter().for_each(|&arg| {
+                last_use.insert(arg, time);
+            });
+        }
+
+        let mut free: Vec<u32> = Vec::new();
+        let mut in_use = 0_u32;
+        let mut registers: HashMap<NodeId, u32> = HashMap::new();
+        let mut instructions = Vec::with_capacity(order.len());
+        for (time, &(is_map, k)) in order.iter().enumerate() {
+            let nodes = if is_map { &plans[k].2 } else { &sinks[k].1 };
+            let args: Vec<Arg> = nodes
+                .iter()
+                .map(|&arg| match registers.get(&arg) {
+                    Some(&register) => Arg {
+                        region: Region::Register(register),
+                        offset: 0,
+                        step: 1,
+                        index: None,
+                    },
+                    None => self.operand(arg),
+                })
+                .collect();
+            // Operations read a row before they write it, so a register freed here can be the target.
+            for &arg in nodes {
+                if last_use.get(&arg) == Some(&time)
+                    && let Some(register) = registers.remove(&arg)
+                {
+                    free.push(register);
+                }
+            }
+            if is_map {
+                let (id, op, _) = &plans[k];
+                let target = if kept(self, *id) {
+                    let rows = self.new_rows(shape);
+                    self.zeroed.push(false);
+                    self.args_of.insert(*id, rows);
+                    let Region::Arena(slot) = rows.region else {
+                        unreachable!("rows of the arena")
+                    };
+                    Target::Rows { slot, offset: 0 }
+                } else {
+                    let register = free.pop().unwrap_or_else(|| {
+                        in_use += 1;
+                        in_use - 1
+                    });
+                    registers.insert(*id, register);
+                    Target::Register(register)
+                };
+                instructions.push(self.map_instruction(*op, target, &args));
+            } else {
+                let sink = sinks[k].0;
+                let instruction = self.sink_instruction(sink, args);
+                instructions.push(instruction);
+            }
+        }
+        self.registers = self.registers.max(in_use as usize);
+        self.steps.push(Step::Fused {
+            shape,
+            instructions,
+        });
+    }
+
+    fn map_instruction(&self, op: MapOp, target: Target, args: &[Arg]) -> Instruction {
+        let none = Arg {
+            region: Region::Pool,
+            offset: 0,
+            step: 0,
+            index: None,
+        };
+        let mut padded = [none; 3];
+        padded[..args.len()].copy_from_slice(args);
+        let mut splat = [false; 3];
+        for (flag, arg) in splat.iter_mut().zip(args) {
+            *flag = arg.is_splat();
+        }
+        Instruction::Map {
+            kernel: map_kernel(op, self.simd, splat),
+            target,
+            args: padded,
+            arity: args.len(),
+        }
+    }
+
+    fn sink_instruction(&mut self, sink: Sink, mut args: Vec<Arg>) -> Instruction {
+        let Region::Arena(slot) = self.args_of[&sink.node].region else {
+            unreachable!("sinks have rows")
+        };
+        if !std::mem::replace(&mut self.zeroed[slot as usize], true) {
+            let rows = self.slots[slot as usize].rows;
+            self.steps.push(Step::Zero {
+                slot,
+                offset: 0,
+                rows,
+            });
+        }
+        if args.len() == 2 && args[0].is_splat() {
+            args.swap(0, 1);
+        }
+        if args[0].is_splat() {
+            // Shared values only: through a copied row.
+            let arg = args[0];
+            args[0] = self.copied(sink.source, arg);
+        }
+        let second = args.get(1).map(Arg::is_splat);
+        let arity = args.len();
+        let args = [args[0], *args.get(1).unwrap_or(&args[0])];
+        match sink.map {
+            None => Instruction::Sum {
+                kernel: sum_kernel(self.simd, second),
+                slot,
+                offset: 0,
+                args,
+                arity,
+            },
+            Some(map) => {
+                let index = match map {
+                    ScatterMap::All => None,
+                    ScatterMap::Index(index) => Some(IndexRef::Const(index)),
+                    ScatterMap::Record(record) => Some(IndexRef::Record(record)),
+                };
+                Instruction::Scatter {
+                    kernel: scatter_kernel(self.simd, second),
+                    slot,
+                    offset: 0,
+                    index,
+                    args,
+                    arity,
+                }
+            }
+        }
+    }
+
+    fn emit_dense(&mut self, id: NodeId) {
+        let graph = self.graph;
+        let shape = graph.shape(id);
+        let parts: Vec<NodeId> = graph.args(id).to_vec();
+        if graph.op(id) == Op::Concat {
+            let operands: Vec<Arg> = parts.iter().map(|&part| self.operand(part)).collect();
+            let rows = self.new_rows(shape);
+            self.zeroed.push(false);
+            let Region::Arena(slot) = rows.region else {
+                unreachable!("rows of the arena")
+            };
+            let mut offset = 0;
+            for (arg, &part) in operands.into_iter().zip(&parts) {
+                let shape = graph.shape(part);
+                let kernel = copy_kernel(self.simd, arg.is_splat());
+                self.steps.push(Step::Copy {
+                    kernel,
+                    slot,
+                    offset,
+                    arg,
+                    shape,
+                });
+                offset += shape.len as usize;
+            }
+            self.args_of.insert(id, rows);
+            return;
+        }
+        let args: Vec<Arg> = parts
+            .iter()
+            .map(|&part| {
+                let arg = self.operand(part);
+                // Matrix kernels read consecutive rows.
+                let plain = arg.index.is_none() && (arg.step == 1 || graph.shape(part).is_scalar());
+                if plain { arg } else { self.copied(part, arg) }
+            })
+            .collect();
+        let rows = self.new_rows(shape);
+        self.zeroed.push(false);
+        let Region::Arena(slot) = rows.region else {
+            unreachable!("rows of the arena")
+        };
+        let splat: Vec<bool> = args.iter().map(Arg::is_splat).collect();
+        let len = graph
+            .args(id)
+            .first()
+            .map_or(0, |&arg| graph.shape(arg).elements(self.records));
+        let kernel = dense_kernel(graph.op(id), self.simd, &splat, len);
+        self.steps.push(Step::Dense {
+            kernel,
+            slot,
+            offset: 0,
+            args,
+        });
+        self.args_of.insert(id, rows);
+    }
+
+    fn finish(mut self) -> Plan {
+        let outputs: Vec<(Arg, Shape)> = self
+            .graph
+            .outputs()
+            .to_vec()
+            .into_iter()
+            .map(|id| (self.operand(id), self.graph.shape(id)))
+            .collect();
+        let end = self.steps.len();
+        let mut touched: Vec<(u32, usize)> = Vec::new();
+        for (time, step) in self.steps.iter().enumerate() {
+            step.visit_slots(&mut |slot| touched.push((slot, time)));
+        }
+        for (arg, _) in &outputs {
+            if let Region::Arena(slot) = arg.region {
+                touched.push((slot, end));
+            }
+        }
+        for (slot, time) in touched {
+            let slot = &mut self.slots[slot as usize];
+            slot.first = slot.first.min(time);
+            slot.last = slot.last.max(time);
+        }
+        let arena_rows = allocate(&mut self.slots);
+        let slots = std::mem::take(&mut self.slots);
+        let resolve = |arg: &mut Arg| {
+            if let Region::Arena(slot) = arg.region {
+                arg.offset += slots[slot as usize].offset;
+                arg.region = Region::Arena(0);
+            }
+        };
+        let mut outputs = outputs;
+        outputs.iter_mut().for_each(|(arg, _)| resolve(arg));
+        let (mut instructions, mut work) = (0, 0);
+        for step in &mut self.steps {
+            step.resolve(&resolve, &|slot| slots[slot as usize].offset);
+            let (count, rows) = step.cost(self.records);
+            instructions += count;
+            work += rows;
+        }
+        Plan {
+            steps: self.steps,
+            pool_len: self.constants.len() + self.shared_len,
+            constants: self.constants,
+            shared: self.shared,
+            arena_rows,
+            registers: self.registers,
+            outputs,
+            instructions,
+            work,
+        }
+    }
+}
+
+impl Step {
+    fn visit_slots(&self, visit: &mut impl FnMut(u32)) {
+        let mut arg = |arg: &Arg| {
+            if let Region::Arena(slot) = arg.region {
+                visit(slot);
+            }
+        };
+        match self {
+            Step::Zero { slot, .. } => visit(*slot),
+            Step::Copy {
+                slot, arg: source, ..
+            } => {
+                arg(source);
+                visit(*slot);
+            }
+            Step::Dense { slot, args, .. } => {
+                args.iter().for_each(arg);
+                visit(*slot);
+            }
+            Step::Fused { instructions, .. } => {
+                for instruction in instructions {
+                    match instruction {
+                        Instruction::Map {
+                            target,
+                            args,
+                            arity,
+                            ..
+                        } => {
+                            args[..*arity].iter().for_each(&mut arg);
+                            if let Target::Rows { slot, .. } = target {
+                                arg(&Arg {
+                                    region: Region::Arena(*slot),
+                                    offset: 0,
+                                    step: 0,
+                                    index: None,
+                                });
+                            }
+                        }
+                        Instruction::Sum {
+                            slot, args, arity, ..
+                        }
+                        | Instruction::Scatter {
+                            slot, args, arity, ..
+                        } => {
+                            args[..*arity].iter().for_each(&mut arg);
+                            arg(&Arg {
+                                region: Region::Arena(*slot),
+                                offset: 0,
+                                step: 0,
+                                index: None,
+                            });
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn resolve(&mut self, arg: &impl Fn(&mut Arg), offset_of: &impl Fn(u32) -> usize) {
+        match self {
+            Step::Zero { slot, offset, .. } => *offset += offset_of(*slot),
+            Step::Copy {
+                slot,
+                offset,
+                arg: source,
+                ..
+            } => {
+                *offset += offset_of(*slot);
+                arg(source);
+            }
+            Step::Dense {
+                slot, offset, args, ..
+            } => {
+                *offset += offset_of(*slot);
+                args.iter_mut().for_each(arg);
+            }
+            Step::Fused { instructions, .. } => {
+                for instruction in instructions {
+                    match instruction {
+                        Instruction::Map { target, args, .. } => {
+                            args.iter_mut().for_each(arg);
+                            if let Target::Rows { slot, offset } = target {
+                                *offset += offset_of(*slot);
+                            }
+                        }
+                        Instruction::Sum {
+                            slot, offset, args, ..
+                        }
+                        | Instruction::Scatter {
+                            slot, offset, args, ..
+                        } => {
+                            args.iter_mut().for_each(arg);
+                            *offset += offset_of(*slot);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Instructions and rows moved.
+    fn cost(&self, records: usize) -> (usize, usize) {
+        match self {
+            Step::Zero { rows, .. } => (1, *rows),
+            Step::Copy { shape, .. } => (1, shape.elements(records)),
+            Step::Fused {
+                shape,
+                instructions,
+            } => (
+                instructions.len(),
+                instructions.len() * shape.elements(records),
+            ),
+            Step::Dense { kernel, .. } => (1, kernel.work()),
+        }
+    }
+}
+
+/// First fit over the lifetimes; returns the number of rows.
+fn allocate(slots: &mut [Slot]) -> usize {
+    let mut order: Vec<usize> = (0..slots.len())
+        .filter(|&k| slots[k].first != usize::MAX)
+        .collect();
+    order.sort_by_key(|&k| (slots[k].first, k));
+    // Free gaps by start, and slots by the step after which they are dead.
+    let mut free: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut dying: std::collections::BinaryHeap<std::cmp::Reverse<(usize, usize)>> =
+        std::collections::BinaryHeap::new();
+    let mut end = 0;
+    for k in order {
+        while let Some(&std::cmp::Reverse((last, dead))) = dying.peek() {
+            if last >= slots[k].first {
+                break;
+            }
+            dying.pop();
+            release(&mut free, slots[dead].offset, slots[dead].rows);
+        }
+        let rows = slots[k].rows;
+        let gap = free
+            .iter()
+            .find(|(_, len)| **len >= rows)
+            .map(|(start, len)| (*start, *len));
+        slots[k].offset = match gap {
+            Some((start, len)) => {
+                free.remove(&start);
+                if len > rows {
+                    free.insert(start + rows, len - rows);
+                }
+                start
+            }
+            None => {
+                end += rows;
+                end - rows
+            }
+        };
+        dying.push(std::cmp::Reverse((slots[k].last, k)));
+    }
+    end
+}
+
+fn release(free: &mut BTreeMap<usize, usize>, start: usize, rows: usize) {
+    let (mut start, mut rows) = (start, rows);
+    if rows == 0 {
+        return;
+    }
+    if let Some((&before, &len)) = free.range(..start).next_back()
+        && before + len == start
+    {
+        free.remove(&before);
+        start = before;
+        rows += len;
+    }
+    if let Some(&len) = free.get(&(start + rows)) {
+        free.remove(&(start + rows));
+        rows += len;
+    }
+    free.insert(start, rows);
+}
+
+/// The batch's values of an index column.
+pub(crate) fn bound_indices(graph: &Graph, id: crate::ir::RecordId, batch: &[u32]) -> Vec<u32> {
+    match graph.record_data(id) {
+        Record::Indices(indices) => batch.iter().map(|&r| indices[r as usize]).collect(),
+        Record::Values { .. } => unreachable!("an index column"),
+    }
+}

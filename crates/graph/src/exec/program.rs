@@ -1,0 +1,440 @@
+//! Binding data and running a plan over blocks of lanes.
+
+use jensen_math::simd::{LANES, Simd};
+
+use crate::exec::kernels::Operand;
+use crate::exec::plan::{
+    Arg, IndexRef, Instruction, Plan, Region, Step, Target, bound_indices, plan,
+};
+use crate::ir::{Graph, Shape};
+use crate::scalar;
+
+/// A tile of this many elements in each register: a dozen live registers stay in L1.
+const TILE: usize = 256;
+
+/// Bytes of arena that may stay in L2.
+const CACHE_TARGET: usize = 512 * 1024;
+
+/// The widest block of lanes.
+const WIDEST: usize = 256;
+
+/// A planned graph with its record data bound: immutable while it runs, so that threads share it.
+///
+/// Binding another batch of records ([`Program::bind`]) only gathers data; nothing is rebuilt.
+pub struct Program {
+    graph: Graph,
+    plan: Plan,
+    simd: Simd,
+    block: usize,
+    tile_rows: usize,
+    records: usize,
+    capacity: usize,
+    pool: Vec<f64>,
+    indices: Vec<Vec<u32>>,
+}
+
+/// Scratch memory of one thread running a [`Program`].
+pub struct Arena {
+    rows: Vec<f64>,
+    registers: Vec<f64>,
+}
+
+impl Program {
+    /// Plans a graph for batches of at most `capacity` records (zero without a record axis) and
+    /// binds the first `capacity` of them.
+    pub fn new(graph: Graph, simd: Simd, capacity: usize) -> Self {
+        let plan = plan(&graph, simd, capacity);
+        let block = block_lanes(&plan, &graph);
+        let mut pool = plan.constants.clone();
+        pool.resize(plan.pool_len, 0.0);
+        let indices = vec![Vec::new(); graph.records.len()];
+        let mut program = Self {
+            graph,
+            plan,
+            simd,
+            block,
+            tile_rows: (TILE / block).max(1),
+            records: 0,
+            capacity,
+            pool,
+            indices,
+        };
+        let all: Vec<u32> = (0..capacity as u32).collect();
+        program.bind(&all);
+        program
+    }
+
+    /// Binds a batch of records: everything that the lanes share is computed anew.
+    ///
+    /// # Panics
+    /// When the batch is larger than the capacity or names a record that is not there.
+    pub fn bind(&mut self, batch: &[u32]) {
+        assert!(
+            batch.len() <= self.capacity,
+            "a batch of at most {} records",
+            self.capacity
+        );
+        self.records = batch.len();
+        for (k, record) in self.graph.records.iter().enumerate() {
+            if matches!(record, crate::ir::Record::Indices(_)) {
+                self.indices[k] = bound_indices(&self.graph, crate::ir::RecordId::new(k), batch);
+            }
+        }
+        if self.plan.shared.is_empty() {
+            return;
+        }
+        let outputs: Vec<_> = self.plan.shared.iter().map(|shared| shared.0).collect();
+        let values = scalar::evaluate_selected(&self.graph, &outputs, &[], batch);
+        for ((_, at, _), value) in self.plan.shared.iter().zip(values) {
+            self.pool[*at..*at + value.len()].copy_from_slice(&value);
+        }
+    }
+
+    /// The planned graph.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// Lanes of one block.
+    pub fn block(&self) -> usize {
+        self.block
+    }
+
+    /// The instruction set in use.
+    pub fn simd(&self) -> Simd {
+        self.simd
+    }
+
+    /// Number of records bound.
+    pub fn records(&self) -> usize {
+        self.records
+    }
+
+    /// Number of instructions.
+    pub fn instructions(&self) -> usize {
+        self.plan.instructions
+    }
+
+    /// Bytes of one thread's scratch memory.
+    pub fn arena_bytes(&self) -> usize {
+        let inputs: usize = self.lane_inputs().map(|(_, len)| len).sum();
+        8 * self.block * (self.plan.arena_rows + inputs + self.plan.registers * self.tile_rows)
+    }
+
+    /// Bytes of constants and bound data.
+    pub fn data_bytes(&self) -> usize {
+        8 * self.pool.len()
+            + 4 * self.indices.iter().map(Vec::len).sum::<usize>()
+            + self.graph.table_bytes()
+    }
+
+    fn lane_inputs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.graph
+            .inputs()
+            .iter()
+            .enumerate()
+            .map(|(slot, input)| (slot, input.len))
+    }
+
+    /// Scratch memory for this program.
+    pub fn arena(&self) -> Arena {
+        Arena {
+            rows: vec![0.0; self.plan.arena_rows * self.block],
+            registers: vec![0.0; self.plan.registers * self.tile_rows * self.block],
+        }
+    }
+
+    /// Runs one block. `inputs[slot]` is the packed block of an input (`len × lanes`, `lanes` a
+    /// multiple of eight and at most [`block`](Self::block)); outputs are read with
+    /// [`output`](Self::output) until the arena is used again.
+    pub fn run(&self, arena: &mut Arena, inputs: &[&[f64]], lanes: usize) {
+        assert!(
+            lanes % LANES == 0 && lanes <= self.block,
+            "whole vectors, at most one block"
+        );
+        for ((_, len), input) in self.lane_inputs().zip(inputs) {
+            assert!(
+                input.len() >= len * lanes,
+                "an input block has all its rows"
+            );
+        }
+        let runner = Runner {
+            program: self,
+            rows: arena.rows.as_mut_ptr(),
+            registers: arena.registers.as_mut_ptr(),
+            inputs,
+            lanes,
+        };
+        for step in &self.plan.steps {
+            // SAFETY: the plan's offsets are inside the arena, pool and inputs, all sized by it.
+            unsafe { runner.step(step) };
+        }
+    }
+
+    /// Copies `len × dim` input rows of lanes `first..` of a wider matrix into a packed block padded
+    /// to whole vectors with its last lane; returns the padded number of lanes.
+    pub fn pack(
+        source: &[f64],
+        total: usize,
+        first: usize,
+        count: usize,
+        rows: usize,
+        out: &mut [f64],
+    ) -> usize {
+        let lanes = count.next_multiple_of(LANES);
+        for row in 0..rows {
+            let from = &source[row * total + first..row * total + first + count];
+            let to = &mut out[row * lanes..(row + 1) * lanes];
+            to[..count].copy_from_slice(from);
+            to[count..].fill(from[count - 1]);
+        }
+        lanes
+    }
+
+    /// Number of elements of output `which`.
+    pub fn output_len(&self, which: usize) -> usize {
+        self.plan.outputs[which].1.elements(self.records)
+    }
+
+    /// Calls `row(i, lanes of element i)` for every element of output `which` of the last run.
+    pub fn output(
+        &self,
+        arena: &Arena,
+        inputs: &[&[f64]],
+        which: usize,
+        lanes: usize,
+        mut row: impl FnMut(usize, &[f64]),
+    ) {
+        let (arg, shape) = &self.plan.outputs[which];
+        let mut splat = vec![0.0; lanes];
+        for i in 0..shape.elements(self.records) {
+            let at = arg.offset
+                + match arg.index {
+                    None => i * arg.step,
+                    Some(index) => self.index_list(index)[i] as usize * arg.step,
+                };
+            match arg.region {
+                Region::Arena(_) => row(i, &arena.rows[at * lanes..(at + 1) * lanes]),
+                Region::Input(slot) => row(i, &inputs[slot as usize][at * lanes..(at + 1) * lanes]),
+                Region::Pool => {
+                    splat.fill(self.pool[at]);
+                    row(i, &splat);
+                }
+                Region::Register(_) => unreachable!("outputs outlive their kernel"),
+            }
+        }
+    }
+
+    fn index_list(&self, index: IndexRef) -> &[u32] {
+        match index {
+            IndexRef::Const(id) => self.graph.index_data(id),
+            IndexRef::Record(id) => &self.indices[id.index()],
+        }
+    }
+}
+
+/// Whole vectors of lanes, so many that the live rows stay in L2, but not so few that instructions
+/// cost more than the work they dispatch.
+fn block_lanes(plan: &Plan, graph: &Graph) -> usize {
+    let inputs: usize = graph.inputs().iter().map(|input| input.len).sum();
+    let rows = plan.arena_rows + inputs + 1;
+    let mean_rows = plan.work / plan.instructions.max(1);
+    // A kernel over many rows amortises its dispatch by itself.
+    let least = if mean_rows >= 8 { 16 } else { 64 };
+    let mut lanes = WIDEST;
+    while lanes > least && rows * lanes * 8 > CACHE_TARGET {
+        lanes /= 2;
+    }
+    lanes
+}
+
+struct Runner<'a> {
+    program: &'a Program,
+    rows: *mut f64,
+    registers: *mut f64,
+    inputs: &'a [&'a [f64]],
+    lanes: usize,
+}
+
+impl Runner<'_> {
+    #[inline]
+    unsafe fn operand(&self, arg: &Arg, first: usize) -> Operand {
+        // SAFETY: the plan's offsets (see `Program::run`).
+        unsafe {
+            let lanes = self.lanes;
+            let (base, unit): (*const f64, usize) = match arg.region {
+                Region::Arena(_) => (self.rows.add(arg.offset * lanes), lanes),
+                Region::Input(slot) => (
+                    self.inputs[slot as usize].as_ptr().add(arg.offset * lanes),
+                    lanes,
+                ),
+                Region::Pool => (self.program.pool.as_ptr().add(arg.offset), 1),
+                Region::Register(register) => {
+                    let size = self.program.tile_rows * self.program.block;
+                    let base = self.registers.add(register as usize * size);
+                    return Operand {
+                        base,
+                        stride: lanes,
+                        index: std::ptr::null(),
+                    };
+                }
+            };
+            match arg.index {
+                None => Operand {
+                    base: base.add(first * arg.step * unit),
+                    stride: arg.step * unit,
+                    index: std::ptr::null(),
+                },
+                Some(index) => {
+                    let list = self.program.index_list(index);
+                    Operand {
+                        base,
+                        stride: arg.step * unit,
+                        index: list.as_ptr().add(first),
+                    }
+                }
+            }
+        }
+    }
+
+    unsafe fn step(&self, step: &Step) {
+        let lanes = self.lanes;
+        // SAFETY: as above.
+        unsafe {
+            match step {
+                Step::Zero { offset, rows, .. } => {
+                    std::ptr::write_bytes(self.rows.add(offset * lanes), 0, rows * lanes);
+                }
+                Step::Copy {
+                    kernel,
+                    offset,
+                    arg,
+                    shape,
+                    ..
+                } => {
+                    let operand = self.operand(arg, 0);
+                    kernel(
+                        self.rows.add(offset * lanes),
+                        &operand,
+                        shape.elements(self.program.records),
+                        lanes,
+                    );
+                }
+                Step::Dense {
+                    kernel,
+                    offset,
+                    args,
+                    ..
+                } => {
+                    let mut operands = [Operand::NONE; 2];
+                    for (operand, arg) in operands.iter_mut().zip(args) {
+                        *operand = self.operand(arg, 0);
+                    }
+                    kernel.run(self.rows.add(offset * lanes), &operands, lanes);
+                }
+                Step::Fused {
+                    shape,
+                    instructions,
+                } => self.fused(*shape, instructions),
+            }
+        }
+    }
+
+    unsafe fn fused(&self, shape: Shape, instructions: &[Instruction]) {
+        let total = shape.elements(self.program.records);
+        // The same tiles whatever the number of lanes: sums add tile by tile, and the value of a lane
+        // must not depend on its neighbours.
+        let tile = self.program.tile_rows;
+        let mut first = 0;
+        while first < total {
+            let rows = tile.min(total - first);
+            for instruction in instructions {
+                // SAFETY: as above.
+                unsafe { self.instruction(instruction, first, rows) };
+            }
+            first += rows;
+        }
+    }
+
+    #[inline]
+    unsafe fn instruction(&self, instruction: &Instruction, first: usize, rows: usize) {
+        let lanes = self.lanes;
+        // SAFETY: as above.
+        unsafe {
+            match instruction {
+                Instruction::Map {
+                    kernel,
+                    target,
+                    args,
+                    arity,
+                } => {
+                    let mut operands = [Operand::NONE; 3];
+                    for (operand, arg) in operands.iter_mut().zip(&args[..*arity]) {
+                        *operand = self.operand(arg, first);
+                    }
+                    let dst = match target {
+                        Target::Register(register) => {
+                            let size = self.program.tile_rows * self.program.block;
+                            self.registers.add(*register as usize * size)
+                        }
+                        Target::Rows { offset, .. } => self.rows.add((offset + first) * lanes),
+                    };
+                    kernel(dst, operands.as_ptr(), rows, lanes);
+                }
+                Instruction::Sum {
+                    kernel,
+                    offset,
+                    args,
+                    ..
+                } => {
+                    let operands = [self.operand(&args[0], first), self.operand(&args[1], first)];
+                    kernel(
+                        self.rows.add(offset * lanes),
+                        operands.as_ptr(),
+                        rows,
+                        lanes,
+                    );
+                }
+                Instruction::Scatter {
+                    kernel,
+                    offset,
+                    index,
+                    args,
+                    ..
+                } => {
+                    let operands = [self.operand(&args[0], first), self.operand(&args[1], first)];
+                    let (list, base) = match index {
+                        None => (std::ptr::null(), offset + first),
+                        Some(index) => {
+                            (self.program.index_list(*index).as_ptr().add(first), *offset)
+                        }
+                    };
+                    kernel(
+                        self.rows.add(base * lanes),
+                        list,
+                        operands.as_ptr(),
+                        rows,
+                        lanes,
+                    );
+                }
+            }
+        }
+    }
+}
+
+impl Graph {
+    /// Bytes of constants, index lists and record columns.
+    pub(crate) fn table_bytes(&self) -> usize {
+        let consts: usize = self.consts.iter().map(|table| 8 * table.len()).sum();
+        let indices: usize = self.indices.iter().map(|list| 4 * list.len()).sum();
+        let records: usize = self
+            .records
+            .iter()
+            .map(|record| match record {
+                crate::ir::Record::Values { values, .. } => 8 * values.len(),
+                crate::ir::Record::Indices(indices) => 4 * indices.len(),
+            })
+            .sum();
+        consts + indices + records
+    }
+}

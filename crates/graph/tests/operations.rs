@@ -1,0 +1,342 @@
+//! Every operation: kernel against slow value at every SIMD level, derivatives against finite
+//! differences, second derivatives against differences of gradients.
+
+use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
+use jensen_graph::{ElemOp, Execution, Graph, GraphDensity, MatMul, NodeId, evaluate};
+use jensen_math::simd::Simd;
+
+/// A graph with z of length `dim` and the scalar that `build` makes of it.
+fn density_graph(dim: usize, build: impl Fn(&mut Graph, NodeId) -> NodeId) -> Graph {
+    let mut graph = Graph::new();
+    let z = graph.input(dim);
+    let out = build(&mut graph, z);
+    graph.set_outputs(vec![out]);
+    jensen_graph::verify::verify(&graph).expect("well formed");
+    graph
+}
+
+fn value(graph: &Graph, z: &[f64]) -> f64 {
+    evaluate(graph, &[z], None)[0][0]
+}
+
+/// Central difference of `f` along coordinate `i` with two step sizes (Richardson).
+fn difference(f: impl Fn(&[f64]) -> f64, z: &[f64], i: usize) -> f64 {
+    let slope = |h: f64| {
+        let mut up = z.to_vec();
+        let mut down = z.to_vec();
+        up[i] += h;
+        down[i] -= h;
+        (f(&up) - f(&down)) / (2.0 * h)
+    };
+    let h = 1e-4 * z[i].abs().max(0.1);
+    (4.0 * slope(h / 2.0) - slope(h)) / 3.0
+}
+
+fn close(a: f64, b: f64, tolerance: f64) -> bool {
+    (a.is_nan() && b.is_nan())
+        || a == b
+        || (a - b).abs() <= tolerance * (1.0 + a.abs().max(b.abs()))
+}
+
+/// Value, gradient and Hessian-vector product of `graph` at `z`, on every SIMD level and for several
+/// lane counts, against the slow evaluator and differences.
+fn check(name: &str, graph: &Graph, z: &[f64], tolerance: f64) {
+    let dim = z.len();
+    let v: Vec<f64> = (0..dim).map(|i| 0.3 + 0.1 * i as f64).collect();
+    let expected = value(graph, z);
+    let mut differentiated = graph.clone();
+    let input = differentiated.input_node(0);
+    let gradient = differentiated.gradient(graph.outputs()[0], &[input])[0];
+    differentiated.set_outputs(vec![gradient]);
+    let slow = |z: &[f64]| evaluate(&differentiated, &[z], None)[0].clone();
+    let slow_gradient = slow(z);
+    for i in 0..dim {
+        let numeric = difference(|z| value(graph, z), z, i);
+        assert!(
+            close(slow_gradient[i], numeric, tolerance),
+            "{name}: gradient {i}: {} against {numeric}",
+            slow_gradient[i]
+        );
+    }
+    let along = |t: f64| -> Vec<f64> {
+        slow(&z.iter().zip(&v).map(|(z, v)| z + t * v).collect::<Vec<_>>())
+    };
+    let h = 1e-4;
+    let (wide, narrow) = ((along(h), along(-h)), (along(h / 2.0), along(-h / 2.0)));
+    let slow_hvp: Vec<f64> = (0..dim)
+        .map(|i| {
+            let (a, b) = (
+                (wide.0[i] - wide.1[i]) / (2.0 * h),
+                (narrow.0[i] - narrow.1[i]) / h,
+            );
+            (4.0 * b - a) / 3.0
+        })
+        .collect();
+    for simd in Simd::available() {
+        let density = GraphDensity::new(graph, Execution { simd, threads: 1 });
+        for lanes in [1_usize, 8, 19] {
+            let matrix =
+                |x: &[f64]| -> Vec<f64> { x.iter().flat_map(|&x| vec![x; lanes]).collect() };
+            let (zs, vs) = (matrix(z), matrix(&v));
+            let mut ws = density.workspace(lanes);
+            let (mut values, mut again) = (vec![0.0; lanes], vec![0.0; lanes]);
+            let (mut grad, mut product) = (vec![0.0; dim * lanes], vec![0.0; dim * lanes]);
+            density.value(&mut ws, Lanes::new(&zs, dim, lanes), &mut values);
+            density.value_grad(
+                &mut ws,
+                Lanes::new(&zs, dim, lanes),
+                &mut again,
+                LanesMut::new(&mut grad, dim, lanes),
+            );
+            density.hvp(
+                &mut ws,
+                Lanes::new(&zs, dim, lanes),
+                Lanes::new(&vs, dim, lanes),
+                LanesMut::new(&mut product, dim, lanes),
+            );
+            for lane in [0, lanes - 1] {
+                assert!(
+                    close(values[lane], expected, 1e-12),
+                    "{name} on {simd}: {} against {expected}",
+                    values[lane]
+                );
+                assert!(
+                    close(again[lane], expected, 1e-12),
+                    "{name} on {simd}: with gradient {} against {expected}",
+                    again[lane]
+                );
+                for i in 0..dim {
+                    let (fast, slow) = (grad[i * lanes + lane], slow_gradient[i]);
+                    assert!(
+                        close(fast, slow, 1e-11),
+                        "{name} on {simd}: gradient {i}: {fast} against {slow}"
+                    );
+                    let (fast, slow) = (product[i * lanes + lane], slow_hvp[i]);
+                    assert!(
+                        close(fast, slow, tolerance.max(1e-6)),
+                        "{name} on {simd}: product {i}: {fast} against {slow}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn elementwise_operations_agree_with_their_table() {
+    for &op in ElemOp::ALL {
+        for (k, point) in op.test_points().into_iter().enumerate() {
+            let arity = op.arity();
+            // All arguments vary; then each one as a splat constant, to reach every operand layout.
+            for fixed in 0..(1_usize << arity) - 1 {
+                let name = format!("{} at {point:?}, constants {fixed:b}", op.name());
+                let graph = density_graph(arity, |graph, z| {
+                    let args: Vec<NodeId> = (0..arity)
+                        .map(|i| {
+                            if fixed >> i & 1 == 1 {
+                                graph.constant(point[i])
+                            } else {
+                                graph.element(z, i)
+                            }
+                        })
+                        .collect();
+                    let y = graph.elem(op, &args);
+                    // A nonlinear reading of the result, so that second derivatives see the first.
+                    let s = graph.square(y);
+                    let s = graph.scale(0.25, s);
+                    graph.add(y, s)
+                });
+                check(&name, &graph, &point, 2e-6);
+            }
+            let value = op.value(&point);
+            assert!(
+                value.is_finite(),
+                "{} has a finite value at its test point {k}",
+                op.name()
+            );
+        }
+    }
+}
+
+/// A positive definite matrix and more from z.
+fn spd(graph: &mut Graph, z: NodeId, n: usize) -> NodeId {
+    let dims = MatMul {
+        m: n as u32,
+        k: n as u32,
+        n: n as u32,
+        left_transposed: false,
+        right_transposed: true,
+    };
+    let square = graph.slice(z, 0, n * n);
+    let product = graph.matmul(square, square, dims);
+    let ridge: Vec<f64> = (0..n * n)
+        .map(|at| if at / n == at % n { 2.0 } else { 0.0 })
+        .collect();
+    let ridge = graph.vector(&ridge);
+    graph.add(product, ridge)
+}
+
+/// A scalar that depends on every element differently.
+fn weigh(graph: &mut Graph, x: NodeId) -> NodeId {
+    let len = graph.shape(x).len;
+    let weights: Vec<f64> = (0..len).map(|i| 0.5 + 0.37 * f64::from(i % 7)).collect();
+    let weights = graph.vector(&weights);
+    let product = graph.mul(weights, x);
+    let square = graph.square(product);
+    let sum = graph.add(product, square);
+    graph.sum(sum)
+}
+
+fn point(len: usize) -> Vec<f64> {
+    (0..len)
+        .map(|i| 0.4 * ((i * 7 % 11) as f64 - 5.0) / 5.0 + 0.05)
+        .collect()
+}
+
+#[test]
+fn structural_operations_have_right_derivatives() {
+    let n = 4;
+    type Build = fn(&mut Graph, NodeId) -> NodeId;
+    let cases: Vec<(&str, usize, Build)> = vec![
+        ("gather", 5, |g, z| {
+            let x = g.gather(z, &[4, 0, 0, 3, 2, 4]);
+            weigh(g, x)
+        }),
+        ("scatter", 5, |g, z| {
+            let e = g.exp(z);
+            let x = g.scatter_add(e, &[2, 0, 2, 1, 3], 4);
+            weigh(g, x)
+        }),
+        ("concat", 5, |g, z| {
+            let (a, b) = (g.slice(z, 3, 2), g.slice(z, 0, 3));
+            let (a, c) = (g.exp(a), g.vector(&[1.0, 2.0]));
+            let x = g.concat(&[a, c, b]);
+            weigh(g, x)
+        }),
+        ("sum", 6, |g, z| {
+            let e = g.exp(z);
+            let s = g.sum(e);
+            g.log(s)
+        }),
+        ("broadcast", 3, |g, z| {
+            let first = g.element(z, 0);
+            let wide = g.broadcast(first, jensen_graph::Shape::fixed(3));
+            let x = g.concat(&[wide, z]);
+            weigh(g, x)
+        }),
+        ("max", 5, |g, z| {
+            let e = g.exp(z);
+            let m = g.max(e);
+            g.square(m)
+        }),
+        ("cumsum", 5, |g, z| {
+            let e = g.exp(z);
+            let c = g.cumsum(e);
+            weigh(g, c)
+        }),
+        ("cholesky", 16, |g, z| {
+            let a = spd(g, z, 4);
+            let l = g.cholesky(a, 4);
+            weigh(g, l)
+        }),
+        ("tri_solve", 20, |g, z| {
+            let a = spd(g, z, 4);
+            let l = g.cholesky(a, 4);
+            let b = g.slice(z, 12, 8);
+            let x = g.tri_solve(l, b, 4, 2, false);
+            weigh(g, x)
+        }),
+        ("tri_solve transposed", 20, |g, z| {
+            let a = spd(g, z, 4);
+            let l = g.cholesky(a, 4);
+            let b = g.slice(z, 12, 8);
+            let x = g.tri_solve(l, b, 4, 2, true);
+            weigh(g, x)
+        }),
+        ("solve", 20, |g, z| {
+            let a = spd(g, z, 4);
+            let skew = g.slice(z, 4, 16);
+            let a = g.add(a, skew);
+            let b = g.slice(z, 12, 8);
+            let x = g.solve(a, b, 4, 2, false);
+            weigh(g, x)
+        }),
+        ("solve transposed", 20, |g, z| {
+            let a = spd(g, z, 4);
+            let skew = g.slice(z, 4, 16);
+            let a = g.add(a, skew);
+            let b = g.slice(z, 12, 8);
+            let x = g.solve(a, b, 4, 2, true);
+            weigh(g, x)
+        }),
+        ("log_abs_det", 16, |g, z| {
+            let a = spd(g, z, 4);
+            g.log_abs_det(a, 4)
+        }),
+        ("select", 6, |g, z| {
+            let zero = g.constant(0.0);
+            let positive = g.elem(ElemOp::Lt, &[zero, z]);
+            let log = g.log(z);
+            let chosen = g.select(positive, log, z);
+            weigh(g, chosen)
+        }),
+    ];
+    for (name, dim, build) in cases {
+        let mut z = point(dim);
+        if dim >= n * n {
+            (0..n).for_each(|i| z[i * n + i] += 1.0);
+        }
+        check(name, &density_graph(dim, build), &z, 2e-6);
+    }
+}
+
+#[test]
+fn matrix_products_of_every_layout_have_right_derivatives() {
+    for (m, k, n) in [
+        (2_u32, 3_u32, 2_u32),
+        (1, 4, 3),
+        (5, 1, 2),
+        (12, 10, 1),
+        (3, 20, 1),
+        (20, 3, 1),
+        (10, 12, 2),
+    ] {
+        for flags in 0..4 {
+            for constant in 0..3 {
+                let dims = MatMul {
+                    m,
+                    k,
+                    n,
+                    left_transposed: flags & 1 == 1,
+                    right_transposed: flags & 2 == 2,
+                };
+                let (left, right) = ((m * k) as usize, (k * n) as usize);
+                let table = |len: usize, shift: f64| -> Vec<f64> {
+                    (0..len)
+                        .map(|i| ((i * 5 % 9) as f64 - 4.0) / 6.0 + shift)
+                        .collect()
+                };
+                let graph = density_graph(left + right, |g, z| {
+                    let a = if constant == 1 {
+                        g.vector(&table(left, 0.1))
+                    } else {
+                        g.slice(z, 0, left)
+                    };
+                    let b = if constant == 2 {
+                        g.vector(&table(right, -0.2))
+                    } else {
+                        g.slice(z, left, right)
+                    };
+                    let x = g.matmul(a, b, dims);
+                    weigh(g, x)
+                });
+                check(
+                    &format!("matmul {dims:?}, constant {constant}"),
+                    &graph,
+                    &point(left + right),
+                    2e-6,
+                );
+            }
+        }
+    }
+}
