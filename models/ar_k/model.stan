@@ -5,20 +5,19 @@ data {
   array[T] real y;
 }
 parameters {
-  real alpha;
-  array[K] real beta;
-  real<lower=0> sigma;
+  real level;
+  array[K] real phi;
+  real<lower=0> noise;
 }
 model {
-  alpha ~ normal(0, 10);
-  beta ~ normal(0, 10);
-  sigma ~ cauchy(0, 2.5);
-  for (t in (K + 1) : T) {
-    real mu;
-    mu = alpha;
-    for (k in 1 : K) {
-      mu += beta[k] * y[t - k];
+  noise ~ cauchy(0, 2.5);
+  level ~ normal(0, 10);
+  phi ~ normal(0, 10);
+  for (now in K + 1 : T) {
+    real forecast = level;
+    for (lag in 1 : K) {
+      forecast += phi[lag] * y[now - lag];
     }
-    y[t] ~ normal(mu, sigma);
+    y[now] ~ normal(forecast, noise);
   }
 }

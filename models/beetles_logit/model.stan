@@ -6,21 +6,19 @@ data {
   vector[N] x;
 }
 transformed data {
-  vector[N] centered_x = x - mean(x);
+  real x_mean = mean(x);
 }
 parameters {
-  real alpha_star;
-  real beta;
+  real at_mean;
+  real slope;
 }
 model {
-  alpha_star ~ normal(0.0, 1.0E4);
-  beta ~ normal(0.0, 1.0E4);
-  r ~ binomial_logit(n, alpha_star + beta * centered_x);
+  at_mean ~ normal(0, 10000);
+  slope ~ normal(0, 10000);
+  for (dose in 1 : N)
+    r[dose] ~ binomial_logit(n[dose], at_mean + slope * (x[dose] - x_mean));
 }
 generated quantities {
-  real alpha = alpha_star - beta * mean(x);
-  array[N] real rhat;
-  for (i in 1 : N) {
-    rhat[i] = n[i] * inv_logit(alpha_star + beta * centered_x[i]);
-  }
+  real lethal_dose_50 = x_mean - at_mean / slope;
+  vector[N] expected = to_vector(n) .* inv_logit(at_mean + slope * (x - x_mean));
 }

@@ -1,5 +1,17 @@
 // Skeletal age of 13 children from graded maturity indicators, some missing
 // (coded -1), with known discriminations and thresholds.
+functions {
+  // Log chance of a grade between 1 and n_grades under cumulative logits.
+  real grade_lpmf(int y, int n_grades, real age, real slope, array[] real threshold) {
+    if (y == 1) {
+      return log1m_inv_logit(slope * (age - threshold[1]));
+    } else if (y == n_grades) {
+      return log_inv_logit(slope * (age - threshold[n_grades - 1]));
+    }
+    return log_diff_exp(log_inv_logit(slope * (age - threshold[y - 1])),
+                        log_inv_logit(slope * (age - threshold[y])));
+  }
+}
 data {
   int<lower=0> nChild;
   int<lower=0> nInd;
@@ -9,23 +21,14 @@ data {
   array[nChild, nInd] int grade;
 }
 parameters {
-  array[nChild] real theta;
+  array[nChild] real age;
 }
 model {
-  theta ~ normal(0.0, 36);
-  for (i in 1 : nChild) {
+  age ~ normal(0, 36);
+  for (child in 1 : nChild) {
     for (j in 1 : nInd) {
-      if (grade[i, j] != -1) {
-        int K = ncat[j];
-        vector[K] p;
-        array[K - 1] real Q;
-        for (k in 1 : (K - 1))
-          Q[k] = inv_logit(delta[j] * (theta[i] - gamma[j, k]));
-        p[1] = 1 - Q[1];
-        for (k in 2 : (K - 1))
-          p[k] = Q[k - 1] - Q[k];
-        p[K] = Q[K - 1];
-        target += log(p[grade[i, j]]);
+      if (grade[child, j] > 0) {
+        grade[child, j] ~ grade(ncat[j], age[child], delta[j], gamma[j]);
       }
     }
   }

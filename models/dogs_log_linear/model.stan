@@ -5,40 +5,25 @@ data {
   int<lower=0> Ntrials;
   array[Ndogs, Ntrials] int<lower=0, upper=1> Y;  // 1 if the shock was avoided
 }
-transformed data {
-  array[Ndogs, Ntrials] int<lower=0, upper=1> y = Y;
-  array[Ndogs, Ntrials] int xa;
-  array[Ndogs, Ntrials] int xs;
-  for (dog in 1 : Ndogs) {
-    xa[dog, 1] = 0;
-    xs[dog, 1] = 0;
-    for (trial in 2 : Ntrials) {
-      xa[dog, trial] = sum(Y[dog, 1 : trial - 1]);
-      xs[dog, trial] = trial - 1 - xa[dog, trial];
-    }
-    for (trial in 1 : Ntrials) {
-      y[dog, trial] = 1 - Y[dog, trial];
-    }
-  }
-}
 parameters {
-  real<lower=0> minus_alpha;
-  real<lower=0> minus_beta;
-}
-transformed parameters {
-  real alpha = -minus_alpha;
-  real beta = -minus_beta;
+  real<lower=0, upper=1> keep_avoid;  // factor of each avoidance
+  real<lower=0, upper=1> keep_shock;  // factor of each shock
 }
 model {
-  minus_alpha ~ normal(0, 0.5);
-  minus_beta ~ normal(0, 0.5);
+  real a = log(keep_avoid);
+  real b = log(keep_shock);
+  keep_avoid ~ beta(4, 1);
+  keep_shock ~ beta(4, 1);
   for (dog in 1 : Ndogs) {
+    int avoided = Y[dog, 1];
     for (trial in 2 : Ntrials) {
-      y[dog, trial] ~ bernoulli(exp(alpha * xa[dog, trial] + beta * xs[dog, trial]));
+      real log_p = a * avoided + b * (trial - 1 - avoided);
+      if (Y[dog, trial] == 0) {
+        target += log_p;
+      } else {
+        target += log1m_exp(log_p);
+      }
+      avoided += Y[dog, trial];
     }
   }
-}
-generated quantities {
-  real A = exp(alpha);
-  real B = exp(beta);
 }

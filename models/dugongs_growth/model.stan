@@ -5,30 +5,22 @@ data {
   array[N] real Y;
 }
 parameters {
-  real alpha;
-  real beta;
-  real<lower=.5, upper=1> lambda;
-  real<lower=0> tau;
-}
-transformed parameters {
-  real sigma = 1 / sqrt(tau);
-  real U3 = logit(lambda);
+  real limit;
+  real deficit;
+  real<lower=.5, upper=1> rate;
+  real<lower=0> precision;
 }
 model {
-  array[N] real m;
+  limit ~ normal(0, 1000);
+  deficit ~ normal(0, 1000);
+  rate ~ uniform(.5, 1);
+  precision ~ gamma(.0001, .0001);
   for (i in 1 : N)
-    m[i] = alpha - beta * lambda ^ x[i];
-  Y ~ normal(m, sigma);
-  alpha ~ normal(0.0, 1000);
-  beta ~ normal(0.0, 1000);
-  lambda ~ uniform(.5, 1);
-  tau ~ gamma(.0001, .0001);
+    Y[i] ~ normal(limit - deficit * rate ^ x[i], inv_sqrt(precision));
 }
 generated quantities {
-  array[N] real Y_mean;
-  array[N] real Y_pred;
-  for (i in 1 : N) {
-    Y_mean[i] = alpha - beta * pow(lambda, x[i]);
-    Y_pred[i] = normal_rng(Y_mean[i], sigma);
-  }
+  real sigma = inv_sqrt(precision);
+  array[N] real Y_rep;
+  for (i in 1 : N)
+    Y_rep[i] = normal_rng(limit - deficit * pow(rate, x[i]), sigma);
 }

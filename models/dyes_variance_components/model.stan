@@ -5,25 +5,21 @@ data {
   array[BATCHES, SAMPLES] real y;
 }
 parameters {
-  real<lower=0> tau_between;
-  real<lower=0> tau_within;
-  real theta;
-  array[BATCHES] real mu;
+  real grand_mean;
+  array[BATCHES] real batch_mean;
+  array[2] real<lower=0> precision;  // between batches, within batches
 }
 transformed parameters {
-  real sigma_between = 1 / sqrt(tau_between);
-  real sigma_within = 1 / sqrt(tau_within);
+  array[2] real s = inv_sqrt(precision);
 }
 model {
-  theta ~ normal(0.0, 1.0E5);
-  tau_between ~ gamma(.001, .001);
-  tau_within ~ gamma(.001, .001);
-  mu ~ normal(theta, sigma_between);
-  for (n in 1 : BATCHES) {
-    y[n] ~ normal(mu[n], sigma_within);
+  precision ~ gamma(0.001, 0.001);
+  grand_mean ~ normal(0, 1e5);
+  batch_mean ~ normal(grand_mean, s[1]);
+  for (b in 1 : BATCHES) {
+    y[b] ~ normal(batch_mean[b], s[2]);
   }
 }
 generated quantities {
-  real sigmasq_between = 1 / tau_between;
-  real sigmasq_within = 1 / tau_within;
+  real share_between = square(s[1]) / (square(s[1]) + square(s[2]));
 }

@@ -6,30 +6,24 @@ data {
   vector<lower=0>[2] alpha;
 }
 parameters {
-  simplex[2] p;
-  real<lower=0> theta;
-  real lambda_1;
-  real<lower=0> sigmasq;
+  simplex[2] share;
+  real short_wave;
+  real<lower=0> gap;
+  real<lower=0> var_;
 }
 transformed parameters {
-  ordered[2] lambda;
-  real<lower=0> sigma = sqrt(sigmasq);
-  lambda[1] = lambda_1;
-  lambda[2] = lambda_1 + theta;
+  vector[2] peak = [short_wave, short_wave + gap]';
 }
 model {
-  p ~ dirichlet(alpha);
-  theta ~ normal(0, 100);
-  lambda_1 ~ normal(0.0, 1.0E3);
-  sigmasq ~ inv_gamma(1.0E-3, 1.0E-3);
-  {
-    vector[2] log_p = log(p);
-    for (n in 1 : N) {
-      vector[2] lps = log_p;
-      for (k in 1 : 2) {
-        lps[k] += normal_lpdf(y[n] | lambda[k], sigma);
-      }
-      target += log_sum_exp(lps);
-    }
+  real s = sqrt(var_);
+  share ~ dirichlet(alpha);
+  short_wave ~ normal(0, 1000);
+  gap ~ normal(0, 100);
+  var_ ~ inv_gamma(0.001, 0.001);
+  for (i in 1 : N) {
+    vector[2] part;
+    for (k in 1 : 2)
+      part[k] = log(share[k]) + normal_lpdf(y[i] | peak[k], s);
+    target += log_sum_exp(part);
   }
 }

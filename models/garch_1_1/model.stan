@@ -5,16 +5,17 @@ data {
   real<lower=0> sigma1;
 }
 parameters {
-  real mu;
-  real<lower=0> alpha0;
-  real<lower=0, upper=1> alpha1;
-  real<lower=0, upper=1 - alpha1> beta1;
+  real mean_return;
+  real<lower=0> base;
+  real<lower=0, upper=1> shock;
+  real<lower=0, upper=1 - shock> memory;
 }
 model {
-  array[T] real sigma;
-  sigma[1] = sigma1;
-  for (t in 2 : T) {
-    sigma[t] = sqrt(alpha0 + alpha1 * pow(y[t - 1] - mu, 2) + beta1 * pow(sigma[t - 1], 2));
+  vector[T] scale;
+  real variance_now = square(sigma1);
+  for (day in 1 : T) {
+    scale[day] = sqrt(variance_now);
+    variance_now = base + shock * square(y[day] - mean_return) + memory * variance_now;
   }
-  y ~ normal(mu, sigma);
+  y ~ normal(mean_return, scale);
 }

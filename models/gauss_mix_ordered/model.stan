@@ -4,16 +4,17 @@ data {
   vector[N] y;
 }
 parameters {
-  ordered[2] mu;
-  array[2] real<lower=0> sigma;
-  real<lower=0, upper=1> theta;
+  ordered[2] centre;
+  vector<lower=0>[2] spread;
+  real<lower=0, upper=1> share;
 }
 model {
-  sigma ~ normal(0, 2);
-  mu ~ normal(0, 2);
-  theta ~ beta(5, 5);
-  for (n in 1 : N) {
-    target += log_mix(theta, normal_lpdf(y[n] | mu[1], sigma[1]),
-                      normal_lpdf(y[n] | mu[2], sigma[2]));
+  for (i in 1 : N) {
+    target += log_mix(share,
+                      normal_lpdf(y[i] | centre[1], spread[1]),
+                      normal_lpdf(y[i] | centre[2], spread[2]));
   }
+  centre ~ normal(0, 2);
+  spread ~ normal(0, 2);
+  share ~ beta(5, 5);
 }

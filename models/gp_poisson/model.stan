@@ -4,22 +4,21 @@ data {
   array[N] real x;
   array[N] int<lower=0> k;
 }
+transformed data {
+  matrix[N, N] jitter = diag_matrix(rep_vector(1e-10, N));
+}
 parameters {
-  real<lower=0> rho;
-  real<lower=0> alpha;
-  vector[N] f_tilde;
+  real<lower=0> length_scale;
+  real<lower=0> amplitude;
+  vector[N] white;
 }
 transformed parameters {
-  vector[N] f;
-  {
-    matrix[N, N] cov = gp_exp_quad_cov(x, alpha, rho) + diag_matrix(rep_vector(1e-10, N));
-    matrix[N, N] L_cov = cholesky_decompose(cov);
-    f = L_cov * f_tilde;
-  }
+  vector[N] log_rate = cholesky_decompose(gp_exp_quad_cov(x, amplitude, length_scale) + jitter)
+                       * white;
 }
 model {
-  rho ~ gamma(25, 4);
-  alpha ~ normal(0, 2);
-  f_tilde ~ normal(0, 1);
-  k ~ poisson_log(f);
+  white ~ std_normal();
+  amplitude ~ normal(0, 2);
+  length_scale ~ gamma(25, 4);
+  k ~ poisson_log(log_rate);
 }

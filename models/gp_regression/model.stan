@@ -4,17 +4,21 @@ data {
   array[N] real x;
   vector[N] y;
 }
+transformed data {
+  vector[N] zero = rep_vector(0, N);
+}
 parameters {
-  real<lower=0> rho;
-  real<lower=0> alpha;
-  real<lower=0> sigma;
+  real<lower=0> length_scale;
+  real<lower=0> amplitude;
+  real<lower=0> noise;  // variance
 }
 model {
-  matrix[N, N] cov = gp_exp_quad_cov(x, alpha, rho) + diag_matrix(rep_vector(sigma, N));
-  matrix[N, N] L_cov = cholesky_decompose(cov);
-
-  rho ~ gamma(25, 4);
-  alpha ~ normal(0, 2);
-  sigma ~ normal(0, 1);
-  y ~ multi_normal_cholesky(rep_vector(0, N), L_cov);
+  matrix[N, N] K = gp_exp_quad_cov(x, amplitude, length_scale);
+  for (i in 1 : N) {
+    K[i, i] += noise;
+  }
+  length_scale ~ gamma(25, 4);
+  amplitude ~ normal(0, 2);
+  noise ~ normal(0, 1);
+  y ~ multi_normal_cholesky(zero, cholesky_decompose(K));
 }

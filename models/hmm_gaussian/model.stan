@@ -6,58 +6,52 @@ data {
   array[N] real y;
 }
 parameters {
-  array[K] simplex[K] theta;  // theta[j] is the law of the state that follows j
-  positive_ordered[K] mu;
+  array[K] simplex[K] jump;  // jump[j] is the law of the state that follows j
+  positive_ordered[K] level;
 }
 model {
-  array[K] real acc;
-  array[N, K] real gamma;
-
-  mu[1] ~ normal(3, 1);
-  mu[2] ~ normal(10, 1);
+  array[N, K] real forward;
   for (k in 1 : K) {
-    gamma[1, k] = normal_lpdf(y[1] | mu[k], 1);
+    forward[1, k] = normal_lpdf(y[1] | level[k], 1);
   }
-  for (t in 2 : N) {
-    for (k in 1 : K) {
-      for (j in 1 : K) {
-        acc[j] = gamma[t - 1, j] + log(theta[j, k]) + normal_lpdf(y[t] | mu[k], 1);
+  for (n in 2 : N) {
+    for (to in 1 : K) {
+      array[K] real reach;
+      for (from in 1 : K) {
+        reach[from] = forward[n - 1, from] + log(jump[from, to]);
       }
-      gamma[t, k] = log_sum_exp(acc);
+      forward[n, to] = log_sum_exp(reach) + normal_lpdf(y[n] | level[to], 1);
     }
   }
-  target += log_sum_exp(gamma[N]);
+  target += log_sum_exp(forward[N]);
+  level[1] ~ normal(3, 1);
+  level[2] ~ normal(10, 1);
 }
 generated quantities {
-  // Most probable path of states (Viterbi).
-  array[N] int<lower=1, upper=K> z;
-  real log_p_z;
+  // A path of states drawn backwards from its law given the data.
+  array[N] int<lower=1, upper=K> path = rep_array(1, N);
   {
-    array[N, K] int back;
-    array[N, K] real best;
+    matrix[N, K] forward;
     for (k in 1 : K) {
-      best[1, k] = normal_lpdf(y[1] | mu[k], 1);
+      forward[1, k] = normal_lpdf(y[1] | level[k], 1);
     }
-    for (t in 2 : N) {
-      for (k in 1 : K) {
-        best[t, k] = negative_infinity();
-        for (j in 1 : K) {
-          real logp = best[t - 1, j] + log(theta[j, k]) + normal_lpdf(y[t] | mu[k], 1);
-          if (logp > best[t, k]) {
-            back[t, k] = j;
-            best[t, k] = logp;
-          }
+    for (n in 2 : N) {
+      for (to in 1 : K) {
+        vector[K] reach;
+        for (from in 1 : K) {
+          reach[from] = forward[n - 1, from] + log(jump[from, to]);
         }
+        forward[n, to] = log_sum_exp(reach) + normal_lpdf(y[n] | level[to], 1);
       }
     }
-    log_p_z = max(best[N]);
-    for (k in 1 : K) {
-      if (best[N, k] == log_p_z) {
-        z[N] = k;
+    path[N] = categorical_logit_rng(forward[N]');
+    for (back in 1 : N - 1) {
+      int n = N - back;
+      vector[K] weight = forward[n]';
+      for (k in 1 : K) {
+        weight[k] += log(jump[k, path[n + 1]]);
       }
-    }
-    for (t in 1 : (N - 1)) {
-      z[N - t] = back[N - t + 1, z[N - t + 1]];
+      path[n] = categorical_logit_rng(weight);
     }
   }
 }

@@ -7,68 +7,49 @@ data {
   int<lower=0> Npattern;
   int<lower=0> Ncut;
   array[Npattern, T] int pattern;
-  array[Npattern, T] int Ncum;
+  array[Npattern, G] int Ncum;  // last subject with the pattern, by group
   array[G, T] int treat;
   array[G, T] int period;
   array[G, T] int carry;
 }
 transformed data {
+  array[N] int which;  // pattern of each subject
   array[N] int group;
-  array[N, T] int response;
-  for (i in 1 : Ncum[1, 1]) {
-    group[i] = 1;
-    for (t in 1 : T)
-      response[i, t] = pattern[1, t];
-  }
-  for (i in (Ncum[1, 1] + 1) : Ncum[1, 2]) {
-    group[i] = 2;
-    for (t in 1 : T)
-      response[i, t] = pattern[1, t];
-  }
-  for (k in 2 : Npattern) {
-    for (i in (Ncum[k - 1, 2] + 1) : Ncum[k, 1]) {
-      group[i] = 1;
-      for (t in 1 : T)
-        response[i, t] = pattern[k, t];
-    }
-    for (i in (Ncum[k, 1] + 1) : Ncum[k, 2]) {
-      group[i] = 2;
-      for (t in 1 : T)
-        response[i, t] = pattern[k, t];
+  {
+    int next = 1;
+    for (k in 1 : Npattern) {
+      for (g in 1 : G) {
+        while (next <= Ncum[k, g]) {
+          which[next] = k;
+          group[next] = g;
+          next += 1;
+        }
+      }
     }
   }
 }
 parameters {
-  real<lower=0> sigmasq;
-  real beta;
-  real pi_;
-  real kappa;
-  ordered[Ncut] a;
-  vector[N] b;
-}
-transformed parameters {
-  real sigma = sqrt(sigmasq);
+  real b_treat;
+  real b_period;
+  real b_carry;
+  ordered[Ncut] cut;
+  real<lower=0> var_;
+  vector[N] subject;
 }
 model {
-  beta ~ normal(0, 10);
-  pi_ ~ normal(0, 10);
-  kappa ~ normal(0, 10);
-  a ~ normal(0, 10);
-  sigmasq ~ inv_gamma(0.001, 0.001);
-  b ~ normal(0, sigma);
+  b_treat ~ normal(0, 10);
+  b_period ~ normal(0, 10);
+  b_carry ~ normal(0, 10);
+  cut ~ normal(0, 10);
+  var_ ~ inv_gamma(0.001, 0.001);
+  subject ~ normal(0, sqrt(var_));
   for (i in 1 : N) {
+    int g = group[i];
     for (t in 1 : T) {
-      real mu = beta * treat[group[i], t] / 2.0 + pi_ * period[group[i], t] / 2.0
-                + kappa * carry[group[i], t];
-      vector[Ncut] Q;
-      vector[Ncut + 1] p;
-      for (j in 1 : Ncut)
-        Q[j] = inv_logit(-(a[j] + mu + b[i]));
-      p[1] = 1 - Q[1];
-      for (j in 2 : Ncut)
-        p[j] = Q[j - 1] - Q[j];
-      p[Ncut + 1] = Q[Ncut];
-      response[i, t] ~ categorical(p);
+      real eta = subject[i] + 0.5 * b_treat * treat[g, t] + 0.5 * b_period * period[g, t]
+                 + b_carry * carry[g, t];
+      vector[Ncut + 2] above = append_row(append_row(1, 1 - inv_logit(cut + eta)), 0);
+      pattern[which[i], t] ~ categorical(head(above, Ncut + 1) - tail(above, Ncut + 1));
     }
   }
 }

@@ -5,26 +5,21 @@ data {
   array[I, J] int<lower=0, upper=1> y;
 }
 parameters {
-  real<lower=0> sigma_theta;
-  vector[J] theta;
-  real<lower=0> sigma_a;
-  vector<lower=0>[I] a;
-  real mu_b;
-  real<lower=0> sigma_b;
-  vector[I] b;
+  vector[J] ability;
+  vector<lower=0>[I] discrimination;
+  vector[I] difficulty;
+  real mean_difficulty;
+  real<lower=0> sd_ability;
+  real<lower=0> sd_log_discrimination;
+  real<lower=0> sd_difficulty;
 }
 model {
-  sigma_theta ~ cauchy(0, 2);
-  theta ~ normal(0, sigma_theta);
-
-  sigma_a ~ cauchy(0, 2);
-  a ~ lognormal(0, sigma_a);
-
-  mu_b ~ normal(0, 5);
-  sigma_b ~ cauchy(0, 2);
-  b ~ normal(mu_b, sigma_b);
-
-  for (i in 1 : I) {
-    y[i] ~ bernoulli_logit(a[i] * (theta - b[i]));
+  mean_difficulty ~ normal(0, 5);
+  {sd_ability, sd_log_discrimination, sd_difficulty} ~ cauchy(0, 2);
+  ability ~ normal(0, sd_ability);
+  discrimination ~ lognormal(0, sd_log_discrimination);
+  difficulty ~ normal(mean_difficulty, sd_difficulty);
+  for (item in 1 : I) {
+    y[item] ~ bernoulli_logit(discrimination[item] * (ability - difficulty[item]));
   }
 }

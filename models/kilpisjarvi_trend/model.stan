@@ -9,22 +9,22 @@ data {
   real pmubeta;
   real psbeta;
 }
+transformed data {
+  real first = min(x);
+}
 parameters {
-  real alpha;
-  real beta;
+  real start;
+  real trend;
   real<lower=0> sigma;
 }
-transformed parameters {
-  vector[N] mu = alpha + beta * x;
-}
 model {
-  alpha ~ normal(pmualpha, psalpha);
-  beta ~ normal(pmubeta, psbeta);
-  y ~ normal(mu, sigma);
+  start ~ normal(pmualpha, psalpha);
+  trend ~ normal(pmubeta, psbeta);
+  y ~ normal(start + trend * (x - first), sigma);
 }
 generated quantities {
-  real ypred = normal_rng(alpha + beta * xpred, sigma);
+  real future = normal_rng(start + trend * (xpred - first), sigma);
   vector[N] log_lik;
   for (i in 1 : N)
-    log_lik[i] = normal_lpdf(y[i] | mu[i], sigma);
+    log_lik[i] = normal_lpdf(y[i] | start + trend * (x[i] - first), sigma);
 }

@@ -7,40 +7,31 @@ data {
   array[N] int<lower=0> fail;
   array[N] real Z;
 }
-transformed data {
-  array[N, NT] int Y;
-  array[N, NT] int dN;
-  for (i in 1 : N) {
-    for (j in 1 : NT) {
-      Y[i, j] = obs_t[i] >= t[j];
-      dN[i, j] = Y[i, j] * (t[j + 1] > obs_t[i]) * fail[i];
-    }
-  }
-}
 parameters {
   real beta;
-  array[NT] real<lower=0> dL0;
+  array[NT] real<lower=0> hazard;  // baseline increments
 }
 model {
-  real c = 0.001;
-  real r = 0.1;
   beta ~ normal(0, 1000);
   for (j in 1 : NT) {
-    dL0[j] ~ gamma(r * (t[j + 1] - t[j]) * c, c);
+    // A gamma process with a prior guess of 0.1 per unit of time.
+    hazard[j] ~ gamma(1e-4 * (t[j + 1] - t[j]), 0.001);
     for (i in 1 : N) {
-      if (Y[i, j] != 0) {
-        target += poisson_lpmf(dN[i, j] | Y[i, j] * exp(beta * Z[i]) * dL0[j]);
+      if (obs_t[i] >= t[j]) {
+        int event = fail[i] == 1 && obs_t[i] < t[j + 1] ? 1 : 0;
+        event ~ poisson(hazard[j] * exp(beta * Z[i]));
       }
     }
   }
 }
 generated quantities {
-  array[NT] real S_placebo;
-  array[NT] real S_treat;
-  real s = 0;
-  for (j in 1 : NT) {
-    s += dL0[j];
-    S_treat[j] = pow(exp(-s), exp(beta * -0.5));
-    S_placebo[j] = pow(exp(-s), exp(beta * 0.5));
+  array[NT] real survival_placebo;
+  array[NT] real survival_treated;
+  {
+    vector[NT] total = cumulative_sum(to_vector(hazard));
+    for (j in 1 : NT) {
+      survival_placebo[j] = exp(-total[j] * exp(0.5 * beta));
+      survival_treated[j] = exp(-total[j] * exp(-0.5 * beta));
+    }
   }
 }

@@ -8,33 +8,30 @@ data {
   array[R, T] int<lower=0, upper=1> response;
 }
 transformed data {
-  array[T, N] int r;
+  array[T, N] int answer;
   {
-    int i = 1;
-    for (p in 1 : R) {
-      while (i <= culm[p]) {
-        for (k in 1 : T) {
-          r[k, i] = response[p, k];
-        }
-        i += 1;
+    int row = 1;
+    for (person in 1 : N) {
+      while (culm[row] < person) {
+        row += 1;
       }
+      answer[ : , person] = response[row];
     }
   }
 }
 parameters {
-  vector[T] alpha;
-  vector[N] theta;
-  real<lower=0> beta;
+  vector[T] difficulty;
+  vector[N] ability;
+  real<lower=0> slope;
 }
 model {
-  alpha ~ normal(0, 100.0);
-  theta ~ normal(0, 1);
-  beta ~ normal(0.0, 100.0);
-  for (k in 1 : T) {
-    r[k] ~ bernoulli_logit(beta * theta - alpha[k]);
+  difficulty ~ normal(0, 100);
+  ability ~ std_normal();
+  slope ~ normal(0, 100);
+  for (item in 1 : T) {
+    answer[item] ~ bernoulli_logit(slope * ability - difficulty[item]);
   }
 }
 generated quantities {
-  real mean_alpha = mean(alpha);
-  vector[T] a = alpha - mean_alpha;
+  vector[T] centred = difficulty - mean(difficulty);
 }

@@ -9,26 +9,16 @@ data {
   array[N_censored] real<lower=0> censor_time;
 }
 parameters {
-  real<lower=0> r;
-  array[M] real beta;
+  real<lower=0> shape;
+  vector[M] log_scale;
 }
 model {
-  array[N_uncensored] real scale_u;
-  array[N_censored] real scale_c;
-  for (n in 1 : N_uncensored) {
-    scale_u[n] = exp(-beta[group_uncensored[n]] / r);
-  }
-  for (n in 1 : N_censored) {
-    scale_c[n] = exp(-beta[group_censored[n]] / r);
-  }
-  r ~ exponential(0.1);
-  beta ~ normal(0, 10);
-  t_uncensored ~ weibull(r, scale_u);
-  target += weibull_lccdf(censor_time | r, scale_c);
+  vector[M] scale = exp(log_scale);
+  shape ~ exponential(0.1);
+  log_scale ~ normal(3, 1);
+  t_uncensored ~ weibull(shape, scale[group_uncensored]);
+  target += weibull_lccdf(censor_time | shape, scale[group_censored]);
 }
 generated quantities {
-  array[M] real median;
-  for (m in 1 : M) {
-    median[m] = pow(log(2) * exp(-beta[m]), 1 / r);
-  }
+  vector[M] median_life = exp(log_scale + log(log(2)) / shape);
 }

@@ -8,26 +8,16 @@ data {
   vector[N] y;
 }
 parameters {
-  vector[n_groups] a;
-  vector[n_scenarios] b;
-  real mu_a;
-  real mu_b;
-  real<lower=0> sigma_a;
-  real<lower=0> sigma_b;
-  real<lower=0> sigma_y;
-}
-transformed parameters {
-  vector[N] y_hat;
-  for (i in 1 : N)
-    y_hat[i] = a[group_id[i]] + b[scenario_id[i]];
+  real mu;
+  vector[n_groups] group_effect;
+  vector[n_scenarios] scenario_effect;
+  vector<lower=0>[3] s;
 }
 model {
-  mu_a ~ normal(0, 1);
-  mu_b ~ normal(0, 1);
-  sigma_a ~ normal(0, 1);
-  sigma_b ~ normal(0, 1);
-  sigma_y ~ normal(0, 1);
-  a ~ normal(10 * mu_a, sigma_a);
-  b ~ normal(10 * mu_b, sigma_b);
-  y ~ normal(y_hat, sigma_y);
+  mu ~ normal(0.5, 0.5);
+  s ~ normal(0, 0.5);
+  group_effect ~ normal(0, s[1]);
+  scenario_effect ~ normal(0, s[2]);
+  for (i in 1 : N)
+    y[i] ~ normal(mu + group_effect[group_id[i]] + scenario_effect[scenario_id[i]], s[3]);
 }

@@ -9,28 +9,26 @@ data {
   vector[N] y;  // log radon
 }
 parameters {
-  real mu_alpha;
-  real beta;
-  real gamma;
-  real<lower=0> sigma_alpha;
-  real<lower=0> sigma_y;
-  vector[J] alpha_raw;
+  real intercept;
+  real b_floor;
+  real b_uranium;
+  real<lower=0> sd_county;
+  real<lower=0> sd_home;
+  vector[J] county_std;
 }
 transformed parameters {
-  vector[J] alpha = mu_alpha + sigma_alpha * alpha_raw;
+  vector[J] level = intercept + sd_county * county_std;
 }
 model {
-  mu_alpha ~ normal(0, 10);
-  beta ~ normal(0, 10);
-  gamma ~ normal(0, 10);
-  sigma_alpha ~ normal(0, 1);
-  sigma_y ~ normal(0, 1);
-  alpha_raw ~ normal(0, 1);
-  {
-    vector[N] mu;
-    for (n in 1 : N) {
-      mu[n] = alpha[county[n]] + beta * x[n] + gamma * u[n];
-    }
-    y ~ normal(mu, sigma_y);
+  vector[N] expected;
+  for (home in 1 : N) {
+    expected[home] = level[county[home]] + b_floor * x[home] + b_uranium * u[home];
   }
+  intercept ~ normal(0, 10);
+  b_floor ~ normal(0, 10);
+  b_uranium ~ normal(0, 10);
+  sd_county ~ normal(0, 1);
+  sd_home ~ normal(0, 1);
+  county_std ~ normal(0, 1);
+  y ~ normal(expected, sd_home);
 }

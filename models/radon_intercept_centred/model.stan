@@ -7,18 +7,15 @@ data {
   vector[N] y;
 }
 parameters {
-  vector[J] a;
-  real b;
-  real mu_a;
-  real<lower=0, upper=100> sigma_a;
-  real<lower=0, upper=100> sigma_y;
-}
-transformed parameters {
-  vector[N] y_hat = a[county] + x * b;
+  vector[J] level;
+  real floor_effect;
+  real state_level;
+  real<lower=0, upper=10> sd_county;
+  real<lower=0, upper=10> sd_home;
 }
 model {
-  mu_a ~ normal(0, 1);
-  a ~ normal(10 * mu_a, sigma_a);
-  b ~ normal(0, 1);
-  y ~ normal(y_hat, sigma_y);
+  state_level ~ normal(0, 10);
+  floor_effect ~ normal(0, 5);
+  level ~ normal(state_level, sd_county);
+  y ~ normal(level[county] + floor_effect * x, sd_home);
 }

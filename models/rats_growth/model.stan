@@ -7,35 +7,25 @@ data {
   real xbar;
 }
 parameters {
-  array[N] real alpha;
-  array[N] real beta;
-  real mu_alpha;
-  real mu_beta;
-  real<lower=0> sigmasq_y;
-  real<lower=0> sigmasq_alpha;
-  real<lower=0> sigmasq_beta;
+  array[N] real weight;
+  array[N] real gain;
+  array[2] real centre;
+  array[3] real<lower=0> var_;
 }
 transformed parameters {
-  real<lower=0> sigma_y;
-  real<lower=0> sigma_alpha;
-  real<lower=0> sigma_beta;
-  sigma_y = sqrt(sigmasq_y);
-  sigma_alpha = sqrt(sigmasq_alpha);
-  sigma_beta = sqrt(sigmasq_beta);
+  array[3] real<lower=0> sd_ = sqrt(var_);
 }
 model {
-  mu_alpha ~ normal(0, 100);
-  mu_beta ~ normal(0, 100);
-  sigmasq_y ~ inv_gamma(0.001, 0.001);
-  sigmasq_alpha ~ inv_gamma(0.001, 0.001);
-  sigmasq_beta ~ inv_gamma(0.001, 0.001);
-  alpha ~ normal(mu_alpha, sigma_alpha);
-  beta ~ normal(mu_beta, sigma_beta);
-  for (n in 1 : N)
-    for (t in 1 : T)
-      y[n, t] ~ normal(alpha[n] + beta[n] * (x[t] - xbar), sigma_y);
+  centre ~ normal(0, 100);
+  var_ ~ inv_gamma(0.001, 0.001);
+  weight ~ normal(centre[1], sd_[2]);
+  gain ~ normal(centre[2], sd_[3]);
+  for (rat in 1 : N)
+    for (week in 1 : T) {
+      real expected = weight[rat] + gain[rat] * (x[week] - xbar);
+      y[rat, week] ~ normal(expected, sd_[1]);
+    }
 }
 generated quantities {
-  real alpha0;
-  alpha0 = mu_alpha - xbar * mu_beta;
+  real birth_weight = centre[1] - xbar * centre[2];
 }

@@ -6,40 +6,25 @@ data {
   array[Ndoses] real<lower=0> x;
 }
 transformed data {
-  array[Ndoses] real logx;
-  real mean_x;
-  real mean_logx;
-  array[Ndoses] real centered_x;
-  array[Ndoses] real centered_logx;
-
-  mean_x = mean(x) / 100;
-  for (dose in 1 : Ndoses)
-    centered_x[dose] = x[dose] / 100 - mean_x;
-  for (dose in 1 : Ndoses)
-    logx[dose] = log(x[dose] + 10);
-  mean_logx = mean(logx);
-  for (dose in 1 : Ndoses)
-    centered_logx[dose] = logx[dose] - mean_logx;
+  vector[Ndoses] dose = to_vector(x) / 100;
+  vector[Ndoses] log_dose = log(to_vector(x) + 10);
+  dose -= mean(dose);
+  log_dose -= mean(log_dose);
 }
 parameters {
-  real alpha_star;
-  real beta;
-  real gamma;
-  real<lower=0> tau;
-  array[Ndoses] vector[Nplates] lambda;
-}
-transformed parameters {
-  real<lower=0> sigma = 1.0 / sqrt(tau);
-  real alpha = alpha_star - beta * mean_logx - gamma * mean_x;
+  real level;
+  real toxic;
+  real mutagenic;
+  real<lower=0> precision;
+  matrix[Ndoses, Nplates] plate;
 }
 model {
-  alpha_star ~ normal(0.0, 1.0E3);
-  beta ~ normal(0.0, 1000);
-  gamma ~ normal(0.0, 1000);
-  tau ~ gamma(0.001, 0.001);
-  for (dose in 1 : Ndoses) {
-    lambda[dose] ~ normal(0.0, sigma);
-    y[dose] ~ poisson_log(alpha_star + beta * centered_logx[dose]
-                          + gamma * centered_x[dose] + lambda[dose]);
+  [level, toxic, mutagenic] ~ normal(0, 1000);
+  precision ~ gamma(0.001, 0.001);
+  to_vector(plate) ~ normal(0, inv_sqrt(precision));
+  for (d in 1 : Ndoses) {
+    for (p in 1 : Nplates) {
+      y[d, p] ~ poisson_log(level + mutagenic * log_dose[d] + toxic * dose[d] + plate[d, p]);
+    }
   }
 }

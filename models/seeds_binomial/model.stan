@@ -7,26 +7,20 @@ data {
   vector[I] x2;
 }
 transformed data {
-  vector[I] x1x2;
-  x1x2 = x1 .* x2;
+  matrix[I, 4] X = append_col(append_col(rep_vector(1, I), x1), append_col(x2, x1 .* x2));
 }
 parameters {
-  real alpha0;
-  real alpha1;
-  real alpha12;
-  real alpha2;
-  real<lower=0> tau;
-  vector[I] b;
-}
-transformed parameters {
-  real<lower=0> sigma = 1.0 / sqrt(tau);
+  vector[4] beta;
+  real<lower=0> precision;
+  vector[I] plate;
 }
 model {
-  alpha0 ~ normal(0.0, 1.0E3);
-  alpha1 ~ normal(0.0, 1.0E3);
-  alpha2 ~ normal(0.0, 1.0E3);
-  alpha12 ~ normal(0.0, 1.0E3);
-  tau ~ gamma(1.0E-3, 1.0E-3);
-  b ~ normal(0.0, sigma);
-  n ~ binomial_logit(N, alpha0 + alpha1 * x1 + alpha2 * x2 + alpha12 * x1x2 + b);
+  real spread = inv_sqrt(precision);
+  beta ~ normal(0, 1000);
+  precision ~ gamma(0.001, 0.001);
+  plate ~ normal(0, spread);
+  n ~ binomial_logit(N, X * beta + plate);
+}
+generated quantities {
+  real sigma = inv_sqrt(precision);
 }

@@ -6,38 +6,29 @@ data {
   matrix[N, p] x;
 }
 transformed data {
-  matrix[N, p] z;
-  row_vector[p] mean_x;
-  row_vector[p] sd_x;
+  matrix[N, p] z = x;
   for (j in 1 : p) {
-    mean_x[j] = mean(col(x, j));
-    sd_x[j] = sd(col(x, j));
-    for (i in 1 : N)
-      z[i, j] = (x[i, j] - mean_x[j]) / sd_x[j];
+    z[ : , j] -= mean(x[ : , j]);
+    z[ : , j] /= sd(x[ : , j]);
   }
 }
 parameters {
-  real beta0;
+  real level;
   vector[p] beta;
-  real<lower=0> sigmasq;
-  real<lower=0> phi;
-}
-transformed parameters {
-  real<lower=0> sigma = sqrt(sigmasq);
-  vector[N] mu = beta0 + z * beta;
+  real<lower=0> var_;
+  real<lower=0> ridge;
 }
 model {
-  beta0 ~ normal(0, 316);
-  phi ~ gamma(0.01, 0.01);
-  beta ~ normal(0, sqrt(phi));
-  sigmasq ~ inv_gamma(.001, .001);
-  Y ~ student_t(4, mu, sigma);
+  level ~ normal(0, 300);
+  ridge ~ gamma(0.01, 0.01);
+  beta ~ normal(0, sqrt(ridge));
+  var_ ~ inv_gamma(0.001, 0.001);
+  Y ~ student_t(4, level + z * beta, sqrt(var_));
 }
 generated quantities {
-  array[N] int outlier;
-  vector[p] b;
-  for (j in 1 : p)
-    b[j] = beta[j] / sd_x[j];
-  for (i in 1 : N)
-    outlier[i] = abs((Y[i] - mu[i]) / sigma) > 2.5;
+  int n_outliers = 0;
+  for (i in 1 : N) {
+    if (abs(Y[i] - level - z[i] * beta) > 2.5 * sqrt(var_))
+      n_outliers += 1;
+  }
 }

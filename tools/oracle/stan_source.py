@@ -52,7 +52,9 @@ def join(found):
 
 def statement_start(text, tilde):
     """Where the left-hand side of the `~` at this index begins."""
-    depth, i = 0, tilde - 1
+    depth, i = 0, len(text[:tilde].rstrip()) - 1
+    if text[i] == "}":  # an array written out
+        i = text.rindex("{", 0, i) - 1
     while i >= 0:
         if text[i] in ")]":
             depth += 1
