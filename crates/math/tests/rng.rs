@@ -151,7 +151,7 @@ fn normals_have_normal_moments_and_tails() {
         for (threshold, p) in [
             (1.0, 0.15865525393145707),
             (2.0, 0.022750131948179212),
-            (3.5, 2.326290790355250e-4),
+            (3.5, 2.32629079035525e-4),
         ] {
             for sign in [-1.0, 1.0] {
                 let count = z.iter().filter(|&&z| sign * z > threshold).count() as f64;

@@ -1,9 +1,11 @@
 //! The gamma function and its relatives.
 
+use super::{one, one_pair};
+use crate::vmath;
 use std::f64::consts::PI;
 
 /// `(sin(pi x), cos(pi x))` without loss for large `x`.
-pub(super) fn sin_cos_pi(x: f64) -> (f64, f64) {
+fn sin_cos_pi(x: f64) -> (f64, f64) {
     let r = x - 2.0 * (0.5 * x).round_ties_even();
     // r in [-1, 1], folded to [0, 1/4] where both functions are well conditioned.
     let a = r.abs();
@@ -27,6 +29,11 @@ pub fn lgamma(x: f64) -> f64 {
     libm::lgamma(x)
 }
 
+/// The gamma function; NaN at the negative poles.
+pub fn tgamma(x: f64) -> f64 {
+    libm::tgamma(x)
+}
+
 /// Derivative of [`lgamma`]; NaN at the poles 0, -1, ... and at -inf. Relative error some 1e-15, except next to the
 /// negative roots, where it is absolute.
 pub fn digamma(x: f64) -> f64 {
@@ -37,7 +44,7 @@ pub fn digamma(x: f64) -> f64 {
         let (sine, cosine) = sin_cos_pi(x);
         return digamma(1.0 - x) - PI * cosine / sine;
     }
-    crate::vmath::digamma_positive(x)
+    one(vmath::digamma, x)
 }
 
 /// Second derivative of [`lgamma`]; infinite at the poles 0, -1, ... Relative error some 1e-15.
@@ -49,11 +56,84 @@ pub fn trigamma(x: f64) -> f64 {
         let sine = sin_cos_pi(x).0;
         return (PI / sine) * (PI / sine) - trigamma(1.0 - x);
     }
-    let mut shifted = x;
-    let mut sum = 0.0;
-    while shifted < 8.0 {
-        sum += 1.0 / (shifted * shifted);
-        shifted += 1.0;
+    one(vmath::trigamma, x)
+}
+
+/// Logarithm of the beta function for `a, b >= 0`.
+pub fn lbeta(a: f64, b: f64) -> f64 {
+    if a < 0.0 || b < 0.0 {
+        return f64::NAN;
     }
-    sum + crate::vmath::trigamma_far(shifted)
+    one_pair(vmath::lbeta, a, b)
+}
+
+/// Logarithm of the multivariate gamma function of dimension `k`:
+/// `k (k - 1) / 4 log(pi) + sum over j < k of lgamma(x - j / 2)`, for `x > (k - 1) / 2`.
+pub fn lmgamma(k: u32, x: f64) -> f64 {
+    let k = f64::from(k);
+    let mut sum = 0.25 * k * (k - 1.0) * libm::log(PI);
+    let mut j = 0.0;
+    while j < k {
+        sum += lgamma(x - 0.5 * j);
+        j += 1.0;
+    }
+    sum
+}
+
+/// `x (x + 1) ... (x + n - 1)`; a product that overflows on the way is infinite.
+pub fn rising_factorial(x: f64, n: u32) -> f64 {
+    if x <= 0.0 && x == x.floor() && -x < f64::from(n) {
+        return 0.0;
+    }
+    let mut product = 1.0;
+    for i in 0..n {
+        product *= x + f64::from(i);
+        if product.is_nan() {
+            break;
+        }
+        if product.is_infinite() {
+            let negative_factors = f64::from(n).min((-x).ceil()).max(0.0);
+            return if negative_factors % 2.0 == 0.0 {
+                f64::INFINITY
+            } else {
+                f64::NEG_INFINITY
+            };
+        }
+    }
+    product
+}
+
+/// `x (x - 1) ... (x - n + 1)`; a product that overflows on the way is infinite.
+pub fn falling_factorial(x: f64, n: u32) -> f64 {
+    let product = rising_factorial(-x, n);
+    if n.is_multiple_of(2) || product == 0.0 {
+        product
+    } else {
+        -product
+    }
+}
+
+/// `log |Gamma(x + n) / Gamma(x)|` for `x > 0`, `x + n > 0`.
+pub fn log_rising_factorial(x: f64, n: f64) -> f64 {
+    // For positive n by the beta function, which does not cancel for large x.
+    if n > 0.0 && x > 0.0 {
+        lgamma(n) - lbeta(x, n)
+    } else {
+        lgamma(x + n) - lgamma(x)
+    }
+}
+
+/// `log |Gamma(x + 1) / Gamma(x - n + 1)|`.
+pub fn log_falling_factorial(x: f64, n: f64) -> f64 {
+    log_rising_factorial(x - n + 1.0, n)
+}
+
+/// Logarithm of the binomial coefficient of real `n` over real `k`, for `-1 <= k <= n + 1`; -inf at both ends.
+pub fn binomial_coefficient_log(n: f64, k: f64) -> f64 {
+    // The smaller of k and n - k, by symmetry, keeps the small argument exact.
+    let k = if k > 0.5 * n { n - k } else { k };
+    if k == 0.0 {
+        return 0.0;
+    }
+    -lbeta(n - k + 1.0, k + 1.0) - libm::log1p(n)
 }

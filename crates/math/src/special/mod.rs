@@ -1,5 +1,37 @@
 //! Scalar special functions, for interpreters and for the rare arguments of the vector functions.
+//!
+//! Arguments outside a function's domain give NaN. Where a vector function exists its algorithm serves here too.
 
+mod bessel;
+mod exponential;
 mod gamma;
+mod incomplete;
+mod normal;
 
-pub use gamma::{digamma, lgamma, trigamma};
+pub use bessel::{
+    bessel_first_kind, bessel_second_kind, log_modified_bessel_first_kind,
+    modified_bessel_first_kind, modified_bessel_second_kind,
+};
+pub use exponential::{
+    inv_cloglog, inv_logit, lambert_w0, lambert_wm1, log_diff_exp, log_inv_logit, log_sum_exp,
+    log_sum_exp_slice, log1m_exp, log1m_inv_logit, log1p_exp, logit,
+};
+pub use gamma::{
+    binomial_coefficient_log, digamma, falling_factorial, lbeta, lgamma, lmgamma,
+    log_falling_factorial, log_rising_factorial, rising_factorial, tgamma, trigamma,
+};
+pub use incomplete::{gamma_p, gamma_q, inc_beta};
+pub use normal::{erf, erfc, inv_erfc, inv_phi, log_phi, owens_t, phi, phi_approx};
+
+use crate::simd::F64x8;
+use crate::simd::lanes::ScalarLanes;
+
+/// A vector function of one number.
+fn one(f: impl Fn(ScalarLanes) -> ScalarLanes, x: f64) -> f64 {
+    f(ScalarLanes::splat(x)).to_array()[0]
+}
+
+/// A vector function of one pair of numbers.
+fn one_pair(f: impl Fn(ScalarLanes, ScalarLanes) -> ScalarLanes, x: f64, y: f64) -> f64 {
+    f(ScalarLanes::splat(x), ScalarLanes::splat(y)).to_array()[0]
+}

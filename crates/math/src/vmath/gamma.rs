@@ -57,7 +57,7 @@ const HALF_LOG_TWO_PI: f64 = 0.918_938_533_204_672_8;
 
 /// The remainder of Stirling's formula for `x >= FAR`.
 #[inline(always)]
-fn stirling<V: F64x8>(x: V) -> V {
+pub(crate) fn stirling<V: F64x8>(x: V) -> V {
     let w = V::splat(1.0) / x;
     w * poly(w * w, &STIRLING)
 }
@@ -179,34 +179,6 @@ pub fn trigamma<V: F64x8>(x: V) -> V {
     } else {
         result
     }
-}
-
-/// [`digamma`] of one number `x > 0` (or NaN).
-pub(crate) fn digamma_positive(x: f64) -> f64 {
-    let horner = |x: f64, c: &[f64]| c.iter().rev().fold(0.0, |sum, &c| sum * x + c);
-    if x >= 8.0 {
-        let r = 1.0 / x;
-        let z = r * r;
-        return libm::log(x) - (0.5 * r + z * horner(z, &DIGAMMA_FAR));
-    }
-    let (mut y, mut sum) = (x, 0.0);
-    if y < 1.0 {
-        sum = -1.0 / y;
-        y += 1.0;
-    }
-    while y >= 2.0 {
-        y -= 1.0;
-        sum += 1.0 / y;
-    }
-    sum + ((y - DIGAMMA_ROOT.0) - DIGAMMA_ROOT.1) * horner(y - 1.5, &DIGAMMA)
-}
-
-/// [`trigamma`] of one number `x >= 8`.
-pub(crate) fn trigamma_far(x: f64) -> f64 {
-    let r = 1.0 / x;
-    let z = r * r;
-    let series = TRIGAMMA_FAR.iter().rev().fold(0.0, |sum, &c| sum * z + c);
-    r * (1.0 + 0.5 * r + z * series)
 }
 
 /// Logarithm of the beta function for `a, b >= 0`. The error is below 1e-14 times `1 + |result|` for arguments up to

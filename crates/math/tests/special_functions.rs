@@ -1,0 +1,334 @@
+//! The scalar special functions against references of 50 digits, identities, and the edges of their domains.
+
+use jensen_math::special::*;
+
+/// Calls a function with as many arguments as it takes.
+enum Function {
+    One(fn(f64) -> f64),
+    Two(fn(f64, f64) -> f64),
+    Three(fn(f64, f64, f64) -> f64),
+}
+
+use Function::{One, Three, Two};
+
+impl Function {
+    fn call(&self, x: &[f64]) -> f64 {
+        match self {
+            One(f) => f(x[0]),
+            Two(f) => f(x[0], x[1]),
+            Three(f) => f(x[0], x[1], x[2]),
+        }
+    }
+}
+
+/// Name, function, relative bound, absolute bound (for functions with zeros): the error is below their sum.
+fn table() -> Vec<(&'static str, Function, f64, f64)> {
+    vec![
+        ("lgamma", One(lgamma), 1e-15, 1e-14),
+        ("tgamma", One(tgamma), 2e-15, 0.0),
+        ("digamma", One(digamma), 4e-15, 1e-13),
+        ("trigamma", One(trigamma), 1e-13, 0.0),
+        ("lbeta", Two(lbeta), 1e-14, 1e-14),
+        ("lmgamma", Two(|k, x| lmgamma(k as u32, x)), 2e-15, 1e-14),
+        (
+            "rising_factorial",
+            Two(|x, n| rising_factorial(x, n as u32)),
+            2e-14,
+            0.0,
+        ),
+        (
+            "falling_factorial",
+            Two(|x, n| falling_factorial(x, n as u32)),
+            2e-14,
+            0.0,
+        ),
+        (
+            "log_rising_factorial",
+            Two(log_rising_factorial),
+            1e-14,
+            1e-14,
+        ),
+        (
+            "log_falling_factorial",
+            Two(log_falling_factorial),
+            1e-14,
+            1e-14,
+        ),
+        (
+            "binomial_coefficient_log",
+            Two(binomial_coefficient_log),
+            1e-14,
+            1e-14,
+        ),
+        ("erf", One(erf), 5e-16, 0.0),
+        ("erfc", One(erfc), 1e-15, 0.0),
+        ("inv_erfc", One(inv_erfc), 2e-15, 1e-16),
+        ("phi", One(phi), 2e-15, 0.0),
+        ("log_phi", One(log_phi), 2e-15, 0.0),
+        ("inv_phi", One(inv_phi), 2e-15, 0.0),
+        ("phi_approx", One(phi_approx), 1e-14, 0.0),
+        ("gamma_p", Two(gamma_p), 1e-13, 0.0),
+        ("gamma_q", Two(gamma_q), 1e-13, 0.0),
+        ("inc_beta", Three(inc_beta), 1e-12, 0.0),
+        ("owens_t", Two(owens_t), 1e-13, 1e-16),
+        (
+            "bessel_first_kind",
+            Two(|n, x| bessel_first_kind(n as i32, x)),
+            1e-13,
+            1e-15,
+        ),
+        (
+            "bessel_second_kind",
+            Two(|n, x| bessel_second_kind(n as i32, x)),
+            1e-13,
+            1e-15,
+        ),
+        (
+            "modified_bessel_first_kind",
+            Two(|n, x| modified_bessel_first_kind(n as i32, x)),
+            1e-13,
+            0.0,
+        ),
+        (
+            "modified_bessel_second_kind",
+            Two(|n, x| modified_bessel_second_kind(n as i32, x)),
+            1e-13,
+            0.0,
+        ),
+        (
+            "log_modified_bessel_first_kind",
+            Two(log_modified_bessel_first_kind),
+            1e-14,
+            3e-14,
+        ),
+        ("lambert_w0", One(lambert_w0), 2e-15, 0.0),
+        ("lambert_wm1", One(lambert_wm1), 2e-15, 0.0),
+        ("log_diff_exp", Two(log_diff_exp), 1e-15, 1e-15),
+        ("log_sum_exp", Two(log_sum_exp), 1e-15, 1e-15),
+        ("log1m_exp", One(log1m_exp), 1e-15, 0.0),
+        ("log1p_exp", One(log1p_exp), 1e-15, 0.0),
+        ("inv_cloglog", One(inv_cloglog), 1e-15, 0.0),
+        ("inv_logit", One(inv_logit), 1e-15, 0.0),
+        ("logit", One(logit), 1e-15, 0.0),
+    ]
+}
+
+#[test]
+fn references_are_met() {
+    let text = include_str!("data/special_functions.txt");
+    let mut failures = Vec::new();
+    for (name, function, relative, absolute) in table() {
+        let mut count = 0;
+        let mut worst: (f64, String) = (0.0, String::new());
+        for line in text.lines().filter(|l| l.split(' ').next() == Some(name)) {
+            let numbers: Vec<f64> = line
+                .split(' ')
+                .skip(1)
+                .map(|s| f64::from_bits(u64::from_str_radix(s, 16).unwrap()))
+                .collect();
+            let (&want, x) = numbers.split_last().unwrap();
+            let got = function.call(x);
+            let error = (got - want).abs() / (relative * want.abs() + absolute);
+            if error > worst.0 || error.is_nan() {
+                worst = (
+                    error,
+                    format!("{name}{x:?} = {got:e}, not {want:e}: {error:.2} times the bound"),
+                );
+            }
+            count += 1;
+        }
+        assert!(count >= 50, "{name}: too few reference points");
+        if worst.0 > 1.0 || worst.0.is_nan() {
+            failures.push(worst.1);
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+fn same(got: f64, want: f64) -> bool {
+    got == want || got.is_nan() && want.is_nan()
+}
+
+#[test]
+fn edges_of_the_domains() {
+    let (inf, nan) = (f64::INFINITY, f64::NAN);
+    let cases = [
+        ("lgamma(0)", lgamma(0.0), inf),
+        ("lgamma(-2)", lgamma(-2.0), inf),
+        ("digamma(0)", digamma(0.0), nan),
+        ("trigamma(-1)", trigamma(-1.0), inf),
+        ("lbeta(-1, 2)", lbeta(-1.0, 2.0), nan),
+        ("lbeta(0, 2)", lbeta(0.0, 2.0), inf),
+        ("lmgamma(0, 3)", lmgamma(0, 3.0), 0.0),
+        ("rising_factorial(-3, 5)", rising_factorial(-3.0, 5), 0.0),
+        (
+            "rising_factorial(-1000, 2000)",
+            rising_factorial(-1000.0, 2000),
+            0.0,
+        ),
+        (
+            "rising_factorial(-1000.5, 401)",
+            rising_factorial(-1000.5, 401),
+            -inf,
+        ),
+        (
+            "rising_factorial(1e300, MAX)",
+            rising_factorial(1e300, u32::MAX),
+            inf,
+        ),
+        ("rising_factorial(nan, 3)", rising_factorial(nan, 3), nan),
+        ("falling_factorial(3, 5)", falling_factorial(3.0, 5), 0.0),
+        ("falling_factorial(5, 3)", falling_factorial(5.0, 3), 60.0),
+        ("falling_factorial(7, 0)", falling_factorial(7.0, 0), 1.0),
+        (
+            "binomial_coefficient_log(9, 0)",
+            binomial_coefficient_log(9.0, 0.0),
+            0.0,
+        ),
+        (
+            "binomial_coefficient_log(9, 9)",
+            binomial_coefficient_log(9.0, 9.0),
+            0.0,
+        ),
+        (
+            "binomial_coefficient_log(9, 10)",
+            binomial_coefficient_log(9.0, 10.0),
+            -inf,
+        ),
+        (
+            "binomial_coefficient_log(9, -1)",
+            binomial_coefficient_log(9.0, -1.0),
+            -inf,
+        ),
+        ("inv_erfc(0)", inv_erfc(0.0), inf),
+        ("inv_erfc(2)", inv_erfc(2.0), -inf),
+        ("inv_phi(2)", inv_phi(2.0), nan),
+        ("gamma_p(1, 0)", gamma_p(1.0, 0.0), 0.0),
+        ("gamma_q(1, 0)", gamma_q(1.0, 0.0), 1.0),
+        ("gamma_p(1, inf)", gamma_p(1.0, inf), 1.0),
+        ("gamma_p(0, 1)", gamma_p(0.0, 1.0), 1.0),
+        ("gamma_p(0, 0)", gamma_p(0.0, 0.0), nan),
+        ("gamma_p(-1, 1)", gamma_p(-1.0, 1.0), nan),
+        ("gamma_p(nan, 1)", gamma_p(nan, 1.0), nan),
+        ("gamma_q(1e8, 1)", gamma_q(1e8, 1.0), 1.0),
+        ("gamma_q(1, 1e8)", gamma_q(1.0, 1e8), 0.0),
+        ("inc_beta(1, 1, 0)", inc_beta(1.0, 1.0, 0.0), 0.0),
+        ("inc_beta(1, 1, 1)", inc_beta(1.0, 1.0, 1.0), 1.0),
+        ("inc_beta(0, 1, 0.5)", inc_beta(0.0, 1.0, 0.5), nan),
+        ("inc_beta(1, 1, 1.5)", inc_beta(1.0, 1.0, 1.5), nan),
+        ("inc_beta(1, 1, nan)", inc_beta(1.0, 1.0, nan), nan),
+        ("owens_t(nan, 1)", owens_t(nan, 1.0), nan),
+        ("owens_t(1, 0)", owens_t(1.0, 0.0), 0.0),
+        (
+            "bessel_second_kind(0, -1)",
+            bessel_second_kind(0, -1.0),
+            nan,
+        ),
+        ("bessel_second_kind(0, 0)", bessel_second_kind(0, 0.0), -inf),
+        (
+            "modified_bessel_first_kind(0, 0)",
+            modified_bessel_first_kind(0, 0.0),
+            1.0,
+        ),
+        (
+            "modified_bessel_first_kind(1, -inf)",
+            modified_bessel_first_kind(1, -inf),
+            -inf,
+        ),
+        (
+            "modified_bessel_second_kind(3, 0)",
+            modified_bessel_second_kind(3, 0.0),
+            inf,
+        ),
+        (
+            "modified_bessel_second_kind(3, -1)",
+            modified_bessel_second_kind(3, -1.0),
+            nan,
+        ),
+        (
+            "modified_bessel_second_kind(0, 900)",
+            modified_bessel_second_kind(0, 900.0),
+            0.0,
+        ),
+        (
+            "log_modified_bessel_first_kind(0, 0)",
+            log_modified_bessel_first_kind(0.0, 0.0),
+            0.0,
+        ),
+        (
+            "log_modified_bessel_first_kind(1, 0)",
+            log_modified_bessel_first_kind(1.0, 0.0),
+            -inf,
+        ),
+        (
+            "log_modified_bessel_first_kind(1, -1)",
+            log_modified_bessel_first_kind(1.0, -1.0),
+            nan,
+        ),
+        (
+            "log_modified_bessel_first_kind(1, inf)",
+            log_modified_bessel_first_kind(1.0, inf),
+            inf,
+        ),
+        ("lambert_w0(0)", lambert_w0(0.0), 0.0),
+        ("lambert_w0(-1)", lambert_w0(-1.0), nan),
+        ("lambert_w0(inf)", lambert_w0(inf), inf),
+        ("lambert_w0(nan)", lambert_w0(nan), nan),
+        ("lambert_wm1(0)", lambert_wm1(0.0), -inf),
+        ("lambert_wm1(1)", lambert_wm1(1.0), nan),
+        ("log_diff_exp(1, 1)", log_diff_exp(1.0, 1.0), -inf),
+        ("log_diff_exp(1, 2)", log_diff_exp(1.0, 2.0), nan),
+        ("log_diff_exp(1, -inf)", log_diff_exp(1.0, -inf), 1.0),
+        ("log_diff_exp(-inf, -inf)", log_diff_exp(-inf, -inf), -inf),
+        ("log_diff_exp(inf, 1)", log_diff_exp(inf, 1.0), inf),
+        ("log_diff_exp(inf, inf)", log_diff_exp(inf, inf), nan),
+        ("log_sum_exp(-inf, -inf)", log_sum_exp(-inf, -inf), -inf),
+        ("log_sum_exp(inf, 1)", log_sum_exp(inf, 1.0), inf),
+        ("log_sum_exp(inf, nan)", log_sum_exp(inf, nan), nan),
+        ("log_sum_exp_slice([])", log_sum_exp_slice(&[]), -inf),
+        (
+            "log_sum_exp_slice([nan, inf])",
+            log_sum_exp_slice(&[nan, inf]),
+            nan,
+        ),
+        (
+            "log_sum_exp_slice([1000, -inf])",
+            log_sum_exp_slice(&[1000.0, -inf]),
+            1000.0,
+        ),
+        ("log1m_exp(1)", log1m_exp(1.0), nan),
+        ("log1m_exp(0)", log1m_exp(0.0), -inf),
+        ("log1p_exp(nan)", log1p_exp(nan), nan),
+        ("log_inv_logit(-inf)", log_inv_logit(-inf), -inf),
+        ("log1m_inv_logit(inf)", log1m_inv_logit(inf), -inf),
+    ];
+    for (what, got, want) in cases {
+        assert!(same(got, want), "{what} = {got:e}, not {want:e}");
+    }
+}
+
+#[test]
+fn symmetries_hold() {
+    for k in 1..40 {
+        let t = f64::from(k) / 7.0;
+        assert!((owens_t(t, -0.7) + owens_t(-t, 0.7)).abs() < 1e-16);
+        assert!((gamma_p(t, 2.0) + gamma_q(t, 2.0) - 1.0).abs() < 1e-15);
+        assert!((inc_beta(t, 2.5, 0.3) + inc_beta(2.5, t, 0.7) - 1.0).abs() < 1e-14);
+        assert_eq!(
+            modified_bessel_first_kind(-3, t),
+            modified_bessel_first_kind(3, t)
+        );
+        assert_eq!(
+            modified_bessel_second_kind(-3, t),
+            modified_bessel_second_kind(3, t)
+        );
+        assert!((log_inv_logit(t) - log1m_inv_logit(-t)).abs() == 0.0);
+        let w = lambert_w0(t);
+        assert!((w * w.exp() / t - 1.0).abs() < 1e-14);
+    }
+    let many: Vec<f64> = (0..1000).map(|i| f64::from(i) * 1e-3).collect();
+    let pairwise = many
+        .iter()
+        .fold(f64::NEG_INFINITY, |sum, &x| log_sum_exp(sum, x));
+    assert!((log_sum_exp_slice(&many) - pairwise).abs() < 1e-13);
+}
