@@ -26,7 +26,7 @@ pub struct VarId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FunId(pub u32);
 
-/// Identifies one expression; unique in the program, dense from 0 to [`Program::expr_count`].
+/// Identifies one expression; unique in the program, below [`Program::expr_count`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExprId(pub u32);
 
@@ -53,7 +53,7 @@ pub enum Type {
     ComplexMatrix,
     /// One array dimension over an element type: `array[,] int` is `Array(Array(Int))`.
     Array(Box<Type>),
-    /// `tuple(…)`, two or more components
+    /// `tuple(…)`; variables have two or more components
     Tuple(Vec<Type>),
     /// The result of a function that returns nothing.
     Void,
@@ -245,7 +245,7 @@ pub enum VarKind {
     Loop,
 }
 
-/// A variable. Shadowing never occurs: one declaration, one id.
+/// A variable: one declaration, one id.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Var {
     /// Name in source.
@@ -305,7 +305,7 @@ pub enum ExprKind {
     ArrayLit(Vec<Expr>),
     /// `[a, b, …]`: a row vector of scalars, or a matrix whose rows are row vectors (`ty` tells which). `[]` is an empty row vector.
     RowVectorLit(Vec<Expr>),
-    /// `(a, b, …)`: two or more.
+    /// `(a, b, …)`: one (`(a,)`) or more.
     TupleLit(Vec<Expr>),
     /// `t.k`, `k` counted from 0 here and from 1 in source.
     TupleProj(Box<Expr>, u32),
@@ -374,7 +374,7 @@ pub enum Index {
 pub enum UnaryOp {
     /// `-x`, elementwise
     Neg,
-    /// `!x` of an `int` or `real`; 1 if x is zero
+    /// `!x` of an `int`: 1 if x is zero, else 0
     Not,
 }
 
@@ -415,7 +415,7 @@ pub enum BinaryOp {
     Gt,
     /// `>=`
     Ge,
-    /// `&&`, short-circuit; operands `int` or `real`, non-zero is true
+    /// `&&`, short-circuit; operands are `int`, non-zero is true
     And,
     /// `||`, short-circuit
     Or,
@@ -479,7 +479,7 @@ pub enum StmtKind {
     Reject(Vec<Message>),
     /// `fatal_error(…)`: the run ends.
     FatalError(Vec<Message>),
-    /// `if`; the condition is `int` or `real`.
+    /// `if`; the condition is `int`.
     If {
         /// True if non-zero.
         condition: Expr,
@@ -488,7 +488,7 @@ pub enum StmtKind {
         /// Run if false.
         otherwise: Option<Box<Stmt>>,
     },
-    /// `while`; the condition is `int` or `real`.
+    /// `while`; the condition is `int`.
     While {
         /// Goes on while non-zero.
         condition: Expr,
@@ -689,31 +689,30 @@ pub enum Access {
 
 /// `x ~ f(a, …) T[lower, upper]`: adds the density without its additive constants.
 ///
-/// With truncation the log density becomes −∞ if `x` lies outside, and otherwise loses
-/// `lccdf(lower)`, `lcdf(upper)`, or `log_diff_exp(lcdf(upper), lcdf(lower))`; for a discrete `f` (`_lpmf`) the mass at
-/// `lower` belongs to the kept part: `log_sum_exp(lccdf(lower), lpmf(lower))` and
-/// `log_sum_exp(lpmf(lower), log_diff_exp(lcdf(upper), lcdf(lower)))`.
+/// With truncation the log density becomes −∞ if an element of `x` lies outside, and otherwise loses, for every
+/// element of the broadcast arguments, `lccdf(lower)`, `lcdf(upper)`, or `log_diff_exp(lcdf(upper), lcdf(lower))`. For
+/// a discrete `f` (an `_lpmf`) the distribution functions are taken at `lower − 1`, for the mass at `lower` is kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tilde {
     /// The `_lpdf` or `_lpmf`, to be called as `_lupdf` or `_lupmf`.
     pub callee: Callee,
     /// Arguments of the density: the variate first.
     pub args: Vec<Expr>,
-    /// `T[…]`; the variate is then a scalar.
+    /// `T[…]`, unless it states no bound.
     pub truncation: Option<Truncation>,
 }
 
-/// The truncation of a [`Tilde`]. Its distribution functions take the bound, then `args[1..]`.
+/// The truncation of a [`Tilde`]; at least one bound. Its distribution functions take a scalar bound, then `args[1..]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Truncation {
-    /// Lower bound, of the variate's type.
+    /// Lower bound: `int` if the distribution functions take an `int`, else `real`.
     pub lower: Option<Expr>,
-    /// Upper bound, of the variate's type.
+    /// Upper bound, of the same type.
     pub upper: Option<Expr>,
-    /// The `_lcdf`, present if there is an upper bound.
-    pub lcdf: Option<Callee>,
-    /// The `_lccdf`, present if there is only a lower bound.
-    pub lccdf: Option<Callee>,
+    /// The `_lcdf`.
+    pub lcdf: Callee,
+    /// The `_lccdf`.
+    pub lccdf: Callee,
 }
 
 /// What the suffix of a function's name makes of it.
@@ -756,7 +755,7 @@ impl FunctionKind {
     }
 }
 
-/// A user-defined function. Functions may call each other and themselves, in any order if declared before.
+/// A user-defined function. Functions may call each other and themselves, in any order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Function {
     /// Name in source; overloads share it.

@@ -1,3 +1,7 @@
 //! Text to syntax tree. Knows nothing of types or of the function library.
 
+pub mod ast;
+pub mod lexer;
+pub mod parser;
 pub mod source;
+pub mod token;

@@ -1,0 +1,57 @@
+//! Conversions between types, and the type several values share.
+
+use crate::program::Type;
+
+/// How far a value of type `from` is from type `to`: 0 if equal, `None` if there is no implicit conversion.
+///
+/// `int` to `real` and `real` to `complex` are one step each, also inside arrays, vectors and tuples.
+pub(super) fn promotion_cost(from: &Type, to: &Type) -> Option<u32> {
+    use Type::*;
+    if from == to {
+        return Some(0);
+    }
+    match (from, to) {
+        (Int, Real)
+        | (Real, Complex)
+        | (Vector, ComplexVector)
+        | (RowVector, ComplexRowVector)
+        | (Matrix, ComplexMatrix) => Some(1),
+        (Int, Complex) => Some(2),
+        (Array(a), Array(b)) => promotion_cost(a, b),
+        (Tuple(a), Tuple(b)) if a.len() == b.len() => {
+            let mut sum = 0;
+            for (a, b) in a.iter().zip(b) {
+                sum += promotion_cost(a, b)?;
+            }
+            Some(sum)
+        }
+        _ => None,
+    }
+}
+
+/// The smallest type that both convert to.
+pub(super) fn common(a: &Type, b: &Type) -> Option<Type> {
+    if promotion_cost(a, b).is_some() {
+        return Some(b.clone());
+    }
+    if promotion_cost(b, a).is_some() {
+        return Some(a.clone());
+    }
+    match (a, b) {
+        (Type::Array(a), Type::Array(b)) => Some(Type::Array(Box::new(common(a, b)?))),
+        (Type::Tuple(a), Type::Tuple(b)) if a.len() == b.len() => {
+            let parts: Option<Vec<Type>> = a.iter().zip(b).map(|(a, b)| common(a, b)).collect();
+            Some(Type::Tuple(parts?))
+        }
+        _ => None,
+    }
+}
+
+/// `a, b or c`, for messages.
+pub(super) fn list(items: &[String], last: &str) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.clone(),
+        [head @ .., tail] => format!("{} {last} {tail}", head.join(", ")),
+    }
+}

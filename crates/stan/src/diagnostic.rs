@@ -1,0 +1,253 @@
+//! What is said to the author of a program, and how it is shown.
+
+use std::fmt;
+
+use annotate_snippets::{AnnotationKind, Group, Level as Title, Renderer, Snippet};
+
+use crate::syntax::source::{SourceFile, Span};
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// The program runs; the author may have meant something else.
+    Warning,
+    /// The program does not run.
+    Error,
+}
+
+/// Stable kinds of diagnostic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs)]
+pub enum Code {
+    Syntax,
+    Literal,
+    Include,
+    TooDeep,
+    Removed,
+    ReservedName,
+    DuplicateName,
+    UnknownName,
+    UnknownFunction,
+    WrongBlock,
+    TypeMismatch,
+    NoMatchingSignature,
+    AmbiguousCall,
+    Indexing,
+    Assignment,
+    Return,
+    DataOnly,
+    Size,
+    Constraint,
+    Truncation,
+    FunctionDefinition,
+    IntegerDivision,
+    Unreachable,
+}
+
+impl Code {
+    /// The kind's name, as shown in brackets.
+    pub fn name(self) -> &'static str {
+        match self {
+            Code::Syntax => "syntax",
+            Code::Literal => "literal",
+            Code::Include => "include",
+            Code::TooDeep => "too-deep",
+            Code::Removed => "removed-syntax",
+            Code::ReservedName => "reserved-name",
+            Code::DuplicateName => "duplicate-name",
+            Code::UnknownName => "unknown-name",
+            Code::UnknownFunction => "unknown-function",
+            Code::WrongBlock => "wrong-block",
+            Code::TypeMismatch => "type-mismatch",
+            Code::NoMatchingSignature => "no-matching-signature",
+            Code::AmbiguousCall => "ambiguous-call",
+            Code::Indexing => "indexing",
+            Code::Assignment => "assignment",
+            Code::Return => "return",
+            Code::DataOnly => "data-only",
+            Code::Size => "size",
+            Code::Constraint => "constraint",
+            Code::Truncation => "truncation",
+            Code::FunctionDefinition => "function-definition",
+            Code::IntegerDivision => "integer-division",
+            Code::Unreachable => "unreachable",
+        }
+    }
+}
+
+/// A place with a few words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// The place.
+    pub span: Span,
+    /// The words; may be empty.
+    pub text: String,
+}
+
+/// One thing to tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Error or warning.
+    pub severity: Severity,
+    /// Stable kind.
+    pub code: Code,
+    /// What is wrong, in one sentence without full stop.
+    pub message: String,
+    /// Where.
+    pub primary: Label,
+    /// Other places that explain it.
+    pub secondary: Vec<Label>,
+    /// Facts: expected and found types, available signatures.
+    pub notes: Vec<String>,
+    /// What to do about it.
+    pub help: Vec<String>,
+}
+
+impl Diagnostic {
+    /// An error at `span`.
+    pub fn error(code: Code, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            severity: Severity::Error,
+            code,
+            message: message.into(),
+            primary: Label {
+                span,
+                text: String::new(),
+            },
+            secondary: Vec::new(),
+            notes: Vec::new(),
+            help: Vec::new(),
+        }
+    }
+
+    /// A warning at `span`.
+    pub fn warning(code: Code, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            severity: Severity::Warning,
+            ..Diagnostic::error(code, span, message)
+        }
+    }
+
+    /// With words at the caret.
+    pub fn label(mut self, text: impl Into<String>) -> Diagnostic {
+        self.primary.text = text.into();
+        self
+    }
+
+    /// With another place.
+    pub fn also(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
+        self.secondary.push(Label {
+            span,
+            text: text.into(),
+        });
+        self
+    }
+
+    /// With a fact.
+    pub fn note(mut self, text: impl Into<String>) -> Diagnostic {
+        self.notes.push(text.into());
+        self
+    }
+
+    /// With advice.
+    pub fn help(mut self, text: impl Into<String>) -> Diagnostic {
+        self.help.push(text.into());
+        self
+    }
+
+    /// Whether it is an error.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let severity = match self.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        write!(f, "{severity}[{}]: {}", self.code.name(), self.message)
+    }
+}
+
+/// The diagnostics as text with source excerpts, in the order given, one blank line between.
+///
+/// With `colour`, ANSI escape sequences. Tabs and control characters of the source are shown as the renderer replaces
+/// them; the text never contains a raw escape from the source.
+pub fn render(diagnostics: &[Diagnostic], files: &[SourceFile], colour: bool) -> String {
+    let renderer = if colour {
+        Renderer::styled()
+    } else {
+        Renderer::plain()
+    };
+    let mut out = String::new();
+    for diagnostic in diagnostics {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        out.push_str(&renderer.render(&report(diagnostic, files)));
+        out.push('\n');
+    }
+    out
+}
+
+fn report<'a>(diagnostic: &'a Diagnostic, files: &'a [SourceFile]) -> Vec<Group<'a>> {
+    let title = match diagnostic.severity {
+        Severity::Error => Title::ERROR,
+        Severity::Warning => Title::WARNING,
+    };
+    let mut group = title
+        .primary_title(&diagnostic.message)
+        .id(diagnostic.code.name())
+        .elements(Vec::<Snippet<'a, annotate_snippets::Annotation<'a>>>::new());
+    let primary_file = diagnostic.primary.span.file;
+    for (index, file) in files.iter().enumerate() {
+        let labels = std::iter::once((AnnotationKind::Primary, &diagnostic.primary))
+            .chain(
+                diagnostic
+                    .secondary
+                    .iter()
+                    .map(|l| (AnnotationKind::Context, l)),
+            )
+            .filter(|(_, label)| label.span.file.0 as usize == index);
+        let annotations: Vec<_> = labels
+            .map(|(kind, label)| {
+                let annotation = kind.span(clamp(label.span, &file.text));
+                if label.text.is_empty() {
+                    annotation
+                } else {
+                    annotation.label(&label.text)
+                }
+            })
+            .collect();
+        if annotations.is_empty() && primary_file.0 as usize != index {
+            continue;
+        }
+        group = group.element(
+            Snippet::source(&file.text)
+                .path(&file.name)
+                .annotations(annotations),
+        );
+    }
+    for note in &diagnostic.notes {
+        group = group.element(Title::NOTE.message(note));
+    }
+    for help in &diagnostic.help {
+        group = group.element(Title::HELP.message(help));
+    }
+    vec![group]
+}
+
+/// The span as a range of whole characters inside the text.
+fn clamp(span: Span, text: &str) -> std::ops::Range<usize> {
+    let mut start = (span.start as usize).min(text.len());
+    while !text.is_char_boundary(start) {
+        start -= 1;
+    }
+    let mut end = (span.end as usize).clamp(start, text.len());
+    while !text.is_char_boundary(end) {
+        end += 1;
+    }
+    start..end
+}

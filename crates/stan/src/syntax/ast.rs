@@ -1,0 +1,344 @@
+//! The syntax tree: what was written, without types.
+
+use super::source::Span;
+
+/// A name and where it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ident {
+    /// The name.
+    pub name: String,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// An expression.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expr {
+    /// What it is.
+    pub kind: ExprKind,
+    /// Where it stands.
+    pub span: Span,
+    /// Longest path to a leaf; the parser keeps it below a limit, so that walks may recurse.
+    pub height: u32,
+}
+
+/// Kinds of expression.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum ExprKind {
+    Int(i32),
+    Real(f64),
+    Imag(f64),
+    Name(String),
+    /// `target()`
+    Target,
+    Prefix(PrefixOp, Box<Expr>),
+    /// The operator's own place is kept for messages.
+    Infix(InfixOp, Span, Box<Expr>, Box<Expr>),
+    Ternary(Box<Expr>, Box<Expr>, Box<Expr>),
+    Transpose(Box<Expr>),
+    Index(Box<Expr>, Vec<Index>),
+    /// `e.2`: the number as written, from 1.
+    Component(Box<Expr>, u32),
+    Call(Call),
+    Array(Vec<Expr>),
+    RowVector(Vec<Expr>),
+    Tuple(Vec<Expr>),
+    Paren(Box<Expr>),
+    /// What could not be parsed; already reported.
+    Error,
+}
+
+/// A call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// The function's name.
+    pub name: Ident,
+    /// Arguments.
+    pub args: Vec<Expr>,
+    /// Whether a `|` follows the first argument.
+    pub bar: bool,
+}
+
+/// One index.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum Index {
+    All,
+    One(Expr),
+    From(Expr),
+    To(Expr),
+    Between(Expr, Expr),
+}
+
+/// Prefix operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum PrefixOp {
+    Plus,
+    Minus,
+    Not,
+}
+
+/// Infix operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum InfixOp {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    IntDiv,
+    Mod,
+    LeftDiv,
+    EltMul,
+    EltDiv,
+    Pow,
+    EltPow,
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    And,
+    Or,
+}
+
+impl InfixOp {
+    /// The operator in source.
+    pub fn symbol(self) -> &'static str {
+        use InfixOp::*;
+        match self {
+            Add => "+",
+            Sub => "-",
+            Mul => "*",
+            Div => "/",
+            IntDiv => "%/%",
+            Mod => "%",
+            LeftDiv => "\\",
+            EltMul => ".*",
+            EltDiv => "./",
+            Pow => "^",
+            EltPow => ".^",
+            Eq => "==",
+            Ne => "!=",
+            Lt => "<",
+            Le => "<=",
+            Gt => ">",
+            Ge => ">=",
+            And => "&&",
+            Or => "||",
+        }
+    }
+}
+
+/// A type of a declaration, with sizes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SizedType {
+    /// Array sizes, outermost first.
+    pub dims: Vec<Expr>,
+    /// The type below the arrays.
+    pub base: BaseType,
+    /// Sizes in brackets after the type: one for a vector, two for a matrix, as written.
+    pub sizes: Vec<Expr>,
+    /// `<…>` as written.
+    pub transform: Transform,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// Types below arrays.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum BaseType {
+    Int,
+    Real,
+    Complex,
+    Vector,
+    RowVector,
+    Matrix,
+    ComplexVector,
+    ComplexRowVector,
+    ComplexMatrix,
+    Ordered,
+    PositiveOrdered,
+    Simplex,
+    UnitVector,
+    SumToZeroVector,
+    SumToZeroMatrix,
+    CholeskyFactorCorr,
+    CholeskyFactorCov,
+    CorrMatrix,
+    CovMatrix,
+    ColumnStochastic,
+    RowStochastic,
+    Tuple(Vec<SizedType>),
+}
+
+/// Bounds or an affine transform.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Transform {
+    /// `lower=`
+    pub lower: Option<Box<Expr>>,
+    /// `upper=`
+    pub upper: Option<Box<Expr>>,
+    /// `offset=`
+    pub offset: Option<Box<Expr>>,
+    /// `multiplier=`
+    pub multiplier: Option<Box<Expr>>,
+}
+
+impl Transform {
+    /// Whether nothing was written.
+    pub fn is_empty(&self) -> bool {
+        self.lower.is_none()
+            && self.upper.is_none()
+            && self.offset.is_none()
+            && self.multiplier.is_none()
+    }
+}
+
+/// A type without sizes, of a function's argument or result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UnsizedType {
+    /// Array dimensions.
+    pub depth: usize,
+    /// The type below them.
+    pub base: UnsizedBase,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// Types below arrays, without sizes.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum UnsizedBase {
+    Void,
+    Int,
+    Real,
+    Complex,
+    Vector,
+    RowVector,
+    Matrix,
+    ComplexVector,
+    ComplexRowVector,
+    ComplexMatrix,
+    Tuple(Vec<UnsizedType>),
+}
+
+/// A declaration of one variable; `real a, b;` is two that share the type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decl {
+    /// The type.
+    pub ty: SizedType,
+    /// The variable.
+    pub name: Ident,
+    /// Initial value.
+    pub init: Option<Expr>,
+}
+
+/// A statement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stmt {
+    /// What it is.
+    pub kind: StmtKind,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// Kinds of statement.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum StmtKind {
+    Decl(Decl),
+    Assign {
+        target: Expr,
+        /// The operator of a compound assignment, and where the whole `=`, `+=` … stands.
+        op: Option<InfixOp>,
+        op_span: Span,
+        rhs: Expr,
+    },
+    TargetPlus(Expr),
+    JacobianPlus(Expr),
+    Tilde {
+        variate: Expr,
+        dist: Ident,
+        args: Vec<Expr>,
+        truncation: Option<Truncation>,
+    },
+    Call(Call),
+    Print(Vec<Message>),
+    Reject(Vec<Message>),
+    FatalError(Vec<Message>),
+    If(Expr, Box<Stmt>, Option<Box<Stmt>>),
+    While(Expr, Box<Stmt>),
+    For(Ident, Expr, Expr, Box<Stmt>),
+    ForEach(Ident, Expr, Box<Stmt>),
+    Block(Vec<Stmt>),
+    Profile(String, Vec<Stmt>),
+    Break,
+    Continue,
+    Return(Option<Expr>),
+    Empty,
+    /// What could not be parsed; already reported.
+    Error,
+}
+
+/// `T[lower, upper]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Truncation {
+    /// Lower bound.
+    pub lower: Option<Expr>,
+    /// Upper bound.
+    pub upper: Option<Expr>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// An argument of `print`, `reject` or `fatal_error`.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum Message {
+    Text(String),
+    Value(Expr),
+}
+
+/// An argument of a function definition.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Param {
+    /// Whether it is declared `data`.
+    pub data: bool,
+    /// Its type.
+    pub ty: UnsizedType,
+    /// Its name.
+    pub name: Ident,
+}
+
+/// A function definition or declaration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Function {
+    /// Result.
+    pub result: UnsizedType,
+    /// Name.
+    pub name: Ident,
+    /// Arguments.
+    pub params: Vec<Param>,
+    /// The body, missing in a declaration.
+    pub body: Option<Vec<Stmt>>,
+    /// From the result type to the end.
+    pub span: Span,
+}
+
+/// A program: its blocks, empty where missing.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct Program {
+    pub functions: Vec<Function>,
+    pub data: Vec<Stmt>,
+    pub transformed_data: Vec<Stmt>,
+    pub parameters: Vec<Stmt>,
+    pub transformed_parameters: Vec<Stmt>,
+    pub model: Vec<Stmt>,
+    pub generated_quantities: Vec<Stmt>,
+}

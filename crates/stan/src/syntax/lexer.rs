@@ -1,0 +1,234 @@
+//! Text to tokens, with `#include` spliced in.
+
+use logos::Logos;
+
+use super::source::{FileId, SourceFile, Span};
+use super::token::{Token, TokenKind};
+use crate::diagnostic::{Code, Diagnostic};
+
+/// Finds included files. The parser opens nothing itself.
+pub trait IncludeResolver {
+    /// The text of an included file, or why there is none.
+    ///
+    /// `path` is relative, uses `/`, and never leaves the directory it is looked up in: paths that are absolute, name
+    /// a drive or climb out with `..` are refused before this is called.
+    fn resolve(&self, path: &str) -> Result<String, String>;
+}
+
+/// Refuses every include.
+pub struct NoIncludes;
+
+impl IncludeResolver for NoIncludes {
+    fn resolve(&self, _: &str) -> Result<String, String> {
+        Err("no include directory is given".to_owned())
+    }
+}
+
+/// Includes deeper than this are refused.
+const MAX_INCLUDE_DEPTH: usize = 32;
+/// All files together are smaller than this, so that positions fit 32 bits and includes cannot explode.
+const MAX_BYTES: usize = 1 << 26;
+
+/// Tokens of a program and the files they came from.
+pub struct Lexed {
+    /// The tokens, ending with one [`TokenKind::Eof`].
+    pub tokens: Vec<Token>,
+    /// The main file, then included files in order of inclusion.
+    pub files: Vec<SourceFile>,
+    /// What is wrong with characters and includes.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Splits a program into tokens. Never fails: what is no token is reported and left out.
+pub fn lex(source: &str, name: &str, includes: &dyn IncludeResolver) -> Lexed {
+    let mut lexer = Lexer {
+        includes,
+        out: Lexed {
+            tokens: Vec::new(),
+            files: Vec::new(),
+            diagnostics: Vec::new(),
+        },
+        bytes: 0,
+        stack: Vec::new(),
+        hash_reported: false,
+    };
+    lexer.file(source.to_owned(), name.to_owned());
+    let end = lexer.out.files[0].text.len() as u32;
+    let span = Span {
+        file: FileId(0),
+        start: end,
+        end,
+    };
+    lexer.out.tokens.push(Token {
+        kind: TokenKind::Eof,
+        span,
+    });
+    lexer.out
+}
+
+struct Lexer<'a> {
+    includes: &'a dyn IncludeResolver,
+    out: Lexed,
+    bytes: usize,
+    /// Paths being included, to refuse cycles.
+    stack: Vec<String>,
+    hash_reported: bool,
+}
+
+impl Lexer<'_> {
+    fn file(&mut self, mut text: String, name: String) {
+        let file = FileId(self.out.files.len() as u32);
+        self.bytes += text.len();
+        if self.bytes > MAX_BYTES {
+            text.clear();
+            let message = format!("the program is larger than {} MiB", MAX_BYTES >> 20);
+            let diagnostic = Diagnostic::error(Code::Syntax, span_in(file, 0..0), message);
+            self.out.diagnostics.push(diagnostic);
+        }
+        self.out.files.push(SourceFile {
+            name,
+            text: text.clone(),
+        });
+        for (token, range) in TokenKind::lexer(&text).spanned() {
+            let span = span_in(file, range.clone());
+            match token {
+                Ok(TokenKind::Include) => self.include(&text[range], span),
+                Ok(TokenKind::Hash) => self.hash(span),
+                Ok(TokenKind::UnclosedComment) => self.report(
+                    Diagnostic::error(
+                        Code::Syntax,
+                        Span {
+                            end: span.start + 2,
+                            ..span
+                        },
+                        "this comment is not closed",
+                    )
+                    .help("end it with `*/`"),
+                ),
+                Ok(kind) => self.out.tokens.push(Token { kind, span }),
+                Err(()) => self.unknown(&text[range], span),
+            }
+        }
+    }
+
+    fn report(&mut self, diagnostic: Diagnostic) {
+        self.out.diagnostics.push(diagnostic);
+    }
+
+    fn hash(&mut self, span: Span) {
+        if self.hash_reported {
+            return;
+        }
+        self.hash_reported = true;
+        self.report(
+            Diagnostic::error(Code::Removed, span, "comments no longer start with `#`")
+                .help("start comments with `//`"),
+        );
+    }
+
+    fn unknown(&mut self, text: &str, span: Span) {
+        // A run of unknown characters is one mistake.
+        if let Some(last) = self.out.diagnostics.last_mut()
+            && last.code == Code::Syntax
+            && last.message == "this is not part of any word or symbol of Stan"
+            && last.primary.span.file == span.file
+            && last.primary.span.end == span.start
+        {
+            last.primary.span.end = span.end;
+            return;
+        }
+        let mut diagnostic = Diagnostic::error(
+            Code::Syntax,
+            span,
+            "this is not part of any word or symbol of Stan",
+        );
+        if text.starts_with('"') {
+            diagnostic.message = "this string is not closed on its line".to_owned();
+        } else if text.starts_with('_') {
+            diagnostic.message = "names cannot start with an underscore".to_owned();
+        } else if text.starts_with('&') {
+            diagnostic = diagnostic.help("logical and is `&&`");
+        }
+        self.report(diagnostic);
+    }
+
+    fn include(&mut self, text: &str, span: Span) {
+        let argument = text["#include".len()..]
+            .split("//")
+            .next()
+            .unwrap_or_default()
+            .trim();
+        let path = argument
+            .strip_prefix('<')
+            .and_then(|rest| rest.strip_suffix('>'))
+            .or_else(|| {
+                argument
+                    .strip_prefix('"')
+                    .and_then(|rest| rest.strip_suffix('"'))
+            })
+            .unwrap_or(argument)
+            .trim();
+        let span = Span {
+            end: span.start + (text.trim_end().len()) as u32,
+            ..span
+        };
+        let refused = |message: String| Diagnostic::error(Code::Include, span, message);
+        let path = match contained(path) {
+            Ok(path) => path,
+            Err(why) => return self.report(refused(format!("cannot include `{path}`: {why}"))),
+        };
+        if self.stack.contains(&path) {
+            return self.report(refused(format!("`{path}` includes itself")));
+        }
+        if self.stack.len() >= MAX_INCLUDE_DEPTH {
+            return self.report(refused(format!(
+                "includes are nested deeper than {MAX_INCLUDE_DEPTH}"
+            )));
+        }
+        match self.includes.resolve(&path) {
+            Ok(text) => {
+                self.stack.push(path.clone());
+                self.file(text, path);
+                self.stack.pop();
+            }
+            Err(why) => self.report(refused(format!("cannot include `{path}`: {why}"))),
+        }
+    }
+}
+
+fn span_in(file: FileId, range: std::ops::Range<usize>) -> Span {
+    Span {
+        file,
+        start: range.start as u32,
+        end: range.end as u32,
+    }
+}
+
+/// The path without `.` and `..`, or why it leaves its directory.
+fn contained(path: &str) -> Result<String, &'static str> {
+    if path.is_empty() {
+        return Err("no file is named");
+    }
+    if path.contains('\0') || path.contains('\\') || path.contains(':') {
+        return Err("only relative paths with `/` are allowed");
+    }
+    if path.starts_with('/') {
+        return Err("absolute paths are not allowed");
+    }
+    let mut parts = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                if parts.pop().is_none() {
+                    return Err("the path leaves the include directories");
+                }
+            }
+            name => parts.push(name),
+        }
+    }
+    if parts.is_empty() {
+        return Err("no file is named");
+    }
+    Ok(parts.join("/"))
+}
