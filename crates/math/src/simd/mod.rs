@@ -258,7 +258,7 @@ impl fmt::Display for SimdError {
             }
             Self::Unavailable { wanted, best } => write!(
                 f,
-                "this processor has no {wanted}: use --simd auto (here: {best}), or repeat the run on a processor that has it"
+                "this processor has no {wanted}: its best SIMD level is {best}, which 'auto' picks"
             ),
         }
     }

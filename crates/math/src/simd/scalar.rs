@@ -33,6 +33,22 @@ fn test(a: ScalarLanes, b: ScalarLanes, f: impl Fn(f64, f64) -> bool) -> [bool; 
     )
 }
 
+/// Nearest integer, ties to even. Without a rounding instruction in the baseline the standard function is a call; this
+/// vectorises.
+#[inline(always)]
+fn round_even(x: f64) -> f64 {
+    const TWO_52: f64 = 4_503_599_627_370_496.0;
+    let shift = TWO_52.copysign(x);
+    let r = ((x + shift) - shift).copysign(x);
+    if x.abs() < TWO_52 { r } else { x }
+}
+
+#[inline(always)]
+fn floor(x: f64) -> f64 {
+    let r = round_even(x);
+    if r > x { r - 1.0 } else { r }
+}
+
 #[inline(always)]
 fn clear_low(x: f64) -> f64 {
     f64::from_bits(x.to_bits() & !0x07ff_ffff)
@@ -53,13 +69,15 @@ fn product_error(a: f64, b: f64, p: f64) -> f64 {
     ((ah * bh - p) + ah * bl + al * bh) + al * bl
 }
 
+#[inline(always)]
 fn pow2(n: f64) -> f64 {
-    f64::from_bits(((n + 1023.0) as u64) << 52)
+    // The low bits of the shifted significand hold n + 1023; the shift by 52 drops everything above.
+    f64::from_bits((n + (6_755_399_441_055_744.0 + 1023.0)).to_bits() << 52)
 }
 
 #[inline(always)]
 fn scale(x: f64, n: f64) -> f64 {
-    let first = (n * 0.5).floor();
+    let first = floor(n * 0.5);
     x * pow2(first) * pow2(n - first)
 }
 
@@ -159,12 +177,12 @@ impl F64x8 for ScalarLanes {
 
     #[inline(always)]
     fn floor(self) -> Self {
-        map(self, f64::floor)
+        map(self, floor)
     }
 
     #[inline(always)]
     fn round(self) -> Self {
-        map(self, f64::round_ties_even)
+        map(self, round_even)
     }
 
     #[inline(always)]

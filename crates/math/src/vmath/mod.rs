@@ -3,7 +3,7 @@
 //! Each function is generic over [`F64x8`] and `#[inline(always)]`: it belongs inside a kernel that
 //! [`simd_fn!`](crate::simd_fn) compiles. [`slices`] has ready versions over slices. Every function treats signed
 //! zeros, infinities, NaN, subnormal numbers and overflow as the C library does. "Error" in the text of a function is
-//! the largest seen against 40-digit references, in units in the last place of the result, on the vector levels; the
+//! the largest seen against 60-digit references, in units in the last place of the result, on the vector levels; the
 //! scalar level may be one unit worse where it has to do without fused multiply-add.
 //!
 //! The polynomials are Chebyshev fits made by `tools/coefficients.py`.
