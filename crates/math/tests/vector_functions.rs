@@ -30,7 +30,7 @@ impl Function {
 /// `lbeta` is held to an absolute bound instead, because it cancels.
 const FUNCTIONS: &[(&str, Function, f64, f64)] = &[
     ("exp", One(v::exp), 1.0, 2.0),
-    ("exp2", One(v::exp2), 1.0, 2.0),
+    ("exp2", One(v::exp2), 1.5, 2.0),
     ("expm1", One(v::expm1), 2.0, 2.5),
     ("log", One(v::log), 1.0, 1.5),
     ("log2", One(v::log2), 1.0, 1.5),
@@ -64,7 +64,7 @@ const FUNCTIONS: &[(&str, Function, f64, f64)] = &[
     ("lgamma", One(v::lgamma), 5.0, 7.0),
     ("digamma", One(v::digamma), 4.0, 6.0),
     ("trigamma", One(v::trigamma), 4.0, 5.0),
-    ("pow", Two(v::pow), 1.0, 2.0),
+    ("pow", Two(v::pow), 1.5, 2.0),
     ("atan2", Two(v::atan2), 1.5, 2.0),
     ("hypot", Two(v::hypot), 1.5, 2.0),
     ("lbeta", Two(v::lbeta), 0.0, 0.0),

@@ -48,7 +48,7 @@ pub fn exp<V: F64x8>(x: V) -> V {
     (t + V::splat(1.0)).scale_pow2(n)
 }
 
-/// `2^x`. Error below 1.
+/// `2^x`. Error below 1.5.
 #[inline(always)]
 pub fn exp2<V: F64x8>(x: V) -> V {
     let x = clamp(x, -1080.0, 1030.0);

@@ -55,7 +55,7 @@ fn log_double<V: F64x8>(x: V) -> (V, V) {
     fast_two_sum(b, low)
 }
 
-/// `x^y`, with the special cases of C. Error below 1.
+/// `x^y`, with the special cases of C. Error below 1.5.
 ///
 /// Lanes with `x <= 0`, subnormal or non-finite `x`, or `|y| > 2^64` or non-finite are left to a scalar routine.
 #[inline(always)]
