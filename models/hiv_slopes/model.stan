@@ -25,9 +25,7 @@ model {
   }
   mu_a1 ~ normal(5, 3);
   mu_a2 ~ normal(0, 2);
-  sigma_a1 ~ normal(0, 2);
-  sigma_a2 ~ normal(0, 2);
-  sigma_y ~ normal(0, 2);
+  {sigma_a1, sigma_a2, sigma_y} ~ normal(0, 2);
   a1_raw ~ normal(0, 1);
   a2_raw ~ normal(0, 1);
   y ~ normal(y_hat, sigma_y);

@@ -15,7 +15,9 @@ parameters {
 }
 model {
   mean_difficulty ~ normal(0, 5);
-  {sd_ability, sd_log_discrimination, sd_difficulty} ~ cauchy(0, 2);
+  sd_ability ~ cauchy(0, 2);
+  sd_log_discrimination ~ cauchy(0, 2);
+  sd_difficulty ~ cauchy(0, 2);
   ability ~ normal(0, sd_ability);
   discrimination ~ lognormal(0, sd_log_discrimination);
   difficulty ~ normal(mean_difficulty, sd_difficulty);
