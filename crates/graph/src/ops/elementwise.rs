@@ -5,7 +5,7 @@
 //! expression of the arguments and the result `out` (`zero` where it is zero almost everywhere);
 //! and `points`, arguments at which tests compare value, kernel and finite differences.
 
-use super::sp;
+use jensen_math::special as sp;
 
 use crate::build::Zero;
 use crate::ir::{Graph, NodeId};
@@ -47,7 +47,7 @@ macro_rules! elementwise_table {
             Lt "lt" (x, y) out g { value: f64::from(x < y), kernel: V::select(x.lt(y), V::splat(1.0), V::splat(0.0)), partials: [Zero, Zero], points: [[1.0, 2.0], [2.5, 1.0]] }
             Le "le" (x, y) out g { value: f64::from(x <= y), kernel: V::select(x.le(y), V::splat(1.0), V::splat(0.0)), partials: [Zero, Zero], points: [[1.0, 2.0], [2.5, 1.0]] }
             Eq "eq" (x, y) out g { value: f64::from(x == y), kernel: V::select(V::eq(x, y), V::splat(1.0), V::splat(0.0)), partials: [Zero, Zero], points: [[1.0, 2.0], [2.5, 1.0]] }
-            Select "select" (c, x, y) out g { value: if c != 0.0 { x } else { y }, kernel: V::select(V::eq(c, V::splat(0.0)), y, x), partials: [Zero, { let (one, zero) = (g.constant(1.0), g.constant(0.0)); g.select(c, one, zero) }, { let (one, zero) = (g.constant(1.0), g.constant(0.0)); g.select(c, zero, one) }], points: [[1.0, 2.0, 5.0], [0.0, 2.0, 5.0]] }
+            Select "select" (c, x, y) out g { value: if c != 0.0 { x } else { y }, kernel: V::select(V::eq(c, V::splat(0.0)), y, x), partials: [Zero, { let (one, zero) = (g.constant(1.0), g.constant(0.0)); g.select(c, one, zero) }, { let (one, zero) = (g.constant(1.0), g.constant(0.0)); g.select(c, zero, one) }], points: [[1.0, 2.0, 5.0], [-0.5, 2.0, 5.0]] }
 
             // The shift of a log-sum-exp, on which the result does not depend: finite, without derivative.
             Pivot "pivot" (x) out g { value: if x.is_finite() { x } else { 0.0 }, kernel: V::select(x.abs().lt(V::splat(f64::INFINITY)), x, V::splat(0.0)), partials: [Zero], points: [] }
@@ -64,7 +64,7 @@ macro_rules! elementwise_table {
             Logit "logit" (x) out g { value: sp::logit(x), kernel: vm::logit(x), partials: [{ let s = g.square(x); let d = g.sub(x, s); g.recip(d) }], points: [[0.2], [0.7]] }
             Log1pExp "log1p_exp" (x) out g { value: sp::log1p_exp(x), kernel: vm::log1p_exp(x), partials: [g.elem(ElemOp::InvLogit, &[x])], points: [[-3.0], [0.4], [20.0]] }
             Log1mExp "log1m_exp" (x) out g { value: sp::log1m_exp(x), kernel: vm::log1m_exp(x), partials: [{ let n = g.neg(x); let e = g.elem(ElemOp::Expm1, &[n]); let r = g.recip(e); g.neg(r) }], points: [[-3.0], [-0.1]] }
-            LogAddExp "log_add_exp" (x, y) out g { value: sp::log_sum_exp2(x, y), kernel: { let (m, d) = (x.max(y), x.sub(y).abs().neg()); let r = m.add(vm::log1p(vm::exp(d))); V::select(V::eq(x, y), x.add(V::splat(std::f64::consts::LN_2)), r) }, partials: [{ let d = g.sub(x, y); g.elem(ElemOp::InvLogit, &[d]) }, { let d = g.sub(y, x); g.elem(ElemOp::InvLogit, &[d]) }], points: [[1.0, -2.0], [0.3, 0.3]] }
+            LogAddExp "log_add_exp" (x, y) out g { value: sp::log_sum_exp(x, y), kernel: { let (m, d) = (x.max(y), x.sub(y).abs().neg()); let r = m.add(vm::log1p(vm::exp(d))); V::select(V::eq(x, y), x.add(V::splat(std::f64::consts::LN_2)), r) }, partials: [{ let d = g.sub(x, y); g.elem(ElemOp::InvLogit, &[d]) }, { let d = g.sub(y, x); g.elem(ElemOp::InvLogit, &[d]) }], points: [[1.0, -2.0], [0.3, 0.3]] }
 
             // Trigonometric and hyperbolic.
             Sin "sin" (x) out g { value: x.sin(), kernel: vm::sin(x), partials: [g.elem(ElemOp::Cos, &[x])], points: [[-2.0], [0.4]] }
@@ -92,9 +92,9 @@ macro_rules! elementwise_table {
             // Error function family.
             Erf "erf" (x) out g { value: libm::erf(x), kernel: vm::erf(x), partials: [{ let s = g.square(x); let n = g.neg(s); let e = g.exp(n); let c = g.constant(std::f64::consts::FRAC_2_SQRT_PI); g.mul(c, e) }], points: [[-1.2], [0.4]] }
             Erfc "erfc" (x) out g { value: libm::erfc(x), kernel: vm::erfc(x), partials: [{ let s = g.square(x); let n = g.neg(s); let e = g.exp(n); let c = g.constant(-std::f64::consts::FRAC_2_SQRT_PI); g.mul(c, e) }], points: [[-1.2], [0.4]] }
-            NormalCdf "normal_cdf" (x) out g { value: sp::normal_cdf(x), kernel: vm::phi(x), partials: [g.normal_density(x)], points: [[-1.2], [0.4], [3.0]] }
-            LogNormalCdf "log_normal_cdf" (x) out g { value: sp::log_normal_cdf(x), kernel: vm::log_phi(x), partials: [{ let s = g.square(x); let h = g.constant(-0.5); let e = g.mul(h, s); let d = g.sub(e, out); let n = g.exp(d); let c = g.constant(INV_SQRT_2PI); g.mul(c, n) }], points: [[-8.0], [-1.2], [0.4], [3.0]] }
-            NormalQuantile "normal_quantile" (x) out g { value: sp::normal_quantile(x), kernel: vm::inv_phi(x), partials: [{ let d = g.normal_density(out); g.recip(d) }], points: [[0.02], [0.4], [0.9]] }
+            NormalCdf "normal_cdf" (x) out g { value: sp::phi(x), kernel: vm::phi(x), partials: [g.normal_density(x)], points: [[-1.2], [0.4], [3.0]] }
+            LogNormalCdf "log_normal_cdf" (x) out g { value: sp::log_phi(x), kernel: vm::log_phi(x), partials: [{ let s = g.square(x); let h = g.constant(-0.5); let e = g.mul(h, s); let d = g.sub(e, out); let n = g.exp(d); let c = g.constant(INV_SQRT_2PI); g.mul(c, n) }], points: [[-8.0], [-1.2], [0.4], [3.0]] }
+            NormalQuantile "normal_quantile" (x) out g { value: sp::inv_phi(x), kernel: vm::inv_phi(x), partials: [{ let d = g.normal_density(out); g.recip(d) }], points: [[0.02], [0.4], [0.9]] }
         }
     };
 }

@@ -6,7 +6,6 @@
 //! rules stand in [`structural`].
 
 pub mod elementwise;
-mod sp;
 pub(crate) mod structural;
 
 pub use elementwise::ElemOp;
