@@ -1,5 +1,7 @@
 //! Calls: which function, which signature, and whether it may be called here.
 
+use std::borrow::Cow;
+
 use super::expr::join;
 use super::signatures::{self, BuiltinId};
 use super::{Checker, Checking, suggest, types};
@@ -18,7 +20,7 @@ const SHOWN: usize = 5;
 #[derive(Clone)]
 pub(super) struct Candidate {
     pub(super) callee: Callee,
-    pub(super) ty: FunctionType,
+    pub(super) ty: Cow<'static, FunctionType>,
 }
 
 /// The outcome of overload resolution.
@@ -128,12 +130,12 @@ impl Checker {
             .flatten()
             .map(|id| Candidate {
                 callee: Callee::User(*id),
-                ty: self.signatures[id.0 as usize].ty.clone(),
+                ty: Cow::Owned(self.signatures[id.0 as usize].ty.clone()),
             });
         let library = BuiltinId::from_name(name).into_iter().flat_map(|id| {
             id.signatures().iter().map(move |ty| Candidate {
                 callee: Callee::Builtin(id),
-                ty: ty.clone(),
+                ty: Cow::Borrowed(ty),
             })
         });
         user.chain(library).collect()
@@ -195,7 +197,7 @@ impl Checker {
             args,
             unnormalised,
         };
-        Ok((out, chosen.ty.result, level))
+        Ok((out, chosen.ty.result.clone(), level))
     }
 
     pub(super) fn promote_all(&mut self, args: Vec<Expr>, params: &[ParamType]) -> Vec<Expr> {
@@ -387,7 +389,7 @@ impl Checker {
     }
 
     fn function_ref(&mut self, candidate: &Candidate, unnormalised: bool, span: Span) -> Expr {
-        let ty = Type::Function(Box::new(candidate.ty.clone()));
+        let ty = Type::Function(Box::new(candidate.ty.clone().into_owned()));
         let kind = ExprKind::FunRef(FunRef {
             callee: candidate.callee,
             unnormalised,
@@ -432,7 +434,7 @@ impl Checker {
         }
         let mut tried = Vec::new();
         for choice in combinations(&passed) {
-            let functions: Vec<&FunctionType> = choice.iter().map(|c| &c.ty).collect();
+            let functions: Vec<&FunctionType> = choice.iter().map(|c| &*c.ty).collect();
             let Some(ty) = signatures::instantiate(id, &functions) else {
                 continue;
             };
@@ -442,7 +444,7 @@ impl Checker {
                 .map(|arg| match arg {
                     Some(arg) => (arg.ty.clone(), arg.level),
                     None => {
-                        let ty = functions.next().map(|c| c.ty.clone());
+                        let ty = functions.next().map(|c| c.ty.clone().into_owned());
                         let ty = ty.map_or(Type::Void, |ty| Type::Function(Box::new(ty)));
                         (ty, Level::Data)
                     }
@@ -529,7 +531,7 @@ impl Checker {
             args,
             unnormalised: false,
         };
-        Ok((out, chosen.ty.result, level))
+        Ok((out, chosen.ty.result.clone(), level))
     }
 }
 

@@ -535,10 +535,6 @@ impl Checker {
             let message = format!("`{}` cannot be truncated: there is no `{name}`", dist.name);
             return self.fail(Diagnostic::error(Code::Truncation, span, message));
         }
-        let mut chosen = self.choose(&name, &candidates, wanted, span, "function")?;
-        if let Callee::User(id) = chosen.callee {
-            chosen.ty = self.signatures[id.0 as usize].ty.clone();
-        }
-        Ok(chosen)
+        self.choose(&name, &candidates, wanted, span, "function")
     }
 }
