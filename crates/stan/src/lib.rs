@@ -1,10 +1,12 @@
 //! The Stan language: parser, checker, interpreter and lowering to the expression graph.
 //!
 //! Text goes through [`syntax`] (lexer and parser; knows nothing of types) and [`check`] (names, types, block rules)
-//! to the typed [`program`], which the evaluators start from. What is wrong is said in [`diagnostic`]s.
+//! to the typed [`program`], which the evaluators start from. What is wrong is said in [`diagnostic`]s; [`pretty`] shows
+//! the stages as text.
 
 pub mod check;
 pub mod diagnostic;
+pub mod pretty;
 pub mod program;
 pub mod syntax;
 

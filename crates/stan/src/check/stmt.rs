@@ -5,9 +5,7 @@ use super::expr::operation;
 use super::signatures::BuiltinId;
 use super::{Checker, Checking, Poison, suggest, types};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::program::{
-    Access, Assign, Callee, Expr, Index, LValue, Level, Message, Place, Stmt, StmtKind,
-};
+use crate::program::{Access, Assign, Expr, Index, LValue, Level, Message, Place, Stmt, StmtKind};
 use crate::program::{Tilde, Truncation, Type, VarId, VarKind};
 use crate::syntax::ast::{self, InfixOp};
 use crate::syntax::source::Span;

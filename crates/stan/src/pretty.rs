@@ -1,0 +1,75 @@
+//! The stages of a program as text.
+
+mod ast;
+mod program;
+
+pub use ast::print_tree;
+pub use program::print_program;
+
+use std::fmt::Write;
+
+use crate::syntax::lexer::{IncludeResolver, lex};
+use crate::syntax::parser::parse;
+
+/// The tokens of a source text, one a line: place, kind, text.
+pub fn show_tokens(source: &str, name: &str, includes: &dyn IncludeResolver) -> String {
+    let lexed = lex(source, name, includes);
+    let mut out = String::new();
+    for token in &lexed.tokens {
+        let file = &lexed.files[token.span.file.0 as usize];
+        let (line, column) = file.line_column(token.span.start);
+        let text = &file.text[token.span.start as usize..token.span.end as usize];
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "{}:{line}:{column} {:?} {text}", file.name, token.kind);
+    }
+    out
+}
+
+/// The syntax tree of a source text as Stan code with one statement a line and all parentheses written. What could not
+/// be parsed is shown as `<error>`.
+pub fn show_tree(source: &str, name: &str, includes: &dyn IncludeResolver) -> String {
+    let lexed = lex(source, name, includes);
+    let (tree, _) = parse(&lexed.tokens, &lexed.files);
+    print_tree(&tree)
+}
+
+/// Lines with indentation.
+#[derive(Default)]
+struct Lines {
+    text: String,
+    depth: usize,
+}
+
+impl Lines {
+    fn line(&mut self, text: &str) {
+        for _ in 0..self.depth {
+            self.text.push_str("  ");
+        }
+        self.text.push_str(text);
+        self.text.push('\n');
+    }
+
+    /// `head {`, the body one level deeper, `}`.
+    fn braces(&mut self, head: &str, body: impl FnOnce(&mut Self)) {
+        let head = if head.is_empty() {
+            "{".to_owned()
+        } else {
+            format!("{head} {{")
+        };
+        self.line(&head);
+        self.depth += 1;
+        body(self);
+        self.depth -= 1;
+        self.line("}");
+    }
+}
+
+/// A number that reads back as the same real.
+fn real(value: f64) -> String {
+    let text = format!("{value:?}");
+    match text.as_str() {
+        // Literals beyond the largest number.
+        "inf" => "1e999".to_owned(),
+        _ => text,
+    }
+}

@@ -1,0 +1,166 @@
+//! Types and levels.
+
+use std::fmt;
+
+/// A type without sizes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Type {
+    /// `int`
+    Int,
+    /// `real`
+    Real,
+    /// `complex`
+    Complex,
+    /// `vector`, a column
+    Vector,
+    /// `row_vector`
+    RowVector,
+    /// `matrix`
+    Matrix,
+    /// `complex_vector`
+    ComplexVector,
+    /// `complex_row_vector`
+    ComplexRowVector,
+    /// `complex_matrix`
+    ComplexMatrix,
+    /// One array dimension over an element type: `array[,] int` is `Array(Array(Int))`.
+    Array(Box<Type>),
+    /// `tuple(…)`; variables have two or more components
+    Tuple(Vec<Type>),
+    /// The result of a function that returns nothing.
+    Void,
+    /// The type of a function passed as an argument.
+    Function(Box<FunctionType>),
+}
+
+/// Parameter types and result of a function.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FunctionType {
+    /// Parameter types, in order.
+    pub params: Vec<ParamType>,
+    /// Result, [`Type::Void`] for a function used as a statement.
+    pub result: Type,
+}
+
+/// One parameter of a function type.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ParamType {
+    /// Type of the parameter.
+    pub ty: Type,
+    /// [`Level::Data`] if only arguments that do not depend on parameters may be passed (the `data` qualifier).
+    pub level: Level,
+}
+
+impl Type {
+    /// `depth` array dimensions around this type.
+    pub fn array(self, depth: usize) -> Type {
+        (0..depth).fold(self, |ty, _| Type::Array(Box::new(ty)))
+    }
+
+    /// Number of array dimensions and the type below them.
+    pub fn unwind(&self) -> (usize, &Type) {
+        let (mut depth, mut ty) = (0, self);
+        while let Type::Array(inner) = ty {
+            depth += 1;
+            ty = inner;
+        }
+        (depth, ty)
+    }
+
+    /// `int`, `real` or `complex`.
+    pub fn is_scalar(&self) -> bool {
+        matches!(self, Type::Int | Type::Real | Type::Complex)
+    }
+
+    /// `int`, or arrays of it.
+    pub fn is_int(&self) -> bool {
+        *self.unwind().1 == Type::Int
+    }
+
+    /// Whether every scalar inside is an `int`: such a value never depends on parameters.
+    pub fn is_discrete(&self) -> bool {
+        match self.unwind().1 {
+            Type::Int => true,
+            Type::Tuple(parts) => parts.iter().all(Type::is_discrete),
+            _ => false,
+        }
+    }
+
+    /// Vector, row vector or matrix, real or complex.
+    pub fn is_linear_algebra(&self) -> bool {
+        use Type::*;
+        matches!(
+            self,
+            Vector | RowVector | Matrix | ComplexVector | ComplexRowVector | ComplexMatrix
+        )
+    }
+
+    /// Whether a complex number occurs anywhere inside.
+    pub fn has_complex(&self) -> bool {
+        use Type::*;
+        match self.unwind().1 {
+            Complex | ComplexVector | ComplexRowVector | ComplexMatrix => true,
+            Tuple(parts) => parts.iter().any(Type::has_complex),
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Type::Int => f.write_str("int"),
+            Type::Real => f.write_str("real"),
+            Type::Complex => f.write_str("complex"),
+            Type::Vector => f.write_str("vector"),
+            Type::RowVector => f.write_str("row_vector"),
+            Type::Matrix => f.write_str("matrix"),
+            Type::ComplexVector => f.write_str("complex_vector"),
+            Type::ComplexRowVector => f.write_str("complex_row_vector"),
+            Type::ComplexMatrix => f.write_str("complex_matrix"),
+            Type::Array(_) => {
+                let (depth, inner) = self.unwind();
+                write!(f, "array[{}] {inner}", ",".repeat(depth - 1))
+            }
+            Type::Tuple(parts) => {
+                f.write_str("tuple(")?;
+                for (i, part) in parts.iter().enumerate() {
+                    write!(f, "{}{part}", if i == 0 { "" } else { ", " })?;
+                }
+                f.write_str(")")
+            }
+            Type::Void => f.write_str("void"),
+            Type::Function(function) => write!(f, "{function}"),
+        }
+    }
+}
+
+impl fmt::Display for FunctionType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(")?;
+        for (i, param) in self.params.iter().enumerate() {
+            write!(f, "{}{param}", if i == 0 { "" } else { ", " })?;
+        }
+        write!(f, ") => {}", self.result)
+    }
+}
+
+impl fmt::Display for ParamType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let data = self.level == Level::Data && !self.ty.is_discrete();
+        write!(f, "{}{}", if data { "data " } else { "" }, self.ty)
+    }
+}
+
+/// Whether a value can depend on parameters. `Data < Param`, so `max` joins.
+///
+/// The level is static, as in Stan itself: a local real of the model block is `Param` even when it is only ever
+/// assigned data, and a real argument of a function is `Param` unless it is declared `data`. Evaluators that know what
+/// a variable holds may do better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// Known once the data are.
+    Data,
+    /// May depend on parameters.
+    Param,
+}
