@@ -7,8 +7,10 @@
 pub mod check;
 pub mod diagnostic;
 pub mod pretty;
+pub mod interpret;
 pub mod program;
 pub mod syntax;
+pub mod transform;
 
 pub use check::{Checked, check};
 pub use syntax::lexer::{IncludeResolver, NoIncludes};

@@ -1,0 +1,305 @@
+//! Binding data: from named numbers to the values that a program declares.
+
+use num_complex::Complex64;
+
+use super::error::{ErrorKind, Eval, EvalError};
+use super::machine::Machine;
+use super::sized::Sized;
+use super::value::{Mat, Value};
+use crate::program::{Decl, Span};
+
+/// A named input before the program says what it should be: a rectangular array of numbers, or of tuples.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Input<'a> {
+    /// Lengths from the outermost list inwards; empty for a scalar. A matrix is a list of rows, a complex number a
+    /// trailing dimension of length 2.
+    pub shape: &'a [usize],
+    /// The elements in row-major order.
+    pub elements: Elements<'a>,
+}
+
+/// Elements of an [`Input`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Elements<'a> {
+    /// All written as integers (also: no elements at all).
+    Ints(&'a [i64]),
+    /// At least one written otherwise.
+    Reals(&'a [f64]),
+    /// Components of a tuple; for an array of tuples each holds that component of all, its shape preceded by the
+    /// array's.
+    Tuple(Vec<Input<'a>>),
+}
+
+/// Where the values of the data block come from.
+pub trait DataSource {
+    /// The value of that name.
+    fn get(&self, name: &str) -> Option<Input<'_>>;
+}
+
+/// No data, for programs that declare none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoData;
+
+impl DataSource for NoData {
+    fn get(&self, _: &str) -> Option<Input<'_>> {
+        None
+    }
+}
+
+/// Binds every declaration of the data block, in order: sizes, presence, shape, type, constraints.
+///
+/// # Errors
+/// Of kind [`ErrorKind::Data`] at the declaration's name, in one line naming variable, expected and found.
+pub fn bind_data(machine: &mut Machine<'_>, data: &dyn DataSource) -> Eval<()> {
+    let program = machine.program;
+    for decl in &program.data {
+        let var = program.var(decl.var);
+        let span = var.span;
+        // Sizes first: a declaration that could never fit is refused before its data are looked at.
+        let ty = machine.resolve(decl)?;
+        let Some(input) = data.get(&var.name) else {
+            return Err(error(
+                span,
+                format!(
+                    "variable `{}`: expected {}, found nothing of that name in the data",
+                    var.name,
+                    ty.describe()
+                ),
+            ));
+        };
+        let value = build(machine, decl, &var.name, &ty, &input)?;
+        machine.check_declared(decl, &value, ErrorKind::Data, span)?;
+        machine.slots[decl.var.0 as usize] = Some(value.into());
+    }
+    Ok(())
+}
+
+fn error(span: Span, message: String) -> Box<EvalError> {
+    Box::new(EvalError {
+        kind: ErrorKind::Data,
+        message,
+        span,
+    })
+}
+
+fn build(
+    machine: &mut Machine<'_>,
+    decl: &Decl,
+    name: &str,
+    ty: &Sized,
+    input: &Input<'_>,
+) -> Eval<Value> {
+    let span = machine.program.var(decl.var).span;
+    check_shape(ty, input, &mut Vec::new())
+        .map_err(|problem| error(span, format!("variable `{name}`: {problem}")))?;
+    fill(ty, input, 0).map_err(|problem| {
+        let text = match problem {
+            Problem::NotInt { at, found } => {
+                let place = row_major_name(&input_dims(ty), at);
+                format!("variable `{name}{place}`: expected an int, found {found}")
+            }
+            Problem::Missing => format!(
+                "variable `{name}`: expected {}, found too few numbers",
+                ty.describe()
+            ),
+        };
+        error(span, text)
+    })
+}
+
+/// Extents of a value in the data: arrays, then vectors and matrices, then 2 for a complex number.
+fn input_dims(ty: &Sized) -> Vec<usize> {
+    let mut dims = ty.dims();
+    if ty.is_complex() {
+        dims.push(2);
+    }
+    dims
+}
+
+/// `[2,1]`: the index of element `at` in row-major order.
+fn row_major_name(dims: &[usize], at: usize) -> String {
+    if dims.is_empty() {
+        return String::new();
+    }
+    let mut rest = at;
+    let mut path: Vec<String> = dims
+        .iter()
+        .rev()
+        .map(|d| {
+            let i = rest % d.max(&1);
+            rest /= d.max(&1);
+            (i + 1).to_string()
+        })
+        .collect();
+    path.reverse();
+    format!("[{}]", path.join(","))
+}
+
+/// Whether the input has the shape of `ty` below the dimensions in `prefix`.
+fn check_shape(ty: &Sized, input: &Input<'_>, prefix: &mut Vec<usize>) -> Result<(), String> {
+    let depth = prefix.len();
+    let (arrays, inner) = ty.unwind();
+    prefix.extend(arrays);
+    let result = match (inner, &input.elements) {
+        (Sized::Tuple(parts), Elements::Tuple(slots)) => {
+            if parts.len() != slots.len() {
+                Err(format!(
+                    "expected a tuple of {} components, found one of {}",
+                    parts.len(),
+                    slots.len()
+                ))
+            } else {
+                let mut checks = parts.iter().zip(slots).enumerate();
+                checks.try_for_each(|(k, (ty, slot))| {
+                    check_shape(ty, slot, prefix)
+                        .map_err(|problem| format!("component {}: {problem}", k + 1))
+                })
+            }
+        }
+        (Sized::Tuple(parts), _) => Err(format!(
+            "expected a tuple of {} components, found {}",
+            parts.len(),
+            show_shape(input.shape)
+        )),
+        (_, Elements::Tuple(_)) => Err(format!("expected {}, found a tuple", ty.describe())),
+        (leaf, _) => {
+            let mut expected = prefix.clone();
+            expected.extend(input_dims(leaf));
+            let empty = |shape: &[usize]| shape.contains(&0);
+            if expected == input.shape || (empty(&expected) && empty(input.shape)) {
+                Ok(())
+            } else {
+                Err(format!(
+                    "expected {} ({}), found {}",
+                    show_shape(&expected),
+                    ty.describe(),
+                    show_shape(input.shape)
+                ))
+            }
+        }
+    };
+    prefix.truncate(depth);
+    result
+}
+
+fn show_shape(shape: &[usize]) -> String {
+    match shape {
+        [] => "a single number".into(),
+        [1] => "a list of 1 number".into(),
+        [n] => format!("a list of {n} numbers"),
+        _ => {
+            let parts: Vec<String> = shape.iter().map(usize::to_string).collect();
+            format!("{} numbers", parts.join(" × "))
+        }
+    }
+}
+
+enum Problem {
+    NotInt { at: usize, found: String },
+    Missing,
+}
+
+/// The value of element number `k` (row-major) of the arrays around `ty`.
+fn fill(ty: &Sized, input: &Input<'_>, k: usize) -> Result<Value, Problem> {
+    let matrix = |rows: usize, cols: usize| (k * rows * cols, rows * cols);
+    Ok(match ty {
+        Sized::Int => Value::Int(int(input, k)?),
+        Sized::Real => Value::Real(real(input, k)?),
+        Sized::Complex => Value::Complex(complex(input, k)?),
+        Sized::Vector(n) => Value::Vector(reals(input, k * n, *n)?),
+        Sized::RowVector(n) => Value::RowVector(reals(input, k * n, *n)?),
+        Sized::ComplexVector(n) => Value::ComplexVector(complexes(input, k * n, *n)?),
+        Sized::ComplexRowVector(n) => Value::ComplexRowVector(complexes(input, k * n, *n)?),
+        Sized::Matrix(rows, cols) => {
+            let (from, count) = matrix(*rows, *cols);
+            let by_row = reals(input, from, count)?;
+            Value::Matrix(Mat::from_fn(*rows, *cols, |i, j| by_row[i * cols + j]))
+        }
+        Sized::ComplexMatrix(rows, cols) => {
+            let (from, count) = matrix(*rows, *cols);
+            let by_row = complexes(input, from, count)?;
+            Value::ComplexMatrix(Mat::from_fn(*rows, *cols, |i, j| by_row[i * cols + j]))
+        }
+        Sized::Array(n, inner) => match **inner {
+            Sized::Int => Value::Ints(
+                (k * n..(k + 1) * n)
+                    .map(|at| int(input, at))
+                    .collect::<Result<_, _>>()?,
+            ),
+            Sized::Real => Value::Reals(reals(input, k * n, *n)?),
+            _ => Value::Array(
+                (k * n..(k + 1) * n)
+                    .map(|at| fill(inner, input, at))
+                    .collect::<Result<_, _>>()?,
+            ),
+        },
+        Sized::Tuple(parts) => {
+            let Elements::Tuple(slots) = &input.elements else {
+                return Err(Problem::Missing);
+            };
+            Value::Tuple(
+                parts
+                    .iter()
+                    .zip(slots)
+                    .map(|(ty, slot)| fill(ty, slot, k))
+                    .collect::<Result<_, _>>()?,
+            )
+        }
+    })
+}
+
+fn int(input: &Input<'_>, at: usize) -> Result<i32, Problem> {
+    let fail = |found: String| Problem::NotInt { at, found };
+    match &input.elements {
+        Elements::Ints(x) => {
+            let found = *x.get(at).ok_or(Problem::Missing)?;
+            // i32::MIN stands for an int that was not assigned.
+            match i32::try_from(found) {
+                Ok(i) if i != i32::MIN => Ok(i),
+                _ => Err(fail(format!("{found}, which does not fit 32 bits"))),
+            }
+        }
+        // Whole numbers pass whatever their notation: tables of numbers know no ints.
+        Elements::Reals(x) => {
+            let found = *x.get(at).ok_or(Problem::Missing)?;
+            if found.fract() != 0.0 || found.is_nan() {
+                return Err(fail(format!("{found}")));
+            }
+            if found.abs() > f64::from(i32::MAX) {
+                return Err(fail(format!("{found}, which does not fit 32 bits")));
+            }
+            Ok(found as i32)
+        }
+        Elements::Tuple(_) => Err(Problem::Missing),
+    }
+}
+
+fn real(input: &Input<'_>, at: usize) -> Result<f64, Problem> {
+    Ok(reals(input, at, 1)?[0])
+}
+
+fn reals(input: &Input<'_>, from: usize, count: usize) -> Result<Vec<f64>, Problem> {
+    let range = from..from + count;
+    match &input.elements {
+        Elements::Ints(x) => Ok(x
+            .get(range)
+            .ok_or(Problem::Missing)?
+            .iter()
+            .map(|i| *i as f64)
+            .collect()),
+        Elements::Reals(x) => Ok(x.get(range).ok_or(Problem::Missing)?.to_vec()),
+        Elements::Tuple(_) => Err(Problem::Missing),
+    }
+}
+
+fn complex(input: &Input<'_>, at: usize) -> Result<Complex64, Problem> {
+    Ok(complexes(input, at, 1)?[0])
+}
+
+fn complexes(input: &Input<'_>, from: usize, count: usize) -> Result<Vec<Complex64>, Problem> {
+    let parts = reals(input, 2 * from, 2 * count)?;
+    Ok(parts
+        .chunks_exact(2)
+        .map(|z| Complex64::new(z[0], z[1]))
+        .collect())
+}

@@ -1,0 +1,150 @@
+//! What ends an evaluation.
+
+use std::fmt;
+
+use crate::program::Span;
+
+/// Why an evaluation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The point is rejected: `reject(…)`, an argument outside a function's domain, a violated constraint of a
+    /// transformed parameter. Another point may be fine.
+    Rejected,
+    /// The program cannot go on at any point: an index out of bounds, sizes that do not match, `fatal_error(…)`.
+    Failed,
+    /// The data do not fit their declarations.
+    Data,
+    /// Something known to the language but not to this evaluator.
+    Unsupported,
+    /// A limit on steps, depth or memory was reached.
+    Limit,
+}
+
+/// The end of an evaluation, with the source it arose from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EvalError {
+    /// Why.
+    pub kind: ErrorKind,
+    /// One line, without position.
+    pub message: String,
+    /// The expression, statement or declaration concerned.
+    pub span: Span,
+}
+
+impl fmt::Display for EvalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for EvalError {}
+
+/// Result of an evaluation.
+pub type Eval<T> = Result<T, Box<EvalError>>;
+
+/// The error of a library function, before its call adds the position.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FnError {
+    /// Why.
+    pub kind: ErrorKind,
+    /// One line.
+    pub message: String,
+}
+
+impl FnError {
+    /// An argument outside the domain of a function: the point is rejected.
+    pub fn domain(message: impl Into<String>) -> FnError {
+        FnError {
+            kind: ErrorKind::Rejected,
+            message: message.into(),
+        }
+    }
+
+    /// Sizes or values no point can repair.
+    pub fn invalid(message: impl Into<String>) -> FnError {
+        FnError {
+            kind: ErrorKind::Failed,
+            message: message.into(),
+        }
+    }
+
+    /// Known to the language, not evaluated here.
+    pub fn unsupported(message: impl Into<String>) -> FnError {
+        FnError {
+            kind: ErrorKind::Unsupported,
+            message: message.into(),
+        }
+    }
+
+    /// Adds the position.
+    pub fn at(self, span: Span) -> Box<EvalError> {
+        Box::new(EvalError {
+            kind: self.kind,
+            message: self.message,
+            span,
+        })
+    }
+}
+
+impl fmt::Display for FnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for FnError {}
+
+/// Result of a library function.
+pub type FnResult<T> = Result<T, FnError>;
+
+/// What an evaluation may use before it ends with [`ErrorKind::Limit`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Statements and calls of one evaluation.
+    pub steps: u64,
+    /// Nested expressions, statements and calls.
+    pub depth: u32,
+    /// Bytes of one declared value.
+    pub bytes: u64,
+}
+
+impl Default for Limits {
+    /// 2·10⁸ steps (about ten seconds), 1000 levels, 2 GiB.
+    fn default() -> Self {
+        Limits {
+            steps: 200_000_000,
+            depth: 1000,
+            bytes: MAX_VALUE_BYTES,
+        }
+    }
+}
+
+/// The default of [`Limits::bytes`], and what a library function may build.
+pub const MAX_VALUE_BYTES: u64 = 2 << 30;
+
+/// Refuses to build a value of `elements` scalars of `size` bytes if it takes more than `limit` bytes.
+pub fn check_bytes(what: &str, elements: f64, size: usize, limit: u64) -> FnResult<()> {
+    let bytes = elements * size as f64;
+    if bytes > limit as f64 {
+        return Err(FnError {
+            kind: ErrorKind::Limit,
+            message: format!(
+                "{what} has {elements} elements and would take {}, the limit is {}",
+                show_bytes(bytes),
+                show_bytes(limit as f64)
+            ),
+        });
+    }
+    Ok(())
+}
+
+fn show_bytes(bytes: f64) -> String {
+    const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let mut value = bytes;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    format!("{value:.3} {}", UNITS[unit])
+}

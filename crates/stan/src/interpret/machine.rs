@@ -1,0 +1,169 @@
+//! The state of one evaluation.
+
+use std::sync::Arc;
+
+use super::error::{ErrorKind, Eval, EvalError, FnError, Limits};
+use super::functions::random::Draws;
+use super::value::Value;
+use crate::program::{Function, Program, Span, Stmt, StmtKind, VarId};
+
+/// Values of the variables, by [`VarId`]; `None` where the declaration was not met yet.
+pub type Slots = Vec<Option<Arc<Value>>>;
+
+/// Receives what `print` says, one line at a time.
+pub type Sink<'s> = dyn FnMut(&str) + 's;
+
+/// Evaluates expressions and statements of one program; see [`Machine::new`].
+pub struct Machine<'m> {
+    pub(super) program: &'m Program,
+    pub(super) locals: &'m [Vec<VarId>],
+    pub(super) limits: Limits,
+    /// Values of the variables.
+    pub slots: Slots,
+    /// The log density so far.
+    pub target: f64,
+    /// Whether `jacobian +=` and the log-Jacobians of the parameters count.
+    pub jacobian: bool,
+    /// Whether `~` and `_lupdf` drop their additive constants.
+    pub drop_constants: bool,
+    /// Random numbers, where the program may draw them.
+    pub rng: Option<Draws>,
+    pub(super) steps: u64,
+    pub(super) depth: u32,
+    pub(super) sink: &'m mut Sink<'m>,
+}
+
+/// The variables of each function, by function: arguments, and whatever its body declares. A recursive call keeps
+/// those of its caller.
+pub fn function_locals(program: &Program) -> Vec<Vec<VarId>> {
+    program
+        .functions
+        .iter()
+        .map(|function: &Function| {
+            let mut vars = function.args.clone();
+            function.body.iter().for_each(|stmt| collect(stmt, &mut vars));
+            vars
+        })
+        .collect()
+}
+
+fn collect(stmt: &Stmt, vars: &mut Vec<VarId>) {
+    match &stmt.kind {
+        StmtKind::Decl(decl) => vars.push(decl.var),
+        StmtKind::For { var, body, .. } | StmtKind::ForEach { var, body, .. } => {
+            vars.push(*var);
+            collect(body, vars);
+        }
+        StmtKind::While { body, .. } => collect(body, vars),
+        StmtKind::If {
+            then, otherwise, ..
+        } => {
+            collect(then, vars);
+            if let Some(otherwise) = otherwise {
+                collect(otherwise, vars);
+            }
+        }
+        StmtKind::Block(body) | StmtKind::Profile(_, body) => {
+            body.iter().for_each(|stmt| collect(stmt, vars));
+        }
+        _ => {}
+    }
+}
+
+impl<'m> Machine<'m> {
+    /// A machine for `program` with the variables in `slots`. `locals` are the program's [`function_locals`]; constants
+    /// are kept, Jacobians counted, and there are no random numbers, until the fields say otherwise.
+    pub fn new(
+        program: &'m Program,
+        locals: &'m [Vec<VarId>],
+        slots: Slots,
+        limits: Limits,
+        sink: &'m mut Sink<'m>,
+    ) -> Machine<'m> {
+        Machine {
+            program,
+            locals,
+            limits,
+            slots,
+            target: 0.0,
+            jacobian: true,
+            drop_constants: false,
+            rng: None,
+            steps: 0,
+            depth: 0,
+            sink,
+        }
+    }
+
+    /// Counts one step.
+    pub(super) fn step(&mut self, span: Span) -> Eval<()> {
+        self.steps += 1;
+        if self.steps > self.limits.steps {
+            return Err(limit(
+                format!(
+                    "gave up after {} steps: does this loop or recursion end?",
+                    self.limits.steps
+                ),
+                span,
+            ));
+        }
+        Ok(())
+    }
+
+    /// Runs `body` one level deeper.
+    pub(super) fn nested<T>(
+        &mut self,
+        span: Span,
+        body: impl FnOnce(&mut Self) -> Eval<T>,
+    ) -> Eval<T> {
+        if self.depth >= self.limits.depth {
+            return Err(limit(
+                format!(
+                    "gave up {} levels deep: does this recursion end?",
+                    self.limits.depth
+                ),
+                span,
+            ));
+        }
+        self.depth += 1;
+        let result = body(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// The value of a variable.
+    pub(super) fn variable(&self, var: VarId, span: Span) -> Eval<&Arc<Value>> {
+        self.slots[var.0 as usize].as_ref().ok_or_else(|| {
+            FnError::invalid(format!(
+                "`{}` has no value yet",
+                self.program.var(var).name
+            ))
+            .at(span)
+        })
+    }
+
+    /// The source text of a span, for messages.
+    pub(super) fn snippet(&self, span: Span) -> &'m str {
+        let text = self
+            .program
+            .files
+            .get(span.file.0 as usize)
+            .map_or("", |file| file.text.as_str());
+        let text = text
+            .get(span.start as usize..span.end as usize)
+            .unwrap_or("expression");
+        if text.len() > 60 || text.contains('\n') {
+            "expression"
+        } else {
+            text
+        }
+    }
+}
+
+fn limit(message: String, span: Span) -> Box<EvalError> {
+    Box::new(EvalError {
+        kind: ErrorKind::Limit,
+        message,
+        span,
+    })
+}

@@ -1,0 +1,474 @@
+//! A program with its data: log density, constrained values, generated quantities.
+
+use std::sync::Arc;
+
+use jensen_density::{ConstrainError, DrawKey, Posterior, Unconstrained, Variable, VariableKind};
+
+use super::bind::{DataSource, bind_data};
+use super::error::{ErrorKind, Eval, EvalError, FnError, Limits};
+use super::functions::random::{Draws, Purpose};
+use super::machine::{Machine, Sink, Slots, function_locals};
+use super::sized::{Part, Sized, part_of, parts, put_part};
+use super::value::Value;
+use crate::program::{BlockKind, Decl, Program, Span, Stmt, StmtKind, VarId};
+
+/// Binds programs to data.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Interpreter {
+    /// What each evaluation may use.
+    pub limits: Limits,
+    /// Seed of the random numbers in transformed data.
+    pub seed: u64,
+}
+
+impl Interpreter {
+    /// Binds the data, computes the transformed data, and lays out the parameters. `sink` receives what the program
+    /// prints meanwhile.
+    ///
+    /// # Errors
+    /// When the data do not fit their declarations, transformed data violate theirs, or their statements fail.
+    pub fn bind(
+        &self,
+        program: Arc<Program>,
+        data: &dyn DataSource,
+        sink: &mut Sink<'_>,
+    ) -> Eval<BoundModel> {
+        let locals = function_locals(&program);
+        let slots: Slots = vec![None; program.vars.len()];
+        let mut machine = Machine::new(&program, &locals, slots, self.limits, sink);
+        bind_data(&mut machine, data)?;
+        machine.rng = Some(Draws::new(self.seed, Purpose::TransformedData, 0));
+        machine.run(&program.transformed_data)?;
+        check_block(&mut machine, &program.transformed_data, ErrorKind::Failed)?;
+        machine.rng = None;
+
+        let mut model = BoundModel {
+            limits: self.limits,
+            parameters: Vec::new(),
+            transformed: outputs(&mut machine, &program.transformed_parameters)?,
+            generated: outputs(&mut machine, &program.generated_quantities)?,
+            dim: 0,
+            slots: Slots::new(),
+            locals: Vec::new(),
+            program: program.clone(),
+        };
+        for decl in &program.parameters {
+            let ty = machine.resolve(decl)?;
+            model.parameters.push((decl.var, ty));
+        }
+        model.slots = std::mem::take(&mut machine.slots);
+        model.locals = locals;
+        // Coordinates are counted by the transforms of an arbitrary point: their number does not depend on bounds.
+        model.dim = program
+            .parameters
+            .iter()
+            .zip(&model.parameters)
+            .map(|(decl, (_, ty))| {
+                let parts = parts(decl, ty);
+                parts.iter().map(coordinates).sum::<usize>()
+            })
+            .sum();
+        Ok(model)
+    }
+}
+
+/// Coordinates of one part of a parameter.
+fn coordinates(part: &Part<'_>) -> usize {
+    let (dims, leaf) = part.ty.unwind();
+    let (rows, cols) = leaf.leaf_extents();
+    let each = super::constraint::shape_only(part.constraint).coordinates(rows, cols);
+    dims.iter().product::<usize>() * each
+}
+
+/// Top-level declarations with their sizes.
+fn outputs(machine: &mut Machine<'_>, stmts: &[Stmt]) -> Eval<Vec<(VarId, Sized)>> {
+    declarations(stmts)
+        .map(|(decl, _)| Ok((decl.var, machine.resolve(decl)?)))
+        .collect()
+}
+
+fn declarations(stmts: &[Stmt]) -> impl Iterator<Item = (&Decl, Span)> {
+    stmts.iter().filter_map(|stmt| match &stmt.kind {
+        StmtKind::Decl(decl) => Some((decl, stmt.span)),
+        _ => None,
+    })
+}
+
+/// Checks the constraints of the block's variables.
+fn check_block(machine: &mut Machine<'_>, stmts: &[Stmt], kind: ErrorKind) -> Eval<()> {
+    for (decl, _) in declarations(stmts) {
+        if let Some(value) = machine.slots[decl.var.0 as usize].clone() {
+            let span = machine.program.var(decl.var).span;
+            machine.check_declared(decl, &value, kind, span)?;
+        }
+    }
+    Ok(())
+}
+
+/// A program with its data bound and its transformed data computed.
+#[derive(Clone, Debug)]
+pub struct BoundModel {
+    program: Arc<Program>,
+    locals: Vec<Vec<VarId>>,
+    limits: Limits,
+    slots: Slots,
+    parameters: Vec<(VarId, Sized)>,
+    transformed: Vec<(VarId, Sized)>,
+    generated: Vec<(VarId, Sized)>,
+    dim: usize,
+}
+
+impl BoundModel {
+    /// The program.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// Values of data and transformed data, by [`VarId`]; `None` for every other variable.
+    pub fn slots(&self) -> &Slots {
+        &self.slots
+    }
+
+    /// The parameters, in order, with their sizes.
+    pub fn parameters(&self) -> &[(VarId, Sized)] {
+        &self.parameters
+    }
+
+    /// The value of a data or transformed data variable.
+    pub fn value(&self, var: VarId) -> Option<&Value> {
+        self.slots[var.0 as usize].as_deref()
+    }
+
+    /// Number of unconstrained coordinates.
+    pub fn unconstrained_dim(&self) -> usize {
+        self.dim
+    }
+
+    /// A machine that knows data and transformed data.
+    pub fn machine<'m>(&'m self, sink: &'m mut Sink<'m>) -> Machine<'m> {
+        Machine::new(
+            &self.program,
+            &self.locals,
+            self.slots.clone(),
+            self.limits,
+            sink,
+        )
+    }
+
+    /// The log density at the unconstrained point `z`, with the log-Jacobians of the transforms if `jacobian`, without
+    /// the additive constants of `~` and `_lupdf` if `propto`.
+    ///
+    /// # Errors
+    /// When the point is rejected ([`ErrorKind::Rejected`]) or the program fails.
+    pub fn log_density(&self, z: &[f64], jacobian: bool, propto: bool) -> Eval<f64> {
+        self.log_density_with(z, jacobian, propto, &mut |_| {})
+    }
+
+    /// As [`BoundModel::log_density`]; `sink` receives what the program prints.
+    ///
+    /// # Errors
+    /// See there.
+    pub fn log_density_with(
+        &self,
+        z: &[f64],
+        jacobian: bool,
+        propto: bool,
+        sink: &mut Sink<'_>,
+    ) -> Eval<f64> {
+        let mut sink = |line: &str| sink(line);
+        let mut machine = self.machine(&mut sink);
+        machine.jacobian = jacobian;
+        machine.drop_constants = propto;
+        self.read_parameters(&mut machine, z)?;
+        machine.run(&self.program.transformed_parameters)?;
+        check_block(
+            &mut machine,
+            &self.program.transformed_parameters,
+            ErrorKind::Rejected,
+        )?;
+        machine.run(&self.program.model)?;
+        Ok(machine.target)
+    }
+
+    /// Sets the parameters of the machine to the constrained values of `z` and adds the log-Jacobian.
+    ///
+    /// # Errors
+    /// When `z` has another dimension, or a bound rejects the point.
+    pub fn read_parameters(&self, machine: &mut Machine<'_>, z: &[f64]) -> Eval<()> {
+        if z.len() != self.dim {
+            let message = format!("the point has {} coordinates, not {}", z.len(), self.dim);
+            return Err(FnError::invalid(message).at(Span::default()));
+        }
+        let mut rest = z;
+        for (decl, (var, ty)) in self.program.parameters.iter().zip(&self.parameters) {
+            let mut value = ty.empty();
+            for part in parts(decl, ty) {
+                let (head, tail) = rest.split_at(coordinates(&part));
+                rest = tail;
+                let (numbers, jacobian) = constrain_part(machine, &part, head)?;
+                if machine.jacobian {
+                    machine.target += jacobian;
+                }
+                let part_value = part.ty.from_numbers(&mut numbers.into_iter());
+                put_part(&mut value, &part.path, part_value);
+            }
+            machine.slots[var.0 as usize] = Some(Arc::new(value));
+        }
+        Ok(())
+    }
+
+    fn sections(&self) -> [(&[(VarId, Sized)], VariableKind); 3] {
+        [
+            (&self.parameters, VariableKind::Parameter),
+            (&self.transformed, VariableKind::Transformed),
+            (&self.generated, VariableKind::Generated),
+        ]
+    }
+
+    fn decl(&self, var: VarId) -> Option<&Decl> {
+        let program = &self.program;
+        match program.var(var).block {
+            BlockKind::Parameters => program.parameters.iter().find(|d| d.var == var),
+            BlockKind::TransformedParameters => declarations(&program.transformed_parameters)
+                .map(|(d, _)| d)
+                .find(|d| d.var == var),
+            _ => declarations(&program.generated_quantities)
+                .map(|(d, _)| d)
+                .find(|d| d.var == var),
+        }
+    }
+
+    /// Every reported part, in order, with the variable it belongs to.
+    fn reported(&self) -> impl Iterator<Item = (VarId, Part<'_>, VariableKind)> {
+        self.sections().into_iter().flat_map(move |(section, kind)| {
+            section.iter().flat_map(move |(var, ty)| {
+                let parts = self.decl(*var).map_or(Vec::new(), |decl| parts(decl, ty));
+                parts.into_iter().map(move |part| (*var, part, kind))
+            })
+        })
+    }
+
+    /// As [`Posterior::constrain`], with the error's position; `sink` receives what the program prints.
+    ///
+    /// # Errors
+    /// When the model rejects the point or fails.
+    pub fn constrain_with(
+        &self,
+        z: &[f64],
+        key: DrawKey,
+        out: &mut Vec<f64>,
+        sink: &mut Sink<'_>,
+    ) -> Eval<()> {
+        let mut sink = |line: &str| sink(line);
+        let mut machine = self.machine(&mut sink);
+        machine.jacobian = false;
+        self.read_parameters(&mut machine, z)?;
+        machine.run(&self.program.transformed_parameters)?;
+        check_block(
+            &mut machine,
+            &self.program.transformed_parameters,
+            ErrorKind::Rejected,
+        )?;
+        machine.rng = Some(Draws::new(
+            key.seed,
+            Purpose::GeneratedQuantities,
+            key.index,
+        ));
+        machine.run(&self.program.generated_quantities)?;
+        check_block(
+            &mut machine,
+            &self.program.generated_quantities,
+            ErrorKind::Rejected,
+        )?;
+        for (var, part, _) in self.reported() {
+            if let Some(value) = &machine.slots[var.0 as usize] {
+                part_of(value, &part.path).push_column_major(out);
+            }
+        }
+        Ok(())
+    }
+
+    /// The message with `file:line:column` before it.
+    pub fn locate(&self, error: &EvalError) -> String {
+        format!("{}: {}", self.program.location(error.span), error.message)
+    }
+}
+
+/// Constrained numbers of a part, in storage order, and the log-Jacobian.
+fn constrain_part(machine: &mut Machine<'_>, part: &Part<'_>, z: &[f64]) -> Eval<(Vec<f64>, f64)> {
+    let transform = machine.transform(part.constraint)?;
+    let mut out = Vec::with_capacity(part.ty.scalars());
+    if transform.is_elementwise() {
+        let jacobian = transform.constrain(z, z.len(), 1, &mut out);
+        return Ok((out, jacobian));
+    }
+    let (dims, leaf) = part.ty.unwind();
+    let (rows, cols) = leaf.leaf_extents();
+    let each = transform.coordinates(rows, cols);
+    let mut jacobian = 0.0;
+    for k in 0..dims.iter().product() {
+        let z = &z[k * each..(k + 1) * each];
+        jacobian += transform.constrain(z, rows, cols, &mut out);
+    }
+    Ok((out, jacobian))
+}
+
+impl Posterior for BoundModel {
+    fn variables(&self) -> Vec<Variable> {
+        self.reported()
+            .map(|(var, part, kind)| {
+                let mut shape = part.ty.dims();
+                if part.ty.is_complex() {
+                    shape.insert(0, 2);
+                }
+                Variable {
+                    name: format!("{}{}", self.program.var(var).name, part.suffix),
+                    shape,
+                    kind,
+                    integer: matches!(part.ty.unwind().1, Sized::Int),
+                }
+            })
+            .collect()
+    }
+
+    fn unconstrained_names(&self) -> Vec<String> {
+        let mut names = Vec::with_capacity(self.dim);
+        for (var, part, kind) in self.reported() {
+            if kind != VariableKind::Parameter {
+                break;
+            }
+            let base = format!("{}{}", self.program.var(var).name, part.suffix);
+            let (dims, leaf) = part.ty.unwind();
+            let outer: usize = dims.iter().product();
+            let each = if outer == 0 {
+                0
+            } else {
+                coordinates(&part) / outer
+            };
+            let (rows, cols) = leaf.leaf_extents();
+            for k in 0..outer {
+                let mut path = Vec::new();
+                let mut rest = k;
+                for d in dims.iter().rev() {
+                    path.insert(0, rest % d + 1);
+                    rest /= d;
+                }
+                for e in 0..each {
+                    let mut index = path.clone();
+                    // Coordinates that stand for elements have their index, others are counted.
+                    match leaf {
+                        Sized::Real | Sized::Int => {}
+                        Sized::Matrix(..) if each == rows * cols => {
+                            index.extend([e % rows + 1, e / rows + 1]);
+                        }
+                        _ => index.push(e + 1),
+                    }
+                    let index: String = index.iter().map(|i| format!(".{i}")).collect();
+                    names.push(format!("{base}{index}"));
+                }
+            }
+        }
+        names
+    }
+
+    fn constrain(&self, z: &[f64], key: DrawKey, out: &mut Vec<f64>) -> Result<(), ConstrainError> {
+        let before = out.len();
+        self.constrain_with(z, key, out, &mut |_| {}).map_err(|e| {
+            out.truncate(before);
+            ConstrainError {
+                message: self.locate(&e),
+            }
+        })
+    }
+
+    fn unconstrain(&self, lookup: &Unconstrained<'_>) -> Result<Vec<f64>, ConstrainError> {
+        let fail = |message: String| ConstrainError { message };
+        let mut sink = |_: &str| {};
+        let mut machine = self.machine(&mut sink);
+        let mut z = Vec::with_capacity(self.dim);
+        for (decl, (var, ty)) in self.program.parameters.iter().zip(&self.parameters) {
+            let mut value = ty.empty();
+            for part in parts(decl, ty) {
+                let name = format!("{}{}", self.program.var(*var).name, part.suffix);
+                let expected = part.ty.scalars();
+                let found = lookup(&name).ok_or_else(|| {
+                    fail(format!(
+                        "variable `{name}`: expected {}, found nothing of that name",
+                        part.ty.describe()
+                    ))
+                })?;
+                if found.len() != expected {
+                    return Err(fail(format!(
+                        "variable `{name}`: expected {expected} numbers, found {}",
+                        found.len()
+                    )));
+                }
+                let numbers = storage_order(&part.ty, &found);
+                let part_value = part.ty.from_numbers(&mut numbers.iter().copied());
+                unconstrain_part(&mut machine, &part, &part_value, &mut z).map_err(|e| {
+                    fail(match e {
+                        Failure::Eval(e) => self.locate(&e),
+                        Failure::Violated(v) => format!(
+                            "variable `{name}`: expected {}, found {}",
+                            v.expected, v.found
+                        ),
+                    })
+                })?;
+                put_part(&mut value, &part.path, part_value);
+            }
+            machine.slots[var.0 as usize] = Some(Arc::new(value));
+        }
+        Ok(z)
+    }
+}
+
+enum Failure {
+    Eval(Box<EvalError>),
+    Violated(crate::transform::Violation),
+}
+
+fn unconstrain_part(
+    machine: &mut Machine<'_>,
+    part: &Part<'_>,
+    value: &Value,
+    z: &mut Vec<f64>,
+) -> Result<(), Failure> {
+    let transform = machine.transform(part.constraint).map_err(Failure::Eval)?;
+    let numbers = value.numbers();
+    if transform.is_elementwise() {
+        return transform
+            .unconstrain(&numbers, numbers.len(), 1, z)
+            .map_err(Failure::Violated);
+    }
+    let (dims, leaf) = part.ty.unwind();
+    let (rows, cols) = leaf.leaf_extents();
+    let each = rows * cols;
+    for k in 0..dims.iter().product() {
+        transform
+            .unconstrain(&numbers[k * each..(k + 1) * each], rows, cols, z)
+            .map_err(Failure::Violated)?;
+    }
+    Ok(())
+}
+
+/// Numbers given in column-major order over all dimensions, in storage order.
+fn storage_order(ty: &Sized, column_major: &[f64]) -> Vec<f64> {
+    // The numbers 0, 1, … in storage order, read in column-major order, tell where each came from.
+    let count = ty.scalars();
+    let mut order = Vec::with_capacity(count);
+    let index_like = match ty.unwind() {
+        (dims, Sized::Int) => dims
+            .iter()
+            .rev()
+            .fold(Sized::Real, |inner, n| Sized::Array(*n, Box::new(inner))),
+        _ => ty.clone(),
+    };
+    index_like
+        .from_numbers(&mut (0..count).map(|i| i as f64))
+        .push_column_major(&mut order);
+    let mut out = vec![f64::NAN; count];
+    for (at, x) in order.iter().zip(column_major) {
+        out[*at as usize] = *x;
+    }
+    out
+}

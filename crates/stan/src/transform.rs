@@ -1,0 +1,300 @@
+//! Stan's transforms between constrained values and unconstrained coordinates.
+//!
+//! A parameter is declared with a constraint; inference works on ℝᵈ. [`Transform`] maps coordinates to the constrained
+//! value with the log absolute determinant of the Jacobian, and back. Where the value has more scalars than coordinates
+//! (a simplex, a correlation matrix) the determinant is that of the map to its free scalars, as stated at each
+//! transform; for `unit_vector` and its kin it is Stan's convention, not a determinant.
+//!
+//! The transforms are those of Stan 2.37 and later: simplexes, stochastic matrices and zero-sum vectors go through the
+//! isometric log-ratio basis. They are plain scalar code on column-major values.
+
+mod checks;
+mod matrices;
+mod vectors;
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+/// A bound, offset or multiplier: one number for all elements or one for each, in storage order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Bound {
+    /// The same for every element.
+    All(f64),
+    /// One for each element of the variable.
+    Each(Vec<f64>),
+}
+
+impl Bound {
+    /// The bound of element `i`.
+    pub fn at(&self, i: usize) -> f64 {
+        match self {
+            Bound::All(x) => *x,
+            Bound::Each(x) => x.get(i).copied().unwrap_or(f64::NAN),
+        }
+    }
+}
+
+/// A constraint with its bounds known.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Transform {
+    /// x = z
+    Identity,
+    /// x = a + exp z; the identity where a is −∞
+    Lower(Bound),
+    /// x = b − exp z; the identity where b is +∞
+    Upper(Bound),
+    /// x = a + (b − a) · logit⁻¹ z; one-sided or the identity where a bound is infinite
+    LowerUpper(Bound, Bound),
+    /// x = m + s · z
+    OffsetMultiplier(Bound, Bound),
+    /// x₁ = z₁, xₖ = xₖ₋₁ + exp zₖ
+    Ordered,
+    /// x₁ = exp z₁, xₖ = xₖ₋₁ + exp zₖ
+    PositiveOrdered,
+    /// The softmax of the zero-sum vector of z (K − 1 coordinates); determinant with respect to the first K − 1 elements
+    Simplex,
+    /// z / ‖z‖ (K coordinates); "log-Jacobian" −½ ‖z‖², which makes the direction uniform
+    UnitVector,
+    /// The isometric zero-sum vector or matrix; log-Jacobian 0
+    SumToZero,
+    /// Canonical partial correlations tanh z, row after row; determinant with respect to the elements below the diagonal
+    CholeskyFactorCorr,
+    /// Rows of the lower triangle, diagonal exp z; determinant with respect to the lower triangle
+    CholeskyFactorCov,
+    /// Canonical partial correlations tanh z, column after column; determinant with respect to the elements below the
+    /// diagonal
+    CorrMatrix,
+    /// L Lᵀ with L as in [`Transform::CholeskyFactorCov`]; determinant with respect to the lower triangle
+    CovMatrix,
+    /// Columns that are simplexes
+    ColumnStochastic,
+    /// Rows that are simplexes
+    RowStochastic,
+}
+
+impl Transform {
+    /// Number of coordinates of one `rows × cols` value (a vector is a column; a scalar 1 × 1).
+    pub fn coordinates(&self, rows: usize, cols: usize) -> usize {
+        match self {
+            Transform::Identity
+            | Transform::Lower(_)
+            | Transform::Upper(_)
+            | Transform::LowerUpper(..)
+            | Transform::OffsetMultiplier(..)
+            | Transform::Ordered
+            | Transform::PositiveOrdered
+            | Transform::UnitVector => rows * cols,
+            Transform::Simplex => rows.saturating_sub(1),
+            Transform::SumToZero if cols == 1 => rows.saturating_sub(1),
+            Transform::SumToZero => rows.saturating_sub(1) * cols.saturating_sub(1),
+            Transform::CholeskyFactorCorr | Transform::CorrMatrix => {
+                rows * rows.saturating_sub(1) / 2
+            }
+            Transform::CholeskyFactorCov => {
+                cols * (cols + 1) / 2 + rows.saturating_sub(cols) * cols
+            }
+            Transform::CovMatrix => rows * (rows + 1) / 2,
+            Transform::ColumnStochastic => rows.saturating_sub(1) * cols,
+            Transform::RowStochastic => rows * cols.saturating_sub(1),
+        }
+    }
+
+    /// Whether each element is transformed alone, so that a whole array can be transformed at once.
+    pub fn is_elementwise(&self) -> bool {
+        matches!(
+            self,
+            Transform::Identity
+                | Transform::Lower(_)
+                | Transform::Upper(_)
+                | Transform::LowerUpper(..)
+                | Transform::OffsetMultiplier(..)
+        )
+    }
+
+    /// Appends the constrained `rows × cols` value of the coordinates `z`, column after column, to `out` and returns
+    /// the log absolute Jacobian determinant.
+    ///
+    /// # Panics
+    /// When `z` does not have [`Transform::coordinates`] elements: a caller's bug.
+    pub fn constrain(&self, z: &[f64], rows: usize, cols: usize, out: &mut Vec<f64>) -> f64 {
+        assert_eq!(z.len(), self.coordinates(rows, cols), "coordinates");
+        let mut each = |f: &dyn Fn(usize, f64) -> (f64, f64)| {
+            let mut jacobian = 0.0;
+            for (i, z) in z.iter().enumerate() {
+                let (x, j) = f(i, *z);
+                out.push(x);
+                jacobian += j;
+            }
+            jacobian
+        };
+        match self {
+            Transform::Identity => each(&|_, z| (z, 0.0)),
+            Transform::Lower(a) => each(&|i, z| lower(z, a.at(i))),
+            Transform::Upper(b) => each(&|i, z| upper(z, b.at(i))),
+            Transform::LowerUpper(a, b) => each(&|i, z| lower_upper(z, a.at(i), b.at(i))),
+            Transform::OffsetMultiplier(m, s) => {
+                each(&|i, z| (m.at(i) + s.at(i) * z, s.at(i).ln()))
+            }
+            Transform::Ordered => vectors::ordered(z, false, out),
+            Transform::PositiveOrdered => vectors::ordered(z, true, out),
+            Transform::Simplex => vectors::simplex(z, rows, out),
+            Transform::UnitVector => vectors::unit(z, out),
+            Transform::SumToZero if cols == 1 => {
+                vectors::sum_to_zero(z, rows, out);
+                0.0
+            }
+            Transform::SumToZero => {
+                matrices::sum_to_zero(z, rows, cols, out);
+                0.0
+            }
+            Transform::CholeskyFactorCorr => matrices::cholesky_corr(z, rows, out),
+            Transform::CholeskyFactorCov => matrices::cholesky_cov(z, rows, cols, out),
+            Transform::CorrMatrix => matrices::corr(z, rows, out),
+            Transform::CovMatrix => matrices::cov(z, rows, out),
+            Transform::ColumnStochastic => matrices::column_stochastic(z, rows, cols, out),
+            Transform::RowStochastic => matrices::row_stochastic(z, rows, cols, out),
+        }
+    }
+
+    /// Appends the coordinates of the constrained value `x` (column after column) to `out`.
+    ///
+    /// # Errors
+    /// When `x` violates the constraint; the text says how. `out` is then as it was.
+    pub fn unconstrain(
+        &self,
+        x: &[f64],
+        rows: usize,
+        cols: usize,
+        out: &mut Vec<f64>,
+    ) -> Result<(), Violation> {
+        self.check(x, rows, cols)?;
+        let mut each = |f: &dyn Fn(usize, f64) -> f64| {
+            out.extend(x.iter().enumerate().map(|(i, x)| f(i, *x)));
+        };
+        match self {
+            Transform::Identity => each(&|_, x| x),
+            Transform::Lower(a) => each(&|i, x| lower_free(x, a.at(i))),
+            Transform::Upper(b) => each(&|i, x| upper_free(x, b.at(i))),
+            Transform::LowerUpper(a, b) => each(&|i, x| lower_upper_free(x, a.at(i), b.at(i))),
+            Transform::OffsetMultiplier(m, s) => each(&|i, x| (x - m.at(i)) / s.at(i)),
+            Transform::Ordered => vectors::ordered_free(x, false, out),
+            Transform::PositiveOrdered => vectors::ordered_free(x, true, out),
+            Transform::Simplex => vectors::simplex_free(x, out),
+            Transform::UnitVector => out.extend(x),
+            Transform::SumToZero if cols == 1 => vectors::sum_to_zero_free(x, out),
+            Transform::SumToZero => matrices::sum_to_zero_free(x, rows, cols, out),
+            Transform::CholeskyFactorCorr => matrices::cholesky_corr_free(x, rows, out),
+            Transform::CholeskyFactorCov => matrices::cholesky_cov_free(x, rows, cols, out),
+            Transform::CorrMatrix => matrices::corr_free(x, rows, out)?,
+            Transform::CovMatrix => matrices::cov_free(x, rows, out)?,
+            Transform::ColumnStochastic => matrices::column_stochastic_free(x, rows, cols, out),
+            Transform::RowStochastic => matrices::row_stochastic_free(x, rows, cols, out),
+        }
+        Ok(())
+    }
+
+    /// Whether the `rows × cols` value `x` satisfies the constraint, to Stan's tolerance of 10⁻⁸ where it is an
+    /// equation.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub fn check(&self, x: &[f64], rows: usize, cols: usize) -> Result<(), Violation> {
+        checks::check(self, x, rows, cols)
+    }
+
+    /// The constraint in words, for messages: `a simplex`, `a number with lower bound 0`.
+    pub fn describe(&self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
+            Transform::Identity => "any value",
+            Transform::Lower(_) => "a value not below its lower bound",
+            Transform::Upper(_) => "a value not above its upper bound",
+            Transform::LowerUpper(..) => "a value between its bounds",
+            Transform::OffsetMultiplier(..) => "any value",
+            Transform::Ordered => "an ordered vector",
+            Transform::PositiveOrdered => "a positive ordered vector",
+            Transform::Simplex => "a simplex",
+            Transform::UnitVector => "a unit vector",
+            Transform::SumToZero => "a container that sums to zero",
+            Transform::CholeskyFactorCorr => "a Cholesky factor of a correlation matrix",
+            Transform::CholeskyFactorCov => "a Cholesky factor of a covariance matrix",
+            Transform::CorrMatrix => "a correlation matrix",
+            Transform::CovMatrix => "a covariance matrix",
+            Transform::ColumnStochastic => "a matrix whose columns are simplexes",
+            Transform::RowStochastic => "a matrix whose rows are simplexes",
+        })
+    }
+}
+
+/// How a value violates its constraint.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Violation {
+    /// The offending element in storage order, if it is one element.
+    pub element: Option<usize>,
+    /// What is expected: `at least 0`, `a simplex, whose elements sum to 1`.
+    pub expected: String,
+    /// What was found instead.
+    pub found: String,
+}
+
+fn lower(z: f64, a: f64) -> (f64, f64) {
+    if a == f64::NEG_INFINITY {
+        (z, 0.0)
+    } else {
+        (a + z.exp(), z)
+    }
+}
+
+fn lower_free(x: f64, a: f64) -> f64 {
+    if a == f64::NEG_INFINITY {
+        x
+    } else {
+        (x - a).ln()
+    }
+}
+
+fn upper(z: f64, b: f64) -> (f64, f64) {
+    if b == f64::INFINITY {
+        (z, 0.0)
+    } else {
+        (b - z.exp(), z)
+    }
+}
+
+fn upper_free(x: f64, b: f64) -> f64 {
+    if b == f64::INFINITY {
+        x
+    } else {
+        (b - x).ln()
+    }
+}
+
+fn lower_upper(z: f64, a: f64, b: f64) -> (f64, f64) {
+    if a == f64::NEG_INFINITY {
+        return upper(z, b);
+    }
+    if b == f64::INFINITY {
+        return lower(z, a);
+    }
+    // log (p (1 − p)) = −|z| − 2 log(1 + exp(−|z|)), without cancellation at either end.
+    let tail = (-z.abs()).exp();
+    let p = if z > 0.0 {
+        1.0 / (1.0 + tail)
+    } else {
+        tail / (1.0 + tail)
+    };
+    let jacobian = (b - a).ln() - z.abs() - 2.0 * tail.ln_1p();
+    (a + (b - a) * p, jacobian)
+}
+
+fn lower_upper_free(x: f64, a: f64, b: f64) -> f64 {
+    if a == f64::NEG_INFINITY {
+        return upper_free(x, b);
+    }
+    if b == f64::INFINITY {
+        return lower_free(x, a);
+    }
+    let p = (x - a) / (b - a);
+    p.ln() - (-p).ln_1p()
+}
