@@ -138,6 +138,8 @@ enum Phase {
 /// State of [`Advi`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdviState {
+    /// Where every ascent begins.
+    start: Vec<f64>,
     omega: Vec<f64>,
     history: Vec<f64>,
     phase: Phase,
@@ -207,8 +209,8 @@ impl<'a, D: TwiceDifferentiable> Advi<'a, D> {
     }
 
     /// Forgets the ascent, for the next phase.
-    fn reset(&self, state: &mut AdviState, phase: Phase, eta: f64) {
-        state.omega.clone_from(&self.start);
+    fn reset(state: &mut AdviState, phase: Phase, eta: f64) {
+        state.omega.clone_from(&state.start);
         state.history.fill(0.0);
         state.phase = phase;
         state.k = 0;
@@ -241,12 +243,12 @@ impl<'a, D: TwiceDifferentiable> Advi<'a, D> {
             record = record.with_elbo(elbo, None);
             let previous = state.elbo_last_eta;
             if elbo < previous && previous > state.elbo_initial {
-                self.reset(state, Phase::Ascend, ETAS[index - 1]);
+                Self::reset(state, Phase::Ascend, ETAS[index - 1]);
             } else if index + 1 < ETAS.len() {
                 state.elbo_last_eta = elbo;
-                self.reset(state, Phase::Adapt(index + 1), ETAS[index + 1]);
+                Self::reset(state, Phase::Adapt(index + 1), ETAS[index + 1]);
             } else if elbo > state.elbo_initial {
-                self.reset(state, Phase::Ascend, eta);
+                Self::reset(state, Phase::Ascend, eta);
             } else {
                 status = Some(Status::Diverged {
                     at: 0,
@@ -388,6 +390,7 @@ impl<D: TwiceDifferentiable> Algorithm for Advi<'_, D> {
         Ok(AdviState {
             history: vec![0.0; omega.len()],
             anchor: omega.clone(),
+            start: omega.clone(),
             omega,
             phase,
             k: 0,
@@ -417,6 +420,7 @@ impl<D: TwiceDifferentiable> Algorithm for Advi<'_, D> {
 impl Snapshot for AdviState {
     fn save(&self) -> Archive {
         let mut archive = Archive::new();
+        archive.put("start", &self.start);
         archive.put("omega", &self.omega);
         archive.put("history", &self.history);
         archive.put("anchor", &self.anchor);
@@ -439,6 +443,7 @@ impl Snapshot for AdviState {
         let omega = archive.vec("omega")?;
         let numbers = archive.vec_of("numbers", 4)?;
         Ok(Self {
+            start: archive.vec_of("start", omega.len())?,
             history: archive.vec_of("history", omega.len())?,
             anchor: archive.vec_of("anchor", omega.len())?,
             omega,

@@ -253,16 +253,16 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// Evaluates a family's parameters; lane evaluations are added to `calls`.
+    /// Evaluates a family's parameters, whose optimisation ended with a status at an iteration; lane evaluations are added to `calls`.
     fn result(
         &self,
         kind: FamilyKind,
         omega: Vec<f64>,
-        status: Option<Status>,
+        ended: Option<(Status, u64)>,
         calls: &mut u64,
     ) -> FamilyResult {
         let family = kind.build(self.density.dim());
-        let mut status = status;
+        let (mut status, at) = ended.unzip();
         let mut polish = None;
         // The relative rule has to answer to the certificate; the other methods' rules contain it.
         if let (Method::Advi(settings), Some(Status::Converged { evidence })) =
@@ -281,7 +281,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
                 status = Some(Status::Converged { evidence });
             } else {
                 status = Some(Status::Stalled {
-                    at: 0,
+                    at: at.unwrap_or(0),
                     reason: format!(
                         "{}, but a second-order polish finds {:.2} ± {:.2} nats more",
                         evidence.rule, found.mean, found.standard_error
@@ -318,7 +318,8 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
             }
             stage => {
                 let omega = stage.omega().expect("a fitting stage").to_vec();
-                let result = self.result(state.kind, omega, Some(status.clone()), &mut state.calls);
+                let ended = Some((status.clone(), iteration));
+                let result = self.result(state.kind, omega, ended, &mut state.calls);
                 let too_heavy = !result.evaluation.khat_is_good();
                 let widened = (too_heavy
                     && self.settings.family == FamilyChoice::Auto

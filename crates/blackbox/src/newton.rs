@@ -94,6 +94,10 @@ impl Newton {
     ) -> NewtonStep {
         let family = objective.family();
         let dim = family.dim();
+        if self.rejected > 0 {
+            // The last evaluation was at the rejected trial.
+            objective.charge();
+        }
         let dense = dim <= DENSE_LIMIT
             && !matches!(family.kind(), crate::FamilyKind::FullRank)
             && family.dim() > 1;

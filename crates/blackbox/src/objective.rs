@@ -123,12 +123,26 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         }
     }
 
-    /// Fixes ω for [`hvp`](Self::hvp).
-    pub fn linearize(&mut self, omega: &[f64]) {
+    /// Draws and gradients at ω, made again if the last evaluation was elsewhere. That is not counted
+    /// as calls, which must not depend on what happens to be in memory (a resumed run starts with
+    /// nothing); [`charge`](Self::charge) counts it.
+    fn visit(&mut self, omega: &[f64]) {
         if self.at != omega {
+            let calls = self.calls;
             let mut gradient = vec![0.0; omega.len()];
             self.value_gradient(omega, &mut gradient);
+            self.calls = calls;
         }
+    }
+
+    /// Counts one evaluation of the gradient.
+    pub fn charge(&mut self) {
+        self.calls += self.lanes as u64;
+    }
+
+    /// Fixes ω for [`hvp`](Self::hvp).
+    pub fn linearize(&mut self, omega: &[f64]) {
+        self.visit(omega);
         let z = Lanes::new(&self.z, self.family.dim(), self.lanes);
         self.density.linearize(&mut self.workspace, z);
     }
@@ -180,8 +194,7 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
     /// `−(1/K) Σ ∇²log p` at the first `draws` lanes and their mirror images, d × d, symmetric.
     fn negated_hessian(&mut self, omega: &[f64], draws: usize) -> Vec<f64> {
         let (dim, lanes) = (self.family.dim(), self.lanes);
-        self.transform(omega);
-        self.at.clear();
+        self.visit(omega);
         let mut hessian = vec![0.0; dim * dim];
         let mut workspace = self.density.workspace(dim);
         let mut z = vec![0.0; dim * dim];

@@ -188,7 +188,7 @@ impl<'a, D: TwiceDifferentiable> Saa<'a, D> {
             let previous =
                 (state.lanes / 2).max(self.settings.first_draws(self.family.noise_dim()));
             let share = previous as f64 / (previous + state.lanes) as f64;
-            state.gap = [share * gain, share * mean_se(&pairs).1];
+            state.gap = [share * gain.max(0.0), share * mean_se(&pairs).1];
             remaining = state.gap[0] + state.gap[1];
         }
         if remaining <= tolerance {

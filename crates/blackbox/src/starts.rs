@@ -41,7 +41,7 @@ const ATTEMPTS: u64 = 100;
 pub struct StartSettings {
     /// Where to begin.
     pub init: Init,
-    /// Number of starts; `None` is 9 up to 32 dimensions, 5 up to 256 and 3 beyond. A given point is
+    /// Number of starts; `None` is 9 up to 16 dimensions, 5 up to 256 and 3 beyond. A given point is
     /// one start.
     pub starts: Option<usize>,
     /// Draws of every start.
@@ -67,8 +67,8 @@ impl StartSettings {
             Init::Point(_) => 1,
             _ => {
                 let usual = match dim {
-                    0..=32 => 9,
-                    33..=256 => 5,
+                    0..=16 => 9,
+                    17..=256 => 5,
                     _ => 3,
                 };
                 self.starts.unwrap_or(usual).max(1)
@@ -304,7 +304,7 @@ impl<D: TwiceDifferentiable> Algorithm for Starts<'_, D> {
             newton,
             index: 0,
             taken: 0,
-            calls: 0,
+            calls: self.objective.take_calls(),
         })
     }
 
@@ -337,6 +337,7 @@ impl<D: TwiceDifferentiable> Algorithm for Starts<'_, D> {
             state.taken = 0;
             if let Some(newton) = self.begin(state.index) {
                 state.newton = newton;
+                state.calls += self.objective.take_calls();
                 return Step::go_on(record);
             }
         }

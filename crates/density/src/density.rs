@@ -36,6 +36,29 @@ pub trait LogDensity: Sync {
     );
 }
 
+impl<D: LogDensity> LogDensity for &D {
+    type Workspace = D::Workspace;
+
+    fn dim(&self) -> usize {
+        (**self).dim()
+    }
+    fn workspace(&self, lanes: usize) -> Self::Workspace {
+        (**self).workspace(lanes)
+    }
+    fn value(&self, ws: &mut Self::Workspace, z: Lanes<'_>, out: &mut [f64]) {
+        (**self).value(ws, z, out);
+    }
+    fn value_grad(
+        &self,
+        ws: &mut Self::Workspace,
+        z: Lanes<'_>,
+        out: &mut [f64],
+        grad: LanesMut<'_>,
+    ) {
+        (**self).value_grad(ws, z, out, grad);
+    }
+}
+
 /// A log density with Hessian-vector products (forward over reverse).
 ///
 /// [`linearize`](Self::linearize) fixes the draws; [`apply`](Self::apply) may then be called many
@@ -54,6 +77,15 @@ pub trait TwiceDifferentiable: LogDensity {
     fn hvp(&self, ws: &mut Self::Workspace, z: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>) {
         self.linearize(ws, z);
         self.apply(ws, v, out);
+    }
+}
+
+impl<D: TwiceDifferentiable> TwiceDifferentiable for &D {
+    fn linearize(&self, ws: &mut Self::Workspace, z: Lanes<'_>) {
+        (**self).linearize(ws, z);
+    }
+    fn apply(&self, ws: &mut Self::Workspace, v: Lanes<'_>, out: LanesMut<'_>) {
+        (**self).apply(ws, v, out);
     }
 }
 

@@ -8,14 +8,17 @@
 //! | --- | --- |
 //! | `lanes` | borrowed views of such matrices |
 //! | `density` | [`LogDensity`], [`TwiceDifferentiable`] and the object-safe [`ErasedDensity`] |
+//! | `difference` | [`Differenced`]: second derivatives by differences of gradients |
 //! | `posterior` | [`Posterior`]: names, shapes, constrained values and generated quantities |
 //!
 //! What inference may rely on, and what it may not, stands on the traits themselves.
 
 mod density;
+mod difference;
 mod lanes;
 mod posterior;
 
 pub use density::{Erased, ErasedDensity, ErasedWorkspace, LogDensity, TwiceDifferentiable};
+pub use difference::{Differenced, DifferencedWorkspace};
 pub use lanes::{Lanes, LanesMut};
 pub use posterior::{ConstrainError, DrawKey, Posterior, Unconstrained, Variable, VariableKind};

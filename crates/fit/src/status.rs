@@ -97,7 +97,7 @@ impl Status {
             Self::Converged { .. } => "",
             Self::BudgetReached { limit, .. } => match limit {
                 Limit::Iterations(_) | Limit::Seconds(_) => {
-                    "Resume from the checkpoint with a larger budget."
+                    "Allow more iterations or seconds, resuming from the checkpoint where there is one."
                 }
                 Limit::Draws(_) => {
                     "Allow more draws per evaluation, or accept the larger Monte-Carlo gap."

@@ -1,0 +1,324 @@
+//! Whole fits on densities whose optimum is known, and on those that defeat Gaussians.
+
+use jensen_blackbox::{
+    AdviSettings, BbviSettings, FamilyChoice, FamilyKind, Fit, FitError, Init, Method, Oracle,
+    SaaSettings, Settings, Subject, evaluate, fit,
+};
+use jensen_density::{Differenced, Lanes, LanesMut, LogDensity, TwiceDifferentiable};
+use jensen_fit::{Budget, Control, Silent, Status};
+use jensen_testkit::{
+    CorrelatedGaussian, EightSchools, Funnel, LinearRegression, LogisticRegression, Mixture, Scalar,
+};
+
+fn run(density: &impl TwiceDifferentiable, settings: &Settings) -> Fit {
+    let clock = || 0.0;
+    let mut silent = Silent;
+    let mut control = Control::new(Budget::iterations(100_000), &clock, &mut silent);
+    fit(density, settings, &Subject::default(), &mut control).unwrap()
+}
+
+fn only(kind: FamilyKind) -> Settings {
+    Settings {
+        family: FamilyChoice::Only(kind),
+        ..Settings::default()
+    }
+}
+
+/// The best mean-field bound, from a fit on many more draws to a much smaller tolerance.
+fn best_mean_field(density: &impl TwiceDifferentiable) -> Fit {
+    let mut settings = only(FamilyKind::MeanField);
+    settings.method = Method::Saa(SaaSettings {
+        tolerance: Some(1e-3),
+        first_draws: Some(2048),
+        max_draws: 8192,
+    });
+    let fit = run(density, &settings);
+    assert!(fit.converged(), "{}", fit.status);
+    fit
+}
+
+/// A regression of 60 records on an intercept, two collinear raw-scale covariates and their product.
+fn raw_regression() -> LinearRegression {
+    let (mut x, mut y) = (Vec::new(), Vec::new());
+    for i in 0..60 {
+        let height = 150.0 + 40.0 * f64::from(i * 37 % 60) / 60.0;
+        let weight = 50.0 + 0.5 * height + 3.0 * f64::from(i * 17 % 23) / 23.0;
+        let noise = 3000.0 * (f64::from(i * 29 % 31) / 31.0 - 0.5);
+        x.extend([1.0, height, weight, height * weight]);
+        y.push(1000.0 + 20.0 * height + 35.0 * weight + noise);
+    }
+    LinearRegression { x, y }
+}
+
+/// Log evidence of [`LinearRegression`]'s posterior: flat priors on β and log σ, so that
+/// `∫ = |XᵀX|^(−½) Γ((n − k)/2) / 2 · π^(−(n−k)/2) RSS^(−(n−k)/2)`, here by least squares.
+fn regression_evidence(model: &LinearRegression) -> f64 {
+    let n = model.y.len();
+    let k = model.x.len() / n;
+    // Gram–Schmidt on the columns, twice for accuracy.
+    let mut columns: Vec<Vec<f64>> = (0..k)
+        .map(|j| (0..n).map(|i| model.x[i * k + j]).collect())
+        .collect();
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
+    let mut log_det_root = 0.0;
+    for j in 0..k {
+        let (done, rest) = columns.split_at_mut(j);
+        let column = &mut rest[0];
+        for _ in 0..3 {
+            for q in done.iter() {
+                let c = dot(q, column);
+                column.iter_mut().zip(q).for_each(|(x, q)| *x -= c * q);
+            }
+        }
+        let length = dot(column, column).sqrt();
+        log_det_root += length.ln();
+        column.iter_mut().for_each(|x| *x /= length);
+    }
+    let mut residual = model.y.clone();
+    for q in &columns {
+        let c = dot(q, &residual);
+        residual.iter_mut().zip(q).for_each(|(x, q)| *x -= c * q);
+    }
+    let half = (n - k) as f64 / 2.0;
+    // Γ of an integer or half-integer.
+    let mut log_gamma = if (n - k).is_multiple_of(2) {
+        0.0
+    } else {
+        0.5 * std::f64::consts::PI.ln()
+    };
+    let mut x = if (n - k).is_multiple_of(2) { 1.0 } else { 0.5 };
+    while x < half - 0.25 {
+        log_gamma += f64::ln(x);
+        x += 1.0;
+    }
+    log_gamma
+        - 2f64.ln()
+        - half * (std::f64::consts::PI * dot(&residual, &residual)).ln()
+        - log_det_root
+}
+
+#[test]
+fn gaussians_of_any_scale_are_fitted_exactly() {
+    let density = CorrelatedGaussian::exchangeable(&[1.0, 1e3, 1e-3, 3.0, 20.0], 0.9);
+    let fit = run(&density, &Settings::default());
+    assert!(fit.trusted, "{:?}", fit.warnings);
+    let mean_field = &fit.families[0];
+    assert_eq!(mean_field.kind, FamilyKind::MeanField);
+    let error = mean_field.evaluation.elbo.mean - density.mean_field_elbo();
+    assert!(error.abs() < 4.0 * mean_field.evaluation.elbo.standard_error);
+    let approximation = fit.approximation_of(0);
+    for (i, sd) in density.mean_field_sd().iter().enumerate() {
+        assert!((approximation.sd()[i] / sd - 1.0).abs() < 1e-3);
+        assert!((approximation.mean()[i] - density.mean()[i]).abs() < 1e-3 * sd);
+    }
+    // Correlated coefficients have a bad k̂ in a mean field; the full rank is the posterior itself.
+    assert!(!mean_field.evaluation.khat_is_good());
+    assert_eq!(fit.best().kind, FamilyKind::FullRank);
+    assert!(fit.elbo().abs() < 1e-6, "{}", fit.elbo());
+    for (i, scale) in [1.0, 1e3, 1e-3, 3.0, 20.0].into_iter().enumerate() {
+        assert!((fit.approximation().sd()[i] / scale - 1.0).abs() < 1e-4);
+    }
+}
+
+#[test]
+fn low_rank_finds_one_shared_factor() {
+    let scales: Vec<f64> = (0..40).map(|i| (0.2 * f64::from(i % 11)).exp()).collect();
+    let density = CorrelatedGaussian::exchangeable(&scales, 0.8);
+    let fit = run(&density, &only(FamilyKind::LowRank { rank: 2 }));
+    assert!(fit.trusted, "{:?}", fit.warnings);
+    // The covariance is diagonal plus rank one: the family contains the target.
+    assert!(fit.elbo() > -0.05, "{}", fit.elbo());
+}
+
+#[test]
+fn collinear_raw_scales_are_resolved_by_the_full_rank() {
+    let model = raw_regression();
+    let evidence = regression_evidence(&model);
+    let fit = run(&Scalar(model.clone()), &Settings::default());
+    assert!(fit.converged(), "{}", fit.status);
+    assert_eq!(fit.best().kind, FamilyKind::FullRank);
+    // The posterior is a multivariate t with 56 degrees of freedom: nearly Gaussian.
+    assert!(fit.elbo() < evidence + 4.0 * fit.elbo_se());
+    assert!(fit.elbo() > evidence - 0.1, "{} {evidence}", fit.elbo());
+    let best = best_mean_field(&Scalar(model));
+    let mean_field = fit.families[0].evaluation.elbo;
+    let short = best.elbo() - mean_field.mean;
+    assert!(short < 0.1, "{short}");
+}
+
+#[test]
+fn hierarchies_reach_the_mean_field_optimum() {
+    for centred in [true, false] {
+        let density = Scalar(EightSchools { centred });
+        let fit = run(&density, &Settings::default());
+        assert!(fit.converged());
+        let best = best_mean_field(&density);
+        // On the same draws, so that their noise cancels.
+        let family = FamilyKind::MeanField.build(10);
+        let mut oracle = Oracle::new(&density, family);
+        let omega = &fit.families[0].omega;
+        let source = jensen_blackbox::NoiseSource::new(99, jensen_math::simd::Simd::detect());
+        let ours = evaluate(&mut oracle, omega, source, 4000).elbo.mean;
+        let theirs = evaluate(&mut oracle, &best.best().omega, source, 4000)
+            .elbo
+            .mean;
+        assert!(theirs - ours < 0.1, "{centred}: {ours} {theirs}");
+    }
+}
+
+#[test]
+fn a_logistic_regression_is_trusted() {
+    let (mut x, mut y) = (Vec::new(), Vec::new());
+    for i in 0..80u32 {
+        let a = f64::from(i * 37 % 80) / 40.0 - 1.0;
+        let b = f64::from(i * 53 % 79) / 40.0 - 1.0;
+        x.extend([1.0, a, b]);
+        y.push(a + 0.3 * f64::from(i * 7 % 13) / 6.5 > 0.2);
+    }
+    let fit = run(&Scalar(LogisticRegression { x, y }), &Settings::default());
+    assert!(fit.trusted, "{:?}", fit.warnings);
+}
+
+#[test]
+fn a_funnel_is_not_trusted() {
+    let fit = run(&Scalar(Funnel { leaves: 9 }), &Settings::default());
+    assert!(!fit.trusted);
+    assert_eq!(fit.families.len(), 2);
+    assert!(
+        fit.warnings.iter().any(|w| w.contains("k̂")),
+        "{:?}",
+        fit.warnings
+    );
+}
+
+#[test]
+fn two_modes_are_noticed() {
+    let density = Scalar(Mixture {
+        dim: 2,
+        distance: 8.0,
+        log_odds: 0.3,
+    });
+    for init in [Init::Zero, Init::Random] {
+        let mut settings = Settings::default();
+        settings.start.init = init;
+        let fit = run(&density, &settings);
+        assert!(!fit.trusted);
+        assert_eq!(fit.modes.len(), 1);
+        // The heavier mode is kept: its bound is the log of its mass.
+        let mass = 1.0 / (1.0 + (-0.3f64).exp());
+        assert!((fit.elbo() - mass.ln()).abs() < 1e-3, "{}", fit.elbo());
+        assert!((fit.modes[0].below - 0.3).abs() < 1e-3);
+        assert!(fit.warnings[0].contains("several modes"));
+    }
+}
+
+#[test]
+fn stans_rule_must_answer_to_the_certificate() {
+    let model = Scalar(raw_regression());
+    let mut settings = only(FamilyKind::MeanField);
+    settings.method = Method::Advi(AdviSettings::default());
+    let fit = run(&model, &settings);
+    let best = best_mean_field(&model);
+    // ADVI cannot reach raw scales in its steps, and must not claim it did.
+    assert!(fit.elbo() < best.elbo() - 10.0 || !fit.elbo().is_finite());
+    assert!(!fit.converged() && !fit.trusted);
+}
+
+#[test]
+fn advi_and_bbvi_reach_easy_optima_and_say_so() {
+    let mut density = CorrelatedGaussian::exchangeable(&[1.0, 0.5, 2.0], 0.3);
+    // Relative changes of a bound near zero say nothing.
+    density.log_evidence = -100.0;
+    let methods = [
+        Method::Advi(AdviSettings::default()),
+        Method::Advi(AdviSettings {
+            grad_samples: 64,
+            stop: jensen_blackbox::AdviStop::Nats,
+            tolerance: 0.05,
+            ..AdviSettings::default()
+        }),
+        Method::Bbvi(BbviSettings {
+            tolerance: 0.05,
+            ..BbviSettings::default()
+        }),
+    ];
+    for method in methods {
+        for kind in [FamilyKind::MeanField, FamilyKind::FullRank] {
+            let settings = Settings {
+                method,
+                ..only(kind)
+            };
+            let fit = run(&density, &settings);
+            assert!(fit.converged(), "{method:?}: {}", fit.status);
+            let optimum = match kind {
+                FamilyKind::MeanField => density.mean_field_elbo(),
+                _ => -100.0,
+            };
+            let tolerance = match method {
+                Method::Advi(s) => s.tolerance,
+                Method::Bbvi(s) => s.tolerance,
+                Method::Saa(_) => 0.0,
+            };
+            let short = optimum - fit.elbo();
+            assert!(
+                short < tolerance + 4.0 * fit.elbo_se(),
+                "{method:?}: {short}"
+            );
+            let evidence = match &fit.status {
+                Status::Converged { evidence } => evidence.remaining,
+                _ => None,
+            };
+            assert!(evidence.is_some(), "every convergence has a number");
+        }
+    }
+}
+
+#[test]
+fn a_density_without_second_derivatives_is_fitted_by_differences() {
+    let density = CorrelatedGaussian::exchangeable(&[1.0, 10.0, 0.1], 0.5);
+    let fit = run(&Differenced(&density), &Settings::default());
+    assert!(fit.trusted, "{:?}", fit.warnings);
+    let error = fit.families[0].evaluation.elbo.mean - density.mean_field_elbo();
+    assert!(error.abs() < 4.0 * fit.families[0].evaluation.elbo.standard_error);
+}
+
+/// Nowhere finite.
+struct Nowhere(usize);
+
+impl LogDensity for Nowhere {
+    type Workspace = ();
+    fn dim(&self) -> usize {
+        self.0
+    }
+    fn workspace(&self, _: usize) {}
+    fn value(&self, _: &mut (), _: Lanes<'_>, out: &mut [f64]) {
+        out.fill(f64::NAN);
+    }
+    fn value_grad(&self, _: &mut (), _: Lanes<'_>, out: &mut [f64], _: LanesMut<'_>) {
+        out.fill(f64::NAN);
+    }
+}
+
+#[test]
+fn what_cannot_be_fitted_is_said_at_once() {
+    let clock = || 0.0;
+    let mut silent = Silent;
+    let mut control = Control::new(Budget::iterations(10), &clock, &mut silent);
+    let subject = Subject::default();
+    let mut settings = Settings::default();
+    let mut attempt = |dim: usize, settings: &Settings| {
+        fit(&Differenced(Nowhere(dim)), settings, &subject, &mut control).unwrap_err()
+    };
+    assert_eq!(attempt(0, &settings), FitError::NoParameters);
+    let nowhere = attempt(3, &settings);
+    assert!(matches!(nowhere, FitError::CannotStart(_)), "{nowhere}");
+    assert!(nowhere.to_string().contains("none of 100 starting points"));
+    settings.method = Method::Advi(AdviSettings::default());
+    assert!(matches!(attempt(3, &settings), FitError::CannotStart(_)));
+    settings.start.init = Init::Point(vec![0.0; 2]);
+    let wrong = attempt(3, &settings);
+    assert_eq!(
+        wrong.to_string(),
+        "the initial point has 2 coordinates, the model has 3"
+    );
+}
