@@ -3,7 +3,8 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `plan` | fusion, stages, memory |
+//! | `stages` | which kernel computes what |
+//! | `plan` | instructions and memory |
 //! | `kernels` | row kernels of elementwise operations |
 //! | `dense` | lane kernels of matrix operations |
 //! | `program` | binding data, running blocks |
@@ -12,5 +13,6 @@ mod dense;
 mod kernels;
 mod plan;
 mod program;
+mod stages;
 
 pub use program::{Arena, Program};

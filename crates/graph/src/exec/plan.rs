@@ -1,11 +1,8 @@
 //! From a graph to a list of steps over blocks of lanes.
 //!
-//! *Fusion.* Elementwise nodes of one shape form *kernels*: one pass over the elements in tiles that
-//! stay in L1, with intermediates in tile registers, sums and scatters accumulated on the fly and
-//! gathered operands read through their index lists. Every node gets a stage: at least that of its
-//! fused arguments, and one more than that of arguments that must be complete first (reductions,
-//! matrices, values of another shape). A kernel is all nodes of one (stage, shape); an edge that
-//! leaves a kernel raises the stage, so kernels cannot depend on each other in a circle.
+//! *Fusion.* Elementwise nodes of one shape form *kernels* ([`super::stages`] says which): one pass
+//! over the elements in tiles that stay in L1, with intermediates in tile registers, sums and
+//! scatters accumulated on the fly and gathered operands read through their index lists.
 //!
 //! *Memory.* Values that outlive their kernel get a slot of rows in an arena, reused once dead; the
 //! arena times one block of lanes is all the memory an evaluation takes.
@@ -18,6 +15,7 @@ use crate::exec::dense::{DenseKernel, dense_kernel};
 use crate::exec::kernels::{
     MapKernel, MapOp, ScatterKernel, SumKernel, copy_kernel, map_kernel, scatter_kernel, sum_kernel,
 };
+use crate::exec::stages::{KernelDraft, Role, Sink, Stages};
 use crate::ir::{Graph, NodeId, Placement, Record, Shape};
 use crate::ops::{ElemOp, Op, ScatterMap};
 
@@ -140,33 +138,6 @@ pub(crate) struct Plan {
     pub work: usize,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
-    /// Constants, shared values and inputs.
-    Leaf,
-    /// Gathers and broadcasts: an operand, not a value.
-    View,
-    /// An elementwise value.
-    Map,
-    /// Sums and scatters.
-    Sink,
-    /// Everything else.
-    Dense,
-}
-
-fn role(graph: &Graph, id: NodeId) -> Role {
-    if graph.placement(id) != Placement::Lane {
-        return Role::Leaf;
-    }
-    match graph.op(id) {
-        Op::Input(_) => Role::Leaf,
-        Op::Gather(_) | Op::Broadcast | Op::GatherRecord(_) => Role::View,
-        Op::Elem(_) => Role::Map,
-        Op::Sum | Op::Scatter(_) => Role::Sink,
-        _ => Role::Dense,
-    }
-}
-
 struct Slot {
     rows: usize,
     first: usize,
@@ -174,31 +145,11 @@ struct Slot {
     offset: usize,
 }
 
-/// A sum or one source of a scatter, waiting for its kernel.
-#[derive(Clone, Copy)]
-struct Sink {
-    node: NodeId,
-    source: NodeId,
-    map: Option<ScatterMap>,
-}
-
-#[derive(Default)]
-struct KernelDraft {
-    maps: Vec<NodeId>,
-    sinks: Vec<Sink>,
-}
-
 struct Planner<'a> {
     graph: &'a Graph,
     simd: Simd,
     records: usize,
-    needed: Vec<bool>,
-    roles: Vec<Role>,
-    /// The kernel stage of elementwise nodes, the step stage of dense ones.
-    stage: Vec<u32>,
-    /// The stage from which a value can be read by any step.
-    ready: Vec<u32>,
-    uses: Vec<u32>,
+    stages: Stages,
     args_of: HashMap<NodeId, Arg>,
     slots: Vec<Slot>,
     steps: Vec<Step>,
@@ -215,11 +166,7 @@ pub(crate) fn plan(graph: &Graph, simd: Simd, records: usize) -> Plan {
         graph,
         simd,
         records,
-        needed: graph.needed_for(graph.outputs()),
-        roles: graph.ids().map(|id| role(graph, id)).collect(),
-        stage: vec![0; graph.len()],
-        ready: vec![0; graph.len()],
-        uses: vec![0; graph.len()],
+        stages: Stages::new(graph),
         args_of: HashMap::new(),
         slots: Vec::new(),
         steps: Vec::new(),
@@ -229,30 +176,18 @@ pub(crate) fn plan(graph: &Graph, simd: Simd, records: usize) -> Plan {
         registers: 0,
         zeroed: Vec::new(),
     };
-    planner.count_uses();
     planner.place_leaves();
-    let (kernels, dense) = planner.assign_stages();
+    let (kernels, dense) = planner.stages.kernels(graph);
     planner.emit(kernels, dense);
     planner.finish()
 }
 
 impl Planner<'_> {
-    fn count_uses(&mut self) {
-        for id in self.graph.ids().filter(|id| self.needed[id.index()]) {
-            for &arg in self.graph.args(id) {
-                self.uses[arg.index()] += 1;
-            }
-        }
-        for output in self.graph.outputs() {
-            self.uses[output.index()] += 1;
-        }
-    }
-
     /// Constants and shared values that lane steps read, and inputs.
     fn place_leaves(&mut self) {
         let mut read = vec![false; self.graph.len()];
-        for id in self.graph.ids().filter(|id| self.needed[id.index()]) {
-            if self.roles[id.index()] != Role::Leaf {
+        for id in self.graph.ids().filter(|id| self.stages.needed[id.index()]) {
+            if self.stages.roles[id.index()] != Role::Leaf {
                 self.graph
                     .args(id)
                     .iter()
@@ -267,7 +202,7 @@ impl Planner<'_> {
         for id in self
             .graph
             .ids()
-            .filter(|id| read[id.index()] && self.roles[id.index()] == Role::Leaf)
+            .filter(|id| read[id.index()] && self.stages.roles[id.index()] == Role::Leaf)
         {
             let shape = self.graph.shape(id);
             let step = usize::from(!shape.is_scalar());
@@ -314,103 +249,6 @@ impl Planner<'_> {
         self.shared_len = end - self.constants.len();
     }
 
-    fn assign_stages(
-        &mut self,
-    ) -> (
-        BTreeMap<(u32, Shape), KernelDraft>,
-        BTreeMap<u32, Vec<NodeId>>,
-    ) {
-        let graph = self.graph;
-        let mut kernels: BTreeMap<(u32, Shape), KernelDraft> = BTreeMap::new();
-        let mut dense: BTreeMap<u32, Vec<NodeId>> = BTreeMap::new();
-        for id in graph.ids() {
-            let at = id.index();
-            if !self.needed[at] {
-                continue;
-            }
-            let args = graph.args(id);
-            match self.roles[at] {
-                Role::Leaf => {}
-                Role::View => self.ready[at] = self.ready[args[0].index()],
-                Role::Map => {
-                    let shape = graph.shape(id);
-                    let stage = args
-                        .iter()
-                        .map(|&arg| self.stage_after(arg, shape))
-                        .max()
-                        .unwrap_or(0);
-                    self.stage[at] = stage;
-                    self.ready[at] = stage + 1;
-                    kernels.entry((stage, shape)).or_default().maps.push(id);
-                }
-                Role::Sink => {
-                    let maps = match graph.op(id) {
-                        Op::Scatter(maps) => Some(maps),
-                        _ => None,
-                    };
-                    let mut ready = 0;
-                    for (which, &source) in args.iter().enumerate() {
-                        let shape = graph.shape(source);
-                        let stage = self.stage_after(source, shape);
-                        ready = ready.max(stage + 1);
-                        if self.accumulates_into(id, source) {
-                            ready = ready.max(self.ready[source.index()]);
-                            continue;
-                        }
-                        let sink = Sink {
-                            node: id,
-                            source,
-                            map: maps.map(|maps| maps[which]),
-                        };
-                        kernels.entry((stage, shape)).or_default().sinks.push(sink);
-                    }
-                    self.ready[at] = ready;
-                }
-                Role::Dense => {
-                    let stage = args
-                        .iter()
-                        .map(|arg| self.ready[arg.index()])
-                        .max()
-                        .unwrap_or(0);
-                    self.stage[at] = stage;
-                    self.ready[at] = stage + 1;
-                    dense.entry(stage).or_default().push(id);
-                }
-            }
-        }
-        (kernels, dense)
-    }
-
-    /// The first stage at which a kernel of `shape` can read `arg`.
-    fn stage_after(&self, arg: NodeId, shape: Shape) -> u32 {
-        if self.roles[arg.index()] == Role::Map && self.graph.shape(arg) == shape {
-            self.stage[arg.index()]
-        } else {
-            self.ready[arg.index()]
-        }
-    }
-
-    /// Whether scatter `node` simply goes on adding into the rows of its source scatter.
-    fn accumulates_into(&self, node: NodeId, source: NodeId) -> bool {
-        self.continued_scatter(node) == Some(source)
-    }
-
-    /// The first whole source of scatter `node` that is itself a scatter which nothing else reads.
-    fn continued_scatter(&self, node: NodeId) -> Option<NodeId> {
-        let Op::Scatter(maps) = self.graph.op(node) else {
-            return None;
-        };
-        let sources = self.graph.args(node).iter().zip(maps);
-        sources
-            .filter(|(_, map)| *map == ScatterMap::All)
-            .map(|(source, _)| *source)
-            .find(|source| {
-                matches!(self.graph.op(*source), Op::Scatter(_))
-                    && self.roles[source.index()] == Role::Sink
-                    && self.uses[source.index()] == 1
-            })
-    }
-
     fn emit(
         &mut self,
         kernels: BTreeMap<(u32, Shape), KernelDraft>,
@@ -418,10 +256,10 @@ impl Planner<'_> {
     ) {
         // Slots of sinks are shared by chains of scatters, from the innermost outwards.
         for id in self.graph.ids() {
-            if !self.needed[id.index()] || self.roles[id.index()] != Role::Sink {
+            if !self.stages.needed[id.index()] || self.stages.roles[id.index()] != Role::Sink {
                 continue;
             }
-            let arg = match self.continued_scatter(id) {
+            let arg = match self.stages.continued_scatter(self.graph, id) {
                 Some(source) => self.args_of[&source],
                 None => self.new_rows(self.graph.shape(id)),
             };
@@ -550,12 +388,12 @@ impl Planner<'_> {
             }
         }
         // A value is kept when something outside reads it.
-        let kept = |planner: &Self, id: NodeId| planner.uses[id.index()] > inside[&id];
+        let kept = |planner: &Self, id: NodeId| planner.stages.uses[id.index()] > inside[&id];
         let mut absorbed: HashMap<NodeId, ()> = HashMap::new();
         let absorbable = |planner: &Self, id: NodeId, op: ElemOp| {
             graph.elem_op(id) == Some(op)
                 && inside.get(&id) == Some(&1)
-                && planner.uses[id.index()] == 1
+                && planner.stages.uses[id.index()] == 1
         };
         // Multiplications merge with the one addition or reduction that uses them.
         let mut plans: Vec<(NodeId, MapOp, Vec<NodeId>)> = Vec::with_capacity(draft.maps.len());

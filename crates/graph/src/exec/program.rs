@@ -13,7 +13,7 @@ use crate::scalar;
 const TILE: usize = 256;
 
 /// Bytes of arena that may stay in L2.
-const CACHE_TARGET: usize = 512 * 1024;
+const CACHE_TARGET: usize = 640 * 1024;
 
 /// The widest block of lanes.
 const WIDEST: usize = 256;

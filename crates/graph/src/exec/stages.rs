@@ -1,0 +1,240 @@
+//! Which step computes what: the role of every node and the stage of its kernel.
+//!
+//! A node's stage is at least that of its fused arguments (elementwise values of the same shape) and
+//! one more than that of arguments that must be complete first. All nodes of one (stage, shape) make
+//! one kernel. Afterwards nodes whose users all run later are moved to the earliest of them where
+//! that saves keeping them in memory in between.
+
+use std::collections::BTreeMap;
+
+use crate::ir::{Graph, NodeId, Placement, Shape};
+use crate::ops::{Op, ScatterMap};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Role {
+    /// Constants, shared values and inputs.
+    Leaf,
+    /// Gathers and broadcasts: an operand, not a value.
+    View,
+    /// An elementwise value.
+    Map,
+    /// Sums and scatters.
+    Sink,
+    /// Everything else.
+    Dense,
+}
+
+/// A sum, or one source of a scatter, in the kernel that makes (or reads) its source.
+#[derive(Clone, Copy)]
+pub(crate) struct Sink {
+    pub node: NodeId,
+    pub source: NodeId,
+    pub map: Option<ScatterMap>,
+}
+
+/// The nodes of one kernel.
+#[derive(Default)]
+pub(crate) struct KernelDraft {
+    pub maps: Vec<NodeId>,
+    pub sinks: Vec<Sink>,
+}
+
+pub(crate) struct Stages {
+    pub needed: Vec<bool>,
+    pub roles: Vec<Role>,
+    pub uses: Vec<u32>,
+    /// The kernel stage of elementwise nodes, the step stage of dense ones.
+    stage: Vec<u32>,
+    /// The stage from which a value can be read by any step.
+    ready: Vec<u32>,
+}
+
+fn role(graph: &Graph, id: NodeId) -> Role {
+    if graph.placement(id) != Placement::Lane {
+        return Role::Leaf;
+    }
+    match graph.op(id) {
+        Op::Input(_) => Role::Leaf,
+        Op::Gather(_) | Op::Broadcast | Op::GatherRecord(_) => Role::View,
+        Op::Elem(_) => Role::Map,
+        Op::Sum | Op::Scatter(_) => Role::Sink,
+        _ => Role::Dense,
+    }
+}
+
+impl Stages {
+    /// Roles, use counts and stages of what the outputs need.
+    pub(crate) fn new(graph: &Graph) -> Self {
+        let mut stages = Self {
+            needed: graph.needed_for(graph.outputs()),
+            roles: graph.ids().map(|id| role(graph, id)).collect(),
+            uses: vec![0; graph.len()],
+            stage: vec![0; graph.len()],
+            ready: vec![0; graph.len()],
+        };
+        for id in graph.ids().filter(|id| stages.needed[id.index()]) {
+            graph
+                .args(id)
+                .iter()
+                .for_each(|arg| stages.uses[arg.index()] += 1);
+        }
+        graph
+            .outputs()
+            .iter()
+            .for_each(|id| stages.uses[id.index()] += 1);
+        stages.assign(graph);
+        stages.delay(graph);
+        stages
+    }
+
+    fn assign(&mut self, graph: &Graph) {
+        for id in graph.ids() {
+            let at = id.index();
+            if !self.needed[at] {
+                continue;
+            }
+            let args = graph.args(id);
+            let latest =
+                |of: &dyn Fn(NodeId) -> u32| args.iter().map(|&arg| of(arg)).max().unwrap_or(0);
+            match self.roles[at] {
+                Role::Leaf => {}
+                Role::View => self.ready[at] = self.ready[args[0].index()],
+                Role::Map => {
+                    let shape = graph.shape(id);
+                    self.stage[at] = latest(&|arg| self.stage_after(graph, arg, shape));
+                    self.ready[at] = self.stage[at] + 1;
+                }
+                Role::Sink => {
+                    self.ready[at] = latest(&|source| {
+                        let continued = if self.accumulates_into(graph, id, source) {
+                            self.ready[source.index()]
+                        } else {
+                            0
+                        };
+                        continued.max(self.stage_after(graph, source, graph.shape(source)) + 1)
+                    });
+                }
+                Role::Dense => {
+                    self.stage[at] = latest(&|arg| self.ready[arg.index()]);
+                    self.ready[at] = self.stage[at] + 1;
+                }
+            }
+        }
+    }
+
+    /// The first stage at which a kernel of `shape` can read `arg`.
+    fn stage_after(&self, graph: &Graph, arg: NodeId, shape: Shape) -> u32 {
+        if self.roles[arg.index()] == Role::Map && graph.shape(arg) == shape {
+            self.stage[arg.index()]
+        } else {
+            self.ready[arg.index()]
+        }
+    }
+
+    /// Moves elementwise nodes to the earliest of their users when all users are elementwise values
+    /// of the same shape in later kernels, unless an argument would then have to be kept instead.
+    fn delay(&mut self, graph: &Graph) {
+        // The earliest fused user's stage; `None` once a user pins the node where it is.
+        let mut earliest: Vec<Option<u32>> = vec![Some(u32::MAX); graph.len()];
+        for id in graph.outputs() {
+            earliest[id.index()] = None;
+        }
+        for id in graph.ids().rev() {
+            let at = id.index();
+            if !self.needed[at] {
+                continue;
+            }
+            let args = graph.args(id);
+            if self.roles[at] != Role::Map {
+                args.iter().for_each(|arg| earliest[arg.index()] = None);
+                continue;
+            }
+            let shape = graph.shape(id);
+            let fused =
+                |arg: NodeId| self.roles[arg.index()] == Role::Map && graph.shape(arg) == shape;
+            if let Some(user) = earliest[at]
+                && user != u32::MAX
+                && user > self.stage[at]
+                && args
+                    .iter()
+                    .all(|&arg| !fused(arg) || self.uses[arg.index()] == 1)
+            {
+                self.stage[at] = user;
+                self.ready[at] = user + 1;
+            }
+            for &arg in args {
+                earliest[arg.index()] = if fused(arg) {
+                    earliest[arg.index()].map(|stage| stage.min(self.stage[at]))
+                } else {
+                    None
+                };
+            }
+        }
+    }
+
+    /// Whether scatter `node` simply goes on adding into the rows of its source scatter.
+    fn accumulates_into(&self, graph: &Graph, node: NodeId, source: NodeId) -> bool {
+        self.continued_scatter(graph, node) == Some(source)
+    }
+
+    /// The first whole source of scatter `node` that is itself a scatter which nothing else reads.
+    pub(crate) fn continued_scatter(&self, graph: &Graph, node: NodeId) -> Option<NodeId> {
+        let Op::Scatter(maps) = graph.op(node) else {
+            return None;
+        };
+        let sources = graph.args(node).iter().zip(maps);
+        sources
+            .filter(|(_, map)| *map == ScatterMap::All)
+            .map(|(source, _)| *source)
+            .find(|source| {
+                matches!(graph.op(*source), Op::Scatter(_))
+                    && self.roles[source.index()] == Role::Sink
+                    && self.uses[source.index()] == 1
+            })
+    }
+
+    /// The nodes of every kernel by (stage, shape), and the dense nodes of every stage.
+    pub(crate) fn kernels(
+        &self,
+        graph: &Graph,
+    ) -> (
+        BTreeMap<(u32, Shape), KernelDraft>,
+        BTreeMap<u32, Vec<NodeId>>,
+    ) {
+        let mut kernels: BTreeMap<(u32, Shape), KernelDraft> = BTreeMap::new();
+        let mut dense: BTreeMap<u32, Vec<NodeId>> = BTreeMap::new();
+        for id in graph.ids().filter(|id| self.needed[id.index()]) {
+            match self.roles[id.index()] {
+                Role::Leaf | Role::View => {}
+                Role::Map => {
+                    kernels
+                        .entry((self.stage[id.index()], graph.shape(id)))
+                        .or_default()
+                        .maps
+                        .push(id);
+                }
+                Role::Sink => {
+                    let maps = match graph.op(id) {
+                        Op::Scatter(maps) => Some(maps),
+                        _ => None,
+                    };
+                    for (which, &source) in graph.args(id).iter().enumerate() {
+                        if self.accumulates_into(graph, id, source) {
+                            continue;
+                        }
+                        let shape = graph.shape(source);
+                        let stage = self.stage_after(graph, source, shape);
+                        let sink = Sink {
+                            node: id,
+                            source,
+                            map: maps.map(|maps| maps[which]),
+                        };
+                        kernels.entry((stage, shape)).or_default().sinks.push(sink);
+                    }
+                }
+                Role::Dense => dense.entry(self.stage[id.index()]).or_default().push(id),
+            }
+        }
+        (kernels, dense)
+    }
+}
