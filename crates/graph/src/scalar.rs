@@ -18,25 +18,37 @@ pub fn evaluate(graph: &Graph, inputs: &[&[f64]], batch: Option<&[u32]>) -> Vec<
             &all
         }
     };
-    evaluate_selected(graph, graph.outputs(), inputs, batch)
+    evaluate_with(graph, graph.outputs(), inputs, batch, &[])
 }
 
-/// The values of chosen nodes at one draw.
-pub(crate) fn evaluate_selected(
+/// The values of chosen nodes at one draw, where the values of some nodes are known.
+pub(crate) fn evaluate_with(
     graph: &Graph,
     nodes: &[NodeId],
     inputs: &[&[f64]],
     batch: &[u32],
+    known: &[(NodeId, Vec<f64>)],
 ) -> Vec<Vec<f64>> {
-    let needed = graph.needed_for(nodes);
-    let mut values: Vec<Vec<f64>> = Vec::with_capacity(graph.len());
-    for id in graph.ids() {
-        let value = if needed[id.index()] {
-            node_value(graph, id, inputs, batch, &values)
-        } else {
-            Vec::new()
+    let mut values: Vec<Vec<f64>> = vec![Vec::new(); graph.len()];
+    let mut needed = vec![false; graph.len()];
+    nodes.iter().for_each(|id| needed[id.index()] = true);
+    for id in graph
+        .ids()
+        .rev()
+        .filter(|id| !known.iter().any(|(node, _)| node == id))
+    {
+        if needed[id.index()] {
+            graph
+                .args(id)
+                .iter()
+                .for_each(|arg| needed[arg.index()] = true);
+        }
+    }
+    for id in graph.ids().filter(|id| needed[id.index()]) {
+        values[id.index()] = match known.iter().find(|(node, _)| *node == id) {
+            Some((_, value)) => value.clone(),
+            None => node_value(graph, id, inputs, batch, &values),
         };
-        values.push(value);
     }
     nodes.iter().map(|id| values[id.index()].clone()).collect()
 }

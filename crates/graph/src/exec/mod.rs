@@ -8,11 +8,14 @@
 //! | `kernels` | row kernels of elementwise operations |
 //! | `dense` | lane kernels of matrix operations |
 //! | `program` | binding data, running blocks |
+//! | `shared` | shared inputs and sums over lanes |
 
 mod dense;
 mod kernels;
 mod plan;
 mod program;
+mod shared;
 mod stages;
 
 pub use program::{Arena, Program};
+pub use shared::SharedProgram;

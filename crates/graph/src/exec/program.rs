@@ -6,7 +6,7 @@ use crate::exec::kernels::Operand;
 use crate::exec::plan::{
     Arg, IndexRef, Instruction, Plan, Region, Step, Target, bound_indices, plan,
 };
-use crate::ir::{Graph, Shape};
+use crate::ir::{Graph, Placement, Shape};
 use crate::scalar;
 
 /// A tile of this many elements in each register: a dozen live registers stay in L1.
@@ -69,6 +69,12 @@ impl Program {
     /// # Panics
     /// When the batch is larger than the capacity or names a record that is not there.
     pub fn bind(&mut self, batch: &[u32]) {
+        self.bind_shared(batch, &[]);
+    }
+
+    /// Binds a batch of records and the values of shared inputs (`inputs[slot]`; per-lane slots are
+    /// not read).
+    pub(crate) fn bind_shared(&mut self, batch: &[u32], inputs: &[&[f64]]) {
         assert!(
             batch.len() <= self.capacity,
             "a batch of at most {} records",
@@ -80,11 +86,16 @@ impl Program {
                 self.indices[k] = bound_indices(&self.graph, crate::ir::RecordId::new(k), batch);
             }
         }
-        if self.plan.shared.is_empty() {
+        let shared_inputs = self
+            .graph
+            .inputs()
+            .iter()
+            .any(|input| input.placement == Placement::Shared);
+        if self.plan.shared.is_empty() || (shared_inputs && inputs.is_empty()) {
             return;
         }
         let outputs: Vec<_> = self.plan.shared.iter().map(|shared| shared.0).collect();
-        let values = scalar::evaluate_selected(&self.graph, &outputs, &[], batch);
+        let values = scalar::evaluate_with(&self.graph, &outputs, inputs, batch, &[]);
         for ((_, at, _), value) in self.plan.shared.iter().zip(values) {
             self.pool[*at..*at + value.len()].copy_from_slice(&value);
         }
