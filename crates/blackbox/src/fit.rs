@@ -91,6 +91,8 @@ impl Fit {
 pub enum FitError {
     /// The density has no coordinates.
     NoParameters,
+    /// A setting is out of range; the text names it.
+    Setting(String),
     /// The initial point has the wrong number of coordinates.
     InitialPoint {
         /// The density's dimension.
@@ -108,6 +110,7 @@ impl fmt::Display for FitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoParameters => f.write_str("the model has no parameters, so nothing to fit"),
+            Self::Setting(text) => f.write_str(text),
             Self::InitialPoint { expected, found } => write!(
                 f,
                 "the initial point has {found} coordinates, the model has {expected}"
@@ -138,8 +141,49 @@ pub fn identity(settings: &Settings, subject: &Subject) -> Identity {
 /// be trusted is returned with its reasons.
 ///
 /// # Errors
-/// When there is nothing to fit, no starting point can be evaluated, or a checkpoint does not belong
-/// to this run.
+/// When there is nothing to fit, a setting is out of range, no starting point can be evaluated, or a
+/// checkpoint does not belong to this run.
+///
+/// # Examples
+/// A density written by hand; without second derivatives of its own it borrows them from
+/// [`Differenced`](jensen_density::Differenced).
+///
+/// ```
+/// use jensen_blackbox::{Settings, Subject, fit};
+/// use jensen_density::{Differenced, Lanes, LanesMut, LogDensity};
+/// use jensen_fit::{Budget, Control, Silent};
+///
+/// /// log p(z) of a unit normal around 2, constants kept.
+/// struct Normal;
+///
+/// impl LogDensity for Normal {
+///     type Workspace = ();
+///     fn dim(&self) -> usize {
+///         1
+///     }
+///     fn workspace(&self, _lanes: usize) {}
+///     fn value(&self, _: &mut (), z: Lanes<'_>, out: &mut [f64]) {
+///         for (out, z) in out.iter_mut().zip(z.row(0)) {
+///             *out = -0.5 * (z - 2.0).powi(2) - 0.5 * (2.0 * std::f64::consts::PI).ln();
+///         }
+///     }
+///     fn value_grad(&self, ws: &mut (), z: Lanes<'_>, out: &mut [f64], mut grad: LanesMut<'_>) {
+///         self.value(ws, z, out);
+///         for (g, z) in grad.row_mut(0).iter_mut().zip(z.row(0)) {
+///             *g = 2.0 - z;
+///         }
+///     }
+/// }
+///
+/// let clock = || 0.0;
+/// let mut observer = Silent;
+/// let mut control = Control::new(Budget::iterations(1000), &clock, &mut observer);
+/// let fit = fit(&Differenced(Normal), &Settings::default(), &Subject::default(), &mut control)?;
+/// assert!(fit.trusted);
+/// assert!((fit.approximation().mean()[0] - 2.0).abs() < 1e-3);
+/// assert!(fit.elbo().abs() < 1e-3);
+/// # Ok::<(), jensen_blackbox::FitError>(())
+/// ```
 pub fn fit<D: TwiceDifferentiable>(
     density: &D,
     settings: &Settings,
@@ -150,6 +194,7 @@ pub fn fit<D: TwiceDifferentiable>(
     if dim == 0 {
         return Err(FitError::NoParameters);
     }
+    settings.validate().map_err(FitError::Setting)?;
     if let Init::Point(point) = &settings.start.init
         && point.len() != dim
     {

@@ -19,6 +19,7 @@
 //! | `optimiser` | SGD, Adam, Adagrad, RMSProp |
 //! | `certificate` | what a second-order polish still finds in a stochastic fit |
 //! | `evaluation`, `psis` | the final bound, Pareto k̂, importance bounds and resampling |
+//! | `summary` | mean, standard deviation and quantiles of draws |
 //! | `noise` | normals by purpose, iteration and lane |
 
 mod advi;
@@ -40,6 +41,7 @@ mod reduce;
 mod saa;
 mod settings;
 mod starts;
+mod summary;
 
 pub use advi::{Advi, AdviSettings, AdviState, AdviStop, RelativeRule};
 pub use approximation::{Approximation, Draws, LoadError};
@@ -60,3 +62,4 @@ pub use psis::{Psis, khat_threshold, log_sum_exp, psis};
 pub use saa::{Saa, SaaSettings, SaaState};
 pub use settings::{FamilyChoice, Method, Settings};
 pub use starts::{Init, OtherMode, StartOutcome, StartSettings, Starts, StartsState};
+pub use summary::{Summary, quantile};

@@ -25,7 +25,12 @@ pub struct Objective<'a, D: TwiceDifferentiable> {
     /// Where `grad` was evaluated, so that linearising there need not repeat it.
     at: Vec<f64>,
     calls: u64,
+    /// Scratch of [`negated_hessian`](Self::negated_hessian).
+    hessian_workspace: Option<D::Workspace>,
 }
+
+/// Lanes of one call when the averaged Hessian is formed.
+const HESSIAN_LANES: usize = 512;
 
 impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
     /// The objective of `noise` (`family.noise_dim() × lanes`).
@@ -44,6 +49,7 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
             values: vec![0.0; lanes],
             at: Vec::new(),
             calls: 0,
+            hessian_workspace: None,
         }
     }
 
@@ -195,30 +201,44 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
     fn negated_hessian(&mut self, omega: &[f64], draws: usize) -> Vec<f64> {
         let (dim, lanes) = (self.family.dim(), self.lanes);
         self.visit(omega);
-        let mut hessian = vec![0.0; dim * dim];
-        let mut workspace = self.density.workspace(dim);
-        let mut z = vec![0.0; dim * dim];
-        let mut product = vec![0.0; dim * dim];
-        let mut unit = vec![0.0; dim * dim];
-        for i in 0..dim {
-            unit[i * dim + i] = 1.0;
-        }
         let used = draws.clamp(1, lanes / 2);
-        for k in 0..used {
-            // The second half of the lanes mirrors the first: alternate to keep odd terms small.
-            let lane = if k % 2 == 0 { k / 2 } else { lanes / 2 + k / 2 };
-            for i in 0..dim {
-                z[i * dim..(i + 1) * dim].fill(self.z[i * lanes + lane]);
+        // Whole draws a call, up to a few hundred lanes: lane k·d + j is draw k times unit vector j.
+        let together = (HESSIAN_LANES / dim).clamp(1, used);
+        let mut hessian = vec![0.0; dim * dim];
+        let mut workspace = self
+            .hessian_workspace
+            .take()
+            .unwrap_or_else(|| self.density.workspace(HESSIAN_LANES.max(dim)));
+        for first in (0..used).step_by(together) {
+            let count = together.min(used - first);
+            let width = count * dim;
+            let mut z = vec![0.0; dim * width];
+            let mut unit = vec![0.0; dim * width];
+            let mut product = vec![0.0; dim * width];
+            for k in 0..count {
+                // The second half of the lanes mirrors the first: alternate to keep odd terms small.
+                let draw = first + k;
+                let lane = draw / 2 + if draw % 2 == 0 { 0 } else { lanes / 2 };
+                for i in 0..dim {
+                    let start = i * width + k * dim;
+                    z[start..start + dim].fill(self.z[i * lanes + lane]);
+                    unit[start + i] = 1.0;
+                }
             }
             self.density.hvp(
                 &mut workspace,
-                Lanes::new(&z, dim, dim),
-                Lanes::new(&unit, dim, dim),
-                LanesMut::new(&mut product, dim, dim),
+                Lanes::new(&z, dim, width),
+                Lanes::new(&unit, dim, width),
+                LanesMut::new(&mut product, dim, width),
             );
-            self.calls += 2 * dim as u64;
-            axpy(-1.0 / used as f64, &product, &mut hessian);
+            self.calls += 2 * width as u64;
+            for (row, product) in hessian.chunks_mut(dim).zip(product.chunks(width)) {
+                for products in product.chunks(dim) {
+                    axpy(-1.0 / used as f64, products, row);
+                }
+            }
         }
+        self.hessian_workspace = Some(workspace);
         for i in 0..dim {
             for j in 0..i {
                 let mean = 0.5 * (hessian[i * dim + j] + hessian[j * dim + i]);

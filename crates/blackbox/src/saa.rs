@@ -36,7 +36,8 @@ pub struct SaaSettings {
     /// Draws of the first round; `None` chooses 128, or enough for exact second moments where that
     /// takes no more than 512.
     pub first_draws: Option<usize>,
-    /// Largest number of draws of a round.
+    /// Largest number of draws of a round; lowered (to 256 at least) where coordinates times draws
+    /// would exceed 2²³, to bound memory.
     pub max_draws: usize,
 }
 
@@ -56,12 +57,19 @@ impl SaaSettings {
         self.tolerance.unwrap_or((3e-4 * dim as f64).max(0.05))
     }
 
+    fn max_draws(&self, dim: usize) -> usize {
+        self.max_draws.min(((1 << 23) / dim.max(1)).max(256))
+    }
+
     fn first_draws(&self, noise_dim: usize) -> usize {
         let chosen = self
             .first_draws
             .unwrap_or((4 * noise_dim).next_power_of_two().clamp(128, 512));
         // Mirror images come in pairs.
-        chosen.min(self.max_draws).max(2).next_multiple_of(2)
+        chosen
+            .min(self.max_draws(noise_dim))
+            .max(2)
+            .next_multiple_of(2)
     }
 }
 
@@ -169,7 +177,7 @@ impl<'a, D: TwiceDifferentiable> Saa<'a, D> {
     fn end_round(&mut self, state: &mut SaaState) -> Option<Status> {
         let dim = self.family.dim();
         let tolerance = self.settings.tolerance(dim);
-        let max_draws = self.settings.max_draws;
+        let max_draws = self.settings.max_draws(dim);
         let mut remaining = f64::INFINITY;
         if state.round > 0 {
             let omega = state.newton.omega.clone();

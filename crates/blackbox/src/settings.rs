@@ -73,3 +73,47 @@ impl Default for Settings {
         }
     }
 }
+
+impl Settings {
+    /// Checks that counts and tolerances are positive.
+    ///
+    /// # Errors
+    /// One sentence that names the setting and its value.
+    pub fn validate(&self) -> Result<(), String> {
+        let positive = |name: &str, value: f64| {
+            let good = value > 0.0 && value.is_finite();
+            good.then_some(())
+                .ok_or_else(|| format!("the setting {name} must be positive, not {value}"))
+        };
+        positive("evaluation_draws", self.evaluation_draws as f64)?;
+        positive("start.draws", self.start.draws as f64)?;
+        positive("start.iterations", self.start.iterations as f64)?;
+        if let FamilyChoice::Only(FamilyKind::LowRank { rank }) = self.family {
+            positive("rank", rank as f64)?;
+        }
+        match self.method {
+            Method::Saa(saa) => {
+                positive("tolerance", saa.tolerance.unwrap_or(1.0))?;
+                positive("first_draws", saa.first_draws.unwrap_or(1) as f64)?;
+                positive("max_draws", saa.max_draws as f64)
+            }
+            Method::Advi(advi) => {
+                positive("grad_samples", advi.grad_samples as f64)?;
+                positive("elbo_samples", advi.elbo_samples as f64)?;
+                positive("eta", advi.eta.unwrap_or(1.0))?;
+                positive("adapt_iterations", advi.adapt_iterations as f64)?;
+                positive("eval_elbo", advi.eval_elbo as f64)?;
+                positive("tol_rel_obj", advi.tol_rel_obj)?;
+                positive("max_iterations", advi.max_iterations as f64)?;
+                positive("tolerance", advi.tolerance)
+            }
+            Method::Bbvi(bbvi) => {
+                positive("draws", bbvi.draws as f64)?;
+                positive("window", bbvi.window as f64)?;
+                positive("judges", bbvi.judges as f64)?;
+                positive("step_size", bbvi.optimiser.step_size)?;
+                positive("tolerance", bbvi.tolerance)
+            }
+        }
+    }
+}

@@ -315,6 +315,16 @@ fn what_cannot_be_fitted_is_said_at_once() {
     assert!(nowhere.to_string().contains("none of 100 starting points"));
     settings.method = Method::Advi(AdviSettings::default());
     assert!(matches!(attempt(3, &settings), FitError::CannotStart(_)));
+    settings.method = Method::Advi(AdviSettings {
+        grad_samples: 0,
+        ..AdviSettings::default()
+    });
+    let setting = attempt(3, &settings);
+    assert_eq!(
+        setting.to_string(),
+        "the setting grad_samples must be positive, not 0"
+    );
+    settings.method = Method::Bbvi(BbviSettings::default());
     settings.start.init = Init::Point(vec![0.0; 2]);
     let wrong = attempt(3, &settings);
     assert_eq!(

@@ -1,0 +1,81 @@
+//! Mean, standard deviation and quantiles of draws.
+
+use serde::{Deserialize, Serialize};
+
+use crate::reduce::mean_se;
+
+/// A variable's marginal posterior, from its draws. Numbers are NaN when a draw is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation, with n − 1.
+    pub sd: f64,
+    /// 5 % quantile.
+    pub q05: f64,
+    /// Median.
+    pub q50: f64,
+    /// 95 % quantile.
+    pub q95: f64,
+}
+
+impl Summary {
+    /// The summary of draws in any order.
+    pub fn of(draws: &[f64]) -> Self {
+        let (mean, se) = mean_se(draws);
+        let mut sorted = draws.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let at = |p| {
+            if mean.is_nan() {
+                f64::NAN
+            } else {
+                quantile(&sorted, p)
+            }
+        };
+        Self {
+            mean,
+            sd: se * (draws.len() as f64).sqrt(),
+            q05: at(0.05),
+            q50: at(0.5),
+            q95: at(0.95),
+        }
+    }
+}
+
+/// The quantile of sorted numbers by linear interpolation at `(n − 1) p` (type 7, the default of R and
+/// NumPy); NaN for no numbers.
+pub fn quantile(sorted: &[f64], p: f64) -> f64 {
+    let Some(last) = sorted.len().checked_sub(1) else {
+        return f64::NAN;
+    };
+    let position = last as f64 * p.clamp(0.0, 1.0);
+    let below = position.floor() as usize;
+    let fraction = position - below as f64;
+    if fraction == 0.0 {
+        return sorted[below];
+    }
+    sorted[below] + fraction * (sorted[(below + 1).min(last)] - sorted[below])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agrees_with_numpy() {
+        // numpy.quantile([1, 2, 4, 8, 16], [0.05, 0.5, 0.95]) and numpy.std(ddof=1).
+        let summary = Summary::of(&[16.0, 1.0, 8.0, 2.0, 4.0]);
+        assert!((summary.q05 - 1.2).abs() < 1e-15);
+        assert_eq!(summary.q50, 4.0);
+        assert!((summary.q95 - 14.4).abs() < 1e-14);
+        assert_eq!(summary.mean, 6.2);
+        assert!((summary.sd - 6.099180272790763).abs() < 1e-14);
+    }
+
+    #[test]
+    fn infinities_and_undefined_draws() {
+        assert_eq!(quantile(&[f64::NEG_INFINITY, 0.0, 1.0], 0.5), 0.0);
+        assert!(Summary::of(&[1.0, f64::NAN]).q50.is_nan());
+        assert!(quantile(&[], 0.5).is_nan());
+    }
+}
