@@ -8,6 +8,7 @@ pub mod check;
 pub mod diagnostic;
 pub mod pretty;
 pub mod interpret;
+pub mod lower;
 pub mod program;
 pub mod syntax;
 pub mod transform;

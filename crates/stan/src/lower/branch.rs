@@ -1,0 +1,306 @@
+//! Branches on conditions that depend on parameters: both sides are lowered, their results selected.
+
+use std::rc::Rc;
+
+use jensen_graph::{ElemOp, NodeId, Op};
+
+use super::functions::operators::select;
+use super::stmt::Flow;
+use super::tape::E;
+use super::value::Sym;
+use super::{Exit, Lower};
+use crate::interpret::error::{ErrorKind, Eval, EvalError, FnError};
+use crate::program::{Expr, LValue, Span, Stmt, StmtKind, VarId};
+
+/// What one side did.
+struct Side<'g, T> {
+    /// Its outcome, unless it rejects.
+    outcome: Result<T, Box<EvalError>>,
+    /// The log density it adds.
+    terms: E<'g>,
+    /// Not 0 where it rejects.
+    guard: E<'g>,
+    /// Its pending returns.
+    exits: Vec<(E<'g>, Option<Sym>)>,
+}
+
+/// 1 where not 0.
+pub(super) fn boolean(e: E<'_>) -> E<'_> {
+    let is_comparison = matches!(
+        e.tape.graph.borrow().op(e.id),
+        Op::Elem(ElemOp::Lt | ElemOp::Le | ElemOp::Eq)
+    );
+    if is_comparison { e } else { e.not().not() }
+}
+
+impl<'g> Lower<'_, 'g> {
+    fn side<T>(&mut self, body: impl FnOnce(&mut Self) -> Eval<T>) -> Eval<Side<'g, T>> {
+        let (terms, exits) = (self.terms.len(), self.exits.len());
+        let guards = self.tape.guards.borrow().len();
+        let outcome = match body(self) {
+            Err(error) if error.kind != ErrorKind::Rejected => return Err(error),
+            outcome => outcome,
+        };
+        let mut pending = Vec::new();
+        while self.exits.len() > exits {
+            let Some(exit) = self.exits.pop() else { break };
+            self.mask(&exit);
+            pending.push((exit.condition, exit.value));
+        }
+        pending.reverse();
+        let tape = self.tape;
+        let total = |ids: Vec<NodeId>| {
+            let all: Vec<E<'g>> = ids.iter().map(|id| tape.e(*id)).collect();
+            tape.add_all(&all)
+        };
+        let own_guards = tape.guards.borrow_mut().split_off(guards);
+        Ok(Side {
+            outcome,
+            terms: total(self.terms.split_off(terms)),
+            guard: total(own_guards),
+            exits: pending,
+        })
+    }
+
+    /// What came after a pending return only counts where it did not happen.
+    pub(super) fn mask(&mut self, exit: &Exit<'g>) {
+        let tape = self.tape;
+        let zero = tape.constant(0.0);
+        let masked = |ids: Vec<NodeId>| -> Option<NodeId> {
+            let all: Vec<E<'g>> = ids.iter().map(|id| tape.e(*id)).collect();
+            let total = tape.add_all(&all);
+            (total.scalar() != Some(0.0)).then(|| exit.condition.select(zero, total).id)
+        };
+        let terms = masked(self.terms.split_off(exit.terms));
+        self.terms.extend(terms);
+        let after = tape.guards.borrow_mut().split_off(exit.guards);
+        let guards = masked(after);
+        tape.guards.borrow_mut().extend(guards);
+    }
+
+    /// Adds what both sides did to log density, guards and pending returns.
+    fn join<T, U>(&mut self, c: E<'g>, a: &Side<'g, T>, b: &Side<'g, U>) {
+        let one = self.tape.constant(1.0);
+        let pair = |rejected: bool, guard: E<'g>| if rejected { one } else { guard };
+        let guard = c.select(
+            pair(a.outcome.is_err(), a.guard),
+            pair(b.outcome.is_err(), b.guard),
+        );
+        if guard.scalar() != Some(0.0) {
+            self.tape.guards.borrow_mut().push(guard.id);
+        }
+        let zero = self.tape.constant(0.0);
+        let kept = |rejected: bool, terms: E<'g>| if rejected { zero } else { terms };
+        let terms = c.select(
+            kept(a.outcome.is_err(), a.terms),
+            kept(b.outcome.is_err(), b.terms),
+        );
+        if terms.scalar() != Some(0.0) {
+            self.terms.push(terms.id);
+        }
+        for (condition, value) in &a.exits {
+            self.push_exit(c * *condition, value.clone());
+        }
+        for (condition, value) in &b.exits {
+            self.push_exit(c.not() * *condition, value.clone());
+        }
+    }
+
+    fn push_exit(&mut self, condition: E<'g>, value: Option<Sym>) {
+        self.exits.push(Exit {
+            condition,
+            value,
+            terms: self.terms.len(),
+            guards: self.tape.guards.borrow().len(),
+        });
+    }
+
+    /// `c ? then : otherwise` where c depends on parameters.
+    pub(super) fn ternary(&mut self, c: E<'g>, expr: &Expr, then: &Expr, otherwise: &Expr) -> Eval<Sym> {
+        let c = boolean(c);
+        let a = self.side(|lower| lower.expr(then))?;
+        let b = self.side(|lower| lower.expr(otherwise))?;
+        self.site(expr);
+        self.join(c, &a, &b);
+        match (a.outcome, b.outcome) {
+            (Ok(x), Ok(y)) => select(&self.cx("?"), c, &x, &y).map_err(|e| e.at(expr.span)),
+            (Ok(x), Err(_)) | (Err(_), Ok(x)) => Ok(x),
+            (Err(error), Err(_)) => Err(error),
+        }
+    }
+
+    /// `if (c) then else otherwise` where c depends on parameters.
+    pub(super) fn branch(
+        &mut self,
+        c: E<'g>,
+        condition: &Expr,
+        then: &Stmt,
+        otherwise: Option<&Stmt>,
+    ) -> Eval<Flow> {
+        let span = condition.span;
+        self.site(condition);
+        let c = boolean(c);
+        let mut vars: Vec<VarId> = self.assigned_in(then).to_vec();
+        if let Some(otherwise) = otherwise {
+            vars.extend(self.assigned_in(otherwise).iter());
+        }
+        vars.sort_unstable();
+        vars.dedup();
+        let values = |lower: &Self| -> Vec<Option<Sym>> {
+            vars.iter().map(|v| lower.slots[v.0 as usize].clone()).collect()
+        };
+        let before = values(self);
+        let a = self.side(|lower| lower.stmt(then))?;
+        let after_a = values(self);
+        for (var, value) in vars.iter().zip(&before) {
+            self.slots[var.0 as usize] = value.clone();
+        }
+        drop(before);
+        let b = self.side(|lower| otherwise.map_or(Ok(Flow::Next), |stmt| lower.stmt(stmt)))?;
+        self.site(condition);
+        self.join(c, &a, &b);
+        let goes_on = |flow: &Result<Flow, _>| matches!(flow, Ok(Flow::Next | Flow::Break | Flow::Continue));
+        match (goes_on(&a.outcome), goes_on(&b.outcome)) {
+            (true, true) => {
+                for (var, x) in vars.iter().zip(after_a) {
+                    let slot = var.0 as usize;
+                    let merged = match (x, self.slots[slot].take()) {
+                        (Some(x), Some(y)) => Some(self.merged(c, &x, &y, span)?),
+                        // Declared in one of the branches: out of sight after it.
+                        (x, y) => x.or(y),
+                    };
+                    self.slots[slot] = merged;
+                }
+            }
+            (true, false) => {
+                for (var, x) in vars.iter().zip(after_a) {
+                    self.slots[var.0 as usize] = x;
+                }
+            }
+            _ => {}
+        }
+        self.flow(c, a.outcome, b.outcome, span)
+    }
+
+    fn merged(&mut self, c: E<'g>, x: &Sym, y: &Sym, span: Span) -> Eval<Sym> {
+        // Local variables of the branches may have any shape; nobody sees them afterwards.
+        if let (Ok(a), Ok(b)) = (x.dims(), y.dims()) {
+            if a != b {
+                return Ok(y.clone());
+            }
+        }
+        select(&self.cx("if"), c, x, y).map_err(|e| e.at(span))
+    }
+
+    fn flow(
+        &mut self,
+        c: E<'g>,
+        a: Result<Flow, Box<EvalError>>,
+        b: Result<Flow, Box<EvalError>>,
+        span: Span,
+    ) -> Eval<Flow> {
+        match (a, b) {
+            (Err(error), Err(_)) => Err(error),
+            (Err(_), Ok(flow)) | (Ok(flow), Err(_)) => Ok(flow),
+            (Ok(Flow::Next), Ok(Flow::Next)) => Ok(Flow::Next),
+            (Ok(Flow::Break), Ok(Flow::Break)) => Ok(Flow::Break),
+            (Ok(Flow::Continue), Ok(Flow::Continue)) => Ok(Flow::Continue),
+            (Ok(Flow::Return(x)), Ok(Flow::Return(y))) => Ok(Flow::Return(match (x, y) {
+                (Some(x), Some(y)) => {
+                    Some(select(&self.cx("return"), c, &x, &y).map_err(|e| e.at(span))?)
+                }
+                (x, y) => x.or(y),
+            })),
+            (Ok(Flow::Return(x)), Ok(other)) => {
+                self.push_exit(c, x);
+                Ok(other)
+            }
+            (Ok(other), Ok(Flow::Return(x))) => {
+                self.push_exit(c.not(), x);
+                Ok(other)
+            }
+            _ => Err(FnError::unsupported(
+                "`break` and `continue` under a condition that depends on parameters are not supported yet in the log density",
+            )
+            .at(span)),
+        }
+    }
+
+    /// Closes the pending returns of a function that ended with `outcome`.
+    pub(super) fn finish(
+        &mut self,
+        from: usize,
+        outcome: Eval<Option<Sym>>,
+        span: Span,
+    ) -> Eval<Option<Sym>> {
+        let mut value = match outcome {
+            Ok(value) => value,
+            Err(error) if error.kind == ErrorKind::Rejected && self.exits.len() > from => {
+                // Draws that have not returned by then are rejected.
+                let Some(last) = self.exits.pop() else {
+                    return Err(error);
+                };
+                self.mask(&last);
+                let rejected = last.condition.not();
+                self.tape.guards.borrow_mut().push(rejected.id);
+                last.value
+            }
+            Err(error) => return Err(error),
+        };
+        while self.exits.len() > from {
+            let Some(exit) = self.exits.pop() else { break };
+            self.mask(&exit);
+            value = match (exit.value, value) {
+                (Some(x), Some(y)) => Some(
+                    select(&self.cx("return"), exit.condition, &x, &y).map_err(|e| e.at(span))?,
+                ),
+                (x, y) => x.or(y),
+            };
+        }
+        Ok(value)
+    }
+
+    /// The variables a statement may assign to.
+    fn assigned_in(&mut self, stmt: &Stmt) -> Rc<[VarId]> {
+        let key = std::ptr::from_ref(stmt) as usize;
+        if let Some(found) = self.assigned.get(&key) {
+            return found.clone();
+        }
+        let mut vars = Vec::new();
+        collect(stmt, &mut vars);
+        vars.sort_unstable();
+        vars.dedup();
+        let vars: Rc<[VarId]> = vars.into();
+        self.assigned.insert(key, vars.clone());
+        vars
+    }
+}
+
+fn collect(stmt: &Stmt, vars: &mut Vec<VarId>) {
+    match &stmt.kind {
+        StmtKind::Decl(decl) => vars.push(decl.var),
+        StmtKind::Assign(assign) => targets(&assign.target, vars),
+        StmtKind::If {
+            then, otherwise, ..
+        } => {
+            collect(then, vars);
+            if let Some(otherwise) = otherwise {
+                collect(otherwise, vars);
+            }
+        }
+        StmtKind::While { body, .. } | StmtKind::For { body, .. } | StmtKind::ForEach { body, .. } => {
+            collect(body, vars);
+        }
+        StmtKind::Block(body) | StmtKind::Profile(_, body) => {
+            body.iter().for_each(|stmt| collect(stmt, vars));
+        }
+        _ => {}
+    }
+}
+
+fn targets(target: &LValue, vars: &mut Vec<VarId>) {
+    match target {
+        LValue::Place(place) => vars.push(place.var),
+        LValue::Tuple(parts) => parts.iter().for_each(|part| targets(part, vars)),
+    }
+}

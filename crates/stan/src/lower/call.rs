@@ -1,0 +1,185 @@
+//! Calls of library and user functions.
+
+use super::densities::{self, Formula, Passed};
+use super::functions::{self, Builder};
+use super::stmt::Flow;
+use super::value::Sym;
+use super::{Lower, index};
+use crate::interpret::error::{Eval, FnError};
+use crate::interpret::functions::{self as library, Keep};
+use crate::interpret::index::Idx;
+use crate::interpret::value::Value;
+use crate::program::{
+    BuiltinId, Call, Callee, Expr, ExprKind, FunId, FunctionKind, Level, Span, Type,
+};
+
+/// How a library function is lowered.
+#[derive(Clone, Copy)]
+pub(super) enum Resolved {
+    /// As a function.
+    Function(Builder),
+    /// As a density.
+    Density(Formula),
+    /// Not at all: only for arguments that are known.
+    Known,
+}
+
+impl Lower<'_, '_> {
+    /// The value of a call.
+    pub(super) fn call(&mut self, expr: &Expr, call: &Call) -> Eval<Sym> {
+        let drop = call.unnormalised && self.drop_constants;
+        match call.callee {
+            Callee::Builtin(id) if matches!(call.args.first().map(|a| &a.kind), Some(ExprKind::FunRef(_))) => {
+                self.higher_order(expr, id, &call.args)
+            }
+            _ => {
+                let args = self.exprs(&call.args)?;
+                let levels: Vec<Level> = call.args.iter().map(|a| a.level).collect();
+                self.site(expr);
+                self.apply(call.callee, &args, &levels, drop, expr.span, expr.id.0)
+            }
+        }
+    }
+
+    /// Calls a function with values.
+    pub(super) fn apply(
+        &mut self,
+        callee: Callee,
+        args: &[Sym],
+        levels: &[Level],
+        drop: bool,
+        span: Span,
+        site: u32,
+    ) -> Eval<Sym> {
+        match callee {
+            Callee::Builtin(id) => self.builtin(id, args, levels, drop, span),
+            Callee::User(id) => self
+                .call_user(id, args.to_vec(), drop, span, site)?
+                .ok_or_else(|| FnError::invalid("a void function has no value").at(span)),
+        }
+    }
+
+    fn builtin(
+        &mut self,
+        id: BuiltinId,
+        args: &[Sym],
+        levels: &[Level],
+        drop: bool,
+        span: Span,
+    ) -> Eval<Sym> {
+        if args.iter().all(Sym::is_known) {
+            let values: Vec<_> = args.iter().filter_map(Sym::known).collect();
+            let refs: Vec<&Value> = values.iter().map(|v| &**v).collect();
+            let keep = if drop {
+                Keep::arguments(levels.iter().map(|l| *l == Level::Param))
+            } else {
+                Keep::ALL
+            };
+            return library::call(id, keep, &refs).map(Sym::from).map_err(|e| e.at(span));
+        }
+        let tape = self.tape;
+        let name = id.name();
+        let resolved = *self.builders.entry(id.index()).or_insert_with(|| {
+            densities::find(name)
+                .map(Resolved::Density)
+                .or_else(|| functions::find(name).map(Resolved::Function))
+                .unwrap_or(Resolved::Known)
+        });
+        match resolved {
+            Resolved::Density(formula) => {
+                let passed: Vec<Passed<'_>> = args
+                    .iter()
+                    .zip(levels)
+                    .map(|(sym, level)| Passed { sym, level: *level })
+                    .collect();
+                formula
+                    .build(tape, name, &passed, drop)
+                    .map(Sym::from)
+                    .map_err(|e| e.at(span))
+            }
+            Resolved::Function(builder) => builder.build(&self.cx(name), args).map_err(|e| e.at(span)),
+            Resolved::Known => {
+                let message = format!(
+                    "function `{name}` is known but not supported yet in the log density with arguments that depend on parameters"
+                );
+                Err(FnError::unsupported(message).at(span))
+            }
+        }
+    }
+
+    /// Calls a user function; `None` from a void one.
+    pub(super) fn call_user(
+        &mut self,
+        id: FunId,
+        args: Vec<Sym>,
+        drop: bool,
+        span: Span,
+        site: u32,
+    ) -> Eval<Option<Sym>> {
+        self.step(span)?;
+        let program = self.program;
+        let function = program.function(id);
+        let locals = std::mem::take(&mut self.locals[id.0 as usize]);
+        let saved: Vec<Option<Sym>> = locals
+            .iter()
+            .map(|var| self.slots[var.0 as usize].take())
+            .collect();
+        self.locals[id.0 as usize] = locals;
+        for (var, arg) in function.args.iter().zip(args) {
+            self.slots[var.0 as usize] = Some(arg);
+        }
+        let outer = (self.drop_constants, self.site_base, self.exits.len());
+        self.drop_constants = match function.kind {
+            FunctionKind::Lpdf | FunctionKind::Lpmf => drop,
+            FunctionKind::Lp => outer.0,
+            _ => false,
+        };
+        self.site_base = outer.1.wrapping_mul(31).wrapping_add(site + 1);
+        let result = self.nested(span, |lower| lower.stmts(&function.body));
+        let outcome = result.map(|flow| match flow {
+            Flow::Return(value) => value,
+            _ => None,
+        });
+        let result = self.finish(outer.2, outcome, span);
+        (self.drop_constants, self.site_base) = (outer.0, outer.1);
+        let locals = std::mem::take(&mut self.locals[id.0 as usize]);
+        for (var, value) in locals.iter().zip(saved) {
+            self.slots[var.0 as usize] = value;
+        }
+        self.locals[id.0 as usize] = locals;
+        let value = result?;
+        if value.is_none() && function.result != Type::Void {
+            let message = format!("`{}` ended without a value", function.name);
+            return Err(FnError::invalid(message).at(span));
+        }
+        Ok(value)
+    }
+
+    /// `reduce_sum` is one call over all its slice; other functions of functions are not lowered.
+    fn higher_order(&mut self, expr: &Expr, id: BuiltinId, args: &[Expr]) -> Eval<Sym> {
+        let name = id.name();
+        let ExprKind::FunRef(function) = &args[0].kind else {
+            return Err(FnError::invalid("expected a function").at(expr.span));
+        };
+        if !matches!(name, "reduce_sum" | "reduce_sum_static") || args.len() < 3 {
+            let message = format!("function `{name}` is known but not supported yet in the log density");
+            return Err(FnError::unsupported(message).at(expr.span));
+        }
+        let slice = self.expr(&args[1])?;
+        let count = slice.dims().map_err(|e| e.at(args[1].span))?.extents()[0];
+        if count == 0 {
+            return Ok(Sym::Real(0.0));
+        }
+        let whole = index::get(self.tape, &slice, &[Idx::All], Some(&args[1].ty)).map_err(|e| e.at(args[1].span))?;
+        let mut values = vec![whole, Sym::Int(1), Sym::Int(i32::try_from(count).unwrap_or(i32::MAX))];
+        let mut levels = vec![args[1].level, Level::Data, Level::Data];
+        // The grain size is of no consequence here.
+        for arg in &args[3..] {
+            values.push(self.expr(arg)?);
+            levels.push(arg.level);
+        }
+        let drop = function.unnormalised && self.drop_constants;
+        self.site(expr);
+        self.apply(function.callee, &values, &levels, drop, expr.span, expr.id.0)
+    }
+}

@@ -1,0 +1,251 @@
+//! Densities of categories, counts of categories, and ordered outcomes.
+
+use super::Domain::{Finite, Unit};
+use super::{Whole, WholeFormula, check};
+use crate::interpret::error::{FnError, FnResult};
+use crate::interpret::functions::special;
+use crate::interpret::value::Value;
+use crate::lower::functions::Cx;
+use crate::lower::functions::elementwise::multiply_log;
+use crate::lower::functions::reduce::log_sum_exp_all;
+use crate::lower::tape::E;
+use crate::lower::value::Sym;
+
+/// Name and formula.
+pub const TABLE: &[(&str, WholeFormula)] = &[
+    ("categorical_lpmf", |w| {
+        let name = w.density.name;
+        let theta = w.passed[1].sym.e(w.density.tape)?;
+        check(name, theta, "Probabilities parameter", Unit)?;
+        sums_to_one(w, theta)?;
+        let picked = pick_categories(w, theta.log())?;
+        w.density.term(&[1], picked);
+        Ok(())
+    }),
+    ("categorical_logit_lpmf", |w| {
+        let beta = w.passed[1].sym;
+        let e = beta.e(w.density.tape)?;
+        check(w.density.name, e, "log odds parameter", Finite)?;
+        let count = outcomes(w, 0)?.len() as f64;
+        let picked = pick_categories(w, e)?;
+        let cx = cx(w);
+        let normaliser = log_sum_exp_all(&cx, beta)?;
+        w.density.term(&[1], picked - count * normaliser);
+        Ok(())
+    }),
+    ("multinomial_lpmf", |w| {
+        let ns = outcomes(w, 0)?;
+        let name = w.density.name;
+        let theta = w.passed[1].sym.e(w.density.tape)?;
+        sizes(w, ns.len(), theta.len())?;
+        check(name, theta, "Probabilities parameter", Unit)?;
+        sums_to_one(w, theta)?;
+        coefficient(w, &ns);
+        let n = w.density.tape.vector(&ns);
+        w.density.term(&[1], multiply_log(n, theta).sum());
+        Ok(())
+    }),
+    ("multinomial_logit_lpmf", |w| {
+        let ns = outcomes(w, 0)?;
+        let beta = w.passed[1].sym;
+        let e = beta.e(w.density.tape)?;
+        sizes(w, ns.len(), e.len())?;
+        coefficient(w, &ns);
+        let total: f64 = ns.iter().sum();
+        let n = w.density.tape.vector(&ns);
+        let normaliser = log_sum_exp_all(&cx(w), beta)?;
+        w.density.term(&[1], (n * e).sum() - total * normaliser);
+        Ok(())
+    }),
+    ("ordered_logistic_lpmf", |w| {
+        let (k, eta, cuts) = ordered(w)?;
+        let p = ordered_terms(w, &k, eta, cuts, &|c, eta| {
+            // log P(category) from the distance to the cuts around it
+            match c {
+                (None, Some(high)) => -(eta - high).log1p_exp(),
+                (Some(low), None) => -(low - eta).log1p_exp(),
+                (Some(low), Some(high)) => {
+                    -(low - eta).log1p_exp() - (eta - high).log1p_exp() + (low - high).log1m_exp()
+                }
+                (None, None) => eta.num(0.0) * eta,
+            }
+        })?;
+        w.density.term(&[1, 2], p);
+        Ok(())
+    }),
+    ("ordered_probit_lpmf", |w| {
+        let (k, eta, cuts) = ordered(w)?;
+        let p = ordered_terms(w, &k, eta, cuts, &|c, eta| match c {
+            (None, Some(high)) => (high - eta).log_normal_cdf(),
+            (Some(low), None) => (eta - low).log_normal_cdf(),
+            (Some(low), Some(high)) => {
+                // From the side where both tails are small.
+                let (a, b) = (high - eta, low - eta);
+                let swap = (a + b).lt(a.num(0.0));
+                let (near, far) = (swap.select(a, -b), swap.select(b, -a));
+                let (x, y) = (near.log_normal_cdf(), far.log_normal_cdf());
+                x + (y - x).log1m_exp()
+            }
+            (None, None) => eta.num(0.0) * eta,
+        })?;
+        w.density.term(&[1, 2], p);
+        Ok(())
+    }),
+];
+
+fn cx<'g>(w: &Whole<'g, '_>) -> Cx<'g> {
+    Cx {
+        tape: w.density.tape,
+        name: w.density.name,
+    }
+}
+
+/// Known integers.
+fn outcomes(w: &Whole<'_, '_>, i: usize) -> FnResult<Vec<f64>> {
+    match w.passed[i].sym.known() {
+        Some(value) => Ok(match &*value {
+            Value::Int(i) => vec![f64::from(*i)],
+            other => other.numbers(),
+        }),
+        None => Err(FnError::unsupported(format!(
+            "{}: an integer argument that depends on parameters is not supported yet",
+            w.density.name
+        ))),
+    }
+}
+
+fn sizes(w: &Whole<'_, '_>, a: usize, b: usize) -> FnResult<()> {
+    if a == b {
+        return Ok(());
+    }
+    Err(w.density.invalid(format!("sizes do not match: {a} counts and {b} probabilities")))
+}
+
+/// Rejects probabilities that do not sum to 1, unless they do by construction.
+fn sums_to_one(w: &Whole<'_, '_>, theta: E<'_>) -> FnResult<()> {
+    let off = (theta.sum() - 1.0).abs();
+    if let Some(off) = off.scalar() {
+        if off > 1e-8 {
+            return Err(FnError::domain(format!(
+                "{}: Probabilities parameter is not a valid simplex: its elements do not sum to 1",
+                w.density.name
+            )));
+        }
+        return Ok(());
+    }
+    if !crate::lower::known::is_simplex(w.density.tape, theta) {
+        w.density.tape.reject_where(w.density.num(1e-8).lt(off));
+    }
+    Ok(())
+}
+
+/// Σ over the outcomes of the element of their category.
+fn pick_categories<'g>(w: &Whole<'g, '_>, table: E<'g>) -> FnResult<E<'g>> {
+    let k = outcomes(w, 0)?;
+    let n = table.len();
+    if let Some(bad) = k.iter().find(|k| !(1.0..=n as f64).contains(*k)) {
+        return Err(FnError::domain(format!(
+            "{}: Category is {bad}, but must be in the interval [1, {n}]",
+            w.density.name
+        )));
+    }
+    if k.len() <= 1 {
+        return Ok(k.first().map_or(w.density.num(0.0), |k| table.at(*k as usize - 1)));
+    }
+    // One multiplication a category instead of one gather an outcome.
+    let mut counts = vec![0.0; n];
+    k.iter().for_each(|k| counts[*k as usize - 1] += 1.0);
+    Ok((w.density.tape.vector(&counts) * table).sum())
+}
+
+fn coefficient(w: &mut Whole<'_, '_>, ns: &[f64]) {
+    let total: f64 = ns.iter().sum();
+    let parts: f64 = ns.iter().map(|n| special::lgamma(n + 1.0)).sum();
+    let constant = w.density.num(special::lgamma(total + 1.0) - parts);
+    w.density.term(&[], constant);
+}
+
+/// Categories, locations and cut points.
+fn ordered<'g, 'a>(w: &Whole<'g, 'a>) -> FnResult<(Vec<f64>, &'a Sym, &'a Sym)> {
+    let k = outcomes(w, 0)?;
+    let cuts = w.passed[2].sym;
+    let most = cuts.dims()?.leaf.size() as f64 + 1.0;
+    if let Some(bad) = k.iter().find(|k| !(1.0..=most).contains(*k)) {
+        return Err(FnError::domain(format!(
+            "{}: Random variable is {bad}, but must be in the interval [1, {most}]",
+            w.density.name
+        )));
+    }
+    Ok((k, w.passed[1].sym, cuts))
+}
+
+type OrderedTerm<'g, 'f> = &'f dyn Fn((Option<E<'g>>, Option<E<'g>>), E<'g>) -> E<'g>;
+
+/// The sum over outcomes, those of one category at once.
+fn ordered_terms<'g>(
+    w: &Whole<'g, '_>,
+    k: &[f64],
+    eta: &Sym,
+    cuts: &Sym,
+    term: OrderedTerm<'g, '_>,
+) -> FnResult<E<'g>> {
+    let tape = w.density.tape;
+    let dims = cuts.dims()?;
+    let most = dims.leaf.size();
+    let (e, c) = (eta.e(tape)?, cuts.e(tape)?);
+    let n = k.len().max(e.len());
+    let own_cuts = dims.array.first().copied();
+    if (k.len() != n && k.len() != 1)
+        || (e.len() != n && e.len() != 1)
+        || own_cuts.is_some_and(|m| m != n && m != 1)
+    {
+        return Err(w.density.invalid(format!(
+            "sizes do not match: {} outcomes, {} and {}",
+            k.len(),
+            eta.describe(),
+            cuts.describe()
+        )));
+    }
+    // Cut points that are not in order have no density.
+    if most > 1 && !crate::lower::known::is_ordered(tape, c) {
+        let count = dims.count();
+        let (low, high): (Vec<u32>, Vec<u32>) = (0..count * most)
+            .filter(|at| at % most > 0)
+            .map(|at| (at as u32 - 1, at as u32))
+            .unzip();
+        tape.reject_where(c.gather(&high).le(c.gather(&low)));
+    }
+    let category = |i: usize| if k.len() == 1 { k[0] } else { k[i] } as usize;
+    let mut terms = Vec::new();
+    for j in 1..=most + 1 {
+        let members: Vec<usize> = (0..n).filter(|i| category(*i) == j).collect();
+        if members.is_empty() {
+            continue;
+        }
+        let at = |position: usize| {
+            if own_cuts.unwrap_or(1) > 1 {
+                let index: Vec<u32> = members.iter().map(|i| (i * most + position) as u32).collect();
+                c.gather(&index)
+            } else if c.len() == 1 {
+                c
+            } else {
+                c.at(position)
+            }
+        };
+        let low = (j > 1).then(|| at(j - 2));
+        let high = (j <= most).then(|| at(j - 1));
+        let here = if e.len() == 1 {
+            e
+        } else {
+            let index: Vec<u32> = members.iter().map(|i| *i as u32).collect();
+            e.gather(&index)
+        };
+        let each = term((low, high), here);
+        terms.push(if each.len() == members.len() {
+            each.sum()
+        } else {
+            members.len() as f64 * each
+        });
+    }
+    Ok(tape.add_all(&terms))
+}

@@ -1,0 +1,166 @@
+//! Densities of vectors.
+
+use std::f64::consts::PI;
+
+use super::Domain::{Finite, NotNan, Positive, PositiveByFormula};
+use super::{HALF_LOG_TWO_PI, Whole, WholeFormula, check};
+use crate::interpret::error::FnResult;
+use crate::lower::functions::Cx;
+use crate::lower::functions::matrices::cholesky;
+use crate::lower::tape::E;
+use crate::lower::value::Sym;
+
+/// Name and formula.
+pub const TABLE: &[(&str, WholeFormula)] = &[
+    ("multi_normal_lpdf", |w| multi_normal(w, Scale::Covariance)),
+    ("multi_normal_cholesky_lpdf", |w| multi_normal(w, Scale::Cholesky)),
+    ("multi_normal_prec_lpdf", |w| multi_normal(w, Scale::Precision)),
+    ("multi_student_t_lpdf", |w| multi_student_t(w, Scale::Covariance)),
+    ("multi_student_t_cholesky_lpdf", |w| multi_student_t(w, Scale::Cholesky)),
+    ("multi_gp_lpdf", |w| multi_gp(w, Scale::Covariance)),
+    ("multi_gp_cholesky_lpdf", |w| multi_gp(w, Scale::Cholesky)),
+];
+
+#[derive(Clone, Copy, PartialEq)]
+enum Scale {
+    Covariance,
+    Cholesky,
+    Precision,
+}
+
+/// The lower triangular matrix of a scale argument, of extent k.
+fn factor<'g>(w: &Whole<'g, '_>, i: usize, scale: Scale, k: usize) -> FnResult<E<'g>> {
+    let cx = Cx {
+        tape: w.density.tape,
+        name: w.density.name,
+    };
+    let sym = w.passed[i].sym;
+    let n = cx.square(sym)?;
+    if n != k {
+        return Err(cx.mismatch(w.passed[0].sym, sym));
+    }
+    let e = cx.e(sym)?;
+    if scale == Scale::Cholesky {
+        check(w.density.name, e.diagonal(n, n), "Cholesky factor diagonal", PositiveByFormula)?;
+        return Ok(e);
+    }
+    check_symmetric(w, e, n);
+    cholesky(&cx, e, n)
+}
+
+/// Rejects matrices that are not symmetric, unless they are by construction.
+fn check_symmetric(w: &Whole<'_, '_>, e: E<'_>, n: usize) {
+    if n < 2 || e.is_constant() || crate::lower::known::is_symmetric(w.density.tape, e, n) {
+        return;
+    }
+    let (low, high): (Vec<u32>, Vec<u32>) = (0..n * n)
+        .filter(|at| at % n > at / n)
+        .map(|at| (at as u32, (at % n * n + at / n) as u32))
+        .unzip();
+    let off = (e.gather(&low) - e.gather(&high)).abs();
+    w.density.tape.reject_where(w.density.num(1e-8).lt(off));
+}
+
+/// Differences of outcomes and locations as columns, and their number.
+fn differences<'g>(w: &Whole<'g, '_>, mu: usize) -> FnResult<(E<'g>, usize, usize)> {
+    let tape = w.density.tape;
+    let (y, m) = (w.passed[0].sym, w.passed[mu].sym);
+    let (a, b) = (y.dims()?, m.dims()?);
+    let k = a.leaf.size();
+    let n = if a.count() == 0 || b.count() == 0 { 0 } else { a.count().max(b.count()) };
+    let fits = |c: usize| c == n || c == 1;
+    if n > 0 && (k != b.leaf.size() || !fits(a.count()) || !fits(b.count())) {
+        return Err(w.density.invalid(format!(
+            "sizes do not match: {} and {}",
+            y.describe(),
+            m.describe()
+        )));
+    }
+    if n * k == 0 {
+        return Ok((tape.vector(&[]), k, 0));
+    }
+    let tile = |e: E<'g>, count: usize| {
+        if count == n || e.len() == 1 {
+            return e;
+        }
+        let index: Vec<u32> = (0..n * k).map(|at| (at % k) as u32).collect();
+        e.gather(&index)
+    };
+    let (y, m) = (y.e(tape)?, m.e(tape)?);
+    check(w.density.name, y, "Random variable", NotNan)?;
+    check(w.density.name, m, "Location parameter", Finite)?;
+    let difference = tile(y, a.count()) - tile(m, b.count());
+    Ok((difference.repeat(n * k), k, n))
+}
+
+fn multi_normal(w: &mut Whole<'_, '_>, scale: Scale) -> FnResult<()> {
+    let (difference, k, n) = differences(w, 1)?;
+    if n == 0 {
+        return Ok(());
+    }
+    let l = factor(w, 2, scale, k)?;
+    let z = match scale {
+        // xᵀ L Lᵀ x = ‖Lᵀ x‖²
+        Scale::Precision => l.matmul_with(difference, k, k, n, true, false),
+        _ => l.tri_solve(difference, k, n, false),
+    };
+    let d = &mut w.density;
+    d.term(&[0, 1, 2], -0.5 * z.square().sum());
+    let log_det = l.diagonal(k, k).log().sum();
+    let sign = if scale == Scale::Precision { n as f64 } else { -(n as f64) };
+    d.term(&[2], sign * log_det);
+    d.term(&[], d.num(-HALF_LOG_TWO_PI * (k * n) as f64));
+    Ok(())
+}
+
+fn multi_student_t(w: &mut Whole<'_, '_>, scale: Scale) -> FnResult<()> {
+    let (difference, k, n) = differences(w, 2)?;
+    if n == 0 {
+        return Ok(());
+    }
+    let l = factor(w, 3, scale, k)?;
+    let nu = w.passed[1].sym.e(w.density.tape)?;
+    check(w.density.name, nu, "Degrees of freedom parameter", Positive)?;
+    let (kf, nf) = (k as f64, n as f64);
+    let squares = l.tri_solve(difference, k, n, false).square();
+    let d = &mut w.density;
+    let ones = d.tape.vector(&vec![1.0; k]);
+    let quadratic = squares.matmul_with(ones, n, k, 1, true, false);
+    let half = 0.5 * (nu + kf);
+    d.term(&[0, 1, 2, 3], -(half * (quadratic / nu).log1p().sum()));
+    d.term(&[3], -nf * l.diagonal(k, k).log().sum());
+    d.term(&[1], nf * (half.lgamma() - (0.5 * nu).lgamma() - 0.5 * kf * nu.log()));
+    d.term(&[], d.num(-0.5 * kf * nf * PI.ln()));
+    Ok(())
+}
+
+/// Rows of y are independent with covariance Σ / wᵢ.
+fn multi_gp(w: &mut Whole<'_, '_>, scale: Scale) -> FnResult<()> {
+    let tape = w.density.tape;
+    let y: &Sym = w.passed[0].sym;
+    let (rows, cols) = y.dims()?.leaf.extents();
+    if rows * cols == 0 {
+        return Ok(());
+    }
+    let l = factor(w, 1, scale, cols)?;
+    let weights = w.passed[2].sym.e(tape)?;
+    if weights.len() != rows {
+        return Err(w.density.invalid(format!(
+            "sizes do not match: {} and {}",
+            y.describe(),
+            w.passed[2].sym.describe()
+        )));
+    }
+    check(w.density.name, weights, "Kernel scales", Positive)?;
+    let columns = y.e(tape)?.transpose(rows, cols);
+    let squares = l.tri_solve(columns, cols, rows, false).square();
+    let ones = tape.vector(&vec![1.0; cols]);
+    let quadratic = squares.matmul_with(ones, rows, cols, 1, true, false);
+    let (m, k) = (rows as f64, cols as f64);
+    let d = &mut w.density;
+    d.term(&[0, 1, 2], -0.5 * (weights * quadratic).sum());
+    d.term(&[1], -m * l.diagonal(cols, cols).log().sum());
+    d.term(&[2], 0.5 * k * weights.log().sum());
+    d.term(&[], d.num(-HALF_LOG_TWO_PI * m * k));
+    Ok(())
+}

@@ -1,0 +1,199 @@
+//! Expressions.
+
+use std::rc::Rc;
+
+use num_complex::Complex64;
+
+use super::functions::operators;
+use super::value::Sym;
+use super::{Lower, index};
+use crate::interpret::error::{Eval, FnError};
+use crate::interpret::index::Idx;
+use crate::interpret::ops;
+use crate::interpret::value::Value;
+use crate::program::{BinaryOp, Expr, ExprKind, Index, Type};
+
+impl<'g> Lower<'_, 'g> {
+    /// The value of an expression.
+    pub(super) fn expr(&mut self, expr: &Expr) -> Eval<Sym> {
+        match &expr.kind {
+            ExprKind::IntLit(i) => Ok(Sym::Int(*i)),
+            ExprKind::RealLit(x) => Ok(Sym::Real(*x)),
+            ExprKind::Var(var) => match &self.slots[var.0 as usize] {
+                Some(value) => Ok(value.clone()),
+                None => {
+                    let message = format!("`{}` has no value yet", self.program.var(*var).name);
+                    Err(FnError::invalid(message).at(expr.span))
+                }
+            },
+            _ => self.nested(expr.span, |lower| lower.composed(expr)),
+        }
+    }
+
+    fn composed(&mut self, expr: &Expr) -> Eval<Sym> {
+        let span = expr.span;
+        match &expr.kind {
+            ExprKind::IntLit(_) | ExprKind::RealLit(_) | ExprKind::Var(_) => self.expr(expr),
+            ExprKind::ImagLit(x) => Ok(Value::Complex(Complex64::new(0.0, *x)).into()),
+            ExprKind::Unary(op, a) => {
+                let a = self.expr(a)?;
+                if let Some(a) = a.known() {
+                    return ops::unary(*op, &a).map(Sym::from).map_err(|e| e.at(span));
+                }
+                self.site(expr);
+                operators::unary(&self.cx("operator"), *op, &a).map_err(|e| e.at(span))
+            }
+            ExprKind::Binary(op, a, b) => self.binary(expr, *op, a, b),
+            ExprKind::Ternary(condition, then, otherwise) => {
+                let c = self.condition(condition)?;
+                match c {
+                    Condition::Known(true) => self.expr(then),
+                    Condition::Known(false) => self.expr(otherwise),
+                    Condition::Depends(c) => self.ternary(c, expr, then, otherwise),
+                }
+            }
+            ExprKind::Transpose(a) => {
+                let a = self.expr(a)?;
+                if let Some(a) = a.known() {
+                    return ops::transpose(&a).map(Sym::from).map_err(|e| e.at(span));
+                }
+                self.site(expr);
+                operators::transpose(&self.cx("'"), &a).map_err(|e| e.at(span))
+            }
+            ExprKind::Index(base, indices) => self.indexed(expr, base, indices),
+            ExprKind::ArrayLit(elements) => {
+                let values = self.exprs(elements)?;
+                if values.iter().all(Sym::is_known) {
+                    if let Type::Array(element) = &expr.ty {
+                        let values = values
+                            .iter()
+                            .filter_map(|v| v.known().map(std::borrow::Cow::into_owned))
+                            .collect();
+                        return Ok(Value::array(values, element).into());
+                    }
+                }
+                self.site(expr);
+                index::array_of(self.tape, values).map_err(|e| e.at(span))
+            }
+            ExprKind::RowVectorLit(elements) => {
+                let values = self.exprs(elements)?;
+                self.site(expr);
+                let matrix = matches!(expr.ty, Type::Matrix);
+                operators::row_vector(&self.cx("row vector"), &values, matrix).map_err(|e| e.at(span))
+            }
+            ExprKind::TupleLit(elements) => Ok(Sym::Tuple(Rc::new(self.exprs(elements)?))),
+            ExprKind::TupleProj(tuple, k) => {
+                let tuple = self.expr(tuple)?;
+                index::component(&tuple, *k as usize).map_err(|e| e.at(span))
+            }
+            ExprKind::Call(call) => self.call(expr, call),
+            ExprKind::Target => {
+                self.site(expr);
+                Ok(self.target().into())
+            }
+            ExprKind::FunRef(_) => Err(FnError::invalid("a function is no value").at(span)),
+            ExprKind::Promote(a) => Ok(self.expr(a)?.promote(&expr.ty)),
+        }
+    }
+
+    /// The values of several expressions, in order.
+    pub(super) fn exprs(&mut self, exprs: &[Expr]) -> Eval<Vec<Sym>> {
+        exprs.iter().map(|e| self.expr(e)).collect()
+    }
+
+    fn binary(&mut self, expr: &Expr, op: BinaryOp, a: &Expr, b: &Expr) -> Eval<Sym> {
+        let span = expr.span;
+        let left = self.expr(a)?;
+        if matches!(op, BinaryOp::And | BinaryOp::Or) {
+            if let Some(value) = left.known() {
+                let holds = value.real().map_err(|e| e.at(a.span))? != 0.0;
+                if holds == (op == BinaryOp::Or) {
+                    return Ok(Sym::Int(i32::from(holds)));
+                }
+            }
+        }
+        let right = self.expr(b)?;
+        if let (Some(x), Some(y)) = (left.known(), right.known()) {
+            return ops::binary(op, &x, &y).map(Sym::from).map_err(|e| e.at(span));
+        }
+        self.site(expr);
+        operators::binary(&self.cx(op.symbol()), op, &left, &right).map_err(|e| e.at(span))
+    }
+
+    fn indexed(&mut self, expr: &Expr, base: &Expr, indices: &[Index]) -> Eval<Sym> {
+        let idx = self.indices(indices)?;
+        // A variable is looked into where it stands: no copy of its table is held meanwhile.
+        let held;
+        let value = match &base.kind {
+            ExprKind::Var(var) if self.slots[var.0 as usize].is_some() => {
+                self.site(expr);
+                self.slots[var.0 as usize].as_ref()
+            }
+            _ => {
+                held = self.expr(base)?;
+                self.site(expr);
+                Some(&held)
+            }
+        };
+        let Some(value) = value else {
+            return Err(FnError::invalid("no value yet").at(base.span));
+        };
+        index::get(self.tape, value, &idx, Some(&expr.ty)).map_err(|e| e.at(expr.span))
+    }
+
+    /// The values of indices.
+    pub(super) fn indices(&mut self, indices: &[Index]) -> Eval<Vec<Idx>> {
+        indices
+            .iter()
+            .map(|index| {
+                Ok(match index {
+                    Index::All => Idx::All,
+                    Index::Single(i) => Idx::One(self.int(i)?),
+                    Index::Multi(list) => {
+                        let value = self.expr(list)?;
+                        match value.known() {
+                            Some(value) => Idx::Many(value.ints().map_err(|e| e.at(list.span))?.to_vec()),
+                            None => {
+                                return Err(FnError::unsupported(
+                                    "indices that depend on parameters are not supported yet",
+                                )
+                                .at(list.span));
+                            }
+                        }
+                    }
+                    Index::From(a) => Idx::From(self.int(a)?),
+                    Index::To(b) => Idx::To(self.int(b)?),
+                    Index::Between(a, b) => Idx::Between(self.int(a)?, self.int(b)?),
+                })
+            })
+            .collect()
+    }
+
+    /// The value of an `int` expression.
+    pub(super) fn int(&mut self, expr: &Expr) -> Eval<i32> {
+        self.expr(expr)?.int().map_err(|e| e.at(expr.span))
+    }
+
+    /// Whether a condition holds, or the scalar that tells.
+    pub(super) fn condition(&mut self, expr: &Expr) -> Eval<Condition<'g>> {
+        let value = self.expr(expr)?;
+        if let Some(value) = value.known() {
+            let x = value.real().map_err(|e| e.at(expr.span))?;
+            return Ok(Condition::Known(x != 0.0));
+        }
+        let e = value.e(self.tape).map_err(|e| e.at(expr.span))?;
+        Ok(match e.scalar() {
+            Some(x) => Condition::Known(x != 0.0),
+            None => Condition::Depends(e),
+        })
+    }
+}
+
+/// A condition.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Condition<'g> {
+    /// Known.
+    Known(bool),
+    /// Depends on parameters: holds where this is not 0.
+    Depends(super::tape::E<'g>),
+}

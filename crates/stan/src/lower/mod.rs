@@ -1,0 +1,379 @@
+//! From a program with its data to the expression graph of its log density.
+//!
+//! Lowering is an evaluation over symbolic values: what only depends on data is computed as the interpreter would,
+//! everything else becomes nodes of the graph. Loops are unrolled, functions inlined; a branch on data is taken, a
+//! branch on parameters is lowered on both sides and its results are selected. Nodes carry the source expression they
+//! come from, by which the copies of a loop body are found again and joined into vector operations.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `value`, `index` | symbolic values and their parts |
+//! | `tape`, `known` | the graph under construction; what is known of its values |
+//! | `expr`, `stmt`, `branch`, `call` | the evaluator |
+//! | `params` | constrained parameters and checks of transformed ones |
+//! | `functions`, `densities` | the library, one table each from name to formula |
+
+mod branch;
+mod call;
+mod densities;
+mod expr;
+mod functions;
+mod index;
+mod known;
+mod params;
+mod stmt;
+mod tape;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::rc::Rc;
+
+use jensen_density::Posterior;
+use jensen_graph::{Graph, NodeId};
+
+use self::functions::Cx;
+use self::tape::{E, Tape};
+use self::value::Sym;
+use crate::interpret::error::{ErrorKind, Eval, EvalError, FnError};
+use crate::interpret::machine::function_locals;
+use crate::interpret::{BoundModel, sized};
+use crate::program::{Expr, Program, Span, Stmt, StmtKind, VarId};
+
+/// What the graph is to compute, and how large it may become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LowerOptions {
+    /// Leave out the additive constants of `~` and of densities called as `_lupdf` and `_lupmf`.
+    pub propto: bool,
+    /// Add the log-Jacobians of the parameters' transforms.
+    pub jacobian: bool,
+    /// Most nodes the graph may have while it is built.
+    pub node_limit: usize,
+}
+
+impl Default for LowerOptions {
+    /// The full density with Jacobian, up to 2·10⁷ nodes.
+    fn default() -> Self {
+        LowerOptions {
+            propto: false,
+            jacobian: true,
+            node_limit: 20_000_000,
+        }
+    }
+}
+
+/// The log density of a program with its data.
+#[derive(Clone, Debug)]
+pub struct Lowered {
+    /// Input 0 are the unconstrained coordinates, output 0 is the log density: NaN where the program rejects.
+    pub graph: Graph,
+    /// Number of unconstrained coordinates.
+    pub dim: usize,
+    /// Names of the coordinates, as in `theta.1`.
+    pub names: Vec<String>,
+}
+
+/// Why a program has no graph.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LowerError {
+    /// What kind of problem it is: [`ErrorKind::Unsupported`] and [`ErrorKind::Limit`] may still be evaluated by the
+    /// interpreter.
+    pub kind: ErrorKind,
+    /// Where it stands.
+    pub span: Span,
+    /// One line.
+    pub message: String,
+}
+
+impl fmt::Display for LowerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for LowerError {}
+
+impl From<Box<EvalError>> for LowerError {
+    fn from(error: Box<EvalError>) -> Self {
+        LowerError {
+            kind: error.kind,
+            span: error.span,
+            message: error.message,
+        }
+    }
+}
+
+/// Nested expressions, statements and calls before lowering gives up.
+const DEPTH_LIMIT: u32 = 1000;
+
+/// Statements and loop turns before lowering gives up.
+const STEP_LIMIT: u64 = 200_000_000;
+
+/// Stack for [`DEPTH_LIMIT`] levels; only touched pages take memory.
+const STACK: usize = 256 << 20;
+
+/// The expression graph of the log density.
+///
+/// # Errors
+/// When the program uses what is not supported yet with parameters, would exceed the node limit, or fails for these data
+/// at any parameters.
+pub fn lower(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, LowerError> {
+    // Recursion follows the program's nesting; a thread of its own has the stack for it whoever calls.
+    std::thread::scope(|scope| {
+        std::thread::Builder::new()
+            .name("jensen-lower".into())
+            .stack_size(STACK)
+            .spawn_scoped(scope, || lower_here(bound, options))
+            .map_err(|error| LowerError {
+                kind: ErrorKind::Limit,
+                span: Span::default(),
+                message: format!("cannot start a thread to lower the program: {error}"),
+            })?
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+fn lower_here(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, LowerError> {
+    let tape = Tape::default();
+    let dim = bound.unconstrained_dim();
+    let z = tape.e(tape.graph.borrow_mut().input(dim));
+    let program: &Program = bound.program();
+    let mut lower = Lower::new(program, &tape, options, bound);
+    lower.parameters(z, bound.parameters())?;
+    lower.block(&program.transformed_parameters)?;
+    lower.check_transformed(&program.transformed_parameters)?;
+    lower.block(&program.model)?;
+    let output = lower.log_density();
+    drop(lower);
+    let mut graph = tape.graph.into_inner();
+    graph.set_outputs(vec![output]);
+    Ok(Lowered {
+        graph,
+        dim,
+        names: bound.unconstrained_names(),
+    })
+}
+
+/// A loop being unrolled, for messages.
+struct Unrolled {
+    span: Span,
+    what: String,
+    trips: usize,
+}
+
+/// A `return` under a condition that depends on parameters: what follows only counts for the other draws.
+struct Exit<'g> {
+    /// 1 where the function has returned.
+    condition: E<'g>,
+    /// With this value.
+    value: Option<Sym>,
+    /// Terms of the log density that came before.
+    terms: usize,
+    /// Guards that came before.
+    guards: usize,
+}
+
+/// The state of a lowering.
+struct Lower<'p, 'g> {
+    program: &'p Program,
+    tape: &'g Tape,
+    options: LowerOptions,
+    slots: Vec<Option<Sym>>,
+    locals: Vec<Vec<VarId>>,
+    /// Terms of the log density, scalars.
+    terms: Vec<NodeId>,
+    exits: Vec<Exit<'g>>,
+    loops: Vec<Unrolled>,
+    builders: HashMap<usize, call::Resolved>,
+    assigned: HashMap<usize, Rc<[VarId]>>,
+    /// Whether `~` and `_lupdf` lose their constants here.
+    drop_constants: bool,
+    /// Mixed into the provenance of nodes: which chain of calls they come from.
+    site_base: u32,
+    depth: u32,
+    steps: u64,
+}
+
+impl<'p, 'g> Lower<'p, 'g> {
+    fn new(program: &'p Program, tape: &'g Tape, options: LowerOptions, bound: &BoundModel) -> Self {
+        Lower {
+            program,
+            tape,
+            options,
+            slots: bound
+                .slots()
+                .iter()
+                .map(|slot| slot.clone().map(Sym::from))
+                .collect(),
+            locals: function_locals(program),
+            terms: Vec::new(),
+            exits: Vec::new(),
+            loops: Vec::new(),
+            builders: HashMap::new(),
+            assigned: HashMap::new(),
+            drop_constants: options.propto,
+            site_base: 0,
+            depth: 0,
+            steps: 0,
+        }
+    }
+
+    fn block(&mut self, stmts: &[Stmt]) -> Eval<()> {
+        self.stmts(stmts).map(|_| ())
+    }
+
+    /// Rejects draws whose transformed parameters violate the constraints of their declarations.
+    fn check_transformed(&mut self, stmts: &[Stmt]) -> Eval<()> {
+        for stmt in stmts {
+            let StmtKind::Decl(decl) = &stmt.kind else {
+                continue;
+            };
+            let var = self.program.var(decl.var);
+            self.tape
+                .graph
+                .borrow_mut()
+                .set_site(self.declaration_site(decl.var));
+            let ty = self.resolve(&decl.ty, &var.name)?;
+            for part in sized::parts(decl, &ty) {
+                if *part.constraint == crate::program::Constraint::None {
+                    continue;
+                }
+                let Some(mut value) = self.slots[decl.var.0 as usize].clone() else {
+                    continue;
+                };
+                for k in &part.path {
+                    value = match &value {
+                        Sym::Array(parts) | Sym::Tuple(parts) => parts[*k].clone(),
+                        other => index::component(other, *k).map_err(|e| e.at(var.span))?,
+                    };
+                }
+                self.check_part(part.constraint, &value, &var.name, var.span)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_part(
+        &mut self,
+        constraint: &crate::program::Constraint,
+        value: &Sym,
+        name: &str,
+        span: Span,
+    ) -> Eval<()> {
+        use crate::program::Constraint::{Lower as Low, LowerUpper, Upper};
+        let bounds: Vec<Sym> = match constraint {
+            Low(a) | Upper(a) => vec![self.expr(a)?],
+            LowerUpper(a, b) => vec![self.expr(a)?, self.expr(b)?],
+            _ => Vec::new(),
+        };
+        let cx = self.cx("constraint");
+        let violated = params::violated(&cx, constraint, &bounds, value).map_err(|e| e.at(span))?;
+        if let Some(bad) = violated {
+            if bad.scalar().is_some_and(|bad| bad != 0.0) {
+                let message = format!(
+                    "variable `{name}` violates its constraint whatever the parameters: it only depends on data"
+                );
+                return Err(FnError::domain(message).at(span));
+            }
+            self.tape.reject_where(bad);
+        }
+        Ok(())
+    }
+
+    /// The sum of all terms; NaN where a guard holds.
+    fn log_density(&mut self) -> NodeId {
+        let tape = self.tape;
+        tape.graph.borrow_mut().set_site(0);
+        let total = self.target();
+        let guards: Vec<E<'g>> = tape.guards.borrow().iter().map(|id| tape.e(*id)).collect();
+        if guards.is_empty() {
+            return total.id;
+        }
+        tape.add_all(&guards).select(tape.constant(f64::NAN), total).id
+    }
+
+    /// The log density so far.
+    fn target(&self) -> E<'g> {
+        let terms: Vec<E<'g>> = self.terms.iter().map(|id| self.tape.e(*id)).collect();
+        self.tape.add_all(&terms)
+    }
+
+    fn cx(&self, name: &'static str) -> Cx<'g> {
+        Cx {
+            tape: self.tape,
+            name,
+        }
+    }
+
+    /// Nodes made from now on come from this expression.
+    fn site(&self, expr: &Expr) {
+        let site = self.site_base.wrapping_mul(0x9e37_79b9) ^ (expr.id.0 + 1);
+        self.tape.graph.borrow_mut().set_site(site);
+    }
+
+    fn declaration_site(&self, var: VarId) -> u32 {
+        self.program.expr_count + 1 + var.0
+    }
+
+    /// Counts a step; checks the limits.
+    fn step(&mut self, span: Span) -> Eval<()> {
+        self.steps += 1;
+        let nodes = self.tape.graph.borrow().len();
+        if nodes > self.options.node_limit {
+            return Err(self.too_large(span));
+        }
+        if self.steps > STEP_LIMIT {
+            let message = format!("gave up after {STEP_LIMIT} steps: does this loop or recursion end?");
+            return Err(limit(message, span));
+        }
+        Ok(())
+    }
+
+    fn too_large(&self, span: Span) -> Box<EvalError> {
+        let limit_text = format!(
+            "the graph of the log density exceeds {} nodes",
+            self.options.node_limit
+        );
+        match self.loops.iter().max_by_key(|l| l.trips) {
+            None => limit(limit_text, span),
+            Some(largest) => {
+                let nest: Vec<String> = self
+                    .loops
+                    .iter()
+                    .map(|l| format!("`{}` {} times", l.what, l.trips))
+                    .collect();
+                limit(
+                    format!(
+                        "{limit_text} while unrolling {}; write this loop with vectors, which stay one operation whatever their length",
+                        nest.join(" in ")
+                    ),
+                    largest.span,
+                )
+            }
+        }
+    }
+
+    /// Runs `body` one level deeper.
+    fn nested<T>(&mut self, span: Span, body: impl FnOnce(&mut Self) -> Eval<T>) -> Eval<T> {
+        if self.depth >= DEPTH_LIMIT {
+            let message = format!("gave up {DEPTH_LIMIT} levels deep: does this recursion end?");
+            return Err(limit(message, span));
+        }
+        self.depth += 1;
+        let result = body(self);
+        self.depth -= 1;
+        result
+    }
+}
+
+fn limit(message: String, span: Span) -> Box<EvalError> {
+    Box::new(EvalError {
+        kind: ErrorKind::Limit,
+        message,
+        span,
+    })
+}

@@ -1,0 +1,639 @@
+//! Parameters: from unconstrained coordinates to constrained values, with the log-Jacobian.
+//!
+//! The maps are those of [`crate::transform`], written so that whole arrays are one operation where elements are
+//! transformed alone, and so that logarithms of scales stay at hand (`log(exp z)` is `z` again).
+
+use super::Lower;
+use super::functions::Cx;
+use super::known::{Fact, note};
+use super::tape::{E, Tape};
+use super::value::{Cell, Dims, Leaf, Sym, e_cell};
+use crate::interpret::constraint::shape_only;
+use crate::interpret::error::{Eval, FnError, FnResult};
+use crate::interpret::sized::{Part, Sized, parts};
+use crate::program::{Constraint, Decl, Expr};
+use crate::transform::Transform;
+
+/// Extents of a declared type.
+///
+/// # Errors
+/// For complex numbers and tuples.
+pub fn dims_of(ty: &Sized) -> FnResult<Dims> {
+    let (array, inner) = ty.unwind();
+    let leaf = match inner {
+        Sized::Int | Sized::Real => Leaf::Scalar,
+        Sized::Vector(n) => Leaf::Vector(*n),
+        Sized::RowVector(n) => Leaf::Row(*n),
+        Sized::Matrix(rows, cols) => Leaf::Matrix(*rows, *cols),
+        _ => {
+            return Err(FnError::unsupported(
+                "complex parameters are not supported yet in the log density",
+            ));
+        }
+    };
+    Ok(Dims { array, leaf })
+}
+
+/// One bound: a scalar, or one for each element.
+enum Bound<'g> {
+    /// Nowhere finite: as if there were none.
+    None,
+    /// Finite everywhere, or not known.
+    All(E<'g>),
+    /// Known, finite where the second value is 1.
+    Some(E<'g>, E<'g>),
+}
+
+impl<'g> Lower<'_, 'g> {
+    /// Declares all parameters as functions of the coordinates `z` and adds the log-Jacobian.
+    pub(super) fn parameters(&mut self, z: E<'g>, sizes: &[(crate::program::VarId, Sized)]) -> Eval<()> {
+        let program = self.program;
+        let mut at = 0;
+        for (decl, (var, ty)) in program.parameters.iter().zip(sizes) {
+            let span = program.var(*var).span;
+            self.tape.graph.borrow_mut().set_site(self.declaration_site(*var));
+            let plain = !matches!(ty.unwind().1, Sized::Tuple(_));
+            let mut value = if plain { None } else { Some(template(ty)) };
+            for part in parts(decl, ty) {
+                let sym = self.part(decl, &part, z, &mut at)?;
+                match &mut value {
+                    None => value = Some(sym),
+                    Some(whole) => put(whole, &part.path, sym),
+                }
+            }
+            let Some(value) = value else {
+                return Err(FnError::invalid("a declaration without parts").at(span));
+            };
+            self.slots[var.0 as usize] = Some(value);
+        }
+        Ok(())
+    }
+
+    fn part(&mut self, decl: &Decl, part: &Part<'_>, z: E<'g>, at: &mut usize) -> Eval<Sym> {
+        let span = self.program.var(decl.var).span;
+        let dims = dims_of(&part.ty).map_err(|e| e.at(span))?;
+        let transform = shape_only(part.constraint);
+        let (rows, cols) = part.ty.leaf_extents();
+        let each = transform.coordinates(rows, cols);
+        let count = dims.count();
+        let start = *at;
+        *at += each * count;
+        let take = |from: usize, len: usize| -> E<'g> {
+            if z.len() == 1 && len == 1 { z } else { z.slice(from, len) }
+        };
+        if transform.is_elementwise() {
+            let z = take(start, each * count);
+            let (x, jacobian) = self.elementwise(part.constraint, z, &dims)?;
+            self.add_jacobian(jacobian);
+            return Ok(Sym::flat(dims, x));
+        }
+        let mut cells = Vec::with_capacity(dims.size());
+        for k in 0..count {
+            let z = take(start + k * each, each);
+            let (leaf, jacobian) = structured(self.tape, &transform, z, rows, cols);
+            self.add_jacobian(jacobian);
+            cells.extend(leaf);
+        }
+        Ok(Sym::cells(dims, cells))
+    }
+
+    fn add_jacobian(&mut self, jacobian: E<'g>) {
+        if self.options.jacobian {
+            self.terms.push(jacobian.id);
+        }
+    }
+
+    fn bound(&mut self, expr: &Expr, dims: &Dims, infinity: f64) -> Eval<Bound<'g>> {
+        let sym = self.expr(expr)?;
+        let e = sym.e(self.tape).map_err(|e| e.at(expr.span))?;
+        if !sym.is_scalar() && e.len() != dims.size() {
+            let message = format!(
+                "a bound has the shape {}, the variable {}",
+                sym.describe(),
+                dims.describe()
+            );
+            return Err(FnError::invalid(message).at(expr.span));
+        }
+        let Some(values) = e.values() else {
+            return Ok(Bound::All(e));
+        };
+        if values.iter().any(|v| v.is_nan()) {
+            return Err(FnError::domain("a bound is nan").at(expr.span));
+        }
+        let finite: Vec<f64> = values.iter().map(|v| f64::from(*v != infinity)).collect();
+        Ok(if finite.iter().all(|f| *f == 1.0) {
+            Bound::All(e)
+        } else if finite.iter().all(|f| *f == 0.0) {
+            Bound::None
+        } else {
+            let replaced: Vec<f64> = values.iter().map(|v| if *v == infinity { 0.0 } else { *v }).collect();
+            Bound::Some(self.tape.vector(&replaced), self.tape.vector(&finite))
+        })
+    }
+
+    /// Constrained elements and log-Jacobian where each element is transformed alone.
+    fn elementwise(&mut self, constraint: &Constraint, z: E<'g>, dims: &Dims) -> Eval<(E<'g>, E<'g>)> {
+        let tape = self.tape;
+        let n = z.len();
+        let zero = tape.constant(0.0);
+        let total = |x: E<'g>| if x.len() == 1 && n != 1 { n as f64 * x } else { x.sum() };
+        if n == 0 {
+            return Ok((z, zero));
+        }
+        Ok(match constraint {
+            Constraint::Lower(a) => {
+                let a = self.bound(a, dims, f64::NEG_INFINITY)?;
+                one_sided(z, a, false)
+            }
+            Constraint::Upper(b) => {
+                let b = self.bound(b, dims, f64::INFINITY)?;
+                one_sided(z, b, true)
+            }
+            Constraint::LowerUpper(low, high) => {
+                let a = self.bound(low, dims, f64::NEG_INFINITY)?;
+                let b = self.bound(high, dims, f64::INFINITY)?;
+                match (a, b) {
+                    (Bound::All(a), Bound::All(b)) => {
+                        let width = b - a;
+                        super::densities::check(
+                            "parameter",
+                            width,
+                            "upper bound minus lower bound",
+                            super::densities::Domain::PositiveByFormula,
+                        )
+                        .map_err(|e| e.at(high.span))?;
+                        let jacobian = z - 2.0 * z.log1p_exp();
+                        (a + width * z.inv_logit(), total(width.log()) + jacobian.sum())
+                    }
+                    (Bound::None, b) => one_sided(z, b, true),
+                    (a, Bound::None) => one_sided(z, a, false),
+                    (a, b) => two_sided(z, a, b),
+                }
+            }
+            Constraint::Offset(m) => (z + self.location(m, dims)?, zero),
+            Constraint::Multiplier(s) => {
+                let s = self.multiplier(s, dims)?;
+                (s * z, total(s.log()))
+            }
+            Constraint::OffsetMultiplier(m, s) => {
+                let m = self.location(m, dims)?;
+                let s = self.multiplier(s, dims)?;
+                (m + s * z, total(s.log()))
+            }
+            _ => (z, zero),
+        })
+    }
+
+    fn location(&mut self, expr: &Expr, dims: &Dims) -> Eval<E<'g>> {
+        match self.bound(expr, dims, f64::NAN)? {
+            Bound::All(e) | Bound::Some(e, _) => Ok(e),
+            Bound::None => Ok(self.tape.constant(0.0)),
+        }
+    }
+
+    fn multiplier(&mut self, expr: &Expr, dims: &Dims) -> Eval<E<'g>> {
+        let s = self.location(expr, dims)?;
+        super::densities::check("parameter", s, "multiplier", super::densities::Domain::PositiveByFormula)
+            .map_err(|e| e.at(expr.span))?;
+        Ok(s)
+    }
+}
+
+/// A value with the tuples and arrays of `ty`, to be filled.
+fn template(ty: &Sized) -> Sym {
+    match ty {
+        Sized::Tuple(parts) => Sym::Tuple(std::rc::Rc::new(parts.iter().map(template).collect())),
+        Sized::Array(n, inner) if matches!(ty.unwind().1, Sized::Tuple(_)) => {
+            Sym::Array(std::rc::Rc::new((0..*n).map(|_| template(inner)).collect()))
+        }
+        _ => Sym::Real(f64::NAN),
+    }
+}
+
+fn put(whole: &mut Sym, path: &[usize], part: Sym) {
+    match (path.split_first(), whole) {
+        (Some((k, rest)), Sym::Tuple(parts) | Sym::Array(parts)) => {
+            if let Some(slot) = std::rc::Rc::make_mut(parts).get_mut(*k) {
+                put(slot, rest, part);
+            }
+        }
+        (_, slot) => *slot = part,
+    }
+}
+
+fn one_sided<'g>(z: E<'g>, bound: Bound<'g>, upper: bool) -> (E<'g>, E<'g>) {
+    let shift = |a: E<'g>| if upper { a - z.exp() } else { z.exp() + a };
+    match bound {
+        Bound::None => (z, z.num(0.0)),
+        Bound::All(a) => (shift(a), z.sum()),
+        Bound::Some(a, finite) => (finite.select(shift(a), z), (finite * z).sum()),
+    }
+}
+
+/// Bounds of which some are infinite.
+fn two_sided<'g>(z: E<'g>, a: Bound<'g>, b: Bound<'g>) -> (E<'g>, E<'g>) {
+    let one = z.num(1.0);
+    let split = |bound: Bound<'g>| match bound {
+        Bound::None => (z.num(0.0), z.num(0.0)),
+        Bound::All(e) => (e, one),
+        Bound::Some(e, finite) => (e, finite),
+    };
+    let ((a, has_a), (b, has_b)) = (split(a), split(b));
+    let width = (has_a * has_b).select(b - a, one);
+    let both = a + width * z.inv_logit();
+    let lower = z.exp() + a;
+    let upper = b - z.exp();
+    let x = has_a.select(has_b.select(both, lower), has_b.select(upper, z));
+    let inner = width.log() + z - 2.0 * z.log1p_exp();
+    let zero = z.num(0.0);
+    let jacobian = has_a.select(has_b.select(inner, z), has_b.select(z, zero));
+    (x, jacobian.sum())
+}
+
+/// The cells of one constrained value, and its log-Jacobian.
+fn structured<'g>(
+    tape: &'g Tape,
+    transform: &Transform,
+    z: E<'g>,
+    rows: usize,
+    cols: usize,
+) -> (Vec<Cell>, E<'g>) {
+    let zero = tape.constant(0.0);
+    let all = |e: E<'g>| -> Vec<Cell> { whole(e) };
+    if rows * cols == 0 {
+        return (Vec::new(), zero);
+    }
+    match transform {
+        Transform::Ordered | Transform::PositiveOrdered => {
+            ordered(tape, z, *transform == Transform::PositiveOrdered)
+        }
+        Transform::Simplex => {
+            let (x, jacobian) = simplex(tape, z, rows);
+            (all(x), jacobian)
+        }
+        Transform::UnitVector => {
+            let squared = z.square().sum();
+            (all(z * squared.sqrt().recip()), -0.5 * squared)
+        }
+        Transform::SumToZero if cols == 1 => (all(zero_sum(tape, z, rows)), zero),
+        Transform::SumToZero => {
+            if (rows - 1) * (cols - 1) == 0 {
+                return (vec![Cell::Const(0.0); rows * cols], zero);
+            }
+            let (h, k) = (basis(tape, rows), basis(tape, cols));
+            let left = h.matmul(z, rows, rows - 1, cols - 1);
+            let x = left.matmul_with(k, rows, cols - 1, cols, false, true);
+            (all(x), zero)
+        }
+        Transform::CholeskyFactorCorr => cholesky_corr(tape, z, rows, false),
+        Transform::CorrMatrix => {
+            let (l, jacobian) = cholesky_corr(tape, z, rows, true);
+            (self_product(tape, &l, rows, rows), jacobian)
+        }
+        Transform::CholeskyFactorCov => {
+            let (l, logs) = cholesky_cov(tape, z, rows, cols);
+            (l, tape.add_all(&logs))
+        }
+        Transform::CovMatrix => {
+            let (l, logs) = cholesky_cov(tape, z, rows, rows);
+            let weights: Vec<f64> = (0..rows).map(|i| (rows - i + 1) as f64).collect();
+            let terms: Vec<E<'g>> = logs.iter().zip(&weights).map(|(l, w)| *w * *l).collect();
+            let jacobian = tape.add_all(&terms) + rows as f64 * std::f64::consts::LN_2;
+            (self_product(tape, &l, rows, rows), jacobian)
+        }
+        Transform::ColumnStochastic => {
+            let (mut cells, mut terms) = (Vec::new(), Vec::new());
+            for j in 0..cols {
+                let part = if rows == 1 { zero } else { pick(z, j * (rows - 1), 1, rows - 1) };
+                let (x, jacobian) = simplex(tape, part, rows);
+                cells.extend(whole(x));
+                terms.push(jacobian);
+            }
+            (cells, tape.add_all(&terms))
+        }
+        Transform::RowStochastic => {
+            let mut cells = vec![Cell::Const(1.0); rows * cols];
+            let mut terms = Vec::new();
+            for i in 0..rows {
+                let part = if cols == 1 { zero } else { pick(z, i, rows, cols - 1) };
+                let (x, jacobian) = simplex(tape, part, cols);
+                for (j, cell) in whole(x).into_iter().enumerate() {
+                    cells[j * rows + i] = cell;
+                }
+                terms.push(jacobian);
+            }
+            (cells, tape.add_all(&terms))
+        }
+        Transform::Identity
+        | Transform::Lower(_)
+        | Transform::Upper(_)
+        | Transform::LowerUpper(..)
+        | Transform::OffsetMultiplier(..) => (all(z), zero),
+    }
+}
+
+/// `count` elements from `start` on, `step` apart.
+fn pick(z: E<'_>, start: usize, step: usize, count: usize) -> E<'_> {
+    if z.len() == 1 {
+        return z;
+    }
+    let index: Vec<u32> = (0..count).map(|i| (start + i * step) as u32).collect();
+    z.gather(&index)
+}
+
+/// All elements of a node as cells.
+fn whole(e: E<'_>) -> Vec<Cell> {
+    match e.values() {
+        Some(values) => values.into_iter().map(Cell::Const).collect(),
+        None => (0..e.len()).map(|i| Cell::Elem(e.id, i as u32)).collect(),
+    }
+}
+
+/// Notes a fact of the container that these cells make.
+fn note_cells(tape: &Tape, cells: &[Cell], fact: Fact) {
+    note(super::value::assemble(tape, cells), fact);
+}
+
+fn ordered<'g>(tape: &'g Tape, z: E<'g>, positive: bool) -> (Vec<Cell>, E<'g>) {
+    let n = z.len();
+    if n > super::value::SHORT {
+        let steps = if positive {
+            z.exp()
+        } else {
+            tape.concat(&[z.at(0), z.slice(1, n - 1).exp()])
+        };
+        let x = steps.cumsum();
+        note(x, Fact::Ordered);
+        let jacobian = if positive { z.sum() } else { z.slice(1, n - 1).sum() };
+        return (whole(x), jacobian);
+    }
+    let mut cells = Vec::with_capacity(n);
+    let mut terms = Vec::with_capacity(n);
+    let mut last: Option<E<'g>> = None;
+    for k in 0..n {
+        let step = z.at(k);
+        let next = match last {
+            None if !positive => step,
+            _ => {
+                terms.push(step);
+                last.map_or(step.exp(), |last| last + step.exp())
+            }
+        };
+        cells.push(e_cell(next));
+        last = Some(next);
+    }
+    note_cells(tape, &cells, Fact::Ordered);
+    (cells, tape.add_all(&terms))
+}
+
+/// Columns (1, …, 1, −k, 0, …, 0)/√(k (k + 1)): an orthonormal basis of the zero-sum vectors.
+fn basis(tape: &Tape, n: usize) -> E<'_> {
+    let mut elements = Vec::with_capacity(n * (n - 1));
+    for k in 1..n {
+        let scale = 1.0 / ((k * (k + 1)) as f64).sqrt();
+        elements.extend((0..n).map(|i| match i.cmp(&k) {
+            std::cmp::Ordering::Less => scale,
+            std::cmp::Ordering::Equal => -(k as f64) * scale,
+            std::cmp::Ordering::Greater => 0.0,
+        }));
+    }
+    tape.vector(&elements)
+}
+
+/// The zero-sum vector of n elements with coordinates `z`.
+fn zero_sum<'g>(tape: &'g Tape, z: E<'g>, n: usize) -> E<'g> {
+    if n == 1 {
+        return tape.constant(0.0);
+    }
+    if n <= super::value::SHORT {
+        return basis(tape, n).matmul(z, n, n - 1, 1);
+    }
+    // w = z / √(k (k + 1)); element i is the sum of later w, minus i times its own.
+    let scale: Vec<f64> = (1..n).map(|k| 1.0 / ((k * (k + 1)) as f64).sqrt()).collect();
+    let counts: Vec<f64> = (1..n).map(|k| k as f64).collect();
+    let w = tape.vector(&scale) * z;
+    let back: Vec<u32> = (0..n as u32 - 1).rev().collect();
+    let sums = w.gather(&back).cumsum().gather(&back);
+    let zero = tape.constant(0.0);
+    tape.concat(&[sums, zero]) - tape.concat(&[zero, tape.vector(&counts) * w])
+}
+
+fn simplex<'g>(tape: &'g Tape, z: E<'g>, n: usize) -> (E<'g>, E<'g>) {
+    if n == 1 {
+        return (tape.constant(1.0), tape.constant(0.0));
+    }
+    let x = zero_sum(tape, z, n);
+    let logs = x - x.log_sum_exp();
+    let theta = logs.exp();
+    note(theta, Fact::Simplex);
+    (theta, logs.sum() + 0.5 * (n as f64).ln())
+}
+
+/// The Cholesky factor of a correlation matrix from canonical partial correlations tanh z, given row by row, or column
+/// by column with the Jacobian of the whole matrix.
+///
+/// With v = log(1 − tanh² z), element (i, j) is tanh z · exp(½ Σ v over the earlier partial correlations of its row),
+/// and the diagonal is that without the first factor; so the diagonal's logarithms are sums of v.
+fn cholesky_corr<'g>(tape: &'g Tape, z: E<'g>, k: usize, matrix: bool) -> (Vec<Cell>, E<'g>) {
+    let zero = tape.constant(0.0);
+    if k == 1 {
+        return (vec![Cell::Const(1.0)], zero);
+    }
+    let m = k * (k - 1) / 2;
+    let place = |i: usize, j: usize| {
+        if matrix {
+            // Column j holds rows j + 1 … k − 1.
+            j * (2 * k - j - 1) / 2 + (i - j - 1)
+        } else {
+            i * (i - 1) / 2 + j
+        }
+    };
+    // log(1 − tanh² z) = 2 (log 2 + z − log(1 + exp 2z))
+    let v = 2.0 * (z - (2.0 * z).log1p_exp() + std::f64::consts::LN_2);
+    let mut weights = vec![0.0; m];
+    for i in 1..k {
+        for j in 0..i {
+            weights[place(i, j)] = 1.0
+                + 0.5 * if matrix { (k - j - 2) as f64 } else { (i - 1 - j) as f64 };
+        }
+    }
+    let jacobian = (tape.vector(&weights) * v).sum();
+    // Row sums of v up to each element: first the diagonals, then the elements with j ≥ 1.
+    let later: Vec<(usize, usize)> = (2..k).flat_map(|i| (1..i).map(move |j| (i, j))).collect();
+    let sums_over = |places: &[(usize, usize)]| -> E<'g> {
+        let count = places.len();
+        let mut mask = vec![0.0; count * m];
+        for (at, (i, j)) in places.iter().enumerate() {
+            for l in 0..*j {
+                mask[place(*i, l) * count + at] = 0.5;
+            }
+        }
+        tape.vector(&mask).matmul(v, count, m, 1)
+    };
+    let diagonal_places: Vec<(usize, usize)> = (1..k).map(|i| (i, i)).collect();
+    let diagonal = sums_over(&diagonal_places).exp();
+    let correlations = z.tanh();
+    let below = (!later.is_empty()).then(|| {
+        let own: Vec<u32> = later.iter().map(|(i, j)| place(*i, *j) as u32).collect();
+        correlations.gather(&own) * sums_over(&later).exp()
+    });
+    let mut cells = vec![Cell::Const(0.0); k * k];
+    cells[0] = Cell::Const(1.0);
+    let element = |e: E<'g>, at: usize| Cell::Elem(e.id, at as u32);
+    for i in 1..k {
+        cells[i * k + i] = element(diagonal, i - 1);
+        cells[i] = element(correlations, place(i, 0));
+    }
+    if let Some(below) = below {
+        for (at, (i, j)) in later.iter().enumerate() {
+            cells[j * k + i] = element(below, at);
+        }
+    }
+    note_cells(tape, &cells, Fact::LowerFactor);
+    (cells, jacobian)
+}
+
+/// A lower triangular matrix row by row, and the logarithms of its diagonal.
+fn cholesky_cov<'g>(tape: &'g Tape, z: E<'g>, rows: usize, cols: usize) -> (Vec<Cell>, Vec<E<'g>>) {
+    let mut cells = vec![Cell::Const(0.0); rows * cols];
+    let mut diagonal = Vec::with_capacity(cols);
+    let mut at = 0;
+    for i in 0..rows {
+        for j in 0..cols.min(i + 1) {
+            if i == j {
+                diagonal.push(at as u32);
+            } else {
+                cells[j * rows + i] = Cell::Elem(z.id, at as u32);
+            }
+            at += 1;
+        }
+    }
+    let logs = if z.len() == 1 { z } else { z.gather(&diagonal) };
+    let scales = logs.exp();
+    for j in 0..cols {
+        cells[j * rows + j] = Cell::Elem(scales.id, j as u32);
+    }
+    if rows == cols {
+        note_cells(tape, &cells, Fact::LowerFactor);
+    }
+    (cells, (0..cols).map(|j| logs.at(j)).collect())
+}
+
+/// L Lᵀ
+fn self_product(tape: &Tape, l: &[Cell], rows: usize, cols: usize) -> Vec<Cell> {
+    let l = super::value::assemble(tape, l);
+    whole(l.matmul_with(l, rows, cols, rows, false, true))
+}
+
+/// The condition under which a value violates the constraint of its declaration, `None` if it never does.
+///
+/// # Errors
+/// When a known value violates it.
+pub(super) fn violated<'g>(
+    cx: &Cx<'g>,
+    constraint: &Constraint,
+    bounds: &[Sym],
+    value: &Sym,
+) -> FnResult<Option<E<'g>>> {
+    use super::known::range;
+    let dims = value.dims()?;
+    if dims.size() == 0 {
+        return Ok(None);
+    }
+    let x = cx.e(value)?;
+    let one = cx.num(1.0);
+    let below = |a: E<'g>| -> Option<E<'g>> {
+        // x < a, and NaN is no number within bounds
+        let (r, low) = (range(x), range(a));
+        (r.low < low.high || r.low.is_nan()).then(|| a.le(x).not().sum())
+    };
+    let above = |b: E<'g>| -> Option<E<'g>> {
+        let (r, high) = (range(x), range(b));
+        (r.high > high.low || r.high.is_nan()).then(|| x.le(b).not().sum())
+    };
+    let far = |e: E<'g>| cx.num(1e-8).lt(e.abs()).sum();
+    let join = |a: Option<E<'g>>, b: Option<E<'g>>| match (a, b) {
+        (Some(a), Some(b)) => Some(a + b),
+        (a, b) => a.or(b),
+    };
+    let (rows, cols) = dims.leaf.extents();
+    let each = dims.leaf.size();
+    let leaves: Vec<E<'g>> = if dims.count() == 1 {
+        vec![x]
+    } else {
+        (0..dims.count())
+            .map(|k| if each == 1 { x.at(k) } else { x.slice(k * each, each) })
+            .collect()
+    };
+    let every = |f: &dyn Fn(E<'g>) -> Option<E<'g>>| leaves.iter().fold(None, |sum, leaf| join(sum, f(*leaf)));
+    Ok(match constraint {
+        Constraint::None | Constraint::Offset(_) | Constraint::Multiplier(_) | Constraint::OffsetMultiplier(..) => {
+            None
+        }
+        Constraint::Lower(_) => below(cx.e(&bounds[0])?),
+        Constraint::Upper(_) => above(cx.e(&bounds[0])?),
+        Constraint::LowerUpper(..) => join(below(cx.e(&bounds[0])?), above(cx.e(&bounds[1])?)),
+        Constraint::Ordered | Constraint::PositiveOrdered => {
+            let positive = matches!(constraint, Constraint::PositiveOrdered);
+            every(&|leaf| {
+                let steps = (each > 1 && !super::known::is_ordered(cx.tape, leaf)).then(|| {
+                    let (low, high) = (leaf.slice(0, each - 1), leaf.slice(1, each - 1));
+                    low.lt(high).not().sum()
+                });
+                let first = positive.then(|| cx.num(0.0).le(leaf.at(0)).not());
+                join(steps, first)
+            })
+        }
+        Constraint::Simplex => every(&|leaf| {
+            if super::known::is_simplex(cx.tape, leaf) {
+                return None;
+            }
+            let negative = (!range(leaf).nonnegative()).then(|| cx.num(0.0).le(leaf).not().sum());
+            join(negative, Some(far(leaf.sum() - 1.0)))
+        }),
+        Constraint::UnitVector => every(&|leaf| Some(far(leaf.square().sum() - 1.0))),
+        Constraint::SumToZero => every(&|leaf| Some(far(leaf.sum()))),
+        Constraint::ColumnStochastic | Constraint::RowStochastic => {
+            let by_column = matches!(constraint, Constraint::ColumnStochastic);
+            every(&|leaf| {
+                let ones = |n: usize| cx.tape.vector(&vec![1.0; n]);
+                let sums = if by_column {
+                    leaf.matmul_with(ones(rows), cols, rows, 1, true, false)
+                } else {
+                    leaf.matmul(ones(cols), rows, cols, 1)
+                };
+                join(Some(cx.num(0.0).le(leaf).not().sum()), Some(far(sums - 1.0)))
+            })
+        }
+        Constraint::CholeskyFactorCorr | Constraint::CholeskyFactorCov => {
+            let correlation = matches!(constraint, Constraint::CholeskyFactorCorr);
+            every(&|leaf| {
+                let upper: Vec<u32> = (0..(rows * cols) as u32)
+                    .filter(|at| *at as usize % rows < *at as usize / rows)
+                    .collect();
+                let nonzero = (!upper.is_empty()).then(|| leaf.gather(&upper).eq(cx.num(0.0)).not().sum());
+                let diagonal = leaf.diagonal(rows, cols);
+                let small = (!range(diagonal).positive()).then(|| cx.num(0.0).lt(diagonal).not().sum());
+                let norms = correlation
+                    .then(|| far(leaf.square().matmul(cx.tape.vector(&vec![1.0; cols]), rows, cols, 1) - 1.0));
+                join(join(nonzero, small), norms)
+            })
+        }
+        Constraint::CorrMatrix | Constraint::CovMatrix => {
+            let correlation = matches!(constraint, Constraint::CorrMatrix);
+            every(&|leaf| {
+                let asymmetric = (rows > 1 && !super::known::is_symmetric(cx.tape, leaf, rows)).then(|| {
+                    let (low, high): (Vec<u32>, Vec<u32>) = (0..rows * rows)
+                        .filter(|at| at % rows > at / rows)
+                        .map(|at| (at as u32, (at % rows * rows + at / rows) as u32))
+                        .unzip();
+                    far(leaf.gather(&low) - leaf.gather(&high))
+                });
+                let corner = leaf.cholesky(rows).at(0);
+                let indefinite = Some(corner.eq(corner).not());
+                let diagonal = correlation.then(|| far(leaf.diagonal(rows, rows) - one));
+                join(join(asymmetric, indefinite), diagonal)
+            })
+        }
+    })
+}
