@@ -1,1 +1,67 @@
-fn main() {}
+//! The `jensen` command: a thin face over the library of the same name.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `args` | the command line |
+//! | `input`, `failure` | files in, messages and exit codes out |
+//! | `fit`, `flags`, `folder`, `progress`, `table` | `jensen fit`: its settings, its folder, what it shows |
+//! | `draws`, `check`, `density`, `show`, `bench` | the other commands |
+
+mod args;
+mod bench;
+mod check;
+mod density;
+mod draws;
+mod failure;
+mod fit;
+mod flags;
+mod folder;
+mod input;
+mod progress;
+mod show;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Command, Line};
+use crate::failure::{Exit, Outcome};
+
+/// Stack of the thread that does everything: deeply nested programs are refused by count, not by
+/// overflow, and only touched pages take memory.
+const STACK: usize = 512 << 20;
+
+fn main() -> ExitCode {
+    let line = Line::parse();
+    std::panic::set_hook(Box::new(failure::report_panic));
+    let worker = std::thread::Builder::new()
+        .name("jensen".into())
+        .stack_size(STACK)
+        .spawn(move || run(line));
+    let outcome = match worker {
+        Ok(worker) => worker.join().unwrap_or(Ok(Exit::Internal)),
+        Err(error) => {
+            eprintln!("error: cannot start a thread: {error}");
+            return Exit::Internal.into();
+        }
+    };
+    match outcome {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            failure.report();
+            failure.exit.into()
+        }
+    }
+}
+
+fn run(line: Line) -> Outcome {
+    match line.command {
+        Command::Fit(args) => fit::run(*args),
+        Command::Draws(args) => draws::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Density(args) => density::run(&args),
+        Command::Show(args) => show::run(&args),
+        Command::Bench(args) => bench::run(&args),
+    }
+}

@@ -1,1 +1,62 @@
 //! Variational inference with evidence: a model and data in, a checked posterior out.
+//!
+//! A [`Problem`] is a log density with names for its values: a Stan program bound to data
+//! ([`stan::Model`]), or any density written in Rust ([`Bare`]). [`fit`] turns it into a [`Fitted`]
+//! posterior, which says whether it can be trusted and why not.
+//!
+//! ```
+//! use jensen::prelude::*;
+//!
+//! let data = DataSet::from_json(br#"{"N": 5, "y": [1.2, 0.7, 2.1, 1.5, 0.9]}"#, "data").unwrap();
+//! let source = "
+//!     data { int<lower=0> N; vector[N] y; }
+//!     parameters { real mu; real<lower=0> sigma; }
+//!     model { mu ~ normal(0, 5); sigma ~ exponential(1); y ~ normal(mu, sigma); }";
+//! let model = Model::compile(source, "mean.stan", &data, &Build::default()).unwrap();
+//! let fitted = fit(&model, &Options::default()).unwrap();
+//! assert!(fitted.trusted());
+//! assert!((fitted.summary().parameters[0].mean - 1.28).abs() < 0.2);
+//! ```
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `problem` | [`Problem`], [`Bare`]: what can be fitted |
+//! | [`stan`] | [`stan::Model`]: a program bound to data and lowered to a density |
+//! | `fit` | [`fit`], [`fit_with`], [`Options`], [`Fitted`] |
+//! | `sample` | [`sample`]: constrained draws with importance weights |
+//! | `outputs` | the summary and the report of a fit |
+//! | `query` | [`evaluate`]: values, gradients and Hessian-vector products at given points |
+//! | `timing` | [`time_density`]: what an evaluation costs |
+//! | `memory` | what a fit will take, before it is taken |
+//! | `error` | [`Error`] |
+//!
+//! The crates underneath are re-exported under their own names. Nothing here prints, reads the
+//! environment or opens a file.
+
+mod error;
+mod fit;
+mod memory;
+mod outputs;
+pub mod prelude;
+mod problem;
+mod query;
+mod sample;
+pub mod stan;
+mod timing;
+
+pub use jensen_blackbox as blackbox;
+pub use jensen_data as data;
+pub use jensen_density as density;
+pub use jensen_fit as run;
+pub use jensen_graph as graph;
+pub use jensen_math as math;
+pub use jensen_report as report;
+
+pub use error::Error;
+pub use fit::{Fitted, Options, fit, fit_with};
+pub use memory::{Footprint, format_bytes};
+pub use outputs::{About, HistoryPoint};
+pub use problem::{Bare, Problem};
+pub use query::{Answer, Query, evaluate};
+pub use sample::{Sample, SampleRequest, sample};
+pub use timing::{DensityTiming, time_density};

@@ -1,0 +1,228 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::flags::FitFlags;
+
+/// Variational inference with evidence: a Stan program and data in, a checked posterior out.
+#[derive(Parser)]
+#[command(name = "jensen", version, after_help = EXIT_CODES, max_term_width = 100)]
+pub struct Line {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done, and the result can be trusted
+  2  wrong usage, or a place that cannot be written to
+  3  bad model or data, with a diagnostic on standard error
+  4  finished, but not to be trusted (not converged, or k̂ too large); results are written
+  5  internal error";
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Fit a model: approximate its posterior and judge the approximation
+    Fit(Box<FitArgs>),
+    /// More draws from the stored approximation of a fit
+    Draws(DrawsArgs),
+    /// Parse and type-check programs
+    Check(CheckArgs),
+    /// Log density, gradients and Hessian-vector products at given points
+    Density(DensityArgs),
+    /// Show what a stage makes of a program
+    Show(ShowArgs),
+    /// Measure speed
+    #[command(subcommand)]
+    Bench(BenchCommand),
+}
+
+const FIT_EXAMPLES: &str = "\
+Examples:
+  jensen fit model.stan data.json
+  jensen fit model.stan data.json --out results --seed 7
+  jensen fit model.stan data.json --method advi --family fullrank
+  jensen fit model.stan data.json --optimizer adam --step-size 0.01 --max-seconds 60
+  jensen fit --resume results --max-iters 20000
+
+`converged` is the optimiser's word; `trusted` adds the Pareto k̂ of the importance weights. A fit that is
+not trusted exits with 4 and says why. The folder of --out holds fit.json, draws.csv (Stan CSV), draws.nc
+(for arviz.from_netcdf), trace.jsonl, report.html, approximation.safetensors, and what `jensen draws` and
+--resume need.";
+
+/// Fits a model.
+#[derive(Args)]
+#[command(after_help = FIT_EXAMPLES)]
+pub struct FitArgs {
+    /// The Stan program (may be left out with --resume)
+    #[arg(required_unless_present = "resume")]
+    pub model: Option<PathBuf>,
+    /// Its data: Stan JSON, or an R dump (*.R)
+    pub data: Option<PathBuf>,
+    /// Look for included files here (repeatable); includes stay under these folders
+    #[arg(long, value_name = "DIR")]
+    pub include: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub flags: FitFlags,
+
+    /// Write results and checkpoints to this folder
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub out: Option<PathBuf>,
+    /// Continue the run in this folder from its last checkpoint, to the same bits as if never stopped
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub resume: Option<PathBuf>,
+    /// Resume although model, data or settings differ from the stored run
+    #[arg(long, requires = "resume", help_heading = "Output")]
+    pub force: bool,
+    /// Print fit.json to standard output, and nothing else
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// No progress, no warnings, no table
+    #[arg(long, short, help_heading = "Output")]
+    pub quiet: bool,
+}
+
+const DRAWS_EXAMPLES: &str = "\
+Examples:
+  jensen draws results --draws 10000 > draws.csv
+  jensen draws results --draws 10000 --out more.nc
+
+With the seed of the fit (the default) the first draws are those of the fit.";
+
+/// More draws from a stored approximation.
+#[derive(Args)]
+#[command(after_help = DRAWS_EXAMPLES)]
+pub struct DrawsArgs {
+    /// The folder of a fit
+    pub dir: PathBuf,
+    /// Number of draws
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub draws: u64,
+    /// Seed of the draws; that of the fit unless given
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
+    /// Choose the draws by importance weights from ten times as many
+    #[arg(long)]
+    pub importance_resample: bool,
+    /// Write to this file (*.nc: NetCDF for ArviZ, else Stan CSV) instead of standard output
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Threads; all of the machine unless given
+    #[arg(long, value_name = "T", value_parser = crate::flags::parse_threads)]
+    pub threads: Option<usize>,
+}
+
+/// Parses and type-checks programs.
+#[derive(Args)]
+pub struct CheckArgs {
+    /// The Stan programs
+    #[arg(required = true, value_name = "MODEL")]
+    pub models: Vec<PathBuf>,
+    /// Look for included files here (repeatable)
+    #[arg(long, value_name = "DIR")]
+    pub include: Vec<PathBuf>,
+}
+
+const DENSITY_EXAMPLES: &str = "\
+Examples:
+  echo '[[0, 0, 1.5]]' | jensen density model.stan data.json --at - --gradient
+  jensen density model.stan data.json --at points.json --hvp directions.json
+
+The answer is {\"value\": […], \"gradient\": [[…]], \"hvp\": [[…]]}, with null for what is not finite.";
+
+/// Log density and derivatives at points.
+#[derive(Args)]
+#[command(after_help = DENSITY_EXAMPLES)]
+pub struct DensityArgs {
+    /// The Stan program
+    pub model: PathBuf,
+    /// Its data: Stan JSON, or an R dump (*.R)
+    pub data: Option<PathBuf>,
+    /// JSON list of unconstrained points, each a list of numbers; `-` reads standard input
+    #[arg(long, value_name = "POINTS.json")]
+    pub at: PathBuf,
+    /// Gradients too
+    #[arg(long)]
+    pub gradient: bool,
+    /// Hessian-vector products with these directions: one for each point, or one for all
+    #[arg(long, value_name = "VECTORS.json")]
+    pub hvp: Option<PathBuf>,
+    /// Drop the additive constants of `~` statements
+    #[arg(long)]
+    pub propto: bool,
+    /// Leave out the log-Jacobians of the parameters' transforms
+    #[arg(long)]
+    pub no_jacobian: bool,
+    #[command(flatten)]
+    pub build: BuildFlags,
+}
+
+/// What every command that builds a model takes.
+#[derive(Args)]
+pub struct BuildFlags {
+    /// Look for included files here (repeatable)
+    #[arg(long, value_name = "DIR")]
+    pub include: Vec<PathBuf>,
+    /// Seed of random numbers in transformed data
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub seed: u64,
+    /// Instruction set
+    #[arg(long, value_name = "auto|avx512|avx2|scalar", default_value = "auto")]
+    pub simd: String,
+    /// Refuse what would take more memory than this
+    #[arg(long, value_name = "SIZE", default_value = "8GiB", value_parser = crate::flags::parse_bytes)]
+    pub memory_limit: u64,
+}
+
+/// Shows a stage.
+#[derive(Args)]
+pub struct ShowArgs {
+    /// The Stan program
+    pub model: PathBuf,
+    /// Its data, for the stage `graph`
+    pub data: Option<PathBuf>,
+    /// What to show
+    #[arg(long, value_enum)]
+    pub stage: StageName,
+    #[command(flatten)]
+    pub build: BuildFlags,
+}
+
+/// The stages that can be shown.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StageName {
+    /// Tokens with their places
+    Tokens,
+    /// The syntax tree as Stan code, all parentheses written
+    Ast,
+    /// The typed program
+    Program,
+    /// The expression graph of the log density and its gradient
+    Graph,
+}
+
+#[derive(Subcommand)]
+pub enum BenchCommand {
+    /// Time a model's log density, gradient and Hessian-vector product on one thread
+    Density(BenchDensityArgs),
+}
+
+/// Times a density.
+#[derive(Args)]
+pub struct BenchDensityArgs {
+    /// The Stan program
+    pub model: PathBuf,
+    /// Its data: Stan JSON, or an R dump (*.R)
+    pub data: Option<PathBuf>,
+    /// Draws evaluated at once
+    #[arg(long, value_name = "L", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
+    pub lanes: u32,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub build: BuildFlags,
+}

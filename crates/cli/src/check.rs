@@ -1,0 +1,46 @@
+//! `jensen check`.
+
+use std::io::IsTerminal;
+
+use jensen::stan;
+
+use crate::args::CheckArgs;
+use crate::failure::{Exit, Outcome, print, remark};
+use crate::input::{Includes, read_text};
+
+/// Runs the command: diagnostics on standard error, one line a program on standard output.
+pub fn run(args: &CheckArgs) -> Outcome {
+    let colour = std::io::stderr().is_terminal();
+    let mut exit = Exit::Done;
+    for path in &args.models {
+        let name = path.display().to_string();
+        let text = match read_text(path) {
+            Ok(text) => text,
+            Err(failure) => {
+                failure.report();
+                exit = Exit::Input;
+                continue;
+            }
+        };
+        let includes = Includes::of_folders(&args.include);
+        let checked = stan::check(&text, &name, &includes);
+        if !checked.diagnostics.is_empty() {
+            remark(&checked.render(colour));
+        }
+        let errors = checked.diagnostics.iter().filter(|d| d.is_error()).count();
+        let warnings = checked.diagnostics.len() - errors;
+        if errors > 0 {
+            exit = Exit::Input;
+            print(&format!("{name}: {}\n", count(errors, "error")))?;
+        } else if warnings > 0 {
+            print(&format!("{name}: correct, {}\n", count(warnings, "warning")))?;
+        } else {
+            print(&format!("{name}: correct\n"))?;
+        }
+    }
+    Ok(exit)
+}
+
+fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}

@@ -1,0 +1,79 @@
+//! `jensen density`, and the model building that it shares with `show` and `bench`.
+
+use std::path::Path;
+
+use jensen::stan::{Build, Model};
+use jensen::{Problem, Query, evaluate};
+
+use crate::args::{BuildFlags, DensityArgs};
+use crate::failure::{Exit, Failure, Outcome, print};
+use crate::flags;
+use crate::input::{Includes, data_name, read_data, read_text, read_vectors};
+
+/// Which terms of the density count.
+#[derive(Clone, Copy)]
+pub struct Terms {
+    /// Log-Jacobians of the parameters' transforms.
+    pub jacobian: bool,
+    /// Without the additive constants of `~` statements.
+    pub propto: bool,
+}
+
+impl Terms {
+    /// All terms.
+    pub const ALL: Self = Self {
+        jacobian: true,
+        propto: false,
+    };
+}
+
+/// Runs the command.
+pub fn run(args: &DensityArgs) -> Outcome {
+    let terms = Terms {
+        jacobian: !args.no_jacobian,
+        propto: args.propto,
+    };
+    let model = build(&args.model, args.data.as_deref(), &args.build, terms)?;
+    let points = read_vectors(&args.at)?;
+    let directions = args.hvp.as_deref().map(read_vectors).transpose()?;
+    let answer = evaluate(
+        model.density(),
+        &Query {
+            points: &points,
+            gradient: args.gradient,
+            directions: directions.as_deref(),
+        },
+    )?;
+    let text = serde_json::to_string(&answer).map_err(Failure::output)?;
+    print(&format!("{text}\n"))?;
+    Ok(Exit::Done)
+}
+
+/// A model for one thread.
+pub fn build(
+    model: &Path,
+    data: Option<&Path>,
+    build: &BuildFlags,
+    terms: Terms,
+) -> Result<Model, Failure> {
+    let simd = flags::simd(&build.simd)?;
+    let text = read_text(model)?;
+    let values = read_data(data)?;
+    let includes = Includes::of_folders(&build.include);
+    let model = Model::compile(
+        &text,
+        &model.display().to_string(),
+        &values,
+        &Build {
+            includes: &includes,
+            data_name: &data_name(data),
+            seed: build.seed,
+            simd,
+            threads: 1,
+            memory_limit: build.memory_limit,
+            jacobian: terms.jacobian,
+            propto: terms.propto,
+        },
+    )?;
+    Ok(model)
+}

@@ -1,0 +1,121 @@
+//! `jensen draws`.
+
+use std::path::Path;
+
+use jensen::blackbox::{Approximation, NoiseSource};
+use jensen::data::{
+    Artefact, NetcdfAttributes, StanCsvHeader, write_draws_csv, write_draws_netcdf,
+};
+use jensen::stan::{Build, Model};
+use jensen::{Problem, Sample, SampleRequest, sample};
+
+use crate::args::DrawsArgs;
+use crate::failure::{Exit, Failure, Outcome, print, remark};
+use crate::input::{read_bytes, read_text};
+use crate::{fit, flags, folder};
+
+/// Runs the command.
+pub fn run(args: &DrawsArgs) -> Outcome {
+    let (run, stored) = folder::open(&args.dir)?;
+    if !run.has(Artefact::Approximation) {
+        return Err(Failure::input(format!(
+            "the fit in `{}` has not finished: resume it first",
+            args.dir.display()
+        )));
+    }
+    let threads = flags::threads(args.threads);
+    fit::start_threads(threads)?;
+    let inputs = folder::inputs(&run, &stored)?;
+    let data = match &inputs.data {
+        Some(file) => file.parse()?,
+        None => jensen::data::DataSet::new(),
+    };
+    let simd = stored.flags.simd()?;
+    let seed = stored.flags.seed.unwrap_or(0);
+    let model = Model::compile(
+        &inputs.text,
+        &inputs.model,
+        &data,
+        &Build {
+            includes: &inputs.includes,
+            data_name: "the stored data",
+            seed,
+            simd,
+            threads,
+            memory_limit: stored.flags.memory_limit.unwrap_or(flags::MEMORY_LIMIT),
+            ..Build::default()
+        },
+    )?;
+    let path = run.artefact(Artefact::Approximation);
+    let (approximation, identity) = Approximation::decode(&read_bytes(&path)?)
+        .map_err(|error| Failure::input(format!("`{}`: {error}", path.display())))?;
+    let subject = model.subject();
+    if (&identity.model_hash, &identity.data_hash) != (&subject.model_hash, &subject.data_hash) {
+        return Err(Failure::input(format!(
+            "the approximation in `{}` belongs to another model or other data than those beside it",
+            args.dir.display()
+        )));
+    }
+    let draws_seed = args.seed.unwrap_or(seed);
+    let drawn = sample(
+        &model,
+        &approximation,
+        &SampleRequest {
+            first: 0,
+            draws: args.draws as usize,
+            resample: args.importance_resample,
+            source: NoiseSource::new(draws_seed, simd),
+            seed: draws_seed,
+            threads,
+        },
+    )?;
+    if drawn.rejected > 0 {
+        let reason = drawn.rejection.as_deref().unwrap_or("");
+        remark(&format!(
+            "warning: the model rejects {} of {} draws, which are left out; the first because: {reason}",
+            drawn.rejected, args.draws
+        ));
+    }
+    let family = approximation.kind().to_string();
+    match &args.out {
+        Some(file) => write(file, &inputs.model, &family, draws_seed, &drawn)?,
+        None => {
+            // The writer wants a file that it can put in place as a whole.
+            let place = tempfile::tempdir()
+                .map_err(|error| Failure::output(format!("no temporary folder: {error}")))?;
+            let file = place.path().join("draws.csv");
+            write(&file, &inputs.model, &family, draws_seed, &drawn)?;
+            print(&read_text(&file)?)?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn write(
+    path: &Path,
+    model: &str,
+    family: &str,
+    seed: u64,
+    drawn: &Sample,
+) -> Result<(), Failure> {
+    let netcdf = path.extension().is_some_and(|extension| extension == "nc");
+    if netcdf {
+        let attributes = NetcdfAttributes {
+            model: model.to_owned(),
+            extra: vec![
+                ("family".into(), family.to_owned()),
+                ("seed".into(), seed.to_string()),
+            ],
+        };
+        write_draws_netcdf(path, &drawn.table, &attributes, None)
+    } else {
+        let header = StanCsvHeader {
+            model: model.to_owned(),
+            algorithm: family.to_owned(),
+            seed,
+            settings: Vec::new(),
+        };
+        write_draws_csv(path, &drawn.table, &header)
+    }
+    .map_err(Failure::output)
+}

@@ -1,0 +1,134 @@
+//! Exit codes and messages.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use jensen::Error;
+use jensen::blackbox::FitError;
+
+/// How the command ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Done, and the result can be trusted.
+    Done = 0,
+    /// Wrong usage: the command line, or a place that cannot be written to.
+    Usage = 2,
+    /// A bad model or bad data.
+    Input = 3,
+    /// Finished, but the result is not to be trusted.
+    Untrusted = 4,
+    /// A fault of the program itself.
+    Internal = 5,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit as u8)
+    }
+}
+
+/// An end without a result.
+#[derive(Debug)]
+pub struct Failure {
+    /// The exit code.
+    pub exit: Exit,
+    message: String,
+}
+
+/// How a command ended.
+pub type Outcome = Result<Exit, Failure>;
+
+impl Failure {
+    /// Wrong usage.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self {
+            exit: Exit::Usage,
+            message: message.into(),
+        }
+    }
+
+    /// A bad model or bad data.
+    pub fn input(message: impl Into<String>) -> Self {
+        Self {
+            exit: Exit::Input,
+            message: message.into(),
+        }
+    }
+
+    /// A result that could not be written.
+    pub fn output(error: impl std::fmt::Display) -> Self {
+        Self::usage(error.to_string())
+    }
+
+    /// The same with a reason on a line of its own.
+    pub fn because(self, reason: &str) -> Self {
+        Self {
+            message: format!("{}\n{reason}", self.message.trim_end()),
+            ..self
+        }
+    }
+
+    /// Says the message on standard error, once.
+    pub fn report(&self) {
+        let message = self.message.trim_end();
+        // Diagnostics bring their own heading.
+        let heading = if message.starts_with("error") || message.starts_with("warning") {
+            ""
+        } else {
+            "error: "
+        };
+        // Nobody is left to tell when standard error is closed.
+        let _ = writeln!(std::io::stderr(), "{heading}{message}");
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let exit = match &error {
+            // A start that cannot be evaluated is a fit that failed, with the reason in its status.
+            Error::Fit(FitError::CannotStart(_)) => Exit::Untrusted,
+            Error::Fit(FitError::Run(_)) => Exit::Usage,
+            _ => Exit::Input,
+        };
+        Self {
+            exit,
+            message: error.to_string(),
+        }
+    }
+}
+
+/// The panic hook: one clear line.
+pub fn report_panic(info: &std::panic::PanicHookInfo<'_>) {
+    let what = info
+        .payload()
+        .downcast_ref::<&str>()
+        .map(|s| (*s).to_owned())
+        .or_else(|| info.payload().downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "unknown".into());
+    let what = what.replace('\n', " ");
+    let place = info
+        .location()
+        .map(|at| format!(" ({}:{})", at.file(), at.line()))
+        .unwrap_or_default();
+    let _ = writeln!(
+        std::io::stderr(),
+        "error: this is a fault of jensen {}, please report it with the model and data: {what}{place}",
+        env!("CARGO_PKG_VERSION")
+    );
+}
+
+/// Writes to standard output. A reader that went away (`jensen … | head`) is no failure.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::output(
+            format!("cannot write to standard output: {error}"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Says something on standard error that is no failure.
+pub fn remark(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{}", text.trim_end());
+}

@@ -1,0 +1,421 @@
+//! The settings of `jensen fit`: flags, their defaults, and how they become settings of the library.
+
+use clap::{Args, ValueEnum};
+use jensen::blackbox::{
+    AdviSettings, AdviStop, BbviSettings, Estimator, FamilyChoice, FamilyKind, Init, Method,
+    Optimiser, Rule, SaaSettings, Schedule, Settings, StartSettings,
+};
+use jensen::math::simd::Simd;
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+
+/// Iterations allowed unless said otherwise; methods stop on their own long before.
+pub const MAX_ITERS: u64 = 100_000;
+
+/// Draws unless said otherwise.
+pub const DRAWS: u64 = 1000;
+
+/// Seconds between checkpoints unless said otherwise.
+pub const CHECKPOINT_EVERY: f64 = 30.0;
+
+/// Bytes allowed unless said otherwise.
+pub const MEMORY_LIMIT: u64 = 8 << 30;
+
+/// Which algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MethodName {
+    /// Newton rounds on fixed draws; bbvi where --estimator, --optimizer or --step-size is given
+    Auto,
+    /// ADVI as Stan defines it
+    Advi,
+    /// Stochastic gradients: estimator, optimiser, averaged iterates
+    Bbvi,
+}
+
+/// Gradient estimators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EstimatorName {
+    /// Reparameterisation with closed-form entropy
+    Naive,
+    /// Sticking the landing: the path derivative alone
+    Stl,
+}
+
+/// Optimisers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum OptimizerName {
+    Sgd,
+    Adam,
+    Adagrad,
+    Rmsprop,
+}
+
+/// The flags that make up a run; stored in its folder, so that `--resume` knows them.
+#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FitFlags {
+    /// Algorithm [default: auto]
+    #[arg(long, value_enum, value_name = "NAME", help_heading = "Method")]
+    pub method: Option<MethodName>,
+    /// auto, meanfield, fullrank or lowrank=R. auto: mean-field, then full-rank (up to 200 dimensions) or
+    /// low-rank from there if its k̂ is too large [default: auto]
+    #[arg(long, value_name = "FAMILY", value_parser = parse_family, help_heading = "Method")]
+    pub family: Option<String>,
+    /// Gradient estimator of bbvi [default: stl]
+    #[arg(long, value_enum, value_name = "NAME", help_heading = "Method")]
+    pub estimator: Option<EstimatorName>,
+    /// Optimiser of bbvi [default: adam]
+    #[arg(long, value_enum, value_name = "NAME", help_heading = "Method")]
+    pub optimizer: Option<OptimizerName>,
+    /// Step size of bbvi's optimiser, or ADVI's eta [default: the optimiser's own; ADVI searches]
+    #[arg(long, value_name = "X", value_parser = parse_positive, help_heading = "Method")]
+    pub step_size: Option<f64>,
+    /// Draws of one gradient of bbvi [default: 64] or advi [default: 1]
+    #[arg(long, value_name = "M", value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = "Method")]
+    pub grad_samples: Option<u64>,
+    /// Draws of advi's estimates of the bound [default: 100]
+    #[arg(long, value_name = "M", value_parser = clap::value_parser!(u64).range(2..=1_000_000), help_heading = "Method")]
+    pub elbo_samples: Option<u64>,
+    /// ADVI's own limit on iterations, which also sets the length of its stopping window [default: 10000]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Method")]
+    pub advi_iters: Option<u64>,
+    /// Stop within this many nats of the family's best bound; with advi, replaces Stan's relative rule
+    /// [default: 0.05 or 0.0003 a dimension (auto), 0.5 (bbvi)]
+    #[arg(long, value_name = "NATS", value_parser = parse_positive, help_heading = "Method")]
+    pub tol: Option<f64>,
+    /// Start at 0, at random, or at FILE.json: an object with parameter values, or a list with an
+    /// unconstrained point [default: 0]
+    #[arg(long, value_name = "0|random|FILE", help_heading = "Method")]
+    pub init: Option<String>,
+
+    /// Largest number of iterations; a shorter run is a prefix of a longer one [default: 100000]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Budget")]
+    pub max_iters: Option<u64>,
+    /// Largest number of seconds
+    #[arg(long, value_name = "S", value_parser = parse_positive, help_heading = "Budget")]
+    pub max_seconds: Option<f64>,
+    /// Refuse what would take more memory than this [default: 8GiB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = "Budget")]
+    pub memory_limit: Option<u64>,
+
+    /// Posterior draws [default: 1000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Run")]
+    pub draws: Option<u64>,
+    /// Choose the draws by importance weights from ten times as many
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Run")]
+    pub importance_resample: Option<bool>,
+    /// Seed of every random number; same seed, same bits, on any number of threads [default: 0]
+    #[arg(long, value_name = "S", help_heading = "Run")]
+    pub seed: Option<u64>,
+    /// Threads [default: all of the machine]
+    #[arg(long, value_name = "T", value_parser = parse_threads, help_heading = "Run")]
+    #[serde(skip)]
+    pub threads: Option<usize>,
+    /// Instruction set: auto, avx512, avx2 or scalar [default: auto]
+    #[arg(long, value_name = "NAME", value_parser = parse_simd, help_heading = "Run")]
+    pub simd: Option<String>,
+    /// Seconds between checkpoints; needs --out or --resume [default: 30]
+    #[arg(long, value_name = "S", value_parser = parse_not_negative, help_heading = "Output")]
+    pub checkpoint_every: Option<f64>,
+}
+
+impl FitFlags {
+    /// What is given here, and what `stored` says of the rest.
+    pub fn or(self, stored: &FitFlags) -> FitFlags {
+        FitFlags {
+            method: self.method.or(stored.method),
+            family: self.family.or_else(|| stored.family.clone()),
+            estimator: self.estimator.or(stored.estimator),
+            optimizer: self.optimizer.or(stored.optimizer),
+            step_size: self.step_size.or(stored.step_size),
+            grad_samples: self.grad_samples.or(stored.grad_samples),
+            elbo_samples: self.elbo_samples.or(stored.elbo_samples),
+            advi_iters: self.advi_iters.or(stored.advi_iters),
+            tol: self.tol.or(stored.tol),
+            init: self.init.or_else(|| stored.init.clone()),
+            max_iters: self.max_iters.or(stored.max_iters),
+            max_seconds: self.max_seconds.or(stored.max_seconds),
+            memory_limit: self.memory_limit.or(stored.memory_limit),
+            draws: self.draws.or(stored.draws),
+            importance_resample: self.importance_resample.or(stored.importance_resample),
+            seed: self.seed.or(stored.seed),
+            threads: self.threads.or(stored.threads),
+            simd: self.simd.or_else(|| stored.simd.clone()),
+            checkpoint_every: self.checkpoint_every.or(stored.checkpoint_every),
+        }
+    }
+
+    /// The instruction set.
+    pub fn simd(&self) -> Result<Simd, Failure> {
+        simd(self.simd.as_deref().unwrap_or("auto"))
+    }
+
+    /// The method that the flags ask for.
+    fn method(&self) -> MethodName {
+        match self.method {
+            None | Some(MethodName::Auto) => {
+                let stochastic = self.estimator.is_some()
+                    || self.optimizer.is_some()
+                    || self.step_size.is_some();
+                if stochastic {
+                    MethodName::Bbvi
+                } else {
+                    MethodName::Auto
+                }
+            }
+            Some(named) => named,
+        }
+    }
+
+    /// The settings of the library, starting at `init`.
+    pub fn settings(&self, init: Init) -> Result<Settings, Failure> {
+        let name = self.method();
+        self.refuse_foreign(name)?;
+        let method = match name {
+            MethodName::Auto => Method::Saa(SaaSettings {
+                tolerance: self.tol,
+                ..SaaSettings::default()
+            }),
+            MethodName::Advi => Method::Advi(self.advi()),
+            MethodName::Bbvi => Method::Bbvi(self.bbvi()),
+        };
+        let family = match self.family.as_deref() {
+            None | Some("auto") => FamilyChoice::Auto,
+            Some(name) => FamilyChoice::Only(name.parse::<FamilyKind>().map_err(Failure::usage)?),
+        };
+        Ok(Settings {
+            seed: self.seed.unwrap_or(0),
+            simd: self.simd()?,
+            method,
+            family,
+            start: StartSettings {
+                init,
+                ..StartSettings::default()
+            },
+            ..Settings::default()
+        })
+    }
+
+    /// Flags that the method would ignore are mistakes.
+    fn refuse_foreign(&self, method: MethodName) -> Result<(), Failure> {
+        let refuse = |flag: &str, owner: &str| {
+            Err(Failure::usage(format!(
+                "{flag} has no meaning for this method; it belongs to --method {owner}"
+            )))
+        };
+        if method != MethodName::Advi {
+            if self.elbo_samples.is_some() {
+                return refuse("--elbo-samples", "advi");
+            }
+            if self.advi_iters.is_some() {
+                return refuse("--advi-iters", "advi");
+            }
+        }
+        if method == MethodName::Advi {
+            if self.optimizer.is_some() {
+                return refuse("--optimizer", "bbvi");
+            }
+            if self.estimator == Some(EstimatorName::Stl) {
+                return refuse("--estimator stl", "bbvi");
+            }
+        }
+        if method == MethodName::Auto && self.grad_samples.is_some() {
+            return refuse("--grad-samples", "bbvi or advi");
+        }
+        Ok(())
+    }
+
+    fn advi(&self) -> AdviSettings {
+        let usual = AdviSettings::default();
+        let count = |given: Option<u64>, usual: usize| given.map_or(usual, |n| n as usize);
+        AdviSettings {
+            grad_samples: count(self.grad_samples, usual.grad_samples),
+            elbo_samples: count(self.elbo_samples, usual.elbo_samples),
+            eta: self.step_size,
+            max_iterations: self.advi_iters.unwrap_or(usual.max_iterations),
+            stop: if self.tol.is_some() {
+                AdviStop::Nats
+            } else {
+                usual.stop
+            },
+            tolerance: self.tol.unwrap_or(usual.tolerance),
+            ..usual
+        }
+    }
+
+    fn bbvi(&self) -> BbviSettings {
+        let usual = BbviSettings::default();
+        let rule = match self.optimizer {
+            None | Some(OptimizerName::Adam) => usual.optimiser.rule,
+            Some(OptimizerName::Sgd) => Rule::Sgd,
+            Some(OptimizerName::Adagrad) => Rule::Adagrad { epsilon: 1e-8 },
+            Some(OptimizerName::Rmsprop) => Rule::RmsProp {
+                decay: 0.9,
+                epsilon: 1e-8,
+            },
+        };
+        BbviSettings {
+            estimator: match self.estimator {
+                Some(EstimatorName::Naive) => Estimator::Naive,
+                Some(EstimatorName::Stl) | None => Estimator::Stl,
+            },
+            optimiser: Optimiser {
+                rule,
+                step_size: self.step_size.unwrap_or_else(|| rule.default_step_size()),
+                schedule: Schedule::Constant,
+            },
+            draws: self.grad_samples.map_or(usual.draws, |n| n as usize),
+            tolerance: self.tol.unwrap_or(usual.tolerance),
+            ..usual
+        }
+    }
+
+    /// The flags that were given, for reports: name and value.
+    pub fn listed(&self) -> Vec<(String, String)> {
+        let serde_json::Value::Object(flags) = serde_json::to_value(self).unwrap_or_default() else {
+            return Vec::new();
+        };
+        flags
+            .into_iter()
+            .filter(|(_, value)| !value.is_null())
+            .map(|(name, value)| {
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                (name.replace('_', "-"), text)
+            })
+            .collect()
+    }
+}
+
+/// An instruction set by name; `auto` is the machine's best.
+pub fn simd(name: &str) -> Result<Simd, Failure> {
+    name.parse::<Simd>()
+        .map_err(|error| Failure::usage(format!("--simd: {error}")))
+}
+
+/// The number of threads, all of the machine unless given.
+pub fn threads(given: Option<usize>) -> usize {
+    given.unwrap_or_else(|| {
+        std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+    })
+}
+
+fn parse_simd(text: &str) -> Result<String, String> {
+    text.parse::<Simd>()
+        .map(|_| text.to_owned())
+        .map_err(|error| error.to_string())
+}
+
+fn parse_family(text: &str) -> Result<String, String> {
+    if text != "auto" {
+        text.parse::<FamilyKind>()?;
+    }
+    Ok(text.to_owned())
+}
+
+/// Reads a number of threads.
+pub fn parse_threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(n @ 1..=1024) => Ok(n),
+        _ => Err("expected a number of threads from 1 to 1024".into()),
+    }
+}
+
+fn parse_positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(x) if x > 0.0 && x.is_finite() => Ok(x),
+        _ => Err("expected a positive number".into()),
+    }
+}
+
+fn parse_not_negative(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(x) if x >= 0.0 && x.is_finite() => Ok(x),
+        _ => Err("expected a number of at least 0".into()),
+    }
+}
+
+/// Reads `8GiB`, `512M`, `1000000`: powers of 1024 with `i`, of 1000 with `B` alone, of 1024 for a bare letter.
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
+    let fail = || format!("`{text}` is not an amount of memory such as 8GiB or 512MiB");
+    let text_trimmed = text.trim();
+    let split = text_trimmed
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text_trimmed.len());
+    let (number, unit) = text_trimmed.split_at(split);
+    let number: f64 = number.parse().map_err(|_| fail())?;
+    let unit = unit.trim().to_ascii_lowercase();
+    let (letter, rest) = unit.split_at(usize::from(!unit.is_empty()));
+    let power = match letter {
+        "" | "b" => 0,
+        "k" => 1,
+        "m" => 2,
+        "g" => 3,
+        "t" => 4,
+        _ => return Err(fail()),
+    };
+    let base: f64 = match (letter, rest) {
+        ("" | "b", "") | (_, "" | "ib") => 1024.0,
+        (_, "b") => 1000.0,
+        _ => return Err(fail()),
+    };
+    let bytes = number * base.powi(power);
+    if bytes >= 1.0 && bytes < u64::MAX as f64 {
+        Ok(bytes as u64)
+    } else {
+        Err(fail())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_of_memory() {
+        assert_eq!(parse_bytes("8GiB"), Ok(8 << 30));
+        assert_eq!(parse_bytes("1.5k"), Ok(1536));
+        assert_eq!(parse_bytes("2 MB"), Ok(2_000_000));
+        assert_eq!(parse_bytes("77"), Ok(77));
+        for bad in ["", "GiB", "8 apples", "-1GiB", "0", "8GiBB"] {
+            assert!(parse_bytes(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn given_flags_win_over_stored_ones() {
+        let stored = FitFlags {
+            seed: Some(3),
+            draws: Some(10),
+            ..FitFlags::default()
+        };
+        let given = FitFlags {
+            draws: Some(20),
+            ..FitFlags::default()
+        };
+        let both = given.or(&stored);
+        assert_eq!((both.seed, both.draws), (Some(3), Some(20)));
+    }
+
+    #[test]
+    fn an_optimiser_asks_for_stochastic_gradients() {
+        let flags = FitFlags {
+            optimizer: Some(OptimizerName::Sgd),
+            ..FitFlags::default()
+        };
+        let settings = flags.settings(Init::Zero).unwrap();
+        assert_eq!(settings.method.name(), "bbvi");
+        let flags = FitFlags {
+            method: Some(MethodName::Advi),
+            ..flags
+        };
+        assert_eq!(
+            flags.settings(Init::Zero).unwrap_err().exit,
+            crate::failure::Exit::Usage
+        );
+    }
+}

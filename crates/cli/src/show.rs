@@ -1,0 +1,31 @@
+//! `jensen show`.
+
+use jensen::stan::{self, pretty};
+
+use crate::args::{ShowArgs, StageName};
+use crate::density::{Terms, build};
+use crate::failure::{Exit, Failure, Outcome, print};
+use crate::input::{Includes, read_text};
+
+/// Runs the command.
+pub fn run(args: &ShowArgs) -> Outcome {
+    let name = args.model.display().to_string();
+    let includes = Includes::of_folders(&args.build.include);
+    let text = match args.stage {
+        StageName::Tokens => pretty::show_tokens(&read_text(&args.model)?, &name, &includes),
+        StageName::Ast => pretty::show_tree(&read_text(&args.model)?, &name, &includes),
+        StageName::Program => {
+            let checked = stan::check(&read_text(&args.model)?, &name, &includes);
+            match &checked.program {
+                Some(program) => pretty::print_program(program),
+                None => return Err(Failure::input(checked.render(false))),
+            }
+        }
+        StageName::Graph => {
+            let model = build(&args.model, args.data.as_deref(), &args.build, Terms::ALL)?;
+            model.graph_density().graph().to_string()
+        }
+    };
+    print(&text)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,152 @@
+//! The summary of a fit for people.
+
+use std::fmt::Write;
+
+use jensen::Fitted;
+use jensen::data::ParameterSummary;
+
+/// Rows of the table; the rest is in fit.json.
+const ROWS: usize = 40;
+
+/// The summary as text.
+pub fn summary(fitted: &Fitted) -> String {
+    let mut text = String::new();
+    let parameters = fitted.parameters();
+    table(&mut text, &parameters);
+    let best = fitted.fit.best();
+    let e = &best.evaluation;
+    text.push('\n');
+    let mut line = |name: &str, value: &str| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{name:<8} {value}");
+    };
+    line(
+        "ELBO",
+        &format!("{:.3} ± {:.3} nats", e.elbo.mean, e.elbo.standard_error),
+    );
+    line("k̂", &khat_meaning(e.khat, e.khat_threshold));
+    line("family", &best.kind.to_string());
+    for remark in fitted.remarks() {
+        line("", &remark);
+    }
+    line("status", &fitted.status_text());
+    line(
+        "time",
+        &format!(
+            "build {}, fit {}, draws {} ({} iterations, {} evaluations)",
+            seconds(fitted.build_seconds),
+            seconds(fitted.fit.seconds),
+            seconds(fitted.draws_seconds),
+            fitted.fit.iterations,
+            fitted.fit.oracle_calls
+        ),
+    );
+    if fitted.trusted() {
+        line("verdict", "trusted");
+    } else {
+        line("verdict", "NOT to be trusted:");
+        for warning in fitted.warnings() {
+            line("", &format!("- {warning}"));
+        }
+    }
+    text
+}
+
+fn table(text: &mut String, parameters: &[ParameterSummary]) {
+    let shown = &parameters[..parameters.len().min(ROWS)];
+    let width = shown.iter().map(|p| p.name.chars().count()).max();
+    let width = width.unwrap_or(0).max(4);
+    let _ = write!(text, "{:<width$}", "name");
+    for head in ["mean", "sd", "q05", "q50", "q95"] {
+        let _ = write!(text, " {head:>10}");
+    }
+    text.push('\n');
+    for p in shown {
+        let _ = write!(text, "{:<width$}", p.name);
+        for x in [p.mean, p.sd, p.q05, p.q50, p.q95] {
+            let _ = write!(text, " {:>10}", number(x));
+        }
+        text.push('\n');
+    }
+    if parameters.len() > shown.len() {
+        let _ = writeln!(
+            text,
+            "… and {} more (--json or --out has them all)",
+            parameters.len() - shown.len()
+        );
+    }
+}
+
+/// What a k̂ means for the use of the fit.
+fn khat_meaning(khat: f64, threshold: f64) -> String {
+    let meaning = if khat.is_nan() {
+        return "could not be computed".into();
+    } else if khat <= threshold.min(0.5) {
+        "the approximation is close to the posterior"
+    } else if khat <= threshold {
+        "usable; importance-resampled draws are better"
+    } else if khat <= 1.0 {
+        "the approximation misses mass of the posterior"
+    } else {
+        "the approximation is far from the posterior"
+    };
+    format!("{khat:.2} (limit {threshold:.2}): {meaning}")
+}
+
+/// Four significant digits.
+fn number(x: f64) -> String {
+    if !x.is_finite() {
+        return x.to_string();
+    }
+    if x == 0.0 {
+        return "0".into();
+    }
+    let magnitude = x.abs().log10().floor();
+    if !(-3.0..7.0).contains(&magnitude) {
+        return format!("{x:.3e}");
+    }
+    let digits = (3.0 - magnitude).max(0.0) as usize;
+    format!("{x:.digits$}")
+}
+
+/// `4.1 ms`, `2.30 s`.
+pub fn seconds(s: f64) -> String {
+    if s < 1e-6 {
+        format!("{:.1} ns", s * 1e9)
+    } else if s < 1e-3 {
+        format!("{:.2} µs", s * 1e6)
+    } else if s < 1.0 {
+        format!("{:.1} ms", s * 1e3)
+    } else {
+        format!("{s:.2} s")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_four_digits() {
+        let cases = [
+            (0.0, "0"),
+            (12.3456, "12.35"),
+            (-0.012_345_6, "-0.01235"),
+            (123_456.0, "123456"),
+            (1.0e-7, "1.000e-7"),
+            (f64::NAN, "NaN"),
+        ];
+        for (x, expected) in cases {
+            assert_eq!(number(x), expected);
+        }
+    }
+
+    #[test]
+    fn khat_has_words() {
+        assert!(khat_meaning(0.2, 0.7).contains("close"));
+        assert!(khat_meaning(0.6, 0.7).contains("usable"));
+        assert!(khat_meaning(0.6, 0.55).contains("misses"));
+        assert!(khat_meaning(1.4, 0.7).contains("far"));
+        assert!(khat_meaning(f64::INFINITY, 0.7).contains("far"));
+    }
+}

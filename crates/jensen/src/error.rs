@@ -1,0 +1,74 @@
+//! What can go wrong between a model and its posterior.
+
+use std::fmt;
+
+use jensen_blackbox::FitError;
+use jensen_data::DataError;
+
+use crate::stan::ModelError;
+
+/// Everything that ends the pipeline without a result. A fit that is not to be trusted is no error.
+#[derive(Clone, Debug)]
+pub enum Error {
+    /// The program, or its data under the program's declarations.
+    Model(Box<ModelError>),
+    /// A data file, points or draws.
+    Data(DataError),
+    /// The fit could not be run.
+    Fit(FitError),
+    /// It would take more memory than allowed.
+    Memory {
+        /// What was to be done.
+        what: String,
+        /// Bytes it would take.
+        needed: u64,
+        /// Bytes allowed.
+        limit: u64,
+        /// What to do instead.
+        advice: String,
+    },
+    /// An input that does not fit the model (points of another dimension, …).
+    Input(String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Model(error) => error.fmt(f),
+            Self::Data(error) => error.fmt(f),
+            Self::Fit(error) => error.fmt(f),
+            Self::Memory {
+                what,
+                needed,
+                limit,
+                advice,
+            } => write!(
+                f,
+                "{what} would take {}, the limit is {}; {advice}",
+                crate::format_bytes(*needed),
+                crate::format_bytes(*limit)
+            ),
+            Self::Input(message) => f.write_str(message),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<ModelError> for Error {
+    fn from(error: ModelError) -> Self {
+        Self::Model(Box::new(error))
+    }
+}
+
+impl From<DataError> for Error {
+    fn from(error: DataError) -> Self {
+        Self::Data(error)
+    }
+}
+
+impl From<FitError> for Error {
+    fn from(error: FitError) -> Self {
+        Self::Fit(error)
+    }
+}

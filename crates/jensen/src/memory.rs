@@ -1,0 +1,139 @@
+//! What a fit will take, before it is taken.
+
+use jensen_blackbox::{FamilyChoice, FamilyKind, Method, Settings};
+
+use crate::Error;
+
+/// Bytes that a linearisation keeps at most; see `jensen_graph::GraphDensity`.
+const LINEARISATION: u64 = 512 << 20;
+
+/// Matrices of draws that a method holds at once: noise, draws, gradients, directions and products.
+const MATRICES: u64 = 8;
+
+/// Vectors of family parameters that a method holds at once: iterates, gradients and the vectors of
+/// conjugate gradients.
+const VECTORS: u64 = 16;
+
+/// An estimate of the memory that a fit takes beside the model and its data, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Footprint {
+    /// Draws and their derivatives during optimisation.
+    pub lanes: u64,
+    /// The family's parameters.
+    pub family: u64,
+    /// The draws that are reported.
+    pub draws: u64,
+    /// One block of lanes for every thread.
+    pub blocks: u64,
+}
+
+impl Footprint {
+    /// Of a fit of `dim` coordinates that reports `draws` draws of `width` numbers, on `threads`
+    /// threads with blocks of `block_bytes` each.
+    pub fn of_fit(
+        settings: &Settings,
+        dim: usize,
+        draws: usize,
+        width: usize,
+        threads: usize,
+        block_bytes: usize,
+    ) -> Self {
+        let d = dim as u64;
+        let number = size_of::<f64>() as u64;
+        let lanes = match settings.method {
+            Method::Saa(saa) => saa.max_draws as u64,
+            Method::Advi(advi) => advi.grad_samples.max(advi.elbo_samples).max(512) as u64,
+            Method::Bbvi(bbvi) => bbvi.draws.max(bbvi.judges) as u64,
+        };
+        let parameters = match settings.family {
+            FamilyChoice::Only(FamilyKind::FullRank) => d.saturating_mul(d.saturating_add(3)) / 2,
+            FamilyChoice::Only(FamilyKind::LowRank { rank }) => d.saturating_mul(2 + rank as u64),
+            // The policy goes to full rank only where that is small.
+            FamilyChoice::Auto | FamilyChoice::Only(FamilyKind::MeanField) => d.saturating_mul(10),
+        };
+        let matrix = d.saturating_mul(lanes).saturating_mul(number);
+        Self {
+            lanes: matrix
+                .saturating_mul(MATRICES)
+                .saturating_add(matrix.saturating_mul(MATRICES).min(LINEARISATION)),
+            family: parameters.saturating_mul(number * VECTORS),
+            // Rows, and the columns that summaries and writers make of them.
+            draws: (draws as u64).saturating_mul((3 * width as u64 + 2 * d).saturating_mul(number)),
+            blocks: (threads * block_bytes) as u64,
+        }
+    }
+
+    /// The sum.
+    pub fn total(&self) -> u64 {
+        self.lanes
+            .saturating_add(self.family)
+            .saturating_add(self.draws)
+            .saturating_add(self.blocks)
+    }
+
+    /// Refuses what does not fit.
+    ///
+    /// # Errors
+    /// [`Error::Memory`], with advice on the largest part.
+    pub fn check(&self, limit: u64) -> Result<(), Error> {
+        if self.total() <= limit {
+            return Ok(());
+        }
+        let largest = self.lanes.max(self.family).max(self.draws).max(self.blocks);
+        let advice = if largest == self.family {
+            "choose a smaller family (meanfield, or lowrank with fewer factors)"
+        } else if largest == self.draws {
+            "ask for fewer draws now and more later from the stored approximation"
+        } else if largest == self.blocks {
+            "use fewer threads"
+        } else {
+            "choose a method with fewer draws an iteration (bbvi), or raise the limit"
+        };
+        Err(Error::Memory {
+            what: "this fit".into(),
+            needed: self.total(),
+            limit,
+            advice: advice.into(),
+        })
+    }
+}
+
+/// `8 GiB`, `1.5 MiB`.
+pub fn format_bytes(bytes: u64) -> String {
+    const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    let digits = usize::from(value < 10.0 && value.fract() >= 0.05);
+    format!("{value:.digits$} {}", UNITS[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_read_well() {
+        assert_eq!(format_bytes(0), "0 B");
+        assert_eq!(format_bytes(1536), "1.5 KiB");
+        assert_eq!(format_bytes(8 << 30), "8 GiB");
+        assert_eq!(format_bytes(u64::MAX), "16 EiB");
+    }
+
+    #[test]
+    fn a_huge_family_is_refused_with_advice() {
+        let settings = Settings {
+            family: FamilyChoice::Only(FamilyKind::FullRank),
+            ..Settings::default()
+        };
+        let footprint = Footprint::of_fit(&settings, 50_000, 1000, 50_000, 2, 1 << 20);
+        let error = footprint.check(8 << 30).unwrap_err().to_string();
+        assert!(error.contains("the limit is 8 GiB"), "{error}");
+        assert!(error.contains("smaller family"), "{error}");
+        let small = Footprint::of_fit(&settings, 50, 1000, 50, 2, 1 << 20);
+        assert!(small.check(8 << 30).is_ok());
+    }
+}

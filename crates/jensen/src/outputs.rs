@@ -1,0 +1,318 @@
+//! What a fit says of itself: the summary for scripts and the report for people.
+
+use jensen_data::{ElboPoint, FitSummary, ParameterSummary, Seconds};
+use jensen_density::VariableKind;
+use jensen_fit::Record;
+use jensen_report::{Khat, Marginal, Parameter, Report, Stage, TracePoint};
+
+use crate::Fitted;
+
+/// Points of one stage that summaries and reports keep.
+const POINTS: usize = 400;
+
+/// Scalars whose draws a report gets; it draws fewer and says so.
+const MARGINALS: usize = 400;
+
+/// One estimate of the bound along a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HistoryPoint {
+    /// The part of the run: `starts`, `meanfield`, `fullrank`, ….
+    pub stage: String,
+    /// Iteration.
+    pub iteration: u64,
+    /// Wall-clock seconds since the start.
+    pub seconds: f64,
+    /// Estimate of the bound in nats.
+    pub elbo: f64,
+    /// Its Monte-Carlo standard error, or NaN.
+    pub se: f64,
+}
+
+impl HistoryPoint {
+    /// The estimate that a trace line holds, if any.
+    pub fn of(record: &Record) -> Option<Self> {
+        let text = |name: &str| record.fields.get(name).and_then(|value| value.as_str());
+        let stage = match (text("stage"), text("phase"), text("family")) {
+            (_, Some("adapt"), _) => "step-size search",
+            (_, _, Some(family)) => family,
+            (Some(stage), _, None) => stage,
+            (None, _, None) => "",
+        };
+        Some(Self {
+            stage: stage.to_owned(),
+            iteration: record.iteration,
+            seconds: record.seconds,
+            elbo: record.elbo?,
+            se: record.elbo_se.unwrap_or(f64::NAN),
+        })
+    }
+}
+
+/// What a report says of the run besides its results.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct About {
+    /// The model's file or name.
+    pub model: String,
+    /// The data's file or name.
+    pub data: String,
+    /// Settings: name and value.
+    pub settings: Vec<(String, String)>,
+}
+
+impl Fitted {
+    /// How the run ended, with advice, in one text.
+    pub fn status_text(&self) -> String {
+        let status = &self.fit.status;
+        match status.advice() {
+            "" => status.to_string(),
+            advice => format!("{status}. {advice}"),
+        }
+    }
+
+    /// Everything that speaks against trusting the fit, a sentence each; empty when nothing does.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.fit.warnings.clone();
+        if self.sample.rejected > 0 {
+            let total = self.sample.rejected + self.sample.table.len();
+            let reason = self.sample.rejection.as_deref().unwrap_or("");
+            warnings.push(format!(
+                "the model rejects {} of {total} draws, which are left out; the first because: {reason}",
+                self.sample.rejected
+            ));
+        }
+        warnings
+    }
+
+    /// What a trusted fit's reader may still want to know: earlier families and their k̂.
+    pub fn remarks(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        for (i, result) in self.fit.families.iter().enumerate() {
+            if i != self.fit.chosen {
+                let e = &result.evaluation;
+                remarks.push(format!(
+                    "the {} fit has an ELBO of {:.2} ± {:.2} and a k̂ of {:.2}",
+                    result.kind, e.elbo.mean, e.elbo.standard_error, e.khat
+                ));
+            }
+        }
+        remarks
+    }
+
+    /// A summary of every reported scalar, in the order of the columns of the draws.
+    pub fn parameters(&self) -> Vec<ParameterSummary> {
+        let table = &self.sample.table;
+        let names = table.variables().iter().flat_map(|v| v.display_names());
+        names
+            .enumerate()
+            .map(|(i, name)| ParameterSummary::from_draws(name, &table.column(i)))
+            .collect()
+    }
+
+    /// The summary, `fit.json`.
+    pub fn summary(&self) -> FitSummary {
+        let best = self.fit.best();
+        FitSummary {
+            status: self.status_text(),
+            converged: self.fit.converged(),
+            trusted: self.trusted(),
+            elbo: self.fit.elbo(),
+            elbo_se: self.fit.elbo_se(),
+            khat: self.fit.khat(),
+            iterations: self.fit.iterations,
+            oracle_calls: self.fit.oracle_calls,
+            seconds: Seconds {
+                build: self.build_seconds,
+                fit: self.fit.seconds,
+                draws: self.draws_seconds,
+            },
+            dim: self.approximation().dim(),
+            seed: self.settings.seed,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            parameters: self.parameters(),
+            method: self.settings.method.name().to_owned(),
+            family: best.kind.to_string(),
+            draws: self.sample.table.len() as u64,
+            warnings: self.warnings(),
+            elbo_history: thinned(&self.history)
+                .into_iter()
+                .map(|point| ElboPoint {
+                    stage: point.stage.clone(),
+                    iteration: point.iteration,
+                    elbo: point.elbo,
+                    elbo_se: point.se,
+                })
+                .collect(),
+        }
+    }
+
+    /// The report, to be rendered by [`jensen_report::render`].
+    pub fn report(&self, about: &About) -> Report {
+        let best = self.fit.best();
+        let table = &self.sample.table;
+        let summaries = self.parameters();
+        let draws = table.len() as f64;
+        let parameters = summaries
+            .iter()
+            .map(|p| Parameter {
+                name: p.name.clone(),
+                mean: p.mean,
+                sd: p.sd,
+                q05: p.q05,
+                q50: p.q50,
+                q95: p.q95,
+                mcse: Some(p.sd / draws.sqrt()),
+            })
+            .collect();
+        let advice = match self.fit.status.advice() {
+            "" => Vec::new(),
+            advice => vec![advice.to_owned()],
+        };
+        let mut facts = vec![
+            ("Method".to_owned(), self.settings.method.name().to_owned()),
+            ("Family".to_owned(), best.kind.to_string()),
+            (
+                "Dimension".to_owned(),
+                self.approximation().dim().to_string(),
+            ),
+            ("Draws".to_owned(), table.len().to_string()),
+            ("Iterations".to_owned(), self.fit.iterations.to_string()),
+        ];
+        facts.extend(
+            self.remarks()
+                .into_iter()
+                .map(|remark| ("Before".to_owned(), remark)),
+        );
+        Report {
+            title: about.model.clone(),
+            model: about.model.clone(),
+            data: about.data.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            status: self.fit.status.to_string(),
+            converged: self.fit.converged(),
+            trusted: self.trusted(),
+            advice,
+            warnings: self.warnings(),
+            elbo: Some((self.fit.elbo(), self.fit.elbo_se())),
+            khat: Some(Khat {
+                value: best.evaluation.khat,
+                threshold: best.evaluation.khat_threshold,
+            }),
+            facts,
+            settings: about.settings.clone(),
+            timing: vec![
+                ("build".to_owned(), self.build_seconds),
+                ("fit".to_owned(), self.fit.seconds),
+                ("draws".to_owned(), self.draws_seconds),
+            ],
+            stages: stages(&self.history),
+            log_weights: table.log_weights(),
+            parameters,
+            marginals: self.marginals(),
+        }
+    }
+
+    /// Draws of scalars: parameters first, then what is computed from them.
+    fn marginals(&self) -> Vec<Marginal> {
+        let table = &self.sample.table;
+        let mut scalars = Vec::new();
+        let mut column = 0;
+        for (variable, columns) in self.sample.variables.iter().zip(table.variables()) {
+            for name in columns.display_names() {
+                let order = match variable.kind {
+                    VariableKind::Parameter => 0,
+                    VariableKind::Transformed => 1,
+                    VariableKind::Generated => 2,
+                };
+                scalars.push((order, column, name));
+                column += 1;
+            }
+        }
+        scalars.sort_by_key(|(order, column, _)| (*order, *column));
+        scalars.truncate(MARGINALS);
+        scalars
+            .into_iter()
+            .map(|(_, column, name)| Marginal {
+                name,
+                draws: table.column(column),
+            })
+            .collect()
+    }
+}
+
+/// Consecutive points of one stage.
+fn by_stage(history: &[HistoryPoint]) -> Vec<&[HistoryPoint]> {
+    history.chunk_by(|a, b| a.stage == b.stage).collect()
+}
+
+/// At most [`POINTS`] evenly spread points of every stage, first and last among them.
+fn thinned(history: &[HistoryPoint]) -> Vec<&HistoryPoint> {
+    let mut kept = Vec::new();
+    for stage in by_stage(history) {
+        let last = stage.len() - 1;
+        if stage.len() <= POINTS {
+            kept.extend(stage);
+        } else {
+            kept.extend((0..POINTS).map(|i| &stage[i * last / (POINTS - 1)]));
+        }
+    }
+    kept
+}
+
+fn stages(history: &[HistoryPoint]) -> Vec<Stage> {
+    let kept: Vec<HistoryPoint> = thinned(history).into_iter().cloned().collect();
+    by_stage(&kept)
+        .into_iter()
+        .map(|stage| Stage {
+            name: stage[0].stage.clone(),
+            points: stage
+                .iter()
+                .map(|point| TracePoint {
+                    iteration: point.iteration,
+                    seconds: point.seconds,
+                    elbo: point.elbo,
+                    se: point.se,
+                })
+                .collect(),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(stage: &str, iteration: u64) -> HistoryPoint {
+        HistoryPoint {
+            stage: stage.into(),
+            iteration,
+            seconds: 0.0,
+            elbo: -(iteration as f64),
+            se: 0.1,
+        }
+    }
+
+    #[test]
+    fn thinning_keeps_both_ends_of_every_stage() {
+        let mut history: Vec<_> = (1..=10).map(|i| point("starts", i)).collect();
+        history.extend((11..=5000).map(|i| point("meanfield", i)));
+        let kept = thinned(&history);
+        assert_eq!(kept.len(), 10 + POINTS);
+        assert_eq!(kept[10].iteration, 11);
+        assert_eq!(kept.last().unwrap().iteration, 5000);
+        let stages = stages(&history);
+        assert_eq!(stages.len(), 2);
+        assert_eq!(stages[1].points.len(), POINTS);
+    }
+
+    #[test]
+    fn a_line_without_a_bound_is_no_point() {
+        let record = Record::new(3).with_text("stage", "saa");
+        assert_eq!(HistoryPoint::of(&record), None);
+        let record = record
+            .with_elbo(-2.0, None)
+            .with_text("family", "meanfield");
+        let point = HistoryPoint::of(&record).unwrap();
+        assert_eq!((point.stage.as_str(), point.elbo), ("meanfield", -2.0));
+        assert!(point.se.is_nan());
+    }
+}

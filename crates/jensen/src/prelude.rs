@@ -1,0 +1,11 @@
+//! What most programs need: `use jensen::prelude::*`.
+
+pub use jensen_blackbox::{FamilyChoice, FamilyKind, Init, Method, Settings};
+pub use jensen_data::{DataSet, Value};
+pub use jensen_density::{
+    Differenced, Lanes, LanesMut, LogDensity, Posterior, TwiceDifferentiable,
+};
+pub use jensen_fit::{Budget, Control, Silent, Status};
+
+pub use crate::stan::{Build, Model};
+pub use crate::{Bare, Error, Fitted, Options, Problem, fit, fit_with};

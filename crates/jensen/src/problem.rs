@@ -1,0 +1,164 @@
+//! What can be fitted: a density with names for its values.
+
+use jensen_blackbox::Subject;
+use jensen_density::{
+    ConstrainError, DrawKey, Posterior, TwiceDifferentiable, Unconstrained, Variable, VariableKind,
+};
+
+/// A log density on ℝᵈ and the posterior's side of it: names, shapes and constrained values.
+pub trait Problem: Sync {
+    /// The density.
+    type Density: TwiceDifferentiable;
+
+    /// The log density, with its constants and log-Jacobian.
+    fn density(&self) -> &Self::Density;
+
+    /// Names, shapes and constrained values.
+    fn posterior(&self) -> &dyn Posterior;
+
+    /// Digests by which a checkpoint knows the model and the data; empty when nothing is stored.
+    fn subject(&self) -> Subject {
+        Subject::default()
+    }
+
+    /// Seconds that it took to build.
+    fn build_seconds(&self) -> f64 {
+        0.0
+    }
+
+    /// Bytes that one thread's block of draws takes, where known.
+    fn block_bytes(&self) -> usize {
+        0
+    }
+}
+
+/// A density written in Rust as a problem: its coordinates are its values.
+///
+/// Without names the posterior has one variable, the vector `z`.
+///
+/// A density without Hessian-vector products is wrapped in
+/// [`Differenced`](jensen_density::Differenced) first.
+///
+/// ```
+/// use jensen::prelude::*;
+///
+/// /// Independent normals: means 1 and -2, standard deviations 0.5 and 3.
+/// struct Normals;
+///
+/// impl LogDensity for Normals {
+///     type Workspace = ();
+///
+///     fn dim(&self) -> usize {
+///         2
+///     }
+///     fn workspace(&self, _lanes: usize) {}
+///     fn value(&self, _: &mut (), z: Lanes<'_>, out: &mut [f64]) {
+///         for (l, value) in out.iter_mut().enumerate() {
+///             let (a, b) = ((z.row(0)[l] - 1.0) / 0.5, (z.row(1)[l] + 2.0) / 3.0);
+///             *value = -0.5 * (a * a + b * b) - (0.5f64 * 3.0).ln() - std::f64::consts::TAU.ln();
+///         }
+///     }
+///     fn value_grad(&self, ws: &mut (), z: Lanes<'_>, out: &mut [f64], mut grad: LanesMut<'_>) {
+///         self.value(ws, z, out);
+///         for l in 0..z.lanes() {
+///             grad.row_mut(0)[l] = -(z.row(0)[l] - 1.0) / 0.25;
+///             grad.row_mut(1)[l] = -(z.row(1)[l] + 2.0) / 9.0;
+///         }
+///     }
+/// }
+///
+/// let problem = Bare::named(Differenced(Normals), ["a", "b"]);
+/// let fitted = fit(&problem, &Options::default()).unwrap();
+/// assert!(fitted.trusted());
+/// // The evidence is 1, and the family contains the density.
+/// assert!(fitted.fit.elbo().abs() < 1e-3);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Bare<D> {
+    density: D,
+    posterior: Coordinates,
+}
+
+#[derive(Clone, Debug)]
+struct Coordinates {
+    dim: usize,
+    names: Option<Vec<String>>,
+}
+
+impl<D: TwiceDifferentiable> Bare<D> {
+    /// The density with its coordinates as the vector `z`.
+    pub fn new(density: D) -> Self {
+        let dim = density.dim();
+        Self {
+            density,
+            posterior: Coordinates { dim, names: None },
+        }
+    }
+
+    /// The density with a scalar variable for each coordinate.
+    ///
+    /// # Panics
+    /// When there is not one name for each coordinate: a caller's bug.
+    pub fn named<S: Into<String>>(density: D, names: impl IntoIterator<Item = S>) -> Self {
+        let names: Vec<String> = names.into_iter().map(Into::into).collect();
+        let dim = density.dim();
+        assert_eq!(names.len(), dim, "one name for each coordinate");
+        Self {
+            density,
+            posterior: Coordinates {
+                dim,
+                names: Some(names),
+            },
+        }
+    }
+}
+
+impl<D: TwiceDifferentiable> Problem for Bare<D> {
+    type Density = D;
+
+    fn density(&self) -> &D {
+        &self.density
+    }
+
+    fn posterior(&self) -> &dyn Posterior {
+        &self.posterior
+    }
+}
+
+impl Posterior for Coordinates {
+    fn variables(&self) -> Vec<Variable> {
+        let variable = |name: &str, shape: Vec<usize>| Variable {
+            name: name.to_owned(),
+            shape,
+            kind: VariableKind::Parameter,
+            integer: false,
+        };
+        match &self.names {
+            Some(names) => names.iter().map(|name| variable(name, vec![])).collect(),
+            None => vec![variable("z", vec![self.dim])],
+        }
+    }
+
+    fn unconstrained_names(&self) -> Vec<String> {
+        match &self.names {
+            Some(names) => names.clone(),
+            None => (1..=self.dim).map(|i| format!("z.{i}")).collect(),
+        }
+    }
+
+    fn constrain(&self, z: &[f64], _: DrawKey, out: &mut Vec<f64>) -> Result<(), ConstrainError> {
+        out.extend_from_slice(z);
+        Ok(())
+    }
+
+    fn unconstrain(&self, lookup: &Unconstrained<'_>) -> Result<Vec<f64>, ConstrainError> {
+        let mut z = Vec::with_capacity(self.dim);
+        for variable in self.variables() {
+            let values = lookup(&variable.name).filter(|values| values.len() == variable.len());
+            z.extend(values.ok_or_else(|| ConstrainError {
+                message: format!("`{}`: expected {} numbers", variable.name, variable.len()),
+            })?);
+        }
+        Ok(z)
+    }
+}

@@ -1,0 +1,444 @@
+//! A Stan program with its data: density and posterior in one struct.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use jensen_blackbox::Subject;
+use jensen_data::{DataSet, Elements, Value};
+use jensen_density::{DrawKey, Posterior};
+use jensen_graph::{Execution, GraphDensity};
+use jensen_math::simd::Simd;
+pub use jensen_stan::{Checked, IncludeResolver, NoIncludes, check, diagnostic, pretty};
+use jensen_stan::diagnostic::Diagnostic;
+use jensen_stan::interpret::{
+    self, BoundModel, DataSource, ErrorKind, Input, Interpreter, Limits,
+};
+use jensen_stan::lower::{LowerOptions, lower};
+use jensen_stan::program::{Program, Span};
+use sha2::{Digest, Sha256};
+
+use crate::{Error, Problem};
+
+/// Bytes of a density that grow with every coordinate, at the least: its name, its slots in graph and
+/// plan, and one block of lanes of values and gradients.
+const BYTES_PER_COORDINATE: u64 = 512;
+
+/// How a model is built.
+#[derive(Clone, Copy)]
+pub struct Build<'a> {
+    /// Finds included files.
+    pub includes: &'a dyn IncludeResolver,
+    /// The name of the data in messages.
+    pub data_name: &'a str,
+    /// Seed of random numbers in transformed data.
+    pub seed: u64,
+    /// Kernels of the density.
+    pub simd: Simd,
+    /// The largest number of threads of one evaluation.
+    pub threads: usize,
+    /// Bytes that the data, and any one value, may take.
+    pub memory_limit: u64,
+    /// Whether the log-Jacobians of the transforms count.
+    pub jacobian: bool,
+    /// Whether `~` statements drop their additive constants.
+    pub propto: bool,
+}
+
+impl Default for Build<'_> {
+    /// No includes, seed 0, the machine's best kernels, one thread, 8 GiB, all terms kept.
+    fn default() -> Self {
+        Self {
+            includes: &NoIncludes,
+            data_name: "data",
+            seed: 0,
+            simd: Simd::detect(),
+            threads: 1,
+            memory_limit: 8 << 30,
+            jacobian: true,
+            propto: false,
+        }
+    }
+}
+
+/// A program bound to its data and lowered to a density.
+pub struct Model {
+    name: String,
+    density: GraphDensity,
+    posterior: BoundModel,
+    warnings: Vec<Diagnostic>,
+    printed: Vec<String>,
+    subject: Subject,
+    build_seconds: f64,
+}
+
+/// Why there is no model.
+#[derive(Clone, Debug)]
+pub struct ModelError {
+    /// What kind of failure.
+    pub kind: ModelErrorKind,
+    text: String,
+}
+
+/// Kinds of [`ModelError`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelErrorKind {
+    /// The program does not parse or does not type-check.
+    Program,
+    /// The data do not fit their declarations.
+    Data,
+    /// Transformed data cannot be computed, or the program fails at every point.
+    Evaluation,
+    /// Known to the language, but not to this version.
+    Unsupported,
+    /// A limit on time, depth or memory.
+    Limit,
+}
+
+impl ModelError {
+    /// The message with source excerpts, without final line end.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Display for ModelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for ModelError {}
+
+impl Model {
+    /// Parses, checks, binds, lowers and plans. `name` is the program's name in messages.
+    ///
+    /// # Errors
+    /// [`Error::Model`] with diagnostics, or [`Error::Memory`].
+    pub fn compile(
+        source: &str,
+        name: &str,
+        data: &DataSet,
+        build: &Build<'_>,
+    ) -> Result<Self, Error> {
+        let start = Instant::now();
+        let checked = check(source, name, build.includes);
+        let text = checked.render(false);
+        let Some(program) = checked.program else {
+            let text = text.trim_end().to_owned();
+            let kind = ModelErrorKind::Program;
+            return Err(ModelError { kind, text }.into());
+        };
+        let mut printed = Vec::new();
+        let posterior = bind(program, data, build, &mut printed)?;
+        let subject = Subject {
+            model_hash: hash_program(posterior.program()),
+            data_hash: hash_data(data),
+        };
+        let options = LowerOptions {
+            propto: build.propto,
+            jacobian: build.jacobian,
+            ..LowerOptions::default()
+        };
+        let graph = lower(&posterior, options)
+            .map_err(|error| {
+                let (kind, span) = (error.kind, error.span);
+                model_error(posterior.program(), kind, &error.message, span, build.data_name)
+            })?
+            .graph;
+        let execution = Execution {
+            simd: build.simd,
+            threads: build.threads.max(1),
+        };
+        let density = GraphDensity::new(&graph, execution);
+        Ok(Self {
+            name: name.to_owned(),
+            density,
+            posterior,
+            warnings: checked.diagnostics,
+            printed,
+            subject,
+            build_seconds: start.elapsed().as_secs_f64(),
+        })
+    }
+
+    /// The program's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Arc<Program> {
+        self.posterior.program()
+    }
+
+    /// The program with its data, as the interpreter evaluates it.
+    pub fn bound(&self) -> &BoundModel {
+        &self.posterior
+    }
+
+    /// The density.
+    pub fn graph_density(&self) -> &GraphDensity {
+        &self.density
+    }
+
+    /// Remarks on the program.
+    pub fn warnings(&self) -> &[Diagnostic] {
+        &self.warnings
+    }
+
+    /// The remarks as text with source excerpts.
+    pub fn render_warnings(&self, colour: bool) -> String {
+        diagnostic::render(&self.warnings, &self.program().files, colour)
+    }
+
+    /// What transformed data printed.
+    pub fn printed(&self) -> &[String] {
+        &self.printed
+    }
+
+    /// Why the model has no finite density at an unconstrained point, in the model's own words, if the
+    /// interpreter finds a reason.
+    pub fn rejection(&self, z: &[f64]) -> Option<String> {
+        match self.posterior.log_density(z, true, false) {
+            Err(error) => Some(self.posterior.locate(&error)),
+            Ok(_) => None,
+        }
+    }
+
+    /// The unconstrained point of parameter values given by name; in the data, arrays and matrices
+    /// are nested lists.
+    ///
+    /// # Errors
+    /// When a parameter is missing, of another shape or violates its constraint.
+    pub fn unconstrain(&self, values: &DataSet) -> Result<Vec<f64>, Error> {
+        let lookup = |name: &str| values.get(name).map(column_major);
+        self.posterior
+            .unconstrain(&lookup)
+            .map_err(|error| Error::Input(error.to_string()))
+    }
+
+    /// The constrained values of all parameters at `z`, without generated quantities' randomness
+    /// mattering: draw 0 of the seed.
+    ///
+    /// # Errors
+    /// When the model rejects the point.
+    pub fn constrain(&self, z: &[f64], seed: u64) -> Result<Vec<f64>, Error> {
+        let mut out = Vec::new();
+        self.posterior
+            .constrain(z, DrawKey { seed, index: 0 }, &mut out)
+            .map_err(|error| Error::Input(error.to_string()))?;
+        Ok(out)
+    }
+}
+
+impl Problem for Model {
+    type Density = GraphDensity;
+
+    fn density(&self) -> &GraphDensity {
+        &self.density
+    }
+
+    fn posterior(&self) -> &dyn Posterior {
+        &self.posterior
+    }
+
+    fn subject(&self) -> Subject {
+        self.subject.clone()
+    }
+
+    fn build_seconds(&self) -> f64 {
+        self.build_seconds
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.density.peak_bytes()
+    }
+}
+
+/// Binds a checked program to data.
+fn bind(
+    program: Program,
+    data: &DataSet,
+    build: &Build<'_>,
+    printed: &mut Vec<String>,
+) -> Result<BoundModel, Error> {
+    let program = Arc::new(program);
+    let limits = Limits::default();
+    let interpreter = Interpreter {
+        limits: Limits {
+            bytes: limits.bytes.min(build.memory_limit),
+            ..limits
+        },
+        seed: build.seed,
+    };
+    let mut sink = |line: &str| printed.push(line.to_owned());
+    let bound = interpreter
+        .bind(program.clone(), &Source(data), &mut sink)
+        .map_err(|error| {
+            let (kind, span) = (error.kind, error.span);
+            model_error(&program, kind, &error.message, span, build.data_name)
+        })?;
+    let dim = bound.unconstrained_dim() as u64;
+    let needed = dim.saturating_mul(BYTES_PER_COORDINATE);
+    if needed > build.memory_limit {
+        return Err(Error::Memory {
+            what: format!("a density of {dim} unconstrained coordinates"),
+            needed,
+            limit: build.memory_limit,
+            advice: "declare fewer parameters, or raise the limit".into(),
+        });
+    }
+    Ok(bound)
+}
+
+/// An evaluation's error as the user reads it: what, where, and the line of the program.
+fn model_error(
+    program: &Program,
+    kind: ErrorKind,
+    message: &str,
+    span: Span,
+    data_name: &str,
+) -> ModelError {
+    let kind = match kind {
+        ErrorKind::Data => ModelErrorKind::Data,
+        ErrorKind::Unsupported => ModelErrorKind::Unsupported,
+        ErrorKind::Limit => ModelErrorKind::Limit,
+        ErrorKind::Rejected | ErrorKind::Failed => ModelErrorKind::Evaluation,
+    };
+    let mut text = match kind {
+        ModelErrorKind::Data => format!("{data_name}: {message}"),
+        _ => message.to_owned(),
+    };
+    if let Some(place) = excerpt(program, span) {
+        text.push('\n');
+        text.push_str(&place);
+    }
+    ModelError { kind, text }
+}
+
+/// The place and its source line with a mark, when the span stands in the program.
+fn excerpt(program: &Program, span: Span) -> Option<String> {
+    let file = program.files.get(span.file.0 as usize)?;
+    if span.end == 0 {
+        return None;
+    }
+    let (line, column) = file.line_column(span.start);
+    let source = file.text.lines().nth(line - 1)?.trim_end();
+    let mark = file
+        .text
+        .get(span.start as usize..span.end as usize)
+        .map_or(1, |text| text.lines().next().map_or(1, |l| l.chars().count()));
+    // Control characters of a source must not reach a terminal.
+    let source: String = source
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    let number = line.to_string();
+    let margin = " ".repeat(number.len());
+    Some(format!(
+        "{margin}--> {}:{line}:{column}\n{number} | {source}\n{margin} | {}{}",
+        file.name,
+        " ".repeat(column - 1),
+        "^".repeat(mark.max(1))
+    ))
+}
+
+/// Named values as a Stan program reads them.
+struct Source<'a>(&'a DataSet);
+
+impl DataSource for Source<'_> {
+    fn get(&self, name: &str) -> Option<Input<'_>> {
+        self.0.get(name).map(input)
+    }
+}
+
+fn input(value: &Value) -> Input<'_> {
+    let elements = match value.elements() {
+        Elements::Int(ints) => interpret::Elements::Ints(ints),
+        Elements::Real(reals) => interpret::Elements::Reals(reals),
+        Elements::Tuple(slots) => interpret::Elements::Tuple(slots.iter().map(input).collect()),
+    };
+    Input {
+        shape: value.shape(),
+        elements,
+    }
+}
+
+/// The numbers of a value with the first index fastest.
+fn column_major(value: &Value) -> Vec<f64> {
+    let row_major: Vec<f64> = match value.elements() {
+        Elements::Int(ints) => ints.iter().map(|x| *x as f64).collect(),
+        Elements::Real(reals) => reals.clone(),
+        Elements::Tuple(_) => return Vec::new(),
+    };
+    let shape = value.shape();
+    let mut index = vec![0; shape.len()];
+    let mut out = Vec::with_capacity(row_major.len());
+    for _ in 0..row_major.len() {
+        let at = index.iter().zip(shape).fold(0, |at, (i, n)| at * n + i);
+        out.push(row_major[at]);
+        for (i, n) in index.iter_mut().zip(shape) {
+            *i += 1;
+            if *i < *n {
+                break;
+            }
+            *i = 0;
+        }
+    }
+    out
+}
+
+fn hex(hash: Sha256) -> String {
+    hash.finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+fn hash_text(hash: &mut Sha256, text: &str) {
+    hash.update((text.len() as u64).to_le_bytes());
+    hash.update(text.as_bytes());
+}
+
+/// Digest of the program's texts, included files among them. Names of files do not count.
+fn hash_program(program: &Program) -> String {
+    let mut hash = Sha256::new();
+    for file in &program.files {
+        hash_text(&mut hash, &file.text);
+    }
+    hex(hash)
+}
+
+/// Digest of the values by name; neither their order nor the file's format counts.
+fn hash_data(data: &DataSet) -> String {
+    let mut entries: Vec<_> = data.iter().collect();
+    entries.sort_by_key(|(name, _)| *name);
+    let mut hash = Sha256::new();
+    for (name, value) in entries {
+        hash_text(&mut hash, name);
+        hash_value(&mut hash, value);
+    }
+    hex(hash)
+}
+
+fn hash_value(hash: &mut Sha256, value: &Value) {
+    hash.update((value.shape().len() as u64).to_le_bytes());
+    for extent in value.shape() {
+        hash.update((*extent as u64).to_le_bytes());
+    }
+    match value.elements() {
+        Elements::Int(ints) => {
+            hash.update(b"i");
+            ints.iter().for_each(|x| hash.update(x.to_le_bytes()));
+        }
+        Elements::Real(reals) => {
+            hash.update(b"r");
+            reals.iter().for_each(|x| hash.update(x.to_le_bytes()));
+        }
+        Elements::Tuple(slots) => {
+            hash.update(b"t");
+            slots.iter().for_each(|slot| hash_value(hash, slot));
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What one evaluation of a density costs.
+
+use jensen_blackbox::{NoiseSource, Purpose};
+use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
+use jensen_fit::Clock;
+use jensen_math::simd::Simd;
+use serde::Serialize;
+
+/// Shortest run of one repetition in seconds: well above the resolution of any clock.
+const SHORTEST: f64 = 0.01;
+
+/// Costs per draw, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct DensityTiming {
+    /// A log density.
+    pub seconds_per_value: f64,
+    /// A log density with its gradient.
+    pub seconds_per_gradient: f64,
+    /// A Hessian-vector product at new draws: the linearisation and one product.
+    pub seconds_per_hvp: f64,
+    /// A further product at the same draws.
+    pub seconds_per_further_hvp: f64,
+}
+
+/// Times a density at `lanes` draws of a standard normal scaled by one half: every figure is the median of
+/// as many repetitions as fit into `seconds` of the clock (three at least).
+pub fn time_density<D: TwiceDifferentiable>(
+    density: &D,
+    lanes: usize,
+    seconds: f64,
+    clock: &dyn Clock,
+) -> DensityTiming {
+    let dim = density.dim();
+    let mut z = vec![0.0; dim * lanes];
+    let mut v = vec![0.0; dim * lanes];
+    let source = NoiseSource::new(0, Simd::Scalar);
+    source.fill(Purpose::Draws, 0, 0, dim, lanes, &mut z);
+    source.fill(Purpose::Draws, 1, 0, dim, lanes, &mut v);
+    z.iter_mut().for_each(|x| *x *= 0.5);
+    let (z, v) = (Lanes::new(&z, dim, lanes), Lanes::new(&v, dim, lanes));
+    let mut values = vec![0.0; lanes];
+    let mut out = vec![0.0; dim * lanes];
+    let mut ws = density.workspace(lanes);
+    let time = |body: &mut dyn FnMut()| median_seconds(body, seconds, clock) / lanes as f64;
+    DensityTiming {
+        seconds_per_value: time(&mut || density.value(&mut ws, z, &mut values)),
+        seconds_per_gradient: time(&mut || {
+            density.value_grad(&mut ws, z, &mut values, LanesMut::new(&mut out, dim, lanes));
+        }),
+        seconds_per_hvp: time(&mut || {
+            density.hvp(&mut ws, z, v, LanesMut::new(&mut out, dim, lanes));
+        }),
+        seconds_per_further_hvp: time(&mut || {
+            density.apply(&mut ws, v, LanesMut::new(&mut out, dim, lanes));
+        }),
+    }
+}
+
+/// The median time of one call. Calls are grouped so that the clock's resolution does not matter.
+fn median_seconds(body: &mut dyn FnMut(), seconds: f64, clock: &dyn Clock) -> f64 {
+    // The first call makes programs and memory.
+    body();
+    let mut calls = 1u32;
+    let mut once = |calls: u32| {
+        let start = clock.seconds();
+        (0..calls).for_each(|_| body());
+        clock.seconds() - start
+    };
+    let mut taken = once(calls);
+    while taken < SHORTEST && calls < 1 << 20 {
+        calls *= 2;
+        taken = once(calls);
+    }
+    let repetitions = ((seconds / taken) as usize).clamp(3, 101);
+    let mut times: Vec<f64> = (0..repetitions).map(|_| once(calls)).collect();
+    times.sort_by(f64::total_cmp);
+    times[repetitions / 2] / f64::from(calls)
+}
