@@ -77,10 +77,7 @@ impl Graph {
     fn add_record(&mut self, record: Record) -> crate::ir::RecordId {
         let count = self.record_count();
         self.records.push(record);
-        let now = match &self.records[self.records.len() - 1] {
-            Record::Values { width, values } => values.len() / width,
-            Record::Indices(indices) => indices.len(),
-        };
+        let now = self.records[self.records.len() - 1].count();
         assert!(
             count.is_none_or(|count| count == now),
             "every column has the same number of records"

@@ -12,8 +12,9 @@ use crate::ir::{Graph, NodeId, Placement};
 use crate::ops::{ElemOp, Op};
 use crate::passes;
 
-/// Bytes that a linearisation may keep; beyond it every product recomputes the primal values.
-const SAVED_LIMIT: usize = 512 << 20;
+/// Bytes that a linearisation may keep; beyond it reading them back from memory would cost more than
+/// computing them, and every product recomputes the primal values.
+const SAVED_LIMIT: usize = 64 << 20;
 
 /// How a graph is executed.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +45,8 @@ pub struct GraphDensity {
     value: Program,
     gradient: Program,
     second: OnceLock<SecondOrder>,
+    /// The bound records; all of them when `None`.
+    batch: Option<Vec<u32>>,
 }
 
 /// The programs of Hessian-vector products.
@@ -55,6 +58,12 @@ struct SecondOrder {
     apply: Program,
     /// (z, v) → product, everything recomputed.
     recompute: Program,
+}
+
+impl SecondOrder {
+    fn programs(&mut self) -> impl Iterator<Item = &mut Program> {
+        [&mut self.linearise, &mut self.apply, &mut self.recompute].into_iter()
+    }
 }
 
 /// Scratch memory of a [`GraphDensity`]: one arena a thread for each program in use, and the last
@@ -148,6 +157,7 @@ impl GraphDensity {
             value,
             gradient,
             second: OnceLock::new(),
+            batch: None,
         }
     }
 
@@ -176,17 +186,25 @@ impl GraphDensity {
         self.execution.threads = threads.max(1);
     }
 
-    /// Binds a batch of records in the value and gradient programs.
+    /// Binds a batch of records, which may repeat: values, gradients and Hessian-vector products are
+    /// those of the density of these records from now on. Nothing is planned again. A linearisation
+    /// made before does not hold any more.
+    ///
+    /// # Panics
+    /// When the batch has more records than the graph, or names one that is not there.
     pub fn bind_records(&mut self, batch: &[u32]) {
         self.value.bind(batch);
         self.gradient.bind(batch);
-        self.second = OnceLock::new();
+        if let Some(second) = self.second.get_mut() {
+            second.programs().for_each(|program| program.bind(batch));
+        }
+        self.batch = Some(batch.to_vec());
     }
 
     fn second(&self) -> &SecondOrder {
         self.second.get_or_init(|| {
             let mut graph = self.differentiated.clone();
-            let records = self.gradient.records();
+            let records = graph.record_count().unwrap_or(0);
             let gradient = graph.outputs()[1];
             let z = graph.input_node(0);
             let v = graph.input(self.dim);
@@ -195,9 +213,8 @@ impl GraphDensity {
             graph.set_outputs(vec![product]);
             let cut = cut_set(&graph, v);
             let mut primal = graph.clone();
-            let saved = primal.concat(&cut);
-            primal.set_outputs(vec![saved]);
-            let saved_rows = primal.shape(saved).len as usize;
+            primal.set_outputs(cut.clone());
+            let saved_rows = cut.iter().map(|&id| graph.shape(id).len as usize).sum();
 
             let mut tangent = graph.like();
             let saved = tangent.input(saved_rows);
@@ -215,13 +232,50 @@ impl GraphDensity {
             tangent.set_outputs(outputs);
             let program =
                 |graph: &Graph| Program::new(passes::compact(graph), self.execution.simd, records);
-            SecondOrder {
+            let mut second = SecondOrder {
                 linearise: program(&primal),
                 saved_rows,
                 apply: program(&tangent),
                 recompute: program(&graph),
+            };
+            if let Some(batch) = &self.batch {
+                second.programs().for_each(|program| program.bind(batch));
             }
+            second
         })
+    }
+
+    /// Products of the Hessians at `z` with `v`, by the program that reads `saved` (one piece a block)
+    /// or, without pieces, computes everything.
+    fn product(
+        &self,
+        program: &Program,
+        states: &mut Vec<ThreadState>,
+        saved: &[Vec<f64>],
+        z: Lanes<'_>,
+        v: Lanes<'_>,
+        mut out: LanesMut<'_>,
+    ) {
+        assert_eq!(
+            (z.rows(), v.rows(), out.rows()),
+            (self.dim, self.dim, self.dim),
+            "rows of z, v and the product"
+        );
+        assert_eq!(z.lanes(), v.lanes(), "one direction a draw");
+        let products = Columns::new(out.as_mut_slice(), self.dim, v.lanes());
+        self.for_blocks(program, states, v.lanes(), |first, count, state| {
+            let lanes = pack(z, first, count, &mut state.inputs[0]);
+            pack(v, first, count, &mut state.inputs[1]);
+            let mut inputs = views(&state.inputs);
+            if let Some(piece) = saved.get(first / program.block()) {
+                inputs[2] = piece;
+            }
+            program.run(&mut state.arena, &inputs, lanes);
+            // SAFETY: blocks have their own lanes.
+            program.output(&state.arena, &inputs, 0, lanes, |i, row| unsafe {
+                products.write(i, first, &row[..count]);
+            });
+        });
     }
 
     /// Runs a program over all blocks of `total` lanes; `block(first, count, state)` does the rest.
@@ -439,50 +493,42 @@ impl TwiceDifferentiable for GraphDensity {
                 let lanes = pack(z, first, count, &mut state.inputs[0]);
                 let inputs = views(&state.inputs);
                 second.linearise.run(&mut state.arena, &inputs, lanes);
-                second
-                    .linearise
-                    .output(&state.arena, &inputs, 0, lanes, |i, row| {
-                        let mut done = 0;
-                        while done < lanes {
-                            let (k, at) = ((first + done) / width, (first + done) % width);
-                            let take = (lanes - done).min(pieces[k].total - at);
-                            // SAFETY: blocks have their own lanes.
-                            unsafe { pieces[k].write(i, at, &row[done..done + take]) };
-                            done += take;
-                        }
-                    });
+                let mut start = 0;
+                for which in 0..second.linearise.outputs() {
+                    second
+                        .linearise
+                        .output(&state.arena, &inputs, which, lanes, |i, row| {
+                            let mut done = 0;
+                            while done < lanes {
+                                let (k, at) = ((first + done) / width, (first + done) % width);
+                                let take = (lanes - done).min(pieces[k].total - at);
+                                // SAFETY: blocks have their own lanes.
+                                unsafe { pieces[k].write(start + i, at, &row[done..done + take]) };
+                                done += take;
+                            }
+                        });
+                    start += second.linearise.output_len(which);
+                }
             },
         );
     }
 
-    fn apply(&self, ws: &mut GraphWorkspace, v: Lanes<'_>, mut out: LanesMut<'_>) {
-        assert_eq!(
-            (v.rows(), out.rows()),
-            (self.dim, self.dim),
-            "rows of v and of the product"
-        );
+    fn apply(&self, ws: &mut GraphWorkspace, v: Lanes<'_>, out: LanesMut<'_>) {
         assert_eq!(v.lanes(), ws.lanes, "linearised at as many draws");
         let second = self.second();
+        if !ws.keeps {
+            let draws = std::mem::take(&mut ws.draws);
+            let z = Lanes::new(&draws, self.dim, v.lanes());
+            self.product(&second.recompute, &mut ws.recompute, &[], z, v, out);
+            ws.draws = draws;
+            return;
+        }
         let z = Lanes::new(&ws.draws, self.dim, ws.lanes);
-        let products = Columns::new(out.as_mut_slice(), self.dim, v.lanes());
-        let (program, states) = if ws.keeps {
-            (&second.apply, &mut ws.apply)
-        } else {
-            (&second.recompute, &mut ws.recompute)
-        };
-        let (saved, keeps) = (&ws.saved, ws.keeps);
-        self.for_blocks(program, states, v.lanes(), |first, count, state| {
-            let lanes = pack(z, first, count, &mut state.inputs[0]);
-            pack(v, first, count, &mut state.inputs[1]);
-            let mut inputs = views(&state.inputs);
-            if keeps {
-                inputs[2] = &saved[first / program.block()];
-            }
-            program.run(&mut state.arena, &inputs, lanes);
-            // SAFETY: blocks have their own lanes.
-            program.output(&state.arena, &inputs, 0, lanes, |i, row| unsafe {
-                products.write(i, first, &row[..count])
-            });
-        });
+        self.product(&second.apply, &mut ws.apply, &ws.saved, z, v, out);
+    }
+
+    /// One product alone: nothing is kept, so the primal values are used where they are computed.
+    fn hvp(&self, ws: &mut GraphWorkspace, z: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>) {
+        self.product(&self.second().recompute, &mut ws.recompute, &[], z, v, out);
     }
 }

@@ -157,6 +157,16 @@ pub enum Record {
     Indices(Arc<[u32]>),
 }
 
+impl Record {
+    /// Number of records.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Values { width, values } => values.len() / (*width).max(1),
+            Self::Indices(indices) => indices.len(),
+        }
+    }
+}
+
 /// An expression graph with its tables; see the module documentation.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
@@ -200,6 +210,22 @@ fn hash_of(item: impl FnOnce(&mut Fnv)) -> u64 {
     let mut hasher = Fnv(0xcbf2_9ce4_8422_2325);
     item(&mut hasher);
     hasher.finish()
+}
+
+fn node_key(op: Op, args: &[NodeId], shape: Shape) -> u64 {
+    hash_of(|hasher| {
+        op.hash(hasher);
+        shape.hash(hasher);
+        args.iter().for_each(|arg| hasher.write_u32(arg.0));
+    })
+}
+
+fn const_key(data: &[f64]) -> u64 {
+    hash_of(|hasher| data.iter().for_each(|x| hasher.write_u64(x.to_bits())))
+}
+
+fn index_key(data: &[u32]) -> u64 {
+    hash_of(|hasher| data.iter().for_each(|&x| hasher.write_u32(x)))
 }
 
 impl Graph {
@@ -281,10 +307,7 @@ impl Graph {
 
     /// Number of records, when there is a record axis.
     pub fn record_count(&self) -> Option<usize> {
-        self.records.first().map(|record| match record {
-            Record::Values { width, values } => values.len() / (*width).max(1),
-            Record::Indices(indices) => indices.len(),
-        })
+        self.records.first().map(Record::count)
     }
 
     /// The source expression that the nodes made from now on belong to; see [`Node::site`].
@@ -316,11 +339,7 @@ impl Graph {
     /// Adds a node, or finds the same node made before (common subexpressions are never made twice).
     /// Constructors with shape checks and simplification are in [`crate::build`].
     pub(crate) fn push(&mut self, op: Op, args: &[NodeId], shape: Shape) -> NodeId {
-        let key = hash_of(|hasher| {
-            op.hash(hasher);
-            shape.hash(hasher);
-            args.iter().for_each(|arg| hasher.write_u32(arg.0));
-        });
+        let key = node_key(op, args, shape);
         if let Some(found) = self.node_lookup.get(&key) {
             for &id in found {
                 let node = &self.nodes[id.index()];
@@ -329,18 +348,30 @@ impl Graph {
                 }
             }
         }
-        let placement = match op {
+        self.append(op, args, shape, self.site, key)
+    }
+
+    /// When the result of `op` on `args` is known.
+    fn placement_of(&self, op: Op, args: &[NodeId]) -> Placement {
+        match op {
             Op::Const(_) => Placement::Constant,
             Op::Record(_) | Op::RecordCount => Placement::Shared,
             Op::Input(slot) => self.inputs[slot as usize].placement,
             Op::LaneSum => Placement::Shared,
-            Op::GatherRecord(_) => self.placement(args[0]).max(Placement::Shared),
-            _ => args
-                .iter()
-                .map(|&arg| self.placement(arg))
-                .max()
-                .unwrap_or(Placement::Constant),
-        };
+            Op::GatherRecord(_) => self.latest(args).max(Placement::Shared),
+            _ => self.latest(args),
+        }
+    }
+
+    fn latest(&self, args: &[NodeId]) -> Placement {
+        args.iter()
+            .map(|&arg| self.placement(arg))
+            .max()
+            .unwrap_or(Placement::Constant)
+    }
+
+    fn append(&mut self, op: Op, args: &[NodeId], shape: Shape, site: u32, key: u64) -> NodeId {
+        let placement = self.placement_of(op, args);
         let start =
             u32::try_from(self.arg_pool.len()).expect("tables are bounded by the node limit");
         self.arg_pool.extend_from_slice(args);
@@ -349,7 +380,7 @@ impl Graph {
             op,
             shape,
             placement,
-            site: self.site,
+            site,
             args: (start, args.len() as u32),
         });
         self.node_lookup.entry(key).or_default().push(id);
@@ -357,7 +388,7 @@ impl Graph {
     }
 
     pub(crate) fn intern_const(&mut self, data: &[f64]) -> ConstId {
-        let key = hash_of(|hasher| data.iter().for_each(|x| hasher.write_u64(x.to_bits())));
+        let key = const_key(data);
         let same = |other: &[f64]| {
             other.len() == data.len()
                 && other
@@ -376,7 +407,7 @@ impl Graph {
     }
 
     pub(crate) fn intern_index(&mut self, data: &[u32]) -> IndexId {
-        let key = hash_of(|hasher| data.iter().for_each(|&x| hasher.write_u32(x)));
+        let key = index_key(data);
         let found = self.index_lookup.entry(key).or_default();
         if let Some(&id) = found.iter().find(|id| &*self.indices[id.index()] == data) {
             return id;
@@ -385,6 +416,32 @@ impl Graph {
         self.indices.push(data.into());
         found.push(id);
         id
+    }
+
+    /// Adds a node as it stands, even if the same node was made before: how the text form is read.
+    /// The caller verifies it.
+    pub(crate) fn push_verbatim(&mut self, op: Op, args: &[NodeId], shape: Shape, site: u32) {
+        self.append(op, args, shape, site, node_key(op, args, shape));
+    }
+
+    /// Adds a constant table even if the same table was made before.
+    pub(crate) fn push_const(&mut self, data: Arc<[f64]>) {
+        let id = ConstId::new(self.consts.len());
+        self.const_lookup
+            .entry(const_key(&data))
+            .or_default()
+            .push(id);
+        self.consts.push(data);
+    }
+
+    /// Adds an index list even if the same list was made before.
+    pub(crate) fn push_index(&mut self, data: Arc<[u32]>) {
+        let id = IndexId::new(self.indices.len());
+        self.index_lookup
+            .entry(index_key(&data))
+            .or_default()
+            .push(id);
+        self.indices.push(data);
     }
 
     /// An empty graph with the same inputs and record columns, for a pass to rebuild into.

@@ -13,19 +13,25 @@
 //! | [`verify`] | the invariants of a well-formed graph |
 //! | [`exec`] | planning, fusion and the blocked lane executor |
 //! | `density` | a graph as a log density with threads |
+//! | [`expr`] | densities written as Rust expressions |
+//! | [`text`] | the text form, which prints and parses back |
 //! | [`scalar`] | the slow evaluator, the executor's oracle |
 
 pub mod build;
 mod density;
 mod diff;
 pub mod exec;
+pub mod expr;
 pub mod ir;
 pub mod ops;
 pub mod passes;
 pub mod scalar;
+pub mod text;
 pub mod verify;
 
 pub use density::{Execution, GraphDensity, GraphWorkspace};
+pub use expr::{Builder, Expr, ExprError, Matrix, RecordIndices, RecordMatrix};
 pub use ir::{Graph, NodeId, Placement, Record, RecordId, Shape};
 pub use ops::{ElemOp, MatMul, Op};
 pub use scalar::evaluate;
+pub use text::TextError;

@@ -18,10 +18,7 @@ pub fn verify(graph: &Graph) -> Result<(), String> {
     }
     let count = graph.record_count();
     for record in &graph.records {
-        let here = match record {
-            Record::Values { width, values } => values.len() / (*width).max(1),
-            Record::Indices(indices) => indices.len(),
-        };
+        let here = record.count();
         if Some(here) != count {
             return Err(format!(
                 "a record column has {here} records, another {count:?}"
@@ -51,7 +48,8 @@ fn expect(actual: Shape, wanted: Shape, what: &str) -> Result<(), String> {
     }
 }
 
-fn verify_node(graph: &Graph, id: NodeId) -> Result<(), String> {
+/// The first invariant that a node violates, in words. Its table entries must exist.
+pub(crate) fn verify_node(graph: &Graph, id: NodeId) -> Result<(), String> {
     let args = graph.args(id);
     if let Some(late) = args.iter().find(|arg| **arg >= id) {
         return Err(format!("argument {late} does not stand before its user"));
@@ -65,28 +63,45 @@ fn verify_node(graph: &Graph, id: NodeId) -> Result<(), String> {
         }
     };
     let of = |which: usize| graph.shape(args[which]);
-    let square = |n: u32| Shape::fixed((n * n) as usize);
+    let matrix = |rows: u32, cols: u32| {
+        rows.checked_mul(cols)
+            .map(|len| Shape { len, record: false })
+            .ok_or_else(|| format!("a {rows} × {cols} matrix is too large"))
+    };
+    let fixed = |which: usize| {
+        if of(which).record {
+            Err("runs along the record axis".to_owned())
+        } else {
+            Ok(())
+        }
+    };
     let in_range = |index: &[u32], len: u32| match index.iter().find(|&&i| i >= len) {
         Some(i) => Err(format!("index {i} is out of range for {len} elements")),
         None => Ok(()),
     };
     match graph.op(id) {
-        Op::Const(table) => expect(
-            shape,
-            Shape::fixed(graph.const_data(table).len()),
-            "a constant",
-        ),
-        Op::Input(slot) => match graph.inputs().get(slot as usize) {
-            Some(input) => expect(shape, Shape::fixed(input.len), "an input"),
-            None => Err(format!("no input {slot}")),
-        },
-        Op::Record(column) => match graph.record_data(column) {
-            Record::Values { width, .. } => {
-                expect(shape, Shape::per_record(*width), "a record column")
+        Op::Const(table) => {
+            arity(0)?;
+            let len = graph.const_data(table).len();
+            expect(shape, Shape::fixed(len), "a constant")
+        }
+        Op::Input(slot) => {
+            arity(0)?;
+            match graph.inputs().get(slot as usize) {
+                Some(input) => expect(shape, Shape::fixed(input.len), "an input"),
+                None => Err(format!("no input {slot}")),
             }
-            Record::Indices(_) => Err("an index column is not a value".into()),
-        },
-        Op::RecordCount => expect(shape, Shape::SCALAR, "a count"),
+        }
+        Op::Record(column) => {
+            arity(0)?;
+            match graph.record_data(column) {
+                Record::Values { width, .. } => {
+                    expect(shape, Shape::per_record(*width), "a record column")
+                }
+                Record::Indices(_) => Err("an index column is not a value".into()),
+            }
+        }
+        Op::RecordCount => arity(0).and_then(|()| expect(shape, Shape::SCALAR, "a count")),
         Op::Elem(op) => {
             arity(op.arity())?;
             let mut wanted = Shape::SCALAR;
@@ -104,12 +119,14 @@ fn verify_node(graph: &Graph, id: NodeId) -> Result<(), String> {
         Op::Broadcast => arity(1).and_then(|()| expect(of(0), Shape::SCALAR, "the argument")),
         Op::Gather(index) => {
             arity(1)?;
+            fixed(0)?;
             let index = graph.index_data(index);
             in_range(index, of(0).len)?;
             expect(shape, Shape::fixed(index.len()), "the result")
         }
         Op::GatherRecord(column) => {
             arity(1)?;
+            fixed(0)?;
             match graph.record_data(column) {
                 Record::Indices(index) => in_range(index, of(0).len)?,
                 Record::Values { .. } => return Err("not an index column".into()),
@@ -117,6 +134,12 @@ fn verify_node(graph: &Graph, id: NodeId) -> Result<(), String> {
             expect(shape, Shape::per_record(1), "the result")
         }
         Op::Scatter(maps) => {
+            if args.is_empty() || args.len() > maps.len() {
+                return Err(format!("{} sources", args.len()));
+            }
+            if shape.record {
+                return Err("the result runs along the record axis".into());
+            }
             for (which, map) in maps.iter().enumerate().take(args.len()) {
                 match map {
                     ScatterMap::All => expect(of(which), shape, "a whole source")?,
@@ -127,8 +150,9 @@ fn verify_node(graph: &Graph, id: NodeId) -> Result<(), String> {
                     }
                     ScatterMap::Record(column) => {
                         expect(of(which), Shape::per_record(1), "a record source")?;
-                        if let Record::Indices(index) = graph.record_data(*column) {
-                            in_range(index, shape.len)?;
+                        match graph.record_data(*column) {
+                            Record::Indices(index) => in_range(index, shape.len)?,
+                            Record::Values { .. } => return Err("not an index column".into()),
                         }
                     }
                 }
@@ -136,49 +160,40 @@ fn verify_node(graph: &Graph, id: NodeId) -> Result<(), String> {
             Ok(())
         }
         Op::Concat => {
-            let len: u32 = args.iter().map(|&arg| graph.shape(arg).len).sum();
+            (0..args.len()).try_for_each(fixed)?;
+            let len = args
+                .iter()
+                .try_fold(0_u32, |sum, &arg| sum.checked_add(graph.shape(arg).len))
+                .ok_or("too many elements")?;
             expect(shape, Shape { len, record: false }, "the result")
         }
         Op::Sum | Op::Max => arity(1).and_then(|()| expect(shape, Shape::SCALAR, "the result")),
-        Op::CumSum { .. } | Op::LaneSum => {
-            arity(1).and_then(|()| expect(shape, of(0), "the result"))
+        Op::CumSum { .. } => {
+            arity(1)?;
+            fixed(0)?;
+            expect(shape, of(0), "the result")
         }
+        Op::LaneSum => arity(1).and_then(|()| expect(shape, of(0), "the result")),
         Op::MatMul(dims) => {
             arity(2)?;
-            expect(
-                of(0),
-                Shape::fixed((dims.m * dims.k) as usize),
-                "the left factor",
-            )?;
-            expect(
-                of(1),
-                Shape::fixed((dims.k * dims.n) as usize),
-                "the right factor",
-            )?;
-            expect(
-                shape,
-                Shape::fixed((dims.m * dims.n) as usize),
-                "the result",
-            )
+            expect(of(0), matrix(dims.m, dims.k)?, "the left factor")?;
+            expect(of(1), matrix(dims.k, dims.n)?, "the right factor")?;
+            expect(shape, matrix(dims.m, dims.n)?, "the result")
         }
         Op::Cholesky { n } => {
             arity(1)?;
-            expect(of(0), square(n), "the argument")?;
-            expect(shape, square(n), "the result")
+            expect(of(0), matrix(n, n)?, "the argument")?;
+            expect(shape, matrix(n, n)?, "the result")
         }
         Op::TriSolve { n, cols, .. } | Op::Solve { n, cols, .. } => {
             arity(2)?;
-            expect(of(0), square(n), "the matrix")?;
-            expect(
-                of(1),
-                Shape::fixed((n * cols) as usize),
-                "the right-hand side",
-            )?;
+            expect(of(0), matrix(n, n)?, "the matrix")?;
+            expect(of(1), matrix(n, cols)?, "the right-hand side")?;
             expect(shape, of(1), "the result")
         }
         Op::LogAbsDet { n } => {
             arity(1)?;
-            expect(of(0), square(n), "the argument")?;
+            expect(of(0), matrix(n, n)?, "the argument")?;
             expect(shape, Shape::SCALAR, "the result")
         }
     }?;

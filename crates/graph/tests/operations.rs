@@ -94,6 +94,20 @@ fn check(name: &str, graph: &Graph, z: &[f64], tolerance: f64, second: bool) {
                 Lanes::new(&vs, dim, lanes),
                 LanesMut::new(&mut product, dim, lanes),
             );
+            // Kept primal values give what recomputing gives.
+            let mut kept = vec![0.0; dim * lanes];
+            density.linearize(&mut ws, Lanes::new(&zs, dim, lanes));
+            density.apply(
+                &mut ws,
+                Lanes::new(&vs, dim, lanes),
+                LanesMut::new(&mut kept, dim, lanes),
+            );
+            for (kept, once) in kept.iter().zip(&product) {
+                assert!(
+                    !second || close(*kept, *once, 1e-9),
+                    "{name} on {simd}: kept {kept} against {once}"
+                );
+            }
             for lane in [0, lanes - 1] {
                 assert!(
                     close(values[lane], expected, 1e-12),

@@ -181,19 +181,37 @@ jensen_math::simd_fn! {
             let (l, b, n, cols) = (*args, *args.add(1), (*extents).m, (*extents).n);
             let mut lane = 0;
             while lane < lanes {
-                for c in 0..cols {
-                    let x = |i: usize| dst.add((c * n + i) * lanes + lane);
-                    for step in 0..n {
-                        let i = if T::ON { n - 1 - step } else { step };
-                        let mut rest: V = at(M::B, &b, c * n + i, lane);
-                        let known = if T::ON { i + 1..n } else { 0..i };
-                        for k in known {
-                            let element = if T::ON { i * n + k } else { k * n + i };
-                            let factor: V = at(M::A, &l, element, lane);
-                            rest = factor.neg().fma(V::load(x(k)), rest);
+                let x = |i: usize, c: usize| dst.add((c * n + i) * lanes + lane);
+                for step in 0..n {
+                    let i = if T::ON { n - 1 - step } else { step };
+                    let known = if T::ON { i + 1..n } else { 0..i };
+                    let entry = |k: usize| -> V { at(M::A, &l, if T::ON { i * n + k } else { k * n + i }, lane) };
+                    let inverse = V::splat(1.0).div(at(M::A, &l, i * n + i, lane));
+                    let mut c = 0;
+                    // Four columns share every entry of the triangle.
+                    while c + 4 <= cols {
+                        let mut rest = [V::zero(); 4];
+                        for (t, rest) in rest.iter_mut().enumerate() {
+                            *rest = at(M::B, &b, (c + t) * n + i, lane);
                         }
-                        let pivot: V = at(M::A, &l, i * n + i, lane);
-                        rest.div(pivot).store(x(i));
+                        for k in known.clone() {
+                            let factor = entry(k).neg();
+                            for (t, rest) in rest.iter_mut().enumerate() {
+                                *rest = factor.fma(V::load(x(k, c + t)), *rest);
+                            }
+                        }
+                        for (t, rest) in rest.into_iter().enumerate() {
+                            rest.mul(inverse).store(x(i, c + t));
+                        }
+                        c += 4;
+                    }
+                    while c < cols {
+                        let mut rest: V = at(M::B, &b, c * n + i, lane);
+                        for k in known.clone() {
+                            rest = entry(k).neg().fma(V::load(x(k, c)), rest);
+                        }
+                        rest.mul(inverse).store(x(i, c));
+                        c += 1;
                     }
                 }
                 lane += LANES;

@@ -202,6 +202,11 @@ impl Program {
         lanes
     }
 
+    /// Number of outputs.
+    pub fn outputs(&self) -> usize {
+        self.plan.outputs.len()
+    }
+
     /// Number of elements of output `which`.
     pub fn output_len(&self, which: usize) -> usize {
         self.plan.outputs[which].1.elements(self.records)

@@ -1,0 +1,70 @@
+//! Constrained values of unconstrained parameters, with log-Jacobians.
+//!
+//! The transforms are those of the Stan reference manual, so a draw means the same in both.
+
+use super::{Expr, Operand};
+
+impl<'b> Expr<'b> {
+    /// `eˣ`: positive values. The log-Jacobian `Σ x` joins the density.
+    #[track_caller]
+    pub fn positive(self) -> Expr<'b> {
+        self.builder.add_log_jacobian(self);
+        self.exp()
+    }
+
+    /// `bound + eˣ`. The log-Jacobian `Σ x` joins the density.
+    #[track_caller]
+    pub fn lower(self, bound: impl Operand<'b>) -> Expr<'b> {
+        bound.expr(self.builder) + self.positive()
+    }
+
+    /// `bound − eˣ`. The log-Jacobian `Σ x` joins the density.
+    #[track_caller]
+    pub fn upper(self, bound: impl Operand<'b>) -> Expr<'b> {
+        bound.expr(self.builder) - self.positive()
+    }
+
+    /// `low + (high − low) logit⁻¹(x)`. The log-Jacobian
+    /// `Σ log(high − low) + log logit⁻¹(x) + log(1 − logit⁻¹(x))` joins the density.
+    #[track_caller]
+    pub fn interval(self, low: impl Operand<'b>, high: impl Operand<'b>) -> Expr<'b> {
+        let low = low.expr(self.builder);
+        let width = high.expr(self.builder) - low;
+        let jacobian = width.log() - (-self).log1p_exp() - self.log1p_exp();
+        self.builder.add_log_jacobian(jacobian);
+        low + width * self.inv_logit()
+    }
+
+    /// An increasing vector: the first element as it is, each later one larger by `eˣ`. The
+    /// log-Jacobian is the sum of all but the first element.
+    #[track_caller]
+    pub fn ordered(self) -> Expr<'b> {
+        if self.len() < 2 {
+            return self;
+        }
+        let steps = self.slice(1..self.len()).positive();
+        self.builder.concat(&[self.at(0), steps]).cumsum()
+    }
+
+    /// A point of the simplex with one element more than x, by stick breaking: the k-th element
+    /// takes the share `logit⁻¹(xₖ − log(K − k))` of what the earlier ones left.
+    #[track_caller]
+    pub fn simplex(self) -> Expr<'b> {
+        let n = self.len();
+        if n == 0 {
+            return self.builder.constant(1.0);
+        }
+        let shifts: Vec<f64> = (0..n).map(|k| ((n - k) as f64).ln()).collect();
+        let shifted = self - self.builder.data(&shifts);
+        let log_share = -(-shifted).log1p_exp();
+        let log_rest = -shifted.log1p_exp();
+        // The logarithm of the stick left before each element, and after the last.
+        let left = self
+            .builder
+            .concat(&[self.builder.constant(0.0), log_rest.cumsum()]);
+        let before = left.slice(0..n);
+        self.builder.add_log_jacobian(log_share + log_rest + before);
+        let log_last = left.at(n);
+        self.builder.concat(&[log_share + before, log_last]).exp()
+    }
+}
