@@ -171,7 +171,11 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// The diagnostics as text with source excerpts, in the order given, one blank line between.
+/// Diagnostics shown in full; the others are counted.
+const SHOWN: usize = 50;
+
+/// The diagnostics as text with source excerpts, in the order given, one blank line between. Beyond fifty, the rest is
+/// counted.
 ///
 /// With `colour`, ANSI escape sequences. Tabs and control characters of the source are shown as the renderer replaces
 /// them; the text never contains a raw escape from the source.
@@ -182,12 +186,15 @@ pub fn render(diagnostics: &[Diagnostic], files: &[SourceFile], colour: bool) ->
         Renderer::plain()
     };
     let mut out = String::new();
-    for diagnostic in diagnostics {
+    for diagnostic in diagnostics.iter().take(SHOWN) {
         if !out.is_empty() {
             out.push('\n');
         }
         out.push_str(&renderer.render(&report(diagnostic, files)));
         out.push('\n');
+    }
+    if diagnostics.len() > SHOWN {
+        out.push_str(&format!("\nand {} more\n", diagnostics.len() - SHOWN));
     }
     out
 }

@@ -6,9 +6,9 @@
 
 pub mod check;
 pub mod diagnostic;
-pub mod pretty;
 pub mod interpret;
 pub mod lower;
+pub mod pretty;
 pub mod program;
 pub mod syntax;
 pub mod transform;

@@ -15,10 +15,21 @@ use crate::syntax::parser::parse;
 pub fn show_tokens(source: &str, name: &str, includes: &dyn IncludeResolver) -> String {
     let lexed = lex(source, name, includes);
     let mut out = String::new();
+    // Tokens of a file come in order, so its places are counted on from the last one.
+    let mut cursors = vec![(0, 1, 1); lexed.files.len()];
     for token in &lexed.tokens {
         let file = &lexed.files[token.span.file.0 as usize];
-        let (line, column) = file.line_column(token.span.start);
-        let text = &file.text[token.span.start as usize..token.span.end as usize];
+        let (start, end) = (token.span.start as usize, token.span.end as usize);
+        let (offset, line, column) = &mut cursors[token.span.file.0 as usize];
+        for c in file.text[*offset..start].chars() {
+            (*line, *column) = if c == '\n' {
+                (*line + 1, 1)
+            } else {
+                (*line, *column + 1)
+            };
+        }
+        *offset = start;
+        let text = &file.text[start..end];
         // Writing to a string cannot fail.
         let _ = writeln!(out, "{}:{line}:{column} {:?} {text}", file.name, token.kind);
     }

@@ -7,7 +7,7 @@ use crate::syntax::ast::{self, BaseType};
 use crate::syntax::source::Span;
 
 impl Checker {
-    pub(super) fn declaration(&mut self, decl: &ast::Decl, span: Span) -> Checking<Decl> {
+    pub(super) fn declaration(&mut self, decl: &ast::Decl) -> Checking<Decl> {
         let top = self.at_top();
         let sized = self.sized_type(&decl.ty, top);
         let sized = match sized {
@@ -30,7 +30,7 @@ impl Checker {
         let init = decl.init.as_ref().map(|init| self.expr(init)).transpose();
         let (var, (ty, constraint)) = (var?, sized?);
         let init = match init? {
-            Some(init) => Some(self.assignable(init, &ty.unsized_type(), span)?),
+            Some(init) => Some(self.assignable(init, &ty.unsized_type())?),
             None => None,
         };
         Ok(Decl {
@@ -42,7 +42,7 @@ impl Checker {
     }
 
     /// A value for a place of type `ty`.
-    pub(super) fn assignable(&mut self, value: Expr, ty: &Type, span: Span) -> Checking<Expr> {
+    pub(super) fn assignable(&mut self, value: Expr, ty: &Type) -> Checking<Expr> {
         if types::promotion_cost(&value.ty, ty).is_some() {
             return Ok(self.promote(value, ty));
         }
@@ -50,8 +50,8 @@ impl Checker {
             "a value of type {} cannot be assigned to a variable of type {ty}",
             value.ty
         );
-        let mut diagnostic = Diagnostic::error(Code::TypeMismatch, span, message)
-            .also(value.span, value.ty.to_string());
+        let mut diagnostic =
+            Diagnostic::error(Code::TypeMismatch, value.span, message).label(value.ty.to_string());
         let help = match (ty, &value.ty) {
             (Type::Int, Type::Real) => {
                 Some("data are converted with `to_int(…)`; otherwise declare the variable real")
@@ -267,10 +267,9 @@ impl Checker {
         } else {
             Type::Real
         };
-        for ty in [&scalar, whole] {
-            if types::promotion_cost(&bound.ty, ty).is_some() {
-                return Ok(Some(Box::new(self.promote(bound, ty))));
-            }
+        if bound.ty == *whole || types::promotion_cost(&bound.ty, &scalar).is_some() {
+            let ty = if bound.ty == *whole { whole } else { &scalar };
+            return Ok(Some(Box::new(self.promote(bound, ty))));
         }
         let mut wanted = vec![scalar.to_string()];
         if *whole != scalar {

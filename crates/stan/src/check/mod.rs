@@ -52,19 +52,17 @@ pub fn check(source: &str, name: &str, includes: &dyn IncludeResolver) -> Checke
     let mut checker = Checker::default();
     checker.program(&tree);
     diagnostics.append(&mut checker.diagnostics);
+    diagnostics.sort_by(|a, b| {
+        let key = |d: &Diagnostic| (d.primary.span, d.code);
+        key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
+    });
     // A type shared by several variables is checked for each; its mistakes are told once.
-    let mut seen: Vec<Diagnostic> = Vec::new();
-    for diagnostic in diagnostics {
-        if !seen.contains(&diagnostic) {
-            seen.push(diagnostic);
-        }
-    }
-    seen.sort_by_key(|d| (d.primary.span.file, d.primary.span.start));
-    let program =
-        (!seen.iter().any(Diagnostic::is_error)).then(|| checker.finish(name, lexed.files.clone()));
+    diagnostics.dedup();
+    let failed = diagnostics.iter().any(Diagnostic::is_error);
+    let program = (!failed).then(|| checker.finish(name, lexed.files.clone()));
     Checked {
         program,
-        diagnostics: seen,
+        diagnostics,
         files: lexed.files,
     }
 }

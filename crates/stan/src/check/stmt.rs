@@ -44,13 +44,13 @@ impl Checker {
         let kind = match &statement.kind {
             ast::StmtKind::Error => return Err(Poison),
             ast::StmtKind::Empty => StmtKind::Empty,
-            ast::StmtKind::Decl(decl) => StmtKind::Decl(self.declaration(decl, span)?),
+            ast::StmtKind::Decl(decl) => StmtKind::Decl(self.declaration(decl)?),
             ast::StmtKind::Assign {
                 target,
                 op,
                 op_span,
                 rhs,
-            } => self.assign(target, *op, *op_span, rhs, span)?,
+            } => self.assign(target, *op, *op_span, rhs)?,
             ast::StmtKind::TargetPlus(value) => {
                 let allowed = self.target_allowed(span);
                 let value = self.increment(value)?;
@@ -254,7 +254,6 @@ impl Checker {
         op: Option<InfixOp>,
         op_span: Span,
         rhs: &ast::Expr,
-        span: Span,
     ) -> Checking<StmtKind> {
         let place = self.lvalue(target);
         let rhs = self.expr(rhs);
@@ -262,7 +261,7 @@ impl Checker {
         let Some(op) = op else {
             let mut assigned = Vec::new();
             self.distinct(&place, &mut assigned)?;
-            let rhs = self.assignable(rhs, &ty, span)?;
+            let rhs = self.assignable(rhs, &ty)?;
             return Ok(StmtKind::Assign(Assign {
                 target: place,
                 op: None,
