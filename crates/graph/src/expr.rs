@@ -186,7 +186,7 @@ impl Builder {
     /// Columns of data along the record axis: `width` numbers a record, record after record.
     #[track_caller]
     pub fn record_matrix(&self, values: &[f64], width: usize) -> RecordMatrix<'_> {
-        if width > 0 && values.len() % width != 0 {
+        if width > 0 && !values.len().is_multiple_of(width) {
             let message = format!("{} numbers are not whole records of {width}", values.len());
             return RecordMatrix::new(vec![self.fail(message)]);
         }

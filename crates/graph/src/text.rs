@@ -596,7 +596,7 @@ fn read_record(value: &str) -> Result<Record, String> {
         "values" => {
             let width = read_u32(words.next("a width")?)? as usize;
             let values: Arc<[f64]> = read_list(list, read_number)?.into();
-            if width == 0 || values.len() % width != 0 {
+            if width == 0 || !values.len().is_multiple_of(width) {
                 return Err(format!(
                     "{} numbers are not whole records of {width}",
                     values.len()

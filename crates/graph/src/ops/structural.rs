@@ -313,8 +313,8 @@ pub(crate) fn vjp(
         }
         Op::Sum => unreachable!("sums have scalar adjoints, which need no full shape"),
         Op::Max => {
-            let at = g.elem(ElemOp::Eq, &[args[0], node]);
-            whole(g.mul(at, adjoint))
+            let share = share_of_max(g, args[0], node);
+            whole(g.mul(share, adjoint))
         }
         Op::CumSum { reverse } => whole(g.directed_cumsum(adjoint, !reverse)),
         Op::LaneSum => whole(adjoint),
@@ -414,6 +414,14 @@ pub(crate) fn vjp(
     }
 }
 
+/// The derivative of the maximum of x: equal elements share it, so that an element which stands
+/// there twice counts once.
+fn share_of_max(g: &mut Graph, x: NodeId, max: NodeId) -> NodeId {
+    let at = g.elem(ElemOp::Eq, &[x, max]);
+    let count = g.sum(at);
+    g.div(at, count)
+}
+
 /// The adjoint of the matrix of a linear solve: `-B̄ Xᵀ`, or `-X B̄ᵀ` for a transposed solve.
 fn solve_factor_adjoint(
     g: &mut Graph,
@@ -480,8 +488,8 @@ pub(crate) fn jvp(g: &mut Graph, node: NodeId, tangents: &[Option<NodeId>]) -> O
             Some(g.concat(&parts))
         }
         Op::Max => {
-            let at = g.elem(ElemOp::Eq, &[args[0], node]);
-            let product = g.mul(at, tangents[0]?);
+            let share = share_of_max(g, args[0], node);
+            let product = g.mul(share, tangents[0]?);
             Some(g.sum(product))
         }
         Op::MatMul(dims) => {

@@ -1,8 +1,6 @@
-//! Random well-conditioned graphs over all operations, and running them lane by lane.
+//! Random well-conditioned graphs over all operations.
 
-use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
-use jensen_graph::{ElemOp, Execution, Graph, GraphDensity, GraphWorkspace, MatMul, NodeId, Shape};
-use jensen_math::simd::Simd;
+use jensen_graph::{ElemOp, Graph, MatMul, NodeId, Shape};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -357,73 +355,4 @@ pub fn build(recipe: &Recipe) -> Graph {
     let graph = maker.finish();
     jensen_graph::verify::verify(&graph).expect("well formed");
     graph
-}
-
-/// Values, gradients and Hessian-vector products of some lanes, each as rows of lanes.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Results {
-    pub values: Vec<f64>,
-    pub gradients: Vec<f64>,
-    pub products: Vec<f64>,
-}
-
-impl Results {
-    pub fn bits(&self) -> Vec<u64> {
-        let all = [&self.values, &self.gradients, &self.products];
-        all.into_iter().flatten().map(|x| x.to_bits()).collect()
-    }
-
-    /// The results of some lanes.
-    pub fn lanes(&self, chosen: &[usize]) -> Self {
-        let total = self.values.len();
-        let pick = |rows: &[f64]| -> Vec<f64> {
-            rows.chunks(total)
-                .flat_map(|row| chosen.iter().map(|&lane| row[lane]))
-                .collect()
-        };
-        Self {
-            values: pick(&self.values),
-            gradients: pick(&self.gradients),
-            products: pick(&self.products),
-        }
-    }
-}
-
-/// The draws of `lanes` as rows of lanes: lane `k` is draw number `k` of a fixed sequence.
-pub fn draws(dim: usize, lanes: &[usize], seed: u64) -> Vec<f64> {
-    let columns: Vec<Vec<f64>> = lanes
-        .iter()
-        .map(|&lane| noise(dim, seed + 1 + lane as u64))
-        .collect();
-    (0..dim)
-        .flat_map(|i| columns.iter().map(move |column| column[i]))
-        .collect()
-}
-
-pub fn run(density: &GraphDensity, ws: &mut GraphWorkspace, z: &[f64], v: &[f64]) -> Results {
-    let dim = density.dim();
-    let lanes = z.len() / dim;
-    let mut results = Results {
-        values: vec![0.0; lanes],
-        gradients: vec![0.0; dim * lanes],
-        products: vec![0.0; dim * lanes],
-    };
-    let z = Lanes::new(z, dim, lanes);
-    density.value_grad(
-        ws,
-        z,
-        &mut results.values,
-        LanesMut::new(&mut results.gradients, dim, lanes),
-    );
-    density.hvp(
-        ws,
-        z,
-        Lanes::new(v, dim, lanes),
-        LanesMut::new(&mut results.products, dim, lanes),
-    );
-    results
-}
-
-pub fn density(graph: &Graph, simd: Simd, threads: usize) -> GraphDensity {
-    GraphDensity::new(graph, Execution { simd, threads })
 }
