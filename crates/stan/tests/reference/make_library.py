@@ -3,6 +3,9 @@
     pip install stanli==0.24.0 bridgestan numpy
     python make_library.py
 
+stanli keeps every constant of some densities that Stan's library drops (KEEPS), and uses only the first of several
+length-scales of a Gaussian process kernel: such cases are left out.
+
 Every case is a program with one parameter `p`, evaluated at p = 0. Constants of `~` statements are dropped as Stan's
 samplers drop them; what counts as constant is decided by which arguments depend on p.
 """
@@ -135,7 +138,6 @@ cholesky_decompose(S+p) inverse(W+p) inverse_spd(S+p) matrix_exp(W+p) crossprod(
 diag_pre_multiply(v+p,W) diag_post_multiply(W+p,v) quad_form(W+p,B+p) quad_form_sym(S+p,B+p) quad_form_diag(S+p,v) mdivide_left(W+p,B+p) mdivide_right(B'+p,W+p) mdivide_left_tri_low(L+p,B+p)
 mdivide_right_tri_low(B'+p,L+p) mdivide_left_spd(S+p,B+p) mdivide_right_spd(B'+p,S+p) add_diag(W+p,v) W*(B+p) (W+p)/S append_col(W+p,v) append_row(W+p,v') block(W+p,2,1,2,2) rep_matrix(v+p,2) to_matrix(v+p,1,3)
 gp_exp_quad_cov({0.1,0.9,2.2},1.3+p,0.7+p) gp_exponential_cov({0.1,0.9,2.2},1.3+p,0.7+p) gp_matern32_cov({0.1,0.9,2.2},1.3+p,0.7+p) gp_matern52_cov({0.1,0.9,2.2},1.3+p,0.7+p)
-gp_exp_quad_cov({[0.1,0.3]',[0.9,-1]'},1.3+p,{0.7+p,1.2}) gp_matern32_cov({[0.1,0.3]',[0.9,-1]'},1.3+p,{0.7+p,1.2})
 """.split()
 
 SHARED = f"""vector[3] v = [0.7, -0.4, 1.9]';
@@ -191,9 +193,12 @@ def density(name, suffix, args):
                 for cdf in ("lcdf", "lccdf", "cdf"):
                     call = f"{name}_{cdf}(a0 | {rest})"
                     yield "tail", "\n  ".join(given), " ".join(local) + f" target += {call};"
-        yield "dropped", "\n  ".join(given), " ".join(local) + f" a0 ~ {name}({rest});"
+        if name not in KEEPS:
+            yield "dropped", "\n  ".join(given), " ".join(local) + f" a0 ~ {name}({rest});"
 
 
+KEEPS = {"multi_student_t", "multi_student_t_cholesky", "lkj_cov", "wishart", "inv_wishart", "wishart_cholesky",
+         "inv_wishart_cholesky"}
 CDFS = {f"{n}_lcdf" for n in list(UNIVARIATE) + list(COUNTS)} - {
     "bernoulli_logit_lcdf", "binomial_logit_lcdf", "poisson_log_lcdf", "neg_binomial_2_log_lcdf", "hypergeometric_lcdf"}
 

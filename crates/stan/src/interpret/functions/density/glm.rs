@@ -1,6 +1,8 @@
 //! Generalised linear models: densities of a linear predictor α + x β.
 
+use super::super::elementary::log_add_exp;
 use super::super::reductions::log_sum_exp;
+use super::super::special::lgamma;
 use super::super::{Builtin, Draws, Entry, Keep};
 use super::family::{Domain, Family, FamilyPart, check};
 use super::ordinal;
@@ -26,7 +28,8 @@ pub(super) const TABLE: &[Entry] = &[
     })),
     ("neg_binomial_2_log_glm_lpmf", Density(|k, a| {
         let eta = predictor("neg_binomial_2_log_glm_lpmf", a[0].len(), a[1], a[2], a[3])?;
-        call("neg_binomial_2_log", k.reorder(&[1, 2 | 4 | 8, 16]), &[a[0], &eta, a[4]])
+        let k = k.reorder(&[1, 2 | 4 | 8, 16]);
+        neg_binomial(k, &a[0].numbers(), eta.slice()?, &a[4].numbers())
     })),
     ("normal_id_glm_lpdf", Density(|k, a| {
         let eta = predictor("normal_id_glm_lpdf", a[0].len(), a[1], a[2], a[3])?;
@@ -89,6 +92,32 @@ fn family(name: &str) -> FnResult<&'static Family> {
 
 fn call(name: &str, keep: Keep, args: &[&Value]) -> FnResult<f64> {
     family(name)?.call(FamilyPart::LogDensity, keep, args)
+}
+
+/// Counts with log means `eta` and precisions `phi`. The terms are grouped as Stan groups them, which differs from the
+/// family `neg_binomial_2_log`.
+fn neg_binomial(keep: Keep, y: &[f64], eta: &[f64], phi: &[f64]) -> FnResult<f64> {
+    const NAME: &str = "neg_binomial_2_log_glm_lpmf";
+    check(NAME, "the counts", Domain::NonNegative, y)?;
+    check(NAME, "the precision parameter", Domain::PositiveFinite, phi)?;
+    for len in [y.len(), phi.len()] {
+        if len != eta.len() && len != 1 {
+            return Err(FnError::invalid(format!(
+                "{NAME}: sizes of the arguments do not match: {} and {len}",
+                eta.len()
+            )));
+        }
+    }
+    let pick = |x: &[f64], i: usize| x[if x.len() == 1 { 0 } else { i }];
+    Ok((0..eta.len())
+        .map(|i| {
+            let (y, eta, phi) = (pick(y, i), eta[i], pick(phi, i));
+            keep.constant(-lgamma(y + 1.0))
+                + keep.term(4, phi * phi.ln() - lgamma(phi) + lgamma(y + phi))
+                + keep.term(2, y * eta)
+                + keep.term(2 | 4, -(y + phi) * log_add_exp(eta, phi.ln()))
+        })
+        .sum())
 }
 
 fn bernoulli_rng(rng: &mut Draws, a: &[&Value]) -> FnResult<Value> {

@@ -50,7 +50,7 @@ pub(super) const TABLE: &[Entry] = &[
         const NAME: &str = "wishart_cholesky_lpdf";
         let (lw, ls) = (triangle(NAME, a[0])?, triangle(NAME, a[2])?);
         let nu = freedom(NAME, a[1], lw.rows(), ls.rows())?;
-        Ok(wishart(k, &lw, nu, &ls) + factor_jacobian(k, &lw))
+        Ok(wishart(grouped(k), &lw, nu, &ls) + factor_jacobian(k, &lw))
     })),
     ("inv_wishart_lpdf", Density(|k, a| {
         const NAME: &str = "inv_wishart_lpdf";
@@ -63,7 +63,7 @@ pub(super) const TABLE: &[Entry] = &[
         const NAME: &str = "inv_wishart_cholesky_lpdf";
         let (lw, ls) = (triangle(NAME, a[0])?, triangle(NAME, a[2])?);
         let nu = freedom(NAME, a[1], lw.rows(), ls.rows())?;
-        Ok(inverse_wishart(k, &lw, nu, &ls) + factor_jacobian(k, &lw))
+        Ok(inverse_wishart(grouped(k), &lw, nu, &ls) + factor_jacobian(k, &lw))
     })),
     ("wishart_rng", Random(|r, a| {
         let ls = dense::cholesky("wishart_rng", a[1].matrix()?)?;
@@ -199,17 +199,22 @@ fn wishart(k: Keep, lw: &Matrix, nu: f64, ls: &Matrix) -> f64 {
 
 fn inverse_wishart(k: Keep, lw: &Matrix, nu: f64, ls: &Matrix) -> f64 {
     let n = lw.rows() as f64;
-    k.term(2, -0.5 * nu * n * LN_2 - lmgamma(n, 0.5 * nu))
-        + k.term(2 | 4, nu * log_diagonal(ls))
+    k.term(2, -lmgamma(n, 0.5 * nu))
+        + k.term(2 | 4, nu * log_diagonal(ls) - 0.5 * nu * n * LN_2)
         + k.term(1 | 4, -0.5 * squares(&solve_lower(lw, ls)))
-        + k.term(1 | 2, -(nu + n + 1.0) * log_diagonal(lw))
+        + k.term(1 | 2 | 4, -(nu + n + 1.0) * log_diagonal(lw))
 }
 
-/// The log-Jacobian of L ↦ L Lᵀ.
+/// The densities of factors keep all their terms but those of the degrees of freedom alone.
+fn grouped(k: Keep) -> Keep {
+    k.reorder(&[7, 2, 7])
+}
+
+/// The log-Jacobian of L ↦ L Lᵀ. Its constant goes with the degrees of freedom.
 fn factor_jacobian(k: Keep, l: &Matrix) -> f64 {
     let n = l.rows();
     let powers: f64 = (0..n).map(|i| (n - i) as f64 * l[(i, i)].ln()).sum();
-    k.constant(n as f64 * LN_2) + k.term(1, powers)
+    k.term(2, n as f64 * LN_2) + k.term(1 | 2 | 4, powers)
 }
 
 /// Bartlett's factor of a Wishart matrix.

@@ -35,10 +35,10 @@ pub(super) static FAMILIES: &[Family] = &[
             }
             let log_y = x[0].ln();
             let z = (log_y - x[1]) / x[2];
-            k.constant(-LOG_SQRT_2PI)
+            // Stan keeps the constant of this density whenever any argument varies.
+            k.term(Y | A | B, -LOG_SQRT_2PI - 0.5 * z * z)
                 + k.term(B, -x[2].ln())
                 + k.term(Y, -log_y)
-                + k.term(Y | A | B, -0.5 * z * z)
         },
     )
     .tails(|x| {
@@ -209,10 +209,12 @@ pub(super) static FAMILIES: &[Family] = &[
         NonNegative,
         &[(SCALE, PositiveFinite), (SHAPE, PositiveFinite)],
         |k, x| {
-            let log_z = x[0].ln() - x[1].ln();
-            k.term(A | B, x[2].ln() - x[1].ln())
-                + k.term(Y | A | B, (x[2] - 1.0) * log_z)
-                + k.term(Y | A | B, -2.0 * log1p_exp(x[2] * log_z))
+            let (log_y, log_a) = (x[0].ln(), x[1].ln());
+            k.term(A | B, x[2].ln() - x[2] * log_a)
+                + k.term(
+                    Y | A | B,
+                    (x[2] - 1.0) * log_y - 2.0 * log1p_exp(x[2] * (log_y - log_a)),
+                )
         },
     )
     .tails(|x| {
@@ -237,7 +239,12 @@ pub(super) static FAMILIES: &[Family] = &[
             ("the second shape parameter", PositiveFinite),
         ],
         |k, x| {
-            k.term(A | B, -lbeta(x[1], x[2]))
+            let (a, b) = (lgamma(x[1]), lgamma(x[2]));
+            // The terms are apart because constants are dropped apart; their sum is −log B, which is more exact.
+            let both = a + b - lbeta(x[1], x[2]);
+            k.term(A, -a)
+                + k.term(B, -b)
+                + k.term(A | B, both)
                 + k.term(Y | A, (x[1] - 1.0) * x[0].ln())
                 + k.term(Y | B, (x[2] - 1.0) * (-x[0]).ln_1p())
         },

@@ -2,7 +2,7 @@
 
 use super::super::elementary::lmultiply;
 use super::super::reductions::log_sum_exp;
-use super::super::special::lgamma;
+use super::super::special::{lbeta, lgamma};
 use super::super::{Builtin, Draws, Entry};
 use super::family::{Domain, check, int_variate};
 use super::multivariate::lists;
@@ -37,9 +37,13 @@ pub(super) const TABLE: &[Entry] = &[
         check(NAME, "the prior sample sizes parameter", Domain::PositiveFinite, alpha)?;
         same(NAME, n.len(), alpha.len())?;
         let (total, mass): (f64, f64) = (n.iter().sum(), alpha.iter().sum());
-        let coefficient = lgamma(total + 1.0) - n.iter().map(|n| lgamma(n + 1.0)).sum::<f64>();
-        let each: f64 = n.iter().zip(alpha).map(|(n, a)| lgamma(n + a) - lgamma(*a)).sum();
-        Ok(k.constant(coefficient) + k.term(2, lgamma(mass) - lgamma(mass + total) + each))
+        if total == 0.0 {
+            return Ok(0.0);
+        }
+        let positive = || n.iter().zip(alpha).filter(|(n, _)| **n > 0.0);
+        let logs: f64 = positive().map(|(n, _)| n.ln()).sum();
+        let each: f64 = positive().map(|(n, a)| lbeta(*a, *n)).sum();
+        Ok(k.constant(total.ln() - logs) + k.term(2, lbeta(mass, total) - each))
     })),
     ("dirichlet_multinomial_rng", Random(|r, a| {
         const NAME: &str = "dirichlet_multinomial_rng";
