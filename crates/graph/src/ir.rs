@@ -351,14 +351,15 @@ impl Graph {
         self.append(op, args, shape, self.site, key)
     }
 
-    /// When the result of `op` on `args` is known.
-    fn placement_of(&self, op: Op, args: &[NodeId]) -> Placement {
+    /// When the result of `op` on `args` is known; nothing along the record axis is known before a
+    /// batch is bound.
+    fn placement_of(&self, op: Op, args: &[NodeId], shape: Shape) -> Placement {
         match op {
             Op::Const(_) => Placement::Constant,
             Op::Record(_) | Op::RecordCount => Placement::Shared,
             Op::Input(slot) => self.inputs[slot as usize].placement,
             Op::LaneSum => Placement::Shared,
-            Op::GatherRecord(_) => self.latest(args).max(Placement::Shared),
+            _ if shape.record => self.latest(args).max(Placement::Shared),
             _ => self.latest(args),
         }
     }
@@ -371,7 +372,7 @@ impl Graph {
     }
 
     fn append(&mut self, op: Op, args: &[NodeId], shape: Shape, site: u32, key: u64) -> NodeId {
-        let placement = self.placement_of(op, args);
+        let placement = self.placement_of(op, args, shape);
         let start =
             u32::try_from(self.arg_pool.len()).expect("tables are bounded by the node limit");
         self.arg_pool.extend_from_slice(args);

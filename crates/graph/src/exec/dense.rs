@@ -4,6 +4,7 @@
 use jensen_math::simd::{F64x8, LANES, Simd};
 
 use crate::exec::kernels::Operand;
+use crate::ir::Shape;
 use crate::ops::{MatMul, Op, structural};
 
 type DenseFn = unsafe fn(*mut f64, *const Operand, *const Extents, usize);
@@ -24,6 +25,9 @@ pub(crate) struct Extents {
 pub(crate) struct DenseKernel {
     run: DenseFn,
     extents: Extents,
+    /// The elements of each record, when the operand runs along the record axis: its extent is known
+    /// when a batch is bound.
+    per_record: Option<usize>,
 }
 
 impl DenseKernel {
@@ -33,11 +37,24 @@ impl DenseKernel {
     }
 
     /// # Safety
-    /// The operands and the destination must have the extents that the kernel was made with, and
-    /// `lanes` lanes.
-    pub(crate) unsafe fn run(&self, dst: *mut f64, args: &[Operand], lanes: usize) {
+    /// The operands and the destination must have the extents that the kernel was made with, or as
+    /// many as `records` records have, and `lanes` lanes.
+    pub(crate) unsafe fn run(
+        &self,
+        dst: *mut f64,
+        args: &[Operand],
+        records: usize,
+        lanes: usize,
+    ) {
+        let extents = match self.per_record {
+            Some(len) => Extents {
+                m: len * records,
+                ..self.extents
+            },
+            None => self.extents,
+        };
         // SAFETY: the caller's.
-        unsafe { (self.run)(dst, args.as_ptr(), &self.extents, lanes) }
+        unsafe { (self.run)(dst, args.as_ptr(), &extents, lanes) }
     }
 }
 
@@ -326,8 +343,16 @@ fn tri_solve_kernel(simd: Simd, splat: &[bool], transposed: bool) -> DenseFn {
     }
 }
 
-/// The kernel of a dense operation; `len` is the number of elements of its first argument.
-pub(crate) fn dense_kernel(op: Op, simd: Simd, splat: &[bool], len: usize) -> DenseKernel {
+/// The kernel of a dense operation whose first argument has the given shape, for at most `records`
+/// records.
+pub(crate) fn dense_kernel(
+    op: Op,
+    simd: Simd,
+    splat: &[bool],
+    shape: Shape,
+    records: usize,
+) -> DenseKernel {
+    let len = shape.elements(records);
     let square = |n: u32, cols: u32| Extents {
         m: n as usize,
         k: n as usize,
@@ -388,5 +413,9 @@ pub(crate) fn dense_kernel(op: Op, simd: Simd, splat: &[bool], len: usize) -> De
         Op::Max => (largest_fn(simd), flat),
         op => unreachable!("{} is not a dense operation", op.name()),
     };
-    DenseKernel { run, extents }
+    DenseKernel {
+        run,
+        extents,
+        per_record: shape.record.then_some(shape.len as usize),
+    }
 }

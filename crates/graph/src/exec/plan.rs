@@ -667,11 +667,8 @@ impl Planner<'_> {
             unreachable!("rows of the arena")
         };
         let splat: Vec<bool> = args.iter().map(Arg::is_splat).collect();
-        let len = graph
-            .args(id)
-            .first()
-            .map_or(0, |&arg| graph.shape(arg).elements(self.records));
-        let kernel = dense_kernel(graph.op(id), self.simd, &splat, len);
+        let first = graph.shape(parts[0]);
+        let kernel = dense_kernel(graph.op(id), self.simd, &splat, first, self.records);
         self.steps.push(Step::Dense {
             kernel,
             slot,

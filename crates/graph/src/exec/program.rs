@@ -346,7 +346,8 @@ impl Runner<'_> {
                     for (operand, arg) in operands.iter_mut().zip(args) {
                         *operand = self.operand(arg, 0);
                     }
-                    kernel.run(self.rows.add(offset * lanes), &operands, lanes);
+                    let records = self.program.records;
+                    kernel.run(self.rows.add(offset * lanes), &operands, records, lanes);
                 }
                 Step::Fused {
                     shape,

@@ -237,10 +237,7 @@ impl Maker {
         self.graph.set_site(1 + self.dice.roll(3) as u32);
         let terms: Vec<NodeId> = (0..copies)
             .map(|i| {
-                let (a, b) = (
-                    self.dice.roll(self.len(x)) as usize,
-                    self.dice.roll(self.len(y)) as usize,
-                );
+                let (a, b) = (self.dice.roll(self.len(x)), self.dice.roll(self.len(y)));
                 let g = &mut self.graph;
                 let (a, b) = (g.element(x, a), g.element(y, b));
                 let c = g.constant(0.1 + 0.05 * i as f64);
@@ -312,8 +309,8 @@ impl Maker {
     /// Every element of the last values with its own weight.
     fn finish(mut self) -> Graph {
         let last = self.pool.len().saturating_sub(5);
-        let terms: Vec<NodeId> = self.pool[last..]
-            .to_vec()
+        let picked = self.pool.split_off(last);
+        let terms: Vec<NodeId> = picked
             .into_iter()
             .map(|x| {
                 let x = self.squashed(x);
