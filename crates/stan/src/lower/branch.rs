@@ -116,7 +116,13 @@ impl<'g> Lower<'_, 'g> {
     }
 
     /// `c ? then : otherwise` where c depends on parameters.
-    pub(super) fn ternary(&mut self, c: E<'g>, expr: &Expr, then: &Expr, otherwise: &Expr) -> Eval<Sym> {
+    pub(super) fn ternary(
+        &mut self,
+        c: E<'g>,
+        expr: &Expr,
+        then: &Expr,
+        otherwise: &Expr,
+    ) -> Eval<Sym> {
         let c = boolean(c);
         let a = self.side(|lower| lower.expr(then))?;
         let b = self.side(|lower| lower.expr(otherwise))?;
@@ -147,7 +153,9 @@ impl<'g> Lower<'_, 'g> {
         vars.sort_unstable();
         vars.dedup();
         let values = |lower: &Self| -> Vec<Option<Sym>> {
-            vars.iter().map(|v| lower.slots[v.0 as usize].clone()).collect()
+            vars.iter()
+                .map(|v| lower.slots[v.0 as usize].clone())
+                .collect()
         };
         let before = values(self);
         let a = self.side(|lower| lower.stmt(then))?;
@@ -159,7 +167,8 @@ impl<'g> Lower<'_, 'g> {
         let b = self.side(|lower| otherwise.map_or(Ok(Flow::Next), |stmt| lower.stmt(stmt)))?;
         self.site(condition);
         self.join(c, &a, &b);
-        let goes_on = |flow: &Result<Flow, _>| matches!(flow, Ok(Flow::Next | Flow::Break | Flow::Continue));
+        let goes_on =
+            |flow: &Result<Flow, _>| matches!(flow, Ok(Flow::Next | Flow::Break | Flow::Continue));
         match (goes_on(&a.outcome), goes_on(&b.outcome)) {
             (true, true) => {
                 for (var, x) in vars.iter().zip(after_a) {
@@ -184,10 +193,10 @@ impl<'g> Lower<'_, 'g> {
 
     fn merged(&mut self, c: E<'g>, x: &Sym, y: &Sym, span: Span) -> Eval<Sym> {
         // Local variables of the branches may have any shape; nobody sees them afterwards.
-        if let (Ok(a), Ok(b)) = (x.dims(), y.dims()) {
-            if a != b {
-                return Ok(y.clone());
-            }
+        if let (Ok(a), Ok(b)) = (x.dims(), y.dims())
+            && a != b
+        {
+            return Ok(y.clone());
         }
         select(&self.cx("if"), c, x, y).map_err(|e| e.at(span))
     }
@@ -288,7 +297,9 @@ fn collect(stmt: &Stmt, vars: &mut Vec<VarId>) {
                 collect(otherwise, vars);
             }
         }
-        StmtKind::While { body, .. } | StmtKind::For { body, .. } | StmtKind::ForEach { body, .. } => {
+        StmtKind::While { body, .. }
+        | StmtKind::For { body, .. }
+        | StmtKind::ForEach { body, .. } => {
             collect(body, vars);
         }
         StmtKind::Block(body) | StmtKind::Profile(_, body) => {

@@ -29,7 +29,12 @@ impl Lower<'_, '_> {
     pub(super) fn call(&mut self, expr: &Expr, call: &Call) -> Eval<Sym> {
         let drop = call.unnormalised && self.drop_constants;
         match call.callee {
-            Callee::Builtin(id) if matches!(call.args.first().map(|a| &a.kind), Some(ExprKind::FunRef(_))) => {
+            Callee::Builtin(id)
+                if matches!(
+                    call.args.first().map(|a| &a.kind),
+                    Some(ExprKind::FunRef(_))
+                ) =>
+            {
                 self.higher_order(expr, id, &call.args)
             }
             _ => {
@@ -75,7 +80,9 @@ impl Lower<'_, '_> {
             } else {
                 Keep::ALL
             };
-            return library::call(id, keep, &refs).map(Sym::from).map_err(|e| e.at(span));
+            return library::call(id, keep, &refs)
+                .map(Sym::from)
+                .map_err(|e| e.at(span));
         }
         let tape = self.tape;
         let name = id.name();
@@ -97,7 +104,9 @@ impl Lower<'_, '_> {
                     .map(Sym::from)
                     .map_err(|e| e.at(span))
             }
-            Resolved::Function(builder) => builder.build(&self.cx(name), args).map_err(|e| e.at(span)),
+            Resolved::Function(builder) => {
+                builder.build(&self.cx(name), args).map_err(|e| e.at(span))
+            }
             Resolved::Known => {
                 let message = format!(
                     "function `{name}` is known but not supported yet in the log density with arguments that depend on parameters"
@@ -162,7 +171,8 @@ impl Lower<'_, '_> {
             return Err(FnError::invalid("expected a function").at(expr.span));
         };
         if !matches!(name, "reduce_sum" | "reduce_sum_static") || args.len() < 3 {
-            let message = format!("function `{name}` is known but not supported yet in the log density");
+            let message =
+                format!("function `{name}` is known but not supported yet in the log density");
             return Err(FnError::unsupported(message).at(expr.span));
         }
         let slice = self.expr(&args[1])?;
@@ -170,8 +180,13 @@ impl Lower<'_, '_> {
         if count == 0 {
             return Ok(Sym::Real(0.0));
         }
-        let whole = index::get(self.tape, &slice, &[Idx::All], Some(&args[1].ty)).map_err(|e| e.at(args[1].span))?;
-        let mut values = vec![whole, Sym::Int(1), Sym::Int(i32::try_from(count).unwrap_or(i32::MAX))];
+        let whole = index::get(self.tape, &slice, &[Idx::All], Some(&args[1].ty))
+            .map_err(|e| e.at(args[1].span))?;
+        let mut values = vec![
+            whole,
+            Sym::Int(1),
+            Sym::Int(i32::try_from(count).unwrap_or(i32::MAX)),
+        ];
         let mut levels = vec![args[1].level, Level::Data, Level::Data];
         // The grain size is of no consequence here.
         for arg in &args[3..] {
@@ -180,6 +195,13 @@ impl Lower<'_, '_> {
         }
         let drop = function.unnormalised && self.drop_constants;
         self.site(expr);
-        self.apply(function.callee, &values, &levels, drop, expr.span, expr.id.0)
+        self.apply(
+            function.callee,
+            &values,
+            &levels,
+            drop,
+            expr.span,
+            expr.id.0,
+        )
     }
 }

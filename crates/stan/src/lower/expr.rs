@@ -63,14 +63,14 @@ impl<'g> Lower<'_, 'g> {
             ExprKind::Index(base, indices) => self.indexed(expr, base, indices),
             ExprKind::ArrayLit(elements) => {
                 let values = self.exprs(elements)?;
-                if values.iter().all(Sym::is_known) {
-                    if let Type::Array(element) = &expr.ty {
-                        let values = values
-                            .iter()
-                            .filter_map(|v| v.known().map(std::borrow::Cow::into_owned))
-                            .collect();
-                        return Ok(Value::array(values, element).into());
-                    }
+                if let Type::Array(element) = &expr.ty
+                    && values.iter().all(Sym::is_known)
+                {
+                    let values = values
+                        .iter()
+                        .filter_map(|v| v.known().map(std::borrow::Cow::into_owned))
+                        .collect();
+                    return Ok(Value::array(values, element).into());
                 }
                 self.site(expr);
                 index::array_of(self.tape, values).map_err(|e| e.at(span))
@@ -79,7 +79,8 @@ impl<'g> Lower<'_, 'g> {
                 let values = self.exprs(elements)?;
                 self.site(expr);
                 let matrix = matches!(expr.ty, Type::Matrix);
-                operators::row_vector(&self.cx("row vector"), &values, matrix).map_err(|e| e.at(span))
+                operators::row_vector(&self.cx("row vector"), &values, matrix)
+                    .map_err(|e| e.at(span))
             }
             ExprKind::TupleLit(elements) => Ok(Sym::Tuple(Rc::new(self.exprs(elements)?))),
             ExprKind::TupleProj(tuple, k) => {
@@ -104,17 +105,19 @@ impl<'g> Lower<'_, 'g> {
     fn binary(&mut self, expr: &Expr, op: BinaryOp, a: &Expr, b: &Expr) -> Eval<Sym> {
         let span = expr.span;
         let left = self.expr(a)?;
-        if matches!(op, BinaryOp::And | BinaryOp::Or) {
-            if let Some(value) = left.known() {
-                let holds = value.real().map_err(|e| e.at(a.span))? != 0.0;
-                if holds == (op == BinaryOp::Or) {
-                    return Ok(Sym::Int(i32::from(holds)));
-                }
+        if matches!(op, BinaryOp::And | BinaryOp::Or)
+            && let Some(value) = left.known()
+        {
+            let holds = value.real().map_err(|e| e.at(a.span))? != 0.0;
+            if holds == (op == BinaryOp::Or) {
+                return Ok(Sym::Int(i32::from(holds)));
             }
         }
         let right = self.expr(b)?;
         if let (Some(x), Some(y)) = (left.known(), right.known()) {
-            return ops::binary(op, &x, &y).map(Sym::from).map_err(|e| e.at(span));
+            return ops::binary(op, &x, &y)
+                .map(Sym::from)
+                .map_err(|e| e.at(span));
         }
         self.site(expr);
         operators::binary(&self.cx(op.symbol()), op, &left, &right).map_err(|e| e.at(span))
@@ -152,7 +155,9 @@ impl<'g> Lower<'_, 'g> {
                     Index::Multi(list) => {
                         let value = self.expr(list)?;
                         match value.known() {
-                            Some(value) => Idx::Many(value.ints().map_err(|e| e.at(list.span))?.to_vec()),
+                            Some(value) => {
+                                Idx::Many(value.ints().map_err(|e| e.at(list.span))?.to_vec())
+                            }
                             None => {
                                 return Err(FnError::unsupported(
                                     "indices that depend on parameters are not supported yet",

@@ -53,7 +53,9 @@ fn resolve(idx: &Idx, size: usize, position: usize) -> FnResult<Pos> {
     match idx {
         Idx::All => Ok(Pos::Span(0, size)),
         Idx::One(i) => Ok(Pos::One(check(*i)?)),
-        Idx::Many(list) => Ok(Pos::List(list.iter().map(|i| check(*i)).collect::<FnResult<_>>()?)),
+        Idx::Many(list) => Ok(Pos::List(
+            list.iter().map(|i| check(*i)).collect::<FnResult<_>>()?,
+        )),
         Idx::From(a) => between(*a, last),
         Idx::To(b) => between(1, *b),
         Idx::Between(a, b) => between(*a, *b),
@@ -206,7 +208,9 @@ pub fn get(tape: &Tape, base: &Sym, idx: &[Idx], ty: Option<&Type>) -> FnResult<
                 array_of(tape, parts)
             }
         },
-        Sym::Int(_) | Sym::Real(_) | Sym::Scalar(_) | Sym::Tuple(_) => Err(invalid(&IndexError::TooMany)),
+        Sym::Int(_) | Sym::Real(_) | Sym::Scalar(_) | Sym::Tuple(_) => {
+            Err(invalid(&IndexError::TooMany))
+        }
     }
 }
 
@@ -259,7 +263,9 @@ pub fn get_path(tape: &Tape, base: &Sym, path: &[Step]) -> FnResult<Sym> {
     match path.split_first() {
         None => Ok(base.clone()),
         Some((Step::Component(k), rest)) => get_path(tape, &component(base, *k)?, rest),
-        Some((Step::Index(idx, ty), rest)) => get_path(tape, &get(tape, base, idx, Some(ty))?, rest),
+        Some((Step::Index(idx, ty), rest)) => {
+            get_path(tape, &get(tape, base, idx, Some(ty))?, rest)
+        }
     }
 }
 
@@ -271,7 +277,9 @@ pub fn component(base: &Sym, k: usize) -> FnResult<Sym> {
     match base {
         Sym::Tuple(parts) if k < parts.len() => Ok(parts[k].clone()),
         Sym::Data(value) => match &**value {
-            crate::interpret::value::Value::Tuple(parts) if k < parts.len() => Ok(parts[k].clone().into()),
+            crate::interpret::value::Value::Tuple(parts) if k < parts.len() => {
+                Ok(parts[k].clone().into())
+            }
             _ => Err(invalid(&IndexError::TooMany)),
         },
         _ => Err(invalid(&IndexError::TooMany)),
@@ -288,9 +296,10 @@ fn shape_error(expected: &str, found: &Sym) -> FnError {
 /// Whether `new` may replace a whole variable that holds `old`.
 pub fn check_shape(old: &Sym, new: &Sym) -> FnResult<()> {
     match (old, new) {
-        (Sym::Tuple(a), Sym::Tuple(b)) if a.len() == b.len() => {
-            a.iter().zip(b.iter()).try_for_each(|(a, b)| check_shape(a, b))
-        }
+        (Sym::Tuple(a), Sym::Tuple(b)) if a.len() == b.len() => a
+            .iter()
+            .zip(b.iter())
+            .try_for_each(|(a, b)| check_shape(a, b)),
         _ => match (old.dims(), new.dims()) {
             (Ok(a), Ok(b)) if a != b && (a.size() > 0 || b.size() > 0) => {
                 Err(shape_error(&old.describe(), new))
@@ -312,17 +321,13 @@ pub fn set_path(tape: &Tape, target: &mut Sym, path: &[Step], new: Sym) -> FnRes
             Ok(())
         }
         Some((Step::Component(k), rest)) => {
-            let mut parts = match &*target {
-                Sym::Tuple(parts) => (**parts).clone(),
-                Sym::Data(value) => match &**value {
-                    crate::interpret::value::Value::Tuple(parts) => {
-                        parts.iter().cloned().map(Sym::from).collect()
-                    }
-                    _ => return Err(invalid(&IndexError::TooMany)),
-                },
-                _ => return Err(invalid(&IndexError::TooMany)),
+            let Some(Sym::Tuple(parts)) = target.unpacked() else {
+                return Err(invalid(&IndexError::TooMany));
             };
-            let part = parts.get_mut(*k).ok_or_else(|| invalid(&IndexError::TooMany))?;
+            let mut parts = (*parts).clone();
+            let part = parts
+                .get_mut(*k)
+                .ok_or_else(|| invalid(&IndexError::TooMany))?;
             set_path(tape, part, rest, new)?;
             *target = Sym::Tuple(Rc::new(parts));
             Ok(())
@@ -346,12 +351,18 @@ pub fn set(tape: &Tape, target: &mut Sym, idx: &[Idx], new: Sym) -> FnResult<()>
             let known = known.into_owned();
             return index::set(Arc::make_mut(value), idx, known).map_err(|e| invalid(&e));
         }
-        let dims = Dims::of_value(value).ok_or_else(|| shape_error("a known value", &new))?;
-        let cells = value.numbers().into_iter().map(Cell::Const).collect();
-        *target = Sym::Flat(Flat {
-            dims: Rc::new(dims),
-            store: Store::Table(Rc::new(cells)),
-        });
+        *target = match Dims::of_value(value) {
+            Some(dims) => {
+                let cells = value.numbers().into_iter().map(Cell::Const).collect();
+                Sym::Flat(Flat {
+                    dims: Rc::new(dims),
+                    store: Store::Table(Rc::new(cells)),
+                })
+            }
+            None => target
+                .unpacked()
+                .ok_or_else(|| shape_error("a known value", &new))?,
+        };
     }
     match target {
         Sym::Flat(flat) => {

@@ -68,10 +68,11 @@ fn of(g: &Graph, id: NodeId, depth: u32) -> Range {
         if values.iter().any(|v| v.is_nan()) {
             return Range::ALL;
         }
-        return values.iter().fold(
-            Range::between(f64::INFINITY, f64::NEG_INFINITY),
-            |r, v| Range::between(r.low.min(*v), r.high.max(*v)),
-        );
+        return values
+            .iter()
+            .fold(Range::between(f64::INFINITY, f64::NEG_INFINITY), |r, v| {
+                Range::between(r.low.min(*v), r.high.max(*v))
+            });
     }
     if depth == 0 {
         return Range::ALL;
@@ -88,8 +89,13 @@ fn of(g: &Graph, id: NodeId, depth: u32) -> Range {
                 Range::ALL
             }
         }
-        Op::Concat if g.args(id).len() <= 16 => (0..g.args(id).len()).map(arg).reduce(join).unwrap_or(Range::ALL),
-        Op::MatMul(_) if arg(0).nonnegative() && arg(1).nonnegative() => Range::at_least(0.0, false),
+        Op::Concat if g.args(id).len() <= 16 => (0..g.args(id).len())
+            .map(arg)
+            .reduce(join)
+            .unwrap_or(Range::ALL),
+        Op::MatMul(_) if arg(0).nonnegative() && arg(1).nonnegative() => {
+            Range::at_least(0.0, false)
+        }
         _ => Range::ALL,
     }
 }
@@ -234,14 +240,13 @@ fn symmetric(g: &Graph, id: NodeId, n: u32, depth: u32) -> bool {
         return false;
     }
     if let Some(values) = g.constant_value(id) {
-        return (0..n * n).all(|at| (values[at as usize] - values[mirror(at) as usize]).abs() <= 1e-8);
+        return (0..n * n)
+            .all(|at| (values[at as usize] - values[mirror(at) as usize]).abs() <= 1e-8);
     }
     let args = g.args(id);
     match g.op(id) {
         Op::Elem(_) => args.iter().all(|a| symmetric(g, *a, n, depth - 1)),
-        Op::MatMul(dims) => {
-            args[0] == args[1] && dims.left_transposed != dims.right_transposed
-        }
+        Op::MatMul(dims) => args[0] == args[1] && dims.left_transposed != dims.right_transposed,
         Op::Gather(index) => {
             let index = g.index_data(index);
             (0..n * n).all(|at| index[at as usize] == index[mirror(at) as usize])
@@ -266,7 +271,9 @@ fn cells_symmetric(g: &Graph, args: &[NodeId], n: u32) -> bool {
     let mut cells: Vec<(NodeId, u32)> = Vec::new();
     for arg in args {
         match g.op(*arg) {
-            Op::Gather(index) => cells.extend(g.index_data(index).iter().map(|i| (g.args(*arg)[0], *i))),
+            Op::Gather(index) => {
+                cells.extend(g.index_data(index).iter().map(|i| (g.args(*arg)[0], *i)))
+            }
             _ => cells.extend((0..g.shape(*arg).len).map(|i| (*arg, i))),
         }
     }

@@ -10,11 +10,12 @@
 //! | `value`, `index` | symbolic values and their parts |
 //! | `tape`, `known` | the graph under construction; what is known of its values |
 //! | `expr`, `stmt`, `branch`, `call` | the evaluator |
-//! | `params` | constrained parameters and checks of transformed ones |
+//! | `params`, `checks` | constrained parameters, checks of transformed ones |
 //! | `functions`, `densities` | the library, one table each from name to formula |
 
 mod branch;
 mod call;
+mod checks;
 mod densities;
 mod expr;
 mod functions;
@@ -24,9 +25,6 @@ mod params;
 mod stmt;
 mod tape;
 mod value;
-
-#[cfg(test)]
-mod tests;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -199,7 +197,12 @@ struct Lower<'p, 'g> {
 }
 
 impl<'p, 'g> Lower<'p, 'g> {
-    fn new(program: &'p Program, tape: &'g Tape, options: LowerOptions, bound: &BoundModel) -> Self {
+    fn new(
+        program: &'p Program,
+        tape: &'g Tape,
+        options: LowerOptions,
+        bound: &BoundModel,
+    ) -> Self {
         Lower {
             program,
             tape,
@@ -271,7 +274,7 @@ impl<'p, 'g> Lower<'p, 'g> {
             _ => Vec::new(),
         };
         let cx = self.cx("constraint");
-        let violated = params::violated(&cx, constraint, &bounds, value).map_err(|e| e.at(span))?;
+        let violated = checks::violated(&cx, constraint, &bounds, value).map_err(|e| e.at(span))?;
         if let Some(bad) = violated {
             if bad.scalar().is_some_and(|bad| bad != 0.0) {
                 let message = format!(
@@ -293,7 +296,9 @@ impl<'p, 'g> Lower<'p, 'g> {
         if guards.is_empty() {
             return total.id;
         }
-        tape.add_all(&guards).select(tape.constant(f64::NAN), total).id
+        tape.add_all(&guards)
+            .select(tape.constant(f64::NAN), total)
+            .id
     }
 
     /// The log density so far.
@@ -327,7 +332,8 @@ impl<'p, 'g> Lower<'p, 'g> {
             return Err(self.too_large(span));
         }
         if self.steps > STEP_LIMIT {
-            let message = format!("gave up after {STEP_LIMIT} steps: does this loop or recursion end?");
+            let message =
+                format!("gave up after {STEP_LIMIT} steps: does this loop or recursion end?");
             return Err(limit(message, span));
         }
         Ok(())

@@ -4,7 +4,6 @@
 //! transformed alone, and so that logarithms of scales stay at hand (`log(exp z)` is `z` again).
 
 use super::Lower;
-use super::functions::Cx;
 use super::known::{Fact, note};
 use super::tape::{E, Tape};
 use super::value::{Cell, Dims, Leaf, Sym, e_cell};
@@ -46,12 +45,19 @@ enum Bound<'g> {
 
 impl<'g> Lower<'_, 'g> {
     /// Declares all parameters as functions of the coordinates `z` and adds the log-Jacobian.
-    pub(super) fn parameters(&mut self, z: E<'g>, sizes: &[(crate::program::VarId, Sized)]) -> Eval<()> {
+    pub(super) fn parameters(
+        &mut self,
+        z: E<'g>,
+        sizes: &[(crate::program::VarId, Sized)],
+    ) -> Eval<()> {
         let program = self.program;
         let mut at = 0;
         for (decl, (var, ty)) in program.parameters.iter().zip(sizes) {
             let span = program.var(*var).span;
-            self.tape.graph.borrow_mut().set_site(self.declaration_site(*var));
+            self.tape
+                .graph
+                .borrow_mut()
+                .set_site(self.declaration_site(*var));
             let plain = !matches!(ty.unwind().1, Sized::Tuple(_));
             let mut value = if plain { None } else { Some(template(ty)) };
             for part in parts(decl, ty) {
@@ -79,7 +85,11 @@ impl<'g> Lower<'_, 'g> {
         let start = *at;
         *at += each * count;
         let take = |from: usize, len: usize| -> E<'g> {
-            if z.len() == 1 && len == 1 { z } else { z.slice(from, len) }
+            if z.len() == 1 && len == 1 {
+                z
+            } else {
+                z.slice(from, len)
+            }
         };
         if transform.is_elementwise() {
             let z = take(start, each * count);
@@ -126,17 +136,31 @@ impl<'g> Lower<'_, 'g> {
         } else if finite.iter().all(|f| *f == 0.0) {
             Bound::None
         } else {
-            let replaced: Vec<f64> = values.iter().map(|v| if *v == infinity { 0.0 } else { *v }).collect();
+            let replaced: Vec<f64> = values
+                .iter()
+                .map(|v| if *v == infinity { 0.0 } else { *v })
+                .collect();
             Bound::Some(self.tape.vector(&replaced), self.tape.vector(&finite))
         })
     }
 
     /// Constrained elements and log-Jacobian where each element is transformed alone.
-    fn elementwise(&mut self, constraint: &Constraint, z: E<'g>, dims: &Dims) -> Eval<(E<'g>, E<'g>)> {
+    fn elementwise(
+        &mut self,
+        constraint: &Constraint,
+        z: E<'g>,
+        dims: &Dims,
+    ) -> Eval<(E<'g>, E<'g>)> {
         let tape = self.tape;
         let n = z.len();
         let zero = tape.constant(0.0);
-        let total = |x: E<'g>| if x.len() == 1 && n != 1 { n as f64 * x } else { x.sum() };
+        let total = |x: E<'g>| {
+            if x.len() == 1 && n != 1 {
+                n as f64 * x
+            } else {
+                x.sum()
+            }
+        };
         if n == 0 {
             return Ok((z, zero));
         }
@@ -163,7 +187,10 @@ impl<'g> Lower<'_, 'g> {
                         )
                         .map_err(|e| e.at(high.span))?;
                         let jacobian = z - 2.0 * z.log1p_exp();
-                        (a + width * z.inv_logit(), total(width.log()) + jacobian.sum())
+                        (
+                            a + width * z.inv_logit(),
+                            total(width.log()) + jacobian.sum(),
+                        )
                     }
                     (Bound::None, b) => one_sided(z, b, true),
                     (a, Bound::None) => one_sided(z, a, false),
@@ -193,8 +220,13 @@ impl<'g> Lower<'_, 'g> {
 
     fn multiplier(&mut self, expr: &Expr, dims: &Dims) -> Eval<E<'g>> {
         let s = self.location(expr, dims)?;
-        super::densities::check("parameter", s, "multiplier", super::densities::Domain::PositiveByFormula)
-            .map_err(|e| e.at(expr.span))?;
+        super::densities::check(
+            "parameter",
+            s,
+            "multiplier",
+            super::densities::Domain::PositiveByFormula,
+        )
+        .map_err(|e| e.at(expr.span))?;
         Ok(s)
     }
 }
@@ -304,7 +336,11 @@ fn structured<'g>(
         Transform::ColumnStochastic => {
             let (mut cells, mut terms) = (Vec::new(), Vec::new());
             for j in 0..cols {
-                let part = if rows == 1 { zero } else { pick(z, j * (rows - 1), 1, rows - 1) };
+                let part = if rows == 1 {
+                    zero
+                } else {
+                    pick(z, j * (rows - 1), 1, rows - 1)
+                };
                 let (x, jacobian) = simplex(tape, part, rows);
                 cells.extend(whole(x));
                 terms.push(jacobian);
@@ -315,7 +351,11 @@ fn structured<'g>(
             let mut cells = vec![Cell::Const(1.0); rows * cols];
             let mut terms = Vec::new();
             for i in 0..rows {
-                let part = if cols == 1 { zero } else { pick(z, i, rows, cols - 1) };
+                let part = if cols == 1 {
+                    zero
+                } else {
+                    pick(z, i, rows, cols - 1)
+                };
                 let (x, jacobian) = simplex(tape, part, cols);
                 for (j, cell) in whole(x).into_iter().enumerate() {
                     cells[j * rows + i] = cell;
@@ -364,7 +404,11 @@ fn ordered<'g>(tape: &'g Tape, z: E<'g>, positive: bool) -> (Vec<Cell>, E<'g>) {
         };
         let x = steps.cumsum();
         note(x, Fact::Ordered);
-        let jacobian = if positive { z.sum() } else { z.slice(1, n - 1).sum() };
+        let jacobian = if positive {
+            z.sum()
+        } else {
+            z.slice(1, n - 1).sum()
+        };
         return (whole(x), jacobian);
     }
     let mut cells = Vec::with_capacity(n);
@@ -409,7 +453,9 @@ fn zero_sum<'g>(tape: &'g Tape, z: E<'g>, n: usize) -> E<'g> {
         return basis(tape, n).matmul(z, n, n - 1, 1);
     }
     // w = z / √(k (k + 1)); element i is the sum of later w, minus i times its own.
-    let scale: Vec<f64> = (1..n).map(|k| 1.0 / ((k * (k + 1)) as f64).sqrt()).collect();
+    let scale: Vec<f64> = (1..n)
+        .map(|k| 1.0 / ((k * (k + 1)) as f64).sqrt())
+        .collect();
     let counts: Vec<f64> = (1..n).map(|k| k as f64).collect();
     let w = tape.vector(&scale) * z;
     let back: Vec<u32> = (0..n as u32 - 1).rev().collect();
@@ -454,7 +500,12 @@ fn cholesky_corr<'g>(tape: &'g Tape, z: E<'g>, k: usize, matrix: bool) -> (Vec<C
     for i in 1..k {
         for j in 0..i {
             weights[place(i, j)] = 1.0
-                + 0.5 * if matrix { (k - j - 2) as f64 } else { (i - 1 - j) as f64 };
+                + 0.5
+                    * if matrix {
+                        (k - j - 2) as f64
+                    } else {
+                        (i - 1 - j) as f64
+                    };
         }
     }
     let jacobian = (tape.vector(&weights) * v).sum();
@@ -523,117 +574,4 @@ fn cholesky_cov<'g>(tape: &'g Tape, z: E<'g>, rows: usize, cols: usize) -> (Vec<
 fn self_product(tape: &Tape, l: &[Cell], rows: usize, cols: usize) -> Vec<Cell> {
     let l = super::value::assemble(tape, l);
     whole(l.matmul_with(l, rows, cols, rows, false, true))
-}
-
-/// The condition under which a value violates the constraint of its declaration, `None` if it never does.
-///
-/// # Errors
-/// When a known value violates it.
-pub(super) fn violated<'g>(
-    cx: &Cx<'g>,
-    constraint: &Constraint,
-    bounds: &[Sym],
-    value: &Sym,
-) -> FnResult<Option<E<'g>>> {
-    use super::known::range;
-    let dims = value.dims()?;
-    if dims.size() == 0 {
-        return Ok(None);
-    }
-    let x = cx.e(value)?;
-    let one = cx.num(1.0);
-    let below = |a: E<'g>| -> Option<E<'g>> {
-        // x < a, and NaN is no number within bounds
-        let (r, low) = (range(x), range(a));
-        (r.low < low.high || r.low.is_nan()).then(|| a.le(x).not().sum())
-    };
-    let above = |b: E<'g>| -> Option<E<'g>> {
-        let (r, high) = (range(x), range(b));
-        (r.high > high.low || r.high.is_nan()).then(|| x.le(b).not().sum())
-    };
-    let far = |e: E<'g>| cx.num(1e-8).lt(e.abs()).sum();
-    let join = |a: Option<E<'g>>, b: Option<E<'g>>| match (a, b) {
-        (Some(a), Some(b)) => Some(a + b),
-        (a, b) => a.or(b),
-    };
-    let (rows, cols) = dims.leaf.extents();
-    let each = dims.leaf.size();
-    let leaves: Vec<E<'g>> = if dims.count() == 1 {
-        vec![x]
-    } else {
-        (0..dims.count())
-            .map(|k| if each == 1 { x.at(k) } else { x.slice(k * each, each) })
-            .collect()
-    };
-    let every = |f: &dyn Fn(E<'g>) -> Option<E<'g>>| leaves.iter().fold(None, |sum, leaf| join(sum, f(*leaf)));
-    Ok(match constraint {
-        Constraint::None | Constraint::Offset(_) | Constraint::Multiplier(_) | Constraint::OffsetMultiplier(..) => {
-            None
-        }
-        Constraint::Lower(_) => below(cx.e(&bounds[0])?),
-        Constraint::Upper(_) => above(cx.e(&bounds[0])?),
-        Constraint::LowerUpper(..) => join(below(cx.e(&bounds[0])?), above(cx.e(&bounds[1])?)),
-        Constraint::Ordered | Constraint::PositiveOrdered => {
-            let positive = matches!(constraint, Constraint::PositiveOrdered);
-            every(&|leaf| {
-                let steps = (each > 1 && !super::known::is_ordered(cx.tape, leaf)).then(|| {
-                    let (low, high) = (leaf.slice(0, each - 1), leaf.slice(1, each - 1));
-                    low.lt(high).not().sum()
-                });
-                let first = positive.then(|| cx.num(0.0).le(leaf.at(0)).not());
-                join(steps, first)
-            })
-        }
-        Constraint::Simplex => every(&|leaf| {
-            if super::known::is_simplex(cx.tape, leaf) {
-                return None;
-            }
-            let negative = (!range(leaf).nonnegative()).then(|| cx.num(0.0).le(leaf).not().sum());
-            join(negative, Some(far(leaf.sum() - 1.0)))
-        }),
-        Constraint::UnitVector => every(&|leaf| Some(far(leaf.square().sum() - 1.0))),
-        Constraint::SumToZero => every(&|leaf| Some(far(leaf.sum()))),
-        Constraint::ColumnStochastic | Constraint::RowStochastic => {
-            let by_column = matches!(constraint, Constraint::ColumnStochastic);
-            every(&|leaf| {
-                let ones = |n: usize| cx.tape.vector(&vec![1.0; n]);
-                let sums = if by_column {
-                    leaf.matmul_with(ones(rows), cols, rows, 1, true, false)
-                } else {
-                    leaf.matmul(ones(cols), rows, cols, 1)
-                };
-                join(Some(cx.num(0.0).le(leaf).not().sum()), Some(far(sums - 1.0)))
-            })
-        }
-        Constraint::CholeskyFactorCorr | Constraint::CholeskyFactorCov => {
-            let correlation = matches!(constraint, Constraint::CholeskyFactorCorr);
-            every(&|leaf| {
-                let upper: Vec<u32> = (0..(rows * cols) as u32)
-                    .filter(|at| *at as usize % rows < *at as usize / rows)
-                    .collect();
-                let nonzero = (!upper.is_empty()).then(|| leaf.gather(&upper).eq(cx.num(0.0)).not().sum());
-                let diagonal = leaf.diagonal(rows, cols);
-                let small = (!range(diagonal).positive()).then(|| cx.num(0.0).lt(diagonal).not().sum());
-                let norms = correlation
-                    .then(|| far(leaf.square().matmul(cx.tape.vector(&vec![1.0; cols]), rows, cols, 1) - 1.0));
-                join(join(nonzero, small), norms)
-            })
-        }
-        Constraint::CorrMatrix | Constraint::CovMatrix => {
-            let correlation = matches!(constraint, Constraint::CorrMatrix);
-            every(&|leaf| {
-                let asymmetric = (rows > 1 && !super::known::is_symmetric(cx.tape, leaf, rows)).then(|| {
-                    let (low, high): (Vec<u32>, Vec<u32>) = (0..rows * rows)
-                        .filter(|at| at % rows > at / rows)
-                        .map(|at| (at as u32, (at % rows * rows + at / rows) as u32))
-                        .unzip();
-                    far(leaf.gather(&low) - leaf.gather(&high))
-                });
-                let corner = leaf.cholesky(rows).at(0);
-                let indefinite = Some(corner.eq(corner).not());
-                let diagonal = correlation.then(|| far(leaf.diagonal(rows, rows) - one));
-                join(join(asymmetric, indefinite), diagonal)
-            })
-        }
-    })
 }

@@ -63,7 +63,9 @@ impl<'g> Lower<'_, 'g> {
             }
             StmtKind::Print(_) | StmtKind::Empty => {}
             StmtKind::Reject(parts) => return Err(self.reject("reject", parts, stmt.span)),
-            StmtKind::FatalError(parts) => return Err(self.reject("fatal_error", parts, stmt.span)),
+            StmtKind::FatalError(parts) => {
+                return Err(self.reject("fatal_error", parts, stmt.span));
+            }
             StmtKind::If {
                 condition,
                 then,
@@ -71,13 +73,17 @@ impl<'g> Lower<'_, 'g> {
             } => {
                 return match self.condition(condition)? {
                     Condition::Known(true) => self.inner(then),
-                    Condition::Known(false) => otherwise.as_ref().map_or(Ok(Flow::Next), |s| self.inner(s)),
-                    Condition::Depends(c) => {
-                        self.nested(stmt.span, |lower| lower.branch(c, condition, then, otherwise.as_deref()))
+                    Condition::Known(false) => {
+                        otherwise.as_ref().map_or(Ok(Flow::Next), |s| self.inner(s))
                     }
+                    Condition::Depends(c) => self.nested(stmt.span, |lower| {
+                        lower.branch(c, condition, then, otherwise.as_deref())
+                    }),
                 };
             }
-            StmtKind::While { condition, body } => return self.while_loop(condition, body, stmt.span),
+            StmtKind::While { condition, body } => {
+                return self.while_loop(condition, body, stmt.span);
+            }
             StmtKind::For {
                 var,
                 lower,
@@ -115,7 +121,12 @@ impl<'g> Lower<'_, 'g> {
         self.nested(stmt.span, |lower| lower.stmt(stmt))
     }
 
-    fn reject(&self, what: &str, parts: &[Message], span: Span) -> Box<crate::interpret::error::EvalError> {
+    fn reject(
+        &self,
+        what: &str,
+        parts: &[Message],
+        span: Span,
+    ) -> Box<crate::interpret::error::EvalError> {
         let text: Vec<&str> = parts
             .iter()
             .map(|part| match part {
@@ -147,7 +158,10 @@ impl<'g> Lower<'_, 'g> {
         body: impl FnOnce(&mut Self) -> Eval<Flow>,
     ) -> Eval<Flow> {
         self.loops.push(Unrolled { span, what, trips });
-        let outer = self.tape.unrolling.replace(self.tape.unrolling.get() || trips > 1);
+        let outer = self
+            .tape
+            .unrolling
+            .replace(self.tape.unrolling.get() || trips > 1);
         let result = self.nested(span, body);
         self.tape.unrolling.set(outer);
         self.loops.pop();
@@ -205,7 +219,11 @@ impl<'g> Lower<'_, 'g> {
             },
             other => {
                 let dims = other.dims().map_err(|e| e.at(span))?;
-                let count = if dims.array.is_empty() { dims.size() } else { dims.array[0] };
+                let count = if dims.array.is_empty() {
+                    dims.size()
+                } else {
+                    dims.array[0]
+                };
                 let ints = matches!(other, Sym::Data(data) if matches!(**data, Value::Ints(_)));
                 let wide = !dims.array.is_empty() && dims.size() != count;
                 (0..count)
@@ -298,8 +316,13 @@ impl<'g> Lower<'_, 'g> {
                 format!("variable `{name}`: expected a size that is not negative, found {n}");
             FnError::invalid(message).at(size.span)
         })?;
-        check_bytes(&format!("variable `{name}`"), outer * f64::from(n), 16, MAX_VALUE_BYTES)
-            .map_err(|e| e.at(size.span))?;
+        check_bytes(
+            &format!("variable `{name}`"),
+            outer * f64::from(n),
+            16,
+            MAX_VALUE_BYTES,
+        )
+        .map_err(|e| e.at(size.span))?;
         Ok(count)
     }
 
@@ -309,7 +332,9 @@ impl<'g> Lower<'_, 'g> {
             (Some(op), LValue::Place(place)) => {
                 let path = self.path(place)?;
                 let old = match &self.slots[place.var.0 as usize] {
-                    Some(whole) => index::get_path(self.tape, whole, &path).map_err(|e| e.at(place.span))?,
+                    Some(whole) => {
+                        index::get_path(self.tape, whole, &path).map_err(|e| e.at(place.span))?
+                    }
                     None => return Err(FnError::invalid("no value yet").at(place.span)),
                 };
                 let result = match (old.known(), value.known()) {
@@ -351,7 +376,10 @@ impl<'g> Lower<'_, 'g> {
             match access {
                 Access::Component(k) => {
                     if let crate::program::Type::Tuple(parts) = &ty {
-                        ty = parts.get(*k as usize).cloned().unwrap_or(crate::program::Type::Void);
+                        ty = parts
+                            .get(*k as usize)
+                            .cloned()
+                            .unwrap_or(crate::program::Type::Void);
                     }
                     steps.push(Step::Component(*k as usize));
                 }
@@ -393,7 +421,11 @@ impl<'g> Lower<'_, 'g> {
         self.site(first);
         let drop = self.drop_constants;
         // The arguments have their own sites; the density gets that of a node that is never made otherwise.
-        let site = first.id.0.wrapping_add(self.program.expr_count).wrapping_add(1);
+        let site = first
+            .id
+            .0
+            .wrapping_add(self.program.expr_count)
+            .wrapping_add(1);
         let mixed = self.site_base.wrapping_mul(0x9e37_79b9) ^ site;
         self.tape.graph.borrow_mut().set_site(mixed);
         let lp = self.apply(tilde.callee, &args, &levels, drop, span, site)?;
@@ -416,8 +448,16 @@ impl<'g> Lower<'_, 'g> {
     ) -> Eval<()> {
         let tape = self.tape;
         let discrete = self.program.callee_name(tilde.callee).ends_with("_lpmf");
-        let lower = truncation.lower.as_ref().map(|e| self.expr(e)).transpose()?;
-        let upper = truncation.upper.as_ref().map(|e| self.expr(e)).transpose()?;
+        let lower = truncation
+            .lower
+            .as_ref()
+            .map(|e| self.expr(e))
+            .transpose()?;
+        let upper = truncation
+            .upper
+            .as_ref()
+            .map(|e| self.expr(e))
+            .transpose()?;
         let fail = |e: FnError| e.at(span);
         let mut n = 1;
         let mut each = 1;
@@ -436,13 +476,19 @@ impl<'g> Lower<'_, 'g> {
         let mut outside: Vec<E<'g>> = Vec::new();
         if let Some(low) = &lower {
             let low = low.e(tape).map_err(fail)?;
-            if low.scalar().is_none_or(|low| range.low < low || range.low.is_nan()) {
+            if low
+                .scalar()
+                .is_none_or(|low| range.low < low || range.low.is_nan())
+            {
                 outside.push(x.lt(low).sum());
             }
         }
         if let Some(high) = &upper {
             let high = high.e(tape).map_err(fail)?;
-            if high.scalar().is_none_or(|high| range.high > high || range.high.is_nan()) {
+            if high
+                .scalar()
+                .is_none_or(|high| range.high > high || range.high.is_nan())
+            {
                 outside.push(high.lt(x).sum());
             }
         }

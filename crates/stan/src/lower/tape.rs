@@ -308,7 +308,15 @@ impl<'g> E<'g> {
     }
 
     /// Product of an `m × k` and a `k × n` matrix, either stored transposed.
-    pub fn matmul_with(self, other: E<'g>, m: usize, k: usize, n: usize, left: bool, right: bool) -> Self {
+    pub fn matmul_with(
+        self,
+        other: E<'g>,
+        m: usize,
+        k: usize,
+        n: usize,
+        left: bool,
+        right: bool,
+    ) -> Self {
         if k == 0 {
             return self.tape.vector(&vec![0.0; m * n]);
         }
@@ -327,14 +335,19 @@ impl<'g> E<'g> {
         let squared = {
             let g = self.tape.graph.borrow();
             match (g.op(self.id), g.args(self.id)) {
-                (Op::MatMul(dims), [l, r]) if l == r && dims.right_transposed && !dims.left_transposed => Some(*l),
+                (Op::MatMul(dims), [l, r])
+                    if l == r && dims.right_transposed && !dims.left_transposed =>
+                {
+                    Some(*l)
+                }
                 _ => None,
             }
         };
-        if let Some(l) = squared.map(|l| self.tape.e(l)) {
-            if l.len() == n * n && known::is_lower_factor(self.tape, l) {
-                return l;
-            }
+        if let Some(l) = squared.map(|l| self.tape.e(l))
+            && l.len() == n * n
+            && known::is_lower_factor(self.tape, l)
+        {
+            return l;
         }
         let l = self.with(|g| g.cholesky(self.id, n));
         known::note(l, Fact::LowerFactor);

@@ -217,7 +217,9 @@ impl Flat {
     /// The elements, one by one; changes the representation.
     pub fn table(&mut self) -> &mut Vec<Cell> {
         if let Store::Node(id) = self.store {
-            let cells = (0..self.dims.size()).map(|i| Cell::Elem(id, i as u32)).collect();
+            let cells = (0..self.dims.size())
+                .map(|i| Cell::Elem(id, i as u32))
+                .collect();
             self.store = Store::Table(Rc::new(cells));
         }
         match &mut self.store {
@@ -377,7 +379,9 @@ impl Sym {
         match self {
             Sym::Int(_) | Sym::Real(_) | Sym::Scalar(_) => Ok(Dims::leaf(Leaf::Scalar)),
             Sym::Data(value) => Dims::of_value(value).ok_or_else(|| {
-                FnError::unsupported("complex numbers with parameters are not supported yet in the log density")
+                FnError::unsupported(
+                    "complex numbers with parameters are not supported yet in the log density",
+                )
             }),
             Sym::Flat(flat) => Ok((*flat.dims).clone()),
             Sym::Array(_) | Sym::Tuple(_) => Err(FnError::unsupported(
@@ -479,7 +483,9 @@ impl Sym {
         Ok(match self {
             Sym::Flat(flat) => match &flat.store {
                 Store::Table(cells) => (**cells).clone(),
-                Store::Node(id) => (0..flat.dims.size()).map(|i| Cell::Elem(*id, i as u32)).collect(),
+                Store::Node(id) => (0..flat.dims.size())
+                    .map(|i| Cell::Elem(*id, i as u32))
+                    .collect(),
             },
             Sym::Scalar(id) => vec![Cell::Elem(*id, 0)],
             Sym::Array(_) | Sym::Tuple(_) => {
@@ -502,6 +508,20 @@ impl Sym {
                 (unrolling || flat.is_table()) && (2..=SHORT).contains(&flat.dims.size())
             }
             _ => false,
+        }
+    }
+
+    /// A tuple, or an array of tuples, with its parts apart.
+    pub fn unpacked(&self) -> Option<Sym> {
+        let apart = |parts: &[Value]| Rc::new(parts.iter().cloned().map(Sym::from).collect());
+        match self {
+            Sym::Tuple(_) | Sym::Array(_) => Some(self.clone()),
+            Sym::Data(value) => match &**value {
+                Value::Tuple(parts) => Some(Sym::Tuple(apart(parts))),
+                Value::Array(parts) => Some(Sym::Array(apart(parts))),
+                _ => None,
+            },
+            _ => None,
         }
     }
 

@@ -118,7 +118,9 @@ fn sizes(w: &Whole<'_, '_>, a: usize, b: usize) -> FnResult<()> {
     if a == b {
         return Ok(());
     }
-    Err(w.density.invalid(format!("sizes do not match: {a} counts and {b} probabilities")))
+    Err(w.density.invalid(format!(
+        "sizes do not match: {a} counts and {b} probabilities"
+    )))
 }
 
 /// Rejects probabilities that do not sum to 1, unless they do by construction.
@@ -150,7 +152,9 @@ fn pick_categories<'g>(w: &Whole<'g, '_>, table: E<'g>) -> FnResult<E<'g>> {
         )));
     }
     if k.len() <= 1 {
-        return Ok(k.first().map_or(w.density.num(0.0), |k| table.at(*k as usize - 1)));
+        return Ok(k
+            .first()
+            .map_or(w.density.num(0.0), |k| table.at(*k as usize - 1)));
     }
     // One multiplication a category instead of one gather an outcome.
     let mut counts = vec![0.0; n];
@@ -224,7 +228,10 @@ fn ordered_terms<'g>(
         }
         let at = |position: usize| {
             if own_cuts.unwrap_or(1) > 1 {
-                let index: Vec<u32> = members.iter().map(|i| (i * most + position) as u32).collect();
+                let index: Vec<u32> = members
+                    .iter()
+                    .map(|i| (i * most + position) as u32)
+                    .collect();
                 c.gather(&index)
             } else if c.len() == 1 {
                 c

@@ -13,7 +13,11 @@ pub const TABLE: &[(&str, Univariate)] = &[
     ("bernoulli_logit_lpmf", |d| {
         let [y, eta] = d.get();
         outcomes(d, 1.0)?;
-        d.check(1, "Logit transformed probability parameter", super::Domain::NotNan)?;
+        d.check(
+            1,
+            "Logit transformed probability parameter",
+            super::Domain::NotNan,
+        )?;
         bernoulli_logit(d, y, eta);
         Ok(())
     }),
@@ -41,6 +45,7 @@ pub const TABLE: &[(&str, Univariate)] = &[
         d.check(0, "Failures variable", NonNegative)?;
         d.check(1, "Log location parameter", Finite)?;
         d.check(2, "Precision parameter", Positive)?;
+        log_coefficient(d, y, phi, 2);
         neg_binomial_2_log(d, y, eta, phi);
         Ok(())
     }),
@@ -61,7 +66,10 @@ pub const TABLE: &[(&str, Univariate)] = &[
     ("hypergeometric_lpmf", |d| {
         let [n, draws, a, b] = d.get();
         let choose = crate::lower::functions::elementwise::lchoose;
-        d.term(&[], choose(a, n) + choose(b, draws - n) - choose(a + b, draws));
+        d.term(
+            &[],
+            choose(a, n) + choose(b, draws - n) - choose(a + b, draws),
+        );
         Ok(())
     }),
 ];
@@ -117,7 +125,11 @@ fn bernoulli(d: &mut Density<'_>) -> FnResult<()> {
         return Ok(());
     }
     if theta.len() == 1 && d.n > 1 {
-        let ones = if y.len() == 1 { values[0] * d.n as f64 } else { values.iter().sum() };
+        let ones = if y.len() == 1 {
+            values[0] * d.n as f64
+        } else {
+            values.iter().sum()
+        };
         let zeros = d.n as f64 - ones;
         d.n = 1;
         d.term(&[1], ones * theta.log() + zeros * theta.log1m());
@@ -131,14 +143,19 @@ fn bernoulli(d: &mut Density<'_>) -> FnResult<()> {
 
 /// −log(1 + exp(∓η))
 pub fn bernoulli_logit<'g>(d: &mut Density<'g>, y: E<'g>, eta: E<'g>) {
-    if eta.len() == 1 && d.n > 1 {
-        if let Some(values) = y.values() {
-            let ones = if y.len() == 1 { values[0] * d.n as f64 } else { values.iter().sum() };
-            let zeros = d.n as f64 - ones;
-            d.n = 1;
-            d.term(&[1], -(ones * (-eta).log1p_exp() + zeros * eta.log1p_exp()));
-            return;
-        }
+    if eta.len() == 1
+        && d.n > 1
+        && let Some(values) = y.values()
+    {
+        let ones = if y.len() == 1 {
+            values[0] * d.n as f64
+        } else {
+            values.iter().sum()
+        };
+        let zeros = d.n as f64 - ones;
+        d.n = 1;
+        d.term(&[1], -(ones * (-eta).log1p_exp() + zeros * eta.log1p_exp()));
+        return;
     }
     d.term(&[1], -((1.0 - 2.0 * y) * eta).log1p_exp());
 }
@@ -167,7 +184,9 @@ fn binomial(d: &mut Density<'_>) -> FnResult<()> {
     let zero = d.num(0.0);
     let safe = match rest.values() {
         // Where nothing failed, θ = 1 is fine.
-        Some(values) if values.len() > 1 && values.contains(&0.0) => rest.eq(zero).select(zero, log1m),
+        Some(values) if values.len() > 1 && values.contains(&0.0) => {
+            rest.eq(zero).select(zero, log1m)
+        }
         _ => log1m,
     };
     d.term(&[2], safe);
@@ -194,7 +213,8 @@ fn beta_binomial(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-fn log_factorial(d: &mut Density<'_>, y: E<'_>) {
+/// −log y!
+pub fn log_factorial(d: &mut Density<'_>, y: E<'_>) {
     if let Some(values) = y.values() {
         let each: Vec<f64> = values.iter().map(|y| -special::lgamma(y + 1.0)).collect();
         let constant = d.tape.vector(&each);
@@ -220,7 +240,7 @@ pub fn poisson_log<'g>(d: &mut Density<'g>, y: E<'g>, eta: E<'g>) {
     d.term(&[1], -eta.exp());
 }
 
-/// log (y + φ − 1 choose y)
+/// log (y + φ − 1 choose y); as a whole a term of φ, argument `at`.
 fn log_coefficient<'g>(d: &mut Density<'g>, y: E<'g>, phi: E<'g>, at: usize) {
     d.term(&[at], (y + phi).lgamma() - (y + 1.0).lgamma());
     d.term(&[at], -phi.lgamma());
@@ -249,12 +269,11 @@ fn neg_binomial_2(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// The negative binomial with log mean η and precision φ.
+/// The negative binomial with log mean η and precision φ, without the binomial coefficient.
 pub fn neg_binomial_2_log<'g>(d: &mut Density<'g>, y: E<'g>, eta: E<'g>, phi: E<'g>) {
     let precision = d.args.len() - 1;
     let location: Vec<usize> = (1..precision).collect();
     let all: Vec<usize> = (1..=precision).collect();
-    log_coefficient(d, y, phi, precision);
     // log(μ + φ) = log φ + log(1 + exp(η − log φ))
     let log_phi = phi.log();
     let excess = (eta - log_phi).log1p_exp();

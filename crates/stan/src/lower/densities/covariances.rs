@@ -29,23 +29,6 @@ fn cx<'g>(w: &Whole<'g, '_>) -> Cx<'g> {
 /// log of the normalising constant of the LKJ density of extent k (Lewandowski, Kurowicka and Joe 2009, theorem 5).
 fn lkj_constant(eta: E<'_>, k: usize) -> E<'_> {
     let km1 = k as f64 - 1.0;
-    if eta.scalar() == Some(1.0) {
-        let mut constant = 0.0;
-        let mut j = 1;
-        while 2 * j < k {
-            constant -= crate::interpret::functions::special::lgamma(2.0 * j as f64);
-            j += 1;
-        }
-        let lgamma = crate::interpret::functions::special::lgamma;
-        let kf = k as f64;
-        constant += if k % 2 == 1 {
-            -0.25 * (kf * kf - 1.0) * PI.ln() - 0.25 * km1 * km1 * LN_2 + km1 * lgamma(0.5 * (kf + 1.0))
-        } else {
-            let base = 0.25 * kf * (kf - 2.0) * PI.ln() + 0.25 * (3.0 * kf * kf - 4.0 * kf) * LN_2;
-            kf * lgamma(0.5 * kf) - base - km1 * lgamma(kf)
-        };
-        return eta.num(constant);
-    }
     let mut constant = km1 * (eta + 0.5 * km1).lgamma();
     for j in 1..k {
         let half = 0.5 * j as f64;
@@ -84,12 +67,19 @@ fn lkj_corr_cholesky(w: &mut Whole<'_, '_>) -> FnResult<()> {
     let index: Vec<usize> = (0..k).map(|i| i * k + i).collect();
     let leaf = crate::lower::value::Dims::leaf(crate::lower::value::Leaf::Vector(k));
     let diagonal = cx.e(&w.passed[0].sym.pick(cx.tape, &index, leaf)?)?;
-    check(cx.name, diagonal, "Cholesky factor diagonal", PositiveByFormula)?;
+    check(
+        cx.name,
+        diagonal,
+        "Cholesky factor diagonal",
+        PositiveByFormula,
+    )?;
     let d = &mut w.density;
     d.term(&[1], lkj_constant(eta, k));
     // Exponent of the i-th diagonal element, counted from 0: K − 1 − i + 2 (η − 1).
     let logs = diagonal.log();
-    let fixed: Vec<f64> = (0..k).map(|i| if i == 0 { 0.0 } else { (k - 1 - i) as f64 }).collect();
+    let fixed: Vec<f64> = (0..k)
+        .map(|i| if i == 0 { 0.0 } else { (k - 1 - i) as f64 })
+        .collect();
     let rest: Vec<f64> = (0..k).map(|i| f64::from(i > 0)).collect();
     let fixed = (d.tape.vector(&fixed) * logs).sum();
     let rest = (d.tape.vector(&rest) * logs).sum();
@@ -115,7 +105,12 @@ fn wishart_parts<'g>(w: &Whole<'g, '_>) -> FnResult<(usize, E<'g>, E<'g>, E<'g>)
         return Err(cx.mismatch(y, s));
     }
     let nu = w.passed[1].sym.e(cx.tape)?;
-    check(cx.name, nu - (k as f64 - 1.0), "Degrees of freedom parameter minus dimension plus 1", Positive)?;
+    check(
+        cx.name,
+        nu - (k as f64 - 1.0),
+        "Degrees of freedom parameter minus dimension plus 1",
+        Positive,
+    )?;
     Ok((k, cx.e(y)?, nu, cx.e(s)?))
 }
 

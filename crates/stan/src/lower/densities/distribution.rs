@@ -114,10 +114,11 @@ fn above<'g>(y: E<'g>, low: E<'g>, tails: (E<'g>, E<'g>)) -> (E<'g>, E<'g>) {
     if low.scalar() == Some(0.0) && known::range(y).positive() {
         return tails;
     }
-    if let Some(values) = below.values() {
-        if values.iter().all(|b| *b == 0.0) {
-            return tails;
-        }
+    if below
+        .values()
+        .is_some_and(|below| below.iter().all(|b| *b == 0.0))
+    {
+        return tails;
     }
     (
         below.select(y.num(f64::NEG_INFINITY), tails.0),
@@ -157,7 +158,11 @@ fn lognormal<'g>(d: &mut Density<'g>) -> Tails<'g> {
     d.check(2, "Scale parameter", super::Domain::Positive)?;
     let [y, mu, sigma] = d.get();
     let z = (y.log() - mu) * sigma.recip();
-    Ok(above(y, y.num(0.0), (z.log_normal_cdf(), (-z).log_normal_cdf())))
+    Ok(above(
+        y,
+        y.num(0.0),
+        (z.log_normal_cdf(), (-z).log_normal_cdf()),
+    ))
 }
 
 fn pareto<'g>(d: &mut Density<'g>) -> Tails<'g> {
@@ -192,14 +197,16 @@ fn uniform<'g>(d: &mut Density<'g>) -> Tails<'g> {
     d.check(1, "Lower bound parameter", Finite)?;
     d.check(2, "Upper bound parameter", Finite)?;
     let [y, a, b] = d.get();
-    super::check(d.name, b - a, "Upper bound minus lower bound", super::Domain::Positive)?;
+    super::check(
+        d.name,
+        b - a,
+        "Upper bound minus lower bound",
+        super::Domain::Positive,
+    )?;
     // Outside of the interval one tail is 0 and the other 1.
     let clamp = |p: E<'g>| p.fmax(p.num(0.0)).fmin(p.num(1.0));
     let width = (b - a).recip();
-    Ok((
-        clamp((y - a) * width).log(),
-        clamp((b - y) * width).log(),
-    ))
+    Ok((clamp((y - a) * width).log(), clamp((b - y) * width).log()))
 }
 
 fn bernoulli<'g>(d: &mut Density<'g>) -> Tails<'g> {

@@ -110,10 +110,13 @@ fn lognormal(d: &mut Density<'_>) -> FnResult<()> {
     d.check(2, "Scale parameter", PositiveByFormula)?;
     let [y, mu, sigma] = d.get();
     let log_y = y.log();
-    d.term(&[0, 1, 2], -0.5 * ((log_y - mu).square() * sigma.recip().square()));
+    d.term(
+        &[0, 1, 2],
+        -0.5 * ((log_y - mu).square() * sigma.recip().square()),
+    );
     d.term(&[0], -log_y);
     d.term(&[2], -sigma.log());
-    d.term(&[], d.num(-HALF_LOG_TWO_PI));
+    d.term(&[0, 1, 2], d.num(-HALF_LOG_TWO_PI));
     Ok(())
 }
 
@@ -172,10 +175,18 @@ fn pareto_type_2(d: &mut Density<'_>) -> FnResult<()> {
     d.check(2, "Scale parameter", PositiveByFormula)?;
     d.check(3, "Shape parameter", PositiveByFormula)?;
     let [y, mu, lambda, alpha] = d.get();
-    super::check(d.name, y - mu, "Random variable minus location", NonNegative)?;
+    super::check(
+        d.name,
+        y - mu,
+        "Random variable minus location",
+        NonNegative,
+    )?;
     d.term(&[3], alpha.log());
     d.term(&[2], -lambda.log());
-    d.term(&[0, 1, 2, 3], -((alpha + 1.0) * ((y - mu) * lambda.recip()).log1p()));
+    d.term(
+        &[0, 1, 2, 3],
+        -((alpha + 1.0) * ((y - mu) * lambda.recip()).log1p()),
+    );
     Ok(())
 }
 

@@ -19,7 +19,12 @@ fn uniform(d: &mut Density<'_>) -> FnResult<()> {
     d.check(1, "Lower bound parameter", Finite)?;
     d.check(2, "Upper bound parameter", Finite)?;
     let [y, a, b] = d.get();
-    check(d.name, b - a, "Upper bound minus lower bound", PositiveByFormula)?;
+    check(
+        d.name,
+        b - a,
+        "Upper bound minus lower bound",
+        PositiveByFormula,
+    )?;
     let outside = y.lt(a) + b.lt(y);
     // A parameter with exactly these bounds never leaves them.
     let (known_y, low, high) = (crate::lower::known::range(y), a.scalar(), b.scalar());
@@ -52,7 +57,10 @@ fn beta_proportion(d: &mut Density<'_>) -> FnResult<()> {
     let a = mu * kappa;
     d.term(&[2], kappa.lgamma());
     d.term(&[1, 2], -(a.lgamma() + (kappa - a).lgamma()));
-    d.term(&[0, 1, 2], (a - 1.0) * y.log() + (kappa - a - 1.0) * y.log1m());
+    d.term(
+        &[0, 1, 2],
+        (a - 1.0) * y.log() + (kappa - a - 1.0) * y.log1m(),
+    );
     Ok(())
 }
 
@@ -76,16 +84,28 @@ fn dirichlet(w: &mut Whole<'_, '_>) -> FnResult<()> {
     check(d.name, prior, "prior sample sizes", Positive)?;
     check(d.name, x, "probabilities", Unit)?;
     let tile = |have: usize| -> Vec<u32> {
-        (0..count * k).map(|at| (if have == 1 { at % k } else { at }) as u32).collect()
+        (0..count * k)
+            .map(|at| (if have == 1 { at % k } else { at }) as u32)
+            .collect()
     };
     let (log_x, prior_each) = if k == 1 && count == 1 {
         (x.log(), prior)
     } else {
-        (x.log().gather(&tile(a.count())), prior.gather(&tile(b.count())))
+        (
+            x.log().gather(&tile(a.count())),
+            prior.gather(&tile(b.count())),
+        )
     };
     let kernel = (prior_each - 1.0) * log_x;
     let totals: Vec<_> = (0..b.count())
-        .map(|i| if k == 1 { prior.at(i) } else { prior.slice(i * k, k).sum() }.lgamma())
+        .map(|i| {
+            if k == 1 {
+                prior.at(i)
+            } else {
+                prior.slice(i * k, k).sum()
+            }
+            .lgamma()
+        })
         .collect();
     let normaliser = w.density.tape.add_all(&totals) - prior.lgamma().sum();
     let repeats = (count / b.count()) as f64;

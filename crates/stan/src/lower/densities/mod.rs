@@ -132,7 +132,11 @@ impl<'g> Density<'g> {
 
     /// The sum over the outcomes; a scalar counts for each.
     pub fn total(&self, x: E<'g>) -> E<'g> {
-        if x.len() == 1 && self.n != 1 { self.n as f64 * x } else { x.sum() }
+        if x.len() == 1 && self.n != 1 {
+            self.n as f64 * x
+        } else {
+            x.sum()
+        }
     }
 
     /// Checks argument `i`: a known value must satisfy the condition, otherwise draws that violate it are rejected.
@@ -168,7 +172,11 @@ pub fn check(name: &str, e: E<'_>, what: &str, domain: Domain) -> FnResult<()> {
         return match values.iter().position(|x| !domain.holds(*x)) {
             None => Ok(()),
             Some(at) => {
-                let place = if values.len() > 1 { format!("[{}]", at + 1) } else { String::new() };
+                let place = if values.len() > 1 {
+                    format!("[{}]", at + 1)
+                } else {
+                    String::new()
+                };
                 Err(FnError::domain(format!(
                     "{name}: {what}{place} is {}, but must be {}!",
                     values[at],
@@ -244,7 +252,10 @@ pub fn find(name: &str) -> Option<Formula> {
         .into_iter()
         .flatten()
         .map(|(n, f)| (*n, Formula::Univariate(*f)));
-    let whole = whole.into_iter().flatten().map(|(n, f)| (*n, Formula::Whole(*f)));
+    let whole = whole
+        .into_iter()
+        .flatten()
+        .map(|(n, f)| (*n, Formula::Whole(*f)));
     univariate
         .chain(whole)
         .find(|(n, _)| *n == name)
@@ -333,19 +344,20 @@ fn univariate<'g>(
         let mut terms = Vec::new();
         for i in 0..n {
             let args = passed.iter().map(|a| {
-                let e = if a.sym.is_scalar() { a.sym.e(tape) } else { a.sym.element(tape, i) };
+                let e = if a.sym.is_scalar() {
+                    a.sym.e(tape)
+                } else {
+                    a.sym.element(tape, i)
+                };
                 e.map(|e| Arg { e, level: a.level })
             });
             terms.extend(run(args.collect::<FnResult<_>>()?, 1)?);
         }
         return Ok(tape.add_all(&terms));
     }
-    let args = passed.iter().map(|a| {
-        a.sym.e(tape).map(|e| Arg {
-            e,
-            level: a.level,
-        })
-    });
+    let args = passed
+        .iter()
+        .map(|a| a.sym.e(tape).map(|e| Arg { e, level: a.level }));
     let terms = run(args.collect::<FnResult<_>>()?, n)?;
     Ok(tape.add_all(&terms))
 }

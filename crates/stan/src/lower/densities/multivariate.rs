@@ -13,10 +13,18 @@ use crate::lower::value::Sym;
 /// Name and formula.
 pub const TABLE: &[(&str, WholeFormula)] = &[
     ("multi_normal_lpdf", |w| multi_normal(w, Scale::Covariance)),
-    ("multi_normal_cholesky_lpdf", |w| multi_normal(w, Scale::Cholesky)),
-    ("multi_normal_prec_lpdf", |w| multi_normal(w, Scale::Precision)),
-    ("multi_student_t_lpdf", |w| multi_student_t(w, Scale::Covariance)),
-    ("multi_student_t_cholesky_lpdf", |w| multi_student_t(w, Scale::Cholesky)),
+    ("multi_normal_cholesky_lpdf", |w| {
+        multi_normal(w, Scale::Cholesky)
+    }),
+    ("multi_normal_prec_lpdf", |w| {
+        multi_normal(w, Scale::Precision)
+    }),
+    ("multi_student_t_lpdf", |w| {
+        multi_student_t(w, Scale::Covariance)
+    }),
+    ("multi_student_t_cholesky_lpdf", |w| {
+        multi_student_t(w, Scale::Cholesky)
+    }),
     ("multi_gp_lpdf", |w| multi_gp(w, Scale::Covariance)),
     ("multi_gp_cholesky_lpdf", |w| multi_gp(w, Scale::Cholesky)),
 ];
@@ -41,7 +49,12 @@ fn factor<'g>(w: &Whole<'g, '_>, i: usize, scale: Scale, k: usize) -> FnResult<E
     }
     let e = cx.e(sym)?;
     if scale == Scale::Cholesky {
-        check(w.density.name, e.diagonal(n, n), "Cholesky factor diagonal", PositiveByFormula)?;
+        check(
+            w.density.name,
+            e.diagonal(n, n),
+            "Cholesky factor diagonal",
+            PositiveByFormula,
+        )?;
         return Ok(e);
     }
     check_symmetric(w, e, n);
@@ -67,7 +80,11 @@ fn differences<'g>(w: &Whole<'g, '_>, mu: usize) -> FnResult<(E<'g>, usize, usiz
     let (y, m) = (w.passed[0].sym, w.passed[mu].sym);
     let (a, b) = (y.dims()?, m.dims()?);
     let k = a.leaf.size();
-    let n = if a.count() == 0 || b.count() == 0 { 0 } else { a.count().max(b.count()) };
+    let n = if a.count() == 0 || b.count() == 0 {
+        0
+    } else {
+        a.count().max(b.count())
+    };
     let fits = |c: usize| c == n || c == 1;
     if n > 0 && (k != b.leaf.size() || !fits(a.count()) || !fits(b.count())) {
         return Err(w.density.invalid(format!(
@@ -107,7 +124,11 @@ fn multi_normal(w: &mut Whole<'_, '_>, scale: Scale) -> FnResult<()> {
     let d = &mut w.density;
     d.term(&[0, 1, 2], -0.5 * z.square().sum());
     let log_det = l.diagonal(k, k).log().sum();
-    let sign = if scale == Scale::Precision { n as f64 } else { -(n as f64) };
+    let sign = if scale == Scale::Precision {
+        n as f64
+    } else {
+        -(n as f64)
+    };
     d.term(&[2], sign * log_det);
     d.term(&[], d.num(-HALF_LOG_TWO_PI * (k * n) as f64));
     Ok(())
@@ -129,7 +150,10 @@ fn multi_student_t(w: &mut Whole<'_, '_>, scale: Scale) -> FnResult<()> {
     let half = 0.5 * (nu + kf);
     d.term(&[0, 1, 2, 3], -(half * (quadratic / nu).log1p().sum()));
     d.term(&[3], -nf * l.diagonal(k, k).log().sum());
-    d.term(&[1], nf * (half.lgamma() - (0.5 * nu).lgamma() - 0.5 * kf * nu.log()));
+    d.term(
+        &[1],
+        nf * (half.lgamma() - (0.5 * nu).lgamma() - 0.5 * kf * nu.log()),
+    );
     d.term(&[], d.num(-0.5 * kf * nf * PI.ln()));
     Ok(())
 }

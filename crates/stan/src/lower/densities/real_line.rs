@@ -31,7 +31,10 @@ fn location_scale(d: &Density<'_>) -> FnResult<()> {
 fn normal(d: &mut Density<'_>) -> FnResult<()> {
     location_scale(d)?;
     let [y, mu, sigma] = d.get();
-    d.term(&[0, 1, 2], -0.5 * ((y - mu).square() * sigma.recip().square()));
+    d.term(
+        &[0, 1, 2],
+        -0.5 * ((y - mu).square() * sigma.recip().square()),
+    );
     d.term(&[2], -sigma.log());
     d.term(&[], d.num(-HALF_LOG_TWO_PI));
     Ok(())
@@ -131,7 +134,10 @@ fn skew_double_exponential(d: &mut Density<'_>) -> FnResult<()> {
     let [y, mu, sigma, tau] = d.get();
     let below = y.lt(mu);
     let weight = below.select(1.0 - tau, tau);
-    d.term(&[0, 1, 2, 3], -2.0 * ((y - mu).abs() * weight * sigma.recip()));
+    d.term(
+        &[0, 1, 2, 3],
+        -2.0 * ((y - mu).abs() * weight * sigma.recip()),
+    );
     d.term(&[3], tau.log() + tau.log1m());
     d.term(&[2], -sigma.log());
     d.term(&[], d.num(LN_2));
@@ -148,10 +154,12 @@ fn von_mises(d: &mut Density<'_>) -> FnResult<()> {
             "von_mises_lpdf with a scale that depends on parameters is not supported yet in the log density",
         ));
     };
-    let bessel: Vec<f64> = values.iter().map(|k| -special::log_bessel_i(0.0, *k)).collect();
+    let bessel: Vec<f64> = values
+        .iter()
+        .map(|k| -special::log_bessel_i(0.0, *k))
+        .collect();
     d.term(&[0, 1, 2], kappa * (mu - y).cos());
     d.term(&[2], d.tape.vector(&bessel));
     d.term(&[], d.num(-(2.0 * PI).ln()));
     Ok(())
 }
-

@@ -22,7 +22,10 @@ pub const TABLE: &[(&str, WholeFormula)] = &[
             e: sigma,
             level: w.passed[4].level,
         });
-        d.term(&[0, 1, 2], -0.5 * ((y - eta).square() * sigma.recip().square()));
+        d.term(
+            &[0, 1, 2],
+            -0.5 * ((y - eta).square() * sigma.recip().square()),
+        );
         d.term(&[2], -sigma.log());
         d.term(&[], d.num(-HALF_LOG_TWO_PI));
         w.density.terms = d.terms;
@@ -32,7 +35,12 @@ pub const TABLE: &[(&str, WholeFormula)] = &[
         let mut d = linear(w, 0, 1)?;
         let [y, eta] = d.get();
         check(d.name, y, "Vector of dependent variables", NonNegative)?;
-        check(d.name, 1.0 - y, "1 minus the vector of dependent variables", NonNegative)?;
+        check(
+            d.name,
+            1.0 - y,
+            "1 minus the vector of dependent variables",
+            NonNegative,
+        )?;
         counts::bernoulli_logit(&mut d, y, eta);
         w.density.terms = d.terms;
         Ok(())
@@ -43,7 +51,12 @@ pub const TABLE: &[(&str, WholeFormula)] = &[
         let n = w.passed[1].sym.e(d.tape)?;
         size_fits(&d, n)?;
         check(d.name, y, "Successes variable", NonNegative)?;
-        check(d.name, n - y, "Population size parameter minus successes variable", NonNegative)?;
+        check(
+            d.name,
+            n - y,
+            "Population size parameter minus successes variable",
+            NonNegative,
+        )?;
         d.args.insert(
             1,
             Arg {
@@ -74,6 +87,9 @@ pub const TABLE: &[(&str, WholeFormula)] = &[
             e: phi,
             level: w.passed[4].level,
         });
+        counts::log_factorial(&mut d, y);
+        d.term(&[2], (y + phi).lgamma());
+        d.term(&[2], -phi.lgamma());
         counts::neg_binomial_2_log(&mut d, y, eta, phi);
         w.density.terms = d.terms;
         Ok(())
@@ -86,11 +102,7 @@ pub const TABLE: &[(&str, WholeFormula)] = &[
             Sym::flat(Dims::leaf(Leaf::Vector(n)), cx.e(&product)?)
         };
         let level = w.passed[1].level.max(w.passed[2].level);
-        let passed = [
-            w.passed[0],
-            super::Passed { sym: &eta, level },
-            w.passed[3],
-        ];
+        let passed = [w.passed[0], super::Passed { sym: &eta, level }, w.passed[3]];
         delegate(w, "ordered_logistic_lpmf", &passed)
     }),
     ("categorical_logit_glm_lpmf", |w| {
@@ -111,17 +123,30 @@ pub const TABLE: &[(&str, WholeFormula)] = &[
                 alpha.describe()
             )));
         }
-        if let Some(bad) = outcomes.iter().find(|k| !(1.0..=classes as f64).contains(*k)) {
+        if let Some(bad) = outcomes
+            .iter()
+            .find(|k| !(1.0..=classes as f64).contains(*k))
+        {
             return Err(crate::interpret::error::FnError::domain(format!(
                 "{}: categorical outcome is {bad}, but must be in the interval [1, {classes}]",
                 w.density.name
             )));
         }
         let by_class: Vec<u32> = (0..rows * classes).map(|at| (at / rows) as u32).collect();
-        let intercepts = if classes == 1 { cx.e(alpha)? } else { cx.e(alpha)?.gather(&by_class) };
+        let intercepts = if classes == 1 {
+            cx.e(alpha)?
+        } else {
+            cx.e(alpha)?.gather(&by_class)
+        };
         let eta = (cx.e(&product)? + intercepts).repeat(rows * classes);
         let columns: Vec<E<'_>> = (0..classes)
-            .map(|j| if rows * classes == 1 { eta } else { eta.slice(j * rows, rows) })
+            .map(|j| {
+                if rows * classes == 1 {
+                    eta
+                } else {
+                    eta.slice(j * rows, rows)
+                }
+            })
             .collect();
         let normaliser = crate::lower::functions::reduce::log_sum_exp_of(&cx, &columns);
         let own: Vec<u32> = (0..n)
@@ -131,7 +156,11 @@ pub const TABLE: &[(&str, WholeFormula)] = &[
                 ((k - 1) * rows + row) as u32
             })
             .collect();
-        let picked = if rows * classes == 1 { eta.repeat(n) } else { eta.gather(&own) };
+        let picked = if rows * classes == 1 {
+            eta.repeat(n)
+        } else {
+            eta.gather(&own)
+        };
         let d = &mut w.density;
         let repeats = if rows == 1 { n as f64 } else { 1.0 };
         d.term(&[1, 2, 3], picked.sum() - repeats * normaliser.sum());
@@ -163,7 +192,11 @@ fn linear<'g>(w: &Whole<'g, '_>, y: usize, x: usize) -> FnResult<Density<'g>> {
     let outcome = w.passed[y].sym.e(cx.tape)?;
     let (p, a) = (cx.e(&product)?, cx.e(alpha)?);
     let rows = p.len();
-    let n = if rows == 1 { outcome.len().max(a.len()) } else { rows };
+    let n = if rows == 1 {
+        outcome.len().max(a.len())
+    } else {
+        rows
+    };
     let fits = |e: E<'_>| e.len() == n || e.len() == 1;
     if !fits(outcome) || !fits(a) || !fits(p) {
         return Err(w.density.invalid(format!(
@@ -173,9 +206,17 @@ fn linear<'g>(w: &Whole<'g, '_>, y: usize, x: usize) -> FnResult<Density<'g>> {
             alpha.describe()
         )));
     }
-    let level = (x..x + 3).map(|i| w.passed[i].level).max().unwrap_or(Level::Data);
+    let level = (x..x + 3)
+        .map(|i| w.passed[i].level)
+        .max()
+        .unwrap_or(Level::Data);
     let eta = p + a;
-    check(w.density.name, eta, "Matrix of independent variables times weights", NotNan)?;
+    check(
+        w.density.name,
+        eta,
+        "Matrix of independent variables times weights",
+        NotNan,
+    )?;
     Ok(Density {
         tape: cx.tape,
         name: w.density.name,
@@ -196,5 +237,9 @@ fn size_fits(d: &Density<'_>, e: E<'_>) -> FnResult<()> {
     if e.len() == 1 || e.len() == d.n {
         return Ok(());
     }
-    Err(d.invalid(format!("sizes do not match: {} outcomes and {} parameters", d.n, e.len())))
+    Err(d.invalid(format!(
+        "sizes do not match: {} outcomes and {} parameters",
+        d.n,
+        e.len()
+    )))
 }

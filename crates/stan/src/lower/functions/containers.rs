@@ -6,8 +6,12 @@ use crate::lower::value::{Cell, Dims, Leaf, Sym};
 
 /// Name and builder.
 pub const TABLE: &[(&str, Build)] = &[
-    ("to_vector", |cx, args| reshape(cx, &args[0], |n| Dims::leaf(Leaf::Vector(n)))),
-    ("to_row_vector", |cx, args| reshape(cx, &args[0], |n| Dims::leaf(Leaf::Row(n)))),
+    ("to_vector", |cx, args| {
+        reshape(cx, &args[0], |n| Dims::leaf(Leaf::Vector(n)))
+    }),
+    ("to_row_vector", |cx, args| {
+        reshape(cx, &args[0], |n| Dims::leaf(Leaf::Row(n)))
+    }),
     ("to_array_1d", |cx, args| {
         reshape(cx, &args[0], |n| Dims {
             array: vec![n],
@@ -42,7 +46,10 @@ pub const TABLE: &[(&str, Build)] = &[
     }),
     ("block", |cx, args| {
         let (i, j) = (position(cx, &args[1])?, position(cx, &args[2])?);
-        let (rows, cols) = (args[3].size("the number of rows")?, args[4].size("the number of columns")?);
+        let (rows, cols) = (
+            args[3].size("the number of rows")?,
+            args[4].size("the number of columns")?,
+        );
         block(cx, &args[0], (i, rows), (j, cols), Leaf::Matrix(rows, cols))
     }),
     ("sub_col", |cx, args| {
@@ -57,11 +64,23 @@ pub const TABLE: &[(&str, Build)] = &[
     }),
     ("col", |cx, args| {
         let rows = cx.extents(&args[0])?.0;
-        block(cx, &args[0], (0, rows), (position(cx, &args[1])?, 1), Leaf::Vector(rows))
+        block(
+            cx,
+            &args[0],
+            (0, rows),
+            (position(cx, &args[1])?, 1),
+            Leaf::Vector(rows),
+        )
     }),
     ("row", |cx, args| {
         let cols = cx.extents(&args[0])?.1;
-        block(cx, &args[0], (position(cx, &args[1])?, 1), (0, cols), Leaf::Row(cols))
+        block(
+            cx,
+            &args[0],
+            (position(cx, &args[1])?, 1),
+            (0, cols),
+            Leaf::Row(cols),
+        )
     }),
     ("diagonal", |cx, args| {
         let (rows, cols) = cx.extents(&args[0])?;
@@ -79,13 +98,17 @@ pub const TABLE: &[(&str, Build)] = &[
             .collect();
         args[0].pick(cx.tape, &index, Dims::leaf(Leaf::Matrix(n, n)))
     }),
-    ("size", |_, args| Ok(int(args[0].dims()?.extents().first().copied().unwrap_or(1)))),
+    ("size", |_, args| {
+        Ok(int(args[0].dims()?.extents().first().copied().unwrap_or(1)))
+    }),
     ("num_elements", |_, args| Ok(int(args[0].dims()?.size()))),
     ("rows", |cx, args| Ok(int(cx.extents(&args[0])?.0))),
     ("cols", |cx, args| Ok(int(cx.extents(&args[0])?.1))),
     ("dims", |_, args| {
         let extents = args[0].dims()?.extents();
-        let ints = extents.into_iter().map(|n| i32::try_from(n).unwrap_or(i32::MAX));
+        let ints = extents
+            .into_iter()
+            .map(|n| i32::try_from(n).unwrap_or(i32::MAX));
         Ok(crate::interpret::value::Value::Ints(ints.collect()).into())
     }),
     ("is_inf", |cx, args| {
@@ -108,7 +131,11 @@ fn position(cx: &Cx<'_>, x: &Sym) -> FnResult<usize> {
     usize::try_from(i)
         .ok()
         .and_then(|i| i.checked_sub(1))
-        .ok_or_else(|| cx.invalid(format!("index {i} is out of bounds, positions count from 1")))
+        .ok_or_else(|| {
+            cx.invalid(format!(
+                "index {i} is out of bounds, positions count from 1"
+            ))
+        })
 }
 
 fn first_extent(x: &Sym) -> FnResult<usize> {
@@ -130,7 +157,9 @@ fn with_dims(cx: &Cx<'_>, x: &Sym, dims: Dims) -> FnResult<Sym> {
 
 fn to_array_2d(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let (rows, cols) = cx.extents(&args[0])?;
-    let index: Vec<usize> = (0..rows * cols).map(|at| at % cols * rows + at / cols).collect();
+    let index: Vec<usize> = (0..rows * cols)
+        .map(|at| at % cols * rows + at / cols)
+        .collect();
     let dims = Dims {
         array: vec![rows, cols],
         leaf: Leaf::Scalar,
@@ -151,10 +180,15 @@ fn to_matrix(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
         if dims.array.is_empty() {
             return with_dims(cx, &args[0], to);
         }
-        let index: Vec<usize> = (0..rows * cols).map(|at| at % rows * cols + at / rows).collect();
+        let index: Vec<usize> = (0..rows * cols)
+            .map(|at| at % rows * cols + at / rows)
+            .collect();
         return args[0].pick(cx.tape, &index, to);
     }
-    let (rows, cols) = (args[1].size("the number of rows")?, args[2].size("the number of columns")?);
+    let (rows, cols) = (
+        args[1].size("the number of rows")?,
+        args[2].size("the number of columns")?,
+    );
     if rows * cols != dims.size() {
         return Err(cx.invalid(format!(
             "{} elements do not fill a {rows} × {cols} matrix",
@@ -162,11 +196,15 @@ fn to_matrix(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
         )));
     }
     let to = Dims::leaf(Leaf::Matrix(rows, cols));
-    let column_major = args.get(3).map_or(Ok(true), |flag| flag.int().map(|i| i != 0))?;
+    let column_major = args
+        .get(3)
+        .map_or(Ok(true), |flag| flag.int().map(|i| i != 0))?;
     if column_major {
         return with_dims(cx, &args[0], to);
     }
-    let index: Vec<usize> = (0..rows * cols).map(|at| at % rows * cols + at / rows).collect();
+    let index: Vec<usize> = (0..rows * cols)
+        .map(|at| at % rows * cols + at / rows)
+        .collect();
     args[0].pick(cx.tape, &index, to)
 }
 
@@ -181,7 +219,11 @@ fn append_row(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let (x, y) = (cells(cx, a)?, cells(cx, b)?);
     if vectors {
         let all: Vec<Cell> = x.into_iter().chain(y).collect();
-        return Ok(Sym::joined(cx.tape, Dims::leaf(Leaf::Vector(all.len())), all));
+        return Ok(Sym::joined(
+            cx.tape,
+            Dims::leaf(Leaf::Vector(all.len())),
+            all,
+        ));
     }
     if k != l {
         return Err(cx.mismatch(a, b));
@@ -191,13 +233,20 @@ fn append_row(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
         all.extend_from_slice(&x[j * m..(j + 1) * m]);
         all.extend_from_slice(&y[j * n..(j + 1) * n]);
     }
-    Ok(Sym::joined(cx.tape, Dims::leaf(Leaf::Matrix(m + n, k)), all))
+    Ok(Sym::joined(
+        cx.tape,
+        Dims::leaf(Leaf::Matrix(m + n, k)),
+        all,
+    ))
 }
 
 fn append_col(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let (a, b) = (&args[0], &args[1]);
     let ((m, k), (n, l)) = (cx.extents(a)?, cx.extents(b)?);
-    let rows = |x: &Sym| x.dims().map(|d| matches!(d.leaf, Leaf::Row(_) | Leaf::Scalar));
+    let rows = |x: &Sym| {
+        x.dims()
+            .map(|d| matches!(d.leaf, Leaf::Row(_) | Leaf::Scalar))
+    };
     let mut all = cells(cx, a)?;
     all.extend(cells(cx, b)?);
     if rows(a)? && rows(b)? {
@@ -206,7 +255,11 @@ fn append_col(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     if m != n {
         return Err(cx.mismatch(a, b));
     }
-    Ok(Sym::joined(cx.tape, Dims::leaf(Leaf::Matrix(m, k + l)), all))
+    Ok(Sym::joined(
+        cx.tape,
+        Dims::leaf(Leaf::Matrix(m, k + l)),
+        all,
+    ))
 }
 
 fn append_array(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
@@ -240,7 +293,10 @@ fn rep(cx: &Cx<'_>, args: &[Sym], leaf: fn(usize) -> Leaf) -> FnResult<Sym> {
 fn rep_matrix(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let x = &args[0];
     if let [_, rows, cols] = args {
-        let (rows, cols) = (rows.size("the number of rows")?, cols.size("the number of columns")?);
+        let (rows, cols) = (
+            rows.size("the number of rows")?,
+            cols.size("the number of columns")?,
+        );
         return Ok(cx.matrix(cx.e(x)?.repeat(rows * cols), rows, cols));
     }
     let n = args[1].size("the number of repetitions")?;

@@ -10,8 +10,15 @@ use crate::lower::known;
 use crate::lower::tape::E;
 use crate::lower::value::{Sym, cell_e, e_cell};
 
+/// A scalar function of one argument.
+pub type Unary = for<'g> fn(E<'g>) -> E<'g>;
+/// A scalar function of two arguments.
+pub type Binary = for<'g> fn(E<'g>, E<'g>) -> E<'g>;
+/// A scalar function of three arguments.
+pub type Ternary = for<'g> fn(E<'g>, E<'g>, E<'g>) -> E<'g>;
+
 /// Functions of one number.
-pub const UNARY: &[(&str, for<'g> fn(E<'g>) -> E<'g>)] = &[
+pub const UNARY: &[(&str, Unary)] = &[
     ("Phi", |x| x.normal_cdf()),
     ("Phi_approx", phi_approx),
     ("abs", |x| x.abs()),
@@ -68,7 +75,7 @@ pub const UNARY: &[(&str, for<'g> fn(E<'g>) -> E<'g>)] = &[
 ];
 
 /// Functions of two numbers.
-pub const BINARY: &[(&str, for<'g> fn(E<'g>, E<'g>) -> E<'g>)] = &[
+pub const BINARY: &[(&str, Binary)] = &[
     ("atan2", |y, x| y.op2(ElemOp::Atan2, x)),
     ("beta", |a, b| lbeta(a, b).exp()),
     ("fdim", |x, y| (x - y).fmax(x.num(0.0))),
@@ -81,7 +88,9 @@ pub const BINARY: &[(&str, for<'g> fn(E<'g>, E<'g>) -> E<'g>)] = &[
     ("ldexp", |x, n| x * n.op1(ElemOp::Exp2)),
     ("lmultiply", multiply_log),
     ("log_diff_exp", log_diff_exp),
-    ("log_falling_factorial", |x, n| (x + 1.0).lgamma() - (x - n + 1.0).lgamma()),
+    ("log_falling_factorial", |x, n| {
+        (x + 1.0).lgamma() - (x - n + 1.0).lgamma()
+    }),
     ("log_inv_logit_diff", log_inv_logit_diff),
     ("log_rising_factorial", |x, n| (x + n).lgamma() - x.lgamma()),
     ("multiply_log", multiply_log),
@@ -89,8 +98,7 @@ pub const BINARY: &[(&str, for<'g> fn(E<'g>, E<'g>) -> E<'g>)] = &[
 ];
 
 /// Functions of three numbers.
-pub const TERNARY: &[(&str, for<'g> fn(E<'g>, E<'g>, E<'g>) -> E<'g>)] =
-    &[("fma", |x, y, z| x * y + z)];
+pub const TERNARY: &[(&str, Ternary)] = &[("fma", |x, y, z| x * y + z)];
 
 /// `f` of the elements of all arguments; scalars go with every element.
 ///
@@ -109,7 +117,9 @@ pub fn map<'g>(cx: &Cx<'g>, args: &[Sym], f: impl Fn(&[E<'g>]) -> E<'g>) -> FnRe
             }
             shape = match shape {
                 // Arrays of numbers give way to vectors.
-                Some(other) if !matches!(other.dims()?.leaf, crate::lower::value::Leaf::Scalar) => Some(other),
+                Some(other) if !matches!(other.dims()?.leaf, crate::lower::value::Leaf::Scalar) => {
+                    Some(other)
+                }
                 _ => Some(arg),
             };
         }
@@ -158,7 +168,8 @@ fn inv_cloglog(x: E<'_>) -> E<'_> {
 }
 
 fn logit(x: E<'_>) -> E<'_> {
-    x.inv_logit_argument().unwrap_or_else(|| x.op1(ElemOp::Logit))
+    x.inv_logit_argument()
+        .unwrap_or_else(|| x.op1(ElemOp::Logit))
 }
 
 /// Γ(x) from its logarithm; for x ≤ 0 by reflection.

@@ -45,7 +45,10 @@ fn points<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<(usize, usize, E<'g>)> {
 }
 
 fn positive(cx: &Cx<'_>, what: &str, x: E<'_>) -> FnResult<()> {
-    if let Some(bad) = x.values().and_then(|v| v.into_iter().find(|v| v.is_nan() || *v <= 0.0)) {
+    if let Some(bad) = x
+        .values()
+        .and_then(|v| v.into_iter().find(|v| v.is_nan() || *v <= 0.0))
+    {
         return Err(cx.domain(format!("{what} is {bad}, but must be positive!")));
     }
     if !crate::lower::known::range(x).positive() {
@@ -60,7 +63,11 @@ fn positive(cx: &Cx<'_>, what: &str, x: E<'_>) -> FnResult<()> {
 fn stationary(cx: &Cx<'_>, args: &[Sym], kernel: for<'g> fn(E<'g>) -> E<'g>) -> FnResult<Sym> {
     let cross = args.len() == 4;
     let (n, k, x) = points(cx, &args[0])?;
-    let (m, l, y) = if cross { points(cx, &args[1])? } else { (n, k, x) };
+    let (m, l, y) = if cross {
+        points(cx, &args[1])?
+    } else {
+        (n, k, x)
+    };
     let (magnitude, scale) = (&args[args.len() - 2], &args[args.len() - 1]);
     let (alpha, rho) = (cx.e(magnitude)?, cx.e(scale)?);
     positive(cx, "magnitude", alpha)?;
@@ -113,14 +120,22 @@ fn stationary(cx: &Cx<'_>, args: &[Sym], kernel: for<'g> fn(E<'g>) -> E<'g>) -> 
 }
 
 fn pick<'g>(x: E<'g>, index: &[u32]) -> E<'g> {
-    if x.len() == 1 { x.repeat(index.len()) } else { x.gather(index) }
+    if x.len() == 1 {
+        x.repeat(index.len())
+    } else {
+        x.gather(index)
+    }
 }
 
 /// σ² + ⟨x, y⟩
 fn dot_prod(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let cross = args.len() == 3;
     let (n, k, x) = points(cx, &args[0])?;
-    let (m, l, y) = if cross { points(cx, &args[1])? } else { (n, k, x) };
+    let (m, l, y) = if cross {
+        points(cx, &args[1])?
+    } else {
+        (n, k, x)
+    };
     if k != l && n > 0 && m > 0 {
         return Err(cx.mismatch(&args[0], &args[1]));
     }

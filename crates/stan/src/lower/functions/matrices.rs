@@ -28,8 +28,12 @@ pub const TABLE: &[(&str, Build)] = &[
         let l = lower_triangle(cx, &args[0], keep)?;
         Ok(cx.matrix(l.matmul_with(l, rows, cols, rows, false, true), rows, rows))
     }),
-    ("diag_pre_multiply", |cx, args| diag_multiply(cx, &args[0], &args[1], true)),
-    ("diag_post_multiply", |cx, args| diag_multiply(cx, &args[1], &args[0], false)),
+    ("diag_pre_multiply", |cx, args| {
+        diag_multiply(cx, &args[0], &args[1], true)
+    }),
+    ("diag_post_multiply", |cx, args| {
+        diag_multiply(cx, &args[1], &args[0], false)
+    }),
     ("quad_form", |cx, args| quad_form(cx, args)),
     ("quad_form_sym", |cx, args| quad_form(cx, args)),
     ("quad_form_diag", |cx, args| {
@@ -61,7 +65,9 @@ pub const TABLE: &[(&str, Build)] = &[
         let l = cholesky(cx, cx.e(&args[0])?, n)?;
         Ok(cx.matrix(l, n, n))
     }),
-    ("mdivide_left_tri_low", |cx, args| tri_solve(cx, &args[0], &args[1])),
+    ("mdivide_left_tri_low", |cx, args| {
+        tri_solve(cx, &args[0], &args[1])
+    }),
     ("mdivide_right_tri_low", |cx, args| {
         // X L = B is Lᵀ Xᵀ = Bᵀ.
         let (b, l) = (&args[0], &args[1]);
@@ -69,14 +75,26 @@ pub const TABLE: &[(&str, Build)] = &[
         fits(cx, n == cols, args)?;
         let bt = cx.e(b)?.transpose(rows, cols);
         let x = cx.e(l)?.tri_solve(bt, n, rows, true).transpose(cols, rows);
-        Ok(shaped(x, rows, cols, matches!(b.dims()?.leaf, Leaf::Row(_)), false))
+        Ok(shaped(
+            x,
+            rows,
+            cols,
+            matches!(b.dims()?.leaf, Leaf::Row(_)),
+            false,
+        ))
     }),
     ("mdivide_left_spd", |cx, args| {
         let (n, (rows, cols)) = (cx.square(&args[0])?, cx.extents(&args[1])?);
         fits(cx, n == rows, args)?;
         let l = cholesky(cx, cx.e(&args[0])?, n)?;
         let x = spd_solve(l, cx.e(&args[1])?, n, cols);
-        Ok(shaped(x, n, cols, false, matches!(args[1].dims()?.leaf, Leaf::Vector(_))))
+        Ok(shaped(
+            x,
+            n,
+            cols,
+            false,
+            matches!(args[1].dims()?.leaf, Leaf::Vector(_)),
+        ))
     }),
     ("mdivide_right_spd", |cx, args| {
         let (n, (rows, cols)) = (cx.square(&args[1])?, cx.extents(&args[0])?);
@@ -84,7 +102,13 @@ pub const TABLE: &[(&str, Build)] = &[
         let l = cholesky(cx, cx.e(&args[1])?, n)?;
         let bt = cx.e(&args[0])?.transpose(rows, cols);
         let x = spd_solve(l, bt, n, rows).transpose(n, rows);
-        Ok(shaped(x, rows, n, matches!(args[0].dims()?.leaf, Leaf::Row(_)), false))
+        Ok(shaped(
+            x,
+            rows,
+            n,
+            matches!(args[0].dims()?.leaf, Leaf::Row(_)),
+            false,
+        ))
     }),
     ("inverse", |cx, args| {
         let n = cx.square(&args[0])?;
@@ -126,8 +150,7 @@ pub fn identity<'g>(cx: &Cx<'g>, n: usize) -> E<'g> {
 
 fn lower_triangle<'g>(cx: &Cx<'g>, x: &Sym, keep: Vec<f64>) -> FnResult<E<'g>> {
     if let Sym::Flat(flat) = x {
-        let upper_is_zero =
-            |at: usize| keep[at] != 0.0 || flat.cell(at) == Cell::Const(0.0);
+        let upper_is_zero = |at: usize| keep[at] != 0.0 || flat.cell(at) == Cell::Const(0.0);
         if flat.is_table() && (0..keep.len()).all(upper_is_zero) {
             return cx.e(x);
         }
@@ -176,7 +199,13 @@ fn tri_solve(cx: &Cx<'_>, l: &Sym, b: &Sym) -> FnResult<Sym> {
         return Err(cx.mismatch(l, b));
     }
     let x = cx.e(l)?.tri_solve(cx.e(b)?, n, cols, false);
-    Ok(shaped(x, n, cols, false, matches!(b.dims()?.leaf, Leaf::Vector(_))))
+    Ok(shaped(
+        x,
+        n,
+        cols,
+        false,
+        matches!(b.dims()?.leaf, Leaf::Vector(_)),
+    ))
 }
 
 /// A row vector, a column vector, a number or a matrix.
@@ -247,11 +276,19 @@ fn written_out(
         (false, true) => Leaf::Vector(m),
         (false, false) => Leaf::Matrix(m, n),
     };
-    Ok(Sym::cells(Dims::leaf(leaf), cells.into_iter().map(e_cell).collect()))
+    Ok(Sym::cells(
+        Dims::leaf(leaf),
+        cells.into_iter().map(e_cell).collect(),
+    ))
 }
 
 /// A small matrix of scalars times a wide one: each row of the result is a sum of scaled rows.
-fn rows_written_out(cx: &Cx<'_>, a: &Sym, b: &Sym, (m, k, n): (usize, usize, usize)) -> FnResult<Sym> {
+fn rows_written_out(
+    cx: &Cx<'_>,
+    a: &Sym,
+    b: &Sym,
+    (m, k, n): (usize, usize, usize),
+) -> FnResult<Sym> {
     let (x, y) = (cx.elements(a)?, cx.e(b)?);
     let rows: Vec<E<'_>> = (0..k)
         .map(|l| {
@@ -265,7 +302,11 @@ fn rows_written_out(cx: &Cx<'_>, a: &Sym, b: &Sym, (m, k, n): (usize, usize, usi
         parts.push(sparse_dot(cx, &pairs).repeat(n));
     }
     let by_row = cx.tape.concat(&parts);
-    let leaf = if matches!(a.dims()?.leaf, Leaf::Row(_)) { Leaf::Row(n) } else { Leaf::Matrix(m, n) };
+    let leaf = if matches!(a.dims()?.leaf, Leaf::Row(_)) {
+        Leaf::Row(n)
+    } else {
+        Leaf::Matrix(m, n)
+    };
     Ok(Sym::flat(Dims::leaf(leaf), by_row.transpose(n, m)))
 }
 
@@ -279,7 +320,13 @@ pub fn solve_left(cx: &Cx<'_>, a: &Sym, b: &Sym) -> FnResult<Sym> {
         return Err(cx.mismatch(a, b));
     }
     let x = cx.e(a)?.solve(cx.e(b)?, n, cols, false);
-    Ok(shaped(x, n, cols, false, matches!(b.dims()?.leaf, Leaf::Vector(_))))
+    Ok(shaped(
+        x,
+        n,
+        cols,
+        false,
+        matches!(b.dims()?.leaf, Leaf::Vector(_)),
+    ))
 }
 
 /// B A⁻¹, from Aᵀ Xᵀ = Bᵀ
@@ -293,7 +340,13 @@ pub fn solve_right(cx: &Cx<'_>, b: &Sym, a: &Sym) -> FnResult<Sym> {
     }
     let bt = cx.e(b)?.transpose(rows, cols);
     let x = cx.e(a)?.solve(bt, n, rows, true).transpose(cols, rows);
-    Ok(shaped(x, rows, cols, matches!(b.dims()?.leaf, Leaf::Row(_)), false))
+    Ok(shaped(
+        x,
+        rows,
+        cols,
+        matches!(b.dims()?.leaf, Leaf::Row(_)),
+        false,
+    ))
 }
 
 /// diag(d) M, or M diag(d).
@@ -304,15 +357,26 @@ fn diag_multiply(cx: &Cx<'_>, d: &Sym, m: &Sym, pre: bool) -> FnResult<Sym> {
         return Err(cx.mismatch(d, m));
     }
     let place = |at: usize| if pre { at % rows } else { at / rows };
-    if let (true, Sym::Flat(flat)) = (rows * cols <= SMALL, m) {
-        if flat.is_table() || cx.tape.unrolling.get() {
-            let (d, m) = (cx.elements(d)?, cx.elements(m)?);
-            let cells = m.iter().enumerate().map(|(at, x)| e_cell(d[place(at)] * *x));
-            return Ok(Sym::cells(Dims::leaf(Leaf::Matrix(rows, cols)), cells.collect()));
-        }
+    if let Sym::Flat(flat) = m
+        && rows * cols <= SMALL
+        && (flat.is_table() || cx.tape.unrolling.get())
+    {
+        let (d, m) = (cx.elements(d)?, cx.elements(m)?);
+        let cells = m
+            .iter()
+            .enumerate()
+            .map(|(at, x)| e_cell(d[place(at)] * *x));
+        return Ok(Sym::cells(
+            Dims::leaf(Leaf::Matrix(rows, cols)),
+            cells.collect(),
+        ));
     }
     let index: Vec<u32> = (0..rows * cols).map(|at| place(at) as u32).collect();
-    let scale = if n == 1 { cx.e(d)? } else { cx.e(d)?.gather(&index) };
+    let scale = if n == 1 {
+        cx.e(d)?
+    } else {
+        cx.e(d)?.gather(&index)
+    };
     Ok(cx.matrix((scale * cx.e(m)?).repeat(rows * cols), rows, cols))
 }
 

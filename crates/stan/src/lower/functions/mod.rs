@@ -114,20 +114,26 @@ pub type Build = for<'g> fn(&Cx<'g>, &[Sym]) -> FnResult<Sym>;
 #[derive(Clone, Copy)]
 pub enum Builder {
     /// Of each element.
-    Unary(for<'g> fn(E<'g>) -> E<'g>),
+    Unary(elementwise::Unary),
     /// Of each pair of elements.
-    Binary(for<'g> fn(E<'g>, E<'g>) -> E<'g>),
+    Binary(elementwise::Binary),
     /// Of each three elements.
-    Ternary(for<'g> fn(E<'g>, E<'g>, E<'g>) -> E<'g>),
+    Ternary(elementwise::Ternary),
     /// Of whole values.
     Whole(Build),
 }
 
 /// The builder of a library function, if it has one.
 pub fn find(name: &str) -> Option<Builder> {
-    let unary = elementwise::UNARY.iter().map(|(n, f)| (*n, Builder::Unary(*f)));
-    let binary = elementwise::BINARY.iter().map(|(n, f)| (*n, Builder::Binary(*f)));
-    let ternary = elementwise::TERNARY.iter().map(|(n, f)| (*n, Builder::Ternary(*f)));
+    let unary = elementwise::UNARY
+        .iter()
+        .map(|(n, f)| (*n, Builder::Unary(*f)));
+    let binary = elementwise::BINARY
+        .iter()
+        .map(|(n, f)| (*n, Builder::Binary(*f)));
+    let ternary = elementwise::TERNARY
+        .iter()
+        .map(|(n, f)| (*n, Builder::Ternary(*f)));
     let whole = [
         reduce::TABLE,
         containers::TABLE,

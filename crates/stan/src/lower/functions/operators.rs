@@ -3,21 +3,39 @@
 use super::elementwise::{map, scalars};
 use super::matrices::{multiply, solve_left, solve_right};
 use super::{Build, Cx};
+use std::rc::Rc;
+
 use crate::interpret::error::FnResult;
 use crate::lower::tape::E;
-use crate::lower::value::{Dims, Leaf, Sym, e_cell};
+use crate::lower::value::{Cell, Dims, Leaf, Sym, e_cell};
 use crate::program::{BinaryOp, UnaryOp};
 
 /// Operators that are library functions, too.
 pub const TABLE: &[(&str, Build)] = &[
-    ("add", |cx, args| binary(cx, BinaryOp::Add, &args[0], &args[1])),
-    ("subtract", |cx, args| binary(cx, BinaryOp::Sub, &args[0], &args[1])),
-    ("multiply", |cx, args| binary(cx, BinaryOp::Mul, &args[0], &args[1])),
-    ("divide", |cx, args| binary(cx, BinaryOp::Div, &args[0], &args[1])),
-    ("elt_multiply", |cx, args| binary(cx, BinaryOp::EltMul, &args[0], &args[1])),
-    ("elt_divide", |cx, args| binary(cx, BinaryOp::EltDiv, &args[0], &args[1])),
-    ("mdivide_left", |cx, args| solve_left(cx, &args[0], &args[1])),
-    ("mdivide_right", |cx, args| solve_right(cx, &args[0], &args[1])),
+    ("add", |cx, args| {
+        binary(cx, BinaryOp::Add, &args[0], &args[1])
+    }),
+    ("subtract", |cx, args| {
+        binary(cx, BinaryOp::Sub, &args[0], &args[1])
+    }),
+    ("multiply", |cx, args| {
+        binary(cx, BinaryOp::Mul, &args[0], &args[1])
+    }),
+    ("divide", |cx, args| {
+        binary(cx, BinaryOp::Div, &args[0], &args[1])
+    }),
+    ("elt_multiply", |cx, args| {
+        binary(cx, BinaryOp::EltMul, &args[0], &args[1])
+    }),
+    ("elt_divide", |cx, args| {
+        binary(cx, BinaryOp::EltDiv, &args[0], &args[1])
+    }),
+    ("mdivide_left", |cx, args| {
+        solve_left(cx, &args[0], &args[1])
+    }),
+    ("mdivide_right", |cx, args| {
+        solve_right(cx, &args[0], &args[1])
+    }),
     ("transpose", |cx, args| transpose(cx, &args[0])),
 ];
 
@@ -84,14 +102,14 @@ pub fn transpose(cx: &Cx<'_>, a: &Sym) -> FnResult<Sym> {
     };
     let (rows, cols) = dims.leaf.extents();
     let to = Dims::leaf(leaf);
-    if let Sym::Flat(flat) = a {
-        if flat.is_table() {
-            let cells = (0..rows)
-                .flat_map(|i| (0..cols).map(move |j| j * rows + i))
-                .map(|at| flat.cell(at))
-                .collect();
-            return Ok(Sym::cells(to, cells));
-        }
+    if let Sym::Flat(flat) = a
+        && flat.is_table()
+    {
+        let cells = (0..rows)
+            .flat_map(|i| (0..cols).map(move |j| j * rows + i))
+            .map(|at| flat.cell(at))
+            .collect();
+        return Ok(Sym::cells(to, cells));
     }
     Ok(Sym::flat(to, cx.e(a)?.transpose(rows, cols)))
 }
@@ -109,7 +127,9 @@ pub fn row_vector(cx: &Cx<'_>, parts: &[Sym], matrix: bool) -> FnResult<Sym> {
         return Ok(Sym::cells(Dims::leaf(Leaf::Row(cells.len())), cells));
     }
     let rows = parts.len();
-    let cols = parts.first().map_or(Ok(0), |p| p.dims().map(|d| d.size()))?;
+    let cols = parts
+        .first()
+        .map_or(Ok(0), |p| p.dims().map(|d| d.size()))?;
     let mut by_row = Vec::with_capacity(rows);
     for part in parts {
         let cells = part.to_cells(cx.tape)?;
@@ -129,15 +149,28 @@ pub fn row_vector(cx: &Cx<'_>, parts: &[Sym], matrix: bool) -> FnResult<Sym> {
 /// # Errors
 /// When the shapes differ.
 pub fn select<'g>(cx: &Cx<'g>, c: E<'g>, a: &Sym, b: &Sym) -> FnResult<Sym> {
-    if let (Sym::Tuple(x), Sym::Tuple(y)) = (a, b) {
-        let parts = x.iter().zip(y.iter()).map(|(x, y)| select(cx, c, x, y));
-        return Ok(Sym::Tuple(std::rc::Rc::new(parts.collect::<FnResult<_>>()?)));
-    }
     if let (Some(x), Some(y)) = (a.known(), b.known()) {
-        let same = x.numbers().iter().zip(y.numbers()).all(|(x, y)| x.to_bits() == y.to_bits());
+        let same = x
+            .numbers()
+            .iter()
+            .zip(y.numbers())
+            .all(|(x, y)| x.to_bits() == y.to_bits());
         if same && x.same_shape(&y) {
             return Ok(a.clone());
         }
+    }
+    if a.dims().is_err()
+        && let (Some(x), Some(y)) = (a.unpacked(), b.unpacked())
+    {
+        let all = |x: &[Sym], y: &[Sym]| -> FnResult<Rc<Vec<Sym>>> {
+            let parts = x.iter().zip(y).map(|(x, y)| select(cx, c, x, y));
+            Ok(Rc::new(parts.collect::<FnResult<_>>()?))
+        };
+        return match (&x, &y) {
+            (Sym::Tuple(x), Sym::Tuple(y)) => Ok(Sym::Tuple(all(x, y)?)),
+            (Sym::Array(x), Sym::Array(y)) if x.len() == y.len() => Ok(Sym::Array(all(x, y)?)),
+            _ => Err(cx.mismatch(a, b)),
+        };
     }
     let (dims, other) = (a.dims()?, b.dims()?);
     if dims != other && (dims.size() > 0 || other.size() > 0) {
@@ -155,10 +188,8 @@ pub fn select<'g>(cx: &Cx<'g>, c: E<'g>, a: &Sym, b: &Sym) -> FnResult<Sym> {
         return Ok(Sym::flat(dims, c.select(cx.e(a)?, cx.e(b)?)));
     }
     let (x, y) = (a.to_cells(cx.tape)?, b.to_cells(cx.tape)?);
-    let same = |p: &crate::lower::value::Cell, q: &crate::lower::value::Cell| match (p, q) {
-        (crate::lower::value::Cell::Const(p), crate::lower::value::Cell::Const(q)) => {
-            p.to_bits() == q.to_bits()
-        }
+    let same = |p: &Cell, q: &Cell| match (p, q) {
+        (Cell::Const(p), Cell::Const(q)) => p.to_bits() == q.to_bits(),
         _ => p == q,
     };
     let cells = x

@@ -19,21 +19,41 @@ pub const TABLE: &[(&str, Build)] = &[
         let abs = map(cx, args, |e| e[0].abs())?;
         Ok(sum(cx, &abs)?.into())
     }),
-    ("norm2", |cx, args| Ok(dot(cx, &args[0], &args[0])?.sqrt().into())),
+    ("norm2", |cx, args| {
+        Ok(dot(cx, &args[0], &args[0])?.sqrt().into())
+    }),
     ("log_sum_exp", log_sum_exp),
     ("softmax", softmax),
     ("log_softmax", log_softmax),
     ("log_mix", log_mix),
     ("cumulative_sum", cumulative_sum),
-    ("dot_product", |cx, args| Ok(dot(cx, &args[0], &args[1])?.into())),
-    ("dot_self", |cx, args| Ok(dot(cx, &args[0], &args[0])?.into())),
-    ("squared_distance", |cx, args| Ok(squared_distance(cx, args)?.into())),
-    ("distance", |cx, args| Ok(squared_distance(cx, args)?.sqrt().into())),
-    ("rows_dot_product", |cx, args| by_line(cx, &args[0], &args[1], true)),
-    ("rows_dot_self", |cx, args| by_line(cx, &args[0], &args[0], true)),
-    ("columns_dot_product", |cx, args| by_line(cx, &args[0], &args[1], false)),
-    ("columns_dot_self", |cx, args| by_line(cx, &args[0], &args[0], false)),
-    ("log_diff_exp", |cx, args| map(cx, args, |e| log_diff_exp(e[0], e[1]))),
+    ("dot_product", |cx, args| {
+        Ok(dot(cx, &args[0], &args[1])?.into())
+    }),
+    ("dot_self", |cx, args| {
+        Ok(dot(cx, &args[0], &args[0])?.into())
+    }),
+    ("squared_distance", |cx, args| {
+        Ok(squared_distance(cx, args)?.into())
+    }),
+    ("distance", |cx, args| {
+        Ok(squared_distance(cx, args)?.sqrt().into())
+    }),
+    ("rows_dot_product", |cx, args| {
+        by_line(cx, &args[0], &args[1], true)
+    }),
+    ("rows_dot_self", |cx, args| {
+        by_line(cx, &args[0], &args[0], true)
+    }),
+    ("columns_dot_product", |cx, args| {
+        by_line(cx, &args[0], &args[1], false)
+    }),
+    ("columns_dot_self", |cx, args| {
+        by_line(cx, &args[0], &args[0], false)
+    }),
+    ("log_diff_exp", |cx, args| {
+        map(cx, args, |e| log_diff_exp(e[0], e[1]))
+    }),
 ];
 
 /// Σ xᵢ
@@ -86,11 +106,21 @@ fn variance<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<E<'g>> {
 
 fn extreme(cx: &Cx<'_>, args: &[Sym], largest: bool) -> FnResult<Sym> {
     if args.len() == 2 {
-        return map(cx, args, |e| if largest { e[0].fmax(e[1]) } else { e[0].fmin(e[1]) });
+        return map(cx, args, |e| {
+            if largest {
+                e[0].fmax(e[1])
+            } else {
+                e[0].fmin(e[1])
+            }
+        });
     }
     let x = &args[0];
     if x.dims()?.size() == 0 {
-        return Ok(Sym::Real(if largest { f64::NEG_INFINITY } else { f64::INFINITY }));
+        return Ok(Sym::Real(if largest {
+            f64::NEG_INFINITY
+        } else {
+            f64::INFINITY
+        }));
     }
     if cx.short(x) {
         let all = cx.elements(x)?.into_iter();
@@ -159,7 +189,11 @@ fn log_mix(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let (p, dims) = (theta.dims()?, parts.dims()?);
     let k = p.size();
     // An array of vectors is a mixture for each vector.
-    let each = if dims.leaf == Leaf::Scalar { dims.size() } else { dims.leaf.size() };
+    let each = if dims.leaf == Leaf::Scalar {
+        dims.size()
+    } else {
+        dims.leaf.size()
+    };
     if k != each {
         return Err(cx.mismatch(theta, parts));
     }
