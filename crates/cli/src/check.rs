@@ -33,7 +33,10 @@ pub fn run(args: &CheckArgs) -> Outcome {
             exit = Exit::Input;
             print(&format!("{name}: {}\n", count(errors, "error")))?;
         } else if warnings > 0 {
-            print(&format!("{name}: correct, {}\n", count(warnings, "warning")))?;
+            print(&format!(
+                "{name}: correct, {}\n",
+                count(warnings, "warning")
+            ))?;
         } else {
             print(&format!("{name}: correct\n"))?;
         }

@@ -91,13 +91,7 @@ pub fn run(args: &DrawsArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn write(
-    path: &Path,
-    model: &str,
-    family: &str,
-    seed: u64,
-    drawn: &Sample,
-) -> Result<(), Failure> {
+fn write(path: &Path, model: &str, family: &str, seed: u64, drawn: &Sample) -> Result<(), Failure> {
     let netcdf = path.extension().is_some_and(|extension| extension == "nc");
     if netcdf {
         let attributes = NetcdfAttributes {

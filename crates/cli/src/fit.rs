@@ -294,7 +294,9 @@ fn catch_interrupts() {
         }
     };
     if let Err(error) = ctrlc::set_handler(handler) {
-        remark(&format!("warning: Ctrl-C will not stop gracefully: {error}"));
+        remark(&format!(
+            "warning: Ctrl-C will not stop gracefully: {error}"
+        ));
     }
 }
 
@@ -320,10 +322,7 @@ fn write_results(folder: &RunDir, plan: &Plan, fitted: &Fitted) -> Result<(), Fa
         &fitted.sample.table,
         &NetcdfAttributes {
             model: plan.inputs.model.clone(),
-            extra: vec![
-                ("family".into(), family),
-                ("seed".into(), seed.to_string()),
-            ],
+            extra: vec![("family".into(), family), ("seed".into(), seed.to_string())],
         },
         Some(&plan.data),
     )

@@ -277,14 +277,17 @@ impl FitFlags {
 
     /// The flags that were given, for reports: name and value.
     pub fn listed(&self) -> Vec<(String, String)> {
-        let serde_json::Value::Object(flags) = serde_json::to_value(self).unwrap_or_default() else {
+        let serde_json::Value::Object(flags) = serde_json::to_value(self).unwrap_or_default()
+        else {
             return Vec::new();
         };
         flags
             .into_iter()
             .filter(|(_, value)| !value.is_null())
             .map(|(name, value)| {
-                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                let text = value
+                    .as_str()
+                    .map_or_else(|| value.to_string(), str::to_owned);
                 (name.replace('_', "-"), text)
             })
             .collect()
@@ -299,9 +302,7 @@ pub fn simd(name: &str) -> Result<Simd, Failure> {
 
 /// The number of threads, all of the machine unless given.
 pub fn threads(given: Option<usize>) -> usize {
-    given.unwrap_or_else(|| {
-        std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
-    })
+    given.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
 }
 
 fn parse_simd(text: &str) -> Result<String, String> {

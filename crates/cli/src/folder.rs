@@ -61,7 +61,12 @@ fn data_file(format: Format) -> &'static str {
 }
 
 /// Stores what is to be run.
-pub fn store(folder: &RunDir, inputs: &Inputs, flags: &FitFlags, init: &Init) -> Result<(), Failure> {
+pub fn store(
+    folder: &RunDir,
+    inputs: &Inputs,
+    flags: &FitFlags,
+    init: &Init,
+) -> Result<(), Failure> {
     let write = |name: &str, bytes: &[u8]| {
         write_atomic_bytes(&folder.path().join(name), bytes).map_err(Failure::output)
     };
@@ -96,9 +101,8 @@ pub fn open(path: &Path) -> Result<(RunDir, Stored), Failure> {
         )));
     }
     let request = path.join(REQUEST);
-    let stored: Stored = serde_json::from_str(&read_text(&request)?).map_err(|error| {
-        Failure::input(format!("`{}` is damaged: {error}", request.display()))
-    })?;
+    let stored: Stored = serde_json::from_str(&read_text(&request)?)
+        .map_err(|error| Failure::input(format!("`{}` is damaged: {error}", request.display())))?;
     if stored.layout != LAYOUT {
         return Err(Failure::input(format!(
             "the folder `{}` was written by jensen {}, this is {}: use that version",

@@ -159,7 +159,10 @@ pub fn read_data(path: Option<&Path>) -> Result<DataSet, Failure> {
 
 /// The name of the data in messages.
 pub fn data_name(path: Option<&Path>) -> String {
-    path.map_or_else(|| "no data given".to_owned(), |path| path.display().to_string())
+    path.map_or_else(
+        || "no data given".to_owned(),
+        |path| path.display().to_string(),
+    )
 }
 
 /// A JSON list of vectors; `-` reads standard input.

@@ -26,7 +26,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::args::{Command, Line};
-use crate::failure::{Exit, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 
 /// Stack of the thread that does everything: deeply nested programs are refused by count, not by
 /// overflow, and only touched pages take memory.
@@ -35,24 +35,23 @@ const STACK: usize = 512 << 20;
 fn main() -> ExitCode {
     let line = Line::parse();
     std::panic::set_hook(Box::new(failure::report_panic));
+    guarded(move || run(line)).into()
+}
+
+/// The exit code of `work`, whose failure is said here; a panic has been said by its hook.
+fn guarded(work: impl FnOnce() -> Outcome + Send + 'static) -> Exit {
     let worker = std::thread::Builder::new()
         .name("jensen".into())
         .stack_size(STACK)
-        .spawn(move || run(line));
+        .spawn(work);
     let outcome = match worker {
         Ok(worker) => worker.join().unwrap_or(Ok(Exit::Internal)),
-        Err(error) => {
-            eprintln!("error: cannot start a thread: {error}");
-            return Exit::Internal.into();
-        }
+        Err(error) => Err(Failure::usage(format!("cannot start a thread: {error}"))),
     };
-    match outcome {
-        Ok(exit) => exit.into(),
-        Err(failure) => {
-            failure.report();
-            failure.exit.into()
-        }
-    }
+    outcome.unwrap_or_else(|failure| {
+        failure.report();
+        failure.exit
+    })
 }
 
 fn run(line: Line) -> Outcome {
@@ -63,5 +62,23 @@ fn run(line: Line) -> Outcome {
         Command::Density(args) => density::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Bench(args) => bench::run(&args),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_ends_as_an_internal_error() {
+        assert_eq!(guarded(|| panic!("expected by this test")), Exit::Internal);
+        assert_eq!(guarded(|| Ok(Exit::Untrusted)), Exit::Untrusted);
+        assert_eq!(guarded(|| Err(Failure::input("bad"))), Exit::Input);
+    }
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        use clap::CommandFactory;
+        Line::command().debug_assert();
     }
 }

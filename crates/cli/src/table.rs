@@ -29,7 +29,9 @@ pub fn summary(fitted: &Fitted) -> String {
     for remark in fitted.remarks() {
         line("", &remark);
     }
-    line("status", &fitted.status_text());
+    if fitted.fit.converged() {
+        line("status", &fitted.fit.status.to_string());
+    }
     line(
         "time",
         &format!(

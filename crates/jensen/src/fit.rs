@@ -140,12 +140,7 @@ pub fn fit_with<P: Problem>(
         resume: control.resume,
         force_resume: control.force_resume,
     };
-    let fit = jensen_blackbox::fit(
-        problem.density(),
-        &options.settings,
-        &subject,
-        &mut control,
-    )?;
+    let fit = jensen_blackbox::fit(problem.density(), &options.settings, &subject, &mut control)?;
     let before_draws = clock.seconds();
     let request = SampleRequest {
         first: 0,

@@ -63,7 +63,12 @@ pub fn evaluate<D: TwiceDifferentiable>(density: &D, query: &Query<'_>) -> Resul
         let mut values = vec![0.0; lanes];
         if let Some(gradients) = &mut answer.gradient {
             let mut grad = vec![0.0; dim * lanes];
-            density.value_grad(&mut ws, z, &mut values, LanesMut::new(&mut grad, dim, lanes));
+            density.value_grad(
+                &mut ws,
+                z,
+                &mut values,
+                LanesMut::new(&mut grad, dim, lanes),
+            );
             gradients.extend(unpack(&grad, dim, &values));
         } else {
             density.value(&mut ws, z, &mut values);

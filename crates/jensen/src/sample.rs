@@ -71,8 +71,7 @@ pub fn sample<P: Problem>(
     let mut ws = density.workspace(BLOCK.min(pool));
     for start in (0..pool).step_by(BLOCK) {
         let count = BLOCK.min(pool - start);
-        let draws =
-            approximation.draws_from(request.first + start as u64, count, request.source);
+        let draws = approximation.draws_from(request.first + start as u64, count, request.source);
         let mut values = vec![0.0; count];
         density.value(&mut ws, Lanes::new(&draws.z, dim, count), &mut values);
         log_p.extend(values);

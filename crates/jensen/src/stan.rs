@@ -9,13 +9,11 @@ use jensen_data::{DataSet, Elements, Value};
 use jensen_density::{DrawKey, Posterior};
 use jensen_graph::{Execution, GraphDensity};
 use jensen_math::simd::Simd;
-pub use jensen_stan::{Checked, IncludeResolver, NoIncludes, check, diagnostic, pretty};
 use jensen_stan::diagnostic::Diagnostic;
-use jensen_stan::interpret::{
-    self, BoundModel, DataSource, ErrorKind, Input, Interpreter, Limits,
-};
+use jensen_stan::interpret::{self, BoundModel, DataSource, ErrorKind, Input, Interpreter, Limits};
 use jensen_stan::lower::{LowerOptions, lower};
 use jensen_stan::program::{Program, Span};
+pub use jensen_stan::{Checked, IncludeResolver, NoIncludes, check, diagnostic, pretty};
 use sha2::{Digest, Sha256};
 
 use crate::{Error, Problem};
@@ -143,7 +141,13 @@ impl Model {
         let graph = lower(&posterior, options)
             .map_err(|error| {
                 let (kind, span) = (error.kind, error.span);
-                model_error(posterior.program(), kind, &error.message, span, build.data_name)
+                model_error(
+                    posterior.program(),
+                    kind,
+                    &error.message,
+                    span,
+                    build.data_name,
+                )
             })?
             .graph;
         let execution = Execution {
@@ -328,7 +332,9 @@ fn excerpt(program: &Program, span: Span) -> Option<String> {
     let mark = file
         .text
         .get(span.start as usize..span.end as usize)
-        .map_or(1, |text| text.lines().next().map_or(1, |l| l.chars().count()));
+        .map_or(1, |text| {
+            text.lines().next().map_or(1, |l| l.chars().count())
+        });
     // Control characters of a source must not reach a terminal.
     let source: String = source
         .chars()

@@ -1,0 +1,342 @@
+//! `jensen fit` and `jensen draws` from end to end.
+
+mod common;
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use common::{Desk, corpus, draws_of, fit_of, jensen, read_json, rows, start, timeless, trace_of};
+
+const SCHOOLS: &str = "eight_schools_noncentred";
+
+/// Flags of a run that takes some hundred slow iterations, so that it can be stopped in the middle.
+const SLOW: [&str; 6] = [
+    "--method",
+    "bbvi",
+    "--grad-samples",
+    "20000",
+    "--step-size",
+    "0.002",
+];
+
+#[test]
+fn a_fit_answers_as_stated() {
+    let (model, data) = corpus(SCHOOLS);
+    let desk = Desk::new();
+    let out = desk.name("out");
+    let fit = jensen(["fit", &model, &data, "--out", &out, "--json"]).expect(0);
+    assert_eq!(fit.stderr, "", "nothing on standard error");
+    let fit = fit.json();
+    for field in ["elbo", "elbo_se", "khat"] {
+        assert!(fit[field].is_f64(), "{field}");
+    }
+    for field in ["iterations", "oracle_calls", "dim", "seed"] {
+        assert!(fit[field].is_u64(), "{field}");
+    }
+    for part in ["build", "fit", "draws"] {
+        assert!(fit["seconds"][part].is_f64(), "{part}");
+    }
+    assert_eq!(fit["converged"], true);
+    assert_eq!(fit["trusted"], true);
+    assert_eq!(fit["dim"], 10);
+    assert!(fit["status"].as_str().unwrap().starts_with("converged"));
+    assert_eq!(fit["version"], env!("CARGO_PKG_VERSION"));
+    let parameters = fit["parameters"].as_array().unwrap();
+    assert_eq!(parameters[0]["name"], "mu");
+    assert_eq!(parameters[2]["name"], "eta[1]");
+    for field in ["mean", "sd", "q05", "q50", "q95"] {
+        assert!(parameters[0][field].is_f64(), "{field}");
+    }
+    assert_eq!(
+        fit,
+        read_json(&desk.path("out/fit.json")),
+        "standard output is fit.json"
+    );
+    for file in [
+        "draws.csv",
+        "draws.nc",
+        "trace.jsonl",
+        "report.html",
+        "approximation.safetensors",
+    ] {
+        assert!(desk.path("out").join(file).is_file(), "{file}");
+    }
+    let trace = trace_of(&desk.path("out"));
+    assert_eq!(trace.len() as u64, fit["iterations"].as_u64().unwrap());
+    for (i, line) in trace.iter().enumerate() {
+        assert_eq!(line["iteration"], i as u64 + 1);
+        for field in ["elbo", "elbo_se", "oracle_calls"] {
+            assert!(line.get(field).is_some(), "{field}");
+        }
+    }
+    assert_eq!(draws_of(&desk.path("out")).lines().count(), 1001);
+}
+
+#[test]
+fn people_get_a_table_and_a_verdict() {
+    let (model, data) = corpus(SCHOOLS);
+    let fit = jensen(["fit", &model, &data]).expect(0);
+    for text in ["mean", "q95", "mu", "theta[8]", "ELBO", "k̂", "trusted"] {
+        assert!(fit.stdout.contains(text), "{text}");
+    }
+    assert_eq!(fit.stderr, "", "no progress where there is no terminal");
+    let quiet = jensen(["fit", &model, &data, "--quiet"]).expect(0);
+    assert_eq!((quiet.stdout.as_str(), quiet.stderr.as_str()), ("", ""));
+}
+
+#[test]
+fn threads_do_not_change_a_bit() {
+    let (model, data) = corpus("radon_group_noncentred");
+    let desk = Desk::new();
+    let run = |name: &str, threads: &str| {
+        let out = desk.name(name);
+        jensen([
+            "fit",
+            &model,
+            &data,
+            "--out",
+            &out,
+            "--threads",
+            threads,
+            "--quiet",
+        ]);
+        desk.path(name)
+    };
+    let (one, two) = (run("one", "1"), run("two", "2"));
+    assert_eq!(fit_of(&one), fit_of(&two));
+    assert_eq!(draws_of(&one), draws_of(&two));
+    assert_eq!(trace_of(&one), trace_of(&two));
+    let approximation =
+        |folder: &Path| std::fs::read(folder.join("approximation.safetensors")).unwrap();
+    assert_eq!(approximation(&one), approximation(&two));
+}
+
+#[test]
+fn seeds_change_the_draws() {
+    let (model, data) = corpus(SCHOOLS);
+    let run =
+        |seed: &str| timeless(jensen(["fit", &model, &data, "--seed", seed, "--json"]).json());
+    let (one, other) = (run("1"), run("2"));
+    assert_ne!(one["parameters"], other["parameters"]);
+    assert_eq!(one, run("1"));
+}
+
+#[test]
+fn a_shorter_run_is_a_prefix() {
+    let (model, data) = corpus(SCHOOLS);
+    let desk = Desk::new();
+    for method in ["auto", "advi", "bbvi"] {
+        let run = |name: &str, iterations: &str| {
+            let out = desk.name(name);
+            let finished = jensen([
+                "fit",
+                &model,
+                &data,
+                "--method",
+                method,
+                "--max-iters",
+                iterations,
+                "--out",
+                &out,
+                "--quiet",
+            ]);
+            (finished.code, trace_of(&desk.path(name)))
+        };
+        let (code, short) = run("short", "30");
+        assert_eq!(
+            code, 4,
+            "{method}: a run out of budget is not to be trusted"
+        );
+        let fit = fit_of(&desk.path("short"));
+        assert_eq!(fit["converged"], false);
+        assert!(fit["status"].as_str().unwrap().contains("30 iterations"));
+        let (_, long) = run("long", "45");
+        assert_eq!(short.len(), 30);
+        assert_eq!(short[..], long[..30], "{method}");
+    }
+}
+
+#[test]
+fn draws_continue_those_of_the_fit() {
+    let (model, data) = corpus(SCHOOLS);
+    let desk = Desk::new();
+    let out = desk.name("out");
+    jensen(["fit", &model, &data, "--out", &out, "--draws", "20", "-q"]).expect(0);
+    let more = rows(&jensen(["draws", &out, "--draws", "30"]).expect(0).stdout);
+    let first = draws_of(&desk.path("out"));
+    assert_eq!(more.lines().count(), 31);
+    assert!(
+        more.starts_with(&first),
+        "the first 20 are those of the fit"
+    );
+    let other = jensen(["draws", &out, "--draws", "30", "--seed", "9"]).expect(0);
+    assert_ne!(rows(&other.stdout), more);
+    let file = desk.name("more.nc");
+    jensen(["draws", &out, "--draws", "5", "--out", &file]).expect(0);
+    assert!(desk.path("more.nc").is_file());
+    let resampled = jensen(["draws", &out, "--draws", "7", "--importance-resample"]).expect(0);
+    assert_eq!(rows(&resampled.stdout).lines().count(), 8);
+}
+
+/// Waits until a run has written a checkpoint after its start.
+fn wait_for_checkpoint(folder: &Path) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !folder.join("checkpoint.safetensors").is_file() {
+        assert!(Instant::now() < deadline, "no checkpoint within a minute");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A slow run with frequent checkpoints and the same run without interruption.
+fn slow_run<'a>(model: &'a str, data: &'a str, out: &'a str, iterations: &'a str) -> Vec<&'a str> {
+    let mut args = vec!["fit", model, data, "--out", out, "--max-iters", iterations];
+    args.extend(SLOW);
+    args
+}
+
+#[cfg(unix)]
+#[test]
+fn a_killed_run_resumes_to_the_same_bits() {
+    let (model, data) = corpus(SCHOOLS);
+    let desk = Desk::new();
+    let (killed, whole) = (desk.name("killed"), desk.name("whole"));
+    let mut args = slow_run(&model, &data, &killed, "250");
+    args.extend(["--checkpoint-every", "0"]);
+    let mut child = start(&args);
+    wait_for_checkpoint(&desk.path("killed"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(
+        !desk.path("killed/fit.json").exists(),
+        "killed before its end"
+    );
+    let resumed = jensen([
+        "fit",
+        "--resume",
+        &killed,
+        "--checkpoint-every",
+        "1000",
+        "--quiet",
+    ]);
+    let direct = jensen(slow_run(&model, &data, &whole, "250"));
+    assert_eq!(resumed.code, direct.code);
+    let (killed, whole) = (desk.path("killed"), desk.path("whole"));
+    assert_eq!(fit_of(&killed), fit_of(&whole));
+    assert_eq!(draws_of(&killed), draws_of(&whole));
+    assert_eq!(trace_of(&killed), trace_of(&whole));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_leaves_results_and_a_checkpoint() {
+    let (model, data) = corpus(SCHOOLS);
+    let desk = Desk::new();
+    let (out, whole) = (desk.name("out"), desk.name("whole"));
+    let mut args = slow_run(&model, &data, &out, "100000");
+    args.extend(["--checkpoint-every", "0"]);
+    let mut child = start(&args);
+    wait_for_checkpoint(&desk.path("out"));
+    let sent = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(sent.success());
+    assert_eq!(child.wait().unwrap().code(), Some(4));
+    let fit = fit_of(&desk.path("out"));
+    assert!(fit["status"].as_str().unwrap().contains("interrupted"));
+    let longer = (fit["iterations"].as_u64().unwrap() + 20).to_string();
+    jensen([
+        "fit",
+        "--resume",
+        &out,
+        "--max-iters",
+        &longer,
+        "--checkpoint-every",
+        "1000",
+        "-q",
+    ])
+    .expect(4);
+    jensen(slow_run(&model, &data, &whole, &longer)).expect(4);
+    assert_eq!(fit_of(&desk.path("out")), fit_of(&desk.path("whole")));
+    assert_eq!(trace_of(&desk.path("out")), trace_of(&desk.path("whole")));
+}
+
+#[test]
+fn another_run_does_not_resume() {
+    let (model, data) = corpus(SCHOOLS);
+    let desk = Desk::new();
+    let out = desk.name("out");
+    let short = ["--max-iters", "5", "--quiet"];
+    jensen(["fit", &model, &data, "--out", &out].iter().chain(&short)).expect(4);
+    let resume = ["fit", "--resume", &out, "--quiet"];
+    let seed = jensen(resume.iter().chain(&["--seed", "1"])).expect(2);
+    assert!(seed.stderr.contains("seed"), "{}", seed.stderr);
+    let other = desk.file("data.json", r#"{"J": 2, "y": [1, 2], "sigma": [1, 1]}"#);
+    let changed = jensen(["fit", &model, &other, "--resume", &out, "-q"]).expect(2);
+    assert!(changed.stderr.contains("data hash"), "{}", changed.stderr);
+    // The same inputs, given again, are the same run.
+    jensen([
+        "fit",
+        &model,
+        &data,
+        "--resume",
+        &out,
+        "-q",
+        "--max-iters",
+        "10",
+    ])
+    .expect(4);
+    assert_eq!(trace_of(&desk.path("out")).len(), 10);
+    let forced = jensen(resume.iter().chain(&["--step-size", "0.1", "--force"]));
+    assert_ne!(
+        forced.code, 0,
+        "a forced resume of another method cannot fit"
+    );
+}
+
+#[test]
+fn a_time_limit_ends_a_run_with_results() {
+    let (model, data) = corpus(SCHOOLS);
+    let desk = Desk::new();
+    let out = desk.name("out");
+    let mut args = slow_run(&model, &data, &out, "100000");
+    args.extend(["--max-seconds", "0.2", "--json"]);
+    let fit = jensen(args).expect(4).json();
+    assert!(fit["status"].as_str().unwrap().contains("0.2 seconds"));
+    assert!(desk.path("out/draws.csv").is_file());
+}
+
+#[test]
+fn starting_points_are_taken_from_files() {
+    let desk = Desk::new();
+    let model = desk.file(
+        "model.stan",
+        "parameters { real<lower=0> s; vector[2] v; } model { s ~ exponential(1); v ~ normal(1, s); }",
+    );
+    let run = |init: &str| {
+        jensen([
+            "fit",
+            &model,
+            "--init",
+            init,
+            "--json",
+            "--method",
+            "advi",
+            "--max-iters",
+            "1",
+        ])
+    };
+    let named = desk.file("named.json", r#"{"s": 1, "v": [0.5, -0.5]}"#);
+    let point = desk.file("point.json", "[0, 0.5, -0.5]");
+    assert_eq!(
+        timeless(run(&named).expect(4).json()),
+        timeless(run(&point).expect(4).json())
+    );
+    let outside = desk.file("outside.json", r#"{"s": -1, "v": [0, 0]}"#);
+    let refused = run(&outside).expect(3);
+    assert!(refused.stderr.contains('s'), "{}", refused.stderr);
+    let short = desk.file("short.json", "[0, 0.5]");
+    let refused = run(&short).expect(3);
+    assert!(refused.stderr.contains('3'), "{}", refused.stderr);
+}
