@@ -14,7 +14,7 @@ use crate::passes;
 
 /// Bytes that a linearisation may keep; beyond it reading them back from memory would cost more than
 /// computing them, and every product recomputes the primal values.
-const SAVED_LIMIT: usize = 64 << 20;
+const SAVED_LIMIT: usize = 4 << 20;
 
 /// How a graph is executed.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +45,9 @@ pub struct GraphDensity {
     value: Program,
     gradient: Program,
     second: OnceLock<SecondOrder>,
-    /// The bound records; all of them when `None`.
+    /// The largest number of records in a batch.
+    capacity: usize,
+    /// The bound records; the first `capacity` of them when `None`.
     batch: Option<Vec<u32>>,
 }
 
@@ -130,6 +132,15 @@ impl GraphDensity {
     /// # Panics
     /// When the graph is not of the stated form: a front end's bug.
     pub fn new(graph: &Graph, execution: Execution) -> Self {
+        Self::for_batches(graph, execution, usize::MAX)
+    }
+
+    /// [`new`](Self::new) for batches of at most `capacity` records (or as many as there are, if
+    /// fewer), for which memory and blocks of lanes are planned. The first records are bound.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    pub fn for_batches(graph: &Graph, execution: Execution, capacity: usize) -> Self {
         let mut graph = passes::optimise(graph);
         assert_eq!(graph.outputs().len(), 1, "one output, the log density");
         assert_eq!(graph.inputs().len(), 1, "one input, the draw");
@@ -139,11 +150,11 @@ impl GraphDensity {
             "the log density is a scalar"
         );
         let dim = graph.inputs()[0].len;
-        let records = graph.record_count().unwrap_or(0);
+        let capacity = graph.record_count().unwrap_or(0).min(capacity);
         let program = |graph: &Graph| {
             let graph = passes::compact(graph);
             crate::verify::debug_verify(&graph);
-            Program::new(graph, execution.simd, records)
+            Program::new(graph, execution.simd, capacity)
         };
         let value = program(&graph);
         let z = graph.input_node(0);
@@ -157,6 +168,7 @@ impl GraphDensity {
             value,
             gradient,
             second: OnceLock::new(),
+            capacity,
             batch: None,
         }
     }
@@ -191,7 +203,7 @@ impl GraphDensity {
     /// made before does not hold any more.
     ///
     /// # Panics
-    /// When the batch has more records than the graph, or names one that is not there.
+    /// When the batch has more records than were planned for, or names one that is not there.
     pub fn bind_records(&mut self, batch: &[u32]) {
         self.value.bind(batch);
         self.gradient.bind(batch);
@@ -204,7 +216,6 @@ impl GraphDensity {
     fn second(&self) -> &SecondOrder {
         self.second.get_or_init(|| {
             let mut graph = self.differentiated.clone();
-            let records = graph.record_count().unwrap_or(0);
             let gradient = graph.outputs()[1];
             let z = graph.input_node(0);
             let v = graph.input(self.dim);
@@ -230,8 +241,9 @@ impl GraphDensity {
                 .collect();
             let outputs = passes::transplant(&graph, &[product], &replaced, &mut tangent);
             tangent.set_outputs(outputs);
-            let program =
-                |graph: &Graph| Program::new(passes::compact(graph), self.execution.simd, records);
+            let program = |graph: &Graph| {
+                Program::new(passes::compact(graph), self.execution.simd, self.capacity)
+            };
             let mut second = SecondOrder {
                 linearise: program(&primal),
                 saved_rows,

@@ -1,24 +1,30 @@
 //! Loop re-rolling: N unrolled copies of one small template become one vector operation.
 //!
-//! Scalar elementwise nodes are sorted into *packs*: same operation, same source expression
-//! ([`crate::ir::Node::site`]) and arguments of the same classes, where the class of an argument is
-//! its pack, the vector it is an element of, "constant", or the node itself. Because a pack's key
-//! only names classes that existed before its first member, no member can depend on another, and a
-//! recursion (an autoregression in the state) falls into one pack a step by itself. Every pack of
-//! at least two members becomes one vector node whose arguments are gathered from its arguments'
-//! packs; an order that agrees needs no gather at all.
+//! Elementwise nodes, concatenations and sums of a few elements are sorted into *packs*: same
+//! operation, same source expression ([`crate::ir::Node::site`]), same length and arguments of the
+//! same classes, where the class of an argument is its pack, the vector it picks from, "constant", or
+//! the node itself. Because a pack's key only names classes that existed before its first member, no
+//! member can depend on another, and a recursion (an autoregression in the state) falls into one pack
+//! a step by itself. Every pack of several members becomes one vector node, member after member,
+//! whose arguments are gathered from its arguments' packs; an order that agrees needs no gather.
 //!
 //! Long sums of scalars (the terms of a log density) become sums of packs, equal terms counted
 //! once with their multiplicity.
 
 use std::collections::HashMap;
 
-use crate::ir::{Graph, NodeId, Placement};
+use crate::ir::{Graph, NodeId, Placement, Shape};
 use crate::ops::{ElemOp, Op};
 use crate::passes::compact::{compact, import};
 
 /// Sums of at least this many scalar terms are treated as one sum.
 const LONG_SUM: usize = 16;
+
+/// Vectors of at most this many elements count as small: several copies are worth packing.
+const SMALL: u32 = 32;
+
+/// Packs of small vectors need this many members, as their operations are vectors already.
+const VECTOR_MEMBERS: usize = 4;
 
 /// A pack is split by the identity of an element argument when that argument takes at most this
 /// many values, each at least [`SPLIT_SHARE`] times: `mu[k]` in a loop over records and a few
@@ -26,33 +32,55 @@ const LONG_SUM: usize = 16;
 const SPLIT_VALUES: usize = 6;
 const SPLIT_SHARE: usize = 8;
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Class {
     Constant,
-    /// Some element of a vector node.
+    /// Elements of a vector node.
     Element(NodeId),
     /// This node only.
     Unique(NodeId),
+    /// A member of a pack, or elements of members.
     Pack(u32),
+}
+
+/// What the members of a pack compute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Template {
+    Map(ElemOp),
+    Concat,
+    Sum,
+    LongSum,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Key {
-    op: Option<ElemOp>,
+    template: Template,
     site: u32,
-    args: Vec<Class>,
+    len: u32,
+    args: Vec<(Class, u32)>,
     split: Vec<NodeId>,
 }
 
 struct Pack {
+    template: Template,
+    len: u32,
     members: Vec<NodeId>,
+}
+
+impl Pack {
+    /// Whether it is worth one vector node.
+    fn rolls(&self) -> bool {
+        let small_vector =
+            self.len > 1 || matches!(self.template, Template::Sum | Template::Concat);
+        self.members.len() >= if small_vector { VECTOR_MEMBERS } else { 2 }
+    }
 }
 
 struct Classes {
     of: Vec<Class>,
     packs: Vec<Pack>,
-    /// The position of a member in its pack.
-    position: Vec<u32>,
+    /// Where a member's elements begin in the vector of its pack.
+    start: Vec<u32>,
 }
 
 /// One signed leaf of a long sum.
@@ -65,7 +93,7 @@ struct Sums {
     interior: Vec<bool>,
 }
 
-/// The same outputs with unrolled scalar copies packed into vectors; see the module documentation.
+/// The same outputs with unrolled copies packed into vectors; see the module documentation.
 pub fn reroll(graph: &Graph) -> Graph {
     let sums = find_sums(graph);
     let coarse = classify(graph, &sums, |_, _| Vec::new());
@@ -73,15 +101,15 @@ pub fn reroll(graph: &Graph) -> Graph {
     let fine = if splits.iter().all(Vec::is_empty) {
         coarse
     } else {
-        classify(graph, &sums, |id, args| match &coarse.of[id.index()] {
-            Class::Pack(pack) => splits[*pack as usize]
+        classify(graph, &sums, |id, args| match coarse.of[id.index()] {
+            Class::Pack(pack) => splits[pack as usize]
                 .iter()
                 .map(|&which| args[which])
                 .collect(),
             _ => Vec::new(),
         })
     };
-    if fine.packs.iter().all(|pack| pack.members.len() < 2) && sums.leaves.is_empty() {
+    if !fine.packs.iter().any(Pack::rolls) && sums.leaves.is_empty() {
         return compact(graph);
     }
     compact(&emit(graph, &sums, &fine))
@@ -146,6 +174,17 @@ fn find_sums(graph: &Graph) -> Sums {
     sums
 }
 
+/// The arguments of a node with those of commutative operations in the order of their classes: the
+/// constructors order them by age, which differs from copy to copy.
+fn ordered_args(graph: &Graph, of: &[Class], id: NodeId) -> Vec<NodeId> {
+    let mut args = graph.args(id).to_vec();
+    let commutes = matches!(graph.elem_op(id), Some(ElemOp::Add | ElemOp::Mul));
+    if commutes && of[args[1].index()] < of[args[0].index()] {
+        args.swap(0, 1);
+    }
+    args
+}
+
 fn classify(
     graph: &Graph,
     sums: &Sums,
@@ -154,7 +193,7 @@ fn classify(
     let mut classes = Classes {
         of: Vec::with_capacity(graph.len()),
         packs: Vec::new(),
-        position: vec![0; graph.len()],
+        start: vec![0; graph.len()],
     };
     let mut lookup: HashMap<Key, u32> = HashMap::new();
     for id in graph.ids() {
@@ -172,53 +211,96 @@ fn class_of(
     split: &impl Fn(NodeId, &[NodeId]) -> Vec<NodeId>,
     id: NodeId,
 ) -> Class {
-    let args = graph.args(id);
+    if sums.interior[id.index()] {
+        return Class::Unique(id);
+    }
+    let shape = graph.shape(id);
+    let small = |id: NodeId| {
+        let shape = graph.shape(id);
+        !shape.record && shape.len > 0 && shape.len <= SMALL
+    };
+    let site = graph.node(id).site;
+    let classed = |args: &[NodeId]| -> Vec<(Class, u32)> {
+        args.iter()
+            .map(|arg| (classes.of[arg.index()], graph.shape(*arg).len))
+            .collect()
+    };
     let key = if let Some(leaves) = sums.leaves.get(&id) {
-        let mut kinds: Vec<Class> = Vec::new();
+        let mut kinds: Vec<(Class, u32)> = Vec::new();
         for (leaf, _) in leaves {
-            let class = &classes.of[leaf.index()];
-            if !kinds.contains(class) {
-                kinds.push(class.clone());
+            let kind = (classes.of[leaf.index()], 1);
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
             }
             if kinds.len() > LONG_SUM {
                 return Class::Unique(id);
             }
         }
+        kinds.sort_unstable();
         Key {
-            op: None,
-            site: graph.node(id).site,
+            template: Template::LongSum,
+            site,
+            len: 1,
             args: kinds,
             split: Vec::new(),
         }
-    } else if sums.interior[id.index()] {
-        return Class::Unique(id);
-    } else if let Some(op) = is_scalar_elem(graph, id) {
-        let kinds = args
-            .iter()
-            .map(|arg| classes.of[arg.index()].clone())
-            .collect();
-        Key {
-            op: Some(op),
-            site: graph.node(id).site,
-            args: kinds,
-            split: split(id, args),
-        }
     } else {
-        return match graph.op(id) {
-            Op::Const(_) if graph.shape(id).is_scalar() => Class::Constant,
-            Op::Gather(_) if graph.shape(id).is_scalar() => Class::Element(args[0]),
-            _ => Class::Unique(id),
-        };
+        let lane = graph.placement(id) == Placement::Lane;
+        match graph.op(id) {
+            Op::Const(_) => return Class::Constant,
+            Op::Gather(_) => {
+                let source = graph.args(id)[0];
+                return match classes.of[source.index()] {
+                    Class::Pack(pack) => Class::Pack(pack),
+                    _ => Class::Element(source),
+                };
+            }
+            Op::Elem(op) if lane && small(id) => {
+                let args = ordered_args(graph, &classes.of, id);
+                let split = split(id, &args);
+                Key {
+                    template: Template::Map(op),
+                    site,
+                    len: shape.len,
+                    args: classed(&args),
+                    split,
+                }
+            }
+            Op::Concat if lane && small(id) => {
+                let args = classed(graph.args(id));
+                Key {
+                    template: Template::Concat,
+                    site,
+                    len: shape.len,
+                    args,
+                    split: Vec::new(),
+                }
+            }
+            Op::Sum if lane && small(graph.args(id)[0]) => {
+                let args = classed(graph.args(id));
+                Key {
+                    template: Template::Sum,
+                    site,
+                    len: 1,
+                    args,
+                    split: Vec::new(),
+                }
+            }
+            _ => return Class::Unique(id),
+        }
     };
+    let (template, len) = (key.template, key.len);
     let next = classes.packs.len() as u32;
     let pack = *lookup.entry(key).or_insert(next);
     if pack == next {
         classes.packs.push(Pack {
+            template,
+            len,
             members: Vec::new(),
         });
     }
     let members = &mut classes.packs[pack as usize].members;
-    classes.position[id.index()] = members.len() as u32;
+    classes.start[id.index()] = members.len() as u32 * len;
     members.push(id);
     Class::Pack(pack)
 }
@@ -229,14 +311,22 @@ fn find_splits(graph: &Graph, classes: &Classes) -> Vec<Vec<usize>> {
         .packs
         .iter()
         .map(|pack| {
-            if pack.members.len() < 2 * SPLIT_SHARE || graph.elem_op(pack.members[0]).is_none() {
+            if pack.members.len() < 2 * SPLIT_SHARE
+                || !matches!(pack.template, Template::Map(_))
+                || pack.len > 1
+            {
                 return Vec::new();
             }
-            (0..graph.args(pack.members[0]).len())
+            let columns: Vec<Vec<NodeId>> = pack
+                .members
+                .iter()
+                .map(|&member| ordered_args(graph, &classes.of, member))
+                .collect();
+            (0..columns[0].len())
                 .filter(|&which| {
                     let mut counts: Vec<(NodeId, usize)> = Vec::new();
-                    for &member in &pack.members {
-                        let arg = graph.args(member)[which];
+                    for args in &columns {
+                        let arg = args[which];
                         if classes.of[arg.index()] == Class::Constant {
                             return false;
                         }
@@ -253,6 +343,13 @@ fn find_splits(graph: &Graph, classes: &Classes) -> Vec<Vec<usize>> {
                 .collect()
         })
         .collect()
+}
+
+/// One element of an old node, in the new graph.
+#[derive(Clone, Copy)]
+enum Element {
+    Constant(f64),
+    Of(NodeId, u32),
 }
 
 struct Emitter<'a> {
@@ -274,11 +371,9 @@ fn emit(graph: &Graph, sums: &Sums, classes: &Classes) -> Graph {
         vectors: vec![None; classes.packs.len()],
     };
     for id in graph.ids().filter(|id| !sums.interior[id.index()]) {
-        match classes.of[id.index()] {
-            Class::Pack(pack) if classes.packs[pack as usize].members.len() >= 2 => {
-                emitter.emit_pack(pack)
-            }
-            _ => emitter.emit_single(id),
+        match emitter.rolled_pack(id) {
+            Some(pack) => emitter.emit_pack(pack),
+            None => emitter.emit_single(id),
         }
     }
     let outputs = graph
@@ -291,33 +386,88 @@ fn emit(graph: &Graph, sums: &Sums, classes: &Classes) -> Graph {
 }
 
 impl Emitter<'_> {
+    /// The pack that `id` itself is a member of, when it becomes a vector.
+    fn rolled_pack(&self, id: NodeId) -> Option<u32> {
+        match self.classes.of[id.index()] {
+            Class::Pack(pack) if !matches!(self.graph.op(id), Op::Gather(_)) => {
+                self.classes.packs[pack as usize].rolls().then_some(pack)
+            }
+            _ => None,
+        }
+    }
+
     /// The node of `id` in the new graph; members of packs become elements on demand.
     fn mapped(&mut self, id: NodeId) -> NodeId {
         if let Some(node) = self.map[id.index()] {
             return node;
         }
-        let (vector, position) = self.source(id).expect("emitted before its users");
-        let node = self.out.gather(vector, &[position]);
+        if self.graph.shape(id).record {
+            self.emit_single(id);
+            return self.map[id.index()].expect("just emitted");
+        }
+        let elements = self.elements(id);
+        let node = self.assemble(&elements);
         self.map[id.index()] = Some(node);
         node
     }
 
-    /// The vector of the new graph that `id` is an element of, and where.
-    fn source(&mut self, id: NodeId) -> Option<(NodeId, u32)> {
-        match &self.classes.of[id.index()] {
-            Class::Pack(pack) => {
-                let vector = self.vectors[*pack as usize]?;
-                Some((vector, self.classes.position[id.index()]))
-            }
-            Class::Element(of) => {
-                let Op::Gather(index) = self.graph.op(id) else {
-                    unreachable!("element classes are gathers")
-                };
-                let vector = self.map[of.index()]?;
-                Some((vector, self.graph.index_data(index)[0]))
-            }
-            _ => None,
+    /// Every element of `id` (of fixed shape) as an element of a node of the new graph.
+    fn elements(&mut self, id: NodeId) -> Vec<Element> {
+        let len = self.graph.shape(id).len;
+        if let Some(values) = self.graph.constant_value(id) {
+            return values
+                .iter()
+                .map(|&value| Element::Constant(value))
+                .collect();
         }
+        if let Some(vector) = self
+            .rolled_pack(id)
+            .and_then(|pack| self.vectors[pack as usize])
+        {
+            let start = self.classes.start[id.index()];
+            return (start..start + len)
+                .map(|at| Element::Of(vector, at))
+                .collect();
+        }
+        if let Op::Gather(index) = self.graph.op(id) {
+            let source = self.graph.args(id)[0];
+            let of = self.elements_at(source, self.graph.index_data(index).clone().as_ref());
+            return of;
+        }
+        // Members of a pack too small to roll may stand after the first member of a pack that uses
+        // them.
+        if self.map[id.index()].is_none() {
+            match self.rolled_pack(id) {
+                Some(pack) => {
+                    self.emit_pack(pack);
+                    return self.elements(id);
+                }
+                None => self.emit_single(id),
+            }
+        }
+        let node = self.map[id.index()].expect("just emitted");
+        (0..len).map(|at| Element::Of(node, at)).collect()
+    }
+
+    /// Chosen elements of `id`.
+    fn elements_at(&mut self, id: NodeId, index: &[u32]) -> Vec<Element> {
+        if let Some(values) = self.graph.constant_value(id) {
+            return index
+                .iter()
+                .map(|&i| Element::Constant(values[i as usize]))
+                .collect();
+        }
+        let (node, start) = match self
+            .rolled_pack(id)
+            .and_then(|pack| self.vectors[pack as usize])
+        {
+            Some(vector) => (vector, self.classes.start[id.index()]),
+            None => (self.mapped(id), 0),
+        };
+        index
+            .iter()
+            .map(|&i| Element::Of(node, start + i))
+            .collect()
     }
 
     fn emit_single(&mut self, id: NodeId) {
@@ -329,49 +479,106 @@ impl Emitter<'_> {
             self.map[id.index()] = Some(total);
             return;
         }
-        let args = self.graph.args(id).to_vec();
-        if self.graph.op(id) == Op::Concat {
-            let whole = self.assemble(&args);
-            self.map[id.index()] = Some(whole);
-            return;
-        }
-        for arg in args {
-            self.mapped(arg);
-        }
-        let node = import(self.graph, id, &self.map, &mut self.out);
-        self.map[id.index()] = Some(node);
-    }
-
-    /// A concatenation: runs of elements of one vector become one gather.
-    fn assemble(&mut self, parts: &[NodeId]) -> NodeId {
-        let mut pieces: Vec<NodeId> = Vec::new();
-        let mut run: Option<(NodeId, Vec<u32>)> = None;
-        for &part in parts {
-            let source = if self.graph.shape(part).is_scalar() {
-                self.source(part)
-            } else {
-                None
-            };
-            match (source, &mut run) {
-                (Some((vector, at)), Some((current, index))) if *current == vector => {
-                    index.push(at)
+        let fixed = !self.graph.shape(id).record;
+        match self.graph.op(id) {
+            Op::Concat => {
+                let parts = self.graph.args(id).to_vec();
+                let elements: Vec<Element> = parts
+                    .into_iter()
+                    .flat_map(|part| self.elements(part))
+                    .collect();
+                let whole = self.assemble(&elements);
+                self.map[id.index()] = Some(whole);
+            }
+            // Elements are taken where they are used.
+            Op::Gather(_) if fixed && self.graph.shape(id).len <= SMALL => {}
+            _ => {
+                for arg in self.graph.args(id).to_vec() {
+                    self.mapped(arg);
                 }
-                (source, _) => {
-                    if let Some((vector, index)) = run.take() {
-                        pieces.push(self.out.gather(vector, &index));
-                    }
-                    match source {
-                        Some((vector, at)) => run = Some((vector, vec![at])),
-                        None => {
-                            let node = self.mapped(part);
-                            pieces.push(node);
-                        }
-                    }
-                }
+                let node = import(self.graph, id, &self.map, &mut self.out);
+                self.map[id.index()] = Some(node);
             }
         }
-        if let Some((vector, index)) = run {
-            pieces.push(self.out.gather(vector, &index));
+    }
+
+    /// A vector of given elements: a table, a gather from one vector, a concatenation of runs, or a
+    /// gather from the concatenation of all the vectors met, whichever is shortest.
+    fn assemble(&mut self, elements: &[Element]) -> NodeId {
+        let mut sources: Vec<NodeId> = Vec::new();
+        let mut offsets: HashMap<NodeId, u32> = HashMap::new();
+        let mut total = 0;
+        let mut runs = 0;
+        let mut last: Option<Option<NodeId>> = None;
+        for element in elements {
+            let source = match *element {
+                Element::Constant(_) => None,
+                Element::Of(vector, _) => {
+                    offsets.entry(vector).or_insert_with(|| {
+                        sources.push(vector);
+                        total += self.out.shape(vector).len;
+                        total - self.out.shape(vector).len
+                    });
+                    Some(vector)
+                }
+            };
+            runs += usize::from(last != Some(source));
+            last = Some(source);
+        }
+        if runs > sources.len() + 1 {
+            let mut table: Vec<f64> = Vec::new();
+            let index: Vec<u32> = elements
+                .iter()
+                .map(|element| match *element {
+                    Element::Constant(value) => {
+                        table.push(value);
+                        total + table.len() as u32 - 1
+                    }
+                    Element::Of(vector, at) => offsets[&vector] + at,
+                })
+                .collect();
+            if !table.is_empty() {
+                sources.push(self.out.vector(&table));
+            }
+            let whole = self.out.concat(&sources);
+            return self.out.gather(whole, &index);
+        }
+        let mut pieces: Vec<NodeId> = Vec::new();
+        let mut rest = elements;
+        while let Some(first) = rest.first() {
+            let same = |element: &Element| match (first, element) {
+                (Element::Constant(_), Element::Constant(_)) => true,
+                (Element::Of(a, _), Element::Of(b, _)) => a == b,
+                _ => false,
+            };
+            let count = rest
+                .iter()
+                .position(|element| !same(element))
+                .unwrap_or(rest.len());
+            let (run, tail) = rest.split_at(count);
+            rest = tail;
+            pieces.push(match *first {
+                Element::Constant(_) => {
+                    let values: Vec<f64> = run
+                        .iter()
+                        .filter_map(|element| match element {
+                            Element::Constant(value) => Some(*value),
+                            Element::Of(..) => None,
+                        })
+                        .collect();
+                    self.out.vector(&values)
+                }
+                Element::Of(vector, _) => {
+                    let index: Vec<u32> = run
+                        .iter()
+                        .filter_map(|element| match element {
+                            Element::Of(_, at) => Some(*at),
+                            Element::Constant(_) => None,
+                        })
+                        .collect();
+                    self.out.gather(vector, &index)
+                }
+            });
         }
         self.out.concat(&pieces)
     }
@@ -381,24 +588,57 @@ impl Emitter<'_> {
             return;
         }
         let classes = self.classes;
-        let members = &classes.packs[pack as usize].members;
-        let first = members[0];
-        self.out.set_site(self.graph.node(first).site);
-        let vector = match self.graph.elem_op(first) {
-            Some(op) if !self.sums.leaves.contains_key(&first) => {
-                let arity = op.arity();
-                let args: Vec<NodeId> = (0..arity)
+        let Pack {
+            template,
+            len,
+            members,
+        } = &classes.packs[pack as usize];
+        let len = *len as usize;
+        self.out.set_site(self.graph.node(members[0]).site);
+        let vector = match template {
+            Template::Map(op) => {
+                let columns: Vec<Vec<NodeId>> = members
+                    .iter()
+                    .map(|&member| ordered_args(self.graph, &classes.of, member))
+                    .collect();
+                let args: Vec<NodeId> = (0..op.arity())
                     .map(|which| {
-                        let column: Vec<NodeId> = members
-                            .iter()
-                            .map(|&member| self.graph.args(member)[which])
-                            .collect();
-                        self.column(&column)
+                        let column: Vec<NodeId> = columns.iter().map(|args| args[which]).collect();
+                        self.column(&column, len)
                     })
                     .collect();
-                self.out.elem(op, &args)
+                self.out.elem(*op, &args)
             }
-            _ => {
+            Template::Concat => {
+                let parts: Vec<NodeId> = members
+                    .iter()
+                    .flat_map(|&member| self.graph.args(member).to_vec())
+                    .collect();
+                let elements: Vec<Element> = parts
+                    .into_iter()
+                    .flat_map(|part| self.elements(part))
+                    .collect();
+                self.assemble(&elements)
+            }
+            Template::Sum => {
+                let parts: Vec<NodeId> = members
+                    .iter()
+                    .map(|&member| self.graph.args(member)[0])
+                    .collect();
+                let width = self.graph.shape(parts[0]).len as usize;
+                let terms = self.column(&parts, width);
+                let owners: Vec<u32> = (0..members.len() * width)
+                    .map(|k| (k / width) as u32)
+                    .collect();
+                let shape = Shape::fixed(owners.len());
+                let terms = if self.out.shape(terms) == shape {
+                    terms
+                } else {
+                    self.out.broadcast(terms, shape)
+                };
+                self.out.scatter_add(terms, &owners, members.len())
+            }
+            Template::LongSum => {
                 let leaves: Vec<Vec<Leaf>> = members
                     .iter()
                     .map(|id| self.sums.leaves[id].clone())
@@ -406,7 +646,7 @@ impl Emitter<'_> {
                 self.sums_of(&leaves)
             }
         };
-        let shape = crate::ir::Shape::fixed(members.len());
+        let shape = Shape::fixed(members.len() * len);
         let vector = if self.out.shape(vector) == shape {
             vector
         } else {
@@ -415,19 +655,25 @@ impl Emitter<'_> {
         self.vectors[pack as usize] = Some(vector);
     }
 
-    /// One argument of a pack: a broadcast scalar, a constant table, or a gather.
-    fn column(&mut self, column: &[NodeId]) -> NodeId {
-        if column.iter().all(|&id| id == column[0]) {
+    /// One argument of all members of a pack, `len` elements each: a scalar that all share, or one
+    /// element after another (scalars repeated).
+    fn column(&mut self, column: &[NodeId], len: usize) -> NodeId {
+        let scalar = self.graph.shape(column[0]).is_scalar();
+        if scalar && column.iter().all(|&id| id == column[0]) {
             return self.mapped(column[0]);
         }
-        if let Some(values) = column
+        let repeat = if scalar { len } else { 1 };
+        let elements: Vec<Element> = column
             .iter()
-            .map(|&id| self.graph.scalar_value(id))
-            .collect::<Option<Vec<f64>>>()
-        {
-            return self.out.vector(&values);
-        }
-        self.assemble(column)
+            .flat_map(|&id| {
+                let elements = self.elements(id);
+                elements
+                    .into_iter()
+                    .flat_map(move |element| std::iter::repeat_n(element, repeat))
+                    .collect::<Vec<_>>()
+            })
+            .collect();
+        self.assemble(&elements)
     }
 
     /// The values of several long sums whose terms have the same classes: terms are collected by the
@@ -439,9 +685,14 @@ impl Emitter<'_> {
         let mut singles: Vec<NodeId> = Vec::new();
         for (owner, leaves) in sums.iter().enumerate() {
             for &(leaf, sign) in leaves {
-                if let Some(value) = self.graph.scalar_value(leaf) {
+                let element = self.elements(leaf)[0];
+                let single = match element {
+                    Element::Of(node, _) => self.out.shape(node).is_scalar(),
+                    Element::Constant(_) => false,
+                };
+                if let Element::Constant(value) = element {
                     constants[owner] += sign * value;
-                } else if let Some((vector, position)) = self.source(leaf) {
+                } else if let (Element::Of(vector, position), false) = (element, single) {
                     let at = *source_at.entry(vector).or_insert_with(|| {
                         sources.push((vector, HashMap::new()));
                         sources.len() - 1
