@@ -61,7 +61,7 @@ impl Graph {
     /// # Panics
     /// When the number of records differs from that of earlier columns, or an empty `width`.
     pub fn record(&mut self, values: &[f64], width: usize) -> NodeId {
-        assert!(width > 0 && values.len() % width == 0, "whole records");
+        assert!(width > 0 && values.len().is_multiple_of(width), "whole records");
         let id = self.add_record(Record::Values {
             width,
             values: values.into(),
@@ -552,13 +552,12 @@ impl Graph {
             return self.fold_structural(Op::Scatter(maps), &args, shape);
         }
         // A common scalar factor is applied to the sums instead of to every element.
-        if let [(x, map @ (ScatterMap::Index(_) | ScatterMap::Record(_)))] = sources[..] {
-            if let Some((scalar, rest)) = self.split_scalar_factor(x) {
-                if self.shape(x).record || self.shape(x).len as usize > len {
-                    let inner = self.scatter(&[(rest, map)], len);
-                    return self.mul(scalar, inner);
-                }
-            }
+        if let [(x, map @ (ScatterMap::Index(_) | ScatterMap::Record(_)))] = sources[..]
+            && let Some((scalar, rest)) = self.split_scalar_factor(x)
+            && (self.shape(x).record || self.shape(x).len as usize > len)
+        {
+            let inner = self.scatter(&[(rest, map)], len);
+            return self.mul(scalar, inner);
         }
         self.push(Op::Scatter(maps), &args, shape)
     }
@@ -601,7 +600,7 @@ impl Graph {
             );
             match self.op(part) {
                 _ if self.shape(part).len == 0 => {}
-                Op::Concat => flat.extend_from_slice(&self.args(part).to_vec()),
+                Op::Concat => flat.extend_from_slice(self.args(part)),
                 _ => flat.push(part),
             }
         }

@@ -3,7 +3,7 @@
 mod running;
 
 use jensen_density::LogDensity;
-use jensen_graph::{Builder, Expr, Graph, GraphDensity, evaluate};
+use jensen_graph::{Builder, Execution, Expr, Graph, GraphDensity, evaluate};
 use jensen_math::simd::Simd;
 use running::{Results, density, run};
 
@@ -184,6 +184,25 @@ fn a_rebound_batch_equals_a_graph_of_its_rows() {
 }
 
 #[test]
+fn planning_for_small_batches_takes_less_memory() {
+    let data = Data::all();
+    let graph = recorded(&data);
+    let execution = Execution::default();
+    let whole = GraphDensity::new(&graph, execution);
+    let mut small = GraphDensity::for_batches(&graph, execution, 7);
+    assert!(small.peak_bytes() < whole.peak_bytes());
+    for batch in batches().into_iter().filter(|batch| batch.len() <= 7) {
+        small.bind_records(&batch);
+        let built = density(&plain(&data.rows(&batch)), execution.simd, 1);
+        assert_close(
+            &at_lanes(&small, 19),
+            &at_lanes(&built, 19),
+            &format!("batch {batch:?}"),
+        );
+    }
+}
+
+#[test]
 fn an_empty_batch_leaves_the_terms_without_records() {
     let data = Data::all();
     for simd in Simd::available() {
@@ -247,7 +266,7 @@ fn an_epoch_of_batches_adds_up() {
     let x = builder.record_matrix(&data.x, FEATURES);
     let y = builder.record(&data.y);
     let target = y.bernoulli_logit_lpmf(x.mul_vec(beta));
-    let mut density = builder.density(target, jensen_graph::Execution::default());
+    let mut density = builder.density(target, Execution::default());
     let full = at_lanes(&density, 5);
     let mut sum = vec![0.0; full.gradients.len()];
     let order: Vec<u32> = (0..RECORDS as u32)

@@ -160,7 +160,7 @@ impl Program {
     /// [`output`](Self::output) until the arena is used again.
     pub fn run(&self, arena: &mut Arena, inputs: &[&[f64]], lanes: usize) {
         assert!(
-            lanes % LANES == 0 && lanes <= self.block,
+            lanes.is_multiple_of(LANES) && lanes <= self.block,
             "whole vectors, at most one block"
         );
         for ((_, len), input) in self.lane_inputs().zip(inputs) {

@@ -109,7 +109,7 @@ pub(crate) fn polygamma(n: u32, x: f64) -> f64 {
     if x.is_nan() || x <= 0.0 {
         return f64::NAN;
     }
-    let sign = if n % 2 == 0 { -1.0 } else { 1.0 };
+    let sign = if n.is_multiple_of(2) { -1.0 } else { 1.0 };
     let order = n as i32;
     let factorial = |k: u32| (1..=k).fold(1.0, |product, i| product * f64::from(i));
     let mut shifted = x;

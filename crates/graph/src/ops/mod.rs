@@ -3,7 +3,7 @@
 //! *Elementwise* operations are rows of one table ([`elementwise`]): name, value, lane kernel,
 //! derivative rule and test points of an operation stand together, and adding one is adding a row.
 //! *Structural* operations move, reduce or factorise; their shape rule, slow value and derivative
-//! rules stand in [`structural`].
+//! rules stand in `structural`.
 
 pub mod elementwise;
 pub(crate) mod structural;
