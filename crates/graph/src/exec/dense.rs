@@ -39,13 +39,7 @@ impl DenseKernel {
     /// # Safety
     /// The operands and the destination must have the extents that the kernel was made with, or as
     /// many as `records` records have, and `lanes` lanes.
-    pub(crate) unsafe fn run(
-        &self,
-        dst: *mut f64,
-        args: &[Operand],
-        records: usize,
-        lanes: usize,
-    ) {
+    pub(crate) unsafe fn run(&self, dst: *mut f64, args: &[Operand], records: usize, lanes: usize) {
         let extents = match self.per_record {
             Some(len) => Extents {
                 m: len * records,
@@ -120,31 +114,40 @@ jensen_math::simd_fn! {
                     while i < m {
                         let block = (m - i).min(4);
                         let mut lane = 0;
+                        // Eight independent sums keep both multipliers busy.
+                        while block == 4 && lane + 2 * LANES <= lanes {
+                            let mut acc = [[V::zero(); 2]; 4];
+                            for l in start..end {
+                                let x: [V; 2] = [
+                                    at(M::B, &b, right(l, j), lane),
+                                    at(M::B, &b, right(l, j), lane + LANES),
+                                ];
+                                for (t, acc) in acc.iter_mut().enumerate() {
+                                    let element = left(i + t, l);
+                                    let y: V = at(M::A, &a, element, lane);
+                                    let z: V = if M::A { y } else { at(M::A, &a, element, lane + LANES) };
+                                    acc[0] = y.fma(x[0], acc[0]);
+                                    acc[1] = z.fma(x[1], acc[1]);
+                                }
+                            }
+                            for (t, acc) in acc.into_iter().enumerate() {
+                                for (half, acc) in acc.into_iter().enumerate() {
+                                    let out = dst.add((j * m + i + t) * lanes + lane + half * LANES);
+                                    if first { acc.store(out) } else { V::load(out).add(acc).store(out) }
+                                }
+                            }
+                            lane += 2 * LANES;
+                        }
                         while lane < lanes {
-                            if block == 4 {
-                                let mut acc = [V::zero(); 4];
+                            for t in 0..block {
+                                let mut acc = V::zero();
                                 for l in start..end {
                                     let x: V = at(M::B, &b, right(l, j), lane);
-                                    for (t, acc) in acc.iter_mut().enumerate() {
-                                        let y: V = at(M::A, &a, left(i + t, l), lane);
-                                        *acc = y.fma(x, *acc);
-                                    }
+                                    let y: V = at(M::A, &a, left(i + t, l), lane);
+                                    acc = y.fma(x, acc);
                                 }
-                                for (t, acc) in acc.into_iter().enumerate() {
-                                    let out = dst.add((j * m + i + t) * lanes + lane);
-                                    if first { acc.store(out) } else { V::load(out).add(acc).store(out) }
-                                }
-                            } else {
-                                for t in 0..block {
-                                    let mut acc = V::zero();
-                                    for l in start..end {
-                                        let x: V = at(M::B, &b, right(l, j), lane);
-                                        let y: V = at(M::A, &a, left(i + t, l), lane);
-                                        acc = y.fma(x, acc);
-                                    }
-                                    let out = dst.add((j * m + i + t) * lanes + lane);
-                                    if first { acc.store(out) } else { V::load(out).add(acc).store(out) }
-                                }
+                                let out = dst.add((j * m + i + t) * lanes + lane);
+                                if first { acc.store(out) } else { V::load(out).add(acc).store(out) }
                             }
                             lane += LANES;
                         }
