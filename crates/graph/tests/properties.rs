@@ -160,17 +160,16 @@ fn check_lanes(recipe: &Recipe) {
     }
 }
 
-/// Slopes of `f` at 0 from both sides, each by extrapolation; `None` at a kink.
+/// The slope of `f` at 0 by extrapolated differences; `None` where two step widths disagree, which
+/// is so at and near a kink.
 fn slope(f: impl Fn(f64) -> f64) -> Option<f64> {
     let central = |h: f64| (f(h) - f(-h)) / (2.0 * h);
-    let (h, at) = (1e-3, f(0.0));
-    let (up, down) = ((f(h) - at) / h, (at - f(-h)) / h);
-    let curvature = (f(h) - 2.0 * at + f(-h)).abs() / (h * h);
-    let estimate = (4.0 * central(h / 2.0) - central(h)) / 3.0;
-    // Smooth functions have one-sided slopes that differ by the curvature times h.
-    let smooth = (up - down).abs() <= 2.0 * h * (1.0 + curvature.min(100.0))
-        && (central(h) - central(h / 2.0)).abs() <= 1e-3 * (1.0 + estimate.abs());
-    smooth.then_some(estimate)
+    let extrapolated = |h: f64| (4.0 * central(h / 2.0) - central(h)) / 3.0;
+    let (wide, narrow) = (extrapolated(1e-3), extrapolated(1e-4));
+    let one_sided = [f(1e-6) - f(0.0), f(0.0) - f(-1e-6)].map(|rise| rise / 1e-6);
+    let smooth = (wide - narrow).abs() <= 1e-6 * (1.0 + narrow.abs())
+        && (one_sided[0] - one_sided[1]).abs() <= 1e-3 * (1.0 + narrow.abs());
+    smooth.then_some(narrow)
 }
 
 fn check_derivatives(recipe: &Recipe) -> usize {
