@@ -263,11 +263,7 @@ fn upper(z: f64, b: f64) -> (f64, f64) {
 }
 
 fn upper_free(x: f64, b: f64) -> f64 {
-    if b == f64::INFINITY {
-        x
-    } else {
-        (b - x).ln()
-    }
+    if b == f64::INFINITY { x } else { (b - x).ln() }
 }
 
 fn lower_upper(z: f64, a: f64, b: f64) -> (f64, f64) {

@@ -17,9 +17,7 @@ impl Machine<'_> {
             Constraint::Lower(a) => Transform::Lower(self.bound(a)?),
             Constraint::Upper(b) => Transform::Upper(self.bound(b)?),
             Constraint::LowerUpper(a, b) => Transform::LowerUpper(self.bound(a)?, self.bound(b)?),
-            Constraint::Offset(m) => {
-                Transform::OffsetMultiplier(self.bound(m)?, Bound::All(1.0))
-            }
+            Constraint::Offset(m) => Transform::OffsetMultiplier(self.bound(m)?, Bound::All(1.0)),
             Constraint::Multiplier(s) => {
                 Transform::OffsetMultiplier(Bound::All(0.0), self.bound(s)?)
             }
@@ -96,7 +94,9 @@ impl Machine<'_> {
         if transform.is_elementwise() {
             let numbers = value.numbers();
             return transform.check(&numbers, numbers.len(), 1).map_err(|v| {
-                let place = v.element.map_or(String::new(), |at| element_name(value, at));
+                let place = v
+                    .element
+                    .map_or(String::new(), |at| element_name(value, at));
                 fail(format!("{name}{place}"), v)
             });
         }

@@ -37,7 +37,9 @@ impl Machine<'_> {
     fn eval_nested(&mut self, expr: &Expr) -> Eval<Operand> {
         let span = expr.span;
         let value = match &expr.kind {
-            ExprKind::IntLit(_) | ExprKind::RealLit(_) | ExprKind::Var(_) => return self.eval(expr),
+            ExprKind::IntLit(_) | ExprKind::RealLit(_) | ExprKind::Var(_) => {
+                return self.eval(expr);
+            }
             ExprKind::ImagLit(x) => Value::Complex(Complex64::new(0.0, *x)),
             ExprKind::Unary(op, a) => {
                 let a = self.eval(a)?;
@@ -111,10 +113,7 @@ impl Machine<'_> {
     /// Whether a condition holds.
     pub(super) fn eval_condition(&mut self, expr: &Expr) -> Eval<bool> {
         let value = self.eval(expr)?;
-        value
-            .real()
-            .map(|x| x != 0.0)
-            .map_err(|e| e.at(expr.span))
+        value.real().map(|x| x != 0.0).map_err(|e| e.at(expr.span))
     }
 
     /// The value of an `int` expression.
@@ -163,7 +162,7 @@ impl Machine<'_> {
     fn eval_call(&mut self, call: &Call, span: Span) -> Eval<Operand> {
         let drop = call.unnormalised && self.drop_constants;
         match call.callee {
-            Callee::Builtin(id) if higher_order::is(id) => {
+            Callee::Builtin(id) if takes_function(&call.args) => {
                 higher_order::call(self, id, &call.args, span).map(Operand::Owned)
             }
             _ => {
@@ -249,6 +248,10 @@ impl Machine<'_> {
         }
         Ok(value)
     }
+}
+
+fn takes_function(args: &[Expr]) -> bool {
+    matches!(args.first(), Some(first) if matches!(first.kind, ExprKind::FunRef(_)))
 }
 
 fn row_vector(values: &[Operand], ty: &Type) -> Result<Value, FnError> {

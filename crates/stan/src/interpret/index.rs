@@ -52,7 +52,10 @@ impl fmt::Display for IndexError {
                 position,
                 index,
                 size: 0,
-            } => write!(f, "index {index} (number {position}) into an empty dimension"),
+            } => write!(
+                f,
+                "index {index} (number {position}) into an empty dimension"
+            ),
             IndexError::OutOfBounds {
                 position,
                 index,
@@ -318,7 +321,13 @@ fn set_at(target: &mut Value, idx: &[Idx], new: Value, position: usize) -> Resul
         Value::ComplexVector(x) => flat!(x, Value::Complex, Value::ComplexVector),
         Value::ComplexRowVector(x) => flat!(x, Value::Complex, Value::ComplexRowVector),
         Value::Matrix(m) => {
-            matrix!(m, Value::Real, Value::RowVector, Value::Vector, Value::Matrix);
+            matrix!(
+                m,
+                Value::Real,
+                Value::RowVector,
+                Value::Vector,
+                Value::Matrix
+            );
         }
         Value::ComplexMatrix(m) => matrix!(
             m,
@@ -380,7 +389,7 @@ pub fn get_path(value: &Value, path: &[Step]) -> Result<Value, IndexError> {
             Value::Tuple(parts) => get_path(parts.get(*k).ok_or(IndexError::TooMany)?, rest),
             _ => Err(IndexError::TooMany),
         },
-        Some((Step::Index(idx), rest)) if rest.is_empty() => get(value, idx, None),
+        Some((Step::Index(idx), [])) => get(value, idx, None),
         Some((Step::Index(idx), rest)) => get_path(&get(value, idx, None)?, rest),
     }
 }
@@ -398,7 +407,7 @@ pub fn set_path(target: &mut Value, path: &[Step], new: Value) -> Result<(), Ind
             }
             _ => Err(IndexError::TooMany),
         },
-        Some((Step::Index(idx), rest)) if rest.is_empty() => set(target, idx, new),
+        Some((Step::Index(idx), [])) => set(target, idx, new),
         Some((Step::Index(idx), rest)) => {
             // Reading the part, changing it and writing it back is right for ranges, too.
             let mut part = get(target, idx, None)?;

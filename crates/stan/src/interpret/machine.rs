@@ -24,7 +24,8 @@ pub struct Machine<'m> {
     pub target: f64,
     /// Whether `jacobian +=` and the log-Jacobians of the parameters count.
     pub jacobian: bool,
-    /// Whether `~` and `_lupdf` drop their additive constants.
+    /// Whether `~` and `_lupdf` drop their additive constants: the terms without an argument of level parameter. Stan
+    /// itself may drop more in the body of a function called with data for an argument that is not declared `data`.
     pub drop_constants: bool,
     /// Random numbers, where the program may draw them.
     pub rng: Option<Draws>,
@@ -41,7 +42,10 @@ pub fn function_locals(program: &Program) -> Vec<Vec<VarId>> {
         .iter()
         .map(|function: &Function| {
             let mut vars = function.args.clone();
-            function.body.iter().for_each(|stmt| collect(stmt, &mut vars));
+            function
+                .body
+                .iter()
+                .for_each(|stmt| collect(stmt, &mut vars));
             vars
         })
         .collect()
@@ -134,11 +138,7 @@ impl<'m> Machine<'m> {
     /// The value of a variable.
     pub(super) fn variable(&self, var: VarId, span: Span) -> Eval<&Arc<Value>> {
         self.slots[var.0 as usize].as_ref().ok_or_else(|| {
-            FnError::invalid(format!(
-                "`{}` has no value yet",
-                self.program.var(var).name
-            ))
-            .at(span)
+            FnError::invalid(format!("`{}` has no value yet", self.program.var(var).name)).at(span)
         })
     }
 

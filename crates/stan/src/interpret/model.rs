@@ -240,12 +240,14 @@ impl BoundModel {
 
     /// Every reported part, in order, with the variable it belongs to.
     fn reported(&self) -> impl Iterator<Item = (VarId, Part<'_>, VariableKind)> {
-        self.sections().into_iter().flat_map(move |(section, kind)| {
-            section.iter().flat_map(move |(var, ty)| {
-                let parts = self.decl(*var).map_or(Vec::new(), |decl| parts(decl, ty));
-                parts.into_iter().map(move |part| (*var, part, kind))
+        self.sections()
+            .into_iter()
+            .flat_map(move |(section, kind)| {
+                section.iter().flat_map(move |(var, ty)| {
+                    let parts = self.decl(*var).map_or(Vec::new(), |decl| parts(decl, ty));
+                    parts.into_iter().map(move |part| (*var, part, kind))
+                })
             })
-        })
     }
 
     /// As [`Posterior::constrain`], with the error's position; `sink` receives what the program prints.
@@ -340,11 +342,7 @@ impl Posterior for BoundModel {
             let base = format!("{}{}", self.program.var(var).name, part.suffix);
             let (dims, leaf) = part.ty.unwind();
             let outer: usize = dims.iter().product();
-            let each = if outer == 0 {
-                0
-            } else {
-                coordinates(&part) / outer
-            };
+            let each = coordinates(&part).checked_div(outer).unwrap_or(0);
             let (rows, cols) = leaf.leaf_extents();
             for k in 0..outer {
                 let mut path = Vec::new();

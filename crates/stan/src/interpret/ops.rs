@@ -219,7 +219,10 @@ fn integers(op: BinaryOp, a: i32, b: i32) -> FnResult<Value> {
         Sub => a.checked_sub(b),
         Mul | EltMul => a.checked_mul(b),
         Div | IntDiv | Mod if b == 0 => {
-            return Err(FnError::domain(format!("{a} {} 0 divides by zero", op.symbol())));
+            return Err(FnError::domain(format!(
+                "{a} {} 0 divides by zero",
+                op.symbol()
+            )));
         }
         Div | IntDiv => a.checked_div(b),
         Mod => Some(a.checked_rem(b).unwrap_or(0)),
@@ -275,9 +278,11 @@ pub fn binary(op: BinaryOp, a: &Value, b: &Value) -> FnResult<Value> {
             map2_complex("pow", a, b, &|x, y| x.powc(y))
         }
         Pow | EltPow => map2("pow", a, b, &f64::powf),
-        _ if a.has_complex() || b.has_complex() => {
-            Ok(complex_value(arithmetic(op, complex_lin(a)?, complex_lin(b)?)?))
-        }
+        _ if a.has_complex() || b.has_complex() => Ok(complex_value(arithmetic(
+            op,
+            complex_lin(a)?,
+            complex_lin(b)?,
+        )?)),
         _ => Ok(real_value(arithmetic(op, real_lin(a)?, real_lin(b)?)?)),
     }
 }
@@ -290,9 +295,10 @@ pub fn unary(op: UnaryOp, a: &Value) -> FnResult<Value> {
     match op {
         UnaryOp::Not => Ok(Value::Int(i32::from(a.real()? == 0.0))),
         UnaryOp::Neg => match a {
-            Value::Int(i) => i.checked_neg().map(Value::Int).ok_or_else(|| {
-                FnError::domain(format!("-({i}) overflows the 32 bits of an int"))
-            }),
+            Value::Int(i) => i
+                .checked_neg()
+                .map(Value::Int)
+                .ok_or_else(|| FnError::domain(format!("-({i}) overflows the 32 bits of an int"))),
             Value::Ints(x) => Ok(Value::Ints(x.iter().map(|i| i.wrapping_neg()).collect())),
             Value::Array(x) => Ok(Value::Array(
                 x.iter().map(|v| unary(op, v)).collect::<FnResult<_>>()?,

@@ -238,7 +238,11 @@ impl Sized {
             Sized::ComplexMatrix(n, m) => format!("complex_matrix[{n},{m}]"),
             Sized::Tuple(parts) => format!(
                 "tuple({})",
-                parts.iter().map(Sized::describe).collect::<Vec<_>>().join(", ")
+                parts
+                    .iter()
+                    .map(Sized::describe)
+                    .collect::<Vec<_>>()
+                    .join(", ")
             ),
             Sized::Array(..) => String::new(),
         };
@@ -267,7 +271,14 @@ pub struct Part<'p> {
 pub fn parts<'p>(decl: &'p Decl, ty: &Sized) -> Vec<Part<'p>> {
     let mut out = Vec::new();
     let mut path = Vec::new();
-    walk(&decl.ty, &decl.constraint, ty, String::new(), &mut path, &mut out);
+    walk(
+        &decl.ty,
+        &decl.constraint,
+        ty,
+        String::new(),
+        &mut path,
+        &mut out,
+    );
     out
 }
 
@@ -285,14 +296,28 @@ fn walk<'p>(
         {
             for i in 0..*n {
                 path.push(i);
-                walk(inner, constraint, element, format!("{suffix}.{}", i + 1), path, out);
+                walk(
+                    inner,
+                    constraint,
+                    element,
+                    format!("{suffix}.{}", i + 1),
+                    path,
+                    out,
+                );
                 path.pop();
             }
         }
         (SizedType::Tuple(declared), Sized::Tuple(types)) => {
             for (k, ((declared, constraint), ty)) in declared.iter().zip(types).enumerate() {
                 path.push(k);
-                walk(declared, constraint, ty, format!("{suffix}:{}", k + 1), path, out);
+                walk(
+                    declared,
+                    constraint,
+                    ty,
+                    format!("{suffix}:{}", k + 1),
+                    path,
+                    out,
+                );
                 path.pop();
             }
         }

@@ -10,8 +10,8 @@ use super::machine::Machine;
 use super::ops;
 use super::value::{Operand, Value};
 use crate::program::{
-    Access, Assign, Callee, Decl, Expr, FunctionKind, LValue, Message, Place, Span,
-    Stmt, StmtKind, Tilde, VarId,
+    Access, Assign, Callee, Decl, Expr, FunctionKind, LValue, Message, Place, Span, Stmt, StmtKind,
+    Tilde, VarId,
 };
 
 /// How a statement ended.
@@ -205,8 +205,7 @@ impl Machine<'_> {
                             .map_err(|e| self.index_error(&e, place))?,
                     )
                 };
-                let promoted = promote_operand(&old, &value);
-                let new = ops::binary(op, promoted.as_ref().unwrap_or(&old), &value)
+                let new = ops::binary(op, &old, &value)
                     .map_err(|e| e.at(place.span.to(assign.rhs.span)))?;
                 drop(old);
                 self.store(place, &steps, Operand::Owned(new.promote(&place.ty)))
@@ -304,8 +303,16 @@ impl Machine<'_> {
             self.target += density(self, args, drop)?;
             return Ok(());
         };
-        let lower = truncation.lower.as_ref().map(|e| self.eval(e)).transpose()?;
-        let upper = truncation.upper.as_ref().map(|e| self.eval(e)).transpose()?;
+        let lower = truncation
+            .lower
+            .as_ref()
+            .map(|e| self.eval(e))
+            .transpose()?;
+        let upper = truncation
+            .upper
+            .as_ref()
+            .map(|e| self.eval(e))
+            .transpose()?;
         let number = |v: &Operand| v.real().map_err(|e| e.at(span));
         let (below, above) = (
             lower.as_ref().map(number).transpose()?,
@@ -372,14 +379,6 @@ fn element(arg: &Operand, n: usize) -> Result<Operand, FnError> {
     value
         .map(Operand::Owned)
         .ok_or_else(|| FnError::invalid("truncation: sizes of the arguments do not match"))
-}
-
-/// `old` in the number type of `value`, if that is the wider one; only the operands' kinds decide.
-fn promote_operand(old: &Value, value: &Value) -> Option<Value> {
-    match (old, value) {
-        (Value::Int(i), v) if !matches!(v, Value::Int(_)) => Some(Value::Real(f64::from(*i))),
-        _ => None,
-    }
 }
 
 /// The elements a `for (x in container)` visits.

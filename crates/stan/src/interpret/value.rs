@@ -160,7 +160,12 @@ impl Value {
                     .map(|v| if let Int(i) = v { *i } else { 0 })
                     .collect(),
             ),
-            Type::Real => Reals(elements.iter().map(|v| v.real().unwrap_or(f64::NAN)).collect()),
+            Type::Real => Reals(
+                elements
+                    .iter()
+                    .map(|v| v.real().unwrap_or(f64::NAN))
+                    .collect(),
+            ),
             _ => Array(elements),
         }
     }
@@ -182,9 +187,8 @@ impl Value {
     /// When it is negative, or no int.
     pub fn size_arg(&self, what: &str) -> FnResult<usize> {
         let n = self.int()?;
-        usize::try_from(n).map_err(|_| {
-            FnError::invalid(format!("{what} is {n}, but must not be negative"))
-        })
+        usize::try_from(n)
+            .map_err(|_| FnError::invalid(format!("{what} is {n}, but must not be negative")))
     }
 
     /// A `real` or `int` as a number.
@@ -317,7 +321,9 @@ impl Value {
             Ints(x) => out.extend(x.iter().map(|i| f64::from(*i))),
             Reals(x) | Vector(x) | RowVector(x) => out.extend(x),
             Matrix(m) => out.extend(&m.data),
-            ComplexVector(x) | ComplexRowVector(x) => out.extend(x.iter().flat_map(|z| [z.re, z.im])),
+            ComplexVector(x) | ComplexRowVector(x) => {
+                out.extend(x.iter().flat_map(|z| [z.re, z.im]))
+            }
             ComplexMatrix(m) => out.extend(m.data.iter().flat_map(|z| [z.re, z.im])),
             Array(x) | Tuple(x) => x.iter().for_each(|v| v.push_numbers(out)),
         }
@@ -391,7 +397,11 @@ impl Value {
         let all = |x: &[Complex64]| x.iter().map(|x| f(*x)).collect();
         Ok(match self {
             Int(_) | Real(_) | Complex(_) => Complex(f(self.complex()?)),
-            Ints(x) => Array(x.iter().map(|i| Complex(f(Complex64::from(f64::from(*i))))).collect()),
+            Ints(x) => Array(
+                x.iter()
+                    .map(|i| Complex(f(Complex64::from(f64::from(*i)))))
+                    .collect(),
+            ),
             Reals(x) => Array(x.iter().map(|x| Complex(f(Complex64::from(*x)))).collect()),
             Vector(x) => ComplexVector(real(x)),
             RowVector(x) => ComplexRowVector(real(x)),
@@ -399,7 +409,11 @@ impl Value {
             ComplexVector(x) => ComplexVector(all(x)),
             ComplexRowVector(x) => ComplexRowVector(all(x)),
             ComplexMatrix(m) => ComplexMatrix(m.map(f)),
-            Array(x) => Array(x.iter().map(|v| v.map_complex(f)).collect::<FnResult<_>>()?),
+            Array(x) => Array(
+                x.iter()
+                    .map(|v| v.map_complex(f))
+                    .collect::<FnResult<_>>()?,
+            ),
             Tuple(_) => return Err(mismatch("numbers", self)),
         })
     }
@@ -430,9 +444,12 @@ impl Value {
             (Array(x), Type::Array(t)) => {
                 Value::array(x.into_iter().map(|v| v.promote(t)).collect(), t)
             }
-            (Tuple(x), Type::Tuple(types)) => {
-                Tuple(x.into_iter().zip(types).map(|(v, t)| v.promote(t)).collect())
-            }
+            (Tuple(x), Type::Tuple(types)) => Tuple(
+                x.into_iter()
+                    .zip(types)
+                    .map(|(v, t)| v.promote(t))
+                    .collect(),
+            ),
             (v, _) => v,
         }
     }

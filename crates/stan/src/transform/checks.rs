@@ -5,6 +5,11 @@ use super::{Transform, Violation, matrices};
 /// Stan's tolerance on equations such as "sums to 1".
 const TOLERANCE: f64 = 1e-8;
 
+/// Whether what should be zero is not; NaN is not.
+fn off(x: f64) -> bool {
+    x.is_nan() || x.abs() > TOLERANCE
+}
+
 fn element(at: usize, expected: String, found: f64) -> Violation {
     Violation {
         element: Some(at),
@@ -43,8 +48,7 @@ pub(super) fn check(t: &Transform, x: &[f64], rows: usize, cols: usize) -> Resul
         Transform::Simplex => simplex(x, "a simplex"),
         Transform::UnitVector => {
             let squares: f64 = x.iter().map(|x| x * x).sum();
-            // Written so that NaN fails.
-            if !((squares - 1.0).abs() <= TOLERANCE) {
+            if off(squares - 1.0) {
                 return Err(whole(
                     "a unit vector, of length 1",
                     format!("one of length {}", squares.sqrt()),
@@ -57,7 +61,7 @@ pub(super) fn check(t: &Transform, x: &[f64], rows: usize, cols: usize) -> Resul
             lower_triangular(x, rows, cols, "a Cholesky factor of a correlation matrix")?;
             for i in 0..rows {
                 let squares: f64 = (0..cols).map(|j| x[j * rows + i] * x[j * rows + i]).sum();
-                if !((squares - 1.0).abs() <= TOLERANCE) {
+                if off(squares - 1.0) {
                     return Err(whole(
                         "a Cholesky factor of a correlation matrix, whose rows have length 1",
                         format!("row {} of length {}", i + 1, squares.sqrt()),
@@ -73,7 +77,7 @@ pub(super) fn check(t: &Transform, x: &[f64], rows: usize, cols: usize) -> Resul
             symmetric(x, rows, "a correlation matrix")?;
             for i in 0..rows {
                 let d = x[i * rows + i];
-                if !((d - 1.0).abs() <= TOLERANCE) {
+                if off(d - 1.0) {
                     let expected = "1 on the diagonal of a correlation matrix".to_string();
                     return Err(element(i * rows + i, expected, d));
                 }
@@ -124,7 +128,7 @@ fn ordered(x: &[f64], what: &str) -> Result<(), Violation> {
         return Err(element(0, what.to_string(), *only));
     }
     for k in 1..x.len() {
-        if !(x[k] > x[k - 1]) {
+        if x[k].is_nan() || x[k - 1].is_nan() || x[k] <= x[k - 1] {
             let expected = format!("{what}: more than {} before it", x[k - 1]);
             return Err(element(k, expected, x[k]));
         }
@@ -137,7 +141,7 @@ fn simplex(x: &[f64], what: &str) -> Result<(), Violation> {
         return Err(whole(what, "no elements".into()));
     }
     let sum: f64 = x.iter().sum();
-    if !((sum - 1.0).abs() <= TOLERANCE) {
+    if off(sum - 1.0) {
         return Err(whole(
             &format!("{what}, whose elements sum to 1"),
             format!("sum {sum}"),
@@ -156,7 +160,6 @@ fn simplex(x: &[f64], what: &str) -> Result<(), Violation> {
 }
 
 fn sum_to_zero(x: &[f64], rows: usize, cols: usize) -> Result<(), Violation> {
-    let off = |sum: f64| !(sum.abs() <= TOLERANCE);
     if cols == 1 {
         let sum: f64 = x.iter().sum();
         if off(sum) {
@@ -217,7 +220,7 @@ fn symmetric(x: &[f64], n: usize, what: &str) -> Result<(), Violation> {
     for j in 0..n {
         for i in j + 1..n {
             let (below, above) = (x[j * n + i], x[i * n + j]);
-            if !((below - above).abs() <= TOLERANCE) {
+            if off(below - above) {
                 let expected = format!("{below} by the symmetry of {what}");
                 return Err(element(i * n + j, expected, above));
             }

@@ -7,7 +7,8 @@ fn log_sech2(z: f64) -> f64 {
     2.0 * (std::f64::consts::LN_2 - z.abs() - (-2.0 * z.abs()).exp().ln_1p())
 }
 
-/// Both rows and columns sum to zero: the basis of the zero-sum vector on either side.
+/// Both rows and columns sum to zero: the basis of the zero-sum vector on either side, but with the first row and column
+/// moved to the end, where Stan has them in matrices.
 pub(super) fn sum_to_zero(z: &[f64], rows: usize, cols: usize, out: &mut Vec<f64>) {
     let start = out.len();
     if rows == 0 || cols == 0 {
@@ -25,7 +26,7 @@ pub(super) fn sum_to_zero(z: &[f64], rows: usize, cols: usize, out: &mut Vec<f64
         let mut full = Vec::with_capacity(cols);
         vectors::sum_to_zero(&row, cols, &mut full);
         for (j, x) in full.into_iter().enumerate() {
-            out[start + j * rows + i] = x;
+            out[start + (j + cols - 1) % cols * rows + (i + rows - 1) % rows] = x;
         }
     }
 }
@@ -36,7 +37,9 @@ pub(super) fn sum_to_zero_free(x: &[f64], rows: usize, cols: usize, out: &mut Ve
     }
     let mut narrow = vec![0.0; rows * (cols - 1)];
     for i in 0..rows {
-        let row: Vec<f64> = (0..cols).map(|j| x[j * rows + i]).collect();
+        let row: Vec<f64> = (0..cols)
+            .map(|j| x[(j + cols - 1) % cols * rows + (i + rows - 1) % rows])
+            .collect();
         let mut free = Vec::with_capacity(cols - 1);
         vectors::sum_to_zero_free(&row, &mut free);
         for (j, v) in free.into_iter().enumerate() {

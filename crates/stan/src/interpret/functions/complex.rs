@@ -13,18 +13,32 @@ pub(super) const TABLE: &[Entry] = &[
     ("conj", Pure(|a| a[0].map_complex(&|z| z.conj()))),
     ("get_imag", Pure(|a| parts(a[0], &|z| z.im))),
     ("get_real", Pure(|a| parts(a[0], &|z| z.re))),
-    ("norm", Pure(|a| Ok(Value::Real(a[0].complex()?.norm_sqr())))),
-    ("polar", Pure(|a| {
-        Ok(Value::Complex(Complex64::from_polar(a[0].real()?, a[1].real()?)))
-    })),
-    ("proj", Pure(|a| {
-        let z = a[0].complex()?;
-        Ok(Value::Complex(if z.re.is_infinite() || z.im.is_infinite() {
-            Complex64::new(f64::INFINITY, 0f64.copysign(z.im))
-        } else {
-            z
-        }))
-    })),
+    (
+        "norm",
+        Pure(|a| Ok(Value::Real(a[0].complex()?.norm_sqr()))),
+    ),
+    (
+        "polar",
+        Pure(|a| {
+            Ok(Value::Complex(Complex64::from_polar(
+                a[0].real()?,
+                a[1].real()?,
+            )))
+        }),
+    ),
+    (
+        "proj",
+        Pure(|a| {
+            let z = a[0].complex()?;
+            Ok(Value::Complex(
+                if z.re.is_infinite() || z.im.is_infinite() {
+                    Complex64::new(f64::INFINITY, 0f64.copysign(z.im))
+                } else {
+                    z
+                },
+            ))
+        }),
+    ),
     ("to_complex", Pure(to_complex)),
     ("fft", Pure(|a| fourier("fft", a[0], -1.0))),
     ("inv_fft", Pure(|a| fourier("inv_fft", a[0], 1.0))),
@@ -89,7 +103,10 @@ fn fourier2(x: &Value, sign: f64) -> FnResult<Value> {
     let mut out = m.clone();
     for j in 0..out.cols() {
         let column = transform(out.column(j), sign);
-        column.iter().enumerate().for_each(|(i, z)| out[(i, j)] = *z);
+        column
+            .iter()
+            .enumerate()
+            .for_each(|(i, z)| out[(i, j)] = *z);
     }
     for i in 0..out.rows() {
         let row = transform(&out.row(i), sign);

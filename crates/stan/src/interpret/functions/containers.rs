@@ -14,80 +14,152 @@ pub(super) const TABLE: &[Entry] = &[
     ("append_array", Pure(append_array)),
     ("append_col", Pure(append_col)),
     ("append_row", Pure(append_row)),
-    ("block", Pure(|a| {
-        let (i, j) = (at(a, 1)?, at(a, 2)?);
-        let (rows, cols) = (a[3].size_arg("block: rows")?, a[4].size_arg("block: columns")?);
-        cut("block", a[0], &[span(i, rows), span(j, cols)])
-    })),
-    ("col", Pure(|a| cut("col", a[0], &[Idx::All, Idx::One(at(a, 1)?)]))),
+    (
+        "block",
+        Pure(|a| {
+            let (i, j) = (at(a, 1)?, at(a, 2)?);
+            let (rows, cols) = (
+                a[3].size_arg("block: rows")?,
+                a[4].size_arg("block: columns")?,
+            );
+            cut("block", a[0], &[span(i, rows), span(j, cols)])
+        }),
+    ),
+    (
+        "col",
+        Pure(|a| cut("col", a[0], &[Idx::All, Idx::One(at(a, 1)?)])),
+    ),
     ("row", Pure(|a| cut("row", a[0], &[Idx::One(at(a, 1)?)]))),
-    ("sub_col", Pure(|a| {
-        let n = a[3].size_arg("sub_col: rows")?;
-        cut("sub_col", a[0], &[span(at(a, 1)?, n), Idx::One(at(a, 2)?)])
-    })),
-    ("sub_row", Pure(|a| {
-        let n = a[3].size_arg("sub_row: columns")?;
-        cut("sub_row", a[0], &[Idx::One(at(a, 1)?), span(at(a, 2)?, n)])
-    })),
-    ("head", Pure(|a| {
-        let n = a[1].size_arg("head: size")?;
-        cut("head", a[0], &[span(1, n)])
-    })),
-    ("tail", Pure(|a| {
-        let n = a[1].size_arg("tail: size")?;
-        let from = a[0].len() as i64 - n as i64 + 1;
-        cut("tail", a[0], &[span(from as i32, n)])
-    })),
-    ("segment", Pure(|a| {
-        let n = a[2].size_arg("segment: size")?;
-        cut("segment", a[0], &[span(at(a, 1)?, n)])
-    })),
-    ("reverse", Pure(|a| {
-        let last = a[0].len() as i32;
-        cut("reverse", a[0], &[Idx::Many((1..=last).rev().collect())])
-    })),
+    (
+        "sub_col",
+        Pure(|a| {
+            let n = a[3].size_arg("sub_col: rows")?;
+            cut("sub_col", a[0], &[span(at(a, 1)?, n), Idx::One(at(a, 2)?)])
+        }),
+    ),
+    (
+        "sub_row",
+        Pure(|a| {
+            let n = a[3].size_arg("sub_row: columns")?;
+            cut("sub_row", a[0], &[Idx::One(at(a, 1)?), span(at(a, 2)?, n)])
+        }),
+    ),
+    (
+        "head",
+        Pure(|a| {
+            let n = a[1].size_arg("head: size")?;
+            cut("head", a[0], &[span(1, n)])
+        }),
+    ),
+    (
+        "tail",
+        Pure(|a| {
+            let n = a[1].size_arg("tail: size")?;
+            let from = a[0].len() as i64 - n as i64 + 1;
+            cut("tail", a[0], &[span(from as i32, n)])
+        }),
+    ),
+    (
+        "segment",
+        Pure(|a| {
+            let n = a[2].size_arg("segment: size")?;
+            cut("segment", a[0], &[span(at(a, 1)?, n)])
+        }),
+    ),
+    (
+        "reverse",
+        Pure(|a| {
+            let last = a[0].len() as i32;
+            cut("reverse", a[0], &[Idx::Many((1..=last).rev().collect())])
+        }),
+    ),
     ("cols", Pure(|a| Ok(Value::Int(extents(a[0]).1 as i32)))),
     ("rows", Pure(|a| Ok(Value::Int(extents(a[0]).0 as i32)))),
-    ("dims", Pure(|a| Ok(Value::Ints(a[0].dims().iter().map(|d| *d as i32).collect())))),
+    (
+        "dims",
+        Pure(|a| Ok(Value::Ints(a[0].dims().iter().map(|d| *d as i32).collect()))),
+    ),
     ("size", Pure(|a| Ok(Value::Int(a[0].len() as i32)))),
-    ("num_elements", Pure(|a| {
-        let scale = if a[0].has_complex() { 2 } else { 1 };
-        Ok(Value::Int((a[0].numbers().len() / scale) as i32))
-    })),
-    ("identity_matrix", Pure(|a| {
-        let n = count(a[0], "identity_matrix: size")?;
-        allocate((n * n) as f64)?;
-        Ok(Value::Matrix(super::dense::identity(n)))
-    })),
+    (
+        "num_elements",
+        Pure(|a| {
+            let scale = if a[0].has_complex() { 2 } else { 1 };
+            Ok(Value::Int((a[0].numbers().len() / scale) as i32))
+        }),
+    ),
+    (
+        "identity_matrix",
+        Pure(|a| {
+            let n = count(a[0], "identity_matrix: size")?;
+            allocate((n * n) as f64)?;
+            Ok(Value::Matrix(super::dense::identity(n)))
+        }),
+    ),
     ("linspaced_array", Pure(|a| linspaced(a).map(Value::Reals))),
     ("linspaced_int_array", Pure(linspaced_int)),
-    ("linspaced_row_vector", Pure(|a| linspaced(a).map(Value::RowVector))),
-    ("linspaced_vector", Pure(|a| linspaced(a).map(Value::Vector))),
+    (
+        "linspaced_row_vector",
+        Pure(|a| linspaced(a).map(Value::RowVector)),
+    ),
+    (
+        "linspaced_vector",
+        Pure(|a| linspaced(a).map(Value::Vector)),
+    ),
     ("one_hot_array", Pure(|a| one_hot(a).map(Value::Reals))),
-    ("one_hot_int_array", Pure(|a| {
-        Ok(Value::Ints(one_hot(a)?.iter().map(|x| *x as i32).collect()))
-    })),
-    ("one_hot_row_vector", Pure(|a| one_hot(a).map(Value::RowVector))),
+    (
+        "one_hot_int_array",
+        Pure(|a| Ok(Value::Ints(one_hot(a)?.iter().map(|x| *x as i32).collect()))),
+    ),
+    (
+        "one_hot_row_vector",
+        Pure(|a| one_hot(a).map(Value::RowVector)),
+    ),
     ("one_hot_vector", Pure(|a| one_hot(a).map(Value::Vector))),
     ("ones_array", Pure(|a| constant(a, 1.0).map(Value::Reals))),
-    ("ones_int_array", Pure(|a| Ok(Value::Ints(vec![1; count(a[0], "ones_int_array: size")?])))),
-    ("ones_row_vector", Pure(|a| constant(a, 1.0).map(Value::RowVector))),
+    (
+        "ones_int_array",
+        Pure(|a| Ok(Value::Ints(vec![1; count(a[0], "ones_int_array: size")?]))),
+    ),
+    (
+        "ones_row_vector",
+        Pure(|a| constant(a, 1.0).map(Value::RowVector)),
+    ),
     ("ones_vector", Pure(|a| constant(a, 1.0).map(Value::Vector))),
     ("zeros_array", Pure(|a| constant(a, 0.0).map(Value::Reals))),
-    ("zeros_int_array", Pure(|a| Ok(Value::Ints(vec![0; count(a[0], "zeros_int_array: size")?])))),
-    ("zeros_row_vector", Pure(|a| constant(a, 0.0).map(Value::RowVector))),
-    ("zeros_vector", Pure(|a| constant(a, 0.0).map(Value::Vector))),
-    ("uniform_simplex", Pure(|a| {
-        let n = count(a[0], "uniform_simplex: size")?;
-        if n == 0 {
-            return Err(FnError::invalid("uniform_simplex: size is 0, but must be positive"));
-        }
-        Ok(Value::Vector(vec![1.0 / n as f64; n]))
-    })),
+    (
+        "zeros_int_array",
+        Pure(|a| Ok(Value::Ints(vec![0; count(a[0], "zeros_int_array: size")?]))),
+    ),
+    (
+        "zeros_row_vector",
+        Pure(|a| constant(a, 0.0).map(Value::RowVector)),
+    ),
+    (
+        "zeros_vector",
+        Pure(|a| constant(a, 0.0).map(Value::Vector)),
+    ),
+    (
+        "uniform_simplex",
+        Pure(|a| {
+            let n = count(a[0], "uniform_simplex: size")?;
+            if n == 0 {
+                return Err(FnError::invalid(
+                    "uniform_simplex: size is 0, but must be positive",
+                ));
+            }
+            Ok(Value::Vector(vec![1.0 / n as f64; n]))
+        }),
+    ),
     ("rep_array", Pure(rep_array)),
     ("rep_matrix", Pure(rep_matrix)),
-    ("rep_row_vector", Pure(|a| rep(a, Value::RowVector, Value::ComplexRowVector))),
-    ("rep_vector", Pure(|a| rep(a, Value::Vector, Value::ComplexVector))),
+    (
+        "rep_row_vector",
+        Pure(|a| rep(a, Value::RowVector, Value::ComplexRowVector)),
+    ),
+    (
+        "rep_vector",
+        Pure(|a| rep(a, Value::Vector, Value::ComplexVector)),
+    ),
     ("to_array_1d", Pure(|a| flat(a[0], None))),
     ("to_array_2d", Pure(to_array_2d)),
     ("to_matrix", Pure(to_matrix)),
@@ -188,7 +260,11 @@ fn linspaced_int(args: &[&Value]) -> FnResult<Value> {
         return Ok(Value::Ints(vec![high as i32]));
     }
     let (range, gaps) = (high - low, n as i64 - 1);
-    let high = if range >= gaps { high - range % gaps } else { high };
+    let high = if range >= gaps {
+        high - range % gaps
+    } else {
+        high
+    };
     let range = high - low;
     Ok(Value::Ints(
         (0..n as i64)
@@ -243,7 +319,12 @@ fn rep_matrix(args: &[&Value]) -> FnResult<Value> {
             Value::ComplexRowVector(x) => {
                 Value::ComplexMatrix(Mat::from_fn(n, x.len(), |_, j| x[j]))
             }
-            other => return Err(FnError::invalid(format!("rep_matrix of {}", other.describe()))),
+            other => {
+                return Err(FnError::invalid(format!(
+                    "rep_matrix of {}",
+                    other.describe()
+                )));
+            }
         })
     };
     if args.len() < 3 {
@@ -283,7 +364,9 @@ fn append_col(args: &[&Value]) -> FnResult<Value> {
     match (args[0], args[1]) {
         (a, b) if is_row(a) && is_row(b) => {
             if a.has_complex() || b.has_complex() {
-                Ok(Value::ComplexRowVector([complexes(a)?, complexes(b)?].concat()))
+                Ok(Value::ComplexRowVector(
+                    [complexes(a)?, complexes(b)?].concat(),
+                ))
             } else {
                 Ok(Value::RowVector([a.numbers(), b.numbers()].concat()))
             }
@@ -320,7 +403,12 @@ fn complexes(x: &Value) -> FnResult<Vec<Complex64>> {
         Value::Complex(z) => vec![z],
         Value::ComplexVector(x) | Value::ComplexRowVector(x) => x,
         Value::ComplexMatrix(m) => m.into_data(),
-        other => return Err(FnError::invalid(format!("complex numbers, not {}", other.describe()))),
+        other => {
+            return Err(FnError::invalid(format!(
+                "complex numbers, not {}",
+                other.describe()
+            )));
+        }
     })
 }
 
@@ -337,7 +425,9 @@ fn append_row(args: &[&Value]) -> FnResult<Value> {
     let (a, b) = (args[0], args[1]);
     if is_column(a) && is_column(b) {
         return if a.has_complex() || b.has_complex() {
-            Ok(Value::ComplexVector([complexes(a)?, complexes(b)?].concat()))
+            Ok(Value::ComplexVector(
+                [complexes(a)?, complexes(b)?].concat(),
+            ))
         } else {
             Ok(Value::Vector([a.numbers(), b.numbers()].concat()))
         };
@@ -446,7 +536,13 @@ fn to_matrix(args: &[&Value]) -> FnResult<Value> {
             numbers.len() / scale
         )));
     }
-    let place = |i: usize, j: usize| if by_column { j * rows + i } else { i * cols + j };
+    let place = |i: usize, j: usize| {
+        if by_column {
+            j * rows + i
+        } else {
+            i * cols + j
+        }
+    };
     Ok(if scale == 2 {
         Value::ComplexMatrix(Mat::from_fn(rows, cols, |i, j| {
             let k = 2 * place(i, j);

@@ -353,7 +353,11 @@ pub fn svd(a: &Matrix) -> (Matrix, Vec<f64>, Matrix) {
     let mut u = a.clone();
     let mut v = identity(n);
     let dot = |m: &Matrix, p: usize, q: usize| -> f64 {
-        m.column(p).iter().zip(m.column(q)).map(|(x, y)| x * y).sum()
+        m.column(p)
+            .iter()
+            .zip(m.column(q))
+            .map(|(x, y)| x * y)
+            .sum()
     };
     for _ in 0..100 {
         let mut rotated = false;

@@ -137,13 +137,19 @@ pub(super) const TABLE: &[Entry] = &[
     ("lambert_wm1", Map(|x| lambert_w(x, true))),
     ("lgamma", Map(lgamma)),
     ("log", MapComplex(f64::ln, |z| z.ln())),
-    ("log10", Pure(|a| constant_or(a, 10f64.ln(), f64::log10, |z| z.log10()))),
+    (
+        "log10",
+        Pure(|a| constant_or(a, 10f64.ln(), f64::log10, |z| z.log10())),
+    ),
     ("log1m", Map(|x| (-x).ln_1p())),
     ("log1m_exp", Map(log1m_exp)),
     ("log1m_inv_logit", Map(|x| -log1p_exp(x))),
     ("log1p", Map(f64::ln_1p)),
     ("log1p_exp", Map(log1p_exp)),
-    ("log2", Pure(|a| constant_or(a, LN_2, f64::log2, |z| z.ln() / LN_2))),
+    (
+        "log2",
+        Pure(|a| constant_or(a, LN_2, f64::log2, |z| z.ln() / LN_2)),
+    ),
     ("log_inv_logit", Map(|x| -log1p_exp(-x))),
     ("logit", Map(|x| x.ln() - (-x).ln_1p())),
     ("round", Map(round)),
@@ -163,7 +169,10 @@ pub(super) const TABLE: &[Entry] = &[
     ("bessel_second_kind", Map2(|n, x| libm::yn(n as i32, x))),
     ("beta", Map2(|a, b| lbeta(a, b).exp())),
     ("binary_log_loss", Map2(binary_log_loss)),
-    ("falling_factorial", Pure(|a| factorial("falling_factorial", a, -1.0))),
+    (
+        "falling_factorial",
+        Pure(|a| factorial("falling_factorial", a, -1.0)),
+    ),
     ("fdim", Map2(fdim)),
     ("fmax", Map2(f64::max)),
     ("fmin", Map2(f64::min)),
@@ -182,10 +191,16 @@ pub(super) const TABLE: &[Entry] = &[
     ("log_modified_bessel_first_kind", Map2(log_bessel_i)),
     ("log_rising_factorial", Map2(log_rising)),
     ("modified_bessel_first_kind", Map2(modified_i)),
-    ("modified_bessel_second_kind", Map2(|n, z| bessel_k(n as i32, z))),
+    (
+        "modified_bessel_second_kind",
+        Map2(|n, z| bessel_k(n as i32, z)),
+    ),
     ("owens_t", Map2(special::owens_t)),
     ("pow", Operator(BinaryOp::EltPow)),
-    ("rising_factorial", Pure(|a| factorial("rising_factorial", a, 1.0))),
+    (
+        "rising_factorial",
+        Pure(|a| factorial("rising_factorial", a, 1.0)),
+    ),
     ("add", Operator(BinaryOp::Add)),
     ("subtract", Operator(BinaryOp::Sub)),
     ("multiply", Operator(BinaryOp::Mul)),
@@ -207,22 +222,49 @@ pub(super) const TABLE: &[Entry] = &[
     ("minus", Pure(|a| ops::unary(UnaryOp::Neg, a[0]))),
     ("plus", Pure(|a| Ok(a[0].clone()))),
     ("transpose", Pure(|a| ops::transpose(a[0]))),
-    ("fma", Pure(|a| map3("fma", a[0], a[1], a[2], &f64::mul_add))),
-    ("inc_beta", Pure(|a| map3("inc_beta", a[0], a[1], a[2], &inc_beta))),
-    ("inv_inc_beta", Pure(|a| map3("inv_inc_beta", a[0], a[1], a[2], &inv_inc_beta))),
+    (
+        "fma",
+        Pure(|a| map3("fma", a[0], a[1], a[2], &f64::mul_add)),
+    ),
+    (
+        "inc_beta",
+        Pure(|a| map3("inc_beta", a[0], a[1], a[2], &inc_beta)),
+    ),
+    (
+        "inv_inc_beta",
+        Pure(|a| map3("inv_inc_beta", a[0], a[1], a[2], &inv_inc_beta)),
+    ),
     ("abs", Pure(abs)),
     ("choose", Pure(choose)),
-    ("int_step", Pure(|a| Ok(Value::Int(i32::from(a[0].real()? > 0.0))))),
-    ("step", Pure(|a| Ok(Value::Real(if a[0].real()? < 0.0 { 0.0 } else { 1.0 })))),
-    ("is_inf", Pure(|a| Ok(Value::Int(i32::from(a[0].real()?.is_infinite()))))),
-    ("is_nan", Pure(|a| Ok(Value::Int(i32::from(a[0].real()?.is_nan()))))),
+    (
+        "int_step",
+        Pure(|a| Ok(Value::Int(i32::from(a[0].real()? > 0.0)))),
+    ),
+    (
+        "step",
+        Pure(|a| Ok(Value::Real(if a[0].real()? < 0.0 { 0.0 } else { 1.0 }))),
+    ),
+    (
+        "is_inf",
+        Pure(|a| Ok(Value::Int(i32::from(a[0].real()?.is_infinite())))),
+    ),
+    (
+        "is_nan",
+        Pure(|a| Ok(Value::Int(i32::from(a[0].real()?.is_nan())))),
+    ),
     ("to_int", Pure(to_int)),
     ("e", Pure(|_| Ok(Value::Real(std::f64::consts::E)))),
     ("pi", Pure(|_| Ok(Value::Real(PI)))),
     ("sqrt2", Pure(|_| Ok(Value::Real(std::f64::consts::SQRT_2)))),
     ("machine_precision", Pure(|_| Ok(Value::Real(f64::EPSILON)))),
-    ("negative_infinity", Pure(|_| Ok(Value::Real(f64::NEG_INFINITY)))),
-    ("positive_infinity", Pure(|_| Ok(Value::Real(f64::INFINITY)))),
+    (
+        "negative_infinity",
+        Pure(|_| Ok(Value::Real(f64::NEG_INFINITY))),
+    ),
+    (
+        "positive_infinity",
+        Pure(|_| Ok(Value::Real(f64::INFINITY))),
+    ),
     ("not_a_number", Pure(|_| Ok(Value::Real(f64::NAN)))),
 ];
 
@@ -268,7 +310,9 @@ fn factorial(name: &str, args: &[&Value], step: f64) -> FnResult<Value> {
     if let (Value::Int(x), Value::Int(n)) = (args[0], args[1]) {
         let value: f64 = product(f64::from(*x), f64::from(*n));
         if value.abs() > f64::from(i32::MAX) {
-            return Err(FnError::domain(format!("{name}({x}, {n}) does not fit 32 bits")));
+            return Err(FnError::domain(format!(
+                "{name}({x}, {n}) does not fit 32 bits"
+            )));
         }
         return Ok(Value::Int(value as i32));
     }
@@ -338,9 +382,7 @@ fn to_int(args: &[&Value]) -> FnResult<Value> {
         Ok(match x {
             Value::Int(_) | Value::Ints(_) => x.clone(),
             Value::Real(x) => Value::Int(one(*x)?),
-            Value::Reals(x) => {
-                Value::Ints(x.iter().map(|x| one(*x)).collect::<FnResult<_>>()?)
-            }
+            Value::Reals(x) => Value::Ints(x.iter().map(|x| one(*x)).collect::<FnResult<_>>()?),
             Value::Array(x) => Value::Array(x.iter().map(walk).collect::<FnResult<_>>()?),
             other => return Err(FnError::invalid(format!("to_int of {}", other.describe()))),
         })

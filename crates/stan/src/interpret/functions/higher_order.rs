@@ -5,14 +5,6 @@ use crate::interpret::machine::Machine;
 use crate::interpret::value::{Operand, Value};
 use crate::program::{BuiltinId, Expr, ExprKind, FunRef, Span};
 
-/// Whether the library function takes a function.
-pub fn is(id: BuiltinId) -> bool {
-    matches!(
-        id.name(),
-        "reduce_sum" | "reduce_sum_static" | "map_rect" | "integrate_1d"
-    )
-}
-
 /// Calls a library function that takes a function; `args` starts with it.
 pub(crate) fn call(
     machine: &mut Machine<'_>,
@@ -35,7 +27,8 @@ pub(crate) fn call(
     match id.name() {
         "map_rect" => map_rect(machine, function, values, span),
         "integrate_1d" => integrate(machine, function, values, span),
-        _ => reduce_sum(machine, function, values, span),
+        "reduce_sum" | "reduce_sum_static" => reduce_sum(machine, function, values, span),
+        _ => Err(super::unsupported(id).at(span)),
     }
 }
 
@@ -76,9 +69,7 @@ fn map_rect(
     span: Span,
 ) -> Eval<Value> {
     let list = |v: &Operand| -> Eval<Vec<Value>> {
-        v.elements()
-            .map(|x| x.into_owned())
-            .map_err(|e| e.at(span))
+        v.elements().map(|x| x.into_owned()).map_err(|e| e.at(span))
     };
     let [phi, theta, reals, ints] = &values[..] else {
         return Err(FnError::invalid("map_rect: four arguments are needed").at(span));

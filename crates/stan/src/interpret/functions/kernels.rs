@@ -7,33 +7,60 @@ use crate::interpret::value::{Mat, Value};
 use Builtin::Pure;
 
 pub(super) const TABLE: &[Entry] = &[
-    ("gp_exp_quad_cov", Pure(|a| scaled("gp_exp_quad_cov", a, |d| (-0.5 * d * d).exp()))),
-    ("gp_exponential_cov", Pure(|a| scaled("gp_exponential_cov", a, |d| (-d).exp()))),
-    ("gp_matern32_cov", Pure(|a| scaled("gp_matern32_cov", a, |d| {
-        let r = 3f64.sqrt() * d;
-        (1.0 + r) * (-r).exp()
-    }))),
-    ("gp_matern52_cov", Pure(|a| scaled("gp_matern52_cov", a, |d| {
-        let r = 5f64.sqrt() * d;
-        (1.0 + r + r * r / 3.0) * (-r).exp()
-    }))),
-    ("gp_dot_prod_cov", Pure(|a| {
-        let (x, y, rest) = inputs(a)?;
-        let sigma = number("gp_dot_prod_cov", "sigma", rest.first(), false)?;
-        matrix(&x, &y, |x, y| {
-            sigma * sigma + x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>()
-        })
-    })),
-    ("gp_periodic_cov", Pure(|a| {
-        let (x, y, rest) = inputs(a)?;
-        let sigma = number("gp_periodic_cov", "signal standard deviation", rest.first(), true)?;
-        let length = number("gp_periodic_cov", "length-scale", rest.get(1), true)?;
-        let period = number("gp_periodic_cov", "period", rest.get(2), true)?;
-        matrix(&x, &y, |x, y| {
-            let s = (std::f64::consts::PI * distance(x, y) / period).sin() / length;
-            sigma * sigma * (-2.0 * s * s).exp()
-        })
-    })),
+    (
+        "gp_exp_quad_cov",
+        Pure(|a| scaled("gp_exp_quad_cov", a, |d| (-0.5 * d * d).exp())),
+    ),
+    (
+        "gp_exponential_cov",
+        Pure(|a| scaled("gp_exponential_cov", a, |d| (-d).exp())),
+    ),
+    (
+        "gp_matern32_cov",
+        Pure(|a| {
+            scaled("gp_matern32_cov", a, |d| {
+                let r = 3f64.sqrt() * d;
+                (1.0 + r) * (-r).exp()
+            })
+        }),
+    ),
+    (
+        "gp_matern52_cov",
+        Pure(|a| {
+            scaled("gp_matern52_cov", a, |d| {
+                let r = 5f64.sqrt() * d;
+                (1.0 + r + r * r / 3.0) * (-r).exp()
+            })
+        }),
+    ),
+    (
+        "gp_dot_prod_cov",
+        Pure(|a| {
+            let (x, y, rest) = inputs(a)?;
+            let sigma = number("gp_dot_prod_cov", "sigma", rest.first(), false)?;
+            matrix(&x, &y, |x, y| {
+                sigma * sigma + x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>()
+            })
+        }),
+    ),
+    (
+        "gp_periodic_cov",
+        Pure(|a| {
+            let (x, y, rest) = inputs(a)?;
+            let sigma = number(
+                "gp_periodic_cov",
+                "signal standard deviation",
+                rest.first(),
+                true,
+            )?;
+            let length = number("gp_periodic_cov", "length-scale", rest.get(1), true)?;
+            let period = number("gp_periodic_cov", "period", rest.get(2), true)?;
+            matrix(&x, &y, |x, y| {
+                let s = (std::f64::consts::PI * distance(x, y) / period).sin() / length;
+                sigma * sigma * (-2.0 * s * s).exp()
+            })
+        }),
+    ),
 ];
 
 type Points = Vec<Vec<f64>>;
@@ -44,9 +71,7 @@ fn inputs<'a, 'v>(args: &'a [&'v Value]) -> FnResult<(Points, Points, &'a [&'v V
     // A second list of points is an array whose elements are like those of the first. With vectors an array of reals
     // is the list of length-scales, and it never stands second.
     match args.get(1) {
-        Some(second @ (Value::Array(_) | Value::Reals(_))) => {
-            Ok((x, points(second)?, &args[2..]))
-        }
+        Some(second @ (Value::Array(_) | Value::Reals(_))) => Ok((x, points(second)?, &args[2..])),
         _ => Ok((x.clone(), x, &args[1..])),
     }
 }
@@ -107,7 +132,10 @@ fn scaled(name: &str, args: &[&Value], k: fn(f64) -> f64) -> FnResult<Value> {
         Some(Value::Reals(lengths)) => lengths.clone(),
         other => vec![number(name, "length-scale", other, true)?],
     };
-    if lengths.iter().any(|l| l.is_nan() || *l <= 0.0 || l.is_infinite()) {
+    if lengths
+        .iter()
+        .any(|l| l.is_nan() || *l <= 0.0 || l.is_infinite())
+    {
         return Err(FnError::domain(format!(
             "{name}: length-scales must be positive and finite"
         )));

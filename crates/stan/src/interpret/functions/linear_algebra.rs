@@ -10,105 +10,225 @@ use crate::interpret::value::{Mat, Matrix, Value};
 use Builtin::Pure;
 
 pub(super) const TABLE: &[Entry] = &[
-    ("chol2inv", Pure(|a| {
-        let l = lower_triangle("chol2inv", a[0].matrix()?)?;
-        Ok(Value::Matrix(dense::solve_cholesky(&l, &dense::identity(l.rows()))))
-    })),
-    ("cholesky_decompose", Pure(|a| {
-        Ok(Value::Matrix(dense::cholesky("cholesky_decompose", a[0].matrix()?)?))
-    })),
-    ("determinant", Pure(|a| {
-        let m = a[0].matrix()?;
-        dense::check_square("determinant", m)?;
-        let lu = dense::lu(m);
-        Ok(Value::Real(lu.sign() * lu.diagonal().product::<f64>()))
-    })),
-    ("log_determinant", Pure(|a| {
-        let m = a[0].matrix()?;
-        dense::check_square("log_determinant", m)?;
-        Ok(Value::Real(dense::lu(m).diagonal().map(|d| d.abs().ln()).sum()))
-    })),
-    ("log_determinant_spd", Pure(|a| {
-        let l = dense::cholesky("log_determinant_spd", a[0].matrix()?)?;
-        Ok(Value::Real(dense::log_det_cholesky(&l)))
-    })),
-    ("eigendecompose_sym", Pure(|a| {
-        let (values, vectors) = symmetric("eigendecompose_sym", a[0])?;
-        Ok(Value::Tuple(vec![Value::Matrix(vectors), Value::Vector(values)]))
-    })),
-    ("eigenvalues_sym", Pure(|a| Ok(Value::Vector(symmetric("eigenvalues_sym", a[0])?.0)))),
-    ("eigenvectors_sym", Pure(|a| Ok(Value::Matrix(symmetric("eigenvectors_sym", a[0])?.1)))),
+    (
+        "chol2inv",
+        Pure(|a| {
+            let l = lower_triangle("chol2inv", a[0].matrix()?)?;
+            Ok(Value::Matrix(dense::solve_cholesky(
+                &l,
+                &dense::identity(l.rows()),
+            )))
+        }),
+    ),
+    (
+        "cholesky_decompose",
+        Pure(|a| {
+            Ok(Value::Matrix(dense::cholesky(
+                "cholesky_decompose",
+                a[0].matrix()?,
+            )?))
+        }),
+    ),
+    (
+        "determinant",
+        Pure(|a| {
+            let m = a[0].matrix()?;
+            dense::check_square("determinant", m)?;
+            let lu = dense::lu(m);
+            Ok(Value::Real(lu.sign() * lu.diagonal().product::<f64>()))
+        }),
+    ),
+    (
+        "log_determinant",
+        Pure(|a| {
+            let m = a[0].matrix()?;
+            dense::check_square("log_determinant", m)?;
+            Ok(Value::Real(
+                dense::lu(m).diagonal().map(|d| d.abs().ln()).sum(),
+            ))
+        }),
+    ),
+    (
+        "log_determinant_spd",
+        Pure(|a| {
+            let l = dense::cholesky("log_determinant_spd", a[0].matrix()?)?;
+            Ok(Value::Real(dense::log_det_cholesky(&l)))
+        }),
+    ),
+    (
+        "eigendecompose_sym",
+        Pure(|a| {
+            let (values, vectors) = symmetric("eigendecompose_sym", a[0])?;
+            Ok(Value::Tuple(vec![
+                Value::Matrix(vectors),
+                Value::Vector(values),
+            ]))
+        }),
+    ),
+    (
+        "eigenvalues_sym",
+        Pure(|a| Ok(Value::Vector(symmetric("eigenvalues_sym", a[0])?.0))),
+    ),
+    (
+        "eigenvectors_sym",
+        Pure(|a| Ok(Value::Matrix(symmetric("eigenvectors_sym", a[0])?.1))),
+    ),
     ("generalized_inverse", Pure(generalized_inverse)),
-    ("inverse", Pure(|a| {
-        let m = a[0].matrix()?;
-        let n = dense::check_square("inverse", m)?;
-        Ok(Value::Matrix(dense::solve(m, &dense::identity(n))?))
-    })),
-    ("inverse_spd", Pure(|a| {
-        let l = dense::cholesky("inverse_spd", a[0].matrix()?)?;
-        Ok(Value::Matrix(dense::solve_cholesky(&l, &dense::identity(l.rows()))))
-    })),
-    ("matrix_exp", Pure(|a| {
-        let m = a[0].matrix()?;
-        dense::check_square("matrix_exp", m)?;
-        Ok(Value::Matrix(dense::exponential(m)))
-    })),
-    ("matrix_exp_multiply", Pure(|a| exp_multiply(1.0, a[0], a[1]))),
-    ("scale_matrix_exp_multiply", Pure(|a| exp_multiply(a[0].real()?, a[1], a[2]))),
+    (
+        "inverse",
+        Pure(|a| {
+            let m = a[0].matrix()?;
+            let n = dense::check_square("inverse", m)?;
+            Ok(Value::Matrix(dense::solve(m, &dense::identity(n))?))
+        }),
+    ),
+    (
+        "inverse_spd",
+        Pure(|a| {
+            let l = dense::cholesky("inverse_spd", a[0].matrix()?)?;
+            Ok(Value::Matrix(dense::solve_cholesky(
+                &l,
+                &dense::identity(l.rows()),
+            )))
+        }),
+    ),
+    (
+        "matrix_exp",
+        Pure(|a| {
+            let m = a[0].matrix()?;
+            dense::check_square("matrix_exp", m)?;
+            Ok(Value::Matrix(dense::exponential(m)))
+        }),
+    ),
+    (
+        "matrix_exp_multiply",
+        Pure(|a| exp_multiply(1.0, a[0], a[1])),
+    ),
+    (
+        "scale_matrix_exp_multiply",
+        Pure(|a| exp_multiply(a[0].real()?, a[1], a[2])),
+    ),
     ("matrix_power", Pure(matrix_power)),
-    ("mdivide_left_spd", Pure(|a| {
-        let l = dense::cholesky("mdivide_left_spd", a[0].matrix()?)?;
-        left(a[1], l.rows(), "mdivide_left_spd", |b| dense::solve_cholesky(&l, b))
-    })),
-    ("mdivide_left_tri_low", Pure(|a| {
-        let l = lower_triangle("mdivide_left_tri_low", a[0].matrix()?)?;
-        left(a[1], l.rows(), "mdivide_left_tri_low", |b| dense::solve_lower(&l, b))
-    })),
-    ("mdivide_right_spd", Pure(|a| {
-        let l = dense::cholesky("mdivide_right_spd", a[1].matrix()?)?;
-        right(a[0], l.rows(), "mdivide_right_spd", |b| dense::solve_cholesky(&l, b))
-    })),
-    ("mdivide_right_tri_low", Pure(|a| {
-        let l = lower_triangle("mdivide_right_tri_low", a[1].matrix()?)?;
-        // x L = b: Lᵀ xᵀ = bᵀ
-        right(a[0], l.rows(), "mdivide_right_tri_low", |b| dense::solve_lower_transposed(&l, b))
-    })),
-    ("qr", Pure(|a| {
-        let (q, r) = dense::qr(a[0].matrix()?);
-        Ok(Value::Tuple(vec![Value::Matrix(q), Value::Matrix(r)]))
-    })),
-    ("qr_Q", Pure(|a| Ok(Value::Matrix(dense::qr(a[0].matrix()?).0)))),
-    ("qr_R", Pure(|a| Ok(Value::Matrix(dense::qr(a[0].matrix()?).1)))),
-    ("qr_thin", Pure(|a| {
-        let (q, r) = thin(a[0].matrix()?);
-        Ok(Value::Tuple(vec![Value::Matrix(q), Value::Matrix(r)]))
-    })),
-    ("qr_thin_Q", Pure(|a| Ok(Value::Matrix(thin(a[0].matrix()?).0)))),
-    ("qr_thin_R", Pure(|a| Ok(Value::Matrix(thin(a[0].matrix()?).1)))),
-    ("singular_values", Pure(|a| Ok(Value::Vector(dense::svd(a[0].matrix()?).1)))),
-    ("svd", Pure(|a| {
-        let (u, s, v) = dense::svd(a[0].matrix()?);
-        Ok(Value::Tuple(vec![Value::Matrix(u), Value::Vector(s), Value::Matrix(v)]))
-    })),
-    ("svd_U", Pure(|a| Ok(Value::Matrix(dense::svd(a[0].matrix()?).0)))),
-    ("svd_V", Pure(|a| Ok(Value::Matrix(dense::svd(a[0].matrix()?).2)))),
-    ("symmetrize_from_lower_tri", Pure(|a| Ok(match a[0] {
-        Value::ComplexMatrix(m) => {
-            Value::ComplexMatrix(Mat::from_fn(m.rows(), m.cols(), |i, j| {
-                if i >= j { m[(i, j)] } else { Complex64::conj(&m[(j, i)]) }
-            }))
-        }
-        other => {
-            let m = other.matrix()?;
-            let n = dense::check_square("symmetrize_from_lower_tri", m)?;
-            Value::Matrix(Mat::from_fn(n, n, |i, j| m[(i.max(j), i.min(j))]))
-        }
-    }))),
+    (
+        "mdivide_left_spd",
+        Pure(|a| {
+            let l = dense::cholesky("mdivide_left_spd", a[0].matrix()?)?;
+            left(a[1], l.rows(), "mdivide_left_spd", |b| {
+                dense::solve_cholesky(&l, b)
+            })
+        }),
+    ),
+    (
+        "mdivide_left_tri_low",
+        Pure(|a| {
+            let l = lower_triangle("mdivide_left_tri_low", a[0].matrix()?)?;
+            left(a[1], l.rows(), "mdivide_left_tri_low", |b| {
+                dense::solve_lower(&l, b)
+            })
+        }),
+    ),
+    (
+        "mdivide_right_spd",
+        Pure(|a| {
+            let l = dense::cholesky("mdivide_right_spd", a[1].matrix()?)?;
+            right(a[0], l.rows(), "mdivide_right_spd", |b| {
+                dense::solve_cholesky(&l, b)
+            })
+        }),
+    ),
+    (
+        "mdivide_right_tri_low",
+        Pure(|a| {
+            let l = lower_triangle("mdivide_right_tri_low", a[1].matrix()?)?;
+            // x L = b: Lᵀ xᵀ = bᵀ
+            right(a[0], l.rows(), "mdivide_right_tri_low", |b| {
+                dense::solve_lower_transposed(&l, b)
+            })
+        }),
+    ),
+    (
+        "qr",
+        Pure(|a| {
+            let (q, r) = dense::qr(a[0].matrix()?);
+            Ok(Value::Tuple(vec![Value::Matrix(q), Value::Matrix(r)]))
+        }),
+    ),
+    (
+        "qr_Q",
+        Pure(|a| Ok(Value::Matrix(dense::qr(a[0].matrix()?).0))),
+    ),
+    (
+        "qr_R",
+        Pure(|a| Ok(Value::Matrix(dense::qr(a[0].matrix()?).1))),
+    ),
+    (
+        "qr_thin",
+        Pure(|a| {
+            let (q, r) = thin(a[0].matrix()?);
+            Ok(Value::Tuple(vec![Value::Matrix(q), Value::Matrix(r)]))
+        }),
+    ),
+    (
+        "qr_thin_Q",
+        Pure(|a| Ok(Value::Matrix(thin(a[0].matrix()?).0))),
+    ),
+    (
+        "qr_thin_R",
+        Pure(|a| Ok(Value::Matrix(thin(a[0].matrix()?).1))),
+    ),
+    (
+        "singular_values",
+        Pure(|a| Ok(Value::Vector(dense::svd(a[0].matrix()?).1))),
+    ),
+    (
+        "svd",
+        Pure(|a| {
+            let (u, s, v) = dense::svd(a[0].matrix()?);
+            Ok(Value::Tuple(vec![
+                Value::Matrix(u),
+                Value::Vector(s),
+                Value::Matrix(v),
+            ]))
+        }),
+    ),
+    (
+        "svd_U",
+        Pure(|a| Ok(Value::Matrix(dense::svd(a[0].matrix()?).0))),
+    ),
+    (
+        "svd_V",
+        Pure(|a| Ok(Value::Matrix(dense::svd(a[0].matrix()?).2))),
+    ),
+    (
+        "symmetrize_from_lower_tri",
+        Pure(|a| {
+            Ok(match a[0] {
+                Value::ComplexMatrix(m) => {
+                    Value::ComplexMatrix(Mat::from_fn(m.rows(), m.cols(), |i, j| {
+                        if i >= j {
+                            m[(i, j)]
+                        } else {
+                            Complex64::conj(&m[(j, i)])
+                        }
+                    }))
+                }
+                other => {
+                    let m = other.matrix()?;
+                    let n = dense::check_square("symmetrize_from_lower_tri", m)?;
+                    Value::Matrix(Mat::from_fn(n, n, |i, j| m[(i.max(j), i.min(j))]))
+                }
+            })
+        }),
+    ),
 ];
 
 fn lower_triangle(name: &str, m: &Matrix) -> FnResult<Matrix> {
     let n = dense::check_square(name, m)?;
-    Ok(Mat::from_fn(n, n, |i, j| if i >= j { m[(i, j)] } else { 0.0 }))
+    Ok(Mat::from_fn(
+        n,
+        n,
+        |i, j| if i >= j { m[(i, j)] } else { 0.0 },
+    ))
 }
 
 fn symmetric(name: &str, m: &Value) -> FnResult<(Vec<f64>, Matrix)> {
@@ -131,12 +251,7 @@ fn fits(name: &str, n: usize, found: usize) -> FnResult<()> {
 }
 
 /// `solve` of the columns of a vector or matrix.
-fn left(
-    b: &Value,
-    n: usize,
-    name: &str,
-    solve: impl Fn(&Matrix) -> Matrix,
-) -> FnResult<Value> {
+fn left(b: &Value, n: usize, name: &str, solve: impl Fn(&Matrix) -> Matrix) -> FnResult<Value> {
     Ok(match b {
         Value::Vector(x) => {
             fits(name, n, x.len())?;
@@ -151,12 +266,7 @@ fn left(
 }
 
 /// `solve` of the rows of a row vector or matrix.
-fn right(
-    b: &Value,
-    n: usize,
-    name: &str,
-    solve: impl Fn(&Matrix) -> Matrix,
-) -> FnResult<Value> {
+fn right(b: &Value, n: usize, name: &str, solve: impl Fn(&Matrix) -> Matrix) -> FnResult<Value> {
     Ok(match b {
         Value::RowVector(x) => {
             fits(name, n, x.len())?;

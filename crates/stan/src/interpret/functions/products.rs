@@ -15,85 +15,158 @@ pub(super) const TABLE: &[Entry] = &[
     ("columns_dot_self", Pure(|a| dots(a[0], a[0], true))),
     ("rows_dot_product", Pure(|a| dots(a[0], a[1], false))),
     ("rows_dot_self", Pure(|a| dots(a[0], a[0], false))),
-    ("crossprod", Pure(|a| {
-        let m = a[0].matrix()?;
-        Ok(Value::Matrix(multiply(&m.transpose(), m)))
-    })),
-    ("tcrossprod", Pure(|a| {
-        let m = a[0].matrix()?;
-        Ok(Value::Matrix(multiply(m, &m.transpose())))
-    })),
-    ("multiply_lower_tri_self_transpose", Pure(|a| {
-        let m = a[0].matrix()?;
-        let l = Mat::from_fn(m.rows(), m.cols(), |i, j| if i >= j { m[(i, j)] } else { 0.0 });
-        Ok(Value::Matrix(multiply(&l, &l.transpose())))
-    })),
-    ("diag_matrix", Pure(|a| Ok(match a[0] {
-        Value::ComplexVector(x) => {
-            let zero = Complex64::new(0.0, 0.0);
-            Value::ComplexMatrix(Mat::from_fn(x.len(), x.len(), |i, j| if i == j { x[i] } else { zero }))
-        }
-        other => {
-            let x = other.slice()?;
-            Value::Matrix(Mat::from_fn(x.len(), x.len(), |i, j| if i == j { x[i] } else { 0.0 }))
-        }
-    }))),
-    ("diagonal", Pure(|a| Ok(match a[0] {
-        Value::ComplexMatrix(m) => {
-            Value::ComplexVector((0..m.rows().min(m.cols())).map(|i| m[(i, i)]).collect())
-        }
-        other => {
-            let m = other.matrix()?;
-            Value::Vector((0..m.rows().min(m.cols())).map(|i| m[(i, i)]).collect())
-        }
-    }))),
+    (
+        "crossprod",
+        Pure(|a| {
+            let m = a[0].matrix()?;
+            Ok(Value::Matrix(multiply(&m.transpose(), m)))
+        }),
+    ),
+    (
+        "tcrossprod",
+        Pure(|a| {
+            let m = a[0].matrix()?;
+            Ok(Value::Matrix(multiply(m, &m.transpose())))
+        }),
+    ),
+    (
+        "multiply_lower_tri_self_transpose",
+        Pure(|a| {
+            let m = a[0].matrix()?;
+            let l = Mat::from_fn(
+                m.rows(),
+                m.cols(),
+                |i, j| if i >= j { m[(i, j)] } else { 0.0 },
+            );
+            Ok(Value::Matrix(multiply(&l, &l.transpose())))
+        }),
+    ),
+    (
+        "diag_matrix",
+        Pure(|a| {
+            Ok(match a[0] {
+                Value::ComplexVector(x) => {
+                    let zero = Complex64::new(0.0, 0.0);
+                    Value::ComplexMatrix(Mat::from_fn(x.len(), x.len(), |i, j| {
+                        if i == j { x[i] } else { zero }
+                    }))
+                }
+                other => {
+                    let x = other.slice()?;
+                    Value::Matrix(Mat::from_fn(x.len(), x.len(), |i, j| {
+                        if i == j { x[i] } else { 0.0 }
+                    }))
+                }
+            })
+        }),
+    ),
+    (
+        "diagonal",
+        Pure(|a| {
+            Ok(match a[0] {
+                Value::ComplexMatrix(m) => {
+                    Value::ComplexVector((0..m.rows().min(m.cols())).map(|i| m[(i, i)]).collect())
+                }
+                other => {
+                    let m = other.matrix()?;
+                    Value::Vector((0..m.rows().min(m.cols())).map(|i| m[(i, i)]).collect())
+                }
+            })
+        }),
+    ),
     ("diag_pre_multiply", Pure(|a| scale(a[1], a[0], true))),
     ("diag_post_multiply", Pure(|a| scale(a[0], a[1], false))),
-    ("quad_form", Pure(|a| quad_form("quad_form", a[0], a[1], false))),
-    ("quad_form_sym", Pure(|a| {
-        dense::check_symmetric("quad_form_sym", a[0].matrix()?)?;
-        quad_form("quad_form_sym", a[0], a[1], true)
-    })),
-    ("quad_form_diag", Pure(|a| {
-        let (m, x) = (a[0].matrix()?, a[1].slice()?);
-        let n = dense::check_square("quad_form_diag", m)?;
-        fits("quad_form_diag", n, x.len())?;
-        Ok(Value::Matrix(Mat::from_fn(n, n, |i, j| x[i] * m[(i, j)] * x[j])))
-    })),
-    ("trace", Pure(|a| Ok(match a[0] {
-        Value::ComplexMatrix(m) => {
-            Value::Complex((0..m.rows().min(m.cols())).map(|i| m[(i, i)]).sum())
-        }
-        other => Value::Real(trace(other.matrix()?)),
-    }))),
-    ("trace_quad_form", Pure(|a| match a[1] {
-        Value::Vector(_) => quad_form("trace_quad_form", a[0], a[1], false),
-        _ => {
-            let product = quad_form("trace_quad_form", a[0], a[1], false)?;
-            Ok(Value::Real(trace(product.matrix()?)))
-        }
-    })),
-    ("trace_gen_quad_form", Pure(|a| {
-        let (d, m, b) = (a[0].matrix()?, a[1].matrix()?, a[2]);
-        let inner = quad_form("trace_gen_quad_form", &Value::Matrix(m.clone()), b, false)?;
-        let inner = inner.matrix()?;
-        fits("trace_gen_quad_form", d.cols(), inner.rows())?;
-        Ok(Value::Real(trace(&multiply(d, inner))))
-    })),
-    ("csr_extract", Pure(|a| {
-        let (w, v, u) = csr(a[0].matrix()?);
-        Ok(Value::Tuple(vec![Value::Vector(w), Value::Ints(v), Value::Ints(u)]))
-    })),
-    ("csr_extract_w", Pure(|a| Ok(Value::Vector(csr(a[0].matrix()?).0)))),
-    ("csr_extract_v", Pure(|a| Ok(Value::Ints(csr(a[0].matrix()?).1)))),
-    ("csr_extract_u", Pure(|a| Ok(Value::Ints(csr(a[0].matrix()?).2)))),
-    ("csr_to_dense_matrix", Pure(|a| Ok(Value::Matrix(csr_dense("csr_to_dense_matrix", a)?)))),
-    ("csr_matrix_times_vector", Pure(|a| {
-        let m = csr_dense("csr_matrix_times_vector", a)?;
-        let b = a[5].slice()?;
-        fits("csr_matrix_times_vector", m.cols(), b.len())?;
-        Ok(Value::Vector(multiply(&m, &Mat::new(b.len(), 1, b.to_vec())).into_data()))
-    })),
+    (
+        "quad_form",
+        Pure(|a| quad_form("quad_form", a[0], a[1], false)),
+    ),
+    (
+        "quad_form_sym",
+        Pure(|a| {
+            dense::check_symmetric("quad_form_sym", a[0].matrix()?)?;
+            quad_form("quad_form_sym", a[0], a[1], true)
+        }),
+    ),
+    (
+        "quad_form_diag",
+        Pure(|a| {
+            let (m, x) = (a[0].matrix()?, a[1].slice()?);
+            let n = dense::check_square("quad_form_diag", m)?;
+            fits("quad_form_diag", n, x.len())?;
+            Ok(Value::Matrix(Mat::from_fn(n, n, |i, j| {
+                x[i] * m[(i, j)] * x[j]
+            })))
+        }),
+    ),
+    (
+        "trace",
+        Pure(|a| {
+            Ok(match a[0] {
+                Value::ComplexMatrix(m) => {
+                    Value::Complex((0..m.rows().min(m.cols())).map(|i| m[(i, i)]).sum())
+                }
+                other => Value::Real(trace(other.matrix()?)),
+            })
+        }),
+    ),
+    (
+        "trace_quad_form",
+        Pure(|a| match a[1] {
+            Value::Vector(_) => quad_form("trace_quad_form", a[0], a[1], false),
+            _ => {
+                let product = quad_form("trace_quad_form", a[0], a[1], false)?;
+                Ok(Value::Real(trace(product.matrix()?)))
+            }
+        }),
+    ),
+    (
+        "trace_gen_quad_form",
+        Pure(|a| {
+            let (d, m, b) = (a[0].matrix()?, a[1].matrix()?, a[2]);
+            let inner = quad_form("trace_gen_quad_form", &Value::Matrix(m.clone()), b, false)?;
+            let inner = inner.matrix()?;
+            fits("trace_gen_quad_form", d.cols(), inner.rows())?;
+            Ok(Value::Real(trace(&multiply(d, inner))))
+        }),
+    ),
+    (
+        "csr_extract",
+        Pure(|a| {
+            let (w, v, u) = csr(a[0].matrix()?);
+            Ok(Value::Tuple(vec![
+                Value::Vector(w),
+                Value::Ints(v),
+                Value::Ints(u),
+            ]))
+        }),
+    ),
+    (
+        "csr_extract_w",
+        Pure(|a| Ok(Value::Vector(csr(a[0].matrix()?).0))),
+    ),
+    (
+        "csr_extract_v",
+        Pure(|a| Ok(Value::Ints(csr(a[0].matrix()?).1))),
+    ),
+    (
+        "csr_extract_u",
+        Pure(|a| Ok(Value::Ints(csr(a[0].matrix()?).2))),
+    ),
+    (
+        "csr_to_dense_matrix",
+        Pure(|a| Ok(Value::Matrix(csr_dense("csr_to_dense_matrix", a)?))),
+    ),
+    (
+        "csr_matrix_times_vector",
+        Pure(|a| {
+            let m = csr_dense("csr_matrix_times_vector", a)?;
+            let b = a[5].slice()?;
+            fits("csr_matrix_times_vector", m.cols(), b.len())?;
+            Ok(Value::Vector(
+                multiply(&m, &Mat::new(b.len(), 1, b.to_vec())).into_data(),
+            ))
+        }),
+    ),
 ];
 
 fn fits(name: &str, n: usize, found: usize) -> FnResult<()> {
@@ -149,7 +222,12 @@ fn dots(a: &Value, b: &Value, columns: bool) -> FnResult<Value> {
             Value::ComplexMatrix(m) => m,
             Value::ComplexVector(x) => Mat::new(x.len(), 1, x),
             Value::ComplexRowVector(x) => Mat::new(1, x.len(), x),
-            other => return Err(FnError::invalid(format!("dot products of {}", other.describe()))),
+            other => {
+                return Err(FnError::invalid(format!(
+                    "dot products of {}",
+                    other.describe()
+                )));
+            }
         })
     };
     let complex = a.has_complex() || b.has_complex();
@@ -185,17 +263,28 @@ fn scale(m: &Value, d: &Value, rows: bool) -> FnResult<Value> {
     let pick = |i: usize, j: usize| if rows { i } else { j };
     if m.has_complex() || d.has_complex() {
         let (m, d) = (m.map_complex(&|z| z)?, d.map_complex(&|z| z)?);
-        let (Value::ComplexMatrix(m), Value::ComplexVector(d) | Value::ComplexRowVector(d)) = (m, d)
+        let (Value::ComplexMatrix(m), Value::ComplexVector(d) | Value::ComplexRowVector(d)) =
+            (m, d)
         else {
             return Err(FnError::invalid("a matrix and a vector are needed"));
         };
-        fits("diag multiply", if rows { m.rows() } else { m.cols() }, d.len())?;
-        return Ok(Value::ComplexMatrix(Mat::from_fn(m.rows(), m.cols(), |i, j| {
-            m[(i, j)] * d[pick(i, j)]
-        })));
+        fits(
+            "diag multiply",
+            if rows { m.rows() } else { m.cols() },
+            d.len(),
+        )?;
+        return Ok(Value::ComplexMatrix(Mat::from_fn(
+            m.rows(),
+            m.cols(),
+            |i, j| m[(i, j)] * d[pick(i, j)],
+        )));
     }
     let (m, d) = (m.matrix()?, d.slice()?);
-    fits("diag multiply", if rows { m.rows() } else { m.cols() }, d.len())?;
+    fits(
+        "diag multiply",
+        if rows { m.rows() } else { m.cols() },
+        d.len(),
+    )?;
     Ok(Value::Matrix(Mat::from_fn(m.rows(), m.cols(), |i, j| {
         m[(i, j)] * d[pick(i, j)]
     })))

@@ -11,27 +11,77 @@ use crate::interpret::value::Value;
 use Builtin::Pure;
 
 pub(super) const TABLE: &[Entry] = &[
-    ("sum", Pure(|a| fold(a[0], Complex64::new(0.0, 0.0), 0.0, 0, |x, y| x + y, |x, y| x + y, i32::checked_add))),
-    ("prod", Pure(|a| fold(a[0], Complex64::new(1.0, 0.0), 1.0, 1, |x, y| x * y, |x, y| x * y, i32::checked_mul))),
-    ("max", Pure(|a| extreme("max", a, f64::NEG_INFINITY, |x, best| x > best))),
-    ("min", Pure(|a| extreme("min", a, f64::INFINITY, |x, best| x < best))),
+    (
+        "sum",
+        Pure(|a| {
+            fold(
+                a[0],
+                Complex64::new(0.0, 0.0),
+                0.0,
+                0,
+                |x, y| x + y,
+                |x, y| x + y,
+                i32::checked_add,
+            )
+        }),
+    ),
+    (
+        "prod",
+        Pure(|a| {
+            fold(
+                a[0],
+                Complex64::new(1.0, 0.0),
+                1.0,
+                1,
+                |x, y| x * y,
+                |x, y| x * y,
+                i32::checked_mul,
+            )
+        }),
+    ),
+    (
+        "max",
+        Pure(|a| extreme("max", a, f64::NEG_INFINITY, |x, best| x > best)),
+    ),
+    (
+        "min",
+        Pure(|a| extreme("min", a, f64::INFINITY, |x, best| x < best)),
+    ),
     ("log_sum_exp", Pure(log_sum_exp_of)),
     ("log_mix", Pure(log_mix)),
-    ("softmax", Pure(|a| {
-        let x = a[0].slice()?;
-        let total = log_sum_exp(x);
-        Ok(Value::Vector(x.iter().map(|x| (x - total).exp()).collect()))
-    })),
-    ("log_softmax", Pure(|a| {
-        let x = a[0].slice()?;
-        let total = log_sum_exp(x);
-        Ok(Value::Vector(x.iter().map(|x| x - total).collect()))
-    })),
+    (
+        "softmax",
+        Pure(|a| {
+            let x = a[0].slice()?;
+            let total = log_sum_exp(x);
+            Ok(Value::Vector(x.iter().map(|x| (x - total).exp()).collect()))
+        }),
+    ),
+    (
+        "log_softmax",
+        Pure(|a| {
+            let x = a[0].slice()?;
+            let total = log_sum_exp(x);
+            Ok(Value::Vector(x.iter().map(|x| x - total).collect()))
+        }),
+    ),
     ("cumulative_sum", Pure(cumulative_sum)),
-    ("norm1", Pure(|a| Ok(Value::Real(a[0].slice()?.iter().map(|x| x.abs()).sum())))),
-    ("norm2", Pure(|a| Ok(Value::Real(squares(a[0].slice()?).sqrt())))),
-    ("distance", Pure(|a| Ok(Value::Real(squared_distance(a)?.sqrt())))),
-    ("squared_distance", Pure(|a| Ok(Value::Real(squared_distance(a)?)))),
+    (
+        "norm1",
+        Pure(|a| Ok(Value::Real(a[0].slice()?.iter().map(|x| x.abs()).sum()))),
+    ),
+    (
+        "norm2",
+        Pure(|a| Ok(Value::Real(squares(a[0].slice()?).sqrt()))),
+    ),
+    (
+        "distance",
+        Pure(|a| Ok(Value::Real(squared_distance(a)?.sqrt()))),
+    ),
+    (
+        "squared_distance",
+        Pure(|a| Ok(Value::Real(squared_distance(a)?))),
+    ),
     ("dot_self", Pure(|a| dot(a[0], a[0]))),
     ("dot_product", Pure(|a| dot(a[0], a[1]))),
 ];
@@ -54,9 +104,10 @@ fn fold(
         Value::Int(i) => Value::Int(*i),
         Value::Ints(x) => {
             let total = x.iter().try_fold(int_start, |a, b| int(a, *b));
-            Value::Int(total.ok_or_else(|| {
-                FnError::domain("the result overflows the 32 bits of an int")
-            })?)
+            Value::Int(
+                total
+                    .ok_or_else(|| FnError::domain("the result overflows the 32 bits of an int"))?,
+            )
         }
         Value::ComplexVector(x) | Value::ComplexRowVector(x) => {
             Value::Complex(x.iter().fold(complex_start, |a, b| complex(a, *b)))
@@ -199,9 +250,11 @@ fn cumulative_sum(args: &[&Value]) -> FnResult<Value> {
                     Some(total)
                 })
                 .collect();
-            Value::Ints(sums.ok_or_else(|| {
-                FnError::domain("cumulative_sum overflows the 32 bits of an int")
-            })?)
+            Value::Ints(
+                sums.ok_or_else(|| {
+                    FnError::domain("cumulative_sum overflows the 32 bits of an int")
+                })?,
+            )
         }
         Value::Reals(x) => Value::Reals(run(x)),
         Value::Vector(x) => Value::Vector(run(x)),
@@ -212,7 +265,12 @@ fn cumulative_sum(args: &[&Value]) -> FnResult<Value> {
             let x: Vec<Complex64> = x.iter().map(Value::complex).collect::<FnResult<_>>()?;
             Value::Array(run_complex(&x).into_iter().map(Value::Complex).collect())
         }
-        other => return Err(FnError::invalid(format!("cumulative_sum of {}", other.describe()))),
+        other => {
+            return Err(FnError::invalid(format!(
+                "cumulative_sum of {}",
+                other.describe()
+            )));
+        }
     })
 }
 
@@ -242,11 +300,16 @@ fn dot(a: &Value, b: &Value) -> FnResult<Value> {
         let list = |x: &Value| -> FnResult<Vec<Complex64>> {
             match x.map_complex(&|z| z)? {
                 Value::ComplexVector(x) | Value::ComplexRowVector(x) => Ok(x),
-                other => Err(FnError::invalid(format!("dot product of {}", other.describe()))),
+                other => Err(FnError::invalid(format!(
+                    "dot product of {}",
+                    other.describe()
+                ))),
             }
         };
         let (a, b) = (list(a)?, list(b)?);
-        return Ok(Value::Complex(a.iter().zip(&b).map(|(a, b)| a.conj() * b).sum()));
+        return Ok(Value::Complex(
+            a.iter().zip(&b).map(|(a, b)| a.conj() * b).sum(),
+        ));
     }
     let (a, b) = (a.slice()?, b.slice()?);
     Ok(Value::Real(a.iter().zip(b).map(|(a, b)| a * b).sum()))

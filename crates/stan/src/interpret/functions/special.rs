@@ -335,8 +335,9 @@ pub fn inv_phi_log(log_p: f64) -> f64 {
         return -inv_phi_log(log1m_exp(log_p));
     }
     let t = (-2.0 * log_p).sqrt();
-    let mut x = -(t - (2.515_517 + t * (0.802_853 + t * 0.010_328))
-        / (1.0 + t * (1.432_788 + t * (0.189_269 + t * 0.001_308))));
+    let mut x = -(t
+        - (2.515_517 + t * (0.802_853 + t * 0.010_328))
+            / (1.0 + t * (1.432_788 + t * (0.189_269 + t * 0.001_308))));
     // Newton on log Φ, which is concave: its slope is the inverse Mills ratio.
     for _ in 0..60 {
         let value = log_phi(x);
@@ -387,8 +388,7 @@ pub fn log_bessel_i(v: f64, z: f64) -> f64 {
     // Σ (z/2)^(2k+v) / (k! Γ(k+v+1)), scaled by its largest term.
     let quarter = 0.25 * z * z;
     let peak = ((-v + (v * v + z * z).sqrt()) / 2.0).max(0.0).floor();
-    let log_peak =
-        (2.0 * peak + v) * (0.5 * z).ln() - lgamma(peak + 1.0) - lgamma(peak + v + 1.0);
+    let log_peak = (2.0 * peak + v) * (0.5 * z).ln() - lgamma(peak + 1.0) - lgamma(peak + v + 1.0);
     let (mut sum, mut term, mut k) = (1.0, 1.0, peak);
     while term > 1e-18 * sum {
         k += 1.0;

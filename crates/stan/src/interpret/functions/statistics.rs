@@ -7,23 +7,40 @@ use crate::interpret::value::Value;
 use Builtin::Pure;
 
 pub(super) const TABLE: &[Entry] = &[
-    ("mean", Pure(|a| {
-        let x = some("mean", a[0])?;
-        Ok(Value::Real(x.iter().sum::<f64>() / x.len() as f64))
-    })),
-    ("variance", Pure(|a| Ok(Value::Real(variance(some("variance", a[0])?))))),
-    ("sd", Pure(|a| Ok(Value::Real(variance(some("sd", a[0])?).sqrt())))),
+    (
+        "mean",
+        Pure(|a| {
+            let x = some("mean", a[0])?;
+            Ok(Value::Real(x.iter().sum::<f64>() / x.len() as f64))
+        }),
+    ),
+    (
+        "variance",
+        Pure(|a| Ok(Value::Real(variance(some("variance", a[0])?)))),
+    ),
+    (
+        "sd",
+        Pure(|a| Ok(Value::Real(variance(some("sd", a[0])?).sqrt()))),
+    ),
     ("quantile", Pure(quantile)),
-    ("rank", Pure(|a| {
-        let s = a[1].int()?;
-        let x = a[0].numbers();
-        let at = usize::try_from(s).ok().filter(|s| (1..=x.len()).contains(s));
-        let at = at.ok_or_else(|| {
-            FnError::invalid(format!("rank: index {s} is out of bounds, expected 1 to {}", x.len()))
-        })?;
-        let below = x.iter().filter(|v| **v < x[at - 1]).count();
-        Ok(Value::Int(below as i32))
-    })),
+    (
+        "rank",
+        Pure(|a| {
+            let s = a[1].int()?;
+            let x = a[0].numbers();
+            let at = usize::try_from(s)
+                .ok()
+                .filter(|s| (1..=x.len()).contains(s));
+            let at = at.ok_or_else(|| {
+                FnError::invalid(format!(
+                    "rank: index {s} is out of bounds, expected 1 to {}",
+                    x.len()
+                ))
+            })?;
+            let below = x.iter().filter(|v| **v < x[at - 1]).count();
+            Ok(Value::Int(below as i32))
+        }),
+    ),
     ("sort_asc", Pure(|a| sort(a[0], false))),
     ("sort_desc", Pure(|a| sort(a[0], true))),
     ("sort_indices_asc", Pure(|a| order(a[0], false))),

@@ -30,12 +30,7 @@ fn mismatch(name: &str, a: &Value, b: &Value) -> FnError {
 ///
 /// # Errors
 /// When both are containers of different shapes.
-pub fn map2(
-    name: &str,
-    a: &Value,
-    b: &Value,
-    f: &impl Fn(f64, f64) -> f64,
-) -> FnResult<Value> {
+pub fn map2(name: &str, a: &Value, b: &Value, f: &impl Fn(f64, f64) -> f64) -> FnResult<Value> {
     if a.is_scalar() && b.is_scalar() {
         return Ok(Value::Real(f(a.real()?, b.real()?)));
     }
@@ -102,8 +97,7 @@ pub fn map2_complex(
         let y = b.complex()?;
         return a.map_complex(&|x| f(x, y));
     }
-    let zip =
-        |x: &[Complex64], y: &[Complex64]| x.iter().zip(y).map(|(x, y)| f(*x, *y)).collect();
+    let zip = |x: &[Complex64], y: &[Complex64]| x.iter().zip(y).map(|(x, y)| f(*x, *y)).collect();
     match (a.map_complex(&|z| z)?, b.map_complex(&|z| z)?) {
         (Value::ComplexVector(x), Value::ComplexVector(y)) if x.len() == y.len() => {
             Ok(Value::ComplexVector(zip(&x, &y)))

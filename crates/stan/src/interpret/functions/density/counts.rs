@@ -20,11 +20,18 @@ const RATE: &str = "the rate parameter";
 const NONE: f64 = f64::NEG_INFINITY;
 
 /// 2³⁰: log rates above give numbers beyond the ints.
-const MAX_LOG_RATE: f64 = 20.794_415_416_798_357;
+const MAX_LOG_RATE: f64 = 20.794_415_416_798_36;
 
 pub(super) static FAMILIES: &[Family] = &[
     Family::new("bernoulli", Bool, &[(PROBABILITY, Unit)], |k, x| {
-        k.term(A, if x[0] == 1.0 { x[1].ln() } else { (-x[1]).ln_1p() })
+        k.term(
+            A,
+            if x[0] == 1.0 {
+                x[1].ln()
+            } else {
+                (-x[1]).ln_1p()
+            },
+        )
     })
     .discrete()
     .tails(|x| binomial_tails(x[0], 1.0, x[1]))
@@ -46,7 +53,11 @@ pub(super) static FAMILIES: &[Family] = &[
                 return NONE;
             }
             let failures = x[1] - x[0];
-            let log_miss = if failures == 0.0 { 0.0 } else { failures * (-x[2]).ln_1p() };
+            let log_miss = if failures == 0.0 {
+                0.0
+            } else {
+                failures * (-x[2]).ln_1p()
+            };
             k.constant(lchoose(x[1], x[0])) + k.term(B, lmultiply(x[0], x[2]) + log_miss)
         },
     )
@@ -85,14 +96,15 @@ pub(super) static FAMILIES: &[Family] = &[
                 return NONE;
             }
             k.constant(lchoose(x[1], x[0]))
-                + k.term(B | C, lbeta(x[0] + x[2], x[1] - x[0] + x[3]) - lbeta(x[2], x[3]))
+                + k.term(
+                    B | C,
+                    lbeta(x[0] + x[2], x[1] - x[0] + x[3]) - lbeta(x[2], x[3]),
+                )
         },
     )
     .discrete()
     .tails(|x| {
-        let mass = |n: f64| {
-            lchoose(x[1], n) + lbeta(n + x[2], x[1] - n + x[3]) - lbeta(x[2], x[3])
-        };
+        let mass = |n: f64| lchoose(x[1], n) + lbeta(n + x[2], x[1] - n + x[3]) - lbeta(x[2], x[3]);
         summed_tails(x[0], 0.0, x[1], mass)
     })
     .sample(|r, x| {
@@ -137,10 +149,7 @@ pub(super) static FAMILIES: &[Family] = &[
         ],
         |k, x| {
             k.term(A, rising_coefficient(x[1], x[0]))
-                + k.term(
-                    A | B,
-                    -x[1] * (1.0 / x[2]).ln_1p() - x[0] * x[2].ln_1p(),
-                )
+                + k.term(A | B, -x[1] * (1.0 / x[2]).ln_1p() - x[0] * x[2].ln_1p())
         },
     )
     .discrete()
@@ -311,7 +320,9 @@ fn summed_tails(n: f64, first: f64, last: f64, mass: impl Fn(f64) -> f64) -> Tai
         return Tails::ALL;
     }
     let sum = |from: f64, to: f64| {
-        let terms: Vec<f64> = (0..=(to - from) as u64).map(|i| mass(from + i as f64)).collect();
+        let terms: Vec<f64> = (0..=(to - from) as u64)
+            .map(|i| mass(from + i as f64))
+            .collect();
         log_sum_exp(&terms).min(0.0)
     };
     Tails {

@@ -140,6 +140,9 @@ impl Tails {
     };
 }
 
+/// A check of all parameters of a function together.
+pub type JointCheck = fn(&str, &[f64]) -> FnResult<()>;
+
 /// A univariate distribution. Functions get the variate first, then the parameters.
 pub struct Family {
     /// Name without suffix.
@@ -157,7 +160,7 @@ pub struct Family {
     /// A random number for the parameters.
     pub sample: Option<fn(&mut Draws, &[f64]) -> f64>,
     /// What the parameters must satisfy together.
-    pub joint: Option<fn(&str, &[f64]) -> FnResult<()>>,
+    pub joint: Option<JointCheck>,
 }
 
 /// A function of a family.
@@ -214,7 +217,7 @@ impl Family {
     }
 
     /// Adds a check of all parameters together.
-    pub const fn joint(mut self, joint: fn(&str, &[f64]) -> FnResult<()>) -> Family {
+    pub const fn joint(mut self, joint: JointCheck) -> Family {
         self.joint = Some(joint);
         self
     }
@@ -300,7 +303,11 @@ impl Family {
                 _ => product *= tails.lower.exp(),
             }
         }
-        Ok(if part == FamilyPart::Cdf { product } else { sum })
+        Ok(if part == FamilyPart::Cdf {
+            product
+        } else {
+            sum
+        })
     }
 
     /// Random numbers: one, or an array if a parameter is a container.

@@ -12,46 +12,75 @@ use crate::interpret::value::Value;
 use Builtin::{Density, Random};
 
 pub(super) const TABLE: &[Entry] = &[
-    ("bernoulli_logit_glm_lpmf", Density(|k, a| {
-        let eta = predictor("bernoulli_logit_glm_lpmf", a[0].len(), a[1], a[2], a[3])?;
-        call("bernoulli_logit", k.reorder(&[1, 2 | 4 | 8]), &[a[0], &eta])
-    })),
+    (
+        "bernoulli_logit_glm_lpmf",
+        Density(|k, a| {
+            let eta = predictor("bernoulli_logit_glm_lpmf", a[0].len(), a[1], a[2], a[3])?;
+            call("bernoulli_logit", k.reorder(&[1, 2 | 4 | 8]), &[a[0], &eta])
+        }),
+    ),
     ("bernoulli_logit_glm_rng", Random(bernoulli_rng)),
-    ("binomial_logit_glm_lpmf", Density(|k, a| {
-        let n = if a[0].is_scalar() { a[1].len() } else { a[0].len() };
-        let eta = predictor("binomial_logit_glm_lpmf", n, a[2], a[3], a[4])?;
-        call("binomial_logit", k.reorder(&[1, 2, 4 | 8 | 16]), &[a[0], a[1], &eta])
-    })),
-    ("poisson_log_glm_lpmf", Density(|k, a| {
-        let eta = predictor("poisson_log_glm_lpmf", a[0].len(), a[1], a[2], a[3])?;
-        call("poisson_log", k.reorder(&[1, 2 | 4 | 8]), &[a[0], &eta])
-    })),
-    ("neg_binomial_2_log_glm_lpmf", Density(|k, a| {
-        let eta = predictor("neg_binomial_2_log_glm_lpmf", a[0].len(), a[1], a[2], a[3])?;
-        let k = k.reorder(&[1, 2 | 4 | 8, 16]);
-        neg_binomial(k, &a[0].numbers(), eta.slice()?, &a[4].numbers())
-    })),
-    ("normal_id_glm_lpdf", Density(|k, a| {
-        let eta = predictor("normal_id_glm_lpdf", a[0].len(), a[1], a[2], a[3])?;
-        check("normal_id_glm_lpdf", "the scale parameter", Domain::PositiveFinite, &a[4].numbers())?;
-        call("normal", k.reorder(&[1, 2 | 4 | 8, 16]), &[a[0], &eta, a[4]])
-    })),
+    (
+        "binomial_logit_glm_lpmf",
+        Density(|k, a| {
+            let n = if a[0].is_scalar() {
+                a[1].len()
+            } else {
+                a[0].len()
+            };
+            let eta = predictor("binomial_logit_glm_lpmf", n, a[2], a[3], a[4])?;
+            call(
+                "binomial_logit",
+                k.reorder(&[1, 2, 4 | 8 | 16]),
+                &[a[0], a[1], &eta],
+            )
+        }),
+    ),
+    (
+        "poisson_log_glm_lpmf",
+        Density(|k, a| {
+            let eta = predictor("poisson_log_glm_lpmf", a[0].len(), a[1], a[2], a[3])?;
+            call("poisson_log", k.reorder(&[1, 2 | 4 | 8]), &[a[0], &eta])
+        }),
+    ),
+    (
+        "neg_binomial_2_log_glm_lpmf",
+        Density(|k, a| {
+            let eta = predictor("neg_binomial_2_log_glm_lpmf", a[0].len(), a[1], a[2], a[3])?;
+            let k = k.reorder(&[1, 2 | 4 | 8, 16]);
+            neg_binomial(k, &a[0].numbers(), eta.slice()?, &a[4].numbers())
+        }),
+    ),
+    (
+        "normal_id_glm_lpdf",
+        Density(|k, a| {
+            let eta = predictor("normal_id_glm_lpdf", a[0].len(), a[1], a[2], a[3])?;
+            check(
+                "normal_id_glm_lpdf",
+                "the scale parameter",
+                Domain::PositiveFinite,
+                &a[4].numbers(),
+            )?;
+            call(
+                "normal",
+                k.reorder(&[1, 2 | 4 | 8, 16]),
+                &[a[0], &eta, a[4]],
+            )
+        }),
+    ),
     ("categorical_logit_glm_lpmf", Density(categorical)),
-    ("ordered_logistic_glm_lpmf", Density(|k, a| {
-        let zero = Value::Real(0.0);
-        let eta = predictor("ordered_logistic_glm_lpmf", a[0].len(), a[1], &zero, a[2])?;
-        ordinal::logistic(k.reorder(&[1, 2 | 4, 8]), &[a[0], &eta, a[3]])
-    })),
+    (
+        "ordered_logistic_glm_lpmf",
+        Density(|k, a| {
+            let zero = Value::Real(0.0);
+            let eta = predictor("ordered_logistic_glm_lpmf", a[0].len(), a[1], &zero, a[2])?;
+            ordinal::logistic(k.reorder(&[1, 2 | 4, 8]), &[a[0], &eta, a[3]])
+        }),
+    ),
 ];
 
 /// α + x β: one number for each row of `x`, or for each of `n` outcomes that share a row.
-fn predictor(
-    function: &str,
-    n: usize,
-    x: &Value,
-    alpha: &Value,
-    beta: &Value,
-) -> FnResult<Value> {
+fn predictor(function: &str, n: usize, x: &Value, alpha: &Value, beta: &Value) -> FnResult<Value> {
     let beta = beta.slice()?;
     let rows: Vec<Vec<f64>> = match x {
         Value::RowVector(row) => vec![row.clone(); n.max(1)],

@@ -12,82 +12,118 @@ use crate::interpret::value::{Mat, Matrix, Value};
 use Builtin::{Density, Random};
 
 pub(super) const TABLE: &[Entry] = &[
-    ("lkj_corr_lpdf", Density(|k, a| {
-        const NAME: &str = "lkj_corr_lpdf";
-        let eta = shape(NAME, a[1])?;
-        let l = dense::cholesky(NAME, a[0].matrix()?)?;
-        Ok(k.term(2, lkj_constant(eta, l.rows()))
-            + k.term(1 | 2, (eta - 1.0) * dense::log_det_cholesky(&l)))
-    })),
-    ("lkj_corr_cholesky_lpdf", Density(|k, a| {
-        const NAME: &str = "lkj_corr_cholesky_lpdf";
-        let eta = shape(NAME, a[1])?;
-        let l = triangle(NAME, a[0])?;
-        let n = l.rows();
-        let data: f64 = (1..n)
-            .map(|i| ((n - 1 - i) as f64 + 2.0 * eta - 2.0) * l[(i, i)].ln())
-            .sum();
-        Ok(k.term(2, lkj_constant(eta, n)) + k.term(1 | 2, data))
-    })),
+    (
+        "lkj_corr_lpdf",
+        Density(|k, a| {
+            const NAME: &str = "lkj_corr_lpdf";
+            let eta = shape(NAME, a[1])?;
+            let l = dense::cholesky(NAME, a[0].matrix()?)?;
+            Ok(k.term(2, lkj_constant(eta, l.rows()))
+                + k.term(1 | 2, (eta - 1.0) * dense::log_det_cholesky(&l)))
+        }),
+    ),
+    (
+        "lkj_corr_cholesky_lpdf",
+        Density(|k, a| {
+            const NAME: &str = "lkj_corr_cholesky_lpdf";
+            let eta = shape(NAME, a[1])?;
+            let l = triangle(NAME, a[0])?;
+            let n = l.rows();
+            let data: f64 = (1..n)
+                .map(|i| ((n - 1 - i) as f64 + 2.0 * eta - 2.0) * l[(i, i)].ln())
+                .sum();
+            Ok(k.term(2, lkj_constant(eta, n)) + k.term(1 | 2, data))
+        }),
+    ),
     ("lkj_cov_lpdf", Density(lkj_cov)),
-    ("lkj_corr_rng", Random(|r, a| {
-        let l = lkj_factor("lkj_corr_rng", r, a)?;
-        let n = l.rows();
-        let product = multiply(&l, &l.transpose());
-        Ok(Value::Matrix(Mat::from_fn(n, n, |i, j| if i == j { 1.0 } else { product[(i, j)] })))
-    })),
-    ("lkj_corr_cholesky_rng", Random(|r, a| {
-        Ok(Value::Matrix(lkj_factor("lkj_corr_cholesky_rng", r, a)?))
-    })),
-    ("wishart_lpdf", Density(|k, a| {
-        const NAME: &str = "wishart_lpdf";
-        let (w, s) = (a[0].matrix()?, a[2].matrix()?);
-        let (lw, ls) = (dense::cholesky(NAME, w)?, dense::cholesky(NAME, s)?);
-        let nu = freedom(NAME, a[1], lw.rows(), ls.rows())?;
-        Ok(wishart(k, &lw, nu, &ls))
-    })),
-    ("wishart_cholesky_lpdf", Density(|k, a| {
-        const NAME: &str = "wishart_cholesky_lpdf";
-        let (lw, ls) = (triangle(NAME, a[0])?, triangle(NAME, a[2])?);
-        let nu = freedom(NAME, a[1], lw.rows(), ls.rows())?;
-        Ok(wishart(grouped(k), &lw, nu, &ls) + factor_jacobian(k, &lw))
-    })),
-    ("inv_wishart_lpdf", Density(|k, a| {
-        const NAME: &str = "inv_wishart_lpdf";
-        let (w, s) = (a[0].matrix()?, a[2].matrix()?);
-        let (lw, ls) = (dense::cholesky(NAME, w)?, dense::cholesky(NAME, s)?);
-        let nu = freedom(NAME, a[1], lw.rows(), ls.rows())?;
-        Ok(inverse_wishart(k, &lw, nu, &ls))
-    })),
-    ("inv_wishart_cholesky_lpdf", Density(|k, a| {
-        const NAME: &str = "inv_wishart_cholesky_lpdf";
-        let (lw, ls) = (triangle(NAME, a[0])?, triangle(NAME, a[2])?);
-        let nu = freedom(NAME, a[1], lw.rows(), ls.rows())?;
-        Ok(inverse_wishart(grouped(k), &lw, nu, &ls) + factor_jacobian(k, &lw))
-    })),
-    ("wishart_rng", Random(|r, a| {
-        let ls = dense::cholesky("wishart_rng", a[1].matrix()?)?;
-        let nu = freedom("wishart_rng", a[0], ls.rows(), ls.rows())?;
-        let l = bartlett(r, nu, &ls);
-        Ok(Value::Matrix(multiply(&l, &l.transpose())))
-    })),
-    ("wishart_cholesky_rng", Random(|r, a| {
-        let ls = triangle("wishart_cholesky_rng", a[1])?;
-        let nu = freedom("wishart_cholesky_rng", a[0], ls.rows(), ls.rows())?;
-        Ok(Value::Matrix(bartlett(r, nu, &ls)))
-    })),
-    ("inv_wishart_rng", Random(|r, a| {
-        let ls = dense::cholesky("inv_wishart_rng", a[1].matrix()?)?;
-        let nu = freedom("inv_wishart_rng", a[0], ls.rows(), ls.rows())?;
-        Ok(Value::Matrix(inverse_draw("inv_wishart_rng", r, nu, &ls)?))
-    })),
-    ("inv_wishart_cholesky_rng", Random(|r, a| {
-        const NAME: &str = "inv_wishart_cholesky_rng";
-        let ls = triangle(NAME, a[1])?;
-        let nu = freedom(NAME, a[0], ls.rows(), ls.rows())?;
-        let w = inverse_draw(NAME, r, nu, &ls)?;
-        Ok(Value::Matrix(dense::cholesky(NAME, &w)?))
-    })),
+    (
+        "lkj_corr_rng",
+        Random(|r, a| {
+            let l = lkj_factor("lkj_corr_rng", r, a)?;
+            let n = l.rows();
+            let product = multiply(&l, &l.transpose());
+            Ok(Value::Matrix(Mat::from_fn(n, n, |i, j| {
+                if i == j { 1.0 } else { product[(i, j)] }
+            })))
+        }),
+    ),
+    (
+        "lkj_corr_cholesky_rng",
+        Random(|r, a| Ok(Value::Matrix(lkj_factor("lkj_corr_cholesky_rng", r, a)?))),
+    ),
+    (
+        "wishart_lpdf",
+        Density(|k, a| {
+            const NAME: &str = "wishart_lpdf";
+            let (w, s) = (a[0].matrix()?, a[2].matrix()?);
+            let (lw, ls) = (dense::cholesky(NAME, w)?, dense::cholesky(NAME, s)?);
+            let nu = freedom(NAME, a[1], lw.rows(), ls.rows())?;
+            Ok(wishart(k, &lw, nu, &ls))
+        }),
+    ),
+    (
+        "wishart_cholesky_lpdf",
+        Density(|k, a| {
+            const NAME: &str = "wishart_cholesky_lpdf";
+            let (lw, ls) = (triangle(NAME, a[0])?, triangle(NAME, a[2])?);
+            let nu = freedom(NAME, a[1], lw.rows(), ls.rows())?;
+            Ok(wishart(grouped(k), &lw, nu, &ls) + factor_jacobian(k, &lw))
+        }),
+    ),
+    (
+        "inv_wishart_lpdf",
+        Density(|k, a| {
+            const NAME: &str = "inv_wishart_lpdf";
+            let (w, s) = (a[0].matrix()?, a[2].matrix()?);
+            let (lw, ls) = (dense::cholesky(NAME, w)?, dense::cholesky(NAME, s)?);
+            let nu = freedom(NAME, a[1], lw.rows(), ls.rows())?;
+            Ok(inverse_wishart(k, &lw, nu, &ls))
+        }),
+    ),
+    (
+        "inv_wishart_cholesky_lpdf",
+        Density(|k, a| {
+            const NAME: &str = "inv_wishart_cholesky_lpdf";
+            let (lw, ls) = (triangle(NAME, a[0])?, triangle(NAME, a[2])?);
+            let nu = freedom(NAME, a[1], lw.rows(), ls.rows())?;
+            Ok(inverse_wishart(grouped(k), &lw, nu, &ls) + factor_jacobian(k, &lw))
+        }),
+    ),
+    (
+        "wishart_rng",
+        Random(|r, a| {
+            let ls = dense::cholesky("wishart_rng", a[1].matrix()?)?;
+            let nu = freedom("wishart_rng", a[0], ls.rows(), ls.rows())?;
+            let l = bartlett(r, nu, &ls);
+            Ok(Value::Matrix(multiply(&l, &l.transpose())))
+        }),
+    ),
+    (
+        "wishart_cholesky_rng",
+        Random(|r, a| {
+            let ls = triangle("wishart_cholesky_rng", a[1])?;
+            let nu = freedom("wishart_cholesky_rng", a[0], ls.rows(), ls.rows())?;
+            Ok(Value::Matrix(bartlett(r, nu, &ls)))
+        }),
+    ),
+    (
+        "inv_wishart_rng",
+        Random(|r, a| {
+            let ls = dense::cholesky("inv_wishart_rng", a[1].matrix()?)?;
+            let nu = freedom("inv_wishart_rng", a[0], ls.rows(), ls.rows())?;
+            Ok(Value::Matrix(inverse_draw("inv_wishart_rng", r, nu, &ls)?))
+        }),
+    ),
+    (
+        "inv_wishart_cholesky_rng",
+        Random(|r, a| {
+            const NAME: &str = "inv_wishart_cholesky_rng";
+            let ls = triangle(NAME, a[1])?;
+            let nu = freedom(NAME, a[0], ls.rows(), ls.rows())?;
+            let w = inverse_draw(NAME, r, nu, &ls)?;
+            Ok(Value::Matrix(dense::cholesky(NAME, &w)?))
+        }),
+    ),
 ];
 
 fn shape(function: &str, eta: &Value) -> FnResult<f64> {
@@ -101,8 +137,17 @@ fn triangle(function: &str, l: &Value) -> FnResult<Matrix> {
     let l = l.matrix()?;
     let n = dense::check_square(function, l)?;
     let diagonal: Vec<f64> = (0..n).map(|i| l[(i, i)]).collect();
-    check(function, "the diagonal of the Cholesky factor", Domain::Positive, &diagonal)?;
-    Ok(Mat::from_fn(n, n, |i, j| if i >= j { l[(i, j)] } else { 0.0 }))
+    check(
+        function,
+        "the diagonal of the Cholesky factor",
+        Domain::Positive,
+        &diagonal,
+    )?;
+    Ok(Mat::from_fn(
+        n,
+        n,
+        |i, j| if i >= j { l[(i, j)] } else { 0.0 },
+    ))
 }
 
 fn freedom(function: &str, nu: &Value, n: usize, scale: usize) -> FnResult<f64> {
@@ -142,7 +187,11 @@ fn lkj_cov(k: Keep, a: &[&Value]) -> FnResult<f64> {
     let family = super::families().find(|f| f.name == "lognormal");
     let spread = family.map_or(Ok(0.0), |f| {
         let sds = Value::Vector(sds.clone());
-        f.call(FamilyPart::LogDensity, k.reorder(&[1, 2, 4]), &[&sds, a[1], a[2]])
+        f.call(
+            FamilyPart::LogDensity,
+            k.reorder(&[1, 2, 4]),
+            &[&sds, a[1], a[2]],
+        )
     })?;
     let corr = Mat::from_fn(n, n, |i, j| y[(i, j)] / (sds[i] * sds[j]));
     let l = dense::cholesky(NAME, &corr)?;
@@ -155,7 +204,9 @@ fn lkj_cov(k: Keep, a: &[&Value]) -> FnResult<f64> {
 fn lkj_factor(function: &str, rng: &mut Draws, a: &[&Value]) -> FnResult<Matrix> {
     let n = a[0].size_arg("the dimension")?;
     if n == 0 {
-        return Err(FnError::domain(format!("{function}: the dimension is 0, but must be positive")));
+        return Err(FnError::domain(format!(
+            "{function}: the dimension is 0, but must be positive"
+        )));
     }
     crate::interpret::error::check_bytes(
         "the matrix",

@@ -14,52 +14,87 @@ use crate::interpret::value::{Mat, Matrix, Value};
 use Builtin::{Density, Pure, Random};
 
 pub(super) const TABLE: &[Entry] = &[
-    ("multi_normal_lpdf", Density(|k, a| {
-        let l = dense::cholesky("multi_normal_lpdf", a[2].matrix()?)?;
-        normal("multi_normal_lpdf", k, a[0], a[1], &l)
-    })),
-    ("multi_normal_cholesky_lpdf", Density(|k, a| {
-        let l = factor("multi_normal_cholesky_lpdf", a[2])?;
-        normal("multi_normal_cholesky_lpdf", k, a[0], a[1], &l)
-    })),
+    (
+        "multi_normal_lpdf",
+        Density(|k, a| {
+            let l = dense::cholesky("multi_normal_lpdf", a[2].matrix()?)?;
+            normal("multi_normal_lpdf", k, a[0], a[1], &l)
+        }),
+    ),
+    (
+        "multi_normal_cholesky_lpdf",
+        Density(|k, a| {
+            let l = factor("multi_normal_cholesky_lpdf", a[2])?;
+            normal("multi_normal_cholesky_lpdf", k, a[0], a[1], &l)
+        }),
+    ),
     ("multi_normal_prec_lpdf", Density(precision)),
-    ("multi_normal_rng", Random(|r, a| {
-        let l = dense::cholesky("multi_normal_rng", a[1].matrix()?)?;
-        locations(a[0], |mu| shifted("multi_normal_rng", mu, &l, 1.0, r))
-    })),
-    ("multi_normal_cholesky_rng", Random(|r, a| {
-        let l = factor("multi_normal_cholesky_rng", a[1])?;
-        locations(a[0], |mu| shifted("multi_normal_cholesky_rng", mu, &l, 1.0, r))
-    })),
-    ("multi_student_t_lpdf", Density(|k, a| {
-        let l = dense::cholesky("multi_student_t_lpdf", a[3].matrix()?)?;
-        student("multi_student_t_lpdf", k, a, &l)
-    })),
-    ("multi_student_t_cholesky_lpdf", Density(|k, a| {
-        let l = factor("multi_student_t_cholesky_lpdf", a[3])?;
-        student("multi_student_t_cholesky_lpdf", k, a, &l)
-    })),
-    ("multi_student_t_rng", Random(|r, a| {
-        let l = dense::cholesky("multi_student_t_rng", a[2].matrix()?)?;
-        student_rng(r, a, &l)
-    })),
-    ("multi_student_t_cholesky_rng", Random(|r, a| {
-        let l = factor("multi_student_t_cholesky_rng", a[2])?;
-        student_rng(r, a, &l)
-    })),
-    ("multi_gp_lpdf", Density(|k, a| {
-        let l = dense::cholesky("multi_gp_lpdf", a[1].matrix()?)?;
-        process("multi_gp_lpdf", k, a, &l)
-    })),
-    ("multi_gp_cholesky_lpdf", Density(|k, a| {
-        let l = factor("multi_gp_cholesky_lpdf", a[1])?;
-        process("multi_gp_cholesky_lpdf", k, a, &l)
-    })),
+    (
+        "multi_normal_rng",
+        Random(|r, a| {
+            let l = dense::cholesky("multi_normal_rng", a[1].matrix()?)?;
+            locations(a[0], |mu| shifted("multi_normal_rng", mu, &l, 1.0, r))
+        }),
+    ),
+    (
+        "multi_normal_cholesky_rng",
+        Random(|r, a| {
+            let l = factor("multi_normal_cholesky_rng", a[1])?;
+            locations(a[0], |mu| {
+                shifted("multi_normal_cholesky_rng", mu, &l, 1.0, r)
+            })
+        }),
+    ),
+    (
+        "multi_student_t_lpdf",
+        Density(|k, a| {
+            let l = dense::cholesky("multi_student_t_lpdf", a[3].matrix()?)?;
+            student("multi_student_t_lpdf", k, a, &l)
+        }),
+    ),
+    (
+        "multi_student_t_cholesky_lpdf",
+        Density(|k, a| {
+            let l = factor("multi_student_t_cholesky_lpdf", a[3])?;
+            student("multi_student_t_cholesky_lpdf", k, a, &l)
+        }),
+    ),
+    (
+        "multi_student_t_rng",
+        Random(|r, a| {
+            let l = dense::cholesky("multi_student_t_rng", a[2].matrix()?)?;
+            student_rng(r, a, &l)
+        }),
+    ),
+    (
+        "multi_student_t_cholesky_rng",
+        Random(|r, a| {
+            let l = factor("multi_student_t_cholesky_rng", a[2])?;
+            student_rng(r, a, &l)
+        }),
+    ),
+    (
+        "multi_gp_lpdf",
+        Density(|k, a| {
+            let l = dense::cholesky("multi_gp_lpdf", a[1].matrix()?)?;
+            process("multi_gp_lpdf", k, a, &l)
+        }),
+    ),
+    (
+        "multi_gp_cholesky_lpdf",
+        Density(|k, a| {
+            let l = factor("multi_gp_cholesky_lpdf", a[1])?;
+            process("multi_gp_cholesky_lpdf", k, a, &l)
+        }),
+    ),
     ("gaussian_dlm_obs_lpdf", Density(dynamic_linear)),
-    ("hmm_marginal", Density(|k, a| {
-        let (_, log_likelihood) = forward(a)?;
-        Ok(k.term(1 | 2 | 4, log_likelihood))
-    })),
+    (
+        "hmm_marginal",
+        Density(|k, a| {
+            let (_, log_likelihood) = forward(a)?;
+            Ok(k.term(1 | 2 | 4, log_likelihood))
+        }),
+    ),
     ("hmm_hidden_state_prob", Pure(hidden_states)),
     ("hmm_latent_rng", Random(latent_states)),
 ];
@@ -89,7 +124,11 @@ fn factor(function: &str, l: &Value) -> FnResult<Matrix> {
             )));
         }
     }
-    Ok(Mat::from_fn(n, n, |i, j| if i >= j { l[(i, j)] } else { 0.0 }))
+    Ok(Mat::from_fn(
+        n,
+        n,
+        |i, j| if i >= j { l[(i, j)] } else { 0.0 },
+    ))
 }
 
 /// The differences of variates and locations, single vectors going with all.
@@ -162,7 +201,12 @@ fn precision(k: Keep, a: &[&Value]) -> FnResult<f64> {
 
 fn student(function: &str, k: Keep, a: &[&Value], l: &Matrix) -> FnResult<f64> {
     let nu = a[1].real()?;
-    check(function, "the degrees of freedom parameter", Domain::Positive, &[nu])?;
+    check(
+        function,
+        "the degrees of freedom parameter",
+        Domain::Positive,
+        &[nu],
+    )?;
     if nu == f64::INFINITY {
         return normal(function, k.reorder(&[1, 4, 8]), a[0], a[2], l);
     }
@@ -213,7 +257,12 @@ fn locations(mu: &Value, mut draw: impl FnMut(&[f64]) -> FnResult<Vec<f64>>) -> 
 fn student_rng(rng: &mut Draws, a: &[&Value], l: &Matrix) -> FnResult<Value> {
     const NAME: &str = "multi_student_t_rng";
     let nu = a[0].real()?;
-    check(NAME, "the degrees of freedom parameter", Domain::Positive, &[nu])?;
+    check(
+        NAME,
+        "the degrees of freedom parameter",
+        Domain::Positive,
+        &[nu],
+    )?;
     locations(a[1], |mu| {
         let s = if nu == f64::INFINITY {
             1.0
@@ -266,9 +315,13 @@ fn dynamic_linear(k: Keep, a: &[&Value]) -> FnResult<f64> {
         && (c0.rows(), c0.cols()) == (n, n)
         && m0.len() == n;
     if !fits {
-        return Err(FnError::invalid(format!("{NAME}: sizes of the arguments do not match")));
+        return Err(FnError::invalid(format!(
+            "{NAME}: sizes of the arguments do not match"
+        )));
     }
-    let add = |a: &Matrix, b: &Matrix, s: f64| Mat::from_fn(a.rows(), a.cols(), |i, j| a[(i, j)] + s * b[(i, j)]);
+    let add = |a: &Matrix, b: &Matrix, s: f64| {
+        Mat::from_fn(a.rows(), a.cols(), |i, j| a[(i, j)] + s * b[(i, j)])
+    };
     let ft = f.transpose();
     let mut m = Mat::new(n, 1, m0.to_vec());
     let mut c = c0.clone();
@@ -280,7 +333,11 @@ fn dynamic_linear(k: Keep, a: &[&Value]) -> FnResult<f64> {
         let q = Mat::from_fn(q.rows(), q.cols(), |i, j| 0.5 * (q[(i, j)] + q[(j, i)]));
         let l = dense::cholesky(NAME, &q)?;
         let expected = multiply(&ft, &mean);
-        let e = add(&Mat::new(y.rows(), 1, y.column(t).to_vec()), &expected, -1.0);
+        let e = add(
+            &Mat::new(y.rows(), 1, y.column(t).to_vec()),
+            &expected,
+            -1.0,
+        );
         sum += k.constant(-(y.rows() as f64) * LOG_SQRT_2PI)
             + k.term(
                 u32::MAX,
@@ -377,7 +434,9 @@ fn latent_states(rng: &mut Draws, a: &[&Value]) -> FnResult<Value> {
     for t in (0..filtered.len()).rev() {
         let mut p: Vec<f64> = filtered[t].iter().map(|x| x.exp()).collect();
         if let Some(next) = next {
-            p.iter_mut().enumerate().for_each(|(i, p)| *p *= gamma[(i, next)]);
+            p.iter_mut()
+                .enumerate()
+                .for_each(|(i, p)| *p *= gamma[(i, next)]);
             let total: f64 = p.iter().sum();
             p.iter_mut().for_each(|p| *p /= total);
         }

@@ -12,33 +12,64 @@ use crate::interpret::value::Value;
 use Builtin::{Density, Random};
 
 pub(super) const TABLE: &[Entry] = &[
-    ("categorical_lpmf", Density(|k, a| {
-        let theta = a[1].slice()?;
-        check_simplex("categorical_lpmf", "the probabilities parameter", theta)?;
-        categories("categorical_lpmf", a[0], theta.len(), |at| theta[at].ln()).map(|x| k.term(2, x))
-    })),
-    ("categorical_logit_lpmf", Density(|k, a| {
-        let logits = a[1].slice()?;
-        check("categorical_logit_lpmf", "the log odds parameter", Domain::Finite, logits)?;
-        let total = log_sum_exp(logits);
-        categories("categorical_logit_lpmf", a[0], logits.len(), |at| logits[at] - total)
+    (
+        "categorical_lpmf",
+        Density(|k, a| {
+            let theta = a[1].slice()?;
+            check_simplex("categorical_lpmf", "the probabilities parameter", theta)?;
+            categories("categorical_lpmf", a[0], theta.len(), |at| theta[at].ln())
+                .map(|x| k.term(2, x))
+        }),
+    ),
+    (
+        "categorical_logit_lpmf",
+        Density(|k, a| {
+            let logits = a[1].slice()?;
+            check(
+                "categorical_logit_lpmf",
+                "the log odds parameter",
+                Domain::Finite,
+                logits,
+            )?;
+            let total = log_sum_exp(logits);
+            categories("categorical_logit_lpmf", a[0], logits.len(), |at| {
+                logits[at] - total
+            })
             .map(|x| k.term(2, x))
-    })),
-    ("categorical_rng", Random(|r, a| {
-        let theta = a[0].slice()?;
-        check_simplex("categorical_rng", "the probabilities parameter", theta)?;
-        Ok(Value::Int(r.categorical(theta) as i32 + 1))
-    })),
-    ("categorical_logit_rng", Random(|r, a| {
-        let logits = a[0].slice()?;
-        check("categorical_logit_rng", "the log odds parameter", Domain::Finite, logits)?;
-        let total = log_sum_exp(logits);
-        let theta: Vec<f64> = logits.iter().map(|l| (l - total).exp()).collect();
-        Ok(Value::Int(r.categorical(&theta) as i32 + 1))
-    })),
+        }),
+    ),
+    (
+        "categorical_rng",
+        Random(|r, a| {
+            let theta = a[0].slice()?;
+            check_simplex("categorical_rng", "the probabilities parameter", theta)?;
+            Ok(Value::Int(r.categorical(theta) as i32 + 1))
+        }),
+    ),
+    (
+        "categorical_logit_rng",
+        Random(|r, a| {
+            let logits = a[0].slice()?;
+            check(
+                "categorical_logit_rng",
+                "the log odds parameter",
+                Domain::Finite,
+                logits,
+            )?;
+            let total = log_sum_exp(logits);
+            let theta: Vec<f64> = logits.iter().map(|l| (l - total).exp()).collect();
+            Ok(Value::Int(r.categorical(&theta) as i32 + 1))
+        }),
+    ),
     ("ordered_logistic_lpmf", Density(logistic)),
-    ("ordered_logistic_rng", Random(|r, a| draw(r, a, |x| -log1p_exp(-x)))),
-    ("ordered_probit_lpmf", Density(|k, a| ordered("ordered_probit_lpmf", k, a, log_phi))),
+    (
+        "ordered_logistic_rng",
+        Random(|r, a| draw(r, a, |x| -log1p_exp(-x))),
+    ),
+    (
+        "ordered_probit_lpmf",
+        Density(|k, a| ordered("ordered_probit_lpmf", k, a, log_phi)),
+    ),
     ("ordered_probit_rng", Random(|r, a| draw(r, a, log_phi))),
 ];
 
@@ -101,19 +132,19 @@ fn check_cuts(function: &str, cuts: &[f64]) -> FnResult<()> {
     Ok(())
 }
 
-fn ordered(
-    function: &str,
-    keep: Keep,
-    args: &[&Value],
-    log_f: fn(f64) -> f64,
-) -> FnResult<f64> {
+fn ordered(function: &str, keep: Keep, args: &[&Value], log_f: fn(f64) -> f64) -> FnResult<f64> {
     let outcomes = outcome_list(args[0])?;
     let locations = args[1].numbers();
     let cuts: Vec<Vec<f64>> = match args[2] {
         Value::Array(lists) => lists.iter().map(Value::numbers).collect(),
         one => vec![one.numbers()],
     };
-    check(function, "the location parameter", Domain::Finite, &locations)?;
+    check(
+        function,
+        "the location parameter",
+        Domain::Finite,
+        &locations,
+    )?;
     for c in &cuts {
         check_cuts(function, c)?;
     }
@@ -150,7 +181,12 @@ fn log_mass(at: usize, eta: f64, cuts: &[f64], log_f: fn(f64) -> f64) -> f64 {
 
 fn draw(rng: &mut Draws, args: &[&Value], log_f: fn(f64) -> f64) -> FnResult<Value> {
     let (eta, cuts) = (args[0].real()?, args[1].slice()?);
-    check("ordered_rng", "the location parameter", Domain::Finite, &[eta])?;
+    check(
+        "ordered_rng",
+        "the location parameter",
+        Domain::Finite,
+        &[eta],
+    )?;
     check_cuts("ordered_rng", cuts)?;
     let theta: Vec<f64> = (0..=cuts.len())
         .map(|at| log_mass(at, eta, cuts, log_f).exp())

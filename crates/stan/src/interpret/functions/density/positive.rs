@@ -48,23 +48,33 @@ pub(super) static FAMILIES: &[Family] = &[
         normal_tails((x[0].ln() - x[1]) / x[2])
     })
     .sample(|r, x| (x[0] + x[1] * r.normal()).exp()),
-    Family::new("chi_square", NonNegative, &[(FREEDOM, PositiveFinite)], |k, x| {
-        let half = 0.5 * x[1];
-        k.term(A, -half * LN_2 - lgamma(half))
-            + k.term(Y | A, lmultiply(half - 1.0, x[0]))
-            + k.term(Y, -0.5 * x[0])
-    })
+    Family::new(
+        "chi_square",
+        NonNegative,
+        &[(FREEDOM, PositiveFinite)],
+        |k, x| {
+            let half = 0.5 * x[1];
+            k.term(A, -half * LN_2 - lgamma(half))
+                + k.term(Y | A, lmultiply(half - 1.0, x[0]))
+                + k.term(Y, -0.5 * x[0])
+        },
+    )
     .tails(|x| Tails::new(ln_gamma_pq(0.5 * x[1], (0.5 * x[0]).max(0.0))))
     .sample(|r, x| 2.0 * r.gamma(0.5 * x[0])),
-    Family::new("inv_chi_square", NotNan, &[(FREEDOM, PositiveFinite)], |k, x| {
-        if x[0] <= 0.0 {
-            return NONE;
-        }
-        let half = 0.5 * x[1];
-        k.term(A, -half * LN_2 - lgamma(half))
-            + k.term(Y | A, -(half + 1.0) * x[0].ln())
-            + k.term(Y, -0.5 / x[0])
-    })
+    Family::new(
+        "inv_chi_square",
+        NotNan,
+        &[(FREEDOM, PositiveFinite)],
+        |k, x| {
+            if x[0] <= 0.0 {
+                return NONE;
+            }
+            let half = 0.5 * x[1];
+            k.term(A, -half * LN_2 - lgamma(half))
+                + k.term(Y | A, -(half + 1.0) * x[0].ln())
+                + k.term(Y, -0.5 / x[0])
+        },
+    )
     .tails(|x| inverse_gamma_tails(0.5 * x[1], 0.5, x[0]))
     .sample(|r, x| 0.5 / r.gamma(0.5 * x[0])),
     Family::new(
@@ -187,14 +197,21 @@ pub(super) static FAMILIES: &[Family] = &[
     Family::new(
         "pareto_type_2",
         NotNan,
-        &[(LOCATION, Finite), (SCALE, PositiveFinite), (SHAPE, PositiveFinite)],
+        &[
+            (LOCATION, Finite),
+            (SCALE, PositiveFinite),
+            (SHAPE, PositiveFinite),
+        ],
         |k, x| {
             if x[0] < x[1] {
                 return NONE;
             }
             k.term(C, x[3].ln())
                 + k.term(B, -x[2].ln())
-                + k.term(Y | A | B | C, -(x[3] + 1.0) * ((x[0] - x[1]) / x[2]).ln_1p())
+                + k.term(
+                    Y | A | B | C,
+                    -(x[3] + 1.0) * ((x[0] - x[1]) / x[2]).ln_1p(),
+                )
         },
     )
     .tails(|x| {
@@ -262,7 +279,10 @@ pub(super) static FAMILIES: &[Family] = &[
             let (a, b) = (x[1] * x[2], (1.0 - x[1]) * x[2]);
             k.term(B, lgamma(x[2]))
                 + k.term(A | B, -lgamma(a) - lgamma(b))
-                + k.term(Y | A | B, (a - 1.0) * x[0].ln() + (b - 1.0) * (-x[0]).ln_1p())
+                + k.term(
+                    Y | A | B,
+                    (a - 1.0) * x[0].ln() + (b - 1.0) * (-x[0]).ln_1p(),
+                )
         },
     )
     .joint(|function, p| {

@@ -2,8 +2,8 @@
 
 use std::f64::consts::{LN_2, PI};
 
-use super::super::special::{LOG_SQRT_2PI, gauss, log_bessel_i, log_phi, log1m_exp, owens_t, phi};
 use super::super::elementary::log_add_exp;
+use super::super::special::{LOG_SQRT_2PI, gauss, log_bessel_i, log_phi, log1m_exp, owens_t, phi};
 use super::family::{
     Domain::{Finite, NonNegativeFinite, NotNan, Positive, PositiveFinite, Unit},
     Family, Tails,
