@@ -9,9 +9,9 @@ use jensen::data::{
     Artefact, DataSet, NetcdfAttributes, RunDir, StanCsvHeader, write_atomic_bytes,
     write_draws_csv, write_draws_netcdf,
 };
-use jensen::run::{Budget, Control, Store};
+use jensen::run::{Budget, Checkpoint, Control, Record, Store};
 use jensen::stan::{Build, Model};
-use jensen::{About, Fitted, HistoryPoint, Options, fit_with};
+use jensen::{About, Fitted, HistoryPoint, Options, Problem, fit_with};
 
 use crate::args::FitArgs;
 use crate::failure::{Exit, Failure, Outcome, print, remark};
@@ -78,6 +78,17 @@ pub fn run(args: FitArgs) -> Outcome {
         threads,
         memory_limit,
     };
+    let stored = match &plan.folder {
+        Some(folder) if plan.resumed => folder::checkpoint(folder)?,
+        _ => None,
+    };
+    if let Some((checkpoint, _)) = &stored {
+        // Before the folder is touched, so that a refused resume leaves it as it was.
+        let identity = jensen::blackbox::identity(&options.settings, &model.subject());
+        folder::accept(checkpoint, &identity, args.force)?;
+    } else if plan.resumed && !args.quiet {
+        remark("note: the run has no checkpoint yet, so it starts from the beginning");
+    }
     if let Some(folder) = &plan.folder {
         let resolved = FitFlags {
             simd: Some(simd.name().to_owned()),
@@ -86,7 +97,7 @@ pub fn run(args: FitArgs) -> Outcome {
         };
         folder::store(folder, &plan.inputs, &resolved, &init)?;
     }
-    let fitted = fit(&plan, &args, &model, &options)?;
+    let fitted = fit(&plan, &args, &model, &options, stored)?;
     if let Some(folder) = &plan.folder {
         write_results(folder, &plan, &fitted)?;
     }
@@ -217,14 +228,13 @@ fn read_init(given: Option<&str>, model: &Model) -> Result<Init, Failure> {
     Ok(Init::Point(point))
 }
 
-fn fit(plan: &Plan, args: &FitArgs, model: &Model, options: &Options) -> Result<Fitted, Failure> {
-    let stored = match &plan.folder {
-        Some(folder) if plan.resumed => folder::checkpoint(folder)?,
-        _ => None,
-    };
-    if plan.resumed && stored.is_none() && !args.quiet {
-        remark("note: the run has no checkpoint yet, so it starts from the beginning");
-    }
+fn fit(
+    plan: &Plan,
+    args: &FitArgs,
+    model: &Model,
+    options: &Options,
+    stored: Option<(Checkpoint, Vec<Record>)>,
+) -> Result<Fitted, Failure> {
     let (resume, history) = stored.map_or((None, Vec::new()), |(checkpoint, records)| {
         let history = records.iter().filter_map(HistoryPoint::of).collect();
         (Some(checkpoint), history)

@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 
 use jensen::blackbox::Init;
 use jensen::data::{Artefact, RunDir, TraceWriter, read_trace, write_atomic_bytes};
-use jensen::run::{Checkpoint, Observer, Progress, Record, Store, StoreError};
+use jensen::run::{
+    Checkpoint, CheckpointError, Identity, Observer, Progress, Record, Store, StoreError,
+};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::failure::{Failure, remark};
 use crate::flags::FitFlags;
@@ -147,6 +150,41 @@ pub fn checkpoint(folder: &RunDir) -> Result<Option<(Checkpoint, Vec<Record>)>, 
         .map_err(|error| Failure::input(error.to_string()))?;
     records.truncate(usize::try_from(checkpoint.iteration).unwrap_or(usize::MAX));
     Ok(Some((checkpoint, records)))
+}
+
+/// Refuses a checkpoint of another run, unless forced.
+pub fn accept(checkpoint: &Checkpoint, present: &Identity, force: bool) -> Result<(), Failure> {
+    let Err(CheckpointError::Mismatch(differences)) = checkpoint.accept(present, force) else {
+        return Ok(());
+    };
+    let mut told = Vec::new();
+    for difference in &differences {
+        if difference.field == "settings" {
+            let (stored, now) = (&checkpoint.identity.settings, &present.settings);
+            leaves("settings", stored, now, &mut told);
+        } else if difference.field != "seed" {
+            // The seed is among the settings.
+            told.push(difference.to_string());
+        }
+    }
+    Err(Failure::usage(format!(
+        "this is not the run that was stored: {}; give the same model, data and flags, or add --force and give up \
+         reproducibility",
+        told.join("; ")
+    )))
+}
+
+/// The innermost values in which two settings differ.
+fn leaves(name: &str, stored: &Value, now: &Value, told: &mut Vec<String>) {
+    match (stored, now) {
+        (Value::Object(a), Value::Object(b)) if a.keys().eq(b.keys()) => {
+            for ((key, stored), now) in a.iter().zip(b.values()) {
+                leaves(key, stored, now, told);
+            }
+        }
+        _ if stored != now => told.push(format!("{name}: stored {stored}, now {now}")),
+        _ => {}
+    }
 }
 
 /// The trace file of a run, shared by its observer and its store: lines are on disk before the

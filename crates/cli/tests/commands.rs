@@ -141,7 +141,7 @@ fn programs_are_checked() {
 fn stages_are_shown() {
     let (model, data) = corpus("eight_schools_noncentred");
     for (stage, text) in [
-        ("tokens", "Identifier"),
+        ("tokens", "Ident theta"),
         ("ast", "theta"),
         ("program", "theta"),
         ("graph", "input"),

@@ -7,15 +7,19 @@
 //! ```
 //! use jensen::prelude::*;
 //!
-//! let data = DataSet::from_json(br#"{"N": 5, "y": [1.2, 0.7, 2.1, 1.5, 0.9]}"#, "data").unwrap();
+//! # fn main() -> Result<(), Error> {
+//! let data = DataSet::from_json(br#"{"N": 10, "y": [0, 1, 0, 0, 0, 0, 0, 0, 0, 1]}"#, "data")?;
 //! let source = "
-//!     data { int<lower=0> N; vector[N] y; }
-//!     parameters { real mu; real<lower=0> sigma; }
-//!     model { mu ~ normal(0, 5); sigma ~ exponential(1); y ~ normal(mu, sigma); }";
-//! let model = Model::compile(source, "mean.stan", &data, &Build::default()).unwrap();
-//! let fitted = fit(&model, &Options::default()).unwrap();
+//!     data { int<lower=0> N; array[N] int<lower=0, upper=1> y; }
+//!     parameters { real<lower=0, upper=1> theta; }
+//!     model { theta ~ beta(1, 1); y ~ bernoulli(theta); }";
+//! let model = Model::compile(source, "bernoulli.stan", &data, &Build::default())?;
+//! let fitted = fit(&model, &Options::default())?;
 //! assert!(fitted.trusted());
-//! assert!((fitted.summary().parameters[0].mean - 1.28).abs() < 0.2);
+//! // The posterior is beta(3, 9).
+//! assert!((fitted.parameters()[0].mean - 0.25).abs() < 0.02);
+//! # Ok(())
+//! # }
 //! ```
 //!
 //! | file | subject |
@@ -60,3 +64,8 @@ pub use problem::{Bare, Problem};
 pub use query::{Answer, Query, evaluate};
 pub use sample::{Sample, SampleRequest, sample};
 pub use timing::{DensityTiming, time_density};
+
+/// The README's program is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

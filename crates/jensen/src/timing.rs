@@ -42,17 +42,25 @@ pub fn time_density<D: TwiceDifferentiable>(
     let mut out = vec![0.0; dim * lanes];
     let mut ws = density.workspace(lanes);
     let time = |body: &mut dyn FnMut()| median_seconds(body, seconds, clock) / lanes as f64;
+    let seconds_per_value = time(&mut || density.value(&mut ws, z, &mut values));
+    let seconds_per_gradient = time(&mut || {
+        let gradient = LanesMut::new(&mut out, dim, lanes);
+        density.value_grad(&mut ws, z, &mut values, gradient);
+    });
+    let seconds_per_hvp = time(&mut || {
+        let product = LanesMut::new(&mut out, dim, lanes);
+        density.hvp(&mut ws, z, v, product);
+    });
+    density.linearize(&mut ws, z);
+    let seconds_per_further_hvp = time(&mut || {
+        let product = LanesMut::new(&mut out, dim, lanes);
+        density.apply(&mut ws, v, product);
+    });
     DensityTiming {
-        seconds_per_value: time(&mut || density.value(&mut ws, z, &mut values)),
-        seconds_per_gradient: time(&mut || {
-            density.value_grad(&mut ws, z, &mut values, LanesMut::new(&mut out, dim, lanes));
-        }),
-        seconds_per_hvp: time(&mut || {
-            density.hvp(&mut ws, z, v, LanesMut::new(&mut out, dim, lanes));
-        }),
-        seconds_per_further_hvp: time(&mut || {
-            density.apply(&mut ws, v, LanesMut::new(&mut out, dim, lanes));
-        }),
+        seconds_per_value,
+        seconds_per_gradient,
+        seconds_per_hvp,
+        seconds_per_further_hvp,
     }
 }
 

@@ -1,0 +1,42 @@
+//! A Stan program with its data in Rust: fit, look at the verdict, use the posterior.
+//!
+//! `cargo run -p jensen --example stan_program`
+
+use jensen::prelude::*;
+
+const SCHOOLS: &str = include_str!("../../../data/eight_schools/eight_schools.stan");
+
+fn main() -> Result<(), Error> {
+    let mut data = DataSet::new();
+    data.insert("J", Value::int(8));
+    let y = vec![28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0];
+    data.insert("y", Value::reals(vec![8], y)?);
+    let sigma = vec![15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0];
+    data.insert("sigma", Value::reals(vec![8], sigma)?);
+
+    let model = Model::compile(SCHOOLS, "eight_schools.stan", &data, &Build::default())?;
+    let options = Options {
+        settings: Settings {
+            seed: 1,
+            ..Settings::default()
+        },
+        draws: 2000,
+        ..Options::default()
+    };
+    let fitted = fit(&model, &options)?;
+
+    let summary = fitted.summary();
+    println!("{}", summary.status);
+    println!("ELBO {:.2} ± {:.2} nats", summary.elbo, summary.elbo_se);
+    println!("k̂ {:.2}, trusted: {}", summary.khat, summary.trusted);
+    for p in &summary.parameters[..2] {
+        println!("{}: {:.2} ± {:.2}", p.name, p.mean, p.sd);
+    }
+    // Draws are rows of a table, variables one after another.
+    let tau = fitted.sample.table.column(1);
+    let small = tau.iter().filter(|tau| **tau < 1.0).count();
+    println!("P(tau < 1) ≈ {:.2}", small as f64 / tau.len() as f64);
+
+    assert!(fitted.trusted(), "{:?}", fitted.warnings());
+    Ok(())
+}
