@@ -1,1 +1,59 @@
-fn main() {}
+//! `jensen-bench`: what Jensen costs over the model corpus, beside what a peer took.
+//!
+//! Run in a release build; nothing here runs in tests.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Parser, Subcommand};
+
+mod density;
+
+#[derive(Parser)]
+#[command(about = "Benchmarks of Jensen over its model corpus", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Gradient, Hessian-vector product and build time of every model folder, as a Markdown table.
+    Density {
+        /// Folder of model folders (`model.stan`, `data.json`).
+        #[arg(long, default_value = "models")]
+        models: PathBuf,
+        /// Gradient seconds of a peer by model name: {"name": {"seconds_per_gradient": 1e-6}, …}.
+        #[arg(long)]
+        peer: Option<PathBuf>,
+        /// Draws a call.
+        #[arg(long, default_value_t = 256)]
+        lanes: usize,
+        /// Seconds spent on each figure.
+        #[arg(long, default_value_t = 0.2)]
+        seconds: f64,
+    },
+}
+
+fn main() -> anyhow::Result<()> {
+    match Cli::parse().command {
+        Command::Density {
+            models,
+            peer,
+            lanes,
+            seconds,
+        } => density::run(&models, peer.as_deref(), lanes, seconds),
+    }
+}
+
+/// The model folders under `root`, by name.
+fn model_folders(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut folders = Vec::new();
+    for entry in std::fs::read_dir(root)? {
+        let path = entry?.path();
+        if path.join("model.stan").is_file() {
+            folders.push(path);
+        }
+    }
+    folders.sort();
+    Ok(folders)
+}

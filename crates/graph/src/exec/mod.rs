@@ -4,14 +4,18 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `stages` | which kernel computes what |
-//! | `plan` | instructions and memory |
+//! | `plan` | steps, operands, placing |
+//! | `fuse` | instructions of one kernel |
+//! | `memory` | arena rows over lifetimes |
 //! | `kernels` | row kernels of elementwise operations |
 //! | `dense` | lane kernels of matrix operations |
 //! | `program` | binding data, running blocks |
 //! | `shared` | shared inputs and sums over lanes |
 
 mod dense;
+mod fuse;
 mod kernels;
+mod memory;
 mod plan;
 mod program;
 mod shared;

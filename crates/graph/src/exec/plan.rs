@@ -7,17 +7,16 @@
 //! *Memory.* Values that outlive their kernel get a slot of rows in an arena, reused once dead; the
 //! arena times one block of lanes is all the memory an evaluation takes.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use jensen_math::simd::Simd;
 
 use crate::exec::dense::{DenseKernel, dense_kernel};
-use crate::exec::kernels::{
-    MapKernel, MapOp, ScatterKernel, SumKernel, copy_kernel, map_kernel, scatter_kernel, sum_kernel,
-};
-use crate::exec::stages::{KernelDraft, Role, Sink, Stages};
+use crate::exec::kernels::{MapKernel, ScatterKernel, SumKernel, copy_kernel};
+use crate::exec::memory::{Slot, allocate};
+use crate::exec::stages::{DenseNodes, Kernels, Role, Stages};
 use crate::ir::{Graph, NodeId, Placement, Record, Shape};
-use crate::ops::{ElemOp, Op, ScatterMap};
+use crate::ops::Op;
 
 /// Where an operand lives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,7 +48,7 @@ pub(crate) struct Arg {
 }
 
 impl Arg {
-    fn is_splat(&self) -> bool {
+    pub(super) fn is_splat(&self) -> bool {
         self.region == Region::Pool
     }
 }
@@ -138,26 +137,19 @@ pub(crate) struct Plan {
     pub work: usize,
 }
 
-struct Slot {
-    rows: usize,
-    first: usize,
-    last: usize,
-    offset: usize,
-}
-
-struct Planner<'a> {
-    graph: &'a Graph,
-    simd: Simd,
-    records: usize,
-    stages: Stages,
-    args_of: HashMap<NodeId, Arg>,
-    slots: Vec<Slot>,
-    steps: Vec<Step>,
-    constants: Vec<f64>,
-    shared: Vec<(NodeId, usize, usize)>,
-    shared_len: usize,
-    registers: usize,
-    zeroed: Vec<bool>,
+pub(super) struct Planner<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) simd: Simd,
+    pub(super) records: usize,
+    pub(super) stages: Stages,
+    pub(super) args_of: HashMap<NodeId, Arg>,
+    pub(super) slots: Vec<Slot>,
+    pub(super) steps: Vec<Step>,
+    pub(super) constants: Vec<f64>,
+    pub(super) shared: Vec<(NodeId, usize, usize)>,
+    pub(super) shared_len: usize,
+    pub(super) registers: usize,
+    pub(super) zeroed: Vec<bool>,
 }
 
 /// Plans the evaluation of a graph's outputs, with at most `records` records a batch.
@@ -249,11 +241,7 @@ impl Planner<'_> {
         self.shared_len = end - self.constants.len();
     }
 
-    fn emit(
-        &mut self,
-        kernels: BTreeMap<(u32, Shape), KernelDraft>,
-        mut dense: BTreeMap<u32, Vec<NodeId>>,
-    ) {
+    fn emit(&mut self, kernels: Kernels, mut dense: DenseNodes) {
         // Slots of sinks are shared by chains of scatters, from the innermost outwards.
         for id in self.graph.ids() {
             if !self.stages.needed[id.index()] || self.stages.roles[id.index()] != Role::Sink {
@@ -284,7 +272,7 @@ impl Planner<'_> {
         }
     }
 
-    fn new_rows(&mut self, shape: Shape) -> Arg {
+    pub(super) fn new_rows(&mut self, shape: Shape) -> Arg {
         let slot = self.slots.len() as u32;
         self.slots.push(Slot {
             rows: shape.elements(self.records),
@@ -301,7 +289,7 @@ impl Planner<'_> {
     }
 
     /// The operand that reads `id` from memory (not from a register).
-    fn operand(&mut self, id: NodeId) -> Arg {
+    pub(super) fn operand(&mut self, id: NodeId) -> Arg {
         if let Some(arg) = self.args_of.get(&id) {
             return *arg;
         }
@@ -355,7 +343,7 @@ impl Planner<'_> {
         }
     }
 
-    fn copied(&mut self, id: NodeId, arg: Arg) -> Arg {
+    pub(super) fn copied(&mut self, id: NodeId, arg: Arg) -> Arg {
         let shape = self.graph.shape(id);
         let rows = self.new_rows(shape);
         self.zeroed.push(false);
@@ -370,259 +358,6 @@ impl Planner<'_> {
             shape,
         });
         rows
-    }
-
-    fn emit_kernel(&mut self, shape: Shape, draft: KernelDraft) {
-        let graph = self.graph;
-        let mut inside: HashMap<NodeId, u32> = draft.maps.iter().map(|&id| (id, 0)).collect();
-        for &id in &draft.maps {
-            for arg in graph.args(id) {
-                if let Some(count) = inside.get_mut(arg) {
-                    *count += 1;
-                }
-            }
-        }
-        for sink in &draft.sinks {
-            if let Some(count) = inside.get_mut(&sink.source) {
-                *count += 1;
-            }
-        }
-        // A value is kept when something outside reads it.
-        let kept = |planner: &Self, id: NodeId| planner.stages.uses[id.index()] > inside[&id];
-        let mut absorbed: HashMap<NodeId, ()> = HashMap::new();
-        let absorbable = |planner: &Self, id: NodeId, op: ElemOp| {
-            graph.elem_op(id) == Some(op)
-                && inside.get(&id) == Some(&1)
-                && planner.stages.uses[id.index()] == 1
-        };
-        // Multiplications merge with the one addition or reduction that uses them.
-        let mut plans: Vec<(NodeId, MapOp, Vec<NodeId>)> = Vec::with_capacity(draft.maps.len());
-        for &id in &draft.maps {
-            let op = graph.elem_op(id).expect("a map");
-            let args = graph.args(id);
-            let merged = match op {
-                ElemOp::Add => [(0, 1), (1, 0)].into_iter().find_map(|(product, other)| {
-                    absorbable(self, args[product], ElemOp::Mul).then(|| {
-                        let factors = graph.args(args[product]);
-                        (
-                            MapOp::Elem(ElemOp::Fma),
-                            args[product],
-                            vec![factors[0], factors[1], args[other]],
-                        )
-                    })
-                }),
-                ElemOp::Sub if absorbable(self, args[0], ElemOp::Mul) => {
-                    let factors = graph.args(args[0]);
-                    Some((
-                        MapOp::MulSub,
-                        args[0],
-                        vec![factors[0], factors[1], args[1]],
-                    ))
-                }
-                ElemOp::Sub if absorbable(self, args[1], ElemOp::Mul) => {
-                    let factors = graph.args(args[1]);
-                    Some((
-                        MapOp::NegMulAdd,
-                        args[1],
-                        vec![factors[0], factors[1], args[0]],
-                    ))
-                }
-                _ => None,
-            };
-            match merged {
-                Some((op, product, args)) => {
-                    absorbed.insert(product, ());
-                    plans.push((id, op, args));
-                }
-                None => plans.push((id, MapOp::Elem(op), args.to_vec())),
-            }
-        }
-        let mut sinks: Vec<(Sink, Vec<NodeId>)> = Vec::with_capacity(draft.sinks.len());
-        for sink in draft.sinks {
-            let factors = if absorbable(self, sink.source, ElemOp::Mul) {
-                Some(graph.args(sink.source).to_vec())
-            } else if absorbable(self, sink.source, ElemOp::Square) {
-                Some(vec![graph.args(sink.source)[0]; 2])
-            } else {
-                None
-            };
-            match factors {
-                Some(factors) => {
-                    absorbed.insert(sink.source, ());
-                    sinks.push((sink, factors));
-                }
-                None => sinks.push((sink, vec![sink.source])),
-            }
-        }
-        plans.retain(|(id, ..)| !absorbed.contains_key(id));
-
-        // Last use of each register value, by position.
-        let mut last_use: HashMap<NodeId, usize> = HashMap::new();
-        let positions = plans
-            .iter()
-            .map(|plan| &plan.2)
-            .chain(sinks.iter().map(|sink| &sink.1));
-        for (position, args) in positions.enumerate() {
-            args.iter().for_each(|&arg| {
-                last_use.insert(arg, position);
-            });
-        }
-        // Sinks run right after their last operand is made, which frees registers early.
-        let made: HashMap<NodeId, usize> = plans
-            .iter()
-            .enumerate()
-            .map(|(k, plan)| (plan.0, k))
-            .collect();
-        let mut schedule: Vec<(usize, usize)> = (0..plans.len()).map(|k| (k, usize::MAX)).collect();
-        for (k, (_, args)) in sinks.iter().enumerate() {
-            let after = args.iter().filter_map(|arg| made.get(arg)).max().copied();
-            schedule.push((after.unwrap_or(0), k));
-        }
-        schedule.sort_by_key(|&(position, sink)| (position, sink != usize::MAX, sink));
-        let order: Vec<(bool, usize)> = schedule
-            .into_iter()
-            .map(|(position, sink)| {
-                if sink == usize::MAX {
-                    (true, position)
-                } else {
-                    (false, sink)
-                }
-            })
-            .collect();
-        let mut last_use: HashMap<NodeId, usize> = last_use.keys().map(|&id| (id, 0)).collect();
-        for (time, &(is_map, k)) in order.iter().enumerate() {
-            let args = if is_map { &plans[k].2 } else { &sinks[k].1 };
-            args.iter().for_each(|&arg| {
-                last_use.insert(arg, time);
-            });
-        }
-
-        let mut free: Vec<u32> = Vec::new();
-        let mut in_use = 0_u32;
-        let mut registers: HashMap<NodeId, u32> = HashMap::new();
-        let mut instructions = Vec::with_capacity(order.len());
-        for (time, &(is_map, k)) in order.iter().enumerate() {
-            let nodes = if is_map { &plans[k].2 } else { &sinks[k].1 };
-            let args: Vec<Arg> = nodes
-                .iter()
-                .map(|&arg| match registers.get(&arg) {
-                    Some(&register) => Arg {
-                        region: Region::Register(register),
-                        offset: 0,
-                        step: 1,
-                        index: None,
-                    },
-                    None => self.operand(arg),
-                })
-                .collect();
-            // Operations read a row before they write it, so a register freed here can be the target.
-            for &arg in nodes {
-                if last_use.get(&arg) == Some(&time)
-                    && let Some(register) = registers.remove(&arg)
-                {
-                    free.push(register);
-                }
-            }
-            if is_map {
-                let (id, op, _) = &plans[k];
-                let target = if kept(self, *id) {
-                    let rows = self.new_rows(shape);
-                    self.zeroed.push(false);
-                    self.args_of.insert(*id, rows);
-                    let Region::Arena(slot) = rows.region else {
-                        unreachable!("rows of the arena")
-                    };
-                    Target::Rows { slot, offset: 0 }
-                } else {
-                    let register = free.pop().unwrap_or_else(|| {
-                        in_use += 1;
-                        in_use - 1
-                    });
-                    registers.insert(*id, register);
-                    Target::Register(register)
-                };
-                instructions.push(self.map_instruction(*op, target, &args));
-            } else {
-                let sink = sinks[k].0;
-                let instruction = self.sink_instruction(sink, args);
-                instructions.push(instruction);
-            }
-        }
-        self.registers = self.registers.max(in_use as usize);
-        self.steps.push(Step::Fused {
-            shape,
-            instructions,
-        });
-    }
-
-    fn map_instruction(&self, op: MapOp, target: Target, args: &[Arg]) -> Instruction {
-        let none = Arg {
-            region: Region::Pool,
-            offset: 0,
-            step: 0,
-            index: None,
-        };
-        let mut padded = [none; 3];
-        padded[..args.len()].copy_from_slice(args);
-        let mut splat = [false; 3];
-        for (flag, arg) in splat.iter_mut().zip(args) {
-            *flag = arg.is_splat();
-        }
-        Instruction::Map {
-            kernel: map_kernel(op, self.simd, splat),
-            target,
-            args: padded,
-            arity: args.len(),
-        }
-    }
-
-    fn sink_instruction(&mut self, sink: Sink, mut args: Vec<Arg>) -> Instruction {
-        let Region::Arena(slot) = self.args_of[&sink.node].region else {
-            unreachable!("sinks have rows")
-        };
-        if !std::mem::replace(&mut self.zeroed[slot as usize], true) {
-            let rows = self.slots[slot as usize].rows;
-            self.steps.push(Step::Zero {
-                slot,
-                offset: 0,
-                rows,
-            });
-        }
-        if args.len() == 2 && args[0].is_splat() {
-            args.swap(0, 1);
-        }
-        if args[0].is_splat() {
-            // Shared values only: through a copied row.
-            let arg = args[0];
-            args[0] = self.copied(sink.source, arg);
-        }
-        let second = args.get(1).map(Arg::is_splat);
-        let arity = args.len();
-        let args = [args[0], *args.get(1).unwrap_or(&args[0])];
-        match sink.map {
-            None => Instruction::Sum {
-                kernel: sum_kernel(self.simd, second),
-                slot,
-                offset: 0,
-                args,
-                arity,
-            },
-            Some(map) => {
-                let index = match map {
-                    ScatterMap::All => None,
-                    ScatterMap::Index(index) => Some(IndexRef::Const(index)),
-                    ScatterMap::Record(record) => Some(IndexRef::Record(record)),
-                };
-                Instruction::Scatter {
-                    kernel: scatter_kernel(self.simd, second),
-                    slot,
-                    offset: 0,
-                    index,
-                    args,
-                    arity,
-                }
-            }
-        }
     }
 
     fn emit_dense(&mut self, id: NodeId) {
@@ -847,67 +582,6 @@ impl Step {
             Step::Dense { kernel, .. } => (1, kernel.work()),
         }
     }
-}
-
-/// First fit over the lifetimes; returns the number of rows.
-fn allocate(slots: &mut [Slot]) -> usize {
-    let mut order: Vec<usize> = (0..slots.len())
-        .filter(|&k| slots[k].first != usize::MAX)
-        .collect();
-    order.sort_by_key(|&k| (slots[k].first, k));
-    // Free gaps by start, and slots by the step after which they are dead.
-    let mut free: BTreeMap<usize, usize> = BTreeMap::new();
-    let mut dying: std::collections::BinaryHeap<std::cmp::Reverse<(usize, usize)>> =
-        std::collections::BinaryHeap::new();
-    let mut end = 0;
-    for k in order {
-        while let Some(&std::cmp::Reverse((last, dead))) = dying.peek() {
-            if last >= slots[k].first {
-                break;
-            }
-            dying.pop();
-            release(&mut free, slots[dead].offset, slots[dead].rows);
-        }
-        let rows = slots[k].rows;
-        let gap = free
-            .iter()
-            .find(|(_, len)| **len >= rows)
-            .map(|(start, len)| (*start, *len));
-        slots[k].offset = match gap {
-            Some((start, len)) => {
-                free.remove(&start);
-                if len > rows {
-                    free.insert(start + rows, len - rows);
-                }
-                start
-            }
-            None => {
-                end += rows;
-                end - rows
-            }
-        };
-        dying.push(std::cmp::Reverse((slots[k].last, k)));
-    }
-    end
-}
-
-fn release(free: &mut BTreeMap<usize, usize>, start: usize, rows: usize) {
-    let (mut start, mut rows) = (start, rows);
-    if rows == 0 {
-        return;
-    }
-    if let Some((&before, &len)) = free.range(..start).next_back()
-        && before + len == start
-    {
-        free.remove(&before);
-        start = before;
-        rows += len;
-    }
-    if let Some(&len) = free.get(&(start + rows)) {
-        free.remove(&(start + rows));
-        rows += len;
-    }
-    free.insert(start, rows);
 }
 
 /// The batch's values of an index column.

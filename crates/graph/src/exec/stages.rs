@@ -39,6 +39,12 @@ pub(crate) struct KernelDraft {
     pub sinks: Vec<Sink>,
 }
 
+/// Kernels by stage and shape.
+pub(crate) type Kernels = BTreeMap<(u32, Shape), KernelDraft>;
+
+/// Dense nodes by stage.
+pub(crate) type DenseNodes = BTreeMap<u32, Vec<NodeId>>;
+
 pub(crate) struct Stages {
     pub needed: Vec<bool>,
     pub roles: Vec<Role>,
@@ -194,15 +200,9 @@ impl Stages {
     }
 
     /// The nodes of every kernel by (stage, shape), and the dense nodes of every stage.
-    pub(crate) fn kernels(
-        &self,
-        graph: &Graph,
-    ) -> (
-        BTreeMap<(u32, Shape), KernelDraft>,
-        BTreeMap<u32, Vec<NodeId>>,
-    ) {
-        let mut kernels: BTreeMap<(u32, Shape), KernelDraft> = BTreeMap::new();
-        let mut dense: BTreeMap<u32, Vec<NodeId>> = BTreeMap::new();
+    pub(crate) fn kernels(&self, graph: &Graph) -> (Kernels, DenseNodes) {
+        let mut kernels = Kernels::new();
+        let mut dense = DenseNodes::new();
         for id in graph.ids().filter(|id| self.needed[id.index()]) {
             match self.roles[id.index()] {
                 Role::Leaf | Role::View => {}

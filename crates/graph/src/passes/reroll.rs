@@ -83,6 +83,9 @@ struct Classes {
     start: Vec<u32>,
 }
 
+/// Multiplicities of (sum, element) pairs.
+type Weights = HashMap<(u32, u32), f64>;
+
 /// One signed leaf of a long sum.
 type Leaf = (NodeId, f64);
 
@@ -475,7 +478,7 @@ impl Emitter<'_> {
             return;
         }
         if let Some(leaves) = self.sums.leaves.get(&id) {
-            let total = self.sums_of(&[leaves.clone()]);
+            let total = self.sums_of(std::slice::from_ref(leaves));
             self.map[id.index()] = Some(total);
             return;
         }
@@ -680,7 +683,7 @@ impl Emitter<'_> {
     /// vector they are elements of.
     fn sums_of(&mut self, sums: &[Vec<Leaf>]) -> NodeId {
         let mut constants = vec![0.0; sums.len()];
-        let mut sources: Vec<(NodeId, HashMap<(u32, u32), f64>)> = Vec::new();
+        let mut sources: Vec<(NodeId, Weights)> = Vec::new();
         let mut source_at: HashMap<NodeId, usize> = HashMap::new();
         let mut singles: Vec<NodeId> = Vec::new();
         for (owner, leaves) in sums.iter().enumerate() {

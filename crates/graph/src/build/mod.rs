@@ -1,0 +1,225 @@
+//! Constructors: shape checks, constant folding and local simplification.
+//!
+//! Every way of making a node goes through here, so no pass has to repeat these rules. Folding uses
+//! the slow scalar definitions. Simplifications keep the value up to rounding and never turn a
+//! finite value into a non-finite one; `0 · x` becomes 0 even where x might be infinite, as
+//! structural zeros of derivatives must vanish.
+
+mod simplify;
+mod structure;
+
+use crate::ir::{Graph, Input, NodeId, Placement, Record, Shape};
+use crate::ops::{ElemOp, Op};
+
+/// A derivative that is zero almost everywhere.
+#[derive(Clone, Copy, Debug)]
+pub struct Zero;
+
+macro_rules! unary {
+    ($($(#[$doc:meta])* $name:ident => $op:ident;)*) => {$(
+        $(#[$doc])*
+        pub fn $name(&mut self, x: NodeId) -> NodeId {
+            self.elem(ElemOp::$op, &[x])
+        }
+    )*};
+}
+
+macro_rules! binary {
+    ($($(#[$doc:meta])* $name:ident => $op:ident;)*) => {$(
+        $(#[$doc])*
+        pub fn $name(&mut self, x: NodeId, y: NodeId) -> NodeId {
+            self.elem(ElemOp::$op, &[x, y])
+        }
+    )*};
+}
+
+impl Graph {
+    /// A new per-lane input of `len` elements (a draw, a tangent).
+    pub fn input(&mut self, len: usize) -> NodeId {
+        self.placed_input(len, Placement::Lane)
+    }
+
+    /// A new input of `len` elements with one value for all lanes; its gradient sums over lanes.
+    pub fn shared_input(&mut self, len: usize) -> NodeId {
+        self.placed_input(len, Placement::Shared)
+    }
+
+    fn placed_input(&mut self, len: usize, placement: Placement) -> NodeId {
+        let slot = self.inputs.len() as u32;
+        self.inputs.push(Input { len, placement });
+        self.push(Op::Input(slot), &[], Shape::fixed(len))
+    }
+
+    /// The node of input `slot`.
+    pub fn input_node(&mut self, slot: usize) -> NodeId {
+        let len = self.inputs[slot].len;
+        self.push(Op::Input(slot as u32), &[], Shape::fixed(len))
+    }
+
+    /// A record column of `width` numbers for each record.
+    ///
+    /// # Panics
+    /// When the number of records differs from that of earlier columns, or an empty `width`.
+    pub fn record(&mut self, values: &[f64], width: usize) -> NodeId {
+        assert!(
+            width > 0 && values.len().is_multiple_of(width),
+            "whole records"
+        );
+        let id = self.add_record(Record::Values {
+            width,
+            values: values.into(),
+        });
+        self.push(Op::Record(id), &[], Shape::per_record(width))
+    }
+
+    /// A record column of element indices, for [`gather_record`](Self::gather_record).
+    pub fn record_indices(&mut self, indices: &[u32]) -> crate::ir::RecordId {
+        self.add_record(Record::Indices(indices.into()))
+    }
+
+    fn add_record(&mut self, record: Record) -> crate::ir::RecordId {
+        let count = self.record_count();
+        self.records.push(record);
+        let now = self.records[self.records.len() - 1].count();
+        assert!(
+            count.is_none_or(|count| count == now),
+            "every column has the same number of records"
+        );
+        crate::ir::RecordId::new(self.records.len() - 1)
+    }
+
+    /// The number of records in the batch, as a value.
+    pub fn records_in_batch(&mut self) -> NodeId {
+        self.push(Op::RecordCount, &[], Shape::SCALAR)
+    }
+
+    /// A constant scalar.
+    pub fn constant(&mut self, value: f64) -> NodeId {
+        self.vector(&[value])
+    }
+
+    /// A constant table.
+    pub fn vector(&mut self, values: &[f64]) -> NodeId {
+        let id = self.intern_const(values);
+        self.push(Op::Const(id), &[], Shape::fixed(values.len()))
+    }
+
+    fn uniform_value(&self, id: NodeId) -> Option<f64> {
+        let values = self.constant_value(id)?;
+        let first = *values.first()?;
+        values
+            .iter()
+            .all(|v| v.to_bits() == first.to_bits())
+            .then_some(first)
+    }
+
+    fn is_uniform(&self, id: NodeId, value: f64) -> bool {
+        self.uniform_value(id) == Some(value)
+    }
+
+    /// The shape of an elementwise result: scalars broadcast, everything else must agree.
+    ///
+    /// # Panics
+    /// When the shapes do not agree: a caller's bug (the front ends check sizes with messages).
+    pub fn broadcast_shape(&self, args: &[NodeId]) -> Shape {
+        let mut shape = Shape::SCALAR;
+        for &arg in args {
+            let this = self.shape(arg);
+            if this.is_scalar() {
+                continue;
+            }
+            assert!(
+                shape.is_scalar() || shape == this,
+                "elementwise shapes {shape:?} and {this:?}"
+            );
+            shape = this;
+        }
+        shape
+    }
+
+    /// An elementwise operation; scalars broadcast against the other shape.
+    pub fn elem(&mut self, op: ElemOp, args: &[NodeId]) -> NodeId {
+        assert_eq!(args.len(), op.arity(), "arguments of {}", op.name());
+        let shape = self.broadcast_shape(args);
+        if args
+            .iter()
+            .all(|&arg| self.placement(arg) == Placement::Constant)
+        {
+            return self.fold_elem(op, args, shape);
+        }
+        self.simplify(op, args, shape)
+            .unwrap_or_else(|| self.push(Op::Elem(op), args, shape))
+    }
+
+    fn fold_elem(&mut self, op: ElemOp, args: &[NodeId], shape: Shape) -> NodeId {
+        let tables: Vec<_> = args
+            .iter()
+            .map(|&arg| self.constant_value(arg).expect("a constant").to_vec())
+            .collect();
+        let mut row = vec![0.0; args.len()];
+        let values: Vec<f64> = (0..shape.len as usize)
+            .map(|i| {
+                for (slot, table) in row.iter_mut().zip(&tables) {
+                    *slot = table[if table.len() == 1 { 0 } else { i }];
+                }
+                op.value(&row)
+            })
+            .collect();
+        self.vector(&values)
+    }
+
+    /// The elementwise operation of a node, if it is one.
+    pub(crate) fn elem_op(&self, id: NodeId) -> Option<ElemOp> {
+        match self.op(id) {
+            Op::Elem(op) => Some(op),
+            _ => None,
+        }
+    }
+
+    unary! {
+        /// `-x`.
+        neg => Neg;
+        /// `1 / x`.
+        recip => Recip;
+        /// `x²`.
+        square => Square;
+        /// `√x`.
+        sqrt => Sqrt;
+        /// `eˣ`.
+        exp => Exp;
+        /// `log x`.
+        log => Log;
+    }
+
+    binary! {
+        /// `x + y`.
+        add => Add;
+        /// `x - y`.
+        sub => Sub;
+        /// `x · y`.
+        mul => Mul;
+        /// `x / y`.
+        div => Div;
+        /// `xʸ`.
+        pow => Pow;
+    }
+
+    /// `c ≠ 0 ? x : y`, elementwise.
+    pub fn select(&mut self, c: NodeId, x: NodeId, y: NodeId) -> NodeId {
+        self.elem(ElemOp::Select, &[c, x, y])
+    }
+
+    /// `c · x` for a number c.
+    pub fn scale(&mut self, c: f64, x: NodeId) -> NodeId {
+        let c = self.constant(c);
+        self.mul(c, x)
+    }
+
+    /// The standard normal density.
+    pub(crate) fn normal_density(&mut self, x: NodeId) -> NodeId {
+        let s = self.square(x);
+        let h = self.scale(-0.5, s);
+        let e = self.exp(h);
+        self.scale(crate::ops::elementwise::INV_SQRT_2PI, e)
+    }
+}

@@ -1,0 +1,205 @@
+//! Local simplification of elementwise operations.
+
+use crate::ir::{Graph, NodeId, Shape};
+use crate::ops::{ElemOp, Op};
+
+impl Graph {
+    /// `x` widened to `shape` when an identity drops the other, wider operand.
+    fn widen(&mut self, x: NodeId, shape: Shape) -> NodeId {
+        if self.shape(x) == shape {
+            x
+        } else {
+            self.broadcast(x, shape)
+        }
+    }
+
+    pub(super) fn simplify(&mut self, op: ElemOp, args: &[NodeId], shape: Shape) -> Option<NodeId> {
+        use ElemOp::*;
+        let arg_op = |graph: &Self, id: NodeId| graph.elem_op(id);
+        match (op, args) {
+            (Neg, &[x]) => match arg_op(self, x) {
+                Some(Neg) => Some(self.args(x)[0]),
+                Some(Sub) => {
+                    let (a, b) = (self.args(x)[0], self.args(x)[1]);
+                    Some(self.sub(b, a))
+                }
+                Some(Mul) => {
+                    let (a, b) = (self.args(x)[0], self.args(x)[1]);
+                    if self.constant_value(a).is_some() {
+                        let a = self.neg(a);
+                        return Some(self.mul(a, b));
+                    }
+                    None
+                }
+                _ => None,
+            },
+            (Add, &[x, y]) => {
+                if self.is_uniform(x, 0.0) {
+                    return Some(self.widen(y, shape));
+                }
+                if self.is_uniform(y, 0.0) {
+                    return Some(self.widen(x, shape));
+                }
+                if let Some(Neg) = arg_op(self, y) {
+                    let inner = self.args(y)[0];
+                    return Some(self.sub(x, inner));
+                }
+                if let Some(Neg) = arg_op(self, x) {
+                    let inner = self.args(x)[0];
+                    return Some(self.sub(y, inner));
+                }
+                // One order for commutative operations, so that equal sums are found equal.
+                (y < x).then(|| self.push(Op::Elem(Add), &[y, x], shape))
+            }
+            (Sub, &[x, y]) => {
+                if self.is_uniform(y, 0.0) {
+                    return Some(self.widen(x, shape));
+                }
+                if self.is_uniform(x, 0.0) {
+                    let n = self.neg(y);
+                    return Some(self.widen(n, shape));
+                }
+                if let Some(Neg) = arg_op(self, y) {
+                    let inner = self.args(y)[0];
+                    return Some(self.add(x, inner));
+                }
+                None
+            }
+            (Mul, &[x, y]) => {
+                for (a, b) in [(x, y), (y, x)] {
+                    match self.uniform_value(a) {
+                        Some(1.0) => return Some(self.widen(b, shape)),
+                        Some(-1.0) => {
+                            let n = self.neg(b);
+                            return Some(self.widen(n, shape));
+                        }
+                        Some(0.0) => {
+                            let zero = self.constant(0.0);
+                            return Some(self.widen(zero, shape));
+                        }
+                        Some(c) if self.shape(a) != Shape::SCALAR => {
+                            let scalar = self.constant(c);
+                            return Some(self.mul(scalar, b)).map(|r| self.widen(r, shape));
+                        }
+                        _ => {}
+                    }
+                    // c · (d · z) = (c d) · z for scalar constants.
+                    if let (Some(c), Some(Mul)) = (self.scalar_value(a), arg_op(self, b)) {
+                        let (p, q) = (self.args(b)[0], self.args(b)[1]);
+                        for (d, z) in [(p, q), (q, p)] {
+                            if let Some(d) = self.scalar_value(d) {
+                                let cd = self.constant(c * d);
+                                return Some(self.mul(cd, z));
+                            }
+                        }
+                    }
+                }
+                if let (Some(Neg), Some(Neg)) = (arg_op(self, x), arg_op(self, y)) {
+                    let (a, b) = (self.args(x)[0], self.args(y)[0]);
+                    return Some(self.mul(a, b));
+                }
+                for (a, b) in [(x, y), (y, x)] {
+                    if let Some(Neg) = arg_op(self, a) {
+                        let inner = self.args(a)[0];
+                        let product = self.mul(inner, b);
+                        return Some(self.neg(product));
+                    }
+                }
+                if x == y {
+                    return Some(self.square(x));
+                }
+                (y < x).then(|| self.push(Op::Elem(Mul), &[y, x], shape))
+            }
+            (Div, &[x, y]) => {
+                if self.is_uniform(y, 1.0) {
+                    return Some(self.widen(x, shape));
+                }
+                if self.is_uniform(x, 1.0) {
+                    let r = self.recip(y);
+                    return Some(self.widen(r, shape));
+                }
+                if self.is_uniform(x, 0.0) {
+                    let zero = self.constant(0.0);
+                    return Some(self.widen(zero, shape));
+                }
+                if let Some(c) = self.scalar_value(y) {
+                    // Exact for powers of two, one rounding otherwise.
+                    let r = self.constant(1.0 / c);
+                    return Some(self.mul(x, r));
+                }
+                if self.constant_value(y).is_some()
+                    || (self.shape(y).is_scalar() && !shape.is_scalar())
+                {
+                    let r = self.recip(y);
+                    return Some(self.mul(x, r));
+                }
+                None
+            }
+            (Pow, &[x, y]) => {
+                let exponent = self.uniform_value(y)?;
+                let result = if exponent == 2.0 {
+                    self.square(x)
+                } else if exponent == 1.0 {
+                    x
+                } else if exponent == 0.5 {
+                    self.sqrt(x)
+                } else if exponent == -1.0 {
+                    self.recip(x)
+                } else if exponent == -0.5 {
+                    let root = self.sqrt(x);
+                    self.recip(root)
+                } else if exponent == 0.0 {
+                    self.constant(1.0)
+                } else if exponent == 3.0 {
+                    let s = self.square(x);
+                    self.mul(s, x)
+                } else if exponent == -2.0 {
+                    let s = self.square(x);
+                    self.recip(s)
+                } else {
+                    return None;
+                };
+                Some(self.widen(result, shape))
+            }
+            (Recip, &[x]) => match arg_op(self, x) {
+                Some(Recip) => Some(self.args(x)[0]),
+                Some(Exp) => {
+                    let inner = self.args(x)[0];
+                    let n = self.neg(inner);
+                    Some(self.exp(n))
+                }
+                _ => None,
+            },
+            (Square, &[x]) => match arg_op(self, x) {
+                Some(Neg) => {
+                    let inner = self.args(x)[0];
+                    Some(self.square(inner))
+                }
+                Some(Sqrt) => Some(self.args(x)[0]),
+                _ => None,
+            },
+            (Log, &[x]) => match arg_op(self, x) {
+                Some(Exp) => Some(self.args(x)[0]),
+                Some(InvLogit) => {
+                    let inner = self.args(x)[0];
+                    let n = self.neg(inner);
+                    let l = self.elem(Log1pExp, &[n]);
+                    Some(self.neg(l))
+                }
+                _ => None,
+            },
+            (Exp, &[x]) => match arg_op(self, x) {
+                Some(Log) => Some(self.args(x)[0]),
+                _ => None,
+            },
+            (Select, &[c, x, y]) => {
+                if x == y {
+                    return Some(self.widen(x, shape));
+                }
+                let chosen = if self.uniform_value(c)? != 0.0 { x } else { y };
+                Some(self.widen(chosen, shape))
+            }
+            _ => None,
+        }
+    }
+}
