@@ -135,6 +135,12 @@ impl Graph {
                 }
                 None
             }
+            // Scalars keep products by 0 or 1 in this form, so that unrolled copies of one loop
+            // body have one structure; the vector they are joined to is simplified.
+            (Fma, &[x, y, z]) if !shape.is_scalar() && self.is_uniform(z, 0.0) => {
+                let product = self.mul(x, y);
+                Some(self.widen(product, shape))
+            }
             (Pow, &[x, y]) => {
                 let exponent = self.uniform_value(y)?;
                 let result = if exponent == 2.0 {

@@ -24,6 +24,40 @@ struct Side<'g, T> {
     exits: Vec<(E<'g>, Option<Sym>)>,
 }
 
+/// How deep a sum is searched for the value it started from.
+const ADDENDS: u32 = 64;
+
+/// d if `x` was computed as `old` + d.
+fn increment<'g>(x: E<'g>, old: NodeId) -> Option<E<'g>> {
+    let mut addends: Vec<E<'g>> = Vec::new();
+    let mut at = x.id;
+    for _ in 0..ADDENDS {
+        if at == old {
+            return Some(x.tape.add_all(&addends));
+        }
+        let (op, a, b) = {
+            let g = x.tape.graph.borrow();
+            match (g.op(at), g.args(at)) {
+                (Op::Elem(op @ (ElemOp::Add | ElemOp::Sub)), [a, b]) => (op, *a, *b),
+                _ => return None,
+            }
+        };
+        // What depends on the old value is younger than it; of two such operands the older one is followed.
+        let reaches = |id: NodeId| id >= old;
+        let (next, rest) = match op {
+            ElemOp::Add if a == old || b == old => {
+                (old, x.tape.e(if a == old { b } else { a }))
+            }
+            ElemOp::Add if reaches(a) && reaches(b) => (a.min(b), x.tape.e(a.max(b))),
+            ElemOp::Add => (a.max(b), x.tape.e(a.min(b))),
+            _ => (a, -x.tape.e(b)),
+        };
+        addends.push(rest);
+        at = next;
+    }
+    None
+}
+
 /// 1 where not 0.
 pub(super) fn boolean(e: E<'_>) -> E<'_> {
     let is_comparison = matches!(
@@ -163,7 +197,6 @@ impl<'g> Lower<'_, 'g> {
         for (var, value) in vars.iter().zip(&before) {
             self.slots[var.0 as usize] = value.clone();
         }
-        drop(before);
         let b = self.side(|lower| otherwise.map_or(Ok(Flow::Next), |stmt| lower.stmt(stmt)))?;
         self.site(condition);
         self.join(c, &a, &b);
@@ -171,10 +204,10 @@ impl<'g> Lower<'_, 'g> {
             |flow: &Result<Flow, _>| matches!(flow, Ok(Flow::Next | Flow::Break | Flow::Continue));
         match (goes_on(&a.outcome), goes_on(&b.outcome)) {
             (true, true) => {
-                for (var, x) in vars.iter().zip(after_a) {
+                for ((var, old), x) in vars.iter().zip(before).zip(after_a) {
                     let slot = var.0 as usize;
                     let merged = match (x, self.slots[slot].take()) {
-                        (Some(x), Some(y)) => Some(self.merged(c, &x, &y, span)?),
+                        (Some(x), Some(y)) => Some(self.merged(c, old.as_ref(), &x, &y, span)?),
                         // Declared in one of the branches: out of sight after it.
                         (x, y) => x.or(y),
                     };
@@ -191,7 +224,23 @@ impl<'g> Lower<'_, 'g> {
         self.flow(c, a.outcome, b.outcome, span)
     }
 
-    fn merged(&mut self, c: E<'g>, x: &Sym, y: &Sym, span: Span) -> Eval<Sym> {
+    fn merged(
+        &mut self,
+        c: E<'g>,
+        old: Option<&Sym>,
+        x: &Sym,
+        y: &Sym,
+        span: Span,
+    ) -> Eval<Sym> {
+        if let Some(Sym::Scalar(old)) = old
+            && x.is_scalar()
+            && y.is_scalar()
+            && let (Ok(x), Ok(y)) = (x.e(self.tape), y.e(self.tape))
+            && let (Some(a), Some(b)) = (increment(x, *old), increment(y, *old))
+        {
+            // Both sides add to the variable: the sum stays one sum, only the increment is chosen.
+            return Ok((self.tape.e(*old) + c.select(a, b)).into());
+        }
         // Local variables of the branches may have any shape; nobody sees them afterwards.
         if let (Ok(a), Ok(b)) = (x.dims(), y.dims())
             && a != b

@@ -79,7 +79,7 @@ fn of(g: &Graph, id: NodeId, depth: u32) -> Range {
     }
     let arg = |k: usize| of(g, g.args(id)[k], depth - 1);
     match g.op(id) {
-        Op::Elem(op) => elementwise(op, arg),
+        Op::Elem(op) => elementwise(op, &arg),
         Op::Gather(_) | Op::Broadcast | Op::Max => arg(0),
         Op::Sum | Op::CumSum { .. } => {
             let r = arg(0);
@@ -113,7 +113,7 @@ fn join(a: Range, b: Range) -> Range {
     }
 }
 
-fn elementwise(op: ElemOp, arg: impl Fn(usize) -> Range) -> Range {
+fn elementwise(op: ElemOp, arg: &dyn Fn(usize) -> Range) -> Range {
     use ElemOp::*;
     match op {
         Exp | Log1pExp | Exp2 => Range::at_least(0.0, true),
@@ -159,6 +159,15 @@ fn elementwise(op: ElemOp, arg: impl Fn(usize) -> Range) -> Range {
                 }
             } else {
                 Range::ALL
+            }
+        }
+        Fma => {
+            let product = elementwise(Mul, arg);
+            let z = arg(2);
+            Range {
+                low: product.low + z.low,
+                high: product.high + z.high,
+                above: product.above || z.above,
             }
         }
         Neg => {

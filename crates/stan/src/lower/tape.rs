@@ -427,6 +427,37 @@ macro_rules! operator {
 operator! {
     Add add Add;
     Sub sub Sub;
-    Mul mul Mul;
     Div div Div;
+}
+
+impl<'g> Mul for E<'g> {
+    type Output = E<'g>;
+    /// In an unrolled loop a known scalar factor stays a factor even if it is 0 or 1 in this turn: otherwise turns would
+    /// differ in structure by their data, and could not be joined again.
+    fn mul(self, other: E<'g>) -> E<'g> {
+        let known = |e: E<'g>| e.scalar().is_some();
+        if self.tape.unrolling.get()
+            && self.len() == 1
+            && other.len() == 1
+            && known(self) != known(other)
+        {
+            let zero = self.num(0.0);
+            return self.with(|g| g.elem(ElemOp::Fma, &[self.id, other.id, zero.id]));
+        }
+        self.op2(ElemOp::Mul, other)
+    }
+}
+
+impl<'g> Mul<f64> for E<'g> {
+    type Output = E<'g>;
+    fn mul(self, other: f64) -> E<'g> {
+        self.op2(ElemOp::Mul, self.num(other))
+    }
+}
+
+impl<'g> Mul<E<'g>> for f64 {
+    type Output = E<'g>;
+    fn mul(self, other: E<'g>) -> E<'g> {
+        other.num(self).op2(ElemOp::Mul, other)
+    }
 }

@@ -14,6 +14,19 @@ use crate::lower::value::Sym;
 /// Name and formula.
 pub const TABLE: &[(&str, WholeFormula)] = &[
     ("categorical_lpmf", |w| {
+        if let Some(each) = elementwise(w, 1)? {
+            for theta in &each {
+                check(w.density.name, *theta, "Probabilities parameter", Unit)?;
+            }
+            off_by(w, w.density.tape.add_all(&each) - 1.0)?;
+            let picked: Vec<E<'_>> = categories(w, each.len())?
+                .into_iter()
+                .map(|k| each[k].log())
+                .collect();
+            let total = w.density.tape.add_all(&picked);
+            w.density.term(&[1], total);
+            return Ok(());
+        }
         let name = w.density.name;
         let theta = w.passed[1].sym.e(w.density.tape)?;
         check(name, theta, "Probabilities parameter", Unit)?;
@@ -24,12 +37,19 @@ pub const TABLE: &[(&str, WholeFormula)] = &[
     }),
     ("categorical_logit_lpmf", |w| {
         let beta = w.passed[1].sym;
-        let e = beta.e(w.density.tape)?;
-        check(w.density.name, e, "log odds parameter", Finite)?;
         let count = outcomes(w, 0)?.len() as f64;
-        let picked = pick_categories(w, e)?;
-        let cx = cx(w);
-        let normaliser = log_sum_exp_all(&cx, beta)?;
+        let picked = match elementwise(w, 1)? {
+            Some(each) => {
+                let picked = categories(w, each.len())?.into_iter().map(|k| each[k]);
+                w.density.tape.add_all(&picked.collect::<Vec<_>>())
+            }
+            None => {
+                let e = beta.e(w.density.tape)?;
+                check(w.density.name, e, "log odds parameter", Finite)?;
+                pick_categories(w, e)?
+            }
+        };
+        let normaliser = log_sum_exp_all(&cx(w), beta)?;
         w.density.term(&[1], picked - count * normaliser);
         Ok(())
     }),
@@ -123,9 +143,24 @@ fn sizes(w: &Whole<'_, '_>, a: usize, b: usize) -> FnResult<()> {
     )))
 }
 
+/// The elements of an argument if they should be handled one by one.
+fn elementwise<'g>(w: &Whole<'g, '_>, i: usize) -> FnResult<Option<Vec<E<'g>>>> {
+    let sym = w.passed[i].sym;
+    let short = sym.is_short_table(w.density.tape.unrolling.get());
+    short.then(|| sym.elements(w.density.tape)).transpose()
+}
+
 /// Rejects probabilities that do not sum to 1, unless they do by construction.
 fn sums_to_one(w: &Whole<'_, '_>, theta: E<'_>) -> FnResult<()> {
-    let off = (theta.sum() - 1.0).abs();
+    if crate::lower::known::is_simplex(w.density.tape, theta) {
+        return Ok(());
+    }
+    off_by(w, theta.sum() - 1.0)
+}
+
+/// Rejects what is not 0 up to rounding.
+fn off_by(w: &Whole<'_, '_>, off: E<'_>) -> FnResult<()> {
+    let off = off.abs();
     if let Some(off) = off.scalar() {
         if off > 1e-8 {
             return Err(FnError::domain(format!(
@@ -135,30 +170,32 @@ fn sums_to_one(w: &Whole<'_, '_>, theta: E<'_>) -> FnResult<()> {
         }
         return Ok(());
     }
-    if !crate::lower::known::is_simplex(w.density.tape, theta) {
-        w.density.tape.reject_where(w.density.num(1e-8).lt(off));
-    }
+    w.density.tape.reject_where(w.density.num(1e-8).lt(off));
     Ok(())
 }
 
-/// Σ over the outcomes of the element of their category.
-fn pick_categories<'g>(w: &Whole<'g, '_>, table: E<'g>) -> FnResult<E<'g>> {
+/// The outcomes as positions from 0, below `n`.
+fn categories(w: &Whole<'_, '_>, n: usize) -> FnResult<Vec<usize>> {
     let k = outcomes(w, 0)?;
-    let n = table.len();
     if let Some(bad) = k.iter().find(|k| !(1.0..=n as f64).contains(*k)) {
         return Err(FnError::domain(format!(
             "{}: Category is {bad}, but must be in the interval [1, {n}]",
             w.density.name
         )));
     }
+    Ok(k.into_iter().map(|k| k as usize - 1).collect())
+}
+
+/// Σ over the outcomes of the element of their category.
+fn pick_categories<'g>(w: &Whole<'g, '_>, table: E<'g>) -> FnResult<E<'g>> {
+    let n = table.len();
+    let k = categories(w, n)?;
     if k.len() <= 1 {
-        return Ok(k
-            .first()
-            .map_or(w.density.num(0.0), |k| table.at(*k as usize - 1)));
+        return Ok(k.first().map_or(w.density.num(0.0), |k| table.at(*k)));
     }
     // One multiplication a category instead of one gather an outcome.
     let mut counts = vec![0.0; n];
-    k.iter().for_each(|k| counts[*k as usize - 1] += 1.0);
+    k.iter().for_each(|k| counts[*k] += 1.0);
     Ok((w.density.tape.vector(&counts) * table).sum())
 }
 

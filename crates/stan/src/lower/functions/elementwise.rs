@@ -194,11 +194,12 @@ pub fn lchoose<'g>(n: E<'g>, k: E<'g>) -> E<'g> {
 
 /// x log y, 0 where x is 0
 pub fn multiply_log<'g>(x: E<'g>, y: E<'g>) -> E<'g> {
+    if x.scalar() == Some(0.0) {
+        return x;
+    }
     let product = x * y.log();
     match x.values() {
         Some(values) if values.iter().all(|v| *v != 0.0) => product,
-        // One known zero is folded away by the product itself.
-        Some(values) if values.len() == 1 => product,
         _ if known::range(y).positive() => product,
         _ => x.eq(x.num(0.0)).select(x.num(0.0), product),
     }

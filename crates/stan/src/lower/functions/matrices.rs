@@ -243,12 +243,13 @@ pub fn multiply(cx: &Cx<'_>, a: &Sym, b: &Sym) -> FnResult<Sym> {
     Ok(shaped(x, m, n, row, column))
 }
 
-/// Σ aᵢ bᵢ without the terms that are known to vanish.
-fn sparse_dot<'g>(cx: &Cx<'g>, pairs: &[(E<'g>, E<'g>)]) -> E<'g> {
+/// Σ aᵢ bᵢ without the terms that vanish by the structure of a matrix, which zeros of the data are not: `structure`
+/// says of which factors zeros are.
+fn sparse_dot<'g>(cx: &Cx<'g>, pairs: &[(E<'g>, E<'g>)], structure: (bool, bool)) -> E<'g> {
     let zero = |e: &E<'g>| e.scalar() == Some(0.0);
     let terms: Vec<E<'g>> = pairs
         .iter()
-        .filter(|(a, b)| !zero(a) && !zero(b))
+        .filter(|(a, b)| !(structure.0 && zero(a)) && !(structure.1 && zero(b)))
         .map(|(a, b)| *a * *b)
         .collect();
     cx.tape.add_all(&terms)
@@ -263,11 +264,12 @@ fn written_out(
     column: bool,
 ) -> FnResult<Sym> {
     let (x, y) = (cx.elements(a)?, cx.elements(b)?);
+    let structure = (!a.is_known(), !b.is_known());
     let mut cells = Vec::with_capacity(m * n);
     for j in 0..n {
         for i in 0..m {
             let pairs: Vec<_> = (0..k).map(|l| (x[l * m + i], y[j * k + l])).collect();
-            cells.push(sparse_dot(cx, &pairs));
+            cells.push(sparse_dot(cx, &pairs, structure));
         }
     }
     let leaf = match (row, column) {
@@ -290,6 +292,7 @@ fn rows_written_out(
     (m, k, n): (usize, usize, usize),
 ) -> FnResult<Sym> {
     let (x, y) = (cx.elements(a)?, cx.e(b)?);
+    let structure = (!a.is_known(), false);
     let rows: Vec<E<'_>> = (0..k)
         .map(|l| {
             let index: Vec<u32> = (0..n).map(|j| (j * k + l) as u32).collect();
@@ -299,7 +302,7 @@ fn rows_written_out(
     let mut parts = Vec::with_capacity(m);
     for i in 0..m {
         let pairs: Vec<_> = (0..k).map(|l| (x[l * m + i], rows[l])).collect();
-        parts.push(sparse_dot(cx, &pairs).repeat(n));
+        parts.push(sparse_dot(cx, &pairs, structure).repeat(n));
     }
     let by_row = cx.tape.concat(&parts);
     let leaf = if matches!(a.dims()?.leaf, Leaf::Row(_)) {

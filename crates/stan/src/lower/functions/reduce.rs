@@ -68,18 +68,20 @@ pub fn sum<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<E<'g>> {
 }
 
 fn prod(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
-    fn tree<'g>(one: E<'g>, x: &[E<'g>]) -> E<'g> {
-        match x {
-            [] => one,
-            [x] => *x,
-            _ => {
-                let (a, b) = x.split_at(x.len() / 2);
-                tree(one, a) * tree(one, b)
-            }
-        }
-    }
     let x = cx.elements(&args[0])?;
-    Ok(tree(cx.num(1.0), &x).into())
+    if x.is_empty() {
+        return Ok(Sym::Real(1.0));
+    }
+    Ok(tree(&x, &|a, b| a * b).into())
+}
+
+/// Combines at least one value by halves.
+fn tree<'g>(x: &[E<'g>], join: &dyn Fn(E<'g>, E<'g>) -> E<'g>) -> E<'g> {
+    if x.len() == 1 {
+        return x[0];
+    }
+    let (a, b) = x.split_at(x.len() / 2);
+    join(tree(a, join), tree(b, join))
 }
 
 fn count(cx: &Cx<'_>, x: &Sym) -> FnResult<f64> {
@@ -138,8 +140,7 @@ pub fn log_sum_exp_of<'g>(cx: &Cx<'g>, x: &[E<'g>]) -> E<'g> {
         [x] => *x,
         [x, y] => x.log_add_exp(*y),
         _ => {
-            let all = x.iter().copied();
-            let shift = all.reduce(|a, b| a.fmax(b)).unwrap_or(x[0]).pivot();
+            let shift = tree(x, &|a, b| a.fmax(b)).pivot();
             let terms: Vec<E<'g>> = x.iter().map(|x| (*x - shift).exp()).collect();
             cx.tape.add_all(&terms).log() + shift
         }
