@@ -41,7 +41,10 @@ fn check_model(path: &Path) -> Result<(), String> {
     let model = bind(&source, &data).map_err(|e| e.to_string())?;
     let dim = oracle["dim"].as_u64().expect("dim") as usize;
     if model.unconstrained_dim() != dim {
-        return Err(format!("dim {} instead of {dim}", model.unconstrained_dim()));
+        return Err(format!(
+            "dim {} instead of {dim}",
+            model.unconstrained_dim()
+        ));
     }
     let names = model.unconstrained_names();
     let expected: Vec<&str> = oracle["names"]
@@ -68,7 +71,9 @@ fn check_model(path: &Path) -> Result<(), String> {
                 .log_density(&z, jacobian, propto)
                 .map_err(|e| format!("{what} at point {i}: {}", model.locate(&e)))?;
             if error(found, expected) > TOLERANCE || found.is_nan() {
-                return Err(format!("{what} at point {i}: {found} instead of {expected}"));
+                return Err(format!(
+                    "{what} at point {i}: {found} instead of {expected}"
+                ));
             }
             Ok(())
         };
@@ -80,7 +85,10 @@ fn check_model(path: &Path) -> Result<(), String> {
         }
 
         let mut found = Vec::new();
-        let key = DrawKey { seed: 1, index: i as u64 };
+        let key = DrawKey {
+            seed: 1,
+            index: i as u64,
+        };
         if let Err(e) = model.constrain(&z, key, &mut found) {
             return Err(format!("constrain at point {i}: {e}"));
         }
@@ -91,7 +99,11 @@ fn check_model(path: &Path) -> Result<(), String> {
             }
         }
         if found.len() < expected.len() {
-            return Err(format!("{} constrained values of {}", found.len(), expected.len()));
+            return Err(format!(
+                "{} constrained values of {}",
+                found.len(),
+                expected.len()
+            ));
         }
         round_trip(&model, &z, &found).map_err(|e| format!("unconstrain at point {i}: {e}"))?;
     }
@@ -103,7 +115,10 @@ fn round_trip(model: &impl Posterior, z: &[f64], values: &[f64]) -> Result<(), S
     let mut at = 0;
     let mut named = Vec::new();
     for variable in model.variables() {
-        named.push((variable.name.clone(), values[at..at + variable.len()].to_vec()));
+        named.push((
+            variable.name.clone(),
+            values[at..at + variable.len()].to_vec(),
+        ));
         at += variable.len();
     }
     let lookup = |name: &str| {

@@ -296,7 +296,7 @@ fn errors_say_what_and_where() {
     );
     check(
         "",
-        "vector[2] x; x = [1, 2, 3]'",
+        "vector[2] x; x = [1, 2, 3]';",
         Failed,
         "`x` is vector[2], but vector[3] is assigned to it",
         "x",
@@ -546,4 +546,40 @@ fn unsupported_functions_are_named() {
         e.message,
         "function `ode_rk45` is known but not supported yet by the interpreter"
     );
+}
+
+/// The transforms as functions do what the declarations do.
+#[test]
+fn transform_functions() {
+    let declared = "parameters { simplex[3] s; cholesky_factor_corr[3] L; matrix<lower=1>[2, 2] m; } model { }";
+    let called = "parameters { vector[2] zs; vector[3] zl; matrix[2, 2] zm; }
+        transformed parameters {
+            vector[3] s = simplex_jacobian(zs);
+            matrix[3, 3] L = cholesky_factor_corr_jacobian(zl, 3);
+            matrix[2, 2] m = lower_bound_jacobian(zm, 1);
+        }
+        model { }
+        generated quantities {
+            vector[2] us = simplex_unconstrain(s);
+            vector[3] ul = cholesky_factor_corr_unconstrain(L);
+            matrix[2, 2] um = lower_bound_unconstrain(m, 1);
+        }";
+    let (a, b) = (
+        bind(declared, "{}").expect("a model"),
+        bind(called, "{}").expect("a model"),
+    );
+    let z = [0.3, -0.7, 1.1, 0.2, -0.4, 0.9, -1.3, 0.5, 0.6];
+    assert_eq!(
+        a.log_density(&z, true, false),
+        b.log_density(&z, true, false)
+    );
+    assert_eq!(b.log_density(&z, false, false), Ok(0.0));
+    let key = DrawKey { seed: 0, index: 0 };
+    let (mut x, mut y) = (Vec::new(), Vec::new());
+    a.constrain(&z, key, &mut x).expect("a draw");
+    b.constrain(&z, key, &mut y).expect("a draw");
+    assert_eq!(x[..], y[9..9 + x.len()]);
+    for (back, z) in y[9 + x.len()..].iter().zip(z) {
+        assert!((back - z).abs() < 1e-12);
+    }
 }

@@ -198,6 +198,13 @@ impl Machine<'_> {
                             id.name()
                         ))),
                     }
+                } else if id.name().ends_with("_jacobian") {
+                    functions::constrain(id, &refs).map(|(value, jacobian)| {
+                        if self.jacobian {
+                            self.target += jacobian;
+                        }
+                        value
+                    })
                 } else {
                     let keep = if drop {
                         Keep::arguments(exprs.iter().map(|e| e.level == Level::Param))

@@ -69,6 +69,8 @@ COUNTS = {
     "neg_binomial": [["3", "2.2", "0.6"], ["0", "0.8", "2.1"]],
     "neg_binomial_2": [["3", "2.2", "0.6"], ["0", "0.8", "2.1"]],
     "neg_binomial_2_log": [["3", "2.2", "0.6"], ["0", "0.8", "2.1"]],
+    "beta_neg_binomial": [["3", "2.2", "0.6", "1.4"], ["0", "0.8", "2.1", "3.3"]],
+    "yule_simon": [["3", "2.2"], ["1", "0.8"]],
     "hypergeometric": [["2", "4", "5", "6"]],
     "discrete_range": [["2", "1", "6"]],
 }
@@ -200,7 +202,9 @@ def density(name, suffix, args):
 KEEPS = {"multi_student_t", "multi_student_t_cholesky", "lkj_cov", "wishart", "inv_wishart", "wishart_cholesky",
          "inv_wishart_cholesky"}
 CDFS = {f"{n}_lcdf" for n in list(UNIVARIATE) + list(COUNTS)} - {
-    "bernoulli_logit_lcdf", "binomial_logit_lcdf", "poisson_log_lcdf", "neg_binomial_2_log_lcdf", "hypergeometric_lcdf"}
+    "bernoulli_logit_lcdf", "binomial_logit_lcdf", "poisson_log_lcdf", "neg_binomial_2_log_lcdf", "hypergeometric_lcdf",
+    # A series cut short: three digits.
+    "beta_neg_binomial_lcdf"}
 
 
 def main():

@@ -6,6 +6,7 @@
 //! | `elementary`, `special` | functions of real and complex numbers |
 //! | `containers`, `reductions`, `statistics` | building, reshaping, summing and ordering containers |
 //! | `dense`, `linear_algebra`, `products`, `kernels` | matrices |
+//! | `transforms` | constraining transforms as functions |
 //! | `density` | densities, distribution functions and their random numbers |
 //! | `random` | the stream of random numbers |
 //! | `higher_order` | functions that take functions |
@@ -23,6 +24,7 @@ pub mod random;
 mod reductions;
 pub mod special;
 mod statistics;
+mod transforms;
 pub mod vectorise;
 
 #[cfg(test)]
@@ -106,6 +108,8 @@ pub enum Builtin {
     Operator(BinaryOp),
     /// Anything else without side effects.
     Pure(fn(&[&Value]) -> FnResult<Value>),
+    /// A constraining transform: value and log-Jacobian.
+    Constrain(fn(&[&Value]) -> FnResult<(Value, f64)>),
     /// A density with terms to keep or drop.
     Density(fn(Keep, &[&Value]) -> FnResult<f64>),
     /// A random number.
@@ -134,6 +138,7 @@ fn table() -> &'static [Option<Builtin>] {
             linear_algebra::TABLE,
             products::TABLE,
             kernels::TABLE,
+            transforms::TABLE,
         ]
         .into_iter()
         .chain(density::TABLES.iter().copied())
@@ -186,12 +191,25 @@ pub fn call(id: BuiltinId, keep: Keep, args: &[&Value]) -> FnResult<Value> {
         Builtin::Map2(f) => vectorise::map2(id.name(), argument(0)?, argument(1)?, &f),
         Builtin::Operator(op) => ops::binary(op, argument(0)?, argument(1)?),
         Builtin::Pure(f) => f(args),
+        Builtin::Constrain(f) => f(args).map(|(value, _)| value),
         Builtin::Density(f) => f(keep, args).map(Value::Real),
         Builtin::Univariate(family, part) => family.call(part, keep, args).map(Value::Real),
         Builtin::Random(_) => Err(FnError::invalid(format!(
             "{}: there are no random numbers here",
             id.name()
         ))),
+    }
+}
+
+/// Calls a `…_jacobian` function of the library: the constrained value and the log-Jacobian, which the caller adds to
+/// the log density.
+///
+/// # Errors
+/// As [`call`].
+pub fn constrain(id: BuiltinId, args: &[&Value]) -> FnResult<(Value, f64)> {
+    match builtin(id) {
+        Some(Builtin::Constrain(f)) => f(args),
+        _ => Err(unsupported(id)),
     }
 }
 

@@ -111,6 +111,65 @@ pub(super) static FAMILIES: &[Family] = &[
         let p = r.beta(x[1], x[2]);
         r.binomial(x[0], p)
     }),
+    Family::new(
+        "beta_neg_binomial",
+        NonNegative,
+        &[
+            ("the number of successes parameter", PositiveFinite),
+            ("the first prior shape parameter", PositiveFinite),
+            ("the second prior shape parameter", PositiveFinite),
+        ],
+        |k, x| {
+            let (n, r, a, b) = (x[0], x[1], x[2], x[3]);
+            k.constant(-lgamma(n + 1.0))
+                + k.term(
+                    A | B | C,
+                    lgamma(n + r) - lgamma(r) + lbeta(n + b, r + a) - lbeta(a, b),
+                )
+        },
+    )
+    .discrete()
+    .tails(|x| {
+        let (r, a, b) = (x[1], x[2], x[3]);
+        let mass = |n: f64| rising_coefficient(r, n) + lbeta(n + b, r + a) - lbeta(a, b);
+        if x[0] < 0.0 {
+            return Tails::NOTHING;
+        }
+        // The upper tail is endless: it is what the lower one leaves.
+        let terms: Vec<f64> = (0..=x[0] as u64).map(|n| mass(n as f64)).collect();
+        Tails::from_log_lower(log_sum_exp(&terms))
+    })
+    .sample(|r, x| {
+        let p = r.beta(x[1], x[2]);
+        let rate = r.gamma(x[0]) * (1.0 - p) / p;
+        r.poisson(rate)
+    }),
+    Family::new(
+        "yule_simon",
+        NonNegative,
+        &[("the shape parameter", PositiveFinite)],
+        |k, x| {
+            if x[0] < 1.0 {
+                return NONE;
+            }
+            // log B(n, α + 1), of which log Γ(n) is constant
+            let constant = lgamma(x[0]);
+            k.constant(constant) + k.term(A, x[1].ln() + lbeta(x[0], x[1] + 1.0) - constant)
+        },
+    )
+    .discrete()
+    .tails(|x| {
+        if x[0] < 1.0 {
+            return Tails::NOTHING;
+        }
+        Tails::from_log_upper(x[0].ln() + lbeta(x[0], x[1] + 1.0))
+    })
+    .sample(|r, x| {
+        // A geometric number whose failure probability is 1 − exp(−W), W exponential.
+        let w = r.exponential() / x[0];
+        let log_failure = (-(-w).exp()).ln_1p();
+        (r.uniform().ln() / log_failure).ceil().max(1.0)
+    }),
     Family::new("poisson", NonNegative, &[(RATE, NonNegative)], |k, x| {
         if x[1].is_infinite() || (x[1] == 0.0 && x[0] != 0.0) {
             return NONE;
