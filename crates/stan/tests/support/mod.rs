@@ -54,7 +54,8 @@ impl Node {
             Value::Array(list) => list.iter().for_each(|v| self.push(v)),
             Value::String(text) => {
                 self.whole = false;
-                self.reals.push(text.to_lowercase().parse().expect("a number"));
+                self.reals
+                    .push(text.to_lowercase().parse().expect("a number"));
             }
             number => {
                 self.whole &= number.is_i64();
