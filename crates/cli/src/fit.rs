@@ -38,7 +38,7 @@ struct Plan {
 /// Runs the command.
 pub fn run(args: FitArgs) -> Outcome {
     let quiet = args.quiet || args.json;
-    let plan = plan(&args)?;
+    let mut plan = plan(&args)?;
     // Wrong combinations of flags are said before anything is read or written.
     let simd = plan.flags.simd()?;
     plan.flags.settings(Init::Zero)?;
@@ -78,6 +78,11 @@ pub fn run(args: FitArgs) -> Outcome {
         threads,
         memory_limit,
     };
+    if let (false, Some(out)) = (plan.resumed, &args.out) {
+        // After the model has proved good, so that a mistake does not cost the results of an earlier run;
+        // before the fit, so that a folder that cannot be written to is no surprise at its end.
+        plan.folder = Some(take_folder(out)?);
+    }
     let stored = match &plan.folder {
         Some(folder) if plan.resumed => folder::checkpoint(folder)?,
         _ => None,
@@ -119,8 +124,7 @@ pub fn run(args: FitArgs) -> Outcome {
 /// What is to be run: from the command line, or from the folder of an earlier run.
 fn plan(args: &FitArgs) -> Result<Plan, Failure> {
     let Some(path) = &args.resume else {
-        let out = args.out.as_deref();
-        if out.is_none() && args.flags.checkpoint_every.is_some() {
+        if args.out.is_none() && args.flags.checkpoint_every.is_some() {
             return Err(Failure::usage(
                 "--checkpoint-every needs a folder to write to: add --out DIR",
             ));
@@ -128,14 +132,12 @@ fn plan(args: &FitArgs) -> Result<Plan, Failure> {
         args.flags.settings(Init::Zero)?;
         let inputs = read_inputs(args)?;
         let data = parse(&inputs)?;
-        // Taken before the work, so that a folder that cannot be written to is no surprise at its end.
-        let folder = out.map(take_folder).transpose()?;
         return Ok(Plan {
             inputs,
             data,
             flags: args.flags.clone(),
             init: None,
-            folder,
+            folder: None,
             resumed: false,
         });
     };
@@ -202,6 +204,9 @@ fn say_what_the_model_says(model: &Model) {
     }
     if !model.warnings().is_empty() {
         remark(&model.render_warnings(false));
+    }
+    for line in model.remarks() {
+        remark(&format!("warning: {line}"));
     }
 }
 

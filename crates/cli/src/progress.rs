@@ -46,11 +46,7 @@ impl Display {
         }
         let record = progress.record;
         if let Some(point) = HistoryPoint::of(record) {
-            let se = if point.se.is_finite() {
-                format!(" ± {:.2}", point.se)
-            } else {
-                String::new()
-            };
+            let se = point.se.map_or(String::new(), |se| format!(" ± {se:.2}"));
             self.bound = format!("{}  ELBO {:.2}{se}", point.stage, point.elbo);
         }
         let first = *self.first.get_or_insert(record.iteration);

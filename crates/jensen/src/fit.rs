@@ -58,6 +58,8 @@ pub struct Fitted {
     pub draws_seconds: f64,
     /// The settings of the fit.
     pub settings: Settings,
+    /// What the user should know of the model, whatever its fit.
+    pub model_remarks: Vec<String>,
 }
 
 impl Fitted {
@@ -159,6 +161,7 @@ pub fn fit_with<P: Problem>(
         build_seconds: problem.build_seconds(),
         draws_seconds: clock.seconds() - before_draws,
         settings: options.settings.clone(),
+        model_remarks: problem.remarks(),
     })
 }
 

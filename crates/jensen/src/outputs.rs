@@ -24,8 +24,8 @@ pub struct HistoryPoint {
     pub seconds: f64,
     /// Estimate of the bound in nats.
     pub elbo: f64,
-    /// Its Monte-Carlo standard error, or NaN.
-    pub se: f64,
+    /// Its Monte-Carlo standard error, where the method has one.
+    pub se: Option<f64>,
 }
 
 impl HistoryPoint {
@@ -43,7 +43,7 @@ impl HistoryPoint {
             iteration: record.iteration,
             seconds: record.seconds,
             elbo: record.elbo?,
-            se: record.elbo_se.unwrap_or(f64::NAN),
+            se: record.elbo_se,
         })
     }
 }
@@ -80,6 +80,13 @@ impl Fitted {
                 self.sample.rejected
             ));
         }
+        warnings
+    }
+
+    /// What speaks against the fit, and what is to be known of the model.
+    fn all_warnings(&self) -> Vec<String> {
+        let mut warnings = self.warnings();
+        warnings.extend(self.model_remarks.iter().cloned());
         warnings
     }
 
@@ -132,14 +139,14 @@ impl Fitted {
             method: self.settings.method.name().to_owned(),
             family: best.kind.to_string(),
             draws: self.sample.table.len() as u64,
-            warnings: self.warnings(),
+            warnings: self.all_warnings(),
             elbo_history: thinned(&self.history)
                 .into_iter()
                 .map(|point| ElboPoint {
                     stage: point.stage.clone(),
                     iteration: point.iteration,
                     elbo: point.elbo,
-                    elbo_se: point.se,
+                    elbo_se: point.se.unwrap_or(f64::NAN),
                 })
                 .collect(),
         }
@@ -191,7 +198,7 @@ impl Fitted {
             converged: self.fit.converged(),
             trusted: self.trusted(),
             advice,
-            warnings: self.warnings(),
+            warnings: self.all_warnings(),
             elbo: Some((self.fit.elbo(), self.fit.elbo_se())),
             khat: Some(Khat {
                 value: best.evaluation.khat,
@@ -270,7 +277,7 @@ fn stages(history: &[HistoryPoint]) -> Vec<Stage> {
                     iteration: point.iteration,
                     seconds: point.seconds,
                     elbo: point.elbo,
-                    se: point.se,
+                    se: point.se.unwrap_or(f64::NAN),
                 })
                 .collect(),
         })
@@ -287,7 +294,7 @@ mod tests {
             iteration,
             seconds: 0.0,
             elbo: -(iteration as f64),
-            se: 0.1,
+            se: Some(0.1),
         }
     }
 
@@ -313,6 +320,6 @@ mod tests {
             .with_text("family", "meanfield");
         let point = HistoryPoint::of(&record).unwrap();
         assert_eq!((point.stage.as_str(), point.elbo), ("meanfield", -2.0));
-        assert!(point.se.is_nan());
+        assert_eq!(point.se, None);
     }
 }

@@ -26,6 +26,11 @@ pub trait Problem: Sync {
         0.0
     }
 
+    /// What the user should know of the model, whatever its fit.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Bytes that one thread's block of draws takes, where known.
     fn block_bytes(&self) -> usize {
         0

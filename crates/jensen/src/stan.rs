@@ -66,6 +66,7 @@ pub struct Model {
     posterior: BoundModel,
     warnings: Vec<Diagnostic>,
     printed: Vec<String>,
+    remarks: Vec<String>,
     subject: Subject,
     build_seconds: f64,
 }
@@ -133,6 +134,7 @@ impl Model {
             model_hash: hash_program(posterior.program()),
             data_hash: hash_data(data),
         };
+        let (posterior, remarks) = with_usable_generated_quantities(posterior, data, build)?;
         let options = LowerOptions {
             propto: build.propto,
             jacobian: build.jacobian,
@@ -161,6 +163,7 @@ impl Model {
             posterior,
             warnings: checked.diagnostics,
             printed,
+            remarks,
             subject,
             build_seconds: start.elapsed().as_secs_f64(),
         })
@@ -255,6 +258,10 @@ impl Problem for Model {
         self.build_seconds
     }
 
+    fn remarks(&self) -> Vec<String> {
+        self.remarks.clone()
+    }
+
     fn block_bytes(&self) -> usize {
         self.density.peak_bytes()
     }
@@ -294,6 +301,37 @@ fn bind(
         });
     }
     Ok(bound)
+}
+
+/// The model as it is, or without its generated quantities where they fail whatever the draw: the
+/// posterior of the parameters is worth having all the same.
+fn with_usable_generated_quantities(
+    posterior: BoundModel,
+    data: &DataSet,
+    build: &Build<'_>,
+) -> Result<(BoundModel, Vec<String>), Error> {
+    if posterior.program().generated_quantities.is_empty() {
+        return Ok((posterior, Vec::new()));
+    }
+    let failure = |posterior: &BoundModel| {
+        let key = DrawKey { seed: 0, index: 0 };
+        let origin = vec![0.0; posterior.unconstrained_dim()];
+        let tried = posterior.constrain_with(&origin, key, &mut Vec::new(), &mut |_| {});
+        let error = tried.err()?;
+        // A rejection may be the origin's own.
+        (error.kind != ErrorKind::Rejected).then(|| posterior.locate(&error))
+    };
+    let Some(reason) = failure(&posterior) else {
+        return Ok((posterior, Vec::new()));
+    };
+    let mut program = Program::clone(posterior.program());
+    program.generated_quantities.clear();
+    let without = bind(program, data, build, &mut Vec::new())?;
+    if failure(&without).is_some() {
+        return Ok((posterior, Vec::new()));
+    }
+    let remark = format!("the generated quantities fail and are left out: {reason}");
+    Ok((without, vec![remark]))
 }
 
 /// An evaluation's error as the user reads it: what, where, and the line of the program.

@@ -1,0 +1,109 @@
+//! From a program to outputs, through the library alone.
+
+use jensen::prelude::*;
+use jensen::run::{Clock, Record};
+use jensen::{About, HistoryPoint};
+
+fn compile(source: &str) -> Model {
+    Model::compile(source, "model.stan", &DataSet::new(), &Build::default()).unwrap()
+}
+
+#[test]
+fn rejected_draws_are_left_out_and_told() {
+    let model = compile(
+        "parameters { real x; } model { x ~ normal(0, 1); }
+         generated quantities { if (x > 1) reject(\"x is \", x); real y = 2 * x; }",
+    );
+    let fitted = fit(&model, &Options::default()).unwrap();
+    assert!(fitted.fit.trusted, "the approximation itself is exact");
+    assert!(!fitted.trusted());
+    let (kept, rejected) = (fitted.sample.table.len(), fitted.sample.rejected);
+    assert_eq!(kept + rejected, 1000);
+    // P(x > 1) = 0.159, standard error 0.012.
+    assert!((110..210).contains(&rejected), "{rejected}");
+    let warnings = fitted.warnings();
+    assert!(warnings[0].contains("x is"), "{warnings:?}");
+    assert!(fitted.parameters()[0].q95 <= 1.0);
+}
+
+#[test]
+fn failing_generated_quantities_do_not_cost_the_posterior() {
+    let model = compile(
+        "parameters { real x; } model { x ~ normal(0, 1); }
+         generated quantities { array[2] int a = {1, 2}; int n = 3; real y = a[n]; }",
+    );
+    assert!(
+        model.remarks()[0].contains("model.stan:2"),
+        "{:?}",
+        model.remarks()
+    );
+    let fitted = fit(&model, &Options::default()).unwrap();
+    assert!(fitted.trusted());
+    let summary = fitted.summary();
+    assert_eq!(summary.parameters.len(), 1);
+    assert_eq!(summary.warnings, model.remarks());
+}
+
+#[test]
+fn importance_resampling_moves_draws_towards_the_posterior() {
+    // A student t on the unconstrained scale: the normal family is too narrow in the tails.
+    let model = compile("parameters { real x; } model { x ~ student_t(4, 0, 1); }");
+    let spread = |resample: bool| {
+        let options = Options {
+            draws: 20_000,
+            resample,
+            ..Options::default()
+        };
+        let draws = fit(&model, &options).unwrap().sample.table.column(0);
+        draws.iter().filter(|x| x.abs() > 2.776).count() as f64 / draws.len() as f64
+    };
+    // The two-sided 5 % point of four degrees of freedom; standard errors about 0.002.
+    let (plain, resampled) = (spread(false), spread(true));
+    assert!(plain < 0.04, "{plain}");
+    assert!((resampled - 0.05).abs() < 0.008, "{resampled}");
+}
+
+#[test]
+fn a_run_can_be_watched_and_limited() {
+    let model =
+        compile("parameters { vector[3] x; } model { x ~ normal(0, 1); sum(x) ~ normal(0, 0.1); }");
+    let clock = || 0.0;
+    assert_eq!(Clock::seconds(&clock), 0.0);
+    let mut records: Vec<Record> = Vec::new();
+    let control = Control::new(Budget::iterations(4), &clock, &mut records);
+    let fitted = fit_with(&model, &Options::default(), control, Vec::new()).unwrap();
+    assert_eq!(records.len(), 4);
+    assert!(!fitted.fit.converged());
+    assert!(fitted.status_text().contains("4 iterations"));
+    let points: Vec<HistoryPoint> = records.iter().filter_map(HistoryPoint::of).collect();
+    assert_eq!(fitted.history, points);
+    let report = fitted.report(&About::default());
+    assert!(!report.trusted);
+    assert_eq!(report.parameters.len(), 3);
+    assert!(jensen::report::render(&report).contains("x[3]"));
+}
+
+#[test]
+fn densities_of_the_program_and_of_the_trait_agree() {
+    let model = compile("parameters { vector[2] z; } model { z ~ normal(1, 2); }");
+    let point = vec![0.3, -0.4];
+    let query = jensen::Query {
+        points: std::slice::from_ref(&point),
+        gradient: true,
+        directions: None,
+    };
+    let answer = jensen::evaluate(model.density(), &query).unwrap();
+    let expected: f64 = point
+        .iter()
+        .map(|z| {
+            -0.5 * ((z - 1.0) / 2.0f64).powi(2) - 2.0f64.ln() - 0.5 * std::f64::consts::TAU.ln()
+        })
+        .sum();
+    assert!((answer.value[0] - expected).abs() < 1e-14);
+    let gradient = &answer.gradient.unwrap()[0];
+    for (g, z) in gradient.iter().zip(&point) {
+        assert!((g + (z - 1.0) / 4.0).abs() < 1e-15);
+    }
+    let bare = fit(&Bare::new(model.graph_density()), &Options::default());
+    assert_eq!(bare.unwrap().parameters()[1].name, "z[2]");
+}
