@@ -69,14 +69,15 @@ def compare(args, model, peer):
     stan = [stan_bound(run) for run in peer["runs"]]
     stan = [bound for bound in stan if isinstance(bound, (int, float))]
     ours = [fit(args, model, seed, "--method", "advi") for seed in args.seeds]
-    bounds = [run["elbo"] for run in ours if run and isinstance(run["elbo"], (int, float))]
+    finite = [run for run in ours if run and isinstance(run["elbo_se"], (int, float))]
+    bounds = [run["elbo"] for run in finite]
     best = fit(args, model, args.seeds[0])
     row = {"model": model, "dim": peer.get("dim"), "stan": stan, "advi": ours, "default": best}
     if stan and bounds:
         row["stan_median"], stan_error = median_and_error(
             stan, [run.get("elbo_se") or 0.0 for run in peer["runs"]]
         )
-        row["advi_median"], error = median_and_error(bounds, [run["elbo_se"] for run in ours if run])
+        row["advi_median"], error = median_and_error(bounds, [run["elbo_se"] for run in finite])
         row["difference"] = row["advi_median"] - row["stan_median"]
         row["difference_se"] = math.hypot(stan_error, error)
     row["stan_seconds"] = statistics.median(
@@ -92,7 +93,7 @@ def table(rows):
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for row in rows:
-        bounds = [run["elbo"] for run in row["advi"] if run]
+        bounds = [run["elbo"] for run in row["advi"] if run and isinstance(run["elbo_se"], (int, float))]
         best = row["default"]
         if "difference" not in row:
             lines.append(f"| {row['model']} | {row['dim']} | {len(row['stan'])} finished | {len(bounds)} finished | | | |")

@@ -1,34 +1,39 @@
 //! The policy that joins starts, an algorithm and families into one algorithm.
 //!
 //! Stages: starts (not for ADVI), the first family, and under [`FamilyChoice::Auto`] a richer family
-//! where the first one's importance weights have too heavy a tail. As all stages are steps of one
+//! where the first one's importance weights have too heavy a tail. A family on which the Newton rounds
+//! find that second derivatives mislead goes on with stochastic gradients. As all stages are steps of one
 //! [`Algorithm`], budgets, traces and checkpoints hold across them.
-
-use std::sync::Arc;
 
 use jensen_density::TwiceDifferentiable;
 use jensen_fit::{Algorithm, Archive, ArchiveError, Snapshot, Status, Step};
 
 use crate::advi::{Advi, AdviState, AdviStop};
-use crate::bbvi::{Bbvi, BbviState};
+use crate::bbvi::{Bbvi, BbviSettings, BbviState};
 use crate::certificate::certify;
-use crate::dense::inverse_factor;
 use crate::evaluation::{Evaluation, evaluate};
-use crate::family::{Family, FamilyKind, FullRank};
-use crate::noise::{NoiseSource, Purpose};
-use crate::objective::Objective;
+use crate::family::FamilyKind;
+use crate::noise::NoiseSource;
 use crate::oracle::{Estimate, Oracle};
-use crate::saa::{Saa, SaaState};
+use crate::saa::{Saa, SaaState, is_kink};
 use crate::settings::{FamilyChoice, Method, Settings};
 use crate::starts::{
     Init, StartOutcome, Starts, StartsState, best_start, restore_outcomes, save_outcomes,
 };
+use crate::widen::widen;
 
 /// Largest dimension at which the richer family is full-rank.
-const FULL_RANK_LIMIT: usize = 200;
+const FULL_RANK_LIMIT: usize = 400;
 
 /// Factors of the richer family beyond that.
 const FACTORS: usize = 8;
+
+/// Hessian-vector products that the richer low-rank family may take: its Newton systems are badly
+/// conditioned, and at such dimensions a few factors rarely earn trust.
+const LOW_RANK_PRODUCTS: u64 = 250;
+
+/// Draws of its largest round.
+const LOW_RANK_DRAWS: usize = 1024;
 
 /// One family's end.
 #[derive(Clone, Debug, PartialEq)]
@@ -147,6 +152,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         if !fits {
             let engine = match stage {
                 Stage::Starts(_) => self.starts(),
+                Stage::Bbvi(_) => self.bbvi(kind, Vec::new()),
                 _ => self.method(kind, Vec::new()),
             };
             self.engine = Some((kind, engine));
@@ -166,7 +172,11 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         let (density, source) = (self.density, self.source);
         let stream = u64::from(kind != self.first_kind());
         match self.settings.method {
-            Method::Saa(settings) => {
+            Method::Saa(mut settings) => {
+                if stream > 0 && matches!(kind, FamilyKind::LowRank { .. }) {
+                    settings.max_products = settings.max_products.min(LOW_RANK_PRODUCTS);
+                    settings.max_draws = settings.max_draws.min(LOW_RANK_DRAWS);
+                }
                 Engine::Saa(Saa::new(density, family, source, settings, omega, stream))
             }
             Method::Advi(settings) => {
@@ -175,15 +185,33 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
                 point.resize(family.dim(), 0.0);
                 Engine::Advi(Advi::new(density, family, source, settings, &point))
             }
-            Method::Bbvi(settings) => {
-                Engine::Bbvi(Bbvi::new(density, family, source, settings, omega))
-            }
+            Method::Bbvi(_) => self.bbvi(kind, omega),
         }
+    }
+
+    /// Stochastic gradients, with the method's settings or the usual ones.
+    fn bbvi(&self, kind: FamilyKind, omega: Vec<f64>) -> Engine<'a, D> {
+        let settings = match self.settings.method {
+            Method::Bbvi(settings) => settings,
+            _ => BbviSettings::default(),
+        };
+        let family = kind.build(self.density.dim());
+        Engine::Bbvi(Bbvi::new(
+            self.density,
+            family,
+            self.source,
+            settings,
+            omega,
+        ))
     }
 
     /// Begins fitting `kind` at `omega`.
     fn begin(&mut self, kind: FamilyKind, omega: Vec<f64>) -> Result<Stage, Status> {
-        let mut engine = self.method(kind, omega);
+        let engine = self.method(kind, omega);
+        self.begin_with(kind, engine)
+    }
+
+    fn begin_with(&mut self, kind: FamilyKind, mut engine: Engine<'a, D>) -> Result<Stage, Status> {
         let stage = match &mut engine {
             Engine::Saa(saa) => Stage::Saa(saa.init()?),
             Engine::Advi(advi) => Stage::Advi(advi.init()?),
@@ -192,56 +220,6 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         };
         self.engine = Some((kind, engine));
         Ok(stage)
-    }
-
-    /// ω of `kind` that stands where the mean-field `omega` stands.
-    fn widen(&self, kind: FamilyKind, omega: &[f64]) -> Vec<f64> {
-        let dim = self.density.dim();
-        let (mean, log_sd) = omega.split_at(dim);
-        let family = kind.build(dim);
-        let diagonal = family.diagonal(mean, log_sd);
-        match kind {
-            FamilyKind::MeanField => diagonal,
-            FamilyKind::FullRank => self
-                .laplace_factor(omega, &family, &diagonal)
-                .unwrap_or(diagonal),
-            FamilyKind::LowRank { rank } => {
-                // Zero factors are a saddle point; small random ones are not.
-                let mut start = diagonal;
-                let mut noise = vec![0.0; dim * rank];
-                self.source
-                    .fill(Purpose::Start, u64::MAX - 1, 0, dim * rank, 1, &mut noise);
-                let scale = 0.3 / (rank as f64).sqrt();
-                for (i, (u, e)) in start[2 * dim..].iter_mut().zip(&noise).enumerate() {
-                    *u = scale * log_sd[i / rank].exp() * e;
-                }
-                start
-            }
-        }
-    }
-
-    /// The full-rank member whose covariance inverts the density's averaged curvature under the
-    /// mean-field fit (the fixed point of full-rank inference when the curvature is constant), if it
-    /// is better than the diagonal one on the same draws.
-    fn laplace_factor(
-        &self,
-        omega: &[f64],
-        family: &Arc<dyn Family>,
-        diagonal: &[f64],
-    ) -> Option<Vec<f64>> {
-        let dim = self.density.dim();
-        let lanes = 256;
-        let noise = self
-            .source
-            .matched(Purpose::Start, u64::MAX - 2, dim, lanes);
-        let mean_field = FamilyKind::MeanField.build(dim);
-        let mut objective = Objective::new(self.density, mean_field, noise.clone(), lanes);
-        let curvature = objective.curvature(omega, 32)?;
-        let factor = inverse_factor(&curvature.factor, dim)?;
-        let laplace = FullRank::new(dim).assemble(&omega[..dim], &factor);
-        let mut objective = Objective::new(self.density, family.clone(), noise, lanes);
-        let better = objective.value(&laplace) < objective.value(diagonal);
-        better.then_some(laplace)
     }
 
     /// The richer family for the policy.
@@ -313,24 +291,35 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
             Stage::Starts(starts) => {
                 state.starts = starts_of(self.engine.as_mut(), starts);
                 let best = best_start(&state.starts);
-                let omega = self.widen(self.first_kind(), &state.starts[best].omega);
-                Some((self.first_kind(), omega))
+                let kind = self.first_kind();
+                let (omega, calls) =
+                    widen(self.density, self.source, kind, &state.starts[best].omega);
+                state.calls += calls;
+                Some((kind, self.method(kind, omega)))
+            }
+            Stage::Saa(saa) if is_kink(&status) => {
+                Some((state.kind, self.bbvi(state.kind, saa.omega().to_vec())))
             }
             stage => {
                 let omega = stage.omega().expect("a fitting stage").to_vec();
                 let ended = Some((status.clone(), iteration));
                 let result = self.result(state.kind, omega, ended, &mut state.calls);
                 let too_heavy = !result.evaluation.khat_is_good();
-                let widened = (too_heavy
+                let widened = too_heavy
                     && self.settings.family == FamilyChoice::Auto
                     && state.results.is_empty()
-                    && self.density.dim() > 1)
-                    .then(|| (self.richer(), self.widen(self.richer(), &result.omega)));
+                    && self.density.dim() > 1;
+                let next = widened.then(|| {
+                    let kind = self.richer();
+                    let (omega, calls) = widen(self.density, self.source, kind, &result.omega);
+                    state.calls += calls;
+                    (kind, self.method(kind, omega))
+                });
                 state.results.push(result);
-                widened
+                next
             }
         };
-        let begun = next.map(|(kind, omega)| (kind, self.begin(kind, omega)));
+        let begun = next.map(|(kind, engine)| (kind, self.begin_with(kind, engine)));
         match begun {
             Some((kind, Ok(stage))) => {
                 state.stage = stage;
@@ -454,7 +443,9 @@ impl<D: TwiceDifferentiable> Algorithm for Driver<'_, D> {
             self.engine(&state.stage, state.kind);
             starts = starts_of(self.engine.as_mut(), inner);
             let best = best_start(&starts);
-            let omega = self.widen(self.first_kind(), &starts[best].omega);
+            let kind = self.first_kind();
+            let (omega, widening) = widen(self.density, self.source, kind, &starts[best].omega);
+            calls += widening;
             results.push(self.result(self.first_kind(), omega, None, &mut calls));
         } else if let Some(omega) = state.stage.omega() {
             results.push(self.result(state.kind, omega.to_vec(), None, &mut calls));

@@ -1,5 +1,7 @@
 //! What a fit is worth: the bound on fresh draws, the importance weights and their tail.
 
+use std::ops::Range;
+
 use jensen_density::{Lanes, LogDensity};
 use serde::{Deserialize, Serialize};
 
@@ -37,20 +39,23 @@ impl Evaluation {
     }
 }
 
-/// `log p − log q` at draws `0..draws` of a stream, in blocks.
+/// How many times as many draws are taken where k̂ is in doubt.
+const MORE: usize = 8;
+
+/// `log p − log q` at the given draws of a stream, in blocks.
 pub fn log_weights<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
     source: NoiseSource,
     purpose: Purpose,
     iteration: u64,
-    draws: usize,
+    draws: Range<usize>,
 ) -> Vec<f64> {
     let rows = oracle.family().noise_dim();
-    let mut weights = Vec::with_capacity(draws);
-    let mut noise = vec![0.0; rows * BLOCK.min(draws)];
-    for first in (0..draws).step_by(BLOCK) {
-        let lanes = BLOCK.min(draws - first);
+    let mut weights = Vec::with_capacity(draws.len());
+    let mut noise = vec![0.0; rows * BLOCK.min(draws.len())];
+    for first in draws.clone().step_by(BLOCK) {
+        let lanes = BLOCK.min(draws.end - first);
         let block = &mut noise[..rows * lanes];
         source.fill(purpose, iteration, first as u64, rows, lanes, block);
         weights.extend(oracle.log_weights(omega, Lanes::new(block, rows, lanes)));
@@ -58,15 +63,36 @@ pub fn log_weights<D: LogDensity>(
     weights
 }
 
-/// Evaluates `omega` on `draws` fresh draws.
+/// Evaluates `omega` on `draws` fresh draws, and on eight times as many where these leave k̂ in doubt.
+///
+/// The doubt is on both sides. From a few thousand draws k̂ has a standard error above 0.1, so that a
+/// funnel may pass by luck; and where the weights are nearly constant, the few per cent of draws in
+/// the fitted tail may be those around a local maximum of the weights, whose shape says nothing.
 pub fn evaluate<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
     source: NoiseSource,
     draws: usize,
 ) -> Evaluation {
-    let weights = log_weights(oracle, omega, source, Purpose::Final, 0, draws);
+    let mut more = |range| log_weights(oracle, omega, source, Purpose::Final, 0, range);
+    let mut weights = more(0..draws);
+    let first = summarize(&weights);
+    if !in_doubt(&first, &weights) {
+        return first;
+    }
+    weights.extend(more(draws..MORE * draws));
     summarize(&weights)
+}
+
+/// Whether k̂ is neither clearly good nor clearly bad.
+fn in_doubt(evaluation: &Evaluation, weights: &[f64]) -> bool {
+    if evaluation.rejected + evaluation.impossible > 0 {
+        return false;
+    }
+    let variance = evaluation.elbo.standard_error.powi(2) * weights.len() as f64;
+    let clearly_good = evaluation.khat <= evaluation.khat_threshold - 0.2;
+    let clearly_bad = evaluation.khat > 1.0 && variance > 2.0;
+    !clearly_good && !clearly_bad
 }
 
 /// The evaluation of given log weights.

@@ -8,7 +8,7 @@ use jensen_fit::{Control, Identity, RunError, Status, run};
 use crate::approximation::Approximation;
 use crate::driver::{Driver, FamilyResult, choose};
 use crate::settings::Settings;
-use crate::starts::{Init, OtherMode, best_start, other_modes};
+use crate::starts::{Init, OtherMode, best_start, other_modes, scattered};
 
 /// Names a model and its data for checkpoints; digests, or empty when nothing is stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -210,17 +210,29 @@ pub fn fit<D: TwiceDifferentiable>(
         .output
         .filter(|output| !output.results.is_empty())
         .ok_or_else(|| FitError::CannotStart(outcome.status.clone()))?;
-    let modes = if output.starts.is_empty() {
-        Vec::new()
+    let (modes, scattered) = if output.starts.is_empty() {
+        (Vec::new(), None)
     } else {
-        other_modes(&output.starts, best_start(&output.starts))
+        let best = best_start(&output.starts);
+        (
+            other_modes(&output.starts, best),
+            scattered(&output.starts, best),
+        )
     };
     let chosen = choose(&output.results);
     let status = output.results[chosen]
         .status
         .clone()
         .unwrap_or(outcome.status);
-    let warnings = warnings(&output.results[chosen], &status, &modes);
+    let mut warnings = warnings(&output.results[chosen], &status, &modes);
+    if let Some(others) = scattered {
+        warnings.push(format!(
+            "{} starts ended in {} different optima and only one in the best: there may be better ones; \
+             start near a sensible point (--init), or reparameterise",
+            output.starts.len(),
+            others + 1
+        ));
+    }
     Ok(Fit {
         chosen,
         trusted: warnings.is_empty(),

@@ -12,6 +12,7 @@
 //! | `family` | mean-field, full-rank and low-rank Gaussians: [`Family`] |
 //! | `starts` | several short fits, the best kept, disagreement noticed |
 //! | `saa` | Newton rounds on fixed draws: the default method |
+//! | `widen` | where a richer family begins |
 //! | `advi` | ADVI exactly as Stan defines it |
 //! | `bbvi` | estimator × family × optimiser, averaged iterates |
 //! | `objective`, `newton` | the sample-average bound and its trust-region Newton minimiser |
@@ -42,6 +43,7 @@ mod saa;
 mod settings;
 mod starts;
 mod summary;
+mod widen;
 
 pub use advi::{Advi, AdviSettings, AdviState, AdviStop, RelativeRule};
 pub use approximation::{Approximation, Draws, LoadError};

@@ -20,7 +20,7 @@ use jensen_fit::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::family::Family;
+use crate::family::{Family, FamilyKind};
 use crate::newton::{Effort, Newton};
 use crate::noise::{NoiseSource, Purpose};
 use crate::objective::Objective;
@@ -30,15 +30,17 @@ use crate::reduce::mean_se;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SaaSettings {
     /// Largest estimated distance from the best bound of the family, in nats; `None` is
-    /// `max(0.05, 0.0003 d)`: a loss of 0.0003 nats a coordinate moves a mean by 0.025 standard
-    /// deviations.
+    /// 0.001 a coordinate, at least 0.05 and at most 0.5: a loss of 0.001 nats moves a mean by 0.045
+    /// standard deviations.
     pub tolerance: Option<f64>,
     /// Draws of the first round; `None` chooses 128, or enough for exact second moments where that
-    /// takes no more than 512.
+    /// takes no more than 512 (full rank: 2048).
     pub first_draws: Option<usize>,
     /// Largest number of draws of a round; lowered (to 256 at least) where coordinates times draws
     /// would exceed 2²³, to bound memory.
     pub max_draws: usize,
+    /// Largest number of Hessian-vector products on all draws of a round, in all rounds together.
+    pub max_products: u64,
 }
 
 impl Default for SaaSettings {
@@ -47,6 +49,7 @@ impl Default for SaaSettings {
             tolerance: None,
             first_draws: None,
             max_draws: 4096,
+            max_products: 10_000,
         }
     }
 }
@@ -54,17 +57,24 @@ impl Default for SaaSettings {
 impl SaaSettings {
     /// The tolerance in nats for d coordinates.
     pub fn tolerance(&self, dim: usize) -> f64 {
-        self.tolerance.unwrap_or((3e-4 * dim as f64).max(0.05))
+        self.tolerance
+            .unwrap_or((1e-3 * dim as f64).clamp(0.05, 0.5))
     }
 
     fn max_draws(&self, dim: usize) -> usize {
         self.max_draws.min(((1 << 23) / dim.max(1)).max(256))
     }
 
-    fn first_draws(&self, noise_dim: usize) -> usize {
+    fn first_draws(&self, family: &dyn Family) -> usize {
+        let noise_dim = family.noise_dim();
+        // Fewer draws than a covariance has rows would be fitted, not averaged over.
+        let most = match family.kind() {
+            FamilyKind::FullRank => 2048,
+            _ => 512,
+        };
         let chosen = self
             .first_draws
-            .unwrap_or((4 * noise_dim).next_power_of_two().clamp(128, 512));
+            .unwrap_or((4 * noise_dim).next_power_of_two().clamp(128, most));
         // Mirror images come in pairs.
         chosen
             .min(self.max_draws(noise_dim))
@@ -100,6 +110,23 @@ pub struct SaaState {
     /// Last estimate of the distance from the optimum, and its standard error.
     gap: [f64; 2],
     calls: u64,
+    /// Newton iterations of the present round.
+    taken: u64,
+    /// Hessian-vector products of all rounds.
+    products: u64,
+}
+
+/// Newton iterations of a round after which its model of the objective is not believed any more; with
+/// smooth densities a round takes a few, from a bad start some tens.
+const ROUND_ITERATIONS: u64 = 100;
+
+/// How a stalled run says that second derivatives mislead.
+const KINK: &str = "the bound on fixed draws does not follow its second derivatives, as when the \
+                    density has kinks";
+
+/// Whether a run ended because second derivatives mislead.
+pub(crate) fn is_kink(status: &Status) -> bool {
+    matches!(status, Status::Stalled { reason, .. } if reason == KINK)
 }
 
 impl SaaState {
@@ -166,6 +193,8 @@ impl<'a, D: TwiceDifferentiable> Saa<'a, D> {
                     fine: false,
                     gap: [f64::INFINITY, f64::INFINITY],
                     calls: calls + objective.take_calls(),
+                    taken: 0,
+                    products: 0,
                 });
             }
             factor *= 0.7;
@@ -193,8 +222,7 @@ impl<'a, D: TwiceDifferentiable> Saa<'a, D> {
                 })
                 .collect();
             let gain = state.entry - state.newton.value;
-            let previous =
-                (state.lanes / 2).max(self.settings.first_draws(self.family.noise_dim()));
+            let previous = (state.lanes / 2).max(self.settings.first_draws(self.family.as_ref()));
             let share = previous as f64 / (previous + state.lanes) as f64;
             state.gap = [share * gain.max(0.0), share * mean_se(&pairs).1];
             remaining = state.gap[0] + state.gap[1];
@@ -222,11 +250,15 @@ impl<'a, D: TwiceDifferentiable> Saa<'a, D> {
             });
         }
         let lanes = (2 * state.lanes).min(max_draws).next_multiple_of(2);
-        let (omega, gap) = (state.newton.omega.clone(), state.gap);
+        let (omega, gap, products) = (state.newton.omega.clone(), state.gap, state.products);
         let next = self.begin(&omega, state.round + 1, lanes, state.calls);
         match next {
             Some(next) => {
-                *state = SaaState { gap, ..next };
+                *state = SaaState {
+                    gap,
+                    products,
+                    ..next
+                };
                 None
             }
             None => Some(Status::Diverged {
@@ -244,7 +276,7 @@ impl<D: TwiceDifferentiable> Algorithm for Saa<'_, D> {
     type Output = Vec<f64>;
 
     fn init(&mut self) -> Result<SaaState, Status> {
-        let lanes = self.settings.first_draws(self.family.noise_dim());
+        let lanes = self.settings.first_draws(self.family.as_ref());
         let start = self.start.clone();
         self.begin(&start, 0, lanes, 0).ok_or(Status::Diverged {
             at: 0,
@@ -262,6 +294,8 @@ impl<D: TwiceDifferentiable> Algorithm for Saa<'_, D> {
         let objective = self.objective(state.round, state.lanes);
         let report = state.newton.step(objective, effort);
         state.calls += objective.take_calls();
+        state.taken += 1;
+        state.products += report.inner;
         let mut record = Record::new(state.calls)
             .with_elbo(-state.newton.value, None)
             .with("draws", state.lanes as f64)
@@ -283,6 +317,19 @@ impl<D: TwiceDifferentiable> Algorithm for Saa<'_, D> {
                 reason: format!(
                     "no step of any length improves the bound, although {:.2e} nats are predicted",
                     report.predicted
+                ),
+            });
+        } else if state.taken >= ROUND_ITERATIONS {
+            status = Some(Status::Stalled {
+                at: iteration,
+                reason: KINK.into(),
+            });
+        } else if state.products >= self.settings.max_products {
+            status = Some(Status::Stalled {
+                at: iteration,
+                reason: format!(
+                    "{} Hessian-vector products reached no optimum of {} fixed draws",
+                    state.products, state.lanes
                 ),
             });
         }
@@ -308,13 +355,14 @@ impl Snapshot for SaaState {
         archive.set("fine", self.fine);
         archive.put("entry_lanes", &self.entry_lanes);
         archive.put("entry_gap", &[self.entry, self.gap[0], self.gap[1]]);
-        archive.set("calls", self.calls);
+        archive.set("counts", [self.calls, self.taken, self.products]);
         archive
     }
 
     fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
         let lanes = archive.get("lanes")?;
         let numbers = archive.vec_of("entry_gap", 3)?;
+        let [calls, taken, products] = archive.get("counts")?;
         Ok(Self {
             newton: Newton::restore(&archive.nested("newton"))?,
             round: archive.get("round")?,
@@ -323,7 +371,9 @@ impl Snapshot for SaaState {
             entry_lanes: archive.vec_of("entry_lanes", lanes)?,
             entry: numbers[0],
             gap: [numbers[1], numbers[2]],
-            calls: archive.get("calls")?,
+            calls,
+            taken,
+            products,
         })
     }
 }

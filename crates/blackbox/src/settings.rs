@@ -36,7 +36,7 @@ impl Method {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FamilyChoice {
-    /// Mean-field first; when its k̂ is too large, full-rank (up to 200 dimensions) or low-rank,
+    /// Mean-field first; when its k̂ is too large, full-rank (up to 400 dimensions) or low-rank,
     /// started from it. Both are reported.
     Auto,
     /// This one.
@@ -57,7 +57,7 @@ pub struct Settings {
     pub family: FamilyChoice,
     /// The start.
     pub start: StartSettings,
-    /// Fresh draws of the final bound and of k̂.
+    /// Fresh draws of the final bound and of k̂; eight times as many where k̂ is in doubt.
     pub evaluation_draws: usize,
 }
 
@@ -69,7 +69,7 @@ impl Default for Settings {
             method: Method::Saa(SaaSettings::default()),
             family: FamilyChoice::Auto,
             start: StartSettings::default(),
-            evaluation_draws: 4000,
+            evaluation_draws: 4096,
         }
     }
 }
@@ -95,7 +95,8 @@ impl Settings {
             Method::Saa(saa) => {
                 positive("tolerance", saa.tolerance.unwrap_or(1.0))?;
                 positive("first_draws", saa.first_draws.unwrap_or(1) as f64)?;
-                positive("max_draws", saa.max_draws as f64)
+                positive("max_draws", saa.max_draws as f64)?;
+                positive("max_products", saa.max_products as f64)
             }
             Method::Advi(advi) => {
                 positive("grad_samples", advi.grad_samples as f64)?;

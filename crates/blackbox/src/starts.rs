@@ -41,8 +41,8 @@ const ATTEMPTS: u64 = 100;
 pub struct StartSettings {
     /// Where to begin.
     pub init: Init,
-    /// Number of starts; `None` is 9 up to 16 dimensions, 5 up to 256 and 3 beyond. A given point is
-    /// one start.
+    /// Number of starts; `None` is 9 up to 16 dimensions (up to 27 until two agree on the best), 5 up to
+    /// 64 and 3 beyond. A given point is one start.
     pub starts: Option<usize>,
     /// Draws of every start.
     pub draws: usize,
@@ -55,25 +55,24 @@ impl Default for StartSettings {
         Self {
             init: Init::Zero,
             starts: None,
-            draws: 64,
+            draws: 32,
             iterations: 60,
         }
     }
 }
 
 impl StartSettings {
-    fn count(&self, dim: usize) -> usize {
-        match self.init {
-            Init::Point(_) => 1,
-            _ => {
-                let usual = match dim {
-                    0..=16 => 9,
-                    17..=256 => 5,
-                    _ => 3,
-                };
-                self.starts.unwrap_or(usual).max(1)
-            }
+    fn count(&self, dim: usize, outcomes: &[StartOutcome]) -> usize {
+        if matches!(self.init, Init::Point(_)) {
+            return 1;
         }
+        let usual = match dim {
+            0..=16 if outcomes.len() >= 9 && agreeing(outcomes, best_start(outcomes)) < 2 => 27,
+            0..=16 => 9,
+            17..=64 => 5,
+            _ => 3,
+        };
+        self.starts.unwrap_or(usual).max(1)
     }
 }
 
@@ -135,7 +134,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
             family,
             source,
             settings,
-            tolerance: 0.02,
+            tolerance: 0.1,
         }
     }
 
@@ -270,6 +269,33 @@ pub fn other_modes(outcomes: &[StartOutcome], best: usize) -> Vec<OtherMode> {
     found
 }
 
+/// Nats within which two starts may have found the same optimum.
+const SAME: f64 = 0.5;
+
+/// The number of starts at the best one's optimum, itself included.
+fn agreeing(outcomes: &[StartOutcome], best: usize) -> usize {
+    let dim = outcomes[best].omega.len() / 2;
+    let (mean, log_sd) = outcomes[best].omega.split_at(dim);
+    let near = |outcome: &&StartOutcome| {
+        outcomes[best].elbo - outcome.elbo < SAME
+            && (0..dim).all(|k| (outcome.omega[k] - mean[k]).abs() < 2.0 * log_sd[k].exp())
+    };
+    outcomes.iter().filter(near).count()
+}
+
+/// The number of poorer optima that starts settled in, when at least two and the best was reached once
+/// only: then there may well be better ones that none reached.
+pub fn scattered(outcomes: &[StartOutcome], best: usize) -> Option<usize> {
+    let mut bounds: Vec<f64> = outcomes
+        .iter()
+        .filter(|outcome| outcome.settled && outcomes[best].elbo - outcome.elbo >= SAME)
+        .map(|outcome| outcome.elbo)
+        .collect();
+    bounds.sort_by(f64::total_cmp);
+    bounds.dedup_by(|next, kept| *next - *kept < SAME);
+    (bounds.len() >= 2 && agreeing(outcomes, best) < 2).then_some(bounds.len())
+}
+
 /// Index of the best start; ties go to the first.
 pub fn best_start(outcomes: &[StartOutcome]) -> usize {
     let mut best = 0;
@@ -331,7 +357,7 @@ impl<D: TwiceDifferentiable> Algorithm for Starts<'_, D> {
             elbo: -state.newton.value,
             settled,
         });
-        let count = self.settings.count(self.family.dim()) as u64;
+        let count = self.settings.count(self.family.dim(), &state.outcomes) as u64;
         while state.index + 1 < count {
             state.index += 1;
             state.taken = 0;
@@ -413,4 +439,39 @@ pub(crate) fn restore_outcomes(archive: &Archive) -> Result<Vec<StartOutcome>, A
             })
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(mean: f64, elbo: f64) -> StartOutcome {
+        StartOutcome {
+            omega: vec![mean, 0.0],
+            elbo,
+            settled: true,
+        }
+    }
+
+    #[test]
+    fn one_start_above_several_poorer_optima_is_no_agreement() {
+        let mut outcomes = vec![outcome(0.0, -3.0), outcome(5.0, -9.0), outcome(9.0, -20.0)];
+        assert_eq!(scattered(&outcomes, 0), Some(2));
+        assert_eq!(StartSettings::default().count(2, &outcomes), 9);
+        outcomes.extend([outcome(5.0, -9.1), outcome(5.0, -9.2)]);
+        assert_eq!(scattered(&outcomes, 0), Some(2));
+        outcomes.extend(vec![outcome(9.0, -20.0); 4]);
+        assert_eq!(StartSettings::default().count(2, &outcomes), 27);
+        outcomes.push(outcome(0.1, -3.1));
+        assert_eq!(scattered(&outcomes, 0), None);
+        assert_eq!(StartSettings::default().count(2, &outcomes), 9);
+    }
+
+    #[test]
+    fn two_optima_of_one_height_are_modes_and_not_agreement() {
+        let outcomes = [outcome(-10.0, -3.0), outcome(10.0, -3.1)];
+        assert_eq!(agreeing(&outcomes, 0), 1);
+        assert_eq!(other_modes(&outcomes, 0).len(), 1);
+        assert_eq!(scattered(&outcomes, 0), None);
+    }
 }

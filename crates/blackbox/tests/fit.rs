@@ -31,6 +31,7 @@ fn best_mean_field(density: &impl TwiceDifferentiable) -> Fit {
         tolerance: Some(1e-3),
         first_draws: Some(2048),
         max_draws: 8192,
+        ..SaaSettings::default()
     });
     let fit = run(density, &settings);
     assert!(fit.converged(), "{}", fit.status);

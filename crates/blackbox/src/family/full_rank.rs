@@ -8,7 +8,10 @@ use jensen_density::{Lanes, LanesMut};
 
 use super::mean_field::standard_normal;
 use super::{Curvature, Family, FamilyKind, HALF_LOG_TWO_PI};
-use crate::reduce::{axpy, dot, sum};
+use crate::reduce::{axpy, combine, dot, dots, sum};
+
+/// Lanes worked on together, so that the noise of all rows stays in the second-level cache.
+const BLOCK: usize = 256;
 
 /// Gaussians with any covariance, d + d(d + 1)/2 parameters.
 #[derive(Clone, Copy, Debug)]
@@ -46,17 +49,30 @@ impl FullRank {
     }
 
     fn affine(&self, parameters: &[f64], noise: Lanes<'_>, mut out: LanesMut<'_>) {
-        // Blocks of lanes whose noise stays in the second-level cache; every lane sums in the same
-        // order whatever the block.
-        const BLOCK: usize = 128;
         let lanes = noise.lanes();
         for first in (0..lanes).step_by(BLOCK) {
             let block = first..lanes.min(first + BLOCK);
-            for i in 0..self.dim {
-                let out = &mut out.row_mut(i)[block.clone()];
-                out.fill(parameters[i]);
-                for (j, &l) in self.factor_row(parameters, i).iter().enumerate() {
-                    axpy(l, &noise.row(j)[block.clone()], out);
+            for (i, row) in out.as_mut_slice().chunks_mut(lanes).enumerate() {
+                row[block.clone()].fill(parameters[i]);
+            }
+            let mut four = out.as_mut_slice().chunks_mut(4 * lanes);
+            for i in (0..self.dim).step_by(4) {
+                let rows = four.next().expect("rows left");
+                let factors = |k: usize| self.factor_row(parameters, i + k);
+                // What all four rows have in common, then the corner.
+                let mut common = 0;
+                if i + 4 <= self.dim {
+                    common = i + 1;
+                    let mut parts = rows.chunks_mut(lanes);
+                    let outs =
+                        [(); 4].map(|()| &mut parts.next().expect("four rows")[block.clone()]);
+                    let weights = [0, 1, 2, 3].map(|k| &factors(k)[..common]);
+                    combine(weights, noise.as_slice(), lanes, first, outs);
+                }
+                for (k, row) in rows.chunks_mut(lanes).enumerate() {
+                    for (j, &l) in factors(k).iter().enumerate().skip(common) {
+                        axpy(l, &noise.row(j)[block.clone()], &mut row[block.clone()]);
+                    }
                 }
             }
         }
@@ -117,11 +133,32 @@ impl Family for FullRank {
         self.affine(direction, noise, out);
     }
     fn pull(&self, _omega: &[f64], noise: Lanes<'_>, grad: Lanes<'_>, out: &mut [f64]) {
-        for i in 0..self.dim {
-            out[i] += sum(grad.row(i));
-            let row = self.row(i);
-            for j in 0..=i {
-                out[row + j] += dot(grad.row(i), noise.row(j));
+        let lanes = noise.lanes();
+        for first in (0..lanes).step_by(BLOCK) {
+            let block = first..lanes.min(first + BLOCK);
+            let grad = |i: usize| &grad.row(i)[block.clone()];
+            let noise = |j: usize| &noise.row(j)[block.clone()];
+            for i in 0..self.dim {
+                out[i] += sum(grad(i));
+            }
+            for i in (0..self.dim).step_by(2) {
+                // Two rows of the factor at once, four columns at once, then the corner.
+                let rows = [self.row(i), self.row((i + 1).min(self.dim - 1))];
+                let mut done = 0;
+                while i + 1 < self.dim && done + 4 <= i + 1 {
+                    let columns = [0, 1, 2, 3].map(|k| noise(done + k));
+                    let found = dots([grad(i), grad(i + 1)], columns);
+                    for (row, found) in rows.iter().zip(&found) {
+                        let target = &mut out[row + done..row + done + 4];
+                        target.iter_mut().zip(found).for_each(|(t, x)| *t += x);
+                    }
+                    done += 4;
+                }
+                for i in i..self.dim.min(i + 2) {
+                    for j in done..=i {
+                        out[self.row(i) + j] += dot(grad(i), noise(j));
+                    }
+                }
             }
         }
     }

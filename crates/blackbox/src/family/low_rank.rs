@@ -10,7 +10,7 @@ use jensen_density::{Lanes, LanesMut};
 use super::mean_field::precondition_mean;
 use super::{Curvature, Family, FamilyKind, HALF_LOG_TWO_PI};
 use crate::dense::{cholesky, solve_lower};
-use crate::reduce::{axpy, dot, sum};
+use crate::reduce::{affine_row, axpy, dot, sum};
 
 /// Gaussians with covariance diagonal + `rank` factors, d(2 + R) parameters.
 #[derive(Clone, Copy, Debug)]
@@ -202,9 +202,7 @@ impl Family for LowRank {
         for i in 0..self.dim {
             let (mean, sd) = (omega[i], omega[self.dim + i].exp());
             let row = z.row_mut(i);
-            for (z, e) in row.iter_mut().zip(noise.row(i)) {
-                *z = mean + sd * e;
-            }
+            affine_row(mean, sd, noise.row(i), row);
             for (a, &u) in self.factor(omega, i).iter().enumerate() {
                 axpy(u, noise.row(self.dim + a), row);
             }
@@ -215,9 +213,7 @@ impl Family for LowRank {
             let d_mean = direction[i];
             let d_sd = omega[self.dim + i].exp() * direction[self.dim + i];
             let row = out.row_mut(i);
-            for (v, e) in row.iter_mut().zip(noise.row(i)) {
-                *v = d_mean + d_sd * e;
-            }
+            affine_row(d_mean, d_sd, noise.row(i), row);
             for (a, &u) in self.factor(direction, i).iter().enumerate() {
                 axpy(u, noise.row(self.dim + a), row);
             }

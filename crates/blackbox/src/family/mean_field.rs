@@ -4,7 +4,7 @@ use jensen_density::{Lanes, LanesMut};
 
 use super::{Curvature, Family, FamilyKind, HALF_LOG_TWO_PI};
 use crate::dense::{solve_lower, solve_lower_transposed};
-use crate::reduce::{dot, sum};
+use crate::reduce::{affine_row, dot, sum};
 
 /// Independent Gaussian coordinates, ω = (μ, log σ), 2d parameters.
 #[derive(Clone, Copy, Debug)]
@@ -50,18 +50,14 @@ impl Family for MeanField {
     fn transform(&self, omega: &[f64], noise: Lanes<'_>, mut z: LanesMut<'_>) {
         for i in 0..self.dim {
             let (mean, sd) = (omega[i], omega[self.dim + i].exp());
-            for (z, e) in z.row_mut(i).iter_mut().zip(noise.row(i)) {
-                *z = mean + sd * e;
-            }
+            affine_row(mean, sd, noise.row(i), z.row_mut(i));
         }
     }
     fn push(&self, omega: &[f64], direction: &[f64], noise: Lanes<'_>, mut out: LanesMut<'_>) {
         for i in 0..self.dim {
             let d_mean = direction[i];
             let d_sd = omega[self.dim + i].exp() * direction[self.dim + i];
-            for (v, e) in out.row_mut(i).iter_mut().zip(noise.row(i)) {
-                *v = d_mean + d_sd * e;
-            }
+            affine_row(d_mean, d_sd, noise.row(i), out.row_mut(i));
         }
     }
     fn pull(&self, omega: &[f64], noise: Lanes<'_>, grad: Lanes<'_>, out: &mut [f64]) {
