@@ -17,8 +17,10 @@ pub fn summary(fitted: &Fitted) -> String {
     let e = &best.evaluation;
     text.push('\n');
     let mut line = |name: &str, value: &str| {
+        // The hat of k̂ is a character of its own that takes no column.
+        let width = 8 + name.chars().filter(|c| *c == '\u{302}').count();
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{name:<8} {value}");
+        let _ = writeln!(text, "{name:<width$} {value}");
     };
     line(
         "ELBO",
