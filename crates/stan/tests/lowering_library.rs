@@ -12,6 +12,19 @@ const DATA: &str = r#"{"N": 3, "c": 0.7, "x": [0.3, -1.2, 2.0], "xp": [1.3, 0.2,
     "n": [3, 4, 5], "cat": [1, 3, 2], "X": [[0.5, -1.0], [1.5, 0.3], [-0.2, 0.8]], "S": [[2.0, 0.3, 0.1], [0.3, 1.5, -0.2], [0.1, -0.2, 1.0]],
     "LS": [[1.4, 0, 0], [0.2, 1.1, 0], [-0.3, 0.4, 0.9]], "pts": [[0.1, 0.4], [1.2, -0.3], [0.5, 0.9]]}"#;
 
+/// The data with two longer matrices, of rows that repeat a pattern.
+fn data() -> String {
+    let row = |i: usize| {
+        let row: Vec<String> = (0..10)
+            .map(|j| format!("{}", ((3 * i + 7 * j + i * j) % 11) as f64 / 5.0 - 1.0))
+            .collect();
+        format!("[{}]", row.join(", "))
+    };
+    let rows: Vec<String> = (0..12).map(row).collect();
+    let rows = rows.join(", ");
+    DATA.replacen('{', &format!("{{\"W\": [{rows}], \"W2\": [{rows}], "), 1)
+}
+
 const HEADER: &str = "data {
   int N;
   real c;
@@ -25,6 +38,8 @@ const HEADER: &str = "data {
   cov_matrix[N] S;
   cholesky_factor_cov[N] LS;
   array[N] vector[2] pts;
+  matrix[12, 10] W;
+  array[12] vector[10] W2;
 }
 ";
 
@@ -46,6 +61,8 @@ const PARAMETERS: &str = "parameters {
   corr_matrix[N] R;
   vector[2] beta;
   array[2] vector[N] av;
+  vector[10] gg;
+  matrix[10, 2] G;
 }
 ";
 
@@ -150,7 +167,7 @@ fn check(statements: &str) -> Result<(), String> {
     } else {
         format!("{HEADER}{declared}model {{\n{statements}\n}}\n")
     };
-    let model = bind(&source, DATA).map_err(|e| e.to_string())?;
+    let model = bind(&source, &data()).map_err(|e| e.to_string())?;
     compare(&model)
 }
 
@@ -234,6 +251,8 @@ fn densities_of_numbers() {
         "2 ~ binomial_logit(n, r);",
         "k ~ beta_binomial(n, p, q);",
         "k ~ beta_binomial(n, w, q);",
+        "n ~ beta_neg_binomial(p, q, w);",
+        "n ~ yule_simon(p);",
         "k ~ poisson(p);",
         "k ~ poisson(w);",
         "k ~ poisson(exp(v));",
@@ -260,6 +279,10 @@ fn densities_in_loops() {
         "for (i in 1:N) k[i] ~ poisson(p * xp[i]);",
         "for (i in 1:N) X[i] ~ normal(M[i], p);",
         "for (i in 1:N) x[i] ~ normal(X[i] * beta, p);",
+        "for (i in 1:12) target += square(W[i] * gg - r);",
+        "for (i in 1:12) target += square(dot_product(gg, W[i]) - dot_product(W2[i], gg));",
+        "for (i in 1:12) { vector[2] eta = (W[i] * [gg', 2 * gg']')'; target += log_sum_exp(eta); }",
+        "for (i in 1:12) { row_vector[2] eta = W[i] * G; target += log_sum_exp(eta); }",
         "for (i in 1:N) x[i] ~ normal(dot_product(X[i], beta) + v[i], p);",
         "for (i in 1:N) pts[i] ~ multi_normal([r, v[i]]', [[p + 1, 0.2], [0.2, q + 1]]);",
     ]);
@@ -281,6 +304,7 @@ fn distribution_functions() {
         ("pareto", "w", "0.00001, q"),
         ("pareto_type_2", "w", "0, p, q"),
         ("rayleigh", "w", "p"),
+        ("exp_mod_normal", "v", "r, p, q"),
         ("uniform", "v", "-4, 4"),
         ("uniform", "v", "-0.3, 0.4"),
         ("bernoulli", "b", "t"),
@@ -332,6 +356,9 @@ fn densities_of_vectors() {
         "cat ~ categorical_logit(v);",
         "2 ~ categorical_logit(v);",
         "k ~ multinomial(th);",
+        "k ~ dirichlet_multinomial(w);",
+        "for (i in 1:N) cat[i] ~ categorical(th);",
+        "for (i in 1:N) cat[i] ~ categorical_logit(v * x[i]);",
         "k ~ multinomial_logit(v);",
         "cat ~ ordered_logistic(v, cut);",
         "2 ~ ordered_logistic(r, cut);",
@@ -512,6 +539,9 @@ fn operators_and_containers() {
         "target += sum(gp_matern32_cov(pts, p, q)) + sum(gp_matern52_cov(pts, p, q)) + sum(gp_exponential_cov(pts, p, q));",
         "target += sum(gp_dot_prod_cov(pts, p)) + sum(gp_matern32_cov(pts, p, {q, u}));",
         "target += sum(cholesky_decompose(add_diag(gp_exp_quad_cov(pts, p, q), 1)));",
+        "target += sum(gp_periodic_cov(pts, p, q, u)) + lmgamma(3, p + 2) + sum(lmgamma(2, w + 1));",
+        "target += sum(csr_matrix_times_vector(3, 3, [1.5, 2, -1, 0.5]', {1, 3, 2, 1}, {1, 3, 3, 5}, v) .* x);",
+        "target += sum(csr_matrix_times_vector(3, 3, append_row(v, r), {1, 3, 2, 1}, {1, 3, 3, 5}, w));",
         "target += (r > 0 ? p : q) + (r > 0 && p > 1 ? 2 : 3) * r + (c > 0 ? v[1] : v[2]);",
         "target += v[cat] + v[2:] [1] + sum(M[cat, 2]) + M[2, 1] + sum(M[:, 1]) + sum(av[2, 1:2]);",
     ]);
@@ -550,7 +580,7 @@ model { y ~ normal(0, s); target += z[1] + o[2]; }",
 fn check_program(functions: &str, statements: &str) {
     let source =
         format!("functions {{\n{functions}\n}}\n{HEADER}{PARAMETERS}model {{\n{statements}\n}}\n");
-    let model = bind(&source, DATA).unwrap_or_else(|e| panic!("{statements}: {e}"));
+    let model = bind(&source, &data()).unwrap_or_else(|e| panic!("{statements}: {e}"));
     if let Err(e) = compare(&model) {
         panic!("{functions}\n{statements}: {e}");
     }

@@ -45,9 +45,7 @@ fn increment<'g>(x: E<'g>, old: NodeId) -> Option<E<'g>> {
         // What depends on the old value is younger than it; of two such operands the older one is followed.
         let reaches = |id: NodeId| id >= old;
         let (next, rest) = match op {
-            ElemOp::Add if a == old || b == old => {
-                (old, x.tape.e(if a == old { b } else { a }))
-            }
+            ElemOp::Add if a == old || b == old => (old, x.tape.e(if a == old { b } else { a })),
             ElemOp::Add if reaches(a) && reaches(b) => (a.min(b), x.tape.e(a.max(b))),
             ElemOp::Add => (a.max(b), x.tape.e(a.min(b))),
             _ => (a, -x.tape.e(b)),
@@ -224,14 +222,7 @@ impl<'g> Lower<'_, 'g> {
         self.flow(c, a.outcome, b.outcome, span)
     }
 
-    fn merged(
-        &mut self,
-        c: E<'g>,
-        old: Option<&Sym>,
-        x: &Sym,
-        y: &Sym,
-        span: Span,
-    ) -> Eval<Sym> {
+    fn merged(&mut self, c: E<'g>, old: Option<&Sym>, x: &Sym, y: &Sym, span: Span) -> Eval<Sym> {
         if let Some(Sym::Scalar(old)) = old
             && x.is_scalar()
             && y.is_scalar()

@@ -37,6 +37,16 @@ impl Lower<'_, '_> {
             {
                 self.higher_order(expr, id, &call.args)
             }
+            Callee::Builtin(id)
+                if id.name() == "dot_product"
+                    && let [x, y] = &call.args[..]
+                    && let Some(product) = match self.product_with_row(x, y, expr)? {
+                        Some(product) => Some(product),
+                        None => self.product_with_row(y, x, expr)?,
+                    } =>
+            {
+                Ok(product)
+            }
             _ => {
                 let args = self.exprs(&call.args)?;
                 let levels: Vec<Level> = call.args.iter().map(|a| a.level).collect();

@@ -104,6 +104,12 @@ impl<'g> Lower<'_, 'g> {
 
     fn binary(&mut self, expr: &Expr, op: BinaryOp, a: &Expr, b: &Expr) -> Eval<Sym> {
         let span = expr.span;
+        if op == BinaryOp::Mul
+            && a.ty == Type::RowVector
+            && let Some(product) = self.product_with_row(a, b, expr)?
+        {
+            return Ok(product);
+        }
         let left = self.expr(a)?;
         if matches!(op, BinaryOp::And | BinaryOp::Or)
             && let Some(value) = left.known()

@@ -9,7 +9,7 @@
 //! | --- | --- |
 //! | `value`, `index` | symbolic values and their parts |
 //! | `tape`, `known` | the graph under construction; what is known of its values |
-//! | `expr`, `stmt`, `branch`, `call` | the evaluator |
+//! | `expr`, `stmt`, `branch`, `call`, `hoist` | the evaluator |
 //! | `params`, `checks` | constrained parameters, checks of transformed ones |
 //! | `functions`, `densities` | the library, one table each from name to formula |
 
@@ -19,6 +19,7 @@ mod checks;
 mod densities;
 mod expr;
 mod functions;
+mod hoist;
 mod index;
 mod known;
 mod params;
@@ -108,7 +109,7 @@ impl From<Box<EvalError>> for LowerError {
 const DEPTH_LIMIT: u32 = 1000;
 
 /// Statements and loop turns before lowering gives up.
-const STEP_LIMIT: u64 = 200_000_000;
+const STEP_LIMIT: u64 = 10_000_000;
 
 /// Stack for [`DEPTH_LIMIT`] levels; only touched pages take memory.
 const STACK: usize = 256 << 20;
@@ -160,6 +161,7 @@ fn lower_here(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, Lowe
 struct Unrolled {
     span: Span,
     what: String,
+    /// How often, `usize::MAX` if that shows only in the end.
     trips: usize,
 }
 
@@ -187,6 +189,7 @@ struct Lower<'p, 'g> {
     exits: Vec<Exit<'g>>,
     loops: Vec<Unrolled>,
     builders: HashMap<usize, call::Resolved>,
+    products: Vec<hoist::Product<'g>>,
     assigned: HashMap<usize, Rc<[VarId]>>,
     /// Whether `~` and `_lupdf` lose their constants here.
     drop_constants: bool,
@@ -217,6 +220,7 @@ impl<'p, 'g> Lower<'p, 'g> {
             exits: Vec::new(),
             loops: Vec::new(),
             builders: HashMap::new(),
+            products: Vec::new(),
             assigned: HashMap::new(),
             drop_constants: options.propto,
             site_base: 0,
@@ -350,7 +354,10 @@ impl<'p, 'g> Lower<'p, 'g> {
                 let nest: Vec<String> = self
                     .loops
                     .iter()
-                    .map(|l| format!("`{}` {} times", l.what, l.trips))
+                    .map(|l| match l.trips {
+                        usize::MAX => format!("`{}`", l.what),
+                        trips => format!("`{}` {trips} times", l.what),
+                    })
                     .collect();
                 limit(
                     format!(

@@ -1,6 +1,6 @@
 //! Densities of categories, counts of categories, and ordered outcomes.
 
-use super::Domain::{Finite, Unit};
+use super::Domain::{Finite, Positive, Unit};
 use super::{Whole, WholeFormula, check};
 use crate::interpret::error::{FnError, FnResult};
 use crate::interpret::functions::special;
@@ -75,6 +75,27 @@ pub const TABLE: &[(&str, WholeFormula)] = &[
         let n = w.density.tape.vector(&ns);
         let normaliser = log_sum_exp_all(&cx(w), beta)?;
         w.density.term(&[1], (n * e).sum() - total * normaliser);
+        Ok(())
+    }),
+    ("dirichlet_multinomial_lpmf", |w| {
+        let ns = outcomes(w, 0)?;
+        let alpha = w.passed[1].sym.e(w.density.tape)?;
+        sizes(w, ns.len(), alpha.len())?;
+        check(w.density.name, alpha, "prior sample sizes", Positive)?;
+        let total: f64 = ns.iter().sum();
+        if total == 0.0 {
+            return Ok(());
+        }
+        // log n − Σ log nₖ is constant, log B(Σ α, n) − Σ log B(αₖ, nₖ) belongs to α; both over the nₖ that are not 0.
+        let positive = || ns.iter().filter(|n| **n > 0.0);
+        let logs = total.ln() - positive().map(|n| n.ln()).sum::<f64>();
+        let gammas = special::lgamma(total) - positive().map(|n| special::lgamma(*n)).sum::<f64>();
+        let n = w.density.tape.vector(&ns);
+        let mass = alpha.sum();
+        let each = ((n + alpha).lgamma() - alpha.lgamma()).sum();
+        let d = &mut w.density;
+        d.term(&[], d.num(logs));
+        d.term(&[1], mass.lgamma() - (mass + total).lgamma() + each + gammas);
         Ok(())
     }),
     ("ordered_logistic_lpmf", |w| {

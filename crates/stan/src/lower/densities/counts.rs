@@ -49,6 +49,29 @@ pub const TABLE: &[(&str, Univariate)] = &[
         neg_binomial_2_log(d, y, eta, phi);
         Ok(())
     }),
+    ("beta_neg_binomial_lpmf", |d| {
+        d.check(0, "Failures variable", NonNegative)?;
+        d.check(1, "Number of successes parameter", Positive)?;
+        d.check(2, "First prior shape parameter", Positive)?;
+        d.check(3, "Second prior shape parameter", Positive)?;
+        let [n, r, a, b] = d.get();
+        log_factorial(d, n);
+        d.term(
+            &[1, 2, 3],
+            (n + r).lgamma() - r.lgamma() + lbeta(n + b, r + a) - lbeta(a, b),
+        );
+        Ok(())
+    }),
+    ("yule_simon_lpmf", |d| {
+        d.check(1, "Shape parameter", Positive)?;
+        let [n, alpha] = d.get();
+        let bad = n.lt(d.num(1.0));
+        d.outside(bad);
+        let above = alpha + 1.0;
+        d.term(&[], n.lgamma());
+        d.term(&[1], alpha.log() + above.lgamma() - (n + above).lgamma());
+        Ok(())
+    }),
     ("geometric_lpmf", |d| {
         let [y, theta] = d.get();
         d.check(0, "Outcome", NonNegative)?;

@@ -6,6 +6,7 @@ use super::Domain::{Positive, PositiveByFormula};
 use super::{Whole, WholeFormula, check};
 use crate::interpret::error::FnResult;
 use crate::lower::functions::Cx;
+use crate::lower::functions::elementwise::lmgamma;
 use crate::lower::functions::matrices::cholesky;
 use crate::lower::tape::E;
 
@@ -85,15 +86,6 @@ fn lkj_corr_cholesky(w: &mut Whole<'_, '_>) -> FnResult<()> {
     let rest = (d.tape.vector(&rest) * logs).sum();
     d.term(&[0, 1], fixed + (2.0 * eta - 2.0) * rest);
     Ok(())
-}
-
-/// log Γ_K(x)
-fn lmgamma(k: usize, x: E<'_>) -> E<'_> {
-    let mut sum = x.num(0.25 * (k * k.saturating_sub(1)) as f64 * PI.ln());
-    for j in 0..k {
-        sum = sum + (x - 0.5 * j as f64).lgamma();
-    }
-    sum
 }
 
 /// Outcome, degrees of freedom, scale; the degrees of freedom exceed K − 1.

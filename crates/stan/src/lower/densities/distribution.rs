@@ -48,6 +48,7 @@ tails! {
     "pareto_lcdf" "pareto_lccdf" "pareto_cdf" => pareto;
     "pareto_type_2_lcdf" "pareto_type_2_lccdf" "pareto_type_2_cdf" => pareto_type_2;
     "rayleigh_lcdf" "rayleigh_lccdf" "rayleigh_cdf" => rayleigh;
+    "exp_mod_normal_lcdf" "exp_mod_normal_lccdf" "exp_mod_normal_cdf" => exp_mod_normal;
     "uniform_lcdf" "uniform_lccdf" "uniform_cdf" => uniform;
     "bernoulli_lcdf" "bernoulli_lccdf" "bernoulli_cdf" => bernoulli;
 }
@@ -190,6 +191,23 @@ fn rayleigh<'g>(d: &mut Density<'g>) -> Tails<'g> {
     let [y, sigma] = d.get();
     let upper = -0.5 * (y * sigma.recip()).square();
     Ok(above(y, y.num(0.0), (upper.log1m_exp(), upper)))
+}
+
+fn exp_mod_normal<'g>(d: &mut Density<'g>) -> Tails<'g> {
+    d.check(0, "Random variable", NotNan)?;
+    d.check(1, "Location parameter", Finite)?;
+    d.check(2, "Scale parameter", super::Domain::Positive)?;
+    d.check(3, "Inv_scale parameter", super::Domain::Positive)?;
+    let [y, mu, sigma, lambda] = d.get();
+    let z = (y - mu) * sigma.recip();
+    let u = lambda * sigma;
+    // Mass that the exponential part carries beyond the normal's.
+    let beyond = 0.5 * u.square() - u * z + (z - u).log_normal_cdf();
+    let lower = z.log_normal_cdf();
+    Ok((
+        lower + (beyond - lower).log1m_exp(),
+        (-z).log_normal_cdf().log_add_exp(beyond),
+    ))
 }
 
 fn uniform<'g>(d: &mut Density<'g>) -> Tails<'g> {

@@ -182,6 +182,15 @@ fn tgamma(x: E<'_>) -> E<'_> {
     x.num(0.0).lt(x).select(positive, reflected)
 }
 
+/// log Γ_k(x)
+pub fn lmgamma(k: usize, x: E<'_>) -> E<'_> {
+    let mut sum = x.num(0.25 * (k * k.saturating_sub(1)) as f64 * PI.ln());
+    for j in 0..k {
+        sum = sum + (x - 0.5 * j as f64).lgamma();
+    }
+    sum
+}
+
 /// log B(a, b)
 pub fn lbeta<'g>(a: E<'g>, b: E<'g>) -> E<'g> {
     a.lgamma() + b.lgamma() - (a + b).lgamma()

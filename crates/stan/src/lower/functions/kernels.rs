@@ -27,6 +27,7 @@ pub const TABLE: &[(&str, Build)] = &[
         })
     }),
     ("gp_dot_prod_cov", dot_prod),
+    ("gp_periodic_cov", periodic),
 ];
 
 /// The squared exponential kernel α² exp(−½ ‖(x − y)/ℓ‖²).
@@ -142,4 +143,42 @@ fn dot_prod(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let sigma = cx.e(&args[args.len() - 1])?;
     let products = x.matmul_with(y, n, k, m, true, false);
     Ok(cx.matrix((products + sigma.square()).repeat(n * m), n, m))
+}
+
+/// α² exp(−2 sin²(π ‖x − y‖ / p) / ℓ²); arguments x, (y,) magnitude, length scale, period.
+fn periodic(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
+    let cross = args.len() == 5;
+    let first = usize::from(cross);
+    let (n, k, x) = points(cx, &args[0])?;
+    let (m, l, y) = if cross {
+        points(cx, &args[1])?
+    } else {
+        (n, k, x)
+    };
+    if k != l && n > 0 && m > 0 {
+        return Err(cx.mismatch(&args[0], &args[1]));
+    }
+    let scalar = |i: usize| cx.e(&args[first + i]);
+    let (alpha, rho, period) = (scalar(1)?, scalar(2)?, scalar(3)?);
+    positive(cx, "magnitude", alpha)?;
+    positive(cx, "length scale", rho)?;
+    positive(cx, "period", period)?;
+    if n * m == 0 {
+        return Ok(cx.matrix(cx.tape.vector(&[]), n, m));
+    }
+    let (Some(a), Some(b)) = (x.values(), y.values()) else {
+        return Err(crate::interpret::error::FnError::unsupported(
+            "gp_periodic_cov with inputs that depend on parameters is not supported yet in the log density",
+        ));
+    };
+    let distances: Vec<f64> = (0..n * m)
+        .map(|at| {
+            let (i, j) = (at % n, at / n);
+            let squared: f64 = (0..k).map(|c| (a[i * k + c] - b[j * k + c]).powi(2)).sum();
+            std::f64::consts::PI * squared.sqrt()
+        })
+        .collect();
+    let waves = (cx.tape.vector(&distances) * period.recip()).sin().square();
+    let values = alpha.square() * (-2.0 * (waves * rho.recip().square())).exp();
+    Ok(cx.matrix(values.repeat(n * m), n, m))
 }

@@ -132,7 +132,7 @@ pub const TABLE: &[(&str, Build)] = &[
         let l = cholesky(cx, cx.e(&args[0])?, n)?;
         Ok((2.0 * l.diagonal(n, n).log().sum()).into())
     }),
-    ("cov_exp_quad", super::kernels::exp_quad),
+    ("csr_matrix_times_vector", csr_times_vector),
 ];
 
 fn fits(cx: &Cx<'_>, ok: bool, args: &[Sym]) -> FnResult<()> {
@@ -249,7 +249,7 @@ fn sparse_dot<'g>(cx: &Cx<'g>, pairs: &[(E<'g>, E<'g>)], structure: (bool, bool)
     let zero = |e: &E<'g>| e.scalar() == Some(0.0);
     let terms: Vec<E<'g>> = pairs
         .iter()
-        .filter(|(a, b)| !(structure.0 && zero(a)) && !(structure.1 && zero(b)))
+        .filter(|(a, b)| !(structure.0 && zero(a) || structure.1 && zero(b)))
         .map(|(a, b)| *a * *b)
         .collect();
     cx.tape.add_all(&terms)
@@ -391,4 +391,46 @@ fn quad_form(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let x = b.matmul_with(ab, cols, n, cols, true, false);
     let vector = matches!(args[1].dims()?.leaf, Leaf::Vector(_));
     Ok(shaped(x, cols, cols, vector, vector))
+}
+
+/// A sparse matrix in compressed rows times a vector: number of rows and columns, values, column of each, start of
+/// each row, vector.
+fn csr_times_vector(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
+    let rows = args[0].size("the number of rows")?;
+    let cols = args[1].size("the number of columns")?;
+    let known = |x: &Sym| -> FnResult<Vec<usize>> {
+        let ints = x
+            .known()
+            .ok_or_else(|| cx.invalid("places depend on parameters"))?;
+        let places = ints.ints()?.iter().map(|i| usize::try_from(*i - 1));
+        places
+            .collect::<Result<_, _>>()
+            .map_err(|_| cx.invalid("places count from 1"))
+    };
+    let (columns, starts) = (known(&args[3])?, known(&args[4])?);
+    let (values, x) = (cx.e(&args[2])?, cx.e(&args[5])?);
+    let fits = starts.len() == rows + 1
+        && starts.windows(2).all(|w| w[0] <= w[1])
+        && starts.last() == Some(&columns.len())
+        && columns.iter().all(|c| *c < cols)
+        && args[2].dims()?.size() == columns.len()
+        && args[5].dims()?.size() == cols;
+    if !fits {
+        return Err(cx.invalid("the parts of the sparse matrix do not fit together"));
+    }
+    if columns.is_empty() {
+        return Ok(Dims::leaf(Leaf::Vector(rows))
+            .value(&vec![0.0; rows])
+            .into());
+    }
+    let row_of: Vec<u32> = (0..rows)
+        .flat_map(|i| std::iter::repeat_n(i as u32, starts[i + 1] - starts[i]))
+        .collect();
+    let picked: Vec<u32> = columns.iter().map(|c| *c as u32).collect();
+    let x = if cols == 1 { x } else { x.gather(&picked) };
+    let products = (values * x).repeat(columns.len());
+    Ok(Sym::flat(
+        Dims::leaf(Leaf::Vector(rows)),
+        products.scatter(&row_of, rows),
+    ))
 }

@@ -1,6 +1,6 @@
 //! From containers to numbers.
 
-use super::elementwise::{log_diff_exp, map};
+use super::elementwise::{lmgamma, map};
 use super::{Build, Cx};
 use crate::interpret::error::FnResult;
 use crate::lower::tape::E;
@@ -51,8 +51,9 @@ pub const TABLE: &[(&str, Build)] = &[
     ("columns_dot_self", |cx, args| {
         by_line(cx, &args[0], &args[0], false)
     }),
-    ("log_diff_exp", |cx, args| {
-        map(cx, args, |e| log_diff_exp(e[0], e[1]))
+    ("lmgamma", |cx, args| {
+        let k = args[0].size("the dimension")?;
+        map(cx, &args[1..], |e| lmgamma(k, e[0]))
     }),
 ];
 

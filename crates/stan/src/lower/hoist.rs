@@ -1,0 +1,138 @@
+//! Products with one row of the data in a loop over the rows: `X[n] * beta`.
+//!
+//! Unrolled, each turn would be a dot product of its own. Instead the product with all rows is made once, one dense
+//! product, and each turn takes its element.
+
+use std::sync::Arc;
+
+use super::Lower;
+use super::tape::E;
+use super::value::{Dims, Leaf, Sym};
+use crate::interpret::error::Eval;
+use crate::interpret::value::Value;
+use crate::program::{Expr, ExprKind, Index};
+
+/// Shorter rows are written out, which joins with what stands around the product.
+const LONG: usize = 9;
+
+/// How many earlier products are looked through.
+const RECENT: usize = 16;
+
+/// The product of all rows of a data variable with one right factor.
+pub(super) struct Product<'g> {
+    rows: Arc<Value>,
+    factor: jensen_graph::NodeId,
+    /// `count × cols`
+    all: E<'g>,
+}
+
+/// One row of a data variable, by its place.
+struct Row {
+    rows: Arc<Value>,
+    place: usize,
+    count: usize,
+    length: usize,
+    /// Stored row after row, not as a column-major matrix.
+    by_row: bool,
+}
+
+impl<'g> Lower<'_, 'g> {
+    /// `row · factor` if `row` names a row of the data in a loop that visits many of them, and the factor is not known.
+    pub(super) fn product_with_row(
+        &mut self,
+        row: &Expr,
+        factor: &Expr,
+        site: &Expr,
+    ) -> Eval<Option<Sym>> {
+        // The factor may be evaluated again: it must not add to the log density.
+        let plain = matches!(factor.kind, ExprKind::Var(_) | ExprKind::Index(..));
+        if !plain || !self.tape.unrolling.get() {
+            return Ok(None);
+        }
+        let Some(row) = self.row_of_data(row)? else {
+            return Ok(None);
+        };
+        let factor = self.expr(factor)?;
+        let cols = match (&factor, factor.dims()) {
+            (Sym::Flat(_), Ok(dims)) if dims.array.is_empty() => match dims.leaf {
+                Leaf::Vector(n) | Leaf::Row(n) if n == row.length => 1,
+                Leaf::Matrix(n, cols) if n == row.length => cols,
+                _ => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        self.site(site);
+        let e = factor.e(self.tape).map_err(|e| e.at(site.span))?;
+        let all = self.product(&row, e, cols);
+        if matches!(factor.dims(), Ok(dims) if matches!(dims.leaf, Leaf::Matrix(..))) {
+            let index: Vec<u32> = (0..cols)
+                .map(|j| (j * row.count + row.place) as u32)
+                .collect();
+            return Ok(Some(Sym::flat(
+                Dims::leaf(Leaf::Row(cols)),
+                all.gather(&index),
+            )));
+        }
+        Ok(Some(all.at(row.place).into()))
+    }
+
+    fn product(&mut self, row: &Row, factor: E<'g>, cols: usize) -> E<'g> {
+        let same = |p: &&Product<'g>| Arc::ptr_eq(&p.rows, &row.rows) && p.factor == factor.id;
+        if let Some(found) = self.products.iter().rev().take(RECENT).find(same) {
+            return found.all;
+        }
+        let elements = self.tape.vector(&row.rows.numbers());
+        let all = elements.matmul_with(factor, row.count, row.length, cols, row.by_row, false);
+        self.products.push(Product {
+            rows: row.rows.clone(),
+            factor: factor.id,
+            all,
+        });
+        all
+    }
+
+    fn row_of_data(&mut self, expr: &Expr) -> Eval<Option<Row>> {
+        let expr = match &expr.kind {
+            ExprKind::Transpose(inner) => inner,
+            _ => expr,
+        };
+        let ExprKind::Index(base, indices) = &expr.kind else {
+            return Ok(None);
+        };
+        let (ExprKind::Var(var), [Index::Single(at), rest @ ..]) = (&base.kind, &indices[..])
+        else {
+            return Ok(None);
+        };
+        if !rest.iter().all(|i| matches!(i, Index::All)) {
+            return Ok(None);
+        }
+        let Some(Sym::Data(rows)) = &self.slots[var.0 as usize] else {
+            return Ok(None);
+        };
+        let (count, length, by_row) = match &**rows {
+            Value::Matrix(m) => (m.rows(), m.cols(), false),
+            Value::Array(x) => match x.first() {
+                Some(Value::Vector(v) | Value::RowVector(v)) => (x.len(), v.len(), true),
+                _ => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        let visits = self.loops.iter().map(|l| l.trips).max().unwrap_or(0);
+        if length < LONG || count > visits.saturating_mul(2) {
+            return Ok(None);
+        }
+        let rows = rows.clone();
+        let place = self.int(at)?;
+        Ok(match usize::try_from(place) {
+            Ok(place) if (1..=count).contains(&place) => Some(Row {
+                rows,
+                place: place - 1,
+                count,
+                length,
+                by_row,
+            }),
+            // The ordinary way says what is wrong with the index.
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,136 @@
+//! What cannot be lowered is said in one line that names the construct and where it stands; draws that a program
+//! rejects are NaN; loops cost what their turns cost.
+
+mod support;
+
+use jensen_graph::evaluate;
+use jensen_stan::interpret::ErrorKind;
+use jensen_stan::lower::{LowerError, LowerOptions, Lowered, lower};
+use support::bind;
+
+fn lowered(source: &str, data: &str, options: LowerOptions) -> Result<Lowered, (String, LowerError)> {
+    let model = bind(source, data).unwrap_or_else(|e| panic!("{source}: {e}"));
+    lower(&model, options).map_err(|e| (model.program().location(e.span), e))
+}
+
+fn failure(source: &str) -> (ErrorKind, String) {
+    match lowered(source, "{}", LowerOptions::default()) {
+        Ok(_) => panic!("lowered: {source}"),
+        Err((at, e)) => (e.kind, format!("{at}: {e}")),
+    }
+}
+
+#[test]
+fn unsupported_constructs_are_named() {
+    let cases = [
+        (
+            "parameters { real x; }\nmodel { target += owens_t(x, 2); }",
+            "model.stan:2:19: function `owens_t` is known but not supported yet",
+        ),
+        (
+            "parameters { real x; }\nmodel {\n  real y = x;\n  while (y < 3) y += 1;\n}",
+            "model.stan:4:10: a `while` condition that depends on parameters",
+        ),
+        (
+            "parameters { real x; }\nmodel { for (i in 1:3) { if (x > 0) break; } }",
+            "model.stan:2:30: `break` and `continue` under a condition that depends on parameters",
+        ),
+        (
+            "parameters { real<lower=0> x; }\nmodel { target += gamma_lcdf(2 | x, 1); }",
+            "function `gamma_lcdf` is known but not supported yet",
+        ),
+    ];
+    for (source, expected) in cases {
+        let (kind, message) = failure(source);
+        assert_eq!(kind, ErrorKind::Unsupported, "{message}");
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
+#[test]
+fn data_errors_are_told_once_and_for_all_draws() {
+    let (kind, message) =
+        failure("transformed data { real s = -1; }\nparameters { real x; }\nmodel { x ~ normal(0, s); }");
+    assert_eq!(kind, ErrorKind::Rejected);
+    assert!(message.contains("model.stan:3:9") && message.contains("is -1, but must be positive"), "{message}");
+    let (_, message) = failure("parameters { vector[2] x; }\nmodel { target += x[3]; }");
+    assert!(message.contains("index 3") && message.contains("expected 1 to 2"), "{message}");
+    let (_, message) = failure("parameters { vector[2] x; }\nmodel { x ~ normal(rep_vector(0, 3), 1); }");
+    assert!(message.contains("sizes do not match: vector[2] and vector[3]"), "{message}");
+    let (_, message) = failure("parameters { vector[2] x; }\nmodel { vector[3] y = x; target += sum(y); }");
+    assert!(message.contains("expected vector[3], found vector[2]"), "{message}");
+}
+
+#[test]
+fn the_node_limit_names_the_loop() {
+    let source = "parameters { real x; }\nmodel {\n  for (i in 1:100000)\n    target += sin(i * x);\n}";
+    let options = LowerOptions {
+        node_limit: 10_000,
+        ..LowerOptions::default()
+    };
+    let (at, error) = lowered(source, "{}", options).expect_err("too large");
+    assert_eq!(error.kind, ErrorKind::Limit);
+    assert!(at.starts_with("model.stan:3:3"), "{at}");
+    assert!(
+        error.message.contains("10000 nodes") && error.message.contains("`for (i in …)` 100000 times"),
+        "{error}"
+    );
+    assert!(error.message.contains("vectors"), "{error}");
+}
+
+#[test]
+fn endless_recursion_ends() {
+    let source = "functions { real f(real x) { return f(x + 1); } }\nparameters { real x; }\nmodel { target += f(x); }";
+    let (kind, message) = failure(source);
+    assert_eq!(kind, ErrorKind::Limit, "{message}");
+    let (kind, message) = failure("parameters { real x; }\nmodel { int i = 0; while (i < 1) i = 0; target += x; }");
+    assert_eq!(kind, ErrorKind::Limit, "{message}");
+}
+
+#[test]
+fn rejected_draws_are_nan() {
+    let value = |source: &str, z: &[f64]| -> f64 {
+        let lowered = lowered(source, "{}", LowerOptions::default()).expect("lowers");
+        evaluate(&lowered.graph, &[z], None)[0][0]
+    };
+    let source = "parameters { real x; }\nmodel { if (x > 1) reject(\"too large: \", x); x ~ normal(0, 1); }";
+    assert!(value(source, &[2.0]).is_nan());
+    assert!(value(source, &[0.5]).is_finite());
+    let source = "parameters { real x; }\ntransformed parameters { real<lower=0> s = x; }\nmodel { x ~ normal(0, 1); }";
+    assert!(value(source, &[-0.1]).is_nan());
+    assert!(value(source, &[0.1]).is_finite());
+    let source = "parameters { real x; }\nmodel { 3 ~ poisson(x); 0 ~ poisson(x); 1 ~ normal(0, x); }";
+    assert!(value(source, &[-0.1]).is_nan());
+    assert!(value(source, &[0.1]).is_finite());
+    let source = "parameters { real x; }\nmodel { [1, 2]' ~ multi_normal([0, 0]', [[1, x], [x, 1]]); }";
+    assert!(value(source, &[1.1]).is_nan());
+    assert!(value(source, &[0.1]).is_finite());
+    let source = "parameters { real x; }\nmodel { vector[2] th = [x, 1 - x]'; 1 ~ categorical(th); }";
+    assert!(value(source, &[1.1]).is_nan());
+    assert!(value(source, &[0.1]).is_finite());
+}
+
+#[test]
+fn names_are_those_of_the_coordinates() {
+    let source = "parameters { real x; array[2] simplex[3] th; cov_matrix[2] C; matrix[2, 2] M; }\nmodel { }";
+    let lowered = lowered(source, "{}", LowerOptions::default()).expect("lowers");
+    assert_eq!(lowered.dim, 12);
+    assert_eq!(lowered.names.len(), 12);
+    assert_eq!(lowered.names[..3], ["x", "th.1.1", "th.1.2"]);
+}
+
+#[test]
+fn a_turn_takes_as_many_nodes_as_it_has_operations() {
+    let source = "data { int N; }
+        transformed data { array[N] real y; for (i in 1:N) y[i] = sin(i); }
+        parameters { real a; real b; real<lower=0> s; }
+        model { for (i in 1:N) { real mu = a + b * y[i] + square(b) * cos(y[i]); y[i] ~ normal(mu, s); } }";
+    let nodes = |n: usize| {
+        let data = format!("{{\"N\": {n}}}");
+        let lowered = lowered(source, &data, LowerOptions::default()).expect("lowers");
+        (lowered.graph.len(), jensen_graph::passes::optimise(&lowered.graph).len())
+    };
+    let ((unrolled, joined), (doubled, joined_too)) = (nodes(5_000), nodes(10_000));
+    assert!(doubled - unrolled <= 5_000 * 14, "{unrolled} to {doubled}");
+    assert!(joined < 100 && joined_too < 100, "the turns are joined: {joined}, {joined_too}");
+}
