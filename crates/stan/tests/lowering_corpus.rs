@@ -82,7 +82,8 @@ fn check_model(path: &Path) -> Result<(), String> {
         }
         let expected = numbers(&oracle["gradient"][i]);
         for (k, (found, expected)) in both[1].iter().zip(&expected).enumerate() {
-            if !(error(*found, *expected) <= TOLERANCE) && expected.is_finite() {
+            let agrees = error(*found, *expected) <= TOLERANCE;
+            if !agrees && expected.is_finite() {
                 return Err(format!(
                     "gradient {k} at point {i}: {found} instead of {expected}"
                 ));

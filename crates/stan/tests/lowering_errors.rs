@@ -8,7 +8,11 @@ use jensen_stan::interpret::ErrorKind;
 use jensen_stan::lower::{LowerError, LowerOptions, Lowered, lower};
 use support::bind;
 
-fn lowered(source: &str, data: &str, options: LowerOptions) -> Result<Lowered, (String, LowerError)> {
+fn lowered(
+    source: &str,
+    data: &str,
+    options: LowerOptions,
+) -> Result<Lowered, (String, LowerError)> {
     let model = bind(source, data).unwrap_or_else(|e| panic!("{source}: {e}"));
     lower(&model, options).map_err(|e| (model.program().location(e.span), e))
 }
@@ -49,21 +53,37 @@ fn unsupported_constructs_are_named() {
 
 #[test]
 fn data_errors_are_told_once_and_for_all_draws() {
-    let (kind, message) =
-        failure("transformed data { real s = -1; }\nparameters { real x; }\nmodel { x ~ normal(0, s); }");
+    let (kind, message) = failure(
+        "transformed data { real s = -1; }\nparameters { real x; }\nmodel { x ~ normal(0, s); }",
+    );
     assert_eq!(kind, ErrorKind::Rejected);
-    assert!(message.contains("model.stan:3:9") && message.contains("is -1, but must be positive"), "{message}");
+    assert!(
+        message.contains("model.stan:3:9") && message.contains("is -1, but must be positive"),
+        "{message}"
+    );
     let (_, message) = failure("parameters { vector[2] x; }\nmodel { target += x[3]; }");
-    assert!(message.contains("index 3") && message.contains("expected 1 to 2"), "{message}");
-    let (_, message) = failure("parameters { vector[2] x; }\nmodel { x ~ normal(rep_vector(0, 3), 1); }");
-    assert!(message.contains("sizes do not match: vector[2] and vector[3]"), "{message}");
-    let (_, message) = failure("parameters { vector[2] x; }\nmodel { vector[3] y = x; target += sum(y); }");
-    assert!(message.contains("expected vector[3], found vector[2]"), "{message}");
+    assert!(
+        message.contains("index 3") && message.contains("expected 1 to 2"),
+        "{message}"
+    );
+    let (_, message) =
+        failure("parameters { vector[2] x; }\nmodel { x ~ normal(rep_vector(0, 3), 1); }");
+    assert!(
+        message.contains("sizes do not match: vector[2] and vector[3]"),
+        "{message}"
+    );
+    let (_, message) =
+        failure("parameters { vector[2] x; }\nmodel { vector[3] y = x; target += sum(y); }");
+    assert!(
+        message.contains("expected vector[3], found vector[2]"),
+        "{message}"
+    );
 }
 
 #[test]
 fn the_node_limit_names_the_loop() {
-    let source = "parameters { real x; }\nmodel {\n  for (i in 1:100000)\n    target += sin(i * x);\n}";
+    let source =
+        "parameters { real x; }\nmodel {\n  for (i in 1:100000)\n    target += sin(i * x);\n}";
     let options = LowerOptions {
         node_limit: 10_000,
         ..LowerOptions::default()
@@ -72,7 +92,8 @@ fn the_node_limit_names_the_loop() {
     assert_eq!(error.kind, ErrorKind::Limit);
     assert!(at.starts_with("model.stan:3:3"), "{at}");
     assert!(
-        error.message.contains("10000 nodes") && error.message.contains("`for (i in …)` 100000 times"),
+        error.message.contains("10000 nodes")
+            && error.message.contains("`for (i in …)` 100000 times"),
         "{error}"
     );
     assert!(error.message.contains("vectors"), "{error}");
@@ -83,7 +104,8 @@ fn endless_recursion_ends() {
     let source = "functions { real f(real x) { return f(x + 1); } }\nparameters { real x; }\nmodel { target += f(x); }";
     let (kind, message) = failure(source);
     assert_eq!(kind, ErrorKind::Limit, "{message}");
-    let (kind, message) = failure("parameters { real x; }\nmodel { int i = 0; while (i < 1) i = 0; target += x; }");
+    let (kind, message) =
+        failure("parameters { real x; }\nmodel { int i = 0; while (i < 1) i = 0; target += x; }");
     assert_eq!(kind, ErrorKind::Limit, "{message}");
 }
 
@@ -99,13 +121,16 @@ fn rejected_draws_are_nan() {
     let source = "parameters { real x; }\ntransformed parameters { real<lower=0> s = x; }\nmodel { x ~ normal(0, 1); }";
     assert!(value(source, &[-0.1]).is_nan());
     assert!(value(source, &[0.1]).is_finite());
-    let source = "parameters { real x; }\nmodel { 3 ~ poisson(x); 0 ~ poisson(x); 1 ~ normal(0, x); }";
+    let source =
+        "parameters { real x; }\nmodel { 3 ~ poisson(x); 0 ~ poisson(x); 1 ~ normal(0, x); }";
     assert!(value(source, &[-0.1]).is_nan());
     assert!(value(source, &[0.1]).is_finite());
-    let source = "parameters { real x; }\nmodel { [1, 2]' ~ multi_normal([0, 0]', [[1, x], [x, 1]]); }";
+    let source =
+        "parameters { real x; }\nmodel { [1, 2]' ~ multi_normal([0, 0]', [[1, x], [x, 1]]); }";
     assert!(value(source, &[1.1]).is_nan());
     assert!(value(source, &[0.1]).is_finite());
-    let source = "parameters { real x; }\nmodel { vector[2] th = [x, 1 - x]'; 1 ~ categorical(th); }";
+    let source =
+        "parameters { real x; }\nmodel { vector[2] th = [x, 1 - x]'; 1 ~ categorical(th); }";
     assert!(value(source, &[1.1]).is_nan());
     assert!(value(source, &[0.1]).is_finite());
 }
@@ -128,9 +153,15 @@ fn a_turn_takes_as_many_nodes_as_it_has_operations() {
     let nodes = |n: usize| {
         let data = format!("{{\"N\": {n}}}");
         let lowered = lowered(source, &data, LowerOptions::default()).expect("lowers");
-        (lowered.graph.len(), jensen_graph::passes::optimise(&lowered.graph).len())
+        (
+            lowered.graph.len(),
+            jensen_graph::passes::optimise(&lowered.graph).len(),
+        )
     };
     let ((unrolled, joined), (doubled, joined_too)) = (nodes(5_000), nodes(10_000));
     assert!(doubled - unrolled <= 5_000 * 14, "{unrolled} to {doubled}");
-    assert!(joined < 100 && joined_too < 100, "the turns are joined: {joined}, {joined_too}");
+    assert!(
+        joined < 100 && joined_too < 100,
+        "the turns are joined: {joined}, {joined_too}"
+    );
 }

@@ -27,7 +27,10 @@ fn graph_and_interpreter_agree() {
                 // What fails for all draws fails in the interpreter, too.
                 let z = vec![0.1; model.unconstrained_dim()];
                 if model.log_density(&z, true, false).is_ok() {
-                    failures.push(format!("seed {seed}: {}: {e}", model.program().location(e.span)));
+                    failures.push(format!(
+                        "seed {seed}: {}: {e}",
+                        model.program().location(e.span)
+                    ));
                 }
                 continue;
             }
@@ -43,11 +46,18 @@ fn graph_and_interpreter_agree() {
                 }
                 Ok(expected) if expected.is_finite() => compared += 1,
                 Ok(_) => {}
-                Err(_) if found.is_finite() => failures.push(format!("seed {seed}: {found} instead of a rejection")),
+                Err(_) if found.is_finite() => {
+                    failures.push(format!("seed {seed}: {found} instead of a rejection"))
+                }
                 Err(_) => {}
             }
         }
     }
-    assert!(failures.is_empty(), "{} differ:\n{}", failures.len(), failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{} differ:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
     assert!(compared > 300, "only {compared} values to compare");
 }

@@ -95,7 +95,10 @@ pub const TABLE: &[(&str, WholeFormula)] = &[
         let each = ((n + alpha).lgamma() - alpha.lgamma()).sum();
         let d = &mut w.density;
         d.term(&[], d.num(logs));
-        d.term(&[1], mass.lgamma() - (mass + total).lgamma() + each + gammas);
+        d.term(
+            &[1],
+            mass.lgamma() - (mass + total).lgamma() + each + gammas,
+        );
         Ok(())
     }),
     ("ordered_logistic_lpmf", |w| {
