@@ -1,12 +1,18 @@
 //! Random valid programs, for tests of every stage.
 //!
-//! All vectors have length `N` and all matrices are `N` by `N`, so that the programs also run: together with [`DATA`]
-//! they have no sizes that disagree, no index out of range and no function outside of its domain.
+//! Vectors have length `N` and matrices are `N` by `N`, so that the programs also run: together with [`DATA`] they have
+//! no sizes that disagree and no index out of range; what takes positive numbers or probabilities is given such.
+
+mod expressions;
+mod statements;
 
 /// Data for every generated program, as JSON.
-#[allow(dead_code)]
-pub const DATA: &str =
-    r#"{"N": 3, "c": 0.7, "x": [0.3, -1.2, 2.0], "y": [1.1, 0.2, -0.4], "k": [1, 0, 2]}"#;
+#[allow(dead_code)] // Not every test runs the programs.
+pub const DATA: &str = r#"{
+  "N": 3, "c": 0.7, "x": [0.3, -1.2, 2.0], "y": [1.1, 0.2, -0.4], "k": [1, 0, 2], "g": [2, 1, 3],
+  "X": [[1.0, 0.5, -0.3], [0.2, -1.0, 0.8], [0.1, 0.4, 1.5]], "vs": [[0.1, 0.2, 0.3], [-1.0, 0.5, 2.0], [0.7, 0.0, -0.6]],
+  "flag": 1, "pair": {"1": -0.25, "2": [0.5, 1.5, -0.5]}
+}"#;
 
 const HEADER: &str = "data {
   int<lower=1> N;
@@ -14,7 +20,26 @@ const HEADER: &str = "data {
   vector[N] x;
   array[N] real y;
   array[N] int<lower=0> k;
+  array[N] int<lower=1, upper=N> g;
+  matrix[N, N] X;
+  array[N] vector[N] vs;
+  int<lower=0, upper=1> flag;
+  tuple(real, vector[N]) pair;
 }
+";
+
+/// Functions that every program has. The first arguments of generated functions bear the names of data.
+const FUNCTIONS: &str = "  real blend(real a, real b) { return inv_logit(a) * b; }
+  vector blend(vector a, real b) { return inv_logit(a) * b; }
+  vector shift(vector v, data real d) { return v + d; }
+  real tilt_lpdf(real z, real m) { return normal_lupdf(z | m, 2) + sin(z); }
+  real odd_lpmf(int i, real p) { return i % 2 == 1 ? log(p) : log1m(p); }
+  real lift_lp(real z) { target += -0.5 * square(z); z ~ normal(0, 3); return z + 1; }
+  real spin(real a, int n) { if (n <= 0) return a; return tanh(spin(a, n - 1)) + n; }
+  real noisy_rng(real a) { return normal_rng(a, 1) + uniform_rng(0, 1); }
+  real wedge(real a) { if (a > 0.3) return a; else if (a < -0.3) { return -2 * a; } return square(a); }
+  tuple(real, vector) both(real a, vector v) { return (a + sum(v), v * a); }
+  void guard(real a) { if (a > 1e6) reject(\"too large: \", a); }
 ";
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -25,16 +50,20 @@ enum Kind {
     RowVector,
     Matrix,
     Reals,
+    Ints,
+    Vectors,
     Pair,
 }
 
-const KINDS: [Kind; 7] = [
+const KINDS: [Kind; 9] = [
     Kind::Int,
     Kind::Real,
     Kind::Vector,
     Kind::RowVector,
     Kind::Matrix,
     Kind::Reals,
+    Kind::Ints,
+    Kind::Vectors,
     Kind::Pair,
 ];
 
@@ -47,18 +76,57 @@ impl Kind {
             Kind::RowVector => "row_vector[N]",
             Kind::Matrix => "matrix[N, N]",
             Kind::Reals => "array[N] real",
+            Kind::Ints => "array[N] int",
+            Kind::Vectors => "array[N] vector[N]",
             Kind::Pair => "tuple(real, vector[N])",
         }
     }
 }
+
+/// What parameters are declared as, with the kind of their value.
+const PARAMETERS: &[(&str, Kind)] = &[
+    ("real", Kind::Real),
+    ("real<lower=0>", Kind::Real),
+    ("real<upper=c>", Kind::Real),
+    ("real<lower=-1, upper=c + 3>", Kind::Real),
+    ("real<offset=c, multiplier=2>", Kind::Real),
+    ("vector[N]", Kind::Vector),
+    ("vector<lower=x>[N]", Kind::Vector),
+    ("vector<upper=1.5>[N]", Kind::Vector),
+    ("vector<lower=-2, upper=x + 4>[N]", Kind::Vector),
+    ("vector<offset=x, multiplier=0.5>[N]", Kind::Vector),
+    ("vector<multiplier=s>[N]", Kind::Vector),
+    ("vector<lower=a>[N]", Kind::Vector),
+    ("row_vector[N]", Kind::RowVector),
+    ("row_vector<lower=0>[N]", Kind::RowVector),
+    ("array[N] real", Kind::Reals),
+    ("array[N] real<lower=y>", Kind::Reals),
+    ("simplex[N]", Kind::Vector),
+    ("unit_vector[N]", Kind::Vector),
+    ("ordered[N]", Kind::Vector),
+    ("positive_ordered[N]", Kind::Vector),
+    ("sum_to_zero_vector[N]", Kind::Vector),
+    ("matrix[N, N]", Kind::Matrix),
+    ("matrix<lower=0>[N, N]", Kind::Matrix),
+    ("cholesky_factor_corr[N]", Kind::Matrix),
+    ("cholesky_factor_cov[N]", Kind::Matrix),
+    ("corr_matrix[N]", Kind::Matrix),
+    ("cov_matrix[N]", Kind::Matrix),
+    ("array[N] vector[N]", Kind::Vectors),
+    ("array[N] simplex[N]", Kind::Vectors),
+    ("array[N] ordered[N]", Kind::Vectors),
+    ("tuple(real<lower=0>, vector[N])", Kind::Pair),
+];
 
 /// A valid program; the same seed gives the same one.
 pub fn program(seed: u64) -> String {
     let mut generator = Generator {
         state: seed,
         vars: Vec::new(),
+        functions: Vec::new(),
         fresh: 0,
         loops: Vec::new(),
+        only_data: false,
     };
     generator.program()
 }
@@ -67,13 +135,31 @@ struct Variable {
     name: String,
     kind: Kind,
     writable: bool,
+    /// Whether it cannot depend on parameters.
+    data: bool,
+}
+
+/// Where a statement stands.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Place {
+    /// In the model block.
+    Model,
+    /// In generated quantities.
+    Generated,
+    /// In a function that returns a real.
+    Function,
+    /// Elsewhere.
+    Other,
 }
 
 struct Generator {
     state: u64,
     vars: Vec<Variable>,
+    functions: Vec<String>,
     fresh: usize,
     loops: Vec<String>,
+    /// Whether expressions must not depend on parameters.
+    only_data: bool,
 }
 
 impl Generator {
@@ -98,294 +184,189 @@ impl Generator {
         KINDS[self.below(KINDS.len())]
     }
 
-    fn add(&mut self, name: &str, kind: Kind, writable: bool) {
-        self.vars.push(Variable {
-            name: name.to_owned(),
-            kind,
-            writable,
-        });
-    }
-
-    fn program(&mut self) -> String {
-        let mut out = String::new();
-        out.push_str(
-            "functions {\n  real blend(real a, real b) { return inv_logit(a) * b; }\n  \
-             vector shift(vector v, data real d) { return v + d; }\n  \
-             real tilt_lpdf(real z, real m) { return normal_lupdf(z | m, 2) + sin(z); }\n}\n",
-        );
-        out.push_str(HEADER);
-        self.add("N", Kind::Int, false);
-        self.add("c", Kind::Real, false);
-        self.add("x", Kind::Vector, false);
-        self.add("y", Kind::Reals, false);
-        out.push_str("transformed data {\n");
-        self.declarations(&mut out, 2);
-        out.push_str("}\n");
-        self.close_block();
-        out.push_str(
-            "parameters {\n  real a;\n  real<lower=0> s;\n  vector[N] b;\n  real<lower=-1, upper=c + 3> u;\n}\n",
-        );
-        for (name, kind) in [
-            ("a", Kind::Real),
-            ("s", Kind::Real),
-            ("b", Kind::Vector),
-            ("u", Kind::Real),
-        ] {
-            self.add(name, kind, false);
-        }
-        out.push_str("transformed parameters {\n");
-        self.real_declarations(&mut out, 2);
-        out.push_str("}\n");
-        self.close_block();
-        let kept = self.vars.len();
-        out.push_str("model {\n");
-        self.declarations(&mut out, 2);
-        let statements = 3 + self.below(4);
-        self.statements(&mut out, statements, 2, true);
-        out.push_str("  b ~ normal(0, 1);\n  a ~ tilt(0.5);\n}\n");
-        self.vars.truncate(kept);
-        out.push_str("generated quantities {\n");
-        self.declarations(&mut out, 2);
-        let draw = format!(
-            "  real {} = normal_rng({}, 1);\n",
-            self.name(),
-            self.expr(Kind::Real, 2)
-        );
-        out.push_str(&draw);
-        out.push_str("}\n");
-        out
-    }
-
-    fn close_block(&mut self) {
-        for var in &mut self.vars {
-            var.writable = false;
-        }
-    }
-
     fn name(&mut self) -> String {
         self.fresh += 1;
         format!("v{}", self.fresh)
     }
 
-    fn declarations(&mut self, out: &mut String, most: usize) {
-        for _ in 0..=self.below(most) {
-            let kind = self.kind();
-            self.declare(out, kind, 1);
+    fn add(&mut self, name: &str, kind: Kind, writable: bool, data: bool) {
+        self.vars.push(Variable {
+            name: name.to_owned(),
+            kind,
+            writable,
+            data,
+        });
+    }
+
+    /// The variables of the data block, or arguments of the same names.
+    fn add_data(&mut self, data: bool) {
+        for (name, kind) in [
+            ("N", Kind::Int),
+            ("c", Kind::Real),
+            ("x", Kind::Vector),
+            ("y", Kind::Reals),
+            ("k", Kind::Ints),
+            ("X", Kind::Matrix),
+            ("vs", Kind::Vectors),
+            ("flag", Kind::Int),
+            ("pair", Kind::Pair),
+        ] {
+            let discrete = matches!(kind, Kind::Int | Kind::Ints);
+            self.add(name, kind, false, data || discrete);
         }
     }
 
-    fn real_declarations(&mut self, out: &mut String, most: usize) {
-        for _ in 0..=self.below(most) {
+    fn program(&mut self) -> String {
+        let mut out = format!("functions {{\n{FUNCTIONS}");
+        for _ in 0..self.below(3) {
+            self.function(&mut out);
+        }
+        out.push_str("}\n");
+        out.push_str(HEADER);
+        self.add_data(true);
+        out.push_str("transformed data {\n");
+        self.only_data = true;
+        self.declarations(&mut out, 2, true);
+        if self.below(3) == 0 {
+            self.statements(&mut out, 2, 2, Place::Other);
+        }
+        self.only_data = false;
+        out.push_str("}\n");
+        self.close_block();
+        out.push_str("parameters {\n  real a;\n  real<lower=0> s;\n  vector[N] b;\n");
+        for (name, kind) in [("a", Kind::Real), ("s", Kind::Real), ("b", Kind::Vector)] {
+            self.add(name, kind, false, false);
+        }
+        for i in 0..self.below(4) {
+            let (declared, kind) = PARAMETERS[self.below(PARAMETERS.len())];
+            let name = format!("p{i}");
+            out.push_str(&format!("  {declared} {name};\n"));
+            self.add(&name, kind, false, false);
+        }
+        out.push_str("}\ntransformed parameters {\n");
+        self.transformed(&mut out);
+        out.push_str("}\n");
+        self.close_block();
+        let kept = self.vars.len();
+        out.push_str("model {\n");
+        self.declarations(&mut out, 2, false);
+        let statements = 3 + self.below(5);
+        self.statements(&mut out, statements, 2, Place::Model);
+        out.push_str("  b ~ normal(0, 1);\n  a ~ tilt(0.5);\n}\n");
+        self.vars.truncate(kept);
+        out.push_str("generated quantities {\n");
+        self.declarations(&mut out, 2, false);
+        self.random(&mut out);
+        if self.below(3) == 0 {
+            self.statements(&mut out, 2, 2, Place::Generated);
+        }
+        out.push_str("}\n");
+        out
+    }
+
+    /// A function of the data, two reals and a vector.
+    fn function(&mut self, out: &mut String) {
+        let name = format!("f{}", self.functions.len() + 1);
+        out.push_str(&format!(
+            "  real {name}(int N, real c, vector x, array[] real y, array[] int k, array[] int g, matrix X, \
+             array[] vector vs, int flag, tuple(real, vector) pair, real a, vector b) {{\n"
+        ));
+        self.add_data(false);
+        self.add("a", Kind::Real, false, false);
+        self.add("b", Kind::Vector, false, false);
+        self.declarations(out, 2, false);
+        let count = 1 + self.below(3);
+        self.statements(out, count, 2, Place::Function);
+        let result = self.expr(Kind::Real, 2);
+        out.push_str(&format!("    return {result};\n  }}\n"));
+        self.vars.clear();
+        self.functions.push(name);
+    }
+
+    fn transformed(&mut self, out: &mut String) {
+        for _ in 0..self.below(3) {
             let kind = match self.kind() {
-                Kind::Int => Kind::Real,
+                Kind::Int | Kind::Ints => Kind::Real,
                 kind => kind,
             };
             self.declare(out, kind, 1);
         }
-    }
-
-    fn declare(&mut self, out: &mut String, kind: Kind, depth: usize) {
-        let value = self.expr(kind, 3);
-        let name = self.name();
-        out.push_str(&format!(
-            "{}{} {name} = {value};\n",
-            "  ".repeat(depth),
-            kind.sized()
-        ));
-        self.add(&name, kind, true);
-    }
-
-    fn statements(&mut self, out: &mut String, count: usize, depth: usize, model: bool) {
-        let kept = self.vars.len();
-        for _ in 0..count {
-            self.statement(out, depth - 1, model);
+        if self.below(2) == 0 {
+            let (vector, real) = (self.expr(Kind::Vector, 2), self.expr(Kind::Real, 2));
+            let matrix = self.expr(Kind::Matrix, 1);
+            let name = self.name();
+            let (line, kind) = match self.below(8) {
+                0 => (
+                    format!("simplex[N] {name} = softmax({vector})"),
+                    Kind::Vector,
+                ),
+                1 => (
+                    format!("vector<lower=-1, upper=1>[N] {name} = tanh({vector})"),
+                    Kind::Vector,
+                ),
+                2 => (format!("real<lower=0> {name} = exp({real})"), Kind::Real),
+                3 => (format!("real<lower=-3> {name} = {real}"), Kind::Real),
+                4 => (
+                    format!("ordered[N] {name} = cumulative_sum(exp(tanh({vector})))"),
+                    Kind::Vector,
+                ),
+                5 => (
+                    format!(
+                        "cov_matrix[N] {name} = add_diag(tcrossprod({matrix} / (1 + max(abs(to_vector({matrix}))))), 1)"
+                    ),
+                    Kind::Matrix,
+                ),
+                6 => (
+                    format!(
+                        "array[N] simplex[N] {name} = {{softmax({vector}), rep_vector(1.0 / N, N), [0, 1, 0]'}}"
+                    ),
+                    Kind::Vectors,
+                ),
+                _ => (
+                    format!("vector<upper={real}>[N] {name} = rep_vector({real} - 0.5, N)"),
+                    Kind::Vector,
+                ),
+            };
+            out.push_str(&format!("  {line};\n"));
+            self.add(&name, kind, false, false);
         }
-        self.vars.truncate(kept);
-    }
-
-    fn statement(&mut self, out: &mut String, depth: usize, model: bool) {
-        let pad = "  ".repeat(depth);
-        match self.below(if depth > 3 { 6 } else { 9 }) {
-            0 => {
-                let kind = self.kind();
-                self.declare(out, kind, depth);
-            }
-            1 | 2 => self.assignment(out, &pad),
-            3 if model => out.push_str(&format!("{pad}target += {};\n", self.expr(Kind::Real, 3))),
-            4 if model => {
-                let (variate, mean) = (self.expr(Kind::Vector, 2), self.expr(Kind::Vector, 2));
-                out.push_str(&format!("{pad}{variate} ~ normal({mean}, 1.5);\n"));
-            }
-            5 if model => out.push_str(&format!(
-                "{pad}{} ~ normal({}, 1);\n",
-                self.expr(Kind::Real, 2),
-                self.expr(Kind::Real, 2)
-            )),
-            6 => {
-                let name = self.name();
-                out.push_str(&format!("{pad}for ({name} in 1:N) {{\n"));
-                self.loops.push(name);
-                self.statements(out, 2, depth + 2, model);
-                self.loops.pop();
-                out.push_str(&format!("{pad}}}\n"));
-            }
-            7 => {
-                out.push_str(&format!("{pad}if ({}) {{\n", self.expr(Kind::Int, 2)));
-                self.statements(out, 1, depth + 2, model);
-                out.push_str(&format!("{pad}}} else {{\n"));
-                self.statements(out, 1, depth + 2, model);
-                out.push_str(&format!("{pad}}}\n"));
-            }
-            _ => {
-                let name = self.name();
-                out.push_str(&format!(
-                    "{pad}for ({name} in {}) {{\n",
-                    self.expr(Kind::Reals, 1)
-                ));
-                let kept = self.vars.len();
-                self.add(&name, Kind::Real, false);
-                self.statements(out, 1, depth + 2, model);
-                self.vars.truncate(kept);
-                out.push_str(&format!("{pad}}}\n"));
-            }
+        if self.below(4) == 0 {
+            // Ints may be declared inside of a block only.
+            out.push_str("  {\n");
+            self.statements(out, 2, 3, Place::Other);
+            out.push_str("  }\n");
         }
     }
 
-    fn assignment(&mut self, out: &mut String, pad: &str) {
-        let writable: Vec<(String, Kind)> = self
-            .vars
-            .iter()
-            .filter(|v| v.writable)
-            .map(|v| (v.name.clone(), v.kind))
-            .collect();
-        if writable.is_empty() {
-            return;
-        }
-        let (name, kind) = writable[self.below(writable.len())].clone();
-        let index = self.index();
-        let line = match (kind, self.below(3)) {
-            (Kind::Vector, 0) => format!("{name}[{index}] = {}", self.expr(Kind::Real, 2)),
-            (Kind::Vector, 1) => format!("{name} .*= {}", self.expr(Kind::Vector, 2)),
-            (Kind::Matrix, 0) => format!("{name}[{index}] = {}", self.expr(Kind::RowVector, 2)),
-            (Kind::Matrix, 1) => format!("{name}[, {index}] = {}", self.expr(Kind::Vector, 2)),
-            (Kind::Reals, 0) => format!("{name}[{index}] += {}", self.expr(Kind::Real, 2)),
-            (Kind::Real, 0) => format!("{name} *= {}", self.expr(Kind::Real, 2)),
-            (Kind::Pair, 0) => format!("{name}.1 = {}", self.expr(Kind::Real, 2)),
-            (Kind::Pair, 1) => format!("{name}.2[{index}] = {}", self.expr(Kind::Real, 2)),
-            _ => format!("{name} = {}", self.expr(kind, 2)),
-        };
-        out.push_str(&format!("{pad}{line};\n"));
-    }
-
-    /// An index from 1 to N.
-    fn index(&mut self) -> String {
-        if let Some(name) = self.loops.last().cloned()
-            && self.below(2) == 0
-        {
-            return name;
-        }
-        self.pick(&["1", "N", "(1 + N) %/% 2"]).to_owned()
-    }
-
-    fn leaf(&mut self, kind: Kind) -> String {
-        let names: Vec<String> = self
-            .vars
-            .iter()
-            .filter(|v| v.kind == kind)
-            .map(|v| v.name.clone())
-            .collect();
-        if !names.is_empty() && self.below(4) > 0 {
-            return names[self.below(names.len())].clone();
-        }
-        match kind {
-            Kind::Int => self
-                .pick(&["0", "1", "2", "N", "size(y)", "num_elements(x)", "k[1]"])
-                .to_owned(),
-            Kind::Real => self
-                .pick(&["0.5", "1e-1", "2.0", "c", "pi()", "3", "x[N]"])
-                .to_owned(),
-            Kind::Vector => self
-                .pick(&["x", "rep_vector(0.5, N)", "to_vector(y)", "ones_vector(N)"])
-                .to_owned(),
-            Kind::RowVector => self
-                .pick(&["x'", "rep_row_vector(2, N)", "to_row_vector(y)"])
-                .to_owned(),
-            Kind::Matrix => self
-                .pick(&["identity_matrix(N)", "(x * x')", "rep_matrix(0.1, N, N)"])
-                .to_owned(),
-            Kind::Reals => self
-                .pick(&["y", "rep_array(1.5, N)", "to_array_1d(x)", "k"])
-                .to_owned(),
-            Kind::Pair => "(c, x)".to_owned(),
+    fn random(&mut self, out: &mut String) {
+        const DRAWS: &[&str] = &[
+            "real @ = normal_rng(#, 1)",
+            "real @ = noisy_rng(#)",
+            "array[N] real @ = normal_rng(x, s)",
+            "int @ = bernoulli_logit_rng(#)",
+            "int @ = poisson_log_rng(tanh(#))",
+            "int @ = categorical_rng(softmax(b))",
+            "array[N] int @ = binomial_rng(5, inv_logit(b))",
+            "vector[N] @ = dirichlet_rng(exp(tanh(b)))",
+            "vector[N] @ = multi_normal_rng(b, identity_matrix(N))",
+            "real @ = gamma_rng(s, 1 + square(tanh(#)))",
+            "array[N] int @ = multinomial_rng(softmax(x), 7)",
+            "matrix[N, N] @ = lkj_corr_rng(N, 2)",
+            "real @ = student_t_rng(4, #, 1)",
+            "int @ = neg_binomial_2_rng(exp(tanh(#)), s)",
+            "real @ = beta_rng(s, 2)",
+        ];
+        for _ in 0..=self.below(2) {
+            let draw = self.pick(DRAWS);
+            let (name, real) = (self.name(), self.expr(Kind::Real, 2));
+            let line = draw.replace('@', &name).replace('#', &real);
+            out.push_str(&format!("  {line};\n"));
         }
     }
 
-    fn expr(&mut self, kind: Kind, depth: usize) -> String {
-        if depth == 0 || self.below(4) == 0 {
-            return self.leaf(kind);
-        }
-        let d = depth - 1;
-        let choice = self.below(6);
-        if choice == 0 {
-            let condition = self.expr(Kind::Int, d);
-            let (then, otherwise) = (self.expr(kind, d), self.expr(kind, d));
-            return format!("({condition} ? {then} : {otherwise})");
-        }
-        let mut e = |kind: Kind| self.expr(kind, d);
-        match (kind, choice) {
-            (Kind::Int, 1) => format!("({} > {})", e(Kind::Real), e(Kind::Real)),
-            (Kind::Int, 2) => format!("({} && !{})", e(Kind::Int), e(Kind::Int)),
-            (Kind::Int, 3) => format!("min({{{}, {}}})", e(Kind::Int), e(Kind::Int)),
-            (Kind::Int, _) => format!("({} == {})", e(Kind::Int), e(Kind::Int)),
-            (Kind::Real, 1) => format!(
-                "({} + {} * {})",
-                e(Kind::Real),
-                e(Kind::Real),
-                e(Kind::Real)
-            ),
-            (Kind::Real, 2) => format!("tanh({})", e(Kind::Real)),
-            (Kind::Real, 3) => format!("dot_product({}, {})", e(Kind::Vector), e(Kind::Vector)),
-            (Kind::Real, 4) => format!("blend({}, -{})", e(Kind::Real), e(Kind::Int)),
-            (Kind::Real, _) => {
-                let parts = [
-                    e(Kind::Vector),
-                    e(Kind::RowVector),
-                    e(Kind::Reals),
-                    e(Kind::Pair),
-                ];
-                let index = self.index();
-                match self.below(5) {
-                    0 => format!("({})[{index}]", parts[0]),
-                    1 => format!("sum({})", parts[1]),
-                    2 => format!("mean({})", parts[2]),
-                    3 => format!("({} * {})", parts[1], parts[0]),
-                    _ => format!("({}).1", parts[3]),
-                }
-            }
-            (Kind::Vector, 1) => format!("({} - {})", e(Kind::Vector), e(Kind::Vector)),
-            (Kind::Vector, 2) => format!("({} * {})", e(Kind::Matrix), e(Kind::Vector)),
-            (Kind::Vector, 3) => format!("inv_logit({})", e(Kind::Vector)),
-            (Kind::Vector, 4) => format!("shift({}, c)", e(Kind::Vector)),
-            (Kind::Vector, _) => {
-                let (row, matrix) = (e(Kind::RowVector), e(Kind::Matrix));
-                let index = self.index();
-                if self.below(2) == 0 {
-                    format!("({row})'")
-                } else {
-                    format!("({matrix})[, {index}]")
-                }
-            }
-            (Kind::RowVector, 1) => format!("({} .* {})", e(Kind::RowVector), e(Kind::RowVector)),
-            (Kind::RowVector, 2) => format!("({} * {})", e(Kind::RowVector), e(Kind::Matrix)),
-            (Kind::RowVector, 3) => format!("sin({})", e(Kind::RowVector)),
-            (Kind::RowVector, _) => format!("({})'", e(Kind::Vector)),
-            (Kind::Matrix, 1) => format!("({} + {})", e(Kind::Matrix), e(Kind::Matrix)),
-            (Kind::Matrix, 2) => format!("({} * {})", e(Kind::Matrix), e(Kind::Real)),
-            (Kind::Matrix, 3) => format!("diag_matrix({})", e(Kind::Vector)),
-            (Kind::Matrix, _) => format!("({} * {})", e(Kind::Vector), e(Kind::RowVector)),
-            (Kind::Reals, 1) => format!("reverse({})", e(Kind::Reals)),
-            (Kind::Reals, _) => format!("to_array_1d({})", e(Kind::Vector)),
-            (Kind::Pair, _) => format!("({}, {})", e(Kind::Real), e(Kind::Vector)),
+    fn close_block(&mut self) {
+        for var in &mut self.vars {
+            var.writable = false;
         }
     }
 }
