@@ -99,16 +99,20 @@ struct Sums {
 /// The same outputs with unrolled copies packed into vectors; see the module documentation.
 pub fn reroll(graph: &Graph) -> Graph {
     let sums = find_sums(graph);
-    let coarse = classify(graph, &sums, |_, _| Vec::new());
+    let coarse = classify(graph, &sums, |_| Vec::new());
     let splits = find_splits(graph, &coarse);
     let fine = if splits.iter().all(Vec::is_empty) {
         coarse
     } else {
-        classify(graph, &sums, |id, args| match coarse.of[id.index()] {
-            Class::Pack(pack) => splits[pack as usize]
-                .iter()
-                .map(|&which| args[which])
-                .collect(),
+        // Positions were found in the order of the coarse classes.
+        classify(graph, &sums, |id| match coarse.of[id.index()] {
+            Class::Pack(pack) if !splits[pack as usize].is_empty() => {
+                let args = ordered_args(graph, &coarse.of, id);
+                splits[pack as usize]
+                    .iter()
+                    .map(|&which| args[which])
+                    .collect()
+            }
             _ => Vec::new(),
         })
     };
@@ -188,11 +192,7 @@ fn ordered_args(graph: &Graph, of: &[Class], id: NodeId) -> Vec<NodeId> {
     args
 }
 
-fn classify(
-    graph: &Graph,
-    sums: &Sums,
-    split: impl Fn(NodeId, &[NodeId]) -> Vec<NodeId>,
-) -> Classes {
+fn classify(graph: &Graph, sums: &Sums, split: impl Fn(NodeId) -> Vec<NodeId>) -> Classes {
     let mut classes = Classes {
         of: Vec::with_capacity(graph.len()),
         packs: Vec::new(),
@@ -211,7 +211,7 @@ fn class_of(
     sums: &Sums,
     classes: &mut Classes,
     lookup: &mut HashMap<Key, u32>,
-    split: &impl Fn(NodeId, &[NodeId]) -> Vec<NodeId>,
+    split: &impl Fn(NodeId) -> Vec<NodeId>,
     id: NodeId,
 ) -> Class {
     if sums.interior[id.index()] {
@@ -260,7 +260,7 @@ fn class_of(
             }
             Op::Elem(op) if lane && small(id) => {
                 let args = ordered_args(graph, &classes.of, id);
-                let split = split(id, &args);
+                let split = split(id);
                 Key {
                     template: Template::Map(op),
                     site,
