@@ -138,8 +138,8 @@ impl Family for FullRank {
             let block = first..lanes.min(first + BLOCK);
             let grad = |i: usize| &grad.row(i)[block.clone()];
             let noise = |j: usize| &noise.row(j)[block.clone()];
-            for i in 0..self.dim {
-                out[i] += sum(grad(i));
+            for (i, mean) in out.iter_mut().enumerate().take(self.dim) {
+                *mean += sum(grad(i));
             }
             for i in (0..self.dim).step_by(2) {
                 // Two rows of the factor at once, four columns at once, then the corner.

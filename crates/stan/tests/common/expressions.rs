@@ -48,7 +48,7 @@ const PAIRS: &[&str] = &[
     "pow(exp(tanh(#)), #)",
     "(exp(tanh(#)) ^ 2)",
     "(# / (1.5 + tanh(#)))",
-    "log_mix(inv_logit(#), #, #)",
+    "log_mix(inv_logit(tanh(#)), #, #)",
     "blend(#, #)",
     "spin(#, 3)",
     "wedge(#)",

@@ -191,7 +191,8 @@ fn differences(
     if (wide - narrow).abs() > 1e-5 * scale || rough > 1e-2 * scale {
         return Ok(());
     }
-    if !((slope - narrow).abs() <= 1e-3 * scale) {
+    let gap = (slope - narrow).abs();
+    if gap.is_nan() || gap > 1e-3 * scale {
         return Err(format!(
             "slope {slope} of the gradient, {narrow} by differences, at {z:?} along {direction:?}"
         ));
@@ -259,7 +260,7 @@ fn second(density: &GraphDensity, z: &[f64], state: &mut u64) -> Result<(), Stri
         .zip(&narrow)
         .map(|(a, b)| (a - b).abs())
         .fold(0.0, f64::max);
-    if !(worst <= 1e-3 * scale) {
+    if worst.is_nan() || worst > 1e-3 * scale {
         return Err(format!(
             "Hessian-vector product {product:?}, by differences {narrow:?}, at {z:?}"
         ));
