@@ -1,6 +1,6 @@
 //! The Stan language: parser, checker, interpreter and lowering to the expression graph.
 //!
-//! Text goes through [`syntax`] (lexer and parser; knows nothing of types) and [`check`] (names, types, block rules)
+//! Text goes through [`syntax`] (lexer and parser; knows nothing of types) and [`mod@check`] (names, types, block rules)
 //! to the typed [`program`], which the evaluators start from. What is wrong is said in [`diagnostic`]s; [`pretty`] shows
 //! the stages as text.
 
