@@ -12,8 +12,9 @@
 //!   `|(previous − present)/present|` enters a window of `max(0.1 K/100, 2)` values for K allowed
 //!   iterations. The run ends when the mean or the (upper) median of the window falls below 0.01.
 //! * Draws at which the density or its gradient is not finite are replaced by further draws; as many
-//!   replaced as wanted ends the run as diverged. (Stan rejects on exceptions and non-finite gradients;
-//!   here a non-finite value rejects too, as its gradient is unspecified.)
+//!   replaced as wanted (of a gradient: ten times as many) ends the run as diverged. (Stan rejects on
+//!   exceptions and non-finite gradients; here a non-finite value rejects too, as its gradient is
+//!   unspecified.)
 //!
 //! The relative rule is Stan's own and often stops early; [`AdviStop::Nats`] replaces it by one in
 //! nats. Random numbers differ from Stan's, so runs agree in distribution only.

@@ -227,8 +227,8 @@ pub fn fit<D: TwiceDifferentiable>(
     let mut warnings = warnings(&output.results[chosen], &status, &modes);
     if let Some(others) = scattered {
         warnings.push(format!(
-            "{} starts ended in {} different optima and only one in the best: there may be better ones; \
-             start near a sensible point (--init), or reparameterise",
+            "{} starts ended in {} different optima, few of them in the best: there may be better ones; \
+             start near a sensible point, or reparameterise",
             output.starts.len(),
             others + 1
         ));

@@ -96,6 +96,9 @@ impl Stream {
     }
 }
 
+/// Replaced draws of a gradient, per draw wanted, that end it, as in Stan.
+const RETRIES: usize = 10;
+
 /// Evaluates a density at the draws of a family; one call to the density a batch.
 pub struct Oracle<'a, D: LogDensity> {
     density: &'a D,
@@ -239,7 +242,7 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
     /// draw that is not finite is replaced by the next of the stream.
     ///
     /// # Errors
-    /// The number of replaced draws, when it reaches `draws`.
+    /// The number of replaced draws, when it reaches ten times `draws`.
     pub fn gradient_replacing(
         &mut self,
         omega: &[f64],
@@ -256,7 +259,7 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
             let noise = Lanes::new(&noise, rows, lanes);
             kept += self.pull_sum(Estimator::Naive, omega, noise, out);
             asked += lanes;
-            if asked - kept >= draws {
+            if asked - kept >= RETRIES * draws {
                 return Err(asked - kept);
             }
         }

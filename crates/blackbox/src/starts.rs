@@ -41,7 +41,7 @@ const ATTEMPTS: u64 = 100;
 pub struct StartSettings {
     /// Where to begin.
     pub init: Init,
-    /// Number of starts; `None` is 9 up to 16 dimensions (up to 27 until two agree on the best), 5 up to
+    /// Number of starts; `None` is 9 up to 16 dimensions (27 where they disagree), 5 up to
     /// 64 and 3 beyond. A given point is one start.
     pub starts: Option<usize>,
     /// Draws of every start.
@@ -67,7 +67,7 @@ impl StartSettings {
             return 1;
         }
         let usual = match dim {
-            0..=16 if outcomes.len() >= 9 && agreeing(outcomes, best_start(outcomes)) < 2 => 27,
+            0..=16 if outcomes.len() >= 9 && in_doubt(outcomes) => 27,
             0..=16 => 9,
             17..=64 => 5,
             _ => 3,
@@ -283,8 +283,14 @@ fn agreeing(outcomes: &[StartOutcome], best: usize) -> usize {
     outcomes.iter().filter(near).count()
 }
 
-/// The number of poorer optima that starts settled in, when at least two and the best was reached once
-/// only: then there may well be better ones that none reached.
+/// Whether the best start stands alone, or among many optima.
+fn in_doubt(outcomes: &[StartOutcome]) -> bool {
+    let best = best_start(outcomes);
+    agreeing(outcomes, best) < 2 || scattered(outcomes, best).is_some()
+}
+
+/// The number of poorer optima that starts settled in, when at least two and no fewer than starts
+/// reached the best: then there may well be better ones that none reached.
 pub fn scattered(outcomes: &[StartOutcome], best: usize) -> Option<usize> {
     let mut bounds: Vec<f64> = outcomes
         .iter()
@@ -293,7 +299,8 @@ pub fn scattered(outcomes: &[StartOutcome], best: usize) -> Option<usize> {
         .collect();
     bounds.sort_by(f64::total_cmp);
     bounds.dedup_by(|next, kept| *next - *kept < SAME);
-    (bounds.len() >= 2 && agreeing(outcomes, best) < 2).then_some(bounds.len())
+    let scattered = bounds.len() >= 2 && bounds.len() >= agreeing(outcomes, best);
+    scattered.then_some(bounds.len())
 }
 
 /// Index of the best start; ties go to the first.
@@ -463,6 +470,8 @@ mod tests {
         outcomes.extend(vec![outcome(9.0, -20.0); 4]);
         assert_eq!(StartSettings::default().count(2, &outcomes), 27);
         outcomes.push(outcome(0.1, -3.1));
+        assert_eq!(scattered(&outcomes, 0), Some(2));
+        outcomes.push(outcome(0.2, -3.1));
         assert_eq!(scattered(&outcomes, 0), None);
         assert_eq!(StartSettings::default().count(2, &outcomes), 9);
     }
