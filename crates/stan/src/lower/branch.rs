@@ -66,10 +66,18 @@ pub(super) fn boolean(e: E<'_>) -> E<'_> {
 }
 
 impl<'g> Lower<'_, 'g> {
-    fn side<T>(&mut self, body: impl FnOnce(&mut Self) -> Eval<T>) -> Eval<Side<'g, T>> {
+    /// What `body` does for draws with `condition`.
+    fn side<T>(
+        &mut self,
+        condition: E<'g>,
+        body: impl FnOnce(&mut Self) -> Eval<T>,
+    ) -> Eval<Side<'g, T>> {
+        let outside = self.narrow(condition);
         let (terms, exits) = (self.terms.len(), self.exits.len());
         let guards = self.tape.guards.borrow().len();
-        let outcome = match body(self) {
+        let outcome = body(self);
+        self.tape.taken.set(outside);
+        let outcome = match outcome {
             Err(error) if error.kind != ErrorKind::Rejected => return Err(error),
             outcome => outcome,
         };
@@ -92,6 +100,17 @@ impl<'g> Lower<'_, 'g> {
             guard: total(own_guards),
             exits: pending,
         })
+    }
+
+    /// From here on only draws with `condition` count; returns what was before.
+    fn narrow(&mut self, condition: E<'g>) -> Option<NodeId> {
+        let outside = self.tape.taken.get();
+        let taken = match outside {
+            Some(outer) => self.tape.e(outer) * condition,
+            None => condition,
+        };
+        self.tape.taken.set(Some(taken.id));
+        outside
     }
 
     /// What came after a pending return only counts where it did not happen.
@@ -145,6 +164,7 @@ impl<'g> Lower<'_, 'g> {
             terms: self.terms.len(),
             guards: self.tape.guards.borrow().len(),
         });
+        self.narrow(condition.not());
     }
 
     /// `c ? then : otherwise` where c depends on parameters.
@@ -156,8 +176,8 @@ impl<'g> Lower<'_, 'g> {
         otherwise: &Expr,
     ) -> Eval<Sym> {
         let c = boolean(c);
-        let a = self.side(|lower| lower.expr(then))?;
-        let b = self.side(|lower| lower.expr(otherwise))?;
+        let a = self.side(c, |lower| lower.expr(then))?;
+        let b = self.side(c.not(), |lower| lower.expr(otherwise))?;
         self.site(expr);
         self.join(c, &a, &b);
         match (a.outcome, b.outcome) {
@@ -190,12 +210,14 @@ impl<'g> Lower<'_, 'g> {
                 .collect()
         };
         let before = values(self);
-        let a = self.side(|lower| lower.stmt(then))?;
+        let a = self.side(c, |lower| lower.stmt(then))?;
         let after_a = values(self);
         for (var, value) in vars.iter().zip(&before) {
             self.slots[var.0 as usize] = value.clone();
         }
-        let b = self.side(|lower| otherwise.map_or(Ok(Flow::Next), |stmt| lower.stmt(stmt)))?;
+        let b = self.side(c.not(), |lower| {
+            otherwise.map_or(Ok(Flow::Next), |stmt| lower.stmt(stmt))
+        })?;
         self.site(condition);
         self.join(c, &a, &b);
         let goes_on =

@@ -148,6 +148,7 @@ impl Lower<'_, '_> {
             self.slots[var.0 as usize] = Some(arg);
         }
         let outer = (self.drop_constants, self.site_base, self.exits.len());
+        let taken = self.tape.taken.get();
         self.drop_constants = match function.kind {
             FunctionKind::Lpdf | FunctionKind::Lpmf => drop,
             FunctionKind::Lp => outer.0,
@@ -159,6 +160,7 @@ impl Lower<'_, '_> {
             Flow::Return(value) => value,
             _ => None,
         });
+        self.tape.taken.set(taken);
         let result = self.finish(outer.2, outcome, span);
         (self.drop_constants, self.site_base) = (outer.0, outer.1);
         let locals = std::mem::take(&mut self.locals[id.0 as usize]);

@@ -26,7 +26,14 @@ impl<'g> Lower<'_, 'g> {
                     Err(FnError::invalid(message).at(expr.span))
                 }
             },
-            _ => self.nested(expr.span, |lower| lower.composed(expr)),
+            _ => {
+                let value = self.nested(expr.span, |lower| lower.composed(expr))?;
+                Ok(if expr.ty.is_discrete() {
+                    value.whole()
+                } else {
+                    value
+                })
+            }
         }
     }
 

@@ -9,7 +9,7 @@
 //! | --- | --- |
 //! | `value`, `index` | symbolic values and their parts |
 //! | `tape`, `known` | the graph under construction; what is known of its values |
-//! | `expr`, `stmt`, `branch`, `call`, `hoist` | the evaluator |
+//! | `expr`, `stmt`, `branch`, `masked`, `call`, `hoist` | the evaluator |
 //! | `params`, `checks` | constrained parameters, checks of transformed ones |
 //! | `functions`, `densities` | the library, one table each from name to formula |
 
@@ -22,6 +22,7 @@ mod functions;
 mod hoist;
 mod index;
 mod known;
+mod masked;
 mod params;
 mod stmt;
 mod tape;

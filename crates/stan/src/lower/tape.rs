@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use super::known::{self, Fact};
+use super::masked;
 use jensen_graph::{ElemOp, Graph, MatMul, NodeId, Op, Shape};
 
 /// The graph being built, with the conditions that reject a draw.
@@ -16,6 +17,8 @@ pub struct Tape {
     pub guards: RefCell<Vec<NodeId>>,
     /// Inside a loop that is being unrolled: short containers are then handled element by element.
     pub unrolling: Cell<bool>,
+    /// Not 0 for draws that come by here; none where all do.
+    pub taken: Cell<Option<NodeId>>,
     /// What is known of containers.
     pub facts: RefCell<BTreeSet<(NodeId, Fact)>>,
 }
@@ -93,12 +96,17 @@ impl<'g> E<'g> {
 
     /// An elementwise operation.
     pub fn op1(self, op: ElemOp) -> Self {
-        self.with(|g| g.elem(op, &[self.id]))
+        let x = masked::argument(op, 0, self);
+        self.with(|g| g.elem(op, &[x.id]))
     }
 
     /// An elementwise operation of two arguments.
     pub fn op2(self, op: ElemOp, other: E<'g>) -> Self {
-        self.with(|g| g.elem(op, &[self.id, other.id]))
+        let (x, y) = (
+            masked::argument(op, 0, self),
+            masked::argument(op, 1, other),
+        );
+        self.with(|g| g.elem(op, &[x.id, y.id]))
     }
 
     unary! {

@@ -12,7 +12,7 @@ pub const TABLE: &[(&str, Build)] = &[
     ("prod", prod),
     ("mean", mean),
     ("variance", |cx, args| Ok(variance(cx, &args[0])?.into())),
-    ("sd", |cx, args| Ok(variance(cx, &args[0])?.sqrt().into())),
+    ("sd", |cx, args| Ok(sd(cx, &args[0])?.into())),
     ("max", |cx, args| extreme(cx, args, true)),
     ("min", |cx, args| extreme(cx, args, false)),
     ("norm1", |cx, args| {
@@ -105,6 +105,19 @@ fn variance<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<E<'g>> {
     let mean: Sym = (sum(cx, x)? / n).into();
     let squares = map(cx, &[x.clone(), mean], |e| (e[0] - e[1]).square())?;
     Ok(sum(cx, &squares)? / (n - 1.0))
+}
+
+/// The standard deviation. Where all elements are equal it has no derivative; there Stan's stands, 1/√n for each.
+fn sd<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<E<'g>> {
+    let n = count(cx, x)?;
+    let variance = variance(cx, x)?;
+    if variance.is_constant() {
+        return Ok(variance.sqrt());
+    }
+    let equal = variance.eq(cx.num(0.0));
+    let total = sum(cx, x)?;
+    let slope = (total - total.pivot()) / n.sqrt();
+    Ok(equal.select(slope, equal.select(cx.num(1.0), variance).sqrt()))
 }
 
 fn extreme(cx: &Cx<'_>, args: &[Sym], largest: bool) -> FnResult<Sym> {
