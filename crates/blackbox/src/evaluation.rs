@@ -39,8 +39,11 @@ impl Evaluation {
     }
 }
 
-/// How many times as many draws are taken where k̂ is in doubt.
-const MORE: usize = 8;
+/// How many times as many draws are taken where k̂ is in doubt, and where it then is near the threshold.
+const MORE: [usize; 2] = [8, 32];
+
+/// Largest dimension at which the last of these is taken.
+const MOST_COORDINATES: usize = 400;
 
 /// `log p − log q` at the given draws of a stream, in blocks.
 pub fn log_weights<D: LogDensity>(
@@ -63,7 +66,8 @@ pub fn log_weights<D: LogDensity>(
     weights
 }
 
-/// Evaluates `omega` on `draws` fresh draws, and on eight times as many where these leave k̂ in doubt.
+/// Evaluates `omega` on `draws` fresh draws, on 8 times as many where these leave k̂ in doubt, and on 32
+/// times as many where it then is near the threshold (up to 400 dimensions).
 ///
 /// The doubt is on both sides. From a few thousand draws k̂ has a standard error above 0.1, so that a
 /// funnel may pass by luck; and where the weights are nearly constant, the few per cent of draws in
@@ -74,23 +78,32 @@ pub fn evaluate<D: LogDensity>(
     source: NoiseSource,
     draws: usize,
 ) -> Evaluation {
+    let dim = oracle.family().dim();
     let mut more = |range| log_weights(oracle, omega, source, Purpose::Final, 0, range);
     let mut weights = more(0..draws);
-    let first = summarize(&weights);
-    if !in_doubt(&first, &weights) {
-        return first;
+    let mut evaluation = summarize(&weights);
+    let levels = if dim <= MOST_COORDINATES { 2 } else { 1 };
+    for (level, factor) in MORE.iter().take(levels).enumerate() {
+        let settled = match level {
+            0 => !in_doubt(&evaluation),
+            _ => (evaluation.khat - evaluation.khat_threshold).abs() > 0.1,
+        };
+        if settled {
+            break;
+        }
+        weights.extend(more(weights.len()..factor * draws));
+        evaluation = summarize(&weights);
     }
-    weights.extend(more(draws..MORE * draws));
-    summarize(&weights)
+    evaluation
 }
 
 /// Whether k̂ is neither clearly good nor clearly bad.
-fn in_doubt(evaluation: &Evaluation, weights: &[f64]) -> bool {
+fn in_doubt(evaluation: &Evaluation) -> bool {
     if evaluation.rejected + evaluation.impossible > 0 {
         return false;
     }
-    let variance = evaluation.elbo.standard_error.powi(2) * weights.len() as f64;
-    let clearly_good = evaluation.khat <= evaluation.khat_threshold - 0.2;
+    let variance = evaluation.elbo.standard_error.powi(2) * evaluation.draws as f64;
+    let clearly_good = evaluation.khat <= evaluation.khat_threshold - 0.35;
     let clearly_bad = evaluation.khat > 1.0 && variance > 2.0;
     !clearly_good && !clearly_bad
 }

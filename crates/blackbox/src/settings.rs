@@ -57,7 +57,7 @@ pub struct Settings {
     pub family: FamilyChoice,
     /// The start.
     pub start: StartSettings,
-    /// Fresh draws of the final bound and of k̂; eight times as many where k̂ is in doubt.
+    /// Fresh draws of the final bound and of k̂; 8 or 32 times as many where k̂ is in doubt.
     pub evaluation_draws: usize,
 }
 
