@@ -1,0 +1,75 @@
+//! Small programs for the corners of the language, against reference values of value and gradient.
+//!
+//! `reference/corners.json` holds the programs; `reference/make_corners.py` says how the values were made.
+
+#[path = "support/agreement.rs"]
+mod agreement;
+mod support;
+
+use agreement::{Outcome, compare};
+use jensen_density::{Lanes, LanesMut, LogDensity};
+use jensen_graph::{Execution, GraphDensity};
+use jensen_stan::lower::{LowerOptions, lower};
+use serde_json::Value;
+use support::{bind, error, numbers};
+
+const TOLERANCE: f64 = 1e-8;
+
+fn check(corner: &Value) -> Result<(), String> {
+    let source = corner["source"].as_str().expect("a program");
+    let data = corner["data"].to_string();
+    let model = bind(source, &data).map_err(|e| format!("{e:?}"))?;
+    let lowered = lower(&model, LowerOptions::default()).map_err(|e| format!("{e:?}"))?;
+    let density = GraphDensity::new(&lowered.graph, Execution::default());
+    let mut workspace = density.workspace(1);
+    for case in corner["cases"].as_array().expect("cases") {
+        let point = numbers(&case["point"]);
+        let expected = case["value"].as_f64().expect("a value");
+        let interpreted = model
+            .log_density(&point, true, false)
+            .map_err(|e| model.locate(&e))?;
+        let (mut value, mut gradient) = ([0.0], vec![0.0; point.len()]);
+        density.value_grad(
+            &mut workspace,
+            Lanes::new(&point, point.len(), 1),
+            &mut value,
+            LanesMut::new(&mut gradient, point.len(), 1),
+        );
+        // The slopes of Stan's normal distribution functions are approximations of less than eight digits.
+        let rough = corner["gradient_tolerance"].as_f64().unwrap_or(TOLERANCE);
+        let slopes = gradient.iter().zip(numbers(&case["gradient"]));
+        let pairs = [
+            ("interpreter", interpreted, expected, TOLERANCE),
+            ("value", value[0], expected, TOLERANCE),
+        ]
+        .into_iter()
+        .chain(slopes.map(|(found, expected)| ("gradient", *found, expected, rough)));
+        for (what, found, expected, tolerance) in pairs {
+            if !(error(found, expected) <= tolerance) {
+                return Err(format!(
+                    "{what} {found} instead of {expected} at {point:?}: {gradient:?}"
+                ));
+            }
+        }
+    }
+    for seed in 0..4 {
+        let outcome = compare(source, &data, seed)?;
+        if outcome != Outcome::Agreed {
+            return Err(format!("not compared: {outcome:?}"));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn reference_values() {
+    let text = include_str!("reference/corners.json");
+    let corners: Value = serde_json::from_str(text).expect("JSON");
+    let mut problems = Vec::new();
+    for corner in corners.as_array().expect("a list") {
+        if let Err(problem) = check(corner) {
+            problems.push(format!("{}: {problem}", corner["name"]));
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
