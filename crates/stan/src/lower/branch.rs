@@ -227,7 +227,10 @@ impl<'g> Lower<'_, 'g> {
                 for ((var, old), x) in vars.iter().zip(before).zip(after_a) {
                     let slot = var.0 as usize;
                     let merged = match (x, self.slots[slot].take()) {
-                        (Some(x), Some(y)) => Some(self.merged(c, old.as_ref(), &x, &y, span)?),
+                        (Some(x), Some(y)) => {
+                            let value = self.merged(c, old.as_ref(), &x, &y, span)?;
+                            Some(value.of(&self.program.var(*var).ty))
+                        }
                         // Declared in one of the branches: out of sight after it.
                         (x, y) => x.or(y),
                     };

@@ -28,11 +28,7 @@ impl<'g> Lower<'_, 'g> {
             },
             _ => {
                 let value = self.nested(expr.span, |lower| lower.composed(expr))?;
-                Ok(if expr.ty.is_discrete() {
-                    value.whole()
-                } else {
-                    value
-                })
+                Ok(value.of(&expr.ty))
             }
         }
     }

@@ -396,7 +396,13 @@ impl<'g> Lower<'_, 'g> {
     fn store(&mut self, place: &Place, path: &[Step], value: Sym) -> Eval<()> {
         let tape = self.tape;
         match &mut self.slots[place.var.0 as usize] {
-            Some(slot) => index::set_path(tape, slot, path, value).map_err(|e| e.at(place.span)),
+            Some(slot) => {
+                index::set_path(tape, slot, path, value).map_err(|e| e.at(place.span))?;
+                if matches!(slot, Sym::Real(_) | Sym::Data(_)) {
+                    *slot = slot.clone().of(&self.program.var(place.var).ty);
+                }
+                Ok(())
+            }
             None => Err(FnError::invalid("no value yet").at(place.span)),
         }
     }

@@ -525,12 +525,12 @@ impl Sym {
         }
     }
 
-    /// The value of an expression over ints: known numbers that the graph computed become ints again.
-    pub fn whole(self) -> Sym {
+    /// A value of type `ty`: where that holds ints, numbers that the graph computed become ints again.
+    pub fn of(self, ty: &Type) -> Sym {
         let int = |x: f64| (x.fract() == 0.0 && x.abs() <= f64::from(i32::MAX)).then_some(x as i32);
         match &self {
-            Sym::Real(x) => int(*x).map_or(self, Sym::Int),
-            Sym::Data(value) => match &**value {
+            Sym::Real(x) if *ty == Type::Int => int(*x).map_or(self, Sym::Int),
+            Sym::Data(value) if ty.is_discrete() => match &**value {
                 Value::Reals(x) => match x.iter().map(|x| int(*x)).collect::<Option<Vec<i32>>>() {
                     Some(ints) => Value::Ints(ints).into(),
                     None => self,
