@@ -14,7 +14,7 @@ struct Room {
 }
 
 /// Every crate, from the ground up.
-const HOUSE: [Room; 13] = [
+const HOUSE: [Room; 16] = [
     Room {
         name: "jensen-math",
         may_use: &[],
@@ -45,6 +45,14 @@ const HOUSE: [Room; 13] = [
         may_use: &["jensen-math", "jensen-density", "jensen-fit"],
     },
     Room {
+        name: "jensen-conjugate",
+        may_use: &["jensen-math", "jensen-fit"],
+    },
+    Room {
+        name: "jensen-latent",
+        may_use: &["jensen-math", "jensen-fit"],
+    },
+    Room {
         name: "jensen-stan",
         may_use: &["jensen-math", "jensen-density", "jensen-graph"],
     },
@@ -57,13 +65,19 @@ const HOUSE: [Room; 13] = [
             "jensen-stan",
             "jensen-fit",
             "jensen-blackbox",
+            "jensen-conjugate",
+            "jensen-latent",
             "jensen-data",
             "jensen-report",
         ],
     },
     Room {
-        name: "jensen-cli",
+        name: "jensen-reproduce",
         may_use: &["jensen"],
+    },
+    Room {
+        name: "jensen-cli",
+        may_use: &["jensen", "jensen-reproduce"],
     },
     Room {
         name: "jensen-testkit",

@@ -1,0 +1,1 @@
+//! Conditionally conjugate models at scale: batch and stochastic variational inference, variational tempering.

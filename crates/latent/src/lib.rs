@@ -1,0 +1,1 @@
+//! Latent Gaussian models by dual variational inference.
