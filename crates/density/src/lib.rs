@@ -10,6 +10,7 @@
 //! | `density` | [`LogDensity`], [`TwiceDifferentiable`] and the object-safe [`ErasedDensity`] |
 //! | `difference` | [`Differenced`]: second derivatives by differences of gradients |
 //! | `posterior` | [`Posterior`]: names, shapes, constrained values and generated quantities |
+//! | `records` | [`RecordDensity`], [`LinearPredictor`]: exchangeable data, one minibatch at a time |
 //!
 //! What inference may rely on, and what it may not, stands on the traits themselves.
 
@@ -17,8 +18,12 @@ mod density;
 mod difference;
 mod lanes;
 mod posterior;
+mod records;
 
 pub use density::{Erased, ErasedDensity, ErasedWorkspace, LogDensity, TwiceDifferentiable};
 pub use difference::{Differenced, DifferencedWorkspace};
 pub use lanes::{Lanes, LanesMut};
 pub use posterior::{ConstrainError, DrawKey, Posterior, Unconstrained, Variable, VariableKind};
+pub use records::{
+    AllRecords, AllRecordsWorkspace, Group, LinearPredictor, PredictorScratch, RecordDensity,
+};

@@ -1,0 +1,413 @@
+//! Models of exchangeable records: prior and likelihood apart, any minibatch at any time.
+
+use crate::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
+
+/// A log density `log p(z) + Σₙ log p(xₙ | z)` over N exchangeable records, evaluated for chosen
+/// records and many draws at once.
+///
+/// The *prior* holds everything that no record owns, the log-Jacobians of constrained parameters
+/// included. The likelihood is never scaled: estimators own the weight N/B, tempering its own. Values
+/// are in nats; −∞ is legal, and NaN rejects a lane and never the batch, as for
+/// [`LogDensity`]. Every result overwrites what stood in its place unless a method says that it adds.
+///
+/// Two layouts:
+///
+/// * *batch*: the chosen records summed at every lane, `out[l] = Σ_{n ∈ batch} log p(xₙ | z[:, l])`;
+/// * *paired*: lane l evaluates record `records[l]` at its own `z[:, l]`, one result a lane.
+///
+/// Records may repeat in a batch and come in any order; an empty batch gives zeros. The model is
+/// immutable; what it prepares for a batch belongs to the workspace. The density owns its threading,
+/// and a result depends neither on the number of threads nor on other lanes.
+pub trait RecordDensity: Sync {
+    /// Scratch memory of one caller.
+    type Workspace: Send;
+
+    /// The unconstrained dimension d.
+    fn dim(&self) -> usize;
+
+    /// The number of records N.
+    fn records(&self) -> usize;
+
+    /// Scratch memory for up to `lanes` draws and batches of up to `batch` records.
+    fn workspace(&self, lanes: usize, batch: usize) -> Self::Workspace;
+
+    /// `out[l] = log p(z[:, l])`.
+    fn prior_value(&self, ws: &mut Self::Workspace, z: Lanes<'_>, out: &mut [f64]);
+
+    /// The prior and its gradient (`d × lanes`).
+    fn prior_value_grad(
+        &self,
+        ws: &mut Self::Workspace,
+        z: Lanes<'_>,
+        out: &mut [f64],
+        grad: LanesMut<'_>,
+    );
+
+    /// `out[:, l] = ∇² log p(z[:, l]) · v[:, l]`.
+    fn prior_hvp(&self, ws: &mut Self::Workspace, z: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>);
+
+    /// The summed log likelihood of a batch at every lane.
+    fn batch_value(&self, ws: &mut Self::Workspace, batch: &[u32], z: Lanes<'_>, out: &mut [f64]);
+
+    /// The summed log likelihood and its gradient.
+    fn batch_value_grad(
+        &self,
+        ws: &mut Self::Workspace,
+        batch: &[u32],
+        z: Lanes<'_>,
+        out: &mut [f64],
+        grad: LanesMut<'_>,
+    );
+
+    /// Hessian-vector products of the summed log likelihood, one direction a lane.
+    fn batch_hvp(
+        &self,
+        ws: &mut Self::Workspace,
+        batch: &[u32],
+        z: Lanes<'_>,
+        v: Lanes<'_>,
+        out: LanesMut<'_>,
+    );
+
+    /// `out[l] = log p(x_{records[l]} | z[:, l])`.
+    fn paired_value(
+        &self,
+        ws: &mut Self::Workspace,
+        records: &[u32],
+        z: Lanes<'_>,
+        out: &mut [f64],
+    );
+
+    /// The paired log likelihood and its gradient, lane by lane.
+    fn paired_value_grad(
+        &self,
+        ws: &mut Self::Workspace,
+        records: &[u32],
+        z: Lanes<'_>,
+        out: &mut [f64],
+        grad: LanesMut<'_>,
+    );
+
+    /// Hessian-vector products of the paired log likelihood, lane by lane.
+    fn paired_hvp(
+        &self,
+        ws: &mut Self::Workspace,
+        records: &[u32],
+        z: Lanes<'_>,
+        v: Lanes<'_>,
+        out: LanesMut<'_>,
+    );
+
+    /// Gradients and Hessian-vector products of groups of records, every group at a point of its
+    /// own, summed over all: *adds* `Σ_g Σ_{n ∈ g} ∇ log p(xₙ | z_g)` to `grad` and
+    /// `Σ_g Σ_{n ∈ g} ∇² log p(xₙ | z_g) v` to `product` (d each). What a table of parameters needs.
+    ///
+    /// The default makes one call a group in the batch layout; a model that can share work between
+    /// groups overrides it.
+    fn grouped(
+        &self,
+        ws: &mut Self::Workspace,
+        groups: &[Group<'_>],
+        v: &[f64],
+        grad: &mut [f64],
+        product: &mut [f64],
+    ) {
+        let d = self.dim();
+        let mut part = vec![0.0; d];
+        for group in groups {
+            let z = Lanes::new(group.point, d, 1);
+            let out = LanesMut::new(&mut part, d, 1);
+            self.batch_value_grad(ws, group.records, z, &mut [0.0], out);
+            add(&part, grad);
+            let out = LanesMut::new(&mut part, d, 1);
+            self.batch_hvp(ws, group.records, z, Lanes::new(v, d, 1), out);
+            add(&part, product);
+        }
+    }
+
+    /// Replaces `coordinates` by those on which the likelihood of `batch` depends, ascending and
+    /// without repetition, where these are few; `false`, the default, where they are not or nobody
+    /// knows. A model answers the same for every batch.
+    fn support(&self, batch: &[u32], coordinates: &mut Vec<u32>) -> bool {
+        let _ = (batch, coordinates);
+        false
+    }
+
+    /// The view as a linear predictor, where the likelihood is one.
+    fn linear(&self) -> Option<&dyn LinearPredictor> {
+        None
+    }
+}
+
+/// Records that share a point.
+#[derive(Clone, Copy, Debug)]
+pub struct Group<'a> {
+    /// The records.
+    pub records: &'a [u32],
+    /// Where they are evaluated (length d).
+    pub point: &'a [f64],
+}
+
+/// A likelihood that sees z through K linear predictors a record alone: `log p(xₙ | z) = ℓₙ(ηₙ)` with
+/// `ηₙ = Aₙ z` of length K (no offset depends on z).
+///
+/// Predictors of a batch of B records are a `(B·K) × lanes` matrix: predictor k of the b-th record of
+/// the batch is row `b·K + k`. An algorithm that keeps ηₙ at a point needs that point no more.
+pub trait LinearPredictor: Sync {
+    /// K.
+    fn width(&self) -> usize;
+
+    /// `eta = A_batch z`. Only the coordinates of [`RecordDensity::support`] are read, where it has
+    /// any.
+    fn project(
+        &self,
+        scratch: &mut PredictorScratch,
+        batch: &[u32],
+        z: Lanes<'_>,
+        eta: LanesMut<'_>,
+    );
+
+    /// *Adds* `A_batchᵀ r` to `out` (`d × lanes`); only the coordinates of
+    /// [`RecordDensity::support`] are touched, where it has any.
+    fn adjoint(
+        &self,
+        scratch: &mut PredictorScratch,
+        batch: &[u32],
+        r: Lanes<'_>,
+        out: LanesMut<'_>,
+    );
+
+    /// `out[l] = Σ_b ℓ_b(eta_b[:, l])`.
+    fn link_value(&self, batch: &[u32], eta: Lanes<'_>, out: &mut [f64]);
+
+    /// `out[b·K + k, l] = ∂ℓ_b/∂η_k`, record by record.
+    fn link_gradient(&self, batch: &[u32], eta: Lanes<'_>, out: LanesMut<'_>);
+
+    /// `out_b[:, l] = ∇²ℓ_b(eta_b[:, l]) · v_b[:, l]`, record by record.
+    fn link_curvature(&self, batch: &[u32], eta: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>);
+}
+
+/// What a [`LinearPredictor`] may keep of the last batch, such as gathered rows of a design matrix.
+#[derive(Clone, Debug, Default)]
+pub struct PredictorScratch {
+    /// The batch to which `values` belong.
+    pub batch: Vec<u32>,
+    /// Numbers in a layout of the model's own.
+    pub values: Vec<f64>,
+}
+
+fn add(x: &[f64], y: &mut [f64]) {
+    for (y, x) in y.iter_mut().zip(x) {
+        *y += x;
+    }
+}
+
+/// All records of a [`RecordDensity`] as one density: prior plus the whole likelihood, records in
+/// order, a chunk at a time.
+#[derive(Clone, Copy, Debug)]
+pub struct AllRecords<D> {
+    density: D,
+    chunk: usize,
+}
+
+/// Scratch memory of [`AllRecords`].
+#[derive(Clone, Debug, Default)]
+pub struct AllRecordsWorkspace<W> {
+    inner: W,
+    batch: Vec<u32>,
+    values: Vec<f64>,
+    part: Vec<f64>,
+    draws: Vec<f64>,
+    lanes: usize,
+}
+
+/// Records that are evaluated together: enough to use every lane, few enough to stay in cache.
+const CHUNK: usize = 1024;
+
+impl<D: RecordDensity> AllRecords<D> {
+    /// The density of all records of `density`.
+    pub fn new(density: D) -> Self {
+        Self {
+            density,
+            chunk: CHUNK,
+        }
+    }
+
+    fn chunks(&self, batch: &mut Vec<u32>, mut each: impl FnMut(&[u32])) {
+        let records = u32::try_from(self.density.records()).unwrap_or(u32::MAX);
+        for first in (0..records).step_by(self.chunk) {
+            batch.clear();
+            batch.extend(first..records.min(first.saturating_add(self.chunk as u32)));
+            each(batch);
+        }
+    }
+}
+
+impl<D: RecordDensity> LogDensity for AllRecords<D> {
+    type Workspace = AllRecordsWorkspace<D::Workspace>;
+
+    fn dim(&self) -> usize {
+        self.density.dim()
+    }
+
+    fn workspace(&self, lanes: usize) -> Self::Workspace {
+        AllRecordsWorkspace {
+            inner: self.density.workspace(lanes, self.chunk),
+            batch: Vec::new(),
+            values: Vec::new(),
+            part: Vec::new(),
+            draws: Vec::new(),
+            lanes: 0,
+        }
+    }
+
+    fn value(&self, ws: &mut Self::Workspace, z: Lanes<'_>, out: &mut [f64]) {
+        let (inner, values) = (&mut ws.inner, &mut ws.values);
+        self.density.prior_value(inner, z, out);
+        values.resize(z.lanes(), 0.0);
+        self.chunks(&mut ws.batch, |batch| {
+            self.density.batch_value(inner, batch, z, values);
+            add(values, out);
+        });
+    }
+
+    fn value_grad(
+        &self,
+        ws: &mut Self::Workspace,
+        z: Lanes<'_>,
+        out: &mut [f64],
+        mut grad: LanesMut<'_>,
+    ) {
+        let (inner, values, part) = (&mut ws.inner, &mut ws.values, &mut ws.part);
+        self.density
+            .prior_value_grad(inner, z, out, grad.reborrow());
+        let (rows, lanes) = (z.rows(), z.lanes());
+        values.resize(lanes, 0.0);
+        part.resize(rows * lanes, 0.0);
+        self.chunks(&mut ws.batch, |batch| {
+            let view = LanesMut::new(part, rows, lanes);
+            self.density.batch_value_grad(inner, batch, z, values, view);
+            add(values, out);
+            add(part, grad.as_mut_slice());
+        });
+    }
+}
+
+impl<D: RecordDensity> TwiceDifferentiable for AllRecords<D> {
+    fn linearize(&self, ws: &mut Self::Workspace, z: Lanes<'_>) {
+        ws.draws.clear();
+        ws.draws.extend_from_slice(z.as_slice());
+        ws.lanes = z.lanes();
+    }
+
+    fn apply(&self, ws: &mut Self::Workspace, v: Lanes<'_>, mut out: LanesMut<'_>) {
+        assert_eq!(ws.lanes, v.lanes(), "linearised at as many draws");
+        let (rows, lanes) = (v.rows(), v.lanes());
+        let (inner, part) = (&mut ws.inner, &mut ws.part);
+        let z = Lanes::new(&ws.draws, rows, lanes);
+        self.density.prior_hvp(inner, z, v, out.reborrow());
+        part.resize(rows * lanes, 0.0);
+        self.chunks(&mut ws.batch, |batch| {
+            let view = LanesMut::new(part, rows, lanes);
+            self.density.batch_hvp(inner, batch, z, v, view);
+            add(part, out.as_mut_slice());
+        });
+    }
+}
+
+impl<D: RecordDensity> RecordDensity for &D {
+    type Workspace = D::Workspace;
+
+    fn dim(&self) -> usize {
+        (**self).dim()
+    }
+    fn records(&self) -> usize {
+        (**self).records()
+    }
+    fn workspace(&self, lanes: usize, batch: usize) -> Self::Workspace {
+        (**self).workspace(lanes, batch)
+    }
+    fn prior_value(&self, ws: &mut Self::Workspace, z: Lanes<'_>, out: &mut [f64]) {
+        (**self).prior_value(ws, z, out);
+    }
+    fn prior_value_grad(
+        &self,
+        ws: &mut Self::Workspace,
+        z: Lanes<'_>,
+        out: &mut [f64],
+        grad: LanesMut<'_>,
+    ) {
+        (**self).prior_value_grad(ws, z, out, grad);
+    }
+    fn prior_hvp(&self, ws: &mut Self::Workspace, z: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>) {
+        (**self).prior_hvp(ws, z, v, out);
+    }
+    fn batch_value(&self, ws: &mut Self::Workspace, batch: &[u32], z: Lanes<'_>, out: &mut [f64]) {
+        (**self).batch_value(ws, batch, z, out);
+    }
+    fn batch_value_grad(
+        &self,
+        ws: &mut Self::Workspace,
+        batch: &[u32],
+        z: Lanes<'_>,
+        out: &mut [f64],
+        grad: LanesMut<'_>,
+    ) {
+        (**self).batch_value_grad(ws, batch, z, out, grad);
+    }
+    fn batch_hvp(
+        &self,
+        ws: &mut Self::Workspace,
+        batch: &[u32],
+        z: Lanes<'_>,
+        v: Lanes<'_>,
+        out: LanesMut<'_>,
+    ) {
+        (**self).batch_hvp(ws, batch, z, v, out);
+    }
+    fn paired_value(
+        &self,
+        ws: &mut Self::Workspace,
+        records: &[u32],
+        z: Lanes<'_>,
+        out: &mut [f64],
+    ) {
+        (**self).paired_value(ws, records, z, out);
+    }
+    fn paired_value_grad(
+        &self,
+        ws: &mut Self::Workspace,
+        records: &[u32],
+        z: Lanes<'_>,
+        out: &mut [f64],
+        grad: LanesMut<'_>,
+    ) {
+        (**self).paired_value_grad(ws, records, z, out, grad);
+    }
+    fn paired_hvp(
+        &self,
+        ws: &mut Self::Workspace,
+        records: &[u32],
+        z: Lanes<'_>,
+        v: Lanes<'_>,
+        out: LanesMut<'_>,
+    ) {
+        (**self).paired_hvp(ws, records, z, v, out);
+    }
+    fn grouped(
+        &self,
+        ws: &mut Self::Workspace,
+        groups: &[Group<'_>],
+        v: &[f64],
+        grad: &mut [f64],
+        product: &mut [f64],
+    ) {
+        (**self).grouped(ws, groups, v, grad, product);
+    }
+    fn support(&self, batch: &[u32], coordinates: &mut Vec<u32>) -> bool {
+        (**self).support(batch, coordinates)
+    }
+    fn linear(&self) -> Option<&dyn LinearPredictor> {
+        (**self).linear()
+    }
+}
