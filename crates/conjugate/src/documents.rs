@@ -1,0 +1,367 @@
+//! Documents as bags of words, streamed: what latent Dirichlet allocation reads.
+//!
+//! [`Documents`] is implemented by whoever holds a corpus (a memory-mapped file, a slice of one, a test's vector); this
+//! crate never sees where documents come from. [`Order`] visits them in an order that is shuffled and yet kind to disks.
+
+use jensen_math::rng::{Purpose, Stream};
+
+/// One document: which terms occur, and how often.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bag {
+    /// Term numbers, each below [`Documents::terms`] and none twice; ascending order reads memory best.
+    pub terms: Vec<u32>,
+    /// How often each of them occurs: positive and finite.
+    pub counts: Vec<f32>,
+}
+
+impl Bag {
+    /// An empty bag.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Empties the bag and keeps its memory.
+    pub fn clear(&mut self) {
+        self.terms.clear();
+        self.counts.clear();
+    }
+
+    /// Adds a term that is not in the bag yet.
+    pub fn push(&mut self, term: u32, count: f32) {
+        self.terms.push(term);
+        self.counts.push(count);
+    }
+
+    /// Number of distinct terms.
+    pub fn len(&self) -> usize {
+        self.terms.len()
+    }
+
+    /// Whether the document has no words.
+    pub fn is_empty(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// Number of tokens: the sum of the counts.
+    pub fn tokens(&self) -> f64 {
+        self.counts.iter().map(|&n| f64::from(n)).sum()
+    }
+}
+
+/// A corpus that can be read document by document, from several threads.
+///
+/// Implementations check what they read when they are opened: reading is then infallible. An empty document is legal;
+/// it is skipped by every method here and counted.
+pub trait Documents: Sync {
+    /// Number of documents.
+    fn len(&self) -> usize;
+
+    /// Whether there are no documents.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Number of terms of the vocabulary: every term number is below it.
+    fn terms(&self) -> usize;
+
+    /// Number of tokens in all documents.
+    fn tokens(&self) -> f64;
+
+    /// Replaces the content of `bag` by document `index`, which is below [`len`](Self::len).
+    fn read(&self, index: usize, bag: &mut Bag);
+
+    /// Number of neighbouring documents that [`Order`] keeps together, so that a disk reads them in one go: about what
+    /// fills some hundred kilobytes. 1 where any order costs the same.
+    fn block(&self) -> usize {
+        1
+    }
+}
+
+/// Documents in memory, one after the other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MemoryDocuments {
+    terms: usize,
+    starts: Vec<usize>,
+    ids: Vec<u32>,
+    counts: Vec<f32>,
+}
+
+impl MemoryDocuments {
+    /// No documents yet, over a vocabulary of `terms` terms.
+    pub fn new(terms: usize) -> Self {
+        Self {
+            terms,
+            starts: vec![0],
+            ids: Vec::new(),
+            counts: Vec::new(),
+        }
+    }
+
+    /// Adds a document.
+    ///
+    /// # Errors
+    /// When a term is not below the size of the vocabulary or occurs twice, when a count is not positive and finite, or
+    /// when there are not as many counts as terms; the document is not added.
+    pub fn push(&mut self, bag: &Bag) -> Result<(), String> {
+        let document = self.len() + 1;
+        if bag.terms.len() != bag.counts.len() {
+            let (terms, counts) = (bag.terms.len(), bag.counts.len());
+            return Err(format!(
+                "document {document} has {terms} terms but {counts} counts"
+            ));
+        }
+        let mut seen = bag.terms.clone();
+        seen.sort_unstable();
+        if let Some(&term) = seen.iter().find(|&&t| t as usize >= self.terms) {
+            let terms = self.terms;
+            return Err(format!(
+                "document {document} has the term {term}, but the vocabulary has {terms} terms (0 is the first)"
+            ));
+        }
+        if let Some(pair) = seen.windows(2).find(|pair| pair[0] == pair[1]) {
+            let term = pair[0];
+            return Err(format!("document {document} lists the term {term} twice"));
+        }
+        if let Some(count) = bag.counts.iter().find(|n| !(n.is_finite() && **n > 0.0)) {
+            return Err(format!(
+                "document {document} has the count {count}; counts are positive"
+            ));
+        }
+        self.ids.extend_from_slice(&bag.terms);
+        self.counts.extend_from_slice(&bag.counts);
+        self.starts.push(self.ids.len());
+        Ok(())
+    }
+}
+
+impl Documents for MemoryDocuments {
+    fn len(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    fn terms(&self) -> usize {
+        self.terms
+    }
+
+    fn tokens(&self) -> f64 {
+        self.counts.iter().map(|&n| f64::from(n)).sum()
+    }
+
+    fn read(&self, index: usize, bag: &mut Bag) {
+        let range = self.starts[index]..self.starts[index + 1];
+        bag.clear();
+        bag.terms.extend_from_slice(&self.ids[range.clone()]);
+        bag.counts.extend_from_slice(&self.counts[range]);
+    }
+}
+
+/// The documents `start..end` of a corpus as a corpus of their own: a held-out split.
+pub struct Part<'a> {
+    documents: &'a dyn Documents,
+    start: usize,
+    end: usize,
+    tokens: f64,
+}
+
+impl<'a> Part<'a> {
+    /// The part of `documents` from `start` to before `end`, both cut to the number of documents. Reads the part once
+    /// to count its tokens.
+    pub fn new(documents: &'a dyn Documents, start: usize, end: usize) -> Self {
+        let end = end.min(documents.len());
+        let start = start.min(end);
+        let mut bag = Bag::new();
+        let tokens = (start..end)
+            .map(|i| {
+                documents.read(i, &mut bag);
+                bag.tokens()
+            })
+            .sum();
+        Self {
+            documents,
+            start,
+            end,
+            tokens,
+        }
+    }
+}
+
+impl Documents for Part<'_> {
+    fn len(&self) -> usize {
+        self.end - self.start
+    }
+
+    fn terms(&self) -> usize {
+        self.documents.terms()
+    }
+
+    fn tokens(&self) -> f64 {
+        self.tokens
+    }
+
+    fn read(&self, index: usize, bag: &mut Bag) {
+        self.documents.read(self.start + index, bag);
+    }
+
+    fn block(&self) -> usize {
+        self.documents.block()
+    }
+}
+
+/// Number of blocks whose points are mixed with each other.
+const BLOCKS_MIXED: usize = 64;
+
+/// A shuffled order of `0..len` for one pass, read position by position.
+///
+/// Whole blocks of neighbours are put in random order, and then the points of [`BLOCKS_MIXED`] consecutive blocks of
+/// that order are shuffled together: reading touches 64 regions of the disk at a time, each of them whole, and the
+/// memory needed is a word a block and not a word a point. With blocks of one point and up to 64 of them, or with
+/// `block = 1` in general, it is a plain uniformly random permutation.
+///
+/// The order is a function of (seed, pass, len, block) alone.
+#[derive(Clone, Debug)]
+pub struct Order {
+    seed: u64,
+    pass: u64,
+    len: usize,
+    block: usize,
+    blocks: Vec<u32>,
+    group: Option<usize>,
+    mixed: Vec<usize>,
+}
+
+const BLOCKS: Purpose = Purpose::new("order of blocks");
+const WITHIN: Purpose = Purpose::new("order within blocks");
+
+impl Order {
+    /// The order of pass number `pass` (the first is 0).
+    pub fn new(seed: u64, pass: u64, len: usize, block: usize) -> Self {
+        let block = block.clamp(1, len.max(1));
+        let mut blocks: Vec<u32> = (0..len.div_ceil(block) as u32).collect();
+        // The last block may be short. It stays last, so that every position's block is known by division.
+        let whole = len / block;
+        Stream::new(seed, BLOCKS, pass, 0).shuffle(&mut blocks[..whole]);
+        Self {
+            seed,
+            pass,
+            len,
+            block,
+            blocks,
+            group: None,
+            mixed: Vec::new(),
+        }
+    }
+
+    /// The pass that this is the order of.
+    pub fn pass(&self) -> u64 {
+        self.pass
+    }
+
+    /// The point at a position below `len`.
+    pub fn at(&mut self, position: usize) -> usize {
+        if self.block == 1 {
+            return self.blocks[position] as usize;
+        }
+        let span = self.block * BLOCKS_MIXED;
+        let group = position / span;
+        if self.group != Some(group) {
+            self.mix(group);
+        }
+        self.mixed[position - group * span]
+    }
+
+    /// Lays out the points of a group of blocks.
+    fn mix(&mut self, group: usize) {
+        let first = group * BLOCKS_MIXED;
+        let last = (first + BLOCKS_MIXED).min(self.blocks.len());
+        self.mixed.clear();
+        for &block in &self.blocks[first..last] {
+            let start = block as usize * self.block;
+            self.mixed.extend(start..(start + self.block).min(self.len));
+        }
+        Stream::new(self.seed, WITHIN, self.pass, group as u64).shuffle(&mut self.mixed);
+        self.group = Some(group);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_visits_every_point_once_and_can_be_entered_anywhere() {
+        for (len, block) in [
+            (0, 4),
+            (1, 1),
+            (10, 1),
+            (1000, 1),
+            (1000, 7),
+            (5000, 16),
+            (3, 8),
+        ] {
+            let mut order = Order::new(3, 2, len, block);
+            let visited: Vec<usize> = (0..len).map(|p| order.at(p)).collect();
+            let mut sorted = visited.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..len).collect::<Vec<_>>(), "{len} {block}");
+            let mut again = Order::new(3, 2, len, block);
+            for position in (0..len).rev() {
+                assert_eq!(again.at(position), visited[position]);
+            }
+        }
+        let first: Vec<usize> = (0..100).map(|p| Order::new(3, 0, 100, 1).at(p)).collect();
+        let second: Vec<usize> = (0..100).map(|p| Order::new(3, 1, 100, 1).at(p)).collect();
+        assert_ne!(first, second);
+    }
+
+    #[test]
+    fn a_group_reads_whole_blocks() {
+        let block = 16;
+        let mut order = Order::new(1, 0, 100 * block * BLOCKS_MIXED, block);
+        let span = block * BLOCKS_MIXED;
+        let mut blocks: Vec<usize> = (0..span).map(|p| order.at(p) / block).collect();
+        blocks.sort_unstable();
+        blocks.dedup();
+        assert_eq!(blocks.len(), BLOCKS_MIXED);
+    }
+
+    #[test]
+    fn documents_are_checked() {
+        let mut documents = MemoryDocuments::new(3);
+        let bag = |terms: &[u32], counts: &[f32]| Bag {
+            terms: terms.to_vec(),
+            counts: counts.to_vec(),
+        };
+        documents.push(&bag(&[0, 2], &[1.0, 3.0])).unwrap();
+        documents.push(&bag(&[], &[])).unwrap();
+        assert!(
+            documents
+                .push(&bag(&[3], &[1.0]))
+                .unwrap_err()
+                .contains("vocabulary")
+        );
+        assert!(
+            documents
+                .push(&bag(&[1, 1], &[1.0, 1.0]))
+                .unwrap_err()
+                .contains("twice")
+        );
+        assert!(
+            documents
+                .push(&bag(&[1], &[0.0]))
+                .unwrap_err()
+                .contains("positive")
+        );
+        assert!(
+            documents
+                .push(&bag(&[1], &[]))
+                .unwrap_err()
+                .contains("counts")
+        );
+        assert_eq!((documents.len(), documents.tokens()), (2, 4.0));
+        let mut read = Bag::new();
+        let part = Part::new(&documents, 0, 1);
+        assert_eq!((part.len(), part.tokens(), part.terms()), (1, 4.0, 3));
+        part.read(0, &mut read);
+        assert_eq!(read, bag(&[0, 2], &[1.0, 3.0]));
+    }
+}

@@ -1,0 +1,132 @@
+//! What a fit of latent Dirichlet allocation is asked to do.
+
+use serde::{Deserialize, Serialize};
+
+use crate::temper::Temper;
+
+/// When the coordinate ascent over one document's topic proportions stops.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LocalRule {
+    /// Stop when γ has moved by less than this share of the document's tokens in one iteration (sum of the absolute
+    /// changes of all γ_k).
+    pub tolerance: f64,
+    /// Largest number of iterations; documents that reach it are counted in the trace (`unconverged`).
+    pub max_iterations: usize,
+}
+
+impl Default for LocalRule {
+    fn default() -> Self {
+        Self {
+            tolerance: 1e-2,
+            max_iterations: 100,
+        }
+    }
+}
+
+/// Settings of a fit of latent Dirichlet allocation; everything here influences results.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LdaSettings {
+    /// Number K of topics, at least 1.
+    pub topics: usize,
+    /// Symmetric Dirichlet parameter of a document's topic proportions; 1/K when absent.
+    pub alpha: Option<f64>,
+    /// Symmetric Dirichlet parameter of a topic's word proportions; 1/K when absent.
+    pub eta: Option<f64>,
+    /// Documents in a minibatch.
+    pub batch: usize,
+    /// Delay of the step sizes ρ_t = (τ + t)^(−κ), t = 0, 1, …
+    pub tau: f64,
+    /// Forgetting rate of the step sizes, in (0.5, 1].
+    pub kappa: f64,
+    /// Passes over the documents; fractions are allowed.
+    pub passes: f64,
+    /// The temperature policy.
+    pub temper: Temper,
+    /// Seed of every random number.
+    pub seed: u64,
+    /// When a document's local step stops.
+    pub local: LocalRule,
+    /// The number of documents that the statistics stand for; the number of documents read when absent. Updating old
+    /// topics with new documents sets it to old and new together.
+    pub population: Option<f64>,
+    /// How often a pass the held-out documents are scored; 0 scores them at the end alone.
+    pub evaluations_per_pass: f64,
+}
+
+impl LdaSettings {
+    /// The defaults with `topics` topics.
+    pub fn new(topics: usize) -> Self {
+        Self {
+            topics,
+            alpha: None,
+            eta: None,
+            batch: 100,
+            tau: 1024.0,
+            kappa: 0.7,
+            passes: 1.0,
+            temper: Temper::None,
+            seed: 0,
+            local: LocalRule::default(),
+            population: None,
+            evaluations_per_pass: 0.0,
+        }
+    }
+
+    /// The Dirichlet parameter of topic proportions.
+    pub fn alpha(&self) -> f64 {
+        self.alpha.unwrap_or(1.0 / self.topics as f64)
+    }
+
+    /// The Dirichlet parameter of word proportions.
+    pub fn eta(&self) -> f64 {
+        self.eta.unwrap_or(1.0 / self.topics as f64)
+    }
+
+    /// The step size of iteration `t` (the first is 0).
+    pub fn step_size(&self, t: u64) -> f64 {
+        (self.tau + t as f64).powf(-self.kappa)
+    }
+
+    /// What is wrong with the settings, if anything.
+    ///
+    /// # Errors
+    /// One sentence for the user.
+    pub fn check(&self) -> Result<(), String> {
+        let positive = |what: &str, x: f64| {
+            if x.is_finite() && x > 0.0 {
+                Ok(())
+            } else {
+                Err(format!("{what} must be positive, not {x}"))
+            }
+        };
+        if self.topics == 0 {
+            return Err("the number of topics must be at least 1".to_owned());
+        }
+        if self.batch == 0 {
+            return Err("a batch holds at least one document".to_owned());
+        }
+        positive("alpha", self.alpha())?;
+        positive("eta", self.eta())?;
+        positive("passes", self.passes)?;
+        positive("the tolerance of the local steps", self.local.tolerance)?;
+        if self.local.max_iterations == 0 {
+            return Err("a local step takes at least one iteration".to_owned());
+        }
+        if !(self.tau.is_finite() && self.tau >= 1.0) {
+            return Err(format!("tau must be at least 1, not {}", self.tau));
+        }
+        if !(self.kappa > 0.5 && self.kappa <= 1.0) {
+            return Err(format!(
+                "kappa must lie in (0.5, 1] for the step sizes to converge, not {}",
+                self.kappa
+            ));
+        }
+        if let Some(population) = self.population {
+            positive("the population", population)?;
+        }
+        if !(self.evaluations_per_pass.is_finite() && self.evaluations_per_pass >= 0.0) {
+            return Err("the number of evaluations a pass must not be negative".to_owned());
+        }
+        self.temper.check()
+    }
+}
