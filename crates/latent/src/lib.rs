@@ -1,1 +1,31 @@
 //! Latent Gaussian models by dual variational inference.
+//!
+//! Latent variables z ~ N(μ, Σ), observations y_n with density p(y_n | η_n) and η = offset + W z. The posterior is
+//! approximated by a Gaussian N(m, V) that maximises a lower bound on log p(y); for the bounds with a convex dual
+//! (Khan, Aravkin, Friedlander and Seeger 2013) the duality gap certifies the distance from the optimum in nats.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `structure` | what a prior is to a solver; hyperparameters and how their gradients flow |
+//! | `model` | prior, design, likelihood, bound and observations; what is refused |
+//! | `fit` | settings and results |
+//! | `matrix` | plain dense and sparse matrices |
+//! | `site` | likelihood × bound: the table of sites |
+//! | `error` | what can be wrong with a model or its data |
+
+mod error;
+mod fit;
+mod matrix;
+mod model;
+mod site;
+mod structure;
+
+pub use error::Error;
+pub use fit::{Fit, Settings, Solver, Warm};
+pub use matrix::{Dense, Sparse};
+pub use model::{Model, Observations};
+pub use site::{Bound, Likelihood};
+pub use structure::{
+    Covariance, CovarianceSensitivity, Design, Parameter, Precision, Prior, Query, Range,
+    Sensitivity, Structure,
+};

@@ -1,0 +1,36 @@
+//! What can be wrong with a model, its data or a request.
+
+use std::fmt;
+
+use jensen_fit::RunError;
+
+/// Why a latent Gaussian model cannot be fitted or used. Non-convergence is not among these: it is a
+/// [`jensen_fit::Status`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// The observations do not fit the likelihood, the design or each other.
+    Data(String),
+    /// The prior is not one: indefinite, disconnected, of the wrong size, or out of its range.
+    Prior(String),
+    /// The combination of likelihood, bound, solver and prior is not offered.
+    Unsupported(String),
+    /// A run could not be resumed.
+    Run(RunError),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Data(text) | Self::Prior(text) | Self::Unsupported(text) => f.write_str(text),
+            Self::Run(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<RunError> for Error {
+    fn from(error: RunError) -> Self {
+        Self::Run(error)
+    }
+}

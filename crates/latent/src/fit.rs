@@ -1,0 +1,124 @@
+//! What is asked of a fit and what it answers.
+
+use jensen_fit::Status;
+use serde::{Deserialize, Serialize};
+
+use crate::Sensitivity;
+
+/// How the bound is maximised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Solver {
+    /// The dual in N variables; where the bound has no convex dual, the natural-gradient fixed point in the
+    /// same coordinates.
+    Dual,
+    /// L-BFGS in the mean and the Cholesky factor of the covariance (Challis and Barber).
+    Primal,
+    /// L-BFGS in the mean and λ (Opper and Archambeau).
+    Opper,
+    /// Coordinate ascent (Khan, Mohamed and Murphy 2012): Gaussian processes only.
+    Coordinate,
+    /// Expectation maximisation over the points of contact of Jaakkola's bound.
+    Em,
+}
+
+impl Solver {
+    /// Every solver.
+    pub const ALL: [Self; 5] = [
+        Self::Dual,
+        Self::Primal,
+        Self::Opper,
+        Self::Coordinate,
+        Self::Em,
+    ];
+
+    /// The word for it on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Dual => "dual",
+            Self::Primal => "primal",
+            Self::Opper => "opper",
+            Self::Coordinate => "coordinate",
+            Self::Em => "em",
+        }
+    }
+
+    /// The solver of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|s| s.name() == name)
+    }
+}
+
+/// What a fit may be told.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// The solver.
+    pub solver: Solver,
+    /// Nats: the largest duality gap, or where there is no dual the largest estimated improvement, at which a fit
+    /// counts as converged.
+    pub tolerance: f64,
+    /// Number of Gauss-Hermite nodes for expectations without a closed form, at most 128.
+    pub nodes: usize,
+}
+
+impl Default for Settings {
+    /// The dual solver to 1e-6 nats, 32 nodes.
+    fn default() -> Self {
+        Self {
+            solver: Solver::Dual,
+            tolerance: 1e-6,
+            nodes: 32,
+        }
+    }
+}
+
+/// Where to start: the (α, λ) of an earlier fit of a model of the same size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Warm {
+    /// α, one a predictor.
+    pub alpha: Vec<f64>,
+    /// λ, one a predictor.
+    pub lambda: Vec<f64>,
+}
+
+/// A fitted Gaussian posterior N(m, V) with `m = μ − ΣWᵀα` and `V = (Σ⁻¹ + Wᵀ diag(λ) W)⁻¹`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fit {
+    /// The lower bound on log p(y) that was maximised, in nats, all constants kept.
+    pub bound: f64,
+    /// Dual minus primal objective in nats: how much `bound` could still rise. `None` where the bound has no convex
+    /// dual.
+    pub gap: Option<f64>,
+    /// m, one a latent variable.
+    pub mean: Vec<f64>,
+    /// diag V, one a latent variable.
+    pub variance: Vec<f64>,
+    /// offset + W m, one a predictor.
+    pub predictor_mean: Vec<f64>,
+    /// diag W V Wᵀ, one a predictor.
+    pub predictor_variance: Vec<f64>,
+    /// α, one a predictor.
+    pub alpha: Vec<f64>,
+    /// λ, one a predictor.
+    pub lambda: Vec<f64>,
+    /// Derivatives of the bound by the prior and by the likelihood's parameters, where they were asked for.
+    pub sensitivity: Option<Sensitivity>,
+    /// How the fit ended.
+    pub status: Status,
+    /// Number of iterations.
+    pub iterations: u64,
+    /// Seconds in the solver.
+    pub seconds: f64,
+    /// Remarks for the user: jitter added to the covariance and the like.
+    pub notes: Vec<String>,
+}
+
+impl Fit {
+    /// The point from which a similar model can be fitted.
+    pub fn warm(&self) -> Warm {
+        Warm {
+            alpha: self.alpha.clone(),
+            lambda: self.lambda.clone(),
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! A model: prior, design, likelihood and bound, with its observations.
+
+use crate::{Bound, Covariance, Design, Error, Likelihood, Structure};
+
+/// What was observed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Observations {
+    /// y, one an observation; for multinomial the number of the category.
+    pub response: Vec<f64>,
+    /// Exposure of Poisson and negative binomial counts; 1 where absent.
+    pub exposure: Option<Vec<f64>>,
+    /// Number of trials of binomial counts; 1 where absent.
+    pub trials: Option<Vec<f64>>,
+    /// Added to the linear predictors, one a predictor.
+    pub offset: Option<Vec<f64>>,
+}
+
+impl Observations {
+    /// Responses alone.
+    pub fn new(response: Vec<f64>) -> Self {
+        Self {
+            response,
+            ..Self::default()
+        }
+    }
+}
+
+/// A latent Gaussian model at fixed hyperparameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// The prior on the latent variables.
+    pub prior: Structure,
+    /// How the linear predictors read them.
+    pub design: Design,
+    /// The density of an observation.
+    pub likelihood: Likelihood,
+    /// What is optimised.
+    pub bound: Bound,
+    /// The data.
+    pub observations: Observations,
+}
+
+impl Model {
+    /// Number of linear predictors N.
+    pub fn predictors(&self) -> usize {
+        self.observations.response.len() * self.likelihood.predictors()
+    }
+
+    /// Looks for what no solver could use.
+    ///
+    /// # Errors
+    /// Sizes that disagree, numbers that are not finite, responses outside the likelihood's domain, a bound that is
+    /// not offered for the likelihood, a covariance that is not symmetric.
+    pub fn check(&self) -> Result<(), Error> {
+        self.check_bound()?;
+        self.check_observations()?;
+        self.check_design()?;
+        self.check_prior()
+    }
+
+    fn check_bound(&self) -> Result<(), Error> {
+        if !self.likelihood.bounds().contains(&self.bound) {
+            let offered: Vec<_> = self.likelihood.bounds().iter().map(|b| b.name()).collect();
+            return Err(Error::Unsupported(format!(
+                "the bound `{}` is not offered for the likelihood `{}`; choose {}",
+                self.bound.name(),
+                self.likelihood.name(),
+                offered.join(", ")
+            )));
+        }
+        for (name, value) in self
+            .likelihood
+            .parameters()
+            .iter()
+            .zip(self.likelihood.values())
+        {
+            if !(value > 0.0 && value.is_finite()) {
+                return Err(Error::Unsupported(format!(
+                    "{name} of the likelihood `{}` must be positive and finite, not {value}",
+                    self.likelihood.name()
+                )));
+            }
+        }
+        if let Likelihood::Multinomial { categories } = self.likelihood
+            && categories < 2
+        {
+            return Err(Error::Unsupported(
+                "a multinomial likelihood needs at least two categories".to_owned(),
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_observations(&self) -> Result<(), Error> {
+        let data = &self.observations;
+        let n = data.response.len();
+        if n == 0 {
+            return Err(Error::Data("there are no observations".to_owned()));
+        }
+        for (what, column, len) in [
+            ("exposure", &data.exposure, n),
+            ("trials", &data.trials, n),
+            ("offset", &data.offset, self.predictors()),
+        ] {
+            if let Some(column) = column {
+                same_length(what, column.len(), len)?;
+                finite(what, column)?;
+            }
+        }
+        finite("response", &data.response)?;
+        let positive = |what: &str, column: &Option<Vec<f64>>| {
+            let bad = column.iter().flatten().position(|x| *x <= 0.0);
+            bad.map_or(Ok(()), |i| {
+                Err(Error::Data(format!("{what} {} is not positive", i + 1)))
+            })
+        };
+        positive("exposure", &data.exposure)?;
+        positive("trials", &data.trials)?;
+        for (i, &y) in data.response.iter().enumerate() {
+            let trials = data.trials.as_ref().map_or(1.0, |t| t[i]);
+            if let Some(domain) = outside(self.likelihood, y, trials) {
+                return Err(Error::Data(format!(
+                    "response {} is {y}, but the likelihood `{}` needs {domain}",
+                    i + 1,
+                    self.likelihood.name()
+                )));
+            }
+        }
+        if let Likelihood::Multinomial { categories } = self.likelihood {
+            let seen = |k| data.response.contains(&(k as f64));
+            if let Some(k) = (0..categories).find(|&k| !seen(k)) {
+                return Err(Error::Data(format!(
+                    "category {k} of {categories} has no observation; merge it with another or leave it out"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_design(&self) -> Result<(), Error> {
+        let (rows, latents) = (self.predictors(), self.prior.len());
+        match &self.design {
+            Design::Identity => same_length("latent variables", latents, rows),
+            Design::Select(index) => {
+                same_length("rows of the design", index.len(), rows)?;
+                let bad = index.iter().position(|&l| l >= latents);
+                bad.map_or(Ok(()), |i| {
+                    Err(Error::Data(format!(
+                        "predictor {} reads latent variable {}, but there are {latents}",
+                        i + 1,
+                        index[i] + 1
+                    )))
+                })
+            }
+            Design::Dense(w) => {
+                same_length("rows of the design", w.rows, rows)?;
+                same_length("columns of the design", w.cols, latents)?;
+                finite("design", &w.data)
+            }
+            Design::Sparse(w) => {
+                same_length("rows of the design", w.rows, rows)?;
+                same_length("columns of the design", w.cols, latents)?;
+                finite("design", &w.value)
+            }
+        }
+    }
+
+    fn check_prior(&self) -> Result<(), Error> {
+        let latents = self.prior.len();
+        if latents == 0 {
+            return Err(Error::Prior("the prior has no latent variable".to_owned()));
+        }
+        let prior = |e: Error| match e {
+            Error::Data(text) => Error::Prior(format!("prior: {text}")),
+            other => other,
+        };
+        finite("mean", &self.prior.mean).map_err(prior)?;
+        match &self.prior.covariance {
+            Covariance::Dense(sigma) => {
+                same_length("rows of the covariance", sigma.rows, latents).map_err(prior)?;
+                same_length("columns of the covariance", sigma.cols, latents).map_err(prior)?;
+                finite("covariance", &sigma.data).map_err(prior)?;
+                symmetric(sigma)
+            }
+            Covariance::Diagonal(variances) => {
+                same_length("variances", variances.len(), latents).map_err(prior)?;
+                finite("variance", variances).map_err(prior)?;
+                let bad = variances.iter().position(|v| *v <= 0.0);
+                bad.map_or(Ok(()), |l| {
+                    Err(Error::Prior(format!(
+                        "prior variance {} is {}; variances must be positive",
+                        l + 1,
+                        variances[l]
+                    )))
+                })
+            }
+            Covariance::Precision(q) => {
+                same_length("rows of the precision", q.matrix.rows, latents).map_err(prior)?;
+                same_length("columns of the precision", q.matrix.cols, latents).map_err(prior)?;
+                finite("precision", &q.matrix.value).map_err(prior)?;
+                if let Some(null) = &q.null_space {
+                    same_length("rows of the null space", null.rows, latents).map_err(prior)?;
+                    finite("null space", &null.data).map_err(prior)?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// What the likelihood would need where `y` is outside its domain.
+fn outside(likelihood: Likelihood, y: f64, trials: f64) -> Option<String> {
+    let whole = y >= 0.0 && y == y.floor();
+    let (inside, domain) = match likelihood {
+        Likelihood::Gaussian { .. } | Likelihood::StudentT { .. } => return None,
+        Likelihood::StochasticVolatility => return None,
+        Likelihood::Poisson | Likelihood::NegativeBinomial { .. } => {
+            (whole, "a count 0, 1, 2, …".to_owned())
+        }
+        Likelihood::Bernoulli | Likelihood::Probit => (y == 0.0 || y == 1.0, "0 or 1".to_owned()),
+        Likelihood::Binomial => (
+            whole && y <= trials && trials == trials.floor(),
+            format!("a count between 0 and its number of trials, {trials}"),
+        ),
+        Likelihood::Gamma { .. } | Likelihood::Exponential => {
+            (y > 0.0, "a positive number".to_owned())
+        }
+        Likelihood::Multinomial { categories } => (
+            whole && y < categories as f64,
+            format!("a category 0, …, {}", categories - 1),
+        ),
+    };
+    (!inside).then_some(domain)
+}
+
+fn same_length(what: &str, found: usize, expected: usize) -> Result<(), Error> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(Error::Data(format!(
+        "{what}: found {found}, expected {expected}"
+    )))
+}
+
+fn finite(what: &str, values: &[f64]) -> Result<(), Error> {
+    match values.iter().position(|x| !x.is_finite()) {
+        None => Ok(()),
+        Some(i) => Err(Error::Data(format!(
+            "{what}: element {} is {}; leave out or fill in what is missing",
+            i + 1,
+            values[i]
+        ))),
+    }
+}
+
+fn symmetric(sigma: &crate::Dense) -> Result<(), Error> {
+    let n = sigma.rows;
+    let scale = (0..n).map(|i| sigma.get(i, i).abs()).fold(0.0, f64::max);
+    for j in 0..n {
+        for i in j + 1..n {
+            if (sigma.get(i, j) - sigma.get(j, i)).abs() > 1e-10 * scale {
+                return Err(Error::Prior(format!(
+                    "the prior covariance is not symmetric: elements ({}, {}) and ({}, {}) are {} and {}",
+                    i + 1,
+                    j + 1,
+                    j + 1,
+                    i + 1,
+                    sigma.get(i, j),
+                    sigma.get(j, i)
+                )));
+            }
+        }
+    }
+    Ok(())
+}

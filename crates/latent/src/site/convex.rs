@@ -1,0 +1,479 @@
+//! Sites whose bound has a closed convex conjugate: one curve (α, λ(α)) an observation.
+//!
+//! Every such bound is `f(m, v) = sup over α in (low, high) of α m + ½ λ(α) v − φ(α)` with λ concave and φ convex, so that
+//! its conjugate `f*(α, λ)` is finite on a curve (or above one) and equals φ there: N variables carry the dual, not 2N. The
+//! table of curves, with y the response and −log p the negated log density:
+//!
+//! | family | f(m, v) | λ(α) | φ(α) |
+//! | --- | --- | --- | --- |
+//! | exponential | −a m + e exp(s m + v/2) + c, s = ±1 | s (α + a) > 0 | λ (log(λ/e) − 1) − c |
+//! | logistic, log bound | −y (m−t) + n log(1 + exp(m−t+v/2)) + c | n p, p = (α + y)/n ∈ (0, 1) | α t + n H(p) − c |
+//! | logistic, tilted bound | min over ω of −y (m−t) + n [½ω²v + log(1 + exp(m−t+(1−2ω)v/2))] + c | n p (1−p) | α t + n H(p) − c |
+//! | logistic, Böhning bound | min over ψ of its quadratic: −y (m−t) + n [log(1 + exp(m−t)) + v/8] + c | n/4 | α t + n H(p) − c |
+//! | quadratic | ½ a (m² + v) + b m + c | a | (α − b)²/(2a) − c |
+//! | linear | −a m + c | 0, α = −a alone | −c |
+//!
+//! with `H(p) = p log p + (1−p) log(1−p)`. The tilted row: for given α the term `½ (ω² + (1−2ω) p) v` of the conjugate at
+//! fixed ω is least at ω = p, and as the bound is convex in ω and the conjugate's objective concave in p, minimum and
+//! supremum change places. Böhning's bound touches at ψ = m, which leaves `log(1 + e^m) + v/8`. Both need no outer loop.
+
+use super::scalar::{log1p_exp, sigmoid};
+
+/// Which bound on `E log(1 + e^η)` a logistic site uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LogisticBound {
+    Log,
+    Tilted,
+    Bohning,
+}
+
+/// One observation's site; see the table of this file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Convex {
+    Exponential {
+        a: f64,
+        rate: f64,
+        sign: f64,
+        c: f64,
+    },
+    Logistic {
+        bound: LogisticBound,
+        y: f64,
+        n: f64,
+        shift: f64,
+        c: f64,
+    },
+    Quadratic {
+        a: f64,
+        b: f64,
+        c: f64,
+    },
+    Linear {
+        a: f64,
+        c: f64,
+    },
+}
+
+/// λ and φ with their first two derivatives at one α.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Curve {
+    pub lambda: f64,
+    pub lambda1: f64,
+    pub lambda2: f64,
+    pub phi: f64,
+    pub phi1: f64,
+    pub phi2: f64,
+}
+
+/// f with its derivatives by m and v.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Value {
+    pub f: f64,
+    pub by_mean: f64,
+    pub by_variance: f64,
+}
+
+/// Curvature of a coordinate that cannot move.
+const FIXED: f64 = 1e100;
+
+impl Convex {
+    /// The open interval of α where φ is finite with its slope.
+    pub(crate) fn domain(&self) -> (f64, f64) {
+        match *self {
+            Self::Exponential { a, sign, .. } if sign > 0.0 => (-a, f64::INFINITY),
+            Self::Exponential { a, .. } => (f64::NEG_INFINITY, -a),
+            Self::Logistic { y, n, .. } => (-y, n - y),
+            Self::Quadratic { .. } => (f64::NEG_INFINITY, f64::INFINITY),
+            Self::Linear { a, .. } => (-a, -a),
+        }
+    }
+
+    /// Whether α cannot move.
+    pub(crate) fn is_fixed(&self) -> bool {
+        matches!(self, Self::Linear { .. })
+    }
+
+    /// λ and φ at α, which must lie inside the domain.
+    pub(crate) fn curve(&self, alpha: f64) -> Curve {
+        match *self {
+            Self::Exponential { a, rate, sign, c } => {
+                let lambda = sign * (alpha + a);
+                let log = (lambda / rate).ln();
+                Curve {
+                    lambda,
+                    lambda1: sign,
+                    lambda2: 0.0,
+                    phi: lambda * (log - 1.0) - c,
+                    phi1: sign * log,
+                    phi2: 1.0 / lambda,
+                }
+            }
+            Self::Logistic {
+                bound,
+                y,
+                n,
+                shift,
+                c,
+            } => {
+                let (p, q) = ((alpha + y) / n, (n - y - alpha) / n);
+                let (lambda, lambda1, lambda2) = match bound {
+                    LogisticBound::Log => (n * p, 1.0, 0.0),
+                    LogisticBound::Tilted => (n * p * q, q - p, -2.0 / n),
+                    LogisticBound::Bohning => (0.25 * n, 0.0, 0.0),
+                };
+                let (log_p, log_q) = (p.ln(), q.ln());
+                Curve {
+                    lambda,
+                    lambda1,
+                    lambda2,
+                    phi: alpha * shift + n * (p * log_p + q * log_q) - c,
+                    phi1: shift + log_p - log_q,
+                    phi2: 1.0 / (n * p * q),
+                }
+            }
+            Self::Quadratic { a, b, c } => Curve {
+                lambda: a,
+                lambda1: 0.0,
+                lambda2: 0.0,
+                phi: (alpha - b).powi(2) / (2.0 * a) - c,
+                phi1: (alpha - b) / a,
+                phi2: 1.0 / a,
+            },
+            Self::Linear { c, .. } => Curve {
+                lambda: 0.0,
+                lambda1: 0.0,
+                lambda2: 0.0,
+                phi: -c,
+                phi1: 0.0,
+                phi2: FIXED,
+            },
+        }
+    }
+
+    /// The α that attains the supremum at (m, v), moved off the domain's ends by rounding alone.
+    pub(crate) fn maximiser(&self, m: f64, v: f64) -> f64 {
+        match *self {
+            Self::Exponential { a, rate, sign, .. } => {
+                let lambda = (rate * (sign * m + 0.5 * v).exp()).max(f64::MIN_POSITIVE);
+                inside(sign * lambda - a, self.domain())
+            }
+            Self::Logistic {
+                bound, y, n, shift, ..
+            } => {
+                let x = m - shift;
+                let x = match bound {
+                    LogisticBound::Log => x + 0.5 * v,
+                    LogisticBound::Tilted => tilted_logit(x, v),
+                    LogisticBound::Bohning => x,
+                };
+                // From the nearer end, so that nothing cancels.
+                let alpha = if x <= 0.0 {
+                    n * sigmoid(x) - y
+                } else {
+                    (n - y) - n * sigmoid(-x)
+                };
+                inside(alpha, self.domain())
+            }
+            Self::Quadratic { a, b, .. } => a * m + b,
+            Self::Linear { a, .. } => -a,
+        }
+    }
+
+    /// f and its derivatives at (m, v).
+    pub(crate) fn value(&self, m: f64, v: f64) -> Value {
+        match *self {
+            Self::Exponential { a, rate, sign, c } => {
+                let mean = rate * (sign * m + 0.5 * v).exp();
+                Value {
+                    f: mean - a * m + c,
+                    by_mean: sign * mean - a,
+                    by_variance: 0.5 * mean,
+                }
+            }
+            Self::Logistic {
+                bound,
+                y,
+                n,
+                shift,
+                c,
+            } => {
+                let x = m - shift;
+                let (value, p, by_variance) = match bound {
+                    LogisticBound::Log => {
+                        let x = x + 0.5 * v;
+                        (log1p_exp(x), sigmoid(x), 0.5 * sigmoid(x))
+                    }
+                    LogisticBound::Tilted => {
+                        let z = tilted_logit(x, v);
+                        let p = sigmoid(z);
+                        let by_variance = 0.5 * p * sigmoid(-z);
+                        (0.5 * p * p * v + log1p_exp(z), p, by_variance)
+                    }
+                    LogisticBound::Bohning => (log1p_exp(x) + 0.125 * v, sigmoid(x), 0.125),
+                };
+                Value {
+                    f: n * value - y * x + c,
+                    by_mean: n * p - y,
+                    by_variance: n * by_variance,
+                }
+            }
+            Self::Quadratic { a, b, c } => Value {
+                f: 0.5 * a * (m * m + v) + b * m + c,
+                by_mean: a * m + b,
+                by_variance: 0.5 * a,
+            },
+            Self::Linear { a, c } => Value {
+                f: c - a * m,
+                by_mean: -a,
+                by_variance: 0.0,
+            },
+        }
+    }
+
+    /// The site's share of the duality gap, `f(m, v) + φ(α) − α m − ½ λ(α) v ≥ 0` by Fenchel and Young, in a form that does
+    /// not cancel where there is one.
+    pub(crate) fn gap(&self, alpha: f64, m: f64, v: f64) -> f64 {
+        match *self {
+            Self::Exponential { a, rate, sign, .. } => {
+                let lambda = sign * (alpha + a);
+                let delta = sign * m + 0.5 * v - (lambda / rate).ln();
+                lambda * expm1_minus(delta)
+            }
+            Self::Logistic {
+                bound: LogisticBound::Log | LogisticBound::Bohning,
+                y,
+                n,
+                shift,
+                ..
+            } => {
+                let half = match *self {
+                    Self::Logistic {
+                        bound: LogisticBound::Log,
+                        ..
+                    } => 0.5 * v,
+                    _ => 0.0,
+                };
+                let (p, q) = ((alpha + y) / n, (n - y - alpha) / n);
+                let delta = m - shift + half - (p.ln() - q.ln());
+                // n times the relative entropy of p against σ(logit p + δ), from the end where the exponential is small.
+                let divergence = if delta <= 0.0 {
+                    (p * delta.exp_m1()).ln_1p() - p * delta
+                } else {
+                    (q * (-delta).exp_m1()).ln_1p() + q * delta
+                };
+                (n * divergence).max(0.0)
+            }
+            Self::Quadratic { a, b, .. } => (alpha - b - a * m).powi(2) / (2.0 * a),
+            Self::Linear { .. } => 0.0,
+            Self::Logistic { .. } => {
+                let at = self.curve(alpha);
+                (self.value(m, v).f + at.phi - alpha * m - 0.5 * at.lambda * v).max(0.0)
+            }
+        }
+    }
+
+    /// `logit p` of the tilted bound's maximiser and the like: p = (α + y)/n of a logistic site.
+    pub(crate) fn probability(&self, alpha: f64) -> f64 {
+        match *self {
+            Self::Logistic { y, n, .. } => (alpha + y) / n,
+            _ => f64::NAN,
+        }
+    }
+}
+
+/// `e^x − 1 − x`, accurate near 0.
+fn expm1_minus(x: f64) -> f64 {
+    if x.abs() < 0.03 {
+        x * x * (0.5 + x * (1.0 / 6.0 + x * (1.0 / 24.0 + x * (1.0 / 120.0 + x / 720.0))))
+    } else {
+        x.exp_m1() - x
+    }
+}
+
+/// `x` moved strictly between the ends.
+fn inside(x: f64, (low, high): (f64, f64)) -> f64 {
+    let x = if x > low { x } else { above(low) };
+    if x < high { x } else { -above(-high) }
+}
+
+/// A little above `x`, relatively.
+fn above(x: f64) -> f64 {
+    x + (x.abs() * 4.0 * f64::EPSILON).max(1e-300)
+}
+
+/// The root z of `z = x + (1 − 2σ(z)) v/2`: the logit of the tilted bound's ω. The right side falls in z, so the root is
+/// unique; Newton's method from a bracketed start.
+fn tilted_logit(x: f64, v: f64) -> f64 {
+    // (1 − 2σ(z)) = −tanh(z/2): the root has the sign of x and lies between x − sign(x) v/2 and x.
+    let (mut low, mut high) = if x >= 0.0 { (0.0, x) } else { (x, 0.0) };
+    let mut z = x / (1.0 + 0.25 * v);
+    for _ in 0..100 {
+        let tanh = (0.5 * z).tanh();
+        let residual = z - x + 0.5 * v * tanh;
+        if residual > 0.0 {
+            high = z;
+        } else {
+            low = z;
+        }
+        let step = residual / (1.0 + 0.25 * v * (1.0 - tanh * tanh));
+        let mut next = z - step;
+        if !(next > low && next < high) {
+            next = 0.5 * (low + high);
+        }
+        if (next - z).abs() <= 1e-15 * (1.0 + z.abs()) {
+            return next;
+        }
+        z = next;
+    }
+    z
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sites of every row, with responses at the ends and in the middle of their ranges.
+    fn sites() -> Vec<Convex> {
+        let mut sites = vec![
+            Convex::Exponential {
+                a: 3.0,
+                rate: 1.7,
+                sign: 1.0,
+                c: 1.2,
+            },
+            Convex::Exponential {
+                a: 0.0,
+                rate: 0.4,
+                sign: 1.0,
+                c: 0.0,
+            },
+            Convex::Exponential {
+                a: -0.5,
+                rate: 0.8,
+                sign: -1.0,
+                c: 0.9,
+            },
+            Convex::Quadratic {
+                a: 0.7,
+                b: -0.3,
+                c: 0.2,
+            },
+        ];
+        for bound in [
+            LogisticBound::Log,
+            LogisticBound::Tilted,
+            LogisticBound::Bohning,
+        ] {
+            for (y, n, shift, c) in [
+                (0.0, 1.0, 0.0, 0.0),
+                (1.0, 1.0, 0.0, 0.0),
+                (3.0, 7.5, 0.4, -1.3),
+            ] {
+                sites.push(Convex::Logistic {
+                    bound,
+                    y,
+                    n,
+                    shift,
+                    c,
+                });
+            }
+        }
+        sites
+    }
+
+    /// The supremum by golden-section search over the domain cut at ±`reach`.
+    fn supremum(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
+        let ratio = 0.5 * (5f64.sqrt() - 1.0);
+        for _ in 0..200 {
+            let (a, b) = (high - ratio * (high - low), low + ratio * (high - low));
+            if f(a) < f(b) {
+                low = a;
+            } else {
+                high = b;
+            }
+        }
+        f(0.5 * (low + high))
+    }
+
+    #[test]
+    fn the_bound_is_the_supremum_over_its_curve() {
+        for site in sites() {
+            let (low, high) = site.domain();
+            let (low, high) = (low.max(-300.0), high.min(300.0));
+            for (m, v) in [(0.0, 1.0), (1.3, 0.2), (-2.0, 3.0), (0.7, 4.0)] {
+                let best = supremum(low, high, |alpha| {
+                    let at = site.curve(alpha);
+                    alpha * m + 0.5 * at.lambda * v - at.phi
+                });
+                let value = site.value(m, v);
+                assert!(
+                    (best - value.f).abs() < 1e-9 * (1.0 + best.abs()),
+                    "{site:?} at ({m}, {v}): {best} {}",
+                    value.f
+                );
+                let alpha = site.maximiser(m, v);
+                assert!(site.gap(alpha, m, v) < 1e-13, "{site:?}");
+                assert!((alpha - value.by_mean).abs() < 1e-12 * (1.0 + alpha.abs()));
+                let lambda = site.curve(alpha).lambda;
+                assert!((0.5 * lambda - value.by_variance).abs() < 1e-12 * (1.0 + lambda));
+            }
+        }
+    }
+
+    #[test]
+    fn the_conjugate_is_the_supremum_over_mean_and_variance() {
+        // f* at (α, λ(α)) by maximising over m at the best v ≥ 0 of a grid that is refined.
+        for site in sites() {
+            let alpha = site.maximiser(0.4, 0.9);
+            let at = site.curve(alpha);
+            let over_mean = |v: f64| {
+                supremum(-40.0, 40.0, |m| {
+                    alpha * m + 0.5 * at.lambda * v - site.value(m, v).f
+                })
+            };
+            let conjugate = supremum(0.0, 6.0, over_mean);
+            assert!(
+                (conjugate - at.phi).abs() < 1e-8 * (1.0 + at.phi.abs()),
+                "{site:?}: {conjugate} {}",
+                at.phi
+            );
+        }
+    }
+
+    #[test]
+    fn derivatives_agree_with_differences() {
+        for site in sites() {
+            for (m, v) in [(0.3, 0.8), (-1.0, 2.0)] {
+                let alpha = site.maximiser(m, v) + 0.01;
+                let alpha = inside(alpha, site.domain());
+                let h = 1e-6;
+                let (minus, plus) = (site.curve(alpha - h), site.curve(alpha + h));
+                let at = site.curve(alpha);
+                for (what, derivative, difference) in [
+                    ("λ'", at.lambda1, plus.lambda - minus.lambda),
+                    ("λ''", at.lambda2, plus.lambda1 - minus.lambda1),
+                    ("φ'", at.phi1, plus.phi - minus.phi),
+                    ("φ''", at.phi2, plus.phi1 - minus.phi1),
+                    (
+                        "∂f/∂m",
+                        site.value(m, v).by_mean,
+                        site.value(m + h, v).f - site.value(m - h, v).f,
+                    ),
+                    (
+                        "∂f/∂v",
+                        site.value(m, v).by_variance,
+                        site.value(m, v + h).f - site.value(m, v - h).f,
+                    ),
+                ] {
+                    let difference = difference / (2.0 * h);
+                    assert!(
+                        (derivative - difference).abs() < 1e-6 * (1.0 + derivative.abs()),
+                        "{what} of {site:?}: {derivative} {difference}"
+                    );
+                }
+                let off = site.value(m, v).f + at.phi - alpha * m - 0.5 * at.lambda * v;
+                assert!((site.gap(alpha, m, v) - off).abs() < 1e-12 * (1.0 + off.abs()));
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! What a prior is to a solver, and how hyperparameters reach it.
+//!
+//! A solver sees a prior at fixed hyperparameters as a [`Structure`]: a Gaussian on L latent variables
+//! z ~ N(μ, Σ) given by a covariance, by variances or by a sparse precision. Observations see z through
+//! a [`Design`] W: the linear predictor is η = offset + W z.
+//!
+//! Hyperparameters are the business of a [`Prior`]: it makes the structure at θ, and turns the solver's
+//! [`Sensitivity`] — the derivative of the bound by μ and by Σ or its inverse, at the solved dual, where
+//! by the envelope theorem α and λ count as constants — into the derivative by θ.
+
+use crate::{Dense, Error, Sparse};
+
+/// The prior covariance at fixed hyperparameters.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Covariance {
+    /// Σ itself, L × L and symmetric, both triangles stored.
+    Dense(Dense),
+    /// Independent latent variables: one variance each.
+    Diagonal(Vec<f64>),
+    /// Σ⁻¹, sparse.
+    Precision(Precision),
+}
+
+/// A sparse precision matrix Q = Σ⁻¹, intrinsic (singular) where `null_space` is given.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Precision {
+    /// Q, L × L and symmetric, both triangles stored and every diagonal entry present.
+    pub matrix: Sparse,
+    /// L × r with independent columns that span the null space of an intrinsic prior (for an ICAR prior
+    /// the indicators of the connected components). The density is then
+    /// `(2π)^(−(L−r)/2) |Q|₊^½ exp(−½ (z−μ)ᵀQ(z−μ))`, flat along the null space, with the product of the
+    /// non-zero eigenvalues |Q|₊.
+    pub null_space: Option<Dense>,
+    /// log |Q|₊ where the prior knows it (it is `(L − r) log τ + const` for a structure matrix times τ);
+    /// otherwise the solver factorises Q for it.
+    pub log_determinant: Option<f64>,
+}
+
+/// A prior at fixed hyperparameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Structure {
+    /// μ, one element a latent variable.
+    pub mean: Vec<f64>,
+    /// Σ or its inverse.
+    pub covariance: Covariance,
+}
+
+impl Structure {
+    /// Number of latent variables.
+    pub fn len(&self) -> usize {
+        self.mean.len()
+    }
+
+    /// Whether there are no latent variables.
+    pub fn is_empty(&self) -> bool {
+        self.mean.is_empty()
+    }
+}
+
+/// How linear predictors read the latent variables: W, one row a linear predictor. Rows of vector sites
+/// (multinomial) are observation-major.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Design {
+    /// Predictor n is latent variable n.
+    Identity,
+    /// Predictor n is latent variable `index[n]` (repeated measurements, groups, unobserved cells).
+    Select(Vec<usize>),
+    /// A dense N × L matrix.
+    Dense(Dense),
+    /// A sparse N × L matrix.
+    Sparse(Sparse),
+}
+
+/// Derivative of the bound by what a [`Structure`] holds, at the solved dual.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sensitivity {
+    /// dBound/dμ = −Wᵀα, length L.
+    pub mean: Vec<f64>,
+    /// By the covariance, in the form in which the structure gives it.
+    pub covariance: CovarianceSensitivity,
+    /// By the parameters of the likelihood, in the order of
+    /// [`Likelihood::parameters`](crate::Likelihood::parameters).
+    pub likelihood: Vec<f64>,
+}
+
+/// Derivative of the bound by the prior covariance.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CovarianceSensitivity {
+    /// A symmetric L × L matrix G with `dBound = Σ_ij G_ij dΣ_ij` over *all* (i, j):
+    /// `G = ½ Wᵀ(ααᵀ − (Λ⁻¹ + WΣWᵀ)⁻¹)W`.
+    Dense(Dense),
+    /// `dBound = Σ_l g_l dvariance_l`.
+    Diagonal(Vec<f64>),
+    /// On the pattern of the precision: `dBound = Σ_k value[k] dQ[k] + log_determinant · d log |Q|₊`, k over all
+    /// stored entries, with the same order as `Precision::matrix`.
+    Precision {
+        /// `−½ (m−μ)(m−μ)ᵀ − ½ V`, and `+ ½ Q⁻` when the structure leaves the determinant to the solver.
+        value: Vec<f64>,
+        /// ½ when the structure gives its log determinant, else 0.
+        log_determinant: f64,
+    },
+}
+
+/// The range of a hyperparameter, and with it the coordinate in which learning moves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Range {
+    /// Any real number; moves as it is.
+    Real,
+    /// Positive; moves by its logarithm.
+    Positive,
+    /// Strictly between two numbers; moves by its logit.
+    Between(f64, f64),
+}
+
+/// A free hyperparameter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    /// Name for tables, like `lengthscale` or `lengthscale[3]`.
+    pub name: String,
+    /// Where learning begins.
+    pub start: f64,
+    /// What is allowed.
+    pub range: Range,
+}
+
+/// A prior with free hyperparameters θ, each on its natural scale.
+pub trait Prior: Sync {
+    /// The free hyperparameters, in the order of θ; empty when everything is fixed.
+    fn parameters(&self) -> Vec<Parameter>;
+
+    /// The prior at θ.
+    ///
+    /// # Errors
+    /// θ is out of range or gives no valid prior.
+    fn structure(&self, theta: &[f64]) -> Result<Structure, Error>;
+
+    /// dBound/dθ from the derivative by the structure that [`structure`](Self::structure) made at θ.
+    fn gradient(&self, theta: &[f64], at: &Structure, sensitivity: &Sensitivity) -> Vec<f64>;
+}
+
+/// Where to predict the linear predictor, as the prior sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Query {
+    /// New latent variables z* of the same Gaussian process.
+    Cross {
+        /// Cov(z*, z), one row a new variable, L columns.
+        covariance: Dense,
+        /// Var(z*).
+        variance: Vec<f64>,
+        /// E z*.
+        mean: Vec<f64>,
+    },
+    /// Linear combinations of the latent variables at hand.
+    Rows(Design),
+}
