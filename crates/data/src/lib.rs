@@ -5,34 +5,47 @@
 //! | Stan data by name, typed look-up | [`dataset`], [`lookup`] |
 //! | readers: CmdStan JSON and R dump | [`json`], [`rdump`] |
 //! | posterior draws and their writers: Stan CSV, NetCDF for ArviZ | [`draws`], [`stan_csv`], [`netcdf`] |
+//! | tables of named columns: CSV and text, NPY and NPZ | [`table`], [`table_csv`], [`npy`] |
+//! | neighbours of regions: INLA, BUGS, edge lists | [`adjacency`] |
 //! | the summary of a fit, `fit.json` | [`summary`] |
+//! | whole files and folders | [`files`] |
 //! | atomic files, run folders, traces | [`atomic`], [`run_dir`], [`trace`] |
+//! | corpora of documents: readers, vocabulary, memory-mapped file | [`corpus`] |
 //! | errors | [`error`] |
 //!
 //! Arrays read from data files are kept in row-major order (the order of the nested JSON lists, last index fastest);
 //! draws are kept in the column-major order of CmdStan's CSV columns (first index fastest). Each type says so again.
 
+pub mod adjacency;
 pub mod atomic;
+pub mod corpus;
 pub mod dataset;
 pub mod draws;
 pub mod error;
+pub mod files;
 pub mod json;
 pub mod lookup;
 pub mod netcdf;
+pub mod npy;
 pub mod rdump;
 pub mod run_dir;
 mod source;
 pub mod stan_csv;
 pub mod summary;
+pub mod table;
+pub mod table_csv;
 pub mod trace;
 
+pub use adjacency::Adjacency;
 pub use atomic::{write_atomic, write_atomic_bytes};
 pub use dataset::{DataSet, Elements, Value};
 pub use draws::{DrawsTable, DrawsVariable};
 pub use error::{DataError, ParseError};
+pub use files::{create_folder, list_folder, read_bytes, read_optional, remove_files};
 pub use lookup::Entry;
 pub use netcdf::{NetcdfAttributes, write_draws_netcdf};
 pub use run_dir::{Artefact, RunDir};
 pub use stan_csv::{StanCsvHeader, read_draws_csv, write_draws_csv};
 pub use summary::{ElboPoint, FitSummary, ParameterSummary, Seconds};
+pub use table::{Cells, Column, Table};
 pub use trace::{TraceWriter, read_trace};

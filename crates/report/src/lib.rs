@@ -1,4 +1,4 @@
-//! One self-contained HTML page about a fit: verdict, evidence for it, and the posterior.
+//! One self-contained HTML page about a fit: verdict, evidence for it, and the posterior; and figures as SVG and PNG.
 //!
 //! [`render`] turns a plain [`Report`] into the text of the page. The page has no scripts, loads nothing, prints well and
 //! follows the reader's light or dark setting. Every name and text of the report is escaped.
@@ -9,8 +9,10 @@
 //! | the page and its sections | `page` |
 //! | plots, and the axes and shapes they are made of | `plots`, `svg` |
 //! | densities, quantiles, correlations | `stats` |
+//! | charts, heat maps and images for files | [`figure`] |
 //! | escaping and the spelling of numbers | `text` |
 
+pub mod figure;
 pub mod model;
 mod page;
 mod plots;

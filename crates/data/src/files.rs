@@ -1,0 +1,97 @@
+//! Whole files and folders.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::error::DataError;
+
+/// The bytes of a file.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
+    fs::read(path).map_err(|e| DataError::io("read", path, &e))
+}
+
+/// The bytes of a file; none when there is no such file.
+///
+/// # Errors
+/// When it is there and cannot be read.
+pub fn read_optional(path: &Path) -> Result<Option<Vec<u8>>, DataError> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(DataError::io("read", path, &e)),
+    }
+}
+
+/// Makes a folder and those above it, where they are not there yet.
+///
+/// # Errors
+/// When it cannot be made.
+pub fn create_folder(path: &Path) -> Result<(), DataError> {
+    fs::create_dir_all(path).map_err(|e| DataError::io("create the folder", path, &e))
+}
+
+/// The entries of a folder in the order of their names; none when there is no such folder.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn list_folder(path: &Path) -> Result<Vec<PathBuf>, DataError> {
+    let failed = |e: std::io::Error| DataError::io("read the folder", path, &e);
+    let entries = match fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(failed(e)),
+    };
+    let mut paths = entries
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(failed)?;
+    paths.sort();
+    Ok(paths)
+}
+
+/// Removes the files of a folder that have this extension; what is below in other folders stays.
+///
+/// # Errors
+/// When one cannot be removed.
+pub fn remove_files(folder: &Path, extension: &str) -> Result<(), DataError> {
+    for path in list_folder(folder)? {
+        if path.is_file() && path.extension().is_some_and(|e| e == extension) {
+            fs::remove_file(&path).map_err(|e| DataError::io("remove", &path, &e))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_come_in_order_and_only_the_named_kind_goes() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("a/b");
+        assert_eq!(list_folder(&folder).unwrap(), Vec::<PathBuf>::new());
+        assert_eq!(read_optional(&folder.join("x.json")).unwrap(), None);
+        create_folder(&folder).unwrap();
+        for name in ["y.json", "x.json", "x.txt"] {
+            fs::write(folder.join(name), name).unwrap();
+        }
+        let names = |paths: Vec<PathBuf>| -> Vec<String> {
+            let name = |p: &PathBuf| p.file_name().unwrap().to_string_lossy().into_owned();
+            paths.iter().map(name).collect()
+        };
+        assert_eq!(
+            names(list_folder(&folder).unwrap()),
+            ["x.json", "x.txt", "y.json"]
+        );
+        assert_eq!(read_bytes(&folder.join("x.txt")).unwrap(), b"x.txt");
+        remove_files(&folder, "json").unwrap();
+        assert_eq!(names(list_folder(&folder).unwrap()), ["x.txt"]);
+        let missing = read_bytes(&folder.join("x.json")).unwrap_err();
+        assert!(missing.to_string().contains("x.json"), "{missing}");
+    }
+}

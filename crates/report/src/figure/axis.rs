@@ -1,0 +1,172 @@
+//! Axes: label, range, logarithm, ticks.
+
+use crate::svg::Scale;
+use crate::text;
+
+/// An axis of a panel.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Axis {
+    pub(super) label: String,
+    pub(super) log: bool,
+    pub(super) range: Option<(f64, f64)>,
+}
+
+impl Axis {
+    /// A linear axis that covers the data.
+    pub fn new(label: impl Into<String>) -> Self {
+        Self {
+            label: label.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Makes it logarithmic: values that are not positive are left out.
+    pub fn log(self) -> Self {
+        Self { log: true, ..self }
+    }
+
+    /// Sets what it covers; what is outside is cut off.
+    pub fn range(self, from: f64, to: f64) -> Self {
+        Self {
+            range: Some((from, to)),
+            ..self
+        }
+    }
+
+    /// Whether a value has a place on it.
+    pub(super) fn takes(&self, x: f64) -> bool {
+        x.is_finite() && (!self.log || x > 0.0)
+    }
+
+    /// The scale from pixel `start` to pixel `end` for these values.
+    pub(super) fn scale(
+        &self,
+        values: impl Iterator<Item = f64>,
+        start: f64,
+        end: f64,
+        margin: f64,
+    ) -> Placed {
+        let turn = |x: f64| if self.log { x.log10() } else { x };
+        let given = self
+            .range
+            .filter(|(from, to)| self.takes(*from) && self.takes(*to) && from < to);
+        let (from, to) = match given {
+            Some((from, to)) => (turn(from), turn(to)),
+            None => {
+                let (from, to) = values
+                    .filter(|x| self.takes(*x))
+                    .map(turn)
+                    .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| {
+                        (a.min(x), b.max(x))
+                    });
+                let (from, to) = if from <= to { (from, to) } else { (0.0, 1.0) };
+                let least = (1e-9 * from.abs().max(to.abs())).max(1e-12);
+                let room = if to - from > least {
+                    (to - from) * margin
+                } else {
+                    (from.abs() * 0.1).max(0.5)
+                };
+                (from - room, to + room)
+            }
+        };
+        Placed {
+            log: self.log,
+            from,
+            to,
+            start,
+            end,
+        }
+    }
+}
+
+/// An axis with its place on the paper. `from` and `to` are logarithms (base 10) where it is logarithmic.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Placed {
+    log: bool,
+    from: f64,
+    to: f64,
+    pub start: f64,
+    pub end: f64,
+}
+
+impl Placed {
+    /// The pixel of a value, which may be outside the axis.
+    pub fn at(&self, x: f64) -> f64 {
+        let x = if self.log { x.log10() } else { x };
+        self.start + (x - self.from) / (self.to - self.from) * (self.end - self.start)
+    }
+
+    /// Values with labels, about as many as asked for.
+    pub fn ticks(&self, about: usize) -> Vec<(f64, String)> {
+        if !self.log {
+            return Scale::linear(self.from, self.to, self.start, self.end).ticks(about);
+        }
+        let decades = self.to - self.from;
+        if decades < 0.8 {
+            // Too short for powers of ten: round numbers, which stand unevenly.
+            let (from, to) = (10f64.powf(self.from), 10f64.powf(self.to));
+            return Scale::linear(from, to, self.start, self.end).ticks(about);
+        }
+        let steps: &[f64] = match decades {
+            d if d < 1.6 => &[1.0, 2.0, 5.0],
+            d if d < 2.5 => &[1.0, 3.0],
+            _ => &[1.0],
+        };
+        let stride = (decades / about as f64).ceil().max(1.0) as i32;
+        let (first, last) = (self.from.floor() as i32, self.to.ceil() as i32);
+        let powers = (first..=last).filter(|power| power.rem_euclid(stride) == 0);
+        powers
+            .flat_map(|power| steps.iter().map(move |m| m * 10f64.powi(power)))
+            .filter(|x| (self.from - 1e-9..=self.to + 1e-9).contains(&x.log10()))
+            .map(|x| {
+                let plain = (1e-3..1e4).contains(&x);
+                let label = if plain {
+                    text::number(x, 3)
+                } else {
+                    text::scientific(x, 1)
+                };
+                (x, label)
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(axis: &Axis, values: &[f64]) -> Vec<String> {
+        let placed = axis.scale(values.iter().copied(), 0.0, 100.0, 0.0);
+        placed
+            .ticks(5)
+            .into_iter()
+            .map(|(_, label)| label)
+            .collect()
+    }
+
+    #[test]
+    fn logarithmic_axes_have_ticks_whatever_they_span() {
+        let log = Axis::new("").log();
+        assert_eq!(
+            labels(&log, &[1.0, 1000.0, -3.0]),
+            ["1", "10", "100", "1000"]
+        );
+        assert_eq!(labels(&log, &[1.0, 10.0]), ["1", "2", "5", "10"]);
+        assert!(labels(&log, &[2.0, 2.2]).len() >= 3);
+        assert_eq!(labels(&log, &[1e-12, 1e12]).len(), 5);
+        assert!(!labels(&log, &[]).is_empty());
+    }
+
+    #[test]
+    fn values_have_their_places() {
+        let placed = Axis::new("")
+            .log()
+            .scale([1.0, 100.0].into_iter(), 10.0, 30.0, 0.0);
+        assert!((placed.at(10.0) - 20.0).abs() < 1e-12);
+        let placed = Axis::new("")
+            .range(0.0, 4.0)
+            .scale([9.0].into_iter(), 0.0, 8.0, 0.0);
+        assert_eq!(placed.at(3.0), 6.0);
+        assert_eq!(placed.at(5.0), 10.0);
+    }
+}

@@ -1,0 +1,270 @@
+//! Heat maps with contours.
+
+use super::axis::Axis;
+use super::chart::{Series, frame};
+use super::colour;
+use super::images::Image;
+use super::scene::{Anchor, Colour, FAINT, Scene, Stroke};
+
+const LEFT: f64 = 66.0;
+const TOP: f64 = 26.0;
+const BOTTOM: f64 = 44.0;
+/// Room for the scale of colours and its labels.
+const RIGHT: f64 = 78.0;
+/// Width of the scale of colours, and its distance from the map.
+const BAR: f64 = 12.0;
+const BAR_GAP: f64 = 10.0;
+
+/// A function of two variables on a regular grid: colours, and contours where asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HeatMap {
+    title: String,
+    x: Axis,
+    y: Axis,
+    value: Axis,
+    columns: usize,
+    values: Vec<f64>,
+    contours: Vec<f64>,
+    overlays: Vec<Series>,
+    size: (f64, f64),
+}
+
+impl HeatMap {
+    /// A map of `values`, row by row with `columns` in each; the first row is at the *lower* end of the
+    /// vertical axis, so that `values[i * columns + j]` belongs to the i-th y and the j-th x. The cells of the
+    /// grid divide the ranges evenly: on a logarithmic axis the grid is even in the logarithm.
+    /// What is not finite is grey; an incomplete last row is left out.
+    pub fn new(
+        title: impl Into<String>,
+        x: (f64, f64),
+        y: (f64, f64),
+        columns: usize,
+        mut values: Vec<f64>,
+    ) -> Self {
+        let columns = columns.max(1);
+        values.truncate(values.len() / columns * columns);
+        Self {
+            title: title.into(),
+            x: Axis::default().range(x.0, x.1),
+            y: Axis::default().range(y.0, y.1),
+            value: Axis::default(),
+            columns,
+            values,
+            contours: Vec::new(),
+            overlays: Vec::new(),
+            size: (440.0, 360.0),
+        }
+    }
+
+    /// Labels the horizontal axis; a logarithm of the axis is taken over, its range is not.
+    pub fn x(self, axis: Axis) -> Self {
+        let range = self.x.range;
+        Self {
+            x: Axis { range, ..axis },
+            ..self
+        }
+    }
+
+    /// Labels the vertical axis, in the same way.
+    pub fn y(self, axis: Axis) -> Self {
+        let range = self.y.range;
+        Self {
+            y: Axis { range, ..axis },
+            ..self
+        }
+    }
+
+    /// The scale of colours: its label, its range where it is not that of the values, its logarithm.
+    pub fn value(self, axis: Axis) -> Self {
+        Self {
+            value: axis,
+            ..self
+        }
+    }
+
+    /// Draws lines where the function has these values, by linear interpolation between the cells' centres.
+    pub fn contours(self, levels: impl IntoIterator<Item = f64>) -> Self {
+        Self {
+            contours: levels.into_iter().collect(),
+            ..self
+        }
+    }
+
+    /// Draws a series over the map.
+    pub fn overlay(mut self, series: Series) -> Self {
+        self.overlays.push(series);
+        self
+    }
+
+    /// Sets width and height in pixels, axes and title included.
+    pub fn sized(self, width: f64, height: f64) -> Self {
+        Self {
+            size: (width.clamp(200.0, 4000.0), height.clamp(120.0, 4000.0)),
+            ..self
+        }
+    }
+
+    fn rows(&self) -> usize {
+        self.values.len() / self.columns
+    }
+
+    pub(super) fn size(&self) -> (f64, f64) {
+        self.size
+    }
+
+    pub(super) fn draw(&self, scene: &mut Scene, corner: (f64, f64)) {
+        let (left, right) = (corner.0 + LEFT, corner.0 + self.size.0 - RIGHT);
+        let (top, bottom) = (corner.1 + TOP, corner.1 + self.size.1 - BOTTOM);
+        let x = self.x.scale(std::iter::empty(), left, right, 0.0);
+        let y = self.y.scale(std::iter::empty(), bottom, top, 0.0);
+        let value = self
+            .value
+            .scale(self.values.iter().copied(), bottom, top, 0.0);
+        let share = |v: f64| {
+            if self.value.takes(v) {
+                (value.at(v) - bottom) / (top - bottom)
+            } else {
+                f64::NAN
+            }
+        };
+        if let Some(image) = self.picture(share) {
+            scene.picture((left, top), right - left, bottom - top, image);
+        }
+        self.draw_contours(scene, (left, right), (top, bottom));
+        for (i, series) in self.overlays.iter().enumerate() {
+            series.draw(scene, i, (&self.x, &x), (&self.y, &y));
+        }
+        frame(scene, &self.title, (&self.x, &x), (&self.y, &y), false);
+
+        let bar = right + BAR_GAP;
+        let steps = 128;
+        let ramp = (0..steps).map(|i| colour::of_share(1.0 - i as f64 / (steps - 1) as f64));
+        if let Some(image) = Image::rgb(1, steps, ramp.collect()) {
+            scene.picture((bar, top), BAR, bottom - top, image);
+        }
+        scene.frame((bar, top), (BAR, bottom - top), Stroke::solid(FAINT, 1.0));
+        for (v, label) in value.ticks(6) {
+            let at = value.at(v);
+            scene.text(
+                (bar + BAR + 5.0, at + 4.0),
+                11.0,
+                Anchor::Start,
+                FAINT,
+                &label,
+            );
+        }
+        let middle = bar + BAR / 2.0;
+        scene.text(
+            (middle, bottom + 34.0),
+            12.0,
+            Anchor::Middle,
+            FAINT,
+            &self.value.label,
+        );
+    }
+
+    /// One pixel a cell, the last row on top.
+    fn picture(&self, share: impl Fn(f64) -> f64) -> Option<Image> {
+        let rows = self.values.chunks(self.columns).rev();
+        let pixels = rows.flatten().map(|v| colour::of_share(share(*v)));
+        Image::rgb(self.columns, self.rows(), pixels.collect())
+    }
+
+    fn draw_contours(&self, scene: &mut Scene, x: (f64, f64), y: (f64, f64)) {
+        let (columns, rows) = (self.columns as f64, self.rows() as f64);
+        // Pixels of a place in units of cells, whose centres stand at halves.
+        let pixel = |(j, i): (f64, f64)| {
+            (
+                x.0 + (j + 0.5) / columns * (x.1 - x.0),
+                y.1 - (i + 0.5) / rows * (y.1 - y.0),
+            )
+        };
+        let white = Stroke::solid(Colour::new(0xff, 0xff, 0xff), 1.1);
+        for level in &self.contours {
+            for (a, b) in segments(&self.values, self.columns, *level) {
+                scene.line(vec![pixel(a), pixel(b)], white);
+            }
+        }
+    }
+}
+
+/// A place on the grid: column and row, as fractions.
+type Place = (f64, f64);
+
+/// Marching squares: the pieces of the contour at `level`, as places on the grid. Cells with a corner that is
+/// not finite have none; where two corners lie across from each other the mean decides which are joined.
+fn segments(values: &[f64], columns: usize, level: f64) -> Vec<(Place, Place)> {
+    let rows = values.len() / columns;
+    let mut found = Vec::new();
+    for i in 1..rows {
+        for j in 1..columns {
+            let at = |di: usize, dj: usize| values[(i - 1 + di) * columns + j - 1 + dj];
+            // Around the cell: each corner and the next one share an edge.
+            let corners = [at(0, 0), at(0, 1), at(1, 1), at(1, 0)];
+            if corners.iter().any(|v| !v.is_finite()) {
+                continue;
+            }
+            let (x, y) = ((j - 1) as f64, (i - 1) as f64);
+            let places = [(x, y), (x + 1.0, y), (x + 1.0, y + 1.0), (x, y + 1.0)];
+            let above = corners.map(|v| v >= level);
+            let crossings: Vec<Place> = (0..4)
+                .filter(|k| above[*k] != above[(*k + 1) % 4])
+                .map(|k| {
+                    let (a, b) = (corners[k], corners[(k + 1) % 4]);
+                    let t = (level - a) / (b - a);
+                    let ((ax, ay), (bx, by)) = (places[k], places[(k + 1) % 4]);
+                    (ax + t * (bx - ax), ay + t * (by - ay))
+                })
+                .collect();
+            match crossings[..] {
+                [a, b] => found.push((a, b)),
+                [a, b, c, d] => {
+                    let middle = corners.iter().sum::<f64>() / 4.0 >= level;
+                    // Crossing k lies on the edge after corner k: a cut-off corner 1 joins the first two.
+                    if middle == above[0] {
+                        found.extend([(a, b), (c, d)]);
+                    } else {
+                        found.extend([(d, a), (b, c)]);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contours_of_a_plane_are_straight() {
+        let values: Vec<f64> = (0..12).map(|k| (k % 4) as f64).collect();
+        let found = segments(&values, 4, 1.25);
+        assert_eq!(found.len(), 2);
+        for (a, b) in found {
+            assert!((a.0 - 1.25).abs() < 1e-12 && (b.0 - 1.25).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn saddles_are_joined_by_their_middle() {
+        // High corners 0 and 2; the middle is low, so each of them is cut off by itself.
+        let low = segments(&[1.0, 0.0, 0.0, 1.0], 2, 0.6);
+        assert_eq!(low, [((0.0, 0.4), (0.4, 0.0)), ((1.0, 0.6), (0.6, 1.0))]);
+        // The middle is high: the low corners are cut off.
+        let high = segments(&[1.0, 0.0, 0.0, 1.0], 2, 0.4);
+        assert_eq!(high, [((0.6, 0.0), (1.0, 0.4)), ((0.4, 1.0), (0.0, 0.6))]);
+        assert!(segments(&[1.0, f64::NAN, 0.0, 1.0], 2, 0.6).is_empty());
+    }
+
+    #[test]
+    fn the_last_row_is_on_top() {
+        let map = HeatMap::new("", (0.0, 1.0), (0.0, 1.0), 2, vec![0.0, 0.0, 1.0, 1.0, 7.0]);
+        let image = map.picture(|v| v).unwrap();
+        assert_eq!((image.width(), image.height()), (2, 2));
+        assert_eq!(image.pixels()[0], colour::of_share(1.0));
+        assert_eq!(image.pixels()[2], colour::of_share(0.0));
+    }
+}

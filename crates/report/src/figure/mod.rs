@@ -1,0 +1,180 @@
+//! Figures as SVG and as PNG: charts, heat maps with contours, and grids of images.
+//!
+//! A [`Figure`] is a title and panels, which stand in a grid. Both outputs are drawn from one list of
+//! shapes, so that they show the same; text in the PNG is drawn with an embedded subset of DejaVu Sans.
+//! Nothing that is given can make the drawing fail: what is not finite, or not positive on a logarithmic
+//! axis, is left out.
+//!
+//! ```
+//! use jensen_report::figure::{Axis, Chart, Figure, Series};
+//!
+//! let curve = |rate: f64| (1..=100).map(move |k| (k as f64, (-rate * k as f64).exp()));
+//! let chart = Chart::new("Convergence")
+//!     .x(Axis::new("iteration").log())
+//!     .y(Axis::new("gap in nats").log())
+//!     .series(Series::line("slow", curve(0.05)))
+//!     .series(Series::line("fast", curve(0.2)).dashed());
+//! let figure = Figure::new("An example").panel(chart);
+//! assert!(figure.to_svg().starts_with("<svg"));
+//! assert_eq!(&figure.to_png()[1..4], b"PNG");
+//! ```
+//!
+//! | subject | module |
+//! | --- | --- |
+//! | line and scatter charts, bands | `chart` |
+//! | heat maps and contours | `heat` |
+//! | grids of grey or colour images | `images` |
+//! | axes and their ticks | `axis` |
+//! | colours | `colour` |
+//! | shapes, and their two outputs | `scene`, `vector`, `raster` |
+
+mod axis;
+mod chart;
+mod colour;
+mod heat;
+mod images;
+mod raster;
+mod scene;
+mod vector;
+
+pub use axis::Axis;
+pub use chart::{Chart, Series};
+pub use heat::HeatMap;
+pub use images::{Image, ImageGrid};
+
+use scene::{Anchor, INK, Scene};
+
+/// Space between panels and around the figure, in pixels.
+const GAP: f64 = 14.0;
+
+/// Height of the figure's title.
+const TITLE: f64 = 30.0;
+
+/// A title and panels.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Figure {
+    title: String,
+    panels: Vec<Panel>,
+    columns: Option<usize>,
+}
+
+/// One panel of a figure.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Panel {
+    /// Lines and points over axes.
+    Chart(Chart),
+    /// A function of two variables.
+    Heat(HeatMap),
+    /// Images in rows.
+    Images(ImageGrid),
+}
+
+impl Panel {
+    fn size(&self) -> (f64, f64) {
+        match self {
+            Self::Chart(chart) => chart.size(),
+            Self::Heat(heat) => heat.size(),
+            Self::Images(images) => images.size(),
+        }
+    }
+
+    fn draw(&self, scene: &mut Scene, corner: (f64, f64)) {
+        match self {
+            Self::Chart(chart) => chart.draw(scene, corner),
+            Self::Heat(heat) => heat.draw(scene, corner),
+            Self::Images(images) => images.draw(scene, corner),
+        }
+    }
+}
+
+impl From<Chart> for Panel {
+    fn from(chart: Chart) -> Self {
+        Self::Chart(chart)
+    }
+}
+
+impl From<HeatMap> for Panel {
+    fn from(heat: HeatMap) -> Self {
+        Self::Heat(heat)
+    }
+}
+
+impl From<ImageGrid> for Panel {
+    fn from(images: ImageGrid) -> Self {
+        Self::Images(images)
+    }
+}
+
+impl Figure {
+    /// A figure without panels. The title may be empty.
+    pub fn new(title: impl Into<String>) -> Self {
+        Self {
+            title: title.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Adds a panel.
+    pub fn panel(mut self, panel: impl Into<Panel>) -> Self {
+        self.panels.push(panel.into());
+        self
+    }
+
+    /// Sets the number of panels in a row; without it, as near to a square as their number allows, at most three.
+    pub fn columns(self, columns: usize) -> Self {
+        Self {
+            columns: Some(columns.max(1)),
+            ..self
+        }
+    }
+
+    /// The text of an SVG file.
+    pub fn to_svg(&self) -> String {
+        vector::render(&self.scene(), &self.title)
+    }
+
+    /// The bytes of a PNG file, at twice the size in pixels of the SVG.
+    pub fn to_png(&self) -> Vec<u8> {
+        raster::render(&self.scene())
+    }
+
+    fn scene(&self) -> Scene {
+        let columns = self.columns.unwrap_or_else(|| {
+            let side = (self.panels.len() as f64).sqrt().ceil() as usize;
+            side.clamp(1, 3)
+        });
+        let sizes: Vec<(f64, f64)> = self.panels.iter().map(Panel::size).collect();
+        let mut widths = vec![0.0f64; columns.min(sizes.len()).max(1)];
+        for (i, (width, _)) in sizes.iter().enumerate() {
+            widths[i % columns] = widths[i % columns].max(*width);
+        }
+        let heights: Vec<f64> = sizes
+            .chunks(columns)
+            .map(|row| row.iter().fold(0.0f64, |h, (_, height)| h.max(*height)))
+            .collect();
+        let header = if self.title.is_empty() { 0.0 } else { TITLE };
+        let grid = widths.iter().sum::<f64>() + GAP * (widths.len() + 1) as f64;
+        let width = grid.max(scene::text_width(&self.title, 17.0) + 2.0 * GAP);
+        let height = header + heights.iter().sum::<f64>() + GAP * (heights.len() + 1) as f64;
+        let mut scene = Scene::new(width, height);
+        if !self.title.is_empty() {
+            scene.text(
+                (width / 2.0, GAP + 14.0),
+                17.0,
+                Anchor::Middle,
+                INK,
+                &self.title,
+            );
+        }
+        let mut y = header + GAP;
+        for (row, height) in self.panels.chunks(columns).zip(heights) {
+            let mut x = GAP + (width - grid) / 2.0;
+            for (panel, width) in row.iter().zip(&widths) {
+                panel.draw(&mut scene, (x, y));
+                x += width + GAP;
+            }
+            y += height + GAP;
+        }
+        scene
+    }
+}

@@ -1,0 +1,226 @@
+//! A scene as PNG.
+
+use tiny_skia::{
+    Color, FillRule, FilterQuality, LineCap, LineJoin, Paint, Path, PathBuilder, Pixmap,
+    PixmapPaint, StrokeDash, Transform,
+};
+use ttf_parser::OutlineBuilder;
+
+use super::images::Image;
+use super::scene::{Anchor, Colour, PAPER, Scene, Shape, Stroke, font, glyph, text_width};
+
+/// Pixels of the PNG for one of the scene.
+const ZOOM: f32 = 2.0;
+
+/// Most pixels along a side: larger scenes are drawn smaller.
+const LARGEST: f64 = 12_000.0;
+
+/// Length of a dash and of the gap behind it, in widths of the line.
+pub(super) const DASH: f64 = 4.0;
+
+/// The bytes of the file.
+pub(super) fn render(scene: &Scene) -> Vec<u8> {
+    let zoom = ZOOM.min((LARGEST / scene.width.max(scene.height).max(1.0)) as f32);
+    let pixels = |length: f64| ((length as f32 * zoom).round() as u32).max(1);
+    let mut map = Pixmap::new(pixels(scene.width), pixels(scene.height))
+        .expect("a side is between 1 and 12000 pixels");
+    map.fill(color(PAPER));
+    let transform = Transform::from_scale(zoom, zoom);
+    for shape in &scene.shapes {
+        draw(&mut map, shape, transform);
+    }
+    encode(&map)
+}
+
+fn encode(map: &Pixmap) -> Vec<u8> {
+    map.encode_png()
+        .expect("memory takes what is written to it")
+}
+
+/// An image in its own size.
+pub(super) fn encode_image(image: &Image) -> Vec<u8> {
+    encode(&pixmap(image))
+}
+
+fn draw(map: &mut Pixmap, shape: &Shape, transform: Transform) {
+    match shape {
+        Shape::Line { points, stroke } => {
+            if let Some(path) = outline(points, false) {
+                let paint = paint(stroke.colour);
+                map.stroke_path(&path, &paint, &pen(stroke), transform, None);
+            }
+        }
+        Shape::Area { points, colour } => {
+            if let Some(path) = outline(points, true) {
+                map.fill_path(&path, &paint(*colour), FillRule::Winding, transform, None);
+            }
+        }
+        Shape::Disc {
+            centre,
+            radius,
+            colour,
+        } => {
+            let circle = PathBuilder::from_circle(centre.0 as f32, centre.1 as f32, *radius as f32);
+            if let Some(path) = circle {
+                map.fill_path(&path, &paint(*colour), FillRule::Winding, transform, None);
+            }
+        }
+        Shape::Text {
+            at,
+            size,
+            anchor,
+            colour,
+            upward,
+            text,
+        } => {
+            let width = text_width(text, *size);
+            let shift = match anchor {
+                Anchor::Start => 0.0,
+                Anchor::Middle => -width / 2.0,
+                Anchor::End => -width,
+            };
+            let place = transform
+                .pre_translate(at.0 as f32, at.1 as f32)
+                .pre_concat(Transform::from_rotate(if *upward { -90.0 } else { 0.0 }))
+                .pre_translate(shift as f32, 0.0);
+            if let Some(path) = letters(text, *size) {
+                map.fill_path(&path, &paint(*colour), FillRule::Winding, place, None);
+            }
+        }
+        Shape::Picture {
+            corner,
+            width,
+            height,
+            image,
+        } => {
+            let picture = pixmap(image);
+            let place = transform
+                .pre_translate(corner.0 as f32, corner.1 as f32)
+                .pre_scale(
+                    (*width / f64::from(picture.width())) as f32,
+                    (*height / f64::from(picture.height())) as f32,
+                );
+            let paint = PixmapPaint {
+                quality: FilterQuality::Nearest,
+                ..PixmapPaint::default()
+            };
+            map.draw_pixmap(0, 0, picture.as_ref(), &paint, place, None);
+        }
+    }
+}
+
+/// A path through finite points; none through fewer than two.
+fn outline(points: &[(f64, f64)], close: bool) -> Option<Path> {
+    let mut path = PathBuilder::new();
+    let mut finite = points
+        .iter()
+        .filter(|(x, y)| x.is_finite() && y.is_finite());
+    let (x, y) = finite.next()?;
+    path.move_to(*x as f32, *y as f32);
+    for (x, y) in finite {
+        path.line_to(*x as f32, *y as f32);
+    }
+    if close {
+        path.close();
+    }
+    path.finish()
+}
+
+fn pen(stroke: &Stroke) -> tiny_skia::Stroke {
+    let dash = (DASH * stroke.width) as f32;
+    tiny_skia::Stroke {
+        width: stroke.width as f32,
+        line_cap: LineCap::Butt,
+        line_join: LineJoin::Round,
+        dash: stroke
+            .dashed
+            .then(|| StrokeDash::new(vec![dash, dash], 0.0))
+            .flatten(),
+        ..tiny_skia::Stroke::default()
+    }
+}
+
+fn color(colour: Colour) -> Color {
+    let [r, g, b] = colour.rgb;
+    Color::from_rgba8(
+        r,
+        g,
+        b,
+        (colour.opacity.clamp(0.0, 1.0) * 255.0).round() as u8,
+    )
+}
+
+fn paint(colour: Colour) -> Paint<'static> {
+    let mut paint = Paint::default();
+    paint.set_color(color(colour));
+    paint.anti_alias = true;
+    paint
+}
+
+fn pixmap(image: &Image) -> Pixmap {
+    let mut map = Pixmap::new(image.width() as u32, image.height() as u32)
+        .expect("an image has pixels, and not too many: see its constructors");
+    for (pixel, [r, g, b]) in map.pixels_mut().iter_mut().zip(image.pixels()) {
+        *pixel = tiny_skia::ColorU8::from_rgba(*r, *g, *b, 255).premultiply();
+    }
+    map
+}
+
+/// The outlines of a text that starts at the origin, on its base line.
+fn letters(text: &str, size: f64) -> Option<Path> {
+    let scale = size / f64::from(font().units_per_em());
+    let mut pen = Letters {
+        path: PathBuilder::new(),
+        scale,
+        x: 0.0,
+    };
+    for c in text.chars() {
+        let (id, advance) = glyph(c);
+        // A space has no outline.
+        let _ = font().outline_glyph(id, &mut pen);
+        pen.x += advance * size;
+    }
+    pen.path.finish()
+}
+
+/// Turns outlines of a font, whose y grows upwards, into those of a scene.
+struct Letters {
+    path: PathBuilder,
+    scale: f64,
+    x: f64,
+}
+
+impl Letters {
+    fn at(&self, x: f32, y: f32) -> (f32, f32) {
+        (
+            (self.x + f64::from(x) * self.scale) as f32,
+            (-f64::from(y) * self.scale) as f32,
+        )
+    }
+}
+
+impl OutlineBuilder for Letters {
+    fn move_to(&mut self, x: f32, y: f32) {
+        let (x, y) = self.at(x, y);
+        self.path.move_to(x, y);
+    }
+
+    fn line_to(&mut self, x: f32, y: f32) {
+        let (x, y) = self.at(x, y);
+        self.path.line_to(x, y);
+    }
+
+    fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
+        let ((x1, y1), (x, y)) = (self.at(x1, y1), self.at(x, y));
+        self.path.quad_to(x1, y1, x, y);
+    }
+
+    fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
+        let ((x1, y1), (x2, y2), (x, y)) = (self.at(x1, y1), self.at(x2, y2), self.at(x, y));
+        self.path.cubic_to(x1, y1, x2, y2, x, y);
+    }
+
+    fn close(&mut self) {
+        self.path.close();
+    }
+}

@@ -1,0 +1,171 @@
+//! A scene as SVG.
+
+use std::fmt::Write;
+
+use super::raster;
+use super::scene::{Anchor, Colour, PAPER, Scene, Shape};
+use crate::text;
+
+/// The text of the file; `label` tells what it shows to those who cannot see it.
+pub(super) fn render(scene: &Scene, label: &str) -> String {
+    let (w, h) = (scene.width, scene.height);
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" \
+         viewBox=\"0 0 {w:.0} {h:.0}\" width=\"{w:.0}\" height=\"{h:.0}\" role=\"img\" \
+         aria-label=\"{}\" font-family=\"DejaVu Sans, Verdana, sans-serif\">\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"{}\"/>\n",
+        text::escape(label),
+        hex(PAPER)
+    );
+    for shape in &scene.shapes {
+        push(&mut out, shape);
+        out.push('\n');
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+fn push(out: &mut String, shape: &Shape) {
+    // Writing to a string cannot fail.
+    let _ = match shape {
+        Shape::Line { points, stroke } => write!(
+            out,
+            "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\" stroke-linejoin=\"round\"{}{}/>",
+            outline(points),
+            hex(stroke.colour),
+            stroke.width,
+            opacity("stroke-opacity", stroke.colour),
+            if stroke.dashed {
+                format!(
+                    " stroke-dasharray=\"{d} {d}\"",
+                    d = raster::DASH * stroke.width
+                )
+            } else {
+                String::new()
+            }
+        ),
+        Shape::Area { points, colour } => write!(
+            out,
+            "<path d=\"{}Z\" fill=\"{}\"{}/>",
+            outline(points),
+            hex(*colour),
+            opacity("fill-opacity", *colour)
+        ),
+        Shape::Disc {
+            centre,
+            radius,
+            colour,
+        } => write!(
+            out,
+            "<circle cx=\"{:.2}\" cy=\"{:.2}\" r=\"{radius}\" fill=\"{}\"{}/>",
+            centre.0,
+            centre.1,
+            hex(*colour),
+            opacity("fill-opacity", *colour)
+        ),
+        Shape::Text {
+            at,
+            size,
+            anchor,
+            colour,
+            upward,
+            text,
+        } => {
+            let (x, y) = *at;
+            let turned = if *upward {
+                format!(" transform=\"rotate(-90 {x:.2} {y:.2})\"")
+            } else {
+                String::new()
+            };
+            let anchor = match anchor {
+                Anchor::Start => "start",
+                Anchor::Middle => "middle",
+                Anchor::End => "end",
+            };
+            write!(
+                out,
+                "<text x=\"{x:.2}\" y=\"{y:.2}\" font-size=\"{size}\" text-anchor=\"{anchor}\" \
+                 fill=\"{}\"{turned}>{}</text>",
+                hex(*colour),
+                text::escape(text)
+            )
+        }
+        Shape::Picture {
+            corner,
+            width,
+            height,
+            image,
+        } => write!(
+            out,
+            "<image x=\"{:.2}\" y=\"{:.2}\" width=\"{width:.2}\" height=\"{height:.2}\" \
+             preserveAspectRatio=\"none\" image-rendering=\"pixelated\" \
+             xlink:href=\"data:image/png;base64,{}\"/>",
+            corner.0,
+            corner.1,
+            base64(&image.to_png())
+        ),
+    };
+}
+
+fn outline(points: &[(f64, f64)]) -> String {
+    let mut data = String::with_capacity(12 * points.len());
+    for (i, (x, y)) in points.iter().enumerate() {
+        let _ = write!(data, "{}{x:.2} {y:.2}", if i == 0 { 'M' } else { 'L' });
+    }
+    data
+}
+
+fn hex(colour: Colour) -> String {
+    let [r, g, b] = colour.rgb;
+    format!("#{r:02x}{g:02x}{b:02x}")
+}
+
+fn opacity(name: &str, colour: Colour) -> String {
+    if colour.opacity < 1.0 {
+        format!(" {name}=\"{:.3}\"", colour.opacity)
+    } else {
+        String::new()
+    }
+}
+
+/// Base 64 with padding (RFC 4648).
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let word = chunk
+            .iter()
+            .enumerate()
+            .fold(0u32, |w, (i, b)| w | u32::from(*b) << (16 - 8 * i));
+        for i in 0..4 {
+            if i <= chunk.len() {
+                let digit = word >> (18 - 6 * i) & 63;
+                out.push(char::from(DIGITS[digit as usize]));
+            } else {
+                out.push('=');
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_that_of_the_standard() {
+        // The test vectors of RFC 4648.
+        let cases = [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foobar", "Zm9vYmFy"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(base64(text.as_bytes()), expected);
+        }
+        assert_eq!(base64(&[0xfb, 0xff]), "+/8=");
+    }
+}
