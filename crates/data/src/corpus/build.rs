@@ -1,0 +1,473 @@
+//! From inputs to a corpus: one pass to count words, one to write documents.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use foldhash::fast::FixedState;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::count::{Count, LocalCounts, WordCounts};
+use super::file::Part;
+use super::sources::{Chunk, Content, Format, Skipped, Sources};
+use super::stream::{Extract, Text};
+use super::tokens::Tokeniser;
+use super::vocabulary::{VocabularySettings, choose};
+use super::writer::{self, CorpusWriter};
+use crate::error::DataError;
+
+/// Documents of one task.
+const TASK: usize = 128;
+
+/// What to build.
+#[derive(Clone, Debug)]
+pub struct BuildSettings {
+    /// Text to words.
+    pub tokeniser: Tokeniser,
+    /// Words to vocabulary.
+    pub vocabulary: VocabularySettings,
+    /// Use exactly these words, in this order, instead of choosing some: for new documents of an old model.
+    pub fixed: Option<Vec<String>>,
+    /// Share of the documents that are held out, from 0 to below 1.
+    pub heldout: f64,
+    /// Seed of the choice of held-out documents.
+    pub seed: u64,
+    /// Distinct words counted at most, see [`WordCounts`].
+    pub table: usize,
+}
+
+impl BuildSettings {
+    /// The defaults for inputs: everything of bags, common words of text; nothing held out.
+    pub fn new(sources: &Sources) -> Self {
+        Self {
+            tokeniser: Tokeniser::default(),
+            vocabulary: if sources.words().is_some() {
+                VocabularySettings::bags()
+            } else {
+                VocabularySettings::text()
+            },
+            fixed: None,
+            heldout: 0.0,
+            seed: 0,
+            table: WordCounts::LIMIT,
+        }
+    }
+}
+
+/// What was built.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Built {
+    /// Where the documents came from.
+    pub inputs: Vec<String>,
+    /// Their format.
+    pub format: Option<Format>,
+    /// Documents for training.
+    pub documents: u64,
+    /// Documents held out.
+    pub heldout_documents: u64,
+    /// Tokens for training.
+    pub tokens: u64,
+    /// Tokens held out.
+    pub heldout_tokens: u64,
+    /// Words of the vocabulary.
+    pub terms: u64,
+    /// Distinct words of the inputs.
+    pub distinct_words: u64,
+    /// Occurrences of words that are not in the vocabulary.
+    pub tokens_left_out: u64,
+    /// Documents left out.
+    pub skipped: Skipped,
+    /// Words in no more documents than this may be missing or undercounted, because there were too many distinct words
+    /// to count; 0 when all counts are exact.
+    pub uncertain_below: u64,
+    /// Share held out, and the seed of its choice.
+    pub heldout: f64,
+    /// See [`BuildSettings::seed`].
+    pub seed: u64,
+    /// How text became words; absent for bags.
+    pub tokeniser: Option<Tokeniser>,
+}
+
+/// Where a build stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BuildProgress {
+    /// 1 while words are counted, 2 while documents are written.
+    pub pass: u8,
+    /// Documents read in this pass.
+    pub documents: u64,
+    /// Documents in all, known in the second pass.
+    pub total: Option<u64>,
+}
+
+/// Builds a corpus in the file `out`. Runs on the present pool of threads; the result does not depend on their number.
+///
+/// Memory: the table of words (bounded), a few chunks of some thousand documents, and eight bytes for every 64 documents
+/// written.
+///
+/// # Errors
+/// When an input cannot be read or is damaged, when no word or no document is left, when the file cannot be written, or
+/// when `progress` returns false ("interrupted"). The file is written whole or not at all.
+pub fn build(
+    sources: &Sources,
+    out: &Path,
+    settings: &BuildSettings,
+    progress: &mut dyn FnMut(BuildProgress) -> bool,
+) -> Result<Built, DataError> {
+    if !(0.0..1.0).contains(&settings.heldout) {
+        return Err(DataError::invalid(format!(
+            "the share of documents that are held out must be at least 0 and below 1, not {}",
+            settings.heldout
+        )));
+    }
+    let extract = Extract::new(sources, settings.tokeniser);
+    let mut watch = |pass: u8, documents: u64, total: Option<u64>| {
+        if progress(BuildProgress {
+            pass,
+            documents,
+            total,
+        }) {
+            Ok(())
+        } else {
+            Err(DataError::invalid("interrupted: no corpus was written"))
+        }
+    };
+    let counted = match &settings.fixed {
+        Some(words) => Counted::fixed(words, sources),
+        None => count(sources, &extract, settings, &mut watch)?,
+    };
+    let mut built = Built {
+        inputs: sources.names(),
+        format: sources.format(),
+        terms: counted.words.len() as u64,
+        distinct_words: counted.distinct,
+        uncertain_below: counted.floor,
+        heldout: settings.heldout,
+        seed: settings.seed,
+        tokeniser: sources.words().is_none().then_some(settings.tokeniser),
+        documents: 0,
+        heldout_documents: 0,
+        tokens: 0,
+        heldout_tokens: 0,
+        tokens_left_out: 0,
+        skipped: Skipped::default(),
+    };
+    let total = counted.documents;
+    writer::write(out, |writer| {
+        let mut write = |chunk: &Chunk| {
+            let pieces = pieces(chunk, &extract, &counted)?;
+            for piece in pieces {
+                piece.write(writer, settings, &mut built)?;
+            }
+            Ok(())
+        };
+        each_chunk(sources, &mut write, |read| watch(2, read, total))?;
+        (built.documents, built.tokens) = writer.totals(Part::Train);
+        (built.heldout_documents, built.heldout_tokens) = writer.totals(Part::Heldout);
+        if built.documents + built.heldout_documents == 0 {
+            return Err(nothing_left(sources, &built));
+        }
+        if built.documents == 0 {
+            return Err(DataError::invalid(
+                "every document is held out: lower the share of held-out documents",
+            ));
+        }
+        let record =
+            serde_json::to_string(&built).map_err(|error| DataError::invalid(error.to_string()))?;
+        Ok((counted.words.iter().map(String::as_str), record))
+    })?;
+    Ok(built)
+}
+
+fn nothing_left(sources: &Sources, built: &Built) -> DataError {
+    let skipped = &built.skipped;
+    let mut reasons = Vec::new();
+    for (count, what) in [
+        (skipped.empty, "hold no word of the vocabulary".to_owned()),
+        (skipped.not_utf8, "are not UTF-8 text".to_owned()),
+        (
+            skipped.without_text,
+            format!("have no text in the field `{}` (--field)", sources.field),
+        ),
+    ] {
+        if count > 0 {
+            reasons.push(format!("{count} {what}"));
+        }
+    }
+    let reasons = if reasons.is_empty() {
+        "there are none".to_owned()
+    } else {
+        reasons.join(", ")
+    };
+    DataError::invalid(format!("no document is left: {reasons}"))
+}
+
+/// Calls `work` with every chunk in order, while the next one is being read.
+fn each_chunk(
+    sources: &Sources,
+    work: &mut (dyn FnMut(&Chunk) -> Result<(), DataError> + Send),
+    mut watch: impl FnMut(u64) -> Result<(), DataError>,
+) -> Result<u64, DataError> {
+    let mut reader = sources.reader();
+    let mut read = 0;
+    let mut present = reader.chunk()?;
+    while let Some(chunk) = present {
+        let (next, done) = rayon::join(|| reader.chunk(), || work(&chunk));
+        done?;
+        read += chunk.len() as u64;
+        watch(read)?;
+        present = next?;
+    }
+    Ok(read)
+}
+
+/// The vocabulary, and how to find a word in it.
+struct Counted {
+    words: Vec<String>,
+    /// Term of a word of text.
+    terms: HashMap<Box<str>, u32, FixedState>,
+    /// Term of an old term of bags; `u32::MAX` where it is left out.
+    renumbered: Vec<u32>,
+    distinct: u64,
+    floor: u64,
+    documents: Option<u64>,
+}
+
+impl Counted {
+    fn fixed(words: &[String], sources: &Sources) -> Self {
+        let terms: HashMap<Box<str>, u32, FixedState> = (0..)
+            .zip(words)
+            .map(|(term, word)| (word.as_str().into(), term))
+            .collect();
+        let old = sources.words().unwrap_or_default();
+        let number = |word: &String| terms.get(word.as_str()).copied().unwrap_or(u32::MAX);
+        Self {
+            renumbered: old.iter().map(number).collect(),
+            words: words.to_vec(),
+            terms,
+            distinct: 0,
+            floor: 0,
+            documents: None,
+        }
+    }
+}
+
+fn count(
+    sources: &Sources,
+    extract: &Extract,
+    settings: &BuildSettings,
+    watch: &mut dyn FnMut(u8, u64, Option<u64>) -> Result<(), DataError>,
+) -> Result<Counted, DataError> {
+    if let Some(words) = sources.words() {
+        let mut counts = vec![Count::default(); words.len()];
+        let mut work = |chunk: &Chunk| {
+            if let Content::Bags(bags) = &chunk.content {
+                for (&term, &n) in bags.terms.iter().zip(&bags.counts) {
+                    counts[term as usize].documents += 1;
+                    counts[term as usize].tokens += u64::from(n);
+                }
+            }
+            Ok(())
+        };
+        let documents = each_chunk(sources, &mut work, |read| watch(1, read, None))?;
+        let all: Vec<(&str, Count)> = words.iter().map(String::as_str).zip(counts).collect();
+        let chosen = choose(&all, documents, &settings.vocabulary)?;
+        let mut renumbered = vec![u32::MAX; words.len()];
+        for (term, &old) in (0..).zip(&chosen) {
+            renumbered[old] = term;
+        }
+        return Ok(Counted {
+            words: chosen.iter().map(|&old| words[old].clone()).collect(),
+            terms: HashMap::default(),
+            renumbered,
+            distinct: all.iter().filter(|word| word.1.documents > 0).count() as u64,
+            floor: 0,
+            documents: Some(documents),
+        });
+    }
+    let mut counts = WordCounts::new(settings.table);
+    let mut work = |chunk: &Chunk| {
+        let Content::Texts(texts) = &chunk.content else {
+            return Ok(());
+        };
+        let tasks = chunk.len().div_ceil(TASK);
+        let local = (0..tasks).into_par_iter().map(|task| {
+            let mut local = LocalCounts::default();
+            let mut scratch = String::new();
+            for i in task * TASK..((task + 1) * TASK).min(chunk.len()) {
+                if let Text::Words(text) = extract.text(texts, i)? {
+                    extract
+                        .tokeniser
+                        .words(&text.text, &mut scratch, |word| local.add(word));
+                }
+                local.next_document();
+            }
+            Ok(local)
+        });
+        let local: Vec<Result<LocalCounts, DataError>> = local.collect();
+        for local in local {
+            counts.add(local?);
+        }
+        counts.shrink();
+        Ok(())
+    };
+    let documents = each_chunk(sources, &mut work, |read| watch(1, read, None))?;
+    let (distinct, floor) = (counts.len() as u64, counts.floor());
+    let mut all = counts.into_words();
+    let seen: Vec<(&str, Count)> = all
+        .iter()
+        .map(|(word, count)| (word.as_str(), *count))
+        .collect();
+    if documents == 0 || seen.is_empty() {
+        return Ok(Counted {
+            words: Vec::new(),
+            terms: HashMap::default(),
+            renumbered: Vec::new(),
+            distinct,
+            floor,
+            documents: Some(documents),
+        });
+    }
+    let chosen = choose(&seen, documents, &settings.vocabulary)?;
+    drop(seen);
+    let words: Vec<String> = chosen
+        .iter()
+        .map(|&i| std::mem::take(&mut all[i].0))
+        .collect();
+    Ok(Counted {
+        distinct,
+        floor,
+        documents: Some(documents),
+        ..Counted::fixed(&words, sources)
+    })
+}
+
+/// Documents as terms, ready to be written.
+#[derive(Default)]
+struct Piece {
+    /// Number of the first document.
+    first: u64,
+    terms: Vec<u32>,
+    counts: Vec<u32>,
+    /// Where each document ends; an empty one is left out.
+    ends: Vec<usize>,
+    left_out: u64,
+    skipped: Skipped,
+}
+
+impl Piece {
+    /// Adds a document from its tokens in any order.
+    fn push(&mut self, tokens: &mut Vec<u32>) {
+        tokens.sort_unstable();
+        let start = self.terms.len();
+        for &term in &*tokens {
+            if self.terms.len() > start && self.terms.last() == Some(&term) {
+                if let Some(count) = self.counts.last_mut() {
+                    *count += 1;
+                }
+            } else {
+                self.terms.push(term);
+                self.counts.push(1);
+            }
+        }
+        tokens.clear();
+    }
+
+    fn write(
+        self,
+        writer: &mut CorpusWriter<'_>,
+        settings: &BuildSettings,
+        built: &mut Built,
+    ) -> Result<(), DataError> {
+        built.skipped.add(&self.skipped);
+        built.tokens_left_out += self.left_out;
+        let mut start = 0;
+        for (number, end) in (self.first..).zip(self.ends) {
+            let range = start..end;
+            start = end;
+            if range.is_empty() {
+                continue;
+            }
+            let part = if held_out(settings.seed, number, settings.heldout) {
+                Part::Heldout
+            } else {
+                Part::Train
+            };
+            writer
+                .document(part, &self.terms[range.clone()], &self.counts[range])
+                .map_err(|error| DataError::invalid(format!("cannot write the corpus: {error}")))?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a document is held out: a function of the seed and its number alone.
+fn held_out(seed: u64, number: u64, share: f64) -> bool {
+    // SplitMix64's finaliser over the two numbers.
+    let mix = |mut x: u64| {
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    };
+    let x = mix(mix(seed.wrapping_add(0x9e37_79b9_7f4a_7c15))
+        .wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+    ((x >> 11) as f64) < share * (1u64 << 53) as f64
+}
+
+/// Looks up the words of a chunk.
+fn pieces(chunk: &Chunk, extract: &Extract, counted: &Counted) -> Result<Vec<Piece>, DataError> {
+    let tasks = chunk.len().div_ceil(TASK);
+    let work = |task: usize| {
+        let mut piece = Piece {
+            first: chunk.first + (task * TASK) as u64,
+            ..Piece::default()
+        };
+        let (mut scratch, mut tokens) = (String::new(), Vec::new());
+        for i in task * TASK..((task + 1) * TASK).min(chunk.len()) {
+            let start = piece.terms.len();
+            let mut there = true;
+            match &chunk.content {
+                Content::Texts(texts) => match extract.text(texts, i)? {
+                    Text::Words(text) => {
+                        let mut left_out = 0;
+                        extract.tokeniser.words(&text.text, &mut scratch, |word| {
+                            match counted.terms.get(word) {
+                                Some(&term) => tokens.push(term),
+                                None => left_out += 1,
+                            }
+                        });
+                        piece.left_out += left_out;
+                        piece.push(&mut tokens);
+                    }
+                    Text::NotUtf8 => {
+                        piece.skipped.not_utf8 += 1;
+                        there = false;
+                    }
+                    Text::Missing => {
+                        piece.skipped.without_text += 1;
+                        there = false;
+                    }
+                },
+                Content::Bags(bags) => {
+                    let (terms, counts) = bags.get(i);
+                    let mut pairs = Vec::with_capacity(terms.len());
+                    for (&old, &count) in terms.iter().zip(counts) {
+                        match counted.renumbered[old as usize] {
+                            u32::MAX => piece.left_out += u64::from(count),
+                            term => pairs.push((term, count)),
+                        }
+                    }
+                    pairs.sort_unstable();
+                    piece.terms.extend(pairs.iter().map(|pair| pair.0));
+                    piece.counts.extend(pairs.iter().map(|pair| pair.1));
+                }
+            }
+            if there && piece.terms.len() == start {
+                piece.skipped.empty += 1;
+            }
+            piece.ends.push(piece.terms.len());
+        }
+        Ok(piece)
+    };
+    let pieces: Vec<Result<Piece, DataError>> = (0..tasks).into_par_iter().map(work).collect();
+    pieces.into_iter().collect()
+}

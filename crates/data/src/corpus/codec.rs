@@ -1,0 +1,159 @@
+//! One document as bytes.
+//!
+//! A document is its pairs of term and count, by ascending term. Numbers are variable-length: seven bits a byte, lowest
+//! first, the highest bit says that more follow. A document is the number of bytes that follow, the number of pairs, and
+//! for each pair the distance `d` from the term expected next (the first term, or the one after the last), as
+//! `2 d` where the count is 1 and as `2 d + 1` followed by the count minus 2 where it is larger. Terms are numbered from
+//! the most common one, so that most pairs take one or two bytes.
+
+/// Bytes that no document has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed;
+
+/// Appends a number.
+fn put(out: &mut Vec<u8>, mut x: u64) {
+    while x >= 0x80 {
+        out.push(x as u8 | 0x80);
+        x >>= 7;
+    }
+    out.push(x as u8);
+}
+
+/// Takes a number from the front of `bytes`.
+#[inline]
+fn take(bytes: &mut &[u8]) -> Result<u64, Malformed> {
+    let mut x = 0u64;
+    for (i, &byte) in bytes.iter().enumerate().take(9) {
+        x |= u64::from(byte & 0x7f) << (7 * i);
+        if byte < 0x80 {
+            *bytes = &bytes[i + 1..];
+            return Ok(x);
+        }
+    }
+    Err(Malformed)
+}
+
+/// Appends a document. `scratch` is a buffer to reuse.
+///
+/// # Panics
+/// When terms do not ascend or a count is 0: a caller's bug.
+pub fn encode(terms: &[u32], counts: &[u32], scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
+    scratch.clear();
+    put(scratch, terms.len() as u64);
+    let mut expected = 0u64;
+    for (&term, &count) in terms.iter().zip(counts) {
+        let term = u64::from(term);
+        assert!(term >= expected && count > 0, "ascending terms with counts");
+        let many = count > 1;
+        put(scratch, (term - expected) << 1 | u64::from(many));
+        if many {
+            put(scratch, u64::from(count) - 2);
+        }
+        expected = term + 1;
+    }
+    put(out, scratch.len() as u64);
+    out.extend_from_slice(scratch);
+}
+
+/// Moves past a document.
+///
+/// # Errors
+/// When the bytes are no documents.
+pub fn skip(bytes: &mut &[u8]) -> Result<(), Malformed> {
+    let length = usize::try_from(take(bytes)?).map_err(|_| Malformed)?;
+    *bytes = bytes.get(length..).ok_or(Malformed)?;
+    Ok(())
+}
+
+/// Reads the document at the front of `bytes` and moves past it. `terms` and `counts` are replaced; every term is below
+/// `limit`.
+///
+/// # Errors
+/// When the bytes are no document.
+pub fn decode(
+    bytes: &mut &[u8],
+    limit: u32,
+    terms: &mut Vec<u32>,
+    counts: &mut Vec<u32>,
+) -> Result<(), Malformed> {
+    terms.clear();
+    counts.clear();
+    let length = usize::try_from(take(bytes)?).map_err(|_| Malformed)?;
+    let mut body = bytes.get(..length).ok_or(Malformed)?;
+    *bytes = &bytes[length..];
+    let pairs = take(&mut body)?;
+    // A pair takes a byte at least.
+    if pairs > body.len() as u64 {
+        return Err(Malformed);
+    }
+    terms.reserve(pairs as usize);
+    counts.reserve(pairs as usize);
+    let mut expected = 0u64;
+    for _ in 0..pairs {
+        let code = take(&mut body)?;
+        let term = expected + (code >> 1);
+        let count = if code & 1 == 1 {
+            take(&mut body)?.saturating_add(2)
+        } else {
+            1
+        };
+        if term >= u64::from(limit) || count > u64::from(u32::MAX) {
+            return Err(Malformed);
+        }
+        terms.push(term as u32);
+        counts.push(count as u32);
+        expected = term + 1;
+    }
+    if body.is_empty() {
+        Ok(())
+    } else {
+        Err(Malformed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        #[test]
+        fn documents_come_back(document in prop::collection::btree_map(0..u32::MAX, 1..u32::MAX, 0..40),
+                               small in prop::collection::btree_map(0..90u32, 1..4u32, 0..40)) {
+            let mut out = Vec::new();
+            let split = |pairs: &BTreeMap<u32, u32>| -> (Vec<u32>, Vec<u32>) { pairs.iter().unzip() };
+            let documents = [split(&document), split(&small), split(&document)];
+            for (terms, counts) in &documents {
+                encode(terms, counts, &mut Vec::new(), &mut out);
+            }
+            let mut bytes = &out[..];
+            let (mut terms, mut counts) = (Vec::new(), Vec::new());
+            for expected in &documents {
+                decode(&mut bytes, u32::MAX, &mut terms, &mut counts).unwrap();
+                prop_assert_eq!(&(terms.clone(), counts.clone()), expected);
+            }
+            prop_assert!(bytes.is_empty());
+            let mut bytes = &out[..];
+            skip(&mut bytes).unwrap();
+            decode(&mut bytes, u32::MAX, &mut terms, &mut counts).unwrap();
+            prop_assert_eq!((terms, counts), documents[1].clone());
+        }
+
+        #[test]
+        fn other_bytes_are_refused_or_are_a_document(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+            let (mut terms, mut counts) = (Vec::new(), Vec::new());
+            if decode(&mut &bytes[..], 1000, &mut terms, &mut counts).is_ok() {
+                prop_assert!(terms.iter().all(|t| *t < 1000));
+                prop_assert!(terms.windows(2).all(|w| w[0] < w[1]));
+            }
+        }
+    }
+
+    #[test]
+    fn common_words_take_a_byte() {
+        let mut out = Vec::new();
+        encode(&[0, 5, 60], &[1, 1, 1], &mut Vec::new(), &mut out);
+        assert_eq!(out.len(), 2 + 3);
+    }
+}

@@ -1,0 +1,151 @@
+//! Counting words.
+
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
+
+/// How often a word occurs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Documents that hold it.
+    pub documents: u64,
+    /// Its occurrences.
+    pub tokens: u64,
+}
+
+/// Counts of words, gathered chunk by chunk, in bounded memory.
+///
+/// The table holds one entry a distinct word. Where it grows beyond its limit, the rarest words are dropped until it is
+/// half as large, and what was dropped is remembered as [`floor`](Self::floor): a word that is in no more documents than
+/// that may be missing, or counted too low by as much. Vocabularies that ask for `min_df > floor` by a wide margin do
+/// not notice. Without dropping, the floor is 0 and every count is exact.
+#[derive(Clone, Debug)]
+pub struct WordCounts {
+    table: HashMap<Box<str>, Count, FixedState>,
+    limit: usize,
+    floor: u64,
+}
+
+/// Counts of a few documents; many of them are gathered side by side.
+#[derive(Debug, Default)]
+pub struct LocalCounts {
+    table: HashMap<Box<str>, (Count, u64), FixedState>,
+    document: u64,
+}
+
+impl LocalCounts {
+    /// What follows belongs to the next document.
+    pub fn next_document(&mut self) {
+        self.document += 1;
+    }
+
+    /// Counts an occurrence.
+    pub fn add(&mut self, word: &str) {
+        let (count, last) = match self.table.get_mut(word) {
+            Some(entry) => entry,
+            None => self.table.entry(word.into()).or_default(),
+        };
+        count.tokens += 1;
+        // Documents are numbered from 1, so that a new entry's 0 is none of them.
+        if *last != self.document + 1 {
+            *last = self.document + 1;
+            count.documents += 1;
+        }
+    }
+}
+
+impl WordCounts {
+    /// Distinct words kept unless said otherwise: some 300 MB.
+    pub const LIMIT: usize = 4_000_000;
+
+    /// An empty table that holds up to `limit` words.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            table: HashMap::default(),
+            limit: limit.max(2),
+            floor: 0,
+        }
+    }
+
+    /// Adds counts. Sums do not depend on the order in which a table is walked.
+    pub fn add(&mut self, local: LocalCounts) {
+        for (word, (count, _)) in local.table {
+            let entry = self.table.entry(word).or_default();
+            entry.documents += count.documents;
+            entry.tokens += count.tokens;
+        }
+    }
+
+    /// Drops rare words if there are too many. Called at fixed places (after every chunk), so that what is dropped does
+    /// not depend on threads.
+    pub fn shrink(&mut self) {
+        while self.table.len() > self.limit {
+            let mut documents: Vec<u64> = self.table.values().map(|c| c.documents).collect();
+            let middle = documents.len() / 2;
+            let (_, cut, _) = documents.select_nth_unstable(middle);
+            let cut = *cut;
+            self.floor = self.floor.max(cut);
+            self.table.retain(|_, count| count.documents > cut);
+        }
+    }
+
+    /// Documents below or at which counts may be too low; 0 when all are exact.
+    pub fn floor(&self) -> u64 {
+        self.floor
+    }
+
+    /// Number of distinct words.
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+
+    /// The words with their counts, in no particular order.
+    pub fn into_words(self) -> Vec<(String, Count)> {
+        let words = self.table.into_iter();
+        words.map(|(word, count)| (word.into(), count)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn local(documents: &[&[&str]]) -> LocalCounts {
+        let mut counts = LocalCounts::default();
+        for document in documents {
+            document.iter().for_each(|word| counts.add(word));
+            counts.next_document();
+        }
+        counts
+    }
+
+    #[test]
+    fn documents_and_tokens_are_counted() {
+        let mut counts = WordCounts::new(100);
+        counts.add(local(&[&["a", "b", "a"], &["a"], &[]]));
+        counts.add(local(&[&["a"]]));
+        counts.shrink();
+        let mut words = counts.into_words();
+        words.sort_by(|x, y| x.0.cmp(&y.0));
+        let count = |documents, tokens| Count { documents, tokens };
+        assert_eq!(
+            words,
+            [("a".into(), count(3, 4)), ("b".into(), count(1, 1))]
+        );
+    }
+
+    #[test]
+    fn a_full_table_drops_the_rarest_words_and_says_so() {
+        let mut counts = WordCounts::new(3);
+        counts.add(local(&[&["a", "b", "c"], &["a", "b"], &["a"], &["d"]]));
+        counts.shrink();
+        assert_eq!(counts.floor(), 2);
+        assert_eq!(counts.len(), 1);
+        assert_eq!(counts.into_words()[0].0, "a");
+    }
+}

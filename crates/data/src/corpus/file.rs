@@ -1,0 +1,306 @@
+//! A corpus in a memory-mapped file.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use memmap2::Mmap;
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+
+use super::codec;
+use super::writer::{BLOCK, END, HEAD, HEAD_BYTES, TAIL_BYTES, Tail, VERSION};
+use crate::error::DataError;
+
+/// Blocks checked by one task.
+const CHECKED: usize = 256;
+
+/// Bytes hashed before their pages are given back.
+const HASHED: usize = 16 << 20;
+
+/// Documents read before the pages of the file are given back to the system: the memory of a run does not grow with its
+/// corpus, and what is still needed comes back from the system's cache.
+const READ_BEFORE_RELEASE: usize = 1 << 17;
+
+/// The documents that a model learns from, or those that it is judged by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// For training.
+    Train = 0,
+    /// Held out.
+    Heldout = 1,
+}
+
+impl Part {
+    /// Both parts.
+    pub const ALL: [Self; 2] = [Self::Train, Self::Heldout];
+}
+
+/// A document: ascending terms and their counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Document {
+    /// Terms, ascending, each below [`Corpus::terms`].
+    pub terms: Vec<u32>,
+    /// How often each occurs, 1 or more.
+    pub counts: Vec<u32>,
+}
+
+/// A corpus in a file. Documents are read at random places without the file being in memory; several threads may read
+/// at once.
+#[derive(Debug)]
+pub struct Corpus {
+    path: PathBuf,
+    map: Mmap,
+    tail: Tail,
+    words: Vec<String>,
+    record: serde_json::Value,
+    digest: String,
+    read: AtomicUsize,
+}
+
+impl Corpus {
+    /// Opens a corpus and reads it once from beginning to end: its digest and every document are checked, so that
+    /// reading a document later cannot fail. The file must not be changed while it is open ([`super::build()`] never
+    /// does: it puts a new file in the place of the old one).
+    ///
+    /// # Errors
+    /// When the file is no corpus, of another version, cut short or damaged.
+    pub fn open(path: &Path) -> Result<Self, DataError> {
+        let io = |error: std::io::Error| DataError::io("read", path, &error);
+        let wrong =
+            |what: &str| DataError::invalid(format!("the corpus `{}` {what}", path.display()));
+        if path.is_dir() {
+            return Err(io(std::io::Error::other("it is a folder, not a corpus")));
+        }
+        let file = File::open(path).map_err(io)?;
+        let length = file.metadata().map_err(io)?.len();
+        if length < HEAD_BYTES as u64 {
+            return Err(not_a_corpus(path));
+        }
+        // SAFETY: a private read-only view. Corpora are replaced by renaming, never written in place; whoever cuts a
+        // file short while it is mapped ends the program with a signal.
+        let map = unsafe { Mmap::map(&file) }.map_err(io)?;
+        if map[..8] != HEAD {
+            return Err(not_a_corpus(path));
+        }
+        let number =
+            |at: usize| u32::from_le_bytes([map[at], map[at + 1], map[at + 2], map[at + 3]]);
+        if number(8) != VERSION || number(12) != BLOCK as u32 {
+            return Err(wrong(&format!(
+                "has version {}, this program reads version {VERSION}: build it again (`jensen topics build`)",
+                number(8)
+            )));
+        }
+        let cut = || wrong("was cut short: build it again (`jensen topics build`)");
+        let tail_at = map
+            .len()
+            .checked_sub(TAIL_BYTES)
+            .filter(|at| *at >= HEAD_BYTES)
+            .ok_or_else(cut)?;
+        if !map.ends_with(&END) {
+            return Err(cut());
+        }
+        let numbers = map.len() - 40;
+        let tail = Tail::decode(&map[tail_at..numbers]).ok_or_else(cut)?;
+        if tail.length != length || tail.start != tail_at as u64 {
+            return Err(cut());
+        }
+        let damaged = || wrong("is damaged: build it again (`jensen topics build`)");
+        let digest = digest(&map, numbers);
+        if digest[..] != map[numbers..numbers + 32] {
+            return Err(damaged());
+        }
+        let (words, record) = texts(&map, &tail).ok_or_else(damaged)?;
+        let corpus = Self {
+            path: path.to_path_buf(),
+            words,
+            record,
+            digest: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+            tail,
+            map,
+            read: AtomicUsize::new(0),
+        };
+        if !Part::ALL.into_iter().all(|part| corpus.check(part)) {
+            return Err(damaged());
+        }
+        corpus.release();
+        Ok(corpus)
+    }
+
+    /// Whether the index and every document of a part are as promised.
+    fn check(&self, part: Part) -> bool {
+        let totals = &self.tail.parts[part as usize];
+        let (Ok(documents), Ok(index)) = (
+            usize::try_from(totals.documents),
+            usize::try_from(totals.index),
+        ) else {
+            return false;
+        };
+        let blocks = documents.div_ceil(BLOCK);
+        let end = blocks
+            .checked_mul(8)
+            .and_then(|bytes| index.checked_add(bytes));
+        let limit = usize::try_from(self.tail.words).unwrap_or(0);
+        if index < HEAD_BYTES || end.is_none_or(|end| end > limit) || limit > self.map.len() {
+            return false;
+        }
+        let tasks = blocks.div_ceil(CHECKED);
+        let sums = (0..tasks).into_par_iter().map(|task| {
+            let mut document = Document::default();
+            let (mut tokens, mut pairs) = (0u64, 0u64);
+            for block in task * CHECKED..((task + 1) * CHECKED).min(blocks) {
+                let mut bytes = self.map.get(self.start(part, block)..index)?;
+                for _ in 0..BLOCK.min(documents - block * BLOCK) {
+                    self.decode(&mut bytes, &mut document)?;
+                    pairs += document.terms.len() as u64;
+                    tokens += document.counts.iter().map(|&n| u64::from(n)).sum::<u64>();
+                }
+            }
+            self.count_read((CHECKED * BLOCK).min(documents));
+            Some((tokens, pairs))
+        });
+        let sums: Option<Vec<(u64, u64)>> = sums.collect();
+        sums.is_some_and(|sums| {
+            let total = sums.iter().fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+            total == (totals.tokens, totals.pairs)
+        })
+    }
+
+    fn decode(&self, bytes: &mut &[u8], document: &mut Document) -> Option<()> {
+        codec::decode(
+            bytes,
+            self.words.len() as u32,
+            &mut document.terms,
+            &mut document.counts,
+        )
+        .ok()
+    }
+
+    /// Where a block begins.
+    fn start(&self, part: Part, block: usize) -> usize {
+        let at = self.tail.parts[part as usize].index as usize + 8 * block;
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&self.map[at..at + 8]);
+        usize::try_from(u64::from_le_bytes(bytes)).unwrap_or(usize::MAX)
+    }
+
+    /// Number of documents of a part.
+    pub fn documents(&self, part: Part) -> usize {
+        self.tail.parts[part as usize].documents as usize
+    }
+
+    /// Number of tokens of a part: the sum of all counts.
+    pub fn tokens(&self, part: Part) -> u64 {
+        self.tail.parts[part as usize].tokens
+    }
+
+    /// Number of pairs of term and document of a part.
+    pub fn pairs(&self, part: Part) -> u64 {
+        self.tail.parts[part as usize].pairs
+    }
+
+    /// Number of terms.
+    pub fn terms(&self) -> usize {
+        self.words.len()
+    }
+
+    /// The words by term, those in most documents first.
+    pub fn words(&self) -> &[String] {
+        &self.words
+    }
+
+    /// How the corpus was made.
+    pub fn record(&self) -> &serde_json::Value {
+        &self.record
+    }
+
+    /// SHA-256 of the content, in hexadecimal digits.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Documents of a block: neighbours that are read in one go.
+    pub fn block(&self) -> usize {
+        BLOCK
+    }
+
+    /// Reads a document. Costs up to [`block`](Self::block) steps over neighbours besides the document itself.
+    ///
+    /// # Panics
+    /// When there is no such document: a caller's bug.
+    pub fn read(&self, part: Part, index: usize, document: &mut Document) {
+        assert!(
+            index < self.documents(part),
+            "document {index} is beyond the corpus"
+        );
+        let mut bytes = &self.map[self.start(part, index / BLOCK)..];
+        let mut read = || {
+            for _ in 0..index % BLOCK {
+                codec::skip(&mut bytes).ok()?;
+            }
+            self.decode(&mut bytes, document)
+        };
+        read().expect("documents are checked when the corpus is opened");
+        self.count_read(1);
+    }
+
+    /// Gives pages back now and then.
+    fn count_read(&self, documents: usize) {
+        let before = self.read.fetch_add(documents, Ordering::Relaxed);
+        if before / READ_BEFORE_RELEASE != (before + documents) / READ_BEFORE_RELEASE {
+            self.release();
+        }
+    }
+
+    /// Gives the pages of the file back to the system, which keeps them as cache.
+    fn release(&self) {
+        release(&self.map);
+    }
+}
+
+fn not_a_corpus(path: &Path) -> DataError {
+    DataError::invalid(format!(
+        "`{}` is not a corpus of jensen: make one with `jensen topics build {} --out CORPUS`",
+        path.display(),
+        path.display()
+    ))
+}
+
+/// SHA-256 of the first bytes.
+fn digest(map: &Mmap, length: usize) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for part in map[..length].chunks(HASHED) {
+        hash.update(part);
+        release(map);
+    }
+    hash.finalize().into()
+}
+
+/// Lets the system take back the pages of a mapped file. The mapping is read-only, so that nothing is lost.
+fn release(map: &Mmap) {
+    #[cfg(unix)]
+    {
+        // SAFETY: the pages of a read-only file mapping come back from the file when they are touched again.
+        // Advice that is not taken changes nothing.
+        let _ = unsafe { map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
+    }
+    #[cfg(not(unix))]
+    let _ = map;
+}
+
+/// The words and the record.
+fn texts(map: &[u8], tail: &Tail) -> Option<(Vec<String>, serde_json::Value)> {
+    let at = |x: u64| usize::try_from(x).ok();
+    let words = std::str::from_utf8(map.get(at(tail.words)?..at(tail.record)?)?).ok()?;
+    let words: Vec<String> = words.split_terminator('\n').map(str::to_owned).collect();
+    if words.len() as u64 != tail.terms || u32::try_from(words.len()).is_err() {
+        return None;
+    }
+    let record = serde_json::from_slice(map.get(at(tail.record)?..at(tail.start)?)?).ok()?;
+    Some((words, record))
+}

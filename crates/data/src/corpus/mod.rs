@@ -1,0 +1,37 @@
+//! Corpora of documents out of core: from text or bags of words to one memory-mapped file.
+//!
+//! [`build()`] reads its [`Sources`] twice — once to count words, once to write documents — and keeps no document: memory
+//! grows with the number of distinct words (bounded, see [`count`]), not with the number of documents. What it writes is
+//! one file that [`Corpus`] maps into memory and reads in any order.
+//!
+//! | subject | module |
+//! | --- | --- |
+//! | files that may be compressed: gzip, xz, Zstandard | [`compressed`] |
+//! | inputs and their formats: JSON lines, text, UCI, LDA-C, Matrix Market | [`sources`], [`bags`] |
+//! | text to words | [`tokens`], [`stop_words`] |
+//! | counting words, choosing the vocabulary | [`count`], [`vocabulary`] |
+//! | one document as bytes | [`codec`] |
+//! | writing and reading the file | [`writer`], [`file`] |
+//! | the two passes | [`build`](mod@build) |
+//! | new documents in the words of a fitted model | [`stream`] |
+
+pub mod bags;
+pub mod build;
+pub mod codec;
+pub mod compressed;
+pub mod count;
+pub mod file;
+pub mod sources;
+pub mod stop_words;
+pub mod stream;
+pub mod tokens;
+pub mod vocabulary;
+pub mod writer;
+
+pub use build::{BuildSettings, Built, build};
+pub use file::{Corpus, Document, Part};
+pub use sources::{DocumentUnit, Format, Skipped, Sources};
+pub use stop_words::StopWords;
+pub use stream::{NewDocument, stream};
+pub use tokens::Tokeniser;
+pub use vocabulary::{Frequency, VocabularySettings};

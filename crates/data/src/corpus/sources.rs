@@ -1,0 +1,426 @@
+//! Inputs: which files, in which format, read in chunks of documents.
+
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::bags::{BagReader, Bags, read_vocabulary};
+use super::compressed::{self, bare_name, read_error};
+use crate::error::DataError;
+
+/// Documents of a chunk, the unit of work: fixed, so that nothing depends on the number of threads.
+pub(crate) const CHUNK_DOCUMENTS: usize = 4096;
+
+/// Bytes after which a chunk of text is full.
+const CHUNK_BYTES: usize = 8 << 20;
+
+/// Most bytes of one document.
+const DOCUMENT_BYTES: usize = 256 << 20;
+
+/// How documents are written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    /// One JSON object a line, the text in one of its fields.
+    Jsonl,
+    /// Plain text.
+    Text,
+    /// UCI bag of words: `docword.NAME.txt` beside `vocab.NAME.txt`.
+    Uci,
+    /// LDA-C: `pairs term:count …`, terms from 0.
+    Ldac,
+    /// Matrix Market coordinates, a row a document, rows in order.
+    MatrixMarket,
+}
+
+impl Format {
+    /// Whether words are counted already.
+    pub fn is_bag(self) -> bool {
+        !matches!(self, Self::Jsonl | Self::Text)
+    }
+
+    /// The format that a file's name suggests; plain text where it says nothing.
+    fn of(path: &Path) -> Result<Self, DataError> {
+        let name = bare_name(path).to_lowercase();
+        let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+        Ok(match ending {
+            "jsonl" | "ndjson" | "json" => Self::Jsonl,
+            "mtx" | "mm" => Self::MatrixMarket,
+            "dat" | "ldac" | "lda-c" => Self::Ldac,
+            "parquet" => {
+                return Err(DataError::invalid(format!(
+                    "`{}`: Parquet is not read; write the texts as JSON lines, for example with DuckDB: COPY (SELECT \
+                     text FROM 'file.parquet') TO 'file.jsonl'",
+                    path.display()
+                )));
+            }
+            _ if name.starts_with("docword.") => Self::Uci,
+            _ => Self::Text,
+        })
+    }
+}
+
+/// What makes a document of plain text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DocumentUnit {
+    /// Every line.
+    Line,
+    /// Every file.
+    File,
+}
+
+/// How to read inputs; what is absent is found out from their names.
+#[derive(Clone, Debug)]
+pub struct SourceSettings {
+    /// Format of all files.
+    pub format: Option<Format>,
+    /// Field of a JSON line with the text.
+    pub field: String,
+    /// Field of a JSON line that names the document.
+    pub id: Option<String>,
+    /// Documents of plain text; files found in folders are documents, other files hold one a line.
+    pub unit: Option<DocumentUnit>,
+    /// The words of bags, one a line.
+    pub vocabulary: Option<PathBuf>,
+}
+
+impl Default for SourceSettings {
+    fn default() -> Self {
+        Self {
+            format: None,
+            field: "text".into(),
+            id: None,
+            unit: None,
+            vocabulary: None,
+        }
+    }
+}
+
+/// Documents that are left out, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Skipped {
+    /// Without a word of the vocabulary.
+    pub empty: u64,
+    /// Not UTF-8 text.
+    pub not_utf8: u64,
+    /// JSON objects without the field, or with something else than text in it.
+    pub without_text: u64,
+}
+
+impl Skipped {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.empty + self.not_utf8 + self.without_text
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.empty += other.empty;
+        self.not_utf8 += other.not_utf8;
+        self.without_text += other.without_text;
+    }
+}
+
+/// One file to read.
+#[derive(Clone, Debug)]
+pub(crate) struct Input {
+    pub path: PathBuf,
+    pub format: Format,
+    unit: DocumentUnit,
+}
+
+/// Inputs that can be read several times.
+#[derive(Clone, Debug)]
+pub struct Sources {
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) field: String,
+    pub(crate) id: Option<String>,
+    /// The words of bags.
+    pub(crate) words: Option<Vec<String>>,
+}
+
+impl Sources {
+    /// Finds out what there is to read: files in the given order; the files of a folder, and of the folders in it, by
+    /// name, hidden ones left out.
+    ///
+    /// # Errors
+    /// When a file is not there or not of a known kind, when text and bags are mixed, or when bags come without words.
+    pub fn new(paths: &[PathBuf], settings: &SourceSettings) -> Result<Self, DataError> {
+        let mut inputs = Vec::new();
+        for path in paths {
+            let mut files = Vec::new();
+            let folder = path.is_dir();
+            if folder {
+                walk(path, &mut files)?;
+                if files.is_empty() {
+                    return Err(DataError::invalid(format!(
+                        "the folder `{}` holds no files",
+                        path.display()
+                    )));
+                }
+            } else {
+                files.push(path.clone());
+            }
+            for path in files {
+                inputs.push(Input {
+                    format: match settings.format {
+                        Some(format) => format,
+                        None => Format::of(&path)?,
+                    },
+                    unit: settings.unit.unwrap_or(if folder {
+                        DocumentUnit::File
+                    } else {
+                        DocumentUnit::Line
+                    }),
+                    path,
+                });
+            }
+        }
+        let bags = inputs.iter().filter(|input| input.format.is_bag()).count();
+        if bags > 0 && bags < inputs.len() {
+            return Err(DataError::invalid(
+                "text and bags of words cannot be mixed: build a corpus from one kind",
+            ));
+        }
+        // Of the UCI format, the words are no documents.
+        let words = match inputs.first() {
+            Some(input) if bags > 0 => Some(read_vocabulary(
+                &input.path,
+                settings.vocabulary.as_deref(),
+            )?),
+            _ => None,
+        };
+        Ok(Self {
+            inputs,
+            field: settings.field.clone(),
+            id: settings.id.clone(),
+            words,
+        })
+    }
+
+    /// The files, for messages and records.
+    pub fn names(&self) -> Vec<String> {
+        let names = self.inputs.iter().map(|input| input.path.display());
+        names.map(|name| name.to_string()).collect()
+    }
+
+    /// The words of bags, by number; `None` for text.
+    pub fn words(&self) -> Option<&[String]> {
+        self.words.as_deref()
+    }
+
+    /// The format of the first file.
+    pub fn format(&self) -> Option<Format> {
+        self.inputs.first().map(|input| input.format)
+    }
+
+    /// Reads from the beginning.
+    pub(crate) fn reader(&self) -> Reader<'_> {
+        Reader {
+            sources: self,
+            next: 0,
+            open: None,
+            documents: 0,
+        }
+    }
+}
+
+/// The files under a folder, by name.
+fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), DataError> {
+    let io = |error: std::io::Error| DataError::io("read the folder", folder, &error);
+    let mut entries = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(io)? {
+        entries.push(entry.map_err(io)?.path());
+    }
+    entries.sort();
+    for path in entries {
+        let hidden = path
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        if hidden {
+            continue;
+        }
+        if path.is_dir() {
+            walk(&path, files)?;
+        } else {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// Documents of text as they are in the files, one after another.
+#[derive(Debug, Default)]
+pub(crate) struct Texts {
+    pub bytes: Vec<u8>,
+    /// Where each document ends in `bytes`.
+    pub ends: Vec<usize>,
+    /// Where each document stands: file and line.
+    pub places: Vec<(u32, u64)>,
+}
+
+impl Texts {
+    /// The documents' bytes.
+    pub fn get(&self, i: usize) -> &[u8] {
+        let start = if i == 0 { 0 } else { self.ends[i - 1] };
+        &self.bytes[start..self.ends[i]]
+    }
+}
+
+/// Some documents in a row.
+#[derive(Debug)]
+pub(crate) enum Content {
+    Texts(Texts),
+    Bags(Bags),
+}
+
+/// Some documents in a row.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    /// Number of the first document, from 1, over all files.
+    pub first: u64,
+    pub content: Content,
+}
+
+impl Chunk {
+    pub fn len(&self) -> usize {
+        match &self.content {
+            Content::Texts(texts) => texts.ends.len(),
+            Content::Bags(bags) => bags.ends.len(),
+        }
+    }
+}
+
+enum Open {
+    Lines {
+        file: Box<dyn BufRead + Send>,
+        line: u64,
+    },
+    Bags(BagReader),
+}
+
+/// Reads inputs one after another.
+pub(crate) struct Reader<'a> {
+    sources: &'a Sources,
+    next: usize,
+    open: Option<Open>,
+    documents: u64,
+}
+
+impl Reader<'_> {
+    /// The next documents; `None` at the end.
+    pub fn chunk(&mut self) -> Result<Option<Chunk>, DataError> {
+        let content = if self.sources.words.is_some() {
+            self.bags()?.map(Content::Bags)
+        } else {
+            self.texts()?.map(Content::Texts)
+        };
+        Ok(content.map(|content| {
+            let chunk = Chunk {
+                first: self.documents + 1,
+                content,
+            };
+            self.documents += chunk.len() as u64;
+            chunk
+        }))
+    }
+
+    fn bags(&mut self) -> Result<Option<Bags>, DataError> {
+        loop {
+            if self.open.is_none() {
+                let Some(input) = self.sources.inputs.get(self.next) else {
+                    return Ok(None);
+                };
+                self.next += 1;
+                let words = self.sources.words.as_ref().map_or(0, Vec::len);
+                self.open = Some(Open::Bags(BagReader::open(
+                    &input.path,
+                    input.format,
+                    words,
+                )?));
+            }
+            if let Some(Open::Bags(reader)) = &mut self.open
+                && let Some(bags) = reader.next()?
+            {
+                return Ok(Some(bags));
+            }
+            self.open = None;
+        }
+    }
+
+    fn texts(&mut self) -> Result<Option<Texts>, DataError> {
+        let mut texts = Texts::default();
+        while texts.ends.len() < CHUNK_DOCUMENTS && texts.bytes.len() < CHUNK_BYTES {
+            if self.open.is_none() {
+                let Some(input) = self.sources.inputs.get(self.next) else {
+                    break;
+                };
+                self.next += 1;
+                let mut file = compressed::open(&input.path)?;
+                if input.format == Format::Text && input.unit == DocumentUnit::File {
+                    take(&mut *file, None, &mut texts.bytes, &input.path)?;
+                    texts.ends.push(texts.bytes.len());
+                    texts.places.push((self.next as u32 - 1, 1));
+                    continue;
+                }
+                self.open = Some(Open::Lines { file, line: 0 });
+            }
+            let index = self.next - 1;
+            let input = &self.sources.inputs[index];
+            let Some(Open::Lines { file, line }) = &mut self.open else {
+                break;
+            };
+            if !take(&mut **file, Some(b'\n'), &mut texts.bytes, &input.path)? {
+                self.open = None;
+                continue;
+            }
+            *line += 1;
+            let start = texts.ends.last().copied().unwrap_or(0);
+            // A blank line among JSON lines is no document.
+            if input.format == Format::Jsonl
+                && texts.bytes[start..].iter().all(u8::is_ascii_whitespace)
+            {
+                texts.bytes.truncate(start);
+                continue;
+            }
+            texts.ends.push(texts.bytes.len());
+            texts.places.push((index as u32, *line));
+        }
+        Ok((!texts.ends.is_empty()).then_some(texts))
+    }
+}
+
+/// Appends what comes before `end` (or all the rest) to `out`; false at the end of the file.
+fn take(
+    file: &mut (dyn BufRead + Send),
+    end: Option<u8>,
+    out: &mut Vec<u8>,
+    path: &Path,
+) -> Result<bool, DataError> {
+    let start = out.len();
+    loop {
+        let buffer = match file.fill_buf() {
+            Ok(buffer) => buffer,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(read_error(path, &error)),
+        };
+        if buffer.is_empty() {
+            return Ok(out.len() > start);
+        }
+        let found = end.and_then(|end| buffer.iter().position(|byte| *byte == end));
+        let used = found.unwrap_or(buffer.len());
+        out.extend_from_slice(&buffer[..used]);
+        file.consume(used + usize::from(found.is_some()));
+        if out.len() - start > DOCUMENT_BYTES {
+            return Err(DataError::invalid(format!(
+                "`{}` holds a document of more than {} MiB: is it text, one document a line?",
+                path.display(),
+                DOCUMENT_BYTES >> 20
+            )));
+        }
+        if found.is_some() {
+            return Ok(true);
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! New documents, one after another, in the words of a fitted model.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+
+use foldhash::fast::FixedState;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+
+use super::file::Document;
+use super::sources::{Content, Format, Skipped, Sources, Texts};
+use super::tokens::Tokeniser;
+use crate::error::DataError;
+
+/// A document that was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewDocument {
+    /// Its number in the inputs, from 1.
+    pub number: u64,
+    /// Its name, where the inputs give one.
+    pub id: Option<String>,
+    /// Its words in the vocabulary; empty when it has none.
+    pub document: Document,
+    /// Occurrences of words that are not in the vocabulary.
+    pub unknown: u64,
+}
+
+/// Calls `visit` with chunks of documents in order, in the given words; their number is bounded and does not depend on
+/// threads. Documents that are no text are counted; documents without a known word are handed over.
+///
+/// # Errors
+/// When an input cannot be read or is damaged, or what `visit` says.
+pub fn stream<E: From<DataError>>(
+    sources: &Sources,
+    words: &[String],
+    tokeniser: Tokeniser,
+    mut visit: impl FnMut(Vec<NewDocument>) -> Result<(), E>,
+) -> Result<Skipped, E> {
+    let extract = Extract::new(sources, tokeniser);
+    let terms: HashMap<&str, u32, FixedState> =
+        (0..).zip(words).map(|(t, w)| (w.as_str(), t)).collect();
+    let mut skipped = Skipped::default();
+    let mut scratch = String::new();
+    let mut reader = sources.reader();
+    while let Some(chunk) = reader.chunk()? {
+        let mut documents = Vec::new();
+        for (i, number) in (0..chunk.len()).zip(chunk.first..) {
+            let mut counts: Vec<(u32, u32)> = Vec::new();
+            let (mut unknown, mut id) = (0, None);
+            match &chunk.content {
+                Content::Texts(texts) => match extract.text(texts, i)? {
+                    Text::NotUtf8 => {
+                        skipped.not_utf8 += 1;
+                        continue;
+                    }
+                    Text::Missing => {
+                        skipped.without_text += 1;
+                        continue;
+                    }
+                    Text::Words(text) => {
+                        tokeniser.words(&text.text, &mut scratch, |word| match terms.get(word) {
+                            Some(&term) => counts.push((term, 1)),
+                            None => unknown += 1,
+                        });
+                        id = text.id;
+                    }
+                },
+                Content::Bags(bags) => {
+                    let old = sources.words().unwrap_or_default();
+                    let (bag_terms, bag_counts) = bags.get(i);
+                    for (&term, &count) in bag_terms.iter().zip(bag_counts) {
+                        match terms.get(old[term as usize].as_str()) {
+                            Some(&term) => counts.push((term, count)),
+                            None => unknown += u64::from(count),
+                        }
+                    }
+                }
+            }
+            counts.sort_unstable();
+            let mut document = Document::default();
+            for (term, count) in counts {
+                if document.terms.last() == Some(&term) {
+                    if let Some(last) = document.counts.last_mut() {
+                        *last = last.saturating_add(count);
+                    }
+                } else {
+                    document.terms.push(term);
+                    document.counts.push(count);
+                }
+            }
+            skipped.empty += u64::from(document.terms.is_empty());
+            documents.push(NewDocument {
+                number,
+                id,
+                document,
+                unknown,
+            });
+        }
+        visit(documents)?;
+    }
+    Ok(skipped)
+}
+
+/// Finds the text of a document in its bytes.
+pub(crate) struct Extract<'a> {
+    sources: &'a Sources,
+    pub tokeniser: Tokeniser,
+}
+
+/// A document's text and name.
+pub(crate) struct Found<'t> {
+    pub text: Cow<'t, str>,
+    pub id: Option<String>,
+}
+
+/// What the bytes of a document are.
+pub(crate) enum Text<'t> {
+    Words(Found<'t>),
+    NotUtf8,
+    /// An object without text.
+    Missing,
+}
+
+impl<'a> Extract<'a> {
+    pub fn new(sources: &'a Sources, tokeniser: Tokeniser) -> Self {
+        Self { sources, tokeniser }
+    }
+
+    /// The text of document `i`.
+    pub fn text<'t>(&self, texts: &'t Texts, i: usize) -> Result<Text<'t>, DataError> {
+        let (file, line) = texts.places[i];
+        let input = &self.sources.inputs[file as usize];
+        let Ok(text) = std::str::from_utf8(texts.get(i)) else {
+            return Ok(Text::NotUtf8);
+        };
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        if input.format != Format::Jsonl {
+            return Ok(Text::Words(Found {
+                text: Cow::Borrowed(text),
+                id: None,
+            }));
+        }
+        let mut json = serde_json::Deserializer::from_str(text);
+        let fields = Fields {
+            text: &self.sources.field,
+            id: self.sources.id.as_deref(),
+        };
+        let found = fields
+            .deserialize(&mut json)
+            .and_then(|found| json.end().map(|()| found));
+        let (text, id) = found.map_err(|error| {
+            DataError::invalid(format!(
+                "`{}`, line {line}: expected a JSON object: {error}",
+                input.path.display()
+            ))
+        })?;
+        Ok(match text {
+            Some(text) => Text::Words(Found { text, id }),
+            None => Text::Missing,
+        })
+    }
+}
+
+/// Takes two fields out of a JSON object without making the others.
+struct Fields<'f> {
+    text: &'f str,
+    id: Option<&'f str>,
+}
+
+/// A string where there is one; anything else is nothing.
+struct MaybeText;
+
+impl<'de> DeserializeSeed<'de> for MaybeText {
+    type Value = Option<Cow<'de, str>>;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
+        json.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for MaybeText {
+    type Value = Option<Cow<'de, str>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Some(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Some(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Self::Value, E> {
+        Ok(Some(Cow::Owned(text)))
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(None)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(None)
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Fields<'_> {
+    type Value = (Option<Cow<'de, str>>, Option<String>);
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
+        json.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Fields<'_> {
+    type Value = (Option<Cow<'de, str>>, Option<String>);
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let (mut text, mut id) = (None, None);
+        while let Some(key) = map.next_key::<Cow<'de, str>>()? {
+            if key == self.text {
+                text = map.next_value_seed(MaybeText)?;
+            } else if self.id.is_some_and(|name| key == name) {
+                id = match map.next_value::<serde_json::Value>()? {
+                    serde_json::Value::String(id) => Some(id),
+                    serde_json::Value::Null => None,
+                    other => Some(other.to_string()),
+                };
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok((text, id))
+    }
+}

@@ -1,0 +1,165 @@
+//! Which words make the vocabulary.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::count::Count;
+use super::stop_words::StopWords;
+use crate::error::DataError;
+
+/// A number of documents, or a share of all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Frequency {
+    /// So many documents.
+    Documents(u64),
+    /// This share of the documents, from 0 to 1.
+    Share(f64),
+}
+
+impl FromStr for Frequency {
+    type Err = String;
+
+    /// A whole number is a number of documents, a number with a point (`0.1`, `1.0`) a share.
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Ok(documents) = text.parse() {
+            return Ok(Self::Documents(documents));
+        }
+        match text.parse() {
+            Ok(share) if (0.0..=1.0).contains(&share) => Ok(Self::Share(share)),
+            _ => Err("expected a whole number of documents (10), or a share of them from 0.0 to 1.0 (0.1)".into()),
+        }
+    }
+}
+
+impl fmt::Display for Frequency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Documents(documents) => write!(f, "{documents}"),
+            Self::Share(share) => write!(f, "{share:?}"),
+        }
+    }
+}
+
+/// What a word must be like to be in the vocabulary.
+#[derive(Clone, Debug)]
+pub struct VocabularySettings {
+    /// It is in at least so many documents.
+    pub min_df: Frequency,
+    /// It is in at most so many documents.
+    pub max_df: Frequency,
+    /// It is among so many words that are in most documents; ties go by the alphabet.
+    pub max_terms: Option<usize>,
+    /// It is none of these.
+    pub stop_words: StopWords,
+}
+
+impl VocabularySettings {
+    /// For text: words in ten documents or more and in a tenth of them or fewer, 14 000 words, no function words.
+    pub fn text() -> Self {
+        Self {
+            min_df: Frequency::Documents(10),
+            max_df: Frequency::Share(0.1),
+            max_terms: Some(14_000),
+            stop_words: StopWords::english(),
+        }
+    }
+
+    /// For words that are counted already: all of them.
+    pub fn bags() -> Self {
+        Self {
+            min_df: Frequency::Documents(1),
+            max_df: Frequency::Share(1.0),
+            max_terms: None,
+            stop_words: StopWords::none(),
+        }
+    }
+}
+
+/// Chooses words: their indices in `words`, those in most documents first, ties by the alphabet.
+///
+/// # Errors
+/// When no word is left, with the reason.
+pub fn choose(
+    words: &[(&str, Count)],
+    documents: u64,
+    settings: &VocabularySettings,
+) -> Result<Vec<usize>, DataError> {
+    let least = match settings.min_df {
+        Frequency::Documents(n) => n.max(1),
+        Frequency::Share(share) => ((share * documents as f64).ceil() as u64).max(1),
+    };
+    let most = match settings.max_df {
+        Frequency::Documents(n) => n,
+        Frequency::Share(share) => (share * documents as f64).floor() as u64,
+    };
+    let mut chosen: Vec<usize> = (0..words.len())
+        .filter(|&i| {
+            let (word, count) = words[i];
+            (least..=most).contains(&count.documents) && !settings.stop_words.contains(word)
+        })
+        .collect();
+    chosen.sort_unstable_by(|&a, &b| {
+        let (a, b) = (words[a], words[b]);
+        b.1.documents.cmp(&a.1.documents).then(a.0.cmp(b.0))
+    });
+    if let Some(limit) = settings.max_terms {
+        chosen.truncate(limit);
+    }
+    if chosen.is_empty() {
+        return Err(DataError::invalid(format!(
+            "no word is left for the vocabulary: of {} distinct words in {documents} documents, none is in at least {least} \
+             (--min-df {}) and at most {most} documents (--max-df {}) and no stop word; lower --min-df or raise --max-df",
+            words.len(),
+            settings.min_df,
+            settings.max_df,
+        )));
+    }
+    Ok(chosen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frequencies_are_read_and_printed() {
+        for text in ["10", "0.1", "1.0", "1"] {
+            assert_eq!(text.parse::<Frequency>().unwrap().to_string(), text);
+        }
+        for text in ["-1", "1.5", "x", "NaN"] {
+            assert!(text.parse::<Frequency>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn words_are_chosen_by_document_frequency() {
+        let count = |documents| Count {
+            documents,
+            tokens: 2 * documents,
+        };
+        let words = [
+            ("the", count(9)),
+            ("rare", count(1)),
+            ("b", count(3)),
+            ("a", count(3)),
+            ("often", count(10)),
+        ];
+        let mut settings = VocabularySettings {
+            min_df: Frequency::Documents(2),
+            max_df: Frequency::Share(0.9),
+            max_terms: None,
+            stop_words: StopWords::english(),
+        };
+        assert_eq!(choose(&words, 10, &settings).unwrap(), [3, 2]);
+        settings.stop_words = StopWords::none();
+        assert_eq!(choose(&words, 10, &settings).unwrap(), [0, 3, 2]);
+        settings.max_terms = Some(2);
+        assert_eq!(choose(&words, 10, &settings).unwrap(), [0, 3]);
+        settings.min_df = Frequency::Documents(11);
+        let error = choose(&words, 10, &settings).unwrap_err().to_string();
+        assert!(error.contains("at least 11 (--min-df 11)"), "{error}");
+    }
+}

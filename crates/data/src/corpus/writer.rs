@@ -1,0 +1,237 @@
+//! Writing a corpus.
+//!
+//! A corpus file is, in this order and with little-endian numbers:
+//!
+//! | part | content |
+//! | --- | --- |
+//! | head | `JENSENCO`, version (u32), documents of a block (u32) |
+//! | blocks | documents by [`codec`](super::codec), [`BLOCK`] to a block (the last of each part may be short); blocks for training and held-out blocks as they came |
+//! | two indices | for training, then held out: the start (u64) of each block |
+//! | words | each with a line end |
+//! | record | JSON: how the corpus was made |
+//! | tail | thirteen numbers (u64): see [`Tail`]; SHA-256 of all bytes before; `JENSENCE` |
+//!
+//! The totals are at the end because they are known at the end: the file is written in one go, through a temporary
+//! file. A file that was cut short has no tail.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use super::codec;
+use super::file::Part;
+use crate::atomic::write_atomic;
+use crate::error::DataError;
+
+/// Documents of a block.
+pub(crate) const BLOCK: usize = 64;
+
+/// Version of the layout.
+pub(crate) const VERSION: u32 = 1;
+
+/// First and last bytes of a corpus.
+pub(crate) const HEAD: [u8; 8] = *b"JENSENCO";
+pub(crate) const END: [u8; 8] = *b"JENSENCE";
+
+/// Bytes of the head.
+pub(crate) const HEAD_BYTES: usize = 16;
+
+/// Bytes of the tail: numbers, digest, end.
+pub(crate) const TAIL_BYTES: usize = 13 * 8 + 32 + 8;
+
+/// Totals of one part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Totals {
+    pub documents: u64,
+    pub tokens: u64,
+    pub pairs: u64,
+    /// Where the index of its blocks begins.
+    pub index: u64,
+}
+
+/// The numbers at the end of a corpus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tail {
+    /// Training, held out.
+    pub parts: [Totals; 2],
+    /// Where the words begin, and how many there are.
+    pub words: u64,
+    pub terms: u64,
+    /// Where the record begins.
+    pub record: u64,
+    /// Where the tail begins.
+    pub start: u64,
+    /// Bytes of the file.
+    pub length: u64,
+}
+
+impl Tail {
+    pub fn encode(&self) -> Vec<u8> {
+        let mut numbers = Vec::new();
+        for part in &self.parts {
+            numbers.extend([part.documents, part.tokens, part.pairs, part.index]);
+        }
+        numbers.extend([self.words, self.terms, self.record, self.start, self.length]);
+        numbers.iter().flat_map(|x| x.to_le_bytes()).collect()
+    }
+
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut numbers = bytes
+            .chunks_exact(8)
+            .map(|x| Some(u64::from_le_bytes(x.try_into().ok()?)));
+        let mut next = || numbers.next().flatten();
+        let mut part = || {
+            Some(Totals {
+                documents: next()?,
+                tokens: next()?,
+                pairs: next()?,
+                index: next()?,
+            })
+        };
+        Some(Self {
+            parts: [part()?, part()?],
+            words: next()?,
+            terms: next()?,
+            record: next()?,
+            start: next()?,
+            length: next()?,
+        })
+    }
+}
+
+/// A part while it is written.
+#[derive(Default)]
+struct Growing {
+    totals: Totals,
+    starts: Vec<u64>,
+    block: Vec<u8>,
+    filled: usize,
+}
+
+/// Takes documents and writes blocks.
+pub struct CorpusWriter<'a> {
+    out: &'a mut (dyn Write + Send),
+    digest: Sha256,
+    at: u64,
+    parts: [Growing; 2],
+    scratch: Vec<u8>,
+}
+
+impl CorpusWriter<'_> {
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.digest.update(bytes);
+        self.at += bytes.len() as u64;
+        self.out.write_all(bytes)
+    }
+
+    /// Adds a document: terms ascending, counts positive.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn document(&mut self, part: Part, terms: &[u32], counts: &[u32]) -> io::Result<()> {
+        let growing = &mut self.parts[part as usize];
+        codec::encode(terms, counts, &mut self.scratch, &mut growing.block);
+        growing.totals.documents += 1;
+        growing.totals.pairs += terms.len() as u64;
+        growing.totals.tokens += counts.iter().map(|&n| u64::from(n)).sum::<u64>();
+        growing.filled += 1;
+        if growing.filled == BLOCK {
+            self.flush(part)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn flush(&mut self, part: Part) -> io::Result<()> {
+        let growing = &mut self.parts[part as usize];
+        if growing.filled == 0 {
+            return Ok(());
+        }
+        growing.starts.push(self.at);
+        growing.filled = 0;
+        let mut block = std::mem::take(&mut growing.block);
+        let written = self.put(&block);
+        block.clear();
+        self.parts[part as usize].block = block;
+        written
+    }
+
+    /// What was written of a part: documents and tokens.
+    pub fn totals(&self, part: Part) -> (u64, u64) {
+        let totals = &self.parts[part as usize].totals;
+        (totals.documents, totals.tokens)
+    }
+
+    fn finish<'w>(mut self, words: impl Iterator<Item = &'w str>, record: &str) -> io::Result<()> {
+        for part in Part::ALL {
+            self.flush(part)?;
+        }
+        let mut parts = [Totals::default(); 2];
+        for (i, part) in parts.iter_mut().enumerate() {
+            *part = Totals {
+                index: self.at,
+                ..self.parts[i].totals
+            };
+            let starts = std::mem::take(&mut self.parts[i].starts);
+            let bytes: Vec<u8> = starts.iter().flat_map(|x| x.to_le_bytes()).collect();
+            self.put(&bytes)?;
+        }
+        let words_at = self.at;
+        let mut terms = 0;
+        for word in words {
+            self.put(word.as_bytes())?;
+            self.put(b"\n")?;
+            terms += 1;
+        }
+        let record_at = self.at;
+        self.put(record.as_bytes())?;
+        let tail = Tail {
+            parts,
+            words: words_at,
+            terms,
+            record: record_at,
+            start: self.at,
+            length: self.at + TAIL_BYTES as u64,
+        };
+        self.put(&tail.encode())?;
+        let digest = self.digest.finalize();
+        self.out.write_all(&digest)?;
+        self.out.write_all(&END)
+    }
+}
+
+/// Writes a corpus through a temporary file: `fill` hands over the documents and returns the words by number and a
+/// record of how the corpus was made.
+///
+/// # Errors
+/// What `fill` says, or when the file cannot be written; then nothing is left behind.
+pub fn write<'w, I: Iterator<Item = &'w str>>(
+    path: &Path,
+    fill: impl FnOnce(&mut CorpusWriter<'_>) -> Result<(I, String), DataError>,
+) -> Result<(), DataError> {
+    let mut refused = None;
+    let written = write_atomic(path, |out| {
+        let mut writer = CorpusWriter {
+            out,
+            digest: Sha256::new(),
+            at: 0,
+            parts: Default::default(),
+            scratch: Vec::new(),
+        };
+        writer.put(&HEAD)?;
+        writer.put(&VERSION.to_le_bytes())?;
+        writer.put(&(BLOCK as u32).to_le_bytes())?;
+        match fill(&mut writer) {
+            Ok((words, record)) => writer.finish(words, &record),
+            Err(error) => {
+                refused = Some(error);
+                Err(io::Error::other("refused"))
+            }
+        }
+    });
+    match refused {
+        Some(error) => Err(error),
+        None => written,
+    }
+}

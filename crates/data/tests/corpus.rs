@@ -1,0 +1,392 @@
+//! Corpora: from inputs to the file and back.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use jensen_data::DataError;
+use jensen_data::corpus::sources::SourceSettings;
+use jensen_data::corpus::vocabulary::VocabularySettings;
+use jensen_data::corpus::{
+    BuildSettings, Built, Corpus, Document, Frequency, Part, Sources, StopWords, Tokeniser, build,
+    stream,
+};
+
+fn sources(
+    paths: &[PathBuf],
+    change: impl FnOnce(&mut SourceSettings),
+) -> Result<Sources, DataError> {
+    let mut settings = SourceSettings::default();
+    change(&mut settings);
+    Sources::new(paths, &settings)
+}
+
+/// Everything is kept.
+fn all(sources: &Sources) -> BuildSettings {
+    BuildSettings {
+        vocabulary: VocabularySettings::bags(),
+        ..BuildSettings::new(sources)
+    }
+}
+
+fn make(
+    sources: &Sources,
+    out: &Path,
+    settings: &BuildSettings,
+) -> Result<(Corpus, Built), DataError> {
+    let built = build(sources, out, settings, &mut |_| true)?;
+    Ok((Corpus::open(out)?, built))
+}
+
+/// The documents of a part, words and counts.
+fn documents(corpus: &Corpus, part: Part) -> Vec<BTreeMap<String, u32>> {
+    let mut document = Document::default();
+    (0..corpus.documents(part))
+        .map(|i| {
+            corpus.read(part, i, &mut document);
+            let pairs = document.terms.iter().zip(&document.counts);
+            pairs
+                .map(|(&t, &n)| (corpus.words()[t as usize].clone(), n))
+                .collect()
+        })
+        .collect()
+}
+
+/// Texts of made-up words, the first of them common and the later ones rare.
+fn texts(count: usize) -> Vec<String> {
+    let mut state = 1u64;
+    let mut next = move |below: u64| {
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (state >> 33) % below
+    };
+    (0..count)
+        .map(|_| {
+            let words = (0..3 + next(20)).map(|_| {
+                let x = next(60) * next(60) / 10;
+                let letter = |i: u64| char::from(b'a' + (i % 26) as u8);
+                format!("{}{}w", letter(x), letter(x / 26))
+            });
+            words.collect::<Vec<_>>().join(" ")
+        })
+        .collect()
+}
+
+fn jsonl(texts: &[String]) -> String {
+    let lines = texts.iter().enumerate().map(|(i, text)| {
+        format!("{{\"id\": \"d{i}\", \"other\": [1, {{\"text\": 3}}], \"text\": \"{text}\"}}\n")
+    });
+    lines.collect()
+}
+
+fn bag_of(text: &str) -> BTreeMap<String, u32> {
+    let mut bag = BTreeMap::new();
+    for word in text.split(' ') {
+        *bag.entry(word.to_owned()).or_insert(0) += 1;
+    }
+    bag
+}
+
+#[test]
+fn a_corpus_holds_what_the_texts_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let texts = texts(700);
+    let path = folder.path().join("texts.jsonl");
+    std::fs::write(&path, jsonl(&texts)).unwrap();
+    let sources = sources(&[path], |_| {}).unwrap();
+    let (corpus, built) = make(&sources, &folder.path().join("corpus"), &all(&sources)).unwrap();
+    let expected: Vec<_> = texts.iter().map(|text| bag_of(text)).collect();
+    assert_eq!(documents(&corpus, Part::Train), expected);
+    assert_eq!(corpus.documents(Part::Heldout), 0);
+    let tokens: u32 = expected.iter().flat_map(|bag| bag.values()).sum();
+    assert_eq!(
+        (corpus.tokens(Part::Train), built.tokens),
+        (u64::from(tokens), u64::from(tokens))
+    );
+    assert_eq!(corpus.terms() as u64, built.distinct_words);
+    assert_eq!(
+        built.skipped.total() + built.tokens_left_out + built.uncertain_below,
+        0
+    );
+
+    // Words stand in order of document frequency, and a record of the build is kept.
+    let df = |word: &String| expected.iter().filter(|bag| bag.contains_key(word)).count();
+    let order: Vec<_> = corpus
+        .words()
+        .iter()
+        .map(|word| (std::cmp::Reverse(df(word)), word))
+        .collect();
+    assert!(order.is_sorted());
+    assert_eq!(corpus.record()["documents"], 700);
+}
+
+#[test]
+fn the_vocabulary_obeys_its_settings_and_counts_what_is_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let texts = texts(300);
+    let path = folder.path().join("texts.txt");
+    std::fs::write(&path, texts.join("\n")).unwrap();
+    let sources = sources(&[path], |_| {}).unwrap();
+    let settings = BuildSettings {
+        vocabulary: VocabularySettings {
+            min_df: Frequency::Documents(5),
+            max_df: Frequency::Share(0.25),
+            max_terms: Some(30),
+            stop_words: StopWords::new(["bbw"]),
+        },
+        ..BuildSettings::new(&sources)
+    };
+    let (corpus, built) = make(&sources, &folder.path().join("corpus"), &settings).unwrap();
+    let bags: Vec<_> = texts.iter().map(|text| bag_of(text)).collect();
+    let mut df: BTreeMap<&str, usize> = BTreeMap::new();
+    for word in bags.iter().flat_map(|bag| bag.keys()) {
+        *df.entry(word).or_default() += 1;
+    }
+    let mut expected: Vec<(usize, &str)> = df
+        .iter()
+        .filter(|(word, n)| (5..=75).contains(*n) && **word != "bbw")
+        .map(|(word, n)| (usize::MAX - n, *word))
+        .collect();
+    expected.sort_unstable();
+    expected.truncate(30);
+    assert_eq!(
+        corpus.words(),
+        expected.iter().map(|e| e.1).collect::<Vec<_>>()
+    );
+    let total: u64 = bags
+        .iter()
+        .flat_map(|bag| bag.values())
+        .map(|n| u64::from(*n))
+        .sum();
+    assert_eq!(corpus.tokens(Part::Train) + built.tokens_left_out, total);
+    assert_eq!(built.documents + built.skipped.empty, 300);
+}
+
+#[test]
+fn the_file_does_not_depend_on_threads_and_the_split_is_by_seed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("texts.jsonl");
+    std::fs::write(&path, jsonl(&texts(5000))).unwrap();
+    let sources = sources(&[path], |_| {}).unwrap();
+    let bytes = |threads: usize, seed: u64| {
+        let out = folder.path().join(format!("{threads}-{seed}"));
+        let settings = BuildSettings {
+            heldout: 0.1,
+            seed,
+            ..all(&sources)
+        };
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap();
+        let (corpus, built) = pool.install(|| make(&sources, &out, &settings)).unwrap();
+        assert_eq!(built.documents + built.heldout_documents, 5000);
+        // Within four standard deviations of a tenth.
+        assert!((corpus.documents(Part::Heldout) as f64 - 500.0).abs() < 85.0);
+        std::fs::read(out).unwrap()
+    };
+    let one = bytes(1, 3);
+    assert_eq!(one, bytes(3, 3));
+    assert_ne!(one, bytes(1, 4));
+}
+
+#[test]
+fn bags_and_texts_give_the_same_documents() {
+    let folder = tempfile::tempdir().unwrap();
+    let texts = texts(150);
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("texts.txt"), texts.join("\n")).unwrap();
+    let (from_text, _) = {
+        let sources = sources(&[at("texts.txt")], |_| {}).unwrap();
+        make(&sources, &at("a"), &all(&sources)).unwrap()
+    };
+    let expected = documents(&from_text, Part::Train);
+
+    let mut words: Vec<String> = from_text.words().to_vec();
+    words.sort();
+    let number = |word: &String| words.binary_search(word).unwrap();
+    std::fs::write(at("vocab.txt"), words.join("\n")).unwrap();
+    let entries: usize = expected.iter().map(BTreeMap::len).sum();
+    let mut triplets = String::new();
+    let mut ldac = String::new();
+    for (d, bag) in expected.iter().enumerate() {
+        ldac += &bag.len().to_string();
+        for (word, n) in bag {
+            triplets += &format!("{} {} {n}\n", d + 1, number(word) + 1);
+            ldac += &format!(" {}:{n}", number(word));
+        }
+        ldac += "\n";
+    }
+    let (d, w) = (expected.len(), words.len());
+    std::fs::write(
+        at("docword.x.txt"),
+        format!("{d}\n{w}\n{entries}\n{triplets}"),
+    )
+    .unwrap();
+    std::fs::write(at("x.dat"), ldac).unwrap();
+    let banner = "%%MatrixMarket matrix coordinate integer general";
+    std::fs::write(
+        at("x.mtx"),
+        format!("{banner}\n{d} {w} {entries}\n{triplets}"),
+    )
+    .unwrap();
+    for name in ["docword.x.txt", "x.dat", "x.mtx"] {
+        let sources = sources(&[at(name)], |_| {}).unwrap();
+        let (corpus, _) = make(&sources, &at("b"), &BuildSettings::new(&sources)).unwrap();
+        assert_eq!(documents(&corpus, Part::Train), expected, "{name}");
+        assert_eq!(corpus.words(), from_text.words(), "{name}");
+    }
+    let error = sources(&[at("x.dat"), at("texts.txt")], |_| {})
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("mixed"), "{error}");
+}
+
+#[test]
+fn what_is_no_document_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("texts.jsonl");
+    let mut bytes = b"{\"text\": \"alpha beta\"}\n\n{\"title\": \"gamma\"}\n{\"text\": null}\n{\"text\": \"... 1 2 3\"}\n".to_vec();
+    bytes.extend(b"{\"text\": \"caf\xe9\"}\n{\"text\": \"beta\", \"n\": 1}");
+    std::fs::write(&path, bytes).unwrap();
+    let read = sources(std::slice::from_ref(&path), |_| {}).unwrap();
+    let (corpus, built) = make(&read, &folder.path().join("c"), &all(&read)).unwrap();
+    assert_eq!(corpus.documents(Part::Train), 2);
+    let skipped = built.skipped;
+    assert_eq!(
+        (skipped.empty, skipped.not_utf8, skipped.without_text),
+        (1, 1, 2)
+    );
+
+    let wrong = sources(std::slice::from_ref(&path), |s| s.field = "body".into()).unwrap();
+    let error = make(&wrong, &folder.path().join("d"), &all(&wrong))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("no document is left") && error.contains("`body`"),
+        "{error}"
+    );
+    assert!(!folder.path().join("d").exists());
+
+    std::fs::write(&path, "{\"text\": \"alpha\"}\n{\"text\": \n").unwrap();
+    let error = make(&read, &folder.path().join("d"), &all(&read))
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("line 2: expected a JSON object"), "{error}");
+}
+
+#[test]
+fn files_of_folders_are_documents() {
+    let folder = tempfile::tempdir().unwrap();
+    let inner = folder.path().join("texts/deep");
+    std::fs::create_dir_all(&inner).unwrap();
+    std::fs::write(inner.join("b.txt"), "two\nlines two").unwrap();
+    std::fs::write(folder.path().join("texts/a.txt"), "one").unwrap();
+    std::fs::write(folder.path().join("texts/.hidden"), "three").unwrap();
+    let read = sources(&[folder.path().join("texts")], |_| {}).unwrap();
+    let (corpus, _) = make(&read, &folder.path().join("c"), &all(&read)).unwrap();
+    let found = documents(&corpus, Part::Train);
+    assert_eq!(found, [bag_of("one"), bag_of("two lines two")]);
+    let error = sources(&[folder.path().join("texts.parquet")], |_| {})
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("Parquet is not read"), "{error}");
+}
+
+#[test]
+fn a_damaged_corpus_is_one_clear_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("t.txt"), texts(70).join("\n")).unwrap();
+    let read = sources(&[at("t.txt")], |_| {}).unwrap();
+    let settings = BuildSettings {
+        heldout: 0.2,
+        ..all(&read)
+    };
+    make(&read, &at("c"), &settings).unwrap();
+    let bytes = std::fs::read(at("c")).unwrap();
+    let open = |bytes: &[u8]| {
+        std::fs::write(at("damaged"), bytes).unwrap();
+        Corpus::open(&at("damaged"))
+            .map(drop)
+            .map_err(|error| error.to_string())
+    };
+    assert_eq!(open(&bytes), Ok(()));
+    for length in (0..bytes.len()).step_by(7) {
+        let error = open(&bytes[..length]).unwrap_err();
+        assert!(
+            error.contains("cut short") || error.contains("not a corpus"),
+            "{length}: {error}"
+        );
+    }
+    for i in (0..bytes.len()).step_by(3) {
+        let mut damaged = bytes.clone();
+        damaged[i] ^= 1 << (i % 8);
+        let error = open(&damaged).unwrap_err();
+        let said = ["cut short", "not a corpus", "damaged", "version"]
+            .iter()
+            .any(|word| error.contains(word));
+        assert!(said, "{i}: {error}");
+    }
+    let error = Corpus::open(&at("t.txt")).unwrap_err().to_string();
+    assert!(
+        error.contains("not a corpus") && error.contains("topics build"),
+        "{error}"
+    );
+}
+
+#[test]
+fn new_documents_are_read_in_old_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.jsonl");
+    std::fs::write(
+        &path,
+        "{\"key\": 7, \"text\": \"beta unknown alpha beta\"}\n{\"key\": \"x\", \"text\": \"nothing\"}\n",
+    )
+    .unwrap();
+    let read = sources(&[path], |s| s.id = Some("key".into())).unwrap();
+    let words = ["beta".to_owned(), "alpha".to_owned()];
+    let mut found = Vec::new();
+    let skipped = stream(&read, &words, Tokeniser::default(), |documents| {
+        found.extend(documents);
+        Ok::<(), DataError>(())
+    })
+    .unwrap();
+    assert_eq!(skipped.empty, 1);
+    assert_eq!(
+        (
+            found[0].document.terms.as_slice(),
+            found[0].document.counts.as_slice()
+        ),
+        (&[0, 1][..], &[2, 1][..])
+    );
+    assert_eq!((found[0].unknown, found[0].id.as_deref()), (1, Some("7")));
+    assert_eq!(
+        (found[1].number, found[1].unknown, found[1].id.as_deref()),
+        (2, 1, Some("x"))
+    );
+
+    // A corpus in given words keeps their numbers.
+    let settings = BuildSettings {
+        fixed: Some(words.to_vec()),
+        ..BuildSettings::new(&read)
+    };
+    let (corpus, built) = make(&read, &folder.path().join("c"), &settings).unwrap();
+    assert_eq!(corpus.words(), words);
+    assert_eq!(
+        (built.documents, built.tokens, built.tokens_left_out),
+        (1, 3, 2)
+    );
+}
+
+#[test]
+fn an_interrupted_build_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.txt");
+    std::fs::write(&path, "one two\n").unwrap();
+    let read = sources(&[path], |_| {}).unwrap();
+    let out = folder.path().join("c");
+    let error = build(&read, &out, &all(&read), &mut |at| at.pass == 1).unwrap_err();
+    assert!(error.to_string().contains("interrupted"));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
