@@ -143,8 +143,8 @@ mod tests {
         let words = [
             ("the", count(9)),
             ("rare", count(1)),
-            ("b", count(3)),
-            ("a", count(3)),
+            ("zeta", count(3)),
+            ("alpha", count(3)),
             ("often", count(10)),
         ];
         let mut settings = VocabularySettings {

@@ -1,0 +1,314 @@
+//! Which regions border on which: graphs of areal data.
+//!
+//! Three formats, told apart by their content:
+//!
+//! - **INLA**: the number of nodes, then for every node its number, how many neighbours it has, and their numbers;
+//! - **BUGS**: JSON with `num` (neighbours of each node) and `adj` (their numbers, one node after the other);
+//! - **edge list**: two numbers a line, apart by a comma or blanks; a header is skipped.
+//!
+//! Nodes are numbered from 0 or from 1; the file tells which by whether a 0 occurs.
+
+use std::path::Path;
+
+use crate::dataset::DataSet;
+use crate::error::DataError;
+use crate::source::Cursor;
+use crate::table::read_bytes;
+
+/// An undirected graph without loops.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Adjacency {
+    neighbours: Vec<Vec<usize>>,
+}
+
+impl Adjacency {
+    /// A graph from edges between nodes numbered from 0; repeated edges count once.
+    ///
+    /// # Errors
+    /// When an edge leaves the graph or is a loop.
+    pub fn from_edges(nodes: usize, edges: &[(usize, usize)]) -> Result<Self, DataError> {
+        let mut neighbours = vec![Vec::new(); nodes];
+        for &(a, b) in edges {
+            if a == b || a >= nodes || b >= nodes {
+                return Err(DataError::invalid(format!(
+                    "the edge between the nodes {a} and {b} is none of a graph of {nodes} nodes numbered from 0"
+                )));
+            }
+            neighbours[a].push(b);
+            neighbours[b].push(a);
+        }
+        for list in &mut neighbours {
+            list.sort_unstable();
+            list.dedup();
+        }
+        Ok(Self { neighbours })
+    }
+
+    /// Reads a graph.
+    ///
+    /// # Errors
+    /// When the file cannot be read or follows none of the formats.
+    pub fn read(path: &Path) -> Result<Self, DataError> {
+        Self::parse(&read_bytes(path)?, &path.display().to_string())
+    }
+
+    /// A graph in one of the three formats; `label` is its name in messages.
+    ///
+    /// # Errors
+    /// When the bytes follow none of the formats; the message points at the place.
+    pub fn parse(bytes: &[u8], label: &str) -> Result<Self, DataError> {
+        let text = Cursor::text_of(bytes, label)?;
+        let content = text.trim_start_matches('\u{feff}').trim_start();
+        if content.starts_with('{') {
+            return bugs(bytes, label);
+        }
+        let first = content
+            .lines()
+            .map(|line| line.split('#').next().unwrap_or("").trim())
+            .find(|line| !line.is_empty());
+        if first.is_some_and(|line| !line.contains([' ', '\t', ',', ';'])) {
+            inla(text, label)
+        } else {
+            edge_list(text, label)
+        }
+    }
+
+    /// Number of nodes.
+    pub fn nodes(&self) -> usize {
+        self.neighbours.len()
+    }
+
+    /// Number of edges.
+    pub fn edges(&self) -> usize {
+        self.neighbours.iter().map(Vec::len).sum::<usize>() / 2
+    }
+
+    /// The neighbours of every node, in order.
+    pub fn neighbours(&self) -> &[Vec<usize>] {
+        &self.neighbours
+    }
+}
+
+/// A number in the file and where it stands.
+#[derive(Clone, Copy)]
+struct Token {
+    value: usize,
+    at: usize,
+}
+
+/// The numbers of a file, comments left out.
+fn tokens(cursor: &Cursor<'_>) -> Result<Vec<Token>, DataError> {
+    let mut tokens = Vec::new();
+    let mut start = cursor.pos;
+    for line in cursor.text[cursor.pos..].split_inclusive('\n') {
+        let content = line.split('#').next().unwrap_or("");
+        for word in content
+            .split([' ', '\t', ',', ';', '\n', '\r'])
+            .filter(|w| !w.is_empty())
+        {
+            let at = start + (word.as_ptr() as usize - line.as_ptr() as usize);
+            let value = word.parse().map_err(|_| {
+                cursor.error(at, format!("expected the number of a node, found `{word}`"))
+            })?;
+            tokens.push(Token { value, at });
+        }
+        start += line.len();
+    }
+    Ok(tokens)
+}
+
+fn inla(text: &str, label: &str) -> Result<Adjacency, DataError> {
+    let cursor = Cursor::new(text, label);
+    let tokens = tokens(&cursor)?;
+    let mut rest = tokens.iter();
+    let end = |what: &str| {
+        cursor.error(
+            text.trim_end().len(),
+            format!("the file ends where {what} is expected"),
+        )
+    };
+    let nodes = rest.next().ok_or_else(|| end("the number of nodes"))?.value;
+    let mut lists: Vec<(Token, Vec<Token>)> = Vec::new();
+    for _ in 0..nodes {
+        let node = *rest
+            .next()
+            .ok_or_else(|| end(&format!("one of {nodes} nodes")))?;
+        let count = *rest.next().ok_or_else(|| end("a number of neighbours"))?;
+        if count.value >= nodes {
+            return Err(cursor.error(
+                count.at,
+                format!(
+                    "{} neighbours are too many in a graph of {nodes} nodes",
+                    count.value
+                ),
+            ));
+        }
+        let list: Vec<Token> = rest.by_ref().take(count.value).copied().collect();
+        if list.len() < count.value {
+            return Err(end("a neighbour"));
+        }
+        lists.push((node, list));
+    }
+    if let Some(extra) = rest.next() {
+        return Err(cursor.error(
+            extra.at,
+            format!("the {nodes} nodes end before this number"),
+        ));
+    }
+    let zero = lists
+        .iter()
+        .any(|(node, list)| node.value == 0 || list.iter().any(|t| t.value == 0));
+    let base = usize::from(!zero);
+    let index = |token: &Token| {
+        token
+            .value
+            .checked_sub(base)
+            .filter(|i| *i < nodes)
+            .ok_or_else(|| {
+                cursor.error(
+                    token.at,
+                    format!(
+                        "there is no node {}: they are numbered from {base} to {}",
+                        token.value,
+                        nodes + base - 1
+                    ),
+                )
+            })
+    };
+    let mut neighbours: Vec<Option<Vec<usize>>> = vec![None; nodes];
+    for (node, list) in &lists {
+        let i = index(node)?;
+        if neighbours[i].is_some() {
+            return Err(cursor.error(
+                node.at,
+                format!("the node {} stands here for the second time", node.value),
+            ));
+        }
+        let mut indices = Vec::with_capacity(list.len());
+        for token in list {
+            let j = index(token)?;
+            if j == i {
+                return Err(cursor.error(
+                    token.at,
+                    format!("the node {} is listed as its own neighbour", token.value),
+                ));
+            }
+            if indices.contains(&j) {
+                return Err(cursor.error(
+                    token.at,
+                    format!("the neighbour {} is listed twice", token.value),
+                ));
+            }
+            indices.push(j);
+        }
+        neighbours[i] = Some(indices);
+    }
+    let neighbours: Vec<Vec<usize>> = neighbours.into_iter().flatten().collect();
+    for (node, list) in &lists {
+        for token in list {
+            if !neighbours[token.value - base].contains(&(node.value - base)) {
+                return Err(cursor.error(
+                    token.at,
+                    format!(
+                        "the node {} lists {} as a neighbour, but not the other way round",
+                        node.value, token.value
+                    ),
+                ));
+            }
+        }
+    }
+    Ok(sorted(neighbours))
+}
+
+fn sorted(mut neighbours: Vec<Vec<usize>>) -> Adjacency {
+    for list in &mut neighbours {
+        list.sort_unstable();
+    }
+    Adjacency { neighbours }
+}
+
+fn edge_list(text: &str, label: &str) -> Result<Adjacency, DataError> {
+    let mut cursor = Cursor::new(text, label);
+    let first = text[cursor.pos..].lines().next().unwrap_or("");
+    if first.chars().any(char::is_alphabetic) && !first.trim_start().starts_with('#') {
+        cursor.pos += first.len();
+    }
+    let mut edges: Vec<(Token, Token)> = Vec::new();
+    let all = tokens(&cursor)?;
+    let line_of = |at: usize| text[..at].bytes().filter(|b| *b == b'\n').count();
+    for pair in all.chunks(2) {
+        match pair {
+            [a, b] if line_of(a.at) == line_of(b.at) => {
+                if a.value == b.value {
+                    return Err(cursor.error(a.at, "an edge joins two different nodes"));
+                }
+                edges.push((*a, *b));
+            }
+            _ => {
+                return Err(cursor.error(pair[0].at, "an edge is two numbers on one line"));
+            }
+        }
+    }
+    let values = || edges.iter().flat_map(|(a, b)| [a.value, b.value]);
+    let base = usize::from(values().all(|v| v != 0));
+    let nodes = values().max().map_or(0, |v| v + 1 - base);
+    let pairs: Vec<(usize, usize)> = edges
+        .iter()
+        .map(|(a, b)| (a.value - base, b.value - base))
+        .collect();
+    Adjacency::from_edges(nodes, &pairs)
+}
+
+fn bugs(bytes: &[u8], label: &str) -> Result<Adjacency, DataError> {
+    let data = DataSet::from_json(bytes, label)?;
+    let list = |name: &str| -> Result<Vec<usize>, DataError> {
+        let entry = data.entry(name, "a list of whole numbers")?;
+        let shape = entry.value().shape().to_vec();
+        let values = entry.ints(&shape, "a list of whole numbers")?;
+        values
+            .iter()
+            .map(|v| {
+                usize::try_from(*v).map_err(|_| {
+                    DataError::invalid(format!("{label}: `{name}` holds the negative number {v}"))
+                })
+            })
+            .collect()
+    };
+    let (num, adj) = (list("num")?, list("adj")?);
+    let total: usize = num.iter().sum();
+    if total != adj.len() {
+        return Err(DataError::invalid(format!(
+            "{label}: `num` adds up to {total} neighbours, `adj` lists {}",
+            adj.len()
+        )));
+    }
+    let base = usize::from(!adj.contains(&0));
+    let mut rest = adj.iter();
+    let mut neighbours: Vec<Vec<usize>> = Vec::with_capacity(num.len());
+    for (i, count) in num.iter().enumerate() {
+        let node = i + base;
+        let mut list = Vec::with_capacity(*count);
+        for value in rest.by_ref().take(*count) {
+            let j = value.wrapping_sub(base);
+            if j >= num.len() || j == i || list.contains(&j) {
+                return Err(DataError::invalid(format!(
+                    "{label}: `adj` lists {value} as a neighbour of the node {node}; neighbours are different nodes from \
+                     {base} to {}",
+                    num.len() + base - 1
+                )));
+            }
+            list.push(j);
+        }
+        neighbours.push(list);
+    }
+    for (i, list) in neighbours.iter().enumerate() {
+        if let Some(j) = list.iter().find(|j| !neighbours[**j].contains(&i)) {
+            return Err(DataError::invalid(format!(
+                "{label}: the node {} lists {} as a neighbour, but not the other way round",
+                i + base,
+                j + base
+            )));
+        }
+    }
+    Ok(sorted(neighbours))
+}

@@ -1,0 +1,249 @@
+//! NumPy's files: NPY arrays, and NPZ archives of them.
+
+use std::io::Read;
+
+use crate::error::DataError;
+use crate::table::{Cells, Column};
+
+/// An array of numbers in row-major order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Array {
+    /// Extents; empty for a scalar.
+    pub shape: Vec<usize>,
+    /// Elements, the last index fastest.
+    pub data: Vec<f64>,
+}
+
+impl Array {
+    /// The columns of a vector (called `name`) or a matrix (`name1`, `name2`, …).
+    ///
+    /// # Errors
+    /// When the array has more than two dimensions or none.
+    pub fn columns(&self, name: &str, label: &str) -> Result<Vec<Column>, DataError> {
+        match self.shape[..] {
+            [_] => Ok(vec![Column::new(name, Cells::Numbers(self.data.clone()))]),
+            [_, width] => Ok((0..width)
+                .map(|j| {
+                    let column = self.data.iter().skip(j).step_by(width.max(1)).copied();
+                    Column::new(format!("{name}{}", j + 1), Cells::Numbers(column.collect()))
+                })
+                .collect()),
+            _ => Err(DataError::invalid(format!(
+                "{label}: the array `{name}` has the shape {:?}; a table needs vectors or matrices",
+                self.shape
+            ))),
+        }
+    }
+}
+
+/// What a problem with a file is called.
+fn damaged(label: &str, what: &str) -> DataError {
+    DataError::invalid(format!(
+        "{label}: not a NumPy file that can be read: {what}"
+    ))
+}
+
+const MAGIC: &[u8] = b"\x93NUMPY";
+
+/// Reads an NPY file: reals, integers and booleans of either byte order, in C or Fortran order.
+///
+/// # Errors
+/// When the bytes are no such file, are cut short, or hold something else than numbers.
+pub fn parse(bytes: &[u8], label: &str) -> Result<Array, DataError> {
+    let fail = |what: &str| damaged(label, what);
+    if !bytes.starts_with(MAGIC) {
+        return Err(fail("it does not begin with the bytes \\x93NUMPY"));
+    }
+    let (start, length): (usize, _) = match bytes.get(6) {
+        Some(1) => (10, little(bytes, 8, 2)),
+        Some(2 | 3) => (12, little(bytes, 8, 4)),
+        _ => return Err(fail("its format version is unknown")),
+    };
+    let length = length.ok_or_else(|| fail("its header is cut short"))? as usize;
+    let header = bytes
+        .get(start..start.saturating_add(length))
+        .and_then(|h| std::str::from_utf8(h).ok())
+        .ok_or_else(|| fail("its header is cut short"))?;
+    let kind = entry(header, "descr")
+        .and_then(|d| d.split(['\'', '"']).nth(1))
+        .ok_or_else(|| fail("its elements have fields; a table needs plain numbers"))?;
+    let fortran = entry(header, "fortran_order").is_some_and(|v| v.starts_with("True"));
+    let shape: Vec<usize> = entry(header, "shape")
+        .and_then(|s| s.strip_prefix('('))
+        .and_then(|s| s.split(')').next())
+        .map(|s| s.split(',').map(str::trim).filter(|d| !d.is_empty()))
+        .and_then(|dims| dims.map(|d| d.parse().ok()).collect())
+        .ok_or_else(|| fail("its header names no shape"))?;
+    let (width, convert) = reader(kind).ok_or_else(|| {
+        fail(&format!(
+            "its elements are of the type `{kind}`; a table needs reals, integers or booleans"
+        ))
+    })?;
+    let count = shape
+        .iter()
+        .try_fold(1usize, |n, d| n.checked_mul(*d))
+        .and_then(|n| n.checked_mul(width))
+        .ok_or_else(|| fail("its shape is impossible"))?;
+    let body = &bytes[start + length..];
+    if body.len() < count {
+        return Err(fail(&format!(
+            "it has {} bytes of elements where its shape {shape:?} needs {count}",
+            body.len()
+        )));
+    }
+    let mut data: Vec<f64> = body[..count].chunks_exact(width).map(convert).collect();
+    if fortran && let [rows, columns] = shape[..] {
+        data = (0..rows * columns)
+            .map(|i| data[i % columns * rows + i / columns])
+            .collect();
+    } else if fortran && shape.len() > 2 {
+        return Err(fail(
+            "it has more than two dimensions in Fortran order; save it in C order",
+        ));
+    }
+    Ok(Array { shape, data })
+}
+
+/// What follows `'key':` in a header.
+fn entry<'h>(header: &'h str, key: &str) -> Option<&'h str> {
+    let at = header.find(&format!("'{key}'"))?;
+    Some(
+        header[at + key.len() + 2..]
+            .trim_start()
+            .strip_prefix(':')?
+            .trim_start(),
+    )
+}
+
+type Convert = fn(&[u8]) -> f64;
+
+/// Bytes and conversion of an element type.
+fn reader(kind: &str) -> Option<(usize, Convert)> {
+    macro_rules! both {
+        ($order:expr, $t:ty) => {
+            Some((
+                size_of::<$t>(),
+                if $order == b'>' {
+                    |b| <$t>::from_be_bytes(b.try_into().unwrap_or_default()) as f64
+                } else {
+                    |b| <$t>::from_le_bytes(b.try_into().unwrap_or_default()) as f64
+                },
+            ))
+        };
+    }
+    let order = *kind.as_bytes().first()?;
+    match kind.get(1..)? {
+        "f8" => both!(order, f64),
+        "f4" => both!(order, f32),
+        "i8" => both!(order, i64),
+        "i4" => both!(order, i32),
+        "i2" => both!(order, i16),
+        "i1" => both!(order, i8),
+        "u8" => both!(order, u64),
+        "u4" => both!(order, u32),
+        "u2" => both!(order, u16),
+        "u1" | "b1" => both!(order, u8),
+        _ => None,
+    }
+}
+
+/// A little-endian number of `width` bytes.
+fn little(bytes: &[u8], at: usize, width: usize) -> Option<u64> {
+    let part = bytes.get(at..at.checked_add(width)?)?;
+    Some(part.iter().rev().fold(0, |x, b| x << 8 | u64::from(*b)))
+}
+
+/// Reads the arrays of an NPZ archive, stored or deflated, in the order of its directory.
+///
+/// # Errors
+/// When the bytes are no such archive or one of its arrays cannot be read.
+pub fn parse_npz(bytes: &[u8], label: &str) -> Result<Vec<(String, Array)>, DataError> {
+    let fail = |what: &str| damaged(label, what);
+    let cut = || damaged(label, "its directory is cut short");
+    const END: &[u8] = b"PK\x05\x06";
+    let end = bytes
+        .windows(END.len())
+        .rposition(|w| w == END)
+        .ok_or_else(|| fail("it is no zip archive"))?;
+    if bytes.len() < end + 22 {
+        return Err(cut());
+    }
+    let count = little(bytes, end + 10, 2).ok_or_else(cut)?;
+    let mut at = little(bytes, end + 16, 4).ok_or_else(cut)? as usize;
+    let mut arrays = Vec::new();
+    for _ in 0..count {
+        if bytes.get(at..at + 4) != Some(b"PK\x01\x02") {
+            return Err(fail("its directory is damaged"));
+        }
+        let field = |offset: usize, width: usize| {
+            little(bytes, at + offset, width)
+                .map(|x| x as usize)
+                .ok_or_else(cut)
+        };
+        let method = field(10, 2)?;
+        let (mut packed, mut size) = (field(20, 4)?, field(24, 4)?);
+        let (name_length, extra_length) = (field(28, 2)?, field(30, 2)?);
+        let comment_length = field(32, 2)?;
+        let mut place = field(42, 4)?;
+        let extra = at + 46 + name_length;
+        let name = bytes
+            .get(at + 46..extra)
+            .and_then(|n| std::str::from_utf8(n).ok())
+            .ok_or_else(cut)?;
+        large_sizes(
+            bytes,
+            extra,
+            extra_length,
+            [&mut size, &mut packed, &mut place],
+        )
+        .ok_or_else(cut)?;
+        at = extra + extra_length + comment_length;
+
+        let place = place.min(bytes.len());
+        let skip = little(bytes, place + 26, 2).zip(little(bytes, place + 28, 2));
+        let (a, b) = skip.ok_or_else(cut)?;
+        let start = place + 30 + a as usize + b as usize;
+        let content = bytes
+            .get(start..start.saturating_add(packed))
+            .ok_or_else(|| fail(&format!("`{name}` is cut short")))?;
+        let plain = match method {
+            0 => content.to_vec(),
+            8 => {
+                let mut plain = Vec::new();
+                flate2::read::DeflateDecoder::new(content)
+                    .take(size as u64)
+                    .read_to_end(&mut plain)
+                    .map_err(|error| fail(&format!("`{name}`: {error}")))?;
+                plain
+            }
+            _ => return Err(fail(&format!("`{name}` is packed by an unknown method"))),
+        };
+        let stem = name.strip_suffix(".npy").unwrap_or(name);
+        arrays.push((
+            stem.to_owned(),
+            parse(&plain, &format!("{label}, `{stem}`"))?,
+        ));
+    }
+    Ok(arrays)
+}
+
+/// Sizes of 4 GiB and more stand in an extra field, in this order, those alone that do not fit.
+fn large_sizes(bytes: &[u8], extra: usize, length: usize, sizes: [&mut usize; 3]) -> Option<()> {
+    const TOO_LARGE: usize = 0xffff_ffff;
+    let mut at = extra;
+    while at + 4 <= extra + length {
+        let (id, width) = (little(bytes, at, 2)?, little(bytes, at + 2, 2)? as usize);
+        if id == 1 {
+            let mut value = at + 4;
+            for size in sizes {
+                if *size == TOO_LARGE {
+                    *size = little(bytes, value, 8)? as usize;
+                    value += 8;
+                }
+            }
+            return Some(());
+        }
+        at += 4 + width;
+    }
+    Some(())
+}

@@ -1,0 +1,315 @@
+//! Tables of named columns: data of models that are no programs.
+//!
+//! A table comes from CSV or text ([`crate::table_csv`]) or from NPY and NPZ files ([`crate::npy`]).
+
+use std::path::Path;
+
+use crate::error::{DataError, ParseError};
+use crate::{npy, table_csv};
+
+/// What a column holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cells {
+    /// Numbers; NaN where a value is missing.
+    Numbers(Vec<f64>),
+    /// Words; `None` where a value is missing. A column holds words when a cell that is not missing is no number.
+    Words(Vec<Option<String>>),
+}
+
+impl Cells {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Numbers(x) => x.len(),
+            Self::Words(x) => x.len(),
+        }
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Rows whose value is missing, counted from 0.
+    pub fn missing(&self) -> Vec<usize> {
+        (0..self.len()).filter(|i| self.is_missing(*i)).collect()
+    }
+
+    /// Whether the value of a row is missing.
+    pub fn is_missing(&self, row: usize) -> bool {
+        match self {
+            Self::Numbers(x) => x[row].is_nan(),
+            Self::Words(x) => x[row].is_none(),
+        }
+    }
+}
+
+/// A column of a table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// Its cells.
+    pub cells: Cells,
+    /// For words read from a file: where the first cell stands that is no number.
+    pub(crate) first_word: Option<Box<ParseError>>,
+}
+
+impl Column {
+    /// A column that was not read from a file.
+    pub fn new(name: impl Into<String>, cells: Cells) -> Self {
+        Self {
+            name: name.into(),
+            cells,
+            first_word: None,
+        }
+    }
+
+    /// The numbers of the column, NaN where a value is missing.
+    ///
+    /// # Errors
+    /// When a cell is no number; the message points at the first one.
+    pub fn numbers(&self) -> Result<&[f64], DataError> {
+        match &self.cells {
+            Cells::Numbers(x) => Ok(x),
+            Cells::Words(words) => Err(match &self.first_word {
+                Some(place) => DataError::Parse(place.clone()),
+                None => {
+                    let first = words.iter().position(Option::is_some).unwrap_or(0);
+                    DataError::invalid(format!(
+                        "the column `{}` holds words, expected numbers (row {}: `{}`)",
+                        self.name,
+                        first + 1,
+                        words[first].as_deref().unwrap_or("")
+                    ))
+                }
+            }),
+        }
+    }
+
+    /// The distinct values in their order (numbers by size, words as the alphabet), missing ones left out.
+    pub fn levels(&self) -> Vec<String> {
+        match &self.cells {
+            Cells::Numbers(x) => {
+                let mut present: Vec<f64> = x.iter().copied().filter(|x| !x.is_nan()).collect();
+                present.sort_by(f64::total_cmp);
+                present.dedup();
+                present.iter().map(f64::to_string).collect()
+            }
+            Cells::Words(x) => {
+                let mut present: Vec<String> = x.iter().flatten().cloned().collect();
+                present.sort();
+                present.dedup();
+                present
+            }
+        }
+    }
+
+    /// For every row the index of its value among `levels`, `None` where it is missing.
+    ///
+    /// # Errors
+    /// When a value is not among them.
+    pub fn codes(&self, levels: &[String]) -> Result<Vec<Option<usize>>, DataError> {
+        let code = |text: String, row: usize| {
+            levels
+                .iter()
+                .position(|l| *l == text)
+                .map(Some)
+                .ok_or_else(|| {
+                    DataError::invalid(format!(
+                        "the column `{}` holds `{text}` in row {}, which is none of {}",
+                        self.name,
+                        row + 1,
+                        levels
+                            .iter()
+                            .take(12)
+                            .map(|l| format!("`{l}`"))
+                            .collect::<Vec<_>>()
+                            .join(", ")
+                    ))
+                })
+        };
+        match &self.cells {
+            Cells::Numbers(x) => x
+                .iter()
+                .enumerate()
+                .map(|(row, x)| {
+                    if x.is_nan() {
+                        Ok(None)
+                    } else {
+                        code(x.to_string(), row)
+                    }
+                })
+                .collect(),
+            Cells::Words(x) => x
+                .iter()
+                .enumerate()
+                .map(|(row, x)| x.clone().map_or(Ok(None), |x| code(x, row)))
+                .collect(),
+        }
+    }
+}
+
+/// Named columns of one length.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Table {
+    /// The file, or the caller's label.
+    source: String,
+    columns: Vec<Column>,
+    rows: usize,
+}
+
+impl Table {
+    /// A table of columns.
+    ///
+    /// # Errors
+    /// When the columns differ in length or two share a name.
+    pub fn new(source: impl Into<String>, columns: Vec<Column>) -> Result<Self, DataError> {
+        let source = source.into();
+        let rows = columns.first().map_or(0, |c| c.cells.len());
+        for (i, column) in columns.iter().enumerate() {
+            if column.cells.len() != rows {
+                return Err(DataError::invalid(format!(
+                    "{source}: the column `{}` has {} rows where `{}` has {rows}",
+                    column.name,
+                    column.cells.len(),
+                    columns[0].name
+                )));
+            }
+            if columns[..i].iter().any(|other| other.name == column.name) {
+                return Err(DataError::invalid(format!(
+                    "{source}: two columns are called `{}`; rename one",
+                    column.name
+                )));
+            }
+        }
+        Ok(Self {
+            source,
+            columns,
+            rows,
+        })
+    }
+
+    /// Reads a table: `*.npy` and `*.npz` by their format, anything else as text with commas, semicolons, tabs or
+    /// blanks between the cells; `*.gz` is decompressed first.
+    ///
+    /// # Errors
+    /// When the file cannot be read or does not follow its format.
+    pub fn read(path: &Path) -> Result<Self, DataError> {
+        let bytes = read_bytes(path)?;
+        let label = path.display().to_string();
+        let name = label.strip_suffix(".gz").unwrap_or(&label);
+        if name.ends_with(".npy") {
+            Table::from_npy(&bytes, &label)
+        } else if name.ends_with(".npz") {
+            Table::from_npz(&bytes, &label)
+        } else {
+            table_csv::parse(&bytes, &label, table_csv::Header::Auto)
+        }
+    }
+
+    /// A matrix in NPY format; its columns are called `V1`, `V2`, ….
+    ///
+    /// # Errors
+    /// When the bytes are no NPY file of numbers with one or two dimensions.
+    pub fn from_npy(bytes: &[u8], label: &str) -> Result<Self, DataError> {
+        let array = npy::parse(bytes, label)?;
+        Self::new(label, array.columns("V", label)?)
+    }
+
+    /// The arrays of an NPZ file: a vector is a column of its name, a matrix `x` gives `x1`, `x2`, ….
+    ///
+    /// # Errors
+    /// When the bytes are no NPZ file, or the arrays differ in their number of rows.
+    pub fn from_npz(bytes: &[u8], label: &str) -> Result<Self, DataError> {
+        let mut columns = Vec::new();
+        for (name, array) in npy::parse_npz(bytes, label)? {
+            columns.extend(array.columns(&name, label)?);
+        }
+        Self::new(label, columns)
+    }
+
+    /// The file, or the caller's label.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The columns in their order.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// The names of the columns in their order.
+    pub fn names(&self) -> Vec<&str> {
+        self.columns.iter().map(|c| c.name.as_str()).collect()
+    }
+
+    /// A column by name, or by its number from 1 where no column has that name.
+    ///
+    /// # Errors
+    /// When there is none; the message names a similar one.
+    pub fn column(&self, name: &str) -> Result<&Column, DataError> {
+        if let Some(column) = self.columns.iter().find(|c| c.name == name) {
+            return Ok(column);
+        }
+        if let Ok(number @ 1..) = name.parse::<usize>()
+            && let Some(column) = self.columns.get(number - 1)
+        {
+            return Ok(column);
+        }
+        let names = self.names();
+        let near = crate::lookup::similar_name(name, names.iter().copied());
+        let hint = match near {
+            Some(near) => format!("; did you mean `{near}`?"),
+            None => {
+                let shown: Vec<String> = names.iter().take(12).map(|n| format!("`{n}`")).collect();
+                let more = names.len().saturating_sub(12);
+                let tail = if more > 0 {
+                    format!(" and {more} more")
+                } else {
+                    String::new()
+                };
+                format!("; it has {}{tail}", shown.join(", "))
+            }
+        };
+        Err(DataError::invalid(format!(
+            "{}: there is no column `{name}`{hint}",
+            self.source
+        )))
+    }
+
+    /// The numbers of a column by name, NaN where a value is missing.
+    ///
+    /// # Errors
+    /// When there is no such column or it holds words.
+    pub fn numbers(&self, name: &str) -> Result<&[f64], DataError> {
+        self.column(name)?.numbers()
+    }
+}
+
+/// The bytes of a file, decompressed where its name ends in `.gz`.
+///
+/// # Errors
+/// When the file cannot be read or its compressed stream is damaged.
+pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
+    use std::io::Read;
+    let bytes = std::fs::read(path).map_err(|e| DataError::io("read", path, &e))?;
+    if path.extension().is_none_or(|e| e != "gz") {
+        return Ok(bytes);
+    }
+    let mut plain = Vec::new();
+    flate2::read::MultiGzDecoder::new(bytes.as_slice())
+        .read_to_end(&mut plain)
+        .map_err(|e| {
+            DataError::invalid(format!(
+                "`{}` is not a gzip file that can be read to its end: {e}",
+                path.display()
+            ))
+        })?;
+    Ok(plain)
+}

@@ -1,0 +1,313 @@
+//! Tables from text: cells apart by commas, semicolons, tabs or blanks, with or without a header.
+//!
+//! A cell is missing when it is empty or one of [`MISSING`]. A column is numeric when every other cell is a number.
+//! Lines that begin with `#` before the first row are comments.
+
+use std::borrow::Cow;
+
+use crate::error::DataError;
+use crate::source::Cursor;
+use crate::table::{Cells, Column, Table};
+
+/// Words that stand for a missing value, whatever their case.
+pub const MISSING: [&str; 6] = ["na", "n/a", "nan", "null", ".", "?"];
+
+/// Whether the first row names the columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Header {
+    /// It does when none of its cells is a number or missing.
+    #[default]
+    Auto,
+    /// It does.
+    Yes,
+    /// It does not; columns are called `V1`, `V2`, ….
+    No,
+}
+
+/// Reads a table from text.
+///
+/// # Errors
+/// When the bytes are no UTF-8 text, a row has another number of cells than the first, a quote is not closed, or two
+/// columns share a name; the message points at the place.
+pub fn parse(bytes: &[u8], label: &str, header: Header) -> Result<Table, DataError> {
+    let text = Cursor::text_of(bytes, label)?;
+    let text = Text::new(text, label);
+    let mut names: Option<Vec<String>> = None;
+    let mut columns: Vec<Vec<f64>> = Vec::new();
+    // The place of the first cell of a column that is no number.
+    let mut words: Vec<Option<usize>> = Vec::new();
+    let mut width = 0;
+    let mut body = false;
+    text.rows(&mut |row| {
+        if width == 0 {
+            width = row.len();
+            columns = vec![Vec::new(); width];
+            words = vec![None; width];
+            let titles = match header {
+                Header::Yes => true,
+                Header::No => false,
+                Header::Auto => row
+                    .iter()
+                    .all(|c| !is_missing(&c.text) && !is_number(&c.text)),
+            };
+            if titles {
+                names = Some(text.names(row)?);
+                return Ok(());
+            }
+        }
+        if row.len() != width {
+            let last = row.last().map_or(0, |cell| cell.at);
+            return Err(text.error(
+                last,
+                format!(
+                    "this row has {} where the first one has {width}",
+                    cells(row.len())
+                ),
+            ));
+        }
+        body = true;
+        for ((cell, numbers), word) in row.iter().zip(&mut columns).zip(&mut words) {
+            if word.is_some() {
+                continue;
+            }
+            if is_missing(&cell.text) {
+                numbers.push(f64::NAN);
+            } else if let Ok(x) = cell.text.parse() {
+                numbers.push(x);
+            } else {
+                *word = Some(cell.at);
+                *numbers = Vec::new();
+            }
+        }
+        Ok(())
+    })?;
+    if !body {
+        return Err(text.error(text.body.len(), "the table has no rows"));
+    }
+    let titled = names.is_some();
+    let names = names.unwrap_or_else(|| (1..=width).map(|i| format!("V{i}")).collect());
+    let mut found: Vec<Vec<Option<String>>> = vec![Vec::new(); width];
+    if words.iter().any(Option::is_some) {
+        let mut skip = titled;
+        text.rows(&mut |row| {
+            if !std::mem::take(&mut skip) {
+                for ((cell, word), found) in row.iter().zip(&words).zip(&mut found) {
+                    if word.is_some() {
+                        found.push((!is_missing(&cell.text)).then(|| cell.text.to_string()));
+                    }
+                }
+            }
+            Ok(())
+        })?;
+    }
+    let columns = names
+        .into_iter()
+        .zip(columns)
+        .zip(words.into_iter().zip(found))
+        .map(|((name, numbers), (word, found))| match word {
+            None => Column::new(name, Cells::Numbers(numbers)),
+            Some(at) => Column {
+                first_word: Some(Box::new(text.place(
+                    at,
+                    format!("the column `{name}` needs numbers, and this is none"),
+                ))),
+                name,
+                cells: Cells::Words(found),
+            },
+        })
+        .collect();
+    Table::new(label, columns)
+}
+
+fn is_missing(cell: &str) -> bool {
+    cell.is_empty() || MISSING.iter().any(|m| m.eq_ignore_ascii_case(cell))
+}
+
+fn is_number(cell: &str) -> bool {
+    cell.parse::<f64>().is_ok()
+}
+
+fn cells(n: usize) -> String {
+    match n {
+        1 => "1 cell".into(),
+        n => format!("{n} cells"),
+    }
+}
+
+/// A cell and the byte at which it begins.
+struct Cell<'a> {
+    text: Cow<'a, str>,
+    at: usize,
+}
+
+/// The text of a table.
+struct Text<'a> {
+    cursor: Cursor<'a>,
+    /// Without the comments before the first row.
+    body: &'a str,
+    /// Bytes before the body.
+    offset: usize,
+    /// `None`: blanks.
+    separator: Option<u8>,
+}
+
+type Visit<'v> = &'v mut dyn FnMut(&[Cell<'_>]) -> Result<(), DataError>;
+
+impl<'a> Text<'a> {
+    fn new(text: &'a str, label: &'a str) -> Self {
+        let cursor = Cursor::new(text, label);
+        let mut offset = cursor.pos;
+        for line in text[cursor.pos..].split_inclusive('\n') {
+            let content = line.trim();
+            if !content.is_empty() && !content.starts_with('#') {
+                break;
+            }
+            offset += line.len();
+        }
+        let body = &text[offset..];
+        let first = body.lines().next().unwrap_or("");
+        let separator = [b',', b';', b'\t']
+            .into_iter()
+            .find(|s| first.as_bytes().contains(s))
+            .or((!first.trim().contains([' ', '\t'])).then_some(b','));
+        Self {
+            cursor,
+            body,
+            offset,
+            separator,
+        }
+    }
+
+    fn error(&self, at: usize, message: impl Into<String>) -> DataError {
+        self.cursor.error(self.offset + at, message)
+    }
+
+    fn place(&self, at: usize, message: impl Into<String>) -> crate::ParseError {
+        match self.error(at, message) {
+            DataError::Parse(place) => *place,
+            other => unreachable!("a cursor makes parse errors, not {other}"),
+        }
+    }
+
+    fn names(&self, row: &[Cell<'_>]) -> Result<Vec<String>, DataError> {
+        let mut names: Vec<String> = Vec::with_capacity(row.len());
+        for (i, cell) in row.iter().enumerate() {
+            let name = if cell.text.is_empty() {
+                format!("V{}", i + 1)
+            } else {
+                cell.text.to_string()
+            };
+            if names.contains(&name) {
+                return Err(self.error(
+                    cell.at,
+                    format!("two columns are called `{name}`; rename one"),
+                ));
+            }
+            names.push(name);
+        }
+        Ok(names)
+    }
+
+    /// Visits the rows that are not empty.
+    fn rows(&self, visit: Visit<'_>) -> Result<(), DataError> {
+        match self.separator {
+            None => self.blank_rows(visit),
+            Some(separator) => self.separated_rows(separator, visit),
+        }
+    }
+
+    fn blank_rows(&self, visit: Visit<'_>) -> Result<(), DataError> {
+        let mut start = 0;
+        for line in self.body.split_inclusive('\n') {
+            let row: Vec<Cell<'_>> = line
+                .split_ascii_whitespace()
+                .map(|word| Cell {
+                    // Words are parts of the line, so their addresses tell where they stand.
+                    at: start + (word.as_ptr() as usize - line.as_ptr() as usize),
+                    text: unquoted(word).into(),
+                })
+                .collect();
+            if !row.is_empty() {
+                visit(&row)?;
+            }
+            start += line.len();
+        }
+        Ok(())
+    }
+
+    fn separated_rows(&self, separator: u8, visit: Visit<'_>) -> Result<(), DataError> {
+        let mut reader = csv::ReaderBuilder::new()
+            .delimiter(separator)
+            .has_headers(false)
+            .flexible(true)
+            .from_reader(self.body.as_bytes());
+        let mut record = csv::StringRecord::new();
+        loop {
+            let more = reader
+                .read_record(&mut record)
+                .map_err(|error| DataError::invalid(error.to_string()))?;
+            if !more {
+                return Ok(());
+            }
+            let start = record.position().map_or(0, csv::Position::byte) as usize;
+            let ends = reader.position().byte() as usize;
+            if record.len() == 1 && record.get(0).is_some_and(|c| c.trim().is_empty()) {
+                continue;
+            }
+            let raw = &self.body.as_bytes()[start..ends];
+            let mut places = raw_cells(raw, separator);
+            if places.quoted {
+                return Err(self.error(
+                    start + places.starts.pop().unwrap_or(0),
+                    "this quote is not closed",
+                ));
+            }
+            let row: Vec<Cell<'_>> = record
+                .iter()
+                .enumerate()
+                .map(|(i, cell)| Cell {
+                    text: cell.trim().into(),
+                    at: start + places.starts.get(i).copied().unwrap_or(0),
+                })
+                .collect();
+            visit(&row)?;
+        }
+    }
+}
+
+/// Where the cells of a record begin, and whether it ends within quotes.
+struct RawCells {
+    starts: Vec<usize>,
+    quoted: bool,
+}
+
+fn raw_cells(raw: &[u8], separator: u8) -> RawCells {
+    // The reader may count the line end of the row before to this one.
+    let first = raw
+        .iter()
+        .position(|b| !matches!(b, b'\n' | b'\r'))
+        .unwrap_or(0);
+    let mut starts = vec![first];
+    let mut quoted = false;
+    let mut fresh = true;
+    for (i, byte) in raw.iter().enumerate().skip(first) {
+        match *byte {
+            // A quote within an unquoted cell is a character as any other.
+            b'"' if fresh || quoted || raw[i - 1] == b'"' => quoted = !quoted,
+            b if b == separator && !quoted => {
+                starts.push(i + 1);
+                fresh = true;
+                continue;
+            }
+            _ => {}
+        }
+        fresh = false;
+    }
+    RawCells { starts, quoted }
+}
+
+fn unquoted(word: &str) -> &str {
+    word.strip_prefix('"')
+        .and_then(|w| w.strip_suffix('"'))
+        .unwrap_or(word)
+}
