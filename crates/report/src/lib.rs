@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | what goes in | [`model`] |
 //! | the page and its sections | `page` |
+//! | a page of facts, figures and tables | `sheet` |
 //! | plots, and the axes and shapes they are made of | `plots`, `svg` |
 //! | densities, quantiles, correlations | `stats` |
 //! | charts, heat maps and images for files | [`figure`] |
@@ -16,9 +17,11 @@ pub mod figure;
 pub mod model;
 mod page;
 mod plots;
+mod sheet;
 mod stats;
 mod svg;
 mod text;
 
 pub use model::{Khat, Marginal, Parameter, Report, Stage, TracePoint};
 pub use page::render;
+pub use sheet::{Section, Sheet, Tone, render_sheet};

@@ -27,6 +27,21 @@ pub fn render(report: &Report) -> String {
     } else {
         &report.title
     };
+    let mut page = start(title);
+    header(&mut page, report, title);
+    trace(&mut page, report);
+    weights(&mut page, report);
+    parameters(&mut page, report);
+    forests(&mut page, &report.parameters);
+    marginals(&mut page, &report.marginals);
+    correlations(&mut page, &report.marginals);
+    run(&mut page, report);
+    footer(&mut page, report);
+    end(page)
+}
+
+/// The beginning of a page, up to its body.
+pub(crate) fn start(title: &str) -> String {
     let mut page = String::with_capacity(1 << 16);
     put(
         &mut page,
@@ -37,25 +52,21 @@ pub fn render(report: &Report) -> String {
             escape(title)
         ),
     );
-    header(&mut page, report, title);
-    trace(&mut page, report);
-    weights(&mut page, report);
-    parameters(&mut page, report);
-    forests(&mut page, &report.parameters);
-    marginals(&mut page, &report.marginals);
-    correlations(&mut page, &report.marginals);
-    run(&mut page, report);
-    footer(&mut page, report);
+    page
+}
+
+/// The page with its end.
+pub(crate) fn end(mut page: String) -> String {
     page.push_str("</main></body></html>\n");
     page
 }
 
 /// Appends to the page. Writing to a string cannot fail.
-fn put(page: &mut String, content: std::fmt::Arguments<'_>) {
+pub(crate) fn put(page: &mut String, content: std::fmt::Arguments<'_>) {
     let _ = page.write_fmt(content);
 }
 
-fn figure(page: &mut String, heading: &str, plot: &str, caption: &str) {
+pub(crate) fn figure(page: &mut String, heading: &str, plot: &str, caption: &str) {
     page.push_str("<figure>");
     if !heading.is_empty() {
         put(page, format_args!("<h3>{}</h3>", escape(heading)));
@@ -129,7 +140,7 @@ fn header(page: &mut String, report: &Report, title: &str) {
     list(page, "warnings", &report.warnings);
 }
 
-fn fact(page: &mut String, label: &str, value: &str, aside: &str) {
+pub(crate) fn fact(page: &mut String, label: &str, value: &str, aside: &str) {
     put(
         page,
         format_args!("<div><dt>{}</dt><dd>{}", escape(label), escape(value)),
@@ -140,7 +151,7 @@ fn fact(page: &mut String, label: &str, value: &str, aside: &str) {
     page.push_str("</dd></div>");
 }
 
-fn list(page: &mut String, class: &str, items: &[String]) {
+pub(crate) fn list(page: &mut String, class: &str, items: &[String]) {
     if items.is_empty() {
         return;
     }
@@ -441,7 +452,7 @@ fn correlations(page: &mut String, marginals: &[Marginal]) {
     page.push_str("</div>\n");
 }
 
-fn run(page: &mut String, report: &Report) {
+pub(crate) fn run(page: &mut String, report: &Report) {
     if report.settings.is_empty() && report.timing.is_empty() {
         return;
     }
