@@ -22,7 +22,7 @@ use crate::progress::Display;
 use crate::table;
 
 /// Set by Ctrl-C.
-static STOP: AtomicBool = AtomicBool::new(false);
+pub static STOP: AtomicBool = AtomicBool::new(false);
 
 /// A run as it is about to start.
 struct Plan {
@@ -302,7 +302,7 @@ fn explain(error: jensen::Error, model: &Model, init: &Init) -> Failure {
 }
 
 /// The first Ctrl-C stops the run after its iteration, the second at once.
-fn catch_interrupts() {
+pub fn catch_interrupts() {
     let handler = || {
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(130);

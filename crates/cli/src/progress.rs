@@ -4,25 +4,59 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jensen::HistoryPoint;
-use jensen::run::Progress;
+use jensen::run::{Progress, Record};
 
 use crate::failure::remark;
 
 /// Shortest time between two changes of the display.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// One line that is rewritten: iteration, stage, bound, speed.
+/// Says where a run stands: told every iteration with the iterations a second, asked for text as often as it is shown.
+pub trait Describe {
+    /// Takes note of an iteration.
+    fn note(&mut self, record: &Record);
+
+    /// The line to show.
+    fn text(&self, progress: &Progress<'_>, speed: f64) -> String;
+}
+
+/// The line of `jensen fit`: iteration, stage, bound, speed.
+#[derive(Default)]
+struct Bound {
+    text: String,
+}
+
+impl Describe for Bound {
+    fn note(&mut self, record: &Record) {
+        if let Some(point) = HistoryPoint::of(record) {
+            let se = point.se.map_or(String::new(), |se| format!(" ± {se:.2}"));
+            self.text = format!("{}  ELBO {:.2}{se}", point.stage, point.elbo);
+        }
+    }
+
+    fn text(&self, progress: &Progress<'_>, speed: f64) -> String {
+        let iteration = progress.record.iteration;
+        format!("iteration {iteration}  {}  {speed:.0}/s", self.text)
+    }
+}
+
+/// One line that is rewritten.
 pub struct Display {
     bar: ProgressBar,
     shown: Option<Instant>,
-    bound: String,
+    describe: Box<dyn Describe>,
     start: Instant,
     first: Option<u64>,
 }
 
 impl Display {
-    /// A display on standard error, or none where that is no terminal or `quiet` is asked for.
+    /// The display of `jensen fit`.
     pub fn new(quiet: bool) -> Self {
+        Self::with(quiet, Box::new(Bound::default()))
+    }
+
+    /// A display on standard error, or none where that is no terminal or `quiet` is asked for.
+    pub fn with(quiet: bool, describe: Box<dyn Describe>) -> Self {
         let target = if quiet {
             ProgressDrawTarget::hidden()
         } else {
@@ -33,7 +67,7 @@ impl Display {
         Self {
             bar,
             shown: None,
-            bound: String::new(),
+            describe,
             start: Instant::now(),
             first: None,
         }
@@ -45,10 +79,7 @@ impl Display {
             return;
         }
         let record = progress.record;
-        if let Some(point) = HistoryPoint::of(record) {
-            let se = point.se.map_or(String::new(), |se| format!(" ± {se:.2}"));
-            self.bound = format!("{}  ELBO {:.2}{se}", point.stage, point.elbo);
-        }
+        self.describe.note(record);
         let first = *self.first.get_or_insert(record.iteration);
         if self.shown.is_some_and(|shown| shown.elapsed() < PERIOD) {
             return;
@@ -56,10 +87,7 @@ impl Display {
         self.shown = Some(Instant::now());
         let seconds = self.start.elapsed().as_secs_f64().max(1e-6);
         let speed = (record.iteration - first + 1) as f64 / seconds;
-        self.bar.set_message(format!(
-            "iteration {}  {}  {speed:.0}/s",
-            record.iteration, self.bound
-        ));
+        self.bar.set_message(self.describe.text(progress, speed));
         self.bar.tick();
     }
 
