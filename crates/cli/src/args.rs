@@ -34,6 +34,8 @@ pub enum Command {
     Density(DensityArgs),
     /// Show what a stage makes of a program
     Show(ShowArgs),
+    /// Make a paper's tables and figures again, from real data
+    Reproduce(ReproduceArgs),
     /// Measure speed
     #[command(subcommand)]
     Bench(BenchCommand),
@@ -202,6 +204,53 @@ pub enum StageName {
     Program,
     /// The expression graph of the log density and its gradient
     Graph,
+}
+
+const REPRODUCE_EXAMPLES: &str = "\
+Examples:
+  jensen reproduce
+  jensen reproduce trustvi --out trustvi
+  jensen reproduce trustvi --out trustvi --scale paper --resume
+
+The folder of --out gets results.json, written anew after every row, and each figure as SVG and PNG. Without a
+name (or with LIST) the experiments are listed with their parts and the data that they need.";
+
+/// Makes tables and figures again.
+#[derive(Args)]
+#[command(after_help = REPRODUCE_EXAMPLES)]
+pub struct ReproduceArgs {
+    /// The experiment; LIST or nothing lists them
+    pub name: Option<String>,
+    /// Folder of the data [default: data]
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Folder of the results [default: reproductions/NAME]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Fewer seeds and steps on real data, at most 20 minutes on two cores; or as large as in the paper
+    #[arg(long, value_enum, default_value = "quick")]
+    pub scale: ScaleName,
+    /// Run this part alone (repeatable)
+    #[arg(long, value_name = "PART")]
+    pub only: Vec<String>,
+    /// Keep the rows that the folder of --out has and go on
+    #[arg(long)]
+    pub resume: bool,
+    /// Threads; all of the machine unless given
+    #[arg(long, value_name = "T", value_parser = crate::flags::parse_threads)]
+    pub threads: Option<usize>,
+    /// Say nothing of the progress
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// How much is run.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ScaleName {
+    /// Real data; fewer seeds, steps and draws
+    Quick,
+    /// Full size
+    Paper,
 }
 
 #[derive(Subcommand)]

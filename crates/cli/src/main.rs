@@ -5,7 +5,7 @@
 //! | `args` | the command line |
 //! | `input`, `failure` | files in, messages and exit codes out |
 //! | `fit`, `flags`, `folder`, `progress`, `table` | `jensen fit`: its settings, its folder, what it shows |
-//! | `draws`, `check`, `density`, `show`, `bench` | the other commands |
+//! | `draws`, `check`, `density`, `show`, `reproduce`, `bench` | the other commands |
 
 mod args;
 mod bench;
@@ -18,6 +18,7 @@ mod flags;
 mod folder;
 mod input;
 mod progress;
+mod reproduce;
 mod show;
 mod table;
 
@@ -61,6 +62,7 @@ fn run(line: Line) -> Outcome {
         Command::Check(args) => check::run(&args),
         Command::Density(args) => density::run(&args),
         Command::Show(args) => show::run(&args),
+        Command::Reproduce(args) => reproduce::run(&args),
         Command::Bench(args) => bench::run(&args),
     }
 }

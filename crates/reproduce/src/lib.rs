@@ -1,1 +1,82 @@
 //! Tables and figures of the papers behind Jensen, from real data.
+//!
+//! An [`Experiment`] is a paper's; its [`Part`]s are its figures and tables. [`run`] runs them with a
+//! [`Context`], which knows the data and the scale and puts on disk what is found: `results.json` with one
+//! [`Row`] a measured figure, written anew after every row, and pictures as SVG and PNG. A run that was
+//! stopped goes on where it was.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `experiment` | [`Experiment`], [`Part`] |
+//! | `context` | [`Setup`], [`Context`]: what a part sees |
+//! | `results` | [`Results`], [`Row`], [`What`], [`Ours`]: `results.json` |
+//! | `run` | [`run`]: the parts in order |
+//! | `failure` | [`Failure`] |
+//! | `table` | [`EXPERIMENTS`]: all of them |
+//!
+//! # Adding a paper
+//!
+//! One file with its parts and a constant, and a line in `table`. A part computes everything expensive in
+//! [`Context::keep`] or [`Context::row`], which a resumed run skips, and draws its figures from that:
+//!
+//! ```
+//! use jensen::report::figure::{Axis, Chart, Figure, Series};
+//! use jensen_reproduce::{Context, Experiment, Failure, Ours, Part, Scale, Setup, What, run};
+//!
+//! pub const EXPERIMENT: Experiment = Experiment {
+//!     name: "halving",
+//!     about: "Repeated halving (an example)",
+//!     data: "none",
+//!     parts: &[Part { name: "figure1", about: "the curve", from: Scale::Quick, run: figure1 }],
+//! };
+//!
+//! fn figure1(context: &mut Context<'_>) -> Result<(), Failure> {
+//!     // Files of the data: `context.data("mnist/train-images-idx3-ubyte.gz")?` is a path for jensen::data.
+//!     let steps = context.pick(10, 100);
+//!     let curve: Vec<(f64, f64)> = context.keep("curve", |context| {
+//!         context.say("halving");
+//!         Ok((0..steps).map(|k| (f64::from(k), 0.5f64.powi(k))).collect())
+//!     })?;
+//!     for step in [1, 2] {
+//!         let what = What::new(format!("value after {step} steps"), "").paper(0.5);
+//!         context.row(what, |_| Ok(Ours::value(curve[step].1).note("exact")))?;
+//!     }
+//!     let chart = Chart::new("Halving").y(Axis::new("value").log()).series(Series::line("", curve));
+//!     context.figure("figure1", &Figure::new("").panel(chart))
+//! }
+//!
+//! # fn main() -> Result<(), Failure> {
+//! # let out = tempfile::tempdir().unwrap();
+//! let setup = Setup {
+//!     data: "data".into(),
+//!     out: out.path().join("halving"),
+//!     scale: Scale::Quick,
+//!     only: Vec::new(),
+//!     resume: false,
+//!     threads: 1,
+//!     machine: "a laptop".into(),
+//!     cancel: None,
+//! };
+//! let results = run(&EXPERIMENT, &setup, &mut |_| {})?;
+//! assert_eq!(results.rows[1].ours, Some(0.25));
+//! assert!(setup.out.join("figure1.png").exists());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Rows that a paper prints and that are not run are said with [`Context::not_run`], with the reason. The
+//! quick scale of all parts together takes at most 20 minutes on two cores.
+
+mod context;
+mod experiment;
+mod failure;
+mod results;
+mod run;
+mod table;
+
+pub use context::{Context, Setup};
+pub use experiment::{Experiment, Part};
+pub use failure::Failure;
+pub use results::{Ours, Results, Row, Scale, What};
+pub use run::run;
+pub use table::{EXPERIMENTS, find};

@@ -1,0 +1,121 @@
+//! `jensen reproduce`.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use jensen::math::simd::Simd;
+use jensen_reproduce::{
+    EXPERIMENTS, Experiment, Failure as Ended, Scale, Setup, find, run as start,
+};
+
+use crate::args::{ReproduceArgs, ScaleName};
+use crate::failure::{Exit, Failure, Outcome, print, remark};
+use crate::fit::start_threads;
+use crate::flags;
+
+/// Set by Ctrl-C.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Runs the command.
+pub fn run(args: &ReproduceArgs) -> Outcome {
+    let name = match args.name.as_deref() {
+        None => return list(),
+        Some(name) if name.eq_ignore_ascii_case("list") => return list(),
+        Some(name) => name,
+    };
+    let Some(experiment) = find(name) else {
+        let names: Vec<&str> = EXPERIMENTS.iter().map(|e| e.name).collect();
+        return Err(Failure::usage(format!(
+            "there is no reproduction `{name}`; there are {}",
+            names.join(", ")
+        )));
+    };
+    let threads = flags::threads(args.threads);
+    start_threads(threads)?;
+    catch_interrupts();
+    let setup = Setup {
+        data: args.data.clone().unwrap_or_else(|| PathBuf::from("data")),
+        out: args
+            .out
+            .clone()
+            .unwrap_or_else(|| PathBuf::from("reproductions").join(experiment.name)),
+        scale: match args.scale {
+            ScaleName::Quick => Scale::Quick,
+            ScaleName::Paper => Scale::Paper,
+        },
+        only: args.only.clone(),
+        resume: args.resume,
+        threads,
+        machine: machine(threads),
+        cancel: Some(&STOP),
+    };
+    let mut say = |line: &str| {
+        if !args.quiet {
+            remark(line);
+        }
+    };
+    match start(experiment, &setup, &mut say) {
+        Ok(_) => {
+            print(&format!("results  {}\n", setup.out.display()))?;
+            Ok(Exit::Done)
+        }
+        Err(Ended::Stopped) => {
+            remark(&Ended::Stopped.to_string());
+            Ok(Exit::Untrusted)
+        }
+        Err(Ended::Data(message)) => Err(Failure::input(message)),
+        Err(error @ (Ended::Usage(_) | Ended::Output(_))) => Err(Failure::usage(error.to_string())),
+        Err(error) => Err(Failure::input(error.to_string())),
+    }
+}
+
+/// Every experiment with its parts and the data that it needs.
+fn list() -> Outcome {
+    let text: String = EXPERIMENTS.iter().map(listed).collect();
+    print(&text)?;
+    Ok(Exit::Done)
+}
+
+fn listed(experiment: &Experiment) -> String {
+    let width = experiment.parts.iter().map(|p| p.name.len()).max();
+    let width = width.unwrap_or(0);
+    let mut text = format!("{}  {}\n", experiment.name, experiment.about);
+    for part in experiment.parts {
+        let slow = match part.from {
+            Scale::Quick => "",
+            Scale::Paper => " (--scale paper only)",
+        };
+        text += &format!("    {:<width$}  {}{slow}\n", part.name, part.about);
+    }
+    text += &format!("    data: {}\n\n", experiment.data);
+    text
+}
+
+/// A line on the machine: processor, threads, instruction set, version.
+fn machine(threads: usize) -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let processor = info
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(':'))
+        .map_or(std::env::consts::ARCH, |(_, name)| name.trim());
+    format!(
+        "{processor}, {threads} threads, {}, {}, jensen {}",
+        Simd::detect().name(),
+        std::env::consts::OS,
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
+/// The first Ctrl-C stops after the step at hand, the second at once.
+fn catch_interrupts() {
+    let handler = || {
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    };
+    if let Err(error) = ctrlc::set_handler(handler) {
+        remark(&format!(
+            "warning: Ctrl-C will not stop gracefully: {error}"
+        ));
+    }
+}

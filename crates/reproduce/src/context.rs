@@ -1,0 +1,258 @@
+//! What a part sees: data, scale, and where its rows, figures and intermediate results go.
+
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use jensen::data::{DataError, RunDir, create_folder, read_optional, write_atomic_bytes};
+use jensen::report::figure::Figure;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+use crate::results::{Ours, Results, Row, Scale, What};
+
+/// File of the rows.
+pub(crate) const RESULTS: &str = "results.json";
+
+/// Folder of intermediate results.
+pub(crate) const KEPT: &str = "kept";
+
+/// What a reproduction is asked for.
+#[derive(Debug, Clone)]
+pub struct Setup<'a> {
+    /// Folder of the data.
+    pub data: PathBuf,
+    /// Folder of the results; made where there is none.
+    pub out: PathBuf,
+    /// How much is run.
+    pub scale: Scale,
+    /// Parts to run; all where it is empty.
+    pub only: Vec<String>,
+    /// Keep what `out` holds: rows of this scale, and intermediate results, are not made again.
+    pub resume: bool,
+    /// Threads of the pool that it runs in.
+    pub threads: usize,
+    /// A line on the machine, for `results.json`.
+    pub machine: String,
+    /// Set from outside to stop after the current step.
+    pub cancel: Option<&'a AtomicBool>,
+}
+
+/// The face of the framework towards a part.
+pub struct Context<'a> {
+    setup: &'a Setup<'a>,
+    how_to_get: &'static str,
+    folder: RunDir,
+    results: Results,
+    say: &'a mut dyn FnMut(&str),
+}
+
+/// An intermediate result on disk.
+#[derive(Serialize, Deserialize)]
+struct Kept<T> {
+    version: String,
+    scale: Scale,
+    value: T,
+}
+
+impl<'a> Context<'a> {
+    pub(crate) fn new(
+        setup: &'a Setup<'a>,
+        how_to_get: &'static str,
+        folder: RunDir,
+        results: Results,
+        say: &'a mut dyn FnMut(&str),
+    ) -> Self {
+        Self {
+            setup,
+            how_to_get,
+            folder,
+            results,
+            say,
+        }
+    }
+
+    /// How much is run.
+    pub fn scale(&self) -> Scale {
+        self.setup.scale
+    }
+
+    /// The first at the quick scale, the second at the paper's.
+    pub fn pick<T>(&self, quick: T, paper: T) -> T {
+        match self.setup.scale {
+            Scale::Quick => quick,
+            Scale::Paper => paper,
+        }
+    }
+
+    /// Threads of the pool that this runs in.
+    pub fn threads(&self) -> usize {
+        self.setup.threads
+    }
+
+    /// The flag that stops a run, for [`jensen::run::Control`].
+    pub fn cancel(&self) -> Option<&'a AtomicBool> {
+        self.setup.cancel
+    }
+
+    /// A file or folder of the data, such as `mnist/train-images-idx3-ubyte.gz`.
+    ///
+    /// # Errors
+    /// When it is not there; the message says how to get it.
+    pub fn data(&self, path: &str) -> Result<PathBuf, Failure> {
+        let full = self.setup.data.join(path);
+        if full.exists() {
+            return Ok(full);
+        }
+        Err(Failure::Data(format!(
+            "there is no `{}`\n{}\nname the folder of the data with --data DIR",
+            full.display(),
+            self.how_to_get
+        )))
+    }
+
+    /// Tells the user where the run stands: one line.
+    pub fn say(&mut self, line: impl Display) {
+        (self.say)(&line.to_string());
+    }
+
+    /// Ends the run where the user asked for it. To be called between steps that take seconds.
+    ///
+    /// # Errors
+    /// [`Failure::Stopped`] then.
+    pub fn check_stopped(&self) -> Result<(), Failure> {
+        let stopped = self.setup.cancel.is_some_and(|f| f.load(Ordering::Relaxed));
+        if stopped {
+            Err(Failure::Stopped)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Measures a row and writes `results.json`; a resumed run that has the row returns it as it is.
+    ///
+    /// # Errors
+    /// Those of `measure`; [`Failure::Stopped`] before it when the user interrupted; and when the file
+    /// cannot be written.
+    pub fn row(
+        &mut self,
+        what: What,
+        measure: impl FnOnce(&mut Self) -> Result<Ours, Failure>,
+    ) -> Result<Row, Failure> {
+        if let Some(row) = self.results.find(what.name(), self.setup.scale) {
+            return Ok(row.clone());
+        }
+        self.check_stopped()?;
+        let ours = measure(self)?;
+        let row = what.measured(ours, self.setup.scale);
+        let number = |x: Option<f64>| x.map_or("–".to_owned(), |x| format!("{x:.6}"));
+        self.say(format!(
+            "{}: {} {} (paper {}) {}",
+            row.what,
+            number(row.ours),
+            row.unit,
+            number(row.paper),
+            row.note
+        ));
+        self.results.put(row.clone());
+        self.write()?;
+        Ok(row)
+    }
+
+    /// An intermediate result such as a trace behind several rows and a figure: computed once and stored in
+    /// the folder `kept`; a resumed run reads it back. `name` may hold slashes and is unique within the
+    /// experiment. Numbers must be finite: JSON knows no others.
+    ///
+    /// # Errors
+    /// As [`Context::row`].
+    pub fn keep<T: Serialize + DeserializeOwned>(
+        &mut self,
+        name: &str,
+        compute: impl FnOnce(&mut Self) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let path = self.kept_path(name);
+        if self.setup.resume
+            && let Some(bytes) = read_optional(&path)?
+            && let Ok(kept) = serde_json::from_slice::<Kept<T>>(&bytes)
+            && kept.scale == self.setup.scale
+            && kept.version == env!("CARGO_PKG_VERSION")
+        {
+            return Ok(kept.value);
+        }
+        self.check_stopped()?;
+        let kept = Kept {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            scale: self.setup.scale,
+            value: compute(self)?,
+        };
+        let bytes = serde_json::to_vec(&kept)
+            .map_err(|error| Failure::Output(format!("cannot store `{name}`: {error}")))?;
+        self.store(&path, &bytes)?;
+        Ok(kept.value)
+    }
+
+    /// Writes a figure as `NAME.svg` and `NAME.png`.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub fn figure(&mut self, name: &str, figure: &Figure) -> Result<(), Failure> {
+        let path = |extension: &str| self.folder.path().join(format!("{name}.{extension}"));
+        let (svg, png) = (path("svg"), path("png"));
+        self.store(&svg, figure.to_svg().as_bytes())?;
+        self.store(&png, &figure.to_png())?;
+        self.say(format!("figure {}", png.display()));
+        Ok(())
+    }
+
+    /// Lists something as not run, for this reason.
+    ///
+    /// # Errors
+    /// When `results.json` cannot be written.
+    pub fn not_run(&mut self, what: What, why: impl Display) -> Result<(), Failure> {
+        let row = what.measured(Ours::none(format!("not run: {why}")), self.setup.scale);
+        self.results.put(row);
+        self.write()
+    }
+
+    /// Takes back what [`Context::not_run`] said.
+    pub(crate) fn now_run(&mut self, what: &str) -> Result<(), Failure> {
+        self.results.remove(what, self.setup.scale);
+        self.write()
+    }
+
+    fn kept_path(&self, name: &str) -> PathBuf {
+        let file: String = name
+            .chars()
+            .map(|c| {
+                if c.is_alphanumeric() || "-_.".contains(c) {
+                    c
+                } else {
+                    '-'
+                }
+            })
+            .collect();
+        self.folder.path().join(KEPT).join(format!("{file}.json"))
+    }
+
+    fn store(&self, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        create_folder(folder)
+            .and_then(|()| write_atomic_bytes(path, bytes))
+            .map_err(output)
+    }
+
+    pub(crate) fn write(&self) -> Result<(), Failure> {
+        self.results
+            .write(&self.folder.path().join(RESULTS))
+            .map_err(output)
+    }
+
+    pub(crate) fn into_results(self) -> Results {
+        self.results
+    }
+}
+
+pub(crate) fn output(error: DataError) -> Failure {
+    Failure::Output(error.to_string())
+}

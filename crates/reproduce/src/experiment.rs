@@ -1,0 +1,48 @@
+//! Experiments and their parts.
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::results::Scale;
+
+/// A paper's experiments.
+pub struct Experiment {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub about: &'static str,
+    /// The data that it needs below `--data DIR`, and how to get them.
+    pub data: &'static str,
+    /// Its figures and tables, in the order in which they are run.
+    pub parts: &'static [Part],
+}
+
+/// A figure, a table, or a group of panels.
+pub struct Part {
+    /// Its name for `--only`.
+    pub name: &'static str,
+    /// What it shows, in one line.
+    pub about: &'static str,
+    /// The least scale at which it is run: [`Scale::Paper`] for what has no quick version.
+    pub from: Scale,
+    /// Runs it.
+    pub run: fn(&mut Context<'_>) -> Result<(), Failure>,
+}
+
+impl Part {
+    /// Whether it is run at this scale.
+    pub fn runs_at(&self, scale: Scale) -> bool {
+        self.from == Scale::Quick || scale == Scale::Paper
+    }
+
+    /// Its row in `results.json` while it is not run.
+    pub(crate) fn placeholder(&self) -> String {
+        format!("{}: {}", self.name, self.about)
+    }
+}
+
+impl Experiment {
+    /// The part of this name.
+    pub fn part(&self, name: &str) -> Option<&Part> {
+        self.parts.iter().find(|part| part.name == name)
+    }
+}

@@ -1,0 +1,51 @@
+//! What ends a reproduction early.
+
+use std::fmt;
+
+use jensen::data::DataError;
+
+/// An end before the last row. Rows that were complete are on disk in every case.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Failure {
+    /// The user asked for something that there is not; the message says what there is.
+    Usage(String),
+    /// Data are missing or not as expected; the message says how to get them.
+    Data(String),
+    /// Results could not be written.
+    Output(String),
+    /// A method could not be run at all. A fit that ran and failed is a row with a note, not this.
+    Method(String),
+    /// The user interrupted.
+    Stopped,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(message)
+            | Self::Data(message)
+            | Self::Output(message)
+            | Self::Method(message) => f.write_str(message),
+            Self::Stopped => f.write_str("stopped; the same command with --resume goes on"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<DataError> for Failure {
+    /// Errors of readers. Those of writers are mapped where they happen.
+    fn from(error: DataError) -> Self {
+        Self::Data(error.to_string())
+    }
+}
+
+impl From<jensen::Error> for Failure {
+    fn from(error: jensen::Error) -> Self {
+        match error {
+            jensen::Error::Data(error) => error.into(),
+            other => Self::Method(other.to_string()),
+        }
+    }
+}

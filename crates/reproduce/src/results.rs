@@ -1,0 +1,277 @@
+//! `results.json`: what was measured, beside what the paper says.
+
+use jensen::data::{DataError, read_optional, write_atomic_bytes};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// How much is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scale {
+    /// Real data; fewer seeds, steps and draws, so that all parts take at most 20 minutes on two cores.
+    Quick,
+    /// As large as in the paper.
+    Paper,
+}
+
+impl Scale {
+    /// Its name on the command line and in `results.json`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Paper => "paper",
+        }
+    }
+}
+
+/// One measured figure. Absent and non-finite numbers are `null`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// What was measured. Unique within an experiment and scale.
+    pub what: String,
+    /// The paper's figure, where it prints one.
+    pub paper: Option<f64>,
+    /// Ours; none where it was not run or has no value, which the note explains.
+    pub ours: Option<f64>,
+    /// Standard error of ours, where there is one.
+    pub se: Option<f64>,
+    /// Unit: `nats`, `seconds`, `oracle calls`, ….
+    pub unit: String,
+    /// Scale it was run at.
+    pub scale: Scale,
+    /// Number of seeds behind it.
+    pub seeds: u64,
+    /// Whatever a reader should know.
+    pub note: String,
+}
+
+/// All rows of an experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    /// The experiment.
+    pub experiment: String,
+    /// Where it was run.
+    pub machine: String,
+    /// The rows: finished ones in the order in which they were begun, then what was not run.
+    pub rows: Vec<Row>,
+}
+
+impl Results {
+    /// Reads `results.json`; none when there is no such file.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is something else.
+    pub fn read(path: &Path) -> Result<Option<Self>, DataError> {
+        let Some(bytes) = read_optional(path)? else {
+            return Ok(None);
+        };
+        serde_json::from_slice(&bytes)
+            .map(Some)
+            .map_err(|error| DataError::Invalid {
+                message: format!(
+                    "`{}` does not hold results of a reproduction ({error}); choose another folder",
+                    path.display()
+                ),
+            })
+    }
+
+    /// Writes `results.json`, atomically.
+    ///
+    /// # Errors
+    /// When the folder cannot be written to.
+    pub fn write(&self, path: &Path) -> Result<(), DataError> {
+        let text = serde_json::to_string_pretty(self).map_err(|error| DataError::Invalid {
+            message: format!("cannot write `{}`: {error}", path.display()),
+        })?;
+        write_atomic_bytes(path, (text + "\n").as_bytes())
+    }
+
+    /// The finished row of this name and scale.
+    pub fn find(&self, what: &str, scale: Scale) -> Option<&Row> {
+        self.rows
+            .iter()
+            .find(|row| row.what == what && row.scale == scale)
+    }
+
+    /// Puts a row in the place of one of the same name and scale, or at the end.
+    pub fn put(&mut self, row: Row) {
+        let place = self
+            .rows
+            .iter_mut()
+            .find(|old| old.what == row.what && old.scale == row.scale);
+        match place {
+            Some(old) => *old = row,
+            None => self.rows.push(row),
+        }
+    }
+
+    /// Removes a row.
+    pub fn remove(&mut self, what: &str, scale: Scale) {
+        self.rows
+            .retain(|row| row.what != what || row.scale != scale);
+    }
+}
+
+/// What a row is about, before it is measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct What {
+    name: String,
+    unit: String,
+    paper: Option<f64>,
+}
+
+impl What {
+    /// A name, unique within the experiment, such as `Dyes: oracle calls of TrustVI`, and a unit.
+    pub fn new(name: impl Into<String>, unit: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            unit: unit.into(),
+            paper: None,
+        }
+    }
+
+    /// The figure that the paper prints.
+    pub fn paper(self, figure: f64) -> Self {
+        Self {
+            paper: Some(figure),
+            ..self
+        }
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The row, once it is measured.
+    pub fn measured(self, ours: Ours, scale: Scale) -> Row {
+        let finite = |x: f64| x.is_finite().then_some(x);
+        Row {
+            what: self.name,
+            paper: self.paper,
+            ours: ours.value.and_then(finite),
+            se: ours.se.and_then(finite),
+            unit: self.unit,
+            scale,
+            seeds: ours.seeds,
+            note: ours.note,
+        }
+    }
+}
+
+/// A measurement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ours {
+    value: Option<f64>,
+    se: Option<f64>,
+    seeds: u64,
+    note: String,
+}
+
+impl Ours {
+    /// One figure of one run. A figure that is not finite is written as `null`: say why in a note.
+    pub fn value(value: f64) -> Self {
+        Self {
+            value: Some(value),
+            se: None,
+            seeds: 1,
+            note: String::new(),
+        }
+    }
+
+    /// The mean of one figure a seed, with the standard error that their spread gives.
+    pub fn mean_of(figures: &[f64]) -> Self {
+        let n = figures.len() as f64;
+        let mean = figures.iter().sum::<f64>() / n;
+        let squares: f64 = figures.iter().map(|x| (x - mean) * (x - mean)).sum();
+        Self {
+            value: Some(mean),
+            se: (figures.len() > 1).then(|| (squares / (n - 1.0) / n).sqrt()),
+            seeds: figures.len() as u64,
+            note: String::new(),
+        }
+    }
+
+    /// No figure, for this reason.
+    pub fn none(why: impl Into<String>) -> Self {
+        Self {
+            value: None,
+            se: None,
+            seeds: 0,
+            note: why.into(),
+        }
+    }
+
+    /// Its standard error.
+    pub fn se(self, se: f64) -> Self {
+        Self {
+            se: Some(se),
+            ..self
+        }
+    }
+
+    /// The number of seeds behind it.
+    pub fn seeds(self, seeds: u64) -> Self {
+        Self { seeds, ..self }
+    }
+
+    /// Whatever a reader should know.
+    pub fn note(self, note: impl Into<String>) -> Self {
+        Self {
+            note: note.into(),
+            ..self
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schema_is_the_promised_one() {
+        let row = What::new("bound", "nats")
+            .paper(-3.5)
+            .measured(Ours::mean_of(&[1.0, 2.0, 3.0]), Scale::Quick);
+        let results = Results {
+            experiment: "x".into(),
+            machine: "m".into(),
+            rows: vec![row],
+        };
+        let json = serde_json::to_value(&results).unwrap();
+        let expected = serde_json::json!({
+            "experiment": "x", "machine": "m",
+            "rows": [{"what": "bound", "paper": -3.5, "ours": 2.0, "se": (1.0f64 / 3.0).sqrt(),
+                      "unit": "nats", "scale": "quick", "seeds": 3, "note": ""}]
+        });
+        assert_eq!(json, expected);
+        let back: Results = serde_json::from_value(json).unwrap();
+        assert_eq!(back, results);
+    }
+
+    #[test]
+    fn a_figure_that_is_not_finite_is_null() {
+        let row = What::new("a", "").measured(Ours::value(f64::NAN).note("diverged"), Scale::Paper);
+        assert_eq!((row.ours, row.note.as_str()), (None, "diverged"));
+        let row = What::new("a", "").measured(Ours::none("no data"), Scale::Paper);
+        assert_eq!((row.ours, row.seeds), (None, 0));
+    }
+
+    #[test]
+    fn rows_are_known_by_name_and_scale() {
+        let row = |ours, scale| What::new("a", "").measured(Ours::value(ours), scale);
+        let mut results = Results {
+            experiment: "x".into(),
+            machine: String::new(),
+            rows: Vec::new(),
+        };
+        results.put(row(1.0, Scale::Quick));
+        results.put(row(2.0, Scale::Paper));
+        results.put(row(3.0, Scale::Quick));
+        assert_eq!(results.find("a", Scale::Quick).unwrap().ours, Some(3.0));
+        assert_eq!(results.rows.len(), 2);
+        results.remove("a", Scale::Quick);
+        assert_eq!(results.find("a", Scale::Quick), None);
+        assert_eq!(results.find("a", Scale::Paper).unwrap().ours, Some(2.0));
+    }
+}

@@ -1,0 +1,83 @@
+//! Runs an experiment: its parts in order, every row on disk as soon as it is measured.
+
+use jensen::data::{RunDir, remove_files};
+
+use crate::context::{Context, KEPT, RESULTS, Setup, output};
+use crate::experiment::Experiment;
+use crate::failure::Failure;
+use crate::results::{Results, What};
+
+/// Runs the parts that `setup` asks for and returns everything that `results.json` holds in the end.
+///
+/// Parts that are not run are rows without a figure whose note says why, also when the run ends early.
+/// `say` gets a line whenever something happened.
+///
+/// # Errors
+/// See [`Failure`]. What was finished before stays in `results.json`.
+pub fn run(
+    experiment: &Experiment,
+    setup: &Setup<'_>,
+    say: &mut dyn FnMut(&str),
+) -> Result<Results, Failure> {
+    for name in &setup.only {
+        let Some(part) = experiment.part(name) else {
+            let names: Vec<&str> = experiment.parts.iter().map(|part| part.name).collect();
+            return Err(Failure::Usage(format!(
+                "{} has no part `{name}`; its parts are {}",
+                experiment.name,
+                names.join(", ")
+            )));
+        };
+        if !part.runs_at(setup.scale) {
+            return Err(Failure::Usage(format!(
+                "`{name}` has no quick version: add --scale paper"
+            )));
+        }
+    }
+    let command = format!("reproduce {}", experiment.name);
+    let folder = RunDir::create(&setup.out, &command).map_err(output)?;
+    let results_path = folder.path().join(RESULTS);
+    let mut results = Results {
+        experiment: experiment.name.to_owned(),
+        machine: setup.machine.clone(),
+        rows: Vec::new(),
+    };
+    if setup.resume {
+        if let Some(stored) = Results::read(&results_path)? {
+            results.rows = stored.rows;
+        }
+    } else {
+        remove_files(&folder.path().join(KEPT), "json").map_err(output)?;
+    }
+    // A part that was begun or left out has a row that says so until it is complete.
+    let begun = results.rows.iter().any(|row| row.scale == setup.scale);
+    let complete: Vec<&str> = experiment
+        .parts
+        .iter()
+        .filter(|part| begun && results.find(&part.placeholder(), setup.scale).is_none())
+        .map(|part| part.name)
+        .collect();
+    let mut context = Context::new(setup, experiment.data, folder, results, say);
+    let asked_for =
+        |name: &str| setup.only.is_empty() || setup.only.iter().any(|only| only == name);
+    for part in experiment.parts {
+        let why = if complete.contains(&part.name) {
+            continue;
+        } else if !part.runs_at(setup.scale) {
+            "it has no quick version; use --scale paper"
+        } else if !asked_for(part.name) {
+            "--only left it out"
+        } else {
+            "the run ended before it was complete"
+        };
+        context.not_run(What::new(part.placeholder(), ""), why)?;
+    }
+    for part in experiment.parts {
+        if asked_for(part.name) && part.runs_at(setup.scale) {
+            context.say(format!("{}: {}", part.name, part.about));
+            (part.run)(&mut context)?;
+            context.now_run(&part.placeholder())?;
+        }
+    }
+    Ok(context.into_results())
+}
