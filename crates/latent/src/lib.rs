@@ -11,12 +11,15 @@
 //! | `fit` | settings and results |
 //! | `matrix` | plain dense and sparse matrices |
 //! | `site` | likelihood × bound: the table of sites |
+//! | [`prior`] | Gaussian processes, Markov fields, covariates; their specification as text |
 //! | `error` | what can be wrong with a model or its data |
 
 mod error;
 mod fit;
+mod linear;
 mod matrix;
 mod model;
+pub mod prior;
 mod site;
 mod structure;
 

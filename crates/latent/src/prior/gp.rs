@@ -1,0 +1,199 @@
+//! Gaussian processes: sums of products of covariance functions on the rows of a table.
+
+use super::kernel::{Kernel, Shape, for_blocks, sum_blocks};
+use super::setting::{self, Setting};
+use crate::{
+    Covariance, CovarianceSensitivity, Dense, Error, Parameter, Prior, Query, Sensitivity,
+    Structure,
+};
+
+/// A covariance function with its hyperparameters and the points at which the latent variables stand.
+#[derive(Clone, Debug)]
+pub struct Factor {
+    /// Its form.
+    pub shape: Shape,
+    /// The variance.
+    pub variance: Setting,
+    /// Lengthscales: none, one, or one a coordinate.
+    pub lengthscales: Vec<Setting>,
+    /// One row a latent variable, one column a coordinate.
+    pub points: Dense,
+}
+
+impl Factor {
+    fn settings(&self) -> impl Iterator<Item = &Setting> {
+        std::iter::once(&self.variance).chain(&self.lengthscales)
+    }
+
+    fn count(&self) -> usize {
+        1 + self.lengthscales.len()
+    }
+
+    fn kernel<'a>(&self, values: &'a [f64], rows: &Dense, columns: &Dense) -> Kernel<'a> {
+        Kernel::new(self.shape, values[0], &values[1..], rows, columns)
+    }
+}
+
+/// z ~ N(0, Σ) with Σ a sum of products of covariance functions between the latent variables' points.
+#[derive(Clone, Debug)]
+pub struct GaussianProcess {
+    /// Terms of the sum, each the factors of a product.
+    terms: Vec<Vec<Factor>>,
+    settings: Vec<Setting>,
+    latents: usize,
+}
+
+impl GaussianProcess {
+    /// A process from the terms of its covariance.
+    ///
+    /// # Errors
+    /// There is no term, or points differ in number.
+    pub fn new(terms: Vec<Vec<Factor>>) -> Result<Self, Error> {
+        let mut factors = terms.iter().flatten();
+        let latents = factors.next().map_or(0, |f| f.points.rows);
+        if latents == 0 || factors.any(|f| f.points.rows != latents) {
+            return Err(Error::Prior(
+                "a Gaussian process needs covariance functions on the same points, at least one each"
+                    .to_owned(),
+            ));
+        }
+        let settings = terms
+            .iter()
+            .flatten()
+            .flat_map(|f| f.settings().cloned())
+            .collect();
+        Ok(Self {
+            terms,
+            settings,
+            latents,
+        })
+    }
+
+    /// The factors in their order.
+    pub fn factors(&self) -> impl Iterator<Item = &Factor> {
+        self.terms.iter().flatten()
+    }
+
+    /// All hyperparameters, those that are fixed included.
+    pub fn settings(&self) -> &[Setting] {
+        &self.settings
+    }
+
+    /// The kernels of the terms at `values`, between the points that `rows` gives for each factor and the latent
+    /// variables' own.
+    fn kernels<'a>(&self, values: &'a [f64], rows: Option<&[Dense]>) -> Vec<Vec<Kernel<'a>>> {
+        let (mut at, mut number) = (0, 0);
+        let mut kernels = Vec::with_capacity(self.terms.len());
+        for term in &self.terms {
+            let mut factors = Vec::with_capacity(term.len());
+            for factor in term {
+                let own = &values[at..at + factor.count()];
+                let from = rows.map_or(&factor.points, |rows| &rows[number]);
+                factors.push(factor.kernel(own, from, &factor.points));
+                at += factor.count();
+                number += 1;
+            }
+            kernels.push(factors);
+        }
+        kernels
+    }
+
+    fn assemble(kernels: &[Vec<Kernel<'_>>], rows: usize, columns: usize) -> Dense {
+        let mut sum = Dense::zeros(rows, columns);
+        for_blocks(&mut sum, |block, out| {
+            let mut product = vec![0.0; out.len()];
+            let mut factor = vec![0.0; out.len()];
+            for term in kernels {
+                term[0].write(block, &mut product);
+                for kernel in &term[1..] {
+                    kernel.write(block, &mut factor);
+                    product.iter_mut().zip(&factor).for_each(|(p, f)| *p *= f);
+                }
+                out.iter_mut().zip(&product).for_each(|(o, p)| *o += p);
+            }
+        });
+        sum
+    }
+
+    /// Covariances with new points; `points` has one matrix a factor, in the order of [`factors`](Self::factors).
+    ///
+    /// # Errors
+    /// θ is out of its range, or the points do not have the coordinates of the latent variables'.
+    pub fn query(&self, theta: &[f64], points: &[Dense]) -> Result<Query, Error> {
+        let values = setting::values(&self.settings, theta)?;
+        let rows = points.first().map_or(0, |p| p.rows);
+        let fits = points.len() == self.factors().count()
+            && (self.factors().zip(points)).all(|(f, p)| f.points.cols == p.cols && p.rows == rows);
+        if !fits {
+            return Err(Error::Data(
+                "the new points do not have the coordinates of the old ones".to_owned(),
+            ));
+        }
+        let kernels = self.kernels(&values, Some(points));
+        let mut variance = vec![0.0; rows];
+        for term in &kernels {
+            let mut product = vec![1.0; rows];
+            for kernel in term {
+                (product.iter_mut().zip(kernel.diagonal())).for_each(|(p, k)| *p *= k);
+            }
+            variance.iter_mut().zip(product).for_each(|(v, p)| *v += p);
+        }
+        Ok(Query::Cross {
+            covariance: Self::assemble(&kernels, rows, self.latents),
+            variance,
+            mean: vec![0.0; rows],
+        })
+    }
+}
+
+impl Prior for GaussianProcess {
+    fn parameters(&self) -> Vec<Parameter> {
+        setting::parameters(&self.settings)
+    }
+
+    fn structure(&self, theta: &[f64]) -> Result<Structure, Error> {
+        let values = setting::values(&self.settings, theta)?;
+        let kernels = self.kernels(&values, None);
+        let mut covariance = Self::assemble(&kernels, self.latents, self.latents);
+        // Blocks may round the two triangles differently.
+        for j in 0..self.latents {
+            for i in j + 1..self.latents {
+                covariance.data[i * self.latents + j] = covariance.data[j * self.latents + i];
+            }
+        }
+        Ok(Structure {
+            mean: vec![0.0; self.latents],
+            covariance: Covariance::Dense(covariance),
+        })
+    }
+
+    fn gradient(&self, theta: &[f64], _at: &Structure, sensitivity: &Sensitivity) -> Vec<f64> {
+        let CovarianceSensitivity::Dense(weights) = &sensitivity.covariance else {
+            return vec![f64::NAN; theta.len()];
+        };
+        let Ok(values) = setting::values(&self.settings, theta) else {
+            return vec![f64::NAN; theta.len()];
+        };
+        let kernels = self.kernels(&values, None);
+        let by_logarithm = sum_blocks(weights, values.len(), |block, columns| {
+            let mut parts = Vec::with_capacity(values.len());
+            for term in &kernels {
+                for (i, kernel) in term.iter().enumerate() {
+                    // The weight of a factor is that of the sum times the other factors.
+                    let mut own = columns.to_vec();
+                    let mut other = vec![0.0; if term.len() > 1 { own.len() } else { 0 }];
+                    for (_, factor) in term.iter().enumerate().filter(|(j, _)| *j != i) {
+                        factor.write(block, &mut other);
+                        own.iter_mut().zip(&other).for_each(|(w, f)| *w *= f);
+                    }
+                    parts.extend(kernel.contract(block, &own));
+                }
+            }
+            parts
+        });
+        let by_value: Vec<f64> = (by_logarithm.iter().zip(&values))
+            .map(|(g, v)| g / v)
+            .collect();
+        setting::free_only(&self.settings, &by_value)
+    }
+}

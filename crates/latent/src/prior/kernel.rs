@@ -1,0 +1,371 @@
+//! Covariance functions: one table of shapes, each with its value and derivatives in the logarithms of its
+//! hyperparameters (Rasmussen and Williams 2006, chapters 4 and 5).
+//!
+//! A stationary kernel is `variance · f(s)` with `s = Σ_d (x_d − x'_d)²/ℓ_d²`, and its derivative by log ℓ_d is
+//! `variance · g(s) · (x_d − x'_d)²/ℓ_d²` with `g = −2 f′`.
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatMut, MatRef, Par};
+use jensen_math::simd::Simd;
+use jensen_math::vmath::slices;
+use rayon::prelude::*;
+
+use crate::Dense;
+
+/// The form of a covariance function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// exp(−s/2).
+    Rbf,
+    /// exp(−√s).
+    Matern12,
+    /// (1 + √(3s)) exp(−√(3s)).
+    Matern32,
+    /// (1 + √(5s) + 5s/3) exp(−√(5s)).
+    Matern52,
+    /// The inner product x·x′.
+    Linear,
+    /// 1 everywhere: a common level.
+    Constant,
+    /// 1 where all coordinates are equal, else 0: independent levels of groups.
+    Same,
+}
+
+/// What the specification and the book say of a shape.
+pub struct Row {
+    /// The shape.
+    pub shape: Shape,
+    /// Its word.
+    pub name: &'static str,
+    /// Whether it has lengthscales.
+    pub stationary: bool,
+}
+
+impl Shape {
+    /// The shapes a user can name within `gp(…)`.
+    pub const TABLE: [Row; 6] = {
+        const fn row(shape: Shape, name: &'static str, stationary: bool) -> Row {
+            Row {
+                shape,
+                name,
+                stationary,
+            }
+        }
+        [
+            row(Shape::Rbf, "rbf", true),
+            row(Shape::Matern12, "matern12", true),
+            row(Shape::Matern32, "matern32", true),
+            row(Shape::Matern52, "matern52", true),
+            row(Shape::Linear, "linear", false),
+            row(Shape::Constant, "constant", false),
+        ]
+    };
+
+    /// Whether the kernel depends on distances and has lengthscales.
+    pub fn is_stationary(self) -> bool {
+        Self::TABLE
+            .iter()
+            .any(|row| row.shape == self && row.stationary)
+    }
+
+    /// f of every s.
+    fn profile(self, simd: Simd, s: &[f64], f: &mut [f64]) {
+        let mut e = vec![0.0; s.len()];
+        let rate = self.exponent(s, &mut e);
+        slices::exp(simd, &e, f);
+        match self {
+            Self::Matern32 => f
+                .iter_mut()
+                .zip(s)
+                .for_each(|(f, s)| *f *= 1.0 + rate * s.sqrt()),
+            Self::Matern52 => f
+                .iter_mut()
+                .zip(s)
+                .for_each(|(f, s)| *f *= 1.0 + rate * s.sqrt() + 5.0 / 3.0 * s),
+            _ => {}
+        }
+    }
+
+    /// g of every s; where `f` has no slope at s = 0 (Matérn 1/2), 0 there, as it is multiplied by s.
+    fn slope(self, simd: Simd, s: &[f64], g: &mut [f64]) {
+        let mut e = vec![0.0; s.len()];
+        let rate = self.exponent(s, &mut e);
+        slices::exp(simd, &e, g);
+        match self {
+            Self::Matern12 => g.iter_mut().zip(s).for_each(|(g, s)| {
+                *g = if *s > 0.0 { *g / s.sqrt() } else { 0.0 };
+            }),
+            Self::Matern32 => g.iter_mut().for_each(|g| *g *= 3.0),
+            Self::Matern52 => g
+                .iter_mut()
+                .zip(s)
+                .for_each(|(g, s)| *g *= 5.0 / 3.0 * (1.0 + rate * s.sqrt())),
+            _ => {}
+        }
+    }
+
+    /// The exponent of the profile: −s/2, or −rate·√s, whose rate is returned.
+    fn exponent(self, s: &[f64], e: &mut [f64]) -> f64 {
+        let rate = match self {
+            Self::Matern12 => 1.0,
+            Self::Matern32 => 3f64.sqrt(),
+            Self::Matern52 => 5f64.sqrt(),
+            _ => {
+                e.iter_mut().zip(s).for_each(|(e, s)| *e = -0.5 * s);
+                return 0.0;
+            }
+        };
+        e.iter_mut().zip(s).for_each(|(e, s)| *e = -rate * s.sqrt());
+        rate
+    }
+}
+
+/// Columns of a matrix that one task makes. Fixed, so that results do not depend on the number of threads.
+const BLOCK: usize = 64;
+
+/// From this many coordinates on, squared distances come from inner products.
+const MANY: usize = 12;
+
+/// Where a kernel is evaluated: rows are points. Lengthscales are divided out.
+struct Scaled {
+    points: Dense,
+    squares: Vec<f64>,
+}
+
+impl Scaled {
+    /// Points of a stationary kernel, less `centre` (which costs fewer digits in inner products) and in lengthscales.
+    fn stationary(points: &Dense, centre: &[f64], lengthscales: &[f64]) -> Self {
+        let mut scaled = points.clone();
+        if scaled.rows > 0 {
+            for (d, column) in scaled.data.chunks_mut(points.rows).enumerate() {
+                let inverse = 1.0 / lengthscales[d % lengthscales.len()];
+                column
+                    .iter_mut()
+                    .for_each(|x| *x = (*x - centre[d]) * inverse);
+            }
+        }
+        Self::plain(scaled)
+    }
+
+    fn plain(points: Dense) -> Self {
+        let mut squares = vec![0.0; points.rows];
+        for d in 0..points.cols {
+            for (s, x) in squares.iter_mut().zip(points.col(d)) {
+                *s += x * x;
+            }
+        }
+        Self { points, squares }
+    }
+}
+
+/// A covariance function at fixed hyperparameters on two sets of points.
+pub struct Kernel<'a> {
+    shape: Shape,
+    variance: f64,
+    lengthscales: &'a [f64],
+    rows: Scaled,
+    columns: Scaled,
+    simd: Simd,
+}
+
+impl<'a> Kernel<'a> {
+    /// The kernel between `rows` and `columns`, whose coordinates are columns of the matrices; `lengthscales` has one
+    /// element, or one a coordinate.
+    pub fn new(
+        shape: Shape,
+        variance: f64,
+        lengthscales: &'a [f64],
+        rows: &Dense,
+        columns: &Dense,
+    ) -> Self {
+        let centre: Vec<f64> = (0..columns.cols)
+            .map(|d| columns.col(d).iter().sum::<f64>() / columns.rows.max(1) as f64)
+            .collect();
+        let scaled = |points: &Dense| match shape.is_stationary() {
+            true => Scaled::stationary(points, &centre, lengthscales),
+            false => Scaled::plain(points.clone()),
+        };
+        Self {
+            shape,
+            variance,
+            lengthscales,
+            rows: scaled(rows),
+            columns: scaled(columns),
+            simd: Simd::detect(),
+        }
+    }
+
+    /// s between all rows and one block of columns, or inner products for the linear kernel.
+    fn arguments(&self, block: usize, out: &mut [f64]) {
+        let (n, d) = (self.rows.points.rows, self.rows.points.cols);
+        let first = block * BLOCK;
+        let width = out.len() / n;
+        let linear = self.shape == Shape::Linear;
+        if linear || d >= MANY {
+            let right = self.columns.points.view().get(first..first + width, ..);
+            matmul(
+                MatMut::from_column_major_slice_mut(out, n, width),
+                Accum::Replace,
+                self.rows.points.view(),
+                right.transpose(),
+                1.0,
+                Par::Seq,
+            );
+            if linear {
+                return;
+            }
+        } else {
+            out.fill(0.0);
+        }
+        for (column, j) in out.chunks_mut(n).zip(first..) {
+            if d < MANY {
+                for k in 0..d {
+                    let centre = self.columns.points.get(j, k);
+                    for (s, x) in column.iter_mut().zip(self.rows.points.col(k)) {
+                        *s += (x - centre) * (x - centre);
+                    }
+                }
+                continue;
+            }
+            let square = self.columns.squares[j];
+            for ((s, i), other) in column.iter_mut().zip(0..).zip(&self.rows.squares) {
+                let sum = square + other;
+                let distance = sum - 2.0 * *s;
+                // Points close to each other lose their digits in this difference.
+                *s = if distance < 1e-4 * sum {
+                    (0..d)
+                        .map(|k| self.rows.points.get(i, k) - self.columns.points.get(j, k))
+                        .map(|x| x * x)
+                        .sum()
+                } else {
+                    distance
+                };
+            }
+        }
+    }
+
+    /// The correlation of one block of columns, without the variance.
+    fn block(&self, block: usize, out: &mut [f64]) {
+        match self.shape {
+            Shape::Constant => out.fill(1.0),
+            Shape::Linear => self.arguments(block, out),
+            Shape::Same => {
+                self.arguments(block, out);
+                out.iter_mut().for_each(|s| *s = f64::from(*s == 0.0));
+            }
+            _ => {
+                let mut s = vec![0.0; out.len()];
+                self.arguments(block, &mut s);
+                self.shape.profile(self.simd, &s, out);
+            }
+        }
+    }
+
+    /// The covariance of one block of columns, all rows, written to `out`.
+    pub fn write(&self, block: usize, out: &mut [f64]) {
+        self.block(block, out);
+        out.iter_mut().for_each(|x| *x *= self.variance);
+    }
+
+    /// The covariance matrix.
+    pub fn matrix(&self) -> Dense {
+        let mut out = Dense::zeros(self.rows.points.rows, self.columns.points.rows);
+        for_blocks(&mut out, |block, columns| self.write(block, columns));
+        out
+    }
+
+    /// Variances at the rows.
+    pub fn diagonal(&self) -> Vec<f64> {
+        match self.shape {
+            Shape::Linear => self
+                .rows
+                .squares
+                .iter()
+                .map(|s| self.variance * s)
+                .collect(),
+            _ => vec![self.variance; self.rows.points.rows],
+        }
+    }
+
+    /// `Σ_ij H_ij ∂K_ij/∂log θ` over a block of columns j, for the variance and each lengthscale, with `weights` the
+    /// same columns of the symmetric H. Over all blocks these add up to the contraction of the whole matrix.
+    pub fn contract(&self, block: usize, weights: &[f64]) -> Vec<f64> {
+        let n = self.rows.points.rows;
+        let mut k = vec![0.0; weights.len()];
+        self.write(block, &mut k);
+        let product: Vec<f64> = k.iter().zip(weights).map(|(k, w)| k * w).collect();
+        let mut out = vec![jensen_math::sum::pairwise_sum(&product)];
+        if !self.shape.is_stationary() {
+            return out;
+        }
+        let mut s = vec![0.0; weights.len()];
+        self.arguments(block, &mut s);
+        self.shape.slope(self.simd, &s, &mut k);
+        // H weighted by the slope.
+        for (k, w) in k.iter_mut().zip(weights) {
+            *k *= w * self.variance;
+        }
+        if self.lengthscales.len() == 1 {
+            k.iter_mut().zip(&s).for_each(|(k, s)| *k *= s);
+            out.push(jensen_math::sum::pairwise_sum(&k));
+            return out;
+        }
+        // Σ_ij H_ij (x_i − x_j)² = 2 Σ_j (x_j² Σ_i H_ij − x_j Σ_i H_ij x_i), as H is symmetric.
+        let (d, first, width) = (self.rows.points.cols, block * BLOCK, weights.len() / n);
+        let mut moment = vec![0.0; width * d];
+        matmul(
+            MatMut::from_column_major_slice_mut(&mut moment, width, d),
+            Accum::Replace,
+            MatRef::from_column_major_slice(&k, n, width).transpose(),
+            self.rows.points.view(),
+            1.0,
+            Par::Seq,
+        );
+        let totals: Vec<f64> = k.chunks(n).map(jensen_math::sum::pairwise_sum).collect();
+        for c in 0..d {
+            let sum: f64 = (0..width)
+                .map(|j| {
+                    let x = self.columns.points.get(first + j, c);
+                    x * (x * totals[j] - moment[c * width + j])
+                })
+                .sum();
+            out.push(2.0 * sum);
+        }
+        out
+    }
+}
+
+/// Calls `write` for every block of columns of `out`, in parallel.
+pub fn for_blocks(out: &mut Dense, write: impl Fn(usize, &mut [f64]) + Sync) {
+    if out.rows == 0 {
+        return;
+    }
+    out.data
+        .par_chunks_mut(BLOCK * out.rows)
+        .enumerate()
+        .for_each(|(block, columns)| write(block, columns));
+}
+
+/// Adds up what `part` gives for every block of columns of `matrix`; the order of addition is fixed.
+pub fn sum_blocks(
+    matrix: &Dense,
+    length: usize,
+    part: impl Fn(usize, &[f64]) -> Vec<f64> + Sync,
+) -> Vec<f64> {
+    let mut total = vec![0.0; length];
+    if matrix.rows == 0 {
+        return total;
+    }
+    let parts: Vec<Vec<f64>> = matrix
+        .data
+        .par_chunks(BLOCK * matrix.rows)
+        .enumerate()
+        .map(|(block, columns)| part(block, columns))
+        .collect();
+    for part in parts {
+        for (t, x) in total.iter_mut().zip(part) {
+            *t += x;
+        }
+    }
+    total
+}

@@ -1,0 +1,91 @@
+//! Hyperparameters of a prior's parts: fixed by the user, or free with a value to start from.
+
+use crate::{Error, Parameter, Range};
+
+/// A hyperparameter on its natural scale.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    /// Name for tables, like `gp.lengthscale[3]`.
+    pub name: String,
+    /// The fixed value, or where learning starts.
+    pub value: f64,
+    /// Whether it is learnt.
+    pub free: bool,
+    /// What is allowed.
+    pub range: Range,
+}
+
+impl Setting {
+    /// A positive hyperparameter, fixed at `given` or free from `start`.
+    pub fn positive(name: impl Into<String>, given: Option<f64>, start: f64) -> Self {
+        Self {
+            name: name.into(),
+            value: given.unwrap_or(start),
+            free: given.is_none(),
+            range: Range::Positive,
+        }
+    }
+}
+
+/// The free settings as a solver of hyperparameters sees them.
+pub fn parameters(settings: &[Setting]) -> Vec<Parameter> {
+    settings
+        .iter()
+        .filter(|s| s.free)
+        .map(|s| Parameter {
+            name: s.name.clone(),
+            start: s.value,
+            range: s.range,
+        })
+        .collect()
+}
+
+/// All values: θ where free, else what is fixed.
+///
+/// # Errors
+/// θ has another length, or a value is out of its range.
+pub fn values(settings: &[Setting], theta: &[f64]) -> Result<Vec<f64>, Error> {
+    let free = settings.iter().filter(|s| s.free).count();
+    if theta.len() != free {
+        return Err(Error::Prior(format!(
+            "the prior has {free} free hyperparameters, {} were given",
+            theta.len()
+        )));
+    }
+    let mut theta = theta.iter();
+    let mut all = Vec::with_capacity(settings.len());
+    for setting in settings {
+        let value = match setting.free {
+            true => theta.next().copied().unwrap_or(setting.value),
+            false => setting.value,
+        };
+        let allowed = match setting.range {
+            Range::Real => value.is_finite(),
+            Range::Positive => value > 0.0 && value.is_finite(),
+            Range::Between(low, high) => low < value && value < high,
+        };
+        if !allowed {
+            let range = match setting.range {
+                Range::Real => "finite".to_owned(),
+                Range::Positive => "positive and finite".to_owned(),
+                Range::Between(low, high) => format!("between {low} and {high}"),
+            };
+            return Err(Error::Prior(format!(
+                "the hyperparameter `{}` must be {range}, not {value}",
+                setting.name
+            )));
+        }
+        all.push(value);
+    }
+    Ok(all)
+}
+
+/// Of one number a setting, those of the free settings.
+pub fn free_only(settings: &[Setting], all: &[f64]) -> Vec<f64> {
+    settings
+        .iter()
+        .zip(all)
+        .filter(|(s, _)| s.free)
+        .map(|(_, x)| *x)
+        .collect()
+}
