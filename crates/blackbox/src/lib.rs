@@ -16,10 +16,12 @@
 //! | `advi` | ADVI exactly as Stan defines it |
 //! | `bbvi` | estimator × family × optimiser, averaged iterates |
 //! | `objective`, `newton` | the sample-average bound and its trust-region Newton minimiser |
+//! | `linear_response` | covariances at a mean-field optimum |
 //! | `oracle` | stochastic bounds, gradients and matched differences |
 //! | `optimiser` | SGD, Adam, Adagrad, RMSProp |
 //! | `certificate` | what a second-order polish still finds in a stochastic fit |
 //! | `evaluation`, `psis` | the final bound, Pareto k̂, importance bounds and resampling |
+//! | `records` | minibatches of exchangeable records: control variates, SMISO, variance analysis |
 //! | `summary` | mean, standard deviation and quantiles of draws |
 //! | `noise` | normals by purpose, iteration and lane |
 
@@ -32,12 +34,14 @@ mod driver;
 mod evaluation;
 pub mod family;
 mod fit;
+mod linear_response;
 mod newton;
 mod noise;
 mod objective;
 mod optimiser;
 mod oracle;
 mod psis;
+pub mod records;
 mod reduce;
 mod saa;
 mod settings;
@@ -55,6 +59,9 @@ pub use evaluation::{
 };
 pub use family::{Family, FamilyKind};
 pub use fit::{Fit, FitError, Subject, fit, identity};
+pub use linear_response::{
+    LinearResponse, LinearResponseError, LinearResponseSettings, linear_response,
+};
 pub use newton::{Effort, Newton, NewtonStep};
 pub use noise::{NoiseSource, Purpose};
 pub use objective::Objective;

@@ -16,8 +16,9 @@ use crate::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 /// * *paired*: lane l evaluates record `records[l]` at its own `z[:, l]`, one result a lane.
 ///
 /// Records may repeat in a batch and come in any order; an empty batch gives zeros. The model is
-/// immutable; what it prepares for a batch belongs to the workspace. The density owns its threading,
-/// and a result depends neither on the number of threads nor on other lanes.
+/// immutable; what it prepares for a batch belongs to the workspace. The density owns its threading:
+/// no bit depends on the number of threads, and other lanes reach a lane through the rounding of
+/// matrix products at most.
 pub trait RecordDensity: Sync {
     /// Scratch memory of one caller.
     type Workspace: Send;

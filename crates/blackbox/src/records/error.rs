@@ -1,0 +1,105 @@
+//! Why records cannot be fitted as asked.
+
+use std::fmt;
+
+/// A wrong request, with the way out.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RecordError {
+    /// There are no records.
+    NoRecords,
+    /// The density has no parameters.
+    NoParameters,
+    /// The batch size is 0 or larger than the number of records.
+    Batch {
+        /// What was asked for.
+        batch: usize,
+        /// N.
+        records: usize,
+    },
+    /// The estimator passes over all records every iteration.
+    TooManyRecords {
+        /// Its name.
+        estimator: &'static str,
+        /// N.
+        records: usize,
+        /// The largest N that is accepted.
+        limit: usize,
+    },
+    /// The memory would not suffice.
+    Memory {
+        /// What stores so much.
+        what: &'static str,
+        /// Bytes that it would need, the optimiser and the family included.
+        needed: u64,
+        /// Bytes that are allowed.
+        limit: u64,
+        /// Bytes that the SVRG form needs, where that is the way out.
+        svrg: Option<u64>,
+    },
+    /// No draws, a weight outside its interval and the like.
+    Setting(String),
+}
+
+/// Bytes in words.
+fn bytes(n: u64) -> String {
+    const UNITS: [&str; 4] = ["B", "KiB", "MiB", "GiB"];
+    let (mut value, mut unit) = (n as f64, 0);
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    let digits = usize::from(unit > 0);
+    format!("{value:.digits$} {}", UNITS[unit])
+}
+
+impl fmt::Display for RecordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoRecords => f.write_str(
+                "there are no records (N = 0): nothing can be subsampled; fit the model without minibatches",
+            ),
+            Self::NoParameters => f.write_str("the model has no parameters"),
+            Self::Batch { batch: 0, .. } => {
+                f.write_str("a batch of 0 records: choose a batch size of at least 1")
+            }
+            Self::Batch { batch, records } => write!(
+                f,
+                "a batch of {batch} records, but there are only {records}: choose at most that many"
+            ),
+            Self::TooManyRecords {
+                estimator,
+                records,
+                limit,
+            } => write!(
+                f,
+                "the estimator `{estimator}` passes over all records in every iteration and is \
+                 refused beyond {limit} of them ({records} here); `joint` has the smaller variance \
+                 at the cost of a minibatch"
+            ),
+            Self::Memory {
+                what,
+                needed,
+                limit,
+                svrg,
+            } => {
+                write!(
+                    f,
+                    "{what} would need {}, more than the {} that are allowed",
+                    bytes(*needed),
+                    bytes(*limit)
+                )?;
+                match svrg {
+                    Some(svrg) => write!(
+                        f,
+                        "; the estimator `joint-svrg` needs {} and one more pass over the data an epoch",
+                        bytes(*svrg)
+                    ),
+                    None => f.write_str("; allow more memory or take a larger batch"),
+                }
+            }
+            Self::Setting(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for RecordError {}

@@ -1,0 +1,115 @@
+//! The gradient estimators by name.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// How the gradient of the bound is estimated from a minibatch. All are unbiased; what each controls
+/// is said in [`Gradients`](super::Gradients).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RecordEstimator {
+    /// The reparameterised gradient of the minibatch, entropy in closed form.
+    Naive,
+    /// The entropy's part along the draw alone (Roeder, Wu and Duvenaud 2017).
+    Stl,
+    /// Minus a second-order expansion at the present mean (Miller et al. 2017): controls Monte-Carlo
+    /// noise, not subsampling.
+    Cv,
+    /// A SAGA table at the draw itself: controls subsampling, not Monte-Carlo noise; every iteration
+    /// passes over all records.
+    Inc,
+    /// `cv` and `inc` mixed (Geffner and Domke 2018).
+    Ens {
+        /// Weight of `cv`, in [0, 1].
+        beta: f64,
+    },
+    /// The joint control variate (Wang, Geffner and Domke 2024), with SAGA's table.
+    Joint,
+    /// The joint control variate with one anchor for all records, as in SVRG.
+    JointSvrg,
+}
+
+/// The names that can be read.
+const NAMES: [&str; 7] = ["naive", "stl", "cv", "inc", "ens", "joint", "joint-svrg"];
+
+impl RecordEstimator {
+    /// Every estimator, `ens` with equal weights.
+    pub const ALL: [Self; 7] = [
+        Self::Naive,
+        Self::Stl,
+        Self::Cv,
+        Self::Inc,
+        Self::Ens { beta: 0.5 },
+        Self::Joint,
+        Self::JointSvrg,
+    ];
+
+    /// The name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Naive => NAMES[0],
+            Self::Stl => NAMES[1],
+            Self::Cv => NAMES[2],
+            Self::Inc => NAMES[3],
+            Self::Ens { .. } => NAMES[4],
+            Self::Joint => NAMES[5],
+            Self::JointSvrg => NAMES[6],
+        }
+    }
+
+    /// The weight of the expansion at the present mean.
+    pub(crate) fn expansion(self) -> f64 {
+        match self {
+            Self::Cv => 1.0,
+            Self::Ens { beta } => beta,
+            _ => 0.0,
+        }
+    }
+
+    /// The weight of the table at the draw.
+    pub(crate) fn incremental(self) -> f64 {
+        match self {
+            Self::Inc => 1.0,
+            Self::Ens { beta } => 1.0 - beta,
+            _ => 0.0,
+        }
+    }
+
+    /// Whether the prior's expansion is subtracted.
+    pub(crate) fn prior_expansion(self) -> f64 {
+        match self {
+            Self::Joint | Self::JointSvrg => 1.0,
+            other => other.expansion(),
+        }
+    }
+
+    /// Whether anything is remembered between iterations.
+    pub fn remembers(self) -> bool {
+        !matches!(self, Self::Naive | Self::Stl | Self::Cv)
+    }
+}
+
+impl fmt::Display for RecordEstimator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for RecordEstimator {
+    type Err = String;
+
+    /// An estimator by name; `ens` has equal weights.
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|estimator| estimator.name() == text)
+            .ok_or_else(|| {
+                format!(
+                    "unknown estimator `{text}`; expected one of {}",
+                    NAMES.join(", ")
+                )
+            })
+    }
+}

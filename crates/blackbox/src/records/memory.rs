@@ -1,0 +1,137 @@
+//! Memory of a fit, estimated before it is taken.
+
+use jensen_density::RecordDensity;
+
+use super::{Batches, RecordError, RecordEstimator};
+use crate::family::Family;
+
+/// Records beyond which the estimators that pass over all of them are refused.
+const SMALL: usize = 10_000;
+
+/// Batches looked at to see how many coordinates one touches.
+const PROBES: usize = 8;
+
+/// Numbers of parameters that any fit keeps beside its table: ω, its best and average, the
+/// optimiser's two moments, gradients.
+const COPIES: u64 = 8;
+
+/// What a fit will need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Footprint {
+    /// Bytes of the estimator's table.
+    pub table: u64,
+    /// Bytes of parameters, optimiser and scratch memory.
+    pub rest: u64,
+}
+
+impl Footprint {
+    /// All bytes.
+    pub fn total(&self) -> u64 {
+        self.table.saturating_add(self.rest)
+    }
+}
+
+/// The memory that a fit with `estimator` takes at most, the model's own not included.
+///
+/// Linear predictors are remembered as K numbers a record. Any other model keeps one mean a live slot
+/// (all of ω for `inc` and `ens`), `2⌈N/B⌉ − 1` of them, or only the coordinates that a batch touches.
+pub fn footprint<D: RecordDensity>(
+    density: &D,
+    family: &dyn Family,
+    estimator: RecordEstimator,
+    batches: &Batches,
+    draws: usize,
+) -> Footprint {
+    let (n, d) = (density.records() as u64, density.dim() as u64);
+    let parameters = family.parameters() as u64;
+    let width = density.linear().map(|linear| linear.width() as u64);
+    let slots = (2 * batches.per_epoch() as u64).saturating_sub(1);
+    let numbers = match (estimator, width) {
+        (RecordEstimator::Naive | RecordEstimator::Stl | RecordEstimator::Cv, _) => 0,
+        (RecordEstimator::Inc | RecordEstimator::Ens { .. }, _) => slots * parameters + d + n,
+        (RecordEstimator::Joint, Some(width)) => n * width + d,
+        (RecordEstimator::Joint, None) => {
+            let kept = touched(density, batches).map_or(d, |touched| touched + touched / 2);
+            slots * kept + d + n
+        }
+        (RecordEstimator::JointSvrg, width) => n * width.unwrap_or(0) + 2 * d,
+    };
+    let lanes = draws as u64 + 2;
+    Footprint {
+        table: 8 * numbers,
+        rest: 8 * (COPIES * parameters + 6 * d * lanes + n),
+    }
+}
+
+/// The average number of coordinates that a batch touches, where these are few.
+fn touched<D: RecordDensity>(density: &D, batches: &Batches) -> Option<u64> {
+    let order = batches.order(0);
+    let probes = PROBES.min(batches.per_epoch());
+    let mut coordinates = Vec::new();
+    let mut total = 0;
+    for k in 0..probes {
+        if !density.support(&order[batches.range(k)], &mut coordinates) {
+            return None;
+        }
+        total += coordinates.len() as u64;
+    }
+    Some(total / probes as u64)
+}
+
+/// Refuses what cannot work: no parameters, estimators that pass over too many records, a table
+/// beyond `limit` bytes.
+///
+/// # Errors
+/// With the figures and the way out.
+pub fn admit<D: RecordDensity>(
+    density: &D,
+    family: &dyn Family,
+    estimator: RecordEstimator,
+    batches: &Batches,
+    draws: usize,
+    limit: Option<u64>,
+) -> Result<Footprint, RecordError> {
+    if density.dim() == 0 {
+        return Err(RecordError::NoParameters);
+    }
+    if draws == 0 {
+        return Err(RecordError::Setting(
+            "no draws an iteration: choose at least 1".into(),
+        ));
+    }
+    if let RecordEstimator::Ens { beta } = estimator
+        && !(0.0..=1.0).contains(&beta)
+    {
+        return Err(RecordError::Setting(format!(
+            "the weight of `cv` in `ens` is {beta}: choose one in [0, 1]"
+        )));
+    }
+    if estimator.incremental() > 0.0 && batches.records() > SMALL {
+        return Err(RecordError::TooManyRecords {
+            estimator: estimator.name(),
+            records: batches.records(),
+            limit: SMALL,
+        });
+    }
+    let footprint = footprint(density, family, estimator, batches, draws);
+    match limit {
+        Some(limit) if footprint.total() > limit => Err(RecordError::Memory {
+            what: match estimator {
+                RecordEstimator::Joint if density.linear().is_some() => {
+                    "the predictors of all records and the state of the optimiser"
+                }
+                RecordEstimator::Joint => "the snapshots of the estimator `joint`",
+                RecordEstimator::Inc => "the snapshots of the estimator `inc`",
+                RecordEstimator::Ens { .. } => "the snapshots of the estimator `ens`",
+                _ => "parameters, gradients and the state of the optimiser",
+            },
+            needed: footprint.total(),
+            limit,
+            svrg: (estimator == RecordEstimator::Joint && density.linear().is_none()).then(|| {
+                let svrg = RecordEstimator::JointSvrg;
+                self::footprint(density, family, svrg, batches, draws).total()
+            }),
+        }),
+        _ => Ok(footprint),
+    }
+}

@@ -1,0 +1,499 @@
+//! The fit: estimator × family × optimiser over reshuffled epochs.
+
+use std::sync::Arc;
+
+use jensen_density::{AllRecords, Lanes, RecordDensity};
+use jensen_fit::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
+use jensen_math::simd::Simd;
+use serde::{Deserialize, Serialize};
+
+use super::batches::{Batches, Order};
+use super::memory::admit;
+use super::variance::{VarianceSettings, trace_variances};
+use super::{Footprint, Gradients, RecordError, RecordEstimator, Request, Table};
+use crate::certificate::certify;
+use crate::family::Family;
+use crate::noise::{NoiseSource, Purpose};
+use crate::optimiser::{Optimiser, OptimiserState, Rule, Schedule};
+use crate::oracle::{Estimate, Oracle, Stream};
+
+/// Settings of [`Minibatch`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MinibatchSettings {
+    /// Gradient estimator.
+    pub estimator: RecordEstimator,
+    /// Optimiser.
+    pub optimiser: Optimiser,
+    /// Records of a batch, B.
+    pub batch: usize,
+    /// Draws an iteration.
+    pub draws: usize,
+    /// Epochs with the naive estimator before one with a memory takes over; its table is filled in
+    /// the last of them. At least 1.
+    pub warm_up: u64,
+    /// Iterations between two anchors of `joint-svrg`; an epoch when `None`.
+    pub refresh: Option<u64>,
+    /// When to compare the average of the iterates with the best so far, and perhaps to stop.
+    pub judge: Option<Judge>,
+    /// Whether and how to trace the variance of gradients.
+    pub variance: Option<VarianceSettings>,
+    /// Bytes that table, optimiser and scratch memory may take.
+    pub memory_limit: Option<u64>,
+}
+
+/// The stopping rule: windows of iterations whose averages are compared on matched draws.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Judge {
+    /// Iterations of a window; the default is the fewest whole epochs of at least 500.
+    pub window: Option<u64>,
+    /// Draws of a comparison, each over all records.
+    pub draws: usize,
+    /// Tolerance in nats.
+    pub tolerance: f64,
+    /// Whether a second-order polish must find no more than the tolerance. It costs many passes over
+    /// all records.
+    pub certify: bool,
+}
+
+impl Default for Judge {
+    fn default() -> Self {
+        Self {
+            window: None,
+            draws: 32,
+            tolerance: 0.5,
+            certify: true,
+        }
+    }
+}
+
+impl Default for MinibatchSettings {
+    fn default() -> Self {
+        let rule = Rule::Adam {
+            beta1: 0.9,
+            beta2: 0.999,
+            epsilon: 1e-8,
+        };
+        Self {
+            estimator: RecordEstimator::Joint,
+            optimiser: Optimiser {
+                rule,
+                step_size: rule.default_step_size(),
+                schedule: Schedule::Constant,
+            },
+            batch: 100,
+            draws: 1,
+            warm_up: 1,
+            refresh: None,
+            judge: Some(Judge::default()),
+            variance: None,
+            memory_limit: None,
+        }
+    }
+}
+
+/// Iterations of a window, at least.
+const WINDOW: u64 = 500;
+
+/// Rejected iterations in a row after which a run has diverged.
+const REJECTED: u64 = 100;
+
+/// Windows without gain, each at half the step size, after which the run is judged.
+const STILL: u64 = 3;
+
+/// Certificates that may fail before the run is given up.
+const PATIENCE: u64 = 4;
+
+/// The algorithm; its output is ω.
+///
+/// Iteration t takes batch `(t − 1) mod ⌈N/B⌉` of a freshly shuffled epoch and `draws` draws, both
+/// functions of (seed, t). An iteration whose gradient is not finite is skipped and counted.
+///
+/// With a [`Judge`], the average of a window's iterates is compared with the best so far; a window
+/// that gains no more than the tolerance halves the step size. After three such windows in a row a
+/// second-order polish on all records says how much is left, if asked for, and the fit has converged
+/// only where that is within the tolerance.
+pub struct Minibatch<'a, D: RecordDensity> {
+    density: &'a D,
+    all: AllRecords<&'a D>,
+    settings: MinibatchSettings,
+    seed: u64,
+    batches: Batches,
+    footprint: Footprint,
+    start: Vec<f64>,
+    gradients: Gradients<'a, D>,
+    order: Order,
+    noise: Vec<f64>,
+    gradient: Vec<f64>,
+}
+
+/// State of [`Minibatch`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct MinibatchState {
+    omega: Vec<f64>,
+    optimiser: OptimiserState,
+    table: Table,
+    /// Sum of the window's iterates.
+    sum: Vec<f64>,
+    summed: u64,
+    /// The best average so far; empty before the first.
+    best: Vec<f64>,
+    /// Multiplies the step size; a power of one half.
+    scale: f64,
+    /// Windows without gain since the last certificate.
+    still: u64,
+    /// Certificates that found more.
+    failed: u64,
+    /// Iterations rejected in a row.
+    rejected: u64,
+    /// Whether no iteration of the present epoch was rejected.
+    clean: bool,
+    calls: u64,
+}
+
+impl MinibatchState {
+    /// The iterate.
+    pub fn omega(&self) -> &[f64] {
+        &self.omega
+    }
+
+    /// The estimator's memory.
+    pub fn table(&self) -> &Table {
+        &self.table
+    }
+}
+
+impl<'a, D: RecordDensity> Minibatch<'a, D> {
+    /// A fit of `family` from `start`, with memory admitted first.
+    ///
+    /// # Errors
+    /// When batch, draws, warm-up or estimator do not suit the records, or the memory would exceed
+    /// the limit.
+    pub fn new(
+        density: &'a D,
+        family: Arc<dyn Family>,
+        seed: u64,
+        settings: MinibatchSettings,
+        start: Vec<f64>,
+    ) -> Result<Self, RecordError> {
+        let batches = Batches::new(seed, density.records(), settings.batch)?;
+        let (estimator, draws) = (settings.estimator, settings.draws);
+        let limit = settings.memory_limit;
+        let footprint = admit(density, &*family, estimator, &batches, draws, limit)?;
+        if estimator.remembers() && settings.warm_up == 0 {
+            return Err(RecordError::Setting(format!(
+                "the estimator `{estimator}` needs at least one epoch of warm-up"
+            )));
+        }
+        if start.len() != family.parameters() {
+            return Err(RecordError::Setting(format!(
+                "{} starting values for {} parameters",
+                start.len(),
+                family.parameters()
+            )));
+        }
+        Ok(Self {
+            density,
+            all: AllRecords::new(density),
+            settings,
+            seed,
+            batches,
+            footprint,
+            gradient: vec![0.0; start.len()],
+            start,
+            gradients: Gradients::new(density, family, draws, settings.batch),
+            order: Order::default(),
+            noise: Vec::new(),
+        })
+    }
+
+    /// The memory that was admitted.
+    pub fn footprint(&self) -> Footprint {
+        self.footprint
+    }
+
+    /// The epochs.
+    pub fn batches(&self) -> &Batches {
+        &self.batches
+    }
+
+    /// Whether the entries of the batch are renewed in this epoch.
+    fn visits(&self, epoch: u64) -> bool {
+        self.settings.estimator.remembers() && epoch + 1 >= self.settings.warm_up
+    }
+
+    /// Prepares the table for an iteration.
+    fn prepare(&mut self, state: &mut MinibatchState, iteration: u64) {
+        let (epoch, k) = self.batches.place(iteration);
+        if k == 0 {
+            state.clean = true;
+        }
+        if self.settings.estimator == RecordEstimator::JointSvrg {
+            let first = self.settings.warm_up * self.batches.per_epoch() as u64 + 1;
+            let every = self
+                .settings
+                .refresh
+                .unwrap_or(self.batches.per_epoch() as u64);
+            if iteration >= first && (iteration - first).is_multiple_of(every.max(1)) {
+                let d = self.density.dim();
+                self.gradients.anchor(&state.omega[..d], &mut state.table);
+            }
+        } else if k == 0 && self.visits(epoch) && !state.table.complete {
+            // Filling begins, or begins again after an epoch with a rejection.
+            state.table = self.gradients.table(self.settings.estimator);
+        }
+    }
+
+    fn window(&self, judge: &Judge) -> u64 {
+        let epoch = self.batches.per_epoch() as u64;
+        judge
+            .window
+            .unwrap_or(epoch * WINDOW.div_ceil(epoch))
+            .max(1)
+    }
+
+    /// The window is full: compare, and decide.
+    fn end_window(
+        &mut self,
+        judge: &Judge,
+        state: &mut MinibatchState,
+        iteration: u64,
+        record: Record,
+    ) -> (Record, Option<Status>) {
+        let family = self.gradients.family().clone();
+        let mut oracle = Oracle::new(&self.all, family.clone());
+        let source = NoiseSource::new(self.seed, Simd::detect());
+        let stream = Stream {
+            source,
+            purpose: Purpose::Bound,
+            iteration,
+        };
+        let noise = stream.lanes(0, family.noise_dim(), judge.draws);
+        let noise = Lanes::new(&noise, family.noise_dim(), judge.draws);
+        let n = state.summed.max(1) as f64;
+        let candidate: Vec<f64> = state.sum.iter().map(|s| s / n).collect();
+        state.sum.fill(0.0);
+        state.summed = 0;
+        let finite: Vec<f64> = oracle
+            .log_weights(&candidate, noise)
+            .into_iter()
+            .filter(|w| w.is_finite())
+            .collect();
+        let elbo = Estimate::of(&finite);
+        state.calls += (judge.draws * self.density.records()) as u64;
+        let mut record = record
+            .with_elbo(elbo.mean, Some(elbo.standard_error))
+            .with("step_scale", state.scale);
+        if state.best.is_empty() {
+            state.best = candidate;
+            return (record, None);
+        }
+        let (gain, _) = oracle.matched_difference(&state.best, &candidate, noise);
+        state.calls += 2 * (judge.draws * self.density.records()) as u64;
+        record = record
+            .with("gain", gain.mean)
+            .with("gain_se", gain.standard_error);
+        if gain.mean > 0.0 {
+            state.best = candidate;
+        }
+        if gain.mean > judge.tolerance.min(0.1) + gain.standard_error {
+            state.still = 0;
+            return (record, None);
+        }
+        state.scale *= 0.5;
+        state.still += 1;
+        if state.still < STILL {
+            return (record, None);
+        }
+        state.still = 0;
+        let evidence = if judge.certify {
+            let tolerance = judge.tolerance;
+            let certificate = certify(
+                &self.all,
+                &family,
+                &state.best,
+                source,
+                iteration,
+                tolerance,
+            );
+            state.calls += certificate.calls * self.density.records() as u64;
+            let improvement = certificate.improvement;
+            record = record
+                .with("gap", improvement.mean)
+                .with("gap_se", improvement.standard_error);
+            if !certificate.within(tolerance) {
+                state.failed += 1;
+                let status = (state.failed >= PATIENCE).then(|| Status::Stalled {
+                    at: iteration,
+                    reason: format!(
+                        "the step size was halved until the bound stood still, but a second-order \
+                         polish on all records finds {:.2} ± {:.2} nats more",
+                        improvement.mean, improvement.standard_error
+                    ),
+                });
+                return (record, status);
+            }
+            Evidence {
+                rule: format!(
+                    "a second-order polish on all records finds no more than {tolerance} nats"
+                ),
+                remaining: Some(improvement.mean),
+                standard_error: Some(improvement.standard_error),
+            }
+        } else {
+            Evidence {
+                rule: format!(
+                    "{STILL} windows of {} iterations at falling step sizes gained no more than {} nats each",
+                    self.window(judge),
+                    judge.tolerance.min(0.1)
+                ),
+                remaining: Some(gain.mean),
+                standard_error: Some(gain.standard_error),
+            }
+        };
+        (record, Some(Status::Converged { evidence }))
+    }
+}
+
+impl<D: RecordDensity> Algorithm for Minibatch<'_, D> {
+    type State = MinibatchState;
+    type Output = Vec<f64>;
+
+    fn init(&mut self) -> Result<MinibatchState, Status> {
+        let n = self.start.len();
+        Ok(MinibatchState {
+            omega: self.start.clone(),
+            optimiser: OptimiserState::new(n),
+            table: self.gradients.table(self.settings.estimator),
+            sum: vec![0.0; n],
+            summed: 0,
+            best: Vec::new(),
+            scale: 1.0,
+            still: 0,
+            failed: 0,
+            rejected: 0,
+            clean: true,
+            calls: 0,
+        })
+    }
+
+    fn step(&mut self, state: &mut MinibatchState, iteration: u64) -> Step {
+        self.prepare(state, iteration);
+        let (epoch, k) = self.batches.place(iteration);
+        let last = k + 1 == self.batches.per_epoch();
+        self.gradients.noise(self.seed, iteration, &mut self.noise);
+        let rows = self.gradients.family().noise_dim();
+        let visit = self.visits(epoch);
+        let request = Request {
+            estimator: self.settings.estimator,
+            omega: &state.omega,
+            noise: Lanes::new(&self.noise, rows, self.settings.draws),
+            batch: self.order.batch(&self.batches, iteration),
+            visit,
+        };
+        let mut record = Record::default();
+        let mut status = None;
+        if let Some(variance) = &self.settings.variance
+            && iteration.is_multiple_of(variance.every.max(1))
+        {
+            let (batches, seed) = (&self.batches, self.seed);
+            record = trace_variances(
+                &mut self.gradients,
+                variance,
+                batches,
+                seed,
+                iteration,
+                &request,
+                &state.table,
+                record,
+            );
+        }
+        let finite = self
+            .gradients
+            .evaluate(&request, &state.table, &mut self.gradient);
+        if finite {
+            state.rejected = 0;
+            if visit {
+                let complete = state.table.complete || (last && state.clean);
+                self.gradients.visit(&request, &mut state.table, complete);
+            }
+            let (optimiser, scale) = (&self.settings.optimiser, state.scale);
+            let memory = &mut state.optimiser;
+            optimiser.step(memory, &self.gradient, scale, &mut state.omega);
+            if self.settings.judge.is_some() {
+                crate::reduce::axpy(1.0, &state.omega, &mut state.sum);
+                state.summed += 1;
+            }
+        } else {
+            state.clean = false;
+            state.rejected += 1;
+            record = record.with("rejected", 1.0);
+            if state.rejected >= REJECTED {
+                status = Some(Status::Diverged {
+                    at: iteration,
+                    reason: format!(
+                        "no finite gradient in {REJECTED} iterations; try a smaller step size"
+                    ),
+                });
+            }
+        }
+        if let Some(judge) = self.settings.judge
+            && status.is_none()
+            && iteration.is_multiple_of(self.window(&judge))
+            && state.summed > 0
+        {
+            (record, status) = self.end_window(&judge, state, iteration, record);
+        }
+        state.calls += self.gradients.take_calls();
+        record.oracle_calls = state.calls;
+        Step { record, status }
+    }
+
+    fn output(&mut self, state: &MinibatchState) -> Vec<f64> {
+        if state.best.is_empty() {
+            state.omega.clone()
+        } else {
+            state.best.clone()
+        }
+    }
+}
+
+impl Snapshot for MinibatchState {
+    fn save(&self) -> Archive {
+        let mut archive = Archive::new();
+        archive.put("omega", &self.omega);
+        archive.put("sum", &self.sum);
+        archive.put("best", &self.best);
+        archive.put("scale", &[self.scale]);
+        archive.nest("optimiser", self.optimiser.save());
+        archive.nest("table", self.table.save());
+        let counts = [
+            self.summed,
+            self.still,
+            self.failed,
+            self.rejected,
+            self.calls,
+        ];
+        archive.set("counts", counts);
+        archive.set("clean", self.clean);
+        archive
+    }
+
+    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        let omega = archive.vec("omega")?;
+        let [summed, still, failed, rejected, calls] = archive.get("counts")?;
+        Ok(Self {
+            sum: archive.vec_of("sum", omega.len())?,
+            best: archive.vec("best")?,
+            omega,
+            optimiser: OptimiserState::restore(&archive.nested("optimiser"))?,
+            table: Table::restore(&archive.nested("table"))?,
+            scale: archive.vec_of("scale", 1)?[0],
+            clean: archive.get("clean")?,
+            summed,
+            still,
+            failed,
+            rejected,
+            calls,
+        })
+    }
+}

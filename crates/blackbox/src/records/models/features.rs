@@ -1,0 +1,301 @@
+//! Rows of a design matrix: products with a batch of them and with its transpose.
+
+use super::ShapeError;
+use crate::records::gemm::{Matrix, multiply};
+
+/// The rows of a design matrix with P columns.
+#[derive(Clone, Debug)]
+pub enum Features {
+    /// Every column in every row.
+    Dense(Dense),
+    /// Few columns a row.
+    Sparse(Sparse),
+}
+
+/// Dense rows.
+#[derive(Clone, Debug)]
+pub struct Dense {
+    columns: usize,
+    values: Values,
+}
+
+#[derive(Clone, Debug)]
+enum Values {
+    Floats(Vec<f64>),
+    /// `(byte − shift) · scale`, column by column.
+    Bytes {
+        data: Vec<u8>,
+        shift: Vec<f64>,
+        scale: Vec<f64>,
+    },
+}
+
+jensen_math::simd_fn! {
+    /// One row of bytes as numbers. Plain loops become vector code at the level's instructions.
+    fn widen, widen_fn = <V>(bytes: &[u8], shift: &[f64], scale: &[f64], out: &mut [f64]) {
+        let _ = std::marker::PhantomData::<V>;
+        for (((out, &b), shift), scale) in out.iter_mut().zip(bytes).zip(shift).zip(scale) {
+            *out = (f64::from(b) - shift) * scale;
+        }
+    }
+}
+
+impl Dense {
+    /// Rows of doubles, row after row.
+    ///
+    /// # Errors
+    /// When the numbers do not fill whole rows.
+    pub fn new(values: Vec<f64>, columns: usize) -> Result<Self, ShapeError> {
+        whole_rows(values.len(), columns)?;
+        Ok(Self {
+            columns,
+            values: Values::Floats(values),
+        })
+    }
+
+    /// Rows of bytes (an image's pixels), read as `(byte − shift) · scale` with one shift and scale a
+    /// column: an eighth of the memory of doubles.
+    ///
+    /// # Errors
+    /// When the bytes do not fill whole rows, or shift or scale have another length than a row.
+    pub fn bytes(data: Vec<u8>, shift: Vec<f64>, scale: Vec<f64>) -> Result<Self, ShapeError> {
+        whole_rows(data.len(), shift.len())?;
+        if shift.len() != scale.len() {
+            return Err(ShapeError(format!(
+                "{} shifts but {} scales",
+                shift.len(),
+                scale.len()
+            )));
+        }
+        Ok(Self {
+            columns: shift.len(),
+            values: Values::Bytes { data, shift, scale },
+        })
+    }
+
+    /// Rows of bytes with every column brought to mean 0 and variance 1; constant columns become 0.
+    ///
+    /// # Errors
+    /// When the bytes do not fill whole rows.
+    pub fn standardised_bytes(data: Vec<u8>, columns: usize) -> Result<Self, ShapeError> {
+        whole_rows(data.len(), columns)?;
+        let rows = (data.len() / columns) as f64;
+        let (mut sums, mut squares) = (vec![0u64; columns], vec![0u64; columns]);
+        for row in data.chunks_exact(columns) {
+            for ((s, q), &b) in sums.iter_mut().zip(&mut squares).zip(row) {
+                *s += u64::from(b);
+                *q += u64::from(b) * u64::from(b);
+            }
+        }
+        let shift: Vec<f64> = sums.iter().map(|&s| s as f64 / rows).collect();
+        let scale = squares.iter().zip(&shift).map(|(&q, m)| {
+            let variance = q as f64 / rows - m * m;
+            if variance > 1e-9 {
+                variance.sqrt().recip()
+            } else {
+                0.0
+            }
+        });
+        let scale = scale.collect();
+        Self::bytes(data, shift, scale)
+    }
+
+    /// P.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        match &self.values {
+            Values::Floats(data) => data.len() / self.columns,
+            Values::Bytes { data, .. } => data.len() / self.columns,
+        }
+    }
+
+    /// Bytes of memory.
+    pub fn size(&self) -> usize {
+        match &self.values {
+            Values::Floats(data) => 8 * data.len(),
+            Values::Bytes { data, .. } => data.len(),
+        }
+    }
+
+    /// Writes the rows of a batch, `batch × P`, into `out`.
+    pub fn gather(&self, batch: &[u32], out: &mut Vec<f64>) {
+        let p = self.columns;
+        out.resize(batch.len() * p, 0.0);
+        let rows = out.chunks_exact_mut(p).zip(batch);
+        match &self.values {
+            Values::Floats(data) => {
+                for (out, &n) in rows {
+                    out.copy_from_slice(&data[n as usize * p..][..p]);
+                }
+            }
+            Values::Bytes { data, shift, scale } => {
+                let simd = jensen_math::simd::Simd::detect();
+                for (out, &n) in rows {
+                    widen(simd, &data[n as usize * p..][..p], shift, scale, out);
+                }
+            }
+        }
+    }
+}
+
+fn whole_rows(numbers: usize, columns: usize) -> Result<(), ShapeError> {
+    if columns == 0 || !numbers.is_multiple_of(columns) {
+        return Err(ShapeError(format!(
+            "{numbers} numbers do not fill rows of {columns} columns"
+        )));
+    }
+    Ok(())
+}
+
+/// Sparse rows: columns and values, row after row.
+#[derive(Clone, Debug)]
+pub struct Sparse {
+    columns: usize,
+    starts: Vec<usize>,
+    column: Vec<u32>,
+    value: Vec<f64>,
+}
+
+impl Sparse {
+    /// Rows of `(column, value)` pairs.
+    ///
+    /// # Errors
+    /// When a column is not below `columns`.
+    pub fn new<R>(columns: usize, rows: R) -> Result<Self, ShapeError>
+    where
+        R: IntoIterator<Item: AsRef<[(u32, f64)]>>,
+    {
+        let (mut starts, mut column, mut value) = (vec![0], Vec::new(), Vec::new());
+        for (n, row) in rows.into_iter().enumerate() {
+            for &(c, v) in row.as_ref() {
+                if c as usize >= columns {
+                    return Err(ShapeError(format!(
+                        "row {n} names column {c} of {columns} columns (counted from 0)"
+                    )));
+                }
+                column.push(c);
+                value.push(v);
+            }
+            starts.push(column.len());
+        }
+        Ok(Self {
+            columns,
+            starts,
+            column,
+            value,
+        })
+    }
+
+    /// P.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// Bytes of memory.
+    pub fn size(&self) -> usize {
+        8 * self.starts.len() + 12 * self.column.len()
+    }
+
+    /// The columns and values of a row.
+    pub fn row(&self, n: u32) -> (&[u32], &[f64]) {
+        let range = self.starts[n as usize]..self.starts[n as usize + 1];
+        (&self.column[range.clone()], &self.value[range])
+    }
+}
+
+impl Features {
+    /// P.
+    pub fn columns(&self) -> usize {
+        match self {
+            Self::Dense(dense) => dense.columns(),
+            Self::Sparse(sparse) => sparse.columns(),
+        }
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        match self {
+            Self::Dense(dense) => dense.rows(),
+            Self::Sparse(sparse) => sparse.rows(),
+        }
+    }
+
+    /// Bytes of memory.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Dense(dense) => dense.size(),
+            Self::Sparse(sparse) => sparse.size(),
+        }
+    }
+
+    /// `out = X_batch W` for `W` of `P × width`, contiguous rows; `gathered` holds the batch's dense
+    /// rows if there are any.
+    pub(super) fn times(
+        &self,
+        gathered: &[f64],
+        batch: &[u32],
+        w: &[f64],
+        width: usize,
+        out: &mut [f64],
+    ) {
+        match self {
+            Self::Dense(dense) => multiply(
+                Matrix::new(gathered, batch.len(), dense.columns),
+                Matrix::new(w, dense.columns, width),
+                0.0,
+                out,
+            ),
+            Self::Sparse(sparse) => {
+                for (out, &n) in out.chunks_exact_mut(width).zip(batch) {
+                    out.fill(0.0);
+                    let (columns, values) = sparse.row(n);
+                    for (&c, v) in columns.iter().zip(values) {
+                        let w = &w[c as usize * width..][..width];
+                        for (out, w) in out.iter_mut().zip(w) {
+                            *out += v * w;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// `out += X_batchᵀ R` for `R` of `batch × width`, contiguous rows.
+    pub(super) fn transposed_times(
+        &self,
+        gathered: &[f64],
+        batch: &[u32],
+        r: &[f64],
+        width: usize,
+        out: &mut [f64],
+    ) {
+        match self {
+            Self::Dense(dense) => multiply(
+                Matrix::new(gathered, batch.len(), dense.columns).transposed(),
+                Matrix::new(r, batch.len(), width),
+                1.0,
+                out,
+            ),
+            Self::Sparse(sparse) => {
+                for (r, &n) in r.chunks_exact(width).zip(batch) {
+                    let (columns, values) = sparse.row(n);
+                    for (&c, v) in columns.iter().zip(values) {
+                        let out = &mut out[c as usize * width..][..width];
+                        for (out, r) in out.iter_mut().zip(r) {
+                            *out += v * r;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Likelihoods of linear predictors.
+
+use jensen_density::{Lanes, LanesMut};
+use jensen_math::simd::Simd;
+use jensen_math::vmath::slices;
+
+use super::ShapeError;
+
+/// How records depend on their predictors.
+#[derive(Clone, Debug)]
+pub enum Link {
+    /// One predictor: `P(yₙ = 1) = logit⁻¹(η)`.
+    BernoulliLogit {
+        /// +1 for a success, −1 for a failure.
+        signs: Vec<f64>,
+    },
+    /// K predictors: `P(yₙ = k) = softmax(η)ₖ`.
+    CategoricalLogit {
+        /// The class of a record, below K.
+        labels: Vec<u32>,
+        /// K.
+        classes: usize,
+    },
+}
+
+impl Link {
+    /// Outcomes of trials.
+    pub fn bernoulli(outcomes: &[bool]) -> Self {
+        let signs = outcomes.iter().map(|&y| if y { 1.0 } else { -1.0 });
+        Self::BernoulliLogit {
+            signs: signs.collect(),
+        }
+    }
+
+    /// Classes, counted from 0.
+    ///
+    /// # Errors
+    /// When a label is not below `classes`.
+    pub fn categorical(labels: Vec<u32>, classes: usize) -> Result<Self, ShapeError> {
+        match labels.iter().find(|&&label| label as usize >= classes) {
+            Some(label) => Err(ShapeError(format!(
+                "the label {label} is not below the number of classes, {classes}"
+            ))),
+            None => Ok(Self::CategoricalLogit { labels, classes }),
+        }
+    }
+
+    /// Number of records.
+    pub fn records(&self) -> usize {
+        match self {
+            Self::BernoulliLogit { signs } => signs.len(),
+            Self::CategoricalLogit { labels, .. } => labels.len(),
+        }
+    }
+
+    /// Predictors a record.
+    pub fn width(&self) -> usize {
+        match self {
+            Self::BernoulliLogit { .. } => 1,
+            Self::CategoricalLogit { classes, .. } => *classes,
+        }
+    }
+
+    /// `out[l] = Σ_b ℓ_b`.
+    pub(super) fn value(&self, batch: &[u32], eta: Lanes<'_>, out: &mut [f64]) {
+        let lanes = eta.lanes();
+        out.fill(0.0);
+        match self {
+            Self::BernoulliLogit { signs } => {
+                let mut x = signed(signs, batch, eta.as_slice(), lanes);
+                let argument = x.clone();
+                slices::log_inv_logit(Simd::detect(), &argument, &mut x);
+                for row in x.chunks_exact(lanes) {
+                    add(row, out);
+                }
+            }
+            Self::CategoricalLogit { labels, classes } => {
+                let softmax = Softmax::of(eta, *classes);
+                let normalisers = softmax.log_normalisers();
+                for (b, &n) in batch.iter().enumerate() {
+                    let chosen = eta.row(b * classes + labels[n as usize] as usize);
+                    let normaliser = &normalisers[b * lanes..(b + 1) * lanes];
+                    for ((out, x), c) in out.iter_mut().zip(chosen).zip(normaliser) {
+                        *out += x - c;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The gradient of every record in its predictors.
+    pub(super) fn gradient(&self, batch: &[u32], eta: Lanes<'_>, mut out: LanesMut<'_>) {
+        let lanes = eta.lanes();
+        match self {
+            Self::BernoulliLogit { signs } => {
+                // s · logit⁻¹(−s η)
+                let out = out.as_mut_slice();
+                let mut x = signed(signs, batch, eta.as_slice(), lanes);
+                x.iter_mut().for_each(|x| *x = -*x);
+                slices::inv_logit(Simd::detect(), &x, out);
+                for (out, &n) in out.chunks_exact_mut(lanes).zip(batch) {
+                    let s = signs[n as usize];
+                    out.iter_mut().for_each(|x| *x *= s);
+                }
+            }
+            Self::CategoricalLogit { labels, classes } => {
+                Softmax::of(eta, *classes).probabilities(out.as_mut_slice());
+                out.as_mut_slice().iter_mut().for_each(|p| *p = -*p);
+                for (b, &n) in batch.iter().enumerate() {
+                    let row = out.row_mut(b * classes + labels[n as usize] as usize);
+                    row.iter_mut().for_each(|p| *p += 1.0);
+                }
+            }
+        }
+    }
+
+    /// Products of every record's Hessian in its predictors.
+    pub(super) fn curvature(&self, eta: Lanes<'_>, v: Lanes<'_>, mut out: LanesMut<'_>) {
+        let lanes = eta.lanes();
+        match self {
+            Self::BernoulliLogit { .. } => {
+                let out = out.as_mut_slice();
+                slices::inv_logit(Simd::detect(), eta.as_slice(), out);
+                for (p, v) in out.iter_mut().zip(v.as_slice()) {
+                    *p = -*p * (1.0 - *p) * v;
+                }
+            }
+            Self::CategoricalLogit { classes, .. } => {
+                // −p ⊙ (v − pᵀv)
+                let out = out.as_mut_slice();
+                Softmax::of(eta, *classes).probabilities(out);
+                let mut mean = vec![0.0; lanes];
+                let width = classes * lanes;
+                for (p, v) in out.chunks_exact_mut(width).zip(v.as_slice().chunks(width)) {
+                    mean.fill(0.0);
+                    for (p, v) in p.chunks_exact(lanes).zip(v.chunks_exact(lanes)) {
+                        for ((m, p), v) in mean.iter_mut().zip(p).zip(v) {
+                            *m += p * v;
+                        }
+                    }
+                    for (p, v) in p.chunks_exact_mut(lanes).zip(v.chunks_exact(lanes)) {
+                        for ((m, p), v) in mean.iter().zip(p).zip(v) {
+                            *p *= m - v;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn add(x: &[f64], y: &mut [f64]) {
+    for (y, x) in y.iter_mut().zip(x) {
+        *y += x;
+    }
+}
+
+/// `sₙ η`.
+fn signed(signs: &[f64], batch: &[u32], eta: &[f64], lanes: usize) -> Vec<f64> {
+    let mut x = eta.to_vec();
+    for (x, &n) in x.chunks_exact_mut(lanes).zip(batch) {
+        let s = signs[n as usize];
+        x.iter_mut().for_each(|x| *x *= s);
+    }
+    x
+}
+
+/// Softmax over the classes of every record and lane.
+struct Softmax {
+    lanes: usize,
+    width: usize,
+    /// `exp(η − max)`, as `eta`.
+    weights: Vec<f64>,
+    /// `max`, records × lanes.
+    largest: Vec<f64>,
+    /// Sum of the weights, records × lanes.
+    sums: Vec<f64>,
+}
+
+impl Softmax {
+    fn of(eta: Lanes<'_>, classes: usize) -> Self {
+        let lanes = eta.lanes();
+        let width = classes * lanes;
+        let records = eta.rows() / classes;
+        let mut shifted = eta.as_slice().to_vec();
+        let mut largest = vec![f64::NEG_INFINITY; records * lanes];
+        for (eta, max) in shifted
+            .chunks_exact_mut(width)
+            .zip(largest.chunks_exact_mut(lanes))
+        {
+            for row in eta.chunks_exact(lanes) {
+                for (m, x) in max.iter_mut().zip(row) {
+                    *m = m.max(*x);
+                }
+            }
+            for row in eta.chunks_exact_mut(lanes) {
+                for (x, m) in row.iter_mut().zip(max.iter()) {
+                    *x -= m;
+                }
+            }
+        }
+        let mut weights = vec![0.0; shifted.len()];
+        slices::exp(Simd::detect(), &shifted, &mut weights);
+        let mut sums = vec![0.0; records * lanes];
+        for (w, sum) in weights
+            .chunks_exact(width)
+            .zip(sums.chunks_exact_mut(lanes))
+        {
+            for row in w.chunks_exact(lanes) {
+                add(row, sum);
+            }
+        }
+        Self {
+            lanes,
+            width,
+            weights,
+            largest,
+            sums,
+        }
+    }
+
+    fn log_normalisers(&self) -> Vec<f64> {
+        let mut out = vec![0.0; self.sums.len()];
+        slices::log(Simd::detect(), &self.sums, &mut out);
+        add(&self.largest, &mut out);
+        out
+    }
+
+    fn probabilities(&self, out: &mut [f64]) {
+        let inverse: Vec<f64> = self.sums.iter().map(|s| s.recip()).collect();
+        let records = out
+            .chunks_exact_mut(self.width)
+            .zip(self.weights.chunks_exact(self.width))
+            .zip(inverse.chunks_exact(self.lanes));
+        for ((out, weights), inverse) in records {
+            let rows = out
+                .chunks_exact_mut(self.lanes)
+                .zip(weights.chunks_exact(self.lanes));
+            for (out, weights) in rows {
+                for ((out, w), c) in out.iter_mut().zip(weights).zip(inverse) {
+                    *out = w * c;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Models of exchangeable records with hand-written kernels.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `features` | [`Dense`] and [`Sparse`] rows of a design matrix, gathered a batch at a time |
+//! | `link` | [`Link`]: Bernoulli-logit and categorical-logit, their derivatives in the predictors |
+//! | `prior` | [`Prior`]: independent normals, normals with a common mean and scale |
+//! | `glm` | [`Glm`]: features, link and prior as one density |
+//! | `ppca` | [`Ppca`]: probabilistic principal components with the scores integrated out |
+
+mod features;
+mod glm;
+mod link;
+mod ppca;
+mod prior;
+
+pub use features::{Dense, Features, Sparse};
+pub use glm::Glm;
+pub use link::Link;
+pub use ppca::Ppca;
+pub use prior::{CommonNormal, Prior, StandardNormal};
+
+/// A model that cannot be built from what was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShapeError(pub String);
+
+impl std::fmt::Display for ShapeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ShapeError {}

@@ -1,0 +1,173 @@
+//! Priors of vectors of coefficients.
+
+use std::fmt::Debug;
+
+use jensen_density::{Lanes, LanesMut};
+
+use crate::family::HALF_LOG_TWO_PI;
+
+/// A twice differentiable log density on ℝᵈ over lanes; everything overwrites its output.
+pub trait Prior: Debug + Sync {
+    /// d.
+    fn dim(&self) -> usize;
+    /// Values in nats.
+    fn value(&self, z: Lanes<'_>, out: &mut [f64]);
+    /// Values and gradients.
+    fn value_grad(&self, z: Lanes<'_>, out: &mut [f64], grad: LanesMut<'_>);
+    /// Hessian-vector products.
+    fn hvp(&self, z: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>);
+}
+
+/// Independent standard normals.
+#[derive(Clone, Copy, Debug)]
+pub struct StandardNormal(
+    /// d.
+    pub usize,
+);
+
+/// Rows of a `d × lanes` matrix whose log densities are summed in one strand; several strands keep
+/// the error of long sums small.
+const STRAND: usize = 256;
+
+impl Prior for StandardNormal {
+    fn dim(&self) -> usize {
+        self.0
+    }
+
+    fn value(&self, z: Lanes<'_>, out: &mut [f64]) {
+        let lanes = z.lanes();
+        out.fill(-(self.0 as f64) * HALF_LOG_TWO_PI);
+        let mut part = vec![0.0; lanes];
+        for rows in z.as_slice().chunks(STRAND * lanes.max(1)) {
+            part.fill(0.0);
+            for row in rows.chunks_exact(lanes) {
+                for (p, x) in part.iter_mut().zip(row) {
+                    *p += x * x;
+                }
+            }
+            for (out, p) in out.iter_mut().zip(&part) {
+                *out -= 0.5 * p;
+            }
+        }
+    }
+
+    fn value_grad(&self, z: Lanes<'_>, out: &mut [f64], mut grad: LanesMut<'_>) {
+        self.value(z, out);
+        for (g, x) in grad.as_mut_slice().iter_mut().zip(z.as_slice()) {
+            *g = -x;
+        }
+    }
+
+    fn hvp(&self, _: Lanes<'_>, v: Lanes<'_>, mut out: LanesMut<'_>) {
+        for (g, x) in out.as_mut_slice().iter_mut().zip(v.as_slice()) {
+            *g = -x;
+        }
+    }
+}
+
+/// Groups of coefficients around a common mean with a common scale: z = (m, s, β₁, …, β_G), each of
+/// `width` coordinates, `m, s ~ normal(0, 1)` and `β_g ~ normal(m, exp(s))`, coordinate by coordinate.
+#[derive(Clone, Copy, Debug)]
+pub struct CommonNormal {
+    /// Coordinates of a group.
+    pub width: usize,
+    /// Number of groups.
+    pub groups: usize,
+}
+
+impl CommonNormal {
+    /// Where the coefficients begin in z.
+    pub fn offset(&self) -> usize {
+        2 * self.width
+    }
+}
+
+impl Prior for CommonNormal {
+    fn dim(&self) -> usize {
+        (2 + self.groups) * self.width
+    }
+
+    fn value(&self, z: Lanes<'_>, out: &mut [f64]) {
+        let (w, lanes) = (self.width, z.lanes());
+        StandardNormal(2 * w).value(
+            Lanes::new(&z.as_slice()[..2 * w * lanes], 2 * w, lanes),
+            out,
+        );
+        let n = w * lanes;
+        let (mean, log_sd) = (&z.as_slice()[..n], &z.as_slice()[n..2 * n]);
+        let root: Vec<f64> = log_sd.iter().map(|s| (-s).exp()).collect();
+        let mut squares = vec![0.0; n];
+        for group in z.as_slice()[2 * n..].chunks_exact(n) {
+            for (((q, x), m), r) in squares.iter_mut().zip(group).zip(mean).zip(&root) {
+                let t = (x - m) * r;
+                *q += t * t;
+            }
+        }
+        let groups = self.groups as f64;
+        for (q, s) in squares.chunks_exact(lanes).zip(log_sd.chunks_exact(lanes)) {
+            for ((out, q), s) in out.iter_mut().zip(q).zip(s) {
+                *out -= groups * (HALF_LOG_TWO_PI + s) + 0.5 * q;
+            }
+        }
+    }
+
+    fn value_grad(&self, z: Lanes<'_>, out: &mut [f64], mut grad: LanesMut<'_>) {
+        self.value(z, out);
+        let n = self.width * z.lanes();
+        let (common, groups) = z.as_slice().split_at(2 * n);
+        let (mean, log_sd) = common.split_at(n);
+        let precision: Vec<f64> = log_sd.iter().map(|s| (-2.0 * s).exp()).collect();
+        let (grad_common, grad_groups) = grad.as_mut_slice().split_at_mut(2 * n);
+        let (grad_mean, grad_log) = grad_common.split_at_mut(n);
+        for (g, m) in grad_mean.iter_mut().zip(mean) {
+            *g = -m;
+        }
+        for (g, s) in grad_log.iter_mut().zip(log_sd) {
+            *g = -s - self.groups as f64;
+        }
+        for (x, g) in groups.chunks_exact(n).zip(grad_groups.chunks_exact_mut(n)) {
+            let (grad_mean, grad_log) = (&mut grad_mean[..n], &mut grad_log[..n]);
+            for i in 0..n {
+                let t = x[i] - mean[i];
+                let step = -t * precision[i];
+                g[i] = step;
+                grad_mean[i] -= step;
+                grad_log[i] -= step * t;
+            }
+        }
+    }
+
+    fn hvp(&self, z: Lanes<'_>, v: Lanes<'_>, mut out: LanesMut<'_>) {
+        let n = self.width * z.lanes();
+        let (common, groups) = z.as_slice().split_at(2 * n);
+        let (mean, log_sd) = common.split_at(n);
+        let precision: Vec<f64> = log_sd.iter().map(|s| (-2.0 * s).exp()).collect();
+        let (v_common, v_groups) = v.as_slice().split_at(2 * n);
+        let (v_mean, v_log) = v_common.split_at(n);
+        let (out_common, out_groups) = out.as_mut_slice().split_at_mut(2 * n);
+        let (out_mean, out_log) = out_common.split_at_mut(n);
+        for (o, v) in out_mean.iter_mut().zip(v_mean) {
+            *o = -v;
+        }
+        for (o, v) in out_log.iter_mut().zip(v_log) {
+            *o = -v;
+        }
+        let rows = groups
+            .chunks_exact(n)
+            .zip(v_groups.chunks_exact(n))
+            .zip(out_groups.chunks_exact_mut(n));
+        for ((x, v), o) in rows {
+            let (out_mean, out_log) = (&mut out_mean[..n], &mut out_log[..n]);
+            for i in 0..n {
+                // The derivative of −t p with t = x − m, p = e^{−2s}, and of its kin above.
+                let t = x[i] - mean[i];
+                let dt = v[i] - v_mean[i];
+                let p = precision[i];
+                let d = p * (2.0 * t * v_log[i] - dt);
+                o[i] = d;
+                out_mean[i] -= d;
+                out_log[i] -= d * t - t * p * dt;
+            }
+        }
+    }
+}

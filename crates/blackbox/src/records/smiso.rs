@@ -1,0 +1,214 @@
+//! SMISO (Bietti and Mairal 2017): incremental minimisation with exponential averages.
+
+use std::sync::Arc;
+
+use jensen_density::{Lanes, RecordDensity};
+use jensen_fit::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Step};
+use serde::{Deserialize, Serialize};
+
+use super::batches::Batches;
+use super::{Gradients, RecordError, RecordEstimator, Request, Table};
+use crate::family::Family;
+use crate::reduce::axpy;
+
+/// Settings of [`Smiso`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SmisoSettings {
+    /// Weight α of the newest step in an entry, in (0, 1].
+    pub alpha: f64,
+    /// Step size γ of an entry; the iterate moves by `α γ |B| / N`.
+    pub gamma: f64,
+    /// Records of a batch.
+    pub batch: usize,
+    /// Draws an iteration.
+    pub draws: usize,
+    /// Bytes that the entries may take.
+    pub memory_limit: Option<u64>,
+}
+
+/// The algorithm (Eqs. 18, 19 and 25 of Wang, Geffner and Domke 2024, for the bound instead of its
+/// negative); its output is ω.
+///
+/// ```text
+/// w_g ← (1 − α) w_g + α (w̄ + γ ∇L_g(w̄))      w̄ ← w̄ + |g|/N (w_g' − w_g)
+/// ```
+///
+/// Records are divided into batches once, and an epoch reorders the batches: only the mean entry of a
+/// batch matters then, so that ⌈N/B⌉ entries are kept instead of N. The iterate is the weighted mean
+/// of the entries at all times; momentum or adaptive steps would break that, so there are none.
+pub struct Smiso<'a, D: RecordDensity> {
+    settings: SmisoSettings,
+    seed: u64,
+    batches: Batches,
+    groups: Batches,
+    members: Vec<u32>,
+    start: Vec<f64>,
+    gradients: Gradients<'a, D>,
+    order: (Option<u64>, Vec<u32>),
+    noise: Vec<f64>,
+    gradient: Vec<f64>,
+}
+
+/// State of [`Smiso`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct SmisoState {
+    omega: Vec<f64>,
+    /// One entry a batch.
+    entries: Vec<f64>,
+    rejected: u64,
+    calls: u64,
+}
+
+impl SmisoState {
+    /// The iterate.
+    pub fn omega(&self) -> &[f64] {
+        &self.omega
+    }
+}
+
+/// Rejected iterations in a row after which a run has diverged.
+const REJECTED: u64 = 100;
+
+impl<'a, D: RecordDensity> Smiso<'a, D> {
+    /// A fit of `family` from `start`.
+    ///
+    /// # Errors
+    /// When batch, draws or α do not suit, or the entries would exceed the memory limit.
+    pub fn new(
+        density: &'a D,
+        family: Arc<dyn Family>,
+        seed: u64,
+        settings: SmisoSettings,
+        start: Vec<f64>,
+    ) -> Result<Self, RecordError> {
+        let batches = Batches::new(seed, density.records(), settings.batch)?;
+        let groups = Batches::new(seed, batches.per_epoch(), 1)?;
+        if !(settings.alpha > 0.0 && settings.alpha <= 1.0) || settings.draws == 0 {
+            return Err(RecordError::Setting(format!(
+                "SMISO needs a weight in (0, 1] and at least one draw: the weight is {}, the draws {}",
+                settings.alpha, settings.draws
+            )));
+        }
+        if start.len() != family.parameters() {
+            return Err(RecordError::Setting(format!(
+                "{} starting values for {} parameters",
+                start.len(),
+                family.parameters()
+            )));
+        }
+        let needed = 8 * (batches.per_epoch() as u64 + 6) * start.len() as u64;
+        if let Some(limit) = settings.memory_limit
+            && needed > limit
+        {
+            return Err(RecordError::Memory {
+                what: "an entry a batch for SMISO",
+                needed,
+                limit,
+                svrg: None,
+            });
+        }
+        Ok(Self {
+            settings,
+            seed,
+            members: batches.order(0),
+            batches,
+            groups,
+            gradient: vec![0.0; start.len()],
+            start,
+            gradients: Gradients::new(density, family, settings.draws, settings.batch),
+            order: (None, Vec::new()),
+            noise: Vec::new(),
+        })
+    }
+}
+
+impl<D: RecordDensity> Algorithm for Smiso<'_, D> {
+    type State = SmisoState;
+    type Output = Vec<f64>;
+
+    fn init(&mut self) -> Result<SmisoState, Status> {
+        Ok(SmisoState {
+            omega: self.start.clone(),
+            entries: self.start.repeat(self.batches.per_epoch()),
+            rejected: 0,
+            calls: 0,
+        })
+    }
+
+    fn step(&mut self, state: &mut SmisoState, iteration: u64) -> Step {
+        let (epoch, k) = self.batches.place(iteration);
+        if self.order.0 != Some(epoch) {
+            self.order = (Some(epoch), self.groups.order(epoch));
+        }
+        let group = self.order.1[k] as usize;
+        let batch = &self.members[self.batches.range(group)];
+        self.gradients.noise(self.seed, iteration, &mut self.noise);
+        let rows = self.gradients.family().noise_dim();
+        let request = Request {
+            estimator: RecordEstimator::Naive,
+            omega: &state.omega,
+            noise: Lanes::new(&self.noise, rows, self.settings.draws),
+            batch,
+            visit: false,
+        };
+        let share = batch.len() as f64 / self.batches.records() as f64;
+        let finite = self
+            .gradients
+            .evaluate(&request, &Table::nothing(), &mut self.gradient);
+        let mut record = Record::default();
+        let mut status = None;
+        if finite {
+            state.rejected = 0;
+            let n = state.omega.len();
+            let entry = &mut state.entries[group * n..(group + 1) * n];
+            let SmisoSettings { alpha, gamma, .. } = self.settings;
+            // The change of the entry, kept in place of the gradient.
+            for ((g, w), mean) in self
+                .gradient
+                .iter_mut()
+                .zip(entry.iter_mut())
+                .zip(&state.omega)
+            {
+                *g = alpha * (mean + gamma * *g - *w);
+                *w += *g;
+            }
+            axpy(share, &self.gradient, &mut state.omega);
+        } else {
+            state.rejected += 1;
+            record = record.with("rejected", 1.0);
+            status = (state.rejected >= REJECTED).then(|| Status::Diverged {
+                at: iteration,
+                reason: format!(
+                    "no finite gradient in {REJECTED} iterations; try a smaller step size γ"
+                ),
+            });
+        }
+        state.calls += self.gradients.take_calls();
+        record.oracle_calls = state.calls;
+        Step { record, status }
+    }
+
+    fn output(&mut self, state: &SmisoState) -> Vec<f64> {
+        state.omega.clone()
+    }
+}
+
+impl Snapshot for SmisoState {
+    fn save(&self) -> Archive {
+        let mut archive = Archive::new();
+        archive.put("omega", &self.omega);
+        archive.put("entries", &self.entries);
+        archive.set("counts", [self.rejected, self.calls]);
+        archive
+    }
+
+    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        let [rejected, calls] = archive.get("counts")?;
+        Ok(Self {
+            omega: archive.vec("omega")?,
+            entries: archive.vec("entries")?,
+            rejected,
+            calls,
+        })
+    }
+}

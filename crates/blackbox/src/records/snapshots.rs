@@ -1,0 +1,187 @@
+//! Minibatch gradients of models that are no linear predictors, and the incremental table.
+
+use jensen_density::{Group, Lanes, LanesMut, RecordDensity};
+
+use super::estimator::RecordEstimator;
+use super::gradients::{Gradients, Request};
+use super::table::{Slot, Store, Table};
+use crate::reduce::axpy;
+
+/// Scratch memory.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Snapshots {
+    /// `d × lanes`.
+    points: Vec<f64>,
+    gradient: Vec<f64>,
+    values: Vec<f64>,
+    first: Vec<f64>,
+    second: Vec<f64>,
+}
+
+/// A snapshot's coordinates where they belong; the others are zero, and nothing depends on them.
+fn spread(slot: &Slot, dim: usize) -> Vec<f64> {
+    let mut out = vec![0.0; dim];
+    for (&i, v) in slot.coordinates.iter().zip(&slot.values) {
+        out[i as usize] = *v;
+    }
+    out
+}
+
+impl<D: RecordDensity> Gradients<'_, D> {
+    /// Adds the batch's part to `gradient` and `correction`; writes `change` if asked for.
+    pub(super) fn add_batch(&mut self, request: &Request<'_>, table: &Table) {
+        let (d, draws, batch) = (self.density.dim(), self.draws, request.batch);
+        let estimator = request.estimator;
+        let mean = &request.omega[..d];
+        let weight = self.density.records() as f64 / batch.len() as f64;
+        let s = &mut self.snapshots;
+        let visit = request.visit && matches!(&table.store, Store::Slots(slots) if !slots.whole());
+        let anchor = match (&table.store, estimator) {
+            (Store::Anchor { mean, .. }, RecordEstimator::JointSvrg) if table.complete => {
+                Some(mean)
+            }
+            _ => None,
+        };
+        let extra: Option<&[f64]> = match anchor {
+            Some(mean) => Some(mean),
+            None => visit.then_some(mean),
+        };
+        // The draws and one more point in one call.
+        let lanes = draws + usize::from(extra.is_some());
+        s.points.clear();
+        for (i, row) in self.z.chunks_exact(draws).enumerate() {
+            s.points.extend_from_slice(row);
+            if let Some(point) = extra {
+                s.points.push(point[i]);
+            }
+        }
+        s.gradient.resize(d * lanes, 0.0);
+        s.values.resize(lanes, 0.0);
+        self.density.batch_value_grad(
+            &mut self.ws,
+            batch,
+            Lanes::new(&s.points, d, lanes),
+            &mut s.values,
+            LanesMut::new(&mut s.gradient, d, lanes),
+        );
+        self.calls += (batch.len() * lanes) as u64;
+        for (i, row) in s.gradient.chunks_exact(lanes).enumerate() {
+            let out = &mut self.gradient[i * draws..(i + 1) * draws];
+            for (g, x) in out.iter_mut().zip(row) {
+                *g += weight * x;
+            }
+            if anchor.is_some() {
+                self.correction[i] -= weight * row[draws];
+            } else if visit {
+                self.change[i] = row[draws];
+            }
+        }
+        self.changed.clear();
+
+        // Hessian-vector products along the mean displacement.
+        let expansion = match anchor {
+            Some(_) => 1.0,
+            None => estimator.expansion(),
+        };
+        if expansion > 0.0 {
+            s.first.resize(d, 0.0);
+            self.density.batch_hvp(
+                &mut self.ws,
+                batch,
+                Lanes::new(anchor.map_or(mean, |m| m), d, 1),
+                Lanes::new(&self.shift, d, 1),
+                LanesMut::new(&mut s.first, d, 1),
+            );
+            axpy(-weight * expansion, &s.first, &mut self.correction);
+            self.calls += 2 * batch.len() as u64;
+        }
+        let (Store::Slots(slots), RecordEstimator::Joint, true) =
+            (&table.store, estimator, table.complete)
+        else {
+            return;
+        };
+        let groups = slots.group(batch.iter().copied());
+        let spreads: Vec<Vec<f64>> = groups
+            .iter()
+            .map(|(slot, _)| match slots.slot(slot) {
+                sparse if !sparse.coordinates.is_empty() => spread(sparse, d),
+                _ => Vec::new(),
+            })
+            .collect();
+        let points: Vec<Group<'_>> = groups
+            .iter()
+            .zip(&spreads)
+            .map(|((slot, records), spread)| Group {
+                records,
+                point: if spread.is_empty() {
+                    &slots.slot(slot).values
+                } else {
+                    spread
+                },
+            })
+            .collect();
+        s.first.clear();
+        s.first.resize(d, 0.0);
+        s.second.clear();
+        s.second.resize(d, 0.0);
+        self.density.grouped(
+            &mut self.ws,
+            &points,
+            &self.shift,
+            &mut s.first,
+            &mut s.second,
+        );
+        axpy(-weight, &s.first, &mut self.correction);
+        axpy(-weight, &s.second, &mut self.correction);
+        if visit {
+            axpy(-1.0, &s.first, &mut self.change);
+        }
+        self.calls += 3 * batch.len() as u64;
+    }
+
+    /// Adds the table at the draw to `incremental` (`inc`, `ens`): a pass over all records.
+    pub(super) fn add_incremental(&mut self, request: &Request<'_>, table: &Table) {
+        let Store::Slots(slots) = &table.store else {
+            return;
+        };
+        if !table.complete {
+            return;
+        }
+        let (d, draws, batch) = (self.density.dim(), self.draws, request.batch);
+        let scale = request.estimator.incremental() / draws as f64;
+        let weight = self.density.records() as f64 / batch.len() as f64;
+        self.incremental.resize(request.omega.len(), 0.0);
+        let mut part = vec![0.0; request.omega.len()];
+        let s = &mut self.snapshots;
+        s.points.resize(d * draws, 0.0);
+        s.gradient.resize(d * draws, 0.0);
+        s.values.resize(draws, 0.0);
+        let in_batch = slots.group(batch.iter().copied());
+        let all = slots.all();
+        let parts = all
+            .iter()
+            .map(|(slot, records)| (slot, records, 1.0))
+            .chain(
+                in_batch
+                    .iter()
+                    .map(|(slot, records)| (slot, records, -weight)),
+            );
+        for (slot, records, weight) in parts {
+            let omega = &slots.slot(slot).values;
+            let z = LanesMut::new(&mut s.points, d, draws);
+            self.family.transform(omega, request.noise, z);
+            self.density.batch_value_grad(
+                &mut self.ws,
+                records,
+                Lanes::new(&s.points, d, draws),
+                &mut s.values,
+                LanesMut::new(&mut s.gradient, d, draws),
+            );
+            self.calls += (records.len() * draws) as u64;
+            part.fill(0.0);
+            let gradient = Lanes::new(&s.gradient, d, draws);
+            self.family.pull(omega, request.noise, gradient, &mut part);
+            axpy(scale * weight, &part, &mut self.incremental);
+        }
+    }
+}

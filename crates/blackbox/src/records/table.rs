@@ -1,0 +1,326 @@
+//! What an estimator remembers of earlier iterations.
+//!
+//! No form takes N × D numbers. A linear predictor is remembered by its values ηₙ, K a record: the
+//! stored mean enters the expansion through them alone. Any other model shares one snapshot among the
+//! records of an iteration; with reshuffled epochs at most `2⌈N/B⌉ − 1` snapshots are alive. Where a
+//! batch touches few coordinates a snapshot keeps those only.
+
+use jensen_fit::{Archive, ArchiveError, Snapshot};
+
+/// Parameters at the iteration in which some records were last visited.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Slot {
+    /// How many records refer to it.
+    users: u32,
+    /// The coordinates kept, ascending; all when empty.
+    pub(crate) coordinates: Vec<u32>,
+    /// Their values.
+    pub(crate) values: Vec<f64>,
+}
+
+/// A snapshot for each live iteration, and each record's snapshot.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Slots {
+    /// Whether snapshots hold all of ω, or its mean alone.
+    whole: bool,
+    of_record: Vec<u32>,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+/// A record that was never visited.
+const NONE: u32 = u32::MAX;
+
+impl Slots {
+    pub(crate) fn new(records: usize, whole: bool) -> Self {
+        Self {
+            whole,
+            of_record: vec![NONE; records],
+            slots: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
+    /// Whether snapshots hold all of ω.
+    pub(crate) fn whole(&self) -> bool {
+        self.whole
+    }
+
+    /// The number of live snapshots.
+    pub(crate) fn live(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    pub(crate) fn slot(&self, slot: u32) -> &Slot {
+        &self.slots[slot as usize]
+    }
+
+    /// The records of `records` by snapshot: `(slot, records)` pairs, slots ascending, records in
+    /// their order. Records never visited are left out.
+    pub(crate) fn group(&self, records: impl Iterator<Item = u32>) -> Groups {
+        let mut pairs: Vec<(u32, u32)> = records
+            .map(|n| (self.of_record[n as usize], n))
+            .filter(|&(slot, _)| slot != NONE)
+            .collect();
+        pairs.sort_by_key(|&(slot, _)| slot);
+        let mut groups = Groups::default();
+        for (slot, n) in pairs {
+            if groups.slots.last() != Some(&slot) {
+                groups.slots.push(slot);
+                groups.starts.push(groups.records.len());
+            }
+            groups.records.push(n);
+        }
+        groups.starts.push(groups.records.len());
+        groups
+    }
+
+    /// All records that were visited, by snapshot.
+    pub(crate) fn all(&self) -> Groups {
+        self.group(0..self.of_record.len() as u32)
+    }
+
+    /// Gives the records of a batch one new snapshot.
+    pub(crate) fn assign(&mut self, batch: &[u32], coordinates: &[u32], values: &[f64]) {
+        for &n in batch {
+            let old = std::mem::replace(&mut self.of_record[n as usize], NONE);
+            if old != NONE {
+                let slot = &mut self.slots[old as usize];
+                slot.users -= 1;
+                if slot.users == 0 {
+                    self.free.push(old);
+                }
+            }
+        }
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            (self.slots.len() - 1) as u32
+        });
+        let slot = &mut self.slots[id as usize];
+        slot.users = batch.len() as u32;
+        slot.coordinates.clear();
+        slot.coordinates.extend_from_slice(coordinates);
+        slot.values.clear();
+        if coordinates.is_empty() {
+            slot.values.extend_from_slice(values);
+        } else {
+            let kept = coordinates.iter().map(|&i| values[i as usize]);
+            slot.values.extend(kept);
+        }
+        for &n in batch {
+            self.of_record[n as usize] = id;
+        }
+    }
+}
+
+/// Records by snapshot.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Groups {
+    slots: Vec<u32>,
+    starts: Vec<usize>,
+    records: Vec<u32>,
+}
+
+impl Groups {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &[u32])> {
+        let range = |g: usize| &self.records[self.starts[g]..self.starts[g + 1]];
+        self.slots
+            .iter()
+            .enumerate()
+            .map(move |(g, &s)| (s, range(g)))
+    }
+}
+
+/// The memory of an estimator.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    pub(crate) store: Store,
+    /// `G = Σ_m ∇ log p(x_m | μ^m)` over the records visited so far.
+    pub(crate) sum: Vec<f64>,
+    /// Whether every record has its entry.
+    pub(crate) complete: bool,
+}
+
+/// How entries are kept.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Store {
+    /// Nothing is remembered.
+    Nothing,
+    /// ηₙ at the stored means, N × K.
+    Predictors(Vec<f64>),
+    /// Snapshots.
+    Slots(Slots),
+    /// One mean for all records (SVRG), with its predictors, N × K, for a linear predictor.
+    Anchor {
+        /// The mean; empty before the first pass.
+        mean: Vec<f64>,
+        /// The predictors there.
+        predictors: Vec<f64>,
+    },
+}
+
+impl Table {
+    pub(crate) fn nothing() -> Self {
+        Self {
+            store: Store::Nothing,
+            sum: Vec::new(),
+            complete: false,
+        }
+    }
+
+    /// Snapshots alive; 0 where none are kept.
+    pub fn live_slots(&self) -> usize {
+        match &self.store {
+            Store::Slots(slots) => slots.live(),
+            _ => 0,
+        }
+    }
+}
+
+fn integers(x: &[u32]) -> Vec<f64> {
+    x.iter().map(|&x| f64::from(x)).collect()
+}
+
+fn read_integers(archive: &Archive, name: &str) -> Result<Vec<u32>, ArchiveError> {
+    let numbers = archive.vec(name)?;
+    let exact = |x: &f64| (*x >= 0.0 && *x <= f64::from(u32::MAX)).then_some(*x as u32);
+    let all: Option<Vec<u32>> = numbers.iter().map(exact).collect();
+    all.ok_or_else(|| ArchiveError(format!("the tensor `{name}` holds no indices")))
+}
+
+impl Snapshot for Table {
+    fn save(&self) -> Archive {
+        let mut archive = Archive::new();
+        archive.put("sum", &self.sum);
+        archive.set("complete", self.complete);
+        let kind = match &self.store {
+            Store::Nothing => "nothing",
+            Store::Predictors(eta) => {
+                archive.put("predictors", eta);
+                "predictors"
+            }
+            Store::Anchor { mean, predictors } => {
+                archive.put("mean", mean);
+                archive.put("predictors", predictors);
+                "anchor"
+            }
+            Store::Slots(slots) => {
+                archive.set("whole", slots.whole);
+                archive.put("of_record", &integers(&slots.of_record));
+                archive.put("free", &integers(&slots.free));
+                let users: Vec<u32> = slots.slots.iter().map(|s| s.users).collect();
+                let lengths = |f: fn(&Slot) -> usize| -> Vec<u32> {
+                    slots.slots.iter().map(|s| f(s) as u32).collect()
+                };
+                archive.put("users", &integers(&users));
+                archive.put("kept", &integers(&lengths(|s| s.coordinates.len())));
+                archive.put("lengths", &integers(&lengths(|s| s.values.len())));
+                let coordinates: Vec<u32> = slots
+                    .slots
+                    .iter()
+                    .flat_map(|s| s.coordinates.iter().copied())
+                    .collect();
+                archive.put("coordinates", &integers(&coordinates));
+                let values: Vec<f64> = slots
+                    .slots
+                    .iter()
+                    .flat_map(|s| s.values.iter().copied())
+                    .collect();
+                archive.put("values", &values);
+                "slots"
+            }
+        };
+        archive.set("kind", kind);
+        archive
+    }
+
+    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        let kind: String = archive.get("kind")?;
+        let store = match kind.as_str() {
+            "nothing" => Store::Nothing,
+            "predictors" => Store::Predictors(archive.vec("predictors")?),
+            "anchor" => Store::Anchor {
+                mean: archive.vec("mean")?,
+                predictors: archive.vec("predictors")?,
+            },
+            "slots" => {
+                let users = read_integers(archive, "users")?;
+                let kept = read_integers(archive, "kept")?;
+                let lengths = read_integers(archive, "lengths")?;
+                let coordinates = read_integers(archive, "coordinates")?;
+                let values = archive.vec("values")?;
+                let short = || ArchiveError("the snapshots are incomplete".into());
+                let (mut c, mut v) = (0, 0);
+                let mut slots = Vec::with_capacity(users.len());
+                for (i, &users) in users.iter().enumerate() {
+                    let kept = *kept.get(i).ok_or_else(short)? as usize;
+                    let length = *lengths.get(i).ok_or_else(short)? as usize;
+                    slots.push(Slot {
+                        users,
+                        coordinates: coordinates.get(c..c + kept).ok_or_else(short)?.to_vec(),
+                        values: values.get(v..v + length).ok_or_else(short)?.to_vec(),
+                    });
+                    (c, v) = (c + kept, v + length);
+                }
+                Store::Slots(Slots {
+                    whole: archive.get("whole")?,
+                    of_record: read_integers(archive, "of_record")?,
+                    slots,
+                    free: read_integers(archive, "free")?,
+                })
+            }
+            other => return Err(ArchiveError(format!("no table is kept as `{other}`"))),
+        };
+        Ok(Self {
+            store,
+            sum: archive.vec("sum")?,
+            complete: archive.get("complete")?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::records::Batches;
+
+    #[test]
+    fn live_snapshots_are_fewer_than_twice_the_batches() {
+        let batches = Batches::new(1, 103, 10).unwrap();
+        let mut slots = Slots::new(103, false);
+        let bound = 2 * batches.per_epoch() - 1;
+        let mut most = 0;
+        for epoch in 0..5 {
+            let order = batches.order(epoch);
+            for k in 0..batches.per_epoch() {
+                let value = (epoch * 100 + k as u64) as f64;
+                slots.assign(&order[batches.range(k)], &[], &[value]);
+                most = most.max(slots.live());
+                assert!(slots.live() <= bound);
+                // The records just visited have the new snapshot.
+                let groups = slots.group(order[batches.range(k)].iter().copied());
+                let met: Vec<_> = groups.iter().collect();
+                assert_eq!(met.len(), 1);
+                assert_eq!(slots.slot(met[0].0).values, [value]);
+            }
+        }
+        assert!(most > batches.per_epoch());
+        let total: usize = slots.all().iter().map(|(_, records)| records.len()).sum();
+        assert_eq!(total, 103);
+        let table = Table {
+            store: Store::Slots(slots),
+            sum: vec![1.0, f64::MIN_POSITIVE],
+            complete: true,
+        };
+        assert_eq!(Table::restore(&table.save()).unwrap(), table);
+    }
+
+    #[test]
+    fn sparse_snapshots_keep_what_they_are_told() {
+        let mut slots = Slots::new(4, false);
+        slots.assign(&[0, 2], &[1, 3], &[10.0, 11.0, 12.0, 13.0]);
+        assert_eq!(slots.slot(0).values, [11.0, 13.0]);
+        let groups = slots.all();
+        assert_eq!(groups.iter().next().unwrap().1, [0, 2]);
+    }
+}

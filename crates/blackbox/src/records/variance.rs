@@ -1,0 +1,212 @@
+//! How noisy an estimator is at an iterate, and through which of its two sources.
+
+use jensen_density::{Lanes, RecordDensity};
+use jensen_fit::Record;
+use jensen_math::rng;
+use serde::{Deserialize, Serialize};
+
+use super::batches::Batches;
+use super::gradients::fill_noise;
+use super::{Gradients, RecordEstimator, Request, Table};
+use crate::oracle::Estimate;
+use crate::reduce::{axpy, dot};
+
+/// How variances are traced.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VarianceSettings {
+    /// Iterations between two analyses.
+    pub every: u64,
+    /// Pairs of a batch and a draw for each figure.
+    pub samples: usize,
+}
+
+/// The trace of the covariance of an estimator at an iterate, and its parts; squared units of the
+/// gradient. Each has its Monte-Carlo standard error.
+#[derive(Clone, Copy, Debug)]
+pub struct Variances {
+    /// `V_{B,ε}[g]`.
+    pub total: Estimate,
+    /// `V_B[E_ε g]`: what remains when the draws are integrated out.
+    pub subsampling: Estimate,
+    /// `V_ε[E_B g]`: what remains when all records are used. Exact over the records.
+    pub monte_carlo: Estimate,
+}
+
+const ORDER: rng::Purpose = rng::Purpose::new("blackbox")
+    .fold("records")
+    .fold("variance order");
+const NOISE: rng::Purpose = rng::Purpose::new("blackbox")
+    .fold("records")
+    .fold("variance noise");
+
+/// Where [`variances`] looks, and how hard.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'r> {
+    /// ω.
+    pub omega: &'r [f64],
+    /// The table, which stays as it is.
+    pub table: &'r Table,
+    /// The sizes of batches.
+    pub batches: &'r Batches,
+    /// Seed of batches and draws.
+    pub seed: u64,
+    /// Key of batches and draws, so that iterations have their own.
+    pub iteration: u64,
+    /// Pairs of a batch and a draw for each figure, at least 2.
+    pub samples: usize,
+}
+
+/// Analyses one estimator at one iterate with its table frozen.
+///
+/// The total is the unbiased variance over independent pairs (B, ε). For the subsampling part every
+/// batch meets two independent pairs of antithetic draws, whose covariance over the batches has the
+/// variance of the conditional expectation as its expectation: no inner integral need converge. The
+/// Monte-Carlo part takes all records as the batch. Batches are uniformly random subsets of the first
+/// batch's size. Costs `5·samples` batches and `samples` passes over all records.
+pub fn variances<D: RecordDensity>(
+    gradients: &mut Gradients<'_, D>,
+    estimator: RecordEstimator,
+    place: &Place<'_>,
+) -> Variances {
+    let (n, samples) = (place.omega.len(), place.samples.max(2));
+    let records = place.batches.records();
+    let size = place.batches.range(0).len();
+    let (rows, draws) = (gradients.family().noise_dim(), gradients.draws());
+    let mut order: Vec<u32> = (0..records as u32).collect();
+    let all = order.clone();
+    let mut noise = Vec::new();
+    let make_noise = |sample: usize, copy: u64, noise: &mut Vec<f64>| {
+        let key = place.seed ^ place.iteration.rotate_left(32);
+        let counter = 4 * sample as u64 + copy;
+        fill_noise(key, NOISE, counter, rows, draws, noise);
+    };
+    let mut evaluate = |noise: &[f64], batch: &[u32], out: &mut [f64]| {
+        let request = Request {
+            estimator,
+            omega: place.omega,
+            noise: Lanes::new(noise, rows, draws),
+            batch,
+            visit: false,
+        };
+        gradients.evaluate(&request, place.table, out)
+    };
+    let mut total = Vec::with_capacity(samples);
+    let mut halves = [Vec::with_capacity(samples), Vec::with_capacity(samples)];
+    let mut whole = Vec::with_capacity(samples);
+    for sample in 0..samples {
+        let key = place.seed ^ place.iteration.rotate_left(32);
+        let mut stream = rng::Stream::new(key, ORDER, sample as u64, 0);
+        // A random subset: the first steps of Fisher and Yates.
+        for i in 0..size {
+            let j = i + stream.below((records - i) as u64) as usize;
+            order.swap(i, j);
+        }
+        let batch = &order[..size];
+        let mut g = vec![0.0; n];
+        make_noise(sample, 0, &mut noise);
+        if evaluate(&noise, batch, &mut g) {
+            total.push(g.clone());
+        }
+        let mut pair = [vec![0.0; n], vec![0.0; n]];
+        let mut finite = true;
+        for (half, sum) in pair.iter_mut().enumerate() {
+            make_noise(sample, 1 + half as u64, &mut noise);
+            for _ in 0..2 {
+                finite &= evaluate(&noise, batch, &mut g);
+                axpy(0.5, &g, sum);
+                noise.iter_mut().for_each(|e| *e = -*e);
+            }
+        }
+        if finite {
+            let [a, b] = pair;
+            halves[0].push(a);
+            halves[1].push(b);
+        }
+        make_noise(sample, 3, &mut noise);
+        if evaluate(&noise, &all, &mut g) {
+            whole.push(g);
+        }
+    }
+    Variances {
+        total: covariance(&total, &total),
+        subsampling: covariance(&halves[0], &halves[1]),
+        monte_carlo: covariance(&whole, &whole),
+    }
+}
+
+/// The trace of the covariance of paired samples: unbiased, with the standard error of its terms.
+fn covariance(a: &[Vec<f64>], b: &[Vec<f64>]) -> Estimate {
+    let count = a.len() as f64;
+    if a.len() < 2 {
+        return Estimate {
+            mean: f64::NAN,
+            standard_error: f64::NAN,
+        };
+    }
+    let mean = |x: &[Vec<f64>]| {
+        let mut mean = vec![0.0; x[0].len()];
+        x.iter().for_each(|x| axpy(1.0 / count, x, &mut mean));
+        mean
+    };
+    let (mean_a, mean_b) = (mean(a), mean(b));
+    let centred =
+        |x: &[f64], mean: &[f64]| -> Vec<f64> { x.iter().zip(mean).map(|(x, m)| x - m).collect() };
+    let terms: Vec<f64> = a
+        .iter()
+        .zip(b)
+        .map(|(a, b)| {
+            let product = dot(&centred(a, &mean_a), &centred(b, &mean_b));
+            product * count / (count - 1.0)
+        })
+        .collect();
+    Estimate::of(&terms)
+}
+
+/// Adds the variances of the run's estimator, and of those that need no other table, to a trace line.
+#[allow(clippy::too_many_arguments)]
+pub(super) fn trace_variances<D: RecordDensity>(
+    gradients: &mut Gradients<'_, D>,
+    settings: &VarianceSettings,
+    batches: &Batches,
+    seed: u64,
+    iteration: u64,
+    request: &Request<'_>,
+    table: &Table,
+    mut record: Record,
+) -> Record {
+    let place = Place {
+        omega: request.omega,
+        table,
+        batches,
+        seed,
+        iteration,
+        samples: settings.samples,
+    };
+    let calls = gradients.take_calls();
+    let mut estimators = vec![
+        RecordEstimator::Naive,
+        RecordEstimator::Stl,
+        RecordEstimator::Cv,
+    ];
+    if request.estimator.remembers() && table.complete {
+        estimators.push(request.estimator);
+    }
+    for estimator in estimators {
+        let found = variances(gradients, estimator, &place);
+        for (part, estimate) in [
+            ("total", found.total),
+            ("subsampling", found.subsampling),
+            ("monte_carlo", found.monte_carlo),
+        ] {
+            record = record
+                .with(&format!("variance_{estimator}_{part}"), estimate.mean)
+                .with(
+                    &format!("variance_{estimator}_{part}_se"),
+                    estimate.standard_error,
+                );
+        }
+    }
+    gradients.take_calls();
+    gradients.calls = calls;
+    record
+}
