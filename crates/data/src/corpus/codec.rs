@@ -65,29 +65,20 @@ pub fn skip(bytes: &mut &[u8]) -> Result<(), Malformed> {
     Ok(())
 }
 
-/// Reads the document at the front of `bytes` and moves past it. `terms` and `counts` are replaced; every term is below
-/// `limit`.
+/// Reads the document at the front of `bytes`, pair by pair, and moves past it. Every term is below `limit`.
 ///
 /// # Errors
-/// When the bytes are no document.
+/// When the bytes are no document; some pairs may have been visited.
+#[inline]
 pub fn decode(
     bytes: &mut &[u8],
     limit: u32,
-    terms: &mut Vec<u32>,
-    counts: &mut Vec<u32>,
+    mut visit: impl FnMut(u32, u32),
 ) -> Result<(), Malformed> {
-    terms.clear();
-    counts.clear();
     let length = usize::try_from(take(bytes)?).map_err(|_| Malformed)?;
     let mut body = bytes.get(..length).ok_or(Malformed)?;
     *bytes = &bytes[length..];
     let pairs = take(&mut body)?;
-    // A pair takes a byte at least.
-    if pairs > body.len() as u64 {
-        return Err(Malformed);
-    }
-    terms.reserve(pairs as usize);
-    counts.reserve(pairs as usize);
     let mut expected = 0u64;
     for _ in 0..pairs {
         let code = take(&mut body)?;
@@ -100,8 +91,7 @@ pub fn decode(
         if term >= u64::from(limit) || count > u64::from(u32::MAX) {
             return Err(Malformed);
         }
-        terms.push(term as u32);
-        counts.push(count as u32);
+        visit(term as u32, count as u32);
         expected = term + 1;
     }
     if body.is_empty() {
@@ -127,23 +117,29 @@ mod tests {
             for (terms, counts) in &documents {
                 encode(terms, counts, &mut Vec::new(), &mut out);
             }
+            let read = |bytes: &mut &[u8]| {
+                let (mut terms, mut counts) = (Vec::new(), Vec::new());
+                decode(bytes, u32::MAX, |term, count| {
+                    terms.push(term);
+                    counts.push(count);
+                })
+                .unwrap();
+                (terms, counts)
+            };
             let mut bytes = &out[..];
-            let (mut terms, mut counts) = (Vec::new(), Vec::new());
             for expected in &documents {
-                decode(&mut bytes, u32::MAX, &mut terms, &mut counts).unwrap();
-                prop_assert_eq!(&(terms.clone(), counts.clone()), expected);
+                prop_assert_eq!(&read(&mut bytes), expected);
             }
             prop_assert!(bytes.is_empty());
             let mut bytes = &out[..];
             skip(&mut bytes).unwrap();
-            decode(&mut bytes, u32::MAX, &mut terms, &mut counts).unwrap();
-            prop_assert_eq!((terms, counts), documents[1].clone());
+            prop_assert_eq!(read(&mut bytes), documents[1].clone());
         }
 
         #[test]
         fn other_bytes_are_refused_or_are_a_document(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
-            let (mut terms, mut counts) = (Vec::new(), Vec::new());
-            if decode(&mut &bytes[..], 1000, &mut terms, &mut counts).is_ok() {
+            let mut terms = Vec::new();
+            if decode(&mut &bytes[..], 1000, |term, _| terms.push(term)).is_ok() {
                 prop_assert!(terms.iter().all(|t| *t < 1000));
                 prop_assert!(terms.windows(2).all(|w| w[0] < w[1]));
             }

@@ -146,14 +146,14 @@ impl Corpus {
         }
         let tasks = blocks.div_ceil(CHECKED);
         let sums = (0..tasks).into_par_iter().map(|task| {
-            let mut document = Document::default();
             let (mut tokens, mut pairs) = (0u64, 0u64);
             for block in task * CHECKED..((task + 1) * CHECKED).min(blocks) {
                 let mut bytes = self.map.get(self.start(part, block)..index)?;
                 for _ in 0..BLOCK.min(documents - block * BLOCK) {
-                    self.decode(&mut bytes, &mut document)?;
-                    pairs += document.terms.len() as u64;
-                    tokens += document.counts.iter().map(|&n| u64::from(n)).sum::<u64>();
+                    self.decode(&mut bytes, |_, count| {
+                        pairs += 1;
+                        tokens += u64::from(count);
+                    })?;
                 }
             }
             self.count_read((CHECKED * BLOCK).min(documents));
@@ -166,14 +166,9 @@ impl Corpus {
         })
     }
 
-    fn decode(&self, bytes: &mut &[u8], document: &mut Document) -> Option<()> {
-        codec::decode(
-            bytes,
-            self.words.len() as u32,
-            &mut document.terms,
-            &mut document.counts,
-        )
-        .ok()
+    #[inline]
+    fn decode(&self, bytes: &mut &[u8], visit: impl FnMut(u32, u32)) -> Option<()> {
+        codec::decode(bytes, self.words.len() as u32, visit).ok()
     }
 
     /// Where a block begins.
@@ -234,6 +229,19 @@ impl Corpus {
     /// # Panics
     /// When there is no such document: a caller's bug.
     pub fn read(&self, part: Part, index: usize, document: &mut Document) {
+        document.terms.clear();
+        document.counts.clear();
+        self.visit(part, index, |term, count| {
+            document.terms.push(term);
+            document.counts.push(count);
+        });
+    }
+
+    /// Calls `visit` with the terms of a document, ascending, and their counts. Costs as much as [`read`](Self::read).
+    ///
+    /// # Panics
+    /// When there is no such document: a caller's bug.
+    pub fn visit(&self, part: Part, index: usize, visit: impl FnMut(u32, u32)) {
         assert!(
             index < self.documents(part),
             "document {index} is beyond the corpus"
@@ -243,7 +251,7 @@ impl Corpus {
             for _ in 0..index % BLOCK {
                 codec::skip(&mut bytes).ok()?;
             }
-            self.decode(&mut bytes, document)
+            self.decode(&mut bytes, visit)
         };
         read().expect("documents are checked when the corpus is opened");
         self.count_read(1);
