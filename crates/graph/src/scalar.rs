@@ -21,6 +21,16 @@ pub fn evaluate(graph: &Graph, inputs: &[&[f64]], batch: Option<&[u32]>) -> Vec<
     evaluate_with(graph, graph.outputs(), inputs, batch, &[])
 }
 
+/// The values of all nodes at one draw, by index: for a look at what happens inside.
+///
+/// # Panics
+/// As [`evaluate`].
+pub fn node_values(graph: &Graph, inputs: &[&[f64]]) -> Vec<Vec<f64>> {
+    let batch: Vec<u32> = (0..graph.record_count().unwrap_or(0) as u32).collect();
+    let nodes: Vec<NodeId> = graph.ids().collect();
+    evaluate_with(graph, &nodes, inputs, &batch, &[])
+}
+
 /// The values of chosen nodes at one draw, where the values of some nodes are known.
 pub(crate) fn evaluate_with(
     graph: &Graph,

@@ -78,9 +78,12 @@ pub const UNARY: &[(&str, Unary)] = &[
 pub const BINARY: &[(&str, Binary)] = &[
     ("atan2", |y, x| y.op2(ElemOp::Atan2, x)),
     ("beta", |a, b| lbeta(a, b).exp()),
-    ("fdim", |x, y| (x - y).fmax(x.num(0.0))),
-    ("fmax", |x, y| x.fmax(y)),
-    ("fmin", |x, y| x.fmin(y)),
+    ("fdim", |x, y| {
+        let gap = x - y;
+        x.le(y).select(x.num(0.0), gap)
+    }),
+    ("fmax", |x, y| unless_nan(x, y, x.fmax(y))),
+    ("fmin", |x, y| unless_nan(x, y, x.fmin(y))),
     ("fmod", |x, y| x.op2(ElemOp::Fmod, y)),
     ("hypot", |x, y| x.op2(ElemOp::Hypot, y)),
     ("lbeta", lbeta),
@@ -157,6 +160,11 @@ pub fn map<'g>(cx: &Cx<'g>, args: &[Sym], f: impl Fn(&[E<'g>]) -> E<'g>) -> FnRe
 /// Cells as scalars.
 pub fn scalars<'g>(cx: &Cx<'g>, cells: &[crate::lower::value::Cell]) -> Vec<E<'g>> {
     cells.iter().map(|c| cell_e(cx.tape, *c)).collect()
+}
+
+/// The other argument where one is not a number, as C has it for `fmax` and `fmin`.
+fn unless_nan<'g>(x: E<'g>, y: E<'g>, both: E<'g>) -> E<'g> {
+    x.eq(x).select(y.eq(y).select(both, x), y)
 }
 
 fn phi_approx(x: E<'_>) -> E<'_> {
