@@ -1,0 +1,367 @@
+//! Covariances by linear response: what a mean-field fit knows of the posterior's spread.
+//!
+//! A mean-field Gaussian has the right means far more often than the right variances: at its optimum
+//! `σᵢ⁻² = −E ∂ᵢᵢ log p`, the inverse variance of coordinate i with all others *held fixed*, which is too
+//! small where coordinates are correlated. But its means move when the posterior is perturbed, and for the
+//! exact posterior that movement *is* the covariance: tilting `log p(z)` by `tᵀz` changes the mean by
+//! `Cov(z) t`. Linear response takes the derivative of the fitted mean for the exact one. With
+//! `F(ω) = −E log p(T(ω, ε)) − H(ω)` the negated bound, `ω = (μ, λ)`, `λ = log σ`, the tilted optimum solves
+//! `∇F(ω) = (t, 0)`, hence
+//!
+//! ```text
+//! Σ = ∂μ/∂t = [ (∇²F)⁻¹ ]_μμ = ( F_μμ − F_μλ F_λλ⁻¹ F_λμ )⁻¹ .
+//! ```
+//!
+//! (Giordano, Broderick and Jordan, *Covariances, Robustness, and Variational Bayes*, JMLR 19, 2018; on fixed
+//! draws, with conjugate gradients: Giordano, Ingram and Broderick, *Black Box Variational Inference with a
+//! Deterministic Objective*, JMLR 25, 2024.) Properties, each of them a test:
+//!
+//! * For a Gaussian posterior Σ is its covariance, whatever the correlations: `F_μλ = 0` there, on draws with
+//!   mirror images even exactly.
+//! * Σ is the finite difference of optima of tilted densities.
+//! * Σ does not depend on the units of the coordinates.
+//!
+//! F is the average over fixed draws with matched moments, minimised on them first: derivatives of an optimum
+//! are taken at that optimum. Up to [`LinearResponseSettings::dense_limit`] coordinates the 2d × 2d Hessian is
+//! formed by Hessian-vector products, at a cost of `4 d M` lane evaluations for M draws, and the result is a
+//! full-rank Gaussian. Beyond, or where coordinates are chosen, one conjugate-gradient solve a chosen coordinate
+//! is made, without ever forming a matrix; the result is the mean-field Gaussian with the covariance of the
+//! chosen coordinates exchanged, which is a low-rank Gaussian. Draws of either give standard deviations and
+//! quantiles of constrained and generated quantities, curvature of the transforms included, where the delta
+//! method would linearise them.
+//!
+//! Σ is first order in the perturbation, so it corrects neither a wrong mean nor a missed mode.
+
+use std::fmt;
+
+use jensen_density::TwiceDifferentiable;
+
+use crate::approximation::Approximation;
+use crate::dense::{cholesky, inverse_factor};
+use crate::family::{FamilyKind, FullRank};
+use crate::newton::{Effort, Newton};
+use crate::noise::{NoiseSource, Purpose};
+use crate::objective::Objective;
+use crate::reduce::{axpy, dot};
+
+/// How the response is computed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinearResponseSettings {
+    /// Fixed draws; `None` is 1024, or four a coordinate (for exact second moments) up to 4096. Never more than
+    /// 2²³ divided by the number of coordinates, to bound memory.
+    pub draws: Option<usize>,
+    /// The largest number of coordinates for which the Hessian is formed.
+    pub dense_limit: usize,
+    /// The coordinates wanted; `None` is all, which needs a dense Hessian.
+    pub coordinates: Option<Vec<usize>>,
+}
+
+impl Default for LinearResponseSettings {
+    /// All coordinates, up to 600 of them.
+    fn default() -> Self {
+        Self {
+            draws: None,
+            dense_limit: 600,
+            coordinates: None,
+        }
+    }
+}
+
+/// Covariances at a mean-field optimum.
+#[derive(Clone, Debug)]
+pub struct LinearResponse {
+    /// A Gaussian with the means of the optimum and these covariances: full-rank when all coordinates were
+    /// wanted, else low-rank, where the coordinates not wanted keep their mean-field variances.
+    pub approximation: Approximation,
+    /// The coordinates wanted, in their order.
+    pub coordinates: Vec<usize>,
+    /// Their covariance, row-major.
+    pub covariance: Vec<f64>,
+    /// Lane evaluations spent; a Hessian-vector product counts two.
+    pub calls: u64,
+}
+
+/// Why there is no response.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum LinearResponseError {
+    /// All of so many coordinates were wanted that the Hessian is not formed.
+    TooMany {
+        /// The dimension.
+        dim: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// A chosen coordinate does not exist.
+    NoSuchCoordinate(usize),
+    /// The fit is not near an optimum of the bound on fixed draws.
+    NoOptimum,
+    /// The bound curves upwards at the optimum, so that it is none.
+    NotConcave,
+}
+
+impl fmt::Display for LinearResponseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooMany { dim, limit } => write!(
+                f,
+                "linear response for all of {dim} coordinates would form a matrix (the limit is {limit}): \
+                 choose parameters"
+            ),
+            Self::NoSuchCoordinate(i) => write!(f, "there is no coordinate {i}"),
+            Self::NoOptimum => f.write_str(
+                "linear response needs an optimum of the mean-field bound, and none was reached from the fit",
+            ),
+            Self::NotConcave => f.write_str(
+                "linear response is not defined: the mean-field bound is not concave at its optimum",
+            ),
+        }
+    }
+}
+
+impl std::error::Error for LinearResponseError {}
+
+/// Keeps the draws apart from those of certificates, which share their purpose.
+const STREAM: u64 = 0x4c52 << 32;
+
+/// Newton iterations towards the optimum of the fixed draws.
+const POLISH: usize = 60;
+
+/// The linear response at the mean-field optimum near `omega`, which is (means, log standard deviations).
+///
+/// # Errors
+/// See [`LinearResponseError`].
+///
+/// # Panics
+/// When `omega` is not of a mean-field Gaussian of the density's dimension: a caller's bug.
+pub fn linear_response<D: TwiceDifferentiable>(
+    density: &D,
+    omega: &[f64],
+    source: NoiseSource,
+    settings: &LinearResponseSettings,
+) -> Result<LinearResponse, LinearResponseError> {
+    let dim = density.dim();
+    assert_eq!(omega.len(), 2 * dim, "means and log standard deviations");
+    let all = settings.coordinates.is_none();
+    if all && dim > settings.dense_limit {
+        return Err(LinearResponseError::TooMany {
+            dim,
+            limit: settings.dense_limit,
+        });
+    }
+    let coordinates = match &settings.coordinates {
+        Some(chosen) => chosen.clone(),
+        None => (0..dim).collect(),
+    };
+    if let Some(&wrong) = coordinates.iter().find(|i| **i >= dim) {
+        return Err(LinearResponseError::NoSuchCoordinate(wrong));
+    }
+    let mut optimum = Optimum::near(density, omega, source, settings.draws)?;
+    // Forming the matrix takes as many products as a few solves.
+    let dense = all || (dim <= settings.dense_limit && 8 * coordinates.len() >= dim);
+    let scaled = if dense {
+        optimum.dense(&coordinates)?
+    } else {
+        optimum.matrix_free(&coordinates)?
+    };
+    let n = coordinates.len();
+    let sd = &optimum.sd;
+    let mut covariance = scaled.clone();
+    for (row, i) in covariance.chunks_mut(n.max(1)).zip(&coordinates) {
+        for (x, j) in row.iter_mut().zip(&coordinates) {
+            *x *= sd[*i] * sd[*j];
+        }
+    }
+    let approximation = if all {
+        optimum.full_rank(&scaled)
+    } else {
+        optimum.low_rank(&coordinates, &scaled)
+    };
+    Ok(LinearResponse {
+        approximation: approximation.ok_or(LinearResponseError::NotConcave)?,
+        coordinates,
+        covariance,
+        calls: optimum.objective.take_calls(),
+    })
+}
+
+/// An optimum of the sample average. Everything is in units of the mean-field standard deviations, in which
+/// the Hessian's diagonal is near 1 for means and 2 for log standard deviations.
+struct Optimum<'a, D: TwiceDifferentiable> {
+    objective: Objective<'a, D>,
+    omega: Vec<f64>,
+    sd: Vec<f64>,
+}
+
+impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
+    fn near(
+        density: &'a D,
+        omega: &[f64],
+        source: NoiseSource,
+        draws: Option<usize>,
+    ) -> Result<Self, LinearResponseError> {
+        let dim = density.dim();
+        let most = ((1 << 23) / dim).max(256);
+        let lanes = draws
+            .unwrap_or((4 * dim).next_power_of_two().clamp(1024, 4096))
+            .min(most)
+            .max(2)
+            .next_multiple_of(2);
+        let noise = source.matched(Purpose::Polish, STREAM, dim, lanes);
+        let family = FamilyKind::MeanField.build(dim);
+        let mut objective = Objective::new(density, family, noise, lanes);
+        let mut newton =
+            Newton::start(&mut objective, omega.to_vec()).ok_or(LinearResponseError::NoOptimum)?;
+        let effort = Effort {
+            refine: 1e-4,
+            max_inner: 400,
+        };
+        let arrived = (0..POLISH).any(|_| newton.step(&mut objective, effort).is_last(1e-9));
+        // What rounding leaves of the objective may hide the last steps.
+        if !arrived && !newton.is_stuck() {
+            return Err(LinearResponseError::NoOptimum);
+        }
+        objective.linearize(&newton.omega);
+        let sd = newton.omega[dim..].iter().map(|l| l.exp()).collect();
+        Ok(Self {
+            objective,
+            omega: newton.omega,
+            sd,
+        })
+    }
+
+    fn dim(&self) -> usize {
+        self.sd.len()
+    }
+
+    /// `out = S ∇²F S v`, S the standard deviations for means and 1 for their logarithms.
+    fn product(&mut self, v: &[f64], out: &mut [f64]) {
+        let mut direction = v.to_vec();
+        self.scale(&mut direction);
+        self.objective.hvp(&direction, out);
+        self.scale(out);
+    }
+
+    fn scale(&self, v: &mut [f64]) {
+        v.iter_mut().zip(&self.sd).for_each(|(x, s)| *x *= s);
+    }
+
+    /// The covariance of the coordinates from the whole Hessian. With log standard deviations before means, the
+    /// last block of the Cholesky factor is that of the Schur complement.
+    fn dense(&mut self, coordinates: &[usize]) -> Result<Vec<f64>, LinearResponseError> {
+        let d = self.dim();
+        let n = 2 * d;
+        let place = |k: usize| if k < d { k + d } else { k - d };
+        let mut hessian = vec![0.0; n * n];
+        let (mut unit, mut product) = (vec![0.0; n], vec![0.0; n]);
+        for k in 0..n {
+            unit[k] = 1.0;
+            self.product(&unit, &mut product);
+            unit[k] = 0.0;
+            for (i, x) in product.iter().enumerate() {
+                hessian[place(i) * n + place(k)] += 0.5 * x;
+                hessian[place(k) * n + place(i)] += 0.5 * x;
+            }
+        }
+        let factor = cholesky(&hessian, n).ok_or(LinearResponseError::NotConcave)?;
+        let mut last = vec![0.0; d * d];
+        for (row, from) in last.chunks_mut(d).zip(factor.chunks(n).skip(d)) {
+            row.copy_from_slice(&from[d..]);
+        }
+        let root = inverse_factor(&last, d).ok_or(LinearResponseError::NotConcave)?;
+        let row = |i: usize| &root[i * d..(i + 1) * d];
+        let pairs = coordinates
+            .iter()
+            .flat_map(|i| coordinates.iter().map(move |j| (*i, *j)));
+        Ok(pairs.map(|(i, j)| dot(row(i), row(j))).collect())
+    }
+
+    /// The same by one solve a coordinate.
+    fn matrix_free(&mut self, coordinates: &[usize]) -> Result<Vec<f64>, LinearResponseError> {
+        let n = coordinates.len();
+        let mut covariance = vec![0.0; n * n];
+        for (a, i) in coordinates.iter().enumerate() {
+            let solution = self.solve_unit(*i)?;
+            for (b, j) in coordinates.iter().enumerate() {
+                covariance[a * n + b] += 0.5 * solution[*j];
+                covariance[b * n + a] += 0.5 * solution[*j];
+            }
+        }
+        Ok(covariance)
+    }
+
+    /// Conjugate gradients on `S ∇²F S x = eᵢ`, preconditioned by the 1 and 2 of the diagonal. The error of
+    /// `eᵢᵀ x` is of second order in the residual.
+    fn solve_unit(&mut self, i: usize) -> Result<Vec<f64>, LinearResponseError> {
+        let n = 2 * self.dim();
+        let precondition = |r: &[f64]| -> Vec<f64> {
+            let (means, logs) = r.split_at(n / 2);
+            means
+                .iter()
+                .copied()
+                .chain(logs.iter().map(|x| 0.5 * x))
+                .collect()
+        };
+        let mut x = vec![0.0; n];
+        let mut r = vec![0.0; n];
+        r[i] = 1.0;
+        let mut p = precondition(&r);
+        let mut ry = dot(&r, &p);
+        let goal = 1e-12 * ry;
+        let mut hp = vec![0.0; n];
+        // In exact arithmetic n iterations suffice; rounding may ask for more.
+        for _ in 0..4 * n + 50 {
+            if ry <= goal {
+                return Ok(x);
+            }
+            self.product(&p, &mut hp);
+            let curvature = dot(&p, &hp);
+            if curvature.is_nan() || curvature <= 0.0 {
+                return Err(LinearResponseError::NotConcave);
+            }
+            let alpha = ry / curvature;
+            axpy(alpha, &p, &mut x);
+            axpy(-alpha, &hp, &mut r);
+            let y = precondition(&r);
+            let next = dot(&r, &y);
+            let beta = next / ry;
+            ry = next;
+            p.iter_mut().zip(&y).for_each(|(p, y)| *p = y + beta * *p);
+        }
+        Err(LinearResponseError::NotConcave)
+    }
+
+    fn full_rank(&self, scaled: &[f64]) -> Option<Approximation> {
+        let d = self.dim();
+        let mut factor = cholesky(scaled, d)?;
+        for (row, s) in factor.chunks_mut(d).zip(&self.sd) {
+            row.iter_mut().for_each(|x| *x *= s);
+        }
+        let omega = FullRank::new(d).assemble(&self.omega[..d], &factor);
+        Approximation::new(FamilyKind::FullRank, d, omega)
+    }
+
+    /// The mean-field Gaussian with the block of the chosen coordinates exchanged: that block is written as
+    /// `t I + U Uᵀ`, with t below its smallest eigenvalue.
+    fn low_rank(&self, coordinates: &[usize], scaled: &[f64]) -> Option<Approximation> {
+        let (d, rank) = (self.dim(), coordinates.len());
+        let mut t = 1.0;
+        let factor = (0..60).find_map(|_| {
+            t *= 0.5;
+            let mut shifted = scaled.to_vec();
+            (0..rank).for_each(|a| shifted[a * rank + a] -= t);
+            cholesky(&shifted, rank)
+        })?;
+        let mut omega = self.omega.clone();
+        omega.resize(d * (2 + rank), 0.0);
+        for (a, i) in coordinates.iter().enumerate() {
+            omega[d + i] += 0.5 * t.ln();
+            let first = 2 * d + i * rank;
+            let row = &factor[a * rank..(a + 1) * rank];
+            for (u, x) in omega[first..first + rank].iter_mut().zip(row) {
+                *u = self.sd[*i] * x;
+            }
+        }
+        Approximation::new(FamilyKind::LowRank { rank }, d, omega)
+    }
+}
