@@ -305,7 +305,7 @@ pub fn threads(given: Option<usize>) -> usize {
     given.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
 }
 
-fn parse_simd(text: &str) -> Result<String, String> {
+pub fn parse_simd(text: &str) -> Result<String, String> {
     text.parse::<Simd>()
         .map(|_| text.to_owned())
         .map_err(|error| error.to_string())
@@ -326,14 +326,14 @@ pub fn parse_threads(text: &str) -> Result<usize, String> {
     }
 }
 
-fn parse_positive(text: &str) -> Result<f64, String> {
+pub fn parse_positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(x) if x > 0.0 && x.is_finite() => Ok(x),
         _ => Err("expected a positive number".into()),
     }
 }
 
-fn parse_not_negative(text: &str) -> Result<f64, String> {
+pub fn parse_not_negative(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(x) if x >= 0.0 && x.is_finite() => Ok(x),
         _ => Err("expected a number of at least 0".into()),
