@@ -2,24 +2,24 @@
 //!
 //! | file | subject |
 //! | --- | --- |
+//! | [`driver`] | batch coordinate ascent and stochastic variational inference |
+//! | [`engine`] | what the drivers need of a model |
+//! | [`temper`], [`policy`] | temperature policies: settings, and at work |
 //! | [`documents`] | bags of words that can be streamed, and orders to visit them in |
-//! | [`temper`] | temperature policies |
 //! | [`lda`] | latent Dirichlet allocation |
 //!
 //! ## Topics
 //!
-//! The way of a topic model through this crate, from a corpus that implements [`documents::Documents`]:
-//!
-//! ```text
-//! lda::LdaJob { documents: &dyn Documents, heldout: Option<&dyn Documents>, start: Option<&Topics>,
-//!               settings: LdaSettings, simd: Simd, data_hash: String }
-//! lda::fit(job, &mut jensen_fit::Control) -> Result<jensen_fit::Outcome<LdaFit>, LdaError>
-//! LdaFit  { topics: Topics, elbo, temperature, documents, skipped, heldout: Option<Completion> }
-//! Topics  { topics, terms, alpha, eta, lambda: Vec<f32> (terms × topics), iterations }   top_words(topic, n), Snapshot
-//! Predictor::new(&Topics, LocalRule, Simd)   theta(&Bag, &mut [f64]), completion(&dyn Documents, seed) -> Completion
-//! Completion { log_predictive: f64 (nats per word), standard_error, words, documents, skipped }
-//! ```
+//! A corpus implements [`documents::Documents`]; [`lda::fit`] runs an [`lda::LdaJob`] under a [`jensen_fit::Control`] and
+//! gives an [`lda::LdaFit`] with [`lda::Topics`]; [`lda::Predictor`] gives the topic proportions of new documents and
+//! scores held-out words. Going on with new documents is a job whose `start` holds the old topics and whose
+//! `population` counts old and new documents together.
 
 pub mod documents;
+mod draws;
+pub mod driver;
+pub mod engine;
 pub mod lda;
+pub mod policy;
+mod simd32;
 pub mod temper;

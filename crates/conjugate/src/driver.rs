@@ -1,0 +1,400 @@
+//! Batch coordinate ascent and stochastic variational inference, for every engine and every temperature policy.
+//!
+//! [`Driver`] is an [`Algorithm`] of [`jensen_fit`]: one step is one iteration of batch ascent or one minibatch. All
+//! randomness is keyed by seed, pass and block, and the state holds all that a later step depends on, so that runs are
+//! prefixes of longer ones and resume to the same bits.
+//!
+//! The order within a batch iteration makes it coordinate ascent on the tempered bound: local steps at the present
+//! temperature; the temperature given their expected log likelihood (exactly, with weight 1); the globals given both.
+//! The bound in the trace is taken after the local steps. Local tempering is no coordinate ascent: its global step
+//! matches the first sufficient statistic only and counts every point as if it had temperature 1 (Mandt et al. 2016,
+//! Eq. 11), and no monotonicity is claimed for it.
+
+use jensen_fit::{
+    Algorithm, Archive, ArchiveError, Evidence, Limit, Record, Snapshot, Status, Step,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::documents::Order;
+use crate::engine::{Engine, Heat, Measure, Sums};
+use crate::policy::{Thermostat, scheduled, settled};
+use crate::temper::Temper;
+
+/// How iterations go through the data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Coordinate ascent: all points in every iteration.
+    Batch {
+        /// Converged when the bound changes by less than this share of its magnitude, three times in a row and with the
+        /// temperature schedule over.
+        tolerance: f64,
+        /// Largest number of iterations.
+        max_iterations: u64,
+    },
+    /// Minibatches with Robbins-Monro steps ρ_t = (τ + t)^(−κ), t = 0, 1, …, in reshuffled passes.
+    Stochastic {
+        /// Points in a minibatch.
+        batch: usize,
+        /// τ, at least 1.
+        tau: f64,
+        /// κ in (0.5, 1].
+        kappa: f64,
+        /// Passes over the data.
+        passes: f64,
+        /// The number of points that the statistics stand for; N when absent.
+        population: Option<f64>,
+        /// The number of steps that came before, for the step sizes of a fit that goes on.
+        steps_before: u64,
+    },
+}
+
+/// Settings of the drivers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DriverSettings {
+    /// How iterations go through the data.
+    pub mode: Mode,
+    /// The temperature policy.
+    pub temper: Temper,
+    /// Seed of every random number.
+    pub seed: u64,
+    /// How often a pass the engine's own scores are added to the trace; in batch mode, how often an iteration (0 or 1).
+    pub scores_per_pass: f64,
+}
+
+/// State of a fit.
+#[derive(Clone, Debug)]
+pub struct FitState<G, T> {
+    /// The engine's globals.
+    pub globals: G,
+    /// Expected log normalisers of local tempering.
+    pub table: Option<T>,
+    /// q(y) of global tempering.
+    pub thermostat: Option<Thermostat>,
+    /// The mean inverse temperature of the last step.
+    pub inverse: f64,
+    /// Points used so far, and skipped.
+    pub used: u64,
+    /// Points that were empty.
+    pub skipped: u64,
+    /// Last bound of batch ascent.
+    bound: Option<f64>,
+    /// Iterations in a row whose bound hardly changed.
+    calm: u64,
+}
+
+impl<G: Snapshot, T: Snapshot> Snapshot for FitState<G, T> {
+    fn save(&self) -> Archive {
+        let mut archive = Archive::new();
+        archive.nest("globals", self.globals.save());
+        if let Some(table) = &self.table {
+            archive.nest("table", table.save());
+        }
+        if let Some(thermostat) = &self.thermostat {
+            archive.nest("thermostat", thermostat.save());
+        }
+        archive.set("has_table", self.table.is_some());
+        archive.set("has_thermostat", self.thermostat.is_some());
+        archive.put("inverse", &[self.inverse]);
+        archive.set("used", self.used);
+        archive.set("skipped", self.skipped);
+        archive.put("bound", self.bound.as_slice());
+        archive.set("calm", self.calm);
+        archive
+    }
+
+    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        let table = archive.get::<bool>("has_table")?;
+        let thermostat = archive.get::<bool>("has_thermostat")?;
+        Ok(Self {
+            globals: G::restore(&archive.nested("globals"))?,
+            table: table
+                .then(|| T::restore(&archive.nested("table")))
+                .transpose()?,
+            thermostat: thermostat
+                .then(|| Thermostat::restore(&archive.nested("thermostat")))
+                .transpose()?,
+            inverse: archive.vec_of("inverse", 1)?[0],
+            used: archive.get("used")?,
+            skipped: archive.get("skipped")?,
+            bound: archive.vec("bound")?.first().copied(),
+            calm: archive.get("calm")?,
+        })
+    }
+}
+
+/// Runs an engine.
+pub struct Driver<E: Engine> {
+    /// The model with its data.
+    pub engine: E,
+    settings: DriverSettings,
+    start: Option<E::Globals>,
+    order: Option<Order>,
+    indices: Vec<usize>,
+}
+
+/// Calm iterations that batch ascent wants before it stops.
+const CALM: u64 = 3;
+
+impl<E: Engine> Driver<E> {
+    /// A run of `engine` from its random start.
+    pub fn new(engine: E, settings: DriverSettings) -> Self {
+        Self {
+            engine,
+            settings,
+            start: None,
+            order: None,
+            indices: Vec::new(),
+        }
+    }
+
+    /// A run of `engine` from given globals.
+    pub fn starting_at(engine: E, settings: DriverSettings, start: E::Globals) -> Self {
+        Self {
+            start: Some(start),
+            ..Self::new(engine, settings)
+        }
+    }
+
+    /// Number of iterations that make one pass.
+    pub fn iterations_per_pass(&self) -> u64 {
+        match self.settings.mode {
+            Mode::Batch { .. } => 1,
+            Mode::Stochastic { batch, .. } => self.engine.points().div_ceil(batch).max(1) as u64,
+        }
+    }
+
+    /// The last iteration that the settings plan.
+    pub fn planned_iterations(&self) -> u64 {
+        match self.settings.mode {
+            Mode::Batch { max_iterations, .. } => max_iterations,
+            Mode::Stochastic { passes, .. } => {
+                ((passes * self.iterations_per_pass() as f64).ceil() as u64).max(1)
+            }
+        }
+    }
+
+    /// Whether something that is due `rate` times a pass is due after `done` of the `per_pass` iterations of passes.
+    fn due(rate: f64, done: u64, per_pass: u64) -> bool {
+        let count = |n: u64| (n as f64 * rate / per_pass as f64).floor();
+        done > 0 && count(done) > count(done - 1)
+    }
+
+    /// Runs the local steps of an iteration; returns their sums, the step size and the scale.
+    fn local(
+        &mut self,
+        state: &mut FitState<E::Globals, E::Table>,
+        done: u64,
+        measure: Measure,
+    ) -> (Sums, f64, f64) {
+        let n = self.engine.points();
+        let (batch, rho, population) = match &self.settings.mode {
+            Mode::Batch { .. } => (n, 1.0, n as f64),
+            Mode::Stochastic {
+                batch,
+                tau,
+                kappa,
+                population,
+                steps_before,
+                ..
+            } => (
+                *batch,
+                (tau + (steps_before + done) as f64).powf(-kappa),
+                population.unwrap_or(n as f64),
+            ),
+        };
+        let per_pass = self.iterations_per_pass();
+        self.indices.clear();
+        if matches!(self.settings.mode, Mode::Batch { .. }) {
+            self.indices.extend(0..n);
+        } else {
+            let pass = done / per_pass;
+            let order = match &mut self.order {
+                Some(order) if order.pass() == pass => order,
+                slot => slot.insert(Order::new(self.settings.seed, pass, n, self.engine.block())),
+            };
+            let first = (done % per_pass) as usize * batch;
+            let last = (first + batch).min(n);
+            self.indices.extend((first..last).map(|p| order.at(p)));
+        }
+        let grid;
+        let heat = match (&self.settings.temper, &state.table) {
+            (Temper::Local(local), Some(table)) => {
+                grid = local.grid();
+                Heat::Local { grid: &grid, table }
+            }
+            _ => Heat::Uniform(state.inverse),
+        };
+        let sums = self
+            .engine
+            .local_steps(&mut state.globals, &self.indices, &heat, measure);
+        let scale = population / (sums.points.max(1)) as f64;
+        (sums, rho, scale)
+    }
+}
+
+impl<E: Engine> Algorithm for Driver<E> {
+    type State = FitState<E::Globals, E::Table>;
+    type Output = Self::State;
+
+    fn init(&mut self) -> Result<Self::State, Status> {
+        let seed = self.settings.seed;
+        let globals = match self.start.take() {
+            Some(globals) => globals,
+            None => self.engine.start(seed),
+        };
+        let mut state = FitState {
+            globals,
+            table: None,
+            thermostat: None,
+            inverse: scheduled(&self.settings.temper, 0.0),
+            used: 0,
+            skipped: 0,
+            bound: None,
+            calm: 0,
+        };
+        match &self.settings.temper {
+            Temper::Global(global) => {
+                let inverse: Vec<f64> = global.grid().iter().map(|t| 1.0 / t).collect();
+                let partition = self.engine.log_partition(&inverse, global.draws, seed);
+                if let Some(at) = partition.log_c.iter().position(|c| !c.is_finite()) {
+                    return Err(Status::Diverged {
+                        at: 0,
+                        reason: format!("log C(T) is not finite at T = {:.3}", 1.0 / inverse[at]),
+                    });
+                }
+                let thermostat = Thermostat::new(global, partition.log_c);
+                state.inverse = thermostat.mean_inverse();
+                state.thermostat = Some(thermostat);
+            }
+            Temper::Local(local) => {
+                state.table = Some(self.engine.table(&state.globals, &local.grid(), seed));
+            }
+            _ => {}
+        }
+        Ok(state)
+    }
+
+    fn step(&mut self, state: &mut Self::State, iteration: u64) -> Step {
+        let done = iteration - 1;
+        let per_pass = self.iterations_per_pass();
+        let batch_mode = matches!(self.settings.mode, Mode::Batch { .. });
+        let pass = done as f64 / per_pass as f64;
+        if !matches!(self.settings.temper, Temper::Global(_) | Temper::Local(_)) {
+            state.inverse = scheduled(&self.settings.temper, pass);
+        }
+        if let Temper::Local(local) = &self.settings.temper
+            && done > 0
+            && (batch_mode || Self::due(local.refreshes_per_pass, done, per_pass))
+        {
+            let grid = local.grid();
+            state.table = Some(self.engine.table(&state.globals, &grid, self.settings.seed));
+        }
+        let update = match &self.settings.temper {
+            Temper::Global(global) => {
+                batch_mode || Self::due(global.updates_per_pass, iteration, per_pass)
+            }
+            _ => false,
+        };
+        let measure = Measure {
+            energy: update,
+            bound: batch_mode,
+        };
+        let (sums, rho, mut scale) = self.local(state, done, measure);
+        state.used += sums.points as u64;
+        state.skipped += sums.skipped as u64;
+
+        let mut record = Record::new(state.used).with("pass", iteration as f64 / per_pass as f64);
+        let mut status = None;
+        let mean_inverse = sums.inverse / sums.points.max(1) as f64;
+        if batch_mode {
+            let y = state.thermostat.as_ref().map_or(0.0, Thermostat::bound);
+            let bound = self.engine.global_bound(&state.globals) + sums.bound + y;
+            record = record.with_elbo(bound, None);
+            status = self.judge(state, bound, iteration, pass);
+        }
+        if let (Some(thermostat), Temper::Global(global)) =
+            (&mut state.thermostat, &self.settings.temper)
+            && update
+        {
+            let weight = if batch_mode { 1.0 } else { global.damping };
+            thermostat.observe(sums.energy * scale, weight);
+            thermostat.update(weight);
+            let next = thermostat.mean_inverse();
+            record = record.with("energy_noise", thermostat.energy_noise.sqrt());
+            // The statistics carry the inverse temperature of the local steps; the globals take the new one.
+            scale *= next / state.inverse;
+            self.engine.global_step(&mut state.globals, rho, scale);
+            state.inverse = next;
+        } else {
+            self.engine.global_step(&mut state.globals, rho, scale);
+            if state.table.is_some() {
+                state.inverse = mean_inverse;
+            }
+        }
+        record = record
+            .with("temperature", 1.0 / mean_inverse)
+            .with("step_size", rho)
+            .with("sweeps", sums.sweeps as f64 / sums.points.max(1) as f64);
+        if sums.unconverged > 0 {
+            record = record.with("unconverged", sums.unconverged as f64);
+        }
+        if Self::due(self.settings.scores_per_pass, iteration, per_pass) {
+            record = self.engine.score(&state.globals, record);
+        }
+        if status.is_none() && iteration >= self.planned_iterations() {
+            let detail = if batch_mode {
+                "the bound still changes"
+            } else {
+                "all planned passes are done; stochastic steps have no stopping rule of their own"
+            };
+            status = Some(Status::BudgetReached {
+                limit: Limit::Iterations(iteration),
+                detail: detail.to_owned(),
+            });
+        }
+        Step { record, status }
+    }
+
+    fn output(&mut self, state: &Self::State) -> Self::Output {
+        state.clone()
+    }
+}
+
+impl<E: Engine> Driver<E> {
+    /// Whether batch ascent is over.
+    fn judge(
+        &self,
+        state: &mut FitState<E::Globals, E::Table>,
+        bound: f64,
+        iteration: u64,
+        pass: f64,
+    ) -> Option<Status> {
+        let Mode::Batch { tolerance, .. } = self.settings.mode else {
+            return None;
+        };
+        if !bound.is_finite() {
+            return Some(Status::Diverged {
+                at: iteration,
+                reason: format!("the bound is {bound}"),
+            });
+        }
+        let change = state.bound.map(|before| (bound - before).abs());
+        state.bound = Some(bound);
+        let calm = change.is_some_and(|c| c <= tolerance * bound.abs().max(1.0));
+        state.calm = if calm && settled(&self.settings.temper, pass) {
+            state.calm + 1
+        } else {
+            0
+        };
+        (state.calm >= CALM).then(|| Status::Converged {
+            evidence: Evidence {
+                rule: format!(
+                    "the bound changed by less than {tolerance:e} of itself in each of {CALM} iterations"
+                ),
+                remaining: None,
+                standard_error: None,
+            },
+        })
+    }
+}

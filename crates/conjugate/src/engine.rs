@@ -1,0 +1,128 @@
+//! What the drivers need of a model: local steps over a batch, a global step, bounds and normalisers.
+//!
+//! Two kinds of engines exist. [`Pointwise`](crate::pointwise::Pointwise) makes one of any
+//! [`Model`](crate::model::Model), whose globals are one vector of natural parameters; latent Dirichlet allocation has
+//! its own, whose globals are too many to touch in every step.
+
+use jensen_fit::{Record, Snapshot};
+
+/// How the likelihood of the points of a batch is weighed.
+#[derive(Clone, Copy, Debug)]
+pub enum Heat<'a, T> {
+    /// One inverse temperature for all.
+    Uniform(f64),
+    /// One for every point, inferred: the grid of inverse temperatures, and the expected log normalisers.
+    Local {
+        /// Inverse temperatures, ascending from 0 to 1.
+        grid: &'a [f64],
+        /// What [`Engine::table`] made.
+        table: &'a T,
+    },
+}
+
+/// What local steps are to measure beside the expected statistics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Measure {
+    /// [`Sums::energy`].
+    pub energy: bool,
+    /// [`Sums::bound`].
+    pub bound: bool,
+}
+
+/// Sums over the points of a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sums {
+    /// Points that were used.
+    pub points: usize,
+    /// Points that hold nothing and were skipped.
+    pub skipped: usize,
+    /// What counts as one observation within a point (tokens, steps of a sequence, or the point itself), summed.
+    pub size: f64,
+    /// Σ E_q[log p(x_i, z_i | β)] in nats, untempered; 0 unless asked for.
+    pub energy: f64,
+    /// Σ (τ_i E_q[log p(x_i, z_i | β)] + H(q(z_i)) − KL of the point's own priors), in nats; 0 unless asked for.
+    pub bound: f64,
+    /// Σ τ_i over the points.
+    pub inverse: f64,
+    /// Points whose local step ended by the largest number of iterations.
+    pub unconverged: usize,
+    /// Inner iterations in all.
+    pub sweeps: u64,
+}
+
+impl Sums {
+    /// Adds the sums of other points.
+    pub fn merge(&mut self, other: &Self) {
+        self.points += other.points;
+        self.skipped += other.skipped;
+        self.size += other.size;
+        self.energy += other.energy;
+        self.bound += other.bound;
+        self.inverse += other.inverse;
+        self.unconverged += other.unconverged;
+        self.sweeps += other.sweeps;
+    }
+}
+
+/// log C(T) of the tempered joint at several temperatures, in nats.
+///
+/// C(T) = ∫ p(β) Π_i ∫ p(x_i, z_i | β)^(1/T) dx_i dz_i dβ (Mandt et al. 2016, Eq. 3 and supplement A). Writing c(β, s)
+/// for the sum over points of log ∫ p(x_i, z_i | β)^s, log C = log E[exp c] ≥ E[c]; the average over draws is taken in
+/// the log domain.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Partition {
+    /// The estimate at every inverse temperature.
+    pub log_c: Vec<f64>,
+    /// Jensen's lower bound, the mean of c over the draws.
+    pub lower: Vec<f64>,
+    /// A better lower bound, with the average taken inside the powers; the lower one again where the model has no closed
+    /// form for it. (The paper's supplement prints it as an upper bound; the powers are convex.)
+    pub averaged: Vec<f64>,
+}
+
+/// A model with its data, as the drivers use it.
+pub trait Engine {
+    /// Variational parameters of the globals, and whatever a later step needs beside them.
+    type Globals: Snapshot + Clone;
+    /// Expected log normalisers for local temperatures.
+    type Table: Snapshot + Clone;
+
+    /// Number of data points N.
+    fn points(&self) -> usize;
+
+    /// Number of neighbouring points to read together (see [`Order`](crate::documents::Order)).
+    fn block(&self) -> usize {
+        1
+    }
+
+    /// The random start of a seed.
+    fn start(&self, seed: u64) -> Self::Globals;
+
+    /// Optimises q(z_i) for the points of a batch and keeps their expected sufficient statistics, each weighed by its
+    /// inverse temperature, for the next [`global_step`](Self::global_step).
+    fn local_steps(
+        &mut self,
+        globals: &mut Self::Globals,
+        batch: &[usize],
+        heat: &Heat<'_, Self::Table>,
+        measure: Measure,
+    ) -> Sums;
+
+    /// λ ← (1 − ρ) λ + ρ (α + scale · statistics) (Mandt et al. 2016, Eq. 8).
+    fn global_step(&mut self, globals: &mut Self::Globals, rho: f64, scale: f64);
+
+    /// E_q[log p(β)] − E_q[log q(β)], in nats.
+    fn global_bound(&self, globals: &Self::Globals) -> f64;
+
+    /// log C(T) at inverse temperatures, from `draws` draws of the prior where it is not known in closed form.
+    fn log_partition(&self, inverse: &[f64], draws: usize, seed: u64) -> Partition;
+
+    /// The expected log normalisers E_q[log ∫ p(x_i, z_i | β)^s] at the present globals, for local temperatures.
+    fn table(&self, globals: &Self::Globals, inverse: &[f64], seed: u64) -> Self::Table;
+
+    /// Adds what the engine measures of its own (held-out scores) to a trace line.
+    fn score(&mut self, globals: &Self::Globals, record: Record) -> Record {
+        let _ = globals;
+        record
+    }
+}

@@ -1,0 +1,247 @@
+//! Fitting topics to documents: settings and corpus to [`Topics`].
+
+use std::fmt;
+
+use jensen_fit::{Control, Identity, Outcome, RunError, run};
+use jensen_math::rng::Purpose;
+use jensen_math::rng::permutation;
+use jensen_math::simd::Simd;
+use jensen_math::sum::Moments;
+
+use super::engine::LdaEngine;
+use super::globals::LdaGlobals;
+use super::predict::{Completion, Predictor, RULE};
+use super::settings::LdaSettings;
+use super::topics::Topics;
+use crate::documents::Documents;
+use crate::driver::{Driver, DriverSettings, Mode};
+use crate::engine::{Engine, Heat, Measure};
+
+/// What to fit.
+pub struct LdaJob<'a> {
+    /// The documents to learn from.
+    pub documents: &'a dyn Documents,
+    /// Documents to score by; they are not learned from.
+    pub heldout: Option<&'a dyn Documents>,
+    /// Topics to go on from, over the same vocabulary or the beginning of it.
+    pub start: Option<&'a Topics>,
+    /// Settings.
+    pub settings: LdaSettings,
+    /// Kernels.
+    pub simd: Simd,
+    /// A digest of the documents (and of the start), for checkpoints.
+    pub data_hash: String,
+}
+
+/// A fit of topics.
+#[derive(Clone, Debug)]
+pub struct LdaFit {
+    /// q(β).
+    pub topics: Topics,
+    /// The evidence lower bound of the untempered model in nats, estimated from a random sample of the documents, whose
+    /// q(θ) and q(z) are optimised for it.
+    pub elbo: f64,
+    /// Its standard error: that of the sample.
+    pub elbo_se: f64,
+    /// The last temperature, 1 / E[1/T]; for local tempering that of the last batch's mean inverse temperature.
+    pub temperature: f64,
+    /// Documents that were learned from, counted again in every pass.
+    pub documents: u64,
+    /// Empty documents that were skipped, counted likewise.
+    pub skipped: u64,
+    /// The held-out score.
+    pub heldout: Option<Completion>,
+}
+
+/// Why topics could not be fitted.
+#[derive(Debug)]
+pub enum LdaError {
+    /// The settings, the documents or the start do not go together; one sentence for the user.
+    Input(String),
+    /// The run could not be resumed.
+    Run(RunError),
+}
+
+impl fmt::Display for LdaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Input(what) => f.write_str(what),
+            Self::Run(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for LdaError {}
+
+/// Documents in the sample that estimates the bound.
+const ELBO_SAMPLE: usize = 2000;
+const SAMPLE: Purpose = Purpose::new("sample for the bound");
+
+/// How many iterations a job takes: for the caller's budget.
+pub fn planned_iterations(documents: usize, settings: &LdaSettings) -> u64 {
+    let per_pass = documents.div_ceil(settings.batch.max(1)).max(1) as f64;
+    ((settings.passes * per_pass).ceil() as u64).max(1)
+}
+
+/// What a checkpoint of a job must agree with.
+pub fn identity(job: &LdaJob<'_>) -> Identity {
+    Identity {
+        algorithm: "lda".to_owned(),
+        settings: serde_json::to_value(&job.settings).expect("plain settings"),
+        seed: job.settings.seed,
+        model_hash: String::new(),
+        data_hash: job.data_hash.clone(),
+        simd: job.simd.name().to_owned(),
+    }
+}
+
+/// Fits topics by stochastic variational inference under the loop's control.
+///
+/// One iteration is one minibatch; the trace has `pass`, `temperature`, `step_size`, `sweeps` (mean number of sweeps over
+/// a document's words) and `unconverged` (documents whose local step was cut off). The run ends by itself when the
+/// planned passes are done, with [`Status::BudgetReached`](jensen_fit::Status::BudgetReached): stochastic steps have no
+/// stopping rule of their own. Scoring and the bound come after the last iteration, so that the last trace line's
+/// seconds are those of training alone (without scores in between).
+///
+/// # Errors
+/// When settings, documents and start do not go together, or a checkpoint belongs to another run.
+pub fn fit(job: &LdaJob<'_>, control: &mut Control<'_>) -> Result<Outcome<LdaFit>, LdaError> {
+    check(job).map_err(LdaError::Input)?;
+    let settings = &job.settings;
+    let engine = LdaEngine::new(job.documents, job.heldout, settings, job.simd);
+    let before = job.start.map_or(0, |start| start.steps);
+    let driver_settings = DriverSettings {
+        mode: Mode::Stochastic {
+            batch: settings.batch,
+            tau: settings.tau,
+            kappa: settings.kappa,
+            passes: settings.passes,
+            population: settings.population,
+            steps_before: before,
+        },
+        temper: settings.temper.clone(),
+        seed: settings.seed,
+        scores_per_pass: settings.evaluations_per_pass,
+    };
+    let mut driver = match job.start {
+        None => Driver::new(engine, driver_settings),
+        Some(start) => {
+            let globals = widened(start, job.documents.terms(), settings);
+            Driver::starting_at(engine, driver_settings, globals)
+        }
+    };
+    let outcome = run(&mut driver, &identity(job), control).map_err(LdaError::Run)?;
+    let population = settings.population.unwrap_or(job.documents.len() as f64);
+    let iterations = outcome.iterations;
+    let output = outcome.output.map(|mut state| {
+        let (elbo, elbo_se) = bound(&mut driver.engine, &mut state.globals, settings, population);
+        let topics = state
+            .globals
+            .to_topics(settings.alpha(), before + iterations, population);
+        let heldout = job.heldout.map(|heldout| {
+            Predictor::new(&topics, RULE, job.simd).completion(heldout, settings.seed)
+        });
+        LdaFit {
+            elbo,
+            elbo_se,
+            temperature: 1.0 / state.inverse,
+            documents: state.used,
+            skipped: state.skipped,
+            heldout,
+            topics,
+        }
+    });
+    Ok(Outcome {
+        output,
+        status: outcome.status,
+        iterations,
+        seconds: outcome.seconds,
+    })
+}
+
+/// The untempered bound from a sample of the documents: estimate and standard error.
+fn bound(
+    engine: &mut LdaEngine<'_>,
+    globals: &mut LdaGlobals,
+    settings: &LdaSettings,
+    population: f64,
+) -> (f64, f64) {
+    let mut chosen = permutation(settings.seed, SAMPLE, 0, engine.points());
+    chosen.truncate(ELBO_SAMPLE);
+    let measure = Measure {
+        energy: false,
+        bound: true,
+    };
+    let mut values = Vec::with_capacity(chosen.len());
+    for chunk in chosen.chunks(settings.batch) {
+        engine.local_steps(globals, chunk, &Heat::Uniform(1.0), measure);
+        values.extend(engine.bounds(chunk.len()));
+    }
+    let moments = Moments::of(&values);
+    let elbo = engine.global_bound(globals) + population * moments.mean();
+    // Nothing is left to chance when every document is in the sample.
+    let left = 1.0 - values.len() as f64 / engine.points().max(1) as f64;
+    (
+        elbo,
+        population * moments.standard_error() * left.max(0.0).sqrt(),
+    )
+}
+
+/// Old topics over a vocabulary that may have grown: new terms start at the mean of the random start.
+fn widened(start: &Topics, terms: usize, settings: &LdaSettings) -> LdaGlobals {
+    if terms == start.terms {
+        return LdaGlobals::of(start);
+    }
+    let mut topics = start.clone();
+    let fresh = 1.0f32.max(settings.eta() as f32);
+    topics.lambda.resize(terms * start.topics, fresh);
+    topics.terms = terms;
+    LdaGlobals::of(&topics)
+}
+
+fn check(job: &LdaJob<'_>) -> Result<(), String> {
+    let settings = &job.settings;
+    settings.check()?;
+    let documents = job.documents;
+    if documents.is_empty() || documents.tokens() <= 0.0 {
+        return Err("the corpus holds no words to learn from".to_owned());
+    }
+    if documents.len() > u32::MAX as usize {
+        return Err("a corpus holds at most 4294967295 documents".to_owned());
+    }
+    if settings.topics as f64 > documents.tokens() {
+        return Err(format!(
+            "{} topics are more than the {} tokens of the corpus; ask for fewer",
+            settings.topics,
+            documents.tokens()
+        ));
+    }
+    if let Some(heldout) = job.heldout
+        && heldout.terms() != documents.terms()
+    {
+        return Err(format!(
+            "the held-out documents have a vocabulary of {} terms, the others one of {}",
+            heldout.terms(),
+            documents.terms()
+        ));
+    }
+    if let Some(start) = job.start {
+        if start.topics != settings.topics {
+            return Err(format!(
+                "the topics to go on from are {}, but {} are asked for",
+                start.topics, settings.topics
+            ));
+        }
+        if start.terms > documents.terms() {
+            return Err(format!(
+                "the topics to go on from have {} terms, but the vocabulary has {}",
+                start.terms,
+                documents.terms()
+            ));
+        }
+        if start.eta != settings.eta() || start.alpha != settings.alpha() {
+            return Err("the topics to go on from have other priors alpha and eta".to_owned());
+        }
+    }
+    Ok(())
+}

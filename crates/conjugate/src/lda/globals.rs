@@ -1,0 +1,184 @@
+//! λ of a fit under way: rows by term, decayed all at once by one number.
+//!
+//! A stochastic step is λ − η ← (1 − ρ)(λ − η) + ρ · scale · S with S zero outside the words of the batch. Held as
+//! λ = η + decay · mass, the first term is a multiplication of `decay` and the second touches the batch's rows alone, so
+//! that a step costs nothing for the rest of the vocabulary. Before `decay` leaves the range in which single precision
+//! keeps its digits, it is multiplied into the rows.
+
+use jensen_fit::{Archive, ArchiveError, Snapshot};
+use jensen_math::rng::{Purpose, fill_normals};
+use jensen_math::simd::Simd;
+use rayon::prelude::*;
+
+use super::topics::Topics;
+use crate::simd32::padded;
+
+/// λ = η + decay · mass.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LdaGlobals {
+    pub(crate) topics: usize,
+    pub(crate) terms: usize,
+    pub(crate) eta: f64,
+    /// Padded number of topics.
+    pub(crate) stride: usize,
+    pub(crate) decay: f64,
+    /// V rows of `stride`, zeros in the padding.
+    pub(crate) mass: Vec<f32>,
+    /// Σ_v mass_vk.
+    pub(crate) totals: Vec<f64>,
+}
+
+/// Terms that are summed together, so that sums do not depend on the number of threads.
+pub(crate) const CHUNK: usize = 64;
+
+/// Below it, the decay is multiplied into the rows.
+const SMALLEST_DECAY: f64 = 1e-12;
+
+const START: Purpose = Purpose::new("first topics");
+
+impl LdaGlobals {
+    /// Random topics: λ_kv is about Gamma(100, 1/100) (Hoffman et al. 2013), drawn by the approximation of Wilson and
+    /// Hilferty, (1 − 1/900 + z/30)³ with z standard normal.
+    pub(crate) fn random(topics: usize, terms: usize, eta: f64, seed: u64, simd: Simd) -> Self {
+        let stride = padded(topics);
+        let mut mass = vec![0.0f32; terms * stride];
+        mass.par_chunks_mut(stride).enumerate().for_each_init(
+            || vec![0.0; topics],
+            |z, (term, row)| {
+                fill_normals(simd, seed, START, 0, term as u64, topics, 1, z);
+                for (m, z) in row.iter_mut().zip(z.iter()) {
+                    let root = 1.0 - 1.0 / 900.0 + z / 30.0;
+                    *m = (root * root * root - eta).max(0.0) as f32;
+                }
+            },
+        );
+        let mut globals = Self {
+            topics,
+            terms,
+            eta,
+            stride,
+            decay: 1.0,
+            mass,
+            totals: vec![0.0; topics],
+        };
+        globals.total();
+        globals
+    }
+
+    /// The globals of fitted topics.
+    pub(crate) fn of(from: &Topics) -> Self {
+        let stride = padded(from.topics);
+        let mut mass = vec![0.0f32; from.terms * stride];
+        for (row, lambda) in mass
+            .chunks_exact_mut(stride)
+            .zip(from.lambda.chunks_exact(from.topics))
+        {
+            for (m, &x) in row.iter_mut().zip(lambda) {
+                *m = (f64::from(x) - from.eta).max(0.0) as f32;
+            }
+        }
+        let mut globals = Self {
+            topics: from.topics,
+            terms: from.terms,
+            eta: from.eta,
+            stride,
+            decay: 1.0,
+            mass,
+            totals: vec![0.0; from.topics],
+        };
+        globals.total();
+        globals
+    }
+
+    /// λ as a result.
+    pub(crate) fn to_topics(&self, alpha: f64, steps: u64, population: f64) -> Topics {
+        let mut lambda = Vec::with_capacity(self.terms * self.topics);
+        for row in self.mass.chunks_exact(self.stride) {
+            lambda.extend(
+                row[..self.topics]
+                    .iter()
+                    .map(|&m| (self.eta + self.decay * f64::from(m)) as f32),
+            );
+        }
+        Topics {
+            topics: self.topics,
+            terms: self.terms,
+            alpha,
+            eta: self.eta,
+            lambda,
+            steps,
+            population,
+        }
+    }
+
+    /// Sums the rows anew, by chunks of fixed size.
+    fn total(&mut self) {
+        let (topics, stride) = (self.topics, self.stride);
+        let parts: Vec<Vec<f64>> = self
+            .mass
+            .par_chunks(CHUNK * stride)
+            .map(|chunk| {
+                let mut part = vec![0.0; topics];
+                for row in chunk.chunks_exact(stride) {
+                    for (p, &m) in part.iter_mut().zip(row) {
+                        *p += f64::from(m);
+                    }
+                }
+                part
+            })
+            .collect();
+        self.totals.fill(0.0);
+        for part in parts {
+            for (total, p) in self.totals.iter_mut().zip(part) {
+                *total += p;
+            }
+        }
+    }
+
+    /// Σ_v λ_kv.
+    pub(crate) fn lambda_totals(&self) -> impl Iterator<Item = f64> + '_ {
+        let prior = self.eta * self.terms as f64;
+        self.totals.iter().map(move |m| prior + self.decay * m)
+    }
+
+    /// Shrinks all of λ − η by a factor in [0, 1).
+    pub(crate) fn shrink(&mut self, factor: f64) {
+        self.decay *= factor;
+        if self.decay < SMALLEST_DECAY {
+            let decay = self.decay as f32;
+            self.mass.par_iter_mut().for_each(|m| *m *= decay);
+            self.decay = 1.0;
+            self.total();
+        }
+    }
+}
+
+impl Snapshot for LdaGlobals {
+    fn save(&self) -> Archive {
+        let mut archive = Archive::new();
+        archive.set("topics", self.topics);
+        archive.set("terms", self.terms);
+        archive.put("scalars", &[self.eta, self.decay]);
+        let mass = self.mass.iter().map(|&x| f64::from(x)).collect();
+        archive.put_tensor("mass", vec![self.terms, self.stride], mass);
+        archive.put("totals", &self.totals);
+        archive
+    }
+
+    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        let topics: usize = archive.get("topics")?;
+        let terms: usize = archive.get("terms")?;
+        let stride = padded(topics);
+        let scalars = archive.vec_of("scalars", 2)?;
+        let mass = archive.vec_of("mass", terms * stride)?;
+        Ok(Self {
+            topics,
+            terms,
+            eta: scalars[0],
+            stride,
+            decay: scalars[1],
+            mass: mass.into_iter().map(|x| x as f32).collect(),
+            totals: archive.vec_of("totals", topics)?,
+        })
+    }
+}

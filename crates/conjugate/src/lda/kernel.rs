@@ -1,0 +1,271 @@
+//! The inner loops of topic models, in single precision over topics.
+//!
+//! Rows over topics are padded to whole vectors; padding holds zeros wherever it could reach a sum.
+
+use crate::simd32::{self, WIDTH, simd32_fn};
+
+/// What takes the place of E log β in padding: its exponential is 0 at every temperature in use.
+const NOWHERE: f32 = -1e30;
+
+/// Smallest normaliser of responsibilities; row-scaled probabilities below it are lost to single precision anyway.
+const TINY: f32 = 1e-30;
+
+simd32_fn! {
+    /// Writes E log β_kv − m for one term, m the largest over topics, and returns m.
+    ///
+    /// λ_k = η + scale · mass_k; `psi_totals` holds ψ(Σ_v λ_kv), and a huge number in the padding.
+    pub(crate) fn log_row<V>(mass: &[f32], scale: f32, eta: f32, psi_totals: &[f32], out: &mut [f32]) -> f32 {
+        assert!(mass.len() == out.len() && psi_totals.len() == out.len() && out.len() % WIDTH == 0);
+        let (scale, eta) = (V::splat(scale), V::splat(eta));
+        let mut largest = V::splat(NOWHERE);
+        for j in (0..out.len()).step_by(WIDTH) {
+            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            unsafe {
+                // Rounding may take a decayed mass a hair below 0.
+                let lambda = V::load(mass.as_ptr().add(j)).fma(scale, eta).max(V::splat(1e-12));
+                let x = simd32::digamma(lambda) - V::load(psi_totals.as_ptr().add(j));
+                largest = largest.max(x);
+                x.store(out.as_mut_ptr().add(j));
+            }
+        }
+        let largest = largest.largest();
+        for j in (0..out.len()).step_by(WIDTH) {
+            // SAFETY: as above.
+            unsafe {
+                let x = V::load(out.as_ptr().add(j)) - V::splat(largest);
+                x.max(V::splat(NOWHERE)).store(out.as_mut_ptr().add(j));
+            }
+        }
+        largest
+    }
+
+    /// `out = exp(power * x)`, zeros in padding that holds [`NOWHERE`].
+    pub(crate) fn exp_scaled<V>(x: &[f32], power: f32, out: &mut [f32]) {
+        assert!(x.len() == out.len() && out.len() % WIDTH == 0);
+        for j in (0..out.len()).step_by(WIDTH) {
+            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            unsafe {
+                let y = simd32::exp(V::load(x.as_ptr().add(j)) * V::splat(power));
+                y.store(out.as_mut_ptr().add(j));
+            }
+        }
+    }
+
+    /// `x = exp(power * x)`.
+    pub(crate) fn exp_in_place<V>(power: f32, x: &mut [f32]) {
+        assert!(x.len() % WIDTH == 0);
+        for j in (0..x.len()).step_by(WIDTH) {
+            // SAFETY: the length is a multiple of sixteen.
+            unsafe {
+                let p = x.as_mut_ptr().add(j);
+                simd32::exp(V::load(p) * V::splat(power)).store(p);
+            }
+        }
+    }
+
+    /// One sweep over a document's words: `norms[v] = Σ_k t_k B_vk` and `sums[k] = Σ_v (n_v / norms[v]) B_vk`.
+    ///
+    /// Four words at a time: their rows are read from memory once and stay in the nearest cache for the second use.
+    pub(crate) fn sweep<V>(rows: &[f32], counts: &[f32], t: &[f32], norms: &mut [f32], sums: &mut [f32]) {
+        let stride = t.len();
+        let words = counts.len();
+        assert!(stride % WIDTH == 0 && sums.len() == stride && norms.len() >= words);
+        assert!(rows.len() >= words * stride);
+        let zero = V::splat(0.0);
+        // SAFETY: all offsets stay below words * stride in the rows and below stride elsewhere.
+        unsafe {
+            let (rows, t, sums) = (rows.as_ptr(), t.as_ptr(), sums.as_mut_ptr());
+            for j in (0..stride).step_by(WIDTH) {
+                zero.store(sums.add(j));
+            }
+            let mut v = 0;
+            while v + 4 <= words {
+                let r = [
+                    rows.add(v * stride),
+                    rows.add((v + 1) * stride),
+                    rows.add((v + 2) * stride),
+                    rows.add((v + 3) * stride),
+                ];
+                let (mut a, mut b) = ([zero; 4], [zero; 4]);
+                let mut j = 0;
+                while j + 2 * WIDTH <= stride {
+                    let (t0, t1) = (V::load(t.add(j)), V::load(t.add(j + WIDTH)));
+                    for i in 0..4 {
+                        a[i] = V::load(r[i].add(j)).fma(t0, a[i]);
+                        b[i] = V::load(r[i].add(j + WIDTH)).fma(t1, b[i]);
+                    }
+                    j += 2 * WIDTH;
+                }
+                if j < stride {
+                    let t0 = V::load(t.add(j));
+                    for i in 0..4 {
+                        a[i] = V::load(r[i].add(j)).fma(t0, a[i]);
+                    }
+                }
+                let mut w = [zero; 4];
+                for i in 0..4 {
+                    let norm = (a[i] + b[i]).sum().max(TINY);
+                    norms[v + i] = norm;
+                    w[i] = V::splat(counts[v + i] / norm);
+                }
+                for j in (0..stride).step_by(WIDTH) {
+                    let mut sum = V::load(sums.add(j));
+                    for i in 0..4 {
+                        sum = V::load(r[i].add(j)).fma(w[i], sum);
+                    }
+                    sum.store(sums.add(j));
+                }
+                v += 4;
+            }
+            while v < words {
+                let row = rows.add(v * stride);
+                let mut a = zero;
+                for j in (0..stride).step_by(WIDTH) {
+                    a = V::load(row.add(j)).fma(V::load(t.add(j)), a);
+                }
+                let norm = a.sum().max(TINY);
+                norms[v] = norm;
+                let w = V::splat(counts[v] / norm);
+                for j in (0..stride).step_by(WIDTH) {
+                    V::load(row.add(j)).fma(w, V::load(sums.add(j))).store(sums.add(j));
+                }
+                v += 1;
+            }
+        }
+    }
+
+    /// `γ = α + τ t ∘ sums`, `t = exp(τ (ψ(γ) − psi_total))`; returns how far γ moved (L1) and how many t are positive.
+    pub(crate) fn update<V>(
+        sums: &[f32],
+        alpha: f32,
+        inverse: f32,
+        psi_total: f32,
+        gamma: &mut [f32],
+        t: &mut [f32],
+    ) -> (f32, f32) {
+        let stride = t.len();
+        assert!(stride % WIDTH == 0 && sums.len() == stride && gamma.len() == stride);
+        let (alpha, inverse, psi_total) = (V::splat(alpha), V::splat(inverse), V::splat(psi_total));
+        let (mut moved, mut positive) = (V::splat(0.0), V::splat(0.0));
+        for j in (0..stride).step_by(WIDTH) {
+            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            unsafe {
+                let share = V::load(t.as_ptr().add(j)) * V::load(sums.as_ptr().add(j));
+                let g = share.fma(inverse, alpha);
+                moved = moved + (g - V::load(gamma.as_ptr().add(j))).abs();
+                let x = simd32::exp((simd32::digamma(g) - psi_total) * inverse);
+                positive = positive + V::splat(0.0).if_less(x, V::splat(1.0), V::splat(0.0));
+                g.store(gamma.as_mut_ptr().add(j));
+                x.store(t.as_mut_ptr().add(j));
+            }
+        }
+        (moved.sum(), positive.sum())
+    }
+
+    /// `t = exp(τ (ψ(γ) − psi_total))`.
+    pub(crate) fn weights<V>(gamma: &[f32], inverse: f32, psi_total: f32, t: &mut [f32]) {
+        assert!(gamma.len() == t.len() && t.len() % WIDTH == 0);
+        for j in (0..t.len()).step_by(WIDTH) {
+            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            unsafe {
+                let x = simd32::digamma(V::load(gamma.as_ptr().add(j))) - V::splat(psi_total);
+                simd32::exp(x * V::splat(inverse)).store(t.as_mut_ptr().add(j));
+            }
+        }
+    }
+
+    /// The last look at a document: `out[v, k] = (τ n_v / norm_v) t_k B_vk`, the weighed expected counts, with fresh norms.
+    pub(crate) fn expected_counts<V>(
+        rows: &[f32],
+        counts: &[f32],
+        inverse: f32,
+        t: &[f32],
+        norms: &mut [f32],
+        out: &mut [f32],
+    ) {
+        let stride = t.len();
+        let words = counts.len();
+        assert!(stride % WIDTH == 0 && norms.len() >= words);
+        assert!(rows.len() >= words * stride && out.len() >= words * stride);
+        for v in 0..words {
+            // SAFETY: offsets stay below words * stride.
+            unsafe {
+                let row = rows.as_ptr().add(v * stride);
+                let out = out.as_mut_ptr().add(v * stride);
+                let mut a = V::splat(0.0);
+                for j in (0..stride).step_by(WIDTH) {
+                    let x = V::load(row.add(j)) * V::load(t.as_ptr().add(j));
+                    a = a + x;
+                    x.store(out.add(j));
+                }
+                let norm = a.sum().max(TINY);
+                norms[v] = norm;
+                let w = V::splat(inverse * counts[v] / norm);
+                for j in (0..stride).step_by(WIDTH) {
+                    (V::load(out.add(j)) * w).store(out.add(j));
+                }
+            }
+        }
+    }
+
+    /// `Σ_v Σ_k c_vk (log t_k + log B_vk)` over the entries with positive c, row by row in double precision.
+    pub(crate) fn energy<V>(rows: &[f32], expected: &[f32], t: &[f32], words: usize) -> f64 {
+        let stride = t.len();
+        assert!(stride % WIDTH == 0 && rows.len() >= words * stride && expected.len() >= words * stride);
+        let zero = V::splat(0.0);
+        let mut total = 0.0;
+        for v in 0..words {
+            let mut sum = zero;
+            for j in (0..stride).step_by(WIDTH) {
+                // SAFETY: offsets stay below words * stride.
+                unsafe {
+                    let c = V::load(expected.as_ptr().add(v * stride + j));
+                    let x = V::load(rows.as_ptr().add(v * stride + j));
+                    let t = V::load(t.as_ptr().add(j));
+                    // Each factor on its own: the product may leave the normal range where neither does.
+                    let floor = V::splat(f32::MIN_POSITIVE);
+                    let l = simd32::log(x.max(floor)) + simd32::log(t.max(floor));
+                    sum = zero.if_less(c, c * l, zero) + sum;
+                }
+            }
+            total += f64::from(sum.sum());
+        }
+        total
+    }
+
+    /// `out += x`.
+    pub(crate) fn add<V>(x: &[f32], out: &mut [f32]) {
+        assert!(x.len() == out.len() && out.len() % WIDTH == 0);
+        for j in (0..out.len()).step_by(WIDTH) {
+            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            unsafe {
+                (V::load(out.as_ptr().add(j)) + V::load(x.as_ptr().add(j))).store(out.as_mut_ptr().add(j));
+            }
+        }
+    }
+
+    /// `out += a x`.
+    pub(crate) fn add_scaled<V>(a: f32, x: &[f32], out: &mut [f32]) {
+        assert!(x.len() == out.len() && out.len() % WIDTH == 0);
+        for j in (0..out.len()).step_by(WIDTH) {
+            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            unsafe {
+                let y = V::load(x.as_ptr().add(j)).fma(V::splat(a), V::load(out.as_ptr().add(j)));
+                y.store(out.as_mut_ptr().add(j));
+            }
+        }
+    }
+
+    /// `out[m] += w · g[m] · Γ(x + s_m) / Γ(x)`: one topic's share of a document's tempered normaliser.
+    pub(crate) fn add_gamma_ratios<V>(x: f32, w: f32, s: &[f32], g: &[f32], out: &mut [f32]) {
+        assert!(s.len() == out.len() && g.len() == out.len() && out.len() % WIDTH == 0);
+        for j in (0..out.len()).step_by(WIDTH) {
+            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            unsafe {
+                let ratio = simd32::gamma_ratio(V::splat(x), V::load(s.as_ptr().add(j)));
+                let y = (ratio * V::splat(w)).fma(V::load(g.as_ptr().add(j)), V::load(out.as_ptr().add(j)));
+                y.store(out.as_mut_ptr().add(j));
+            }
+        }
+    }
+}

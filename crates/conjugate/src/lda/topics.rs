@@ -1,0 +1,105 @@
+//! Fitted topics: the variational parameters of the word proportions.
+
+use jensen_fit::{Archive, ArchiveError, Snapshot};
+
+/// q(β) of a fit: topic k is Dirichlet(λ_k·).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Topics {
+    /// Number K of topics.
+    pub topics: usize,
+    /// Number V of terms.
+    pub terms: usize,
+    /// Symmetric Dirichlet parameter of a document's topic proportions.
+    pub alpha: f64,
+    /// Symmetric Dirichlet parameter of a topic's word proportions.
+    pub eta: f64,
+    /// λ, V × K: `lambda[v * topics + k]`, each at least η.
+    pub lambda: Vec<f32>,
+    /// Stochastic steps taken so far, those of earlier fits included.
+    pub steps: u64,
+    /// Documents that the statistics stand for.
+    pub population: f64,
+}
+
+impl Topics {
+    /// Σ_v λ_kv for every topic.
+    pub fn totals(&self) -> Vec<f64> {
+        let mut totals = vec![0.0; self.topics];
+        for row in self.lambda.chunks_exact(self.topics) {
+            for (total, &x) in totals.iter_mut().zip(row) {
+                *total += f64::from(x);
+            }
+        }
+        totals
+    }
+
+    /// The expected proportion of a term in every topic, E[β_kv] = λ_kv / Σ_v λ_kv, given [`totals`](Self::totals).
+    pub fn proportions<'a>(
+        &'a self,
+        term: usize,
+        totals: &'a [f64],
+    ) -> impl Iterator<Item = f64> + 'a {
+        self.lambda[term * self.topics..(term + 1) * self.topics]
+            .iter()
+            .zip(totals)
+            .map(|(&x, total)| f64::from(x) / total)
+    }
+
+    /// The `n` terms with the largest expected proportions in a topic, the largest first, with those proportions.
+    pub fn top_words(&self, topic: usize, n: usize) -> Vec<(u32, f64)> {
+        let at = |term: usize| self.lambda[term * self.topics + topic];
+        let total: f64 = (0..self.terms).map(|v| f64::from(at(v))).sum();
+        let mut order: Vec<usize> = (0..self.terms).collect();
+        let by_weight = |a: &usize, b: &usize| at(*b).total_cmp(&at(*a)).then(a.cmp(b));
+        let n = n.min(self.terms);
+        if n < order.len() {
+            order.select_nth_unstable_by(n, by_weight);
+            order.truncate(n);
+        }
+        order.sort_unstable_by(by_weight);
+        order
+            .into_iter()
+            .map(|v| (v as u32, f64::from(at(v)) / total))
+            .collect()
+    }
+
+    /// The share of all expected tokens that a topic explains: Σ_v (λ_kv − η), normalised over topics.
+    pub fn shares(&self) -> Vec<f64> {
+        let prior = self.eta * self.terms as f64;
+        let mut shares: Vec<f64> = self.totals().iter().map(|t| (t - prior).max(0.0)).collect();
+        let total: f64 = shares.iter().sum();
+        if total > 0.0 {
+            shares.iter_mut().for_each(|s| *s /= total);
+        }
+        shares
+    }
+}
+
+impl Snapshot for Topics {
+    fn save(&self) -> Archive {
+        let mut archive = Archive::new();
+        archive.set("topics", self.topics);
+        archive.set("terms", self.terms);
+        archive.set("steps", self.steps);
+        archive.put("priors", &[self.alpha, self.eta, self.population]);
+        let lambda = self.lambda.iter().map(|&x| f64::from(x)).collect();
+        archive.put_tensor("lambda", vec![self.terms, self.topics], lambda);
+        archive
+    }
+
+    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        let topics: usize = archive.get("topics")?;
+        let terms: usize = archive.get("terms")?;
+        let priors = archive.vec_of("priors", 3)?;
+        let lambda = archive.vec_of("lambda", topics * terms)?;
+        Ok(Self {
+            topics,
+            terms,
+            alpha: priors[0],
+            eta: priors[1],
+            lambda: lambda.into_iter().map(|x| x as f32).collect(),
+            steps: archive.get("steps")?,
+            population: priors[2],
+        })
+    }
+}

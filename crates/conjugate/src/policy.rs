@@ -1,0 +1,206 @@
+//! Temperature policies at work: schedules, and the inference of a global temperature.
+
+use jensen_fit::{Archive, ArchiveError, Snapshot};
+
+use crate::temper::{GlobalTempering, Temper};
+
+/// Turns logarithms into probabilities in place.
+pub(crate) fn softmax(logs: &mut [f64]) {
+    let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut total = 0.0;
+    for x in logs.iter_mut() {
+        *x = (*x - largest).exp();
+        total += *x;
+    }
+    for x in logs {
+        *x /= total;
+    }
+}
+
+/// The inverse temperature that a policy without inference prescribes after `pass` passes; 1 for the others.
+pub fn scheduled(temper: &Temper, pass: f64) -> f64 {
+    match temper {
+        Temper::None | Temper::Global(_) | Temper::Local(_) => 1.0,
+        Temper::Anneal { passes, from } => {
+            let done = (pass / passes).min(1.0);
+            1.0 / (from + (1.0 - from) * done)
+        }
+        Temper::Schedule(points) => 1.0 / interpolate(points, pass),
+    }
+}
+
+/// Whether a scheduled temperature has reached its last value.
+pub fn settled(temper: &Temper, pass: f64) -> bool {
+    match temper {
+        Temper::None | Temper::Global(_) | Temper::Local(_) => true,
+        Temper::Anneal { passes, .. } => pass >= *passes,
+        Temper::Schedule(points) => points.last().is_none_or(|last| pass >= last.0),
+    }
+}
+
+fn interpolate(points: &[(f64, f64)], pass: f64) -> f64 {
+    let after = points.partition_point(|point| point.0 <= pass);
+    match (after.checked_sub(1).map(|i| points[i]), points.get(after)) {
+        (None, Some(&(_, t))) | (Some((_, t)), None) => t,
+        (Some((a, ta)), Some(&(b, tb))) => ta + (tb - ta) * (pass - a) / (b - a),
+        (None, None) => 1.0,
+    }
+}
+
+/// q(y | r) of variational tempering with its prior and normalisers: a multinomial over temperatures.
+///
+/// The natural logarithm of the weight of temperature m is Ē/T_m − log C(T_m) + log π_m with Ē the expected complete
+/// log likelihood of all data (Mandt et al. 2016, Eq. 9; log π_m is uniform).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Thermostat {
+    /// 1/T_m.
+    pub inverse: Vec<f64>,
+    /// log C(T_m).
+    pub log_c: Vec<f64>,
+    /// r_m.
+    pub r: Vec<f64>,
+    /// The running estimate of Ē; absent before the first batch.
+    pub energy: Option<f64>,
+    /// The spread of the newest estimates of Ē around the running one: a damped mean square.
+    pub energy_noise: f64,
+}
+
+impl Thermostat {
+    /// The start: r uniform.
+    pub fn new(settings: &GlobalTempering, log_c: Vec<f64>) -> Self {
+        let inverse: Vec<f64> = settings.grid().iter().map(|t| 1.0 / t).collect();
+        let r = vec![1.0 / inverse.len() as f64; inverse.len()];
+        Self {
+            inverse,
+            log_c,
+            r,
+            energy: None,
+            energy_noise: 0.0,
+        }
+    }
+
+    /// E_q[1/T].
+    pub fn mean_inverse(&self) -> f64 {
+        self.r.iter().zip(&self.inverse).map(|(r, s)| r * s).sum()
+    }
+
+    /// Takes a new estimate of Ē with a weight.
+    pub fn observe(&mut self, energy: f64, weight: f64) {
+        match &mut self.energy {
+            None => self.energy = Some(energy),
+            Some(mean) => {
+                let step = energy - *mean;
+                *mean += weight * step;
+                self.energy_noise += weight * (step * step - self.energy_noise);
+            }
+        }
+    }
+
+    /// r ← (1 − weight) r + weight r*, with r* the optimum at the running estimate. With weight 1 this is the exact
+    /// coordinate update; less than 1 keeps a near point mass from jumping with the noise of the estimate.
+    pub fn update(&mut self, weight: f64) {
+        let Some(energy) = self.energy else { return };
+        let mut best: Vec<f64> = self
+            .inverse
+            .iter()
+            .zip(&self.log_c)
+            .map(|(s, c)| s * energy - c)
+            .collect();
+        softmax(&mut best);
+        for (r, best) in self.r.iter_mut().zip(best) {
+            *r += weight * (best - *r);
+        }
+    }
+
+    /// The terms of the bound that hold y alone: E[log p(y)] − E[log C(T_y)] − E[log q(y)].
+    pub fn bound(&self) -> f64 {
+        let uniform = -(self.r.len() as f64).ln();
+        self.r
+            .iter()
+            .zip(&self.log_c)
+            .filter(|(r, _)| **r > 0.0)
+            .map(|(r, c)| r * (uniform - c - r.ln()))
+            .sum()
+    }
+}
+
+impl Snapshot for Thermostat {
+    fn save(&self) -> Archive {
+        let mut archive = Archive::new();
+        archive.put("inverse", &self.inverse);
+        archive.put("log_c", &self.log_c);
+        archive.put("r", &self.r);
+        let known = self.energy.is_some();
+        archive.put("energy", &[self.energy.unwrap_or(0.0), self.energy_noise]);
+        archive.set("energy_known", known);
+        archive
+    }
+
+    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        let inverse = archive.vec("inverse")?;
+        let energy = archive.vec_of("energy", 2)?;
+        Ok(Self {
+            log_c: archive.vec_of("log_c", inverse.len())?,
+            r: archive.vec_of("r", inverse.len())?,
+            energy: archive.get::<bool>("energy_known")?.then_some(energy[0]),
+            energy_noise: energy[1],
+            inverse,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schedules_interpolate() {
+        let anneal = Temper::Anneal {
+            passes: 2.0,
+            from: 5.0,
+        };
+        for (pass, t) in [(0.0, 5.0), (1.0, 3.0), (2.0, 1.0), (7.0, 1.0)] {
+            assert_eq!(scheduled(&anneal, pass), 1.0 / t);
+            assert_eq!(settled(&anneal, pass), pass >= 2.0);
+        }
+        let custom = Temper::Schedule(vec![(1.0, 4.0), (3.0, 2.0), (4.0, 1.0)]);
+        for (pass, t) in [
+            (0.0, 4.0),
+            (1.0, 4.0),
+            (2.0, 3.0),
+            (3.5, 1.5),
+            (4.0, 1.0),
+            (9.0, 1.0),
+        ] {
+            assert_eq!(scheduled(&custom, pass), 1.0 / t);
+        }
+        assert_eq!(scheduled(&Temper::None, 0.0), 1.0);
+    }
+
+    #[test]
+    fn the_exact_update_maximises_the_bound() {
+        let settings = GlobalTempering {
+            temperatures: 5,
+            hottest: 4.0,
+            ..GlobalTempering::default()
+        };
+        let log_c: Vec<f64> = settings.grid().iter().map(|t| 3.0 * t.ln()).collect();
+        let mut thermostat = Thermostat::new(&settings, log_c);
+        let energy = -4.0;
+        thermostat.observe(energy, 1.0);
+        thermostat.update(1.0);
+        let value = |t: &Thermostat| t.bound() + t.mean_inverse() * energy;
+        let best = value(&thermostat);
+        for i in 0..5 {
+            for j in 0..5 {
+                let mut other = thermostat.clone();
+                let step = 1e-3 * other.r[i].min(1.0 - other.r[j]);
+                other.r[i] -= step;
+                other.r[j] += step;
+                assert!(value(&other) <= best + 1e-14);
+            }
+        }
+        let restored = Thermostat::restore(&thermostat.save()).unwrap();
+        assert_eq!(restored, thermostat);
+    }
+}
