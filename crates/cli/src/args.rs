@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::flags::FitFlags;
+use crate::topics::args::TopicsCommand;
 
 /// Variational inference with evidence: a Stan program and data in, a checked posterior out.
 #[derive(Parser)]
@@ -36,6 +37,9 @@ pub enum Command {
     Show(ShowArgs),
     /// Make a paper's tables and figures again, from real data
     Reproduce(ReproduceArgs),
+    /// Topic models of text that need not fit in memory
+    #[command(subcommand)]
+    Topics(Box<TopicsCommand>),
     /// Measure speed
     #[command(subcommand)]
     Bench(BenchCommand),

@@ -5,6 +5,7 @@
 //! | `args` | the command line |
 //! | `input`, `failure` | files in, messages and exit codes out |
 //! | `fit`, `flags`, `folder`, `progress`, `table` | `jensen fit`: its settings, its folder, what it shows |
+//! | `topics` | `jensen topics`: corpora and topic models |
 //! | `draws`, `check`, `density`, `show`, `reproduce`, `bench` | the other commands |
 
 mod args;
@@ -21,6 +22,7 @@ mod progress;
 mod reproduce;
 mod show;
 mod table;
+mod topics;
 
 use std::process::ExitCode;
 
@@ -63,6 +65,7 @@ fn run(line: Line) -> Outcome {
         Command::Density(args) => density::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
+        Command::Topics(command) => topics::run(*command),
         Command::Bench(args) => bench::run(&args),
     }
 }

@@ -34,6 +34,7 @@
 //! | `query` | [`evaluate`]: values, gradients and Hessian-vector products at given points |
 //! | `timing` | [`time_density`]: what an evaluation costs |
 //! | `memory` | what a fit will take, before it is taken |
+//! | [`topics`] | topic models of memory-mapped corpora |
 //! | `error` | [`Error`] |
 //!
 //! The crates underneath are re-exported under their own names. Nothing here prints, reads the
@@ -49,6 +50,7 @@ mod query;
 mod sample;
 pub mod stan;
 mod timing;
+pub mod topics;
 
 pub use jensen_blackbox as blackbox;
 pub use jensen_conjugate as conjugate;

@@ -127,6 +127,14 @@ impl Corpus {
         Ok(corpus)
     }
 
+    /// Whether a file begins like a corpus.
+    pub fn is_corpus(path: &Path) -> bool {
+        use std::io::Read;
+        let mut head = [0; HEAD.len()];
+        let read = File::open(path).and_then(|mut file| file.read_exact(&mut head));
+        read.is_ok() && head == HEAD
+    }
+
     /// Whether the index and every document of a part are as promised.
     fn check(&self, part: Part) -> bool {
         let totals = &self.tail.parts[part as usize];
@@ -247,7 +255,7 @@ impl Corpus {
             "document {index} is beyond the corpus"
         );
         let mut bytes = &self.map[self.start(part, index / BLOCK)..];
-        let mut read = || {
+        let read = || {
             for _ in 0..index % BLOCK {
                 codec::skip(&mut bytes).ok()?;
             }

@@ -1,0 +1,356 @@
+//! What a fitted folder is good for: `jensen topics predict`, `evaluate` and `show`.
+
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use jensen::conjugate::documents::Bag;
+use jensen::conjugate::lda::{Completion, Predictor, PredictorScratch, RULE};
+use jensen::data::corpus::{BuildSettings, Corpus, Document, NewDocument, Part, Skipped, stream};
+use jensen::data::{DataError, write_atomic};
+use jensen::topics::{CorpusDocuments, TopicModel, TopicRow, bag, rows};
+use rayon::prelude::*;
+use serde_json::{Value, json};
+
+use super::args::{EvaluateArgs, InputFlags, PredictArgs, ShowArgs};
+use super::build::{remark_skipped, watched};
+use super::{fit, store};
+use crate::failure::{Exit, Failure, Outcome, print, remark};
+use crate::fit::start_threads;
+use crate::flags;
+
+/// Documents of a corpus that are predicted at once.
+const CHUNK: usize = 4096;
+
+/// The first bytes of a corpus.
+fn is_corpus(path: &Path) -> bool {
+    Corpus::is_corpus(path)
+}
+
+/// The only input, where it is a corpus; it must be in the words of the model.
+fn corpus(inputs: &[PathBuf], model: &TopicModel) -> Result<Option<Corpus>, Failure> {
+    if !inputs.iter().any(|path| is_corpus(path)) {
+        return Ok(None);
+    }
+    let [path] = inputs else {
+        return Err(Failure::usage(
+            "a corpus is given alone, or texts are given",
+        ));
+    };
+    let corpus = store::open_corpus(path)?;
+    if corpus.words() != model.words {
+        return Err(Failure::input(format!(
+            "the corpus `{}` is in other words than the model: give the texts that it was built from, which are then read \
+             in the model's words",
+            path.display()
+        )));
+    }
+    Ok(Some(corpus))
+}
+
+/// Runs `topics predict`.
+pub fn predict(args: &PredictArgs) -> Outcome {
+    start_threads(flags::threads(args.threads))?;
+    let (folder, stored) = store::open(&args.dir)?;
+    let model = store::model(&folder)?;
+    let job = Prediction {
+        corpus: corpus(&args.inputs, &model)?,
+        predictor: Predictor::new(&model.topics, RULE, stored.flags.simd()?),
+        topics: model.topics.topics,
+        least: args.min_proportion,
+        words: &model.words,
+        model: &model,
+    };
+    let mut skipped = Skipped::default();
+    let mut failure = None;
+    let mut run = |out: &mut dyn Write| -> std::io::Result<()> {
+        match job.write(args, out) {
+            Ok(counts) => {
+                skipped = counts;
+                Ok(())
+            }
+            Err(Stop::Output(error)) => Err(error),
+            Err(Stop::Input(error)) => {
+                failure = Some(error);
+                Err(std::io::Error::other("refused"))
+            }
+        }
+    };
+    let written = match &args.out {
+        Some(path) => write_atomic(path, |file| run(file)).map_err(Failure::output),
+        None => {
+            let mut out = BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
+            match run(&mut out).and_then(|()| out.flush()) {
+                Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(
+                    Failure::output(format!("cannot write to standard output: {error}")),
+                ),
+                _ => Ok(()),
+            }
+        }
+    };
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
+    written?;
+    if !args.quiet {
+        remark_skipped(&skipped);
+    }
+    Ok(Exit::Done)
+}
+
+/// Why a prediction ends early.
+enum Stop {
+    Input(Failure),
+    Output(std::io::Error),
+}
+
+impl From<DataError> for Stop {
+    fn from(error: DataError) -> Self {
+        Self::Input(Failure::input(error.to_string()))
+    }
+}
+
+struct Prediction<'a> {
+    corpus: Option<Corpus>,
+    predictor: Predictor<'a>,
+    topics: usize,
+    least: f64,
+    words: &'a [String],
+    model: &'a TopicModel,
+}
+
+impl Prediction<'_> {
+    /// Writes a line a document.
+    fn write(&self, args: &PredictArgs, out: &mut dyn Write) -> Result<Skipped, Stop> {
+        let Some(corpus) = &self.corpus else {
+            let sources = args
+                .input
+                .sources(&args.inputs, args.id.as_deref())
+                .map_err(Stop::Input)?;
+            return stream(&sources, self.words, self.model.tokeniser, |documents| {
+                self.lines(&documents, out).map_err(Stop::Output)
+            });
+        };
+        let count = corpus.documents(Part::Train);
+        for first in (0..count).step_by(CHUNK) {
+            let documents: Vec<NewDocument> = (first..(first + CHUNK).min(count))
+                .map(|index| {
+                    let mut document = Document::default();
+                    corpus.read(Part::Train, index, &mut document);
+                    NewDocument {
+                        number: index as u64 + 1,
+                        id: None,
+                        document,
+                        unknown: 0,
+                    }
+                })
+                .collect();
+            self.lines(&documents, out).map_err(Stop::Output)?;
+        }
+        Ok(Skipped::default())
+    }
+
+    fn lines(&self, documents: &[NewDocument], out: &mut dyn Write) -> std::io::Result<()> {
+        let lines: Vec<String> = documents
+            .par_iter()
+            .map_init(PredictorScratch::default, |scratch, document| {
+                self.line(document, scratch)
+            })
+            .collect();
+        for line in lines {
+            out.write_all(line.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn line(&self, new: &NewDocument, scratch: &mut PredictorScratch) -> String {
+        let bag: Bag = bag(&new.document);
+        let mut shares: Vec<(usize, f64)> = Vec::new();
+        if !bag.is_empty() {
+            let mut theta = vec![0.0; self.topics];
+            self.predictor.theta(&bag, scratch, &mut theta);
+            shares.extend(
+                theta
+                    .into_iter()
+                    .enumerate()
+                    .filter(|share| share.1 >= self.least),
+            );
+            shares.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        }
+        // Six digits are more than the approximation is good for.
+        let shares: Vec<Value> = shares
+            .into_iter()
+            .map(|(topic, share)| json!([topic, (share * 1e6).round() / 1e6]))
+            .collect();
+        let mut line = serde_json::Map::new();
+        line.insert("document".into(), new.number.into());
+        if let Some(id) = &new.id {
+            line.insert("id".into(), id.as_str().into());
+        }
+        line.insert("tokens".into(), (bag.tokens() as u64).into());
+        line.insert("unknown".into(), new.unknown.into());
+        line.insert("topics".into(), shares.into());
+        Value::Object(line).to_string() + "\n"
+    }
+}
+
+/// Runs `topics evaluate`.
+pub fn evaluate(args: &EvaluateArgs) -> Outcome {
+    start_threads(flags::threads(args.threads))?;
+    let (folder, stored) = store::open(&args.dir)?;
+    let model = store::model(&folder)?;
+    let seed = args.seed.or(stored.flags.seed).unwrap_or(0);
+    let simd = stored.flags.simd()?;
+    let mut left_out = None;
+    let (completion, name) = if args.inputs.is_empty() {
+        let corpus = stored.open_corpus(&folder)?;
+        (
+            heldout(&corpus, &model, seed, simd)?,
+            corpus.path().display().to_string(),
+        )
+    } else if let Some(corpus) = corpus(&args.inputs, &model)? {
+        (
+            heldout(&corpus, &model, seed, simd)?,
+            corpus.path().display().to_string(),
+        )
+    } else {
+        // New documents go through a corpus of their own, so that they need not fit in memory.
+        let place = tempfile::tempdir()
+            .map_err(|error| Failure::output(format!("no temporary folder: {error}")))?;
+        let (corpus, built) = new_documents(&args.input, &args.inputs, &model, place.path())?;
+        left_out = Some(built.tokens_left_out);
+        if !args.json {
+            remark_skipped(&built.skipped);
+            if built.tokens_left_out > 0 {
+                remark(&format!(
+                    "note: left out {} tokens of words that the model does not know",
+                    built.tokens_left_out
+                ));
+            }
+        }
+        let documents = CorpusDocuments::new(&corpus, Part::Train);
+        let predictor = Predictor::new(&model.topics, RULE, simd);
+        let names: Vec<String> = args
+            .inputs
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        (predictor.completion(&documents, seed), names.join(", "))
+    };
+    if args.json {
+        let answer = json!({
+            "documents_from": name,
+            "heldout_log_predictive": completion.log_predictive,
+            "heldout_log_predictive_se": completion.standard_error,
+            "heldout_perplexity": completion.perplexity(),
+            "heldout_words": completion.words,
+            "heldout_documents": completion.documents,
+            "documents_skipped": completion.skipped,
+            "tokens_left_out": left_out,
+            "seed": seed,
+        });
+        print(&format!(
+            "{}\n",
+            serde_json::to_string_pretty(&answer).map_err(Failure::output)?
+        ))?;
+    } else {
+        print(&format!(
+            "documents  {} of {name} ({} too short to score)\nheld out   {:.4} ± {:.4} nats/word (perplexity {:.0}), {} words\n",
+            completion.documents,
+            completion.skipped,
+            completion.log_predictive,
+            completion.standard_error,
+            completion.perplexity(),
+            completion.words
+        ))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn heldout(
+    corpus: &Corpus,
+    model: &TopicModel,
+    seed: u64,
+    simd: jensen::math::simd::Simd,
+) -> Result<Completion, Failure> {
+    fit::score(corpus, model, seed, simd).ok_or_else(|| {
+        Failure::input(format!(
+            "the corpus `{}` holds no documents out: give documents to score, or build it with --heldout 0.01",
+            corpus.path().display()
+        ))
+    })
+}
+
+/// New documents in the words of the model.
+fn new_documents(
+    input: &InputFlags,
+    paths: &[PathBuf],
+    model: &TopicModel,
+    place: &Path,
+) -> Result<(Corpus, jensen::data::corpus::Built), Failure> {
+    let sources = input.sources(paths, None)?;
+    let settings = BuildSettings {
+        tokeniser: model.tokeniser,
+        fixed: Some(model.words.clone()),
+        ..BuildSettings::new(&sources)
+    };
+    let path = place.join("corpus");
+    let built = watched(&sources, &path, &settings, true)?;
+    Ok((store::open_corpus(&path)?, built))
+}
+
+/// Runs `topics show`.
+pub fn show(args: &ShowArgs) -> Outcome {
+    let (folder, stored) = store::open(&args.dir)?;
+    let model = store::model(&folder)?;
+    for &topic in &args.topic {
+        if topic >= model.topics.topics {
+            return Err(Failure::usage(format!(
+                "there is no topic {topic}: the fit has {} topics, counted from 0",
+                model.topics.topics
+            )));
+        }
+    }
+    let summary = store::summary(&folder)?;
+    let mut found = if args.words == stored.flags.words() {
+        summary.topic_rows
+    } else {
+        let corpus = stored.open_corpus(&folder)?;
+        rows(
+            &model,
+            args.words,
+            &CorpusDocuments::new(&corpus, Part::Train),
+        )
+    };
+    if !args.topic.is_empty() {
+        found.retain(|row| args.topic.contains(&row.topic));
+    }
+    if args.json {
+        let text = serde_json::to_string_pretty(&found).map_err(Failure::output)?;
+        print(&format!("{text}\n"))?;
+    } else {
+        print(&topic_table(&found, usize::MAX))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Topics for people, the first `limit` of them.
+pub fn topic_table(rows: &[TopicRow], limit: usize) -> String {
+    let mut text = "topic   share    NPMI   UMass  most probable words\n".to_owned();
+    let number =
+        |x: Option<f64>, decimals: usize| x.map_or("–".to_owned(), |x| format!("{x:.decimals$}"));
+    for row in rows.iter().take(limit) {
+        let words: Vec<&str> = row.words.iter().map(|word| word.0.as_str()).collect();
+        text += &format!(
+            "{:>5} {:>6.2}% {:>7} {:>7}  {}\n",
+            row.topic,
+            100.0 * row.proportion,
+            number(row.coherence.npmi, 3),
+            number(row.coherence.umass, 2),
+            words.join(" ")
+        );
+    }
+    if rows.len() > limit {
+        text += &format!("… and {} further topics\n", rows.len() - limit);
+    }
+    text + "\n"
+}

@@ -1,0 +1,336 @@
+//! The command line of `jensen topics`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use jensen::data::corpus::sources::SourceSettings;
+use jensen::data::corpus::{DocumentUnit, Format, Frequency, Sources};
+
+use super::flags::TopicsFlags;
+use crate::failure::Failure;
+
+/// Topic models of text that need not fit in memory.
+#[derive(Subcommand)]
+pub enum TopicsCommand {
+    /// Make a corpus from text or bags of words
+    Build(BuildArgs),
+    /// Learn topics from a corpus
+    Fit(FitArgs),
+    /// Go on learning from new documents
+    Update(UpdateArgs),
+    /// Topic proportions of documents, as JSON lines
+    Predict(PredictArgs),
+    /// Show topics: their sizes, top words and coherence
+    Show(ShowArgs),
+    /// Score held-out or new documents
+    Evaluate(EvaluateArgs),
+}
+
+/// How documents are written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FormatName {
+    /// One JSON object a line
+    Jsonl,
+    /// Plain text
+    Text,
+    /// UCI bag of words: docword.NAME.txt with vocab.NAME.txt
+    Uci,
+    /// LDA-C: `pairs term:count …`
+    Ldac,
+    /// Matrix Market coordinates, a row a document
+    Mtx,
+}
+
+impl From<FormatName> for Format {
+    fn from(name: FormatName) -> Self {
+        match name {
+            FormatName::Jsonl => Self::Jsonl,
+            FormatName::Text => Self::Text,
+            FormatName::Uci => Self::Uci,
+            FormatName::Ldac => Self::Ldac,
+            FormatName::Mtx => Self::MatrixMarket,
+        }
+    }
+}
+
+/// What makes a document of plain text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum UnitName {
+    /// Every line
+    Line,
+    /// Every file
+    File,
+}
+
+/// How inputs are read.
+#[derive(Args)]
+pub struct InputFlags {
+    /// Format of the inputs [default: by their names; other names are plain text]
+    #[arg(long, value_enum, value_name = "NAME", help_heading = "Input")]
+    pub format: Option<FormatName>,
+    /// Field of a JSON line with the text
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "text",
+        help_heading = "Input"
+    )]
+    pub field: String,
+    /// What is a document of plain text [default: a file of a folder, a line of a file given by name]
+    #[arg(long, value_enum, value_name = "line|file", help_heading = "Input")]
+    pub documents: Option<UnitName>,
+    /// The words of bags, one a line [default: vocab.txt or NAME.vocab beside them]
+    #[arg(long, value_name = "FILE", help_heading = "Input")]
+    pub vocabulary: Option<PathBuf>,
+}
+
+impl InputFlags {
+    /// The inputs.
+    pub fn sources(&self, paths: &[PathBuf], id: Option<&str>) -> Result<Sources, Failure> {
+        let settings = SourceSettings {
+            format: self.format.map(Format::from),
+            field: self.field.clone(),
+            id: id.map(str::to_owned),
+            unit: self.documents.map(|unit| match unit {
+                UnitName::Line => DocumentUnit::Line,
+                UnitName::File => DocumentUnit::File,
+            }),
+            vocabulary: self.vocabulary.clone(),
+        };
+        Sources::new(paths, &settings).map_err(|error| Failure::input(error.to_string()))
+    }
+}
+
+const BUILD_EXAMPLES: &str = "\
+Examples:
+  jensen topics build abstracts.jsonl.xz --out abstracts.corpus
+  jensen topics build books/ --documents file --min-df 0.01 --max-df 0.5 --out books.corpus
+  jensen topics build docword.nips.txt.gz --out nips.corpus
+
+Files may be compressed with gzip, xz or zstd. Of bags of words every word is kept unless a flag says otherwise. Memory
+grows with the number of distinct words, not with the number of documents.";
+
+/// Makes a corpus.
+#[derive(Args)]
+#[command(after_help = BUILD_EXAMPLES)]
+pub struct BuildArgs {
+    /// Text (JSON lines, files, folders) or bags of words (UCI, LDA-C, Matrix Market)
+    #[arg(required = true, value_name = "TEXT|BAG")]
+    pub inputs: Vec<PathBuf>,
+    /// The corpus to write, one file
+    #[arg(long, value_name = "CORPUS")]
+    pub out: PathBuf,
+    #[command(flatten)]
+    pub input: InputFlags,
+    /// Keep words of at least so many documents: a number (10) or a share (0.001) [default: 10; of bags: 1]
+    #[arg(long, value_name = "N|SHARE", help_heading = "Vocabulary")]
+    pub min_df: Option<Frequency>,
+    /// Keep words of at most so many documents [default: 0.1; of bags: 1.0]
+    #[arg(long, value_name = "N|SHARE", help_heading = "Vocabulary")]
+    pub max_df: Option<Frequency>,
+    /// Keep so many words, those in most documents; 0 keeps all [default: 14000; of bags: 0]
+    #[arg(long, value_name = "N", help_heading = "Vocabulary")]
+    pub max_terms: Option<usize>,
+    /// Leave out these words: english, the words of FILE, or none [default: english; of bags: none]
+    #[arg(long, value_name = "english|FILE|none", help_heading = "Vocabulary")]
+    pub stop_words: Option<String>,
+    /// Fewest letters of a word
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 2,
+        help_heading = "Vocabulary"
+    )]
+    pub min_length: usize,
+    /// Most letters of a word
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 30,
+        help_heading = "Vocabulary"
+    )]
+    pub max_length: usize,
+    /// Share of the documents to hold out, chosen by the seed
+    #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
+    pub heldout: f64,
+    /// Seed of the choice
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub seed: u64,
+    /// Threads; all of the machine unless given
+    #[arg(long, value_name = "T", value_parser = crate::flags::parse_threads)]
+    pub threads: Option<usize>,
+    /// Print a JSON object to standard output, and nothing else
+    #[arg(long)]
+    pub json: bool,
+    /// No progress, no summary
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+const FIT_EXAMPLES: &str = "\
+Examples:
+  jensen topics fit abstracts.corpus --topics 100 --out topics
+  jensen topics fit abstracts.corpus --topics 500 --temper local --passes 2 --out tempered
+  jensen topics fit --resume topics --passes 4
+
+The folder of --out holds fit.json, report.html, trace.jsonl, approximation.safetensors (the topics) and what --resume
+and the other commands need. The corpus stays where it is.";
+
+/// Learns topics.
+#[derive(Args)]
+#[command(after_help = FIT_EXAMPLES)]
+pub struct FitArgs {
+    /// The corpus, as `jensen topics build` made it (may be left out with --resume)
+    #[arg(required_unless_present = "resume")]
+    pub corpus: Option<PathBuf>,
+    #[command(flatten)]
+    pub flags: TopicsFlags,
+    #[command(flatten)]
+    pub run: RunFlags,
+    /// Write results and checkpoints to this folder
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub out: Option<PathBuf>,
+    /// Continue the run in this folder from its last checkpoint, to the same bits as if never stopped
+    #[arg(
+        long,
+        value_name = "DIR",
+        conflicts_with = "out",
+        help_heading = "Output"
+    )]
+    pub resume: Option<PathBuf>,
+    /// Resume although corpus or settings differ from the stored run
+    #[arg(long, requires = "resume", help_heading = "Output")]
+    pub force: bool,
+}
+
+/// What is no part of a run's settings.
+#[derive(Args)]
+pub struct RunFlags {
+    /// Threads [default: all of the machine]
+    #[arg(long, value_name = "T", value_parser = crate::flags::parse_threads, help_heading = "Run")]
+    pub threads: Option<usize>,
+    /// Refuse what would take more memory than this
+    #[arg(long, value_name = "SIZE", default_value = "8GiB", value_parser = crate::flags::parse_bytes, help_heading = "Run")]
+    pub memory_limit: u64,
+    /// Print fit.json to standard output, and nothing else
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// No progress, no warnings, no table
+    #[arg(long, short, help_heading = "Output")]
+    pub quiet: bool,
+}
+
+const UPDATE_EXAMPLES: &str = "\
+Examples:
+  jensen topics update topics new.jsonl.gz --out newer
+  jensen topics update topics new.jsonl.gz
+
+New documents are read in the words of the model; words that it does not know are counted and left out. The step sizes
+go on where the fit left off, and the new documents count as an addition to the old ones. Without --out the new topics
+take the place of the old ones. An update that was stopped is continued with `jensen topics fit --resume DIR`.";
+
+/// Goes on learning.
+#[derive(Args)]
+#[command(after_help = UPDATE_EXAMPLES)]
+pub struct UpdateArgs {
+    /// The folder of a fit
+    pub dir: PathBuf,
+    /// New documents: text or bags of words
+    #[arg(required = true, value_name = "TEXT|BAG")]
+    pub inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub input: InputFlags,
+    /// Share of the new documents to hold out
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    pub heldout: f64,
+    #[command(flatten)]
+    pub flags: TopicsFlags,
+    #[command(flatten)]
+    pub run: RunFlags,
+    /// Write the new topics to this folder instead of DIR
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub out: Option<PathBuf>,
+}
+
+const PREDICT_EXAMPLES: &str = "\
+Examples:
+  jensen topics predict topics new.jsonl --id id > proportions.jsonl
+  jensen topics predict topics abstracts.corpus --out proportions.jsonl
+
+A line a document: {\"document\": number from 1, \"id\": …, \"tokens\": known words, \"unknown\": other words,
+\"topics\": [[topic, proportion], …]}, the largest proportion first. A document without a known word has none. Of a
+corpus the training documents are taken, in the order of the inputs that it was built from.";
+
+/// Topic proportions of documents.
+#[derive(Args)]
+#[command(after_help = PREDICT_EXAMPLES)]
+pub struct PredictArgs {
+    /// The folder of a fit
+    pub dir: PathBuf,
+    /// Documents: text, bags of words, or one corpus in the words of the model
+    #[arg(required = true, value_name = "TEXT|BAG|CORPUS")]
+    pub inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub input: InputFlags,
+    /// Field of a JSON line that names the document
+    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    pub id: Option<String>,
+    /// Leave out smaller proportions
+    #[arg(long, value_name = "P", default_value_t = 0.01)]
+    pub min_proportion: f64,
+    /// Write to this file instead of standard output
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Threads; all of the machine unless given
+    #[arg(long, value_name = "T", value_parser = crate::flags::parse_threads)]
+    pub threads: Option<usize>,
+    /// Say nothing of documents that were skipped
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Shows topics.
+#[derive(Args)]
+pub struct ShowArgs {
+    /// The folder of a fit
+    pub dir: PathBuf,
+    /// Words of each topic
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub words: usize,
+    /// This topic alone (repeatable)
+    #[arg(long, value_name = "K")]
+    pub topic: Vec<usize>,
+    /// Print a JSON list: topic, proportion, words with probabilities, coherence
+    #[arg(long)]
+    pub json: bool,
+}
+
+const EVALUATE_EXAMPLES: &str = "\
+Examples:
+  jensen topics evaluate topics
+  jensen topics evaluate topics new.jsonl --json
+
+Document completion: half of a document's words, by a seeded shuffle, give its topic proportions, the other half is
+scored. Without documents, those that the corpus of the fit holds out are scored.";
+
+/// Scores documents.
+#[derive(Args)]
+#[command(after_help = EVALUATE_EXAMPLES)]
+pub struct EvaluateArgs {
+    /// The folder of a fit
+    pub dir: PathBuf,
+    /// Documents: text, bags of words, or one corpus in the words of the model, whose held-out part is taken
+    #[arg(value_name = "TEXT|BAG|CORPUS")]
+    pub inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub input: InputFlags,
+    /// Seed of the shuffle; that of the fit unless given
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
+    /// Threads; all of the machine unless given
+    #[arg(long, value_name = "T", value_parser = crate::flags::parse_threads)]
+    pub threads: Option<usize>,
+    /// Print a JSON object to standard output, and nothing else
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,154 @@
+//! `jensen topics build`.
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use jensen::data::corpus::build::BuildProgress;
+use jensen::data::corpus::{BuildSettings, Built, Skipped, Sources, StopWords, Tokeniser, build};
+
+use super::args::BuildArgs;
+use crate::failure::{Exit, Failure, Outcome, print, remark};
+use crate::fit::{STOP, catch_interrupts, start_threads};
+use crate::flags;
+
+/// Runs the command.
+pub fn run(args: &BuildArgs) -> Outcome {
+    if args.min_length == 0 || args.max_length < args.min_length {
+        return Err(Failure::usage(
+            "--min-length must be at least 1, and --max-length no smaller",
+        ));
+    }
+    start_threads(flags::threads(args.threads))?;
+    let sources = args.input.sources(&args.inputs, None)?;
+    let mut settings = BuildSettings::new(&sources);
+    settings.tokeniser = Tokeniser {
+        min_length: args.min_length,
+        max_length: args.max_length,
+    };
+    let vocabulary = &mut settings.vocabulary;
+    vocabulary.min_df = args.min_df.unwrap_or(vocabulary.min_df);
+    vocabulary.max_df = args.max_df.unwrap_or(vocabulary.max_df);
+    match args.max_terms {
+        Some(0) => vocabulary.max_terms = None,
+        Some(count) => vocabulary.max_terms = Some(count),
+        None => {}
+    }
+    match args.stop_words.as_deref() {
+        Some("english") => vocabulary.stop_words = StopWords::english(),
+        Some("none") => vocabulary.stop_words = StopWords::none(),
+        Some(file) => {
+            vocabulary.stop_words = StopWords::read(Path::new(file)).map_err(input)?;
+        }
+        None => {}
+    }
+    settings.heldout = args.heldout;
+    settings.seed = args.seed;
+    let built = watched(&sources, &args.out, &settings, args.quiet || args.json)?;
+    if args.json {
+        let text = serde_json::to_string_pretty(&built).map_err(Failure::output)?;
+        print(&format!("{text}\n"))?;
+    } else if !args.quiet {
+        print(&summary(&built))?;
+        print(&format!("corpus      {}\n", args.out.display()))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn input(error: jensen::data::DataError) -> Failure {
+    Failure::input(error.to_string())
+}
+
+/// Builds with a line of progress; Ctrl-C leaves nothing behind.
+pub fn watched(
+    sources: &Sources,
+    out: &Path,
+    settings: &BuildSettings,
+    quiet: bool,
+) -> Result<Built, Failure> {
+    catch_interrupts();
+    let target = if quiet {
+        ProgressDrawTarget::hidden()
+    } else {
+        ProgressDrawTarget::stderr()
+    };
+    let bar = ProgressBar::with_draw_target(None, target);
+    bar.set_style(ProgressStyle::default_spinner());
+    let mut progress = |at: BuildProgress| {
+        let what = if at.pass == 1 {
+            "counting words"
+        } else {
+            "writing documents"
+        };
+        let share = at
+            .total
+            .map_or(String::new(), |total| format!(" of {total}"));
+        bar.set_message(format!("{what}: {}{share} documents", at.documents));
+        bar.tick();
+        !STOP.load(Ordering::Relaxed)
+    };
+    let built = build(sources, out, settings, &mut progress);
+    bar.finish_and_clear();
+    built.map_err(|error| match error {
+        // A place that cannot be written to is wrong usage; all else lies with the inputs.
+        jensen::data::DataError::Io {
+            action: "write", ..
+        } => Failure::output(error),
+        error => input(error),
+    })
+}
+
+/// What was built, for people.
+fn summary(built: &Built) -> String {
+    let mut lines = vec![
+        format!(
+            "documents   {} (and {} held out)",
+            built.documents, built.heldout_documents
+        ),
+        format!(
+            "tokens      {} (and {} held out)",
+            built.tokens, built.heldout_tokens
+        ),
+        format!(
+            "vocabulary  {} of {} distinct words",
+            built.terms, built.distinct_words
+        ),
+        format!(
+            "left out    {} tokens of other words",
+            built.tokens_left_out
+        ),
+    ];
+    if built.uncertain_below > 0 {
+        lines.push(format!(
+            "note        too many distinct words to count them all: words in {} or fewer documents may be missing or \
+             undercounted",
+            built.uncertain_below
+        ));
+    }
+    if let Some(skipped) = skipped(&built.skipped) {
+        lines.push(format!("skipped     {skipped}"));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Documents that were skipped, in words; nothing when there are none.
+pub fn skipped(skipped: &Skipped) -> Option<String> {
+    let parts = [
+        (skipped.empty, "without a word of the vocabulary"),
+        (skipped.not_utf8, "not UTF-8 text"),
+        (skipped.without_text, "without text in the field"),
+    ];
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|part| part.0 > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    (!parts.is_empty()).then(|| format!("{} documents: {}", skipped.total(), parts.join(", ")))
+}
+
+/// Says what was skipped, if anything.
+pub fn remark_skipped(counts: &Skipped) {
+    if let Some(text) = skipped(counts) {
+        remark(&format!("note: skipped {text}"));
+    }
+}

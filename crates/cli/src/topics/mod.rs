@@ -1,0 +1,34 @@
+//! `jensen topics`: topic models of text.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `args` | the command line |
+//! | `build` | `topics build`: text or bags of words into a corpus |
+//! | `fit` | `topics fit` and `topics update`: a corpus into topics, in a folder |
+//! | `flags` | the settings of a fit and their defaults |
+//! | `store` | the folder of a fit |
+//! | `progress` | the line of progress, and what a run's records say |
+//! | `apply` | `topics predict`, `evaluate` and `show`: what a fitted folder is good for |
+
+mod apply;
+pub mod args;
+mod build;
+mod fit;
+mod flags;
+mod progress;
+mod store;
+
+use crate::failure::Outcome;
+use args::TopicsCommand;
+
+/// Runs the command.
+pub fn run(command: TopicsCommand) -> Outcome {
+    match command {
+        TopicsCommand::Build(args) => build::run(&args),
+        TopicsCommand::Fit(args) => fit::run(&args),
+        TopicsCommand::Update(args) => fit::update(&args),
+        TopicsCommand::Predict(args) => apply::predict(&args),
+        TopicsCommand::Evaluate(args) => apply::evaluate(&args),
+        TopicsCommand::Show(args) => apply::show(&args),
+    }
+}

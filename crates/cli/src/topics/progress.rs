@@ -1,0 +1,178 @@
+//! The line of progress, and what a run's records say.
+
+use jensen::run::{Observer, Progress, Record};
+use jensen::topics::Curves;
+use serde_json::Value;
+
+use crate::folder::Watch;
+use crate::progress::Describe;
+
+/// Points of a curve; more cannot be told apart.
+const POINTS: usize = 1000;
+
+/// Sizes of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// Documents of a pass.
+    pub documents: f64,
+    /// Tokens of a pass.
+    pub tokens: f64,
+    /// Documents of a batch.
+    pub batch: f64,
+}
+
+impl Sizes {
+    /// Batches of a pass.
+    fn batches(&self) -> f64 {
+        (self.documents / self.batch).ceil().max(1.0)
+    }
+
+    /// Passes made after so many iterations.
+    fn passes(&self, iteration: u64) -> f64 {
+        iteration as f64 / self.batches()
+    }
+
+    /// Iterations that so many passes take.
+    pub fn iterations(&self, passes: f64) -> u64 {
+        ((passes * self.batches()).ceil() as u64).max(1)
+    }
+}
+
+/// A number of a record.
+pub fn number(record: &Record, name: &str) -> Option<f64> {
+    record.fields.get(name).and_then(Value::as_f64)
+}
+
+/// The line: share done, documents a second, held-out score, bound, temperature.
+pub struct Line {
+    sizes: Sizes,
+    heldout: Option<f64>,
+    bound: Option<f64>,
+    temperature: Option<f64>,
+}
+
+impl Line {
+    /// The line of a run.
+    pub fn new(sizes: Sizes) -> Self {
+        Self {
+            sizes,
+            heldout: None,
+            bound: None,
+            temperature: None,
+        }
+    }
+}
+
+impl Describe for Line {
+    fn note(&mut self, record: &Record) {
+        self.heldout = number(record, "heldout_log_predictive").or(self.heldout);
+        self.bound = record.elbo.or(self.bound);
+        self.temperature = number(record, "temperature").or(self.temperature);
+    }
+
+    fn text(&self, progress: &Progress<'_>, speed: f64) -> String {
+        let iteration = progress.record.iteration;
+        let share = 100.0 * iteration as f64 / progress.max_iterations.max(1) as f64;
+        let mut text = format!(
+            "{share:5.1} %  pass {:.2}  {:.0} documents/s",
+            self.sizes.passes(iteration),
+            speed * self.sizes.batch.min(self.sizes.documents)
+        );
+        if let Some(score) = self.heldout {
+            text += &format!("  held out {score:.3} nats/word");
+        }
+        if let Some(bound) = self.bound {
+            text += &format!("  ELBO {:.3} nats/token", bound / self.sizes.tokens);
+        }
+        if let Some(temperature) = self.temperature.filter(|t| *t != 1.0) {
+            text += &format!("  T {temperature:.2}");
+        }
+        text
+    }
+}
+
+/// Gathers what the results say of a run.
+#[derive(Debug, Default)]
+pub struct Gathered {
+    /// Curves for the page.
+    pub curves: Curves,
+    /// The last bound.
+    pub bound: Option<f64>,
+    /// Iterations that did nothing but train, and their seconds.
+    training: (u64, f64),
+    before: f64,
+}
+
+impl Gathered {
+    /// Takes note of a record.
+    pub fn add(&mut self, record: &Record, sizes: &Sizes) {
+        let pass = sizes.passes(record.iteration);
+        let scored = number(record, "heldout_log_predictive");
+        if let Some(score) = scored {
+            self.curves.heldout.push((pass, score));
+        }
+        if let Some(temperature) = number(record, "temperature") {
+            self.curves.temperature.push((pass, temperature));
+        }
+        if let Some(bound) = record.elbo {
+            self.bound = Some(bound);
+            self.curves.bound.push((pass, bound / sizes.tokens));
+        }
+        if scored.is_none() {
+            self.training.0 += 1;
+            self.training.1 += record.seconds - self.before;
+        }
+        self.before = record.seconds;
+    }
+
+    /// Documents a second while nothing but training happened.
+    pub fn docs_per_second(&self, sizes: &Sizes) -> Option<f64> {
+        let (iterations, seconds) = self.training;
+        // Batches that end a pass may be short; over a pass the mean size is exact.
+        let documents = iterations as f64 * sizes.documents / sizes.batches();
+        (seconds > 0.0).then(|| documents / seconds)
+    }
+
+    /// The curves with a bounded number of points.
+    pub fn curves(mut self) -> Curves {
+        for curve in [
+            &mut self.curves.heldout,
+            &mut self.curves.temperature,
+            &mut self.curves.bound,
+        ] {
+            let step = curve.len().div_ceil(POINTS).max(1);
+            let last = curve.len().saturating_sub(1);
+            let mut i = 0;
+            curve.retain(|_| {
+                i += 1;
+                (last - (i - 1)).is_multiple_of(step)
+            });
+        }
+        self.curves
+    }
+}
+
+/// Watches a run and gathers.
+pub struct Keep<'w, 'a> {
+    /// Trace and display.
+    pub watch: &'w mut Watch<'a>,
+    /// What was gathered.
+    pub gathered: Gathered,
+    /// Sizes of the run.
+    pub sizes: Sizes,
+}
+
+impl Observer for Keep<'_, '_> {
+    fn record(&mut self, record: &Record) {
+        self.gathered.add(record, &self.sizes);
+        self.watch.record(record);
+    }
+
+    fn progress(&mut self, progress: &Progress<'_>) {
+        self.watch.progress(progress);
+    }
+
+    fn note(&mut self, note: &str) {
+        self.watch.note(note);
+    }
+}

@@ -1,0 +1,157 @@
+//! Do a topic's top words occur together?
+
+use jensen_conjugate::documents::{Bag, Documents};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// Documents of one task.
+const TASK: usize = 2048;
+
+/// Most words of a topic that are compared: they are the bits of a mask.
+const WORDS: usize = 64;
+
+/// How well a topic's top words go together in a corpus, by the documents that hold them: means over all pairs of words.
+/// `None` where no pair could be judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Coherence {
+    /// Normalised pointwise mutual information, log(p(a,b) / p(a)p(b)) / −log p(a,b), from −1 (never together) over 0
+    /// (independent) to 1 (always together); p is the share of documents. Bouma (2009); Lau, Newman and Baldwin (2014).
+    pub npmi: Option<f64>,
+    /// UMass: log((D(a,b) + 1) / D(b)) with b the more probable word of the topic and D the number of documents; at
+    /// most about 0. Mimno et al. (2011), who print the sum over pairs where this is the mean.
+    pub umass: Option<f64>,
+}
+
+/// Documents that hold words and pairs of words: `counts[topic][pair(i, j)]`, i ≤ j.
+struct Counts {
+    together: Vec<u64>,
+}
+
+/// Where the pair (i, j), i ≤ j, of a topic's words stands.
+fn pair(i: usize, j: usize) -> usize {
+    j * (j + 1) / 2 + i
+}
+
+/// The coherence of topics, each given by its top words in descending order of probability (the first 64 count), over
+/// `documents`. Reads the documents once.
+pub fn coherence(documents: &dyn Documents, topics: &[Vec<u32>]) -> Vec<Coherence> {
+    let words = topics.iter().map(|t| t.len().min(WORDS)).max().unwrap_or(0);
+    let stride = pair(0, words);
+    // For every term the topics it is a top word of, with its rank.
+    let mut ranks: Vec<Vec<(u32, u32)>> = vec![Vec::new(); documents.terms()];
+    for (topic, terms) in (0..).zip(topics) {
+        for (rank, &term) in (0..).zip(terms.iter().take(WORDS)) {
+            if let Some(slot) = ranks.get_mut(term as usize) {
+                slot.push((topic, rank));
+            }
+        }
+    }
+    let empty = || Counts {
+        together: vec![0; stride * topics.len()],
+    };
+    let tasks = documents.len().div_ceil(TASK);
+    // Sums of whole numbers do not depend on their order.
+    let counts = (0..tasks)
+        .into_par_iter()
+        .fold(empty, |mut counts, task| {
+            let mut bag = Bag::new();
+            let mut masks = vec![0u64; topics.len()];
+            let mut touched = Vec::new();
+            for index in task * TASK..((task + 1) * TASK).min(documents.len()) {
+                documents.read(index, &mut bag);
+                for &term in &bag.terms {
+                    for &(topic, rank) in &ranks[term as usize] {
+                        if masks[topic as usize] == 0 {
+                            touched.push(topic as usize);
+                        }
+                        masks[topic as usize] |= 1 << rank;
+                    }
+                }
+                for topic in touched.drain(..) {
+                    let mask = std::mem::take(&mut masks[topic]);
+                    let table = &mut counts.together[topic * stride..(topic + 1) * stride];
+                    for j in bits(mask) {
+                        for i in bits(mask).take_while(|&i| i <= j) {
+                            table[pair(i, j)] += 1;
+                        }
+                    }
+                }
+            }
+            counts
+        })
+        .reduce(empty, |mut a, b| {
+            for (a, b) in a.together.iter_mut().zip(b.together) {
+                *a += b;
+            }
+            a
+        });
+    let total = documents.len() as f64;
+    let tables = counts.together.chunks(stride.max(1));
+    topics
+        .iter()
+        .zip(tables)
+        .map(|(terms, table)| judge(terms.len().min(WORDS), table, total))
+        .collect()
+}
+
+/// The positions of the bits that are set, ascending.
+fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        (mask != 0).then(|| {
+            let bit = mask.trailing_zeros() as usize;
+            mask &= mask - 1;
+            bit
+        })
+    })
+}
+
+fn judge(words: usize, table: &[u64], total: f64) -> Coherence {
+    let (mut npmi, mut umass, mut pairs) = (0.0, 0.0, 0u32);
+    for j in 1..words {
+        for i in 0..j {
+            let (a, b) = (table[pair(i, i)] as f64, table[pair(j, j)] as f64);
+            if a == 0.0 || b == 0.0 {
+                continue;
+            }
+            let both = table[pair(i, j)] as f64;
+            pairs += 1;
+            umass += ((both + 1.0) / a).ln();
+            npmi += if both == 0.0 {
+                -1.0
+            } else if both == total {
+                1.0
+            } else {
+                (both * total / (a * b)).ln() / (total / both).ln()
+            };
+        }
+    }
+    let mean = |sum: f64| (pairs > 0).then(|| sum / f64::from(pairs));
+    Coherence {
+        npmi: mean(npmi),
+        umass: mean(umass),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jensen_conjugate::documents::MemoryDocuments;
+
+    #[test]
+    fn pairs_are_judged_by_the_documents_that_hold_them() {
+        let mut documents = MemoryDocuments::new(5);
+        for terms in [&[0u32, 1][..], &[0, 1], &[0, 2], &[2], &[1], &[]] {
+            let counts = vec![2.0; terms.len()];
+            let terms = terms.to_vec();
+            documents.push(&Bag { terms, counts }).unwrap();
+        }
+        let found = coherence(&documents, &[vec![0, 1, 2], vec![3, 4], vec![1], vec![]]);
+        // D(0) = D(1) = 3, D(2) = 2, D(0,1) = 2, D(0,2) = 1, D(1,2) = 0, of 6 documents.
+        let (ln, n) = (f64::ln, 6.0);
+        let npmi = (ln(2.0 * n / 9.0) / ln(n / 2.0) + ln(n / 6.0) / ln(n) - 1.0) / 3.0;
+        let umass = (ln(3.0 / 3.0) + ln(2.0 / 3.0) + ln(1.0 / 3.0)) / 3.0;
+        assert!((found[0].npmi.unwrap() - npmi).abs() < 1e-14);
+        assert!((found[0].umass.unwrap() - umass).abs() < 1e-14);
+        assert!(found[1..].iter().all(|c| *c == Coherence::default()));
+    }
+}

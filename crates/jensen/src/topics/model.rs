@@ -1,0 +1,101 @@
+//! Topics with their words, and the file that holds them.
+
+use std::fmt;
+
+use jensen_conjugate::lda::Topics;
+use jensen_data::corpus::Tokeniser;
+use jensen_fit::{Archive, ArchiveError, Checkpoint, CheckpointError, Identity, Snapshot};
+use rayon::prelude::*;
+
+/// Name of the algorithm in the file's header.
+const ALGORITHM: &str = "topics";
+
+/// Topics and what is needed to read new documents with them.
+#[derive(Clone, Debug)]
+pub struct TopicModel {
+    /// The topics.
+    pub topics: Topics,
+    /// The words by term.
+    pub words: Vec<String>,
+    /// How text became words; that of the corpus, or the default where it came from bags.
+    pub tokeniser: Tokeniser,
+}
+
+/// Bytes are no topic model.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TopicModelError {
+    /// They are no whole, unchanged file of this program.
+    Bytes(CheckpointError),
+    /// They hold something else.
+    Content(ArchiveError),
+}
+
+impl fmt::Display for TopicModelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(error) => error.fmt(f),
+            Self::Content(error) => write!(f, "these are no topics: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for TopicModelError {}
+
+impl TopicModel {
+    /// The model as safetensors bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut state = Archive::new();
+        state.nest("topics", self.topics.save());
+        state.set("words", &self.words);
+        state.set("tokeniser", self.tokeniser);
+        let checkpoint = Checkpoint {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            identity: Identity {
+                algorithm: ALGORITHM.to_owned(),
+                settings: serde_json::Value::Null,
+                seed: 0,
+                model_hash: String::new(),
+                data_hash: String::new(),
+                simd: String::new(),
+            },
+            iteration: 0,
+            seconds: 0.0,
+            state,
+        };
+        checkpoint.encode()
+    }
+
+    /// Reads bytes that [`encode`](Self::encode) made.
+    ///
+    /// # Errors
+    /// When the bytes are damaged, of another format version or hold something else.
+    pub fn decode(bytes: &[u8]) -> Result<Self, TopicModelError> {
+        let checkpoint = Checkpoint::decode(bytes).map_err(TopicModelError::Bytes)?;
+        Self::restore(&checkpoint.state).map_err(TopicModelError::Content)
+    }
+
+    fn restore(state: &Archive) -> Result<Self, ArchiveError> {
+        let model = Self {
+            topics: Topics::restore(&state.nested("topics"))?,
+            words: state.get("words")?,
+            tokeniser: state.get("tokeniser")?,
+        };
+        if model.words.len() != model.topics.terms {
+            return Err(ArchiveError(format!(
+                "{} words for {} terms",
+                model.words.len(),
+                model.topics.terms
+            )));
+        }
+        Ok(model)
+    }
+
+    /// The `count` most probable terms of each topic with their probabilities, the most probable first.
+    pub fn top_words(&self, count: usize) -> Vec<Vec<(u32, f64)>> {
+        let topics = 0..self.topics.topics;
+        topics
+            .into_par_iter()
+            .map(|topic| self.topics.top_words(topic, count))
+            .collect()
+    }
+}

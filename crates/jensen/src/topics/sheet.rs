@@ -1,0 +1,145 @@
+//! The page about a fit of topics.
+
+use jensen_report::figure::{Axis, Chart, Figure, Series};
+use jensen_report::{Section, Sheet, Tone};
+
+use super::TopicsSummary;
+
+/// Topics in the page's table; all are in `fit.json`.
+const ROWS: usize = 200;
+
+/// What a run recorded, against passes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Curves {
+    /// The temperature.
+    pub temperature: Vec<(f64, f64)>,
+    /// Held-out log predictive probability, nats a word.
+    pub heldout: Vec<(f64, f64)>,
+    /// The bound, nats a token.
+    pub bound: Vec<(f64, f64)>,
+}
+
+fn chart(title: &str, y: &str, points: &[(f64, f64)], marked: bool) -> String {
+    let series = Series::line(y, points.iter().copied());
+    let series = if marked { series.marked() } else { series };
+    let chart = Chart::new(title)
+        .x(Axis::new("passes"))
+        .y(Axis::new(y))
+        .series(series)
+        .without_legend();
+    Figure::new("").panel(chart).to_svg()
+}
+
+/// The page. `corpus` names the documents, `settings` are listed as they are.
+pub fn sheet(
+    summary: &TopicsSummary,
+    curves: &Curves,
+    corpus: &str,
+    settings: Vec<(String, String)>,
+) -> Sheet {
+    let number =
+        |x: Option<f64>, decimals: usize| x.map_or("–".to_owned(), |x| format!("{x:.decimals$}"));
+    let mut figures = Vec::new();
+    if curves.heldout.len() > 1 {
+        figures.push((
+            chart("Held-out score", "log predictive, nats a word", &curves.heldout, true),
+            "Mean log predictive probability of a held-out word by document completion; higher is better.".to_owned(),
+        ));
+    }
+    if curves.temperature.len() > 1 {
+        figures.push((
+            chart("Temperature", "temperature", &curves.temperature, false),
+            "1 is the model as it is; above, the likelihood counts for less.".to_owned(),
+        ));
+    }
+    if curves.bound.len() > 1 {
+        figures.push((
+            chart("Bound", "nats a token", &curves.bound, false),
+            "The evidence lower bound divided by the number of tokens, as estimated from minibatches.".to_owned(),
+        ));
+    }
+    let mut sections = Vec::new();
+    if !figures.is_empty() {
+        sections.push(Section {
+            heading: "Along the run".to_owned(),
+            figures,
+            ..Section::default()
+        });
+    }
+    let rows = summary.topic_rows.iter().take(ROWS).map(|row| {
+        let words: Vec<&str> = row.words.iter().map(|word| word.0.as_str()).collect();
+        vec![
+            row.topic.to_string(),
+            format!("{:.2} %", 100.0 * row.proportion),
+            number(row.coherence.npmi, 3),
+            number(row.coherence.umass, 2),
+            words.join(" "),
+        ]
+    });
+    let more = match summary.topic_rows.len().checked_sub(ROWS) {
+        Some(more @ 1..) => format!(" {more} further topics are in fit.json."),
+        _ => String::new(),
+    };
+    sections.push(Section {
+        heading: "Topics".to_owned(),
+        note: format!(
+            "The largest first, with the share of tokens each accounts for, and the coherence of its top words over the \
+             training documents: NPMI from -1 to 1, UMass at most about 0, both means over pairs; higher is better.{more}"
+        ),
+        table: (
+            ["topic", "share", "NPMI", "UMass", "most probable words"].map(str::to_owned).to_vec(),
+            rows.collect(),
+        ),
+        ..Section::default()
+    });
+    let fact =
+        |label: &str, value: String, aside: &str| (label.to_owned(), value, aside.to_owned());
+    let error = summary
+        .heldout_log_predictive_se
+        .map_or("nats a word".to_owned(), |se| {
+            format!("± {se:.4} nats a word")
+        });
+    Sheet {
+        title: format!("{} topics", summary.topics),
+        subject: vec![("corpus".to_owned(), corpus.to_owned())],
+        verdict: (
+            if summary.finished {
+                Tone::Good
+            } else {
+                Tone::Fair
+            },
+            if summary.finished {
+                "All passes were made"
+            } else {
+                "Stopped before the last pass"
+            }
+            .to_owned(),
+            summary.status.clone(),
+        ),
+        facts: vec![
+            fact(
+                "held-out log predictive",
+                number(summary.heldout_log_predictive, 4),
+                &error,
+            ),
+            fact("perplexity", number(summary.heldout_perplexity, 0), ""),
+            fact("coherence", number(summary.coherence.npmi, 3), "NPMI"),
+            fact("documents", summary.documents.to_string(), ""),
+            fact("words", summary.terms.to_string(), "in the vocabulary"),
+            fact(
+                "speed",
+                number(summary.docs_per_second, 0),
+                "documents a second",
+            ),
+        ],
+        warnings: summary.warnings.clone(),
+        sections,
+        settings,
+        timing: vec![
+            ("open the corpus".to_owned(), summary.seconds.open),
+            ("fit".to_owned(), summary.seconds.fit),
+            ("evaluate".to_owned(), summary.seconds.evaluate),
+        ],
+        version: summary.version.clone(),
+    }
+}

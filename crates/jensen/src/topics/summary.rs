@@ -1,0 +1,154 @@
+//! A fit of topics in numbers: `fit.json`.
+
+use jensen_conjugate::documents::Documents;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::{Coherence, TopicModel, coherence};
+
+/// A topic in numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TopicRow {
+    /// Its number, from 0.
+    pub topic: usize,
+    /// Share of the tokens that it accounts for.
+    pub proportion: f64,
+    /// Its most probable words with their probabilities.
+    pub words: Vec<(String, f64)>,
+    /// Do they occur together?
+    #[serde(flatten)]
+    pub coherence: Coherence,
+}
+
+/// Wall-clock seconds of the parts of a fit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TopicsSeconds {
+    /// Opening and checking the corpus.
+    pub open: f64,
+    /// The run, held-out scores along the way included.
+    pub fit: f64,
+    /// Coherence and results.
+    pub evaluate: f64,
+}
+
+/// A fit in numbers. Field names and meanings are stable; fields may be added at the end. Numbers that are not finite,
+/// or that were not asked for, are `null`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TopicsSummary {
+    /// How the run ended, with advice.
+    pub status: String,
+    /// All passes were made.
+    pub finished: bool,
+    /// Evidence lower bound under the untempered model, in nats, estimated from a sample of the training documents.
+    #[serde(deserialize_with = "null_is_nan")]
+    pub elbo: f64,
+    /// Its standard error.
+    #[serde(deserialize_with = "null_is_nan")]
+    pub elbo_se: f64,
+    /// Temperature at the end: of the whole, or the mean over the last documents where each has its own.
+    #[serde(deserialize_with = "null_is_nan")]
+    pub temperature: f64,
+    /// Mean log predictive probability of a held-out word by document completion, in nats a word.
+    pub heldout_log_predictive: Option<f64>,
+    /// Its standard error over documents.
+    pub heldout_log_predictive_se: Option<f64>,
+    /// exp(−`heldout_log_predictive`).
+    pub heldout_perplexity: Option<f64>,
+    /// Held-out words that were scored.
+    pub heldout_words: u64,
+    /// Held-out documents that were scored.
+    pub heldout_documents: u64,
+    /// Documents a second, of training alone.
+    pub docs_per_second: Option<f64>,
+    /// Documents that were processed, over all passes.
+    pub documents_processed: u64,
+    /// Documents for training.
+    pub documents: u64,
+    /// Documents without words, passed over.
+    pub documents_skipped: u64,
+    /// Tokens for training.
+    pub tokens: f64,
+    /// Words of the vocabulary.
+    pub terms: usize,
+    /// Number of topics.
+    pub topics: usize,
+    /// Dirichlet parameter of topic proportions.
+    pub alpha: f64,
+    /// Dirichlet parameter of word proportions.
+    pub eta: f64,
+    /// The temperature policy.
+    pub temper: String,
+    /// Iterations taken.
+    pub iterations: u64,
+    /// Where the time went.
+    pub seconds: TopicsSeconds,
+    /// Mean coherence over topics, by the training documents: see [`Coherence`].
+    pub coherence: Coherence,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Version of Jensen.
+    pub version: String,
+    /// Things the user should know.
+    pub warnings: Vec<String>,
+    /// The topics, the largest first.
+    pub topic_rows: Vec<TopicRow>,
+}
+
+/// Numbers that are not finite are written as `null`.
+fn null_is_nan<'de, D: Deserializer<'de>>(json: D) -> Result<f64, D::Error> {
+    Ok(Option::<f64>::deserialize(json)?.unwrap_or(f64::NAN))
+}
+
+/// Topics in numbers, the largest first: `count` top words each, and their coherence over `documents`.
+pub fn rows(model: &TopicModel, count: usize, documents: &dyn Documents) -> Vec<TopicRow> {
+    let proportions = model.topics.shares();
+    let top = model.top_words(count);
+    let terms: Vec<Vec<u32>> = top
+        .iter()
+        .map(|words| words.iter().map(|word| word.0).collect())
+        .collect();
+    let judged = coherence(documents, &terms);
+    let mut rows: Vec<TopicRow> = top
+        .into_iter()
+        .zip(judged)
+        .enumerate()
+        .map(|(topic, (words, coherence))| TopicRow {
+            topic,
+            proportion: proportions[topic],
+            words: words
+                .into_iter()
+                .map(|(term, probability)| (model.words[term as usize].clone(), probability))
+                .collect(),
+            coherence,
+        })
+        .collect();
+    rows.sort_by(|a, b| {
+        b.proportion
+            .total_cmp(&a.proportion)
+            .then(a.topic.cmp(&b.topic))
+    });
+    rows
+}
+
+impl TopicsSummary {
+    /// As JSON with a line end.
+    ///
+    /// # Errors
+    /// Never in practice: every field is plain.
+    pub fn to_json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string_pretty(self).map(|text| text + "\n")
+    }
+}
+
+impl Coherence {
+    /// The mean over topics that could be judged.
+    pub fn mean(rows: &[TopicRow]) -> Self {
+        let mean = |values: Vec<f64>| {
+            let count = values.len() as f64;
+            (!values.is_empty()).then(|| values.iter().sum::<f64>() / count)
+        };
+        Self {
+            npmi: mean(rows.iter().filter_map(|row| row.coherence.npmi).collect()),
+            umass: mean(rows.iter().filter_map(|row| row.coherence.umass).collect()),
+        }
+    }
+}
