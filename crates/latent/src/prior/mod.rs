@@ -5,11 +5,32 @@
 //! | `setting` | hyperparameters, fixed or free |
 //! | `kernel` | the table of covariance functions: values and derivatives |
 //! | `gp` | Gaussian processes: sums of products of covariance functions |
+//! | `graph` | paths, lattices with holes, graphs of regions |
+//! | `field` | Gaussian Markov random fields |
+//! | `stack` | independent parts side by side |
+//! | `spec` | priors written as text: the syntax |
+//! | `terms` | priors written as text: the table of words |
+//! | `place` | how rows of a table find their latent variables |
+//! | `assemble` | from text and a table to a prior and a design |
 
+mod assemble;
+mod field;
 mod gp;
+mod graph;
 mod kernel;
+mod place;
 mod setting;
+mod spec;
+mod stack;
+mod terms;
 
+pub use assemble::{Assembled, Piece, Reader, assemble, named_columns};
+pub use field::Field;
 pub use gp::{Factor, GaussianProcess};
+pub use graph::{Graph, Lattice};
 pub use kernel::Shape;
+pub use place::{Covariate, Index, Source};
 pub use setting::Setting;
+pub use spec::{Call, Named, Spec, SpecError, Word};
+pub use stack::{Part, Stack};
+pub use terms::{TERMS, Term};

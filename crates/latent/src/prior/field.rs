@@ -1,0 +1,646 @@
+//! Gaussian Markov random fields: precisions `Q(θ) = Σ_k c_k(θ) S_k` with fixed sparse S_k on one pattern.
+//!
+//! | family | Q | θ | null space |
+//! | --- | --- | --- | --- |
+//! | RW1, ICAR, grid RW1 | τ R, R the graph's Laplacian | precision τ | the level of each component |
+//! | RW2 | τ DᵀD, D second differences | precision τ | level and slope (ring: level) |
+//! | grid RW2 | τ (D₁₁ᵀD₁₁ + 2 D₁₂ᵀD₁₂ + D₂₂ᵀD₂₂), the thin plate | precision τ | level and both slopes |
+//! | BYM2 | unstructured part and scaled ICAR, joined | precision τ, share φ | the level of each component |
+//! | AR(1) | stationary, variance σ² | ρ, variance | none |
+//! | SPDE on a grid | t (κ²I + R)², κ = √8/range, t = 1/(4πκ² variance) | range, variance | none |
+//!
+//! Nodes without neighbours have no level of their own under the Laplacian: they are independent N(0, 1/τ).
+//! References: Rue and Held 2005, chapter 3; Riebler et al. 2016 (BYM2); Lindgren, Rue and Lindström 2011 (SPDE, α = 2,
+//! unit cells, Neumann borders).
+
+use super::graph::{Graph, Lattice};
+use super::setting::{self, Setting};
+use crate::linear::Geometry;
+use crate::{
+    Bound, Covariance, CovarianceSensitivity, Dense, Design, Error, Likelihood, Model,
+    Observations, Parameter, Precision, Prior, Range, Sensitivity, Sparse, Structure,
+};
+
+/// How coefficients and the determinant depend on θ.
+#[derive(Clone, Debug)]
+enum Family {
+    /// One structure matrix of this rank times τ.
+    Scaled { rank: f64 },
+    /// Terms: I on the first half; minus the coupling of the halves; I on the second half; R.
+    Bym2 { nodes: f64 },
+    /// Terms: the identity; the identity without both ends; the path's adjacency.
+    Ar1 { nodes: f64 },
+    /// Terms: I, R, R². Eigenvalues of R where they are known.
+    Spde {
+        nodes: f64,
+        eigenvalues: Option<Vec<f64>>,
+    },
+}
+
+/// Coefficients c_k, their derivatives by every hyperparameter, and the same of what θ adds to log |Q|₊.
+struct Coefficients {
+    value: Vec<f64>,
+    /// One list a hyperparameter.
+    slope: Vec<Vec<f64>>,
+    log_determinant: Option<(f64, Vec<f64>)>,
+}
+
+/// A Gaussian Markov random field.
+#[derive(Clone, Debug)]
+pub struct Field {
+    family: Family,
+    settings: Vec<Setting>,
+    /// The common pattern.
+    pattern: Sparse,
+    /// Values of each S_k on it.
+    terms: Vec<Vec<f64>>,
+    null_space: Option<Dense>,
+    /// The part of log |Q|₊ that does not depend on θ.
+    constant: f64,
+}
+
+type Triplets = Vec<(usize, usize, f64)>;
+
+/// The graph Laplacian; nodes without neighbours get a 1.
+fn laplacian(graph: &Graph) -> Triplets {
+    let mut entries = Vec::new();
+    for i in 0..graph.nodes() {
+        let list = graph.neighbours(i);
+        entries.push((i, i, list.len().max(1) as f64));
+        entries.extend(list.iter().map(|j| (i, *j, -1.0)));
+    }
+    entries
+}
+
+/// Indicators of the components with two nodes or more.
+fn levels(graph: &Graph) -> Dense {
+    let (label, count) = graph.components();
+    let mut sizes = vec![0; count];
+    label.iter().for_each(|c| sizes[*c] += 1);
+    let mut column = vec![None; count];
+    let mut columns = 0;
+    for (place, size) in column.iter_mut().zip(&sizes) {
+        if *size > 1 {
+            *place = Some(columns);
+            columns += 1;
+        }
+    }
+    let mut null = Dense::zeros(label.len(), columns);
+    for (i, c) in label.iter().enumerate() {
+        if let Some(j) = column[*c] {
+            null.data[j * label.len() + i] = 1.0;
+        }
+    }
+    null
+}
+
+/// Adds `weight · ddᵀ` for a difference d given by its entries.
+fn add_square(entries: &mut Triplets, weight: f64, difference: &[(usize, f64)]) {
+    for (i, a) in difference {
+        for (j, b) in difference {
+            entries.push((*i, *j, weight * a * b));
+        }
+    }
+}
+
+fn precision_setting(given: Option<f64>) -> Setting {
+    Setting::positive("precision", given, 1.0)
+}
+
+impl Field {
+    /// An intrinsic field over a graph: neighbours differ by N(0, 1/τ) (RW1 on a path, ICAR on regions).
+    ///
+    /// # Errors
+    /// The graph has no node or no edge.
+    pub fn laplace(graph: &Graph, precision: Option<f64>) -> Result<Self, Error> {
+        if graph.edges().next().is_none() {
+            return Err(Error::Prior(
+                "an intrinsic field needs a graph with edges; use `iid` for independent nodes"
+                    .to_owned(),
+            ));
+        }
+        Self::scaled(graph.nodes(), laplacian(graph), levels(graph), precision)
+    }
+
+    /// Second differences of nodes in a row, or on a ring.
+    ///
+    /// # Errors
+    /// There are fewer than three nodes (a ring: four).
+    pub fn rw2(nodes: usize, cyclic: bool, precision: Option<f64>) -> Result<Self, Error> {
+        let least = if cyclic { 4 } else { 3 };
+        if nodes < least {
+            return Err(Error::Prior(format!(
+                "second differences need {least} nodes or more, there are {nodes}"
+            )));
+        }
+        let mut entries = Vec::new();
+        let centres = if cyclic { 0..nodes } else { 1..nodes - 1 };
+        for i in centres {
+            let (before, after) = ((i + nodes - 1) % nodes, (i + 1) % nodes);
+            add_square(&mut entries, 1.0, &[(before, 1.0), (i, -2.0), (after, 1.0)]);
+        }
+        let null = Dense::from_fn(nodes, if cyclic { 1 } else { 2 }, |i, j| match j {
+            0 => 1.0,
+            _ => i as f64 - (nodes - 1) as f64 / 2.0,
+        });
+        Self::scaled(nodes, entries, null, precision)
+    }
+
+    /// The discrete thin plate on a grid: second differences along both axes and across.
+    ///
+    /// # Errors
+    /// The grid or a part of it that its holes cut off is too narrow to have a bending energy.
+    pub fn thin_plate(lattice: &Lattice, precision: Option<f64>) -> Result<Self, Error> {
+        let mut entries = Vec::new();
+        for node in 0..lattice.nodes() {
+            let (r, c) = lattice.place(node);
+            let at = |down: usize, right: usize| lattice.node(r + down, c + right);
+            if let (Some(b), Some(d)) = (at(0, 1), at(0, 2)) {
+                add_square(&mut entries, 1.0, &[(node, 1.0), (b, -2.0), (d, 1.0)]);
+            }
+            if let (Some(b), Some(d)) = (at(1, 0), at(2, 0)) {
+                add_square(&mut entries, 1.0, &[(node, 1.0), (b, -2.0), (d, 1.0)]);
+            }
+            if let (Some(b), Some(d), Some(e)) = (at(0, 1), at(1, 0), at(1, 1)) {
+                let twist = [(node, 1.0), (b, -1.0), (d, -1.0), (e, 1.0)];
+                add_square(&mut entries, 2.0, &twist);
+            }
+        }
+        // Every node needs its diagonal, even where no difference reaches it.
+        entries.extend((0..lattice.nodes()).map(|i| (i, i, 0.0)));
+        let (label, count) = lattice.graph().components();
+        let middle = |x: usize, of: usize| x as f64 - (of - 1) as f64 / 2.0;
+        let null = Dense::from_fn(lattice.nodes(), 3 * count, |i, j| {
+            let (r, c) = lattice.place(i);
+            match (label[i] == j / 3, j % 3) {
+                (false, _) => 0.0,
+                (true, 0) => 1.0,
+                (true, 1) => middle(r, lattice.rows),
+                (true, _) => middle(c, lattice.columns),
+            }
+        });
+        Self::scaled(lattice.nodes(), entries, null, precision).map_err(|_| {
+            Error::Prior(
+                "the grid, or a part that its holes cut off, is too narrow for second differences; use `grid(rw1, …)` or \
+                 close the holes around it"
+                    .to_owned(),
+            )
+        })
+    }
+
+    fn scaled(
+        nodes: usize,
+        entries: Triplets,
+        null: Dense,
+        precision: Option<f64>,
+    ) -> Result<Self, Error> {
+        let structure = Sparse::from_triplets(nodes, nodes, &entries)?;
+        let rank = (nodes - null.cols) as f64;
+        let mut field = Self {
+            family: Family::Scaled { rank },
+            settings: vec![precision_setting(precision)],
+            terms: vec![structure.value.clone()],
+            pattern: structure,
+            null_space: (null.cols > 0).then_some(null),
+            constant: 0.0,
+        };
+        field.constant = field.log_determinant()?;
+        Ok(field)
+    }
+
+    /// log |Q|₊ of the pattern's values as they are, by sparse factorisation.
+    fn log_determinant(&self) -> Result<f64, Error> {
+        let nodes = self.pattern.rows;
+        // The dual's determinant once with and once without the prior's: their difference is the prior's.
+        let factor = |log_determinant: Option<f64>| {
+            let model = Model {
+                prior: Structure {
+                    mean: vec![0.0; nodes],
+                    covariance: Covariance::Precision(Precision {
+                        matrix: self.pattern.clone(),
+                        null_space: self.null_space.clone(),
+                        log_determinant,
+                    }),
+                },
+                design: Design::Identity,
+                likelihood: Likelihood::Gaussian { variance: 1.0 },
+                bound: Bound::Exact,
+                observations: Observations::new(vec![0.0; nodes]),
+            };
+            Geometry::new(&model, false, &mut Vec::new())?
+                .factor(&vec![1.0; nodes])
+                .ok_or_else(|| Error::Prior("the field's precision has no determinant".to_owned()))
+        };
+        Ok(factor(Some(0.0))? - factor(None)?)
+    }
+
+    /// BYM2 on a graph: `(√(1−φ) v + √φ u)/√τ` with v independent and u the intrinsic field scaled to a generalised variance
+    /// of 1 a component. Latent variables: the sum first, then u.
+    ///
+    /// # Errors
+    /// The graph has no edges, or more nodes than the scaling can treat (5 000).
+    pub fn bym2(graph: &Graph, precision: Option<f64>, phi: Option<f64>) -> Result<Self, Error> {
+        const MOST: usize = 5000;
+        let n = graph.nodes();
+        if n > MOST {
+            return Err(Error::Unsupported(format!(
+                "bym2 scales graphs of up to {MOST} nodes, this one has {n}; use `icar(…) + iid()`"
+            )));
+        }
+        let plain = Self::laplace(graph, Some(1.0))?;
+        let scale = scaling(graph, &plain)?;
+        let (label, count) = graph.components();
+        let diagonal = |from: usize| (0..n).map(move |i| (from + i, from + i, 1.0)).collect();
+        let coupling = (0..n)
+            .flat_map(|i| [(i, n + i, -1.0), (n + i, i, -1.0)])
+            .collect();
+        let structure: Triplets = laplacian(graph)
+            .iter()
+            .map(|(i, j, x)| (n + i, n + j, x * scale[label[*i]]))
+            .collect();
+        let levels = plain.null_space.unwrap_or_else(|| Dense::zeros(n, 0));
+        // log |cR|₊ adds (size − 1) log c a component, log c where a node is alone.
+        let mut sizes = vec![0usize; count];
+        label.iter().for_each(|c| sizes[*c] += 1);
+        let growth: f64 = sizes
+            .iter()
+            .zip(&scale)
+            .map(|(size, c)| (size - 1).max(1) as f64 * c.ln())
+            .sum();
+        let share = Setting {
+            name: "phi".to_owned(),
+            value: phi.unwrap_or(0.5),
+            free: phi.is_none(),
+            range: Range::Between(0.0, 1.0),
+        };
+        let mut field = Self::from_terms(
+            2 * n,
+            &[diagonal(0), coupling, diagonal(n), structure],
+            Family::Bym2 { nodes: n as f64 },
+            vec![precision_setting(precision), share],
+        )?;
+        // u is level within a component and the sum follows it; how much depends on θ, so the second half is kept here.
+        field.null_space = (levels.cols > 0).then(|| {
+            Dense::from_fn(2 * n, levels.cols, |i, j| {
+                if i < n { 0.0 } else { levels.get(i - n, j) }
+            })
+        });
+        field.constant = plain.constant + growth;
+        Ok(field)
+    }
+
+    /// A stationary first-order autoregression over nodes in a row, with marginal variance.
+    ///
+    /// # Errors
+    /// There are fewer than two nodes.
+    pub fn ar1(nodes: usize, rho: Option<f64>, variance: Option<f64>) -> Result<Self, Error> {
+        if nodes < 2 {
+            return Err(Error::Prior(
+                "an autoregression needs two nodes or more".to_owned(),
+            ));
+        }
+        let rho = Setting {
+            name: "rho".to_owned(),
+            value: rho.unwrap_or(0.9),
+            free: rho.is_none(),
+            range: Range::Between(-1.0, 1.0),
+        };
+        let all = (0..nodes).map(|i| (i, i, 1.0)).collect();
+        let inner = (1..nodes - 1).map(|i| (i, i, 1.0)).collect();
+        let path = (1..nodes)
+            .flat_map(|i| [(i - 1, i, 1.0), (i, i - 1, 1.0)])
+            .collect();
+        Self::from_terms(
+            nodes,
+            &[all, inner, path],
+            Family::Ar1 {
+                nodes: nodes as f64,
+            },
+            vec![rho, Setting::positive("variance", variance, 1.0)],
+        )
+    }
+
+    /// A Matérn-like stationary field on a grid: the distance at which the correlation has fallen to about 0.14, in
+    /// cells, and the marginal variance far from the border.
+    ///
+    /// # Errors
+    /// The grid has a single cell.
+    pub fn spde(
+        lattice: &Lattice,
+        range: Option<f64>,
+        variance: Option<f64>,
+    ) -> Result<Self, Error> {
+        let graph = lattice.graph();
+        let n = lattice.nodes();
+        if n < 2 {
+            return Err(Error::Prior("a field needs two cells or more".to_owned()));
+        }
+        let mut border = Vec::new();
+        for i in 0..n {
+            let list = graph.neighbours(i);
+            border.push((i, i, list.len() as f64));
+            border.extend(list.iter().map(|j| (i, *j, -1.0)));
+        }
+        let first = Sparse::from_triplets(n, n, &border)?;
+        let mut second = Vec::new();
+        for j in 0..n {
+            let (rows, values) = first.col(j);
+            for (i, a) in rows.iter().zip(values) {
+                let (others, products) = first.col(*i);
+                second.extend(others.iter().zip(products).map(|(k, b)| (*k, j, a * b)));
+            }
+        }
+        let start = lattice.rows.max(lattice.columns) as f64 / 5.0;
+        let eigenvalues = lattice.is_full().then(|| {
+            let along = |n: usize| {
+                (0..n).map(move |k| 2.0 - 2.0 * (std::f64::consts::PI * k as f64 / n as f64).cos())
+            };
+            along(lattice.rows)
+                .flat_map(|a| along(lattice.columns).map(move |b| a + b))
+                .collect()
+        });
+        Self::from_terms(
+            n,
+            &[(0..n).map(|i| (i, i, 1.0)).collect(), border, second],
+            Family::Spde {
+                nodes: n as f64,
+                eigenvalues,
+            },
+            vec![
+                Setting::positive("range", range, start.max(2.0)),
+                Setting::positive("variance", variance, 1.0),
+            ],
+        )
+    }
+
+    fn from_terms(
+        nodes: usize,
+        terms: &[Triplets],
+        family: Family,
+        settings: Vec<Setting>,
+    ) -> Result<Self, Error> {
+        let places: Triplets = (terms.iter().flatten().map(|(i, j, _)| (*i, *j, 0.0))).collect();
+        let pattern = Sparse::from_triplets(nodes, nodes, &places)?;
+        let terms = terms
+            .iter()
+            .map(|entries| {
+                let mut values = vec![0.0; pattern.len()];
+                for (i, j, x) in entries {
+                    let at = pattern.col_start[*j];
+                    let place = pattern.col(*j).0.binary_search(i).unwrap_or(0);
+                    values[at + place] += x;
+                }
+                values
+            })
+            .collect();
+        Ok(Self {
+            family,
+            settings,
+            pattern,
+            terms,
+            null_space: None,
+            constant: 0.0,
+        })
+    }
+
+    /// Number of latent variables.
+    pub fn len(&self) -> usize {
+        self.pattern.rows
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Hyperparameters, those that are fixed included.
+    pub fn settings(&self) -> &[Setting] {
+        &self.settings
+    }
+
+    /// Sets the names' beginning, `icar` for `icar.precision`.
+    #[must_use]
+    pub fn named(mut self, prefix: &str) -> Self {
+        for setting in &mut self.settings {
+            setting.name = format!("{prefix}.{}", setting.name);
+        }
+        self
+    }
+
+    /// Whether log |Q|₊ is left to the solver.
+    pub(super) fn hides_determinant(&self) -> bool {
+        matches!(
+            self.family,
+            Family::Spde {
+                eigenvalues: None,
+                ..
+            }
+        )
+    }
+
+    /// Whether the stated determinant is that of a product of conditional densities, whose flat directions turn with θ,
+    /// and so not that of Q itself.
+    pub(super) fn is_oblique(&self) -> bool {
+        matches!(self.family, Family::Bym2 { .. })
+    }
+
+    /// The settings, to change starting values and what is free.
+    pub(super) fn settings_mut(&mut self) -> &mut [Setting] {
+        &mut self.settings
+    }
+
+    fn coefficients(&self, values: &[f64]) -> Coefficients {
+        let constant = self.constant;
+        match &self.family {
+            Family::Scaled { rank } => {
+                let tau = values[0];
+                Coefficients {
+                    value: vec![tau],
+                    slope: vec![vec![1.0]],
+                    log_determinant: Some((constant + rank * tau.ln(), vec![rank / tau])),
+                }
+            }
+            Family::Bym2 { nodes } => {
+                let (tau, phi) = (values[0], values[1]);
+                let rest = 1.0 - phi;
+                let couple = (tau * phi).sqrt() / rest;
+                Coefficients {
+                    value: vec![tau / rest, couple, phi / rest, 1.0],
+                    slope: vec![
+                        vec![1.0 / rest, 0.5 * couple / tau, 0.0, 0.0],
+                        vec![
+                            tau / (rest * rest),
+                            couple * (0.5 / phi + 1.0 / rest),
+                            1.0 / (rest * rest),
+                            0.0,
+                        ],
+                    ],
+                    log_determinant: Some((
+                        constant + nodes * (tau / rest).ln(),
+                        vec![nodes / tau, nodes / rest],
+                    )),
+                }
+            }
+            Family::Ar1 { nodes } => {
+                let (rho, variance) = (values[0], values[1]);
+                let left = 1.0 - rho * rho;
+                let scale = 1.0 / (variance * left);
+                let value = vec![scale, scale * rho * rho, -scale * rho];
+                let by_scale = 2.0 * rho / left;
+                Coefficients {
+                    slope: vec![
+                        vec![
+                            scale * by_scale,
+                            scale * (by_scale * rho * rho + 2.0 * rho),
+                            -scale * (by_scale * rho + 1.0),
+                        ],
+                        value.iter().map(|c| -c / variance).collect(),
+                    ],
+                    value,
+                    log_determinant: Some((
+                        -nodes * variance.ln() - (nodes - 1.0) * left.ln(),
+                        vec![(nodes - 1.0) * by_scale, -nodes / variance],
+                    )),
+                }
+            }
+            Family::Spde { nodes, eigenvalues } => {
+                let (range, variance) = (values[0], values[1]);
+                let kappa2 = 8.0 / (range * range);
+                let t = 1.0 / (4.0 * std::f64::consts::PI * kappa2 * variance);
+                let value = vec![t * kappa2 * kappa2, 2.0 * t * kappa2, t];
+                // κ² falls as range⁻², so t grows as range².
+                let by_range = vec![-2.0 * value[0] / range, 0.0, 2.0 * value[2] / range];
+                let log_determinant = eigenvalues.as_ref().map(|eigenvalues| {
+                    let sum = |f: &dyn Fn(f64) -> f64| {
+                        let all: Vec<f64> = eigenvalues.iter().map(|e| f(kappa2 + e)).collect();
+                        jensen_math::sum::pairwise_sum(&all)
+                    };
+                    let inverse = sum(&|x| 1.0 / x);
+                    (
+                        nodes * t.ln() + 2.0 * sum(&f64::ln),
+                        vec![
+                            (2.0 * nodes - 4.0 * kappa2 * inverse) / range,
+                            -nodes / variance,
+                        ],
+                    )
+                });
+                Coefficients {
+                    slope: vec![by_range, value.iter().map(|c| -c / variance).collect()],
+                    value,
+                    log_determinant,
+                }
+            }
+        }
+    }
+
+    /// The null space at θ.
+    fn null_space(&self, values: &[f64]) -> Option<Dense> {
+        let mut null = self.null_space.clone()?;
+        if let Family::Bym2 { nodes } = self.family {
+            let n = nodes as usize;
+            let follow = (values[1] / values[0]).sqrt();
+            for column in null.data.chunks_mut(2 * n) {
+                let (sum, structured) = column.split_at_mut(n);
+                (sum.iter_mut().zip(structured)).for_each(|(s, u)| *s = follow * *u);
+            }
+        }
+        Some(null)
+    }
+}
+
+/// Factors that give each component's intrinsic field a generalised variance (the geometric mean of its marginal variances) of
+/// 1 (Sørbye and Rue 2014).
+fn scaling(graph: &Graph, plain: &Field) -> Result<Vec<f64>, Error> {
+    let n = graph.nodes();
+    let (label, count) = graph.components();
+    let mut sizes = vec![0usize; count];
+    label.iter().for_each(|c| sizes[*c] += 1);
+    // R + Σ 11ᵀ/size over components has the inverse R⁻ + Σ 11ᵀ/size.
+    let mut dense = Dense::zeros(n, n);
+    for j in 0..n {
+        let (rows, values) = plain.pattern.col(j);
+        for (i, x) in rows.iter().zip(values) {
+            dense.data[j * n + i] = *x;
+        }
+        if sizes[label[j]] > 1 {
+            let level = 1.0 / sizes[label[j]] as f64;
+            for i in (0..n).filter(|i| label[*i] == label[j]) {
+                dense.data[j * n + i] += level;
+            }
+        }
+    }
+    let factor = dense.view().llt(faer::Side::Lower).map_err(|_| {
+        Error::Prior("the graph's Laplacian could not be factorised for its scaling".to_owned())
+    })?;
+    let inverse = faer::linalg::solvers::DenseSolveCore::inverse(&factor);
+    let mut logs = vec![0.0; count];
+    for i in 0..n {
+        let size = sizes[label[i]] as f64;
+        let level = if size > 1.0 { 1.0 / size } else { 0.0 };
+        logs[label[i]] += (inverse[(i, i)] - level).ln() / size;
+    }
+    Ok(logs.into_iter().map(f64::exp).collect())
+}
+
+impl Prior for Field {
+    fn parameters(&self) -> Vec<Parameter> {
+        setting::parameters(&self.settings)
+    }
+
+    fn structure(&self, theta: &[f64]) -> Result<Structure, Error> {
+        let values = setting::values(&self.settings, theta)?;
+        let coefficients = self.coefficients(&values);
+        let mut matrix = self.pattern.clone();
+        matrix.value.fill(0.0);
+        for (c, term) in coefficients.value.iter().zip(&self.terms) {
+            for (q, s) in matrix.value.iter_mut().zip(term) {
+                *q += c * s;
+            }
+        }
+        Ok(Structure {
+            mean: vec![0.0; self.len()],
+            covariance: Covariance::Precision(Precision {
+                matrix,
+                null_space: self.null_space(&values),
+                log_determinant: coefficients.log_determinant.map(|(value, _)| value),
+            }),
+        })
+    }
+
+    fn gradient(&self, theta: &[f64], _at: &Structure, sensitivity: &Sensitivity) -> Vec<f64> {
+        let failed = || vec![f64::NAN; theta.len()];
+        let CovarianceSensitivity::Precision {
+            value,
+            log_determinant,
+        } = &sensitivity.covariance
+        else {
+            return failed();
+        };
+        let Ok(values) = setting::values(&self.settings, theta) else {
+            return failed();
+        };
+        let coefficients = self.coefficients(&values);
+        let by_term: Vec<f64> = self
+            .terms
+            .iter()
+            .map(|term| {
+                let products: Vec<f64> = term.iter().zip(value).map(|(s, g)| s * g).collect();
+                jensen_math::sum::pairwise_sum(&products)
+            })
+            .collect();
+        let all: Vec<f64> = coefficients
+            .slope
+            .iter()
+            .enumerate()
+            .map(|(p, slope)| {
+                let through: f64 = slope.iter().zip(&by_term).map(|(c, g)| c * g).sum();
+                let determinant = match &coefficients.log_determinant {
+                    Some((_, slopes)) => log_determinant * slopes[p],
+                    None => 0.0,
+                };
+                through + determinant
+            })
+            .collect();
+        setting::free_only(&self.settings, &all)
+    }
+}

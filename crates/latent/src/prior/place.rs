@@ -1,0 +1,361 @@
+//! How the rows of a table find their latent variables: times, regions, cells, groups, covariates.
+
+use super::graph::{Graph, Lattice};
+use crate::Dense;
+
+/// The tables and files that a specification names. Errors are messages for the user.
+pub trait Source {
+    /// Number of rows.
+    fn rows(&self) -> usize;
+
+    /// The numbers of a column, NaN where one is missing.
+    ///
+    /// # Errors
+    /// There is no such column or it holds words.
+    fn numbers(&self, column: &str) -> Result<Vec<f64>, String>;
+
+    /// The values of a column as words, `None` where one is missing.
+    ///
+    /// # Errors
+    /// There is no such column.
+    fn words(&self, column: &str) -> Result<Vec<Option<String>>, String>;
+
+    /// Whether a column holds words.
+    ///
+    /// # Errors
+    /// There is no such column.
+    fn holds_words(&self, column: &str) -> Result<bool, String>;
+
+    /// The inputs of a Gaussian process that names none: numeric columns that have no other part.
+    fn inputs(&self) -> Vec<String>;
+
+    /// The graph in a file.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    fn graph(&self, file: &str) -> Result<Graph, String>;
+
+    /// The cells of a mask, row by row, of a grid of this size.
+    ///
+    /// # Errors
+    /// The file cannot be read or has another size.
+    fn mask(&self, file: &str, rows: usize, columns: usize) -> Result<Vec<bool>, String>;
+}
+
+/// The numbers of a column in some rows, none missing.
+pub(super) fn complete(
+    source: &dyn Source,
+    column: &str,
+    rows: &[usize],
+) -> Result<Vec<f64>, String> {
+    let all = source.numbers(column)?;
+    rows.iter()
+        .map(|row| match all[*row] {
+            x if x.is_finite() => Ok(x),
+            x => Err(format!(
+                "the column `{column}` is {} in row {}; fill it in or leave the row out",
+                if x.is_nan() {
+                    "missing".to_owned()
+                } else {
+                    x.to_string()
+                },
+                row + 1
+            )),
+        })
+        .collect()
+}
+
+/// The words of a column in some rows, none missing.
+pub(super) fn complete_words(
+    source: &dyn Source,
+    column: &str,
+    rows: &[usize],
+) -> Result<Vec<String>, String> {
+    let all = source.words(column)?;
+    rows.iter()
+        .map(|row| {
+            all[*row].clone().ok_or_else(|| {
+                format!(
+                    "the column `{column}` is missing in row {}; fill it in or leave the row out",
+                    row + 1
+                )
+            })
+        })
+        .collect()
+}
+
+/// Where the latent variables of a part stand, and how rows name them.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Index {
+    /// Row i is node i.
+    Rows {
+        /// Number of nodes.
+        nodes: usize,
+    },
+    /// Evenly spaced nodes along a column.
+    Line {
+        /// The column.
+        column: String,
+        /// The first node.
+        from: f64,
+        /// The distance between nodes.
+        step: f64,
+        /// How many there are.
+        nodes: usize,
+    },
+    /// One node a distinct value of a column.
+    Groups {
+        /// The column.
+        column: String,
+        /// Its values, in order.
+        levels: Vec<String>,
+    },
+    /// Nodes of a graph, numbered in a column.
+    Regions {
+        /// The column.
+        column: String,
+        /// The number of the first node, 0 or 1.
+        first: usize,
+        /// How many there are.
+        nodes: usize,
+    },
+    /// Cells of a grid, numbered row by row in one column or by row and column in two; row i is cell i where no column is
+    /// named.
+    Cells {
+        /// The columns, at most two.
+        columns: Vec<String>,
+        /// The number of the first, 0 or 1.
+        first: usize,
+        /// The grid.
+        lattice: Lattice,
+    },
+}
+
+impl Index {
+    /// Evenly spaced nodes under the values of a column: from the least to the greatest by the smallest distance between two
+    /// values, each of which may be given instead.
+    pub(super) fn line(
+        source: &dyn Source,
+        column: &str,
+        rows: &[usize],
+        [from, to, step]: [Option<f64>; 3],
+    ) -> Result<Self, String> {
+        let mut values = complete(source, column, rows)?;
+        values.extend(from.iter().chain(&to));
+        values.sort_by(f64::total_cmp);
+        let (Some(least), Some(most)) = (values.first(), values.last()) else {
+            return Err("the table has no rows".to_owned());
+        };
+        let (from, to) = (from.unwrap_or(*least), to.unwrap_or(*most));
+        let smallest = values
+            .windows(2)
+            .map(|pair| pair[1] - pair[0])
+            .filter(|gap| *gap > 0.0)
+            .fold(f64::INFINITY, f64::min);
+        let step = step.unwrap_or(if smallest.is_finite() { smallest } else { 1.0 });
+        let nodes = (to - from) / step + 1.5;
+        if !(step > 0.0 && (1.0..1e8).contains(&nodes)) {
+            return Err(format!(
+                "nodes from {from} to {to} by {step} are none or too many; set `from`, `to` and `step`"
+            ));
+        }
+        Ok(Self::Line {
+            column: column.to_owned(),
+            from,
+            step,
+            nodes: nodes as usize,
+        })
+    }
+
+    /// Number of nodes.
+    pub fn nodes(&self) -> usize {
+        match self {
+            Self::Rows { nodes } | Self::Line { nodes, .. } | Self::Regions { nodes, .. } => *nodes,
+            Self::Groups { levels, .. } => levels.len(),
+            Self::Cells { lattice, .. } => lattice.nodes(),
+        }
+    }
+
+    /// The node of each of some rows; `None` for a group that was not there when the model was made.
+    pub(super) fn find(
+        &self,
+        source: &dyn Source,
+        rows: &[usize],
+    ) -> Result<Vec<Option<usize>>, String> {
+        let whole = |column: &str| -> Result<Vec<i64>, String> {
+            let numbers = complete(source, column, rows)?;
+            (numbers.iter().zip(rows))
+                .map(|(x, row)| match x.fract() == 0.0 && x.abs() < 1e15 {
+                    true => Ok(*x as i64),
+                    false => Err(format!(
+                        "the column `{column}` must hold whole numbers, row {} has {x}",
+                        row + 1
+                    )),
+                })
+                .collect()
+        };
+        match self {
+            Self::Rows { nodes } => rows
+                .iter()
+                .map(|row| match row < nodes {
+                    true => Ok(Some(*row)),
+                    false => Err(format!(
+                        "row {} has no node: the field has {nodes}, one a row; name a column with `on=` to place rows",
+                        row + 1
+                    )),
+                })
+                .collect(),
+            Self::Line {
+                column,
+                from,
+                step,
+                nodes,
+            } => {
+                let numbers = complete(source, column, rows)?;
+                (numbers.iter().zip(rows))
+                    .map(|(x, row)| {
+                        let place = (x - from) / step;
+                        let node = place.round();
+                        if (place - node).abs() > 1e-6 * node.abs().max(1.0) {
+                            Err(format!(
+                                "row {} has `{column}` = {x}, which is none of the evenly spaced nodes {from}, {}, …; round the \
+                                 column or set `step`",
+                                row + 1,
+                                from + step
+                            ))
+                        } else if node < 0.0 || node >= *nodes as f64 {
+                            Err(format!(
+                                "row {} has `{column}` = {x}, outside the nodes from {from} to {}; set `from` and `to` when fitting",
+                                row + 1,
+                                from + step * (*nodes as f64 - 1.0)
+                            ))
+                        } else {
+                            Ok(Some(node as usize))
+                        }
+                    })
+                    .collect()
+            }
+            Self::Groups { column, levels } => {
+                let words = complete_words(source, column, rows)?;
+                Ok(words.iter().map(|word| levels.binary_search(word).ok()).collect())
+            }
+            Self::Regions {
+                column,
+                first,
+                nodes,
+            } => (whole(column)?.iter().zip(rows))
+                .map(|(number, row)| {
+                    let node = number - *first as i64;
+                    match usize::try_from(node).ok().filter(|n| n < nodes) {
+                        Some(node) => Ok(Some(node)),
+                        None => Err(format!(
+                            "row {} has `{column}` = {number}, and the graph's nodes are numbered from {first} to {}",
+                            row + 1,
+                            nodes + first - 1
+                        )),
+                    }
+                })
+                .collect(),
+            Self::Cells {
+                columns,
+                first,
+                lattice,
+            } => {
+                let (height, width) = (lattice.rows, lattice.columns);
+                let shift = |x: i64| usize::try_from(x - *first as i64).unwrap_or(usize::MAX);
+                let cells: Vec<(usize, usize)> = match columns.as_slice() {
+                    [] => rows.iter().map(|row| (row / width, row % width)).collect(),
+                    [column] => (whole(column)?.into_iter().map(shift))
+                        .map(|cell| (cell / width, cell % width))
+                        .collect(),
+                    [row, column, ..] => (whole(row)?.into_iter().map(shift))
+                        .zip(whole(column)?.into_iter().map(shift))
+                        .collect(),
+                };
+                (cells.iter().zip(rows))
+                    .map(|((r, c), row)| match lattice.node(*r, *c) {
+                        Some(node) => Ok(Some(node)),
+                        None => Err(format!(
+                            "row {} lies in a hole of the grid or outside its {height} × {width} cells (numbered from {first})",
+                            row + 1
+                        )),
+                    })
+                    .collect()
+            }
+        }
+    }
+}
+
+/// A covariate: a numeric column, or the indicator of a level of a column of words.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Covariate {
+    /// The column.
+    pub column: String,
+    /// The level.
+    pub level: Option<String>,
+}
+
+impl Covariate {
+    /// The covariates of a column: itself, or all levels but the first.
+    pub(super) fn of(
+        source: &dyn Source,
+        column: &str,
+        rows: &[usize],
+    ) -> Result<Vec<Self>, String> {
+        if !source.holds_words(column)? {
+            return Ok(vec![Self {
+                column: column.to_owned(),
+                level: None,
+            }]);
+        }
+        let mut levels = complete_words(source, column, rows)?;
+        levels.sort();
+        levels.dedup();
+        if levels.len() < 2 {
+            return Err(format!(
+                "the column `{column}` has a single level; leave it out"
+            ));
+        }
+        let indicator = |level: String| Self {
+            column: column.to_owned(),
+            level: Some(level),
+        };
+        Ok(levels.into_iter().skip(1).map(indicator).collect())
+    }
+
+    /// Its values in some rows.
+    pub(super) fn values(&self, source: &dyn Source, rows: &[usize]) -> Result<Vec<f64>, String> {
+        match &self.level {
+            None => complete(source, &self.column, rows),
+            Some(level) => {
+                let words = complete_words(source, &self.column, rows)?;
+                Ok(words.iter().map(|w| f64::from(w == level)).collect())
+            }
+        }
+    }
+
+    /// `altitude`, or `town[Bonn]`.
+    pub fn name(&self) -> String {
+        match &self.level {
+            None => self.column.clone(),
+            Some(level) => format!("{}[{level}]", self.column),
+        }
+    }
+}
+
+/// Values of covariates side by side.
+pub(super) fn matrix(
+    covariates: &[Covariate],
+    source: &dyn Source,
+    rows: &[usize],
+) -> Result<Dense, String> {
+    let mut data = Vec::with_capacity(covariates.len() * rows.len());
+    for covariate in covariates {
+        data.extend(covariate.values(source, rows)?);
+    }
+    Ok(Dense {
+        rows: rows.len(),
+        cols: covariates.len(),
+        data,
+    })
+}

@@ -1,0 +1,353 @@
+//! Priors written as text: the syntax.
+//!
+//! ```text
+//! spec   = term { "+" term }
+//! term   = call { "*" call }
+//! call   = word [ "(" [ argument { "," argument } ] ")" ]
+//! argument = word | key ("=" | "~") value
+//! value  = word | "(" word { "," word } ")"
+//! ```
+//!
+//! A word is a run of characters other than `, ( ) = ~ + *`, blanks and quotes, or anything between double quotes. `key=value` fixes,
+//! `key~value` is where learning starts. What the words mean is the business of `assemble`.
+
+use std::fmt;
+use std::ops::Range;
+
+/// What is wrong with a prior's text, where, and what to write instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpecError {
+    text: String,
+    span: Range<usize>,
+    message: String,
+}
+
+impl SpecError {
+    /// An error at a part of the text, in bytes.
+    pub(super) fn new(text: &str, span: Range<usize>, message: impl Into<String>) -> Self {
+        Self {
+            text: text.to_owned(),
+            span,
+            message: message.into(),
+        }
+    }
+
+    /// What is wrong, without the excerpt.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Column of the place, in characters from 1.
+    pub fn column(&self) -> usize {
+        self.text[..self.span.start].chars().count() + 1
+    }
+}
+
+impl fmt::Display for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let column = self.column();
+        let marks = self.text[self.span.clone()].chars().count().max(1);
+        writeln!(f, "prior, column {column}: {}", self.message)?;
+        writeln!(f, "  {}", self.text)?;
+        write!(f, "  {}{}", " ".repeat(column - 1), "^".repeat(marks))
+    }
+}
+
+impl std::error::Error for SpecError {}
+
+/// A word and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Word {
+    /// The word without quotes.
+    pub text: String,
+    /// Bytes in the specification.
+    pub span: Range<usize>,
+}
+
+/// What stands right of `=` or `~`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The key.
+    pub key: Word,
+    /// One word, or those of a list.
+    pub values: Vec<Word>,
+    /// Written with `~`: a start, to be learnt.
+    pub start: bool,
+}
+
+/// A word with arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The word.
+    pub name: Word,
+    /// Arguments without a key.
+    pub positional: Vec<Word>,
+    /// Arguments with a key.
+    pub named: Vec<Named>,
+}
+
+/// A parsed prior: a sum of products.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spec {
+    /// The text it was read from.
+    pub text: String,
+    /// Terms of the sum, each the factors of a product.
+    pub terms: Vec<Vec<Call>>,
+}
+
+impl Spec {
+    /// Reads a specification.
+    ///
+    /// # Errors
+    /// When the text does not follow the grammar; the error points at the place.
+    pub fn parse(text: &str) -> Result<Self, SpecError> {
+        // Places are told on one line.
+        let text: String = text
+            .chars()
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .collect();
+        let tokens = tokens(&text)?;
+        let mut parser = Parser {
+            text: &text,
+            tokens,
+            at: 0,
+        };
+        let mut terms = vec![parser.term()?];
+        while parser.eat('+') {
+            terms.push(parser.term()?);
+        }
+        if let Some(token) = parser.peek() {
+            let span = token.span.clone();
+            return Err(parser.error(span, "expected `+`, `*` or the end"));
+        }
+        Ok(Self {
+            terms,
+            text: text.clone(),
+        })
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Kind {
+    Word(String),
+    Mark(char),
+}
+
+#[derive(Clone, Debug)]
+struct Token {
+    kind: Kind,
+    span: Range<usize>,
+}
+
+const MARKS: &str = ",()=~+*";
+
+fn tokens(text: &str) -> Result<Vec<Token>, SpecError> {
+    let mut tokens = Vec::new();
+    let mut rest = text.char_indices().peekable();
+    while let Some((at, c)) = rest.next() {
+        if c.is_whitespace() {
+            continue;
+        }
+        if MARKS.contains(c) {
+            tokens.push(Token {
+                kind: Kind::Mark(c),
+                span: at..at + c.len_utf8(),
+            });
+            continue;
+        }
+        if c == '"' {
+            let mut word = String::new();
+            let end = loop {
+                match rest.next() {
+                    Some((end, '"')) => break end + 1,
+                    Some((_, c)) => word.push(c),
+                    None => {
+                        return Err(SpecError::new(
+                            text,
+                            at..text.len(),
+                            "this quote is not closed",
+                        ));
+                    }
+                }
+            };
+            tokens.push(Token {
+                kind: Kind::Word(word),
+                span: at..end,
+            });
+            continue;
+        }
+        let mut end = at + c.len_utf8();
+        while let Some((next, c)) = rest.peek().copied() {
+            // The sign of an exponent belongs to its number: 1e+5.
+            let exponent = c == '+' && is_mantissa(&text[at..next]);
+            if (MARKS.contains(c) && !exponent) || c.is_whitespace() || c == '"' {
+                break;
+            }
+            end = next + c.len_utf8();
+            rest.next();
+        }
+        tokens.push(Token {
+            kind: Kind::Word(text[at..end].to_owned()),
+            span: at..end,
+        });
+    }
+    Ok(tokens)
+}
+
+fn is_mantissa(word: &str) -> bool {
+    word.strip_suffix(['e', 'E'])
+        .is_some_and(|m| m.parse::<f64>().is_ok())
+}
+
+struct Parser<'t> {
+    text: &'t str,
+    tokens: Vec<Token>,
+    at: usize,
+}
+
+impl Parser<'_> {
+    fn peek(&self) -> Option<&Token> {
+        self.tokens.get(self.at)
+    }
+
+    fn eat(&mut self, mark: char) -> bool {
+        let hit = self.peek().is_some_and(|t| t.kind == Kind::Mark(mark));
+        self.at += usize::from(hit);
+        hit
+    }
+
+    fn error(&self, span: Range<usize>, message: &str) -> SpecError {
+        SpecError::new(self.text, span, message)
+    }
+
+    /// Where the next token stands, or the end.
+    fn here(&self) -> Range<usize> {
+        self.peek()
+            .map_or(self.text.len()..self.text.len(), |t| t.span.clone())
+    }
+
+    fn word(&mut self, expected: &str) -> Result<Word, SpecError> {
+        match self.peek().cloned() {
+            Some(Token {
+                kind: Kind::Word(text),
+                span,
+            }) => {
+                self.at += 1;
+                Ok(Word { text, span })
+            }
+            _ => Err(self.error(self.here(), &format!("expected {expected}"))),
+        }
+    }
+
+    fn term(&mut self) -> Result<Vec<Call>, SpecError> {
+        let mut factors = vec![self.call()?];
+        while self.eat('*') {
+            factors.push(self.call()?);
+        }
+        Ok(factors)
+    }
+
+    fn call(&mut self) -> Result<Call, SpecError> {
+        let name = self.word("a prior such as `gp(rbf)`, `icar(graph=FILE)` or `iid()`")?;
+        let mut call = Call {
+            name,
+            positional: Vec::new(),
+            named: Vec::new(),
+        };
+        if !self.eat('(') {
+            return Ok(call);
+        }
+        if self.eat(')') {
+            return Ok(call);
+        }
+        loop {
+            self.argument(&mut call)?;
+            if self.eat(')') {
+                return Ok(call);
+            }
+            if !self.eat(',') {
+                return Err(self.error(self.here(), "expected `,` or `)`"));
+            }
+        }
+    }
+
+    fn argument(&mut self, call: &mut Call) -> Result<(), SpecError> {
+        let word = self.word("an argument")?;
+        let start = self.eat('~');
+        if !start && !self.eat('=') {
+            call.positional.push(word);
+            return Ok(());
+        }
+        if let Some(earlier) = call.named.iter().find(|n| n.key.text == word.text) {
+            let message = format!("`{}` is given twice", earlier.key.text);
+            return Err(self.error(word.span, &message));
+        }
+        let mut values = Vec::new();
+        if self.eat('(') {
+            loop {
+                values.push(self.word("a value")?);
+                if self.eat(')') {
+                    break;
+                }
+                if !self.eat(',') {
+                    return Err(self.error(self.here(), "expected `,` or `)`"));
+                }
+            }
+        } else {
+            values.push(self.word("a value")?);
+        }
+        call.named.push(Named {
+            key: word,
+            values,
+            start,
+        });
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_arguments_and_lists() {
+        let spec = Spec::parse(
+            "gp(rbf, lengthscale=2.7, variance~1e+1) * gp(linear,on=(a, \"b c\")) + icar(graph=x/y-1.graph)+iid",
+        )
+        .unwrap();
+        assert_eq!(spec.terms.len(), 3);
+        assert_eq!(spec.terms[0].len(), 2);
+        let gp = &spec.terms[0][0];
+        assert_eq!(gp.positional[0].text, "rbf");
+        assert_eq!(gp.named[0].values[0].text, "2.7");
+        assert!(!gp.named[0].start && gp.named[1].start);
+        assert_eq!(gp.named[1].values[0].text, "1e+1");
+        let on = &spec.terms[0][1].named[0];
+        let words: Vec<&str> = on.values.iter().map(|w| w.text.as_str()).collect();
+        assert_eq!(words, ["a", "b c"]);
+        assert_eq!(spec.terms[1][0].named[0].values[0].text, "x/y-1.graph");
+        assert_eq!(spec.terms[2][0].name.text, "iid");
+    }
+
+    #[test]
+    fn mistakes_are_pointed_at() {
+        let cases = [
+            ("", 1, "expected a prior"),
+            ("gp(rbf", 7, "expected `,` or `)`"),
+            ("gp(rbf,)", 8, "expected an argument"),
+            ("gp(rbf) iid", 9, "expected `+`, `*` or the end"),
+            ("gp(rbf) + ", 11, "expected a prior"),
+            ("gp(a=1, a=2)", 9, "`a` is given twice"),
+            ("gp(on=(a b))", 10, "expected `,` or `)`"),
+            ("iid(on=\"x)", 8, "this quote is not closed"),
+            ("iid(on=)", 8, "expected a value"),
+        ];
+        for (text, column, message) in cases {
+            let error = Spec::parse(text).unwrap_err();
+            assert_eq!(error.column(), column, "{text}: {error}");
+            assert!(error.message().contains(message), "{text}: {error}");
+        }
+        let shown = Spec::parse("gp(é,)").unwrap_err().to_string();
+        assert!(shown.ends_with("  gp(é,)\n       ^"), "{shown}");
+    }
+}

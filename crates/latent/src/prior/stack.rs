@@ -1,0 +1,289 @@
+//! Independent parts side by side: Markov fields, groups and covariates, with a precision of independent blocks.
+
+use super::field::Field;
+use super::setting::{self, Setting};
+use crate::{
+    Covariance, CovarianceSensitivity, Dense, Error, Parameter, Precision, Prior, Sensitivity,
+    Sparse, Structure,
+};
+
+/// One block of latent variables.
+#[derive(Clone, Debug)]
+pub enum Part {
+    /// A Markov field.
+    Field(Field),
+    /// Independent variables of one variance.
+    Independent {
+        /// How many.
+        count: usize,
+        /// The variance.
+        variance: Setting,
+    },
+}
+
+impl Part {
+    /// Number of latent variables.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Field(field) => field.len(),
+            Self::Independent { count, .. } => *count,
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn settings(&self) -> &[Setting] {
+        match self {
+            Self::Field(field) => field.settings(),
+            Self::Independent { variance, .. } => std::slice::from_ref(variance),
+        }
+    }
+
+    fn free(&self) -> usize {
+        self.settings().iter().filter(|s| s.free).count()
+    }
+
+    fn structure(&self, theta: &[f64]) -> Result<Structure, Error> {
+        match self {
+            Self::Field(field) => field.structure(theta),
+            Self::Independent { count, variance } => {
+                let value = setting::values(std::slice::from_ref(variance), theta)?[0];
+                Ok(Structure {
+                    mean: vec![0.0; *count],
+                    covariance: Covariance::Diagonal(vec![value; *count]),
+                })
+            }
+        }
+    }
+}
+
+/// A prior of independent parts; their latent variables stand one after another.
+#[derive(Clone, Debug)]
+pub struct Stack {
+    parts: Vec<Part>,
+    len: usize,
+}
+
+impl Stack {
+    /// Parts side by side.
+    ///
+    /// # Errors
+    /// There is no part, or two of them treat determinants in ways that do not go together.
+    pub fn new(parts: Vec<Part>) -> Result<Self, Error> {
+        let len = parts.iter().map(Part::len).sum();
+        if len == 0 {
+            return Err(Error::Prior("the prior has no latent variable".to_owned()));
+        }
+        let fields = || {
+            parts.iter().filter_map(|p| match p {
+                Part::Field(field) => Some(field),
+                Part::Independent { .. } => None,
+            })
+        };
+        if fields().any(Field::hides_determinant) && fields().any(Field::is_oblique) {
+            return Err(Error::Unsupported(
+                "`bym2` and a grid field with holes cannot stand in one sum; use `icar(…) + iid()` for the first"
+                    .to_owned(),
+            ));
+        }
+        Ok(Self { parts, len })
+    }
+
+    /// The parts.
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// Where each part's latent variables begin.
+    pub fn offsets(&self) -> Vec<usize> {
+        let mut at = 0;
+        self.parts
+            .iter()
+            .map(|part| {
+                let own = at;
+                at += part.len();
+                own
+            })
+            .collect()
+    }
+
+    /// All hyperparameters, those that are fixed included.
+    pub fn settings(&self) -> Vec<Setting> {
+        (self.parts.iter())
+            .flat_map(|p| p.settings().iter().cloned())
+            .collect()
+    }
+
+    /// The value at θ of the variance of an independent part.
+    ///
+    /// # Errors
+    /// θ is out of range.
+    pub fn variance(&self, part: usize, theta: &[f64]) -> Result<f64, Error> {
+        let before: usize = self.parts[..part].iter().map(Part::free).sum();
+        let own = &self.parts[part];
+        let theta = theta.get(before..before + own.free()).unwrap_or(&[]);
+        Ok(setting::values(own.settings(), theta)?[0])
+    }
+
+    /// The parts with their own stretch of θ.
+    fn split<'a>(&'a self, theta: &'a [f64]) -> Result<Vec<(&'a Part, &'a [f64])>, Error> {
+        let mut rest = theta;
+        let mut parts = Vec::with_capacity(self.parts.len());
+        for part in &self.parts {
+            let (own, others) = rest.split_at_checked(part.free()).ok_or_else(|| {
+                Error::Prior(format!("{} hyperparameters are too few", theta.len()))
+            })?;
+            parts.push((part, own));
+            rest = others;
+        }
+        if !rest.is_empty() {
+            return Err(Error::Prior(format!(
+                "{} hyperparameters are too many",
+                theta.len()
+            )));
+        }
+        Ok(parts)
+    }
+}
+
+impl Prior for Stack {
+    fn parameters(&self) -> Vec<Parameter> {
+        (self.parts.iter())
+            .flat_map(|p| setting::parameters(p.settings()))
+            .collect()
+    }
+
+    fn structure(&self, theta: &[f64]) -> Result<Structure, Error> {
+        let structures = self
+            .split(theta)?
+            .into_iter()
+            .map(|(part, own)| part.structure(own))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mean = structures.iter().flat_map(|s| s.mean.clone()).collect();
+        let diagonal = |s: &Structure| match &s.covariance {
+            Covariance::Diagonal(v) => Some(v.clone()),
+            _ => None,
+        };
+        let all: Option<Vec<Vec<f64>>> = structures.iter().map(diagonal).collect();
+        let covariance = match all {
+            Some(variances) => Covariance::Diagonal(variances.concat()),
+            None => Covariance::Precision(join(&structures, self.len)),
+        };
+        Ok(Structure { mean, covariance })
+    }
+
+    fn gradient(&self, theta: &[f64], at: &Structure, sensitivity: &Sensitivity) -> Vec<f64> {
+        let Ok(parts) = self.split(theta) else {
+            return vec![f64::NAN; theta.len()];
+        };
+        let (mut latent, mut out) = (0, Vec::with_capacity(theta.len()));
+        for (part, own) in parts {
+            let latents = latent..latent + part.len();
+            latent = latents.end;
+            match (&sensitivity.covariance, &at.covariance) {
+                (CovarianceSensitivity::Diagonal(g), _) => {
+                    if !own.is_empty() {
+                        out.push(g[latents].iter().sum());
+                    }
+                }
+                (
+                    CovarianceSensitivity::Precision {
+                        value,
+                        log_determinant,
+                    },
+                    Covariance::Precision(q),
+                ) => {
+                    // Blocks are stretches of the stored entries.
+                    let starts = &q.matrix.col_start;
+                    let entries = &value[starts[latents.start]..starts[latents.end]];
+                    match part {
+                        Part::Field(field) => {
+                            let own_part = Sensitivity {
+                                mean: Vec::new(),
+                                covariance: CovarianceSensitivity::Precision {
+                                    value: entries.to_vec(),
+                                    log_determinant: *log_determinant,
+                                },
+                                likelihood: Vec::new(),
+                            };
+                            out.extend(field.gradient(own, at, &own_part));
+                        }
+                        Part::Independent { count, .. } => {
+                            if let [variance] = own {
+                                let sum: f64 = entries.iter().sum();
+                                let n = *count as f64;
+                                out.push(
+                                    -sum / (variance * variance) - log_determinant * n / variance,
+                                );
+                            }
+                        }
+                    }
+                }
+                _ => out.extend(own.iter().map(|_| f64::NAN)),
+            }
+        }
+        out
+    }
+}
+
+/// The block-diagonal precision of independent parts.
+fn join(structures: &[Structure], len: usize) -> Precision {
+    let mut matrix = Sparse {
+        rows: len,
+        cols: len,
+        col_start: vec![0],
+        row: Vec::new(),
+        value: Vec::new(),
+    };
+    let mut log_determinant = Some(0.0);
+    let nullity: usize = structures
+        .iter()
+        .map(|s| match &s.covariance {
+            Covariance::Precision(q) => q.null_space.as_ref().map_or(0, |n| n.cols),
+            _ => 0,
+        })
+        .sum();
+    let mut null = Dense::zeros(len, nullity);
+    let (mut at, mut column) = (0, 0);
+    for structure in structures {
+        match &structure.covariance {
+            Covariance::Precision(q) => {
+                for j in 0..q.matrix.cols {
+                    let (rows, values) = q.matrix.col(j);
+                    matrix.row.extend(rows.iter().map(|i| at + i));
+                    matrix.value.extend(values);
+                    matrix.col_start.push(matrix.row.len());
+                }
+                log_determinant = log_determinant
+                    .zip(q.log_determinant)
+                    .map(|(sum, own)| sum + own);
+                if let Some(own) = &q.null_space {
+                    for j in 0..own.cols {
+                        let start = (column + j) * len + at;
+                        null.data[start..start + own.rows].copy_from_slice(own.col(j));
+                    }
+                    column += own.cols;
+                }
+            }
+            Covariance::Diagonal(variances) => {
+                for (i, v) in variances.iter().enumerate() {
+                    matrix.row.push(at + i);
+                    matrix.value.push(1.0 / v);
+                    matrix.col_start.push(matrix.row.len());
+                }
+                let own = -variances.iter().map(|v| v.ln()).sum::<f64>();
+                log_determinant = log_determinant.map(|sum| sum + own);
+            }
+            Covariance::Dense(_) => unreachable!("no part has a dense covariance"),
+        }
+        at += structure.len();
+    }
+    Precision {
+        matrix,
+        null_space: (nullity > 0).then_some(null),
+        log_determinant,
+    }
+}

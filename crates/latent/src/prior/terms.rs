@@ -1,0 +1,427 @@
+//! Priors written as text: the table of words, what they take and where their hyperparameters start.
+
+use std::ops::Range as Span;
+
+use super::kernel::Shape;
+use super::setting::Setting;
+use super::spec::{Call, Named, SpecError, Word};
+use crate::Range;
+
+/// A word of the specification.
+pub struct Term {
+    /// The word.
+    pub name: &'static str,
+    /// How it is written.
+    pub usage: &'static str,
+    /// What it is.
+    pub meaning: &'static str,
+    /// Keys with values that are no hyperparameters.
+    keys: &'static [&'static str],
+    /// Words that stand alone.
+    flags: &'static [&'static str],
+    /// Hyperparameters.
+    parameters: &'static [Hyper],
+}
+
+/// A hyperparameter of a term.
+#[derive(Clone, Copy)]
+pub struct Hyper {
+    /// Its key.
+    pub name: &'static str,
+    /// What is allowed.
+    pub range: Range,
+    /// Where it stands or starts when it is not given; `None`: told by the data.
+    pub start: Option<f64>,
+    /// Whether it is learnt when it is not given.
+    pub learnt: bool,
+}
+
+const fn positive(name: &'static str, start: Option<f64>) -> Hyper {
+    Hyper {
+        name,
+        range: Range::Positive,
+        start,
+        learnt: true,
+    }
+}
+
+const PRECISION: Hyper = positive("precision", Some(1.0));
+const VARIANCE: Hyper = positive("variance", Some(1.0));
+/// Fixed effects are given room, not shrunk, unless that is asked for.
+const ROOM: Hyper = Hyper {
+    learnt: false,
+    ..positive("variance", Some(1000.0))
+};
+const RHO: Hyper = Hyper {
+    name: "rho",
+    range: Range::Between(-1.0, 1.0),
+    start: Some(0.9),
+    learnt: true,
+};
+const PHI: Hyper = Hyper {
+    name: "phi",
+    range: Range::Between(0.0, 1.0),
+    start: Some(0.5),
+    learnt: true,
+};
+const LINE: &[&str] = &["on", "from", "to", "step"];
+
+/// Every word.
+pub const TERMS: [Term; 10] = [
+    Term {
+        name: "gp",
+        usage: "gp(KERNEL[, ard][, on=COLUMNS][, lengthscale=ℓ][, variance=v])",
+        meaning: "Gaussian process; KERNEL is rbf, matern12, matern32, matern52, linear or constant. The lengthscale starts at the \
+                  root of the summed variances of the columns, with `ard` (one a column) at each column's standard deviation \
+                  times the root of their number; the variance starts at 1 and is 1 in the later factors of a product.",
+        keys: &["on"],
+        flags: &["ard"],
+        parameters: &[positive("lengthscale", None), VARIANCE],
+    },
+    Term {
+        name: "iid",
+        usage: "iid([on=COLUMN][, variance=v])",
+        meaning: "Independent effects, one a row or one a group of COLUMN; variance starts at 1.",
+        keys: &["on"],
+        flags: &[],
+        parameters: &[VARIANCE],
+    },
+    Term {
+        name: "fixed",
+        usage: "fixed(COLUMN, …[, variance=v])",
+        meaning: "Fixed effects of covariates; words count as levels against the first. Variance 1000 unless given, not learnt \
+                  unless written with `~`.",
+        keys: &[],
+        flags: &[],
+        parameters: &[ROOM],
+    },
+    Term {
+        name: "intercept",
+        usage: "intercept([variance=v])",
+        meaning: "A common level; variance as for `fixed`.",
+        keys: &[],
+        flags: &[],
+        parameters: &[ROOM],
+    },
+    Term {
+        name: "rw1",
+        usage: "rw1([on=COLUMN][, cyclic][, from=a][, to=b][, step=s][, precision=τ])",
+        meaning: "First-order random walk, flat in its level; precision of a step starts at 1.",
+        keys: LINE,
+        flags: &["cyclic"],
+        parameters: &[PRECISION],
+    },
+    Term {
+        name: "rw2",
+        usage: "rw2([on=COLUMN][, cyclic][, from=a][, to=b][, step=s][, precision=τ])",
+        meaning: "Second-order random walk, flat in level and slope; precision of a second difference starts at 1.",
+        keys: LINE,
+        flags: &["cyclic"],
+        parameters: &[PRECISION],
+    },
+    Term {
+        name: "ar1",
+        usage: "ar1([on=COLUMN][, from=a][, to=b][, step=s][, rho=ρ][, variance=v])",
+        meaning: "Stationary autoregression; rho starts at 0.9, the marginal variance at 1.",
+        keys: LINE,
+        flags: &[],
+        parameters: &[RHO, VARIANCE],
+    },
+    Term {
+        name: "icar",
+        usage: "icar(graph=FILE[, on=COLUMN][, first=0|1][, precision=τ])",
+        meaning: "Intrinsic field over neighbours, flat in the level of each connected component; precision starts at 1.",
+        keys: &["graph", "on", "first"],
+        flags: &[],
+        parameters: &[PRECISION],
+    },
+    Term {
+        name: "bym2",
+        usage: "bym2(graph=FILE[, on=COLUMN][, first=0|1][, precision=τ][, phi=φ])",
+        meaning: "Independent and scaled intrinsic field, φ the share of the latter; starts at precision 1 and φ 0.5.",
+        keys: &["graph", "on", "first"],
+        flags: &[],
+        parameters: &[PRECISION, PHI],
+    },
+    Term {
+        name: "grid",
+        usage: "grid(rw1|rw2|spde, ROWS, COLUMNS[, on=CELL|(ROW, COLUMN)][, first=0|1][, mask=FILE][, precision=τ | range=r, \
+                variance=v])",
+        meaning: "Field over the cells of a rectangle, row by row. rw1 and rw2 are intrinsic with a precision that starts at 1; spde \
+                  is stationary, its range (in cells) starts at a fifth of the longer side, its variance at 1.",
+        keys: &["on", "first", "mask"],
+        flags: &[],
+        parameters: &[PRECISION, positive("range", None), VARIANCE],
+    },
+];
+
+/// A call whose words are known.
+pub struct Known<'s> {
+    /// The whole text.
+    text: &'s str,
+    /// The call.
+    pub call: &'s Call,
+    /// Its row of the table.
+    pub term: &'static Term,
+}
+
+/// The name closest to what was written, if it is close.
+fn near<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let shared = |name: &str| {
+        word.chars()
+            .zip(name.chars())
+            .filter(|(a, b)| a == b)
+            .count()
+    };
+    let sorted = |s: &str| {
+        let mut letters: Vec<char> = s.to_lowercase().chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    names
+        .filter(|name| {
+            let longest = name.chars().count().max(word.chars().count());
+            shared(name) * 2 > longest || sorted(name) == sorted(word)
+        })
+        .max_by_key(|name| shared(name))
+}
+
+fn advice<'n>(word: &str, names: &[&'n str]) -> String {
+    match near(word, names.iter().copied()) {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => {
+            let list: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
+            format!("there is {}", list.join(", "))
+        }
+    }
+}
+
+impl<'s> Known<'s> {
+    /// Looks the words of a call up.
+    ///
+    /// # Errors
+    /// A word is unknown; the error names a similar one or all of them.
+    pub fn new(text: &'s str, call: &'s Call) -> Result<Self, SpecError> {
+        let name = &call.name;
+        let Some(term) = TERMS.iter().find(|t| t.name == name.text) else {
+            let names: Vec<&str> = TERMS.iter().map(|t| t.name).collect();
+            let message = match Shape::TABLE.iter().find(|row| row.name == name.text) {
+                Some(row) => format!("`{0}` is a kernel: write `gp({0})`", row.name),
+                None => format!(
+                    "there is no prior `{}`; {}",
+                    name.text,
+                    advice(&name.text, &names)
+                ),
+            };
+            return Err(SpecError::new(text, name.span.clone(), message));
+        };
+        let known = Self { text, call, term };
+        let keys: Vec<&str> = (term.keys.iter().copied())
+            .chain(term.parameters.iter().map(|p| p.name))
+            .collect();
+        for named in &call.named {
+            if !keys.contains(&named.key.text.as_str()) {
+                return Err(known.error(
+                    &named.key.span,
+                    format!(
+                        "`{}` takes no `{}`; {}",
+                        term.name,
+                        named.key.text,
+                        advice(&named.key.text, &keys)
+                    ),
+                ));
+            }
+            let is_parameter = term.parameters.iter().any(|p| p.name == named.key.text);
+            if named.start && !is_parameter {
+                return Err(known.error(
+                    &named.key.span,
+                    format!("`{0}` is not learnt: write `{0}=…`", named.key.text),
+                ));
+            }
+        }
+        Ok(known)
+    }
+
+    /// An error at a place.
+    pub fn error(&self, span: &Span<usize>, message: impl Into<String>) -> SpecError {
+        SpecError::new(self.text, span.clone(), message)
+    }
+
+    /// An error about the whole call, with its usage.
+    pub fn misused(&self, message: &str) -> SpecError {
+        self.error(
+            &self.call.name.span,
+            format!("{message}; write `{}`", self.term.usage),
+        )
+    }
+
+    /// The positional words, flags left out.
+    pub fn words(&self) -> Vec<&'s Word> {
+        self.call
+            .positional
+            .iter()
+            .filter(|w| !self.term.flags.contains(&w.text.as_str()))
+            .collect()
+    }
+
+    /// Refuses positional words beyond the first `most`.
+    ///
+    /// # Errors
+    /// There are more.
+    pub fn at_most(&self, most: usize) -> Result<(), SpecError> {
+        match self.words().get(most) {
+            None => Ok(()),
+            Some(word) => Err(self.error(
+                &word.span,
+                format!("unexpected `{}`; write `{}`", word.text, self.term.usage),
+            )),
+        }
+    }
+
+    /// Whether a flag is there.
+    pub fn flag(&self, flag: &str) -> bool {
+        self.call.positional.iter().any(|w| w.text == flag)
+    }
+
+    /// A named argument.
+    pub fn named(&self, key: &str) -> Option<&'s Named> {
+        self.call.named.iter().find(|n| n.key.text == key)
+    }
+
+    /// The words given for a key.
+    pub fn list(&self, key: &str) -> Option<&'s [Word]> {
+        self.named(key).map(|n| n.values.as_slice())
+    }
+
+    /// The only word given for a key.
+    ///
+    /// # Errors
+    /// There are several.
+    pub fn one(&self, key: &str) -> Result<Option<&'s Word>, SpecError> {
+        match self.list(key) {
+            None => Ok(None),
+            Some([word]) => Ok(Some(word)),
+            Some(words) => Err(self.error(
+                &words[1].span,
+                format!("`{key}` takes one value here, not a list"),
+            )),
+        }
+    }
+
+    /// A finite number.
+    ///
+    /// # Errors
+    /// The word is none.
+    pub fn number(&self, word: &Word) -> Result<f64, SpecError> {
+        match word.text.parse::<f64>() {
+            Ok(x) if x.is_finite() => Ok(x),
+            _ => Err(self.error(
+                &word.span,
+                format!("expected a number, found `{}`", word.text),
+            )),
+        }
+    }
+
+    /// A number given for a key.
+    ///
+    /// # Errors
+    /// The word is none.
+    pub fn number_of(&self, key: &str) -> Result<Option<f64>, SpecError> {
+        self.one(key)?.map(|word| self.number(word)).transpose()
+    }
+
+    /// A whole number of at least 1.
+    ///
+    /// # Errors
+    /// The word is none.
+    pub fn count(&self, word: &Word) -> Result<usize, SpecError> {
+        match word.text.parse::<usize>() {
+            Ok(n @ 1..=1_000_000_000) => Ok(n),
+            _ => Err(self.error(
+                &word.span,
+                format!("expected a whole number from 1, found `{}`", word.text),
+            )),
+        }
+    }
+
+    /// A hyperparameter: what is given, else its row's start, else `from_data`.
+    ///
+    /// # Errors
+    /// The value is no number or out of its range.
+    pub fn setting(
+        &self,
+        name: &str,
+        label: &str,
+        from_data: Option<f64>,
+    ) -> Result<Setting, SpecError> {
+        let settings = self.settings(name, &[label.to_owned()], &[from_data])?;
+        settings
+            .into_iter()
+            .next()
+            .ok_or_else(|| self.misused(&format!("`{name}` is missing")))
+    }
+
+    /// Hyperparameters of one key, one a label: a list gives each its own value, one value is for all.
+    ///
+    /// # Errors
+    /// A value is no number or out of its range, or a list has another length.
+    pub fn settings(
+        &self,
+        name: &str,
+        labels: &[String],
+        from_data: &[Option<f64>],
+    ) -> Result<Vec<Setting>, SpecError> {
+        let Some(hyper) = self.term.parameters.iter().find(|p| p.name == name) else {
+            return Err(self.misused(&format!("`{}` has no `{name}`", self.term.name)));
+        };
+        let given = self.named(name);
+        if let Some(named) = given
+            && named.values.len() != 1
+            && named.values.len() != labels.len()
+        {
+            return Err(self.error(
+                &named.key.span,
+                format!(
+                    "`{name}` takes one value or a list of {}, not {}",
+                    labels.len(),
+                    named.values.len()
+                ),
+            ));
+        }
+        labels
+            .iter()
+            .zip(from_data)
+            .enumerate()
+            .map(|(i, (label, from_data))| {
+                let value = match given {
+                    Some(named) => {
+                        let word = &named.values[i % named.values.len()];
+                        self.in_range(hyper, word)?
+                    }
+                    None => hyper.start.or(*from_data).unwrap_or(1.0),
+                };
+                Ok(Setting {
+                    name: format!("{label}.{name}"),
+                    value,
+                    free: given.map_or(hyper.learnt, |named| named.start),
+                    range: hyper.range,
+                })
+            })
+            .collect()
+    }
+
+    fn in_range(&self, hyper: &Hyper, word: &Word) -> Result<f64, SpecError> {
+        let value = self.number(word)?;
+        let refused = match hyper.range {
+            Range::Positive if value <= 0.0 => "must be positive".to_owned(),
+            Range::Between(low, high) if value <= low || value >= high => {
+                format!("must lie between {low} and {high}")
+            }
+            _ => return Ok(value),
+        };
+        Err(self.error(
+            &word.span,
+            format!("`{}` {refused}, not {}", hyper.name, word.text),
+        ))
+    }
+}
