@@ -18,30 +18,35 @@ use crate::reduce::axpy;
 /// `L(ω) = E_q[log p(z) + Σₙ log p(xₙ | z)] + H(ω)`, from a batch B and a few draws
 /// `z = T(ω, ε) = μ + δ` of a Gaussian family.
 ///
-/// With `b = (N/|B|) Σ_{n ∈ B}` and ℓₙ the log likelihood of a record, the part for ω is
-/// `Jᵀ [∇log p(z) + b ∇ℓₙ(z)] + ∇H`, and to the part for the mean is added
+/// With `b = (N/|B|) Σ_{n ∈ B}` and ℓₙ the log likelihood of a record, the estimate is
+/// `Jᵀ [∇log p(z) + b ∇ℓₙ(z) + c] + ∇H`, and `m` is added to the part for the mean:
 ///
-/// | estimator | addition |
-/// | --- | --- |
-/// | `cv` | `−∇²log p(μ) δ − b ∇²ℓₙ(μ) δ` |
-/// | `joint` | `−∇²log p(μ) δ + G − b [∇ℓₙ(μⁿ) + ∇²ℓₙ(μⁿ) δ]`, `G = Σₘ ∇ℓₘ(μᵐ)` |
-/// | `joint-svrg` | the same with one μ̃ for every μⁿ |
-/// | `inc` (to all of ω) | `Σₘ J(ωᵐ)ᵀ ∇ℓₘ(T(ωᵐ, ε)) − b J(ωⁿ)ᵀ ∇ℓₙ(T(ωⁿ, ε))` |
+/// | estimator | c | m |
+/// | --- | --- | --- |
+/// | `naive`, `stl` | | |
+/// | `cv` | | `−∇²log p(μ) δ − b ∇²ℓₙ(μ) δ` |
+/// | `joint` | `G − b ∇ℓₙ(μⁿ)`, `G = Σₘ ∇ℓₘ(μᵐ)` | `−∇²log p(μ) δ − b ∇²ℓₙ(μⁿ) δ` |
+/// | `joint-svrg` | the same with one μ̃ for every μⁿ | likewise |
 ///
-/// These are Eqs. 5, 9 and 13 of Wang, Geffner and Domke (2024), for the bound itself (the paper
-/// minimises its negative; its appendix F drops the sign of k), with two differences that keep every
-/// expectation and lower the variance:
+/// and `inc` adds `Σₘ J(ωᵐ)ᵀ ∇ℓₘ(T(ωᵐ, ε)) − b J(ωⁿ)ᵀ ∇ℓₙ(T(ωⁿ, ε))` to all of ω. For the mean,
+/// where J is the identity, these are Eqs. 5, 9 and 13 of Wang, Geffner and Domke (2024), for the
+/// bound itself (the paper minimises its negative; its appendix F drops the sign of k), with three
+/// differences that keep every expectation and lower the variance:
 ///
 /// * The prior needs no table: all of it is known in every iteration, so its expansion is taken at
 ///   the present mean.
-/// * The expansion of a record is displaced by the present δ, not by the spread stored with μⁿ. The
-///   control is for the mean, and `E_ε[∇ℓₙ(μⁿ) + ∇²ℓₙ(μⁿ) δ] = ∇ℓₙ(μⁿ)` for any δ of mean zero: no
-///   spread need be stored, and the expansion stands closer to the function that it replaces. For the
-///   same reason any family of the form `z = μ + δ(ε)` will do, full-rank and low-rank included.
+/// * The expansion of a record is displaced by the present δ, not by the spread stored with μⁿ:
+///   `E_ε[∇ℓₙ(μⁿ) + ∇²ℓₙ(μⁿ) δ] = ∇ℓₙ(μⁿ)` for any δ of mean zero. No spread need be stored, the
+///   expansion stands closer to the function that it replaces, and any family of the form
+///   `z = μ + δ(ε)` will do, full-rank and low-rank included.
+/// * The paper controls the gradient of the mean alone, because the expectation of the expansion for
+///   the spread needs the diagonal of the Hessian. Its first-order part, c, has mean zero over the
+///   records at any draw, so it serves the spread as well: what is left there is subsampling noise
+///   of second order in δ.
 ///
-/// With several draws the additions are those for their mean displacement. Cost of an iteration, in
-/// gradients of a batch: naive 1; cv 1 and a Hessian-vector product; joint 3 and a product, of which
-/// the linear predictor saves all but one pass forwards and three backwards; inc N/B + 2.
+/// With several draws, m is that of their mean displacement. Cost of an iteration, in gradients of a
+/// batch: naive 1; cv 1 and a Hessian-vector product; joint 3 and a product, of which the linear
+/// predictor saves all but one pass forwards and three backwards; inc N/B + 2.
 pub struct Gradients<'a, D: RecordDensity> {
     pub(super) density: &'a D,
     pub(super) family: Arc<dyn Family>,
@@ -282,7 +287,9 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
             request.estimator,
             RecordEstimator::Joint | RecordEstimator::JointSvrg
         ) {
-            axpy(1.0, &table.sum, &mut self.correction);
+            for (row, sum) in self.gradient.chunks_exact_mut(draws).zip(&table.sum) {
+                row.iter_mut().for_each(|g| *g += sum);
+            }
         }
         self.pull(request, out);
         out.iter().all(|g| g.is_finite())

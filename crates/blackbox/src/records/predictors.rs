@@ -164,13 +164,12 @@ impl<D: RecordDensity> Gradients<'_, D> {
                     Lanes::new(&p.eta_shift, rows, 1),
                     LanesMut::new(&mut p.second, rows, 1),
                 );
-                let (gradient, factor) = if joint {
-                    (1.0, -1.0)
-                } else {
-                    (0.0, -estimator.expansion())
-                };
-                for (second, first) in p.second.iter_mut().zip(&p.first) {
-                    *second = factor * (*second + gradient * first);
+                let factor = if joint { -1.0 } else { -estimator.expansion() };
+                p.second.iter_mut().for_each(|x| *x *= factor);
+                if joint {
+                    for (row, first) in p.rest.chunks_exact_mut(columns).zip(&p.first) {
+                        row[..draws].iter_mut().for_each(|x| *x -= first);
+                    }
                 }
                 self.calls += 2 * batch.len() as u64;
             } else {

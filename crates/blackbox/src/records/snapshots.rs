@@ -67,12 +67,11 @@ impl<D: RecordDensity> Gradients<'_, D> {
         self.calls += (batch.len() * lanes) as u64;
         for (i, row) in s.gradient.chunks_exact(lanes).enumerate() {
             let out = &mut self.gradient[i * draws..(i + 1) * draws];
+            let stored = anchor.map_or(0.0, |_| row[draws]);
             for (g, x) in out.iter_mut().zip(row) {
-                *g += weight * x;
+                *g += weight * (x - stored);
             }
-            if anchor.is_some() {
-                self.correction[i] -= weight * row[draws];
-            } else if visit {
+            if visit && anchor.is_none() {
                 self.change[i] = row[draws];
             }
         }
@@ -131,7 +130,9 @@ impl<D: RecordDensity> Gradients<'_, D> {
             &mut s.first,
             &mut s.second,
         );
-        axpy(-weight, &s.first, &mut self.correction);
+        for (row, first) in self.gradient.chunks_exact_mut(draws).zip(&s.first) {
+            row.iter_mut().for_each(|g| *g -= weight * first);
+        }
         axpy(-weight, &s.second, &mut self.correction);
         if visit {
             axpy(-1.0, &s.first, &mut self.change);

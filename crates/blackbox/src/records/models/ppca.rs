@@ -200,9 +200,12 @@ impl Ppca {
         .sum()
     }
 
-    /// Value and gradient of gathered rows at W; `None` for a point that is not finite.
+    /// Value and gradient of gathered rows at W; NaN where the algebra fails.
     fn value_grad_at(&self, w: &[f64], x: &[f64], b: usize, grad: Option<&mut [f64]>) -> f64 {
         let Some(posterior) = self.posterior(w) else {
+            if let Some(grad) = grad {
+                grad.fill(f64::NAN);
+            }
             return f64::NAN;
         };
         let [a, wx] = self.scores(&posterior, w, x, b);
