@@ -6,6 +6,7 @@
 //! | readers: CmdStan JSON and R dump | [`json`], [`rdump`] |
 //! | posterior draws and their writers: Stan CSV, NetCDF for ArviZ | [`draws`], [`stan_csv`], [`netcdf`] |
 //! | tables of named columns: CSV and text, NPY and NPZ | [`table`], [`table_csv`], [`npy`] |
+//! | images and labels: IDX | [`idx`] |
 //! | neighbours of regions: INLA, BUGS, edge lists | [`adjacency`] |
 //! | the summary of a fit, `fit.json` | [`summary`] |
 //! | whole files and folders | [`files`] |
@@ -23,6 +24,7 @@ pub mod dataset;
 pub mod draws;
 pub mod error;
 pub mod files;
+pub mod idx;
 pub mod json;
 pub mod lookup;
 pub mod netcdf;

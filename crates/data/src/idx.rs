@@ -1,0 +1,136 @@
+//! IDX, the format of the MNIST digits: one array of bytes or numbers, big-endian.
+
+use std::path::Path;
+
+use crate::error::DataError;
+use crate::table::read_bytes;
+
+/// The elements of an IDX array, the last index fastest.
+#[derive(Debug, Clone, PartialEq)]
+pub enum IdxElements {
+    /// Unsigned bytes, as pixels and labels are.
+    Bytes(Vec<u8>),
+    /// Numbers of any other type.
+    Numbers(Vec<f64>),
+}
+
+/// An array from an IDX file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Idx {
+    /// Extents.
+    pub shape: Vec<usize>,
+    /// Elements.
+    pub elements: IdxElements,
+}
+
+impl Idx {
+    /// The bytes, where the array holds bytes.
+    pub fn bytes(&self) -> Option<&[u8]> {
+        match &self.elements {
+            IdxElements::Bytes(bytes) => Some(bytes),
+            IdxElements::Numbers(_) => None,
+        }
+    }
+}
+
+/// Reads an IDX file, decompressed first where its name ends in `.gz`.
+///
+/// # Errors
+/// When it cannot be read or is no IDX file of the size that it states.
+pub fn read_idx(path: &Path) -> Result<Idx, DataError> {
+    parse_idx(&read_bytes(path)?, &path.display().to_string())
+}
+
+/// Reads an IDX array: two zero bytes, a type, the number of dimensions, their extents as 32-bit numbers, the elements.
+///
+/// # Errors
+/// When the bytes are something else, or more or fewer than they state.
+pub fn parse_idx(bytes: &[u8], label: &str) -> Result<Idx, DataError> {
+    let fail = |what: String| DataError::invalid(format!("`{label}` is no IDX file: {what}"));
+    let &[0, 0, kind, dimensions, ref rest @ ..] = bytes else {
+        return Err(fail("it does not begin with two zero bytes".into()));
+    };
+    let dimensions = usize::from(dimensions);
+    if rest.len() < 4 * dimensions {
+        return Err(fail(format!("it ends before its {dimensions} extents")));
+    }
+    let (extents, rest) = rest.split_at(4 * dimensions);
+    let big = |b: &[u8]| b.iter().fold(0u64, |x, b| x << 8 | u64::from(*b));
+    let shape: Vec<usize> = extents.chunks_exact(4).map(|b| big(b) as usize).collect();
+    // The width of an element and its value, by type.
+    type Read = fn(u64) -> f64;
+    let (width, read): (usize, Read) = match kind {
+        0x08 => (1, |x| x as f64),
+        0x09 => (1, |x| f64::from(x as u8 as i8)),
+        0x0b => (2, |x| f64::from(x as u16 as i16)),
+        0x0c => (4, |x| f64::from(x as u32 as i32)),
+        0x0d => (4, |x| f64::from(f32::from_bits(x as u32))),
+        0x0e => (8, f64::from_bits),
+        _ => return Err(fail(format!("there is no element type {kind:#04x}"))),
+    };
+    let size = shape
+        .iter()
+        .try_fold(width, |size, &extent| size.checked_mul(extent));
+    if size != Some(rest.len()) {
+        return Err(fail(format!(
+            "the shape {shape:?} of elements of {width} bytes does not fit the {} bytes that follow",
+            rest.len()
+        )));
+    }
+    let elements = if kind == 0x08 {
+        IdxElements::Bytes(rest.to_vec())
+    } else {
+        IdxElements::Numbers(rest.chunks_exact(width).map(|b| read(big(b))).collect())
+    };
+    Ok(Idx { shape, elements })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrays_of_every_type_are_read() {
+        let bytes = [0, 0, 8, 2, 0, 0, 0, 2, 0, 0, 0, 3, 1, 2, 3, 4, 5, 255];
+        let idx = parse_idx(&bytes, "pixels").unwrap();
+        assert_eq!(idx.shape, [2, 3]);
+        assert_eq!(idx.bytes(), Some(&[1, 2, 3, 4, 5, 255][..]));
+        let numbers = |kind: u8, data: &[u8]| {
+            let mut bytes = vec![0, 0, kind, 1, 0, 0, 0, 1];
+            bytes.extend(data);
+            match parse_idx(&bytes, "numbers").unwrap().elements {
+                IdxElements::Numbers(numbers) => numbers,
+                IdxElements::Bytes(_) => Vec::new(),
+            }
+        };
+        assert_eq!(numbers(0x09, &[0xff]), [-1.0]);
+        assert_eq!(numbers(0x0b, &[0xff, 0xfe]), [-2.0]);
+        assert_eq!(numbers(0x0c, &(-70_000i32).to_be_bytes()), [-70_000.0]);
+        assert_eq!(numbers(0x0d, &1.5f32.to_be_bytes()), [1.5]);
+        assert_eq!(numbers(0x0e, &(-0.1f64).to_be_bytes()), [-0.1]);
+    }
+
+    #[test]
+    fn anything_else_is_refused_by_name() {
+        let huge = [
+            0, 0, 8, 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+        ];
+        for bytes in [
+            &b"PK\x03\x04"[..],
+            &[0, 0, 8],
+            &[0, 0, 8, 1, 0],
+            &[0, 0, 7, 0],
+            &huge,
+        ] {
+            let error = parse_idx(bytes, "train-labels").unwrap_err().to_string();
+            assert!(error.contains("train-labels"), "{error}");
+        }
+        let short = [0, 0, 8, 1, 0, 0, 0, 4, 1, 2, 3];
+        assert!(
+            parse_idx(&short, "x")
+                .unwrap_err()
+                .to_string()
+                .contains("[4]")
+        );
+    }
+}
