@@ -27,6 +27,9 @@ def load(root, name):
     custom = getattr(prepare, name, None)
     if source.endswith(".dat"):
         return custom((root / source).read_text())
+    if "*" in source:
+        paths = sorted(root.glob(f"{source}.data.json"))
+        return custom([json.loads(path.read_text()) for path in paths])
     raw = json.loads((root / f"{source}.data.json").read_text())
     return custom(raw) if custom else {key: raw[key] for key in keys.split()}
 

@@ -52,3 +52,74 @@ def frisk_negative_binomial(raw):
             "eth": [k[1] for k in keys], "precint": [k[0] for k in keys],
             "stops": [cells[k][0] for k in keys],
             "log_arrests": [round(math.log(cells[k][1]), 10) for k in keys]}
+
+
+def every(raw, step, names):
+    """Every step-th row of the named columns, new name to old one, under N."""
+    rows = range(0, raw["N"], step)
+    number = lambda v: round(v, 6) if isinstance(v, float) else v
+    return {"N": len(rows)} | {new: [number(raw[old][i]) for i in rows] for new, old in names.items()}
+
+
+def earnings_ethnic_slopes(raw):
+    """Half of the people; centred height and log earnings under their names."""
+    columns = every(raw, 2, {"eth": "eth", "height": "x_centered", "log_earn": "y"})
+    return {"n_eth": raw["n_eth"]} | columns
+
+
+def earnings_latin_square(raw):
+    """Half of the people; centred height and log earnings under their names."""
+    columns = every(raw, 2, {"eth": "eth", "age": "age", "height": "x_centered", "log_earn": "y"})
+    return {"n_eth": raw["n_eth"], "n_age": raw["n_age"]} | columns
+
+
+def earnings_schooling(raw):
+    """Every third person of known age, in 1990."""
+    known = [i for i in range(raw["N"]) if raw["yearbn"][i] < 90]
+    raw = {"N": len(known)} | {name: [raw[name][i] for i in known]
+                               for name in ("earnings", "education", "sex", "height", "yearbn")}
+    columns = every(raw, 3, {name: name for name in ("earnings", "education", "sex", "height")})
+    return columns | {"age": [90 - year for year in raw["yearbn"][::3]]}
+
+
+def wells_probit(raw):
+    """Every fourth household."""
+    return every(raw, 4, {"switched": "switc", "dist": "dist", "arsenic": "arsenic", "educ": "educ"})
+
+
+def charity_logit(raw):
+    """Every second person; welfare and charity as one kind of help; half levels of schooling
+    rounded down."""
+    help = [max(pair) for pair in zip(raw["any_welfare"], raw["any_charity"])]
+    made = raw | {"help": help, "educ_r": [int(v) for v in raw["educ_r"]]}
+    names = ("help", "male", "over65", "white", "immig", "educ_r", "earnings_top")
+    return every(made, 2, {name: name for name in names})
+
+
+def nes_votes_by_year(files):
+    """Counts of votes by election and income."""
+    cells = {}
+    for year, raw in enumerate(files, 1):
+        for income, vote in zip(raw["income"], raw["vote"]):
+            cell = cells.setdefault((year, income), [0, 0])
+            cell[0] += vote
+            cell[1] += 1
+    keys = sorted(cells)
+    return {"Y": len(files), "N": len(keys), "year": [k[0] for k in keys],
+            "income": [k[1] for k in keys], "votes": [cells[k][0] for k in keys],
+            "voters": [cells[k][1] for k in keys]}
+
+
+def electric_grades(raw):
+    """The grades one after another."""
+    join = lambda name: [v for grade in range(1, 5) for v in raw[f"{name}{grade}"]]
+    grade = [g for g in range(1, 5) for _ in range(raw[f"N{g}"])]
+    return {"N": len(grade), "grade": grade, "treatment": join("treatment"),
+            "pre_test": join("pre_test"), "post_test": join("post_test")}
+
+
+def electric_supplement(files):
+    """The grades one after another."""
+    join = lambda name: [v for raw in files for v in raw[name]]
+    return {"N": sum(raw["N"] for raw in files), "grade": join("grade"), "supp": join("supp"),
+            "pre_test": join("pre_test"), "post_test": join("post_test")}
