@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Parser, Subcommand};
 
 mod density;
+mod documents;
 
 #[derive(Parser)]
 #[command(about = "Benchmarks of Jensen over its model corpus", version)]
@@ -32,6 +33,26 @@ enum Command {
         #[arg(long, default_value_t = 0.2)]
         seconds: f64,
     },
+    /// Documents drawn from a topic model, as LDA-C with vocab.txt beside it.
+    Documents {
+        /// The file to write.
+        out: PathBuf,
+        /// Number of documents.
+        #[arg(long, default_value_t = 1_000_000)]
+        documents: u64,
+        /// Words of the vocabulary.
+        #[arg(long, default_value_t = 8000)]
+        terms: u64,
+        /// Topics that the documents are drawn from.
+        #[arg(long, default_value_t = 500)]
+        topics: u64,
+        /// Mean number of tokens of a document.
+        #[arg(long, default_value_t = 100)]
+        tokens: u64,
+        /// Seed.
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+    },
 }
 
 fn main() -> anyhow::Result<()> {
@@ -42,6 +63,23 @@ fn main() -> anyhow::Result<()> {
             lanes,
             seconds,
         } => density::run(&models, peer.as_deref(), lanes, seconds),
+        Command::Documents {
+            out,
+            documents,
+            terms,
+            topics,
+            tokens,
+            seed,
+        } => documents::write(
+            &out,
+            documents::Size {
+                documents,
+                terms,
+                topics,
+                tokens,
+            },
+            seed,
+        ),
     }
 }
 

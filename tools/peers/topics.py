@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""Measures other topic models on a corpus of `jensen topics build`, and scores all of them in the same way.
+
+    python3 -m venv venv && venv/bin/pip install numpy scipy scikit-learn gensim safetensors
+    jensen topics fit CORPUS --topics 100 --out RUN
+    venv/bin/python tools/peers/topics.py CORPUS --topics 100 --documents 20000 --jensen RUN
+
+One pass in batches of 100 with tau 1024 and kappa 0.7. Documents a second are those of training alone. Every
+method's topics are scored by the same code: half of each held-out document's tokens, by a seeded shuffle, give its
+topic proportions by variational inference at alpha = 1/K; the other half is scored with log sum_k theta_k beta_kv, in
+nats a word.
+"""
+
+import argparse
+import os
+import struct
+import time
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.special import psi
+
+BLOCK = 64
+
+
+def read_corpus(path):
+    """Training and held-out documents as sparse matrices, and the words. The layout is in crates/data/src/corpus."""
+    data = open(path, "rb").read()
+    assert data[:8] == b"JENSENCO" and data[-8:] == b"JENSENCE"
+    tail = struct.unpack("<13Q", data[-144:-40])
+    parts = [tail[0:4], tail[4:8]]
+    words_at, terms, record_at = tail[8], tail[9], tail[10]
+
+    def number(at):
+        x = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            x |= (byte & 127) << shift
+            if byte < 128:
+                return x, at
+            shift += 7
+
+    matrices = []
+    for documents, _, _, index in parts:
+        indptr, indices, counts = [0], [], []
+        for block in range(-(-documents // BLOCK)):
+            (at,) = struct.unpack_from("<Q", data, index + 8 * block)
+            for _ in range(min(BLOCK, documents - block * BLOCK)):
+                _, at = number(at)
+                pairs, at = number(at)
+                expected = 0
+                for _ in range(pairs):
+                    code, at = number(at)
+                    term, count = expected + (code >> 1), 1
+                    if code & 1:
+                        count, at = number(at)
+                        count += 2
+                    indices.append(term)
+                    counts.append(count)
+                    expected = term + 1
+                indptr.append(len(indices))
+        matrices.append(csr_matrix((counts, indices, indptr), shape=(documents, terms), dtype=np.float64))
+    return matrices[0], matrices[1], data[words_at:record_at].decode().split("\n")[:-1]
+
+
+def score(heldout, lam, alpha, seed=0):
+    """Mean log predictive probability in nats a word by document completion; its standard error over documents."""
+    rng = np.random.default_rng(seed)
+    elog = np.exp(psi(lam) - psi(lam.sum(1))[:, None])
+    beta = lam / lam.sum(1)[:, None]
+    scores, words = [], []
+    for d in range(heldout.shape[0]):
+        row = heldout[d]
+        tokens = np.repeat(row.indices, row.data.astype(int))
+        if len(tokens) < 2:
+            continue
+        rng.shuffle(tokens)
+        half = len(tokens) // 2
+        ids, counts = np.unique(tokens[:half], return_counts=True)
+        table = elog[:, ids]
+        gamma = np.full(lam.shape[0], alpha + half / lam.shape[0])
+        for _ in range(200):
+            t = np.exp(psi(gamma))
+            new = alpha + t * (table @ (counts / (t @ table + 1e-100)))
+            moved = np.abs(new - gamma).sum()
+            gamma = new
+            if moved < 1e-4 * half:
+                break
+        theta = gamma / gamma.sum()
+        rest = tokens[half:]
+        scores.append(np.log(theta @ beta[:, rest]).sum())
+        words.append(len(rest))
+    scores, words = np.array(scores), np.array(words)
+    mean = scores.sum() / words.sum()
+    return mean, np.sqrt(((scores - mean * words) ** 2).sum()) / words.sum()
+
+
+def batches(train, order, size):
+    for start in range(0, len(order), size):
+        yield train[order[start : start + size]]
+
+
+def fit_sklearn(train, args):
+    import sklearn
+    from sklearn.decomposition import LatentDirichletAllocation
+
+    order = np.random.default_rng(args.seed).permutation(train.shape[0])
+    model = LatentDirichletAllocation(
+        args.topics, learning_method="online", batch_size=args.batch, learning_offset=1024.0, learning_decay=0.7,
+        total_samples=train.shape[0], random_state=args.seed, n_jobs=args.jobs,
+    )
+    start = time.perf_counter()
+    for batch in batches(train, order, args.batch):
+        model.partial_fit(batch)
+    return f"scikit-learn {sklearn.__version__}", time.perf_counter() - start, model.components_
+
+
+def fit_gensim(train, args):
+    import gensim
+    from gensim.models import LdaModel
+
+    order = np.random.default_rng(args.seed).permutation(train.shape[0])
+    documents = [list(zip(train[d].indices.tolist(), train[d].data.tolist())) for d in order]
+    start = time.perf_counter()
+    model = LdaModel(
+        documents, num_topics=args.topics, id2word={v: str(v) for v in range(train.shape[1])}, chunksize=args.batch,
+        passes=1, update_every=1, offset=1024.0, decay=0.7, alpha="symmetric", eta=1.0 / args.topics, eval_every=None,
+        random_state=args.seed, dtype=np.float32,
+    )
+    return f"gensim {gensim.__version__}", time.perf_counter() - start, model.state.get_lambda().astype(float)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus")
+    parser.add_argument("--topics", type=int, default=100)
+    parser.add_argument("--documents", type=int, help="the first so many training documents; all unless given")
+    parser.add_argument("--batch", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes of scikit-learn")
+    parser.add_argument("--peers", default="sklearn,gensim")
+    parser.add_argument("--jensen", action="append", default=[], help="folder of a fit of the same corpus, to be scored")
+    args = parser.parse_args()
+    train, heldout, _ = read_corpus(args.corpus)
+    if args.documents:
+        train = train[: args.documents]
+    alpha = 1.0 / args.topics
+    print("| method | documents | documents/s | held out, nats/word |\n| --- | --- | --- | --- |", flush=True)
+    for peer in filter(None, args.peers.split(",")):
+        name, seconds, lam = {"sklearn": fit_sklearn, "gensim": fit_gensim}[peer](train, args)
+        mean, error = score(heldout, lam, alpha)
+        speed = train.shape[0] / seconds
+        print(f"| {name} | {train.shape[0]} | {speed:.0f} | {mean:.4f} ± {error:.4f} |", flush=True)
+    for folder in args.jensen:
+        import json
+
+        from safetensors.numpy import load_file
+
+        lam = load_file(os.path.join(folder, "approximation.safetensors"))["topics.lambda"].T
+        fit = json.load(open(os.path.join(folder, "fit.json")))
+        mean, error = score(heldout, lam, alpha)
+        print(
+            f"| Jensen {fit['version']}, {fit['temper']} | {fit['documents']} | {fit['docs_per_second']:.0f} "
+            f"| {mean:.4f} ± {error:.4f} (its own score: {fit['heldout_log_predictive']:.4f}) |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
