@@ -107,6 +107,10 @@ fn main() {
     for temper in policies {
         let mut settings = LdaSettings::new(topics);
         settings.temper = temper.clone();
+        if let Temper::Global(global) = &mut settings.temper {
+            global.damping = environment("DAMPING", global.damping);
+            global.hottest = environment("HOTTEST", global.hottest);
+        }
         settings.passes = environment("PASSES", 1.0);
         settings.tau = environment("TAU", 1024.0);
         settings.seed = environment("SEED", 0.0) as u64;
@@ -134,6 +138,20 @@ fn main() {
             .filter_map(|r| r.fields["sweeps"].as_f64())
             .sum::<f64>()
             / trace.len() as f64;
+        if std::env::var_os("TEMPERATURES").is_some() {
+            let step = trace.len().div_ceil(20);
+            let line: Vec<String> = trace
+                .iter()
+                .step_by(step)
+                .map(|r| {
+                    format!(
+                        "{:.2}",
+                        r.fields["temperature"].as_f64().unwrap_or(f64::NAN)
+                    )
+                })
+                .collect();
+            println!("temperatures {}", line.join(" "));
+        }
         println!(
             "{:8} {} topics, {} documents: {:7.0} documents/s ({seconds:.2} s), {sweeps:.1} sweeps, score {:.4} ± {:.4} \
              ({} words), T = {:.3}, ELBO {:.0} ± {:.0}",

@@ -73,11 +73,10 @@ impl Sums {
 pub struct Partition {
     /// The estimate at every inverse temperature.
     pub log_c: Vec<f64>,
-    /// Jensen's lower bound, the mean of c over the draws.
+    /// A lower bound of log C by Jensen's inequality: the mean of c over draws, or, with averages taken inside the
+    /// powers, a better one in closed form. (The paper's supplement prints the latter as an upper bound; the powers are
+    /// convex.)
     pub lower: Vec<f64>,
-    /// A better lower bound, with the average taken inside the powers; the lower one again where the model has no closed
-    /// form for it. (The paper's supplement prints it as an upper bound; the powers are convex.)
-    pub averaged: Vec<f64>,
 }
 
 /// A model with its data, as the drivers use it.

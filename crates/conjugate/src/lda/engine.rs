@@ -14,11 +14,12 @@ use rayon::prelude::*;
 use super::globals::{CHUNK, LdaGlobals};
 use super::kernel;
 use super::local::{Found, LocalHeat, Rows, Solver, Spec, Want};
-use super::powers::{PowerTable, padded_grid, power_table};
+use super::powers::{PowerTable, gamma_ratios, power_table};
 use super::settings::LdaSettings;
 use super::{partition, predict};
 use crate::documents::{Bag, Documents};
 use crate::engine::{Engine, Heat, Measure, Partition, Sums};
+use crate::simd32::WIDTH;
 
 /// Number of pieces in which the documents of a batch are solved.
 const PIECES: usize = 16;
@@ -287,10 +288,10 @@ impl Engine for LdaEngine<'_> {
             energy: measure.energy,
             bound: measure.bound,
         };
-        let grid32 = match heat {
-            Heat::Local { grid, .. } => padded_grid(grid),
-            Heat::Uniform(_) => Vec::new(),
-        };
+        let mut base = [0.0; WIDTH];
+        if local {
+            gamma_ratios(spec.simd, spec.alpha as f32, &mut base);
+        }
         let documents = &mut self.batch[..batch.len()];
         let size = batch.len().div_ceil(PIECES).max(1);
         documents
@@ -316,9 +317,8 @@ impl Engine for LdaEngine<'_> {
                             let heat = LocalHeat {
                                 logs,
                                 grid,
-                                grid32: &grid32,
-                                powers: &table.powers,
-                                power_total: &table.total,
+                                table,
+                                base: &base,
                             };
                             solver.solve_local(
                                 &spec,
@@ -433,7 +433,7 @@ impl Engine for LdaEngine<'_> {
         parts.iter().sum::<f64>() - totals
     }
 
-    fn log_partition(&self, inverse: &[f64], draws: usize, seed: u64) -> Partition {
+    fn log_partition(&self, inverse: &[f64], _draws: usize, _seed: u64) -> Partition {
         let documents = self.documents;
         let model = partition::Prior {
             topics: self.settings.topics,
@@ -443,11 +443,11 @@ impl Engine for LdaEngine<'_> {
             documents: self.settings.population.unwrap_or(documents.len() as f64),
             tokens: documents.tokens() / documents.len().max(1) as f64,
         };
-        partition::log_partition(&model, inverse, draws, seed)
+        partition::log_partition(&model, inverse)
     }
 
-    fn table(&self, globals: &LdaGlobals, inverse: &[f64], _seed: u64) -> PowerTable {
-        power_table(globals, inverse)
+    fn table(&self, globals: &LdaGlobals, _grid: &[f64], _seed: u64) -> PowerTable {
+        power_table(globals, self.spec.simd)
     }
 
     fn score(&mut self, globals: &LdaGlobals, record: Record) -> Record {

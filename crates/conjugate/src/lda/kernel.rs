@@ -2,13 +2,29 @@
 //!
 //! Rows over topics are padded to whole vectors; padding holds zeros wherever it could reach a sum.
 
-use crate::simd32::{self, WIDTH, simd32_fn};
+use crate::simd32::{self, F32x16, WIDTH, simd32_fn};
 
 /// What takes the place of E log β in padding: its exponential is 0 at every temperature in use.
 const NOWHERE: f32 = -1e30;
 
 /// Smallest normaliser of responsibilities; row-scaled probabilities below it are lost to single precision anyway.
 const TINY: f32 = 1e-30;
+
+/// See [`weights`]; returns how many are positive.
+#[inline(always)]
+fn exponentials<V: F32x16>(gamma: &[f32], inverse: V, largest: f32, t: &mut [f32]) -> f32 {
+    let shift = simd32::digamma(V::splat(largest));
+    let mut positive = V::splat(0.0);
+    for (g, t) in gamma.chunks_exact(WIDTH).zip(t.chunks_exact_mut(WIDTH)) {
+        // SAFETY: both chunks hold sixteen numbers.
+        unsafe {
+            let x = simd32::exp((simd32::digamma(V::load(g.as_ptr())) - shift) * inverse);
+            positive = positive + V::splat(0.0).if_less(x, V::splat(1.0), V::splat(0.0));
+            x.store(t.as_mut_ptr());
+        }
+    }
+    positive.sum()
+}
 
 simd32_fn! {
     /// Writes E log β_kv − m for one term, m the largest over topics, and returns m.
@@ -134,44 +150,35 @@ simd32_fn! {
         }
     }
 
-    /// `γ = α + τ t ∘ sums`, `t = exp(τ (ψ(γ) − psi_total))`; returns how far γ moved (L1) and how many t are positive.
-    pub(crate) fn update<V>(
-        sums: &[f32],
-        alpha: f32,
-        inverse: f32,
-        psi_total: f32,
-        gamma: &mut [f32],
-        t: &mut [f32],
-    ) -> (f32, f32) {
+    /// `γ = α + τ t ∘ sums`, then t as [`weights`] makes it; returns how far γ moved (L1) and how many t are positive.
+    pub(crate) fn update<V>(sums: &[f32], alpha: f32, inverse: f32, gamma: &mut [f32], t: &mut [f32]) -> (f32, f32) {
         let stride = t.len();
         assert!(stride % WIDTH == 0 && sums.len() == stride && gamma.len() == stride);
-        let (alpha, inverse, psi_total) = (V::splat(alpha), V::splat(inverse), V::splat(psi_total));
-        let (mut moved, mut positive) = (V::splat(0.0), V::splat(0.0));
+        let (alpha, inverse) = (V::splat(alpha), V::splat(inverse));
+        let (mut moved, mut largest) = (V::splat(0.0), V::splat(0.0));
         for j in (0..stride).step_by(WIDTH) {
             // SAFETY: the slices have equal lengths, multiples of sixteen.
             unsafe {
                 let share = V::load(t.as_ptr().add(j)) * V::load(sums.as_ptr().add(j));
                 let g = share.fma(inverse, alpha);
                 moved = moved + (g - V::load(gamma.as_ptr().add(j))).abs();
-                let x = simd32::exp((simd32::digamma(g) - psi_total) * inverse);
-                positive = positive + V::splat(0.0).if_less(x, V::splat(1.0), V::splat(0.0));
+                largest = largest.max(g);
                 g.store(gamma.as_mut_ptr().add(j));
-                x.store(t.as_mut_ptr().add(j));
             }
         }
-        (moved.sum(), positive.sum())
+        let positive = exponentials::<V>(gamma, inverse, largest.largest(), t);
+        (moved.sum(), positive)
     }
 
-    /// `t = exp(τ (ψ(γ) − psi_total))`.
-    pub(crate) fn weights<V>(gamma: &[f32], inverse: f32, psi_total: f32, t: &mut [f32]) {
+    /// `t = exp(τ (ψ(γ) − ψ(largest γ)))`: the largest is 1, and a factor common to all topics has no influence.
+    pub(crate) fn weights<V>(gamma: &[f32], inverse: f32, t: &mut [f32]) {
         assert!(gamma.len() == t.len() && t.len() % WIDTH == 0);
+        let mut largest = V::splat(0.0);
         for j in (0..t.len()).step_by(WIDTH) {
             // SAFETY: the slices have equal lengths, multiples of sixteen.
-            unsafe {
-                let x = simd32::digamma(V::load(gamma.as_ptr().add(j))) - V::splat(psi_total);
-                simd32::exp(x * V::splat(inverse)).store(t.as_mut_ptr().add(j));
-            }
+            largest = largest.max(unsafe { V::load(gamma.as_ptr().add(j)) });
         }
+        exponentials::<V>(gamma, V::splat(inverse), largest.largest(), t);
     }
 
     /// The last look at a document: `out[v, k] = (τ n_v / norm_v) t_k B_vk`, the weighed expected counts, with fresh norms.
@@ -208,29 +215,52 @@ simd32_fn! {
         }
     }
 
-    /// `Σ_v Σ_k c_vk (log t_k + log B_vk)` over the entries with positive c, row by row in double precision.
-    pub(crate) fn energy<V>(rows: &[f32], expected: &[f32], t: &[f32], words: usize) -> f64 {
+    /// `Σ_v n_v Σ_k φ_vk (τ log_vk + log_t_k)` with φ_vk = t_k B_vk / Σ_k t_k B_vk: row by row in double precision.
+    ///
+    /// `logs` holds the rows whose exponentials at the power τ are `rows`.
+    pub(crate) fn energy<V>(
+        rows: &[f32],
+        logs: &[f32],
+        counts: &[f32],
+        inverse: f32,
+        t: &[f32],
+        log_t: &[f32],
+    ) -> f64 {
         let stride = t.len();
-        assert!(stride % WIDTH == 0 && rows.len() >= words * stride && expected.len() >= words * stride);
-        let zero = V::splat(0.0);
+        let words = counts.len();
+        assert!(stride % WIDTH == 0 && log_t.len() == stride);
+        assert!(rows.len() >= words * stride && logs.len() >= words * stride);
+        let inverse = V::splat(inverse);
         let mut total = 0.0;
         for v in 0..words {
-            let mut sum = zero;
+            let (mut norm, mut sum) = (V::splat(0.0), V::splat(0.0));
             for j in (0..stride).step_by(WIDTH) {
                 // SAFETY: offsets stay below words * stride.
                 unsafe {
-                    let c = V::load(expected.as_ptr().add(v * stride + j));
-                    let x = V::load(rows.as_ptr().add(v * stride + j));
-                    let t = V::load(t.as_ptr().add(j));
-                    // Each factor on its own: the product may leave the normal range where neither does.
-                    let floor = V::splat(f32::MIN_POSITIVE);
-                    let l = simd32::log(x.max(floor)) + simd32::log(t.max(floor));
-                    sum = zero.if_less(c, c * l, zero) + sum;
+                    let p = V::load(rows.as_ptr().add(v * stride + j)) * V::load(t.as_ptr().add(j));
+                    let l = V::load(logs.as_ptr().add(v * stride + j))
+                        .fma(inverse, V::load(log_t.as_ptr().add(j)));
+                    // A share that vanished has no say, whatever its logarithm.
+                    let l = V::splat(0.0).if_less(p, l, V::splat(0.0));
+                    norm = norm + p;
+                    sum = p.fma(l, sum);
                 }
             }
-            total += f64::from(sum.sum());
+            total += f64::from(counts[v]) * f64::from(sum.sum()) / f64::from(norm.sum().max(TINY));
         }
         total
+    }
+
+    /// `out = log x`, and `1e-30`'s logarithm or less for what vanished.
+    pub(crate) fn logarithms<V>(x: &[f32], out: &mut [f32]) {
+        assert!(x.len() == out.len() && out.len() % WIDTH == 0);
+        for j in (0..out.len()).step_by(WIDTH) {
+            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            unsafe {
+                let x = V::load(x.as_ptr().add(j)).max(V::splat(f32::MIN_POSITIVE));
+                simd32::log(x).store(out.as_mut_ptr().add(j));
+            }
+        }
     }
 
     /// `out += x`.
@@ -256,14 +286,17 @@ simd32_fn! {
         }
     }
 
-    /// `out[m] += w · g[m] · Γ(x + s_m) / Γ(x)`: one topic's share of a document's tempered normaliser.
-    pub(crate) fn add_gamma_ratios<V>(x: f32, w: f32, s: &[f32], g: &[f32], out: &mut [f32]) {
-        assert!(s.len() == out.len() && g.len() == out.len() && out.len() % WIDTH == 0);
+    /// `out[m] += g[m] · (Γ(x + s_m) / Γ(x) − base[m])`: one topic's share of a document's tempered normaliser beyond
+    /// that of a topic without words.
+    pub(crate) fn add_gamma_ratios<V>(x: f32, s: &[f32], base: &[f32], g: &[f32], out: &mut [f32]) {
+        assert!(s.len() == out.len() && g.len() == out.len() && base.len() == out.len());
+        assert!(out.len() % WIDTH == 0);
         for j in (0..out.len()).step_by(WIDTH) {
             // SAFETY: the slices have equal lengths, multiples of sixteen.
             unsafe {
                 let ratio = simd32::gamma_ratio(V::splat(x), V::load(s.as_ptr().add(j)));
-                let y = (ratio * V::splat(w)).fma(V::load(g.as_ptr().add(j)), V::load(out.as_ptr().add(j)));
+                let more = ratio - V::load(base.as_ptr().add(j));
+                let y = more.fma(V::load(g.as_ptr().add(j)), V::load(out.as_ptr().add(j)));
                 y.store(out.as_mut_ptr().add(j));
             }
         }

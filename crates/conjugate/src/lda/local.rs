@@ -2,19 +2,20 @@
 //!
 //! With Elogθ_k = ψ(γ_k) − ψ(Σγ) and the inverse temperature τ, the responsibilities of a token of term v are
 //! φ_vk ∝ exp(τ (Elogθ_k + Elogβ_kv)), *without* the count n_v in the exponent, and γ_k = α + τ Σ_v n_v φ_vk (Mandt et
-//! al. 2016, supplement B.2; its Eq. 19 prints n_v in the exponent, but the model has one assignment a token). The sum
-//! Σγ = Kα + τ Σn does not change, so that t_k = exp(τ Elogθ_k) needs one digamma and one exponential a topic.
+//! al. 2016, supplement B.2; its Eq. 19 prints n_v in the exponent, but the model has one assignment a token). A factor
+//! common to all topics cancels: t_k ∝ exp(τ ψ(γ_k)) needs one digamma and one exponential a topic.
 //!
-//! Topics that a document does not use end at γ_k = α, where t_k is below the smallest number of single precision for
-//! small α. They can never come back, as the updates multiply by t_k; so the rows are packed to the other topics as soon
+//! Topics that a document does not use end at γ_k = α, where t_k, relative to the largest, is below the smallest number of
+//! single precision for small α. They can never come back, as the updates multiply by t_k; so the rows are packed to the other topics as soon
 //! as half of them are gone. This changes no result and makes most iterations cheap.
 
 use jensen_math::simd::Simd;
 use jensen_math::special;
 
 use super::kernel;
+use super::powers::{PowerTable, interpolate, nodes};
 use super::settings::LocalRule;
-use crate::simd32::padded;
+use crate::simd32::{WIDTH, padded};
 
 /// What all local steps of a model share.
 #[derive(Clone, Copy, Debug)]
@@ -41,12 +42,10 @@ pub(crate) struct LocalHeat<'a> {
     pub logs: Rows<'a>,
     /// Inverse temperatures, ascending.
     pub grid: &'a [f64],
-    /// The same, padded, in single precision.
-    pub grid32: &'a [f32],
-    /// Σ_v E[β_kv^s]: a padded row over the grid for every topic.
-    pub powers: &'a [f32],
-    /// The sum of those rows.
-    pub power_total: &'a [f32],
+    /// Expected powers of λ at the nodes.
+    pub table: &'a PowerTable,
+    /// Γ(α + s) / Γ(α) at the nodes.
+    pub base: &'a [f32; WIDTH],
 }
 
 /// What a local step found.
@@ -76,7 +75,7 @@ pub(crate) struct Solver {
     pub gamma: Vec<f32>,
     sums: Vec<f32>,
     norms: Vec<f32>,
-    powers: Vec<f32>,
+    log_t: Vec<f32>,
     r: Vec<f64>,
     /// The topics of the columns; empty when they are all topics in order.
     pub active: Vec<u32>,
@@ -84,8 +83,12 @@ pub(crate) struct Solver {
     pub stride: usize,
 }
 
-/// Rounds of inferring a local temperature after the first guess.
-const HEAT_ROUNDS: usize = 4;
+/// Rounds of sweeps with a local temperature inferred after each but the last.
+const HEAT_ROUNDS: usize = 5;
+/// Sweeps in a round that is not the last.
+const SWEEPS_A_ROUND: usize = 4;
+/// The smallest inverse temperature of a document: below it padding would wake up, and the document has no say anyway.
+const SMALLEST_INVERSE: f64 = 1e-3;
 /// A local temperature is settled when it moves by less than this.
 const HEAT_TOLERANCE: f64 = 0.01;
 
@@ -105,10 +108,8 @@ impl Solver {
         self.gamma.clear();
         self.gamma.resize(stride, start as f32);
         self.gamma[spec.topics..].fill(alpha as f32);
-        let total = spec.topics as f64 * start;
-        let t = (inverse * (special::digamma(start) - special::digamma(total))).exp();
         self.t.clear();
-        self.t.resize(stride, t as f32);
+        self.t.resize(stride, 1.0);
         self.t[spec.topics..].fill(0.0);
         self.sums.resize(stride, 0.0);
         self.norms.resize(slots.len(), 0.0);
@@ -123,8 +124,6 @@ impl Solver {
         tokens: f64,
         limit: usize,
     ) -> (usize, bool) {
-        let total = spec.topics as f64 * spec.alpha + inverse * tokens;
-        let psi_total = special::digamma(total) as f32;
         let allowed = (spec.rule.tolerance * inverse * tokens) as f32;
         for sweep in 1..=limit {
             let stride = self.stride;
@@ -142,7 +141,6 @@ impl Solver {
                 &self.sums[..stride],
                 spec.alpha as f32,
                 inverse as f32,
-                psi_total,
                 &mut self.gamma[..stride],
                 &mut self.t[..stride],
             );
@@ -225,7 +223,15 @@ impl Solver {
             ..Found::default()
         };
         self.count(spec, counts, inverse, out);
-        self.measure(spec, rows.maxima, slots, counts, want, &mut found, out);
+        if want.energy {
+            self.logs.resize(self.rows.len(), 0.0);
+            kernel::logarithms(spec.simd, &self.rows, &mut self.logs);
+            // These are the logarithms of rows with the power τ in them already.
+            found.energy = self.energy(spec, rows.maxima, slots, counts, &found, 1.0 / inverse);
+        }
+        if want.bound {
+            found.bound = self.bound(spec, rows.maxima, slots, counts, &found);
+        }
         found
     }
 
@@ -243,60 +249,78 @@ impl Solver {
         );
     }
 
-    /// Fills in energy and bound.
-    #[allow(clippy::too_many_arguments)]
-    fn measure(
+    /// t_k = exp(τ (E log θ_k − shift)): returns the shift.
+    fn shift(&self, spec: &Spec, found: &Found) -> f64 {
+        let total = spec.topics as f64 * spec.alpha + found.inverse * found.tokens;
+        let gamma = &self.gamma[..self.columns(spec)];
+        let largest = gamma.iter().copied().fold(0.0, f32::max);
+        special::digamma(f64::from(largest)) - special::digamma(total)
+    }
+
+    /// E_q[log p(w, z | θ, β)] at the present q, from `logs` that hold `Elogβ − m` divided by `unit`.
+    fn energy(
+        &mut self,
+        spec: &Spec,
+        maxima: &[f32],
+        slots: &[u32],
+        counts: &[f32],
+        found: &Found,
+        unit: f64,
+    ) -> f64 {
+        let inverse = found.inverse;
+        let stride = self.stride;
+        self.log_t.resize(stride, 0.0);
+        kernel::logarithms(spec.simd, &self.t[..stride], &mut self.log_t);
+        let scaled = kernel::energy(
+            spec.simd,
+            &self.rows,
+            &self.logs,
+            counts,
+            (inverse * unit) as f32,
+            &self.t[..stride],
+            &self.log_t,
+        );
+        let offsets: f64 = slots
+            .iter()
+            .zip(counts)
+            .map(|(&slot, &n)| f64::from(n) * f64::from(maxima[slot as usize]))
+            .sum();
+        scaled / inverse + offsets + found.tokens * self.shift(spec, found)
+    }
+
+    /// [`Found::bound`] at the present q, with fresh norms.
+    fn bound(
         &self,
         spec: &Spec,
         maxima: &[f32],
         slots: &[u32],
         counts: &[f32],
-        want: Want,
-        found: &mut Found,
-        expected: &[f32],
-    ) {
+        found: &Found,
+    ) -> f64 {
         let inverse = found.inverse;
-        if want.energy {
-            let scaled = kernel::energy(
-                spec.simd,
-                &self.rows,
-                expected,
-                &self.t[..self.stride],
-                counts.len(),
-            );
-            let offsets: f64 = slots
-                .iter()
-                .zip(counts)
-                .map(|(&slot, &n)| f64::from(n) * f64::from(maxima[slot as usize]))
-                .sum();
-            // The expected counts carry τ, and the logs another one.
-            found.energy = scaled / (inverse * inverse) + offsets;
-        }
-        if want.bound {
-            let words: f64 = slots
-                .iter()
-                .zip(counts)
-                .zip(&self.norms)
-                .map(|((&slot, &n), &norm)| {
-                    let m = f64::from(maxima[slot as usize]);
-                    f64::from(n) * (f64::from(norm).ln() + inverse * m)
-                })
-                .sum();
-            let alpha = spec.alpha;
-            let prior = spec.topics as f64 * alpha;
-            let total = prior + inverse * found.tokens;
-            let psi_total = special::digamma(total);
-            let log_alpha = special::lgamma(alpha);
-            let mut divergence = special::lgamma(total) - special::lgamma(prior);
-            for &gamma in &self.gamma[..self.columns(spec)] {
-                let gamma = f64::from(gamma);
-                if gamma > alpha {
-                    divergence += log_alpha - special::lgamma(gamma)
-                        + (gamma - alpha) * (special::digamma(gamma) - psi_total);
-                }
+        let words: f64 = slots
+            .iter()
+            .zip(counts)
+            .zip(&self.norms)
+            .map(|((&slot, &n), &norm)| {
+                let m = f64::from(maxima[slot as usize]);
+                f64::from(n) * (f64::from(norm).ln() + inverse * m)
+            })
+            .sum();
+        let alpha = spec.alpha;
+        let prior = spec.topics as f64 * alpha;
+        let total = prior + inverse * found.tokens;
+        let psi_total = special::digamma(total);
+        let log_alpha = special::lgamma(alpha);
+        let mut divergence = special::lgamma(total) - special::lgamma(prior);
+        for &gamma in &self.gamma[..self.columns(spec)] {
+            let gamma = f64::from(gamma);
+            if gamma > alpha {
+                divergence += log_alpha - special::lgamma(gamma)
+                    + (gamma - alpha) * (special::digamma(gamma) - psi_total);
             }
-            found.bound = words - divergence;
         }
+        words + inverse * found.tokens * self.shift(spec, found) - divergence
     }
 
     /// The local step with a temperature of the document's own, inferred with the topics.
@@ -318,63 +342,47 @@ impl Solver {
     ) -> Found {
         let tokens: f64 = counts.iter().map(|&n| f64::from(n)).sum();
         let stride = padded(spec.topics);
-        self.logs.clear();
         self.begin(spec, rows, slots, first, tokens);
-        let few = spec.rule.max_iterations.min(4);
-        let (mut sweeps, mut converged) = self.sweeps(spec, counts, first, tokens, few);
-        self.count(spec, counts, first, out);
-        let mut inverse = first;
-        let mut found = Found::default();
+        self.logs.resize(slots.len() * stride, 0.0);
+        for (row, &slot) in self.logs.chunks_exact_mut(stride).zip(slots) {
+            let start = slot as usize * stride;
+            row.copy_from_slice(&heat.logs.values[start..start + stride]);
+        }
+        let mut found = Found {
+            inverse: first,
+            tokens,
+            ..Found::default()
+        };
         for round in 0..HEAT_ROUNDS {
-            found = Found {
-                inverse,
-                tokens,
-                ..Found::default()
+            let last = round + 1 == HEAT_ROUNDS;
+            let limit = if last {
+                spec.rule.max_iterations
+            } else {
+                SWEEPS_A_ROUND
             };
-            let always = Want {
-                energy: true,
-                bound: want.bound,
-            };
-            self.measure(
-                spec,
-                heat.logs.maxima,
-                slots,
-                counts,
-                always,
-                &mut found,
-                out,
-            );
-            let next = self.infer(spec, &heat, tokens, inverse, found.energy);
-            let moved = (next - inverse).abs();
-            if round > 0 && moved < HEAT_TOLERANCE {
+            let limit = limit.min(spec.rule.max_iterations);
+            let (sweeps, converged) = self.sweeps(spec, counts, found.inverse, tokens, limit);
+            found.sweeps += sweeps;
+            found.converged = converged;
+            if last {
                 break;
             }
-            inverse = next;
-            if round == 0 {
-                self.logs.resize(slots.len() * self.stride, 0.0);
-                for (row, &slot) in self.logs.chunks_exact_mut(self.stride).zip(slots) {
-                    let start = slot as usize * stride;
-                    let values = &heat.logs.values[start..start + stride];
-                    if self.active.is_empty() {
-                        row.copy_from_slice(values);
-                    } else {
-                        for (x, &k) in row.iter_mut().zip(&self.active) {
-                            *x = values[k as usize];
-                        }
-                        row[self.active.len()..].fill(-1e30);
-                    }
-                }
+            found.energy = self.energy(spec, heat.logs.maxima, slots, counts, &found, 1.0);
+            let next = self.infer(spec, &heat, &found);
+            if converged && (next - found.inverse).abs() < HEAT_TOLERANCE {
+                break;
             }
-            kernel::exp_scaled(spec.simd, &self.logs, inverse as f32, &mut self.rows);
-            self.reheat(spec, inverse, tokens);
-            let left = spec.rule.max_iterations;
-            let (more, done) = self.sweeps(spec, counts, inverse, tokens, left);
-            sweeps += more;
-            converged = done;
-            self.count(spec, counts, inverse, out);
+            found.inverse = next;
+            kernel::exp_scaled(spec.simd, &self.logs, next as f32, &mut self.rows);
+            self.reheat(spec, next, tokens);
         }
-        found.sweeps = sweeps;
-        found.converged = converged;
+        self.count(spec, counts, found.inverse, out);
+        if want.energy {
+            found.energy = self.energy(spec, heat.logs.maxima, slots, counts, &found, 1.0);
+        }
+        if want.bound {
+            found.bound = self.bound(spec, heat.logs.maxima, slots, counts, &found);
+        }
         found
     }
 
@@ -387,66 +395,53 @@ impl Solver {
         for gamma in &mut self.gamma[..columns] {
             *gamma = (*gamma - alpha).mul_add(factor, alpha);
         }
-        let total = spec.topics as f64 * spec.alpha + inverse * tokens;
-        let psi_total = special::digamma(total) as f32;
         kernel::weights(
             spec.simd,
             &self.gamma[..self.stride],
             inverse as f32,
-            psi_total,
             &mut self.t[..self.stride],
         );
         self.t[columns..self.stride].fill(0.0);
     }
 
     /// E[1/T] of the document.
-    fn infer(
-        &mut self,
-        spec: &Spec,
-        heat: &LocalHeat<'_>,
-        tokens: f64,
-        inverse: f64,
-        energy: f64,
-    ) -> f64 {
-        let width = heat.grid32.len();
+    fn infer(&mut self, spec: &Spec, heat: &LocalHeat<'_>, found: &Found) -> f64 {
         let columns = self.columns(spec);
         let alpha = spec.alpha as f32;
-        self.powers.clear();
-        // All topics as if unused, then the difference for the used ones.
-        self.powers.resize(width, 0.0);
-        kernel::add_gamma_ratios(
-            spec.simd,
-            alpha,
-            1.0,
-            heat.grid32,
-            heat.power_total,
-            &mut self.powers,
-        );
+        // All topics as if without words, and what those with words have beyond it.
+        let mut powers = [0.0f32; WIDTH];
+        for (p, (t, b)) in powers
+            .iter_mut()
+            .zip(heat.table.total.iter().zip(heat.base))
+        {
+            *p = t * b;
+        }
         for column in 0..columns {
             let gamma = self.gamma[column];
-            let topic = if self.active.is_empty() {
-                column
-            } else {
-                self.active[column] as usize
+            let topic = match self.active.get(column) {
+                Some(&topic) => topic as usize,
+                None => column,
             };
-            // A share of a thousandth of a token cannot be seen in the sum.
+            // A thousandth of a token cannot be seen in the sum.
             if gamma > alpha + 1e-3 {
-                let g = &heat.powers[topic * width..(topic + 1) * width];
-                kernel::add_gamma_ratios(spec.simd, gamma, 1.0, heat.grid32, g, &mut self.powers);
-                kernel::add_gamma_ratios(spec.simd, alpha, -1.0, heat.grid32, g, &mut self.powers);
+                let g = &heat.table.powers[topic * WIDTH..(topic + 1) * WIDTH];
+                kernel::add_gamma_ratios(spec.simd, gamma, nodes(), heat.base, g, &mut powers);
             }
         }
-        let total = spec.topics as f64 * spec.alpha + inverse * tokens;
+        let total = spec.topics as f64 * spec.alpha + found.inverse * found.tokens;
         let log_total = special::lgamma(total);
-        self.r.clear();
-        for (&s, &power) in heat.grid.iter().zip(&self.powers) {
-            let theta = log_total - special::lgamma(total + s);
-            let normaliser = tokens * (f64::from(power.max(f32::MIN_POSITIVE)).ln() + theta);
-            self.r.push(s * energy - normaliser);
+        let mut normalisers = [0.0; WIDTH];
+        for ((c, &power), &s) in normalisers.iter_mut().zip(&powers).zip(nodes()) {
+            let theta = log_total - special::lgamma(total + f64::from(s));
+            *c = f64::from(power.max(f32::MIN_POSITIVE)).ln() + theta;
+        }
+        interpolate(&normalisers, heat.grid, &mut self.r);
+        for (r, &s) in self.r.iter_mut().zip(heat.grid) {
+            *r = s * found.energy - found.tokens * *r;
         }
         crate::policy::softmax(&mut self.r);
         let mean: f64 = self.r.iter().zip(heat.grid).map(|(r, s)| r * s).sum();
-        mean.max(1e-3)
+        mean.max(SMALLEST_INVERSE)
     }
 }
 

@@ -1,18 +1,25 @@
-//! Σ_v E[β_kv^s] for every topic and inverse temperature: what local temperatures need of λ.
+//! Σ_v E[β_kv^s] for every topic: what local temperatures need of λ.
 //!
 //! E[β_kv^s] = f_s(λ_kv) / f_s(Σ_v λ_kv) with f_s(x) = Γ(x + s) / Γ(x). Evaluating it for V terms, K topics and a hundred
-//! s would cost more than a pass over the data, but f_s is smooth and concave in x: λ is spread over nodes, sixteen
-//! to a factor of two, with linear weights, and f_s is evaluated at the nodes alone. The interpolation is exact at s = 0
-//! and s = 1 and off by less than 1e-4 of the value in between.
+//! s would cost more than a pass over the data, but it is smooth in both λ and s:
+//!
+//! - λ is spread over knots, sixteen to a factor of two, with linear weights, and f_s is evaluated at the knots alone:
+//!   exact at s = 0 and s = 1 and off by less than 1e-4 of the value in between;
+//! - normalisers are computed at [`nodes`], sixteen s that crowd towards 0, where the prior makes them steep, and their
+//!   logarithms are interpolated.
+
+use std::sync::OnceLock;
 
 use jensen_fit::{Archive, ArchiveError, Snapshot};
+use jensen_math::simd::Simd;
 use jensen_math::special;
 use rayon::prelude::*;
 
 use super::globals::LdaGlobals;
-use crate::simd32::padded;
+use super::kernel;
+use crate::simd32::WIDTH;
 
-/// The sums for every topic, padded rows over the grid, and their total over topics.
+/// The sums for every topic, rows over the nodes, and their total over topics.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PowerTable {
     pub(crate) powers: Vec<f32>,
@@ -32,65 +39,77 @@ impl Snapshot for PowerTable {
         let narrow = |x: Vec<f64>| x.into_iter().map(|x| x as f32).collect::<Vec<f32>>();
         Ok(Self {
             powers: narrow(archive.vec("powers")?),
-            total: narrow(archive.vec("total")?),
+            total: narrow(archive.vec_of("total", WIDTH)?),
         })
     }
 }
 
-/// A grid of inverse temperatures padded to whole vectors with ones.
-pub(crate) fn padded_grid(grid: &[f64]) -> Vec<f32> {
-    let mut out: Vec<f32> = grid.iter().map(|&s| s as f32).collect();
-    out.resize(padded(grid.len()), 1.0);
-    out
+/// The inverse temperatures at which normalisers are computed: (j/15)² from 0 to 1.
+pub(crate) fn nodes() -> &'static [f32; WIDTH] {
+    static NODES: OnceLock<[f32; WIDTH]> = OnceLock::new();
+    NODES.get_or_init(|| std::array::from_fn(|j| ((j * j) as f64 / 225.0) as f32))
 }
 
-/// Bits of a single-precision number below the node number.
+/// Values at inverse temperatures from values at the nodes: cubic in √s, in which the nodes are evenly spaced, exact at
+/// the nodes.
+pub(crate) fn interpolate(values: &[f64; WIDTH], grid: &[f64], out: &mut Vec<f64>) {
+    out.clear();
+    out.extend(grid.iter().map(|s| {
+        let x = s.sqrt() * (WIDTH - 1) as f64;
+        let first = (x as usize).clamp(1, WIDTH - 3) - 1;
+        let u = x - (first + 1) as f64;
+        let [a, b, c, d] = [0, 1, 2, 3].map(|i| values[first + i]);
+        // Lagrange's formula at −1, 0, 1, 2.
+        let outer = d * (u * u - 1.0) * u - a * u * (u - 1.0) * (u - 2.0);
+        let inner = b * (u * u - 1.0) * (u - 2.0) - c * u * (u + 1.0) * (u - 2.0);
+        outer / 6.0 + inner / 2.0
+    }));
+}
+
+/// Bits of a single-precision number below the knot's number.
 const SHIFT: u32 = 19;
-/// The smallest λ with nodes of its own, 2^-24; below it f_s is linear to a good approximation anyway.
+/// The smallest λ with a knot, 2^-24.
 const FIRST: u32 = ((127 - 24) << 23) >> SHIFT;
 /// The largest, 2^40.
 const LAST: u32 = ((127 + 40) << 23) >> SHIFT;
-const NODES: usize = (LAST - FIRST + 2) as usize;
+const KNOTS: usize = (LAST - FIRST + 2) as usize;
 
-/// The number at a node.
-fn node(j: usize) -> f64 {
-    f64::from(f32::from_bits((FIRST + j as u32) << SHIFT))
+/// f_s at every knot and node.
+fn at_knots(simd: Simd) -> Vec<f32> {
+    let mut values = vec![0.0; KNOTS * WIDTH];
+    for (j, row) in values.chunks_exact_mut(WIDTH).enumerate() {
+        let x = f32::from_bits((FIRST + j as u32) << SHIFT);
+        gamma_ratios(simd, x, row);
+    }
+    values
 }
 
-/// Topics that are handled together.
-const GROUP: usize = 16;
+/// Γ(x + s) / Γ(x) at every node.
+pub(crate) fn gamma_ratios(simd: Simd, x: f32, out: &mut [f32]) {
+    out.fill(0.0);
+    kernel::add_gamma_ratios(simd, x, nodes(), &[0.0; WIDTH], &[1.0; WIDTH], out);
+}
+
+/// Topics that are handled together: one vector.
+const GROUP: usize = WIDTH;
 
 /// The table at the present globals.
-pub(crate) fn power_table(globals: &LdaGlobals, grid: &[f64]) -> PowerTable {
-    let width = padded(grid.len());
+pub(crate) fn power_table(globals: &LdaGlobals, simd: Simd) -> PowerTable {
     let (topics, stride) = (globals.topics, globals.stride);
     let (eta, decay) = (globals.eta as f32, globals.decay as f32);
-    // Only nodes up to the largest λ matter; most of the work is in the tables of f_s.
-    let nodes: Vec<f64> = (0..NODES).map(node).collect();
-    let values: Vec<f32> = nodes
-        .par_iter()
-        .flat_map_iter(|&x| {
-            let base = special::lgamma(x);
-            let mut row: Vec<f32> = grid
-                .iter()
-                .map(|s| (special::lgamma(x + s) - base).exp() as f32)
-                .collect();
-            row.resize(width, 0.0);
-            row
-        })
-        .collect();
+    let values = at_knots(simd);
     let totals: Vec<f64> = globals.lambda_totals().collect();
-    let mut powers = vec![0.0f32; topics * width];
+    let mut powers = vec![0.0f32; topics * WIDTH];
     powers
-        .par_chunks_mut(GROUP * width)
+        .par_chunks_mut(GROUP * WIDTH)
         .enumerate()
         .for_each(|(group, out)| {
             let first = group * GROUP;
-            let count = out.len() / width;
-            let mut weights = vec![0.0f32; NODES * GROUP];
+            let count = out.len() / WIDTH;
+            let mut weights = vec![0.0f32; KNOTS * GROUP];
             for row in globals.mass.chunks_exact(stride) {
                 for (k, m) in row[first..first + count].iter().enumerate() {
-                    let lambda = m.mul_add(decay, eta);
+                    let lambda = m * decay + eta;
                     let bits = lambda.to_bits();
                     let j = (bits >> SHIFT).clamp(FIRST, LAST) - FIRST;
                     let share = (bits & ((1 << SHIFT) - 1)) as f32 / (1 << SHIFT) as f32;
@@ -99,25 +118,25 @@ pub(crate) fn power_table(globals: &LdaGlobals, grid: &[f64]) -> PowerTable {
                     weights[at + GROUP] += share;
                 }
             }
-            for (k, out) in out.chunks_exact_mut(width).enumerate() {
-                let mut sums = vec![0.0f64; width];
-                for (j, values) in values.chunks_exact(width).enumerate() {
-                    let w = f64::from(weights[j * GROUP + k]);
+            for (k, out) in out.chunks_exact_mut(WIDTH).enumerate() {
+                let mut sums = [0.0f64; WIDTH];
+                for (j, values) in values.chunks_exact(WIDTH).enumerate() {
+                    let w = weights[j * GROUP + k];
                     if w > 0.0 {
                         for (sum, &f) in sums.iter_mut().zip(values) {
-                            *sum += w * f64::from(f);
+                            *sum += f64::from(w * f);
                         }
                     }
                 }
                 let total = totals[first + k];
                 let base = special::lgamma(total);
-                for ((out, sum), s) in out.iter_mut().zip(sums).zip(grid) {
-                    *out = (sum * (base - special::lgamma(total + s)).exp()) as f32;
+                for ((out, sum), &s) in out.iter_mut().zip(sums).zip(nodes()) {
+                    *out = (sum * (base - special::lgamma(total + f64::from(s))).exp()) as f32;
                 }
             }
         });
-    let mut total = vec![0.0f32; width];
-    for row in powers.chunks_exact(width) {
+    let mut total = vec![0.0f32; WIDTH];
+    for row in powers.chunks_exact(WIDTH) {
         for (t, p) in total.iter_mut().zip(row) {
             *t += p;
         }

@@ -1,6 +1,6 @@
 //! Sixteen lanes as an array, for any processor.
 
-use super::{F32x16, WIDTH, operators};
+use super::{F32x16, SQRT_HALF, WIDTH, operators};
 
 #[derive(Clone, Copy)]
 pub(crate) struct Plain([f32; WIDTH]);
@@ -90,7 +90,7 @@ impl F32x16 for Plain {
 
     #[inline(always)]
     fn split(self) -> (Self, Self) {
-        let exponent = |x: f32| ((x.to_bits().wrapping_sub(0.75f32.to_bits())) as i32) >> 23;
+        let exponent = |x: f32| ((x.to_bits().wrapping_sub(SQRT_HALF.to_bits())) as i32) >> 23;
         let e = self.map(|x| exponent(x) as f32);
         let m = self.map(|x| f32::from_bits(x.to_bits().wrapping_sub((exponent(x) << 23) as u32)));
         (e, m)

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{F32x16, operators};
+use super::{F32x16, SQRT_HALF, operators};
 
 /// One register; only inside functions that enable AVX-512 F, DQ, VL and BW.
 #[derive(Clone, Copy)]
@@ -110,7 +110,7 @@ impl F32x16 for Avx512 {
     fn split(self) -> (Self, Self) {
         unsafe {
             let bits = _mm512_castps_si512(self.0);
-            let offset = _mm512_set1_epi32(0.75f32.to_bits() as i32);
+            let offset = _mm512_set1_epi32(SQRT_HALF.to_bits() as i32);
             let e = _mm512_srai_epi32::<23>(_mm512_sub_epi32(bits, offset));
             let m = _mm512_sub_epi32(bits, _mm512_slli_epi32::<23>(e));
             (Self(_mm512_cvtepi32_ps(e)), Self(_mm512_castsi512_ps(m)))
@@ -218,7 +218,7 @@ impl F32x16 for Avx2 {
     fn split(self) -> (Self, Self) {
         let half = |x: __m256| unsafe {
             let bits = _mm256_castps_si256(x);
-            let offset = _mm256_set1_epi32(0.75f32.to_bits() as i32);
+            let offset = _mm256_set1_epi32(SQRT_HALF.to_bits() as i32);
             let e = _mm256_srai_epi32::<23>(_mm256_sub_epi32(bits, offset));
             let m = _mm256_sub_epi32(bits, _mm256_slli_epi32::<23>(e));
             (_mm256_cvtepi32_ps(e), _mm256_castsi256_ps(m))
