@@ -145,7 +145,8 @@ fn delicate(graph: &Graph, z: &[f64], value: Option<f64>) -> bool {
     let large = 1e6 * value.map_or(1.0, |v| v.abs().max(1.0));
     // Whole numbers are counts and truth values, without rounding errors.
     let tie = |x: f64, y: f64| {
-        (x - y).abs() <= 1e-12 * x.abs().max(y.abs()).max(1.0) && !(x.fract() == 0.0 && y.fract() == 0.0)
+        (x - y).abs() <= 1e-12 * x.abs().max(y.abs()).max(1.0)
+            && !(x.fract() == 0.0 && y.fract() == 0.0)
     };
     graph.ids().any(|id| {
         let arguments: Vec<&[f64]> = graph
