@@ -9,6 +9,8 @@
 //! | `structure` | what a prior is to a solver; hyperparameters and how their gradients flow |
 //! | `model` | prior, design, likelihood, bound and observations; what is refused |
 //! | `fit` | settings and results |
+//! | `solve` | the solvers: the dual, the natural-gradient fixed point, baselines |
+//! | `linear` | three regimes of linear algebra under one interface |
 //! | `matrix` | plain dense and sparse matrices |
 //! | `site` | likelihood × bound: the table of sites |
 //! | [`prior`] | Gaussian processes, Markov fields, covariates; their specification as text |
@@ -21,6 +23,7 @@ mod matrix;
 mod model;
 pub mod prior;
 mod site;
+mod solve;
 mod structure;
 
 pub use error::Error;
@@ -28,6 +31,7 @@ pub use fit::{Fit, Settings, Solver, Warm};
 pub use matrix::{Dense, Sparse};
 pub use model::{Model, Observations};
 pub use site::{Bound, Likelihood};
+pub use solve::fit;
 pub use structure::{
     Covariance, CovarianceSensitivity, Design, Parameter, Precision, Prior, Query, Range,
     Sensitivity, Structure,

@@ -1,0 +1,265 @@
+//! Products with the design matrix, whatever its form.
+
+use rayon::prelude::*;
+
+use super::kernels::{CHUNK, map, parallelism, symmetric_product};
+use crate::{Dense, Design, Sparse};
+
+/// W as a dense matrix.
+pub(crate) fn to_dense(design: &Design, latents: usize) -> Dense {
+    match design {
+        Design::Dense(w) => w.clone(),
+        Design::Identity => Dense::from_fn(latents, latents, |i, j| f64::from(i == j)),
+        Design::Select(index) => {
+            let mut w = Dense::zeros(index.len(), latents);
+            for (n, &l) in index.iter().enumerate() {
+                w.data[l * index.len() + n] = 1.0;
+            }
+            w
+        }
+        Design::Sparse(s) => {
+            let mut w = Dense::zeros(s.rows, s.cols);
+            for j in 0..s.cols {
+                let (rows, values) = s.col(j);
+                for (&i, &x) in rows.iter().zip(values) {
+                    w.data[j * s.rows + i] = x;
+                }
+            }
+            w
+        }
+    }
+}
+
+/// Wᵀ as a sparse matrix: column n holds the latent variables that predictor n reads.
+pub(crate) fn to_sparse_transposed(design: &Design, latents: usize) -> Sparse {
+    match design {
+        Design::Identity => Sparse::identity(latents),
+        Design::Select(index) => Sparse {
+            rows: latents,
+            cols: index.len(),
+            col_start: (0..=index.len()).collect(),
+            row: index.clone(),
+            value: vec![1.0; index.len()],
+        },
+        Design::Sparse(w) => w.transpose(),
+        Design::Dense(w) => {
+            let mut out = Sparse {
+                rows: w.cols,
+                cols: w.rows,
+                col_start: vec![0],
+                row: Vec::new(),
+                value: Vec::new(),
+            };
+            for n in 0..w.rows {
+                for l in 0..w.cols {
+                    let x = w.get(n, l);
+                    if x != 0.0 {
+                        out.row.push(l);
+                        out.value.push(x);
+                    }
+                }
+                out.col_start.push(out.row.len());
+            }
+            out
+        }
+    }
+}
+
+/// W z.
+pub(crate) fn times(design: &Design, z: &[f64]) -> Vec<f64> {
+    match design {
+        Design::Identity => z.to_vec(),
+        Design::Select(index) => index.iter().map(|&l| z[l]).collect(),
+        Design::Sparse(w) => w.mul(z),
+        Design::Dense(w) => {
+            let mut out = vec![0.0; w.rows];
+            out.par_chunks_mut(CHUNK)
+                .enumerate()
+                .for_each(|(c, chunk)| {
+                    let start = c * CHUNK;
+                    for (l, &zl) in z.iter().enumerate() {
+                        let column = &w.col(l)[start..start + chunk.len()];
+                        for (o, x) in chunk.iter_mut().zip(column) {
+                            *o += zl * x;
+                        }
+                    }
+                });
+            out
+        }
+    }
+}
+
+/// Wᵀ x, with L latent variables.
+pub(crate) fn transposed_times_vector(design: &Design, latents: usize, x: &[f64]) -> Vec<f64> {
+    match design {
+        Design::Identity => x.to_vec(),
+        Design::Select(index) => {
+            let mut out = vec![0.0; latents];
+            for (&l, x) in index.iter().zip(x) {
+                out[l] += x;
+            }
+            out
+        }
+        Design::Sparse(w) => w.mul_t(x),
+        Design::Dense(w) => (0..w.cols)
+            .into_par_iter()
+            .map(|l| super::kernels::dot(w.col(l), x))
+            .collect(),
+    }
+}
+
+/// Wᵀ X for a matrix with one row a predictor.
+pub(crate) fn transposed_times(design: &Design, latents: usize, x: &Dense) -> Dense {
+    let columns: Vec<Vec<f64>> = (0..x.cols)
+        .map(|j| transposed_times_vector(design, latents, x.col(j)))
+        .collect();
+    Dense {
+        rows: latents,
+        cols: x.cols,
+        data: columns.concat(),
+    }
+}
+
+/// Number of rows that are scaled and multiplied at a time: the scaled copy stays in cache.
+const ROWS: usize = 1024;
+
+/// The weighted Gram matrix Wᵀ diag(weight) W, both triangles; N L² operations for a dense design.
+pub(crate) fn gram(design: &Design, latents: usize, weight: &[f64]) -> Dense {
+    let mut out = Dense::zeros(latents, latents);
+    match design {
+        Design::Identity => {
+            for (l, w) in weight.iter().enumerate() {
+                out.data[l * latents + l] = *w;
+            }
+        }
+        Design::Select(index) => {
+            for (&l, w) in index.iter().zip(weight) {
+                out.data[l * latents + l] += w;
+            }
+        }
+        Design::Sparse(_) => {
+            let rows = to_sparse_transposed(design, latents);
+            for (n, w) in weight.iter().enumerate() {
+                let (index, values) = rows.col(n);
+                for (&j, &b) in index.iter().zip(values) {
+                    for (&i, &a) in index.iter().zip(values) {
+                        out.data[j * latents + i] += a * b * w;
+                    }
+                }
+            }
+        }
+        Design::Dense(w) => {
+            // Fixed super-chunks, each summed by one task, then added in order.
+            let tasks = w.rows.div_ceil(64 * ROWS).max(8).min(w.rows.div_ceil(ROWS));
+            let span = w.rows.div_ceil(ROWS).div_ceil(tasks) * ROWS;
+            let parts: Vec<Dense> = (0..w.rows.div_ceil(span))
+                .into_par_iter()
+                .map(|task| partial_gram(w, weight, task * span, ((task + 1) * span).min(w.rows)))
+                .collect();
+            for part in parts {
+                for (o, p) in out.data.iter_mut().zip(&part.data) {
+                    *o += p;
+                }
+            }
+            super::kernels::mirror(&mut out);
+        }
+    }
+    out
+}
+
+/// The lower triangle of the rows `start..end`'s share.
+fn partial_gram(w: &Dense, weight: &[f64], start: usize, end: usize) -> Dense {
+    let mut out = Dense::zeros(w.cols, w.cols);
+    let mut scaled = Dense::zeros(ROWS.min(end - start), w.cols);
+    let mut row = start;
+    while row < end {
+        let rows = ROWS.min(end - row);
+        for l in 0..w.cols {
+            let source = &w.col(l)[row..row + rows];
+            let target = &mut scaled.data[l * rows..(l + 1) * rows];
+            for ((t, s), weight) in target.iter_mut().zip(source).zip(&weight[row..]) {
+                *t = s * weight;
+            }
+        }
+        let scaled =
+            faer::MatRef::from_column_major_slice(&scaled.data[..rows * w.cols], rows, w.cols);
+        symmetric_product(
+            out.view_mut(),
+            true,
+            w.view().subrows(row, rows).transpose(),
+            scaled,
+            1.0,
+            faer::Par::Seq,
+        );
+        row += rows;
+    }
+    out
+}
+
+/// `|Cᵀ w_n|²` for every row w_n of W, with C of L rows; N L² operations for a dense design.
+pub(crate) fn row_norms(design: &Design, c: &Dense) -> Vec<f64> {
+    let of_latent = || -> Vec<f64> {
+        let mut out = vec![0.0; c.rows];
+        for k in 0..c.cols {
+            for (o, x) in out.iter_mut().zip(c.col(k)) {
+                *o += x * x;
+            }
+        }
+        out
+    };
+    match design {
+        Design::Identity => of_latent(),
+        Design::Select(index) => {
+            let norms = of_latent();
+            map(index.len(), |n| norms[index[n]])
+        }
+        Design::Sparse(_) => {
+            let rows = to_sparse_transposed(design, c.rows);
+            let transposed = super::wide::transpose(c);
+            (0..rows.cols)
+                .into_par_iter()
+                .with_min_len(256)
+                .map_init(
+                    || vec![0.0; c.cols],
+                    |t, n| {
+                        t.fill(0.0);
+                        let (index, values) = rows.col(n);
+                        for (&l, &x) in index.iter().zip(values) {
+                            for (t, c) in t.iter_mut().zip(transposed.col(l)) {
+                                *t += x * c;
+                            }
+                        }
+                        super::kernels::dot(t, t)
+                    },
+                )
+                .collect()
+        }
+        Design::Dense(w) => {
+            let mut out = vec![0.0; w.rows];
+            let sequential = w.rows < ROWS;
+            out.par_chunks_mut(ROWS)
+                .enumerate()
+                .for_each(|(chunk, out)| {
+                    let mut t = Dense::zeros(out.len(), c.cols);
+                    faer::linalg::matmul::matmul(
+                        t.view_mut(),
+                        faer::Accum::Replace,
+                        w.view().subrows(chunk * ROWS, out.len()),
+                        c.view(),
+                        1.0,
+                        if sequential {
+                            parallelism(c.rows)
+                        } else {
+                            faer::Par::Seq
+                        },
+                    );
+                    for k in 0..c.cols {
+                        for (o, x) in out.iter_mut().zip(t.col(k)) {
+                            *o += x * x;
+                        }
+                    }
+                });
+            out
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Dense factorisations and products, in parallel on the caller's pool.
+
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::cholesky::llt::factor::{
+    LltRegularization, cholesky_in_place as faer_cholesky, cholesky_in_place_scratch,
+};
+use faer::linalg::cholesky::llt::inverse::{inverse, inverse_scratch};
+use faer::linalg::matmul::triangular::{self, BlockStructure};
+use faer::linalg::triangular_solve::{
+    solve_lower_triangular_in_place, solve_upper_triangular_in_place,
+};
+use faer::{Accum, MatMut, MatRef, Par};
+use rayon::prelude::*;
+
+use crate::Dense;
+
+/// Elements of a chunk in element-wise loops: fixed, so that sums do not depend on the number of threads.
+pub(crate) const CHUNK: usize = 4096;
+
+/// Parallelism of the pool that the caller is in; small problems stay on one thread.
+pub(crate) fn parallelism(n: usize) -> Par {
+    if n < 64 { Par::Seq } else { Par::rayon(0) }
+}
+
+/// Replaces the lower triangle of a symmetric matrix by its Cholesky factor; `None` when it is not positive definite.
+/// n³/3 operations. The strict upper triangle is left alone.
+pub(crate) fn cholesky(a: &mut Dense) -> Option<()> {
+    let par = parallelism(a.rows);
+    let mut memory = MemBuffer::new(cholesky_in_place_scratch::<f64>(
+        a.rows,
+        par,
+        Default::default(),
+    ));
+    faer_cholesky(
+        a.view_mut(),
+        LltRegularization::default(),
+        par,
+        MemStack::new(&mut memory),
+        Default::default(),
+    )
+    .ok()?;
+    // A NaN passes the pivots' comparisons.
+    (0..a.rows)
+        .all(|i| a.get(i, i).is_finite() && a.get(i, i) > 0.0)
+        .then_some(())
+}
+
+/// `2 Σ log L_ii`.
+pub(crate) fn log_determinant(factor: &Dense) -> f64 {
+    2.0 * (0..factor.rows).map(|i| factor.get(i, i).ln()).sum::<f64>()
+}
+
+/// The inverse of the factorised matrix, both triangles; 2n³/3 operations.
+pub(crate) fn inverse_of(factor: &Dense) -> Dense {
+    let n = factor.rows;
+    let par = parallelism(n);
+    let mut out = Dense::zeros(n, n);
+    let mut memory = MemBuffer::new(inverse_scratch::<f64>(n, par));
+    inverse(
+        out.view_mut(),
+        factor.view(),
+        par,
+        MemStack::new(&mut memory),
+    );
+    mirror(&mut out);
+    out
+}
+
+/// Copies the lower triangle to the upper, block by block.
+pub(crate) fn mirror(a: &mut Dense) {
+    const BLOCK: usize = 32;
+    let n = a.rows;
+    for start in (0..n).step_by(BLOCK) {
+        let end = (start + BLOCK).min(n);
+        for below in (start..n).step_by(BLOCK) {
+            for i in below..(below + BLOCK).min(n) {
+                for j in start..end.min(i) {
+                    a.data[i * n + j] = a.data[j * n + i];
+                }
+            }
+        }
+    }
+}
+
+/// `L⁻¹ b` in place.
+pub(crate) fn solve_lower(factor: &Dense, b: MatMut<'_, f64>) {
+    solve_lower_triangular_in_place(factor.view(), b, parallelism(factor.rows));
+}
+
+/// `L⁻ᵀ b` in place.
+pub(crate) fn solve_lower_transposed(factor: &Dense, b: MatMut<'_, f64>) {
+    solve_upper_triangular_in_place(factor.view().transpose(), b, parallelism(factor.rows));
+}
+
+/// `(L Lᵀ)⁻¹ b` in place.
+pub(crate) fn solve(factor: &Dense, b: &mut [f64]) {
+    let n = b.len();
+    let mut b = MatMut::from_column_major_slice_mut(b, n, 1);
+    solve_lower(factor, b.rb_mut_view());
+    solve_lower_transposed(factor, b);
+}
+
+/// Reborrowing under a name that does not need faer's trait at every use.
+trait Reborrow {
+    fn rb_mut_view(&mut self) -> MatMut<'_, f64>;
+}
+
+impl Reborrow for MatMut<'_, f64> {
+    fn rb_mut_view(&mut self) -> MatMut<'_, f64> {
+        self.as_mut()
+    }
+}
+
+/// `out = a b` or `out += a b`.
+pub(crate) fn product(
+    out: MatMut<'_, f64>,
+    add: bool,
+    a: MatRef<'_, f64>,
+    b: MatRef<'_, f64>,
+    scale: f64,
+) {
+    let accumulate = if add { Accum::Add } else { Accum::Replace };
+    let par = parallelism(out.nrows().max(a.ncols()));
+    faer::linalg::matmul::matmul(out, accumulate, a, b, scale, par);
+}
+
+/// The lower triangle of `out (+)= scale · a aᵀ`-like products `a b` that are known to be symmetric.
+pub(crate) fn symmetric_product(
+    out: MatMut<'_, f64>,
+    add: bool,
+    a: MatRef<'_, f64>,
+    b: MatRef<'_, f64>,
+    scale: f64,
+    par: Par,
+) {
+    let accumulate = if add { Accum::Add } else { Accum::Replace };
+    triangular::matmul(
+        out,
+        BlockStructure::TriangularLower,
+        accumulate,
+        a,
+        BlockStructure::Rectangular,
+        b,
+        BlockStructure::Rectangular,
+        scale,
+        par,
+    );
+}
+
+/// A symmetric matrix, both triangles stored, times a vector: columns in parallel, each sum in one order.
+pub(crate) fn symmetric_times(a: &Dense, x: &[f64]) -> Vec<f64> {
+    let mut out = vec![0.0; a.rows];
+    out.par_iter_mut()
+        .with_min_len(64)
+        .enumerate()
+        .for_each(|(j, out)| *out = dot(a.col(j), x));
+    out
+}
+
+/// Eight running sums, added in a fixed tree.
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let mut sums = [0.0; 8];
+    let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
+    let tail: f64 = a8
+        .remainder()
+        .iter()
+        .zip(b8.remainder())
+        .map(|(x, y)| x * y)
+        .sum();
+    for (x, y) in a8.zip(b8) {
+        for k in 0..8 {
+            sums[k] += x[k] * y[k];
+        }
+    }
+    let half = |i: usize| (sums[i] + sums[i + 4]) + (sums[i + 2] + sums[i + 6]);
+    half(0) + half(1) + tail
+}
+
+/// The sum of `f(i)` over `0..n`, the same on any number of threads.
+pub(crate) fn sum(n: usize, f: impl Fn(usize) -> f64 + Sync) -> f64 {
+    let chunk = |c: usize| -> f64 { (c * CHUNK..((c + 1) * CHUNK).min(n)).map(&f).sum() };
+    let chunks = n.div_ceil(CHUNK);
+    if chunks <= 1 {
+        return chunk(0);
+    }
+    let parts: Vec<f64> = (0..chunks).into_par_iter().map(chunk).collect();
+    parts.iter().sum()
+}
+
+/// `f(i)` for `0..n`, in parallel where it pays.
+pub(crate) fn map<T: Send>(n: usize, f: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
+    (0..n).into_par_iter().with_min_len(CHUNK).map(f).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn positive_definite(n: usize) -> Dense {
+        Dense::from_fn(n, n, |i, j| {
+            (-0.1 * (i as f64 - j as f64).powi(2)).exp() + if i == j { 0.5 } else { 0.0 }
+        })
+    }
+
+    #[test]
+    fn factor_and_inverse_agree_with_the_matrix() {
+        for n in [1, 7, 90] {
+            let a = positive_definite(n);
+            let mut factor = a.clone();
+            cholesky(&mut factor).unwrap();
+            let inverse = inverse_of(&factor);
+            let mut identity = Dense::zeros(n, n);
+            product(identity.view_mut(), false, a.view(), inverse.view(), 1.0);
+            let x: Vec<f64> = (0..n).map(|i| (i as f64).sin()).collect();
+            let mut b = symmetric_times(&a, &x);
+            solve(&factor, &mut b);
+            for i in 0..n {
+                assert!((b[i] - x[i]).abs() < 1e-12);
+                for j in 0..n {
+                    let expected = if i == j { 1.0 } else { 0.0 };
+                    assert!((identity.get(i, j) - expected).abs() < 1e-12);
+                }
+            }
+        }
+        let mut indefinite = Dense::from_fn(2, 2, |i, j| if i == j { 1.0 } else { 2.0 });
+        assert_eq!(cholesky(&mut indefinite), None);
+    }
+}

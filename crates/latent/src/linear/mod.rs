@@ -1,0 +1,155 @@
+//! Linear algebra of the dual: one interface over three regimes.
+//!
+//! | file | regime | factorises |
+//! | --- | --- | --- |
+//! | `wide` | dense prior, N ≤ L | B = I + Λ^½ Σ̃ Λ^½, N × N |
+//! | `narrow` | dense prior, L < N | A = I + Rᵀ WᵀΛW R, L × L, Σ = RRᵀ |
+//! | `sparse` | sparse precision Q | A = Q + WᵀΛW by a sparse Cholesky factor, its inverse on the factor's pattern by `selected` |
+//! | `design` | products with W | |
+//! | `kernels` | dense factorisations and sums | |
+
+mod block;
+pub(crate) mod design;
+pub(crate) mod kernels;
+pub(crate) mod narrow;
+mod selected;
+pub(crate) mod sparse;
+pub(crate) mod wide;
+
+pub(crate) use block::Block;
+
+use crate::{Covariance, CovarianceSensitivity, Design, Error, Model};
+use narrow::Narrow;
+use sparse::SparseField;
+use wide::Wide;
+
+/// The prior and the design of a model, ready for the solver.
+pub(crate) enum Geometry {
+    Wide(Wide),
+    Narrow(Narrow),
+    Sparse(Box<SparseField>),
+}
+
+/// Latent variables above which independent ones with a sparse design are treated as a sparse precision.
+const MANY: usize = 512;
+
+impl Geometry {
+    /// Chooses the regime. `signed` asks for one that bears negative λ.
+    pub(crate) fn new(model: &Model, signed: bool, notes: &mut Vec<String>) -> Result<Self, Error> {
+        let (n, latents) = (model.predictors(), model.prior.len());
+        let dense_design = matches!(model.design, Design::Dense(_));
+        match &model.prior.covariance {
+            Covariance::Precision(q) => Ok(Self::Sparse(Box::new(SparseField::new(model, q)?))),
+            Covariance::Diagonal(variances) if latents > MANY && !dense_design => {
+                let q = sparse::diagonal(variances);
+                Ok(Self::Sparse(Box::new(SparseField::new(model, &q)?)))
+            }
+            Covariance::Dense(_) if latents < n || signed => {
+                Ok(Self::Narrow(Narrow::new(model, notes)?))
+            }
+            Covariance::Diagonal(_) if latents < n || signed => {
+                Ok(Self::Narrow(Narrow::new(model, notes)?))
+            }
+            Covariance::Dense(sigma) => {
+                narrow::check_semidefinite(sigma, notes)?;
+                Ok(Self::Wide(Wide::new(model)))
+            }
+            Covariance::Diagonal(_) => Ok(Self::Wide(Wide::new(model))),
+        }
+    }
+
+    /// Factorises at λ and returns log|I + ΛΣ̃|, for an intrinsic prior of r null directions
+    /// `log|A_λ| − log|Q|₊ − r log 2π`. `None` when the posterior precision is not positive definite.
+    pub(crate) fn factor(&mut self, lambda: &[f64]) -> Option<f64> {
+        match self {
+            Self::Wide(g) => g.factor(lambda),
+            Self::Narrow(g) => g.factor(lambda),
+            Self::Sparse(g) => g.factor(lambda),
+        }
+    }
+
+    /// diag W A_λ⁻¹ Wᵀ at the factorised λ.
+    pub(crate) fn variances(&mut self) -> Vec<f64> {
+        match self {
+            Self::Wide(g) => g.variances(),
+            Self::Narrow(g) => g.variances(),
+            Self::Sparse(g) => g.variances(),
+        }
+    }
+
+    /// S x at the factorised λ.
+    pub(crate) fn posterior_times(&self, x: &[f64]) -> Vec<f64> {
+        match self {
+            Self::Wide(g) => g.posterior_times(x),
+            Self::Narrow(g) => g.posterior_times(x),
+            Self::Sparse(g) => g.posterior_times(x),
+        }
+    }
+
+    /// Σ̃ x; under an intrinsic prior `W Q⁻ Wᵀ x` for one generalised inverse, with `NᵀWᵀx = 0`. The factor is lost.
+    pub(crate) fn covariance_times(&mut self, x: &[f64]) -> Result<Vec<f64>, Error> {
+        match self {
+            Self::Wide(g) => Ok(g.covariance_times(x)),
+            Self::Narrow(g) => Ok(g.covariance_times(x)),
+            Self::Sparse(g) => g.covariance_times(x),
+        }
+    }
+
+    /// m from α, λ and the part of the predictors' mean that the latent variables make, at the factorised λ.
+    pub(crate) fn latent_mean(
+        &mut self,
+        model: &Model,
+        alpha: &[f64],
+        lambda: &[f64],
+        predictor: &[f64],
+    ) -> Vec<f64> {
+        let mean = &model.prior.mean;
+        let pull =
+            |weights: &[f64]| design::transposed_times_vector(&model.design, mean.len(), weights);
+        match self {
+            Self::Wide(_) => {
+                let a = pull(alpha);
+                let shift = match &model.prior.covariance {
+                    Covariance::Dense(sigma) => kernels::symmetric_times(sigma, &a),
+                    Covariance::Diagonal(v) => v.iter().zip(&a).map(|(v, a)| v * a).collect(),
+                    Covariance::Precision(_) => a,
+                };
+                mean.iter().zip(&shift).map(|(m, s)| m - s).collect()
+            }
+            Self::Narrow(g) => {
+                let shift = g.prior_times(&pull(alpha));
+                mean.iter().zip(&shift).map(|(m, s)| m - s).collect()
+            }
+            Self::Sparse(g) => {
+                let weights: Vec<f64> = (0..alpha.len())
+                    .map(|n| lambda[n] * predictor[n] - alpha[n])
+                    .collect();
+                g.latent_mean(mean, &pull(&weights))
+            }
+        }
+    }
+
+    /// diag V at the factorised λ.
+    pub(crate) fn latent_variances(&mut self, model: &Model) -> Vec<f64> {
+        match self {
+            Self::Wide(g) => g.latent_variances(model),
+            Self::Narrow(g) => g.latent_variances(),
+            Self::Sparse(g) => g.latent_variances(),
+        }
+    }
+
+    /// dBound by the prior's covariance at the solved dual, at the factorised λ.
+    pub(crate) fn sensitivity(
+        &mut self,
+        model: &Model,
+        alpha: &[f64],
+        lambda: &[f64],
+        mean: &[f64],
+    ) -> Result<CovarianceSensitivity, Error> {
+        match self {
+            Self::Wide(g) => Ok(g.sensitivity(model, alpha)),
+            Self::Narrow(g) => Ok(g.sensitivity(model, alpha, lambda)),
+            Self::Sparse(g) => g.sensitivity(model, mean),
+        }
+    }
+}

@@ -1,0 +1,470 @@
+//! The convex dual in N variables (Khan, Aravkin, Friedlander and Seeger 2013, Eq. 20).
+//!
+//! With the curve of every site (see `site::convex`) the dual is
+//! `D(α) = ½ αᵀΣ̃α − μ̃ᵀα − ½ log|I + Λ(α)Σ̃| + Σ φ_n(α_n)`, whose gradient is `−m̄ − ½ λ′∘v̄ + φ′` with `m̄ = μ̃ − Σ̃α` and
+//! `v̄ = diag S`, `S = W A_λ⁻¹ Wᵀ`, and whose Hessian is `Σ̃ + ½ λ′λ′ᵀ∘S∘S + diag(φ″ − ½ λ″∘v̄)`.
+//!
+//! For a dense prior with N ≤ L the Newton system is solved as it stands. Otherwise S∘S is replaced by its diagonal or left out,
+//! `(Σ̃ + D) x = r` is solved in latent space with one more factorisation or none, and L-BFGS corrects what is missing: as
+//! `(SΛS)_nn ≤ S_nn`, leaving it out misjudges the curvature by at most a factor 1 + S_nn/2.
+//!
+//! φ is a barrier: steps end at most 99 % of the way to the domain's end. The duality gap, a sum of non-negative terms by
+//! Fenchel and Young, is the stopping rule.
+
+use std::collections::VecDeque;
+
+use jensen_fit::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
+
+use super::{Problem, Solution};
+use crate::linear::Geometry;
+use crate::linear::kernels::{dot, map, sum};
+use crate::site::DualSites;
+use crate::{Error, Warm};
+
+/// Number of correction pairs.
+const MEMORY: usize = 8;
+
+/// Share of the way to the domain's end that a step may go.
+const FRACTION: f64 = 0.99;
+
+/// The factor at λ serves as preconditioner while λD stays within these.
+const REUSE: (f64, f64) = (0.5, 2.5);
+
+/// One step and what it did to the gradient.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Pair {
+    s: Vec<f64>,
+    y: Vec<f64>,
+    /// Σ̃s.
+    product: Vec<f64>,
+}
+
+/// Where the solver stands.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct State {
+    alpha: Vec<f64>,
+    /// m̄ = μ̃ − Σ̃α, moved along with α.
+    predictor: Vec<f64>,
+    pairs: VecDeque<Pair>,
+    /// The gradient before the last step, for the next pair.
+    gradient: Vec<f64>,
+    /// Consecutive steps that did not lower the dual beyond rounding.
+    idle: u64,
+}
+
+impl Snapshot for State {
+    fn save(&self) -> Archive {
+        let mut archive = Archive::new();
+        archive.put("alpha", &self.alpha);
+        archive.put("predictor", &self.predictor);
+        archive.put("gradient", &self.gradient);
+        archive.set("idle", self.idle);
+        archive.set("pairs", self.pairs.len());
+        for (k, pair) in self.pairs.iter().enumerate() {
+            archive.put(&format!("s{k}"), &pair.s);
+            archive.put(&format!("y{k}"), &pair.y);
+            archive.put(&format!("product{k}"), &pair.product);
+        }
+        archive
+    }
+
+    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        let pairs: usize = archive.get("pairs")?;
+        Ok(Self {
+            alpha: archive.vec("alpha")?,
+            predictor: archive.vec("predictor")?,
+            gradient: archive.vec("gradient")?,
+            idle: archive.get("idle")?,
+            pairs: (0..pairs)
+                .map(|k| {
+                    Ok(Pair {
+                        s: archive.vec(&format!("s{k}"))?,
+                        y: archive.vec(&format!("y{k}"))?,
+                        product: archive.vec(&format!("product{k}"))?,
+                    })
+                })
+                .collect::<Result<_, ArchiveError>>()?,
+        })
+    }
+}
+
+/// A feasible start: the warm one where it is feasible, else the sites' answer to their prior means.
+pub(crate) fn start(
+    problem: &mut Problem<'_>,
+    sites: &DualSites,
+    warm: Option<&Warm>,
+) -> Result<(Vec<f64>, Vec<f64>), Error> {
+    let n = problem.centre.len();
+    let null = match &problem.geometry {
+        Geometry::Sparse(g) => g.null_predictors(),
+        _ => Vec::new(),
+    };
+    let feasible = |alpha: &[f64]| {
+        alpha.len() == n
+            && sites.contains(alpha)
+            && null.iter().all(|direction| {
+                let size: f64 = direction
+                    .iter()
+                    .zip(alpha)
+                    .map(|(d, a)| (d * a).abs())
+                    .sum();
+                dot(direction, alpha).abs() <= 1e-10 * size.max(1e-300)
+            })
+    };
+    let alpha = match warm {
+        Some(warm) if feasible(&warm.alpha) => warm.alpha.clone(),
+        _ => cold(problem, sites, &null)?,
+    };
+    let product = problem.geometry.covariance_times(&alpha)?;
+    let predictor = (0..n).map(|i| problem.centre[i] - product[i]).collect();
+    Ok((alpha, predictor))
+}
+
+/// α = ∂f/∂m at the prior's predictors, shifted along the null space until `NᵀWᵀα = 0`.
+fn cold(problem: &Problem<'_>, sites: &DualSites, null: &[Vec<f64>]) -> Result<Vec<f64>, Error> {
+    let n = problem.centre.len();
+    let variance = vec![0.1; n];
+    let mut m = problem.centre.clone();
+    if null.is_empty() {
+        return Ok(sites.maximisers(&m, &variance));
+    }
+    let r = null.len();
+    // Minimise Σ f over the null space: Newton with halved steps.
+    let objective = |m: &[f64]| sites.values(m, &variance).iter().map(|v| v.f).sum::<f64>();
+    let mut value = objective(&m);
+    for _ in 0..200 {
+        let alpha = sites.maximisers(&m, &variance);
+        let curves = sites.curves(&alpha);
+        let gradient: Vec<f64> = null.iter().map(|d| dot(d, &alpha)).collect();
+        let scale: Vec<f64> = null
+            .iter()
+            .map(|d| d.iter().zip(&alpha).map(|(d, a)| (d * a).abs()).sum())
+            .collect();
+        if gradient
+            .iter()
+            .zip(&scale)
+            .all(|(g, s): (&f64, &f64)| g.abs() <= 1e-13 * s.max(1e-300))
+        {
+            return Ok(alpha);
+        }
+        let weighted: Vec<Vec<f64>> = null
+            .iter()
+            .map(|d| (0..n).map(|i| d[i] / curves.at[i].phi2).collect())
+            .collect();
+        let mut hessian = crate::Dense::from_fn(r, r, |i, j| {
+            dot(&null[i], &weighted[j]) + if i == j { 1e-300 } else { 0.0 }
+        });
+        let mut step: Vec<f64> = gradient.iter().map(|g| -g).collect();
+        if crate::linear::kernels::cholesky(&mut hessian).is_none() {
+            break;
+        }
+        crate::linear::kernels::solve(&hessian, &mut step);
+        let mut t = 1.0;
+        let moved = loop {
+            let trial: Vec<f64> = (0..n)
+                .map(|i| m[i] + t * (0..r).map(|k| null[k][i] * step[k]).sum::<f64>())
+                .collect();
+            let after = objective(&trial);
+            if after <= value {
+                break Some((trial, after));
+            }
+            t *= 0.5;
+            if t < 1e-10 {
+                break None;
+            }
+        };
+        match moved {
+            Some((trial, after)) => (m, value) = (trial, after),
+            None => {
+                // At the minimum to rounding: the constraint holds as well as it can be met.
+                let close = gradient
+                    .iter()
+                    .zip(&scale)
+                    .all(|(g, s)| g.abs() <= 1e-9 * s.max(1e-300));
+                if close {
+                    return Ok(alpha);
+                }
+                break;
+            }
+        }
+        if m.iter().any(|m| m.abs() > 300.0) {
+            break;
+        }
+    }
+    Err(Error::Prior(
+        "the data do not determine the level of the intrinsic prior (all counts are zero, or all responses are equal), so the \
+         posterior is improper; use a proper prior"
+            .to_owned(),
+    ))
+}
+
+/// The solver.
+pub(crate) struct Dual<'p, 'm> {
+    problem: &'p mut Problem<'m>,
+    sites: &'p DualSites,
+    start: Option<(Vec<f64>, Vec<f64>)>,
+    /// log|I + ΛΣ̃| where the geometry is factorised at the state's λ.
+    factorised: Option<f64>,
+    evaluations: u64,
+}
+
+impl<'p, 'm> Dual<'p, 'm> {
+    pub(crate) fn new(
+        problem: &'p mut Problem<'m>,
+        sites: &'p DualSites,
+        start: (Vec<f64>, Vec<f64>),
+    ) -> Self {
+        Self {
+            problem,
+            sites,
+            start: Some(start),
+            factorised: None,
+            evaluations: 0,
+        }
+    }
+
+    /// D at α, whose λ the geometry must be factorised at.
+    fn dual(&self, alpha: &[f64], predictor: &[f64], phi: f64, log_determinant: f64) -> f64 {
+        let centre = &self.problem.centre;
+        let linear = sum(alpha.len(), |n| alpha[n] * (predictor[n] + centre[n]));
+        -0.5 * (linear + log_determinant) + phi
+    }
+
+    fn factor(&mut self, lambda: &[f64]) -> Option<f64> {
+        self.evaluations += 1;
+        self.problem.geometry.factor(lambda)
+    }
+}
+
+impl Algorithm for Dual<'_, '_> {
+    type State = State;
+    type Output = Solution;
+
+    fn init(&mut self) -> Result<State, Status> {
+        let (alpha, predictor) = self.start.take().ok_or(Status::Diverged {
+            at: 0,
+            reason: "the run was started twice".to_owned(),
+        })?;
+        Ok(State {
+            alpha,
+            predictor,
+            pairs: VecDeque::new(),
+            gradient: Vec::new(),
+            idle: 0,
+        })
+    }
+
+    fn step(&mut self, state: &mut State, iteration: u64) -> Step {
+        let n = state.alpha.len();
+        let diverged = |reason: &str| Status::Diverged {
+            at: iteration,
+            reason: reason.to_owned(),
+        };
+        let curves = self.sites.curves(&state.alpha);
+        let lambda = curves.lambda();
+        let log_determinant = match self.factorised.take() {
+            Some(value) => value,
+            None => match self.factor(&lambda) {
+                Some(value) => value,
+                None => {
+                    return Step::finish(
+                        Record::new(self.evaluations),
+                        diverged("the posterior precision is not positive definite"),
+                    );
+                }
+            },
+        };
+        let variances = self.problem.geometry.variances();
+        let phi = sum(n, |i| curves.at[i].phi);
+        let dual = self.dual(&state.alpha, &state.predictor, phi, log_determinant);
+        let gap = self.sites.gap(&state.alpha, &state.predictor, &variances);
+        let mut record = Record::new(self.evaluations)
+            .with_elbo(dual - gap, None)
+            .with("gap", gap)
+            .with("dual", dual);
+        if !(dual.is_finite() && gap.is_finite()) && !dual.is_finite() {
+            return Step::finish(record, diverged("the dual objective is not finite"));
+        }
+        if gap <= self.problem.settings.tolerance {
+            let evidence = Evidence {
+                rule: format!("the duality gap is {gap:.1e} nats"),
+                remaining: Some(gap),
+                standard_error: None,
+            };
+            return Step::finish(record, Status::Converged { evidence });
+        }
+        let gradient = map(n, |i| {
+            let at = &curves.at[i];
+            at.phi1 - state.predictor[i] - 0.5 * at.lambda1 * variances[i]
+        });
+        if let (Some(pair), false) = (state.pairs.back_mut(), state.gradient.is_empty())
+            && pair.y.is_empty()
+        {
+            pair.y = map(n, |i| gradient[i] - state.gradient[i]);
+            if dot(&pair.s, &pair.y) <= 0.0 {
+                state.pairs.pop_back();
+            }
+        }
+        // The direction and Σ̃ times it.
+        let bend = map(n, |i| {
+            curves.at[i].phi2 - 0.5 * curves.at[i].lambda2 * variances[i]
+        });
+        let direction = match &mut self.problem.geometry {
+            Geometry::Wide(wide) => {
+                let slope: Vec<f64> = curves.at.iter().map(|c| c.lambda1).collect();
+                let down: Vec<f64> = gradient.iter().map(|g| -g).collect();
+                wide.newton(&slope, &bend, &curves.block, &down).map(|d| {
+                    let product = wide.covariance_times(&d);
+                    (d, product)
+                })
+            }
+            geometry => {
+                let own = map(n, |i| {
+                    bend[i] + 0.5 * (curves.at[i].lambda1 * variances[i]).powi(2)
+                });
+                let reuse = curves.block.coupling.is_empty()
+                    && (0..n).all(|i| {
+                        let ratio = lambda[i] * own[i];
+                        own[i] >= 1e50 || (ratio >= REUSE.0 && ratio <= REUSE.1)
+                    });
+                let weight = if reuse {
+                    lambda.clone()
+                } else {
+                    map(n, |i| 1.0 / own[i])
+                };
+                two_loops(&state.pairs, &gradient, |q| match geometry {
+                    Geometry::Narrow(g) => g.solve(&weight, &curves.block, q, !reuse),
+                    Geometry::Sparse(g) => g.solve(&weight, q, !reuse),
+                    Geometry::Wide(_) => None,
+                })
+            }
+        };
+        let Some((direction, product)) = direction else {
+            return Step::finish(
+                record,
+                diverged("the Newton system is not positive definite"),
+            );
+        };
+        let slope = dot(&gradient, &direction);
+        if slope.is_nan() {
+            return Step::finish(record, diverged("the step is not finite"));
+        }
+        let reach = self.sites.reach(&state.alpha, &direction);
+        let mut t = (FRACTION * reach).min(1.0);
+        let rounding = 1e-13 * (dual.abs() + state.alpha.len() as f64);
+        let accepted = loop {
+            let alpha = map(n, |i| state.alpha[i] + t * direction[i]);
+            let predictor = map(n, |i| state.predictor[i] - t * product[i]);
+            if self.sites.contains(&alpha) {
+                let curves = self.sites.curves(&alpha);
+                if let Some(log_determinant) = self.factor(&curves.lambda()) {
+                    let phi = sum(n, |i| curves.at[i].phi);
+                    let value = self.dual(&alpha, &predictor, phi, log_determinant);
+                    if value <= dual + 1e-4 * t * slope + rounding {
+                        break Some((alpha, predictor, log_determinant, value));
+                    }
+                }
+            }
+            t *= 0.5;
+            if t < 1e-12 {
+                break None;
+            }
+        };
+        record = record.with("step", t);
+        let Some((alpha, predictor, log_determinant, value)) = accepted else {
+            if state.pairs.is_empty() {
+                return Step::finish(
+                    record,
+                    Status::Stalled {
+                        at: iteration,
+                        reason: format!(
+                            "no step lowers the dual although the gap is {gap:.1e} nats"
+                        ),
+                    },
+                );
+            }
+            state.pairs.clear();
+            state.gradient.clear();
+            return Step::go_on(record);
+        };
+        state.idle = if value > dual - rounding {
+            state.idle + 1
+        } else {
+            0
+        };
+        if state.idle >= 20 {
+            return Step::finish(
+                record,
+                Status::Stalled {
+                    at: iteration,
+                    reason: format!(
+                        "the dual no longer falls although the gap is {gap:.1e} nats: the model is badly scaled"
+                    ),
+                },
+            );
+        }
+        if !matches!(self.problem.geometry, Geometry::Wide(_)) {
+            if state.pairs.len() == MEMORY {
+                state.pairs.pop_front();
+            }
+            state.pairs.push_back(Pair {
+                s: map(n, |i| t * direction[i]),
+                y: Vec::new(),
+                product: map(n, |i| t * product[i]),
+            });
+            state.gradient = gradient;
+        }
+        state.alpha = alpha;
+        state.predictor = predictor;
+        self.factorised = Some(log_determinant);
+        Step::go_on(record)
+    }
+
+    fn output(&mut self, state: &State) -> Solution {
+        let curves = self.sites.curves(&state.alpha);
+        let lambda = curves.lambda();
+        let log_determinant = self.factor(&lambda);
+        let phi = sum(lambda.len(), |i| curves.at[i].phi);
+        let (bound, gap) = match log_determinant {
+            Some(log_determinant) => {
+                let variances = self.problem.geometry.variances();
+                let gap = self.sites.gap(&state.alpha, &state.predictor, &variances);
+                let dual = self.dual(&state.alpha, &state.predictor, phi, log_determinant);
+                (dual - gap, Some(gap))
+            }
+            None => (f64::NAN, None),
+        };
+        Solution {
+            alpha: state.alpha.clone(),
+            lambda,
+            predictor: state.predictor.clone(),
+            bound,
+            gap,
+        }
+    }
+}
+
+/// L-BFGS with a preconditioner: the direction `−H g` and Σ̃ times it.
+fn two_loops(
+    pairs: &VecDeque<Pair>,
+    gradient: &[f64],
+    mut solve: impl FnMut(&[f64]) -> Option<(Vec<f64>, Vec<f64>)>,
+) -> Option<(Vec<f64>, Vec<f64>)> {
+    let n = gradient.len();
+    let mut q: Vec<f64> = gradient.iter().map(|g| -g).collect();
+    let complete: Vec<&Pair> = pairs.iter().filter(|p| !p.y.is_empty()).collect();
+    let mut shares = Vec::with_capacity(complete.len());
+    for pair in complete.iter().rev() {
+        let share = dot(&pair.s, &q) / dot(&pair.s, &pair.y);
+        q = map(n, |i| q[i] - share * pair.y[i]);
+        shares.push(share);
+    }
+    let (mut x, mut product) = solve(&q)?;
+    for (pair, share) in complete.iter().zip(shares.iter().rev()) {
+        let back = dot(&pair.y, &x) / dot(&pair.s, &pair.y);
+        let scale = share - back;
+        x = map(n, |i| x[i] + scale * pair.s[i]);
+        product = map(n, |i| product[i] + scale * pair.product[i]);
+    }
+    Some((x, product))
+}

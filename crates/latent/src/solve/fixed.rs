@@ -1,0 +1,305 @@
+//! The natural-gradient fixed point, for bounds without a convex dual.
+//!
+//! At the optimum α = ∂f/∂m and λ = 2 ∂f/∂v, in the same coordinates as the dual's. With the site's natural parameters
+//! `b = λ m̄ − α` and λ, a step is `(b, λ) ← (1−t)(b, λ) + t (b, λ)_new`: natural gradient ascent of size t on the bound
+//! (Khan and Lin 2017), and for λ = E g″ a Newton step in the mean. t = 1 unless the bound would fall, then halved. After a
+//! change of (b, λ): `x = Λμ̃ − b`, `Σ̃α = S x`, `α = x − Λ S x`.
+//!
+//! Steps are accelerated by Anderson's mixing of the last few where the mixture raises the bound further.
+
+use jensen_fit::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
+
+use super::{Problem, Solution};
+use crate::linear::kernels::{dot, map, sum};
+use crate::site::Sites;
+use crate::site::convex::Value;
+use crate::{Dense, Error, Warm};
+
+/// Number of earlier steps that are mixed.
+const MIXED: usize = 5;
+
+/// Where the solver stands.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct State {
+    b: Vec<f64>,
+    lambda: Vec<f64>,
+    /// Gain of the last step in nats.
+    gain: f64,
+    /// Earlier points and their full steps, oldest first, (b, λ) one after the other.
+    points: Vec<Vec<f64>>,
+    steps: Vec<Vec<f64>>,
+}
+
+impl Snapshot for State {
+    fn save(&self) -> Archive {
+        let mut archive = Archive::new();
+        archive.put("b", &self.b);
+        archive.put("lambda", &self.lambda);
+        archive.put("gain", &[self.gain]);
+        archive.set("mixed", self.points.len());
+        for (k, (point, step)) in self.points.iter().zip(&self.steps).enumerate() {
+            archive.put(&format!("point{k}"), point);
+            archive.put(&format!("step{k}"), step);
+        }
+        archive
+    }
+
+    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        let mixed: usize = archive.get("mixed")?;
+        let named = |name: &str| {
+            (0..mixed)
+                .map(|k| archive.vec(&format!("{name}{k}")))
+                .collect::<Result<Vec<Vec<f64>>, ArchiveError>>()
+        };
+        Ok(Self {
+            b: archive.vec("b")?,
+            lambda: archive.vec("lambda")?,
+            gain: archive.vec_of("gain", 1)?[0],
+            points: named("point")?,
+            steps: named("step")?,
+        })
+    }
+}
+
+/// Everything about one (b, λ), at which the geometry is then factorised.
+struct Point {
+    alpha: Vec<f64>,
+    predictor: Vec<f64>,
+    variances: Vec<f64>,
+    values: Vec<Value>,
+    bound: f64,
+}
+
+/// A start: the sites' answer to their prior means, or the warm (α, λ).
+pub(crate) fn start(
+    problem: &mut Problem<'_>,
+    sites: &Sites,
+    warm: Option<&Warm>,
+) -> Result<(Vec<f64>, Vec<f64>), Error> {
+    let n = problem.centre.len();
+    if let Some(warm) = warm
+        && warm.alpha.len() == n
+        && warm.lambda.len() == n
+        && problem.geometry.factor(&warm.lambda).is_some()
+    {
+        let product = problem.geometry.covariance_times(&warm.alpha)?;
+        let b = map(n, |i| {
+            warm.lambda[i] * (problem.centre[i] - product[i]) - warm.alpha[i]
+        });
+        return Ok((b, warm.lambda.clone()));
+    }
+    let values = sites.values(&problem.centre, &vec![1.0; n]);
+    // A site with negative curvature starts flat.
+    let lambda = map(n, |i| (2.0 * values[i].by_variance).max(1e-6));
+    let b = map(n, |i| lambda[i] * problem.centre[i] - values[i].by_mean);
+    Ok((b, lambda))
+}
+
+/// The solver.
+pub(crate) struct FixedPoint<'p, 'm> {
+    problem: &'p mut Problem<'m>,
+    sites: &'p Sites,
+    start: Option<(Vec<f64>, Vec<f64>)>,
+    at: Option<Point>,
+    evaluations: u64,
+}
+
+impl<'p, 'm> FixedPoint<'p, 'm> {
+    pub(crate) fn new(
+        problem: &'p mut Problem<'m>,
+        sites: &'p Sites,
+        start: (Vec<f64>, Vec<f64>),
+    ) -> Self {
+        Self {
+            problem,
+            sites,
+            start: Some(start),
+            at: None,
+            evaluations: 0,
+        }
+    }
+
+    /// The bound at (b, λ): `−Σ f − KL` with `KL = ½ (αᵀΣ̃α + log|I + ΛΣ̃| − λᵀv̄)`.
+    fn point(&mut self, b: &[f64], lambda: &[f64]) -> Option<Point> {
+        self.evaluations += 1;
+        let n = b.len();
+        let geometry = &mut self.problem.geometry;
+        let log_determinant = geometry.factor(lambda)?;
+        let centre = &self.problem.centre;
+        let x = map(n, |i| lambda[i] * centre[i] - b[i]);
+        let product = geometry.posterior_times(&x);
+        let alpha = map(n, |i| x[i] - lambda[i] * product[i]);
+        let variances = geometry.variances();
+        let predictor = map(n, |i| centre[i] - product[i]);
+        let values = self.sites.values(&predictor, &variances);
+        let divergence =
+            0.5 * (sum(n, |i| alpha[i] * product[i] - lambda[i] * variances[i]) + log_determinant);
+        let bound = -sum(n, |i| values[i].f) - divergence;
+        bound.is_finite().then_some(Point {
+            alpha,
+            predictor,
+            variances,
+            values,
+            bound,
+        })
+    }
+}
+
+impl Algorithm for FixedPoint<'_, '_> {
+    type State = State;
+    type Output = Solution;
+
+    fn init(&mut self) -> Result<State, Status> {
+        let (b, lambda) = self.start.take().ok_or(Status::Diverged {
+            at: 0,
+            reason: "the run was started twice".to_owned(),
+        })?;
+        Ok(State {
+            b,
+            lambda,
+            gain: f64::INFINITY,
+            points: Vec::new(),
+            steps: Vec::new(),
+        })
+    }
+
+    fn step(&mut self, state: &mut State, iteration: u64) -> Step {
+        let n = state.b.len();
+        let at = match self.at.take() {
+            Some(at) => at,
+            None => match self.point(&state.b, &state.lambda) {
+                Some(at) => at,
+                None => {
+                    return Step::finish(
+                        Record::new(self.evaluations),
+                        Status::Diverged {
+                            at: iteration,
+                            reason: "the bound cannot be evaluated at the start".to_owned(),
+                        },
+                    );
+                }
+            },
+        };
+        let mut step = vec![0.0; 2 * n];
+        for i in 0..n {
+            let lambda = 2.0 * at.values[i].by_variance;
+            step[i] = lambda * at.predictor[i] - at.values[i].by_mean - state.b[i];
+            step[n + i] = lambda - state.lambda[i];
+        }
+        let here: Vec<f64> = state.b.iter().chain(&state.lambda).copied().collect();
+        let rounding = 1e-13 * (at.bound.abs() + n as f64);
+        let mixture = mix(&state.points, &state.steps, &here, &step);
+        let mut taken = None;
+        if let Some(target) = mixture
+            && self.admissible(&target[n..])
+            && let Some(point) = self.point(&target[..n], &target[n..])
+            && point.bound >= at.bound
+        {
+            taken = Some((target, point));
+        }
+        let mut t = 1.0;
+        while taken.is_none() && t > 1e-8 {
+            let target = map(2 * n, |i| here[i] + t * step[i]);
+            if let Some(point) = self.point(&target[..n], &target[n..])
+                && point.bound >= at.bound - rounding
+            {
+                taken = Some((target, point));
+                break;
+            }
+            t *= 0.5;
+        }
+        let record =
+            |bound: f64, calls: u64| Record::new(calls).with_elbo(bound, None).with("step", t);
+        let Some((target, point)) = taken else {
+            self.at = Some(at);
+            return Step::finish(
+                record(f64::NAN, self.evaluations),
+                Status::Stalled {
+                    at: iteration,
+                    reason: "no step raises the bound".to_owned(),
+                },
+            );
+        };
+        let gain = point.bound - at.bound;
+        let rate = (gain.abs() / state.gain.abs()).clamp(0.0, 0.95);
+        let remaining = gain.abs() * rate / (1.0 - rate);
+        let tolerance = self.problem.settings.tolerance;
+        let bound = point.bound;
+        if state.points.len() == MIXED {
+            state.points.remove(0);
+            state.steps.remove(0);
+        }
+        state.points.push(here);
+        state.steps.push(step);
+        state.b = target[..n].to_vec();
+        state.lambda = target[n..].to_vec();
+        let settled = gain.abs() <= tolerance && state.gain.is_finite() && remaining <= tolerance;
+        state.gain = gain.abs().max(rounding);
+        self.at = Some(point);
+        let record = record(bound, self.evaluations);
+        if settled {
+            let evidence = Evidence {
+                rule: format!("the last step raised the bound by {:.1e} nats", gain.abs()),
+                remaining: Some(remaining),
+                standard_error: None,
+            };
+            return Step::finish(record, Status::Converged { evidence });
+        }
+        Step::go_on(record)
+    }
+
+    fn output(&mut self, state: &State) -> Solution {
+        // Factorised anew, so that the geometry stands where the solution does.
+        let point = self.point(&state.b, &state.lambda);
+        let (alpha, predictor, bound) = match point {
+            Some(p) => (p.alpha, p.predictor, p.bound),
+            None => (
+                vec![f64::NAN; state.b.len()],
+                vec![f64::NAN; state.b.len()],
+                f64::NAN,
+            ),
+        };
+        Solution {
+            alpha,
+            lambda: state.lambda.clone(),
+            predictor,
+            bound,
+            gap: None,
+        }
+    }
+}
+
+impl FixedPoint<'_, '_> {
+    /// Whether the geometry can bear these λ.
+    fn admissible(&self, lambda: &[f64]) -> bool {
+        super::signed(self.problem.model) || lambda.iter().all(|l| *l >= 0.0)
+    }
+}
+
+/// Anderson's mixture of the present point with earlier ones: the combination whose step is least in the norm that gives
+/// every coordinate its present scale. `None` without history.
+fn mix(points: &[Vec<f64>], steps: &[Vec<f64>], here: &[f64], step: &[f64]) -> Option<Vec<f64>> {
+    let k = points.len();
+    if k == 0 {
+        return None;
+    }
+    let n = here.len();
+    let differences: Vec<Vec<f64>> = steps
+        .iter()
+        .map(|old| map(n, |i| step[i] - old[i]))
+        .collect();
+    let scale = 1e-10 * differences.iter().map(|d| dot(d, d)).fold(0.0, f64::max);
+    let mut gram = Dense::from_fn(k, k, |i, j| {
+        dot(&differences[i], &differences[j]) + if i == j { scale } else { 0.0 }
+    });
+    let mut weights: Vec<f64> = differences.iter().map(|d| dot(d, step)).collect();
+    crate::linear::kernels::cholesky(&mut gram)?;
+    crate::linear::kernels::solve(&gram, &mut weights);
+    Some(map(n, |i| {
+        let mut x = here[i] + step[i];
+        for j in 0..k {
+            x -= weights[j] * (here[i] - points[j][i] + differences[j][i]);
+        }
+        x
+    }))
+}

@@ -1,0 +1,104 @@
+//! Solvers: iterative methods under one loop.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `dual` | the convex dual in N variables: Newton steps with the conjugate as barrier |
+//! | `fixed` | natural-gradient fixed point for bounds without a convex dual |
+//! | `finish` | from a solved (α, λ) to a [`Fit`](crate::Fit) |
+
+mod dual;
+mod finish;
+mod fixed;
+
+use jensen_fit::{Control, Identity, Outcome, run};
+
+use crate::linear::Geometry;
+use crate::linear::design;
+use crate::site::Sites;
+use crate::{Error, Fit, Model, Settings, Solver, Warm};
+
+/// What every solver works with.
+pub(crate) struct Problem<'a> {
+    pub model: &'a Model,
+    pub settings: Settings,
+    pub geometry: Geometry,
+    /// offset + Wμ.
+    pub centre: Vec<f64>,
+    pub notes: Vec<String>,
+}
+
+/// A solved point.
+pub(crate) struct Solution {
+    pub alpha: Vec<f64>,
+    pub lambda: Vec<f64>,
+    /// offset + W m.
+    pub predictor: Vec<f64>,
+    /// The bound, as the solver evaluated it.
+    pub bound: f64,
+    pub gap: Option<f64>,
+}
+
+/// offset + Wμ.
+pub(crate) fn centre(model: &Model) -> Vec<f64> {
+    let mut centre = design::times(&model.design, &model.prior.mean);
+    if let Some(offset) = &model.observations.offset {
+        for (c, o) in centre.iter_mut().zip(offset) {
+            *c += o;
+        }
+    }
+    centre
+}
+
+/// Fits the Gaussian posterior of a latent Gaussian model by maximising its bound on log p(y).
+///
+/// Under `control` like every run: budget, cancellation, trace (`elbo` is the primal objective, `gap` the duality gap),
+/// checkpoints and resumption to the same bits. `warm` starts from an earlier fit where it is feasible. With `sensitivity`
+/// the fit holds the derivatives of the bound by the prior and by the likelihood's parameters.
+///
+/// # Errors
+/// What [`Model::check`] refuses; a prior that is indefinite beyond jitter, disconnected or improper beyond its declared
+/// null space; a solver that does not serve the bound; a checkpoint of another run.
+pub fn fit(
+    model: &Model,
+    settings: &Settings,
+    warm: Option<&Warm>,
+    sensitivity: bool,
+    identity: &Identity,
+    control: &mut Control<'_>,
+) -> Result<Fit, Error> {
+    model.check()?;
+    let sites = Sites::new(model, settings.nodes)?;
+    let mut notes = Vec::new();
+    let geometry = Geometry::new(model, signed(model), &mut notes)?;
+    let mut problem = Problem {
+        model,
+        settings: *settings,
+        geometry,
+        centre: centre(model),
+        notes,
+    };
+    let outcome: Outcome<Solution> = match (settings.solver, &sites) {
+        (Solver::Dual, Sites::Dual(dual_sites)) => {
+            let start = dual::start(&mut problem, dual_sites, warm)?;
+            run(
+                &mut dual::Dual::new(&mut problem, dual_sites, start),
+                identity,
+                control,
+            )?
+        }
+        _ => {
+            let start = fixed::start(&mut problem, &sites, warm)?;
+            run(
+                &mut fixed::FixedPoint::new(&mut problem, &sites, start),
+                identity,
+                control,
+            )?
+        }
+    };
+    finish::finish(&mut problem, &sites, outcome, sensitivity)
+}
+
+/// Whether λ may be negative.
+fn signed(model: &Model) -> bool {
+    matches!(model.likelihood, crate::Likelihood::StudentT { .. })
+}
