@@ -315,7 +315,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
                 iteration,
                 tolerance,
             );
-            state.calls += certificate.calls * self.density.records() as u64;
+            state.calls += certificate.calls.lanes() * self.density.records() as u64;
             let improvement = certificate.improvement;
             record = record
                 .with("gap", improvement.mean)

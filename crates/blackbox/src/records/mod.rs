@@ -12,6 +12,7 @@
 //! | `batches` | [`Batches`]: reshuffled epochs |
 //! | `minibatch` | [`Minibatch`]: estimator × family × optimiser as an algorithm, with a stopping rule |
 //! | `smiso` | [`Smiso`]: an incremental method of its own |
+//! | `generic` | [`DoublyStochastic`], [`Generic`]: the same for any doubly stochastic objective |
 //! | `variance` | [`variances`]: total, subsampling and Monte-Carlo variance at an iterate |
 //! | `memory` | [`footprint`], [`admit`]: memory before it is taken |
 //! | `error` | [`RecordError`]: what is refused, with the way out |
@@ -21,6 +22,7 @@ mod batches;
 mod error;
 mod estimator;
 pub(crate) mod gemm;
+mod generic;
 mod gradients;
 mod memory;
 mod minibatch;
@@ -34,6 +36,7 @@ mod variance;
 pub use batches::Batches;
 pub use error::RecordError;
 pub use estimator::RecordEstimator;
+pub use generic::{DoublyStochastic, Generic, GenericSettings, GenericState};
 pub use gradients::{Gradients, Request};
 pub use memory::{Footprint, admit, footprint};
 pub use minibatch::{Judge, Minibatch, MinibatchSettings, MinibatchState};

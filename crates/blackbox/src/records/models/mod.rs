@@ -6,14 +6,17 @@
 //! | `link` | [`Link`]: Bernoulli-logit and categorical-logit, their derivatives in the predictors |
 //! | `prior` | [`Prior`]: independent normals, normals with a common mean and scale |
 //! | `glm` | [`Glm`]: features, link and prior as one density |
+//! | `dropout` | [`GaussianDropout`]: softmax regression with noise on its features |
 //! | `ppca` | [`Ppca`]: probabilistic principal components with the scores integrated out |
 
+mod dropout;
 mod features;
 mod glm;
 mod link;
 mod ppca;
 mod prior;
 
+pub use dropout::GaussianDropout;
 pub use features::{Dense, Features, Sparse};
 pub use glm::Glm;
 pub use link::Link;

@@ -18,6 +18,21 @@ pub trait Prior: Debug + Sync {
     fn hvp(&self, z: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>);
 }
 
+impl<P: Prior + ?Sized> Prior for Box<P> {
+    fn dim(&self) -> usize {
+        (**self).dim()
+    }
+    fn value(&self, z: Lanes<'_>, out: &mut [f64]) {
+        (**self).value(z, out);
+    }
+    fn value_grad(&self, z: Lanes<'_>, out: &mut [f64], grad: LanesMut<'_>) {
+        (**self).value_grad(z, out, grad);
+    }
+    fn hvp(&self, z: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>) {
+        (**self).hvp(z, v, out);
+    }
+}
+
 /// Independent standard normals.
 #[derive(Clone, Copy, Debug)]
 pub struct StandardNormal(
