@@ -8,17 +8,16 @@ use jensen::conjugate::lda::{
     self, Completion, LdaError, LdaFit, LdaJob, LdaSettings, Predictor, RULE,
 };
 use jensen::data::corpus::{BuildSettings, Corpus, Part, Tokeniser};
-use jensen::data::{Artefact, RunDir, write_atomic_bytes};
+use jensen::data::{Artefact, RunDir};
 use jensen::math::simd::Simd;
 use jensen::run::{Budget, Checkpoint, Control, Outcome as RunOutcome, Record, Store};
-use jensen::topics::{
-    Coherence, CorpusDocuments, Curves, TopicModel, TopicsSeconds, TopicsSummary, rows, sheet,
-};
+use jensen::topics::{CorpusDocuments, TopicModel, rows};
 
 use super::args::{FitArgs, RunFlags, UpdateArgs};
 use super::build::{remark_skipped, watched};
 use super::flags::TopicsFlags;
 use super::progress::{Gathered, Keep, Line, Sizes};
+use super::results::{Made, summary, table, write_results};
 use super::store::{self, Stored};
 use crate::failure::{Exit, Failure, Outcome, print, remark};
 use crate::fit::{STOP, catch_interrupts, start_threads};
@@ -30,17 +29,20 @@ use crate::progress::Display;
 const SCORED: usize = 1000;
 
 /// A run as it is about to start.
-struct Plan {
-    corpus: Corpus,
+pub struct Plan {
+    /// The documents.
+    pub corpus: Corpus,
     /// Where the corpus is, as the folder keeps it.
     path: PathBuf,
-    flags: TopicsFlags,
+    /// The settings.
+    pub flags: TopicsFlags,
     /// Topics to go on from.
     start: Option<TopicModel>,
     folder: Option<RunDir>,
     resumed: bool,
     force: bool,
-    open_seconds: f64,
+    /// Seconds that opening the corpus took.
+    pub open_seconds: f64,
 }
 
 /// Runs `topics fit`.
@@ -85,9 +87,13 @@ pub fn run(args: &FitArgs) -> Outcome {
                     dir.display()
                 )));
             }
+            let path = match &args.corpus {
+                Some(path) if !stored.update => std::path::absolute(path).unwrap_or(path.clone()),
+                _ => stored.corpus.clone(),
+            };
             Plan {
                 start: stored.update.then(|| store::start(&folder)).transpose()?,
-                path: stored.corpus.clone(),
+                path,
                 corpus,
                 flags: args.flags.or(&stored.flags),
                 folder: Some(folder),
@@ -204,11 +210,11 @@ fn memory(settings: &LdaSettings, terms: usize) -> u64 {
 }
 
 /// What a run left.
-struct Finished {
-    outcome: RunOutcome<LdaFit>,
-    gathered: Gathered,
-    sizes: Sizes,
-    planned: u64,
+pub struct Finished {
+    /// How it ended.
+    pub outcome: RunOutcome<LdaFit>,
+    /// What its records said.
+    pub gathered: Gathered,
 }
 
 fn carry_out(plan: Plan, run: &RunFlags) -> Outcome {
@@ -221,6 +227,29 @@ fn carry_out(plan: Plan, run: &RunFlags) -> Outcome {
     };
     if plan.resumed && stored.is_none() && !quiet {
         remark("note: the run has no checkpoint yet, so it starts from the beginning");
+    }
+    let train = CorpusDocuments::new(&plan.corpus, Part::Train);
+    let heldout = CorpusDocuments::new(&plan.corpus, Part::Heldout);
+    let scored = Range::new(&heldout, 0, SCORED);
+    let job = LdaJob {
+        documents: &train,
+        heldout: (!scored.is_empty()).then_some(&scored as &dyn Documents),
+        start: plan.start.as_ref().map(|start| &start.topics),
+        settings: LdaSettings {
+            // The passes are the budget and no part of the settings: a run may be resumed for more of them.
+            passes: UNBOUNDED,
+            population: plan
+                .start
+                .as_ref()
+                .map(|start| start.topics.population + train.len() as f64),
+            ..settings.clone()
+        },
+        simd,
+        data_hash: plan.corpus.digest().to_owned(),
+    };
+    if let Some((checkpoint, _)) = &stored {
+        // Before the folder is touched, so that a refused resume leaves it as it was.
+        folder::accept(checkpoint, &lda::identity(&job), plan.force)?;
     }
     if let Some(folder) = &plan.folder {
         let resolved = TopicsFlags {
@@ -235,9 +264,15 @@ fn carry_out(plan: Plan, run: &RunFlags) -> Outcome {
         )
         .write(folder)?;
     }
-    let finished = fit(&plan, settings.clone(), simd, stored, quiet)?;
+    let sizes = Sizes {
+        documents: train.len() as f64,
+        tokens: train.tokens(),
+        batch: settings.batch as f64,
+    };
+    let planned = lda::planned_iterations(train.len(), &settings);
+    let mut finished = fit(&plan, &job, sizes, planned, stored, quiet)?;
     let begun = Instant::now();
-    let Some(fitted) = finished.outcome.output else {
+    let Some(fitted) = finished.outcome.output.take() else {
         return Err(Failure::input(format!(
             "the fit cannot start: {}",
             finished.outcome.status
@@ -256,57 +291,21 @@ fn carry_out(plan: Plan, run: &RunFlags) -> Outcome {
     } else {
         fitted.heldout
     };
-    let train = CorpusDocuments::new(&plan.corpus, Part::Train);
     let topic_rows = rows(&model, plan.flags.words(), &train);
-    let done = finished.outcome.iterations >= finished.planned;
-    let passes = plan.flags.passes.unwrap_or(1.0);
-    let mut warnings = Vec::new();
-    if completion.is_none() {
-        warnings.push("no documents are held out, so the topics are not scored: build the corpus with --heldout 0.01".to_owned());
-    }
-    let advice = finished.outcome.status.advice();
-    let summary = TopicsSummary {
-        status: if done {
-            format!(
-                "all passes are made: {passes}, in {} iterations",
-                finished.outcome.iterations
-            )
-        } else {
-            format!("{}. {advice}", finished.outcome.status)
-        },
-        finished: done,
-        elbo: fitted.elbo,
-        elbo_se: fitted.elbo_se,
-        temperature: fitted.temperature,
-        heldout_log_predictive: completion.map(|c| c.log_predictive),
-        heldout_log_predictive_se: completion.map(|c| c.standard_error),
-        heldout_perplexity: completion.map(|c| c.perplexity()),
-        heldout_words: completion.map_or(0, |c| c.words),
-        heldout_documents: completion.map_or(0, |c| c.documents),
-        docs_per_second: finished.gathered.docs_per_second(&finished.sizes),
-        documents_processed: fitted.documents,
-        documents: plan.corpus.documents(Part::Train) as u64,
-        documents_skipped: fitted.skipped,
-        tokens: train.tokens(),
-        terms: plan.corpus.terms(),
-        topics: settings.topics,
-        alpha: settings.alpha(),
-        eta: settings.eta(),
-        temper: plan.flags.temper.clone().unwrap_or_else(|| "none".into()),
-        iterations: finished.outcome.iterations,
-        seconds: TopicsSeconds {
-            open: plan.open_seconds,
-            fit: finished.outcome.seconds,
-            evaluate: begun.elapsed().as_secs_f64(),
-        },
-        coherence: Coherence::mean(&topic_rows),
-        seed: settings.seed,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        warnings,
+    let done = finished.outcome.iterations >= planned;
+    let summary = summary(&Made {
+        plan: &plan,
+        job: &job,
+        sizes,
+        finished: &finished,
+        fitted: &fitted,
+        completion,
         topic_rows,
-    };
+        done,
+        evaluate_seconds: begun.elapsed().as_secs_f64(),
+    });
     if let Some(folder) = &plan.folder {
-        write_results(folder, &plan, &model, &summary, &finished.gathered.curves())?;
+        write_results(folder, &plan, &model, &summary, finished.gathered.curves())?;
     }
     if run.json {
         print(&summary.to_json().map_err(Failure::output)?)?;
@@ -338,20 +337,12 @@ pub fn score(corpus: &Corpus, model: &TopicModel, seed: u64, simd: Simd) -> Opti
 
 fn fit(
     plan: &Plan,
-    settings: LdaSettings,
-    simd: Simd,
+    job: &LdaJob<'_>,
+    sizes: Sizes,
+    planned: u64,
     stored: Option<(Checkpoint, Vec<Record>)>,
     quiet: bool,
 ) -> Result<Finished, Failure> {
-    let train = CorpusDocuments::new(&plan.corpus, Part::Train);
-    let heldout = CorpusDocuments::new(&plan.corpus, Part::Heldout);
-    let heldout = Range::new(&heldout, 0, SCORED);
-    let sizes = Sizes {
-        documents: train.len() as f64,
-        tokens: train.tokens(),
-        batch: settings.batch as f64,
-    };
-    let planned = sizes.iterations(settings.passes);
     let (resume, records) = stored.map_or((None, Vec::new()), |(checkpoint, records)| {
         (Some(checkpoint), records)
     });
@@ -379,12 +370,7 @@ fn fit(
     catch_interrupts();
     let epoch = Instant::now();
     let clock = move || epoch.elapsed().as_secs_f64();
-    let population = plan
-        .start
-        .as_ref()
-        .map(|start| start.topics.population + sizes.documents);
     let mut control = Control {
-        // The passes are the budget and no part of the settings: a run may be resumed for more of them.
         budget: Budget {
             max_iterations: planned,
             max_seconds: plan.flags.max_seconds,
@@ -400,19 +386,7 @@ fn fit(
         resume,
         force_resume: plan.force,
     };
-    let job = LdaJob {
-        documents: &train,
-        heldout: (!heldout.is_empty()).then_some(&heldout as &dyn Documents),
-        start: plan.start.as_ref().map(|start| &start.topics),
-        settings: LdaSettings {
-            passes: UNBOUNDED,
-            population,
-            ..settings
-        },
-        simd,
-        data_hash: plan.corpus.digest().to_owned(),
-    };
-    let outcome = lda::fit(&job, &mut control);
+    let outcome = lda::fit(job, &mut control);
     let gathered = std::mem::take(&mut keep.gathered);
     watch.display.clear();
     trace.flush().map_err(Failure::output)?;
@@ -420,86 +394,8 @@ fn fit(
         LdaError::Input(what) => Failure::input(what),
         LdaError::Run(error) => Failure::usage(error.to_string()),
     })?;
-    Ok(Finished {
-        outcome,
-        gathered,
-        sizes,
-        planned,
-    })
+    Ok(Finished { outcome, gathered })
 }
 
 /// More passes than any run makes.
 const UNBOUNDED: f64 = 1e9;
-
-fn write_results(
-    folder: &RunDir,
-    plan: &Plan,
-    model: &TopicModel,
-    summary: &TopicsSummary,
-    curves: &Curves,
-) -> Result<(), Failure> {
-    store::write_model(folder, model)?;
-    let page = sheet(
-        summary,
-        curves,
-        &plan.corpus.path().display().to_string(),
-        plan.flags.listed(),
-    );
-    let write = |artefact: Artefact, text: &str| {
-        write_atomic_bytes(&folder.artefact(artefact), text.as_bytes()).map_err(Failure::output)
-    };
-    write(Artefact::Report, &jensen::report::render_sheet(&page))?;
-    // Last: who sees a fit.json finds everything else beside it.
-    write(Artefact::Fit, &summary.to_json().map_err(Failure::output)?)
-}
-
-/// Topics in the table of the command.
-const ROWS: usize = 20;
-
-/// The summary for people.
-fn table(summary: &TopicsSummary) -> String {
-    let mut text = super::apply::topic_table(&summary.topic_rows, ROWS);
-    let mut line = |name: &str, value: String| text += &format!("{name:<9} {value}\n");
-    if let (Some(score), Some(se), Some(perplexity)) = (
-        summary.heldout_log_predictive,
-        summary.heldout_log_predictive_se,
-        summary.heldout_perplexity,
-    ) {
-        line(
-            "held out",
-            format!(
-                "{score:.4} ± {se:.4} nats/word (perplexity {perplexity:.0}), {} words of {} documents",
-                summary.heldout_words, summary.heldout_documents
-            ),
-        );
-    }
-    line(
-        "ELBO",
-        format!(
-            "{:.0} ± {:.0} nats ({:.4} nats/token)",
-            summary.elbo,
-            summary.elbo_se,
-            summary.elbo / summary.tokens
-        ),
-    );
-    if let (Some(npmi), Some(umass)) = (summary.coherence.npmi, summary.coherence.umass) {
-        line(
-            "coherence",
-            format!("NPMI {npmi:.3}, UMass {umass:.2} (means over topics)"),
-        );
-    }
-    if let Some(speed) = summary.docs_per_second {
-        line(
-            "speed",
-            format!(
-                "{speed:.0} documents/s; {:.1} s in all",
-                summary.seconds.open + summary.seconds.fit + summary.seconds.evaluate
-            ),
-        );
-    }
-    line("status", summary.status.clone());
-    for warning in &summary.warnings {
-        line("", format!("- {warning}"));
-    }
-    text
-}

@@ -31,11 +31,6 @@ impl Sizes {
     fn passes(&self, iteration: u64) -> f64 {
         iteration as f64 / self.batches()
     }
-
-    /// Iterations that so many passes take.
-    pub fn iterations(&self, passes: f64) -> u64 {
-        ((passes * self.batches()).ceil() as u64).max(1)
-    }
 }
 
 /// A number of a record.
@@ -100,7 +95,8 @@ pub struct Gathered {
     pub bound: Option<f64>,
     /// Iterations that did nothing but train, and their seconds.
     training: (u64, f64),
-    before: f64,
+    /// Seconds at the last record. The first iteration follows the making of the start and is not timed.
+    before: Option<f64>,
 }
 
 impl Gathered {
@@ -118,11 +114,11 @@ impl Gathered {
             self.bound = Some(bound);
             self.curves.bound.push((pass, bound / sizes.tokens));
         }
-        if scored.is_none() {
+        if let (None, Some(before)) = (scored, self.before) {
             self.training.0 += 1;
-            self.training.1 += record.seconds - self.before;
+            self.training.1 += record.seconds - before;
         }
-        self.before = record.seconds;
+        self.before = Some(record.seconds);
     }
 
     /// Documents a second while nothing but training happened.

@@ -156,7 +156,7 @@ pub fn build(
         let mut write = |chunk: &Chunk| {
             let pieces = pieces(chunk, &extract, &counted)?;
             for piece in pieces {
-                piece.write(writer, settings, &mut built)?;
+                piece.write(writer, out, settings, &mut built)?;
             }
             Ok(())
         };
@@ -375,6 +375,7 @@ impl Piece {
     fn write(
         self,
         writer: &mut CorpusWriter<'_>,
+        out: &Path,
         settings: &BuildSettings,
         built: &mut Built,
     ) -> Result<(), DataError> {
@@ -394,7 +395,7 @@ impl Piece {
             };
             writer
                 .document(part, &self.terms[range.clone()], &self.counts[range])
-                .map_err(|error| DataError::invalid(format!("cannot write the corpus: {error}")))?;
+                .map_err(|error| DataError::io("write", out, &error))?;
         }
         Ok(())
     }

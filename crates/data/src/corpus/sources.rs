@@ -134,6 +134,7 @@ pub(crate) struct Input {
 #[derive(Clone, Debug)]
 pub struct Sources {
     pub(crate) inputs: Vec<Input>,
+    names: Vec<String>,
     pub(crate) field: String,
     pub(crate) id: Option<String>,
     /// The words of bags.
@@ -193,16 +194,19 @@ impl Sources {
         };
         Ok(Self {
             inputs,
+            names: paths
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect(),
             field: settings.field.clone(),
             id: settings.id.clone(),
             words,
         })
     }
 
-    /// The files, for messages and records.
+    /// What was given to be read, for messages and records.
     pub fn names(&self) -> Vec<String> {
-        let names = self.inputs.iter().map(|input| input.path.display());
-        names.map(|name| name.to_string()).collect()
+        self.names.clone()
     }
 
     /// The words of bags, by number; `None` for text.

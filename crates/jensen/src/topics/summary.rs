@@ -65,6 +65,8 @@ pub struct TopicsSummary {
     pub documents: u64,
     /// Documents without words, passed over.
     pub documents_skipped: u64,
+    /// Documents that the topics stand for: those for training, and of an update the older ones too. The bound is theirs.
+    pub population: f64,
     /// Tokens for training.
     pub tokens: f64,
     /// Words of the vocabulary.
