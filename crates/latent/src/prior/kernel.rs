@@ -267,13 +267,6 @@ impl<'a> Kernel<'a> {
         out.iter_mut().for_each(|x| *x *= self.variance);
     }
 
-    /// The covariance matrix.
-    pub fn matrix(&self) -> Dense {
-        let mut out = Dense::zeros(self.rows.points.rows, self.columns.points.rows);
-        for_blocks(&mut out, |block, columns| self.write(block, columns));
-        out
-    }
-
     /// Variances at the rows.
     pub fn diagonal(&self) -> Vec<f64> {
         match self.shape {

@@ -8,6 +8,7 @@
 //! | `graph` | paths, lattices with holes, graphs of regions |
 //! | `field` | Gaussian Markov random fields |
 //! | `stack` | independent parts side by side |
+//! | `replicated` | independent copies for the predictors of a vector site |
 //! | `spec` | priors written as text: the syntax |
 //! | `terms` | priors written as text: the table of words |
 //! | `place` | how rows of a table find their latent variables |
@@ -19,6 +20,7 @@ mod gp;
 mod graph;
 mod kernel;
 mod place;
+mod replicated;
 mod setting;
 mod spec;
 mod stack;
@@ -30,6 +32,7 @@ pub use gp::{Factor, GaussianProcess};
 pub use graph::{Graph, Lattice};
 pub use kernel::Shape;
 pub use place::{Covariate, Index, Source};
+pub use replicated::{Replicated, replicate_design, replicate_query};
 pub use setting::Setting;
 pub use spec::{Call, Named, Spec, SpecError, Word};
 pub use stack::{Part, Stack};

@@ -1,0 +1,166 @@
+//! The same prior for several linear predictors of an observation: independent copies.
+
+use crate::{
+    Covariance, CovarianceSensitivity, Dense, Design, Error, Parameter, Precision, Prior, Query,
+    Sensitivity, Sparse, Structure,
+};
+
+/// Independent copies of a prior, with shared hyperparameters; copy k of latent variable l stands at `l · times + k`.
+pub struct Replicated<'a> {
+    /// One copy.
+    pub prior: &'a dyn Prior,
+    /// How many.
+    pub times: usize,
+}
+
+fn dense(matrix: &Dense, times: usize) -> Dense {
+    Dense::from_fn(matrix.rows * times, matrix.cols * times, |i, j| {
+        match i % times == j % times {
+            true => matrix.get(i / times, j / times),
+            false => 0.0,
+        }
+    })
+}
+
+fn sparse(matrix: &Sparse, times: usize) -> Sparse {
+    let mut out = Sparse {
+        rows: matrix.rows * times,
+        cols: matrix.cols * times,
+        col_start: vec![0],
+        row: Vec::with_capacity(matrix.len() * times),
+        value: Vec::with_capacity(matrix.len() * times),
+    };
+    for j in 0..matrix.cols {
+        let (rows, values) = matrix.col(j);
+        for k in 0..times {
+            out.row.extend(rows.iter().map(|i| i * times + k));
+            out.value.extend(values);
+            out.col_start.push(out.row.len());
+        }
+    }
+    out
+}
+
+fn each<T: Clone>(list: &[T], times: usize) -> Vec<T> {
+    list.iter()
+        .flat_map(|x| std::iter::repeat_n(x.clone(), times))
+        .collect()
+}
+
+/// The design of `times` predictors an observation over as many copies of the latent variables.
+pub fn replicate_design(design: &Design, times: usize) -> Design {
+    match design {
+        _ if times == 1 => design.clone(),
+        Design::Identity => Design::Identity,
+        Design::Select(index) => Design::Select(
+            index
+                .iter()
+                .flat_map(|l| (0..times).map(move |k| l * times + k))
+                .collect(),
+        ),
+        Design::Dense(w) => Design::Sparse(sparse(&to_sparse(w), times)),
+        Design::Sparse(w) => Design::Sparse(sparse(w, times)),
+    }
+}
+
+fn to_sparse(w: &Dense) -> Sparse {
+    Sparse {
+        rows: w.rows,
+        cols: w.cols,
+        col_start: (0..=w.cols).map(|j| j * w.rows).collect(),
+        row: (0..w.cols).flat_map(|_| 0..w.rows).collect(),
+        value: w.data.clone(),
+    }
+}
+
+/// The query of `times` predictors an observation.
+pub fn replicate_query(query: Query, times: usize) -> Query {
+    match query {
+        query if times == 1 => query,
+        Query::Rows(design) => Query::Rows(replicate_design(&design, times)),
+        Query::Cross {
+            covariance,
+            variance,
+            mean,
+        } => Query::Cross {
+            covariance: dense(&covariance, times),
+            variance: each(&variance, times),
+            mean: each(&mean, times),
+        },
+    }
+}
+
+impl Prior for Replicated<'_> {
+    fn parameters(&self) -> Vec<Parameter> {
+        self.prior.parameters()
+    }
+
+    fn structure(&self, theta: &[f64]) -> Result<Structure, Error> {
+        let one = self.prior.structure(theta)?;
+        let times = self.times;
+        if times == 1 {
+            return Ok(one);
+        }
+        let covariance = match &one.covariance {
+            Covariance::Dense(sigma) => Covariance::Dense(dense(sigma, times)),
+            Covariance::Diagonal(v) => Covariance::Diagonal(each(v, times)),
+            Covariance::Precision(q) => Covariance::Precision(Precision {
+                matrix: sparse(&q.matrix, times),
+                null_space: q.null_space.as_ref().map(|null| dense(null, times)),
+                log_determinant: q.log_determinant.map(|d| d * times as f64),
+            }),
+        };
+        Ok(Structure {
+            mean: each(&one.mean, times),
+            covariance,
+        })
+    }
+
+    fn gradient(&self, theta: &[f64], at: &Structure, sensitivity: &Sensitivity) -> Vec<f64> {
+        let times = self.times;
+        if times == 1 {
+            return self.prior.gradient(theta, at, sensitivity);
+        }
+        let Ok(one) = self.prior.structure(theta) else {
+            return vec![f64::NAN; theta.len()];
+        };
+        let folded = |list: &[f64]| -> Vec<f64> {
+            list.chunks(times).map(|copies| copies.iter().sum()).collect()
+        };
+        let covariance = match &sensitivity.covariance {
+            CovarianceSensitivity::Dense(g) => {
+                let n = g.rows / times;
+                CovarianceSensitivity::Dense(Dense::from_fn(n, n, |i, j| {
+                    (0..times).map(|k| g.get(i * times + k, j * times + k)).sum()
+                }))
+            }
+            CovarianceSensitivity::Diagonal(g) => CovarianceSensitivity::Diagonal(folded(g)),
+            CovarianceSensitivity::Precision {
+                value,
+                log_determinant,
+            } => {
+                let mut sums = Vec::new();
+                if let Covariance::Precision(q) = &one.covariance {
+                    // Copies of a column follow each other.
+                    for j in 0..q.matrix.cols {
+                        let (from, count) = (q.matrix.col_start[j], q.matrix.col(j).0.len());
+                        for i in 0..count {
+                            let copies = (0..times).map(|k| value[from * times + k * count + i]);
+                            sums.push(copies.sum());
+                        }
+                    }
+                }
+                CovarianceSensitivity::Precision {
+                    value: sums,
+                    log_determinant: log_determinant * times as f64,
+                }
+            }
+        };
+        let own = Sensitivity {
+            mean: folded(&sensitivity.mean),
+            covariance,
+            likelihood: Vec::new(),
+        };
+        self.prior.gradient(theta, &one, &own)
+    }
+}
