@@ -13,6 +13,7 @@
 //! | `run` | [`run`]: the parts in order |
 //! | `failure` | [`Failure`] |
 //! | `table` | [`EXPERIMENTS`]: all of them |
+//! | `trustvi`, `contest`, `uncertainty`, `corpus` | TrustVI against ADVI and HFSGVI: figures and tables, optimisation paths, standard deviations, the models built in |
 //!
 //! # Adding a paper
 //!
@@ -67,12 +68,17 @@
 //! Rows that a paper prints and that are not run are said with [`Context::not_run`], with the reason. The
 //! quick scale of all parts together takes at most 20 minutes on two cores.
 
+mod contest;
 mod context;
+mod corpus;
 mod experiment;
 mod failure;
+mod joint_cv;
 mod results;
 mod run;
 mod table;
+mod trustvi;
+mod uncertainty;
 
 pub use context::{Context, Setup};
 pub use experiment::{Experiment, Part};

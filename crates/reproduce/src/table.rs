@@ -1,9 +1,10 @@
 //! Every experiment.
 
 use crate::experiment::Experiment;
+use crate::{joint_cv, trustvi};
 
 /// All experiments, in the order in which they are listed.
-pub const EXPERIMENTS: &[Experiment] = &[];
+pub const EXPERIMENTS: &[Experiment] = &[trustvi::EXPERIMENT, joint_cv::EXPERIMENT];
 
 /// The experiment of this name.
 pub fn find(name: &str) -> Option<&'static Experiment> {

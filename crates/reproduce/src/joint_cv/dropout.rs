@@ -1,0 +1,94 @@
+//! Figure 5: the generic form on softmax regression with Gaussian dropout.
+
+use jensen::blackbox::records::models::{Dense, GaussianDropout};
+use jensen::blackbox::records::{
+    DoublyStochastic, Generic, GenericSettings, GenericState, RecordEstimator,
+};
+use jensen::blackbox::{Optimiser, Rule, Schedule};
+use jensen::report::figure::{Axis, Chart, Figure, Series};
+use jensen::run::Algorithm;
+
+use super::tasks::{PIXELS, digits};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::results::{Ours, What};
+
+/// The loss along a run.
+fn descend(
+    context: &Context<'_>,
+    objective: &GaussianDropout,
+    estimator: RecordEstimator,
+    step_size: f64,
+    epochs: u64,
+) -> Result<Vec<(f64, f64)>, Failure> {
+    let settings = GenericSettings {
+        estimator,
+        optimiser: Optimiser {
+            rule: Rule::Sgd,
+            step_size,
+            schedule: Schedule::Constant,
+        },
+        batch: 100,
+        warm_up: 1,
+        memory_limit: None,
+    };
+    let mut run = Generic::new(objective, 1, settings, vec![0.0; 10 * PIXELS])?;
+    let mut state: GenericState = run
+        .init()
+        .map_err(|status| Failure::Method(status.to_string()))?;
+    let mut curve = Vec::new();
+    let (mut iteration, epoch) = (0, DoublyStochastic::records(objective).div_ceil(100) as u64);
+    for _ in 0..2 * epochs {
+        context.check_stopped()?;
+        for _ in 0..epoch / 2 {
+            iteration += 1;
+            if run.step(&mut state, iteration).status.is_some() {
+                return Ok(curve);
+            }
+        }
+        curve.push((iteration as f64, objective.loss(state.w())));
+    }
+    Ok(curve)
+}
+
+/// Figure 5, on pixels of digits instead of a network's features of CIFAR-10.
+pub(super) fn figure5(context: &mut Context<'_>) -> Result<(), Failure> {
+    let estimators = [
+        RecordEstimator::Naive,
+        RecordEstimator::Cv,
+        RecordEstimator::Joint,
+    ];
+    let steps = context.pick(vec![0.5, 0.1], vec![1.0, 0.5, 0.25, 0.1, 0.05, 0.01]);
+    let mut figure = Figure::new("Softmax regression on MNIST with Gaussian dropout").columns(2);
+    for step in steps {
+        let mut chart = Chart::new(format!("step size {step}"))
+            .x(Axis::new("iteration"))
+            .y(Axis::new("loss (nats)"));
+        for estimator in estimators {
+            let curve = context.keep(&format!("figure5-{estimator}-{step}"), |context| {
+                context.say(format!("dropout, {estimator}, step size {step}"));
+                let (mut images, mut labels) = digits(context)?;
+                let records = context.pick(5_000, 60_000);
+                images.truncate(records * PIXELS);
+                labels.truncate(records);
+                let scale = vec![1.0 / 255.0; PIXELS];
+                let features = Dense::bytes(images, vec![0.0; PIXELS], scale)?;
+                let objective = GaussianDropout::new(features, labels, 10, 0.5f64.sqrt())?;
+                let epochs = context.pick(4, 20);
+                descend(context, &objective, estimator, step, epochs)
+            })?;
+            let what = format!("Figure 5: loss of {estimator} at the end, step size {step}");
+            context.row(What::new(what, "nats"), |_| {
+                Ok(match curve.last() {
+                    Some((_, loss)) => Ours::value(*loss)
+                        .seeds(1)
+                        .note("pixels of MNIST stand in for features of CIFAR-10"),
+                    None => Ours::none("diverged"),
+                })
+            })?;
+            chart = chart.series(Series::line(estimator.name(), curve));
+        }
+        figure = figure.panel(chart);
+    }
+    context.figure("figure5", &figure)
+}

@@ -1,0 +1,61 @@
+//! The joint control variate (Wang, Geffner and Domke 2024).
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `tasks` | the six tasks: data, models, the paper's figures |
+//! | `runs` | optimisation runs and the bound along them |
+//! | `variance` | Table 1, Figures 1 and 2 |
+//! | `traces` | Figures 3 and 8 |
+//! | `times` | Table 3 |
+//! | `dropout` | Figure 5: the generic form |
+
+mod dropout;
+mod runs;
+mod tasks;
+mod times;
+mod traces;
+mod variance;
+
+use crate::experiment::{Experiment, Part};
+use crate::results::Scale;
+
+/// The experiment.
+pub const EXPERIMENT: Experiment = Experiment {
+    name: "joint-cv",
+    about: "Joint control variate for faster black-box variational inference (2024)",
+    data: "uci/sonar.csv and uci/australian.dat (UCI repository), mnist/train-*-ubyte.gz (LeCun et \
+           al.), tennis/log1960.npz (the authors' data, from J. Sackmann's match log), \
+           movielens-100k/u.data.gz and u.item (GroupLens)",
+    parts: &[
+        Part {
+            name: "table1",
+            about: "where the variance of gradients comes from, six tasks",
+            from: Scale::Quick,
+            run: variance::table1,
+        },
+        Part {
+            name: "figure2",
+            about: "variances along a run, against their bounds",
+            from: Scale::Quick,
+            run: variance::figure2,
+        },
+        Part {
+            name: "figure3",
+            about: "the bound against iterations, seconds and step sizes, six tasks",
+            from: Scale::Quick,
+            run: traces::figure3,
+        },
+        Part {
+            name: "table3",
+            about: "milliseconds an iteration, four tasks",
+            from: Scale::Quick,
+            run: times::table3,
+        },
+        Part {
+            name: "figure5",
+            about: "the generic form: softmax regression with Gaussian dropout",
+            from: Scale::Quick,
+            run: dropout::figure5,
+        },
+    ],
+};

@@ -1,0 +1,345 @@
+//! The six tasks: data, models and what the paper prints of them.
+
+use jensen::blackbox::records::models::{
+    CommonNormal, Dense, Features, Glm, Link, Ppca, Prior, ShapeError, Sparse, StandardNormal,
+};
+use jensen::data::idx::read_idx;
+use jensen::data::table::{Table, read_bytes};
+use jensen::density::RecordDensity;
+
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// A task of the paper (Table 2).
+pub(super) struct Task {
+    /// Its name.
+    pub(super) name: &'static str,
+    /// Records of a batch.
+    pub(super) batch: usize,
+    /// Whether it is one of the two with few records, on which SGD is used.
+    pub(super) small: bool,
+    /// Reads its data.
+    pub(super) load: fn(&Context<'_>) -> Result<Model, Failure>,
+    /// Table 1: total, subsampling and Monte-Carlo variance of the naive estimator.
+    pub(super) variances: [f64; 3],
+    /// Table 3, where it is there.
+    pub(super) times: Option<Times>,
+    /// Step sizes γ of SMISO (appendix D).
+    pub(super) smiso: &'static [f64],
+}
+
+/// Milliseconds an iteration on the paper's GPU.
+pub(super) struct Times {
+    pub(super) naive: f64,
+    pub(super) cv: f64,
+    /// With the SVRG form for MovieLens.
+    pub(super) joint: f64,
+    pub(super) inc: Option<f64>,
+    pub(super) full_naive: f64,
+    pub(super) full_cv: f64,
+}
+
+/// A model of records.
+pub(super) enum Model {
+    /// Coefficients of predictors.
+    Linear(Glm<Box<dyn Prior>>),
+    /// Principal components.
+    Components(Ppca),
+}
+
+/// Runs generic code on whichever model a task has.
+macro_rules! with_density {
+    ($model:expr, $density:ident => $body:expr) => {
+        match $model {
+            $crate::joint_cv::tasks::Model::Linear($density) => $body,
+            $crate::joint_cv::tasks::Model::Components($density) => $body,
+        }
+    };
+}
+pub(super) use with_density;
+
+impl Model {
+    /// Number of records and of dimensions.
+    pub(super) fn size(&self) -> (usize, usize) {
+        with_density!(self, density => (density.records(), density.dim()))
+    }
+}
+
+/// The step sizes of appendix D for SGD on the small tasks.
+pub(super) const SGD_STEPS: [f64; 9] = [7.5e-3, 5e-3, 2.5e-3, 1e-3, 5e-4, 1e-4, 5e-5, 2.5e-5, 1e-5];
+
+/// The step sizes of appendix D for Adam.
+pub(super) const ADAM_STEPS: [f64; 5] = [1e-1, 5e-2, 1e-2, 5e-3, 1e-3];
+
+/// All tasks, as in Table 1.
+pub(super) const TASKS: [Task; 6] = [
+    Task {
+        name: "Sonar",
+        batch: 5,
+        small: true,
+        load: sonar,
+        variances: [4.04e4, 2.02e4, 1.16e4],
+        times: None,
+        smiso: &[],
+    },
+    Task {
+        name: "Australian",
+        batch: 5,
+        small: true,
+        load: australian,
+        variances: [9.16e4, 8.61e4, 2.07e3],
+        times: None,
+        smiso: &[],
+    },
+    Task {
+        name: "MNIST",
+        batch: 100,
+        small: false,
+        load: mnist,
+        variances: [4.21e8, 3.21e8, 1.75e4],
+        times: Some(Times {
+            naive: 10.4,
+            cv: 12.8,
+            joint: 17.6,
+            inc: Some(328.0),
+            full_naive: 201.0,
+            full_cv: 360.0,
+        }),
+        smiso: &[
+            5e-2, 2.5e-2, 1e-2, 5e-3, 2.5e-3, 1e-3, 5e-4, 1e-4, 5e-5, 1e-5,
+        ],
+    },
+    Task {
+        name: "PPCA",
+        batch: 100,
+        small: false,
+        load: components,
+        variances: [1.69e10, 1.68e10, 3.73e7],
+        times: Some(Times {
+            naive: 12.8,
+            cv: 18.5,
+            joint: 31.2,
+            inc: Some(897.0),
+            full_naive: 740.0,
+            full_cv: 1606.0,
+        }),
+        smiso: &[1e-2, 5e-3, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7],
+    },
+    Task {
+        name: "Tennis",
+        batch: 100,
+        small: false,
+        load: tennis,
+        variances: [9.96e7, 9.59e7, 8.56e4],
+        times: Some(Times {
+            naive: 10.2,
+            cv: 14.6,
+            joint: 29.6,
+            inc: Some(588.0),
+            full_naive: 203.0,
+            full_cv: 246.0,
+        }),
+        smiso: &[5e-2, 2.5e-2, 1e-2, 5e-3, 1e-3, 1e-4, 1e-5],
+    },
+    Task {
+        name: "MovieLens",
+        batch: 100,
+        small: false,
+        load: movielens,
+        variances: [1.78e9, 1.69e9, 1.75e6],
+        times: Some(Times {
+            naive: 16.3,
+            cv: 19.6,
+            joint: 24.4,
+            inc: None,
+            full_naive: 267.0,
+            full_cv: 702.0,
+        }),
+        smiso: &[2.5e-3, 1e-3, 5e-4, 1e-4],
+    },
+];
+
+impl From<ShapeError> for Failure {
+    /// Data of other shapes than the paper's.
+    fn from(error: ShapeError) -> Self {
+        Self::Data(error.to_string())
+    }
+}
+
+fn coefficients(count: usize) -> Box<dyn Prior> {
+    Box::new(StandardNormal(count))
+}
+
+/// Logistic regression on standardised features, without an intercept: as many dimensions as the
+/// paper's Table 2 has.
+fn logistic(columns: &[Vec<f64>], outcomes: &[bool]) -> Result<Model, Failure> {
+    let (records, width) = (outcomes.len(), columns.len());
+    let mut x = vec![0.0; records * width];
+    for (j, column) in columns.iter().enumerate() {
+        let n = records as f64;
+        let mean = column.iter().sum::<f64>() / n;
+        let variance = column.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n;
+        for (i, value) in column.iter().enumerate() {
+            x[i * width + j] = (value - mean) / variance.sqrt();
+        }
+    }
+    let features = Features::Dense(Dense::new(x, width)?);
+    let link = Link::bernoulli(outcomes);
+    Ok(Model::Linear(Glm::new(
+        features,
+        link,
+        coefficients(width),
+    )?))
+}
+
+fn sonar(context: &Context<'_>) -> Result<Model, Failure> {
+    let table = Table::read(&context.data("uci/sonar.csv")?)?;
+    let (class, features) = split_last(&table)?;
+    let levels = class.levels();
+    let codes = class.codes(&levels)?;
+    let outcomes: Vec<bool> = codes.iter().map(|code| *code == Some(0)).collect();
+    logistic(&features, &outcomes)
+}
+
+fn australian(context: &Context<'_>) -> Result<Model, Failure> {
+    let table = Table::read(&context.data("uci/australian.dat")?)?;
+    let (class, features) = split_last(&table)?;
+    let outcomes: Vec<bool> = class.numbers()?.iter().map(|y| *y > 0.5).collect();
+    logistic(&features, &outcomes)
+}
+
+/// The last column, and the numbers of the others.
+fn split_last(table: &Table) -> Result<(&jensen::data::Column, Vec<Vec<f64>>), Failure> {
+    let (last, features) = table
+        .columns()
+        .split_last()
+        .ok_or_else(|| Failure::Data(format!("`{}` has no columns", table.source())))?;
+    let numbers = features.iter().map(|c| Ok(c.numbers()?.to_vec()));
+    Ok((last, numbers.collect::<Result<_, Failure>>()?))
+}
+
+/// Pixels and labels of the training digits.
+pub(super) fn digits(context: &Context<'_>) -> Result<(Vec<u8>, Vec<u32>), Failure> {
+    let file = |name: &str| -> Result<Vec<u8>, Failure> {
+        let path = context.data(name)?;
+        let idx = read_idx(&path)?;
+        let bytes = idx.bytes().map(<[u8]>::to_vec);
+        bytes.ok_or_else(|| Failure::Data(format!("`{}` holds no bytes", path.display())))
+    };
+    let images = file("mnist/train-images-idx3-ubyte.gz")?;
+    let labels = file("mnist/train-labels-idx1-ubyte.gz")?;
+    if images.len() != labels.len() * PIXELS {
+        return Err(Failure::Data(format!(
+            "{} pixels do not make {} images of {PIXELS}",
+            images.len(),
+            labels.len()
+        )));
+    }
+    Ok((images, labels.iter().map(|&y| u32::from(y)).collect()))
+}
+
+/// Pixels of an image.
+pub(super) const PIXELS: usize = 784;
+
+fn mnist(context: &Context<'_>) -> Result<Model, Failure> {
+    let (images, labels) = digits(context)?;
+    let features = Dense::bytes(images, vec![0.0; PIXELS], vec![1.0 / 255.0; PIXELS])?;
+    let link = Link::categorical(labels, 10)?;
+    let prior = coefficients(10 * PIXELS);
+    Ok(Model::Linear(Glm::new(
+        Features::Dense(features),
+        link,
+        prior,
+    )?))
+}
+
+fn components(context: &Context<'_>) -> Result<Model, Failure> {
+    let (images, _) = digits(context)?;
+    let data = Dense::standardised_bytes(images, PIXELS)?;
+    Ok(Model::Components(Ppca::new(data, 16, 1.0)))
+}
+
+fn tennis(context: &Context<'_>) -> Result<Model, Failure> {
+    let path = context.data("tennis/log1960.npz")?;
+    let arrays = jensen::data::npy::parse_npz(&read_bytes(&path)?, &path.display().to_string())?;
+    let array = |name: &str| {
+        let found = arrays.iter().find(|(n, _)| n == name).map(|(_, a)| &a.data);
+        found.ok_or_else(|| Failure::Data(format!("`{}` has no array `{name}`", path.display())))
+    };
+    let (winners, losers) = (array("winner_ids")?, array("loser_ids")?);
+    let players = winners
+        .iter()
+        .chain(losers)
+        .fold(0.0f64, |m, &id| m.max(id)) as usize
+        + 1;
+    let rows = winners
+        .iter()
+        .zip(losers)
+        .map(|(&w, &l)| [(w as u32, 1.0), (l as u32, -1.0)]);
+    let features = Features::Sparse(Sparse::new(players, rows)?);
+    let link = Link::bernoulli(&vec![true; winners.len()]);
+    Ok(Model::Linear(Glm::new(
+        features,
+        link,
+        coefficients(players),
+    )?))
+}
+
+fn movielens(context: &Context<'_>) -> Result<Model, Failure> {
+    const GENRES: u32 = 18;
+    const RATINGS: usize = 5;
+    let damaged = |path: &std::path::Path, line: usize| {
+        Failure::Data(format!(
+            "`{}`, line {line}: not as expected",
+            path.display()
+        ))
+    };
+    // Titles are in Latin-1, flags in ASCII; the first flag is `unknown`.
+    let path = context.data("movielens-100k/u.item")?;
+    let bytes = read_bytes(&path)?;
+    let mut genres: Vec<Vec<u32>> = Vec::new();
+    let lines = bytes.split(|&b| b == b'\n').filter(|line| !line.is_empty());
+    for (i, line) in lines.enumerate() {
+        let cells: Vec<&[u8]> = line.split(|&b| b == b'|').collect();
+        let flags = cells
+            .len()
+            .checked_sub(GENRES as usize)
+            .filter(|&at| at > 5);
+        let flags = &cells[flags.ok_or_else(|| damaged(&path, i + 1))?..];
+        let set = |g: &u32| flags[*g as usize].starts_with(b"1");
+        genres.push((0..GENRES).filter(set).collect());
+    }
+    let path = context.data("movielens-100k/u.data.gz")?;
+    let bytes = read_bytes(&path)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let (mut rows, mut labels, mut users) = (Vec::new(), Vec::new(), 0);
+    for (i, line) in text.lines().enumerate() {
+        let mut cells = line.split_whitespace().map(|cell| cell.parse::<u32>().ok());
+        let mut number = || cells.next().flatten().filter(|&x| x > 0);
+        let (Some(user), Some(film), Some(rating)) = (number(), number(), number()) else {
+            return Err(damaged(&path, i + 1));
+        };
+        let film = genres
+            .get(film as usize - 1)
+            .ok_or_else(|| damaged(&path, i + 1))?;
+        let row: Vec<(u32, f64)> = film
+            .iter()
+            .map(|g| ((user - 1) * GENRES + g, 1.0))
+            .collect();
+        rows.push(row);
+        labels.push(rating - 1);
+        users = users.max(user);
+    }
+    let features = Sparse::new((users * GENRES) as usize, rows)?;
+    let prior = CommonNormal {
+        width: GENRES as usize * RATINGS,
+        groups: users as usize,
+    };
+    let link = Link::categorical(labels, RATINGS)?;
+    let prior: Box<dyn Prior> = Box::new(prior);
+    Ok(Model::Linear(Glm::new(
+        Features::Sparse(features),
+        link,
+        prior,
+    )?))
+}

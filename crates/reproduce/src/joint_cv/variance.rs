@@ -1,0 +1,256 @@
+//! Table 1 and Figures 1 and 2: where the noise of gradients comes from.
+
+use std::sync::Arc;
+
+use jensen::blackbox::family::MeanField;
+use jensen::blackbox::records::{
+    Batches, Gradients, Place, RecordEstimator, Request, Table, Variances, variances,
+};
+use jensen::blackbox::{Family, OptimiserState, Rule};
+use jensen::density::{Lanes, RecordDensity};
+use jensen::report::figure::{Axis, Chart, Figure, Series};
+use serde::{Deserialize, Serialize};
+
+use super::runs::{settings, start};
+use super::tasks::{TASKS, Task, with_density};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::results::{Ours, What};
+
+/// A figure and its standard error.
+type Figures = (f64, f64);
+
+/// Variances at an iteration: of the naive estimator's parts, and of estimators.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Point {
+    iteration: u64,
+    /// Total, subsampling, Monte Carlo.
+    naive: [Figures; 3],
+    /// Estimators with a control variate, in the order asked for.
+    totals: Vec<Figures>,
+}
+
+/// One run with `joint`, looked at from estimators with tables of their own.
+struct Look<'p> {
+    task: &'p Task,
+    step: f64,
+    iterations: u64,
+    /// When to look.
+    at: &'p [u64],
+    estimators: &'p [RecordEstimator],
+    samples: usize,
+    seed: u64,
+}
+
+fn figures(estimate: jensen::blackbox::Estimate) -> Figures {
+    (estimate.mean, estimate.standard_error)
+}
+
+fn parts(found: &Variances) -> [Figures; 3] {
+    [
+        figures(found.total),
+        figures(found.subsampling),
+        figures(found.monte_carlo),
+    ]
+}
+
+/// Runs `joint` and measures variances along its iterates.
+fn look<D: RecordDensity>(
+    context: &Context<'_>,
+    density: &D,
+    look: &Look<'_>,
+) -> Result<Vec<Point>, Failure> {
+    let d = density.dim();
+    let family: Arc<dyn Family> = Arc::new(MeanField::new(d));
+    let rule: Rule = if look.task.small { "sgd" } else { "adam" }
+        .parse()
+        .map_err(Failure::Method)?;
+    let (joint, batch) = (RecordEstimator::Joint, look.task.batch);
+    let optimiser = settings(joint, rule, look.step, batch).optimiser;
+    let batches = Batches::new(look.seed, density.records(), batch)?;
+    let mut gradients = Gradients::new(density, family.clone(), 1, batch);
+    let mut watched: Vec<(RecordEstimator, Table)> = look
+        .estimators
+        .iter()
+        .map(|&estimator| (estimator, gradients.table(estimator)))
+        .collect();
+    let mut table = gradients.table(joint);
+    let mut omega = start(family.parameters(), look.seed);
+    let mut memory = OptimiserState::new(omega.len());
+    let (mut noise, mut gradient) = (Vec::new(), vec![0.0; omega.len()]);
+    let mut order = Vec::new();
+    let mut points = Vec::new();
+    for iteration in 1..=look.iterations {
+        let (_, k) = batches.place(iteration);
+        if k == 0 {
+            order = batches.order(batches.place(iteration).0);
+        }
+        let complete = iteration >= batches.per_epoch() as u64;
+        gradients.noise(look.seed, iteration, &mut noise);
+        let request = Request {
+            estimator: joint,
+            omega: &omega,
+            noise: Lanes::new(&noise, d, 1),
+            batch: &order[batches.range(k)],
+            visit: true,
+        };
+        if look.at.contains(&iteration) {
+            context.check_stopped()?;
+            let mut of = |estimator, table: &Table| {
+                let place = Place {
+                    omega: &omega,
+                    table,
+                    batches: &batches,
+                    seed: look.seed,
+                    iteration,
+                    samples: look.samples,
+                };
+                variances(&mut gradients, estimator, &place)
+            };
+            let naive = parts(&of(RecordEstimator::Naive, &table));
+            let totals = watched
+                .iter()
+                .map(|(estimator, own)| {
+                    let table = if *estimator == joint { &table } else { own };
+                    figures(of(*estimator, table).total)
+                })
+                .collect();
+            points.push(Point {
+                iteration,
+                naive,
+                totals,
+            });
+        }
+        if !gradients.evaluate(&request, &table, &mut gradient) {
+            return Err(Failure::Method(format!(
+                "the gradient of {} is not finite at iteration {iteration}",
+                look.task.name
+            )));
+        }
+        gradients.visit(&request, &mut table, complete);
+        for (estimator, own) in &mut watched {
+            if estimator.remembers() && *estimator != joint {
+                let request = Request {
+                    estimator: *estimator,
+                    ..request
+                };
+                gradients.visit(&request, own, complete);
+            }
+        }
+        optimiser.step(&mut memory, &gradient, 1.0, &mut omega);
+    }
+    Ok(points)
+}
+
+/// Table 1.
+pub(super) fn table1(context: &mut Context<'_>) -> Result<(), Failure> {
+    for task in &TASKS {
+        let kept = context.keep(&format!("table1-{}", task.name), |context| {
+            context.say(format!("variances at the endpoint of {}", task.name));
+            let model = (task.load)(context)?;
+            let epoch = model.size().0.div_ceil(task.batch) as u64;
+            // The paper's endpoint, or as near as the quick scale comes.
+            let iterations = if task.small {
+                context.pick(20_000, 100_000)
+            } else {
+                epoch * context.pick(4, 20)
+            };
+            let plan = Look {
+                task,
+                step: if task.small { 5e-4 } else { 1e-2 },
+                iterations,
+                at: &[iterations],
+                estimators: &[RecordEstimator::Cv, RecordEstimator::Joint],
+                samples: if task.small {
+                    context.pick(1000, 5000)
+                } else {
+                    context.pick(16, 200)
+                },
+                seed: 1,
+            };
+            with_density!(&model, density => look(context, density, &plan))
+        })?;
+        let Some(point) = kept.last() else { continue };
+        let names = ["total", "subsampling", "Monte-Carlo"];
+        for ((name, paper), (ours, se)) in names.iter().zip(task.variances).zip(point.naive) {
+            let what = format!("Table 1, {}: {name} variance of naive", task.name);
+            let note = format!("after {} iterations of joint", point.iteration);
+            context.row(What::new(what, "").paper(paper), |_| {
+                Ok(Ours::value(ours).se(se).seeds(1).note(note))
+            })?;
+        }
+        for (name, (ours, se)) in ["cv", "joint"].iter().zip(&point.totals) {
+            let what = format!("Table 1, {}: total variance of {name}", task.name);
+            context.row(What::new(what, ""), |_| {
+                Ok(Ours::value(*ours)
+                    .se(*se)
+                    .seeds(1)
+                    .note("not printed in the paper"))
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Figures 1 and 2: variances along a run on the small tasks.
+pub(super) fn figure2(context: &mut Context<'_>) -> Result<(), Failure> {
+    let estimators = [
+        RecordEstimator::Cv,
+        RecordEstimator::Inc,
+        RecordEstimator::Ens { beta: 0.5 },
+        RecordEstimator::Joint,
+    ];
+    let mut figure = Figure::new("Variance of gradients along a run with joint").columns(2);
+    for task in TASKS.iter().filter(|task| task.small) {
+        let points: Vec<Point> = context.keep(&format!("figure2-{}", task.name), |context| {
+            context.say(format!("variances along a run on {}", task.name));
+            let model = (task.load)(context)?;
+            let iterations = context.pick(10_000, 100_000);
+            let count = context.pick(12, 40);
+            let at: Vec<u64> = (1..=count).map(|k| k * iterations / count).collect();
+            let plan = Look {
+                task,
+                step: 5e-4,
+                iterations,
+                at: &at,
+                estimators: &estimators,
+                samples: context.pick(200, 1000),
+                seed: 1,
+            };
+            with_density!(&model, density => look(context, density, &plan))
+        })?;
+        let line = |name: &str, f: &dyn Fn(&Point) -> f64| {
+            Series::line(name, points.iter().map(|p| (p.iteration as f64, f(p))))
+        };
+        let mut chart = Chart::new(task.name)
+            .x(Axis::new("iteration"))
+            .y(Axis::new("trace of the covariance").log())
+            .series(line("naive", &|p| p.naive[0].0))
+            .series(line("subsampling only", &|p| p.naive[1].0).dashed())
+            .series(line("Monte Carlo only", &|p| p.naive[2].0).dashed());
+        for (k, estimator) in estimators.iter().enumerate() {
+            chart = chart.series(line(estimator.name(), &|p| p.totals[k].0));
+        }
+        figure = figure.panel(chart);
+        let Some(last) = points.last() else { continue };
+        // What Figure 2 shows, as ratios to the bounds.
+        let bounds = [
+            ("cv", 0, 1),
+            ("inc", 1, 2),
+            ("joint", 3, 1),
+            ("joint", 3, 2),
+        ];
+        for (name, estimator, part) in bounds {
+            let bound = ["total", "subsampling", "Monte-Carlo"][part];
+            let what = format!(
+                "Figure 2, {}: variance of {name} over the {bound} variance, at the end",
+                task.name
+            );
+            context.row(What::new(what, ""), |_| {
+                let ratio = last.totals[estimator].0 / last.naive[part].0;
+                Ok(Ours::value(ratio).seeds(1))
+            })?;
+        }
+    }
+    context.figure("figure2", &figure)
+}
