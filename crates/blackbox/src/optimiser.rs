@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use jensen_fit::{Archive, ArchiveError, Snapshot};
+use jensen_math::simd::Simd;
 use serde::{Deserialize, Serialize};
 
 /// How the step size falls with the iteration t = 1, 2, ….
@@ -151,32 +152,55 @@ impl Optimiser {
         state.t += 1;
         let gamma = scale * self.step_size * self.schedule.factor(state.t);
         let t = i32::try_from(state.t).unwrap_or(i32::MAX);
-        for (i, (w, &g)) in omega.iter_mut().zip(gradient).enumerate() {
-            *w += gamma
-                * match self.rule {
-                    Rule::Sgd => g,
-                    Rule::Adam {
-                        beta1,
-                        beta2,
-                        epsilon,
-                    } => {
-                        let (m, v) = (&mut state.mean[i], &mut state.square[i]);
-                        *m = beta1 * *m + (1.0 - beta1) * g;
-                        *v = beta2 * *v + (1.0 - beta2) * g * g;
-                        let (m, v) = (*m / (1.0 - beta1.powi(t)), *v / (1.0 - beta2.powi(t)));
-                        m / (v.sqrt() + epsilon)
-                    }
-                    Rule::Adagrad { epsilon } => {
-                        let v = &mut state.square[i];
-                        *v += g * g;
-                        g / (v.sqrt() + epsilon)
-                    }
-                    Rule::RmsProp { decay, epsilon } => {
-                        let v = &mut state.square[i];
-                        *v = decay * *v + (1.0 - decay) * g * g;
-                        g / (v.sqrt() + epsilon)
-                    }
-                };
+        move_parameters(
+            Simd::detect(),
+            (self.rule, gamma, t),
+            gradient,
+            state,
+            omega,
+        );
+    }
+}
+
+jensen_math::simd_fn! {
+    /// `omega += gamma · direction`, with iteration t for the bias correction. Plain loops, one a rule,
+    /// become vector code at the level's instructions; nothing is fused, so all levels give the same
+    /// bits.
+    fn move_parameters, move_parameters_fn = <V>(rule: (Rule, f64, i32), gradient: &[f64], state: &mut OptimiserState, omega: &mut [f64]) {
+        let _ = std::marker::PhantomData::<V>;
+        let (rule, gamma, t) = rule;
+        let moments = state.mean.iter_mut().zip(&mut state.square);
+        let all = omega.iter_mut().zip(gradient).zip(moments);
+        match rule {
+            Rule::Sgd => {
+                for (w, g) in omega.iter_mut().zip(gradient) {
+                    *w += gamma * g;
+                }
+            }
+            Rule::Adam {
+                beta1,
+                beta2,
+                epsilon,
+            } => {
+                let (bias1, bias2) = (1.0 - beta1.powi(t), 1.0 - beta2.powi(t));
+                for ((w, &g), (m, v)) in all {
+                    *m = beta1 * *m + (1.0 - beta1) * g;
+                    *v = beta2 * *v + (1.0 - beta2) * g * g;
+                    *w += gamma * ((*m / bias1) / ((*v / bias2).sqrt() + epsilon));
+                }
+            }
+            Rule::Adagrad { epsilon } => {
+                for ((w, &g), (_, v)) in all {
+                    *v += g * g;
+                    *w += gamma * (g / (v.sqrt() + epsilon));
+                }
+            }
+            Rule::RmsProp { decay, epsilon } => {
+                for ((w, &g), (_, v)) in all {
+                    *v = decay * *v + (1.0 - decay) * g * g;
+                    *w += gamma * (g / (v.sqrt() + epsilon));
+                }
+            }
         }
     }
 }

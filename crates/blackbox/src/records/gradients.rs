@@ -104,26 +104,22 @@ pub(crate) fn fill_noise(
 ) {
     // Coordinates, not draws, are the lanes of the generator, so that a single draw fills vectors.
     let half = rows.div_ceil(2);
+    let fill = |s: usize, column: &mut [f64]| {
+        let (simd, first) = (Simd::detect(), (s * half) as u64);
+        rng::fill_normals(simd, seed, purpose, iteration, first, 2, half, column);
+    };
+    if draws == 1 {
+        out.resize(2 * half, 0.0);
+        fill(0, out);
+        out.truncate(rows);
+        return;
+    }
     out.resize(rows * draws, 0.0);
     let mut column = vec![0.0; 2 * half];
     for s in 0..draws {
-        let first = (s * half) as u64;
-        rng::fill_normals(
-            Simd::detect(),
-            seed,
-            purpose,
-            iteration,
-            first,
-            2,
-            half,
-            &mut column,
-        );
-        if draws == 1 {
-            out.copy_from_slice(&column[..rows]);
-        } else {
-            for (row, x) in column[..rows].iter().enumerate() {
-                out[row * draws + s] = *x;
-            }
+        fill(s, &mut column);
+        for (row, x) in column[..rows].iter().enumerate() {
+            out[row * draws + s] = *x;
         }
     }
 }

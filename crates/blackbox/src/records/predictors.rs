@@ -81,10 +81,17 @@ impl<D: RecordDensity> Gradients<'_, D> {
         let mean = &request.omega[..d];
         if lanes == draws && !sparse {
             p.points.copy_from_slice(&self.z);
+        } else if draws == 1 && !sparse {
+            for ((row, z), m) in p.points.chunks_exact_mut(2).zip(&self.z).zip(mean) {
+                row[0] = *z;
+                row[1] = *m;
+            }
         } else {
             let mut pack = |i: usize| {
                 let row = &mut p.points[i * lanes..(i + 1) * lanes];
-                row[..draws].copy_from_slice(&self.z[i * draws..(i + 1) * draws]);
+                for (out, z) in row.iter_mut().zip(&self.z[i * draws..(i + 1) * draws]) {
+                    *out = *z;
+                }
                 if lanes > draws {
                     row[draws] = mean[i];
                 }

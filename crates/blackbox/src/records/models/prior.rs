@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 
 use jensen_density::{Lanes, LanesMut};
+use jensen_math::simd::Simd;
 
 use crate::family::HALF_LOG_TWO_PI;
 
@@ -40,9 +41,28 @@ pub struct StandardNormal(
     pub usize,
 );
 
-/// Rows of a `d × lanes` matrix whose log densities are summed in one strand; several strands keep
-/// the error of long sums small.
-const STRAND: usize = 256;
+/// Strands in which squares are added, row by row in turn: the sum of a lane depends on its own
+/// numbers alone, and a single lane fills vectors.
+const STRANDS: usize = 8;
+
+jensen_math::simd_fn! {
+    /// Adds squares: `strands[k] += Σ x²` over every `strands.len()`-th number of `x` from k on.
+    fn add_squares, add_squares_fn = <V>(x: &[f64], strands: &mut [f64]) {
+        let _ = std::marker::PhantomData::<V>;
+        for part in x.chunks(strands.len()) {
+            for (s, x) in strands.iter_mut().zip(part) {
+                *s += x * x;
+            }
+        }
+    }
+
+    fn negate, negate_fn = <V>(x: &[f64], out: &mut [f64]) {
+        let _ = std::marker::PhantomData::<V>;
+        for (out, x) in out.iter_mut().zip(x) {
+            *out = -x;
+        }
+    }
+}
 
 impl Prior for StandardNormal {
     fn dim(&self) -> usize {
@@ -51,32 +71,29 @@ impl Prior for StandardNormal {
 
     fn value(&self, z: Lanes<'_>, out: &mut [f64]) {
         let lanes = z.lanes();
-        out.fill(-(self.0 as f64) * HALF_LOG_TWO_PI);
-        let mut part = vec![0.0; lanes];
-        for rows in z.as_slice().chunks(STRAND * lanes.max(1)) {
-            part.fill(0.0);
-            for row in rows.chunks_exact(lanes) {
-                for (p, x) in part.iter_mut().zip(row) {
-                    *p += x * x;
-                }
-            }
-            for (out, p) in out.iter_mut().zip(&part) {
-                *out -= 0.5 * p;
-            }
+        let simd = Simd::detect();
+        if lanes == 1 {
+            let mut strands = [0.0; STRANDS];
+            add_squares(simd, z.as_slice(), &mut strands);
+            let sum: f64 = strands.iter().sum();
+            out[0] = -(self.0 as f64) * HALF_LOG_TWO_PI - 0.5 * sum;
+            return;
+        }
+        let mut strands = vec![0.0; STRANDS * lanes];
+        add_squares(simd, z.as_slice(), &mut strands);
+        for (l, out) in out.iter_mut().enumerate() {
+            let sum: f64 = strands.iter().skip(l).step_by(lanes).sum();
+            *out = -(self.0 as f64) * HALF_LOG_TWO_PI - 0.5 * sum;
         }
     }
 
     fn value_grad(&self, z: Lanes<'_>, out: &mut [f64], mut grad: LanesMut<'_>) {
         self.value(z, out);
-        for (g, x) in grad.as_mut_slice().iter_mut().zip(z.as_slice()) {
-            *g = -x;
-        }
+        negate(Simd::detect(), z.as_slice(), grad.as_mut_slice());
     }
 
     fn hvp(&self, _: Lanes<'_>, v: Lanes<'_>, mut out: LanesMut<'_>) {
-        for (g, x) in out.as_mut_slice().iter_mut().zip(v.as_slice()) {
-            *g = -x;
-        }
+        negate(Simd::detect(), v.as_slice(), out.as_mut_slice());
     }
 }
 
@@ -112,12 +129,8 @@ impl Prior for CommonNormal {
         let (mean, log_sd) = (&z.as_slice()[..n], &z.as_slice()[n..2 * n]);
         let root: Vec<f64> = log_sd.iter().map(|s| (-s).exp()).collect();
         let mut squares = vec![0.0; n];
-        for group in z.as_slice()[2 * n..].chunks_exact(n) {
-            for (((q, x), m), r) in squares.iter_mut().zip(group).zip(mean).zip(&root) {
-                let t = (x - m) * r;
-                *q += t * t;
-            }
-        }
+        let coefficients = &z.as_slice()[2 * n..];
+        common_value(Simd::detect(), coefficients, mean, &root, &mut squares);
         let groups = self.groups as f64;
         for (q, s) in squares.chunks_exact(lanes).zip(log_sd.chunks_exact(lanes)) {
             for ((out, q), s) in out.iter_mut().zip(q).zip(s) {
@@ -140,16 +153,14 @@ impl Prior for CommonNormal {
         for (g, s) in grad_log.iter_mut().zip(log_sd) {
             *g = -s - self.groups as f64;
         }
-        for (x, g) in groups.chunks_exact(n).zip(grad_groups.chunks_exact_mut(n)) {
-            let (grad_mean, grad_log) = (&mut grad_mean[..n], &mut grad_log[..n]);
-            for i in 0..n {
-                let t = x[i] - mean[i];
-                let step = -t * precision[i];
-                g[i] = step;
-                grad_mean[i] -= step;
-                grad_log[i] -= step * t;
-            }
-        }
+        let common = [mean, &precision];
+        common_grad(
+            Simd::detect(),
+            groups,
+            common,
+            grad_groups,
+            [grad_mean, grad_log],
+        );
     }
 
     fn hvp(&self, z: Lanes<'_>, v: Lanes<'_>, mut out: LanesMut<'_>) {
@@ -167,12 +178,59 @@ impl Prior for CommonNormal {
         for (o, v) in out_log.iter_mut().zip(v_log) {
             *o = -v;
         }
-        let rows = groups
-            .chunks_exact(n)
-            .zip(v_groups.chunks_exact(n))
-            .zip(out_groups.chunks_exact_mut(n));
+        let common = [mean, &precision, v_mean, v_log];
+        common_hvp(
+            Simd::detect(),
+            groups,
+            v_groups,
+            common,
+            out_groups,
+            [out_mean, out_log],
+        );
+    }
+}
+
+jensen_math::simd_fn! {
+    /// Adds `((x − mean) root)²` over groups.
+    fn common_value, common_value_fn = <V>(groups: &[f64], mean: &[f64], root: &[f64], squares: &mut [f64]) {
+        let _ = std::marker::PhantomData::<V>;
+        for group in groups.chunks_exact(squares.len()) {
+            for (((q, x), m), r) in squares.iter_mut().zip(group).zip(mean).zip(root) {
+                let t = (x - m) * r;
+                *q += t * t;
+            }
+        }
+    }
+
+    /// The gradient of groups into `out`, its parts for mean and log scale added to `sums`.
+    fn common_grad, common_grad_fn = <V>(groups: &[f64], common: [&[f64]; 2], out: &mut [f64], sums: [&mut [f64]; 2]) {
+        let _ = std::marker::PhantomData::<V>;
+        let [mean, precision] = common;
+        let [grad_mean, grad_log] = sums;
+        let n = mean.len();
+        let (precision, grad_mean, grad_log) = (&precision[..n], &mut grad_mean[..n], &mut grad_log[..n]);
+        for (x, g) in groups.chunks_exact(n).zip(out.chunks_exact_mut(n)) {
+            for i in 0..n {
+                let t = x[i] - mean[i];
+                let step = -t * precision[i];
+                g[i] = step;
+                grad_mean[i] -= step;
+                grad_log[i] -= step * t;
+            }
+        }
+    }
+
+    /// Hessian-vector products of groups into `out`, their parts for mean and log scale added to
+    /// `sums`.
+    fn common_hvp, common_hvp_fn = <V>(groups: &[f64], v: &[f64], common: [&[f64]; 4], out: &mut [f64], sums: [&mut [f64]; 2]) {
+        let _ = std::marker::PhantomData::<V>;
+        let [mean, precision, v_mean, v_log] = common;
+        let [out_mean, out_log] = sums;
+        let n = mean.len();
+        let (precision, v_mean, v_log) = (&precision[..n], &v_mean[..n], &v_log[..n]);
+        let (out_mean, out_log) = (&mut out_mean[..n], &mut out_log[..n]);
+        let rows = groups.chunks_exact(n).zip(v.chunks_exact(n)).zip(out.chunks_exact_mut(n));
         for ((x, v), o) in rows {
-            let (out_mean, out_log) = (&mut out_mean[..n], &mut out_log[..n]);
             for i in 0..n {
                 // The derivative of −t p with t = x − m, p = e^{−2s}, and of its kin above.
                 let t = x[i] - mean[i];
