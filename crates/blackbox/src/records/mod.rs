@@ -3,6 +3,32 @@
 //! A [`RecordDensity`](jensen_density::RecordDensity) in, a Gaussian approximation out, from gradients
 //! that are noisy twice: through the minibatch and through the draw.
 //!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use jensen_blackbox::family::{Family, MeanField};
+//! use jensen_blackbox::records::models::{Features, Glm, Link, Sparse, StandardNormal};
+//! use jensen_blackbox::records::{Minibatch, MinibatchSettings};
+//! use jensen_fit::Algorithm;
+//!
+//! // Three players; a row is a match, +1 for who won it and −1 for who lost.
+//! let matches = [[(0, 1.0), (1, -1.0)], [(1, 1.0), (2, -1.0)], [(0, 1.0), (2, -1.0)]];
+//! let features = Features::Sparse(Sparse::new(3, matches)?);
+//! let model = Glm::new(features, Link::bernoulli(&[true; 3]), StandardNormal(3))?;
+//!
+//! let family = Arc::new(MeanField::new(3));
+//! let start = family.diagonal(&[0.0; 3], &[0.0; 3]);
+//! let settings = MinibatchSettings { batch: 2, judge: None, ..MinibatchSettings::default() };
+//! let mut fit = Minibatch::new(&model, family, 1, settings, start)?;
+//! let mut state = fit.init().expect("a start");
+//! for iteration in 1..=2000 {
+//!     fit.step(&mut state, iteration);
+//! }
+//! let mean = &fit.output(&state)[..3];
+//! assert!(mean[0] > mean[1] && mean[1] > mean[2]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! | file | subject |
 //! | --- | --- |
 //! | `estimator` | [`RecordEstimator`]: naive, stl, cv, inc, ens, joint, joint-svrg |
