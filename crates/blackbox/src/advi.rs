@@ -27,6 +27,7 @@ use jensen_fit::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::calls::Calls;
 use crate::certificate::certify;
 use crate::family::Family;
 use crate::noise::{NoiseSource, Purpose};
@@ -152,10 +153,15 @@ pub struct AdviState {
     rule: RelativeRule,
     /// Where the rule in nats last looked.
     anchor: Vec<f64>,
-    calls: u64,
+    calls: Calls,
 }
 
 impl AdviState {
+    /// Evaluations so far.
+    pub fn calls(&self) -> Calls {
+        self.calls
+    }
+
     /// The present parameters.
     pub fn omega(&self) -> &[f64] {
         &self.omega
@@ -409,7 +415,7 @@ impl<D: TwiceDifferentiable> Algorithm for Advi<'_, D> {
             Phase::Ascend => self.ascend_step(state, iteration),
         };
         state.calls += self.oracle.take_calls();
-        step.record.oracle_calls = state.calls;
+        step.record = state.calls.on(step.record);
         step
     }
 

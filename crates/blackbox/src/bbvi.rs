@@ -13,6 +13,7 @@ use jensen_density::{Lanes, TwiceDifferentiable};
 use jensen_fit::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
 use serde::{Deserialize, Serialize};
 
+use crate::calls::Calls;
 use crate::certificate::certify;
 use crate::family::Family;
 use crate::noise::{NoiseSource, Purpose};
@@ -89,10 +90,15 @@ pub struct BbviState {
     halvings: u64,
     /// Certificates that found more.
     failed: u64,
-    calls: u64,
+    calls: Calls,
 }
 
 impl BbviState {
+    /// Evaluations so far.
+    pub fn calls(&self) -> Calls {
+        self.calls
+    }
+
     /// The best averaged parameters so far.
     pub fn best(&self) -> &[f64] {
         &self.best
@@ -222,7 +228,7 @@ impl<D: TwiceDifferentiable> Algorithm for Bbvi<'_, D> {
             scale: 1.0,
             halvings: 0,
             failed: 0,
-            calls: 0,
+            calls: Calls::default(),
         })
     }
 
@@ -261,8 +267,10 @@ impl<D: TwiceDifferentiable> Algorithm for Bbvi<'_, D> {
             }
         }
         state.calls += self.oracle.take_calls();
-        record.oracle_calls = state.calls;
-        Step { record, status }
+        Step {
+            record: state.calls.on(record),
+            status,
+        }
     }
 
     fn output(&mut self, state: &BbviState) -> Vec<f64> {
@@ -278,14 +286,15 @@ impl Snapshot for BbviState {
         archive.put("best", &self.best);
         archive.put("scale", &[self.scale]);
         archive.nest("optimiser", self.optimiser.save());
-        let counts = [self.summed, self.halvings, self.failed, self.calls];
+        let counts = [self.summed, self.halvings, self.failed];
+        archive.set("calls", self.calls);
         archive.set("counts", counts);
         archive
     }
 
     fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
         let omega = archive.vec("omega")?;
-        let [summed, halvings, failed, calls] = archive.get("counts")?;
+        let [summed, halvings, failed] = archive.get("counts")?;
         Ok(Self {
             sum: archive.vec_of("sum", omega.len())?,
             best: archive.vec_of("best", omega.len())?,
@@ -295,7 +304,7 @@ impl Snapshot for BbviState {
             summed,
             halvings,
             failed,
-            calls,
+            calls: archive.get("calls")?,
         })
     }
 }

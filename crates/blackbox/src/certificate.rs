@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use jensen_density::{Lanes, TwiceDifferentiable};
 
+use crate::calls::Calls;
 use crate::family::Family;
 use crate::newton::{Effort, Newton};
 use crate::noise::{NoiseSource, Purpose};
@@ -20,8 +21,8 @@ use crate::oracle::{Estimate, Oracle};
 pub struct Certificate {
     /// Bound after the polish minus bound before, on fresh matched draws.
     pub improvement: Estimate,
-    /// Lane evaluations spent.
-    pub calls: u64,
+    /// Evaluations spent.
+    pub calls: Calls,
 }
 
 impl Certificate {

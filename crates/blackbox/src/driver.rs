@@ -1,6 +1,6 @@
 //! The policy that joins starts, an algorithm and families into one algorithm.
 //!
-//! Stages: starts (not for ADVI), the first family, and under [`FamilyChoice::Auto`] a richer family
+//! Stages: starts (not for the baselines ADVI and HFSGVI), the first family, and under [`FamilyChoice::Auto`] a richer family
 //! where the first one's importance weights have too heavy a tail. A family on which the Newton rounds
 //! find that second derivatives mislead goes on with stochastic gradients. As all stages are steps of one
 //! [`Algorithm`], budgets, traces and checkpoints hold across them.
@@ -10,9 +10,11 @@ use jensen_fit::{Algorithm, Archive, ArchiveError, Snapshot, Status, Step};
 
 use crate::advi::{Advi, AdviState, AdviStop};
 use crate::bbvi::{Bbvi, BbviSettings, BbviState};
+use crate::calls::Calls;
 use crate::certificate::certify;
 use crate::evaluation::{Evaluation, evaluate};
 use crate::family::FamilyKind;
+use crate::hfsgvi::{Hfsgvi, HfsgviState};
 use crate::noise::NoiseSource;
 use crate::oracle::{Estimate, Oracle};
 use crate::saa::{Saa, SaaState, is_kink};
@@ -20,6 +22,7 @@ use crate::settings::{FamilyChoice, Method, Settings};
 use crate::starts::{
     Init, StartOutcome, Starts, StartsState, best_start, restore_outcomes, save_outcomes,
 };
+use crate::trust::{Trust, TrustState};
 use crate::widen::widen;
 
 /// Largest dimension at which the richer family is full-rank.
@@ -57,12 +60,14 @@ pub struct DriverOutput {
     pub results: Vec<FamilyResult>,
     /// The starts.
     pub starts: Vec<StartOutcome>,
-    /// Lane evaluations.
-    pub oracle_calls: u64,
+    /// Evaluations.
+    pub calls: Calls,
 }
 
 enum Engine<'a, D: TwiceDifferentiable> {
     Starts(Starts<'a, D>),
+    Trust(Trust<'a, D>),
+    Hfsgvi(Hfsgvi<'a, D>),
     Saa(Saa<'a, D>),
     Advi(Advi<'a, D>),
     Bbvi(Bbvi<'a, D>),
@@ -71,6 +76,8 @@ enum Engine<'a, D: TwiceDifferentiable> {
 #[derive(Clone, Debug, PartialEq)]
 enum Stage {
     Starts(StartsState),
+    Trust(TrustState),
+    Hfsgvi(HfsgviState),
     Saa(SaaState),
     Advi(AdviState),
     Bbvi(BbviState),
@@ -81,6 +88,8 @@ impl Stage {
     fn name(&self) -> &'static str {
         match self {
             Self::Starts(_) => "starts",
+            Self::Trust(_) => "trust",
+            Self::Hfsgvi(_) => "hfsgvi",
             Self::Saa(_) => "saa",
             Self::Advi(_) => "advi",
             Self::Bbvi(_) => "bbvi",
@@ -90,10 +99,25 @@ impl Stage {
 
     fn omega(&self) -> Option<&[f64]> {
         match self {
+            Self::Trust(state) => Some(state.omega()),
+            Self::Hfsgvi(state) => Some(state.omega()),
             Self::Saa(state) => Some(state.omega()),
             Self::Advi(state) => Some(state.omega()),
             Self::Bbvi(state) => Some(state.best()),
             Self::Starts(_) | Self::Done => None,
+        }
+    }
+
+    /// Evaluations of the stage so far.
+    fn calls(&self) -> Calls {
+        match self {
+            Self::Starts(state) => state.calls(),
+            Self::Trust(state) => state.calls(),
+            Self::Hfsgvi(state) => state.calls(),
+            Self::Saa(state) => state.calls(),
+            Self::Advi(state) => state.calls(),
+            Self::Bbvi(state) => state.calls(),
+            Self::Done => Calls::default(),
         }
     }
 }
@@ -104,10 +128,10 @@ pub struct DriverState {
     stage: Stage,
     /// Iterations before the stage.
     before: u64,
-    /// Lane evaluations before the stage.
-    calls_before: u64,
-    /// Lane evaluations so far.
-    calls: u64,
+    /// Evaluations before the stage.
+    calls_before: Calls,
+    /// Evaluations so far.
+    calls: Calls,
     /// Family of the stage.
     kind: FamilyKind,
     starts: Vec<StartOutcome>,
@@ -144,7 +168,9 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
     fn engine(&mut self, stage: &Stage, kind: FamilyKind) -> &mut Engine<'a, D> {
         let fits = match (&self.engine, stage) {
             (Some((_, Engine::Starts(_))), Stage::Starts(_)) => true,
-            (Some((k, Engine::Saa(_))), Stage::Saa(_))
+            (Some((k, Engine::Trust(_))), Stage::Trust(_))
+            | (Some((k, Engine::Hfsgvi(_))), Stage::Hfsgvi(_))
+            | (Some((k, Engine::Saa(_))), Stage::Saa(_))
             | (Some((k, Engine::Advi(_))), Stage::Advi(_))
             | (Some((k, Engine::Bbvi(_))), Stage::Bbvi(_)) => *k == kind,
             _ => false,
@@ -166,12 +192,18 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         Engine::Starts(Starts::new(self.density, self.source, settings))
     }
 
-    /// The method for a family, starting at `omega` (a point, for ADVI).
+    /// The method for a family, starting at `omega` (ADVI at its mean).
     fn method(&self, kind: FamilyKind, omega: Vec<f64>) -> Engine<'a, D> {
         let family = kind.build(self.density.dim());
         let (density, source) = (self.density, self.source);
         let stream = u64::from(kind != self.first_kind());
         match self.settings.method {
+            Method::Trust(settings) => {
+                Engine::Trust(Trust::new(density, family, source, settings, omega, stream))
+            }
+            Method::Hfsgvi(settings) => {
+                Engine::Hfsgvi(Hfsgvi::new(density, family, source, settings, omega))
+            }
             Method::Saa(mut settings) => {
                 if stream > 0 && matches!(kind, FamilyKind::LowRank { .. }) {
                     settings.max_products = settings.max_products.min(LOW_RANK_PRODUCTS);
@@ -180,8 +212,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
                 Engine::Saa(Saa::new(density, family, source, settings, omega, stream))
             }
             Method::Advi(settings) => {
-                let dim = omega.len().min(family.dim());
-                let mut point = omega[..dim].to_vec();
+                let mut point = omega;
                 point.resize(family.dim(), 0.0);
                 Engine::Advi(Advi::new(density, family, source, settings, &point))
             }
@@ -213,6 +244,8 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
 
     fn begin_with(&mut self, kind: FamilyKind, mut engine: Engine<'a, D>) -> Result<Stage, Status> {
         let stage = match &mut engine {
+            Engine::Trust(trust) => Stage::Trust(trust.init()?),
+            Engine::Hfsgvi(hfsgvi) => Stage::Hfsgvi(hfsgvi.init()?),
             Engine::Saa(saa) => Stage::Saa(saa.init()?),
             Engine::Advi(advi) => Stage::Advi(advi.init()?),
             Engine::Bbvi(bbvi) => Stage::Bbvi(bbvi.init()?),
@@ -231,13 +264,13 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// Evaluates a family's parameters, whose optimisation ended with a status at an iteration; lane evaluations are added to `calls`.
+    /// Evaluates a family's parameters, whose optimisation ended with a status at an iteration; evaluations are added to `calls`.
     fn result(
         &self,
         kind: FamilyKind,
         omega: Vec<f64>,
         ended: Option<(Status, u64)>,
-        calls: &mut u64,
+        calls: &mut Calls,
     ) -> FamilyResult {
         let family = kind.build(self.density.dim());
         let (mut status, at) = ended.unzip();
@@ -377,7 +410,8 @@ impl<D: TwiceDifferentiable> Algorithm for Driver<'_, D> {
 
     fn init(&mut self) -> Result<DriverState, Status> {
         let kind = self.first_kind();
-        let stage = if let Method::Advi(_) = self.settings.method {
+        let baseline = matches!(self.settings.method, Method::Advi(_) | Method::Hfsgvi(_));
+        let stage = if baseline || self.settings.start.starts == Some(0) {
             let point = match &self.settings.start.init {
                 Init::Point(point) => point.clone(),
                 Init::Zero => vec![0.0; self.density.dim()],
@@ -389,7 +423,9 @@ impl<D: TwiceDifferentiable> Algorithm for Driver<'_, D> {
                             .into(),
                     })?,
             };
-            self.begin(kind, point)?
+            let unit = vec![0.0; point.len()];
+            let omega = kind.build(point.len()).diagonal(&point, &unit);
+            self.begin(kind, omega)?
         } else {
             let mut engine = self.starts();
             let Engine::Starts(starts) = &mut engine else {
@@ -402,8 +438,8 @@ impl<D: TwiceDifferentiable> Algorithm for Driver<'_, D> {
         Ok(DriverState {
             stage,
             before: 0,
-            calls_before: 0,
-            calls: 0,
+            calls_before: Calls::default(),
+            calls: Calls::default(),
             kind,
             starts: Vec::new(),
             results: Vec::new(),
@@ -417,13 +453,15 @@ impl<D: TwiceDifferentiable> Algorithm for Driver<'_, D> {
         let name = stage.name();
         let step = match (self.engine(&stage, kind), &mut stage) {
             (Engine::Starts(engine), Stage::Starts(inner)) => engine.step(inner, local),
+            (Engine::Trust(engine), Stage::Trust(inner)) => engine.step(inner, local),
+            (Engine::Hfsgvi(engine), Stage::Hfsgvi(inner)) => engine.step(inner, local),
             (Engine::Saa(engine), Stage::Saa(inner)) => engine.step(inner, local),
             (Engine::Advi(engine), Stage::Advi(inner)) => engine.step(inner, local),
             (Engine::Bbvi(engine), Stage::Bbvi(inner)) => engine.step(inner, local),
             _ => unreachable!("the engine is made for the stage"),
         };
         state.stage = stage;
-        state.calls = state.calls_before + step.record.oracle_calls;
+        state.calls = state.calls_before + state.stage.calls();
         let mut record = step.record.with_text("stage", name);
         if name != "starts" {
             record = record.with_text("family", &kind.to_string());
@@ -431,8 +469,10 @@ impl<D: TwiceDifferentiable> Algorithm for Driver<'_, D> {
         let status = step
             .status
             .and_then(|status| self.advance(state, iteration, status));
-        record.oracle_calls = state.calls;
-        Step { record, status }
+        Step {
+            record: state.calls.on(record),
+            status,
+        }
     }
 
     fn output(&mut self, state: &DriverState) -> DriverOutput {
@@ -453,7 +493,7 @@ impl<D: TwiceDifferentiable> Algorithm for Driver<'_, D> {
         DriverOutput {
             results,
             starts,
-            oracle_calls: calls,
+            calls,
         }
     }
 }
@@ -463,6 +503,8 @@ impl Snapshot for DriverState {
         let mut archive = Archive::new();
         let inner = match &self.stage {
             Stage::Starts(state) => state.save(),
+            Stage::Trust(state) => state.save(),
+            Stage::Hfsgvi(state) => state.save(),
             Stage::Saa(state) => state.save(),
             Stage::Advi(state) => state.save(),
             Stage::Bbvi(state) => state.save(),
@@ -470,7 +512,8 @@ impl Snapshot for DriverState {
         };
         archive.nest("inner", inner);
         archive.set("stage", self.stage.name());
-        archive.set("counts", [self.before, self.calls_before, self.calls]);
+        archive.set("before", self.before);
+        archive.set("calls", [self.calls_before, self.calls]);
         archive.set("kind", self.kind);
         archive.nest("starts", save_outcomes(&self.starts));
         archive.set("results", self.results.len());
@@ -485,20 +528,22 @@ impl Snapshot for DriverState {
         let stage: String = archive.get("stage")?;
         let stage = match stage.as_str() {
             "starts" => Stage::Starts(StartsState::restore(&inner)?),
+            "trust" => Stage::Trust(TrustState::restore(&inner)?),
+            "hfsgvi" => Stage::Hfsgvi(HfsgviState::restore(&inner)?),
             "saa" => Stage::Saa(SaaState::restore(&inner)?),
             "advi" => Stage::Advi(AdviState::restore(&inner)?),
             "bbvi" => Stage::Bbvi(BbviState::restore(&inner)?),
             "done" => Stage::Done,
             other => return Err(ArchiveError(format!("unknown stage `{other}`"))),
         };
-        let [before, calls_before, calls] = archive.get("counts")?;
+        let [calls_before, calls] = archive.get("calls")?;
         let count: usize = archive.get("results")?;
         let results = (0..count)
             .map(|i| FamilyResult::restore(&archive.nested(&format!("result{i}"))))
             .collect::<Result<_, _>>()?;
         Ok(Self {
             stage,
-            before,
+            before: archive.get("before")?,
             calls_before,
             calls,
             kind: archive.get("kind")?,

@@ -108,6 +108,17 @@ fn in_doubt(evaluation: &Evaluation) -> bool {
     !clearly_good && !clearly_bad
 }
 
+/// The bound from mirrored pairs of log weights side by side; weights that are not finite are left out
+/// with their mirror images.
+pub(crate) fn log_weights_of(weights: &[f64]) -> Estimate {
+    let pairs: Vec<f64> = weights
+        .chunks(2)
+        .map(|pair| pair.iter().sum::<f64>() / pair.len() as f64)
+        .filter(|x| x.is_finite())
+        .collect();
+    Estimate::of(&pairs)
+}
+
 /// The evaluation of given log weights.
 pub fn summarize(weights: &[f64]) -> Evaluation {
     let draws = weights.len();

@@ -6,6 +6,7 @@ use jensen_density::TwiceDifferentiable;
 use jensen_fit::{Control, Identity, RunError, Status, run};
 
 use crate::approximation::Approximation;
+use crate::calls::Calls;
 use crate::driver::{Driver, FamilyResult, choose};
 use crate::settings::Settings;
 use crate::starts::{Init, OtherMode, best_start, other_modes, scattered};
@@ -37,8 +38,8 @@ pub struct Fit {
     pub warnings: Vec<String>,
     /// Finished iterations.
     pub iterations: u64,
-    /// Lane evaluations; a Hessian-vector product counts two.
-    pub oracle_calls: u64,
+    /// What was evaluated, in oracle calls and lanes.
+    pub calls: Calls,
     /// Wall-clock seconds.
     pub seconds: f64,
     dim: usize,
@@ -78,6 +79,11 @@ impl Fit {
     /// Pareto k̂.
     pub fn khat(&self) -> f64 {
         self.best().evaluation.khat
+    }
+
+    /// Oracle calls: minibatches of the default sizes (see [`Calls`]).
+    pub fn oracle_calls(&self) -> u64 {
+        self.calls.oracle_calls()
     }
 
     /// Whether the optimiser's stopping rule holds.
@@ -241,14 +247,14 @@ pub fn fit<D: TwiceDifferentiable>(
         modes,
         warnings,
         iterations: outcome.iterations,
-        oracle_calls: output.oracle_calls,
+        calls: output.calls,
         seconds: outcome.seconds,
         dim,
     })
 }
 
 /// Everything that speaks against a result.
-fn warnings(result: &FamilyResult, status: &Status, modes: &[OtherMode]) -> Vec<String> {
+pub(crate) fn warnings(result: &FamilyResult, status: &Status, modes: &[OtherMode]) -> Vec<String> {
     let e = &result.evaluation;
     let mut warnings = Vec::new();
     if !status.is_converged() {

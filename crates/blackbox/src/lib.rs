@@ -11,12 +11,15 @@
 //! | `approximation` | [`Approximation`]: reproducible draws, storable |
 //! | `family` | mean-field, full-rank and low-rank Gaussians: [`Family`] |
 //! | `starts` | several short fits, the best kept, disagreement noticed |
+//! | [`trust`] | TrustVI: stochastic trust regions |
+//! | `hfsgvi` | Hessian-free Newton steps without a trust region, as a baseline |
 //! | `saa` | Newton rounds on fixed draws: the default method |
 //! | `widen` | where a richer family begins |
 //! | `advi` | ADVI exactly as Stan defines it |
 //! | `bbvi` | estimator × family × optimiser, averaged iterates |
 //! | `objective`, `newton` | the sample-average bound and its trust-region Newton minimiser |
 //! | `linear_response` | covariances at a mean-field optimum |
+//! | `calls` | [`Calls`]: oracle calls and lane evaluations |
 //! | `oracle` | stochastic bounds, gradients and matched differences |
 //! | `optimiser` | SGD, Adam, Adagrad, RMSProp |
 //! | `certificate` | what a second-order polish still finds in a stochastic fit |
@@ -28,12 +31,14 @@
 mod advi;
 mod approximation;
 mod bbvi;
+mod calls;
 mod certificate;
 mod dense;
 mod driver;
 mod evaluation;
 pub mod family;
 mod fit;
+mod hfsgvi;
 mod linear_response;
 mod newton;
 mod noise;
@@ -47,11 +52,13 @@ mod saa;
 mod settings;
 mod starts;
 mod summary;
+pub mod trust;
 mod widen;
 
 pub use advi::{Advi, AdviSettings, AdviState, AdviStop, RelativeRule};
 pub use approximation::{Approximation, Draws, LoadError};
 pub use bbvi::{Bbvi, BbviSettings, BbviState};
+pub use calls::{CHANGE_BATCH, Calls, GRADIENT_BATCH, PRODUCT_BATCH};
 pub use certificate::{Certificate, certify};
 pub use driver::{Driver, DriverOutput, DriverState, FamilyResult};
 pub use evaluation::{
@@ -59,6 +66,7 @@ pub use evaluation::{
 };
 pub use family::{Family, FamilyKind};
 pub use fit::{Fit, FitError, Subject, fit, identity};
+pub use hfsgvi::{Hfsgvi, HfsgviSettings, HfsgviState};
 pub use linear_response::{
     LinearResponse, LinearResponseError, LinearResponseSettings, linear_response,
 };
@@ -72,3 +80,4 @@ pub use saa::{Saa, SaaSettings, SaaState};
 pub use settings::{FamilyChoice, Method, Settings};
 pub use starts::{Init, OtherMode, StartOutcome, StartSettings, Starts, StartsState};
 pub use summary::{Summary, quantile};
+pub use trust::{Trust, TrustSettings, TrustState};

@@ -37,12 +37,18 @@ use std::fmt;
 use jensen_density::TwiceDifferentiable;
 
 use crate::approximation::Approximation;
+use crate::calls::Calls;
 use crate::dense::{cholesky, inverse_factor};
+use crate::driver::FamilyResult;
+use crate::evaluation::evaluate;
 use crate::family::{FamilyKind, FullRank};
+use crate::fit::{self, Fit};
 use crate::newton::{Effort, Newton};
 use crate::noise::{NoiseSource, Purpose};
 use crate::objective::Objective;
+use crate::oracle::Oracle;
 use crate::reduce::{axpy, dot};
+use crate::settings::Settings;
 
 /// How the response is computed.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,8 +83,8 @@ pub struct LinearResponse {
     pub coordinates: Vec<usize>,
     /// Their covariance, row-major.
     pub covariance: Vec<f64>,
-    /// Lane evaluations spent; a Hessian-vector product counts two.
-    pub calls: u64,
+    /// Evaluations spent.
+    pub calls: Calls,
 }
 
 /// Why there is no response.
@@ -363,5 +369,54 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
             }
         }
         Approximation::new(FamilyKind::LowRank { rank }, d, omega)
+    }
+}
+
+impl Fit {
+    /// Takes the linear response at the mean-field result as a further family, evaluates it on fresh draws, and
+    /// chooses it: whoever asks for these covariances wants them. Without a response the fit stays as it is, with
+    /// a warning that says why, and is not trusted.
+    ///
+    /// Does nothing to a fit without a mean-field result.
+    pub fn respond<D: TwiceDifferentiable>(
+        &mut self,
+        density: &D,
+        settings: &Settings,
+        response: &LinearResponseSettings,
+    ) {
+        let mean_field = |r: &FamilyResult| r.kind == FamilyKind::MeanField;
+        let Some(index) = self.families.iter().position(mean_field) else {
+            return;
+        };
+        let base = self.families[index].clone();
+        let source = NoiseSource::new(settings.seed, settings.simd);
+        let found = match linear_response(density, &base.omega, source, response) {
+            Ok(found) => found,
+            Err(error) => {
+                self.warnings.push(error.to_string());
+                self.trusted = false;
+                return;
+            }
+        };
+        let family = found.approximation.family().clone();
+        let mut oracle = Oracle::new(density, family);
+        let omega = found.approximation.omega();
+        let evaluation = evaluate(&mut oracle, omega, source, settings.evaluation_draws);
+        self.calls += found.calls;
+        // What was said of the mean-field result itself holds no longer; what was said of the starts does.
+        let said = fit::warnings(self.best(), &self.status, &self.modes);
+        self.warnings.retain(|warning| !said.contains(warning));
+        self.families.push(FamilyResult {
+            kind: found.approximation.kind(),
+            omega: omega.to_vec(),
+            evaluation,
+            polish: None,
+            ..base
+        });
+        self.chosen = self.families.len() - 1;
+        let mut warnings = fit::warnings(self.best(), &self.status, &self.modes);
+        warnings.append(&mut self.warnings);
+        self.trusted = warnings.is_empty();
+        self.warnings = warnings;
     }
 }

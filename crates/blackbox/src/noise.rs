@@ -29,6 +29,10 @@ pub enum Purpose {
     Adapt,
     /// Importance resampling.
     Resample,
+    /// Draws of Hessian-vector products.
+    Curvature,
+    /// Draws by which a step is assessed.
+    Change,
 }
 
 impl Purpose {
@@ -48,6 +52,8 @@ impl Purpose {
             Self::Judge => const { named("judge") },
             Self::Adapt => const { named("adapt") },
             Self::Resample => const { named("resample") },
+            Self::Curvature => const { named("curvature") },
+            Self::Change => const { named("change") },
         }
     }
 }

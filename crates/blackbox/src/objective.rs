@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 
+use crate::calls::Calls;
 use crate::dense::cholesky;
 use crate::family::{Curvature, Family};
 use crate::reduce::{axpy, sum};
@@ -24,7 +25,7 @@ pub struct Objective<'a, D: TwiceDifferentiable> {
     values: Vec<f64>,
     /// Where `grad` was evaluated, so that linearising there need not repeat it.
     at: Vec<f64>,
-    calls: u64,
+    calls: Calls,
     /// Scratch of [`negated_hessian`](Self::negated_hessian).
     hessian_workspace: Option<D::Workspace>,
 }
@@ -48,7 +49,7 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
             products: vec![0.0; size],
             values: vec![0.0; lanes],
             at: Vec::new(),
-            calls: 0,
+            calls: Calls::default(),
             hessian_workspace: None,
         }
     }
@@ -63,8 +64,8 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         self.lanes
     }
 
-    /// Lane evaluations since the last call of this; a Hessian-vector product counts two.
-    pub fn take_calls(&mut self) -> u64 {
+    /// Evaluations since the last call of this.
+    pub fn take_calls(&mut self) -> Calls {
         std::mem::take(&mut self.calls)
     }
 
@@ -100,7 +101,7 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         self.transform(omega);
         let z = Lanes::new(&self.z, dim, lanes);
         self.density.value(&mut self.workspace, z, &mut self.values);
-        self.calls += lanes as u64;
+        self.calls.values += lanes as u64;
         self.finish_value(omega)
     }
 
@@ -112,7 +113,7 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         let grad = LanesMut::new(&mut self.grad, dim, lanes);
         self.density
             .value_grad(&mut self.workspace, z, &mut self.values, grad);
-        self.calls += lanes as u64;
+        self.calls.gradients += lanes as u64;
         self.at.clear();
         self.at.extend_from_slice(omega);
         let value = self.finish_value(omega);
@@ -143,7 +144,7 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
 
     /// Counts one evaluation of the gradient.
     pub fn charge(&mut self) {
-        self.calls += self.lanes as u64;
+        self.calls.gradients += self.lanes as u64;
     }
 
     /// Fixes ω for [`hvp`](Self::hvp).
@@ -164,7 +165,7 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
             Lanes::new(&self.directions, dim, lanes),
             LanesMut::new(&mut self.products, dim, lanes),
         );
-        self.calls += 2 * lanes as u64;
+        self.calls.products += lanes as u64;
         out.fill(0.0);
         let products = Lanes::new(&self.products, dim, lanes);
         self.family.pull(&self.at, noise, products, out);
@@ -231,7 +232,7 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
                 Lanes::new(&unit, dim, width),
                 LanesMut::new(&mut product, dim, width),
             );
-            self.calls += 2 * width as u64;
+            self.calls.products += width as u64;
             for (row, product) in hessian.chunks_mut(dim).zip(product.chunks(width)) {
                 for products in product.chunks(dim) {
                     axpy(-1.0 / used as f64, products, row);

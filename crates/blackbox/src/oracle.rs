@@ -15,6 +15,7 @@ use std::sync::Arc;
 use jensen_density::{Lanes, LanesMut, LogDensity};
 use serde::{Deserialize, Serialize};
 
+use crate::calls::Calls;
 use crate::family::Family;
 use crate::noise::{NoiseSource, Purpose};
 use crate::reduce::mean_se;
@@ -108,7 +109,7 @@ pub struct Oracle<'a, D: LogDensity> {
     z: Vec<f64>,
     grad: Vec<f64>,
     score: Vec<f64>,
-    calls: u64,
+    calls: Calls,
 }
 
 impl<'a, D: LogDensity> Oracle<'a, D> {
@@ -122,7 +123,7 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
             z: Vec::new(),
             grad: Vec::new(),
             score: Vec::new(),
-            calls: 0,
+            calls: Calls::default(),
         }
     }
 
@@ -131,8 +132,8 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         &self.family
     }
 
-    /// Lane evaluations since the last call of this.
-    pub fn take_calls(&mut self) -> u64 {
+    /// Evaluations since the last call of this.
+    pub fn take_calls(&mut self) -> Calls {
         std::mem::take(&mut self.calls)
     }
 
@@ -146,7 +147,6 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         self.z.resize(size, 0.0);
         let z = LanesMut::new(&mut self.z, self.family.dim(), lanes);
         self.family.transform(omega, noise, z);
-        self.calls += lanes as u64;
     }
 
     /// Log densities of the draws of `noise` at `omega`.
@@ -155,6 +155,7 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         let mut values = vec![0.0; noise.lanes()];
         let z = Lanes::new(&self.z, self.family.dim(), noise.lanes());
         self.density.value(&mut self.workspace, z, &mut values);
+        self.calls.values += noise.lanes() as u64;
         values
     }
 
@@ -211,6 +212,7 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         let grad = LanesMut::new(&mut self.grad, dim, lanes);
         self.density
             .value_grad(&mut self.workspace, z, &mut values, grad);
+        self.calls.gradients += lanes as u64;
         if estimator == Estimator::Stl {
             self.score.resize(dim * lanes, 0.0);
             let score = LanesMut::new(&mut self.score, dim, lanes);

@@ -20,6 +20,7 @@ use jensen_fit::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::calls::Calls;
 use crate::family::{Family, FamilyKind};
 use crate::newton::{Effort, Newton};
 use crate::noise::{NoiseSource, Purpose};
@@ -109,7 +110,7 @@ pub struct SaaState {
     entry: f64,
     /// Last estimate of the distance from the optimum, and its standard error.
     gap: [f64; 2],
-    calls: u64,
+    calls: Calls,
     /// Newton iterations of the present round.
     taken: u64,
     /// Hessian-vector products of all rounds.
@@ -130,6 +131,11 @@ pub(crate) fn is_kink(status: &Status) -> bool {
 }
 
 impl SaaState {
+    /// Evaluations so far.
+    pub fn calls(&self) -> Calls {
+        self.calls
+    }
+
     /// The present parameters.
     pub fn omega(&self) -> &[f64] {
         &self.newton.omega
@@ -172,7 +178,7 @@ impl<'a, D: TwiceDifferentiable> Saa<'a, D> {
 
     /// A state at `omega` on the draws of `round`; draws beyond the density's support are met by
     /// shrinking the spread.
-    fn begin(&mut self, omega: &[f64], round: u64, lanes: usize, calls: u64) -> Option<SaaState> {
+    fn begin(&mut self, omega: &[f64], round: u64, lanes: usize, calls: Calls) -> Option<SaaState> {
         let family = self.family.clone();
         let mut factor = 1.0;
         for _ in 0..30 {
@@ -278,10 +284,12 @@ impl<D: TwiceDifferentiable> Algorithm for Saa<'_, D> {
     fn init(&mut self) -> Result<SaaState, Status> {
         let lanes = self.settings.first_draws(self.family.as_ref());
         let start = self.start.clone();
-        self.begin(&start, 0, lanes, 0).ok_or(Status::Diverged {
-            at: 0,
-            reason: "the density or its gradient is not finite around the starting point".into(),
-        })
+        self.begin(&start, 0, lanes, Calls::default())
+            .ok_or(Status::Diverged {
+                at: 0,
+                reason: "the density or its gradient is not finite around the starting point"
+                    .into(),
+            })
     }
 
     fn step(&mut self, state: &mut SaaState, iteration: u64) -> Step {
@@ -296,7 +304,7 @@ impl<D: TwiceDifferentiable> Algorithm for Saa<'_, D> {
         state.calls += objective.take_calls();
         state.taken += 1;
         state.products += report.inner;
-        let mut record = Record::new(state.calls)
+        let mut record = Record::default()
             .with_elbo(-state.newton.value, None)
             .with("draws", state.lanes as f64)
             .with("round", state.round as f64)
@@ -338,7 +346,10 @@ impl<D: TwiceDifferentiable> Algorithm for Saa<'_, D> {
                 .with("gap", state.gap[0])
                 .with("gap_se", state.gap[1]);
         }
-        Step { record, status }
+        Step {
+            record: state.calls.on(record),
+            status,
+        }
     }
 
     fn output(&mut self, state: &SaaState) -> Vec<f64> {
@@ -355,14 +366,15 @@ impl Snapshot for SaaState {
         archive.set("fine", self.fine);
         archive.put("entry_lanes", &self.entry_lanes);
         archive.put("entry_gap", &[self.entry, self.gap[0], self.gap[1]]);
-        archive.set("counts", [self.calls, self.taken, self.products]);
+        archive.set("calls", self.calls);
+        archive.set("counts", [self.taken, self.products]);
         archive
     }
 
     fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
         let lanes = archive.get("lanes")?;
         let numbers = archive.vec_of("entry_gap", 3)?;
-        let [calls, taken, products] = archive.get("counts")?;
+        let [taken, products] = archive.get("counts")?;
         Ok(Self {
             newton: Newton::restore(&archive.nested("newton"))?,
             round: archive.get("round")?,
@@ -371,7 +383,7 @@ impl Snapshot for SaaState {
             entry_lanes: archive.vec_of("entry_lanes", lanes)?,
             entry: numbers[0],
             gap: [numbers[1], numbers[2]],
-            calls,
+            calls: archive.get("calls")?,
             taken,
             products,
         })

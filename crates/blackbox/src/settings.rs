@@ -6,13 +6,19 @@ use serde::{Deserialize, Serialize};
 use crate::advi::AdviSettings;
 use crate::bbvi::BbviSettings;
 use crate::family::FamilyKind;
+use crate::hfsgvi::HfsgviSettings;
 use crate::saa::SaaSettings;
 use crate::starts::StartSettings;
+use crate::trust::TrustSettings;
 
 /// Which algorithm optimises.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
+    /// TrustVI: stochastic trust regions, after a robust start.
+    Trust(TrustSettings),
+    /// Hessian-free Newton steps without a trust region, from the initial point: a baseline.
+    Hfsgvi(HfsgviSettings),
     /// Newton rounds on fixed draws, after a robust start: the default.
     Saa(SaaSettings),
     /// ADVI as Stan defines it, from the initial point, without a robust start.
@@ -25,6 +31,8 @@ impl Method {
     /// The method's name in traces and checkpoints.
     pub fn name(&self) -> &'static str {
         match self {
+            Self::Trust(_) => "trust",
+            Self::Hfsgvi(_) => "hfsgvi",
             Self::Saa(_) => "saa",
             Self::Advi(_) => "advi",
             Self::Bbvi(_) => "bbvi",
@@ -92,6 +100,16 @@ impl Settings {
             positive("rank", rank as f64)?;
         }
         match self.method {
+            Method::Trust(trust) => trust.validate(),
+            Method::Hfsgvi(hfsgvi) => {
+                positive("gradient_draws", hfsgvi.gradient_draws as f64)?;
+                positive("hessian_draws", hfsgvi.hessian_draws as f64)?;
+                positive("change_draws", hfsgvi.change_draws as f64)?;
+                positive("refine", hfsgvi.refine)?;
+                positive("max_products", hfsgvi.max_products as f64)?;
+                positive("tolerance", hfsgvi.tolerance)?;
+                positive("max_iterations", hfsgvi.max_iterations as f64)
+            }
             Method::Saa(saa) => {
                 positive("tolerance", saa.tolerance.unwrap_or(1.0))?;
                 positive("first_draws", saa.first_draws.unwrap_or(1) as f64)?;

@@ -12,6 +12,7 @@ use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 use jensen_fit::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Step};
 use serde::{Deserialize, Serialize};
 
+use crate::calls::Calls;
 use crate::family::{Family, MeanField};
 use crate::newton::{Effort, Newton};
 use crate::noise::{NoiseSource, Purpose};
@@ -42,7 +43,8 @@ pub struct StartSettings {
     /// Where to begin.
     pub init: Init,
     /// Number of starts; `None` is 9 up to 16 dimensions (27 where they disagree), 5 up to
-    /// 64 and 3 beyond. A given point is one start.
+    /// 64 and 3 beyond. A given point is one start. `Some(0)` makes none: the method begins at the
+    /// initial point with unit scales, as ADVI and HFSGVI always do.
     pub starts: Option<usize>,
     /// Draws of every start.
     pub draws: usize,
@@ -100,6 +102,13 @@ pub struct OtherMode {
     pub distance: f64,
 }
 
+impl StartsState {
+    /// Evaluations so far.
+    pub fn calls(&self) -> Calls {
+        self.calls
+    }
+}
+
 /// The starts as an algorithm; a step is one Newton iteration of one start.
 pub struct Starts<'a, D: TwiceDifferentiable> {
     density: &'a D,
@@ -119,7 +128,7 @@ pub struct StartsState {
     index: u64,
     /// Its iterations so far.
     taken: u64,
-    calls: u64,
+    calls: Calls,
 }
 
 impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
@@ -349,7 +358,9 @@ impl<D: TwiceDifferentiable> Algorithm for Starts<'_, D> {
         let report = state.newton.step(&mut self.objective, effort);
         state.taken += 1;
         state.calls += self.objective.take_calls();
-        let record = Record::new(state.calls)
+        let record = state
+            .calls
+            .on(Record::default())
             .with_elbo(-state.newton.value, None)
             .with("start", state.index as f64)
             .with("predicted", report.predicted)

@@ -256,6 +256,8 @@ fn advi_and_bbvi_reach_easy_optima_and_say_so() {
                 _ => -100.0,
             };
             let tolerance = match method {
+                Method::Trust(settings) => settings.tolerance(0),
+                Method::Hfsgvi(settings) => settings.tolerance,
                 Method::Advi(s) => s.tolerance,
                 Method::Bbvi(s) => s.tolerance,
                 Method::Saa(_) => 0.0,

@@ -65,7 +65,7 @@ fn same(a: &Fit, b: &Fit) {
     assert_eq!(a.families, b.families);
     assert_eq!(a.status, b.status);
     assert_eq!(a.iterations, b.iterations);
-    assert_eq!(a.oracle_calls, b.oracle_calls);
+    assert_eq!(a.calls, b.calls);
     assert_eq!(a.warnings, b.warnings);
     for (x, y) in a.best().omega.iter().zip(&b.best().omega) {
         assert_eq!(x.to_bits(), y.to_bits());

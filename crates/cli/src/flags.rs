@@ -1,9 +1,10 @@
 //! The settings of `jensen fit`: flags, their defaults, and how they become settings of the library.
 
 use clap::{Args, ValueEnum};
+use jensen::Covariance;
 use jensen::blackbox::{
-    AdviSettings, AdviStop, BbviSettings, Estimator, FamilyChoice, FamilyKind, Init, Method,
-    Optimiser, Rule, SaaSettings, Schedule, Settings, StartSettings,
+    AdviSettings, AdviStop, BbviSettings, Estimator, FamilyChoice, FamilyKind, HfsgviSettings,
+    Init, Method, Optimiser, Rule, SaaSettings, Schedule, Settings, StartSettings, TrustSettings,
 };
 use jensen::math::simd::Simd;
 use serde::{Deserialize, Serialize};
@@ -28,8 +29,12 @@ pub const MEMORY_LIMIT: u64 = 8 << 30;
 pub enum MethodName {
     /// Newton rounds on fixed draws; bbvi where --estimator, --optimizer or --step-size is given
     Auto,
+    /// TrustVI: stochastic trust regions
+    Trust,
     /// ADVI as Stan defines it
     Advi,
+    /// Hessian-free Newton steps without a trust region, a baseline
+    Hfsgvi,
     /// Stochastic gradients: estimator, optimiser, averaged iterates
     Bbvi,
 }
@@ -55,6 +60,16 @@ pub enum OptimizerName {
     Rmsprop,
 }
 
+/// Where covariances come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CovarianceName {
+    /// The fitted family
+    Family,
+    /// Linear response at the mean-field optimum, which widens the variances of a mean-field fit
+    LinearResponse,
+}
+
 /// The flags that make up a run; stored in its folder, so that `--resume` knows them.
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -66,6 +81,14 @@ pub struct FitFlags {
     /// low-rank from there if its k̂ is too large [default: auto]
     #[arg(long, value_name = "FAMILY", value_parser = parse_family, help_heading = "Method")]
     pub family: Option<String>,
+    /// Covariances of the draws; linear-response fits a mean-field family and corrects its variances for
+    /// correlation [default: family]
+    #[arg(long, value_enum, value_name = "NAME", help_heading = "Method")]
+    pub covariance: Option<CovarianceName>,
+    /// The parameters whose covariances linear response corrects, separated by commas, such as mu,beta[2]; needed
+    /// where the model has more than 600 dimensions [default: all]
+    #[arg(long, value_name = "NAMES", help_heading = "Method")]
+    pub covariance_of: Option<String>,
     /// Gradient estimator of bbvi [default: stl]
     #[arg(long, value_enum, value_name = "NAME", help_heading = "Method")]
     pub estimator: Option<EstimatorName>,
@@ -130,6 +153,8 @@ impl FitFlags {
         FitFlags {
             method: self.method.or(stored.method),
             family: self.family.or_else(|| stored.family.clone()),
+            covariance: self.covariance.or(stored.covariance),
+            covariance_of: self.covariance_of.or_else(|| stored.covariance_of.clone()),
             estimator: self.estimator.or(stored.estimator),
             optimizer: self.optimizer.or(stored.optimizer),
             step_size: self.step_size.or(stored.step_size),
@@ -181,10 +206,18 @@ impl FitFlags {
                 tolerance: self.tol,
                 ..SaaSettings::default()
             }),
+            MethodName::Trust => Method::Trust(TrustSettings {
+                tolerance: self.tol,
+                ..TrustSettings::default()
+            }),
             MethodName::Advi => Method::Advi(self.advi()),
+            MethodName::Hfsgvi => Method::Hfsgvi(self.hfsgvi()),
             MethodName::Bbvi => Method::Bbvi(self.bbvi()),
         };
         let family = match self.family.as_deref() {
+            None | Some("auto") if self.covariance()? != Covariance::Family => {
+                FamilyChoice::Only(FamilyKind::MeanField)
+            }
             None | Some("auto") => FamilyChoice::Auto,
             Some(name) => FamilyChoice::Only(name.parse::<FamilyKind>().map_err(Failure::usage)?),
         };
@@ -198,6 +231,29 @@ impl FitFlags {
                 ..StartSettings::default()
             },
             ..Settings::default()
+        })
+    }
+
+    /// Where covariances come from.
+    pub fn covariance(&self) -> Result<Covariance, Failure> {
+        if self.covariance != Some(CovarianceName::LinearResponse) {
+            return match self.covariance_of {
+                None => Ok(Covariance::Family),
+                Some(_) => Err(Failure::usage(
+                    "--covariance-of needs --covariance linear-response",
+                )),
+            };
+        }
+        if let Some(family @ ("fullrank" | "lowrank")) =
+            self.family.as_deref().and_then(|f| f.split('=').next())
+        {
+            return Err(Failure::usage(format!(
+                "--covariance linear-response corrects mean-field fits: leave out --family {family}"
+            )));
+        }
+        let names = self.covariance_of.as_deref().unwrap_or("");
+        Ok(Covariance::LinearResponse {
+            of: separate(names),
         })
     }
 
@@ -224,8 +280,20 @@ impl FitFlags {
                 return refuse("--estimator stl", "bbvi");
             }
         }
-        if method == MethodName::Auto && self.grad_samples.is_some() {
-            return refuse("--grad-samples", "bbvi or advi");
+        let second_order = matches!(method, MethodName::Trust | MethodName::Hfsgvi);
+        if second_order {
+            if self.optimizer.is_some() {
+                return refuse("--optimizer", "bbvi");
+            }
+            if self.estimator.is_some() {
+                return refuse("--estimator", "bbvi");
+            }
+            if self.step_size.is_some() {
+                return refuse("--step-size", "bbvi or advi");
+            }
+        }
+        if matches!(method, MethodName::Auto | MethodName::Trust) && self.grad_samples.is_some() {
+            return refuse("--grad-samples", "bbvi, advi or hfsgvi");
         }
         Ok(())
     }
@@ -243,6 +311,17 @@ impl FitFlags {
             } else {
                 usual.stop
             },
+            tolerance: self.tol.unwrap_or(usual.tolerance),
+            ..usual
+        }
+    }
+
+    fn hfsgvi(&self) -> HfsgviSettings {
+        let usual = HfsgviSettings::default();
+        HfsgviSettings {
+            gradient_draws: self
+                .grad_samples
+                .map_or(usual.gradient_draws, |n| n as usize),
             tolerance: self.tol.unwrap_or(usual.tolerance),
             ..usual
         }
@@ -292,6 +371,21 @@ impl FitFlags {
             })
             .collect()
     }
+}
+
+/// Names separated by commas, those between brackets left alone.
+fn separate(names: &str) -> Vec<String> {
+    let mut depth = 0;
+    let parts = names.split(|c| {
+        match c {
+            '[' => depth += 1,
+            ']' => depth -= 1,
+            _ => {}
+        }
+        c == ',' && depth == 0
+    });
+    let named = parts.map(str::trim).filter(|part| !part.is_empty());
+    named.map(str::to_owned).collect()
 }
 
 /// An instruction set by name; `auto` is the machine's best.
@@ -385,6 +479,31 @@ mod tests {
         for bad in ["", "GiB", "8 apples", "-1GiB", "0", "8GiBB"] {
             assert!(parse_bytes(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn names_are_separated_outside_brackets() {
+        assert_eq!(separate("mu, beta[2,1] ,z"), ["mu", "beta[2,1]", "z"]);
+        assert!(separate("").is_empty());
+    }
+
+    #[test]
+    fn linear_response_is_for_mean_field_fits() {
+        let flags = |family: Option<&str>, covariance| FitFlags {
+            family: family.map(str::to_owned),
+            covariance: Some(covariance),
+            ..FitFlags::default()
+        };
+        let asked = flags(None, CovarianceName::LinearResponse);
+        let family = asked.settings(Init::Zero).unwrap().family;
+        assert_eq!(family, FamilyChoice::Only(FamilyKind::MeanField));
+        let rich = flags(Some("lowrank=2"), CovarianceName::LinearResponse);
+        assert!(rich.covariance().is_err());
+        let of = FitFlags {
+            covariance_of: Some("mu".into()),
+            ..flags(None, CovarianceName::Family)
+        };
+        assert!(of.covariance().is_err());
     }
 
     #[test]

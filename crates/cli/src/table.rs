@@ -42,7 +42,7 @@ pub fn summary(fitted: &Fitted) -> String {
             seconds(fitted.fit.seconds),
             seconds(fitted.draws_seconds),
             fitted.fit.iterations,
-            fitted.fit.oracle_calls
+            fitted.fit.oracle_calls()
         ),
     );
     if fitted.trusted() {

@@ -41,6 +41,8 @@ impl Footprint {
         let d = dim as u64;
         let number = size_of::<f64>() as u64;
         let lanes = match settings.method {
+            // Draws come in blocks; matrices are bounded whatever the sample size.
+            Method::Trust(_) | Method::Hfsgvi(_) => 1024,
             Method::Saa(saa) => saa.max_draws as u64,
             Method::Advi(advi) => advi.grad_samples.max(advi.elbo_samples).max(512) as u64,
             Method::Bbvi(bbvi) => bbvi.draws.max(bbvi.judges) as u64,

@@ -126,7 +126,7 @@ impl Fitted {
             elbo_se: self.fit.elbo_se(),
             khat: self.fit.khat(),
             iterations: self.fit.iterations,
-            oracle_calls: self.fit.oracle_calls,
+            oracle_calls: self.fit.oracle_calls(),
             seconds: Seconds {
                 build: self.build_seconds,
                 fit: self.fit.seconds,

@@ -1,0 +1,106 @@
+//! What a fit has asked of its density, in two units.
+//!
+//! *Lane evaluations* count every draw at which something is evaluated; a Hessian-vector product counts
+//! two. *Oracle calls* are the unit of Regier, Jordan and McAuliffe (NeurIPS 2017, section 5): one call
+//! is one minibatch at its default size, which is 256 draws for a gradient, 85 for Hessian-vector products
+//! (counted twice) and 128 for an estimate of a change of the bound, which evaluates each draw at both ends.
+//! Minibatches of other sizes count in proportion to their own default. Seconds need neither.
+
+use std::ops::{Add, AddAssign};
+
+use jensen_fit::Record;
+use serde::{Deserialize, Serialize};
+
+/// Draws of one gradient that make an oracle call.
+pub const GRADIENT_BATCH: usize = 256;
+
+/// Draws of one Hessian-vector product that make two oracle calls.
+pub const PRODUCT_BATCH: usize = 85;
+
+/// Draws of one estimate of a change of the bound that make an oracle call.
+pub const CHANGE_BATCH: usize = 128;
+
+/// Draws evaluated, by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Calls {
+    /// Values alone.
+    pub values: u64,
+    /// Values with gradients.
+    pub gradients: u64,
+    /// Hessian-vector products.
+    pub products: u64,
+}
+
+impl Calls {
+    /// Draws evaluated, products twice.
+    pub fn lanes(&self) -> u64 {
+        self.values + self.gradients + 2 * self.products
+    }
+
+    /// Minibatches of the default sizes, products twice.
+    pub fn minibatches(&self) -> f64 {
+        let share = |draws: u64, batch: usize| draws as f64 / batch as f64;
+        share(self.values, 2 * CHANGE_BATCH)
+            + share(self.gradients, GRADIENT_BATCH)
+            + 2.0 * share(self.products, PRODUCT_BATCH)
+    }
+
+    /// Writes both units into a record: `oracle_calls`, and `lane_evaluations` among its fields.
+    #[must_use]
+    pub fn on(&self, mut record: Record) -> Record {
+        record.oracle_calls = self.oracle_calls();
+        record.with("lane_evaluations", self.lanes() as f64)
+    }
+
+    /// [`minibatches`](Self::minibatches), rounded up.
+    pub fn oracle_calls(&self) -> u64 {
+        self.minibatches().ceil() as u64
+    }
+}
+
+impl Add for Calls {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            values: self.values + other.values,
+            gradients: self.gradients + other.gradients,
+            products: self.products + other.products,
+        }
+    }
+}
+
+impl AddAssign for Calls {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn default_minibatches_count_one_two_and_one() {
+        let gradient = Calls {
+            gradients: 256,
+            ..Calls::default()
+        };
+        let product = Calls {
+            products: 85,
+            ..Calls::default()
+        };
+        // 128 draws, each at both ends.
+        let change = Calls {
+            values: 256,
+            ..Calls::default()
+        };
+        assert_eq!(gradient.minibatches(), 1.0);
+        assert_eq!(product.minibatches(), 2.0);
+        assert_eq!(change.minibatches(), 1.0);
+        let mut all = gradient + product;
+        all += change;
+        assert_eq!(all.oracle_calls(), 4);
+        assert_eq!(all.lanes(), 256 + 170 + 256);
+    }
+}

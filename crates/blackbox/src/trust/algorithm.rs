@@ -1,0 +1,536 @@
+//! The iteration and its stopping rule.
+
+use std::sync::Arc;
+
+use jensen_density::TwiceDifferentiable;
+use jensen_fit::{
+    Algorithm, Archive, ArchiveError, Evidence, Limit, Record, Snapshot, Status, Step,
+};
+
+use crate::calls::Calls;
+use crate::family::{Family, FamilyKind};
+use crate::noise::{NoiseSource, Purpose};
+use crate::objective::Objective;
+use crate::oracle::Oracle;
+use crate::reduce::dot;
+
+use super::assessment::{Assessment, Sample, assess};
+use super::explicit::Explicit;
+use super::gradient::{Gradient, Gradients};
+use super::sampling::{Situation, next_change_draws, next_gradient_draws, required_draws};
+use super::settings::TrustSettings;
+use super::subproblem::{Effort, Solution, krylov};
+
+/// Iterations for which a Hessian serves while ω stays where it is.
+const USES: u64 = 2;
+
+/// Length of a step for which a good Hessian predicts well.
+const BELIEVED: f64 = 1.5;
+
+/// Largest multiple of the default draws of a Hessian.
+const BOOST: usize = 32;
+
+/// Rejections in a row after which the model is not believed any more.
+const PATIENCE: u64 = 40;
+
+/// Iterations with the largest samples, all near the optimum, after which the noise is accepted as too
+/// large for the tolerance.
+const AT_LIMIT: u64 = 12;
+
+/// Iterations in a row on which the stopping rule must hold.
+const QUIET: u64 = 2;
+
+/// The algorithm; its output is ω.
+pub struct Trust<'a, D: TwiceDifferentiable> {
+    density: &'a D,
+    family: Arc<dyn Family>,
+    source: NoiseSource,
+    settings: TrustSettings,
+    start: Vec<f64>,
+    /// Keeps the draws of one fit apart from those of another with the same seed.
+    stream: u64,
+    gradients: Gradients<'a, D>,
+    oracle: Oracle<'a, D>,
+    /// The draws of the present Hessian, by their key.
+    products: Option<(u64, Objective<'a, D>)>,
+}
+
+/// State of [`Trust`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrustState {
+    omega: Vec<f64>,
+    radius: f64,
+    gradient_draws: usize,
+    change_draws: usize,
+    /// How many times its default the draws of a Hessian are.
+    boost: usize,
+    /// The explicit Hessian, where there is one.
+    explicit: Option<Explicit>,
+    /// Iteration whose draws the present Hessian has; 0 before the first.
+    hessian: u64,
+    /// Iterations in which it served at the present ω.
+    uses: u64,
+    /// Length of the step that led to the present ω.
+    moved: f64,
+    /// Rejections in a row.
+    rejected: u64,
+    /// Whether subproblems are solved accurately.
+    fine: bool,
+    /// Iterations in a row on which the stopping rule held.
+    quiet: u64,
+    /// Iterations with the largest samples.
+    at_limit: u64,
+    /// Last predicted improvement and its standard error.
+    gap: [f64; 2],
+    calls: Calls,
+}
+
+impl TrustState {
+    /// The present parameters.
+    pub fn omega(&self) -> &[f64] {
+        &self.omega
+    }
+
+    /// Evaluations so far.
+    pub fn calls(&self) -> Calls {
+        self.calls
+    }
+}
+
+impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
+    /// A fit of `family` from `start`. Fits with the same seed need different `stream`s.
+    pub fn new(
+        density: &'a D,
+        family: Arc<dyn Family>,
+        source: NoiseSource,
+        settings: TrustSettings,
+        start: Vec<f64>,
+        stream: u64,
+    ) -> Self {
+        Self {
+            density,
+            source,
+            settings,
+            start,
+            stream,
+            gradients: Gradients::new(density),
+            oracle: Oracle::new(density, family.clone()),
+            products: None,
+            family,
+        }
+    }
+
+    fn key(&self, iteration: u64) -> u64 {
+        (self.stream << 32) | iteration
+    }
+
+    fn is_explicit(&self) -> bool {
+        self.family.kind() == FamilyKind::MeanField
+            && self.family.dim() <= self.settings.explicit_limit
+    }
+
+    /// Draws of an explicit Hessian: about four minibatches of products, at least four draws.
+    fn explicit_draws(&self) -> usize {
+        (4 * self.settings.hessian_draws / self.family.dim()).clamp(4, 32) & !1
+    }
+
+    /// Draws of Hessian-vector products.
+    fn product_draws(&self) -> usize {
+        let least = match self.family.kind() {
+            FamilyKind::FullRank => (4 * self.family.dim()).min(1024),
+            _ => 0,
+        };
+        self.settings.hessian_draws.max(least).next_multiple_of(2)
+    }
+
+    /// Draws a Hessian, unless the present one may serve again.
+    fn renew_hessian(&mut self, state: &mut TrustState, iteration: u64) {
+        state.uses += 1;
+        if state.uses > 1 && state.uses <= USES {
+            return;
+        }
+        state.hessian = iteration;
+        if !self.is_explicit() {
+            return;
+        }
+        let again = state.uses > 1;
+        state.uses = 1;
+        let (found, products) = Explicit::estimate(
+            self.density,
+            &state.omega,
+            self.source,
+            self.key(iteration),
+            state.boost * self.explicit_draws(),
+        );
+        state.calls.products += products;
+        let Some(found) = found else {
+            state.explicit = None;
+            return;
+        };
+        match &mut state.explicit {
+            // Nearby Hessians are averaged.
+            Some(average) if again || state.moved <= 1.0 => average.blend(&found),
+            _ => state.explicit = Some(found),
+        }
+    }
+
+    /// The draws of Hessian-vector products; made anew after a resume.
+    fn objective(&mut self, key: u64, boost: usize) -> &mut Objective<'a, D> {
+        let cached = matches!(&self.products, Some((k, _)) if *k == key);
+        if !cached {
+            let (rows, lanes) = (self.family.noise_dim(), boost * self.product_draws());
+            let noise = self.source.matched(Purpose::Curvature, key, rows, lanes);
+            let objective = Objective::new(self.density, self.family.clone(), noise, lanes);
+            self.products = Some((key, objective));
+        }
+        let (_, objective) = self.products.as_mut().expect("filled above");
+        objective
+    }
+
+    fn propose(&mut self, state: &mut TrustState, gradient: &Gradient) -> Solution {
+        let (settings, family) = (self.settings, self.family.clone());
+        let g = &gradient.mean;
+        if self.is_explicit() {
+            if let Some(explicit) = &state.explicit {
+                return explicit.solve(&state.omega, g, state.radius, settings.kappa_h);
+            }
+            return self.steepest(state, g);
+        }
+        let key = self.key(state.hessian);
+        let first = state.uses == 1;
+        let omega = state.omega.clone();
+        let objective = self.objective(key, state.boost);
+        if first {
+            objective.charge();
+        }
+        objective.linearize(&omega);
+        let most = 2 * g.len() + 10;
+        let effort = if state.fine {
+            Effort {
+                refine: 1e-3,
+                max_products: most.min(200),
+            }
+        } else {
+            Effort {
+                refine: 0.1,
+                max_products: most.min(40),
+            }
+        };
+        let solution = krylov(
+            &mut |v, out| objective.hvp(v, out),
+            &|r, out| family.precondition(&omega, None, r, out),
+            g,
+            state.radius,
+            effort,
+        );
+        state.calls += objective.take_calls();
+        if solution.norm == 0.0 {
+            return self.steepest(state, g);
+        }
+        solution
+    }
+
+    /// The step of the model whose Hessian is the negated metric, where no Hessian is finite.
+    fn steepest(&self, state: &TrustState, g: &[f64]) -> Solution {
+        let mut step = vec![0.0; g.len()];
+        self.family.precondition(&state.omega, None, g, &mut step);
+        let length = dot(g, &step).max(0.0).sqrt();
+        let share = (state.radius / length).min(1.0);
+        step.iter_mut().for_each(|x| *x *= share);
+        Solution {
+            step,
+            predicted: length * length * (share - 0.5 * share * share),
+            norm: share * length,
+            bounded: share < 1.0,
+            products: 0,
+            curvature: 1.0,
+        }
+    }
+
+    /// Sample sizes of the next iteration.
+    fn resize(&self, state: &mut TrustState, norm: f64, noise: f64, required: Option<f64>) {
+        let settings = self.settings;
+        state.gradient_draws = next_gradient_draws(state.gradient_draws, norm, noise.sqrt())
+            .max(settings.gradient_draws)
+            .min(settings.max_draws.max(settings.gradient_draws));
+        if let Some(required) = required {
+            let draws = next_change_draws(state.change_draws, required, settings.gradient_draws);
+            state.change_draws = draws
+                .max(settings.change_draws)
+                .min(settings.max_draws.max(settings.change_draws));
+        }
+    }
+
+    /// Whether the fit is over, after an iteration that neither moved ω out of the rule's sight nor failed.
+    fn judge(
+        &self,
+        state: &mut TrustState,
+        iteration: u64,
+        solution: &Solution,
+        assessment: Option<&Assessment>,
+    ) -> Option<Status> {
+        let tolerance = self.settings.tolerance(self.family.dim());
+        let [predicted, deviation] = state.gap;
+        let small = !solution.bounded && predicted + deviation <= tolerance;
+        let agrees = assessment.is_some_and(|a| {
+            let se = a.change.standard_error;
+            a.change.mean + se <= tolerance && a.change.mean + 2.0 * se >= -tolerance
+        });
+        state.quiet = if small && agrees && state.fine {
+            state.quiet + 1
+        } else {
+            0
+        };
+        if state.quiet >= QUIET {
+            return Some(Status::Converged {
+                evidence: Evidence {
+                    rule: format!(
+                        "a Newton step in the trust region predicts, and fresh draws show, no more than \
+                         {tolerance} nats"
+                    ),
+                    remaining: Some(predicted),
+                    standard_error: Some(deviation),
+                },
+            });
+        }
+        let largest = state.gradient_draws >= self.settings.max_draws;
+        state.at_limit = if largest && !solution.bounded {
+            state.at_limit + 1
+        } else {
+            0
+        };
+        let words =
+            format!("{predicted:.2e} ± {deviation:.1e} nats are predicted, tolerance {tolerance}");
+        if state.at_limit >= AT_LIMIT {
+            return Some(Status::BudgetReached {
+                limit: Limit::Draws(self.settings.max_draws as u64),
+                detail: words,
+            });
+        }
+        let reason = if state.rejected >= PATIENCE || state.radius < 1e-12 {
+            format!("no step of any length improves the bound, although {words}")
+        } else if iteration >= self.settings.max_iterations {
+            format!("{iteration} iterations; {words}")
+        } else {
+            return None;
+        };
+        Some(Status::Stalled {
+            at: iteration,
+            reason,
+        })
+    }
+}
+
+impl<D: TwiceDifferentiable> Algorithm for Trust<'_, D> {
+    type State = TrustState;
+    type Output = Vec<f64>;
+
+    fn init(&mut self) -> Result<TrustState, Status> {
+        let settings = self.settings;
+        Ok(TrustState {
+            omega: self.start.clone(),
+            radius: settings.delta0,
+            gradient_draws: settings.gradient_draws,
+            change_draws: settings.change_draws,
+            boost: 1,
+            explicit: None,
+            hessian: 0,
+            uses: 0,
+            moved: f64::INFINITY,
+            rejected: 0,
+            fine: false,
+            quiet: 0,
+            at_limit: 0,
+            gap: [f64::INFINITY, f64::INFINITY],
+            calls: Calls::default(),
+        })
+    }
+
+    fn step(&mut self, state: &mut TrustState, iteration: u64) -> Step {
+        let settings = self.settings;
+        let family = self.family.clone();
+        let tolerance = settings.tolerance(family.dim());
+        self.renew_hessian(state, iteration);
+        let control = if self.is_explicit() {
+            state
+                .explicit
+                .as_ref()
+                .map(|explicit| explicit.mean.as_slice())
+        } else {
+            None
+        };
+        let gradient = self.gradients.estimate(
+            family.as_ref(),
+            &state.omega,
+            self.source,
+            self.key(iteration),
+            state.gradient_draws,
+            control,
+        );
+        state.calls += self.gradients.take_calls();
+        let Some(gradient) = gradient else {
+            let reason = "the density or its gradient is not finite at the present draws".into();
+            let at = iteration;
+            let record = state.calls.on(Record::default());
+            return Step::finish(record, Status::Diverged { at, reason });
+        };
+        let metric = |r: &[f64], out: &mut [f64]| family.precondition(&state.omega, None, r, out);
+        let noise = gradient.noise(&metric);
+        let mut scaled = vec![0.0; gradient.mean.len()];
+        metric(&gradient.mean, &mut scaled);
+        let squared = dot(&gradient.mean, &scaled).max(0.0);
+
+        let solution = self.propose(state, &gradient);
+        let deviation = gradient.deviation_along(&solution.step);
+        state.gap = [solution.predicted, deviation];
+        let mut record = Record::default()
+            .with("radius", state.radius)
+            .with("predicted", solution.predicted)
+            .with("predicted_se", deviation)
+            .with("gradient_norm", squared.sqrt())
+            .with("gradient_noise", noise.sqrt())
+            .with("gradient_draws", state.gradient_draws as f64)
+            .with("products", solution.products as f64)
+            .with("hessian_boost", state.boost as f64);
+        if gradient.dropped > 0 {
+            record = record.with("dropped_pairs", gradient.dropped as f64);
+        }
+
+        let worth = settings.eta * solution.predicted >= settings.lambda * state.radius.powi(2);
+        let near = !solution.bounded && solution.predicted + deviation <= tolerance;
+        let mut assessment = None;
+        let mut required = None;
+        let mut accepted = false;
+        if worth || near {
+            let mut trial = state.omega.clone();
+            for (w, s) in trial.iter_mut().zip(&solution.step) {
+                *w += s;
+            }
+            let sample = Sample {
+                source: self.source,
+                key: self.key(iteration),
+                draws: state.change_draws,
+                precision: if near { 0.3 * tolerance } else { f64::INFINITY },
+                most: settings.max_draws,
+            };
+            let found = assess(&mut self.oracle, &state.omega, &trial, sample);
+            state.calls += self.oracle.take_calls();
+            accepted = worth && found.change.mean >= settings.eta * solution.predicted;
+            if found.variance.is_finite() {
+                required = Some(required_draws(
+                    &settings,
+                    Situation {
+                        predicted: solution.predicted,
+                        radius: state.radius,
+                        variance: found.variance,
+                        gradient_squared: (squared - noise).max(0.1 * squared),
+                        curvature: solution.curvature,
+                    },
+                ));
+            }
+            let bound = if accepted { found.after } else { found.before };
+            record = record
+                .with_elbo(bound.mean, Some(bound.standard_error))
+                .with("observed", found.change.mean)
+                .with("observed_se", found.change.standard_error)
+                .with("change_draws", found.draws as f64)
+                .with("required_draws", required.unwrap_or(f64::NAN));
+            if accepted {
+                state.omega = trial;
+            }
+            assessment = Some(found);
+        }
+        record = record.with("accepted", f64::from(u8::from(accepted)));
+        if accepted {
+            if solution.bounded {
+                state.radius = (settings.gamma * state.radius).min(settings.delta_max);
+            }
+            state.moved = solution.norm;
+            state.uses = 0;
+            state.rejected = 0;
+        } else {
+            state.rejected += 1;
+            // Where the quadratic should hold, a step that is clearly worse than predicted speaks against the
+            // Hessian.
+            let contradicted = assessment.as_ref().is_some_and(|a: &Assessment| {
+                a.change.mean + 2.0 * a.change.standard_error < settings.eta * solution.predicted
+            });
+            if contradicted && solution.norm <= BELIEVED {
+                state.boost = (2 * state.boost).min(BOOST);
+                state.uses = USES;
+            }
+            if !near {
+                state.radius = state.radius.min(solution.norm) / settings.gamma;
+            }
+        }
+        self.resize(state, squared.sqrt(), noise, required);
+        let status = self.judge(state, iteration, &solution, assessment.as_ref());
+        state.fine = state.fine || (!solution.bounded && solution.predicted <= 1.0);
+        Step {
+            record: state.calls.on(record),
+            status,
+        }
+    }
+
+    fn output(&mut self, state: &TrustState) -> Vec<f64> {
+        state.omega.clone()
+    }
+}
+
+impl Snapshot for TrustState {
+    fn save(&self) -> Archive {
+        let mut archive = Archive::new();
+        archive.put("omega", &self.omega);
+        archive.put(
+            "numbers",
+            &[self.radius, self.moved, self.gap[0], self.gap[1]],
+        );
+        archive.set(
+            "draws",
+            [self.gradient_draws, self.change_draws, self.boost],
+        );
+        archive.set(
+            "counts",
+            [
+                self.hessian,
+                self.uses,
+                self.rejected,
+                self.quiet,
+                self.at_limit,
+            ],
+        );
+        archive.set("fine", self.fine);
+        archive.set("explicit", self.explicit.is_some());
+        if let Some(explicit) = &self.explicit {
+            archive.nest("hessian", explicit.save());
+        }
+        archive.set("calls", self.calls);
+        archive
+    }
+
+    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        let numbers = archive.vec_of("numbers", 4)?;
+        let [gradient_draws, change_draws, boost] = archive.get("draws")?;
+        let [hessian, uses, rejected, quiet, at_limit] = archive.get("counts")?;
+        let explicit: bool = archive.get("explicit")?;
+        Ok(Self {
+            omega: archive.vec("omega")?,
+            radius: numbers[0],
+            moved: numbers[1],
+            gap: [numbers[2], numbers[3]],
+            gradient_draws,
+            change_draws,
+            boost,
+            explicit: explicit
+                .then(|| Explicit::restore(&archive.nested("hessian")))
+                .transpose()?,
+            hessian,
+            uses,
+            rejected,
+            quiet,
+            at_limit,
+            fine: archive.get("fine")?,
+            calls: archive.get("calls")?,
+        })
+    }
+}

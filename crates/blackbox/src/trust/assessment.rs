@@ -1,0 +1,114 @@
+//! Assessing a step: the change of the bound on fresh draws, the same at both ends.
+
+use jensen_density::{Lanes, LogDensity};
+
+use crate::evaluation::log_weights_of;
+use crate::noise::{NoiseSource, Purpose};
+use crate::oracle::{Estimate, Oracle};
+
+use super::draws::{block_lanes, mirrored};
+
+/// What fresh draws say of a step.
+#[derive(Clone, Debug)]
+pub(crate) struct Assessment {
+    /// ℓ′, the observed change of the bound; −∞ where the density is not finite at some draw of the step's
+    /// end that is finite at its beginning.
+    pub change: Estimate,
+    /// σ², the variance of one draw's change.
+    pub variance: f64,
+    /// The bound at the beginning.
+    pub before: Estimate,
+    /// The bound at the end.
+    pub after: Estimate,
+    /// Number of draws.
+    pub draws: usize,
+}
+
+/// The draws by which a step is assessed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sample {
+    pub source: NoiseSource,
+    /// Names the draws.
+    pub key: u64,
+    /// How many at first.
+    pub draws: usize,
+    /// Goes on doubling until the standard error is no larger than this, …
+    pub precision: f64,
+    /// … with no more draws than this.
+    pub most: usize,
+}
+
+/// Assesses the step from `from` to `to`. Draws come in mirrored pairs; the pairs are the independent
+/// observations, and `variance` is twice theirs.
+pub(crate) fn assess<D: LogDensity>(
+    oracle: &mut Oracle<'_, D>,
+    from: &[f64],
+    to: &[f64],
+    sample: Sample,
+) -> Assessment {
+    let rows = oracle.family().noise_dim();
+    let most_pairs = block_lanes(rows) / 2;
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    let mut target = sample.draws.div_ceil(2).max(2);
+    let mut done = 0;
+    loop {
+        while done < target {
+            let pairs = most_pairs.min(target - done);
+            let lanes = 2 * pairs;
+            let mut noise = vec![0.0; rows * lanes];
+            let columns = (0, lanes);
+            mirrored(
+                sample.source,
+                Purpose::Change,
+                sample.key,
+                done,
+                rows,
+                pairs,
+                columns,
+                &mut noise,
+            );
+            let noise = Lanes::new(&noise, rows, lanes);
+            let first = oracle.log_weights(from, noise);
+            let second = oracle.log_weights(to, noise);
+            let off = first
+                .iter()
+                .zip(&second)
+                .any(|(a, b)| a.is_finite() && !b.is_finite());
+            before.extend(first);
+            after.extend(second);
+            done += pairs;
+            if off {
+                return Assessment {
+                    change: Estimate {
+                        mean: f64::NEG_INFINITY,
+                        standard_error: 0.0,
+                    },
+                    variance: f64::INFINITY,
+                    before: log_weights_of(&before),
+                    after: Estimate {
+                        mean: f64::NEG_INFINITY,
+                        standard_error: 0.0,
+                    },
+                    draws: 2 * done,
+                };
+            }
+        }
+        let pairs: Vec<f64> = before
+            .chunks(2)
+            .zip(after.chunks(2))
+            .map(|(a, b)| 0.5 * ((b[0] - a[0]) + (b[1] - a[1])))
+            .filter(|x| x.is_finite())
+            .collect();
+        let change = Estimate::of(&pairs);
+        if change.standard_error <= sample.precision || 4 * done > sample.most {
+            return Assessment {
+                variance: 2.0 * change.standard_error.powi(2) * pairs.len() as f64,
+                change,
+                before: log_weights_of(&before),
+                after: log_weights_of(&after),
+                draws: 2 * done,
+            };
+        }
+        target = 2 * done;
+    }
+}

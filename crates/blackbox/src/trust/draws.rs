@@ -1,0 +1,38 @@
+//! Mirrored pairs of draws, in blocks of bounded memory.
+
+use crate::noise::{NoiseSource, Purpose};
+
+/// Numbers that one matrix of a block may hold.
+const BLOCK: usize = 1 << 19;
+
+/// Largest number of lanes of a block.
+const MOST: usize = 1024;
+
+/// Lanes of one call to the density for draws of `rows` numbers: even, bounded, so that memory grows with
+/// the dimension alone.
+pub(crate) fn block_lanes(rows: usize) -> usize {
+    (BLOCK / rows.max(1)).clamp(32, MOST) & !1
+}
+
+/// Writes `pairs` pairs of draws from pair `first` of (purpose, `key`) on into columns of a `rows × lanes`
+/// matrix: `columns` is the first column and `lanes`. A draw and its mirror image stand side by side.
+pub(crate) fn mirrored(
+    source: NoiseSource,
+    purpose: Purpose,
+    key: u64,
+    first: usize,
+    rows: usize,
+    pairs: usize,
+    columns: (usize, usize),
+    out: &mut [f64],
+) {
+    let (column, lanes) = columns;
+    let mut base = vec![0.0; rows * pairs];
+    source.fill(purpose, key, first as u64, rows, pairs, &mut base);
+    for (row, base) in out.chunks_mut(lanes).zip(base.chunks(pairs)) {
+        for (pair, x) in row[column..column + 2 * pairs].chunks_mut(2).zip(base) {
+            pair[0] = *x;
+            pair[1] = -x;
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! Stochastic gradients with the jackknife estimate of their noise.
+//!
+//! Draws come in mirrored pairs (z and its reflection at the mean), which are independent of each other,
+//! and pairs in [`GROUPS`] groups. From the groups' gradients the delete-one-group jackknife (Efron and
+//! Stein 1981) estimates the noise: the variance of the mean is `Σₖ ‖g₍₋ₖ₎ − g‖² (K − 1)/K`, which
+//! bounds the variance of its norm, as a norm changes by no more than its argument.
+//!
+//! A linear control variate takes out what a quadratic log density explains: `Jᵀ A (z − μ)` has a known
+//! mean for any fixed matrix A. With an explicit Hessian, A is its averaged estimate from other draws; else
+//! `A (z − μ)` is ∇log q(z), as in sticking the landing. Its coefficient is regressed over the groups.
+
+use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
+
+use crate::calls::Calls;
+use crate::family::Family;
+use crate::noise::{NoiseSource, Purpose};
+use crate::reduce::{axpy, combine, dot};
+
+use super::draws::{block_lanes, mirrored};
+
+/// Groups of the jackknife.
+pub(crate) const GROUPS: usize = 8;
+
+/// A stochastic gradient of the bound.
+#[derive(Clone, Debug)]
+pub(crate) struct Gradient {
+    /// The estimate.
+    pub mean: Vec<f64>,
+    /// The groups' estimates.
+    pub groups: Vec<Vec<f64>>,
+    /// Pairs of draws at which the density or its gradient was not finite; they are left out.
+    pub dropped: usize,
+}
+
+impl Gradient {
+    /// The mean of groups.
+    pub(crate) fn of(groups: Vec<Vec<f64>>, dropped: usize) -> Self {
+        let mut mean = vec![0.0; groups[0].len()];
+        for group in &groups {
+            axpy(1.0 / groups.len() as f64, group, &mut mean);
+        }
+        Self {
+            mean,
+            groups,
+            dropped,
+        }
+    }
+
+    /// The jackknife's squared deviation of the mean in the norm dual to the region's.
+    pub(crate) fn noise(&self, metric: &dyn Fn(&[f64], &mut [f64])) -> f64 {
+        let k = self.groups.len() as f64;
+        let mut scaled = vec![0.0; self.mean.len()];
+        let mut sum = 0.0;
+        for group in &self.groups {
+            let off: Vec<f64> = group.iter().zip(&self.mean).map(|(g, m)| g - m).collect();
+            metric(&off, &mut scaled);
+            sum += dot(&off, &scaled);
+        }
+        sum / (k * (k - 1.0))
+    }
+
+    /// The jackknife's standard error of `gᵀs`.
+    pub(crate) fn deviation_along(&self, step: &[f64]) -> f64 {
+        let k = self.groups.len() as f64;
+        let mean = dot(&self.mean, step);
+        let sum: f64 = self
+            .groups
+            .iter()
+            .map(|group| (dot(group, step) - mean).powi(2))
+            .sum();
+        (sum / (k * (k - 1.0))).sqrt()
+    }
+}
+
+/// Makes gradients; keeps scratch memory.
+pub(crate) struct Gradients<'a, D: TwiceDifferentiable> {
+    density: &'a D,
+    workspace: Option<(usize, D::Workspace)>,
+    calls: Calls,
+}
+
+/// The averaged Hessian of the log density, d × d, as a control variate.
+pub(crate) type Averaged<'h> = Option<&'h [f64]>;
+
+impl<'a, D: TwiceDifferentiable> Gradients<'a, D> {
+    pub(crate) fn new(density: &'a D) -> Self {
+        Self {
+            density,
+            workspace: None,
+            calls: Calls::default(),
+        }
+    }
+
+    pub(crate) fn take_calls(&mut self) -> Calls {
+        std::mem::take(&mut self.calls)
+    }
+
+    /// The gradient at `omega` from about `draws` draws of (purpose gradient, `key`); `None` when in some
+    /// group no draw is finite.
+    pub(crate) fn estimate(
+        &mut self,
+        family: &dyn Family,
+        omega: &[f64],
+        source: NoiseSource,
+        key: u64,
+        draws: usize,
+        hessian: Averaged<'_>,
+    ) -> Option<Gradient> {
+        let (dim, rows) = (family.dim(), family.noise_dim());
+        let half = draws.div_ceil(2 * GROUPS).max(1);
+        let most = (block_lanes(rows.max(dim)) / 2).max(1);
+        // Whole groups a call, or parts of one.
+        let together = (most / half).clamp(1, GROUPS);
+        let part = half.min(most);
+        let parameters = family.parameters();
+        let mut raw = vec![vec![0.0; parameters]; GROUPS];
+        let mut variate = vec![vec![0.0; parameters]; GROUPS];
+        let mut kept = [0usize; GROUPS];
+        for first in (0..GROUPS).step_by(together) {
+            let count = together.min(GROUPS - first);
+            for begin in (0..half).step_by(part) {
+                let width = part.min(half - begin);
+                let mut noise = vec![0.0; rows * 2 * width * count];
+                for g in 0..count {
+                    let pair = (first + g) * half + begin;
+                    let columns = (2 * width * g, 2 * width * count);
+                    mirrored(
+                        source,
+                        Purpose::Gradient,
+                        key,
+                        pair,
+                        rows,
+                        width,
+                        columns,
+                        &mut noise,
+                    );
+                }
+                let lanes = 2 * width * count;
+                let batch = self.batch(family, omega, &noise, lanes, hessian);
+                for g in 0..count {
+                    let columns = 2 * width * g..2 * width * (g + 1);
+                    let noise = select(&noise, rows, lanes, columns.clone());
+                    let noise = Lanes::new(&noise, rows, 2 * width);
+                    let pull = |matrix: &[f64], out: &mut [f64]| {
+                        let part = select(matrix, dim, lanes, columns.clone());
+                        family.pull(omega, noise, Lanes::new(&part, dim, 2 * width), out);
+                    };
+                    pull(&batch.gradient, &mut raw[first + g]);
+                    pull(&batch.variate, &mut variate[first + g]);
+                    kept[first + g] += batch.good[columns.clone()].iter().filter(|&&x| x).count();
+                }
+            }
+        }
+        let dropped = (GROUPS * 2 * half - kept.iter().sum::<usize>()) / 2;
+        if kept.contains(&0) {
+            return None;
+        }
+        for (g, kept) in kept.iter().enumerate() {
+            let scale = 1.0 / *kept as f64;
+            raw[g].iter_mut().for_each(|x| *x *= scale);
+            variate[g].iter_mut().for_each(|x| *x *= scale);
+        }
+        let mut expected = vec![0.0; parameters];
+        expected_variate(family, omega, hessian, &mut expected);
+        let coefficient = regress(family, omega, &raw, &variate);
+        let mut entropy = vec![0.0; parameters];
+        family.add_entropy_gradient(omega, &mut entropy);
+        for (raw, variate) in raw.iter_mut().zip(&variate) {
+            axpy(-coefficient, variate, raw);
+            axpy(coefficient, &expected, raw);
+            axpy(1.0, &entropy, raw);
+        }
+        Some(Gradient::of(raw, dropped))
+    }
+
+    /// Values, gradients and the control variate at one batch; pairs that are not finite are zeroed.
+    fn batch(
+        &mut self,
+        family: &dyn Family,
+        omega: &[f64],
+        noise: &[f64],
+        lanes: usize,
+        hessian: Averaged<'_>,
+    ) -> Batch {
+        let (dim, rows) = (family.dim(), family.noise_dim());
+        let fits = matches!(&self.workspace, Some((capacity, _)) if *capacity >= lanes);
+        if !fits {
+            self.workspace = Some((lanes, self.density.workspace(lanes)));
+        }
+        let (_, workspace) = self.workspace.as_mut().expect("made above");
+        let noise = Lanes::new(noise, rows, lanes);
+        let mut z = vec![0.0; dim * lanes];
+        family.transform(omega, noise, LanesMut::new(&mut z, dim, lanes));
+        let mut values = vec![0.0; lanes];
+        let mut gradient = vec![0.0; dim * lanes];
+        self.density.value_grad(
+            workspace,
+            Lanes::new(&z, dim, lanes),
+            &mut values,
+            LanesMut::new(&mut gradient, dim, lanes),
+        );
+        self.calls.gradients += lanes as u64;
+        let mut good: Vec<bool> = values.iter().map(|v| v.is_finite()).collect();
+        for row in gradient.chunks(lanes) {
+            for (ok, g) in good.iter_mut().zip(row) {
+                *ok &= g.is_finite();
+            }
+        }
+        let mut variate = vec![0.0; dim * lanes];
+        match hessian {
+            Some(hessian) => {
+                for (row, mean) in z.chunks_mut(lanes).zip(family.mean(omega)) {
+                    row.iter_mut().for_each(|x| *x -= mean);
+                }
+                multiply(hessian, dim, &z, lanes, &mut variate);
+            }
+            None => {
+                let z = Lanes::new(&z, dim, lanes);
+                family.score(omega, noise, z, LanesMut::new(&mut variate, dim, lanes));
+            }
+        }
+        if good.iter().any(|ok| !ok) {
+            // Neighbouring lanes are a pair.
+            for pair in good.chunks_mut(2) {
+                let both = pair.iter().all(|&ok| ok);
+                pair.fill(both);
+            }
+            for matrix in [&mut gradient, &mut variate] {
+                for row in matrix.chunks_mut(lanes) {
+                    for (x, ok) in row.iter_mut().zip(&good) {
+                        *x = if *ok { *x } else { 0.0 };
+                    }
+                }
+            }
+        }
+        Batch {
+            gradient,
+            variate,
+            good,
+        }
+    }
+}
+
+struct Batch {
+    gradient: Vec<f64>,
+    variate: Vec<f64>,
+    good: Vec<bool>,
+}
+
+/// Columns of a `rows × lanes` matrix.
+fn select(matrix: &[f64], rows: usize, lanes: usize, columns: std::ops::Range<usize>) -> Vec<f64> {
+    let mut out = Vec::with_capacity(rows * columns.len());
+    for row in matrix.chunks(lanes) {
+        out.extend_from_slice(&row[columns.clone()]);
+    }
+    out
+}
+
+/// `out += A x` for `x` of `dim × lanes`.
+fn multiply(a: &[f64], dim: usize, x: &[f64], lanes: usize, out: &mut [f64]) {
+    for (i, rows) in out.chunks_mut(4 * lanes).enumerate() {
+        let row = |k: usize| &a[(4 * i + k) * dim..(4 * i + k + 1) * dim];
+        if rows.len() == 4 * lanes {
+            let mut parts = rows.chunks_mut(lanes);
+            let outs = [(); 4].map(|()| parts.next().expect("four rows"));
+            combine([0, 1, 2, 3].map(row), x, lanes, 0, outs);
+        } else {
+            for (k, out) in rows.chunks_mut(lanes).enumerate() {
+                for (c, x) in row(k).iter().zip(x.chunks(lanes)) {
+                    axpy(*c, x, out);
+                }
+            }
+        }
+    }
+}
+
+/// The expectation of the control variate in ω.
+fn expected_variate(family: &dyn Family, omega: &[f64], hessian: Averaged<'_>, out: &mut [f64]) {
+    match hessian {
+        // Mean fields only: E εᵢ (A σε)ᵢ σᵢ = Aᵢᵢ σᵢ².
+        Some(hessian) => {
+            let dim = family.dim();
+            for (i, sd) in family.marginal_sd(omega).iter().enumerate() {
+                out[dim + i] = hessian[i * dim + i] * sd * sd;
+            }
+        }
+        // The naive gradient of E log q is minus that of the entropy.
+        None => {
+            family.add_entropy_gradient(omega, out);
+            out.iter_mut().for_each(|x| *x = -*x);
+        }
+    }
+}
+
+/// The regression coefficient of the groups' gradients on their control variates, in [0, 1].
+fn regress(family: &dyn Family, omega: &[f64], raw: &[Vec<f64>], variate: &[Vec<f64>]) -> f64 {
+    let centred = |groups: &[Vec<f64>]| {
+        let mean = Gradient::of(groups.to_vec(), 0).mean;
+        let off = |g: &Vec<f64>| g.iter().zip(&mean).map(|(x, m)| x - m).collect();
+        groups.iter().map(off).collect::<Vec<Vec<f64>>>()
+    };
+    let (raw, variate) = (centred(raw), centred(variate));
+    let mut scaled = vec![0.0; raw[0].len()];
+    let (mut both, mut own) = (0.0, 0.0);
+    for (raw, variate) in raw.iter().zip(&variate) {
+        family.precondition(omega, None, variate, &mut scaled);
+        both += dot(raw, &scaled);
+        own += dot(variate, &scaled);
+    }
+    let coefficient = both / own;
+    if coefficient.is_finite() {
+        coefficient.clamp(0.0, 1.0)
+    } else {
+        0.0
+    }
+}

@@ -1,0 +1,47 @@
+//! TrustVI: black-box variational inference by stochastic trust regions (Regier, Jordan and McAuliffe,
+//! NeurIPS 2017).
+//!
+//! The bound `L(ω)` is maximised by steps that maximise the model `m(s) = gᵀs + ½ sᵀHs` in a region `‖s‖ ≤
+//! δ`, with g and H from fresh draws. A step is taken when the change of the bound on draws that neither
+//! saw, the same at both ends, is at least `η m′` (and `η m′ ≥ λδ²`); the region then may grow, and shrinks
+//! otherwise. Sample sizes adapt: the gradient's by the jackknife rule, the assessment's by Inequalities 11
+//! and 13.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `settings` | [`TrustSettings`]: Table 1 with ranges and defaults |
+//! | `algorithm` | [`Trust`]: the iteration and its stopping rule |
+//! | `subproblem` | the maximiser of the model in the region: Krylov subspaces, the secular equation |
+//! | `explicit` | Hessians of mean fields in blocks, where their dimension allows |
+//! | `gradient` | gradients with the jackknife's estimate of their noise |
+//! | `assessment` | the change of the bound on matched fresh draws |
+//! | `sampling` | how many draws gradients and assessments need |
+//! | `draws` | mirrored pairs in blocks of bounded memory |
+//!
+//! # Choices beyond the paper
+//!
+//! * **Lengths** are in the metric P of the family's Fisher information at the present ω (means in units of
+//!   their standard deviations, log scales times √2), so that ½‖s‖² is close to the Kullback–Leibler
+//!   divergence of a step and no result depends on the units of the data. That is the paper's method after
+//!   a linear change of variables at every iterate.
+//! * **Radius**: after an accepted step it grows only if it bound the step; after a rejected one it becomes
+//!   `min(δ, ‖s‖)/γ`. In small regions every step is on the boundary, so that Lemma 2 holds as it stands; and
+//!   Lemma 1 holds, because either change increases `φ = L − αδ²` relative to the paper's.
+//! * **Draws** come in mirrored pairs, which are the independent observations of all estimates.
+//! * **Hessian-vector products** draw 86 instead of 85 for that reason, in the full-rank family at least four
+//!   times the dimension, as products with fewer draws are singular.
+
+mod algorithm;
+mod assessment;
+mod draws;
+mod explicit;
+mod gradient;
+mod sampling;
+mod settings;
+mod subproblem;
+
+pub use algorithm::{Trust, TrustState};
+pub use settings::TrustSettings;
+
+pub(crate) use assessment::{Sample, assess};
+pub(crate) use gradient::Gradients;

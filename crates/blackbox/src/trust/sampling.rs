@@ -1,0 +1,186 @@
+//! Sizes of samples: how many draws a gradient and an assessment need.
+
+use super::settings::TrustSettings;
+
+/// What Inequalities 11 and 13 need to know of an iteration.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Situation {
+    /// m′, the predicted improvement.
+    pub predicted: f64,
+    /// δ.
+    pub radius: f64,
+    /// σ², the variance of one draw's observed change, estimated after the sample was drawn.
+    pub variance: f64,
+    /// What stands in for ‖∇L‖²: the stochastic gradient's squared norm less its estimated noise, and at
+    /// least a tenth of it.
+    pub gradient_squared: f64,
+    /// What stands in for the Lipschitz constant of ∇L and for the bound on the Hessians: the largest
+    /// curvature of the present model.
+    pub curvature: f64,
+}
+
+/// The smallest N that satisfies Inequality 11, and 13 where it applies.
+///
+/// Inequality 11 asks `N ≥ 2σ²/(ηm′ + y)² log((τ₂δ² + y)/(τ₁δ²))` for all `y > max(−ηm′/2, −τ₂δ²)`.
+/// The right side has one local maximum in y: with `w = τ₂δ² + y` its derivative has the sign of
+/// `(w + ηm′ − τ₂δ²)/w − 2 log(w/(τ₁δ²))`, which falls through zero at most once over the range; the zero
+/// is bisected.
+///
+/// Inequality 13, `N ≥ −2σ² log(1 − ζ₁)/(ν₁²‖∇L‖²δ²)`, applies where δ is at most δₖ⁻ of Equation 3. It
+/// names the unobservable ‖∇L‖, L and κ_H; see [`Situation`] for what stands in for them.
+///
+/// Lemma 1, the expected increase of `φ = L − αδ²` by λδ², follows from Inequality 11 for changes
+/// `L′ < min(ηm′/2, τ₂δ²)` and trivially for `L′ ≥ τ₂δ²`; between the two, where `ηm′ < 2τ₂δ²`, it may
+/// fail.
+pub(crate) fn required_draws(settings: &TrustSettings, at: Situation) -> f64 {
+    let squared = at.radius * at.radius;
+    let (tau1, tau2) = settings.tau();
+    let (a, b, c) = (settings.eta * at.predicted, tau2 * squared, tau1 * squared);
+    let falls = |w: f64| 2.0 * (w / c).ln() > (w + a - b) / w;
+    let least = (b - 0.5 * a).max(0.0);
+    let mut w = least;
+    if least == 0.0 || !falls(least) {
+        let (mut low, mut high) = (least.max(1e-300), least.max(c).max(a));
+        while !falls(high) {
+            low = high;
+            high *= 2.0;
+        }
+        for _ in 0..200 {
+            let middle = 0.5 * (low + high);
+            if falls(middle) {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        w = high;
+    }
+    let needed = 2.0 * at.variance / (a + w - b).powi(2) * (w / c).ln().max(0.0);
+    let applies = at.radius <= small_radius(settings, at);
+    let small = if applies {
+        -2.0 * at.variance * (1.0 - settings.zeta1).ln()
+            / (settings.nu1.powi(2) * at.gradient_squared * squared)
+    } else {
+        0.0
+    };
+    needed.max(small).max(2.0)
+}
+
+/// δₖ⁻ of Equation 3.
+fn small_radius(settings: &TrustSettings, at: Situation) -> f64 {
+    let s = settings;
+    let slopes = s.nu2 * s.nu3 * at.gradient_squared.sqrt()
+        / (s.nu2 * at.curvature + s.nu2 * s.eta * at.curvature + 8.0 * at.curvature);
+    s.delta_minus
+        .min((s.eta * at.predicted / s.lambda).sqrt())
+        .min(slopes)
+}
+
+/// The next number of draws of an assessment: doubled where `required` was not met; halved where it was
+/// exceeded twofold and there are more draws than the gradient has.
+pub(crate) fn next_change_draws(draws: usize, required: f64, gradient_draws: usize) -> usize {
+    if (draws as f64) < required {
+        2 * draws
+    } else if draws > gradient_draws && draws as f64 > 2.0 * required {
+        draws / 2
+    } else {
+        draws
+    }
+}
+
+/// A gradient shorter than this many standard deviations is short: the next one gets twice the draws.
+const SHORT: f64 = 2.0;
+
+/// A gradient longer than this many is long: the next one gets half the draws.
+const LONG: f64 = 8.0;
+
+/// The next number of draws of a gradient, by the jackknife rule: `deviation` bounds the standard
+/// deviation of the gradient's norm.
+pub(crate) fn next_gradient_draws(draws: usize, norm: f64, deviation: f64) -> usize {
+    if norm < SHORT * deviation {
+        2 * draws
+    } else if norm > LONG * deviation {
+        draws / 2
+    } else {
+        draws
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usual(predicted: f64, radius: f64) -> Situation {
+        Situation {
+            predicted,
+            radius,
+            variance: 1.0,
+            gradient_squared: 1.0,
+            curvature: 1.0,
+        }
+    }
+
+    #[test]
+    fn the_bisection_finds_the_maximum_over_y() {
+        let settings = [
+            TrustSettings::default(),
+            TrustSettings {
+                lambda: 0.1,
+                alpha: 0.5,
+                eta: 0.5,
+                // Leaves Inequality 13 out.
+                delta_minus: 1e-9,
+                ..TrustSettings::default()
+            },
+        ];
+        for settings in settings {
+            let (tau1, tau2) = settings.tau();
+            for predicted in [1e-3, 0.3, 20.0] {
+                for radius in [1e-2, 1.0, 30.0] {
+                    let at = usual(predicted, radius);
+                    let found = required_draws(
+                        &TrustSettings {
+                            delta_minus: 1e-9,
+                            ..settings
+                        },
+                        at,
+                    );
+                    let a = settings.eta * predicted;
+                    let (b, c) = (tau2 * radius * radius, tau1 * radius * radius);
+                    let least = (-0.5 * a).max(-b);
+                    let mut best = 2.0f64;
+                    for i in 0..200_000 {
+                        let y = least + 1e-9 * a * (1.00015f64.powi(i) - 1.0);
+                        if y + b > 0.0 {
+                            best = best.max(2.0 / (a + y).powi(2) * ((b + y) / c).ln());
+                        }
+                    }
+                    assert!((found / best - 1.0).abs() < 1e-3, "{found} {best}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn inequality_thirteen_counts_only_in_small_regions() {
+        let settings = TrustSettings::default();
+        // δₖ⁻ = ν₂ν₃‖∇L‖ / ((ν₂(1 + η) + 8) κ) = 0.1/8.625.
+        let small = usual(1.0, 0.01);
+        assert!((small_radius(&settings, small) - 0.1 / 8.625).abs() < 1e-12);
+        let expected = -2.0 * 0.2f64.ln() / (0.04 * 1e-4);
+        let found = required_draws(&settings, small);
+        assert!((found / expected - 1.0).abs() < 1e-9);
+        assert!(required_draws(&settings, usual(1.0, 0.02)) < 1e-2 * expected);
+    }
+
+    #[test]
+    fn sizes_double_and_halve() {
+        assert_eq!(next_change_draws(128, 129.0, 256), 256);
+        assert_eq!(next_change_draws(128, 10.0, 256), 128);
+        assert_eq!(next_change_draws(512, 255.0, 256), 256);
+        assert_eq!(next_change_draws(512, 257.0, 256), 512);
+        assert_eq!(next_gradient_draws(256, 1.0, 0.6), 512);
+        assert_eq!(next_gradient_draws(256, 1.0, 0.3), 256);
+        assert_eq!(next_gradient_draws(256, 1.0, 0.1), 128);
+    }
+}

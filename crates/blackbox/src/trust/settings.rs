@@ -1,0 +1,233 @@
+//! What governs a run: the parameters of Table 1 with ranges and defaults, and the sizes of samples.
+//!
+//! The paper gives ranges and no defaults. Ours, and why:
+//!
+//! | name | range | default | reason |
+//! | --- | --- | --- | --- |
+//! | η | (0, ½] | ¼ | half of the largest: accepts steps of mediocre models, and N_k grows as 1/η² |
+//! | γ | (1, ∞) | 2 | the usual factor of trust regions |
+//! | λ | (0, ∞) | 10⁻⁶ | a step is refused unseen if its model gains less than 4·10⁻⁶ δ² nats: never before convergence at radii met in practice |
+//! | α | (λ/(1 − γ⁻²), ∞) | 10⁻⁵ | of the order of λ, so that N_k follows the predicted gain and not the radius |
+//! | ν₁ | (0, 1 − η) | 0.2 | Inequality 13 then asks for few draws wherever the gradient is known at all |
+//! | ν₂ | (0, 1) | 0.5 | a good gradient is no shorter than half the true one |
+//! | ν₃ | (0, 1 − η − ν₁) | 0.2 | a good gradient's angle to the true one is below about 50° |
+//! | ζ₀ | (½, 1) | 0.9 | the doubling rule keeps gradients better than that |
+//! | ζ₁ | (1/(2ζ₀), 1) | 0.8 | ζ₀ζ₁ = 0.72 > ½ |
+//! | κ_H | \[0, ∞) | 10¹⁶ | curvatures beyond it are scaled down; in units of the present scales only broken models reach it |
+//! | δ⁻ | (0, ∞] | ∞ | Condition 2 and Inequality 13 hold at any radius that the other two terms of Equation 3 allow |
+//! | δ_max | (0, ∞) | 10⁶ | beyond it ω changes by more than numbers can hold |
+//!
+//! Lengths are in the metric of the family's Fisher information (see [`crate::trust`]), so that none of
+//! them depends on the units of the data.
+
+use serde::{Deserialize, Serialize};
+
+use crate::calls::{CHANGE_BATCH, GRADIENT_BATCH, PRODUCT_BATCH};
+
+/// Settings of [`Trust`](super::Trust).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrustSettings {
+    /// η, the share of the predicted improvement that must be observed.
+    pub eta: f64,
+    /// γ, the factor by which the region grows and shrinks.
+    pub gamma: f64,
+    /// λ: steps with `η m′ < λ δ²` are refused unseen.
+    pub lambda: f64,
+    /// α, the weight of δ² in the potential `φ = L − α δ²`.
+    pub alpha: f64,
+    /// ν₁ of Inequality 13.
+    pub nu1: f64,
+    /// ν₂ of Condition 2: the norm of a good gradient.
+    pub nu2: f64,
+    /// ν₃ of Condition 2: the direction of a good gradient.
+    pub nu3: f64,
+    /// ζ₀, the probability of a good gradient.
+    pub zeta0: f64,
+    /// ζ₁, the probability of accepting a good step.
+    pub zeta1: f64,
+    /// κ_H, the largest curvature of a model, in the metric of the region.
+    pub kappa_h: f64,
+    /// δ⁻, the largest radius at which Inequality 13 is enforced; infinite by default.
+    #[serde(with = "unbounded")]
+    pub delta_minus: f64,
+    /// δ_max, the largest radius.
+    pub delta_max: f64,
+    /// δ₀, the first radius: ½δ² nats are about the Kullback–Leibler divergence of a step.
+    pub delta0: f64,
+    /// Draws of a gradient at first, and at least.
+    pub gradient_draws: usize,
+    /// Draws of Hessian-vector products.
+    pub hessian_draws: usize,
+    /// Draws that assess a step at first.
+    pub change_draws: usize,
+    /// Largest number of draws of a gradient or of an assessment.
+    pub max_draws: usize,
+    /// Largest dimension at which a mean field's Hessian is formed explicitly.
+    pub explicit_limit: usize,
+    /// Improvement, in nats, below which a fit has converged; `None` is 0.01, from 100 dimensions on
+    /// 0.0001 a dimension.
+    pub tolerance: Option<f64>,
+    /// Largest number of iterations.
+    pub max_iterations: u64,
+}
+
+impl Default for TrustSettings {
+    fn default() -> Self {
+        Self {
+            eta: 0.25,
+            gamma: 2.0,
+            lambda: 1e-6,
+            alpha: 1e-5,
+            nu1: 0.2,
+            nu2: 0.5,
+            nu3: 0.2,
+            zeta0: 0.9,
+            zeta1: 0.8,
+            kappa_h: 1e16,
+            delta_minus: f64::INFINITY,
+            delta_max: 1e6,
+            delta0: 3.0,
+            gradient_draws: GRADIENT_BATCH,
+            hessian_draws: PRODUCT_BATCH,
+            change_draws: CHANGE_BATCH,
+            max_draws: 1 << 14,
+            explicit_limit: 128,
+            tolerance: None,
+            max_iterations: 200,
+        }
+    }
+}
+
+impl TrustSettings {
+    /// The tolerance in nats for d coordinates.
+    pub fn tolerance(&self, dim: usize) -> f64 {
+        self.tolerance.unwrap_or((1e-4 * dim as f64).max(0.01))
+    }
+
+    /// τ₁ and τ₂ of Equation 12.
+    pub fn tau(&self) -> (f64, f64) {
+        let shrunk = self.gamma.powi(-2);
+        (
+            self.alpha * (1.0 - shrunk) - self.lambda,
+            self.alpha * (self.gamma * self.gamma - shrunk),
+        )
+    }
+
+    /// Checks the ranges of Table 1 and that counts are positive.
+    ///
+    /// # Errors
+    /// One sentence that names the first setting out of range, its value and its range.
+    pub fn validate(&self) -> Result<(), String> {
+        let least_alpha = self.lambda / (1.0 - self.gamma.powi(-2));
+        let open = |name: &str, x: f64, low: f64, high: f64| {
+            (x > low && x < high).then_some(()).ok_or_else(|| {
+                format!("the setting {name} must lie between {low} and {high}, not be {x}")
+            })
+        };
+        let inf = f64::INFINITY;
+        if self.eta == 0.5 {
+            // The only closed end of a finite range.
+        } else {
+            open("eta", self.eta, 0.0, 0.5)?;
+        }
+        open("gamma", self.gamma, 1.0, inf)?;
+        open("lambda", self.lambda, 0.0, inf)?;
+        open("alpha", self.alpha, least_alpha, inf)?;
+        open("nu1", self.nu1, 0.0, 1.0 - self.eta)?;
+        open("nu2", self.nu2, 0.0, 1.0)?;
+        open("nu3", self.nu3, 0.0, 1.0 - self.eta - self.nu1)?;
+        open("zeta0", self.zeta0, 0.5, 1.0)?;
+        open("zeta1", self.zeta1, 0.5 / self.zeta0, 1.0)?;
+        if self.kappa_h != 0.0 {
+            open("kappa_h", self.kappa_h, 0.0, inf)?;
+        }
+        if self.delta_minus != inf {
+            open("delta_minus", self.delta_minus, 0.0, inf)?;
+        }
+        open("delta_max", self.delta_max, 0.0, inf)?;
+        if self.delta0 != self.delta_max {
+            open("delta0", self.delta0, 0.0, self.delta_max)?;
+        }
+        open("tolerance", self.tolerance.unwrap_or(1.0), 0.0, inf)?;
+        let counts = [
+            ("gradient_draws", self.gradient_draws),
+            ("hessian_draws", self.hessian_draws),
+            ("change_draws", self.change_draws),
+            ("max_draws", self.max_draws),
+            ("max_iterations", self.max_iterations as usize),
+        ];
+        for (name, count) in counts {
+            open(name, count as f64, 0.0, inf)?;
+        }
+        Ok(())
+    }
+}
+
+/// JSON has no infinity: an unbounded setting is stored as `null`.
+mod unbounded {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(x: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        x.is_finite().then_some(*x).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'a, D: Deserializer<'a>>(deserializer: D) -> Result<f64, D::Error> {
+        Ok(Option::<f64>::deserialize(deserializer)?.unwrap_or(f64::INFINITY))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_range_of_table_one_is_enforced() {
+        let usual = TrustSettings::default();
+        assert_eq!(usual.validate(), Ok(()));
+        let half = TrustSettings { eta: 0.5, ..usual };
+        assert_eq!(half.validate(), Ok(()));
+        type Change = fn(&mut TrustSettings);
+        let wrong: [(&str, Change); 16] = [
+            ("eta", |s| s.eta = 0.0),
+            ("eta", |s| s.eta = 0.51),
+            ("gamma", |s| s.gamma = 1.0),
+            ("lambda", |s| s.lambda = 0.0),
+            ("alpha", |s| s.alpha = s.lambda / (1.0 - s.gamma.powi(-2))),
+            ("nu1", |s| s.nu1 = 0.75),
+            ("nu2", |s| s.nu2 = 1.0),
+            ("nu3", |s| s.nu3 = 0.56),
+            ("zeta0", |s| s.zeta0 = 0.5),
+            ("zeta1", |s| s.zeta1 = 0.55),
+            ("kappa_h", |s| s.kappa_h = -1.0),
+            ("delta_minus", |s| s.delta_minus = 0.0),
+            ("delta_max", |s| s.delta_max = f64::INFINITY),
+            ("delta0", |s| s.delta0 = 2.0 * s.delta_max),
+            ("tolerance", |s| s.tolerance = Some(0.0)),
+            ("gradient_draws", |s| s.gradient_draws = 0),
+        ];
+        for (name, change) in wrong {
+            let mut settings = usual;
+            change(&mut settings);
+            let error = settings.validate().unwrap_err();
+            assert!(error.contains(&format!("setting {name} ")), "{error}");
+        }
+    }
+
+    #[test]
+    fn settings_survive_json() {
+        let usual = TrustSettings::default();
+        let text = serde_json::to_string(&usual).unwrap();
+        assert_eq!(serde_json::from_str::<TrustSettings>(&text).unwrap(), usual);
+    }
+
+    #[test]
+    fn tau_by_hand() {
+        // α = 2, γ = 2, λ = 1: the example at which Lemma 1 fails outside its range.
+        let settings = TrustSettings {
+            alpha: 2.0,
+            lambda: 1.0,
+            ..TrustSettings::default()
+        };
+        assert_eq!(settings.tau(), (0.5, 7.5));
+    }
+}

@@ -1,0 +1,285 @@
+//! The trust-region subproblem: maximise `m(s) = gᵀs − ½ sᵀBs` over `‖s‖_P ≤ δ`, B the negated Hessian.
+//!
+//! A maximiser satisfies `(B + αP) s = g` with `α ≥ 0`, `B + αP` positive semidefinite and α = 0 unless s
+//! is on the boundary (the paper's Equations 44 and 45 print H for −H). Two solvers:
+//!
+//! * [`krylov`] needs products with B alone. Conjugate gradients and the Lanczos process build the same
+//!   subspaces; here the Lanczos vectors are kept and reorthogonalised, and one recurrence serves both:
+//!   while the tridiagonal model is positive definite with its maximiser inside the region, the iterate is
+//!   that of Steihaug's and Toint's conjugate gradients; from then on it is the maximiser of the model over
+//!   the part of the subspace in the region, negative curvature included (GLTR: Gould, Lucidi, Roma and
+//!   Toint, SIAM J. Optim. 9, 1999).
+//! * [`secular`] needs solves with `B + αI`, which explicit Hessians allow, and is exact, the hard case
+//!   included (Moré and Sorensen, SIAM J. Sci. Stat. Comput. 4, 1983).
+
+use crate::reduce::{axpy, dot};
+
+/// A solution of the subproblem.
+#[derive(Clone, Debug)]
+pub(crate) struct Solution {
+    /// s.
+    pub step: Vec<f64>,
+    /// `m(s)`, the predicted improvement.
+    pub predicted: f64,
+    /// `‖s‖_P`.
+    pub norm: f64,
+    /// Whether the region binds (α > 0).
+    pub bounded: bool,
+    /// Products with B.
+    pub products: u64,
+    /// An estimate of the largest curvature of B in absolute value, relative to P.
+    pub curvature: f64,
+}
+
+/// How accurately and how long [`krylov`] may work.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Effort {
+    /// Residual relative to the gradient, in the norm dual to the region's.
+    pub refine: f64,
+    /// Largest number of products.
+    pub max_products: usize,
+}
+
+/// Numbers that the kept Lanczos vectors may take, in total.
+const KEPT: usize = 1 << 23;
+
+/// Solves by Krylov subspaces; `product` writes B v, `metric` writes P⁻¹ r.
+pub(crate) fn krylov(
+    product: &mut dyn FnMut(&[f64], &mut [f64]),
+    metric: &dyn Fn(&[f64], &mut [f64]),
+    g: &[f64],
+    radius: f64,
+    effort: Effort,
+) -> Solution {
+    let n = g.len();
+    let most = effort.max_products.min((KEPT / n).max(16)).min(n).max(1);
+    // q are orthonormal in P, w = P q; T is tridiagonal with `diagonal` and `beside`.
+    let (mut q, mut w): (Vec<Vec<f64>>, Vec<Vec<f64>>) = (Vec::new(), Vec::new());
+    let (mut diagonal, mut beside): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
+    let mut t = g.to_vec();
+    let mut y = vec![0.0; n];
+    metric(&t, &mut y);
+    let length = dot(&t, &y).max(0.0).sqrt();
+    let nothing = || Solution {
+        step: vec![0.0; n],
+        predicted: 0.0,
+        norm: 0.0,
+        bounded: false,
+        products: 0,
+        curvature: 0.0,
+    };
+    if length == 0.0 || !length.is_finite() {
+        return nothing();
+    }
+    let mut next = length;
+    let mut inner = Inner::default();
+    while diagonal.len() < most {
+        y.iter_mut().for_each(|x| *x /= next);
+        t.iter_mut().for_each(|x| *x /= next);
+        q.push(y.clone());
+        w.push(t.clone());
+        product(&y, &mut t);
+        let k = q.len() - 1;
+        diagonal.push(dot(&y, &t));
+        for _ in 0..2 {
+            for (q, w) in q.iter().zip(&w) {
+                let overlap = dot(q, &t);
+                axpy(-overlap, w, &mut t);
+            }
+        }
+        metric(&t, &mut y);
+        next = dot(&t, &y).max(0.0).sqrt();
+        if !diagonal[k].is_finite() || !next.is_finite() {
+            // A product overflowed: what was built before it is all there is.
+            diagonal.pop();
+            q.pop();
+            w.pop();
+            break;
+        }
+        inner = tridiagonal(&diagonal, &beside, length, radius);
+        let residual = next * inner.h[k].abs();
+        let scale = diagonal.iter().fold(0.0f64, |a, x| a.max(x.abs()));
+        if residual <= effort.refine * length || next <= 1e-14 * scale {
+            break;
+        }
+        beside.push(next);
+    }
+    if diagonal.is_empty() {
+        return nothing();
+    }
+    inner.h.resize(q.len(), 0.0);
+    let mut step = vec![0.0; n];
+    for (h, q) in inner.h.iter().zip(&q) {
+        axpy(*h, q, &mut step);
+    }
+    let curvature = (0..diagonal.len())
+        .map(|i| {
+            let side = |j: usize| beside.get(j).map_or(0.0, |x| x.abs());
+            let left = if i > 0 { side(i - 1) } else { 0.0 };
+            let right = if i + 1 < diagonal.len() { side(i) } else { 0.0 };
+            diagonal[i].abs() + left + right
+        })
+        .fold(0.0, f64::max);
+    Solution {
+        step,
+        predicted: inner.predicted,
+        norm: inner.norm,
+        bounded: inner.bounded,
+        products: diagonal.len() as u64,
+        curvature,
+    }
+}
+
+/// A solution in the coordinates of the Lanczos vectors.
+#[derive(Clone, Debug, Default)]
+struct Inner {
+    h: Vec<f64>,
+    predicted: f64,
+    norm: f64,
+    bounded: bool,
+}
+
+/// The subproblem of a tridiagonal matrix with gradient `length e₁`.
+fn tridiagonal(diagonal: &[f64], beside: &[f64], length: f64, radius: f64) -> Inner {
+    let k = diagonal.len();
+    let mut g = vec![0.0; k];
+    g[0] = length;
+    let mut solve = |shift: f64, right: &[f64]| {
+        let mut pivots = vec![0.0; k];
+        let mut x = right.to_vec();
+        for i in 0..k {
+            let mut pivot = diagonal[i] + shift;
+            if i > 0 {
+                let factor = beside[i - 1] / pivots[i - 1];
+                pivot -= factor * beside[i - 1];
+                x[i] -= factor * x[i - 1];
+            }
+            let positive = pivot > 1e-15 * (diagonal[i].abs() + shift);
+            if !positive {
+                return None;
+            }
+            pivots[i] = pivot;
+        }
+        for i in (0..k).rev() {
+            if i + 1 < k {
+                x[i] -= beside[i] * x[i + 1];
+            }
+            x[i] /= pivots[i];
+        }
+        Some(x)
+    };
+    let spread = (0..k)
+        .map(|i| {
+            let left = if i > 0 { beside[i - 1].abs() } else { 0.0 };
+            let right = if i + 1 < k { beside[i].abs() } else { 0.0 };
+            diagonal[i].abs() + left + right
+        })
+        .fold(0.0, f64::max);
+    let (h, shift) = secular(&mut solve, &g, radius, spread);
+    // m = gᵀh − ½hᵀTh, and (T + α)h = g up to rounding.
+    let mut curved = 0.0;
+    for i in 0..k {
+        curved += diagonal[i] * h[i] * h[i];
+        if i + 1 < k {
+            curved += 2.0 * beside[i] * h[i] * h[i + 1];
+        }
+    }
+    Inner {
+        predicted: length * h[0] - 0.5 * curved,
+        norm: dot(&h, &h).sqrt(),
+        bounded: shift > 0.0,
+        h,
+    }
+}
+
+/// Solves `max gᵀh − ½hᵀBh, ‖h‖ ≤ radius` by the secular equation `‖(B + αI)⁻¹g‖ = radius`; `solve`
+/// gives `(B + αI)⁻¹ r`, or `None` where that matrix is not positive definite, and `spread` bounds
+/// the norm of B. Returns h and α.
+pub(crate) fn secular(
+    solve: &mut dyn FnMut(f64, &[f64]) -> Option<Vec<f64>>,
+    g: &[f64],
+    radius: f64,
+    spread: f64,
+) -> (Vec<f64>, f64) {
+    let norm = |x: &[f64]| dot(x, x).sqrt();
+    if let Some(h) = solve(0.0, g)
+        && norm(&h) <= radius
+    {
+        return (h, 0.0);
+    }
+    // The solution's shift lies in (low, high]; at high the matrix is definite and the step inside.
+    let (mut low, mut high) = (
+        0.0f64,
+        1.0001 * spread + norm(g) / radius + f64::MIN_POSITIVE,
+    );
+    let mut shift = high.min(norm(g) / radius);
+    let mut inside: Option<Vec<f64>> = None;
+    for _ in 0..100 {
+        match solve(shift, g) {
+            None => low = shift,
+            Some(h) => {
+                let length = norm(&h);
+                if (length - radius).abs() <= 1e-10 * radius {
+                    return (h, shift);
+                }
+                let slope = solve(shift, &h).map_or(0.0, |x| dot(&x, &h));
+                // Newton's step for 1/‖h‖ − 1/δ.
+                let newton = shift + length * length / slope * (length - radius) / radius;
+                if length > radius {
+                    low = shift;
+                } else {
+                    high = shift;
+                    inside = Some(h);
+                }
+                if newton > low && newton < high {
+                    shift = newton;
+                    continue;
+                }
+            }
+        }
+        if high - low <= 1e-14 * high {
+            break;
+        }
+        // Geometric while the bracket spans magnitudes, arithmetic afterwards.
+        shift = if low > 0.0 && high > 4.0 * low {
+            (low * high).sqrt()
+        } else if low == 0.0 && high > 1e-12 * spread {
+            1e-3 * high
+        } else {
+            0.5 * (low + high)
+        };
+    }
+    // The hard case: the shift is the negated least eigenvalue and the step falls short; its
+    // eigenvector leads to the boundary.
+    let mut h = match inside {
+        Some(h) => h,
+        None => match solve(high, g) {
+            Some(h) => h,
+            None => g.iter().map(|x| x * radius / norm(g)).collect(),
+        },
+    };
+    let mut v: Vec<f64> = (0..g.len())
+        .map(|i| 1.0 + 0.3 * (i as f64 * 1.7).sin())
+        .collect();
+    for _ in 0..8 {
+        if let Some(x) = solve(high, &v) {
+            let length = norm(&x);
+            if length.is_finite() && length > 0.0 {
+                v = x.iter().map(|x| x / length).collect();
+            }
+        }
+    }
+    let (hh, hv, vv) = (dot(&h, &h), dot(&h, &v), dot(&v, &v));
+    let room = radius * radius - hh;
+    if room > 0.0 && vv > 0.0 {
+        // Of the two ways to the boundary the one along the gradient gains at least as much.
+        let root = (hv * hv + vv * room).sqrt();
+        let towards = if dot(g, &v) >= 0.0 { 1.0 } else { -1.0 };
+        let tau = (-hv + towards * root) / vv;
+        axpy(tau, &v, &mut h);
+    }
+    (h, high)
+}
+
+#[cfg(test)]
+mod tests;
