@@ -58,7 +58,7 @@ fn it_is_the_covariance_of_a_gaussian() {
         let (i, j) = (free.coordinates[k / 3], free.coordinates[k % 3]);
         assert_close(found, exchangeable(&scales, 0.95, i, j), 1e-8);
     }
-    assert!(free.calls > 0 && dense.calls > 0);
+    assert!(free.calls.lanes() > 0 && dense.calls.lanes() > 0);
 
     // The approximations have these marginals; coordinates not chosen keep the mean-field's.
     assert_eq!(dense.approximation.kind(), FamilyKind::FullRank);

@@ -77,6 +77,7 @@ pub fn run(args: FitArgs) -> Outcome {
         resample: plan.flags.importance_resample.unwrap_or(false),
         threads,
         memory_limit,
+        covariance: plan.flags.covariance()?,
     };
     if let (false, Some(out)) = (plan.resumed, &args.out) {
         // After the model has proved good, so that a mistake does not cost the results of an earlier run;

@@ -6,6 +6,7 @@ use jensen_blackbox::{Approximation, Fit, NoiseSource, Settings};
 use jensen_density::LogDensity;
 use jensen_fit::{Budget, Control, Identity, Observer, Progress, Record, Silent, Status, Store};
 
+use crate::covariance::Covariance;
 use crate::outputs::HistoryPoint;
 use crate::sample::{Sample, SampleRequest, sample};
 use crate::{Error, Footprint, Problem};
@@ -26,6 +27,8 @@ pub struct Options {
     pub threads: usize,
     /// Bytes that the fit may take.
     pub memory_limit: u64,
+    /// Where the covariances of the draws come from.
+    pub covariance: Covariance,
 }
 
 impl Default for Options {
@@ -37,6 +40,7 @@ impl Default for Options {
             resample: false,
             threads: 1,
             memory_limit: 8 << 30,
+            covariance: Covariance::Family,
         }
     }
 }
@@ -124,6 +128,7 @@ pub fn fit_with<P: Problem>(
     )
     .check(options.memory_limit)?;
 
+    options.covariance.check(problem)?;
     let subject = problem.subject();
     let identity = jensen_blackbox::identity(&options.settings, &subject);
     let clock = control.clock;
@@ -142,7 +147,13 @@ pub fn fit_with<P: Problem>(
         resume: control.resume,
         force_resume: control.force_resume,
     };
-    let fit = jensen_blackbox::fit(problem.density(), &options.settings, &subject, &mut control)?;
+    let mut fit =
+        jensen_blackbox::fit(problem.density(), &options.settings, &subject, &mut control)?;
+    let before_response = clock.seconds();
+    options
+        .covariance
+        .apply(problem, &mut fit, &options.settings)?;
+    fit.seconds += clock.seconds() - before_response;
     let before_draws = clock.seconds();
     let request = SampleRequest {
         first: 0,

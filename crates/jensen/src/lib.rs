@@ -29,6 +29,7 @@
 //! | `problem` | [`Problem`], [`Bare`]: what can be fitted |
 //! | [`stan`] | [`stan::Model`]: a program bound to data and lowered to a density |
 //! | `fit` | [`fit`], [`fit_with`], [`Options`], [`Fitted`] |
+//! | `covariance` | [`Covariance`]: of the family, or by linear response |
 //! | `sample` | [`sample`]: constrained draws with importance weights |
 //! | `outputs` | the summary and the report of a fit |
 //! | `query` | [`evaluate`]: values, gradients and Hessian-vector products at given points |
@@ -40,6 +41,7 @@
 //! The crates underneath are re-exported under their own names. Nothing here prints, reads the
 //! environment or opens a file.
 
+mod covariance;
 mod error;
 mod fit;
 mod memory;
@@ -62,6 +64,7 @@ pub use jensen_latent as latent;
 pub use jensen_math as math;
 pub use jensen_report as report;
 
+pub use covariance::Covariance;
 pub use error::Error;
 pub use fit::{Fitted, Options, fit, fit_with};
 pub use memory::{Footprint, format_bytes};

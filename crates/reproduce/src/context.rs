@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use jensen::data::{DataError, RunDir, create_folder, read_optional, write_atomic_bytes};
 use jensen::report::figure::Figure;
+use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -122,12 +123,7 @@ impl<'a> Context<'a> {
     /// # Errors
     /// [`Failure::Stopped`] then.
     pub fn check_stopped(&self) -> Result<(), Failure> {
-        let stopped = self.setup.cancel.is_some_and(|f| f.load(Ordering::Relaxed));
-        if stopped {
-            Err(Failure::Stopped)
-        } else {
-            Ok(())
-        }
+        stopped(self.setup)
     }
 
     /// Measures a row and writes `results.json`; a resumed run that has the row returns it as it is.
@@ -171,25 +167,39 @@ impl<'a> Context<'a> {
         name: &str,
         compute: impl FnOnce(&mut Self) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let path = self.kept_path(name);
-        if self.setup.resume
-            && let Some(bytes) = read_optional(&path)?
-            && let Ok(kept) = serde_json::from_slice::<Kept<T>>(&bytes)
-            && kept.scale == self.setup.scale
-            && kept.version == env!("CARGO_PKG_VERSION")
-        {
-            return Ok(kept.value);
+        let path = kept_path(&self.folder, name);
+        if let Some(value) = read_kept(self.setup, &path)? {
+            return Ok(value);
         }
         self.check_stopped()?;
-        let kept = Kept {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            scale: self.setup.scale,
-            value: compute(self)?,
-        };
-        let bytes = serde_json::to_vec(&kept)
-            .map_err(|error| Failure::Output(format!("cannot store `{name}`: {error}")))?;
-        self.store(&path, &bytes)?;
-        Ok(kept.value)
+        let value = compute(self)?;
+        write_kept(self.setup, &path, value)
+    }
+
+    /// [`Context::keep`] for many results that do not depend on each other, computed in parallel and returned
+    /// in the order of `items`. Each is stored as soon as it is there.
+    ///
+    /// # Errors
+    /// The first of `compute`; [`Failure::Stopped`] between two items when the user interrupted.
+    pub fn keep_each<I: Sync, T: Serialize + DeserializeOwned + Send>(
+        &mut self,
+        items: &[I],
+        name: impl Fn(&I) -> String + Sync,
+        compute: impl Fn(&I) -> Result<T, Failure> + Sync,
+    ) -> Result<Vec<T>, Failure> {
+        let (setup, folder) = (self.setup, &self.folder);
+        items
+            .par_iter()
+            .with_max_len(1)
+            .map(|item| {
+                let path = kept_path(folder, &name(item));
+                if let Some(value) = read_kept(setup, &path)? {
+                    return Ok(value);
+                }
+                stopped(setup)?;
+                write_kept(setup, &path, compute(item)?)
+            })
+            .collect()
     }
 
     /// Writes a figure as `NAME.svg` and `NAME.png`.
@@ -199,8 +209,8 @@ impl<'a> Context<'a> {
     pub fn figure(&mut self, name: &str, figure: &Figure) -> Result<(), Failure> {
         let path = |extension: &str| self.folder.path().join(format!("{name}.{extension}"));
         let (svg, png) = (path("svg"), path("png"));
-        self.store(&svg, figure.to_svg().as_bytes())?;
-        self.store(&png, &figure.to_png())?;
+        store(&svg, figure.to_svg().as_bytes())?;
+        store(&png, &figure.to_png())?;
         self.say(format!("figure {}", png.display()));
         Ok(())
     }
@@ -221,27 +231,6 @@ impl<'a> Context<'a> {
         self.write()
     }
 
-    fn kept_path(&self, name: &str) -> PathBuf {
-        let file: String = name
-            .chars()
-            .map(|c| {
-                if c.is_alphanumeric() || "-_.".contains(c) {
-                    c
-                } else {
-                    '-'
-                }
-            })
-            .collect();
-        self.folder.path().join(KEPT).join(format!("{file}.json"))
-    }
-
-    fn store(&self, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-        let folder = path.parent().unwrap_or(Path::new("."));
-        create_folder(folder)
-            .and_then(|()| write_atomic_bytes(path, bytes))
-            .map_err(output)
-    }
-
     pub(crate) fn write(&self) -> Result<(), Failure> {
         self.results
             .write(&self.folder.path().join(RESULTS))
@@ -251,6 +240,56 @@ impl<'a> Context<'a> {
     pub(crate) fn into_results(self) -> Results {
         self.results
     }
+}
+
+fn stopped(setup: &Setup<'_>) -> Result<(), Failure> {
+    let stopped = setup.cancel.is_some_and(|f| f.load(Ordering::Relaxed));
+    if stopped {
+        Err(Failure::Stopped)
+    } else {
+        Ok(())
+    }
+}
+
+fn kept_path(folder: &RunDir, name: &str) -> PathBuf {
+    let plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+    let file: String = name
+        .chars()
+        .map(|c| if plain(c) { c } else { '-' })
+        .collect();
+    folder.path().join(KEPT).join(format!("{file}.json"))
+}
+
+/// What a run at the same scale kept, when this one resumes it.
+fn read_kept<T: DeserializeOwned>(setup: &Setup<'_>, path: &Path) -> Result<Option<T>, Failure> {
+    if !setup.resume {
+        return Ok(None);
+    }
+    let bytes = read_optional(path)?.unwrap_or_default();
+    // What another version wrote may have another form, and is made again.
+    let kept: Option<Kept<T>> = serde_json::from_slice(&bytes).ok();
+    Ok(kept
+        .filter(|kept| kept.scale == setup.scale && kept.version == env!("CARGO_PKG_VERSION"))
+        .map(|kept| kept.value))
+}
+
+fn write_kept<T: Serialize>(setup: &Setup<'_>, path: &Path, value: T) -> Result<T, Failure> {
+    let kept = Kept {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        scale: setup.scale,
+        value,
+    };
+    let bytes = serde_json::to_vec(&kept)
+        .map_err(|error| Failure::Output(format!("cannot store `{}`: {error}", path.display())))?;
+    store(path, &bytes)?;
+    Ok(kept.value)
+}
+
+fn store(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    create_folder(folder)
+        .and_then(|()| write_atomic_bytes(path, bytes))
+        .map_err(output)
 }
 
 pub(crate) fn output(error: DataError) -> Failure {

@@ -1,0 +1,280 @@
+//! Optimisation paths: a method's bound against the oracle calls it took.
+//!
+//! Every method starts at the same member of the mean-field family, the standard normal, and the bound of
+//! its iterates is evaluated apart from the run on draws that all runs of a model share, so that noise in a
+//! method's own estimates neither helps nor harms it. Those evaluations cost no oracle calls and no seconds.
+//! Oracle calls are counted as in the paper: see [`jensen::blackbox::Calls`].
+
+use std::time::Instant;
+
+use jensen::Problem;
+use jensen::blackbox::{
+    Advi, AdviSettings, FamilyKind, GRADIENT_BATCH, Hfsgvi, HfsgviSettings, NoiseSource, Objective,
+    Purpose, Trust, TrustSettings,
+};
+use jensen::density::LogDensity;
+use jensen::math::simd::Simd;
+use jensen::run::{Algorithm, Budget, Control, Identity, Silent, Status, Step, run};
+use jensen::stan::Model;
+use serde::{Deserialize, Serialize};
+
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Draws on which iterates are evaluated, and final ones.
+const DRAWS: usize = 512;
+const FINAL_DRAWS: usize = 8192;
+
+/// An iterate is evaluated when the oracle calls have grown by this factor since the last.
+const SPACING: f64 = 1.06;
+
+/// The methods compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Method {
+    /// Stan's ADVI with gradients of 256 draws.
+    Advi,
+    /// Stochastic trust regions.
+    Trust,
+    /// Hessian-free Newton steps without a trust region.
+    Hfsgvi,
+}
+
+impl Method {
+    /// Its name in tables and legends.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Advi => "ADVI",
+            Self::Trust => "TrustVI",
+            Self::Hfsgvi => "HFSGVI",
+        }
+    }
+}
+
+/// An evaluated iterate.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Iterations so far.
+    pub iteration: u64,
+    /// Oracle calls so far.
+    pub calls: f64,
+    /// Lane evaluations so far, a Hessian-vector product counting two.
+    pub lanes: u64,
+    /// Seconds in the method so far.
+    pub seconds: f64,
+    /// The bound in nats; none where some draw has no finite density.
+    pub bound: Option<f64>,
+}
+
+/// A run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Path {
+    /// The method.
+    pub method: Method,
+    /// The seed.
+    pub seed: u64,
+    /// Evaluated iterates; the first is the start, the last the end.
+    pub points: Vec<Point>,
+    /// The bound at the end, from more draws; none where some draw has no finite density.
+    pub bound: Option<f64>,
+    /// How it ended.
+    pub status: String,
+    /// Whether its own rule says that it converged.
+    pub converged: bool,
+    /// Whether it ended because something was not finite.
+    pub overflowed: bool,
+}
+
+impl Path {
+    /// The bound at the end, −∞ where there is none.
+    pub fn end(&self) -> f64 {
+        self.bound.unwrap_or(f64::NEG_INFINITY)
+    }
+
+    /// The first iterate from which on all reach `threshold`; none when the last does not.
+    pub fn reaches(&self, threshold: f64) -> Option<&Point> {
+        let reached = |p: &Point| p.bound.is_some_and(|bound| bound >= threshold);
+        let late = self.points.iter().rev().take_while(|p| reached(p)).count();
+        self.points[self.points.len() - late..].first()
+    }
+}
+
+/// Evaluates iterates of one model.
+struct Judge<'a, D: jensen::density::TwiceDifferentiable> {
+    fast: Objective<'a, D>,
+    slow: Objective<'a, D>,
+}
+
+impl<'a, D: jensen::density::TwiceDifferentiable> Judge<'a, D> {
+    fn new(density: &'a D) -> Self {
+        let dim = density.dim();
+        let source = NoiseSource::new(0x6a75_6467, Simd::detect());
+        let objective = |iteration, draws| {
+            let noise = source.matched(Purpose::Final, iteration, dim, draws);
+            Objective::new(density, FamilyKind::MeanField.build(dim), noise, draws)
+        };
+        Self {
+            fast: objective(0, DRAWS),
+            // Memory grows with the product.
+            slow: objective(1, FINAL_DRAWS.min(((1 << 22) / dim).max(DRAWS))),
+        }
+    }
+}
+
+fn bound<D: jensen::density::TwiceDifferentiable>(
+    objective: &mut Objective<'_, D>,
+    omega: &[f64],
+) -> Option<f64> {
+    let value = -objective.value(omega);
+    value.is_finite().then_some(value)
+}
+
+/// Runs an algorithm and evaluates its iterates on the way.
+struct Watched<'a, A: Algorithm, D: jensen::density::TwiceDifferentiable> {
+    inner: A,
+    omega: fn(&A::State) -> &[f64],
+    judge: Judge<'a, D>,
+    points: Vec<Point>,
+    seconds: f64,
+}
+
+impl<A: Algorithm, D: jensen::density::TwiceDifferentiable> Watched<'_, A, D> {
+    fn note(&mut self, state: &A::State, iteration: u64, calls: f64, lanes: u64, last: bool) {
+        let due = self
+            .points
+            .last()
+            .is_none_or(|p| calls >= SPACING * p.calls);
+        if due || last {
+            let bound = bound(&mut self.judge.fast, (self.omega)(state));
+            self.points.push(Point {
+                iteration,
+                calls,
+                lanes,
+                seconds: self.seconds,
+                bound,
+            });
+        }
+    }
+}
+
+impl<A: Algorithm, D: jensen::density::TwiceDifferentiable> Algorithm for Watched<'_, A, D> {
+    type State = A::State;
+    type Output = (Vec<Point>, Option<f64>);
+
+    fn init(&mut self) -> Result<A::State, Status> {
+        let state = self.inner.init()?;
+        self.note(&state, 0, 0.0, 0, true);
+        Ok(state)
+    }
+
+    fn step(&mut self, state: &mut A::State, iteration: u64) -> Step {
+        let start = Instant::now();
+        let step = self.inner.step(state, iteration);
+        self.seconds += start.elapsed().as_secs_f64();
+        let calls = step.record.oracle_calls as f64;
+        let lanes = step.record.fields.get("lane_evaluations");
+        let lanes = lanes.and_then(serde_json::Value::as_f64).unwrap_or(0.0) as u64;
+        self.note(state, iteration, calls, lanes, step.status.is_some());
+        step
+    }
+
+    fn output(&mut self, state: &A::State) -> Self::Output {
+        let end = bound(&mut self.judge.slow, (self.omega)(state));
+        (std::mem::take(&mut self.points), end)
+    }
+}
+
+/// Runs `method` on a model.
+///
+/// # Errors
+/// [`Failure::Stopped`] when the user interrupted.
+pub fn follow(
+    cancel: Cancel<'_>,
+    model: &Model,
+    method: Method,
+    seed: u64,
+) -> Result<Path, Failure> {
+    let density = model.density();
+    let dim = density.dim();
+    let family = FamilyKind::MeanField.build(dim);
+    let source = NoiseSource::new(seed, Simd::detect());
+    let start = family.diagonal(&vec![0.0; dim], &vec![0.0; dim]);
+    match method {
+        Method::Advi => {
+            let settings = AdviSettings {
+                grad_samples: GRADIENT_BATCH,
+                ..AdviSettings::default()
+            };
+            let algorithm = Advi::new(density, family, source, settings, &start[..dim]);
+            watch(cancel, model, method, seed, algorithm, |s| s.omega())
+        }
+        Method::Trust => {
+            let settings = TrustSettings::default();
+            let algorithm = Trust::new(density, family, source, settings, start, 0);
+            watch(cancel, model, method, seed, algorithm, |s| s.omega())
+        }
+        Method::Hfsgvi => {
+            let settings = HfsgviSettings::default();
+            let algorithm = Hfsgvi::new(density, family, source, settings, start);
+            watch(cancel, model, method, seed, algorithm, |s| s.omega())
+        }
+    }
+}
+
+/// The flag by which a run is interrupted, apart from the context so that threads can share it.
+#[derive(Clone, Copy)]
+pub struct Cancel<'a>(Option<&'a std::sync::atomic::AtomicBool>);
+
+impl<'a> Cancel<'a> {
+    /// That of a context.
+    pub fn of(context: &Context<'a>) -> Self {
+        Self(context.cancel())
+    }
+}
+
+/// Iterations after which a run is ended, whatever its own rule says.
+const MOST_ITERATIONS: u64 = 20_000;
+
+fn watch<A: Algorithm>(
+    cancel: Cancel<'_>,
+    model: &Model,
+    method: Method,
+    seed: u64,
+    inner: A,
+    omega: fn(&A::State) -> &[f64],
+) -> Result<Path, Failure> {
+    let mut watched = Watched {
+        inner,
+        omega,
+        judge: Judge::new(model.density()),
+        points: Vec::new(),
+        seconds: 0.0,
+    };
+    let epoch = Instant::now();
+    let clock = move || epoch.elapsed().as_secs_f64();
+    let mut silent = Silent;
+    let mut control = Control::new(Budget::iterations(MOST_ITERATIONS), &clock, &mut silent);
+    control.cancel = cancel.0;
+    let identity = Identity {
+        algorithm: method.name().to_owned(),
+        settings: serde_json::Value::Null,
+        seed,
+        model_hash: String::new(),
+        data_hash: String::new(),
+        simd: Simd::detect().name().to_owned(),
+    };
+    let outcome = run(&mut watched, &identity, &mut control)
+        .map_err(|error| Failure::Method(error.to_string()))?;
+    if matches!(outcome.status, Status::Interrupted { .. }) {
+        return Err(Failure::Stopped);
+    }
+    let (points, bound) = outcome.output.unwrap_or_default();
+    Ok(Path {
+        method,
+        seed,
+        points,
+        bound,
+        converged: outcome.status.is_converged(),
+        overflowed: matches!(outcome.status, Status::Diverged { .. }),
+        status: outcome.status.to_string(),
+    })
+}

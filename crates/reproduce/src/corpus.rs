@@ -1,0 +1,96 @@
+//! The model corpus of the repository, built in.
+
+use std::collections::BTreeMap;
+
+use jensen::data::DataSet;
+use jensen::stan::{Build, Model};
+use serde::Deserialize;
+
+use crate::failure::Failure;
+
+/// A program with its data.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry {
+    /// The name of its folder below `models`.
+    pub name: &'static str,
+    program: &'static str,
+    data: &'static str,
+}
+
+/// Every program, in the order of the names; the posteriors in `failures` among them.
+pub const CORPUS: &[Entry] = include!(concat!(env!("OUT_DIR"), "/corpus.rs"));
+
+impl Entry {
+    /// The entry of this name.
+    ///
+    /// # Errors
+    /// When the build has no such program.
+    pub fn named(name: &str) -> Result<&'static Self, Failure> {
+        CORPUS.iter().find(|entry| entry.name == name).ok_or_else(|| {
+            Failure::Data(format!(
+                "the program `{name}` is not in this build, which has {} programs: build it with the \
+                 repository's folder `models` in its place",
+                CORPUS.len()
+            ))
+        })
+    }
+
+    /// The program bound to its data, evaluated on one thread.
+    ///
+    /// # Errors
+    /// When it does not compile: the corpus is newer than the library.
+    pub fn compile(&self) -> Result<Model, Failure> {
+        let data = DataSet::from_json(self.data.as_bytes(), self.name)?;
+        Ok(Model::compile(
+            self.program,
+            self.name,
+            &data,
+            &Build::default(),
+        )?)
+    }
+}
+
+/// Posterior means and standard deviations of a program of the corpus, from reference draws.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Reference {
+    /// The program.
+    pub model: String,
+    /// Mean and standard deviation by name of the scalar, in the order of the names.
+    pub parameters: BTreeMap<String, [f64; 2]>,
+}
+
+/// All references.
+///
+/// # Errors
+/// When the build has none.
+pub fn references() -> Result<Vec<Reference>, Failure> {
+    serde_json::from_str(REFERENCES).map_err(|error| {
+        Failure::Data(format!(
+            "the build has no references: build it with the repository's folder `models` in its place \
+             ({error})"
+        ))
+    })
+}
+
+/// `models/references.json`.
+const REFERENCES: &str = include_str!(concat!(env!("OUT_DIR"), "/references.json"));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reference_has_its_program_and_parameters() {
+        assert!(CORPUS.len() >= 125, "{} programs", CORPUS.len());
+        for reference in references().unwrap() {
+            assert!(
+                Entry::named(&reference.model).is_ok(),
+                "{}",
+                reference.model
+            );
+            assert!(!reference.parameters.is_empty(), "{}", reference.model);
+        }
+        let missing = Entry::named("no such program").unwrap_err().to_string();
+        assert!(missing.contains("models"), "{missing}");
+    }
+}

@@ -1,0 +1,461 @@
+//! TrustVI against ADVI and HFSGVI (Regier, Jordan and McAuliffe, *Fast Black-box Variational Inference
+//! through Stochastic Trust-Region Optimization*, 2017).
+//!
+//! The paper's study set is 183 programs of Stan's example models; ours is the corpus of the repository. Runtimes
+//! are oracle calls until the iterates stay above a threshold: for each pair of methods the worse of their
+//! final bounds, less one nat. Of several runs of a method the one with the median final bound counts.
+
+use jensen::Problem;
+use jensen::density::LogDensity;
+use jensen::report::figure::{Axis, Chart, Figure, Series};
+use serde::{Deserialize, Serialize};
+
+use crate::contest::{Cancel, Method, Path, follow};
+use crate::context::Context;
+use crate::corpus::{CORPUS, Entry};
+use crate::experiment::{Experiment, Part};
+use crate::failure::Failure;
+use crate::results::{Ours, Scale, What};
+use crate::uncertainty;
+
+/// The experiment.
+pub const EXPERIMENT: Experiment = Experiment {
+    name: "trustvi",
+    about: "TrustVI, ADVI and HFSGVI: optimisation paths, final bounds, oracle calls",
+    data: "none: the models and their data are built in",
+    parts: &[
+        Part {
+            name: "figure1",
+            about: "optimisation paths: Dyes, Birats, Electric, Radon",
+            from: Scale::Quick,
+            run: figure1,
+        },
+        Part {
+            name: "figure2",
+            about: "optimisation paths: Alligators, Kid IQ, Log earnings, Seeds, Mt",
+            from: Scale::Quick,
+            run: figure2,
+        },
+        Part {
+            name: "advi",
+            about: "TrustVI against ADVI over the corpus (section 5.1)",
+            from: Scale::Quick,
+            run: against_advi,
+        },
+        Part {
+            name: "hfsgvi",
+            about: "TrustVI against HFSGVI over the corpus (section 5.2)",
+            from: Scale::Quick,
+            run: against_hfsgvi,
+        },
+        Part {
+            name: "uncertainty",
+            about: "means and standard deviations, without and with linear response",
+            from: Scale::Quick,
+            run: uncertainty::run,
+        },
+    ],
+};
+
+/// The methods, in the order of their colours.
+const METHODS: [Method; 3] = [Method::Advi, Method::Trust, Method::Hfsgvi];
+
+/// Panels of a figure: the paper's caption and the program of ours.
+const FIGURE1: [(&str, &str); 4] = [
+    ("Dyes", "dyes_variance_components"),
+    ("Birats", "birats_inv_wishart"),
+    ("Electric", "electric_pairs"),
+    ("Radon, redundant", "radon_redundant"),
+];
+const FIGURE2: [(&str, &str); 6] = [
+    ("Alligators", "alli_multinomial"),
+    (
+        "Kid IQ, centred interaction",
+        "kidscore_interaction_conventional",
+    ),
+    ("Log earnings, log height", "logearn_logheight"),
+    ("Seeds", "seeds_binomial"),
+    ("Mt", "capture_recapture_mt"),
+    ("Kid IQ, interaction", "kidscore_interaction"),
+];
+
+/// Largest dimension of the unconstrained space at which a model takes part at the quick scale.
+const QUICK_DIM: usize = 400;
+
+/// Final bounds that differ by less are equal, in nats.
+const EQUAL: f64 = 1.0;
+
+/// All runs on one model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Race {
+    dim: usize,
+    paths: Vec<Path>,
+}
+
+impl Race {
+    fn run(entry: &Entry, seeds: u64, cancel: Cancel<'_>) -> Result<Self, Failure> {
+        let model = entry.compile()?;
+        let mut paths = Vec::new();
+        for seed in 0..seeds {
+            for method in METHODS {
+                paths.push(follow(cancel, &model, method, seed)?);
+            }
+        }
+        Ok(Self {
+            dim: model.density().dim(),
+            paths,
+        })
+    }
+
+    fn of(&self, method: Method) -> Vec<&Path> {
+        self.paths.iter().filter(|p| p.method == method).collect()
+    }
+
+    /// The run with the median final bound; the lower of two middle ones.
+    fn median(&self, method: Method) -> &Path {
+        let mut paths = self.of(method);
+        paths.sort_by(|a, b| a.end().total_cmp(&b.end()));
+        paths[(paths.len() - 1) / 2]
+    }
+
+    /// The highest final bound of all runs.
+    fn best(&self) -> f64 {
+        self.paths
+            .iter()
+            .map(Path::end)
+            .fold(f64::NEG_INFINITY, f64::max)
+    }
+}
+
+fn figure1(context: &mut Context<'_>) -> Result<(), Failure> {
+    figure(context, "figure1", &FIGURE1)
+}
+
+fn figure2(context: &mut Context<'_>) -> Result<(), Failure> {
+    figure(context, "figure2", &FIGURE2)
+}
+
+/// Runs the panels and draws them twice: against oracle calls, as the paper does, and against seconds.
+fn figure(
+    context: &mut Context<'_>,
+    name: &str,
+    panels: &[(&'static str, &'static str)],
+) -> Result<(), Failure> {
+    let seeds = context.pick(3, 5);
+    let cancel = Cancel::of(context);
+    let races = context.keep_each(
+        panels,
+        |(_, program)| format!("figures/{program}"),
+        |(_, program)| Race::run(Entry::named(program)?, seeds, cancel),
+    )?;
+    let mut calls = Figure::new("Distance from the best bound against oracle calls");
+    let mut seconds = Figure::new("Distance from the best bound against seconds");
+    for ((title, _), race) in panels.iter().zip(&races) {
+        let title = format!("{title} ({} dimensions)", 2 * race.dim);
+        calls = calls.panel(panel(&title, race, "oracle calls", |p| p.calls));
+        seconds = seconds.panel(panel(&title, race, "seconds", |p| p.seconds));
+        for method in METHODS {
+            let path = race.median(method);
+            context.row(
+                What::new(format!("{title}: final bound of {}", method.name()), "nats"),
+                |_| Ok(summary(path, race).seeds(seeds)),
+            )?;
+            context.row(
+                What::new(
+                    format!(
+                        "{title}: {} within one nat of the best bound",
+                        method.name()
+                    ),
+                    "oracle calls",
+                ),
+                |_| Ok(arrival(path, race.best() - 1.0).seeds(seeds)),
+            )?;
+        }
+    }
+    context.figure(name, &calls.columns(2))?;
+    context.figure(&format!("{name}-seconds"), &seconds.columns(2))
+}
+
+/// The paths of all runs, log–log. What is nearer to the best bound than a hundredth of a nat is drawn there.
+fn panel(
+    title: &str,
+    race: &Race,
+    label: &str,
+    at: impl Fn(&crate::contest::Point) -> f64,
+) -> Chart {
+    let best = race.best();
+    let mut chart = Chart::new(title)
+        .x(Axis::new(label).log())
+        .y(Axis::new("below the best bound (nats)").log());
+    for (i, method) in METHODS.into_iter().enumerate() {
+        for path in race.of(method) {
+            let points = path.points.iter().map(|p| {
+                let below = p.bound.map_or(f64::NAN, |bound| (best - bound).max(0.01));
+                (at(p), below)
+            });
+            let line = Series::line(method.name(), points);
+            chart = chart.series(line.colour(i).width(1.3).opacity(0.85));
+        }
+    }
+    chart
+}
+
+fn summary(path: &Path, race: &Race) -> Ours {
+    let missed = race.best() - path.end();
+    let note = if missed.is_finite() {
+        format!("{missed:.2} nats below the best; {}", path.status)
+    } else {
+        path.status.clone()
+    };
+    Ours::value(path.end()).note(note)
+}
+
+fn arrival(path: &Path, threshold: f64) -> Ours {
+    match path.reaches(threshold) {
+        Some(point) => Ours::value(point.calls).note(format!(
+            "{} iterations, {:.3} s",
+            point.iteration, point.seconds
+        )),
+        None => Ours::none("never, in the run with the median final bound"),
+    }
+}
+
+fn against_advi(context: &mut Context<'_>) -> Result<(), Failure> {
+    let pairs = corpus(context, Method::Advi)?;
+    outcomes(context, Method::Advi, &pairs, [0.69, 0.28, 0.03])?;
+    let slow = runtimes(&pairs);
+    let what = "models on which ADVI takes at least five iterations";
+    context.row(What::new(what, "models").paper(137.0), |_| {
+        Ok(Ours::value(slow.len() as f64))
+    })?;
+    let faster = slow.iter().filter(|r| r.ratio() > 1.0).count() as f64;
+    let share = What::new("TrustVI faster than ADVI, of these", "share").paper(136.0 / 137.0);
+    context.row(share, |_| Ok(Ours::value(faster / slow.len() as f64)))?;
+    for (name, share, paper) in [
+        ("oracle calls of ADVI for one of TrustVI: median", 0.5, 12.0),
+        (
+            "oracle calls of ADVI for one of TrustVI: upper quartile",
+            0.75,
+            36.0,
+        ),
+    ] {
+        let note = "the paper says at least as many";
+        context.row(What::new(name, "ratio").paper(paper), |_| {
+            Ok(Ours::value(quantile(&slow, share, Runtime::ratio)).note(note))
+        })?;
+    }
+    let lower = What::new(
+        "oracle calls of ADVI for one of TrustVI: lower quartile",
+        "ratio",
+    );
+    context.row(lower, |_| {
+        Ok(Ours::value(quantile(&slow, 0.25, Runtime::ratio)))
+    })?;
+    let seconds = What::new("seconds of ADVI for one of TrustVI: median", "ratio");
+    context.row(seconds, |_| {
+        Ok(Ours::value(quantile(&slow, 0.5, |r| r.seconds)))
+    })?;
+    scatter(context, Method::Advi, &slow)
+}
+
+fn against_hfsgvi(context: &mut Context<'_>) -> Result<(), Failure> {
+    let all = corpus(context, Method::Hfsgvi)?;
+    let (failed, pairs): (Vec<_>, Vec<_>) = all.into_iter().partition(|pair| pair.overflowed);
+    let count = (failed.len() + pairs.len()) as f64;
+    let what = What::new("HFSGVI fails by overflow", "share").paper(23.0 / 183.0);
+    let names: Vec<&str> = failed.iter().map(|pair| pair.name.as_str()).collect();
+    context.row(what, |_| {
+        Ok(Ours::value(failed.len() as f64 / count).note(names.join(", ")))
+    })?;
+    outcomes(context, Method::Hfsgvi, &pairs, [0.67, 0.32, 0.01])?;
+    let slow = runtimes(&pairs);
+    let faster = slow.iter().filter(|r| r.ratio() > 1.0).count() as f64;
+    let share = What::new("TrustVI faster than HFSGVI", "share").paper(61.0 / 115.0);
+    let note = format!(
+        "of {} models on which HFSGVI takes at least five iterations",
+        slow.len()
+    );
+    context.row(share, |_| {
+        Ok(Ours::value(faster / slow.len() as f64).note(note))
+    })?;
+    let median = What::new("oracle calls of HFSGVI for one of TrustVI: median", "ratio");
+    context.row(median, |_| {
+        Ok(Ours::value(quantile(&slow, 0.5, Runtime::ratio)))
+    })?;
+    scatter(context, Method::Hfsgvi, &slow)
+}
+
+/// A method against TrustVI on one model.
+struct Pair {
+    name: String,
+    dim: usize,
+    other: Path,
+    trust: Path,
+    /// Whether the other method overflowed in most of its runs.
+    overflowed: bool,
+}
+
+/// All models of this scale.
+fn corpus(context: &mut Context<'_>, other: Method) -> Result<Vec<Pair>, Failure> {
+    if CORPUS.is_empty() {
+        // The message says how to get one.
+        Entry::named("kidscore_interaction")?;
+    }
+    let seeds = context.pick(1, 5);
+    let largest = context.pick(QUICK_DIM, usize::MAX);
+    let cancel = Cancel::of(context);
+    context.say(format!("{} models, {seeds} seeds", CORPUS.len()));
+    let races = context.keep_each(
+        CORPUS,
+        |entry| format!("corpus/{}", entry.name),
+        |entry| {
+            let dim = entry.compile()?.density().dim();
+            let small = dim <= largest;
+            let race = || Race::run(entry, seeds, cancel);
+            small.then(race).transpose()
+        },
+    )?;
+    let mut pairs = Vec::new();
+    for (entry, race) in CORPUS.iter().zip(races) {
+        let Some(race) = race else {
+            let what = What::new(format!("{}: final bounds", entry.name), "nats");
+            context.not_run(
+                what,
+                format!("more than {largest} dimensions; use --scale paper"),
+            )?;
+            continue;
+        };
+        for method in [other, Method::Trust] {
+            let what = format!("{}: final bound of {}", entry.name, method.name());
+            context.row(What::new(what, "nats"), |_| {
+                Ok(summary(race.median(method), &race).seeds(seeds))
+            })?;
+        }
+        let runs = race.of(other);
+        let overflowed = 2 * runs.iter().filter(|p| p.overflowed).count() > runs.len();
+        pairs.push(Pair {
+            name: entry.name.to_owned(),
+            dim: race.dim,
+            other: race.median(other).clone(),
+            trust: race.median(Method::Trust).clone(),
+            overflowed,
+        });
+    }
+    Ok(pairs)
+}
+
+/// On which share of the models the final bounds are equal, TrustVI's better, the other's better.
+fn outcomes(
+    context: &mut Context<'_>,
+    other: Method,
+    pairs: &[Pair],
+    paper: [f64; 3],
+) -> Result<(), Failure> {
+    let gain = |pair: &Pair| match (pair.trust.bound, pair.other.bound) {
+        (Some(trust), Some(other)) => trust - other,
+        (trust, other) => {
+            f64::from(u8::from(trust.is_some())) - f64::from(u8::from(other.is_some()))
+        }
+    };
+    let names = |keep: &dyn Fn(f64) -> bool| -> Vec<&str> {
+        let kept = pairs.iter().filter(|pair| keep(gain(pair)));
+        kept.map(|pair| pair.name.as_str()).collect()
+    };
+    let equal = names(&|g| g.abs() < EQUAL);
+    let better = names(&|g| g >= EQUAL);
+    let worse = names(&|g| g <= -EQUAL);
+    let groups = [("equal", equal), ("better", better), ("worse", worse)];
+    for ((word, group), paper) in groups.into_iter().zip(paper) {
+        let what = format!("final bound of TrustVI against {}'s: {word}", other.name());
+        context.row(What::new(what, "share").paper(paper), |_| {
+            let listed = if word == "equal" {
+                String::new()
+            } else {
+                group.join(", ")
+            };
+            let note = format!("{} of {} models; {listed}", group.len(), pairs.len());
+            Ok(Ours::value(group.len() as f64 / pairs.len() as f64)
+                .note(note.trim_end_matches("; ")))
+        })?;
+    }
+    Ok(())
+}
+
+/// Oracle calls of a model that counts.
+struct Runtime {
+    dim: usize,
+    other: f64,
+    trust: f64,
+    seconds: f64,
+}
+
+impl Runtime {
+    fn ratio(&self) -> f64 {
+        self.other / self.trust
+    }
+}
+
+/// Runtimes of the models on which the other method takes at least five iterations to the threshold.
+fn runtimes(pairs: &[Pair]) -> Vec<Runtime> {
+    pairs
+        .iter()
+        .filter_map(|pair| {
+            let threshold = pair.other.end().min(pair.trust.end()) - 1.0;
+            let (other, trust) = (
+                pair.other.reaches(threshold)?,
+                pair.trust.reaches(threshold)?,
+            );
+            let counts = other.iteration >= 5;
+            // A start above the threshold takes no calls: the first ones count.
+            let floor = |calls: f64| calls.max(1.0);
+            counts.then(|| Runtime {
+                dim: pair.dim,
+                other: floor(other.calls),
+                trust: floor(trust.calls),
+                seconds: other.seconds / trust.seconds.max(1e-6),
+            })
+        })
+        .collect()
+}
+
+/// The quantile of a figure, interpolated linearly; NaN without runtimes.
+fn quantile(runtimes: &[Runtime], share: f64, figure: impl Fn(&Runtime) -> f64) -> f64 {
+    let mut figures: Vec<f64> = runtimes.iter().map(figure).collect();
+    figures.sort_by(f64::total_cmp);
+    let Some(last) = figures.len().checked_sub(1) else {
+        return f64::NAN;
+    };
+    let place = share * last as f64;
+    let (low, high) = (
+        figures[place.floor() as usize],
+        figures[place.ceil() as usize],
+    );
+    low + place.fract() * (high - low)
+}
+
+/// Oracle calls of both methods, a point a model.
+fn scatter(context: &mut Context<'_>, other: Method, runtimes: &[Runtime]) -> Result<(), Failure> {
+    let points = |keep: &dyn Fn(&Runtime) -> bool| -> Vec<(f64, f64)> {
+        let kept = runtimes.iter().filter(|r| keep(r));
+        kept.map(|r| (r.trust, r.other)).collect()
+    };
+    let ends = runtimes.iter().flat_map(|r| [r.trust, r.other]);
+    let (least, most) = ends.fold((1.0f64, 10.0f64), |(a, b), x| (a.min(x), b.max(x)));
+    let line = |factor: f64| [(least, least * factor), (most, most * factor)];
+    let range = |label: String| Axis::new(label).log().range(least * 0.8, most * 1.25);
+    let chart = Chart::new("Oracle calls to the threshold")
+        .sized(480.0, 420.0)
+        .x(range("TrustVI".into()))
+        .y(range(other.name().into()))
+        .series(Series::scatter("up to 50 dimensions", points(&|r| r.dim <= 50)).colour(0))
+        .series(Series::scatter("more", points(&|r| r.dim > 50)).colour(1))
+        .series(Series::line("equal", line(1.0)).colour(6).width(1.0))
+        .series(
+            Series::line("12 times as many", line(12.0))
+                .colour(6)
+                .width(1.0)
+                .dashed(),
+        );
+    let name = format!("corpus-{}", other.name().to_lowercase());
+    context.figure(&name, &Figure::new("").panel(chart))
+}
