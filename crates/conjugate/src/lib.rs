@@ -7,6 +7,10 @@
 //! | [`temper`], [`policy`] | temperature policies: settings, and at work |
 //! | [`documents`] | bags of words that can be streamed, and orders to visit them in |
 //! | [`lda`] | latent Dirichlet allocation |
+//! | [`family`], [`model`] | the class: families of globals, and what a model states |
+//! | [`pointwise`] | an engine of any model whose globals are one vector |
+//! | [`models`] | Gaussian, Bernoulli and multinomial mixtures, factorial mixtures, hidden Markov chains |
+//! | [`fit`](mod@fit) | fitting a model under the loop's control |
 //!
 //! ## Topics
 //!
@@ -19,7 +23,13 @@ pub mod documents;
 mod draws;
 pub mod driver;
 pub mod engine;
+pub mod family;
+pub mod fit;
 pub mod lda;
+mod linalg;
+pub mod model;
+pub mod models;
+pub mod pointwise;
 pub mod policy;
 mod simd32;
 pub mod temper;

@@ -1,0 +1,448 @@
+//! Exponential families of globals, in natural parameters.
+//!
+//! A family has densities h(β) exp(λ·t(β) − a(λ)). One table of facts a family: the length of λ, the log normaliser a,
+//! the expectation parameters E[t] = ∇a, and draws. The divergence of two members follows from those,
+//! KL(λ ‖ α) = (λ − α)·∇a(λ) − a(λ) + a(α), and so does every global step: λ is the prior's plus statistics.
+
+use jensen_math::rng::Stream;
+use jensen_math::special;
+
+use crate::draws::{log_dirichlet, log_gamma, normal};
+use crate::linalg;
+
+const LOG_2PI: f64 = 1.837_877_066_409_345_5;
+
+/// A family of distributions with the shape of its variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// Proportions p of `n` categories: λ are the usual parameters, t = log p.
+    Dirichlet {
+        /// Number of categories.
+        n: usize,
+    },
+    /// A mean μ and a precision τ in each of `dim` dimensions, independent of each other. Four numbers a dimension:
+    /// t = (τμ, −½τμ², −τ, log τ), λ = (κm, κ, b + ½κm², a − ½) for τ ~ Gamma(a, b), μ | τ ~ N(m, 1/(κτ)).
+    NormalGamma {
+        /// Number of dimensions.
+        dim: usize,
+    },
+    /// A mean μ and a precision matrix Λ: t = (Λμ, −½μᵀΛμ, −½Λ, ½ log|Λ|), λ = (κm, κ, W⁻¹ + κmmᵀ, ν − D) for
+    /// Λ ~ Wishart(W, ν), μ | Λ ~ N(m, (κΛ)⁻¹).
+    NormalWishart {
+        /// Number of dimensions D.
+        dim: usize,
+    },
+    /// A matrix M of `rows` × `columns` whose columns are independent normals with the same precision A:
+    /// t = (M, −½MMᵀ), λ = (B, A), the mean being A⁻¹B.
+    NormalRows {
+        /// Number of rows.
+        rows: usize,
+        /// Number of columns.
+        columns: usize,
+    },
+}
+
+impl Family {
+    /// Length of λ and of t.
+    pub fn len(self) -> usize {
+        match self {
+            Self::Dirichlet { n } => n,
+            Self::NormalGamma { dim } => 4 * dim,
+            Self::NormalWishart { dim } => dim + 1 + dim * dim + 1,
+            Self::NormalRows { rows, columns } => rows * columns + rows * rows,
+        }
+    }
+
+    /// Whether λ has no elements.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// a(λ) and ∇a(λ) = E[t], the latter written to `out`; a is NaN where λ lies outside of the family.
+    pub fn moments(self, lambda: &[f64], out: &mut [f64]) -> f64 {
+        match self {
+            Self::Dirichlet { .. } => {
+                let total: f64 = lambda.iter().sum();
+                let psi = special::digamma(total);
+                let mut a = -special::lgamma(total);
+                for (out, &x) in out.iter_mut().zip(lambda) {
+                    a += special::lgamma(x);
+                    *out = special::digamma(x) - psi;
+                }
+                a
+            }
+            Self::NormalGamma { .. } => lambda
+                .chunks_exact(4)
+                .zip(out.chunks_exact_mut(4))
+                .map(|(l, out)| {
+                    let kappa = l[1];
+                    let m = l[0] / kappa;
+                    let b = l[2] - 0.5 * l[0] * m;
+                    let a = l[3] + 0.5;
+                    let tau = a / b;
+                    out[0] = m * tau;
+                    out[1] = -0.5 * (1.0 / kappa + m * m * tau);
+                    out[2] = -tau;
+                    out[3] = special::digamma(a) - b.ln();
+                    special::lgamma(a) - a * b.ln() + 0.5 * (LOG_2PI - kappa.ln())
+                })
+                .sum(),
+            Self::NormalWishart { dim } => normal_wishart(lambda, dim, out),
+            Self::NormalRows { rows, columns } => {
+                let (b, a) = lambda.split_at(rows * columns);
+                let Some(l) = linalg::cholesky(a, rows) else {
+                    out.fill(f64::NAN);
+                    return f64::NAN;
+                };
+                let (mean, outer) = out.split_at_mut(rows * columns);
+                mean.copy_from_slice(b);
+                linalg::solve(&l, rows, mean);
+                outer.copy_from_slice(&linalg::inverse(&l, rows));
+                for i in 0..rows {
+                    for j in 0..=i {
+                        let row = |r: usize| &mean[r * columns..(r + 1) * columns];
+                        let dot: f64 = row(i).iter().zip(row(j)).map(|(x, y)| x * y).sum();
+                        let x = -0.5 * (columns as f64 * outer[i * rows + j] + dot);
+                        outer[i * rows + j] = x;
+                        outer[j * rows + i] = x;
+                    }
+                }
+                let quadratic: f64 = b.iter().zip(mean.iter()).map(|(x, y)| x * y).sum();
+                0.5 * quadratic + 0.5 * (rows * columns) as f64 * LOG_2PI
+                    - 0.5 * columns as f64 * linalg::log_determinant(&l, rows)
+            }
+        }
+    }
+
+    /// t(β) of a draw of β.
+    pub fn draw(self, lambda: &[f64], stream: &mut Stream, out: &mut [f64]) {
+        match self {
+            Self::Dirichlet { .. } => log_dirichlet(lambda, stream, out),
+            Self::NormalGamma { .. } => {
+                for (l, out) in lambda.chunks_exact(4).zip(out.chunks_exact_mut(4)) {
+                    let kappa = l[1];
+                    let m = l[0] / kappa;
+                    let b = l[2] - 0.5 * l[0] * m;
+                    let log_tau = log_gamma(l[3] + 0.5, stream) - b.ln();
+                    let tau = log_tau.exp();
+                    let mu = m + normal(stream) / (kappa * tau).sqrt();
+                    out.copy_from_slice(&[tau * mu, -0.5 * tau * mu * mu, -tau, log_tau]);
+                }
+            }
+            Self::NormalWishart { dim } => draw_normal_wishart(lambda, dim, stream, out),
+            Self::NormalRows { rows, columns } => {
+                let (b, a) = lambda.split_at(rows * columns);
+                let (m, outer) = out.split_at_mut(rows * columns);
+                let Some(l) = linalg::cholesky(a, rows) else {
+                    m.fill(f64::NAN);
+                    outer.fill(f64::NAN);
+                    return;
+                };
+                // A⁻¹B + L⁻ᵀz = L⁻ᵀ(L⁻¹B + z).
+                m.copy_from_slice(b);
+                linalg::solve_lower(&l, rows, m);
+                m.iter_mut().for_each(|x| *x += normal(stream));
+                linalg::solve_upper(&l, rows, m);
+                for i in 0..rows {
+                    for j in 0..rows {
+                        let row = |r: usize| &m[r * columns..(r + 1) * columns];
+                        let dot: f64 = row(i).iter().zip(row(j)).map(|(x, y)| x * y).sum();
+                        outer[i * rows + j] = -0.5 * dot;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Precision scale of a normal-Wishart: the factor of W⁻¹ = S − (κm)(κm)ᵀ/κ.
+fn inverse_scale(lambda: &[f64], dim: usize) -> Option<Vec<f64>> {
+    let (km, kappa) = (&lambda[..dim], lambda[dim]);
+    let s = &lambda[dim + 1..dim + 1 + dim * dim];
+    let mut w: Vec<f64> = s.to_vec();
+    for i in 0..dim {
+        for j in 0..dim {
+            w[i * dim + j] -= km[i] * km[j] / kappa;
+        }
+    }
+    linalg::cholesky(&w, dim)
+}
+
+fn normal_wishart(lambda: &[f64], dim: usize, out: &mut [f64]) -> f64 {
+    let d = dim as f64;
+    let (km, kappa) = (&lambda[..dim], lambda[dim]);
+    let nu = lambda[dim + 1 + dim * dim] + d;
+    let Some(l) = inverse_scale(lambda, dim) else {
+        out.fill(f64::NAN);
+        return f64::NAN;
+    };
+    let log_w = -linalg::log_determinant(&l, dim);
+    let w = linalg::inverse(&l, dim);
+    let mut quadratic = 0.0;
+    for i in 0..dim {
+        let dot: f64 = (0..dim).map(|j| w[i * dim + j] * km[j] / kappa).sum();
+        out[i] = nu * dot;
+        quadratic += out[i] * km[i] / kappa;
+    }
+    out[dim] = -0.5 * (d / kappa + quadratic);
+    for (out, w) in out[dim + 1..].iter_mut().zip(&w) {
+        *out = -0.5 * nu * w;
+    }
+    let psi: f64 = (0..dim)
+        .map(|i| special::digamma(0.5 * (nu - i as f64)))
+        .sum();
+    let ln2 = std::f64::consts::LN_2;
+    out[dim + 1 + dim * dim] = 0.5 * (psi + d * ln2 + log_w);
+    0.5 * d * (LOG_2PI - kappa.ln())
+        + 0.5 * nu * (d * ln2 + log_w)
+        + special::lmgamma(dim as u32, 0.5 * nu)
+}
+
+fn draw_normal_wishart(lambda: &[f64], dim: usize, stream: &mut Stream, out: &mut [f64]) {
+    let kappa = lambda[dim];
+    let nu = lambda[dim + 1 + dim * dim] + dim as f64;
+    let Some(l) = inverse_scale(lambda, dim) else {
+        out.fill(f64::NAN);
+        return;
+    };
+    // Bartlett: Λ = F Fᵀ with F = L⁻ᵀ T, T lower triangular with χ on the diagonal.
+    let mut f = vec![0.0; dim * dim];
+    let mut log_det = -linalg::log_determinant(&l, dim);
+    for i in 0..dim {
+        for j in 0..i {
+            f[i * dim + j] = normal(stream);
+        }
+        let log_chi2 = log_gamma(0.5 * (nu - i as f64), stream) + std::f64::consts::LN_2;
+        log_det += log_chi2;
+        f[i * dim + i] = (0.5 * log_chi2).exp();
+    }
+    linalg::solve_upper(&l, dim, &mut f);
+    // Λμ = Λm + F z / √κ, as Λ⁻¹ has the root F⁻ᵀ; Λ = FFᵀ.
+    let z: Vec<f64> = (0..dim).map(|_| normal(stream)).collect();
+    let row = |i: usize| &f[i * dim..(i + 1) * dim];
+    let mut fm = vec![0.0; dim];
+    for (k, x) in fm.iter_mut().enumerate() {
+        *x = (0..dim).map(|i| f[i * dim + k] * lambda[i] / kappa).sum();
+    }
+    // Fᵀμ = Fᵀm + z/√κ.
+    for (x, z) in fm.iter_mut().zip(&z) {
+        *x += z / kappa.sqrt();
+    }
+    for i in 0..dim {
+        out[i] = row(i).iter().zip(&fm).map(|(a, b)| a * b).sum();
+    }
+    out[dim] = -0.5 * fm.iter().map(|x| x * x).sum::<f64>();
+    for i in 0..dim {
+        for j in 0..dim {
+            let dot: f64 = row(i).iter().zip(row(j)).map(|(a, b)| a * b).sum();
+            out[dim + 1 + i * dim + j] = -0.5 * dot;
+        }
+    }
+    out[dim + 1 + dim * dim] = 0.5 * log_det;
+}
+
+/// Independent blocks of globals with their priors: one vector of natural parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Blocks {
+    families: Vec<Family>,
+    starts: Vec<usize>,
+    prior: Vec<f64>,
+}
+
+impl Default for Blocks {
+    fn default() -> Self {
+        Self {
+            families: Vec::new(),
+            starts: vec![0],
+            prior: Vec::new(),
+        }
+    }
+}
+
+impl Blocks {
+    /// Adds a block and returns where it starts.
+    ///
+    /// # Panics
+    /// When `prior` has not the length of the family's parameters: a model's bug.
+    pub fn push(&mut self, family: Family, prior: &[f64]) -> usize {
+        assert_eq!(family.len(), prior.len(), "parameters of {family:?}");
+        let start = self.prior.len();
+        self.families.push(family);
+        self.prior.extend_from_slice(prior);
+        self.starts.push(self.prior.len());
+        start
+    }
+
+    /// The prior's natural parameters.
+    pub fn prior(&self) -> &[f64] {
+        &self.prior
+    }
+
+    /// Number of natural parameters.
+    pub fn len(&self) -> usize {
+        self.prior.len()
+    }
+
+    /// Whether there are no blocks.
+    pub fn is_empty(&self) -> bool {
+        self.prior.is_empty()
+    }
+
+    fn each(&self) -> impl Iterator<Item = (Family, std::ops::Range<usize>)> + '_ {
+        let ranges = self.starts.windows(2).map(|pair| pair[0]..pair[1]);
+        self.families.iter().copied().zip(ranges)
+    }
+
+    /// E[t(β)], block by block.
+    pub fn expectations(&self, lambda: &[f64]) -> Vec<f64> {
+        let mut out = vec![0.0; lambda.len()];
+        for (family, range) in self.each() {
+            family.moments(&lambda[range.clone()], &mut out[range]);
+        }
+        out
+    }
+
+    /// KL(q(β) ‖ p(β)), in nats.
+    pub fn divergence(&self, lambda: &[f64]) -> f64 {
+        let mut t = vec![0.0; lambda.len()];
+        let mut unused = vec![0.0; lambda.len()];
+        let mut total = 0.0;
+        for (family, range) in self.each() {
+            let (l, p) = (&lambda[range.clone()], &self.prior[range.clone()]);
+            let t = &mut t[range.clone()];
+            let a = family.moments(l, t);
+            let b = family.moments(p, &mut unused[range]);
+            let dot: f64 = l
+                .iter()
+                .zip(p)
+                .zip(t.iter())
+                .map(|((l, p), t)| (l - p) * t)
+                .sum();
+            total += dot - a + b;
+        }
+        total
+    }
+
+    /// t(β) of a draw of all blocks.
+    pub fn draw(&self, lambda: &[f64], stream: &mut Stream) -> Vec<f64> {
+        let mut out = vec![0.0; lambda.len()];
+        for (family, range) in self.each() {
+            family.draw(&lambda[range.clone()], stream, &mut out[range]);
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jensen_math::rng::Purpose;
+    use jensen_math::sum::Moments;
+
+    /// One member of every family.
+    fn members() -> Vec<(Family, Vec<f64>)> {
+        let rows = vec![
+            0.3, -1.0, 2.0, 0.7, 0.1, -0.4, // B, 2 × 3
+            3.0, 0.8, 0.8, 2.0, // A
+        ];
+        let (m, kappa, nu) = ([0.5, -1.0], 2.0, 6.5);
+        let w_inverse = [2.0, 0.4, 0.4, 1.5];
+        let mut wishart: Vec<f64> = m.iter().map(|m| kappa * m).collect();
+        wishart.push(kappa);
+        for i in 0..2 {
+            for j in 0..2 {
+                wishart.push(w_inverse[2 * i + j] + kappa * m[i] * m[j]);
+            }
+        }
+        wishart.push(nu - 2.0);
+        let gamma = vec![
+            1.0,
+            2.0,
+            3.0 + 0.25,
+            4.0 - 0.5,
+            -0.3,
+            0.5,
+            2.0 + 0.09,
+            2.5 - 0.5,
+        ];
+        vec![
+            (Family::Dirichlet { n: 3 }, vec![0.7, 2.0, 5.0]),
+            (Family::NormalGamma { dim: 2 }, gamma),
+            (Family::NormalWishart { dim: 2 }, wishart),
+            (
+                Family::NormalRows {
+                    rows: 2,
+                    columns: 3,
+                },
+                rows,
+            ),
+        ]
+    }
+
+    #[test]
+    fn expectations_are_slopes_of_the_log_normaliser() {
+        for (family, lambda) in members() {
+            let mut t = vec![0.0; lambda.len()];
+            family.moments(&lambda, &mut t);
+            let mut unused = t.clone();
+            for i in 0..lambda.len() {
+                let h = 1e-5 * lambda[i].abs().max(1.0);
+                let mut at = |x: f64| {
+                    let mut moved = lambda.clone();
+                    moved[i] = x;
+                    // Symmetric matrices move symmetrically, at half the speed.
+                    family.moments(&moved, &mut unused)
+                };
+                let slope = (at(lambda[i] + h) - at(lambda[i] - h)) / (2.0 * h);
+                let symmetric = match family {
+                    Family::NormalWishart { .. } => (3..7).contains(&i) && i != 3 && i != 6,
+                    Family::NormalRows { .. } => i == 7 || i == 8,
+                    _ => false,
+                };
+                if !symmetric {
+                    assert!(
+                        (slope - t[i]).abs() < 1e-6 * t[i].abs().max(1.0),
+                        "{family:?} {i}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn draws_have_the_expected_statistics() {
+        let mut stream = Stream::new(5, Purpose::new("test of families"), 0, 0);
+        for (family, lambda) in members() {
+            let mut t = vec![0.0; lambda.len()];
+            family.moments(&lambda, &mut t);
+            let mut draw = t.clone();
+            let mut moments = vec![Moments::default(); t.len()];
+            for _ in 0..20_000 {
+                family.draw(&lambda, &mut stream, &mut draw);
+                moments.iter_mut().zip(&draw).for_each(|(m, &x)| m.add(x));
+            }
+            for (i, m) in moments.iter().enumerate() {
+                let error = (m.mean() - t[i]) / m.standard_error();
+                assert!(
+                    error.abs() < 4.5,
+                    "{family:?} {i}: {} {} {error}",
+                    m.mean(),
+                    t[i]
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn divergence_is_zero_at_the_prior_and_positive_elsewhere() {
+        let mut blocks = Blocks::default();
+        for (family, lambda) in members() {
+            blocks.push(family, &lambda);
+        }
+        assert!(blocks.divergence(blocks.prior()).abs() < 1e-12);
+        let mut other = blocks.prior().to_vec();
+        other[0] += 0.5;
+        other[6] += 0.2;
+        assert!(blocks.divergence(&other) > 1e-3);
+    }
+}

@@ -1,0 +1,81 @@
+//! The class of models: conditionally conjugate exponential families (Mandt et al. 2016, Eq. 7).
+//!
+//! Globals β have priors of exponential families with natural parameters α; given β, every data point has
+//! log p(x_i, z_i | β) = t(β)·T(x_i, z_i) + constant. What a local step needs of q(β) is then E[t(β)], a vector of the
+//! same length as the natural parameters, and what the global step needs of q(z_i) is E[T(x_i, z_i)], again of that
+//! length. A model states its priors, its local step, its statistics and its normaliser; drivers and temperature
+//! policies do the rest.
+
+use jensen_math::rng::Stream;
+
+use crate::family::Blocks;
+
+/// What a local step found at one point.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Local {
+    /// E_q[log p(x_i, z_i | β)] in nats, untempered, with all constants.
+    pub energy: f64,
+    /// H(q(z_i)), in nats.
+    pub entropy: f64,
+    /// Inner iterations, where the local step iterates.
+    pub sweeps: u32,
+    /// Whether an iterated local step met its rule.
+    pub converged: bool,
+}
+
+/// A conditionally conjugate model with its data.
+pub trait Model: Sync {
+    /// Memory of a local step: q(z_i) of the last point is left in it.
+    type Scratch: Default + Send;
+
+    /// A word for files.
+    fn name(&self) -> &'static str;
+
+    /// Number of data points.
+    fn points(&self) -> usize;
+
+    /// What a point's normaliser depends on (tokens, steps of a sequence); 1 where all points are alike.
+    fn size(&self, point: usize) -> f64 {
+        let _ = point;
+        1.0
+    }
+
+    /// The globals' families and priors.
+    fn blocks(&self) -> &Blocks;
+
+    /// Natural parameters to start from, broken in symmetry by the stream.
+    fn start(&self, stream: &mut Stream) -> Vec<f64>;
+
+    /// How many numbers of q(z_i) are kept from one visit of a point to the next: warm starts of iterated local steps,
+    /// without which batch ascent need not be monotone. They begin at 0.5.
+    fn memory(&self) -> usize {
+        0
+    }
+
+    /// Maximises τ E[log p(x_i, z_i | β)] + H(q(z_i)) over q(z_i), given E[t(β)].
+    fn local(
+        &self,
+        expected: &[f64],
+        point: usize,
+        inverse: f64,
+        memory: &mut [f64],
+        scratch: &mut Self::Scratch,
+    ) -> Local;
+
+    /// Adds `weight` E_q[T(x_i, z_i)] with the q(z_i) that the last local step left.
+    fn add_statistics(&self, point: usize, weight: f64, scratch: &Self::Scratch, out: &mut [f64]);
+
+    /// log ∫ p(x_i, z_i | β)^s dx_i dz_i at a value of t(β), for a point of a size: 0 at s = 1.
+    fn log_normaliser(&self, t: &[f64], size: f64, s: f64) -> f64;
+
+    /// Whether the log normaliser depends on β; where it does not, log C(T) is known exactly.
+    fn normaliser_depends_on_globals(&self) -> bool {
+        true
+    }
+
+    /// Whether C(T) = E[Π_i ∫ p(x_i, z_i | β)^s] is finite under the prior. Where it is not (Gaussian components with unknown
+    /// precisions: the smallest precisions dominate), policies use the mean of its logarithm, Jensen's lower bound.
+    fn partition_is_finite(&self) -> bool {
+        true
+    }
+}

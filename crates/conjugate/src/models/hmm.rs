@@ -1,0 +1,295 @@
+//! Hidden Markov chains with Gaussian emissions: a data point is a sequence, its local step forward-backward.
+
+use jensen_math::rng::Stream;
+
+use crate::family::{Blocks, Family};
+use crate::model::{Local, Model};
+use crate::models::gaussian::Gaussians;
+use crate::models::mixture::{Components, seeded};
+
+/// Sequences explained by K hidden states with Gaussian emissions; Dirichlet priors on the first state and on each row of
+/// the transition matrix.
+pub struct HiddenMarkov {
+    emissions: Gaussians,
+    /// Where each sequence starts among the rows, and the end of the last.
+    starts: Vec<usize>,
+    k: usize,
+    width: usize,
+    blocks: Blocks,
+}
+
+/// Marginals of the last sequence.
+#[derive(Clone, Debug, Default)]
+pub struct ChainScratch {
+    /// q(z_t = k), a row a step.
+    pub states: Vec<f64>,
+    /// Σ_t q(z_t = i, z_{t+1} = j).
+    pub transitions: Vec<f64>,
+    emission: Vec<f64>,
+    weight: Vec<f64>,
+    forward: Vec<f64>,
+    backward: Vec<f64>,
+}
+
+impl HiddenMarkov {
+    /// Chains over the rows of `emissions`: sequence i holds rows `starts[i]` to before `starts[i + 1]`; `starts` begins
+    /// with 0, ascends and ends with the number of rows.
+    ///
+    /// # Errors
+    /// When `starts` does not.
+    pub fn new(
+        emissions: Gaussians,
+        starts: Vec<usize>,
+        k: usize,
+        concentration: f64,
+    ) -> Result<Self, String> {
+        let ascending = starts.windows(2).all(|pair| pair[0] <= pair[1]);
+        if starts.first() != Some(&0) || starts.last() != Some(&emissions.points()) || !ascending {
+            return Err("the starts of sequences ascend from 0 to the number of rows".to_owned());
+        }
+        let mut blocks = Blocks::default();
+        for _ in 0..=k {
+            blocks.push(Family::Dirichlet { n: k }, &vec![concentration; k]);
+        }
+        let prior = emissions.prior();
+        for _ in 0..k {
+            for (family, parameters) in &prior {
+                blocks.push(*family, parameters);
+            }
+        }
+        Ok(Self {
+            width: prior.iter().map(|(family, _)| family.len()).sum(),
+            emissions,
+            starts,
+            k,
+            blocks,
+        })
+    }
+
+    /// The emissions with their data.
+    pub fn emissions(&self) -> &Gaussians {
+        &self.emissions
+    }
+
+    /// Expected transition probabilities, a row a state.
+    pub fn transitions(&self, lambda: &[f64]) -> Vec<f64> {
+        let rows = &lambda[self.k..self.k + self.k * self.k];
+        rows.chunks_exact(self.k)
+            .flat_map(|row| {
+                let total: f64 = row.iter().sum();
+                row.iter().map(move |x| x / total)
+            })
+            .collect()
+    }
+
+    /// The part of λ or t that belongs to a state's emissions.
+    pub fn state<'a>(&self, vector: &'a [f64], k: usize) -> &'a [f64] {
+        let start = self.k + self.k * self.k + k * self.width;
+        &vector[start..start + self.width]
+    }
+}
+
+impl Model for HiddenMarkov {
+    type Scratch = ChainScratch;
+
+    fn name(&self) -> &'static str {
+        "hidden-markov"
+    }
+
+    fn points(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    fn size(&self, point: usize) -> f64 {
+        (self.starts[point + 1] - self.starts[point]) as f64
+    }
+
+    fn blocks(&self) -> &Blocks {
+        &self.blocks
+    }
+
+    fn start(&self, stream: &mut Stream) -> Vec<f64> {
+        let k = self.k;
+        let mut lambda = self.blocks.prior().to_vec();
+        let share = self.emissions.points() as f64 / k as f64;
+        for i in 0..k {
+            // States last for a while, which tells them apart from mixture components.
+            let row = &mut lambda[k + i * k..k + (i + 1) * k];
+            row.iter_mut().for_each(|x| *x += 0.5 * share / k as f64);
+            row[i] += 0.5 * share;
+        }
+        let prior = self.state(self.blocks.prior(), 0);
+        for i in 0..k {
+            let start = k + k * k + i * self.width;
+            let seeded = seeded(&self.emissions, prior, share, stream);
+            lambda[start..start + self.width].copy_from_slice(&seeded);
+        }
+        lambda
+    }
+
+    fn local(
+        &self,
+        expected: &[f64],
+        point: usize,
+        inverse: f64,
+        _memory: &mut [f64],
+        scratch: &mut ChainScratch,
+    ) -> Local {
+        let k = self.k;
+        let (first, last) = (self.starts[point], self.starts[point + 1]);
+        let steps = last - first;
+        let s = scratch;
+        for v in [
+            &mut s.emission,
+            &mut s.weight,
+            &mut s.forward,
+            &mut s.backward,
+        ] {
+            v.clear();
+            v.resize(steps * k, 0.0);
+        }
+        s.states.clear();
+        s.states.resize(steps * k, 0.0);
+        s.transitions.clear();
+        s.transitions.resize(k * k, 0.0);
+        let (log_first, rest) = expected.split_at(k);
+        let log_next = &rest[..k * k];
+        let next: Vec<f64> = log_next.iter().map(|x| (inverse * x).exp()).collect();
+        let mut log_z = 0.0;
+        for t in 0..steps {
+            let emission = &mut s.emission[t * k..(t + 1) * k];
+            for (i, e) in emission.iter_mut().enumerate() {
+                *e = self
+                    .emissions
+                    .log_density(self.state(expected, i), first + t);
+            }
+            let largest = emission.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            log_z += inverse * largest;
+            for (w, e) in s.weight[t * k..(t + 1) * k].iter_mut().zip(emission.iter()) {
+                *w = (inverse * (e - largest)).exp();
+            }
+        }
+        // Forward, each row normalised.
+        for t in 0..steps {
+            let (before, here) = s.forward.split_at_mut(t * k);
+            let here = &mut here[..k];
+            for (j, f) in here.iter_mut().enumerate() {
+                let prior = if t == 0 {
+                    (inverse * log_first[j]).exp()
+                } else {
+                    let row = &before[(t - 1) * k..];
+                    row.iter()
+                        .enumerate()
+                        .map(|(i, f)| f * next[i * k + j])
+                        .sum()
+                };
+                *f = prior * s.weight[t * k + j];
+            }
+            let total: f64 = here.iter().sum();
+            log_z += total.ln();
+            here.iter_mut().for_each(|f| *f /= total);
+        }
+        // Backward, with the same scale as the row after it gives.
+        for t in (0..steps).rev() {
+            let (here, after) = s.backward.split_at_mut((t + 1) * k);
+            let here = &mut here[t * k..];
+            if t + 1 == steps {
+                here.fill(1.0);
+            } else {
+                for (i, b) in here.iter_mut().enumerate() {
+                    *b = (0..k)
+                        .map(|j| next[i * k + j] * s.weight[(t + 1) * k + j] * after[j])
+                        .sum();
+                }
+                let total: f64 = here.iter().sum();
+                here.iter_mut().for_each(|b| *b /= total);
+            }
+        }
+        let mut energy = 0.0;
+        for t in 0..steps {
+            let row = t * k..(t + 1) * k;
+            let states = &mut s.states[row.clone()];
+            for ((q, f), b) in states
+                .iter_mut()
+                .zip(&s.forward[row.clone()])
+                .zip(&s.backward[row.clone()])
+            {
+                *q = f * b;
+            }
+            let total: f64 = states.iter().sum();
+            for (i, q) in states.iter_mut().enumerate() {
+                *q /= total;
+                energy += *q * s.emission[t * k + i];
+                if t == 0 {
+                    energy += *q * log_first[i];
+                }
+            }
+            if t + 1 < steps {
+                let mut pair = vec![0.0; k * k];
+                let mut total = 0.0;
+                for i in 0..k {
+                    for j in 0..k {
+                        let x = s.forward[t * k + i]
+                            * next[i * k + j]
+                            * s.weight[(t + 1) * k + j]
+                            * s.backward[(t + 1) * k + j];
+                        pair[i * k + j] = x;
+                        total += x;
+                    }
+                }
+                for (sum, x) in s.transitions.iter_mut().zip(pair) {
+                    *sum += x / total;
+                }
+            }
+        }
+        for (q, l) in s.transitions.iter().zip(log_next) {
+            energy += q * l;
+        }
+        Local {
+            energy,
+            entropy: log_z - inverse * energy,
+            sweeps: 1,
+            converged: true,
+        }
+    }
+
+    fn add_statistics(&self, point: usize, weight: f64, scratch: &ChainScratch, out: &mut [f64]) {
+        let k = self.k;
+        let first = self.starts[point];
+        for (o, q) in out.iter_mut().zip(&scratch.states[..k]) {
+            *o += weight * q;
+        }
+        for (o, q) in out[k..].iter_mut().zip(&scratch.transitions) {
+            *o += weight * q;
+        }
+        for (t, row) in scratch.states.chunks_exact(k).enumerate() {
+            for (i, q) in row.iter().enumerate() {
+                let start = k + k * k + i * self.width;
+                self.emissions
+                    .add(first + t, weight * q, &mut out[start..start + self.width]);
+            }
+        }
+    }
+
+    fn log_normaliser(&self, t: &[f64], size: f64, s: f64) -> f64 {
+        let k = self.k;
+        let emission: Vec<f64> = (0..k)
+            .map(|i| self.emissions.log_power(self.state(t, i), 1.0, s))
+            .collect();
+        let mut forward: Vec<f64> = (0..k).map(|i| s * t[i] + emission[i]).collect();
+        for _ in 1..size as usize {
+            forward = (0..k)
+                .map(|j| {
+                    let logs: Vec<f64> =
+                        (0..k).map(|i| forward[i] + s * t[k + i * k + j]).collect();
+                    jensen_math::special::log_sum_exp_slice(&logs) + emission[j]
+                })
+                .collect();
+        }
+        jensen_math::special::log_sum_exp_slice(&forward)
+    }
+
+    fn partition_is_finite(&self) -> bool {
+        self.emissions.partition_is_finite()
+    }
+}

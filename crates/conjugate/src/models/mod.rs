@@ -1,0 +1,16 @@
+//! The models of the class. Each file is one model (or one kind of component): priors, local step, statistics and
+//! tempered normaliser; drivers and temperature policies come from elsewhere.
+
+mod discrete;
+mod factorial;
+mod gaussian;
+mod hmm;
+mod mixture;
+#[cfg(test)]
+mod tests;
+
+pub use discrete::{Bernoullis, Multinomials};
+pub use factorial::{FactorialMixture, FactorialSettings};
+pub use gaussian::{Covariance, Gaussians};
+pub use hmm::HiddenMarkov;
+pub use mixture::{Components, Mixture};

@@ -1,0 +1,326 @@
+//! An engine of any model whose globals are one vector.
+
+use std::collections::BTreeMap;
+
+use jensen_fit::{Archive, ArchiveError, Snapshot};
+use jensen_math::rng::{Purpose, Stream};
+use jensen_math::special;
+use jensen_math::sum::Moments;
+use rayon::prelude::*;
+
+use crate::engine::{Engine, Heat, Measure, Partition, Sums};
+use crate::model::{Local, Model};
+use crate::policy::softmax;
+
+const START: Purpose = Purpose::new("first globals");
+const PRIOR: Purpose = Purpose::new("prior globals");
+const POSTERIOR: Purpose = Purpose::new("globals for normalisers");
+
+/// Largest number of pieces that a batch is solved in, each with statistics of its own.
+const PIECES: usize = 32;
+/// Smallest number of points in a piece.
+const PIECE: usize = 16;
+/// Draws of q(β) for the expected log normalisers of local temperatures.
+const TABLE_DRAWS: u64 = 32;
+/// Rounds of inferring a point's temperature.
+const ROUNDS: usize = 12;
+/// A point's inverse temperature is settled when it moves by less than this.
+const SETTLED: f64 = 1e-3;
+
+/// λ, and what points remember.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VectorGlobals {
+    /// Natural parameters of q(β).
+    pub lambda: Vec<f64>,
+    memory: Vec<f64>,
+}
+
+impl Snapshot for VectorGlobals {
+    fn save(&self) -> Archive {
+        let mut archive = Archive::new();
+        archive.put("lambda", &self.lambda);
+        archive.put("memory", &self.memory);
+        archive
+    }
+
+    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        Ok(Self {
+            lambda: archive.vec("lambda")?,
+            memory: archive.vec("memory")?,
+        })
+    }
+}
+
+/// Expected log normalisers E_q[log ∫ p(x, z | β)^s]: a row over the grid for every size of points.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NormaliserTable {
+    sizes: Vec<f64>,
+    values: Vec<f64>,
+}
+
+impl NormaliserTable {
+    fn row(&self, size: f64) -> &[f64] {
+        let i = self.sizes.partition_point(|&s| s < size);
+        let width = self.values.len() / self.sizes.len();
+        &self.values[i * width..(i + 1) * width]
+    }
+}
+
+impl Snapshot for NormaliserTable {
+    fn save(&self) -> Archive {
+        let mut archive = Archive::new();
+        archive.put("sizes", &self.sizes);
+        archive.put("values", &self.values);
+        archive
+    }
+
+    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        Ok(Self {
+            sizes: archive.vec("sizes")?,
+            values: archive.vec("values")?,
+        })
+    }
+}
+
+/// Any [`Model`] as an engine.
+pub struct Pointwise<'a, M: Model> {
+    model: &'a M,
+    /// The distinct sizes of points, with how many points have them.
+    sizes: Vec<(f64, f64)>,
+    statistics: Vec<f64>,
+}
+
+impl<'a, M: Model> Pointwise<'a, M> {
+    /// An engine of a model.
+    pub fn new(model: &'a M) -> Self {
+        let mut counts: BTreeMap<u64, f64> = BTreeMap::new();
+        for point in 0..model.points() {
+            // Positive numbers sort as their bits do.
+            *counts.entry(model.size(point).to_bits()).or_default() += 1.0;
+        }
+        Self {
+            model,
+            sizes: counts
+                .into_iter()
+                .map(|(bits, n)| (f64::from_bits(bits), n))
+                .collect(),
+            statistics: Vec::new(),
+        }
+    }
+}
+
+/// One point's local step, with a temperature of its own where asked for; returns it and τ.
+fn solve<M: Model>(
+    model: &M,
+    expected: &[f64],
+    point: usize,
+    heat: &Heat<'_, NormaliserTable>,
+    memory: &mut [f64],
+    scratch: &mut M::Scratch,
+) -> (Local, f64) {
+    match heat {
+        Heat::Uniform(inverse) => (
+            model.local(expected, point, *inverse, memory, scratch),
+            *inverse,
+        ),
+        Heat::Local { grid, table } => {
+            let normalisers = table.row(model.size(point));
+            let mut inverse = grid.iter().sum::<f64>() / grid.len() as f64;
+            let mut r = vec![0.0; grid.len()];
+            let mut local = model.local(expected, point, inverse, memory, scratch);
+            for _ in 0..ROUNDS {
+                for ((r, s), c) in r.iter_mut().zip(*grid).zip(normalisers) {
+                    *r = s * local.energy - c;
+                }
+                softmax(&mut r);
+                let next: f64 = r.iter().zip(*grid).map(|(r, s)| r * s).sum();
+                let moved = (next - inverse).abs();
+                inverse = next;
+                local = model.local(expected, point, inverse, memory, scratch);
+                if moved < SETTLED {
+                    break;
+                }
+            }
+            (local, inverse)
+        }
+    }
+}
+
+impl<M: Model> Engine for Pointwise<'_, M> {
+    type Globals = VectorGlobals;
+    type Table = NormaliserTable;
+
+    fn points(&self) -> usize {
+        self.model.points()
+    }
+
+    fn start(&self, seed: u64) -> VectorGlobals {
+        VectorGlobals {
+            lambda: self.model.start(&mut Stream::new(seed, START, 0, 0)),
+            memory: vec![0.5; self.model.points() * self.model.memory()],
+        }
+    }
+
+    fn local_steps(
+        &mut self,
+        globals: &mut VectorGlobals,
+        batch: &[usize],
+        heat: &Heat<'_, NormaliserTable>,
+        _measure: Measure,
+    ) -> Sums {
+        let model = self.model;
+        let expected = model.blocks().expectations(&globals.lambda);
+        let width = model.memory();
+        let memory = &globals.memory;
+        let piece = batch.len().div_ceil(PIECES).max(PIECE);
+        let pieces: Vec<(Sums, Vec<f64>, Vec<f64>)> = batch
+            .par_chunks(piece)
+            .map(|points| {
+                let mut sums = Sums::default();
+                let mut statistics = vec![0.0; expected.len()];
+                let mut kept = Vec::with_capacity(points.len() * width);
+                let mut scratch = M::Scratch::default();
+                for &point in points {
+                    let start = kept.len();
+                    kept.extend_from_slice(&memory[point * width..(point + 1) * width]);
+                    let size = model.size(point);
+                    if size == 0.0 {
+                        sums.skipped += 1;
+                        continue;
+                    }
+                    let (local, inverse) = solve(
+                        model,
+                        &expected,
+                        point,
+                        heat,
+                        &mut kept[start..],
+                        &mut scratch,
+                    );
+                    model.add_statistics(point, inverse, &scratch, &mut statistics);
+                    sums.points += 1;
+                    sums.size += size;
+                    sums.energy += local.energy;
+                    sums.bound += inverse * local.energy + local.entropy;
+                    sums.inverse += inverse;
+                    sums.unconverged += usize::from(!local.converged);
+                    sums.sweeps += u64::from(local.sweeps);
+                }
+                (sums, statistics, kept)
+            })
+            .collect();
+        let mut sums = Sums::default();
+        self.statistics.clear();
+        self.statistics.resize(expected.len(), 0.0);
+        for ((part, statistics, kept), points) in pieces.into_iter().zip(batch.chunks(piece)) {
+            sums.merge(&part);
+            for (total, x) in self.statistics.iter_mut().zip(statistics) {
+                *total += x;
+            }
+            if width > 0 {
+                for (&point, kept) in points.iter().zip(kept.chunks_exact(width)) {
+                    globals.memory[point * width..(point + 1) * width].copy_from_slice(kept);
+                }
+            }
+        }
+        sums
+    }
+
+    fn global_step(&mut self, globals: &mut VectorGlobals, rho: f64, scale: f64) {
+        let prior = self.model.blocks().prior();
+        for ((l, p), s) in globals.lambda.iter_mut().zip(prior).zip(&self.statistics) {
+            *l = (1.0 - rho) * *l + rho * (p + scale * s);
+        }
+    }
+
+    fn global_bound(&self, globals: &VectorGlobals) -> f64 {
+        -self.model.blocks().divergence(&globals.lambda)
+    }
+
+    fn log_partition(&self, inverse: &[f64], draws: usize, seed: u64) -> Partition {
+        let blocks = self.model.blocks();
+        let draws = if self.model.normaliser_depends_on_globals() {
+            draws as u64
+        } else {
+            1
+        };
+        let values: Vec<Vec<f64>> = (0..draws)
+            .into_par_iter()
+            .map(|d| {
+                let t = blocks.draw(blocks.prior(), &mut Stream::new(seed, PRIOR, d, 0));
+                inverse
+                    .iter()
+                    .map(|&s| {
+                        self.sizes
+                            .iter()
+                            .map(|&(size, n)| n * self.model.log_normaliser(&t, size, s))
+                            .sum()
+                    })
+                    .collect()
+            })
+            .collect();
+        let mut partition = Partition::default();
+        for m in 0..inverse.len() {
+            let column: Vec<f64> = values.iter().map(|row| row[m]).collect();
+            let count = draws as f64;
+            let lower = column.iter().sum::<f64>() / count;
+            partition.lower.push(lower);
+            partition.log_c.push(if self.model.partition_is_finite() {
+                special::log_sum_exp_slice(&column) - count.ln()
+            } else {
+                lower
+            });
+        }
+        partition
+    }
+
+    fn table(&self, globals: &VectorGlobals, inverse: &[f64], seed: u64) -> NormaliserTable {
+        let blocks = self.model.blocks();
+        let draws: Vec<Vec<f64>> = (0..TABLE_DRAWS)
+            .map(|d| blocks.draw(&globals.lambda, &mut Stream::new(seed, POSTERIOR, d, 0)))
+            .collect();
+        let values = self
+            .sizes
+            .par_iter()
+            .flat_map_iter(|&(size, _)| {
+                let row: Vec<f64> = inverse
+                    .iter()
+                    .map(|&s| {
+                        let total: f64 = draws
+                            .iter()
+                            .map(|t| self.model.log_normaliser(t, size, s))
+                            .sum();
+                        total / TABLE_DRAWS as f64
+                    })
+                    .collect();
+                row
+            })
+            .collect();
+        NormaliserTable {
+            sizes: self.sizes.iter().map(|s| s.0).collect(),
+            values,
+        }
+    }
+}
+
+/// How well q(β) predicts the points of a model that it was not fitted to: the mean over points of
+/// E_q[log p(x, z | β)] + H(q(z)) at T = 1, a lower bound of the log predictive density in nats a point, with its standard
+/// error.
+pub fn heldout<M: Model>(model: &M, lambda: &[f64]) -> (f64, f64) {
+    let expected = model.blocks().expectations(lambda);
+    let values: Vec<f64> = (0..model.points())
+        .into_par_iter()
+        .map_init(M::Scratch::default, |scratch, point| {
+            let mut memory = vec![0.5; model.memory()];
+            let local = model.local(&expected, point, 1.0, &mut memory, scratch);
+            local.energy + local.entropy
+        })
+        .collect();
+    let moments = Moments::of(&values);
+    (moments.mean(), moments.standard_error())
+}
+
+/// The untempered bound of a fit in nats: local steps at T = 1 from fresh starts, and the globals as they are.
+pub fn untempered_bound<M: Model>(model: &M, lambda: &[f64]) -> f64 {
+    let (mean, _) = heldout(model, lambda);
+    mean * model.points() as f64 - model.blocks().divergence(lambda)
+}
