@@ -164,3 +164,41 @@ fn temper(text: &str) -> Result<Temper, String> {
 fn parse_temper(text: &str) -> Result<String, String> {
     temper(text).map(|_| text.to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_become_settings() {
+        let flags = TopicsFlags {
+            topics: Some(50),
+            alpha: Some("1/K".into()),
+            eta: Some("0.3".into()),
+            temper: Some("anneal=0.1".into()),
+            ..TopicsFlags::default()
+        };
+        let settings = flags.settings().unwrap();
+        assert_eq!((settings.alpha(), settings.eta()), (0.02, 0.3));
+        assert_eq!(settings.temper, Temper::anneal(0.1));
+        assert_eq!(
+            (
+                settings.batch,
+                settings.tau,
+                settings.kappa,
+                settings.passes
+            ),
+            (100, 1024.0, 0.7, 1.0)
+        );
+        let mut settings = flags.clone();
+        settings.kappa = Some(0.4);
+        assert!(settings.settings().is_err());
+        assert!(TopicsFlags::default().settings().is_err());
+        for wrong in ["anneal", "anneal=0", "anneal=x", "cold"] {
+            assert!(parse_temper(wrong).is_err(), "{wrong}");
+        }
+        for wrong in ["0", "-1", "2/K", "inf"] {
+            assert!(parse_share(wrong).is_err(), "{wrong}");
+        }
+    }
+}

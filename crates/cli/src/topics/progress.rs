@@ -172,3 +172,49 @@ impl Observer for Keep<'_, '_> {
         self.watch.note(note);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn speed_is_that_of_training_alone() {
+        let sizes = Sizes {
+            documents: 250.0,
+            tokens: 1e4,
+            batch: 100.0,
+        };
+        let record = |iteration, seconds, score: Option<f64>| {
+            let mut record = Record::new(0).with("temperature", 2.0);
+            (record.iteration, record.seconds) = (iteration, seconds);
+            match score {
+                Some(score) => record.with("heldout_log_predictive", score),
+                None => record,
+            }
+        };
+        let mut gathered = Gathered::default();
+        for record in [
+            // The first follows the start, the third is held up by a score.
+            record(1, 9.0, None),
+            record(2, 10.0, None),
+            record(3, 25.0, Some(-7.0)),
+            record(4, 25.5, None),
+        ] {
+            gathered.add(&record, &sizes);
+        }
+        let speed = gathered.docs_per_second(&sizes).unwrap();
+        assert!((speed - 2.0 * (250.0 / 3.0) / 1.5).abs() < 1e-12, "{speed}");
+        let curves = gathered.curves();
+        assert_eq!(curves.heldout, [(1.0, -7.0)]);
+        assert_eq!(curves.temperature.len(), 4);
+    }
+
+    #[test]
+    fn long_curves_keep_their_last_point() {
+        let mut gathered = Gathered::default();
+        gathered.curves.bound = (0..2501).map(|i| (f64::from(i), 0.0)).collect();
+        let curve = gathered.curves().bound;
+        assert!(curve.len() <= POINTS && curve.len() > POINTS / 2);
+        assert_eq!(curve.last(), Some(&(2500.0, 0.0)));
+    }
+}

@@ -117,7 +117,7 @@ const ROWS: usize = 20;
 
 /// The summary for people.
 pub fn table(summary: &TopicsSummary) -> String {
-    let mut text = super::apply::topic_table(&summary.topic_rows, ROWS);
+    let mut text = topic_table(&summary.topic_rows, ROWS);
     let mut line = |name: &str, value: String| text += &format!("{name:<9} {value}\n");
     if let (Some(score), Some(se), Some(perplexity)) = (
         summary.heldout_log_predictive,

@@ -99,3 +99,47 @@ impl TopicModel {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_comes_back_from_its_bytes() {
+        let model = TopicModel {
+            topics: Topics {
+                topics: 2,
+                terms: 3,
+                alpha: 0.5,
+                eta: 0.1,
+                lambda: vec![0.1, 4.0, 2.5, 0.1, 1.0 / 3.0, 9.0],
+                steps: 7,
+                population: 12.0,
+            },
+            words: ["a", "b", "ç"].map(str::to_owned).to_vec(),
+            tokeniser: Tokeniser {
+                min_length: 1,
+                max_length: 9,
+            },
+        };
+        let bytes = model.encode();
+        let read = TopicModel::decode(&bytes).unwrap();
+        assert_eq!(read.topics, model.topics);
+        assert_eq!(
+            (&read.words, read.tokeniser),
+            (&model.words, model.tokeniser)
+        );
+        let top: Vec<Vec<u32>> = (model.top_words(2).iter())
+            .map(|words| words.iter().map(|word| word.0).collect())
+            .collect();
+        assert_eq!(top, [[1, 2], [2, 0]]);
+        let cut = TopicModel::decode(&bytes[..bytes.len() - 3]);
+        assert!(matches!(cut, Err(TopicModelError::Bytes(_))));
+        let wrong = TopicModel {
+            words: vec!["a".to_owned()],
+            ..model
+        };
+        let error = TopicModel::decode(&wrong.encode()).unwrap_err().to_string();
+        assert!(error.contains("1 words for 3 terms"), "{error}");
+    }
+}
