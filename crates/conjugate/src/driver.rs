@@ -228,7 +228,8 @@ impl<E: Engine> Driver<E> {
         let sums = self
             .engine
             .local_steps(&mut state.globals, &self.indices, &heat, measure);
-        let scale = population / (sums.points.max(1)) as f64;
+        // Points without content are part of the population, too.
+        let scale = population / self.indices.len().max(1) as f64;
         (sums, rho, scale)
     }
 }
