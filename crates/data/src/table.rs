@@ -196,15 +196,21 @@ impl Table {
     /// # Errors
     /// When the file cannot be read or does not follow its format.
     pub fn read(path: &Path) -> Result<Self, DataError> {
-        let bytes = read_bytes(path)?;
-        let label = path.display().to_string();
-        let name = label.strip_suffix(".gz").unwrap_or(&label);
+        Self::parse(&read_bytes(path)?, &path.display().to_string())
+    }
+
+    /// A table from the (decompressed) bytes of a file; `label` is its name, whose ending tells the format.
+    ///
+    /// # Errors
+    /// When the bytes do not follow the format.
+    pub fn parse(bytes: &[u8], label: &str) -> Result<Self, DataError> {
+        let name = label.strip_suffix(".gz").unwrap_or(label);
         if name.ends_with(".npy") {
-            Table::from_npy(&bytes, &label)
+            Table::from_npy(bytes, label)
         } else if name.ends_with(".npz") {
-            Table::from_npz(&bytes, &label)
+            Table::from_npz(bytes, label)
         } else {
-            table_csv::parse(&bytes, &label, table_csv::Header::Auto)
+            table_csv::parse(bytes, label, table_csv::Header::Auto)
         }
     }
 

@@ -16,6 +16,8 @@ pub enum Error {
     Data(DataError),
     /// The fit could not be run.
     Fit(FitError),
+    /// A latent Gaussian model, or its fit.
+    Latent(jensen_latent::Error),
     /// It would take more memory than allowed.
     Memory {
         /// What was to be done.
@@ -37,6 +39,7 @@ impl fmt::Display for Error {
             Self::Model(error) => error.fmt(f),
             Self::Data(error) => error.fmt(f),
             Self::Fit(error) => error.fmt(f),
+            Self::Latent(error) => error.fmt(f),
             Self::Memory {
                 what,
                 needed,
@@ -70,5 +73,11 @@ impl From<DataError> for Error {
 impl From<FitError> for Error {
     fn from(error: FitError) -> Self {
         Self::Fit(error)
+    }
+}
+
+impl From<jensen_latent::Error> for Error {
+    fn from(error: jensen_latent::Error) -> Self {
+        Self::Latent(error)
     }
 }

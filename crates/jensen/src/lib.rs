@@ -35,6 +35,7 @@
 //! | `query` | [`evaluate`]: values, gradients and Hessian-vector products at given points |
 //! | `timing` | [`time_density`]: what an evaluation costs |
 //! | `memory` | what a fit will take, before it is taken |
+//! | [`latent`] | latent Gaussian models of tables |
 //! | [`topics`] | topic models of memory-mapped corpora |
 //! | `error` | [`Error`] |
 //!
@@ -44,6 +45,7 @@
 mod covariance;
 mod error;
 mod fit;
+pub mod latent;
 mod memory;
 mod outputs;
 pub mod prelude;
@@ -60,7 +62,6 @@ pub use jensen_data as data;
 pub use jensen_density as density;
 pub use jensen_fit as run;
 pub use jensen_graph as graph;
-pub use jensen_latent as latent;
 pub use jensen_math as math;
 pub use jensen_report as report;
 

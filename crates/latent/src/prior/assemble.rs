@@ -59,6 +59,7 @@ enum Kind {
 pub struct Assembled {
     kind: Kind,
     pieces: Vec<Piece>,
+    graphs: Vec<(String, Graph)>,
     /// Remedies that were applied and other things the user should know.
     pub notes: Vec<String>,
 }
@@ -85,6 +86,7 @@ enum Body {
 /// A word is unknown, a column or file is missing or unfit, terms do not go together; the error points into the text.
 pub fn assemble(spec: &Spec, source: &dyn Source, rows: &[usize]) -> Result<Assembled, SpecError> {
     let mut notes = Vec::new();
+    let mut graphs = Vec::new();
     let mut names: BTreeMap<String, usize> = BTreeMap::new();
     let mut terms = Vec::with_capacity(spec.terms.len());
     let process = spec.terms.iter().flatten().any(|c| c.name.text == "gp");
@@ -110,27 +112,33 @@ pub fn assemble(spec: &Spec, source: &dyn Source, rows: &[usize]) -> Result<Asse
                 process,
                 later_factor: i > 0,
             };
-            factors.push(build.call(&mut notes)?);
+            factors.push(build.call(&mut notes, &mut graphs)?);
         }
         terms.push(factors);
     }
     let whole = |error: Error| SpecError::new(&spec.text, 0..spec.text.len(), error.to_string());
     let at_source = |message: String| SpecError::new(&spec.text, 0..spec.text.len(), message);
-    if process {
-        make_process(terms, source, rows, notes, &at_source, &whole)
+    let (kind, pieces) = if process {
+        make_process(terms, source, rows, &mut notes, &at_source, &whole)?
     } else {
-        make_stack(terms, source, rows, notes, &at_source, &whole)
-    }
+        make_stack(terms, source, rows, &at_source, &whole)?
+    };
+    Ok(Assembled {
+        kind,
+        pieces,
+        graphs,
+        notes,
+    })
 }
 
 fn make_process(
     terms: Vec<Vec<Building>>,
     source: &dyn Source,
     rows: &[usize],
-    mut notes: Vec<String>,
+    notes: &mut Vec<String>,
     at_source: &dyn Fn(String) -> SpecError,
     whole: &dyn Fn(Error) -> SpecError,
-) -> Result<Assembled, SpecError> {
+) -> Result<(Kind, Vec<Piece>), SpecError> {
     let mut points = Vec::new();
     for building in terms.iter().flatten() {
         points.push(coordinates(&building.piece.reader, source, rows, Some(0)).map_err(at_source)?);
@@ -182,24 +190,17 @@ fn make_process(
         }
         sums.push(factors);
     }
-    Ok(Assembled {
-        kind: Kind::Process {
-            process: GaussianProcess::new(sums).map_err(whole)?,
-            latent,
-        },
-        pieces,
-        notes,
-    })
+    let process = GaussianProcess::new(sums).map_err(whole)?;
+    Ok((Kind::Process { process, latent }, pieces))
 }
 
 fn make_stack(
     terms: Vec<Vec<Building>>,
     source: &dyn Source,
     rows: &[usize],
-    notes: Vec<String>,
     at_source: &dyn Fn(String) -> SpecError,
     whole: &dyn Fn(Error) -> SpecError,
-) -> Result<Assembled, SpecError> {
+) -> Result<(Kind, Vec<Piece>), SpecError> {
     let (mut parts, mut pieces, mut at) = (Vec::new(), Vec::new(), 0);
     for mut building in terms.into_iter().flatten() {
         let part = match building.body {
@@ -216,14 +217,8 @@ fn make_stack(
         pieces.push(building.piece);
     }
     let (design, _) = design(&pieces, source, rows, at, true).map_err(at_source)?;
-    Ok(Assembled {
-        kind: Kind::Stack {
-            stack: Stack::new(parts).map_err(whole)?,
-            design,
-        },
-        pieces,
-        notes,
-    })
+    let stack = Stack::new(parts).map_err(whole)?;
+    Ok((Kind::Stack { stack, design }, pieces))
 }
 
 /// Number of independent variables that a reader reads.
@@ -391,6 +386,19 @@ impl Assembled {
         }
     }
 
+    /// Graphs of the parts that have one, by the part's name.
+    pub fn graphs(&self) -> &[(String, Graph)] {
+        &self.graphs
+    }
+
+    /// Latent variables of a Gaussian process; 0 where the prior is sparse.
+    pub fn process_size(&self) -> usize {
+        match &self.kind {
+            Kind::Process { latent, .. } => latent.iter().max().map_or(0, |l| l + 1),
+            Kind::Stack { .. } => 0,
+        }
+    }
+
     /// The parts, in the order of the text.
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces
@@ -458,7 +466,11 @@ struct Builder<'a, 's> {
 }
 
 impl Builder<'_, '_> {
-    fn call(&self, notes: &mut Vec<String>) -> Result<Building, SpecError> {
+    fn call(
+        &self,
+        notes: &mut Vec<String>,
+        graphs: &mut Vec<(String, Graph)>,
+    ) -> Result<Building, SpecError> {
         let known = self.known;
         let (reader, body) = match known.term.name {
             "gp" => self.gp()?,
@@ -509,7 +521,7 @@ impl Builder<'_, '_> {
                         ),
                     ));
                 }
-                let (index, field) = self.field(name, notes)?;
+                let (index, field) = self.field(name, notes, graphs)?;
                 (Reader::At(index), Body::Field(field.named(&self.label)))
             }
         };
@@ -630,7 +642,12 @@ impl Builder<'_, '_> {
         Ok(field)
     }
 
-    fn field(&self, name: &str, notes: &mut Vec<String>) -> Result<(Index, Field), SpecError> {
+    fn field(
+        &self,
+        name: &str,
+        notes: &mut Vec<String>,
+        graphs: &mut Vec<(String, Graph)>,
+    ) -> Result<(Index, Field), SpecError> {
         let known = self.known;
         let fail = |error: Error| known.error(&known.call.name.span, error.to_string());
         match name {
@@ -644,6 +661,7 @@ impl Builder<'_, '_> {
                     .graph(&file.text)
                     .map_err(|m| known.error(&file.span, m))?;
                 remark_components(&graph, &self.label, notes);
+                graphs.push((self.label.clone(), graph.clone()));
                 let index = self.regions(&graph)?;
                 let field = if name == "icar" {
                     self.with_settings(Field::laplace(&graph, None).map_err(fail)?, &["precision"])?

@@ -125,13 +125,17 @@ impl Prior for Replicated<'_> {
             return vec![f64::NAN; theta.len()];
         };
         let folded = |list: &[f64]| -> Vec<f64> {
-            list.chunks(times).map(|copies| copies.iter().sum()).collect()
+            list.chunks(times)
+                .map(|copies| copies.iter().sum())
+                .collect()
         };
         let covariance = match &sensitivity.covariance {
             CovarianceSensitivity::Dense(g) => {
                 let n = g.rows / times;
                 CovarianceSensitivity::Dense(Dense::from_fn(n, n, |i, j| {
-                    (0..times).map(|k| g.get(i * times + k, j * times + k)).sum()
+                    (0..times)
+                        .map(|k| g.get(i * times + k, j * times + k))
+                        .sum()
                 }))
             }
             CovarianceSensitivity::Diagonal(g) => CovarianceSensitivity::Diagonal(folded(g)),

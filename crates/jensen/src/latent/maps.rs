@@ -1,0 +1,303 @@
+//! Fields as figures: lines with bands, heat maps of grids, regions drawn by who borders on whom.
+
+use jensen_latent::Fit;
+use jensen_latent::prior::{Graph, Index, Piece, Reader};
+use jensen_report::figure::{Axis, Chart, Figure, HeatMap, Series};
+
+use super::TableModel;
+use super::summary::labels;
+
+/// Bands cover 95 % of a normal distribution.
+const BAND: f64 = 1.96;
+
+/// Most bars of a plot of effects.
+const BARS: usize = 80;
+
+/// A figure and its caption.
+pub(super) type Drawn = (String, String);
+
+/// Mean and standard deviation of a part's latent variables, those of one of `times` copies.
+fn moments(fit: &Fit, piece: &Piece, times: usize, copy: usize) -> (Vec<f64>, Vec<f64>) {
+    let at = |l: usize| l * times + copy;
+    (
+        piece.latents.clone().map(|l| fit.mean[at(l)]).collect(),
+        piece
+            .latents
+            .clone()
+            .map(|l| fit.variance[at(l)].sqrt())
+            .collect(),
+    )
+}
+
+/// The figures of all parts.
+pub(super) fn draw(model: &TableModel, fit: &Fit, graphs: &[(String, Graph)]) -> Vec<Drawn> {
+    let times = model.likelihood().predictors();
+    let mut drawn = Vec::new();
+    for piece in model.assembled().pieces() {
+        for copy in 0..times {
+            let (mean, sd) = moments(fit, piece, times, copy);
+            let title = match times {
+                1 => piece.name.clone(),
+                _ => format!("{}, category {}", piece.name, copy + 1),
+            };
+            match &piece.reader {
+                Reader::Inputs(columns) if piece.latents.is_empty() => {
+                    drawn.extend(inputs(model, fit, columns, copy));
+                }
+                Reader::At(Index::Cells { lattice, .. }) => {
+                    let cells = |values: &[f64]| -> Vec<f64> {
+                        // The first row of a map is its lowest.
+                        (0..lattice.rows)
+                            .rev()
+                            .flat_map(|r| (0..lattice.columns).map(move |c| (r, c)))
+                            .map(|(r, c)| lattice.node(r, c).map_or(f64::NAN, |node| values[node]))
+                            .collect()
+                    };
+                    for (what, values) in [("mean", &mean), ("standard deviation", &sd)] {
+                        drawn.push(grid(
+                            &title,
+                            what,
+                            cells(values),
+                            lattice.rows,
+                            lattice.columns,
+                        ));
+                    }
+                }
+                Reader::At(Index::Line {
+                    column, from, step, ..
+                }) => {
+                    let x = (0..mean.len()).map(|i| from + step * i as f64).collect();
+                    drawn.push(line(&title, column, x, &mean, &sd));
+                }
+                Reader::At(Index::Regions { nodes, .. }) => {
+                    drawn.extend(regions(
+                        &title,
+                        piece,
+                        &mean[..*nodes],
+                        &sd[..*nodes],
+                        graphs,
+                    ));
+                }
+                Reader::At(Index::Rows { nodes }) => {
+                    let on_graph = regions(&title, piece, &mean[..*nodes], &sd[..*nodes], graphs);
+                    if on_graph.is_empty() {
+                        let x = (0..*nodes).map(|i| (i + 1) as f64).collect();
+                        drawn.push(line(&title, "row", x, &mean, &sd));
+                    } else {
+                        drawn.extend(on_graph);
+                    }
+                }
+                Reader::At(Index::Groups { .. }) | Reader::Covariates(_) => {
+                    drawn.push(bars(&title, &labels(piece), &mean, &sd));
+                }
+                _ => {}
+            }
+        }
+    }
+    drawn
+}
+
+fn grid(title: &str, what: &str, values: Vec<f64>, rows: usize, columns: usize) -> Drawn {
+    let (height, width) = (rows as f64, columns as f64);
+    // The panel has the shape of the grid, with room for axes and the scale of colours.
+    let scale = (420.0 / width).min(420.0 / height);
+    let map = HeatMap::new(
+        format!("{title}: {what}"),
+        (0.0, width),
+        (0.0, height),
+        columns,
+        values,
+    )
+    .x(Axis::new("column"))
+    .y(Axis::new("row, from the last"))
+    .value(Axis::new(""))
+    .sized(
+        (width * scale + 130.0).max(240.0),
+        (height * scale + 80.0).max(200.0),
+    );
+    let caption = format!("Posterior {what} of the field, on the scale of the linear predictor.");
+    (Figure::new("").panel(map).to_svg(), caption)
+}
+
+fn line(title: &str, column: &str, x: Vec<f64>, mean: &[f64], sd: &[f64]) -> Drawn {
+    let band = mean
+        .iter()
+        .zip(sd)
+        .map(|(m, s)| (m - BAND * s, m + BAND * s));
+    let chart = Chart::new(title)
+        .x(Axis::new(column))
+        .y(Axis::new("posterior mean"))
+        .series(Series::line("", x.into_iter().zip(mean.iter().copied())).band(band))
+        .sized(560.0, 320.0)
+        .without_legend();
+    let caption = "Posterior mean with a band of 95 %, on the scale of the linear predictor.";
+    (Figure::new("").panel(chart).to_svg(), caption.to_owned())
+}
+
+fn bars(title: &str, names: &[String], mean: &[f64], sd: &[f64]) -> Drawn {
+    let mut order: Vec<usize> = (0..mean.len()).collect();
+    order.sort_by(|a, b| mean[*a].total_cmp(&mean[*b]).then(a.cmp(b)));
+    let hidden = order.len().saturating_sub(BARS);
+    if hidden > 0 {
+        // The largest effects of either sign.
+        let half = BARS / 2;
+        order = [&order[..half], &order[order.len() - half..]].concat();
+    }
+    let mut chart = Chart::new(title)
+        .x(Axis::new("effect"))
+        .y(Axis::new("effects in order"))
+        .sized(560.0, (order.len() as f64 * 7.0 + 90.0).clamp(180.0, 640.0))
+        .without_legend();
+    for (place, i) in order.iter().enumerate() {
+        let y = place as f64 + 1.0;
+        let ends = [mean[*i] - BAND * sd[*i], mean[*i] + BAND * sd[*i]];
+        chart = chart.series(Series::line("", ends.map(|x| (x, y))).colour(0).width(1.0));
+    }
+    let points = order
+        .iter()
+        .enumerate()
+        .map(|(place, i)| (mean[*i], place as f64 + 1.0));
+    chart = chart.series(Series::scatter("", points).colour(0).width(2.2));
+    let ends = match (order.first(), order.last()) {
+        (Some(low), Some(high)) => format!(" Lowest: {}; highest: {}.", names[*low], names[*high]),
+        _ => String::new(),
+    };
+    let left_out = match hidden {
+        0 => String::new(),
+        n => format!(" {n} in the middle are not shown."),
+    };
+    let caption = format!("Posterior means with intervals of 95 %.{ends}{left_out}");
+    (Figure::new("").panel(chart).to_svg(), caption)
+}
+
+/// Regions have no shapes here: they are placed so that neighbours lie close together.
+fn regions(
+    title: &str,
+    piece: &Piece,
+    mean: &[f64],
+    sd: &[f64],
+    graphs: &[(String, Graph)],
+) -> Vec<Drawn> {
+    let Some((_, graph)) = graphs
+        .iter()
+        .find(|(name, graph)| *name == piece.name && graph.nodes() == mean.len())
+    else {
+        return Vec::new();
+    };
+    let places = layout(graph);
+    let draw = |what: &str, values: &[f64]| {
+        let (low, high) = values
+            .iter()
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| {
+                (a.min(*x), b.max(*x))
+            });
+        const CLASSES: usize = 7;
+        let class = |x: f64| {
+            let share = (x - low) / (high - low).max(f64::MIN_POSITIVE);
+            ((share * CLASSES as f64) as usize).min(CLASSES - 1)
+        };
+        let mut chart = Chart::new(format!("{title}: {what}"))
+            .x(Axis::new("neighbours lie close together"))
+            .y(Axis::new(""))
+            .sized(520.0, 520.0);
+        for (a, b) in graph.edges() {
+            chart = chart.series(
+                Series::line("", [places[a], places[b]])
+                    .colour(6)
+                    .width(0.4)
+                    .opacity(0.35),
+            );
+        }
+        for k in 0..CLASSES {
+            let own = (0..values.len())
+                .filter(|i| class(values[*i]) == k)
+                .map(|i| places[i]);
+            let edge = |k: usize| low + (high - low) * k as f64 / CLASSES as f64;
+            let name = format!("{:.2} to {:.2}", edge(k), edge(k + 1));
+            chart = chart.series(Series::scatter(name, own).colour(k).width(3.2));
+        }
+        let caption = format!(
+            "Posterior {what} by region, on the scale of the linear predictor. Places come from the graph alone: neighbours lie close \
+             together, directions mean nothing."
+        );
+        (Figure::new("").panel(chart).to_svg(), caption)
+    };
+    vec![draw("mean", mean), draw("standard deviation", sd)]
+}
+
+/// Places for the nodes of a graph: each at the mean of its neighbours, as far as two directions that are neither level nor
+/// alike allow — the two smoothest eigenvectors of the random walk, by orthogonal iteration.
+fn layout(graph: &Graph) -> Vec<(f64, f64)> {
+    let n = graph.nodes();
+    let degree: Vec<f64> = (0..n)
+        .map(|i| graph.neighbours(i).len().max(1) as f64)
+        .collect();
+    let dot = |a: &[f64], b: &[f64]| -> f64 {
+        a.iter()
+            .zip(b)
+            .zip(&degree)
+            .map(|((a, b), d)| a * b * d)
+            .sum()
+    };
+    let mut columns: Vec<Vec<f64>> = vec![
+        vec![1.0; n],
+        (0..n).map(|i| i as f64).collect(),
+        // Another order of the same numbers, by the golden ratio.
+        (0..n)
+            .map(|i| (i as f64 * 0.618_033_988_749_895).fract())
+            .collect(),
+    ];
+    for _ in 0..600 {
+        for k in 0..columns.len() {
+            let (before, rest) = columns.split_at_mut(k);
+            let column = &mut rest[0];
+            for other in before.iter() {
+                let share = dot(column, other);
+                column
+                    .iter_mut()
+                    .zip(other)
+                    .for_each(|(x, o)| *x -= share * o);
+            }
+            let length = dot(column, column).sqrt().max(f64::MIN_POSITIVE);
+            column.iter_mut().for_each(|x| *x /= length);
+        }
+        for column in &mut columns[1..] {
+            let moved: Vec<f64> = (0..n)
+                .map(|i| {
+                    let around: f64 = graph.neighbours(i).iter().map(|j| column[*j]).sum();
+                    // Half a step: the walk's negative eigenvalues stay small.
+                    0.5 * (column[i] + around / degree[i])
+                })
+                .collect();
+            *column = moved;
+        }
+    }
+    columns[1]
+        .iter()
+        .copied()
+        .zip(columns[2].iter().copied())
+        .collect()
+}
+
+/// Linear predictors against a single input of a Gaussian process.
+fn inputs(model: &TableModel, fit: &Fit, columns: &[String], copy: usize) -> Option<Drawn> {
+    let [column] = columns else { return None };
+    let times = model.likelihood().predictors();
+    let x = model.input(column)?;
+    let mut order: Vec<usize> = (0..x.len()).collect();
+    order.sort_by(|a, b| x[*a].total_cmp(&x[*b]).then(a.cmp(b)));
+    let pick =
+        |list: &[f64]| -> Vec<f64> { order.iter().map(|i| list[i * times + copy]).collect() };
+    let sd: Vec<f64> = pick(&fit.predictor_variance)
+        .iter()
+        .map(|v| v.sqrt())
+        .collect();
+    let sorted = order.iter().map(|i| x[*i]).collect();
+    Some(line(
+        "linear predictor",
+        column,
+        sorted,
+        &pick(&fit.predictor_mean),
+        &sd,
+    ))
+}

@@ -1,0 +1,223 @@
+//! The page about a fit of a latent Gaussian model.
+
+use jensen_latent::Fit;
+use jensen_latent::prior::Graph;
+use jensen_report::figure::{Axis, Chart, Figure, Series};
+use jensen_report::{Section, Sheet, Tone};
+
+use super::{LatentSummary, Outcome, TableModel, maps};
+
+/// Rows of the page's table; all are in `fit.json`.
+const ROWS: usize = 200;
+
+/// What a run recorded, against iterations.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Curve {
+    /// The bound.
+    pub bound: Vec<(f64, f64)>,
+    /// The duality gap, where there is one.
+    pub gap: Vec<(f64, f64)>,
+}
+
+fn run(curve: &Curve) -> Section {
+    let chart = |title: &str, y: Axis, points: &[(f64, f64)]| {
+        let chart = Chart::new(title)
+            .x(Axis::new("iteration"))
+            .y(y)
+            .series(Series::line("", points.iter().copied()).marked())
+            .without_legend();
+        Figure::new("").panel(chart).to_svg()
+    };
+    let mut figures = Vec::new();
+    if curve.bound.len() > 1 {
+        figures.push((
+            chart("Bound", Axis::new("nats"), &curve.bound),
+            "The lower bound on log p(y), all constants kept.".to_owned(),
+        ));
+    }
+    if curve.gap.iter().filter(|p| p.1 > 0.0).count() > 1 {
+        figures.push((
+            chart("Duality gap", Axis::new("nats").log(), &curve.gap),
+            "How much the bound can still rise at the hyperparameters of that iteration: a certificate, not an estimate.".to_owned(),
+        ));
+    }
+    Section {
+        heading: "Along the run".to_owned(),
+        figures,
+        ..Section::default()
+    }
+}
+
+/// Predictions against observations.
+fn calibration(outcome: &Outcome) -> Option<Section> {
+    let binned = outcome.calibration();
+    if binned.len() < 2 {
+        return None;
+    }
+    let (low, high) = binned
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), bin| {
+            (
+                a.min(bin.predicted).min(bin.observed),
+                b.max(bin.predicted).max(bin.observed),
+            )
+        });
+    let points: Vec<(f64, f64)> = binned.iter().map(|b| (b.predicted, b.observed)).collect();
+    let ends = binned
+        .iter()
+        .map(|b| (b.observed - 1.96 * b.error, b.observed + 1.96 * b.error));
+    let chart = Chart::new("Calibration")
+        .x(Axis::new("predicted mean"))
+        .y(Axis::new("observed mean"))
+        .series(
+            Series::line("perfect", [(low, low), (high, high)])
+                .dashed()
+                .colour(6),
+        )
+        .series(
+            Series::line("observed", points)
+                .marked()
+                .colour(0)
+                .band(ends),
+        );
+    Some(Section {
+        heading: "Do predictions and observations agree?".to_owned(),
+        note: "The data the model was fitted to, in groups of similar predictions, with two standard errors. Data that were held out \
+               are the harder test: `jensen latent predict` scores them."
+            .to_owned(),
+        figures: vec![(Figure::new("").panel(chart).to_svg(), String::new())],
+        ..Section::default()
+    })
+}
+
+/// Everything that the page is made from.
+pub struct Page<'a> {
+    /// The model.
+    pub model: &'a TableModel,
+    /// The fit.
+    pub fit: &'a Fit,
+    /// The fit in numbers.
+    pub summary: &'a LatentSummary,
+    /// What the run recorded.
+    pub curve: &'a Curve,
+    /// The fitted observations.
+    pub outcome: &'a Outcome,
+    /// Graphs of the parts that have one, by the part's name.
+    pub graphs: &'a [(String, Graph)],
+    /// The name of the data.
+    pub data: &'a str,
+    /// Settings: name and value.
+    pub settings: Vec<(String, String)>,
+}
+
+/// The page.
+pub fn sheet(page: Page<'_>) -> Sheet {
+    let Page {
+        model,
+        fit,
+        summary,
+        curve,
+        outcome,
+        graphs,
+        data,
+        settings,
+    } = page;
+    let mut sections = Vec::new();
+    let figures = maps::draw(model, fit, graphs);
+    if !figures.is_empty() {
+        sections.push(Section {
+            heading: "Posterior of the latent variables".to_owned(),
+            figures,
+            ..Section::default()
+        });
+    }
+    sections.extend(calibration(outcome));
+    let along = run(curve);
+    if !along.figures.is_empty() {
+        sections.push(along);
+    }
+    let hyper = &summary.hyperparameters;
+    if !hyper.is_empty() {
+        let rows = hyper.iter().map(|h| {
+            let how = if h.learnt { "learnt" } else { "fixed" };
+            vec![h.name.clone(), format!("{:.6}", h.value), how.to_owned()]
+        });
+        sections.push(Section {
+            heading: "Hyperparameters".to_owned(),
+            table: (
+                ["name", "value", ""].map(str::to_owned).to_vec(),
+                rows.collect(),
+            ),
+            ..Section::default()
+        });
+    }
+    if !summary.parameters.is_empty() {
+        let rows = summary.parameters.iter().take(ROWS).map(|p| {
+            let numbers = [p.mean, p.sd, p.q05, p.q95].map(|x| format!("{x:.4}"));
+            std::iter::once(p.name.clone()).chain(numbers).collect()
+        });
+        let more = match summary.parameters.len().checked_sub(ROWS) {
+            Some(more @ 1..) => format!("{more} further rows are in fit.json."),
+            _ => String::new(),
+        };
+        sections.push(Section {
+            heading: "Latent variables in numbers".to_owned(),
+            note: more,
+            table: (
+                ["name", "mean", "sd", "5 %", "95 %"]
+                    .map(str::to_owned)
+                    .to_vec(),
+                rows.collect(),
+            ),
+            ..Section::default()
+        });
+    }
+    let (tone, headline) = match (summary.trusted, summary.converged) {
+        (true, _) => (Tone::Good, "Converged: the bound is at its maximum"),
+        (false, true) => (Tone::Fair, "Converged, but the bound is not finite"),
+        (false, false) => (Tone::Poor, "Not converged: do not use these results"),
+    };
+    let mut facts = vec![(
+        "Bound".to_owned(),
+        format!("{:.4}", summary.bound),
+        format!("nats, {}", summary.objective),
+    )];
+    if let Some(gap) = summary.gap {
+        facts.push(("Gap".to_owned(), format!("{gap:.1e}"), "nats".to_owned()));
+    }
+    facts.push((
+        "Observations".to_owned(),
+        summary.observations.to_string(),
+        String::new(),
+    ));
+    facts.push((
+        "Latent variables".to_owned(),
+        summary.dim.to_string(),
+        String::new(),
+    ));
+    if let Some(score) = outcome.log_predictive() {
+        facts.push((
+            "Log predictive".to_owned(),
+            format!("{score:.4}"),
+            "nats an observation, of the fitted data".to_owned(),
+        ));
+    }
+    Sheet {
+        title: format!("{}: {}", model.response(), summary.likelihood),
+        subject: vec![
+            ("Prior".to_owned(), summary.prior.clone()),
+            ("data".to_owned(), data.to_owned()),
+        ],
+        verdict: (tone, headline.to_owned(), summary.status.clone()),
+        facts,
+        warnings: summary.warnings.clone(),
+        sections,
+        settings,
+        timing: vec![
+            ("reading".to_owned(), summary.seconds.build),
+            ("fit".to_owned(), summary.seconds.fit),
+            ("results".to_owned(), summary.seconds.results),
+        ],
+        version: summary.version.clone(),
+    }
+}
