@@ -27,7 +27,7 @@ fn report(what: &str, model: &Model, settings: &Settings) {
     let start = Instant::now();
     let clock = || start.elapsed().as_secs_f64();
     let mut trace: Vec<Record> = Vec::new();
-    let mut control = Control::new(Budget::iterations(20_000), &clock, &mut trace);
+    let mut control = Control::new(Budget::iterations(60), &clock, &mut trace);
     match fit(model, settings, None, false, &identity(), &mut control) {
         Ok(fit) => {
             println!(

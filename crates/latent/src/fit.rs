@@ -72,13 +72,16 @@ impl Default for Settings {
     }
 }
 
-/// Where to start: the (α, λ) of an earlier fit of a model of the same size.
+/// Where to start: an earlier fit of a model of the same size. Carried over are the sites' natural parameters
+/// `λ m̄ − α` and λ, which stay sensible when the prior changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Warm {
     /// α, one a predictor.
     pub alpha: Vec<f64>,
     /// λ, one a predictor.
     pub lambda: Vec<f64>,
+    /// The mean of the linear predictors.
+    pub predictor: Vec<f64>,
 }
 
 /// A fitted Gaussian posterior N(m, V) with `m = μ − ΣWᵀα` and `V = (Σ⁻¹ + Wᵀ diag(λ) W)⁻¹`.
@@ -107,7 +110,7 @@ pub struct Fit {
     pub status: Status,
     /// Number of iterations.
     pub iterations: u64,
-    /// Seconds in the solver.
+    /// Seconds of the whole fit, preparation included.
     pub seconds: f64,
     /// Remarks for the user: jitter added to the covariance and the like.
     pub notes: Vec<String>,
@@ -119,6 +122,7 @@ impl Fit {
         Warm {
             alpha: self.alpha.clone(),
             lambda: self.lambda.clone(),
+            predictor: self.predictor_mean.clone(),
         }
     }
 }

@@ -43,6 +43,8 @@ struct Terms {
     entry: Vec<usize>,
     /// `w_i w_j`.
     product: Vec<f64>,
+    /// The same, twice off the diagonal: an entry stands for its mirror image too.
+    both: Vec<f64>,
 }
 
 pub(crate) struct SparseField {
@@ -232,7 +234,7 @@ impl SparseField {
         let (terms, place) = (&self.terms, &self.place);
         map(terms.start.len() - 1, |n| {
             (terms.start[n]..terms.start[n + 1])
-                .map(|k| terms.product[k] * z[place[terms.entry[k]]])
+                .map(|k| terms.both[k] * z[place[terms.entry[k]]])
                 .sum()
         })
     }
@@ -340,15 +342,6 @@ impl SparseField {
         b
     }
 
-    /// W N: how the predictors move along the null space; empty for a proper prior.
-    pub(crate) fn null_predictors(&self) -> Vec<Vec<f64>> {
-        self.null_space.as_ref().map_or_else(Vec::new, |null| {
-            (0..null.cols)
-                .map(|k| self.rows.mul_t(null.col(k)))
-                .collect()
-        })
-    }
-
     /// `−½ (m−μ)(m−μ)ᵀ − ½ V + ½ Q⁻` on the pattern of Q, the last term where the prior did not give its determinant.
     pub(crate) fn sensitivity(
         &mut self,
@@ -441,6 +434,7 @@ fn pattern(q: &Sparse, rows: &Sparse) -> (Vec<usize>, Vec<usize>, Vec<f64>, Term
         start: vec![0],
         entry: Vec::new(),
         product: Vec::new(),
+        both: Vec::new(),
     };
     for p in 0..rows.cols {
         let (index, values) = rows.col(p);
@@ -451,7 +445,11 @@ fn pattern(q: &Sparse, rows: &Sparse) -> (Vec<usize>, Vec<usize>, Vec<f64>, Term
                     let range = col_start[low]..col_start[low + 1];
                     let k = row[range.clone()].partition_point(|&r| r < high);
                     terms.entry.push(range.start + k);
-                    terms.product.push(values[a] * values[b]);
+                    let product = values[a] * values[b];
+                    terms.product.push(product);
+                    terms
+                        .both
+                        .push(if a == b { product } else { 2.0 * product });
                 }
             }
         }

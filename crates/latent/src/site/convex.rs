@@ -272,11 +272,13 @@ impl Convex {
         }
     }
 
-    /// `logit p` of the tilted bound's maximiser and the like: p = (α + y)/n of a logistic site.
-    pub(crate) fn probability(&self, alpha: f64) -> f64 {
+    /// A rough α from the response alone, well inside the domain.
+    pub(crate) fn guess(&self) -> f64 {
         match *self {
-            Self::Logistic { y, n, .. } => (alpha + y) / n,
-            _ => f64::NAN,
+            Self::Exponential { sign, .. } if sign > 0.0 => 0.5,
+            Self::Exponential { .. } | Self::Quadratic { .. } => 0.0,
+            Self::Logistic { y, n, .. } => n * (y + 0.5) / (n + 1.0) - y,
+            Self::Linear { a, .. } => -a,
         }
     }
 }

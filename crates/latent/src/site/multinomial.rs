@@ -66,6 +66,14 @@ impl Multinomial {
         self.probabilities(alpha).iter().all(|p| *p > 0.0)
     }
 
+    /// A rough α from the category alone.
+    pub(crate) fn guess(&self, out: &mut [f64]) {
+        let total = 1.0 + 0.5 * (self.size + 1) as f64;
+        for (k, out) in out.iter_mut().enumerate() {
+            *out = (self.indicator(k) + 0.5) / total - self.indicator(k);
+        }
+    }
+
     /// `softmax(m + v/2, 0)` without overflow, and its log normaliser.
     fn softmax(&self, m: &[f64], v: &[f64]) -> (Vec<f64>, f64) {
         let mut x: Vec<f64> = m.iter().zip(v).map(|(m, v)| m + 0.5 * v).collect();
@@ -100,16 +108,6 @@ impl Multinomial {
             .sum();
         sum.max(0.0)
     }
-
-    /// α at (m, v), away from the ends of the domain.
-    pub(crate) fn maximiser(&self, m: &[f64], v: &[f64], out: &mut [f64]) {
-        const FLOOR: f64 = 1e-9;
-        let (p, _) = self.softmax(m, v);
-        let scale = 1.0 / (1.0 + FLOOR * (self.size + 1) as f64);
-        for (k, out) in out.iter_mut().enumerate() {
-            *out = (p[k] + FLOOR) * scale - self.indicator(k);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -121,8 +119,9 @@ mod tests {
         for category in 0..3 {
             let site = Multinomial { category, size: 2 };
             let (m, v) = ([0.3, -0.9], [0.5, 1.4]);
-            let mut alpha = [0.0; 2];
-            site.maximiser(&m, &v, &mut alpha);
+            let mut value = [Value::default(); 2];
+            site.value(&m, &v, &mut value);
+            let alpha = [value[0].by_mean, value[1].by_mean];
             let blank = Curve {
                 lambda: 0.0,
                 lambda1: 0.0,
@@ -138,8 +137,6 @@ mod tests {
                     .map(|k| alpha[k] * m[k] + 0.5 * at[k].lambda * v[k] - at[k].phi)
                     .sum::<f64>()
             };
-            let mut value = [Value::default(); 2];
-            site.value(&m, &v, &mut value);
             let f = value[0].f;
             assert!((objective(&alpha) - f).abs() < 1e-12);
             assert!(site.gap(&alpha, &m, &v) < 1e-12);

@@ -7,7 +7,6 @@ use super::convex::{Convex, Curve, LogisticBound, Value};
 use super::expectation::{Potential, Rules};
 use super::multinomial::Multinomial;
 use super::piecewise::Pieces;
-use super::scalar::sigmoid;
 use super::{Bound, Likelihood};
 use crate::linear::Block;
 use crate::linear::kernels::{map, sum};
@@ -181,6 +180,27 @@ impl Sites {
         }
     }
 
+    /// Natural parameters (b, λ) from which the fixed point can start: for a convex dual those of one step of the data's own
+    /// guess, else of the prior mean.
+    pub(crate) fn guess(&self, centre: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let n = centre.len();
+        match self {
+            Self::Dual(sites) => {
+                let alpha = sites.guess();
+                let at = sites.curves(&alpha).at;
+                let b = map(n, |i| at[i].lambda * at[i].phi1 - alpha[i]);
+                (b, map(n, |i| at[i].lambda))
+            }
+            Self::Expectation(..) => {
+                let values = self.values(centre, &vec![1.0; n]);
+                // A site with negative curvature starts flat.
+                let lambda = map(n, |i| (2.0 * values[i].by_variance).max(1e-6));
+                let b = map(n, |i| lambda[i] * centre[i] - values[i].by_mean);
+                (b, lambda)
+            }
+        }
+    }
+
     /// −∂(Σ f)/∂ψ at (m, v) for the likelihood's parameters ψ.
     pub(crate) fn by_parameters(&self, model: &Model, m: &[f64], v: &[f64]) -> Vec<f64> {
         let y = &model.observations.response;
@@ -338,15 +358,15 @@ impl DualSites {
         }
     }
 
-    /// α at (m, v).
-    pub(crate) fn maximisers(&self, m: &[f64], v: &[f64]) -> Vec<f64> {
+    /// A rough α from the responses alone.
+    fn guess(&self) -> Vec<f64> {
         match self {
-            Self::Scalar(sites) => map(sites.len(), |n| sites[n].maximiser(m[n], v[n])),
+            Self::Scalar(sites) => sites.iter().map(Convex::guess).collect(),
             Self::Vector(sites) => {
-                let mut out = vec![0.0; m.len()];
+                let size = sites.first().map_or(1, |s| s.size);
+                let mut out = vec![0.0; size * sites.len()];
                 for (g, site) in sites.iter().enumerate() {
-                    let range = g * site.size..(g + 1) * site.size;
-                    site.maximiser(&m[range.clone()], &v[range.clone()], &mut out[range]);
+                    site.guess(&mut out[g * size..(g + 1) * size]);
                 }
                 out
             }
@@ -379,9 +399,4 @@ impl DualSites {
             }),
         }
     }
-}
-
-/// P(y = 1 | η) of a logistic likelihood, for prediction.
-pub(crate) fn logistic_probability(eta: f64) -> f64 {
-    sigmoid(eta)
 }

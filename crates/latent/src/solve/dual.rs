@@ -8,17 +8,18 @@
 //! `(Σ̃ + D) x = r` is solved in latent space with one more factorisation or none, and L-BFGS corrects what is missing: as
 //! `(SΛS)_nn ≤ S_nn`, leaving it out misjudges the curvature by at most a factor 1 + S_nn/2.
 //!
-//! φ is a barrier: steps end at most 99 % of the way to the domain's end. The duality gap, a sum of non-negative terms by
+//! The natural-gradient fixed point brings the first iterate inside the domain. φ is a barrier: steps end at most 99 % of the way to the domain's end. The duality gap, a sum of non-negative terms by
 //! Fenchel and Young, is the stopping rule.
 
 use std::collections::VecDeque;
 
 use jensen_fit::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
 
+use super::fixed::FixedPoint;
 use super::{Problem, Solution};
 use crate::linear::Geometry;
 use crate::linear::kernels::{dot, map, sum};
-use crate::site::DualSites;
+use crate::site::{DualSites, Sites};
 use crate::{Error, Warm};
 
 /// Number of correction pairs.
@@ -88,114 +89,46 @@ impl Snapshot for State {
     }
 }
 
-/// A feasible start: the warm one where it is feasible, else the sites' answer to their prior means.
+/// Steps of the fixed point before the dual gives up on finding a feasible start.
+const APPROACH: u64 = 60;
+
+/// Nats a predictor within which the fixed point hands over.
+const NEAR: f64 = 0.02;
+
+/// A feasible (α, m̄): steps of the natural-gradient fixed point, whose iterates are consistent but may leave the domain of
+/// φ, until one lies inside with a small gap. From afar the dual's own steps would be cut short by the nearest wall.
 pub(crate) fn start(
     problem: &mut Problem<'_>,
-    sites: &DualSites,
+    sites: &Sites,
+    dual_sites: &DualSites,
     warm: Option<&Warm>,
 ) -> Result<(Vec<f64>, Vec<f64>), Error> {
     let n = problem.centre.len();
-    let null = match &problem.geometry {
-        Geometry::Sparse(g) => g.null_predictors(),
-        _ => Vec::new(),
+    let from = super::fixed::start(problem, sites, warm);
+    let mut approach = FixedPoint::new(problem, sites, from, false);
+    let failed = |status: Option<Status>| {
+        let detail = status.map_or(String::new(), |s| format!(" ({s})"));
+        Error::Prior(format!(
+            "no feasible start was found{detail}: the data may not determine the posterior, as with counts that are all zero \
+             under an intrinsic prior; use a proper prior, or check the scale of the data"
+        ))
     };
-    let feasible = |alpha: &[f64]| {
-        alpha.len() == n
-            && sites.contains(alpha)
-            && null.iter().all(|direction| {
-                let size: f64 = direction
-                    .iter()
-                    .zip(alpha)
-                    .map(|(d, a)| (d * a).abs())
-                    .sum();
-                dot(direction, alpha).abs() <= 1e-10 * size.max(1e-300)
-            })
-    };
-    let alpha = match warm {
-        Some(warm) if feasible(&warm.alpha) => warm.alpha.clone(),
-        _ => cold(problem, sites, &null)?,
-    };
-    let product = problem.geometry.covariance_times(&alpha)?;
-    let predictor = (0..n).map(|i| problem.centre[i] - product[i]).collect();
-    Ok((alpha, predictor))
-}
-
-/// α = ∂f/∂m at the prior's predictors, shifted along the null space until `NᵀWᵀα = 0`.
-fn cold(problem: &Problem<'_>, sites: &DualSites, null: &[Vec<f64>]) -> Result<Vec<f64>, Error> {
-    let n = problem.centre.len();
-    let variance = vec![0.1; n];
-    let mut m = problem.centre.clone();
-    if null.is_empty() {
-        return Ok(sites.maximisers(&m, &variance));
-    }
-    let r = null.len();
-    // Minimise Σ f over the null space: Newton with halved steps.
-    let objective = |m: &[f64]| sites.values(m, &variance).iter().map(|v| v.f).sum::<f64>();
-    let mut value = objective(&m);
-    for _ in 0..200 {
-        let alpha = sites.maximisers(&m, &variance);
-        let curves = sites.curves(&alpha);
-        let gradient: Vec<f64> = null.iter().map(|d| dot(d, &alpha)).collect();
-        let scale: Vec<f64> = null
-            .iter()
-            .map(|d| d.iter().zip(&alpha).map(|(d, a)| (d * a).abs()).sum())
-            .collect();
-        if gradient
-            .iter()
-            .zip(&scale)
-            .all(|(g, s): (&f64, &f64)| g.abs() <= 1e-13 * s.max(1e-300))
-        {
-            return Ok(alpha);
+    let mut state = approach.init().map_err(|status| failed(Some(status)))?;
+    let mut last = None;
+    for iteration in 1..=APPROACH {
+        if let Some((alpha, predictor, variances)) = approach.position(&state) {
+            let inside = dual_sites.contains(&alpha);
+            let near = |gap: f64| gap <= NEAR * n as f64;
+            if inside && (last.is_some() || near(dual_sites.gap(&alpha, &predictor, &variances))) {
+                return Ok((alpha, predictor));
+            }
         }
-        let weighted: Vec<Vec<f64>> = null
-            .iter()
-            .map(|d| (0..n).map(|i| d[i] / curves.at[i].phi2).collect())
-            .collect();
-        let mut hessian = crate::Dense::from_fn(r, r, |i, j| {
-            dot(&null[i], &weighted[j]) + if i == j { 1e-300 } else { 0.0 }
-        });
-        let mut step: Vec<f64> = gradient.iter().map(|g| -g).collect();
-        if crate::linear::kernels::cholesky(&mut hessian).is_none() {
+        if last.is_some() {
             break;
         }
-        crate::linear::kernels::solve(&hessian, &mut step);
-        let mut t = 1.0;
-        let moved = loop {
-            let trial: Vec<f64> = (0..n)
-                .map(|i| m[i] + t * (0..r).map(|k| null[k][i] * step[k]).sum::<f64>())
-                .collect();
-            let after = objective(&trial);
-            if after <= value {
-                break Some((trial, after));
-            }
-            t *= 0.5;
-            if t < 1e-10 {
-                break None;
-            }
-        };
-        match moved {
-            Some((trial, after)) => (m, value) = (trial, after),
-            None => {
-                // At the minimum to rounding: the constraint holds as well as it can be met.
-                let close = gradient
-                    .iter()
-                    .zip(&scale)
-                    .all(|(g, s)| g.abs() <= 1e-9 * s.max(1e-300));
-                if close {
-                    return Ok(alpha);
-                }
-                break;
-            }
-        }
-        if m.iter().any(|m| m.abs() > 300.0) {
-            break;
-        }
+        last = approach.step(&mut state, iteration).status;
     }
-    Err(Error::Prior(
-        "the data do not determine the level of the intrinsic prior (all counts are zero, or all responses are equal), so the \
-         posterior is improper; use a proper prior"
-            .to_owned(),
-    ))
+    Err(failed(last))
 }
 
 /// The solver.

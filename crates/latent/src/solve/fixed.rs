@@ -13,7 +13,7 @@ use super::{Problem, Solution};
 use crate::linear::kernels::{dot, map, sum};
 use crate::site::Sites;
 use crate::site::convex::Value;
-use crate::{Dense, Error, Warm};
+use crate::{Dense, Warm};
 
 /// Number of earlier steps that are mixed.
 const MIXED: usize = 5;
@@ -70,29 +70,22 @@ struct Point {
     bound: f64,
 }
 
-/// A start: the sites' answer to their prior means, or the warm (α, λ).
+/// (b, λ): those of the warm fit, else what the sites would say to their own data.
 pub(crate) fn start(
-    problem: &mut Problem<'_>,
+    problem: &Problem<'_>,
     sites: &Sites,
     warm: Option<&Warm>,
-) -> Result<(Vec<f64>, Vec<f64>), Error> {
+) -> (Vec<f64>, Vec<f64>) {
     let n = problem.centre.len();
     if let Some(warm) = warm
-        && warm.alpha.len() == n
-        && warm.lambda.len() == n
-        && problem.geometry.factor(&warm.lambda).is_some()
+        && [&warm.alpha, &warm.lambda, &warm.predictor]
+            .iter()
+            .all(|x| x.len() == n && x.iter().all(|x| x.is_finite()))
     {
-        let product = problem.geometry.covariance_times(&warm.alpha)?;
-        let b = map(n, |i| {
-            warm.lambda[i] * (problem.centre[i] - product[i]) - warm.alpha[i]
-        });
-        return Ok((b, warm.lambda.clone()));
+        let b = map(n, |i| warm.lambda[i] * warm.predictor[i] - warm.alpha[i]);
+        return (b, warm.lambda.clone());
     }
-    let values = sites.values(&problem.centre, &vec![1.0; n]);
-    // A site with negative curvature starts flat.
-    let lambda = map(n, |i| (2.0 * values[i].by_variance).max(1e-6));
-    let b = map(n, |i| lambda[i] * problem.centre[i] - values[i].by_mean);
-    Ok((b, lambda))
+    sites.guess(&problem.centre)
 }
 
 /// The solver.
@@ -101,6 +94,8 @@ pub(crate) struct FixedPoint<'p, 'm> {
     sites: &'p Sites,
     start: Option<(Vec<f64>, Vec<f64>)>,
     at: Option<Point>,
+    /// Whether earlier steps are mixed in.
+    mixing: bool,
     evaluations: u64,
 }
 
@@ -109,12 +104,14 @@ impl<'p, 'm> FixedPoint<'p, 'm> {
         problem: &'p mut Problem<'m>,
         sites: &'p Sites,
         start: (Vec<f64>, Vec<f64>),
+        mixing: bool,
     ) -> Self {
         Self {
             problem,
             sites,
             start: Some(start),
             at: None,
+            mixing,
             evaluations: 0,
         }
     }
@@ -167,7 +164,11 @@ impl Algorithm for FixedPoint<'_, '_> {
         let n = state.b.len();
         let at = match self.at.take() {
             Some(at) => at,
-            None => match self.point(&state.b, &state.lambda) {
+            None => match self.point(&state.b, &state.lambda).or_else(|| {
+                // The prior mean, with the same curvature, is tamer than the sites' own guess.
+                state.b = map(n, |i| state.lambda[i] * self.problem.centre[i]);
+                self.point(&state.b, &state.lambda)
+            }) {
                 Some(at) => at,
                 None => {
                     return Step::finish(
@@ -188,7 +189,11 @@ impl Algorithm for FixedPoint<'_, '_> {
         }
         let here: Vec<f64> = state.b.iter().chain(&state.lambda).copied().collect();
         let rounding = 1e-13 * (at.bound.abs() + n as f64);
-        let mixture = mix(&state.points, &state.steps, &here, &step);
+        let mixture = if self.mixing {
+            mix(&state.points, &state.steps, &here, &step)
+        } else {
+            None
+        };
         let mut taken = None;
         if let Some(target) = mixture
             && self.admissible(&target[n..])
@@ -270,6 +275,15 @@ impl Algorithm for FixedPoint<'_, '_> {
 }
 
 impl FixedPoint<'_, '_> {
+    /// α, m̄ and v̄ at the state.
+    pub(crate) fn position(&mut self, state: &State) -> Option<(Vec<f64>, Vec<f64>, Vec<f64>)> {
+        if self.at.is_none() {
+            self.at = self.point(&state.b, &state.lambda);
+        }
+        let at = self.at.as_ref()?;
+        Some((at.alpha.clone(), at.predictor.clone(), at.variances.clone()))
+    }
+
     /// Whether the geometry can bear these λ.
     fn admissible(&self, lambda: &[f64]) -> bool {
         super::signed(self.problem.model) || lambda.iter().all(|l| *l >= 0.0)

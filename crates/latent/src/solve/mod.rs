@@ -67,6 +67,7 @@ pub fn fit(
     control: &mut Control<'_>,
 ) -> Result<Fit, Error> {
     model.check()?;
+    let began = control.clock.seconds();
     let sites = Sites::new(model, settings.nodes)?;
     let mut notes = Vec::new();
     let geometry = Geometry::new(model, signed(model), &mut notes)?;
@@ -79,7 +80,7 @@ pub fn fit(
     };
     let outcome: Outcome<Solution> = match (settings.solver, &sites) {
         (Solver::Dual, Sites::Dual(dual_sites)) => {
-            let start = dual::start(&mut problem, dual_sites, warm)?;
+            let start = dual::start(&mut problem, &sites, dual_sites, warm)?;
             run(
                 &mut dual::Dual::new(&mut problem, dual_sites, start),
                 identity,
@@ -87,15 +88,19 @@ pub fn fit(
             )?
         }
         _ => {
-            let start = fixed::start(&mut problem, &sites, warm)?;
+            let start = fixed::start(&problem, &sites, warm);
             run(
-                &mut fixed::FixedPoint::new(&mut problem, &sites, start),
+                &mut fixed::FixedPoint::new(&mut problem, &sites, start, true),
                 identity,
                 control,
             )?
         }
     };
-    finish::finish(&mut problem, &sites, outcome, sensitivity)
+    let before = outcome.seconds;
+    let mut fit = finish::finish(&mut problem, &sites, outcome, sensitivity)?;
+    // Everything but the time before a resumption, which the run alone knows.
+    fit.seconds = before.max(control.clock.seconds() - began);
+    Ok(fit)
 }
 
 /// Whether λ may be negative.
