@@ -44,7 +44,8 @@ pub struct MinibatchSettings {
 /// The stopping rule: windows of iterations whose averages are compared on matched draws.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judge {
-    /// Iterations of a window; the default is the fewest whole epochs of at least 500.
+    /// Iterations of a window; the default is the fewest whole epochs of at least 500 iterations that
+    /// cost no less than judging them.
     pub window: Option<u64>,
     /// Draws of a comparison, each over all records.
     pub draws: usize,
@@ -245,10 +246,8 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
 
     fn window(&self, judge: &Judge) -> u64 {
         let epoch = self.batches.per_epoch() as u64;
-        judge
-            .window
-            .unwrap_or(epoch * WINDOW.div_ceil(epoch))
-            .max(1)
+        let epochs = WINDOW.div_ceil(epoch).max(judge.draws as u64 / 2);
+        judge.window.unwrap_or(epoch * epochs).max(1)
     }
 
     /// The window is full: compare, and decide.
