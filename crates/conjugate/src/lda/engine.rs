@@ -96,12 +96,9 @@ impl<'a> LdaEngine<'a> {
         }
     }
 
-    /// The bounds of the documents of the last batch, of `n` documents, those without words left out.
+    /// The bounds of the documents of the last batch, of `n` documents; 0 for those without words.
     pub(crate) fn bounds(&self, n: usize) -> impl Iterator<Item = f64> + '_ {
-        self.batch[..n]
-            .iter()
-            .filter(|document| !document.bag.is_empty())
-            .map(|document| document.found.bound)
+        self.batch[..n].iter().map(|document| document.found.bound)
     }
 
     /// Reads the documents and lists their words.

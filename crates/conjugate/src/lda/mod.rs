@@ -22,6 +22,8 @@ mod partition;
 mod powers;
 mod predict;
 mod settings;
+#[cfg(test)]
+mod tests;
 mod topics;
 
 pub use engine::LdaEngine;
