@@ -33,9 +33,9 @@ impl Axis {
         }
     }
 
-    /// Whether a value has a place on it.
+    /// Whether a value has a place on it. Beyond 10¹⁵⁰ pixels would overflow.
     pub(super) fn takes(&self, x: f64) -> bool {
-        x.is_finite() && (!self.log || x > 0.0)
+        x.abs() < 1e150 && (!self.log || x > 0.0)
     }
 
     /// The scale from pixel `start` to pixel `end` for these values.
@@ -47,9 +47,12 @@ impl Axis {
         margin: f64,
     ) -> Placed {
         let turn = |x: f64| if self.log { x.log10() } else { x };
+        // Ranges that rounding could not divide.
+        let least = |from: f64, to: f64| (1e-9 * from.abs().max(to.abs())).max(1e-290);
         let given = self
             .range
-            .filter(|(from, to)| self.takes(*from) && self.takes(*to) && from < to);
+            .filter(|(from, to)| self.takes(*from) && self.takes(*to))
+            .filter(|(from, to)| turn(*to) - turn(*from) > least(turn(*from), turn(*to)));
         let (from, to) = match given {
             Some((from, to)) => (turn(from), turn(to)),
             None => {
@@ -60,8 +63,7 @@ impl Axis {
                         (a.min(x), b.max(x))
                     });
                 let (from, to) = if from <= to { (from, to) } else { (0.0, 1.0) };
-                let least = (1e-9 * from.abs().max(to.abs())).max(1e-12);
-                let room = if to - from > least {
+                let room = if to - from > least(from, to) {
                     (to - from) * margin
                 } else {
                     (from.abs() * 0.1).max(0.5)
@@ -90,10 +92,11 @@ pub(super) struct Placed {
 }
 
 impl Placed {
-    /// The pixel of a value, which may be outside the axis.
+    /// The pixel of a value, which may be outside the axis, but not farther than a drawing can hold.
     pub fn at(&self, x: f64) -> f64 {
         let x = if self.log { x.log10() } else { x };
-        self.start + (x - self.from) / (self.to - self.from) * (self.end - self.start)
+        let pixel = self.start + (x - self.from) / (self.to - self.from) * (self.end - self.start);
+        pixel.clamp(-1e7, 1e7)
     }
 
     /// Values with labels, about as many as asked for.

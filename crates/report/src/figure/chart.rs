@@ -2,7 +2,7 @@
 
 use super::axis::{Axis, Placed};
 use super::colour;
-use super::scene::{Anchor, Colour, FAINT, GRID, INK, Scene, Stroke, text_width};
+use super::scene::{Anchor, Colour, FAINT, GRID, INK, Scene, Stroke, text_width, within};
 
 /// Room for tick labels and axis label on the left, the title above, labels below, and on the right.
 const LEFT: f64 = 66.0;
@@ -56,7 +56,7 @@ impl Chart {
     /// Sets width and height in pixels, axes and title included.
     pub fn sized(self, width: f64, height: f64) -> Self {
         Self {
-            size: (width.clamp(160.0, 4000.0), height.clamp(120.0, 4000.0)),
+            size: (within(width, 160.0, 4000.0), within(height, 120.0, 4000.0)),
             ..self
         }
     }
@@ -264,7 +264,7 @@ impl Series {
     /// Sets the width of the line, or half the size of the points, in pixels.
     pub fn width(self, width: f64) -> Self {
         Self {
-            width: width.clamp(0.2, 20.0),
+            width: within(width, 0.2, 20.0),
             ..self
         }
     }

@@ -4,7 +4,7 @@ use super::axis::Axis;
 use super::chart::{Series, frame};
 use super::colour;
 use super::images::Image;
-use super::scene::{Anchor, Colour, FAINT, Scene, Stroke};
+use super::scene::{Anchor, Colour, FAINT, Scene, Stroke, within};
 
 const LEFT: f64 = 66.0;
 const TOP: f64 = 26.0;
@@ -99,7 +99,7 @@ impl HeatMap {
     /// Sets width and height in pixels, axes and title included.
     pub fn sized(self, width: f64, height: f64) -> Self {
         Self {
-            size: (width.clamp(200.0, 4000.0), height.clamp(120.0, 4000.0)),
+            size: (within(width, 200.0, 4000.0), within(height, 120.0, 4000.0)),
             ..self
         }
     }

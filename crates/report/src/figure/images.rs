@@ -1,7 +1,7 @@
 //! Grids of images.
 
 use super::raster;
-use super::scene::{Anchor, FAINT, INK, Scene};
+use super::scene::{Anchor, FAINT, INK, Scene, within};
 
 /// Most pixels of an image.
 const LARGEST: usize = 1 << 24;
@@ -84,7 +84,7 @@ impl ImageGrid {
     /// Sets the width of a cell in pixels.
     pub fn cell(self, width: f64) -> Self {
         Self {
-            cell: width.clamp(2.0, 2000.0),
+            cell: within(width, 2.0, 2000.0),
             ..self
         }
     }

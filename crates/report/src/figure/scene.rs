@@ -59,6 +59,15 @@ impl Stroke {
     }
 }
 
+/// A size kept within bounds; NaN is the least.
+pub(super) fn within(size: f64, least: f64, most: f64) -> f64 {
+    if size.is_nan() {
+        least
+    } else {
+        size.clamp(least, most)
+    }
+}
+
 /// One shape.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Shape {
