@@ -83,14 +83,14 @@ pub struct GraphWorkspace {
     keeps: bool,
 }
 
-struct ThreadState {
-    arena: Arena,
-    inputs: Vec<Vec<f64>>,
+pub(crate) struct ThreadState {
+    pub(crate) arena: Arena,
+    pub(crate) inputs: Vec<Vec<f64>>,
 }
 
 /// Lets threads write disjoint lanes of one matrix.
 #[derive(Clone, Copy)]
-struct Columns {
+pub(crate) struct Columns {
     data: *mut f64,
     total: usize,
     rows: usize,
@@ -102,7 +102,7 @@ unsafe impl Send for Columns {}
 unsafe impl Sync for Columns {}
 
 impl Columns {
-    fn new(data: &mut [f64], rows: usize, total: usize) -> Self {
+    pub(crate) fn new(data: &mut [f64], rows: usize, total: usize) -> Self {
         assert_eq!(data.len(), rows * total, "a {rows} × {total} result");
         Self {
             data: data.as_mut_ptr(),
@@ -113,7 +113,7 @@ impl Columns {
 
     /// # Safety
     /// No two threads may write the same lanes.
-    unsafe fn write(&self, row: usize, first: usize, lanes: &[f64]) {
+    pub(crate) unsafe fn write(&self, row: usize, first: usize, lanes: &[f64]) {
         debug_assert!(row < self.rows && first + lanes.len() <= self.total);
         // SAFETY: in bounds by the check at construction and the caller's blocks.
         unsafe {
@@ -123,6 +123,20 @@ impl Columns {
                 lanes.len(),
             )
         };
+    }
+}
+
+impl Columns {
+    /// Adds to lanes.
+    ///
+    /// # Safety
+    /// As [`write`](Self::write).
+    pub(crate) unsafe fn add(&self, row: usize, first: usize, lanes: &[f64]) {
+        debug_assert!(row < self.rows && first + lanes.len() <= self.total);
+        for (i, value) in lanes.iter().enumerate() {
+            // SAFETY: as above.
+            unsafe { *self.data.add(row * self.total + first + i) += value };
+        }
     }
 }
 
@@ -275,7 +289,7 @@ impl GraphDensity {
         );
         assert_eq!(z.lanes(), v.lanes(), "one direction a draw");
         let products = Columns::new(out.as_mut_slice(), self.dim, v.lanes());
-        self.for_blocks(program, states, v.lanes(), |first, count, state| {
+        for_blocks(self.execution.threads, program, states, v.lanes(), |first, count, state| {
             let lanes = pack(z, first, count, &mut state.inputs[0]);
             pack(v, first, count, &mut state.inputs[1]);
             let mut inputs = views(&state.inputs);
@@ -289,55 +303,55 @@ impl GraphDensity {
             });
         });
     }
+}
 
-    /// Runs a program over all blocks of `total` lanes; `block(first, count, state)` does the rest.
-    fn for_blocks(
-        &self,
-        program: &Program,
-        states: &mut Vec<ThreadState>,
-        total: usize,
-        block: impl Fn(usize, usize, &mut ThreadState) + Sync,
-    ) {
-        let width = program.block();
-        let blocks = total.div_ceil(width);
-        let threads = self.execution.threads.min(blocks).max(1);
-        while states.len() < threads {
-            let inputs = program
-                .graph()
-                .inputs()
-                .iter()
-                .map(|input| vec![0.0; input.len * width])
-                .collect();
-            states.push(ThreadState {
-                arena: program.arena(),
-                inputs,
-            });
-        }
-        let run = |k: usize, state: &mut ThreadState| {
-            let first = k * width;
-            block(first, width.min(total - first), state);
-        };
-        if threads == 1 {
-            (0..blocks).for_each(|k| run(k, &mut states[0]));
-            return;
-        }
-        // Which thread takes which block is left to chance; what a block computes is not.
-        let next = AtomicUsize::new(0);
-        rayon::scope(|scope| {
-            for state in &mut states[..threads] {
-                let (next, run) = (&next, &run);
-                scope.spawn(move |_| {
-                    loop {
-                        let k = next.fetch_add(1, Ordering::Relaxed);
-                        if k >= blocks {
-                            break;
-                        }
-                        run(k, state);
-                    }
-                });
-            }
+/// Runs a program over all blocks of `total` lanes; `block(first, count, state)` does the rest.
+pub(crate) fn for_blocks(
+    threads: usize,
+    program: &Program,
+    states: &mut Vec<ThreadState>,
+    total: usize,
+    block: impl Fn(usize, usize, &mut ThreadState) + Sync,
+) {
+    let width = program.block();
+    let blocks = total.div_ceil(width);
+    let threads = threads.min(blocks).max(1);
+    while states.len() < threads {
+        let inputs = program
+            .graph()
+            .inputs()
+            .iter()
+            .map(|input| vec![0.0; input.len * width])
+            .collect();
+        states.push(ThreadState {
+            arena: program.arena(),
+            inputs,
         });
     }
+    let run = |k: usize, state: &mut ThreadState| {
+        let first = k * width;
+        block(first, width.min(total - first), state);
+    };
+    if threads == 1 {
+        (0..blocks).for_each(|k| run(k, &mut states[0]));
+        return;
+    }
+    // Which thread takes which block is left to chance; what a block computes is not.
+    let next = AtomicUsize::new(0);
+    rayon::scope(|scope| {
+        for state in &mut states[..threads] {
+            let (next, run) = (&next, &run);
+            scope.spawn(move |_| {
+                loop {
+                    let k = next.fetch_add(1, Ordering::Relaxed);
+                    if k >= blocks {
+                        break;
+                    }
+                    run(k, state);
+                }
+            });
+        }
+    });
 }
 
 /// The values independent of `v` that a product needs and that cost more than reading them back:
@@ -398,11 +412,11 @@ fn cut_set(graph: &Graph, v: NodeId) -> Vec<NodeId> {
     cut
 }
 
-fn pack(z: Lanes<'_>, first: usize, count: usize, out: &mut [f64]) -> usize {
+pub(crate) fn pack(z: Lanes<'_>, first: usize, count: usize, out: &mut [f64]) -> usize {
     Program::pack(z.as_slice(), z.lanes(), first, count, z.rows(), out)
 }
 
-fn views(inputs: &[Vec<f64>]) -> Vec<&[f64]> {
+pub(crate) fn views(inputs: &[Vec<f64>]) -> Vec<&[f64]> {
     inputs.iter().map(Vec::as_slice).collect()
 }
 
@@ -420,7 +434,8 @@ impl LogDensity for GraphDensity {
     fn value(&self, ws: &mut GraphWorkspace, z: Lanes<'_>, out: &mut [f64]) {
         assert_eq!(z.rows(), self.dim, "rows of z");
         let values = Columns::new(out, 1, z.lanes());
-        self.for_blocks(
+        for_blocks(
+            self.execution.threads,
             &self.value,
             &mut ws.value,
             z.lanes(),
@@ -451,7 +466,8 @@ impl LogDensity for GraphDensity {
         );
         let values = Columns::new(out, 1, z.lanes());
         let gradients = Columns::new(grad.as_mut_slice(), self.dim, z.lanes());
-        self.for_blocks(
+        for_blocks(
+            self.execution.threads,
             &self.gradient,
             &mut ws.gradient,
             z.lanes(),
@@ -497,7 +513,8 @@ impl TwiceDifferentiable for GraphDensity {
                 Columns::new(piece, second.saved_rows, lanes)
             })
             .collect();
-        self.for_blocks(
+        for_blocks(
+            self.execution.threads,
             &second.linearise,
             &mut ws.linearise,
             z.lanes(),

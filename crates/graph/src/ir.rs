@@ -181,6 +181,7 @@ pub struct Graph {
     node_lookup: HashMap<u64, Vec<NodeId>>,
     const_lookup: HashMap<u64, Vec<ConstId>>,
     index_lookup: HashMap<u64, Vec<IndexId>>,
+    record_lookup: HashMap<u64, Vec<RecordId>>,
 }
 
 /// FNV-1a: fixed, so that hash-consing never depends on the process.
@@ -415,6 +416,47 @@ impl Graph {
         }
         let id = IndexId::new(self.indices.len());
         self.indices.push(data.into());
+        found.push(id);
+        id
+    }
+
+    /// The id of a record column: that of the same column made before, if there is one.
+    ///
+    /// # Panics
+    /// When the number of records differs from that of earlier columns.
+    pub(crate) fn intern_record(&mut self, record: Record) -> RecordId {
+        let key = match &record {
+            Record::Values { values, .. } => const_key(values),
+            Record::Indices(indices) => index_key(indices),
+        };
+        let same = |other: &Record| match (other, &record) {
+            (Record::Indices(a), Record::Indices(b)) => a == b,
+            (
+                Record::Values { width, values },
+                Record::Values {
+                    width: other,
+                    values: others,
+                },
+            ) => {
+                width == other
+                    && values
+                        .iter()
+                        .zip(others.iter())
+                        .all(|(a, b)| a.to_bits() == b.to_bits())
+            }
+            _ => false,
+        };
+        assert!(
+            self.record_count()
+                .is_none_or(|count| count == record.count()),
+            "every column has the same number of records"
+        );
+        let found = self.record_lookup.entry(key).or_default();
+        if let Some(&id) = found.iter().find(|id| same(&self.records[id.index()])) {
+            return id;
+        }
+        let id = RecordId::new(self.records.len());
+        self.records.push(record);
         found.push(id);
         id
     }

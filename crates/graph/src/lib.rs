@@ -13,6 +13,7 @@
 //! | [`verify`] | the invariants of a well-formed graph |
 //! | [`exec`] | planning, fusion and the blocked lane executor |
 //! | `density` | a graph as a log density with threads |
+//! | `records` | prior and likelihood apart, minibatches |
 //! | [`expr`] | densities written as Rust expressions |
 //! | [`text`] | the text form, which prints and parses back |
 //! | [`scalar`] | the slow evaluator, the executor's oracle |
@@ -25,6 +26,7 @@ pub mod expr;
 pub mod ir;
 pub mod ops;
 pub mod passes;
+mod records;
 pub mod scalar;
 pub mod text;
 pub mod verify;
@@ -33,5 +35,6 @@ pub use density::{Execution, GraphDensity, GraphWorkspace};
 pub use expr::{Builder, Expr, ExprError, Matrix, RecordIndices, RecordMatrix};
 pub use ir::{Graph, NodeId, Placement, Record, RecordId, Shape};
 pub use ops::{ElemOp, MatMul, Op};
+pub use records::{Dependence, RecordGraph, RecordWorkspace, Separation};
 pub use scalar::evaluate;
 pub use text::TextError;

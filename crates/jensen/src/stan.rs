@@ -92,6 +92,8 @@ pub enum ModelErrorKind {
     Unsupported,
     /// A limit on time, depth or memory.
     Limit,
+    /// The log density is no sum over exchangeable records.
+    Records,
 }
 
 impl ModelError {
@@ -346,6 +348,7 @@ fn model_error(
         ErrorKind::Data => ModelErrorKind::Data,
         ErrorKind::Unsupported => ModelErrorKind::Unsupported,
         ErrorKind::Limit => ModelErrorKind::Limit,
+        ErrorKind::Records => ModelErrorKind::Records,
         ErrorKind::Rejected | ErrorKind::Failed => ModelErrorKind::Evaluation,
     };
     let mut text = match kind {

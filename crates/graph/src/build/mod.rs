@@ -65,7 +65,7 @@ impl Graph {
             width > 0 && values.len().is_multiple_of(width),
             "whole records"
         );
-        let id = self.add_record(Record::Values {
+        let id = self.intern_record(Record::Values {
             width,
             values: values.into(),
         });
@@ -74,18 +74,7 @@ impl Graph {
 
     /// A record column of element indices, for [`gather_record`](Self::gather_record).
     pub fn record_indices(&mut self, indices: &[u32]) -> crate::ir::RecordId {
-        self.add_record(Record::Indices(indices.into()))
-    }
-
-    fn add_record(&mut self, record: Record) -> crate::ir::RecordId {
-        let count = self.record_count();
-        self.records.push(record);
-        let now = self.records[self.records.len() - 1].count();
-        assert!(
-            count.is_none_or(|count| count == now),
-            "every column has the same number of records"
-        );
-        crate::ir::RecordId::new(self.records.len() - 1)
+        self.intern_record(Record::Indices(indices.into()))
     }
 
     /// The number of records in the batch, as a value.

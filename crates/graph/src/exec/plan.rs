@@ -15,7 +15,7 @@ use crate::exec::dense::{DenseKernel, dense_kernel};
 use crate::exec::kernels::{MapKernel, ScatterKernel, SumKernel, copy_kernel};
 use crate::exec::memory::{Slot, allocate};
 use crate::exec::stages::{DenseNodes, Kernels, Role, Stages};
-use crate::ir::{Graph, NodeId, Placement, Record, Shape};
+use crate::ir::{Graph, NodeId, Placement, Shape};
 use crate::ops::Op;
 
 /// Where an operand lives.
@@ -581,13 +581,5 @@ impl Step {
             ),
             Step::Dense { kernel, .. } => (1, kernel.work()),
         }
-    }
-}
-
-/// The batch's values of an index column.
-pub(crate) fn bound_indices(graph: &Graph, id: crate::ir::RecordId, batch: &[u32]) -> Vec<u32> {
-    match graph.record_data(id) {
-        Record::Indices(indices) => batch.iter().map(|&r| indices[r as usize]).collect(),
-        Record::Values { .. } => unreachable!("an index column"),
     }
 }

@@ -1,12 +1,15 @@
 //! Binding data and running a plan over blocks of lanes.
 
+use std::sync::Arc;
+
 use jensen_math::simd::{LANES, Simd};
 
 use crate::exec::kernels::Operand;
 use crate::exec::plan::{
-    Arg, IndexRef, Instruction, Plan, Region, Step, Target, bound_indices, plan,
+    Arg, IndexRef, Instruction, Plan, Region, Step, Target, plan,
 };
-use crate::ir::{Graph, Placement, Shape};
+use crate::ir::{Graph, NodeId, Placement, Record, Shape};
+use crate::ops::Op;
 use crate::scalar;
 
 /// A tile of this many elements in each register: a dozen live registers stay in L1.
@@ -20,10 +23,12 @@ const WIDEST: usize = 256;
 
 /// A planned graph with its record data bound: immutable while it runs, so that threads share it.
 ///
-/// Binding another batch of records ([`Program::bind`]) only gathers data; nothing is rebuilt.
+/// Binding another batch of records ([`Program::bind`]) only gathers data; nothing is rebuilt. Clones
+/// share graph and plan, and each has a batch of its own.
+#[derive(Clone)]
 pub struct Program {
-    graph: Graph,
-    plan: Plan,
+    graph: Arc<Graph>,
+    plan: Arc<Plan>,
     simd: Simd,
     block: usize,
     tile_rows: usize,
@@ -49,8 +54,8 @@ impl Program {
         pool.resize(plan.pool_len, 0.0);
         let indices = vec![Vec::new(); graph.records.len()];
         let mut program = Self {
-            graph,
-            plan,
+            graph: Arc::new(graph),
+            plan: Arc::new(plan),
             simd,
             block,
             tile_rows: (TILE / block).max(1),
@@ -81,9 +86,10 @@ impl Program {
             self.capacity
         );
         self.records = batch.len();
-        for (k, record) in self.graph.records.iter().enumerate() {
-            if matches!(record, crate::ir::Record::Indices(_)) {
-                self.indices[k] = bound_indices(&self.graph, crate::ir::RecordId::new(k), batch);
+        for (indices, record) in self.indices.iter_mut().zip(&self.graph.records) {
+            if let Record::Indices(all) = record {
+                indices.clear();
+                indices.extend(batch.iter().map(|&r| all[r as usize]));
             }
         }
         let shared_inputs = self
@@ -94,10 +100,29 @@ impl Program {
         if self.plan.shared.is_empty() || (shared_inputs && inputs.is_empty()) {
             return;
         }
-        let outputs: Vec<_> = self.plan.shared.iter().map(|shared| shared.0).collect();
+        let (columns, computed): (Vec<(NodeId, usize, usize)>, Vec<_>) = self
+            .plan
+            .shared
+            .iter()
+            .partition(|shared| matches!(self.graph.op(shared.0), Op::Record(_)));
+        for (id, at, _) in columns {
+            if let Op::Record(column) = self.graph.op(id)
+                && let Record::Values { width, values } = self.graph.record_data(column)
+            {
+                let rows = self.pool[at..at + width * batch.len()].chunks_exact_mut(*width);
+                for (row, &r) in rows.zip(batch) {
+                    let from = r as usize * width;
+                    row.copy_from_slice(&values[from..from + width]);
+                }
+            }
+        }
+        if computed.is_empty() {
+            return;
+        }
+        let outputs: Vec<_> = computed.iter().map(|shared| shared.0).collect();
         let values = scalar::evaluate_with(&self.graph, &outputs, inputs, batch, &[]);
-        for ((_, at, _), value) in self.plan.shared.iter().zip(values) {
-            self.pool[*at..*at + value.len()].copy_from_slice(&value);
+        for ((_, at, _), value) in computed.into_iter().zip(values) {
+            self.pool[at..at + value.len()].copy_from_slice(&value);
         }
     }
 
@@ -448,8 +473,8 @@ impl Graph {
             .records
             .iter()
             .map(|record| match record {
-                crate::ir::Record::Values { values, .. } => 8 * values.len(),
-                crate::ir::Record::Indices(indices) => 4 * indices.len(),
+                Record::Values { values, .. } => 8 * values.len(),
+                Record::Indices(indices) => 4 * indices.len(),
             })
             .sum();
         consts + indices + records

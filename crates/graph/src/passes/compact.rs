@@ -77,3 +77,57 @@ fn import_op(graph: &Graph, op: Op, out: &mut Graph) -> Op {
         op => op,
     }
 }
+
+/// The chosen outputs as a graph of their own: with the first input alone, and only the record columns
+/// that are used.
+///
+/// # Panics
+/// When an output depends on another input.
+pub fn extract(graph: &Graph, outputs: &[NodeId]) -> Graph {
+    let mut out = Graph::new();
+    out.inputs.extend_from_slice(&graph.inputs[..1]);
+    let mut needed = vec![false; graph.len()];
+    outputs.iter().for_each(|root| needed[root.index()] = true);
+    for id in graph.ids().rev() {
+        if needed[id.index()] {
+            graph
+                .args(id)
+                .iter()
+                .for_each(|arg| needed[arg.index()] = true);
+        }
+    }
+    let mut map: Vec<Option<NodeId>> = vec![None; graph.len()];
+    for id in graph.ids().filter(|id| needed[id.index()]) {
+        let column = match graph.op(id) {
+            Op::Record(column) | Op::GatherRecord(column) => Some(column),
+            Op::Input(slot) => {
+                assert_eq!(slot, 0, "outputs of the first input");
+                None
+            }
+            _ => None,
+        };
+        map[id.index()] = Some(match column {
+            None => import(graph, id, &map, &mut out),
+            Some(column) => {
+                out.set_site(graph.node(id).site);
+                let column = out.intern_record(graph.record_data(column).clone());
+                let args: Vec<NodeId> = graph
+                    .args(id)
+                    .iter()
+                    .map(|arg| map[arg.index()].expect("arguments stand before users"))
+                    .collect();
+                let op = match graph.op(id) {
+                    Op::Record(_) => Op::Record(column),
+                    _ => Op::GatherRecord(column),
+                };
+                out.rebuild(op, &args, graph.shape(id))
+            }
+        });
+    }
+    let outputs = outputs
+        .iter()
+        .map(|root| map[root.index()].expect("outputs are needed"))
+        .collect();
+    out.set_outputs(outputs);
+    out
+}

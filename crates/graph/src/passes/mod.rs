@@ -5,7 +5,7 @@
 mod compact;
 mod reroll;
 
-pub use compact::compact;
+pub use compact::{compact, extract};
 pub(crate) use compact::transplant;
 pub use reroll::reroll;
 

@@ -18,6 +18,8 @@ pub enum ErrorKind {
     Unsupported,
     /// A limit on steps, depth or memory was reached.
     Limit,
+    /// The log density is not a sum over exchangeable records.
+    Records,
 }
 
 /// The end of an evaluation, with the source it arose from.
@@ -72,6 +74,14 @@ impl FnError {
     pub fn unsupported(message: impl Into<String>) -> FnError {
         FnError {
             kind: ErrorKind::Unsupported,
+            message: message.into(),
+        }
+    }
+
+    /// What makes the log density no sum over records.
+    pub fn records(message: impl Into<String>) -> FnError {
+        FnError {
+            kind: ErrorKind::Records,
             message: message.into(),
         }
     }

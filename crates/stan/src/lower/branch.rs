@@ -28,7 +28,7 @@ struct Side<'g, T> {
 const ADDENDS: u32 = 64;
 
 /// d if `x` was computed as `old` + d.
-fn increment<'g>(x: E<'g>, old: NodeId) -> Option<E<'g>> {
+pub(super) fn increment<'g>(x: E<'g>, old: NodeId) -> Option<E<'g>> {
     let mut addends: Vec<E<'g>> = Vec::new();
     let mut at = x.id;
     for _ in 0..ADDENDS {
@@ -335,7 +335,7 @@ impl<'g> Lower<'_, 'g> {
     }
 
     /// The variables a statement may assign to.
-    fn assigned_in(&mut self, stmt: &Stmt) -> Rc<[VarId]> {
+    pub(super) fn assigned_in(&mut self, stmt: &Stmt) -> Rc<[VarId]> {
         let key = std::ptr::from_ref(stmt) as usize;
         if let Some(found) = self.assigned.get(&key) {
             return found.clone();

@@ -94,15 +94,35 @@ impl Lower<'_, '_> {
                 .map(Sym::from)
                 .map_err(|e| e.at(span));
         }
-        let tape = self.tape;
+        if let Some(value) = self.call_of_records(id, args, levels, drop, span)? {
+            return Ok(value);
+        }
+        self.built(id, args, levels, drop, span)
+    }
+
+    /// How a library function is lowered.
+    pub(super) fn resolved(&mut self, id: BuiltinId) -> Resolved {
         let name = id.name();
-        let resolved = *self.builders.entry(id.index()).or_insert_with(|| {
+        *self.builders.entry(id.index()).or_insert_with(|| {
             densities::find(name)
                 .map(Resolved::Density)
                 .or_else(|| functions::find(name).map(Resolved::Function))
                 .unwrap_or(Resolved::Known)
-        });
-        match resolved {
+        })
+    }
+
+    /// A library function of values some of which are not known.
+    pub(super) fn built(
+        &mut self,
+        id: BuiltinId,
+        args: &[Sym],
+        levels: &[Level],
+        drop: bool,
+        span: Span,
+    ) -> Eval<Sym> {
+        let tape = self.tape;
+        let name = id.name();
+        match self.resolved(id) {
             Resolved::Density(formula) => {
                 let passed: Vec<Passed<'_>> = args
                     .iter()
@@ -188,17 +208,20 @@ impl Lower<'_, '_> {
             return Err(FnError::unsupported(message).at(expr.span));
         }
         let slice = self.expr(&args[1])?;
-        let count = slice.dims().map_err(|e| e.at(args[1].span))?.extents()[0];
-        if count == 0 {
-            return Ok(Sym::Real(0.0));
-        }
-        let whole = index::get(self.tape, &slice, &[Idx::All], Some(&args[1].ty))
-            .map_err(|e| e.at(args[1].span))?;
-        let mut values = vec![
-            whole,
-            Sym::Int(1),
-            Sym::Int(i32::try_from(count).unwrap_or(i32::MAX)),
-        ];
+        let of_records = matches!(slice, Sym::Records(_));
+        let mut values = if of_records {
+            let count = self.record_count();
+            vec![slice, Sym::Int(1), count]
+        } else {
+            let count = slice.dims().map_err(|e| e.at(args[1].span))?.extents()[0];
+            if count == 0 {
+                return Ok(Sym::Real(0.0));
+            }
+            let whole = index::get(self.tape, &slice, &[Idx::All], Some(&args[1].ty))
+                .map_err(|e| e.at(args[1].span))?;
+            let count = Sym::Int(i32::try_from(count).unwrap_or(i32::MAX));
+            vec![whole, Sym::Int(1), count]
+        };
         let mut levels = vec![args[1].level, Level::Data, Level::Data];
         // The grain size is of no consequence here.
         for arg in &args[3..] {

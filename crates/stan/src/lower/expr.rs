@@ -27,7 +27,10 @@ impl<'g> Lower<'_, 'g> {
                 }
             },
             _ => {
-                let value = self.nested(expr.span, |lower| lower.composed(expr))?;
+                let value = self.nested(expr.span, |lower| lower.composed(expr));
+                // What an operation without a form leaves behind may fail in other words.
+                self.fault(expr.span)?;
+                let value = value?;
                 Ok(value.of(&expr.ty))
             }
         }
@@ -44,7 +47,10 @@ impl<'g> Lower<'_, 'g> {
                     return ops::unary(*op, &a).map(Sym::from).map_err(|e| e.at(span));
                 }
                 self.site(expr);
-                operators::unary(&self.cx("operator"), *op, &a).map_err(|e| e.at(span))
+                let cx = self.cx("operator");
+                self.each_record(std::slice::from_ref(&a), |a| operators::unary(&cx, *op, &a[0]))
+                    .unwrap_or_else(|| operators::unary(&cx, *op, &a))
+                    .map_err(|e| e.at(span))
             }
             ExprKind::Binary(op, a, b) => self.binary(expr, *op, a, b),
             ExprKind::Ternary(condition, then, otherwise) => {
@@ -91,6 +97,10 @@ impl<'g> Lower<'_, 'g> {
                 index::component(&tuple, *k as usize).map_err(|e| e.at(span))
             }
             ExprKind::Call(call) => self.call(expr, call),
+            ExprKind::Target if self.axis.is_some() => Err(FnError::records(
+                "records interact: `target()` is the log density of all records so far",
+            )
+            .at(span)),
             ExprKind::Target => {
                 self.site(expr);
                 Ok(self.target().into())
@@ -129,10 +139,16 @@ impl<'g> Lower<'_, 'g> {
                 .map_err(|e| e.at(span));
         }
         self.site(expr);
+        if let Some(result) = self.binary_of_records(op, &left, &right) {
+            return result.map_err(|e| e.at(span));
+        }
         operators::binary(&self.cx(op.symbol()), op, &left, &right).map_err(|e| e.at(span))
     }
 
     fn indexed(&mut self, expr: &Expr, base: &Expr, indices: &[Index]) -> Eval<Sym> {
+        if self.axis.is_some() {
+            return self.indexed_by_record(expr, base, indices);
+        }
         let idx = self.indices(indices)?;
         // A variable is looked into where it stands: no copy of its table is held meanwhile.
         let held;
@@ -185,7 +201,12 @@ impl<'g> Lower<'_, 'g> {
 
     /// The value of an `int` expression.
     pub(super) fn int(&mut self, expr: &Expr) -> Eval<i32> {
-        self.expr(expr)?.int().map_err(|e| e.at(expr.span))
+        let value = self.expr(expr)?;
+        if self.differs_by_record(&value) {
+            let message = "records interact: this int depends on the records, so it is no size, bound or place that all of them share";
+            return Err(FnError::records(message).at(expr.span));
+        }
+        value.int().map_err(|e| e.at(expr.span))
     }
 
     /// Whether a condition holds, or the scalar that tells.

@@ -46,7 +46,7 @@ impl<'g> Lower<'_, 'g> {
     ) -> Eval<Option<Sym>> {
         // The factor may be evaluated again: it must not add to the log density.
         let plain = matches!(factor.kind, ExprKind::Var(_) | ExprKind::Index(..));
-        if !plain || !self.tape.unrolling.get() {
+        if !plain || !self.tape.unrolling.get() || self.axis.is_some() {
             return Ok(None);
         }
         let Some(row) = self.row_of_data(row)? else {

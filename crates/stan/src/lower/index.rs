@@ -10,14 +10,17 @@ use crate::interpret::index::{self, Idx, IndexError};
 use crate::program::Type;
 
 /// Positions of an index in one dimension, from 0.
-enum Pos {
+pub(super) enum Pos {
+    /// A single one.
     One(usize),
+    /// From one to before another.
     Span(usize, usize),
+    /// One by one.
     List(Vec<usize>),
 }
 
 impl Pos {
-    fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         match self {
             Pos::One(_) => 1,
             Pos::Span(from, to) => to - from,
@@ -25,7 +28,7 @@ impl Pos {
         }
     }
 
-    fn at(&self, k: usize) -> usize {
+    pub(super) fn at(&self, k: usize) -> usize {
         match self {
             Pos::One(i) => *i,
             Pos::Span(from, _) => from + k,
@@ -34,7 +37,7 @@ impl Pos {
     }
 }
 
-fn resolve(idx: &Idx, size: usize, position: usize) -> FnResult<Pos> {
+pub(super) fn resolve(idx: &Idx, size: usize, position: usize) -> FnResult<Pos> {
     let check = |i: i32| match usize::try_from(i) {
         Ok(at) if (1..=size).contains(&at) => Ok(at - 1),
         _ => Err(invalid(&IndexError::OutOfBounds {
@@ -208,6 +211,7 @@ pub fn get(tape: &Tape, base: &Sym, idx: &[Idx], ty: Option<&Type>) -> FnResult<
                 array_of(tape, parts)
             }
         },
+        Sym::Records(_) => Err(super::value::interacting()),
         Sym::Int(_) | Sym::Real(_) | Sym::Scalar(_) | Sym::Tuple(_) => {
             Err(invalid(&IndexError::TooMany))
         }

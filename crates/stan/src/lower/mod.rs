@@ -11,6 +11,7 @@
 //! | `tape`, `known` | the graph under construction; what is known of its values |
 //! | `expr`, `stmt`, `branch`, `masked`, `call`, `hoist` | the evaluator |
 //! | `params`, `checks` | constrained parameters, checks of transformed ones |
+//! | `records` | the axis of exchangeable records: prior and likelihood apart |
 //! | `functions`, `densities` | the library, one table each from name to formula |
 
 mod branch;
@@ -24,6 +25,7 @@ mod index;
 mod known;
 mod masked;
 mod params;
+mod records;
 mod stmt;
 mod tape;
 mod value;
@@ -34,6 +36,8 @@ use std::rc::Rc;
 
 use jensen_density::Posterior;
 use jensen_graph::{Graph, NodeId};
+
+pub use self::records::{LoweredRecords, lower_records};
 
 use self::functions::Cx;
 use self::tape::{E, Tape};
@@ -121,12 +125,19 @@ const STACK: usize = 256 << 20;
 /// When the program uses what is not supported yet with parameters, would exceed the node limit, or fails for these data
 /// at any parameters.
 pub fn lower(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, LowerError> {
-    // Recursion follows the program's nesting; a thread of its own has the stack for it whoever calls.
+    with_stack(|| lower_here(bound, options))
+}
+
+/// Runs `lower` on a thread of its own: recursion follows the program's nesting, and the thread has the stack for it
+/// whoever calls.
+fn with_stack<T: Send>(
+    lower: impl FnOnce() -> Result<T, LowerError> + Send,
+) -> Result<T, LowerError> {
     std::thread::scope(|scope| {
         std::thread::Builder::new()
             .name("jensen-lower".into())
             .stack_size(STACK)
-            .spawn_scoped(scope, || lower_here(bound, options))
+            .spawn_scoped(scope, lower)
             .map_err(|error| LowerError {
                 kind: ErrorKind::Limit,
                 span: Span::default(),
@@ -194,6 +205,8 @@ struct Lower<'p, 'g> {
     assigned: HashMap<usize, Rc<[VarId]>>,
     /// Whether `~` and `_lupdf` lose their constants here.
     drop_constants: bool,
+    /// Where data are exchangeable: their axis.
+    axis: Option<records::Axis>,
     /// Mixed into the provenance of nodes: which chain of calls they come from.
     site_base: u32,
     depth: u32,
@@ -224,6 +237,7 @@ impl<'p, 'g> Lower<'p, 'g> {
             products: Vec::new(),
             assigned: HashMap::new(),
             drop_constants: options.propto,
+            axis: None,
             site_base: 0,
             depth: 0,
             steps: 0,
@@ -245,7 +259,11 @@ impl<'p, 'g> Lower<'p, 'g> {
                 .graph
                 .borrow_mut()
                 .set_site(self.declaration_site(decl.var));
-            let ty = self.resolve(&decl.ty, &var.name)?;
+            let records = self.record_type(&decl.ty, &var.name)?;
+            let ty = match &records {
+                Some(ty) => ty.clone(),
+                None => self.resolve(&decl.ty, &var.name)?,
+            };
             for part in sized::parts(decl, &ty) {
                 if *part.constraint == crate::program::Constraint::None {
                     continue;
@@ -253,6 +271,9 @@ impl<'p, 'g> Lower<'p, 'g> {
                 let Some(mut value) = self.slots[decl.var.0 as usize].clone() else {
                     continue;
                 };
+                if let Sym::Records(one) = value {
+                    value = (*one).clone();
+                }
                 for k in &part.path {
                     value = match &value {
                         Sym::Array(parts) | Sym::Tuple(parts) => parts[*k].clone(),
@@ -278,6 +299,9 @@ impl<'p, 'g> Lower<'p, 'g> {
             LowerUpper(a, b) => vec![self.expr(a)?, self.expr(b)?],
             _ => Vec::new(),
         };
+        if value.has_records(self.tape) {
+            return self.check_records(constraint, &bounds, value, name, span);
+        }
         let cx = self.cx("constraint");
         let violated = checks::violated(&cx, constraint, &bounds, value).map_err(|e| e.at(span))?;
         if let Some(bad) = violated {

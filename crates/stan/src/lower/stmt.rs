@@ -90,6 +90,10 @@ impl<'g> Lower<'_, 'g> {
                 upper,
                 body,
             } => {
+                if self.axis.is_some() && self.over_records(lower, upper)? {
+                    let index = self.record_index();
+                    return self.record_loop(*var, index, body, stmt.span);
+                }
                 let (from, to) = (self.loop_bound(lower)?, self.loop_bound(upper)?);
                 let trips = (i64::from(to) - i64::from(from) + 1).max(0) as usize;
                 let what = format!("for ({} in …)", self.program.var(*var).name);
@@ -142,7 +146,7 @@ impl<'g> Lower<'_, 'g> {
     fn loop_bound(&mut self, expr: &Expr) -> Eval<i32> {
         let value = self.expr(expr)?;
         match value {
-            Sym::Scalar(_) => Err(FnError::unsupported(
+            Sym::Scalar(_) if self.axis.is_none() => Err(FnError::unsupported(
                 "loop bounds that depend on parameters are not supported yet in the log density",
             )
             .at(expr.span)),
@@ -211,6 +215,11 @@ impl<'g> Lower<'_, 'g> {
 
     fn for_each(&mut self, var: VarId, container: &Expr, body: &Stmt, span: Span) -> Eval<Flow> {
         let value = self.expr(container)?;
+        if let Sym::Records(one) = &value {
+            let element = index::get(self.tape, one, &[Idx::One(1)], None);
+            let element = element.map_err(|e| e.at(container.span))?;
+            return self.record_loop(var, element, body, span);
+        }
         let elements: Vec<Sym> = match &value {
             Sym::Array(parts) => (**parts).clone(),
             Sym::Data(data) if matches!(**data, Value::Array(_)) => match &**data {
@@ -250,6 +259,9 @@ impl<'g> Lower<'_, 'g> {
 
     fn declare(&mut self, decl: &Decl, span: Span) -> Eval<()> {
         let name = &self.program.var(decl.var).name;
+        if let Some(ty) = self.record_type(&decl.ty, name)? {
+            return self.declare_records(decl, &ty, span);
+        }
         let value = match &decl.init {
             Some(init) if matches!(decl.ty, SizedType::Real | SizedType::Int) => self.expr(init)?,
             Some(init) => {
@@ -332,6 +344,10 @@ impl<'g> Lower<'_, 'g> {
             (Some(op), LValue::Place(place)) => {
                 let path = self.path(place)?;
                 let old = match &self.slots[place.var.0 as usize] {
+                    Some(Sym::Records(one)) => {
+                        let old = index::get_path(self.tape, one, &path);
+                        self.of_records(old.map_err(|e| e.at(place.span))?, &path)
+                    }
                     Some(whole) => {
                         index::get_path(self.tape, whole, &path).map_err(|e| e.at(place.span))?
                     }
@@ -341,10 +357,14 @@ impl<'g> Lower<'_, 'g> {
                     (Some(x), Some(y)) => crate::interpret::ops::binary(op, &x, &y).map(Sym::from),
                     _ => {
                         self.site(&assign.rhs);
-                        operators::binary(&self.cx(op.symbol()), op, &old, &value)
+                        self.binary_of_records(op, &old, &value)
+                            .unwrap_or_else(|| {
+                                operators::binary(&self.cx(op.symbol()), op, &old, &value)
+                            })
                     }
                 };
                 let value = result.map_err(|e| e.at(span))?.promote(&place.ty);
+                self.fault(span)?;
                 drop(old);
                 return self.store(place, &path, value);
             }
@@ -384,7 +404,13 @@ impl<'g> Lower<'_, 'g> {
                     steps.push(Step::Component(*k as usize));
                 }
                 Access::Index(indices) => {
-                    let idx = self.indices(indices)?;
+                    let idx = if self.axis.is_some() {
+                        let over = steps.is_empty()
+                            && matches!(self.slots[place.var.0 as usize], Some(Sym::Records(_)));
+                        self.indices_of_place(indices, over, place.span)?
+                    } else {
+                        self.indices(indices)?
+                    };
                     ty = part_type(&ty, &idx);
                     steps.push(Step::Index(idx, ty.clone()));
                 }
@@ -395,6 +421,12 @@ impl<'g> Lower<'_, 'g> {
 
     fn store(&mut self, place: &Place, path: &[Step], value: Sym) -> Eval<()> {
         let tape = self.tape;
+        if matches!(self.slots[place.var.0 as usize], Some(Sym::Records(_))) {
+            return self.store_records(place, path, value);
+        }
+        if matches!(value, Sym::Records(_)) {
+            return Err(super::value::interacting().at(place.span));
+        }
         match &mut self.slots[place.var.0 as usize] {
             Some(slot) => {
                 index::set_path(tape, slot, path, value).map_err(|e| e.at(place.span))?;
@@ -413,9 +445,12 @@ impl<'g> Lower<'_, 'g> {
         let value = self.expr(e)?;
         self.site(e);
         let cx = self.cx("target");
-        let total = super::functions::reduce::sum(&cx, &value).map_err(|err| err.at(e.span))?;
-        self.terms.push(total.id);
-        Ok(())
+        let sum = |value: &Sym| super::functions::reduce::sum(&cx, value);
+        let total = match &value {
+            Sym::Records(one) => sum(one).map(E::sum_records),
+            value => sum(value),
+        };
+        self.add_term(total.map_err(|err| err.at(e.span))?, e.span)
     }
 
     fn tilde(&mut self, tilde: &Tilde, span: Span) -> Eval<()> {
@@ -434,10 +469,18 @@ impl<'g> Lower<'_, 'g> {
             .wrapping_add(1);
         let mixed = self.site_base.wrapping_mul(0x9e37_79b9) ^ site;
         self.tape.graph.borrow_mut().set_site(mixed);
-        let lp = self.apply(tilde.callee, &args, &levels, drop, span, site)?;
-        let lp = lp.e(self.tape).map_err(|e| e.at(span))?;
-        self.terms.push(lp.id);
+        let lp = self.apply(tilde.callee, &args, &levels, drop, span, site);
+        self.fault(span)?;
+        let lp = lp?.e(self.tape).map_err(|e| e.at(span))?;
+        self.add_term(lp, span)?;
         if let Some(truncation) = &tilde.truncation {
+            if args.iter().any(|arg| matches!(arg, Sym::Records(_))) {
+                let ones: Vec<Sym> = args.iter().map(Sym::one_record).collect();
+                return self.terms_of_records(span, |lower| {
+                    lower.tape.graph.borrow_mut().set_site(mixed);
+                    lower.truncate(tilde, truncation, &ones, &levels, span)
+                });
+            }
             self.tape.graph.borrow_mut().set_site(mixed);
             self.truncate(tilde, truncation, &args, &levels, span)?;
         }
@@ -454,16 +497,12 @@ impl<'g> Lower<'_, 'g> {
     ) -> Eval<()> {
         let tape = self.tape;
         let discrete = self.program.callee_name(tilde.callee).ends_with("_lpmf");
-        let lower = truncation
-            .lower
-            .as_ref()
-            .map(|e| self.expr(e))
-            .transpose()?;
-        let upper = truncation
-            .upper
-            .as_ref()
-            .map(|e| self.expr(e))
-            .transpose()?;
+        let bound = |lower: &mut Self, e: &Option<Expr>| -> Eval<Option<Sym>> {
+            let bound = e.as_ref().map(|e| lower.expr(e)).transpose()?;
+            Ok(bound.map(|bound| bound.one_record()))
+        };
+        let lower = bound(self, &truncation.lower)?;
+        let upper = bound(self, &truncation.upper)?;
         let fail = |e: FnError| e.at(span);
         let mut n = 1;
         let mut each = 1;

@@ -6,7 +6,7 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use super::known::{self, Fact};
 use super::masked;
-use jensen_graph::{ElemOp, Graph, MatMul, NodeId, Op, Shape};
+use jensen_graph::{ElemOp, Graph, MatMul, NodeId, Op, Record, Shape};
 
 /// The graph being built, with the conditions that reject a draw.
 #[derive(Debug, Default)]
@@ -21,6 +21,10 @@ pub struct Tape {
     pub taken: Cell<Option<NodeId>>,
     /// What is known of containers.
     pub facts: RefCell<BTreeSet<(NodeId, Fact)>>,
+    /// Number of records where data are exchangeable.
+    pub records: Cell<Option<usize>>,
+    /// The first operation that has no form for one value a record, since it was last asked for.
+    pub fault: RefCell<Option<&'static str>>,
 }
 
 impl Tape {
@@ -39,16 +43,106 @@ impl Tape {
         self.e(self.graph.borrow_mut().vector(values))
     }
 
+    /// One known number for each record.
+    pub fn column(&self, values: &[f64]) -> E<'_> {
+        let first = values.first().map_or(0, |x| x.to_bits());
+        if values.iter().all(|x| x.to_bits() == first) {
+            return self.constant(f64::from_bits(first));
+        }
+        self.e(self.graph.borrow_mut().record(values, 1))
+    }
+
+    /// Known numbers in the form of `like`: one for each record, or elements.
+    pub fn known(&self, values: &[f64], like: bool) -> E<'_> {
+        if like {
+            self.column(values)
+        } else {
+            self.vector(values)
+        }
+    }
+
+    /// An elementwise operation; of numbers known for each record, the numbers.
+    fn elem(&self, op: ElemOp, args: &[NodeId]) -> NodeId {
+        let folded = self.records.get().and_then(|n| {
+            let g = self.graph.borrow();
+            if !args.iter().any(|id| g.shape(*id).record) {
+                return None;
+            }
+            let tables: Vec<&[f64]> = args
+                .iter()
+                .map(|id| known_numbers(&g, *id))
+                .collect::<Option<_>>()?;
+            let mut row = vec![0.0; args.len()];
+            let at = |table: &[f64], r: usize| if table.len() == 1 { table[0] } else { table[r] };
+            let values: Vec<f64> = (0..n)
+                .map(|r| {
+                    for (slot, table) in row.iter_mut().zip(&tables) {
+                        *slot = at(table, r);
+                    }
+                    op.value(&row)
+                })
+                .collect();
+            Some(values)
+        });
+        match folded {
+            Some(values) => self.column(&values).id,
+            None => {
+                let mixed = {
+                    let g = self.graph.borrow();
+                    args.iter().any(|id| g.shape(*id).record)
+                        && args.iter().any(|id| {
+                            let shape = g.shape(*id);
+                            !shape.record && !shape.is_scalar()
+                        })
+                };
+                if mixed {
+                    return self.no_form("an operation on a whole vector").id;
+                }
+                self.graph.borrow_mut().elem(op, args)
+            }
+        }
+    }
+
+    /// Which records come by here, where data say so: not 0 for each that does, or one number for all.
+    pub fn comes_by(&self) -> Option<Vec<f64>> {
+        self.records.get()?;
+        self.e(self.taken.get()?).data()
+    }
+
+    /// Notes that an operation has no form for one value a record.
+    fn no_form(&self, what: &'static str) -> E<'_> {
+        self.fault.borrow_mut().get_or_insert(what);
+        self.constant(f64::NAN)
+    }
+
     /// Values one after another.
     pub fn concat<'g>(&'g self, parts: &[E<'g>]) -> E<'g> {
+        if let [one] = parts {
+            return *one;
+        }
+        if parts.iter().any(|part| part.is_record()) {
+            return self.no_form("a vector of values of one record as a whole");
+        }
         let ids: Vec<NodeId> = parts.iter().map(|part| part.id).collect();
         self.e(self.graph.borrow_mut().concat(&ids))
     }
 
     /// A sum of values of one shape (scalars broadcast) as a balanced tree.
     pub fn add_all<'g>(&'g self, terms: &[E<'g>]) -> E<'g> {
-        let ids: Vec<NodeId> = terms.iter().map(|term| term.id).collect();
-        self.e(self.graph.borrow_mut().add_all(&ids))
+        match *terms {
+            [] => self.constant(0.0),
+            [one] => one,
+            _ if self.records.get().is_some() => {
+                // Known numbers of records are added here, not in the graph.
+                let (left, right) = terms.split_at(terms.len() / 2);
+                let (left, right) = (self.add_all(left), self.add_all(right));
+                self.e(self.elem(ElemOp::Add, &[left.id, right.id]))
+            }
+            _ => {
+                let ids: Vec<NodeId> = terms.iter().map(|term| term.id).collect();
+                self.e(self.graph.borrow_mut().add_all(&ids))
+            }
+        }
     }
 
     /// Rejects the draw where any element of `bad` is non-zero.
@@ -57,6 +151,17 @@ impl Tape {
         if bad.scalar() != Some(0.0) {
             self.guards.borrow_mut().push(bad.id);
         }
+    }
+}
+
+/// A known scalar, or the numbers of a record column.
+fn known_numbers(g: &Graph, id: NodeId) -> Option<&[f64]> {
+    match g.op(id) {
+        Op::Record(column) => match g.record_data(column) {
+            Record::Values { width: 1, values } => Some(values),
+            _ => None,
+        },
+        _ => g.constant_value(id).filter(|values| values.len() == 1),
     }
 }
 
@@ -97,7 +202,8 @@ impl<'g> E<'g> {
     /// An elementwise operation.
     pub fn op1(self, op: ElemOp) -> Self {
         let x = masked::argument(op, 0, self);
-        self.with(|g| g.elem(op, &[x.id]))
+        let id = x.tape.elem(op, &[x.id]);
+        E { id, ..self }
     }
 
     /// An elementwise operation of two arguments.
@@ -106,7 +212,8 @@ impl<'g> E<'g> {
             masked::argument(op, 0, self),
             masked::argument(op, 1, other),
         );
-        self.with(|g| g.elem(op, &[x.id, y.id]))
+        let id = x.tape.elem(op, &[x.id, y.id]);
+        E { id, ..self }
     }
 
     unary! {
@@ -213,7 +320,8 @@ impl<'g> E<'g> {
 
     /// `self ≠ 0 ? x : y`
     pub fn select(self, x: E<'g>, y: E<'g>) -> Self {
-        self.with(|g| g.select(self.id, x.id, y.id))
+        let id = self.tape.elem(ElemOp::Select, &[self.id, x.id, y.id]);
+        E { id, ..self }
     }
 
     /// 1 where zero, else 0
@@ -249,15 +357,79 @@ impl<'g> E<'g> {
         self.tape.graph.borrow().constant_value(self.id).is_some()
     }
 
+    /// Whether it is one value for each record.
+    pub fn is_record(self) -> bool {
+        self.tape.graph.borrow().shape(self.id).record
+    }
+
+    /// The number, or the numbers of all records, if they are known.
+    pub fn data(self) -> Option<Vec<f64>> {
+        let g = self.tape.graph.borrow();
+        match g.shape(self.id).record {
+            true => known_numbers(&g, self.id).map(<[f64]>::to_vec),
+            false => g.constant_value(self.id).map(<[f64]>::to_vec),
+        }
+    }
+
+    /// As [`data`](Self::data), without records that do not come by here; with their places.
+    pub fn visited(self) -> Option<Vec<(usize, f64)>> {
+        let data = self.data()?;
+        let taken = self.tape.comes_by();
+        let comes = |r: usize| match &taken {
+            Some(taken) if taken.len() == 1 => taken[0] != 0.0,
+            Some(taken) if taken.len() == data.len() => taken[r] != 0.0,
+            _ => true,
+        };
+        let all = data.iter().copied().enumerate();
+        Some(all.filter(|(r, _)| comes(*r)).collect())
+    }
+
+    /// Element `index[r]` for each record r.
+    pub fn gather_record(self, index: &[u32]) -> Self {
+        if let Some(values) = self.values() {
+            let picked: Vec<f64> = index.iter().map(|i| values[*i as usize]).collect();
+            return self.tape.column(&picked);
+        }
+        if self.len() == 1 {
+            return self;
+        }
+        self.with(|g| {
+            let column = g.record_indices(index);
+            g.gather_record(self.id, column)
+        })
+    }
+
+    /// The sum over records; what is no value of records counts for each.
+    pub fn sum_records(self) -> Self {
+        self.with(|g| {
+            if g.shape(self.id).record {
+                g.sum(self.id)
+            } else {
+                let count = g.records_in_batch();
+                g.mul(count, self.id)
+            }
+        })
+    }
+
+    fn one_record(self, what: &'static str) -> Option<Self> {
+        self.is_record().then(|| match self.len() {
+            1 => self,
+            _ => self.tape.no_form(what),
+        })
+    }
+
     /// `self[index[i]]`
     pub fn gather(self, index: &[u32]) -> Self {
+        if self.is_record() {
+            return if index.len() == 1 { self } else { self.repeat(index.len()) };
+        }
         self.with(|g| g.gather(self.id, index))
     }
 
     /// Element `i` as a scalar.
     pub fn at(self, i: usize) -> Self {
         self.with(|g| {
-            if g.shape(self.id).is_scalar() {
+            if g.shape(self.id).len == 1 {
                 self.id
             } else {
                 g.element(self.id, i)
@@ -267,11 +439,17 @@ impl<'g> E<'g> {
 
     /// Elements `start .. start + len`.
     pub fn slice(self, start: usize, len: usize) -> Self {
+        if self.is_record() {
+            return self.repeat(len);
+        }
         self.with(|g| g.slice(self.id, start, len))
     }
 
     /// A scalar repeated `len` times.
     pub fn repeat(self, len: usize) -> Self {
+        if self.is_record() && len != 1 {
+            return self.tape.no_form("a value of one record repeated");
+        }
         self.with(|g| {
             if g.shape(self.id).len as usize == len {
                 self.id
@@ -283,6 +461,9 @@ impl<'g> E<'g> {
 
     /// Sum of all elements.
     pub fn sum(self) -> Self {
+        if let Some(one) = self.one_record("a sum") {
+            return one;
+        }
         self.with(|g| {
             if g.shape(self.id).len == 0 {
                 g.constant(0.0)
@@ -294,11 +475,17 @@ impl<'g> E<'g> {
 
     /// Largest element.
     pub fn max(self) -> Self {
+        if let Some(one) = self.one_record("a maximum") {
+            return one;
+        }
         self.with(|g| g.max(self.id))
     }
 
     /// Running sums.
     pub fn cumsum(self) -> Self {
+        if let Some(one) = self.one_record("a running sum") {
+            return one;
+        }
         self.with(|g| g.cumsum(self.id))
     }
 
@@ -328,6 +515,13 @@ impl<'g> E<'g> {
         if k == 0 {
             return self.tape.vector(&vec![0.0; m * n]);
         }
+        if self.is_record() || other.is_record() {
+            return if (m, k, n) == (1, 1, 1) {
+                self * other
+            } else {
+                self.tape.no_form("a matrix product")
+            };
+        }
         let dims = MatMul {
             m: m as u32,
             k: k as u32,
@@ -340,6 +534,9 @@ impl<'g> E<'g> {
 
     /// Lower Cholesky factor of an `n × n` matrix.
     pub fn cholesky(self, n: usize) -> Self {
+        if self.is_record() {
+            return self.tape.no_form("a Cholesky factor");
+        }
         let squared = {
             let g = self.tape.graph.borrow();
             match (g.op(self.id), g.args(self.id)) {
@@ -364,21 +561,33 @@ impl<'g> E<'g> {
 
     /// X with L X = B (or Lᵀ X = B); `self` is the lower triangular `n × n` matrix L.
     pub fn tri_solve(self, b: E<'g>, n: usize, cols: usize, transposed: bool) -> Self {
+        if self.is_record() || b.is_record() {
+            return self.tape.no_form("a system of equations");
+        }
         self.with(|g| g.tri_solve(self.id, b.id, n, cols, transposed))
     }
 
     /// X with A X = B (or Aᵀ X = B); `self` is the `n × n` matrix A.
     pub fn solve(self, b: E<'g>, n: usize, cols: usize, transposed: bool) -> Self {
+        if self.is_record() || b.is_record() {
+            return self.tape.no_form("a system of equations");
+        }
         self.with(|g| g.solve(self.id, b.id, n, cols, transposed))
     }
 
     /// log |det| of an `n × n` matrix.
     pub fn log_abs_det(self, n: usize) -> Self {
+        if self.is_record() {
+            return self.tape.no_form("a determinant");
+        }
         self.with(|g| g.log_abs_det(self.id, n))
     }
 
     /// Zeros of length `len` with the elements added at `index`.
     pub fn scatter(self, index: &[u32], len: usize) -> Self {
+        if self.is_record() {
+            return self.tape.no_form("a vector of values of one record as a whole");
+        }
         self.with(|g| g.scatter_add(self.id, index, len))
     }
 
@@ -450,7 +659,8 @@ impl<'g> Mul for E<'g> {
             && known(self) != known(other)
         {
             let zero = self.num(0.0);
-            return self.with(|g| g.elem(ElemOp::Fma, &[self.id, other.id, zero.id]));
+            let id = self.tape.elem(ElemOp::Fma, &[self.id, other.id, zero.id]);
+            return E { id, ..self };
         }
         self.op2(ElemOp::Mul, other)
     }

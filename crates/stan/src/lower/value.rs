@@ -259,6 +259,8 @@ pub enum Sym {
     Array(Rc<Vec<Sym>>),
     /// A tuple.
     Tuple(Rc<Vec<Sym>>),
+    /// A container over the records: itself with one record, whose elements are values of each record.
+    Records(Rc<Sym>),
 }
 
 impl From<Value> for Sym {
@@ -331,7 +333,7 @@ impl Sym {
                 let parts = parts.iter().map(|p| p.known().map(Cow::into_owned));
                 Cow::Owned(Value::Tuple(parts.collect::<Option<Vec<Value>>>()?))
             }
-            Sym::Scalar(_) | Sym::Flat(_) | Sym::Array(_) => return None,
+            Sym::Scalar(_) | Sym::Flat(_) | Sym::Array(_) | Sym::Records(_) => return None,
         })
     }
 
@@ -340,7 +342,7 @@ impl Sym {
         match self {
             Sym::Int(_) | Sym::Real(_) | Sym::Data(_) => true,
             Sym::Tuple(parts) => parts.iter().all(Sym::is_known),
-            Sym::Scalar(_) | Sym::Flat(_) | Sym::Array(_) => false,
+            Sym::Scalar(_) | Sym::Flat(_) | Sym::Array(_) | Sym::Records(_) => false,
         }
     }
 
@@ -387,6 +389,7 @@ impl Sym {
             Sym::Array(_) | Sym::Tuple(_) => Err(FnError::unsupported(
                 "tuples are not supported yet in this place of the log density",
             )),
+            Sym::Records(_) => Err(interacting()),
         }
     }
 
@@ -410,6 +413,7 @@ impl Sym {
                 let parts: Vec<String> = parts.iter().map(Sym::describe).collect();
                 format!("tuple({})", parts.join(", "))
             }
+            Sym::Records(one) => format!("{} for each record", one.describe()),
         }
     }
 
@@ -434,7 +438,7 @@ impl Sym {
                 Store::Node(id) => tape.e(*id),
                 Store::Table(cells) => assemble(tape, cells),
             },
-            Sym::Array(_) | Sym::Tuple(_) => {
+            Sym::Array(_) | Sym::Tuple(_) | Sym::Records(_) => {
                 self.dims()?;
                 return Err(FnError::unsupported("tuples are not supported yet here"));
             }
@@ -488,7 +492,7 @@ impl Sym {
                     .collect(),
             },
             Sym::Scalar(id) => vec![Cell::Elem(*id, 0)],
-            Sym::Array(_) | Sym::Tuple(_) => {
+            Sym::Array(_) | Sym::Tuple(_) | Sym::Records(_) => {
                 self.e(tape)?;
                 Vec::new()
             }
@@ -501,13 +505,42 @@ impl Sym {
         })
     }
 
-    /// Whether its elements should be handled one by one: short, and stored so or inside an unrolled loop.
-    pub fn is_short_table(&self, unrolling: bool) -> bool {
+    /// Whether its elements should be handled one by one: short, and stored so or inside an unrolled loop; or values of
+    /// each record.
+    pub fn is_short_table(&self, tape: &Tape) -> bool {
         match self {
             Sym::Flat(flat) => {
-                (unrolling || flat.is_table()) && (2..=SHORT).contains(&flat.dims.size())
+                (tape.unrolling.get() || flat.is_table()) && (2..=SHORT).contains(&flat.dims.size())
+                    || self.has_records(tape)
             }
             _ => false,
+        }
+    }
+
+    /// A container over the records with one record in its place; any other value as it is.
+    pub fn one_record(&self) -> Sym {
+        match self {
+            Sym::Records(one) => (**one).clone(),
+            other => other.clone(),
+        }
+    }
+
+    /// Whether some element is one value for each record.
+    pub fn has_records(&self, tape: &Tape) -> bool {
+        if tape.records.get().is_none() {
+            return false;
+        }
+        match self {
+            Sym::Scalar(id) => tape.e(*id).is_record(),
+            Sym::Flat(flat) => match &flat.store {
+                Store::Node(id) => tape.e(*id).is_record(),
+                Store::Table(cells) => cells
+                    .iter()
+                    .any(|cell| matches!(cell, Cell::Elem(id, _) if tape.e(*id).is_record())),
+            },
+            Sym::Array(parts) | Sym::Tuple(parts) => parts.iter().any(|p| p.has_records(tape)),
+            Sym::Records(_) => true,
+            Sym::Int(_) | Sym::Real(_) | Sym::Data(_) => false,
         }
     }
 
@@ -559,6 +592,13 @@ impl Sym {
             other => other,
         }
     }
+}
+
+/// A function of all records at once.
+pub fn interacting() -> FnError {
+    FnError::records(
+        "records interact: this takes all records together, and the log density is no sum over them",
+    )
 }
 
 /// A cell as a scalar.

@@ -19,6 +19,10 @@ pub const TABLE: &[(&str, WholeFormula)] = &[
                 check(w.density.name, *theta, "Probabilities parameter", Unit)?;
             }
             off_by(w, w.density.tape.add_all(&each) - 1.0)?;
+            if let Some(y) = record_outcome(w, each.len())? {
+                w.density.term(&[1], pick_of(y, &each).log());
+                return Ok(());
+            }
             let picked: Vec<E<'_>> = categories(w, each.len())?
                 .into_iter()
                 .map(|k| each[k].log())
@@ -31,12 +35,25 @@ pub const TABLE: &[(&str, WholeFormula)] = &[
         let theta = w.passed[1].sym.e(w.density.tape)?;
         check(name, theta, "Probabilities parameter", Unit)?;
         sums_to_one(w, theta)?;
+        if let Some(y) = record_outcome(w, theta.len())? {
+            w.density.term(&[1], pick_by_record(y, theta.log()));
+            return Ok(());
+        }
         let picked = pick_categories(w, theta.log())?;
         w.density.term(&[1], picked);
         Ok(())
     }),
     ("categorical_logit_lpmf", |w| {
         let beta = w.passed[1].sym;
+        if let Some(y) = record_outcome(w, beta.dims()?.size())? {
+            let picked = match elementwise(w, 1)? {
+                Some(each) => pick_of(y, &each),
+                None => pick_by_record(y, beta.e(w.density.tape)?),
+            };
+            let normaliser = log_sum_exp_all(&cx(w), beta)?;
+            w.density.term(&[1], picked - normaliser);
+            return Ok(());
+        }
         let count = outcomes(w, 0)?.len() as f64;
         let picked = match elementwise(w, 1)? {
             Some(each) => {
@@ -170,7 +187,7 @@ fn sizes(w: &Whole<'_, '_>, a: usize, b: usize) -> FnResult<()> {
 /// The elements of an argument if they should be handled one by one.
 fn elementwise<'g>(w: &Whole<'g, '_>, i: usize) -> FnResult<Option<Vec<E<'g>>>> {
     let sym = w.passed[i].sym;
-    let short = sym.is_short_table(w.density.tape.unrolling.get());
+    let short = sym.is_short_table(w.density.tape);
     short.then(|| sym.elements(w.density.tape)).transpose()
 }
 
@@ -210,6 +227,45 @@ fn categories(w: &Whole<'_, '_>, n: usize) -> FnResult<Vec<usize>> {
     Ok(k.into_iter().map(|k| k as usize - 1).collect())
 }
 
+/// The outcome as a number known for each record, if it is one, checked to be a category below `n`.
+fn record_outcome<'g>(w: &Whole<'g, '_>, n: usize) -> FnResult<Option<E<'g>>> {
+    let y = w.passed[0].sym;
+    if !y.has_records(w.density.tape) {
+        return Ok(None);
+    }
+    let y = y.e(w.density.tape)?;
+    let Some(visited) = y.visited() else {
+        return Err(FnError::unsupported(format!(
+            "{}: an integer argument that depends on parameters is not supported yet",
+            w.density.name
+        )));
+    };
+    match visited.iter().find(|(_, k)| !(1.0..=n as f64).contains(k)) {
+        Some((_, bad)) => Err(FnError::domain(format!(
+            "{}: Category is {bad}, but must be in the interval [1, {n}]",
+            w.density.name
+        ))),
+        None => Ok(Some(y)),
+    }
+}
+
+/// The value of category `y`, where values and category are each record's.
+pub fn pick_of<'g>(y: E<'g>, each: &[E<'g>]) -> E<'g> {
+    let last = each[each.len() - 1];
+    let others = each.iter().enumerate().rev().skip(1);
+    others.fold(last, |rest, (k, x)| y.eq(y.num(k as f64 + 1.0)).select(*x, rest))
+}
+
+/// Element `y` of a table that all records share.
+fn pick_by_record<'g>(y: E<'g>, table: E<'g>) -> E<'g> {
+    let n = table.len();
+    let place = |k: &f64| (*k as usize).clamp(1, n) as u32 - 1;
+    match y.data() {
+        Some(y) => table.gather_record(&y.iter().map(place).collect::<Vec<_>>()),
+        None => table.at(0),
+    }
+}
+
 /// Σ over the outcomes of the element of their category.
 fn pick_categories<'g>(w: &Whole<'g, '_>, table: E<'g>) -> FnResult<E<'g>> {
     let n = table.len();
@@ -232,8 +288,12 @@ fn coefficient(w: &mut Whole<'_, '_>, ns: &[f64]) {
 
 /// Categories, locations and cut points.
 fn ordered<'g, 'a>(w: &Whole<'g, 'a>) -> FnResult<(Vec<f64>, &'a Sym, &'a Sym)> {
-    let k = outcomes(w, 0)?;
     let cuts = w.passed[2].sym;
+    if w.passed[0].sym.has_records(w.density.tape) {
+        record_outcome(w, cuts.dims()?.leaf.size() + 1)?;
+        return Ok((Vec::new(), w.passed[1].sym, cuts));
+    }
+    let k = outcomes(w, 0)?;
     let most = cuts.dims()?.leaf.size() as f64 + 1.0;
     if let Some(bad) = k.iter().find(|k| !(1.0..=most).contains(*k)) {
         return Err(FnError::domain(format!(
@@ -257,6 +317,9 @@ fn ordered_terms<'g>(
     let tape = w.density.tape;
     let dims = cuts.dims()?;
     let most = dims.leaf.size();
+    if let Some(y) = record_outcome(w, most + 1)? {
+        return record_ordered(w, y, eta.e(tape)?, cuts, term);
+    }
     let (e, c) = (eta.e(tape)?, cuts.e(tape)?);
     let n = k.len().max(e.len());
     let own_cuts = dims.array.first().copied();
@@ -316,4 +379,62 @@ fn ordered_terms<'g>(
         });
     }
     Ok(tape.add_all(&terms))
+}
+
+/// The term of one outcome for each record.
+fn record_ordered<'g>(
+    w: &Whole<'g, '_>,
+    y: E<'g>,
+    eta: E<'g>,
+    cuts: &Sym,
+    term: OrderedTerm<'g, '_>,
+) -> FnResult<E<'g>> {
+    let tape = w.density.tape;
+    let each = cuts.elements(tape)?;
+    let (most, y_of) = (each.len(), y.data().unwrap_or_default());
+    if most == 0 {
+        return Ok(term((None, None), eta));
+    }
+    let own = cuts.has_records(tape);
+    if !own {
+        let c = cuts.e(tape)?;
+        if most > 1 && !crate::lower::known::is_ordered(tape, c) {
+            let index = |from: u32| (from..from + most as u32 - 1).collect::<Vec<u32>>();
+            tape.reject_where(c.gather(&index(1)).le(c.gather(&index(0))));
+        }
+    } else {
+        for pair in each.windows(2) {
+            tape.reject_where(pair[1].le(pair[0]));
+        }
+    }
+    // The cut at position k − shift, or the nearest there is.
+    let cut = |shift: f64| -> FnResult<E<'g>> {
+        if own {
+            let at = (y - shift).fmax(y.num(0.0)).fmin(y.num(most as f64 - 1.0));
+            return Ok(pick_of(at + 1.0, &each));
+        }
+        let place = |k: &f64| (k - shift).clamp(0.0, most as f64 - 1.0) as u32;
+        let index: Vec<u32> = y_of.iter().map(place).collect();
+        Ok(cuts.e(tape)?.gather_record(&index))
+    };
+    let (low, high) = (cut(2.0)?, cut(1.0)?);
+    let (first, last) = (y.eq(y.num(1.0)), y.num(most as f64 + 1.0).le(y));
+    let side = |here: E<'g>, bounds: (Option<E<'g>>, Option<E<'g>>)| {
+        let outside = tape.taken.get();
+        let taken = outside.map_or(here, |id| tape.e(id) * here);
+        tape.taken.set(Some(taken.id));
+        let value = term(bounds, eta);
+        tape.taken.set(outside);
+        value
+    };
+    let middle = (first + last).not();
+    let lowest = side(first, (None, Some(high)));
+    let highest = side(last, (Some(low), None));
+    if most == 1 {
+        return Ok(first.select(lowest, highest));
+    }
+    // Where the cuts around are one and the same, their gap is no gap.
+    let high_apart = middle.select(high, low + 1.0);
+    let between = side(middle, (Some(low), Some(high_apart)));
+    Ok(first.select(lowest, last.select(highest, between)))
 }

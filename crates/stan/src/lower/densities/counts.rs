@@ -99,7 +99,7 @@ pub const TABLE: &[(&str, Univariate)] = &[
 
 /// The outcomes as known numbers: integers never depend on parameters.
 fn known(d: &Density<'_>, i: usize) -> FnResult<Vec<f64>> {
-    d.args[i].e.values().ok_or_else(|| {
+    d.args[i].e.data().ok_or_else(|| {
         FnError::unsupported(format!(
             "{}: an integer argument that depends on parameters is not supported yet",
             d.name
@@ -109,9 +109,10 @@ fn known(d: &Density<'_>, i: usize) -> FnResult<Vec<f64>> {
 
 fn outcomes(d: &Density<'_>, most: f64) -> FnResult<Vec<f64>> {
     let y = known(d, 0)?;
-    match y.iter().find(|y| !(0.0..=most).contains(*y)) {
+    let visited = d.args[0].e.visited().unwrap_or_default();
+    match visited.iter().find(|(_, y)| !(0.0..=most).contains(y)) {
         None => Ok(y),
-        Some(bad) => Err(FnError::domain(format!(
+        Some((_, bad)) => Err(FnError::domain(format!(
             "{}: n is {bad}, but must be in the interval [0, {most}]",
             d.name
         ))),
@@ -121,7 +122,11 @@ fn outcomes(d: &Density<'_>, most: f64) -> FnResult<Vec<f64>> {
 fn successes(d: &Density<'_>) -> FnResult<(Vec<f64>, Vec<f64>)> {
     let (y, n) = (known(d, 0)?, known(d, 1)?);
     let at = |x: &[f64], i: usize| if x.len() == 1 { x[0] } else { x[i] };
+    let taken = d.tape.comes_by();
     for i in 0..y.len().max(n.len()) {
+        if taken.as_ref().is_some_and(|taken| at(taken, i) == 0.0) {
+            continue;
+        }
         let (y, n) = (at(&y, i), at(&n, i));
         if n < 0.0 {
             return Err(FnError::domain(format!(
@@ -183,12 +188,12 @@ pub fn bernoulli_logit<'g>(d: &mut Density<'g>, y: E<'g>, eta: E<'g>) {
     d.term(&[1], -((1.0 - 2.0 * y) * eta).log1p_exp());
 }
 
-fn log_choose(d: &mut Density<'_>, y: &[f64], n: &[f64]) {
+fn log_choose(d: &mut Density<'_>, y: &[f64], n: &[f64], records: bool) {
     let at = |x: &[f64], i: usize| if x.len() == 1 { x[0] } else { x[i] };
     let each: Vec<f64> = (0..y.len().max(n.len()))
         .map(|i| special::lchoose(at(n, i), at(y, i)))
         .collect();
-    let constant = d.tape.vector(&each);
+    let constant = d.tape.known(&each, records);
     d.term(&[], constant);
 }
 
@@ -200,12 +205,12 @@ fn binomial(d: &mut Density<'_>) -> FnResult<()> {
         binomial_logit(d, y, n, eta);
         return Ok(());
     }
-    log_choose(d, &known_y, &known_n);
+    log_choose(d, &known_y, &known_n, y.is_record() || n.is_record());
     d.term(&[2], multiply_log(y, theta));
     let rest = n - y;
     let log1m = rest * theta.log1m();
     let zero = d.num(0.0);
-    let safe = match rest.values() {
+    let safe = match rest.data() {
         // Where nothing failed, θ = 1 is fine.
         Some(values) if values.len() > 1 && values.contains(&0.0) => {
             rest.eq(zero).select(zero, log1m)
@@ -218,8 +223,9 @@ fn binomial(d: &mut Density<'_>) -> FnResult<()> {
 
 /// y η − n log(1 + exp η) and the binomial coefficient.
 pub fn binomial_logit<'g>(d: &mut Density<'g>, y: E<'g>, n: E<'g>, eta: E<'g>) {
-    if let (Some(y), Some(n)) = (y.values(), n.values()) {
-        log_choose(d, &y, &n);
+    let records = y.is_record() || n.is_record();
+    if let (Some(y), Some(n)) = (y.data(), n.data()) {
+        log_choose(d, &y, &n, records);
     }
     d.term(&[2], y * eta);
     d.term(&[2], -(n * eta.log1p_exp()));
@@ -230,7 +236,7 @@ fn beta_binomial(d: &mut Density<'_>) -> FnResult<()> {
     d.check(2, "First prior sample size parameter", Positive)?;
     d.check(3, "Second prior sample size parameter", Positive)?;
     let [y, n, a, b] = d.get();
-    log_choose(d, &known_y, &known_n);
+    log_choose(d, &known_y, &known_n, y.is_record() || n.is_record());
     d.term(&[2, 3], lbeta(y + a, n - y + b));
     d.term(&[2, 3], -lbeta(a, b));
     Ok(())
@@ -238,9 +244,9 @@ fn beta_binomial(d: &mut Density<'_>) -> FnResult<()> {
 
 /// −log y!
 pub fn log_factorial(d: &mut Density<'_>, y: E<'_>) {
-    if let Some(values) = y.values() {
+    if let Some(values) = y.data() {
         let each: Vec<f64> = values.iter().map(|y| -special::lgamma(y + 1.0)).collect();
-        let constant = d.tape.vector(&each);
+        let constant = d.tape.known(&each, y.is_record());
         d.term(&[], constant);
     }
 }

@@ -168,7 +168,18 @@ impl<'g> Density<'g> {
 /// # Errors
 /// When a known value violates the condition.
 pub fn check(name: &str, e: E<'_>, what: &str, domain: Domain) -> FnResult<()> {
-    if let Some(values) = e.values() {
+    let values = if e.is_record() { None } else { e.values() };
+    if let Some(visited) = e.visited().filter(|_| e.is_record()) {
+        return match visited.iter().find(|(_, x)| !domain.holds(*x)) {
+            None => Ok(()),
+            Some((r, x)) => Err(FnError::domain(format!(
+                "{name}: {what} is {x} in record {}, but must be {}!",
+                r + 1,
+                domain.words()
+            ))),
+        };
+    }
+    if let Some(values) = values {
         return match values.iter().position(|x| !domain.holds(*x)) {
             None => Ok(()),
             Some(at) => {
@@ -340,7 +351,8 @@ fn univariate<'g>(
         Ok(density.terms)
     };
     // In an unrolled loop short vectors are taken apart: the copies of the scalar formula are joined again later.
-    if tape.unrolling.get() && (2..=SHORT).contains(&n) {
+    let records = passed.iter().any(|a| a.sym.has_records(tape));
+    if n > 1 && (records || tape.unrolling.get() && n <= SHORT) {
         let mut terms = Vec::new();
         for i in 0..n {
             let args = passed.iter().map(|a| {

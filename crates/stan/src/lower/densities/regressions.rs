@@ -112,6 +112,17 @@ pub const TABLE: &[(&str, WholeFormula)] = &[
         let product = binary(&cx, BinaryOp::Mul, x, beta)?;
         let (rows, classes) = cx.extents(&product)?;
         let y = w.passed[0].sym;
+        if product.has_records(cx.tape) || y.has_records(cx.tape) {
+            let (x, a) = (cx.elements(&product)?, cx.elements(alpha)?);
+            if rows != 1 || a.len() != classes {
+                return Err(cx.mismatch(&product, alpha));
+            }
+            let eta = (0..classes).map(|j| crate::lower::value::e_cell(x[j] + a[j]));
+            let eta = Sym::cells(Dims::leaf(Leaf::Vector(classes)), eta.collect());
+            let level = w.passed[1].level.max(w.passed[2].level).max(w.passed[3].level);
+            let passed = [w.passed[0], super::Passed { sym: &eta, level }];
+            return delegate(w, "categorical_logit_lpmf", &passed);
+        }
         let outcomes = y.e(cx.tape)?.values().unwrap_or_default();
         let single = outcomes.len() == 1;
         let n = if single { rows } else { outcomes.len() };

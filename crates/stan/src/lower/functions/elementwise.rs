@@ -126,7 +126,7 @@ pub fn map<'g>(cx: &Cx<'g>, args: &[Sym], f: impl Fn(&[E<'g>]) -> E<'g>) -> FnRe
                 _ => Some(arg),
             };
         }
-        short |= cx.short(arg);
+        short |= cx.short(arg) || arg.has_records(cx.tape);
     }
     let Some(shape) = shape else {
         let scalars: Vec<E<'g>> = args.iter().map(|a| cx.e(a)).collect::<FnResult<_>>()?;
@@ -215,7 +215,7 @@ pub fn multiply_log<'g>(x: E<'g>, y: E<'g>) -> E<'g> {
         return x;
     }
     let product = x * y.log();
-    match x.values() {
+    match x.data() {
         Some(values) if values.iter().all(|v| *v != 0.0) => product,
         _ if known::range(y).positive() => product,
         _ => x.eq(x.num(0.0)).select(x.num(0.0), product),

@@ -233,7 +233,8 @@ pub fn multiply(cx: &Cx<'_>, a: &Sym, b: &Sym) -> FnResult<Sym> {
     let table = |x: &Sym| matches!(x, Sym::Flat(flat) if flat.is_table());
     let unrolling = cx.tape.unrolling.get();
     let small = m * k <= SMALL && k * n <= SMALL;
-    if (small && (unrolling || table(a) || table(b))) && m * n > 0 && k > 0 {
+    let records = a.has_records(cx.tape) || b.has_records(cx.tape);
+    if (records || small && (unrolling || table(a) || table(b))) && m * n > 0 && k > 0 {
         return written_out(cx, a, b, (m, k, n), row, column);
     }
     if table(a) && m * k <= SMALL && m > 0 && k > 0 {
@@ -360,9 +361,10 @@ fn diag_multiply(cx: &Cx<'_>, d: &Sym, m: &Sym, pre: bool) -> FnResult<Sym> {
         return Err(cx.mismatch(d, m));
     }
     let place = |at: usize| if pre { at % rows } else { at / rows };
-    if let Sym::Flat(flat) = m
-        && rows * cols <= SMALL
-        && (flat.is_table() || cx.tape.unrolling.get())
+    let table = matches!(m, Sym::Flat(flat) if flat.is_table());
+    if rows * cols <= SMALL && !m.is_known() && (table || cx.tape.unrolling.get())
+        || d.has_records(cx.tape)
+        || m.has_records(cx.tape)
     {
         let (d, m) = (cx.elements(d)?, cx.elements(m)?);
         let cells = m

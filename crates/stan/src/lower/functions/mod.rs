@@ -53,7 +53,7 @@ impl<'g> Cx<'g> {
 
     /// Whether elements of `x` should be handled one by one.
     pub fn short(&self, x: &Sym) -> bool {
-        x.is_short_table(self.tape.unrolling.get())
+        x.is_short_table(self.tape)
     }
 
     /// An error that says which function it comes from.

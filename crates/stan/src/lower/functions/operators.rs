@@ -172,6 +172,9 @@ pub fn select<'g>(cx: &Cx<'g>, c: E<'g>, a: &Sym, b: &Sym) -> FnResult<Sym> {
             _ => Err(cx.mismatch(a, b)),
         };
     }
+    if let (Sym::Records(x), Sym::Records(y)) = (a, b) {
+        return Ok(Sym::Records(Rc::new(select(cx, c, x, y)?)));
+    }
     let (dims, other) = (a.dims()?, b.dims()?);
     if dims != other && (dims.size() > 0 || other.size() > 0) {
         return Err(cx.invalid(format!(
@@ -184,7 +187,7 @@ pub fn select<'g>(cx: &Cx<'g>, c: E<'g>, a: &Sym, b: &Sym) -> FnResult<Sym> {
         return Ok(c.select(cx.e(a)?, cx.e(b)?).into());
     }
     let table = |x: &Sym| matches!(x, Sym::Flat(flat) if flat.is_table());
-    if !table(a) && !table(b) {
+    if !table(a) && !table(b) && !c.is_record() {
         return Ok(Sym::flat(dims, c.select(cx.e(a)?, cx.e(b)?)));
     }
     let (x, y) = (a.to_cells(cx.tape)?, b.to_cells(cx.tape)?);

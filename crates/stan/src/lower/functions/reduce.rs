@@ -279,6 +279,20 @@ fn by_line(cx: &Cx<'_>, x: &Sym, y: &Sym, rows_wise: bool) -> FnResult<Sym> {
     if cx.extents(y)? != (rows, cols) {
         return Err(cx.mismatch(x, y));
     }
+    if x.has_records(cx.tape) || y.has_records(cx.tape) {
+        let (x, y) = (cx.elements(x)?, cx.elements(y)?);
+        let count = if rows_wise { rows } else { cols };
+        let cells = (0..count)
+            .map(|i| {
+                let own = (0..rows * cols)
+                    .filter(|at| i == if rows_wise { at % rows } else { at / rows });
+                let terms: Vec<E<'_>> = own.map(|at| x[at] * y[at]).collect();
+                e_cell(cx.tape.add_all(&terms))
+            })
+            .collect();
+        let leaf = if rows_wise { Leaf::Vector(rows) } else { Leaf::Row(cols) };
+        return Ok(Sym::cells(Dims::leaf(leaf), cells));
+    }
     let products = cx.e(x)? * cx.e(y)?;
     let ones = |n: usize| cx.tape.vector(&vec![1.0; n]);
     Ok(if rows_wise {

@@ -1,0 +1,340 @@
+//! Graphs over exchangeable records: prior and likelihood apart, any minibatch at any time.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `separate` | which values are sums over records, and the two parts of a log density |
+//! | `support` | the coordinates on which a batch depends |
+
+mod separate;
+mod support;
+
+use std::sync::OnceLock;
+
+use jensen_density::{Lanes, LanesMut, LogDensity, RecordDensity, TwiceDifferentiable};
+
+use crate::density::{Columns, Execution, GraphDensity, GraphWorkspace, ThreadState};
+use crate::density::{for_blocks, pack, views};
+use crate::exec::Program;
+use crate::ir::Graph;
+use crate::passes;
+
+pub use separate::{Dependence, Separation};
+use support::Support;
+
+/// Records of one evaluation: longer batches are evaluated a piece at a time.
+const CAPACITY: usize = 1024;
+
+/// A prior and a likelihood given by graphs of the draw z, the likelihood summed over the records of a
+/// batch. Optimised, differentiated and planned once; a batch only gathers data, into the workspace.
+pub struct RecordGraph {
+    dim: usize,
+    records: usize,
+    execution: Execution,
+    prior: GraphDensity,
+    differentiated: Graph,
+    value: Program,
+    gradient: Program,
+    product: OnceLock<Program>,
+    support: Support,
+}
+
+/// Scratch memory of a [`RecordGraph`], with the batch that its data were last gathered for.
+#[derive(Default)]
+pub struct RecordWorkspace {
+    prior: GraphWorkspace,
+    value: Bound,
+    gradient: Bound,
+    product: Bound,
+    part: Vec<f64>,
+    point: Vec<f64>,
+    direction: Vec<f64>,
+}
+
+/// A program with a batch of its own.
+#[derive(Default)]
+struct Bound {
+    program: Option<Program>,
+    batch: Vec<u32>,
+    states: Vec<ThreadState>,
+}
+
+impl Bound {
+    fn to(&mut self, prototype: &Program, batch: &[u32]) -> (&Program, &mut Vec<ThreadState>) {
+        let program = self.program.get_or_insert_with(|| {
+            // An empty batch is bound nowhere else.
+            self.batch.clear();
+            prototype.clone()
+        });
+        if self.batch != batch {
+            program.bind(batch);
+            self.batch.clear();
+            self.batch.extend_from_slice(batch);
+        }
+        (program, &mut self.states)
+    }
+}
+
+impl RecordGraph {
+    /// Optimises, differentiates and plans both parts. Input 0 of either graph is the draw, output 0 a
+    /// scalar; the likelihood has a record axis.
+    ///
+    /// # Panics
+    /// When the graphs are not of the stated form: a front end's bug.
+    pub fn new(prior: &Graph, likelihood: &Graph, execution: Execution) -> Self {
+        let records = likelihood
+            .record_count()
+            .expect("the likelihood has a record axis");
+        let capacity = records.min(CAPACITY);
+        let mut graph = passes::optimise(likelihood);
+        let dim = graph.inputs()[0].len;
+        let log_density = graph.outputs()[0];
+        let program = |graph: &Graph| {
+            let graph = passes::compact(graph);
+            crate::verify::debug_verify(&graph);
+            Program::new(graph, execution.simd, capacity)
+        };
+        let value = program(&graph);
+        let z = graph.input_node(0);
+        let gradient = graph.gradient(log_density, &[z])[0];
+        graph.set_outputs(vec![log_density, gradient]);
+        let gradient = program(&graph);
+        Self {
+            dim,
+            records,
+            execution,
+            prior: GraphDensity::new(prior, execution),
+            support: Support::of(&passes::compact(likelihood)),
+            differentiated: passes::compact(&graph),
+            value,
+            gradient,
+            product: OnceLock::new(),
+        }
+    }
+
+    /// The prior as a density of its own.
+    pub fn prior(&self) -> &GraphDensity {
+        &self.prior
+    }
+
+    /// The optimised likelihood with outputs value and gradient.
+    pub fn likelihood(&self) -> &Graph {
+        &self.differentiated
+    }
+
+    /// Bytes of the records' data, of constants and of one thread's block of lanes.
+    pub fn peak_bytes(&self) -> usize {
+        self.prior.peak_bytes() + self.gradient.data_bytes() + self.gradient.arena_bytes()
+    }
+
+    fn product(&self) -> &Program {
+        self.product.get_or_init(|| {
+            let mut graph = self.differentiated.clone();
+            let gradient = graph.outputs()[1];
+            let z = graph.input_node(0);
+            let v = graph.input(self.dim);
+            let product = graph.tangent(&[gradient], &[(z, v)])[0]
+                .unwrap_or_else(|| graph.vector(&vec![0.0; self.dim]));
+            graph.set_outputs(vec![product]);
+            Program::new(
+                passes::compact(&graph),
+                self.execution.simd,
+                self.records.min(CAPACITY),
+            )
+        })
+    }
+
+    /// Runs a program with `batch` bound over all lanes; the outputs of the lanes are *added* to `out`,
+    /// one matrix an output.
+    fn add<const N: usize>(
+        &self,
+        prototype: &Program,
+        bound: &mut Bound,
+        batch: &[u32],
+        inputs: &[Lanes<'_>],
+        out: [LanesMut<'_>; N],
+    ) {
+        let total = inputs[0].lanes();
+        for input in inputs {
+            assert_eq!(
+                (input.rows(), input.lanes()),
+                (self.dim, total),
+                "rows and lanes of an input"
+            );
+        }
+        let out = out.map(|mut out| {
+            let (rows, lanes) = (out.rows(), out.lanes());
+            Columns::new(out.as_mut_slice(), rows, lanes)
+        });
+        for piece in batch.chunks(CAPACITY) {
+            let (program, states) = bound.to(prototype, piece);
+            let threads = self.execution.threads;
+            for_blocks(threads, program, states, total, |first, count, state| {
+                let mut lanes = 0;
+                for (slot, input) in inputs.iter().enumerate() {
+                    lanes = pack(*input, first, count, &mut state.inputs[slot]);
+                }
+                let inputs = views(&state.inputs);
+                program.run(&mut state.arena, &inputs, lanes);
+                for (which, columns) in out.iter().enumerate() {
+                    // SAFETY: blocks have their own lanes.
+                    program.output(&state.arena, &inputs, which, lanes, |i, row| unsafe {
+                        columns.add(i, first, &row[..count]);
+                    });
+                }
+            });
+        }
+    }
+}
+
+/// Column `lane` of a matrix.
+fn column(z: Lanes<'_>, lane: usize, out: &mut Vec<f64>) {
+    let (data, lanes) = (z.as_slice(), z.lanes());
+    out.clear();
+    out.extend((0..z.rows()).map(|row| data[row * lanes + lane]));
+}
+
+impl RecordDensity for RecordGraph {
+    type Workspace = RecordWorkspace;
+
+    fn dim(&self) -> usize {
+        self.dim
+    }
+
+    fn records(&self) -> usize {
+        self.records
+    }
+
+    fn workspace(&self, _lanes: usize, _batch: usize) -> RecordWorkspace {
+        RecordWorkspace::default()
+    }
+
+    fn prior_value(&self, ws: &mut RecordWorkspace, z: Lanes<'_>, out: &mut [f64]) {
+        self.prior.value(&mut ws.prior, z, out);
+    }
+
+    fn prior_value_grad(
+        &self,
+        ws: &mut RecordWorkspace,
+        z: Lanes<'_>,
+        out: &mut [f64],
+        grad: LanesMut<'_>,
+    ) {
+        self.prior.value_grad(&mut ws.prior, z, out, grad);
+    }
+
+    fn prior_hvp(
+        &self,
+        ws: &mut RecordWorkspace,
+        z: Lanes<'_>,
+        v: Lanes<'_>,
+        out: LanesMut<'_>,
+    ) {
+        self.prior.hvp(&mut ws.prior, z, v, out);
+    }
+
+    fn batch_value(&self, ws: &mut RecordWorkspace, batch: &[u32], z: Lanes<'_>, out: &mut [f64]) {
+        out.fill(0.0);
+        let values = LanesMut::new(out, 1, z.lanes());
+        self.add(&self.value, &mut ws.value, batch, &[z], [values]);
+    }
+
+    fn batch_value_grad(
+        &self,
+        ws: &mut RecordWorkspace,
+        batch: &[u32],
+        z: Lanes<'_>,
+        out: &mut [f64],
+        mut grad: LanesMut<'_>,
+    ) {
+        out.fill(0.0);
+        grad.as_mut_slice().fill(0.0);
+        let values = LanesMut::new(out, 1, z.lanes());
+        self.add(&self.gradient, &mut ws.gradient, batch, &[z], [values, grad]);
+    }
+
+    fn batch_hvp(
+        &self,
+        ws: &mut RecordWorkspace,
+        batch: &[u32],
+        z: Lanes<'_>,
+        v: Lanes<'_>,
+        mut out: LanesMut<'_>,
+    ) {
+        out.as_mut_slice().fill(0.0);
+        self.add(self.product(), &mut ws.product, batch, &[z, v], [out]);
+    }
+
+    fn paired_value(
+        &self,
+        ws: &mut RecordWorkspace,
+        records: &[u32],
+        z: Lanes<'_>,
+        out: &mut [f64],
+    ) {
+        let mut point = std::mem::take(&mut ws.point);
+        for (lane, (record, out)) in records.iter().zip(out).enumerate() {
+            column(z, lane, &mut point);
+            let z = Lanes::new(&point, self.dim, 1);
+            self.batch_value(ws, std::slice::from_ref(record), z, std::slice::from_mut(out));
+        }
+        ws.point = point;
+    }
+
+    fn paired_value_grad(
+        &self,
+        ws: &mut RecordWorkspace,
+        records: &[u32],
+        z: Lanes<'_>,
+        out: &mut [f64],
+        mut grad: LanesMut<'_>,
+    ) {
+        let (mut point, mut part) = (std::mem::take(&mut ws.point), std::mem::take(&mut ws.part));
+        part.resize(self.dim, 0.0);
+        let lanes = z.lanes();
+        for (lane, (record, out)) in records.iter().zip(out).enumerate() {
+            column(z, lane, &mut point);
+            let z = Lanes::new(&point, self.dim, 1);
+            let one = std::slice::from_ref(record);
+            let view = LanesMut::new(&mut part, self.dim, 1);
+            self.batch_value_grad(ws, one, z, std::slice::from_mut(out), view);
+            let grad = grad.as_mut_slice();
+            part.iter()
+                .enumerate()
+                .for_each(|(row, g)| grad[row * lanes + lane] = *g);
+        }
+        (ws.point, ws.part) = (point, part);
+    }
+
+    fn paired_hvp(
+        &self,
+        ws: &mut RecordWorkspace,
+        records: &[u32],
+        z: Lanes<'_>,
+        v: Lanes<'_>,
+        mut out: LanesMut<'_>,
+    ) {
+        let (mut point, mut part) = (std::mem::take(&mut ws.point), std::mem::take(&mut ws.part));
+        let mut direction = std::mem::take(&mut ws.direction);
+        part.resize(self.dim, 0.0);
+        let lanes = z.lanes();
+        for (lane, record) in records.iter().enumerate() {
+            column(z, lane, &mut point);
+            column(v, lane, &mut direction);
+            let (z, v) = (
+                Lanes::new(&point, self.dim, 1),
+                Lanes::new(&direction, self.dim, 1),
+            );
+            let view = LanesMut::new(&mut part, self.dim, 1);
+            self.batch_hvp(ws, std::slice::from_ref(record), z, v, view);
+            let out = out.as_mut_slice();
+            part.iter()
+                .enumerate()
+                .for_each(|(row, g)| out[row * lanes + lane] = *g);
+        }
+        (ws.point, ws.part, ws.direction) = (point, part, direction);
+    }
+
+    fn support(&self, batch: &[u32], coordinates: &mut Vec<u32>) -> bool {
+        self.support.of_batch(batch, coordinates)
+    }
+}

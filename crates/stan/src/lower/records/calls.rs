@@ -1,0 +1,385 @@
+//! Operators and functions of containers over the records.
+
+use std::rc::Rc;
+
+use super::super::call::Resolved;
+use super::super::densities::Formula;
+use super::super::functions::{Builder, operators};
+use super::super::value::{Dims, Leaf, Sym, interacting};
+use super::super::{Lower, index};
+use super::{all_records, is_flat};
+use crate::interpret::error::{Eval, FnError, FnResult};
+use crate::interpret::functions::{self as library, Keep};
+use crate::interpret::index::Idx;
+use crate::interpret::value::Value;
+use crate::program::{BinaryOp, BuiltinId, Level, Span};
+
+/// Functions of each record's own part: with one record in place of all they give one record's part of the result.
+const BY_RECORD: &[&str] = &[
+    "append_col",
+    "col",
+    "diag_post_multiply",
+    "rows_dot_product",
+    "rows_dot_self",
+    "add",
+    "subtract",
+    "elt_multiply",
+    "elt_divide",
+];
+
+/// Functions that are the sum over the records of what they are of one.
+const SUMS: &[&str] = &["sum", "dot_product", "dot_self", "squared_distance", "norm1"];
+
+impl Lower<'_, '_> {
+    /// `f` of one record's part of containers over the records; `None` where there is no such container among the
+    /// arguments.
+    pub(in crate::lower) fn each_record(
+        &self,
+        args: &[Sym],
+        f: impl FnOnce(&[Sym]) -> FnResult<Sym>,
+    ) -> Option<FnResult<Sym>> {
+        if !args.iter().any(|a| matches!(a, Sym::Records(_))) {
+            return None;
+        }
+        Some(self.ones(args).and_then(|ones| {
+            let one = f(&ones)?;
+            Ok(Sym::Records(Rc::new(one)))
+        }))
+    }
+
+    /// One record's part of every argument.
+    ///
+    /// # Errors
+    /// When an argument is the value of the record at hand: with all records it would go with each of them.
+    fn ones(&self, args: &[Sym]) -> FnResult<Vec<Sym>> {
+        let own = |a: &Sym| !matches!(a, Sym::Records(_)) && a.has_records(self.tape);
+        if args.iter().any(own) {
+            return Err(interacting());
+        }
+        Ok(args.iter().map(Sym::one_record).collect())
+    }
+
+    /// `a op b` where one of them is over the records.
+    pub(in crate::lower) fn binary_of_records(
+        &self,
+        op: BinaryOp,
+        a: &Sym,
+        b: &Sym,
+    ) -> Option<FnResult<Sym>> {
+        let over = |x: &Sym| matches!(x, Sym::Records(_));
+        if !over(a) && !over(b) {
+            return None;
+        }
+        let (a, b) = (&self.promoted(a), &self.promoted(b));
+        let cx = self.cx(op.symbol());
+        let leaf = |x: &Sym| x.one_record().dims().map(|d| d.leaf);
+        let (la, lb) = match (leaf(a), leaf(b)) {
+            (Ok(la), Ok(lb)) => (la, lb),
+            (Err(error), _) | (_, Err(error)) => return Some(Err(error)),
+        };
+        let both = over(a) && over(b);
+        let scalar = a.is_scalar() || b.is_scalar();
+        let fits = match op {
+            BinaryOp::Mul if !scalar => {
+                if both && matches!((la, lb), (Leaf::Row(_), Leaf::Vector(_))) {
+                    // A sum over the records.
+                    let args = [a.clone(), b.clone()];
+                    return Some(self.ones(&args).and_then(|ones| {
+                        let one = operators::binary(&cx, op, &ones[0], &ones[1])?;
+                        Ok(one.e(self.tape)?.sum_records().into())
+                    }));
+                }
+                over(a) && !over(b) && matches!(la, Leaf::Vector(_) | Leaf::Matrix(..))
+            }
+            BinaryOp::Div if matches!(lb, Leaf::Matrix(..)) => false,
+            BinaryOp::LeftDiv => false,
+            _ => both || scalar,
+        };
+        if !fits {
+            return Some(Err(interacting()));
+        }
+        self.each_record(&[a.clone(), b.clone()], |ones| {
+            operators::binary(&cx, op, &ones[0], &ones[1])
+        })
+    }
+
+    /// Known containers with an element for each record, as columns.
+    fn promoted(&self, value: &Sym) -> Sym {
+        match value {
+            Sym::Data(_) => self
+                .as_records(value.clone())
+                .unwrap_or_else(|_| value.clone()),
+            other => other.clone(),
+        }
+    }
+
+    /// A library function where records are among the arguments; `None` where they are not, or not in a way that
+    /// matters.
+    pub(in crate::lower) fn call_of_records(
+        &mut self,
+        id: BuiltinId,
+        args: &[Sym],
+        levels: &[Level],
+        drop: bool,
+        span: Span,
+    ) -> Eval<Option<Sym>> {
+        if self.axis.is_none() {
+            return Ok(None);
+        }
+        let name = id.name();
+        if let Some(built) = self.sized_by_records(name, args) {
+            return built.map(Some).map_err(|e| e.at(span));
+        }
+        let over = |x: &Sym| matches!(x, Sym::Records(_));
+        if !args.iter().any(over) {
+            // Ints of a record that the graph has no function for.
+            let unknown = matches!(self.resolved(id), Resolved::Known);
+            if unknown && args.iter().any(|a| a.has_records(self.tape)) {
+                return self.tabulated(id, args, span).map(Some);
+            }
+            return Ok(None);
+        }
+        if let ("row", [Sym::Records(one), at]) = (name, args)
+            && self.is_own_index(at)
+        {
+            let row = index::get(self.tape, one, &[Idx::One(1)], None);
+            return row.map(Some).map_err(|e| e.at(span));
+        }
+        let kind = match self.resolved(id) {
+            Resolved::Density(formula) => {
+                let fits = match formula {
+                    Formula::Univariate(_) => true,
+                    Formula::Whole(_) => whole_fits(name, args),
+                };
+                if fits { Kind::Sum } else { Kind::Refused }
+            }
+            Resolved::Function(Builder::Whole(_)) => {
+                let vectors = args.iter().filter(|a| over(a)).all(|a| is_flat(&a.one_record()));
+                if SUMS.contains(&name) {
+                    Kind::Sum
+                } else if BY_RECORD.contains(&name) {
+                    Kind::Each
+                } else if matches!(name, "max" | "min" | "log_sum_exp") && args.len() == 2 {
+                    Kind::Each
+                } else if vectors && matches!(name, "to_vector" | "to_row_vector" | "to_array_1d") {
+                    Kind::Each
+                } else if matches!(name, "multiply" | "divide") {
+                    let op = if name == "multiply" { BinaryOp::Mul } else { BinaryOp::Div };
+                    let result = self.binary_of_records(op, &args[0], &args[1]);
+                    return result.transpose().map_err(|e| e.at(span));
+                } else {
+                    Kind::Refused
+                }
+            }
+            Resolved::Function(_) => Kind::Each,
+            Resolved::Known => Kind::Refused,
+        };
+        if let Kind::Refused = kind {
+            return self.of_all_data(id, args, span).map(Some);
+        }
+        // Functions of numbers go over the records together with what has one number for each of them.
+        let whole = matches!(
+            self.resolved(id),
+            Resolved::Density(Formula::Whole(_)) | Resolved::Function(Builder::Whole(_))
+        );
+        let apart = |name: &str| BY_RECORD.contains(&name) && !SUMS.contains(&name);
+        let promoted: Vec<Sym>;
+        let args = if whole && !SUMS.contains(&name) {
+            args
+        } else {
+            promoted = args.iter().map(|a| self.promoted(a)).collect();
+            &promoted
+        };
+        let fits = args
+            .iter()
+            .all(|a| over(a) || a.is_scalar() || (whole && matches!(kind, Kind::Sum)) || apart(name));
+        let fits = fits && (!SUMS.contains(&name) || args.iter().all(over));
+        if !fits {
+            return Err(interacting().at(span));
+        }
+        let ones = self.ones(args).map_err(|e| e.at(span))?;
+        let one = if ones.iter().all(Sym::is_known) {
+            self.known_one(id, &ones, levels, drop, span)?
+        } else {
+            self.built(id, &ones, levels, drop, span)?
+        };
+        self.fault(span)?;
+        Ok(Some(match kind {
+            Kind::Each => Sym::Records(Rc::new(one)),
+            _ => one
+                .e(self.tape)
+                .map_err(|e| e.at(span))?
+                .sum_records()
+                .into(),
+        }))
+    }
+
+    fn known_one(
+        &mut self,
+        id: BuiltinId,
+        ones: &[Sym],
+        levels: &[Level],
+        drop: bool,
+        span: Span,
+    ) -> Eval<Sym> {
+        let values: Vec<_> = ones.iter().filter_map(Sym::known).collect();
+        let refs: Vec<&Value> = values.iter().map(|v| &**v).collect();
+        let keep = if drop {
+            Keep::arguments(levels.iter().map(|l| *l == Level::Param))
+        } else {
+            Keep::ALL
+        };
+        library::call(id, keep, &refs)
+            .map(Sym::from)
+            .map_err(|e| e.at(span))
+    }
+
+    /// Extents that are the number of records, and containers that have them.
+    fn sized_by_records(&self, name: &str, args: &[Sym]) -> Option<FnResult<Sym>> {
+        if let [Sym::Records(one)] = args {
+            let dims = match one.dims() {
+                Ok(dims) => dims,
+                Err(error) => return Some(Err(error)),
+            };
+            let count = self.record_count();
+            let (rows, cols) = dims.leaf.extents();
+            let int = |n: usize| Sym::Int(i32::try_from(n).unwrap_or(i32::MAX));
+            let row = matches!(dims.leaf, Leaf::Row(_));
+            match name {
+                "size" => return Some(Ok(count)),
+                "num_elements" => {
+                    let each = dims.size();
+                    return Some(if each == 1 {
+                        Ok(count)
+                    } else {
+                        count.e(self.tape).map(|e| (e * each as f64).into())
+                    });
+                }
+                "rows" => return Some(Ok(if row { int(rows) } else { count })),
+                "cols" => return Some(Ok(if row { count } else { int(cols) })),
+                _ => {}
+            }
+        }
+        let leading = match name {
+            "rep_vector" | "rep_row_vector" | "rep_array" | "rep_matrix" => 1,
+            "zeros_vector" | "ones_vector" | "zeros_row_vector" | "ones_row_vector" => 0,
+            _ => return None,
+        };
+        if !args.get(leading).is_some_and(|n| self.is_count(n)) {
+            return None;
+        }
+        if args[..leading].iter().any(|x| x.has_records(self.tape))
+            || args[leading + 1..].iter().any(|n| self.is_count(n))
+        {
+            return Some(Err(interacting()));
+        }
+        let mut ones = args.to_vec();
+        ones[leading] = Sym::Int(1);
+        let value = match leading {
+            0 => {
+                let x = if name.starts_with("ones") { 1.0 } else { 0.0 };
+                let leaf = if name.contains("row") { Leaf::Row(1) } else { Leaf::Vector(1) };
+                Ok(Dims::leaf(leaf).value(&[x]).into())
+            }
+            _ => match super::super::functions::find(name) {
+                Some(builder) => builder.build(&self.cx("rep"), &ones),
+                None => Err(interacting()),
+            },
+        };
+        Some(value.map(|one| Sym::Records(Rc::new(one))))
+    }
+
+    /// A function of whole containers over the records, if they are data: a number like their mean belongs to no
+    /// record.
+    fn of_all_data(&mut self, id: BuiltinId, args: &[Sym], span: Span) -> Eval<Sym> {
+        let count = self.axis.as_ref().map_or(0, |axis| axis.count);
+        let values: Option<Vec<Value>> = args
+            .iter()
+            .map(|arg| match arg {
+                Sym::Records(one) => all_records(self.tape, one, count),
+                other => other.known().map(std::borrow::Cow::into_owned),
+            })
+            .collect();
+        match values {
+            Some(values) => {
+                let refs: Vec<&Value> = values.iter().collect();
+                library::call(id, Keep::ALL, &refs)
+                    .map(Sym::from)
+                    .map_err(|e| e.at(span))
+            }
+            None => Err(FnError::records(format!(
+                "records interact: `{}` takes all records together, and the log density is no sum over them",
+                id.name()
+            ))
+            .at(span)),
+        }
+    }
+
+    /// A function of numbers known for each record, record by record.
+    fn tabulated(&mut self, id: BuiltinId, args: &[Sym], span: Span) -> Eval<Sym> {
+        let unsupported = || {
+            FnError::records(format!(
+                "`{}` of values of each record is not supported yet",
+                id.name()
+            ))
+            .at(span)
+        };
+        let tables: Vec<Vec<f64>> = args
+            .iter()
+            .map(|arg| match arg {
+                arg if arg.is_scalar() => arg.e(self.tape).ok()?.data(),
+                _ => None,
+            })
+            .collect::<Option<_>>()
+            .ok_or_else(unsupported)?;
+        let count = self.axis.as_ref().map_or(0, |axis| axis.count);
+        let mut results = Vec::with_capacity(count);
+        for r in 0..count {
+            let row: Vec<Value> = tables
+                .iter()
+                .map(|table| {
+                    let x = if table.len() == 1 { table[0] } else { table[r] };
+                    if x.fract() == 0.0 && x.abs() < f64::from(i32::MAX) {
+                        Value::Int(x as i32)
+                    } else {
+                        Value::Real(x)
+                    }
+                })
+                .collect();
+            let refs: Vec<&Value> = row.iter().collect();
+            let value = library::call(id, Keep::ALL, &refs).map_err(|e| e.at(span))?;
+            results.push(value.real().map_err(|e| e.at(span))?);
+        }
+        Ok(self.tape.column(&results).into())
+    }
+}
+
+/// What a function over the records is.
+enum Kind {
+    /// Itself of each record's part.
+    Each,
+    /// The sum of itself of each record's part.
+    Sum,
+    /// A function of all records together.
+    Refused,
+}
+
+/// Whether the records stand where a density of whole values takes many outcomes, not where it takes one of many
+/// elements.
+fn whole_fits(name: &str, args: &[Sym]) -> bool {
+    let many = |dims: &Dims| !dims.array.is_empty() && dims.leaf != Leaf::Scalar;
+    args.iter().enumerate().all(|(i, arg)| match arg {
+        Sym::Records(one) => one.dims().is_ok_and(|dims| {
+            if name.contains("_glm_") {
+                true
+            } else if name.starts_with("categorical") {
+                i == 0
+            } else if name.starts_with("ordered") {
+                i < 2 || many(&dims)
+            } else {
+                many(&dims)
+            }
+        }),
+        _ => true,
+    })
+}

@@ -1,0 +1,378 @@
+//! Parts of containers over the records, and elements picked by what a record says.
+
+use std::rc::Rc;
+
+use super::super::densities::categories::pick_of;
+use super::super::index::{self, Pos, resolve};
+use super::super::tape::E;
+use super::super::value::{Cell, Dims, Leaf, Sym, cell_e, e_cell, interacting};
+use super::{Lower, all_records};
+use crate::interpret::error::{Eval, FnError, FnResult};
+use crate::interpret::index::Idx;
+use crate::program::{Expr, Index, Span};
+
+/// An index whose values may be those of each record.
+enum Given {
+    All,
+    One(Sym),
+    Many(Sym),
+    From(Sym),
+    To(Sym),
+    Between(Sym, Sym),
+}
+
+/// The positions that an index names in one dimension.
+enum Place {
+    /// The same for all records.
+    Fixed(Pos),
+    /// Each record's own, from 0; whether the dimension stays, as that of the records.
+    Own(Vec<u32>, bool),
+}
+
+impl Place {
+    fn count(&self) -> usize {
+        match self {
+            Place::Fixed(pos) => pos.count(),
+            Place::Own(..) => 1,
+        }
+    }
+
+    fn kept(&self) -> Option<usize> {
+        match self {
+            Place::Fixed(Pos::One(_)) | Place::Own(_, false) => None,
+            Place::Fixed(pos) => Some(pos.count()),
+            Place::Own(_, true) => Some(1),
+        }
+    }
+}
+
+impl<'g> Lower<'_, 'g> {
+    /// `base[indices]` where data are exchangeable.
+    pub(in crate::lower) fn indexed_by_record(
+        &mut self,
+        expr: &Expr,
+        base: &Expr,
+        indices: &[Index],
+    ) -> Eval<Sym> {
+        let given = self.given(indices)?;
+        let value = self.expr(base)?;
+        self.site(expr);
+        let fail = |e: FnError| e.at(expr.span);
+        match &value {
+            Sym::Records(one) => {
+                let one = one.clone();
+                self.part_of_records(&one, &given).map_err(fail)
+            }
+            _ => match self.plain(&given) {
+                Some(idx) => {
+                    let idx = idx.map_err(fail)?;
+                    index::get(self.tape, &value, &idx, Some(&expr.ty)).map_err(fail)
+                }
+                None => self.picked(&value, &given).map_err(fail),
+            },
+        }
+    }
+
+    /// The indices of an assignment's place; `over` where the variable is over the records.
+    pub(in crate::lower) fn indices_of_place(
+        &mut self,
+        indices: &[Index],
+        over: bool,
+        span: Span,
+    ) -> Eval<Vec<Idx>> {
+        let mut given = self.given(indices)?;
+        if over && let Some(first) = given.first_mut() {
+            let (own, whole) = self.position(first);
+            if own {
+                *first = Given::One(Sym::Int(1));
+            } else if whole {
+                *first = Given::All;
+            } else {
+                return Err(FnError::records(
+                    "records interact: a record assigns to the place of another one",
+                )
+                .at(span));
+            }
+        }
+        match self.plain(&given) {
+            Some(idx) => idx.map_err(|e| e.at(span)),
+            None => Err(FnError::records(
+                "assigning to an element that each record picks is not supported yet",
+            )
+            .at(span)),
+        }
+    }
+
+    fn given(&mut self, indices: &[Index]) -> Eval<Vec<Given>> {
+        indices
+            .iter()
+            .map(|index| {
+                Ok(match index {
+                    Index::All => Given::All,
+                    Index::Single(i) => Given::One(self.expr(i)?),
+                    Index::Multi(list) => Given::Many(self.expr(list)?),
+                    Index::From(a) => Given::From(self.expr(a)?),
+                    Index::To(b) => Given::To(self.expr(b)?),
+                    Index::Between(a, b) => Given::Between(self.expr(a)?, self.expr(b)?),
+                })
+            })
+            .collect()
+    }
+
+    /// Whether an index over the records names the record at hand, or all records.
+    fn position(&self, given: &Given) -> (bool, bool) {
+        match given {
+            Given::One(i) => (self.is_own_index(i), false),
+            Given::Many(list) => (false, self.is_own_index(list)),
+            Given::All => (false, true),
+            Given::From(a) => (false, matches!(a, Sym::Int(1))),
+            Given::To(b) => (false, self.is_count(b)),
+            Given::Between(a, b) => (false, matches!(a, Sym::Int(1)) && self.is_count(b)),
+        }
+    }
+
+    /// The indices, if they are the same for all records.
+    fn plain(&self, given: &[Given]) -> Option<FnResult<Vec<Idx>>> {
+        let own = |value: &Sym| value.has_records(self.tape);
+        let any = given.iter().any(|given| match given {
+            Given::All => false,
+            Given::One(a) | Given::Many(a) | Given::From(a) | Given::To(a) => own(a),
+            Given::Between(a, b) => own(a) || own(b),
+        });
+        if any {
+            return None;
+        }
+        let idx = |given: &Given| -> FnResult<Idx> {
+            Ok(match given {
+                Given::All => Idx::All,
+                Given::One(i) => Idx::One(i.int()?),
+                Given::Many(list) => match list.known() {
+                    Some(list) => Idx::Many(list.ints()?.to_vec()),
+                    None => {
+                        return Err(FnError::unsupported(
+                            "indices that depend on parameters are not supported yet",
+                        ));
+                    }
+                },
+                Given::From(a) => Idx::From(a.int()?),
+                Given::To(b) => Idx::To(b.int()?),
+                Given::Between(a, b) => Idx::Between(a.int()?, b.int()?),
+            })
+        };
+        Some(given.iter().map(idx).collect())
+    }
+
+    fn part_of_records(&mut self, one: &Sym, given: &[Given]) -> FnResult<Sym> {
+        let Some((first, rest)) = given.split_first() else {
+            return Ok(Sym::Records(Rc::new(one.clone())));
+        };
+        let (own, whole) = self.position(first);
+        if own || whole {
+            let first = if own { Idx::One(1) } else { Idx::All };
+            return match self.plain(rest) {
+                Some(rest) => {
+                    let mut idx = vec![first];
+                    idx.extend(rest?);
+                    let part = index::get(self.tape, one, &idx, None)?;
+                    Ok(if own { part } else { Sym::Records(Rc::new(part)) })
+                }
+                None if own => {
+                    let record = index::get(self.tape, one, &[first], None)?;
+                    self.picked(&record, rest)
+                }
+                None => Err(interacting()),
+            };
+        }
+        // Data may be looked at one by one.
+        if let Given::One(Sym::Int(_)) = first
+            && let Some(rest) = self.plain(given)
+            && let Some(axis) = &self.axis
+            && let Some(all) = all_records(self.tape, one, axis.count)
+        {
+            return index::get(self.tape, &all.into(), &rest?, None);
+        }
+        Err(FnError::records(
+            "records interact: one record looks at another one, or at some of them",
+        ))
+    }
+
+    /// Each record's own part of a value that all of them share, or of a value of the record at hand.
+    fn picked(&mut self, value: &Sym, given: &[Given]) -> FnResult<Sym> {
+        let dims = value.dims()?;
+        let extents = dims.extents();
+        if given.len() > extents.len() {
+            return Err(FnError::invalid("too many indices"));
+        }
+        let mut places = Vec::with_capacity(extents.len());
+        for (k, extent) in extents.iter().enumerate() {
+            places.push(match given.get(k) {
+                Some(Given::One(i)) if i.has_records(self.tape) => {
+                    Place::Own(self.own_positions(i, *extent, k + 1)?, false)
+                }
+                Some(Given::Many(list)) if list.has_records(self.tape) => match list {
+                    Sym::Records(one) => {
+                        Place::Own(self.own_positions(one, *extent, k + 1)?, true)
+                    }
+                    _ => {
+                        return Err(FnError::records(
+                            "a list of indices of each record is not supported yet",
+                        ));
+                    }
+                },
+                Some(other) => {
+                    let idx = self.plain(std::slice::from_ref(other));
+                    match idx.transpose()?.and_then(|mut idx| idx.pop()) {
+                        Some(idx) => Place::Fixed(resolve(&idx, *extent, k + 1)?),
+                        None => {
+                            return Err(FnError::records(
+                                "a range that differs from record to record is not supported yet",
+                            ));
+                        }
+                    }
+                }
+                None => Place::Fixed(resolve(&Idx::All, *extent, k + 1)?),
+            });
+        }
+        let over = places.iter().filter(|p| matches!(p, Place::Own(_, true))).count();
+        let leading = places
+            .iter()
+            .find(|place| place.kept().is_some())
+            .is_some_and(|place| matches!(place, Place::Own(_, true)));
+        if over > 1 || (over == 1 && !leading) {
+            return Err(FnError::records(
+                "indices of the records are supported in the leading dimension alone",
+            ));
+        }
+        let (offsets, own) = places_of(&dims, &places);
+        let part = part_dims(&dims, &places);
+        let cells = self.cells_at(value, &dims, &offsets, &own)?;
+        let result = match (&cells[..], part.is_scalar()) {
+            ([one], true) => Sym::from(cell_e(self.tape, *one)),
+            _ => Sym::cells(part, cells),
+        };
+        Ok(if over == 1 {
+            Sym::Records(Rc::new(result))
+        } else {
+            result
+        })
+    }
+
+    /// What each record says is its place in a dimension.
+    fn own_positions(&self, index: &Sym, extent: usize, position: usize) -> FnResult<Vec<u32>> {
+        let e = index.e(self.tape)?;
+        let (Some(all), Some(visited)) = (e.data(), e.visited()) else {
+            return Err(FnError::unsupported(
+                "indices that depend on parameters are not supported yet",
+            ));
+        };
+        let inside = |x: f64| x >= 1.0 && x <= extent as f64;
+        if let Some((r, x)) = visited.iter().find(|(_, x)| !inside(*x)) {
+            return Err(FnError::invalid(format!(
+                "index {x} of record {} is out of bounds in dimension {position}, whose size is {extent}",
+                r + 1
+            )));
+        }
+        let count = self.axis.as_ref().map_or(0, |axis| axis.count);
+        // Records that do not come by may say what they like.
+        let place = |x: f64| if inside(x) { x as u32 - 1 } else { 0 };
+        Ok(match &all[..] {
+            [one] => vec![place(*one); count],
+            all => all.iter().map(|x| place(*x)).collect(),
+        })
+    }
+
+    /// The elements at fixed offsets plus each record's own.
+    fn cells_at(
+        &mut self,
+        value: &Sym,
+        dims: &Dims,
+        offsets: &[usize],
+        own: &[u32],
+    ) -> FnResult<Vec<Cell>> {
+        let tape = self.tape;
+        if value.has_records(tape) {
+            // Every place that some record names is looked at; each record takes its own.
+            let mut named: Vec<u32> = own.to_vec();
+            named.sort_unstable();
+            named.dedup();
+            let ranks: Vec<f64> = own
+                .iter()
+                .map(|place| named.partition_point(|n| n < place) as f64 + 1.0)
+                .collect();
+            let rank = tape.column(&ranks);
+            let elements = value.elements(tape)?;
+            return Ok(offsets
+                .iter()
+                .map(|o| {
+                    let each: Vec<E<'g>> = named.iter().map(|n| elements[o + *n as usize]).collect();
+                    e_cell(pick_of(rank, &each))
+                })
+                .collect());
+        }
+        let fits = |o: &usize| own.iter().all(|p| o + (*p as usize) < dims.size());
+        if !offsets.iter().all(fits) {
+            return Err(FnError::invalid("an index is out of bounds"));
+        }
+        let e = match value.known() {
+            Some(known) => tape.vector(&known.numbers()),
+            None => value.e(tape)?,
+        };
+        Ok(offsets
+            .iter()
+            .map(|o| {
+                let places: Vec<u32> = own.iter().map(|p| *o as u32 + p).collect();
+                e_cell(e.gather_record(&places))
+            })
+            .collect())
+    }
+}
+
+/// Offsets that all records share, in storage order of the part, and what each record adds to them.
+fn places_of(dims: &Dims, places: &[Place]) -> (Vec<usize>, Vec<u32>) {
+    let strides = dims.strides();
+    let depth = dims.array.len();
+    let mut order: Vec<usize> = (0..places.len()).collect();
+    if let Leaf::Matrix(..) = dims.leaf {
+        order.swap(depth, depth + 1);
+    }
+    let mut own: Vec<u32> = Vec::new();
+    let mut offsets = vec![0];
+    for k in order {
+        let (place, stride) = (&places[k], strides[k]);
+        match place {
+            Place::Own(positions, _) => {
+                own.resize(positions.len(), 0);
+                own.iter_mut()
+                    .zip(positions)
+                    .for_each(|(o, p)| *o += p * stride as u32);
+            }
+            Place::Fixed(pos) => {
+                let mut next = Vec::with_capacity(offsets.len() * place.count());
+                for o in &offsets {
+                    next.extend((0..pos.count()).map(|j| o + pos.at(j) * stride));
+                }
+                offsets = next;
+            }
+        }
+    }
+    (offsets, own)
+}
+
+/// Extents of a part.
+fn part_dims(dims: &Dims, places: &[Place]) -> Dims {
+    let depth = dims.array.len();
+    let array = places[..depth].iter().filter_map(Place::kept).collect();
+    let kept = |k: usize| places[k].kept();
+    let leaf = match dims.leaf {
+        Leaf::Scalar => Leaf::Scalar,
+        Leaf::Vector(_) => kept(depth).map_or(Leaf::Scalar, Leaf::Vector),
+        Leaf::Row(_) => kept(depth).map_or(Leaf::Scalar, Leaf::Row),
+        Leaf::Matrix(..) => match (kept(depth), kept(depth + 1)) {
+            (None, None) => Leaf::Scalar,
+            (None, Some(n)) => Leaf::Row(n),
+            (Some(n), None) => Leaf::Vector(n),
+            (Some(rows), Some(cols)) => Leaf::Matrix(rows, cols),
+        },
+    };
+    Dims { array, leaf }
+}

@@ -1,0 +1,568 @@
+//! The axis of exchangeable records: a program lowered once for all its records, with prior and likelihood apart.
+//!
+//! Containers whose leading extent is the number of records become [`Sym::Records`]: the same container with one record
+//! in place of all, whose elements are columns, one value for each record. What works on one record works on all; the
+//! body of a loop over the records is lowered once; densities and sums become sums over the records. Whatever takes the
+//! records together in another way is refused with its place. At the end the log density is linear in its sums over
+//! records, which are the likelihood; all the rest is the prior.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `index` | parts of containers over the records, elements picked by record |
+//! | `calls` | operators and functions |
+//! | `loops` | loops over the records |
+
+mod calls;
+mod index;
+mod loops;
+
+use std::rc::Rc;
+
+use jensen_density::Posterior;
+use jensen_graph::{Dependence, Graph, NodeId, Separation, passes};
+
+use super::index::{Step, check_shape, set_path};
+use super::tape::{E, Tape};
+use super::value::{Dims, Leaf, Sym, cell_e, e_cell, interacting};
+use super::{Lower, LowerError, LowerOptions, with_stack};
+use crate::interpret::BoundModel;
+use crate::interpret::error::{ErrorKind, Eval, FnError, FnResult};
+use crate::interpret::index::Idx;
+use crate::interpret::sized::Sized;
+use crate::interpret::value::Value;
+use crate::program::{
+    Constraint, Decl, Expr, ExprKind, Place, Program, SizedType, Span, Stmt, StmtKind, VarId,
+};
+
+/// The log density of a program over exchangeable records.
+#[derive(Clone, Debug)]
+pub struct LoweredRecords {
+    /// Input 0 are the unconstrained coordinates, output 0 is what no record owns: NaN where the program rejects.
+    pub prior: Graph,
+    /// The log likelihood summed over a batch of records, in the same form.
+    pub likelihood: Graph,
+    /// Number of unconstrained coordinates.
+    pub dim: usize,
+    /// Number of records.
+    pub records: usize,
+    /// Names of the coordinates.
+    pub names: Vec<String>,
+}
+
+/// The axis of records.
+pub(super) struct Axis {
+    /// The variable that counts the records.
+    var: VarId,
+    /// How many there are.
+    count: usize,
+    /// The number of records in a batch.
+    size: NodeId,
+    /// Each record's number, from 1.
+    index: NodeId,
+    separation: Separation,
+    /// Inside a loop over the records.
+    inside: bool,
+}
+
+/// Lowers a program whose `int` data variable `name` counts exchangeable records: prior and likelihood apart.
+///
+/// # Errors
+/// As [`super::lower`]; with [`ErrorKind::Records`] when `name` counts no records, or the log density is no sum over
+/// them.
+pub fn lower_records(
+    bound: &BoundModel,
+    options: LowerOptions,
+    name: &str,
+) -> Result<LoweredRecords, LowerError> {
+    with_stack(|| lower_here(bound, options, name))
+}
+
+fn lower_here(
+    bound: &BoundModel,
+    options: LowerOptions,
+    name: &str,
+) -> Result<LoweredRecords, LowerError> {
+    let tape = Tape::default();
+    let dim = bound.unconstrained_dim();
+    let z = tape.e(tape.graph.borrow_mut().input(dim));
+    let program: &Program = bound.program();
+    let mut lower = Lower::new(program, &tape, options, bound);
+    lower.lay_out_records(name)?;
+    let count = lower.axis.as_ref().map_or(0, |axis| axis.count);
+    lower.parameters(z, bound.parameters())?;
+    lower.block(&program.transformed_parameters)?;
+    lower.check_transformed(&program.transformed_parameters)?;
+    lower.block(&program.model)?;
+    let (prior, likelihood) = lower.separated(name)?;
+    drop(lower);
+    let graph = tape.graph.into_inner();
+    Ok(LoweredRecords {
+        prior: passes::extract(&graph, &[prior]),
+        likelihood: passes::extract(&graph, &[likelihood]),
+        dim,
+        records: count,
+        names: bound.unconstrained_names(),
+    })
+}
+
+fn refused(message: String, span: Span) -> LowerError {
+    LowerError {
+        kind: ErrorKind::Records,
+        span,
+        message,
+    }
+}
+
+/// Whether an expression reads a variable.
+fn reads(expr: &Expr, var: VarId) -> bool {
+    match &expr.kind {
+        ExprKind::Var(other) => *other == var,
+        ExprKind::Promote(a) | ExprKind::Unary(_, a) => reads(a, var),
+        ExprKind::Binary(_, a, b) => reads(a, var) || reads(b, var),
+        ExprKind::Call(call) => call.args.iter().any(|a| reads(a, var)),
+        _ => false,
+    }
+}
+
+/// All size expressions of a type.
+fn sizes(ty: &SizedType) -> Vec<&Expr> {
+    match ty {
+        SizedType::Vector(n)
+        | SizedType::RowVector(n)
+        | SizedType::ComplexVector(n)
+        | SizedType::ComplexRowVector(n) => vec![&**n],
+        SizedType::Matrix(n, m) | SizedType::ComplexMatrix(n, m) => vec![&**n, &**m],
+        SizedType::Array(n, inner) => {
+            let mut all = vec![&**n];
+            all.extend(sizes(inner));
+            all
+        }
+        SizedType::Tuple(parts) => parts.iter().flat_map(|(ty, _)| sizes(ty)).collect(),
+        SizedType::Int | SizedType::Real | SizedType::Complex => Vec::new(),
+    }
+}
+
+fn declarations<'p>(program: &'p Program) -> impl Iterator<Item = &'p Decl> {
+    let transformed = program.transformed_data.iter().filter_map(|stmt: &Stmt| {
+        match &stmt.kind {
+            StmtKind::Decl(decl) => Some(decl),
+            _ => None,
+        }
+    });
+    program.data.iter().chain(transformed)
+}
+
+impl<'g> Lower<'_, 'g> {
+    /// Finds the variable that counts the records, and turns the data that it sizes into columns.
+    fn lay_out_records(&mut self, name: &str) -> Result<(), LowerError> {
+        let program = self.program;
+        let counts = || {
+            declarations(program)
+                .filter(|decl| matches!(decl.ty, SizedType::Int))
+                .map(|decl| program.var(decl.var))
+        };
+        let Some(decl) = declarations(program).find(|decl| program.var(decl.var).name == name)
+        else {
+            let known: Vec<String> = counts().map(|var| format!("`{}`", var.name)).collect();
+            return Err(refused(
+                format!(
+                    "the data have no variable `{name}`; {}",
+                    if known.is_empty() {
+                        "they have no `int` that could count the records".into()
+                    } else {
+                        format!("those that could count the records are {}", known.join(", "))
+                    }
+                ),
+                Span::default(),
+            ));
+        };
+        let span = program.var(decl.var).span;
+        let count = match (&decl.ty, &self.slots[decl.var.0 as usize]) {
+            (SizedType::Int, Some(Sym::Int(count))) => usize::try_from(*count).unwrap_or(0),
+            _ => {
+                let message = format!("`{name}` is no single `int`, so it cannot count the records");
+                return Err(refused(message, span));
+            }
+        };
+        if count == 0 {
+            return Err(refused(format!("`{name}` is 0: there are no records"), span));
+        }
+        for parameter in &program.parameters {
+            if sizes(&parameter.ty).iter().any(|n| reads(n, decl.var)) {
+                let var = program.var(parameter.var);
+                let message = format!(
+                    "parameter `{}` is sized by `{name}`: every record would bring parameters of its own, which no minibatch can leave out",
+                    var.name
+                );
+                return Err(refused(message, var.span));
+            }
+        }
+        let tape = self.tape;
+        tape.records.set(Some(count));
+        let numbers: Vec<f64> = (1..=count).map(|n| n as f64).collect();
+        let index = tape.e(tape.graph.borrow_mut().record(&numbers, 1)).id;
+        let size = tape.graph.borrow_mut().records_in_batch();
+        self.axis = Some(Axis {
+            var: decl.var,
+            count,
+            size,
+            index,
+            separation: Separation::default(),
+            inside: false,
+        });
+        let mut found = false;
+        for decl in declarations(program) {
+            let leads = match &decl.ty {
+                SizedType::Vector(n)
+                | SizedType::RowVector(n)
+                | SizedType::Matrix(n, _)
+                | SizedType::Array(n, _) => self.is_count_variable(n),
+                _ => false,
+            };
+            let slot = &mut self.slots[decl.var.0 as usize];
+            if let (true, Some(Sym::Data(value))) = (leads, &*slot)
+                && let Some(records) = columns(tape, value, count)
+            {
+                *slot = Some(records);
+                found = true;
+            }
+        }
+        if !found {
+            let message = format!("no data are sized by `{name}`, so it counts no records");
+            return Err(refused(message, span));
+        }
+        self.slots[decl.var.0 as usize] = Some(Sym::Scalar(size));
+        Ok(())
+    }
+
+    fn is_count_variable(&self, expr: &Expr) -> bool {
+        match &expr.kind {
+            ExprKind::Var(var) => self.axis.as_ref().is_some_and(|axis| axis.var == *var),
+            ExprKind::Promote(a) => self.is_count_variable(a),
+            _ => false,
+        }
+    }
+
+    /// Prior and likelihood.
+    fn separated(&mut self, name: &str) -> Result<(NodeId, NodeId), LowerError> {
+        let tape = self.tape;
+        tape.graph.borrow_mut().set_site(0);
+        let span = self.program.model.first().map_or(Span::default(), |s| s.span);
+        let mixed = || refused(interacting().message, span);
+        let terms: Vec<E<'g>> = self.terms.iter().map(|id| tape.e(*id)).collect();
+        let guards: Vec<E<'g>> = tape.guards.borrow().iter().map(|id| tape.e(*id)).collect();
+        let Some(axis) = &mut self.axis else {
+            return Err(mixed());
+        };
+        let (mut prior, mut likelihood) = (Vec::new(), Vec::new());
+        for term in terms {
+            let mut graph = tape.graph.borrow_mut();
+            let (own, sums) = axis
+                .separation
+                .separate(&mut graph, term.id)
+                .ok_or_else(mixed)?;
+            prior.push(tape.e(own));
+            likelihood.push(tape.e(sums));
+        }
+        let mut total = tape.add_all(&likelihood);
+        let depends = axis.separation.dependence(&tape.graph.borrow(), total.id);
+        if depends != Dependence::Additive {
+            let message = format!(
+                "no term of the log density depends on data sized by `{name}`: there is nothing to take minibatches of"
+            );
+            return Err(refused(message, span));
+        }
+        let mut bad = (Vec::new(), Vec::new());
+        for guard in guards {
+            let depends = axis.separation.dependence(&tape.graph.borrow(), guard.id);
+            match depends {
+                Dependence::Global => bad.0.push(guard),
+                Dependence::Record => bad.1.push(guard.sum_records()),
+                _ => return Err(mixed()),
+            }
+        }
+        let nan = tape.constant(f64::NAN);
+        let mut own = tape.add_all(&prior);
+        if !bad.0.is_empty() {
+            own = tape.add_all(&bad.0).select(nan, own);
+        }
+        if !bad.1.is_empty() {
+            total = tape.add_all(&bad.1).select(nan, total);
+        }
+        Ok((own.id, total.id))
+    }
+
+    /// Adds a term to the log density.
+    pub(super) fn add_term(&mut self, term: E<'g>, span: Span) -> Eval<()> {
+        self.fault(span)?;
+        if let Some(axis) = &mut self.axis {
+            use Dependence::{Additive, Global, Record};
+            let depends = axis
+                .separation
+                .dependence(&self.tape.graph.borrow(), term.id);
+            match (axis.inside, depends) {
+                (_, Global) | (true, Record) | (false, Additive) => {}
+                _ => {
+                    let message = "records interact: this term is no sum over records of what each of them adds";
+                    return Err(FnError::records(message).at(span));
+                }
+            }
+        }
+        self.terms.push(term.id);
+        Ok(())
+    }
+
+    /// Rejects draws where a value of some record violates a constraint.
+    pub(super) fn check_records(
+        &mut self,
+        constraint: &Constraint,
+        bounds: &[Sym],
+        value: &Sym,
+        name: &str,
+        span: Span,
+    ) -> Eval<()> {
+        let fail = |e: FnError| e.at(span);
+        let bounded = matches!(
+            constraint,
+            Constraint::Lower(_) | Constraint::Upper(_) | Constraint::LowerUpper(..)
+        );
+        if !bounded || bounds.iter().any(|bound| !bound.is_scalar()) {
+            let message = format!(
+                "the constraint of `{name}` is not supported yet for values of each record"
+            );
+            return Err(FnError::records(message).at(span));
+        }
+        for element in value.elements(self.tape).map_err(fail)? {
+            let cx = self.cx("constraint");
+            let violated = super::checks::violated(&cx, constraint, bounds, &element.into());
+            if let Some(bad) = violated.map_err(fail)? {
+                self.tape.reject_where(bad);
+            }
+        }
+        self.fault(span)
+    }
+
+    /// Whether a value is one for each record, or depends on how many there are.
+    pub(super) fn differs_by_record(&self, value: &Sym) -> bool {
+        self.is_count(value) || (self.axis.is_some() && matches!(value, Sym::Scalar(_)))
+    }
+
+    /// An error where an operation had no form for one value a record.
+    pub(super) fn fault(&self, span: Span) -> Eval<()> {
+        match self.tape.fault.borrow_mut().take() {
+            None => Ok(()),
+            Some(what) => Err(FnError::records(format!(
+                "{what} is not supported yet for values of each record"
+            ))
+            .at(span)),
+        }
+    }
+
+    /// What `body` adds to the log density for each record, summed over the records.
+    pub(super) fn terms_of_records(
+        &mut self,
+        span: Span,
+        body: impl FnOnce(&mut Self) -> Eval<()>,
+    ) -> Eval<()> {
+        let from = self.terms.len();
+        body(self)?;
+        self.fault(span)?;
+        let own = self.terms.split_off(from);
+        if !own.is_empty() {
+            let all: Vec<E<'g>> = own.iter().map(|id| self.tape.e(*id)).collect();
+            self.add_term(self.tape.add_all(&all).sum_records(), span)?;
+        }
+        Ok(())
+    }
+
+    /// The number of records as a value.
+    pub(super) fn record_count(&self) -> Sym {
+        self.axis
+            .as_ref()
+            .map_or(Sym::Int(0), |axis| Sym::Scalar(axis.size))
+    }
+
+    /// Whether a value is the number of records.
+    fn is_count(&self, value: &Sym) -> bool {
+        matches!((value, &self.axis), (Sym::Scalar(id), Some(axis)) if *id == axis.size)
+    }
+
+    /// Whether a value is each record's own number.
+    fn is_own_index(&self, value: &Sym) -> bool {
+        let id = match value {
+            Sym::Scalar(id) => *id,
+            Sym::Records(one) => match one.element(self.tape, 0) {
+                Ok(e) if one.dims().is_ok_and(|dims| dims.size() == 1) => e.id,
+                _ => return false,
+            },
+            _ => return false,
+        };
+        // Of a single record the number is the constant 1.
+        self.axis.as_ref().is_some_and(|axis| axis.index == id)
+    }
+
+    /// A declared type whose leading extent is the number of records, with that extent 1.
+    pub(super) fn record_type(&mut self, ty: &SizedType, name: &str) -> Eval<Option<Sized>> {
+        if self.axis.is_none() {
+            return Ok(None);
+        }
+        let leading = match ty {
+            SizedType::Vector(n)
+            | SizedType::RowVector(n)
+            | SizedType::Matrix(n, _)
+            | SizedType::Array(n, _) => n,
+            _ => return Ok(None),
+        };
+        let value = self.expr(leading)?;
+        if !self.is_count(&value) {
+            return Ok(None);
+        }
+        let others = sizes(ty);
+        for other in &others[1..] {
+            let value = self.expr(other)?;
+            if self.is_count(&value) {
+                let message = format!(
+                    "records interact: `{name}` has an entry for every pair of records"
+                );
+                return Err(FnError::records(message).at(other.span));
+            }
+        }
+        Ok(Some(match ty {
+            SizedType::Vector(_) => Sized::Vector(1),
+            SizedType::RowVector(_) => Sized::RowVector(1),
+            SizedType::Matrix(_, m) => {
+                let m = SizedType::RowVector(m.clone());
+                match self.resolve(&m, name)? {
+                    Sized::RowVector(m) => Sized::Matrix(1, m),
+                    other => other,
+                }
+            }
+            SizedType::Array(_, inner) => Sized::Array(1, Box::new(self.resolve(inner, name)?)),
+            _ => return Ok(None),
+        }))
+    }
+
+    /// A variable over the records.
+    pub(super) fn declare_records(&mut self, decl: &Decl, ty: &Sized, span: Span) -> Eval<()> {
+        let one = Sym::from(ty.empty());
+        let value = match &decl.init {
+            None => Sym::Records(Rc::new(one)),
+            Some(init) => {
+                let value = self.expr(init)?;
+                let value = self.as_records(value).map_err(|e| e.at(init.span))?;
+                if let Sym::Records(found) = &value {
+                    check_shape(&one, found).map_err(|e| e.at(span))?;
+                }
+                value
+            }
+        };
+        self.slots[decl.var.0 as usize] = Some(value);
+        Ok(())
+    }
+
+    /// A value over the records; known containers with an element for each record become columns.
+    pub(super) fn as_records(&self, value: Sym) -> FnResult<Sym> {
+        match &value {
+            Sym::Records(_) => Ok(value),
+            Sym::Data(data) => self
+                .axis
+                .as_ref()
+                .and_then(|axis| columns(self.tape, data, axis.count))
+                .ok_or_else(interacting),
+            _ => Err(interacting()),
+        }
+    }
+
+    /// Assigns to a variable over the records, or to its part of one record.
+    pub(super) fn store_records(&mut self, place: &Place, path: &[Step], value: Sym) -> Eval<()> {
+        let (tape, inside) = (
+            self.tape,
+            self.axis.as_ref().is_some_and(|axis| axis.inside),
+        );
+        let whole = match path.first() {
+            Some(Step::Index(idx, _)) => !matches!(idx.first(), Some(Idx::One(_))),
+            _ => true,
+        };
+        let value = if whole {
+            if inside {
+                let message = "records interact: a whole variable over the records is assigned in a loop over them";
+                return Err(FnError::records(message).at(place.span));
+            }
+            if value.is_scalar() {
+                return Err(interacting().at(place.span));
+            }
+            self.as_records(value)
+                .map_err(|e| e.at(place.span))?
+                .one_record()
+        } else {
+            value
+        };
+        if let Some(Sym::Records(one)) = &mut self.slots[place.var.0 as usize] {
+            set_path(tape, Rc::make_mut(one), path, value).map_err(|e| e.at(place.span))?;
+        }
+        Ok(())
+    }
+
+    /// A part of a variable over the records: over the records itself unless it is one record's.
+    pub(super) fn of_records(&self, part: Sym, path: &[Step]) -> Sym {
+        let single = matches!(path.first(), Some(Step::Index(idx, _)) if matches!(idx.first(), Some(Idx::One(_))));
+        if single { part } else { Sym::Records(Rc::new(part)) }
+    }
+}
+
+/// A known container with an element for each record, as columns.
+fn columns(tape: &Tape, value: &Value, count: usize) -> Option<Sym> {
+    let dims = Dims::of_value(value)?;
+    if dims.extents().first() != Some(&count) {
+        return None;
+    }
+    let mut one = dims.clone();
+    match (one.array.first_mut(), dims.leaf) {
+        (Some(first), _) => *first = 1,
+        (None, Leaf::Vector(_)) => one.leaf = Leaf::Vector(1),
+        (None, Leaf::Row(_)) => one.leaf = Leaf::Row(1),
+        (None, Leaf::Matrix(_, cols)) => one.leaf = Leaf::Matrix(1, cols),
+        (None, Leaf::Scalar) => return None,
+    }
+    let (stride, numbers) = (dims.strides()[0], value.numbers());
+    // Elements of one record stand together, or, in a matrix, a column apart.
+    let within = if dims.array.is_empty() { count } else { 1 };
+    let mut column = vec![0.0; count];
+    let cells = (0..one.size())
+        .map(|k| {
+            for (r, slot) in column.iter_mut().enumerate() {
+                *slot = numbers[r * stride + k * within];
+            }
+            e_cell(tape.column(&column))
+        })
+        .collect();
+    Some(Sym::Records(Rc::new(Sym::cells(one, cells))))
+}
+
+/// The numbers of all records of a container over them, as a known value, if they are known.
+fn all_records(tape: &Tape, one: &Sym, count: usize) -> Option<Value> {
+    let mut dims = one.dims().ok()?;
+    let size = dims.size();
+    match (dims.array.first_mut(), dims.leaf) {
+        (Some(first), _) => *first = count,
+        (None, Leaf::Vector(_)) => dims.leaf = Leaf::Vector(count),
+        (None, Leaf::Row(_)) => dims.leaf = Leaf::Row(count),
+        (None, Leaf::Matrix(_, cols)) => dims.leaf = Leaf::Matrix(count, cols),
+        (None, Leaf::Scalar) => return None,
+    }
+    let within = if dims.array.is_empty() { count } else { 1 };
+    let stride = dims.strides()[0];
+    let mut numbers = vec![0.0; size * count];
+    for (k, cell) in one.to_cells(tape).ok()?.into_iter().enumerate() {
+        let data = cell_e(tape, cell).data()?;
+        for r in 0..count {
+            numbers[r * stride + k * within] = if data.len() == 1 { data[0] } else { data[r] };
+        }
+    }
+    Some(dims.value(&numbers))
+}
+
+/// Whether a container over the records holds one number a record.
+fn is_flat(one: &Sym) -> bool {
+    one.dims().is_ok_and(|dims| dims.size() == 1)
+}
