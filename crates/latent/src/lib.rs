@@ -10,6 +10,8 @@
 //! | `model` | prior, design, likelihood, bound and observations; what is refused |
 //! | `fit` | settings and results |
 //! | `solve` | the solvers: the dual, the natural-gradient fixed point, baselines |
+//! | `learn` | hyperparameters by maximising the bound |
+//! | `predict` | the posterior at new places |
 //! | `linear` | three regimes of linear algebra under one interface |
 //! | `matrix` | plain dense and sparse matrices |
 //! | `site` | likelihood × bound: the table of sites |
@@ -18,9 +20,11 @@
 
 mod error;
 mod fit;
+mod learn;
 mod linear;
 mod matrix;
 mod model;
+mod predict;
 pub mod prior;
 mod site;
 mod solve;
@@ -28,8 +32,10 @@ mod structure;
 
 pub use error::Error;
 pub use fit::{Fit, Settings, Solver, Warm};
+pub use learn::{LearnSettings, Learned, learn};
 pub use matrix::{Dense, Sparse};
 pub use model::{Model, Observations};
+pub use predict::predict;
 pub use site::{Bound, Likelihood};
 pub use solve::fit;
 pub use structure::{

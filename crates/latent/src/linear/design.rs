@@ -263,3 +263,17 @@ pub(crate) fn row_norms(design: &Design, c: &Dense) -> Vec<f64> {
         }
     }
 }
+
+/// W Kᵀ for a matrix K of rows over the latent variables: one column a row of K.
+pub(crate) fn transposed_columns(design: &Design, k: &Dense) -> Dense {
+    let transposed = super::wide::transpose(k);
+    let columns: Vec<Vec<f64>> = (0..k.rows)
+        .into_par_iter()
+        .map(|i| times(design, transposed.col(i)))
+        .collect();
+    Dense {
+        rows: columns.first().map_or(0, Vec::len),
+        cols: k.rows,
+        data: columns.concat(),
+    }
+}

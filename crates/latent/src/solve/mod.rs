@@ -104,6 +104,6 @@ pub fn fit(
 }
 
 /// Whether λ may be negative.
-fn signed(model: &Model) -> bool {
+pub(crate) fn signed(model: &Model) -> bool {
     matches!(model.likelihood, crate::Likelihood::StudentT { .. })
 }

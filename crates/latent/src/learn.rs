@@ -1,0 +1,490 @@
+//! Hyperparameters by maximising the bound (empirical Bayes).
+//!
+//! At the solved dual the derivative of the bound by θ is the partial one (envelope theorem), which the fit's
+//! [`Sensitivity`](crate::Sensitivity) and the prior's chain rule give. Quasi-Newton steps (BFGS) move the parameters in
+//! unconstrained coordinates — logarithms of positive ones, logits of those between bounds — with a line search on the bound;
+//! every inner fit starts from the site parameters of the last accepted one. Each restart begins at a displaced start.
+
+use jensen_fit::{
+    Algorithm, Archive, ArchiveError, Budget, Control, Evidence, Identity, Record, Silent,
+    Snapshot, Status, Step, run,
+};
+use jensen_math::rng::{Purpose, Stream};
+use serde::{Deserialize, Serialize};
+
+use crate::linear::kernels::dot;
+use crate::{Error, Fit, Likelihood, Model, Parameter, Prior, Range, Settings, Warm, fit};
+
+/// How hyperparameters are learned.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LearnSettings {
+    /// Settings of the inner fits; a restart's bound is known to their tolerance.
+    pub fit: Settings,
+    /// Whether the likelihood's parameters are learned too.
+    pub likelihood: bool,
+    /// Number of starts beyond the first.
+    pub restarts: u32,
+    /// Standard deviation of a restart's displacement in unconstrained coordinates.
+    pub spread: f64,
+    /// Nats: a start is finished when the next step is estimated to gain less.
+    pub tolerance: f64,
+    /// Steps of one start.
+    pub max_steps: u32,
+    /// Seed of the displacements.
+    pub seed: u64,
+}
+
+impl Default for LearnSettings {
+    /// One start, the likelihood's parameters included, to 1e-4 nats.
+    fn default() -> Self {
+        Self {
+            fit: Settings::default(),
+            likelihood: true,
+            restarts: 0,
+            spread: 1.0,
+            tolerance: 1e-4,
+            max_steps: 100,
+            seed: 0,
+        }
+    }
+}
+
+/// What was learned.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Learned {
+    /// The prior's hyperparameters, in its order.
+    pub theta: Vec<f64>,
+    /// The likelihood with its parameters.
+    pub likelihood: Likelihood,
+    /// The fit there, with sensitivities.
+    pub fit: Fit,
+    /// How the search ended; the fit has a status of its own.
+    pub status: Status,
+    /// Steps taken, restarts included.
+    pub iterations: u64,
+    /// Seconds of the whole search.
+    pub seconds: f64,
+    /// The bound that each start ended at.
+    pub starts: Vec<f64>,
+}
+
+/// Largest move of a coordinate in one step: a factor e² of a positive parameter.
+const LARGEST: f64 = 2.0;
+
+/// Where the search stands.
+#[derive(Clone, Debug, PartialEq)]
+struct State {
+    x: Vec<f64>,
+    bound: f64,
+    gradient: Vec<f64>,
+    /// Inverse Hessian of −bound, column by column; empty before the first step.
+    inverse: Vec<f64>,
+    warm: Warm,
+    steps: u64,
+    /// The best point so far.
+    best: Vec<f64>,
+    best_bound: f64,
+    /// The bounds of finished starts.
+    starts: Vec<f64>,
+}
+
+impl Snapshot for State {
+    fn save(&self) -> Archive {
+        let mut archive = Archive::new();
+        for (name, values) in [
+            ("x", &self.x),
+            ("gradient", &self.gradient),
+            ("inverse", &self.inverse),
+            ("alpha", &self.warm.alpha),
+            ("lambda", &self.warm.lambda),
+            ("predictor", &self.warm.predictor),
+            ("best", &self.best),
+            ("starts", &self.starts),
+        ] {
+            archive.put(name, values);
+        }
+        archive.put("bounds", &[self.bound, self.best_bound]);
+        archive.set("steps", self.steps);
+        archive
+    }
+
+    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        let bounds = archive.vec_of("bounds", 2)?;
+        Ok(Self {
+            x: archive.vec("x")?,
+            bound: bounds[0],
+            gradient: archive.vec("gradient")?,
+            inverse: archive.vec("inverse")?,
+            warm: Warm {
+                alpha: archive.vec("alpha")?,
+                lambda: archive.vec("lambda")?,
+                predictor: archive.vec("predictor")?,
+            },
+            steps: archive.get("steps")?,
+            best: archive.vec("best")?,
+            best_bound: bounds[1],
+            starts: archive.vec("starts")?,
+        })
+    }
+}
+
+/// To the unconstrained coordinate.
+fn inward(range: Range, value: f64) -> f64 {
+    match range {
+        Range::Real => value,
+        Range::Positive => value.ln(),
+        Range::Between(low, high) => ((value - low) / (high - value)).ln(),
+    }
+}
+
+/// From the unconstrained coordinate, with the derivative.
+fn outward(range: Range, x: f64) -> (f64, f64) {
+    match range {
+        Range::Real => (x, 1.0),
+        Range::Positive => (x.exp(), x.exp()),
+        Range::Between(low, high) => {
+            let p = crate::site::scalar::sigmoid(x);
+            let q = crate::site::scalar::sigmoid(-x);
+            (low + (high - low) * p, (high - low) * p * q)
+        }
+    }
+}
+
+struct Search<'a> {
+    prior: &'a dyn Prior,
+    model: Model,
+    settings: LearnSettings,
+    parameters: Vec<Parameter>,
+    evaluations: u64,
+    error: Option<Error>,
+}
+
+impl Search<'_> {
+    /// The model at x, with dθ/dx.
+    fn model_at(&self, x: &[f64]) -> Result<(Vec<f64>, Vec<f64>, Model), Error> {
+        let (values, slopes): (Vec<f64>, Vec<f64>) = self
+            .parameters
+            .iter()
+            .zip(x)
+            .map(|(p, x)| outward(p.range, *x))
+            .unzip();
+        let own = self.prior.parameters().len();
+        let mut model = self.model.clone();
+        model.prior = self.prior.structure(&values[..own])?;
+        if values.len() > own {
+            model.likelihood = model.likelihood.with_values(&values[own..]);
+        }
+        Ok((values, slopes, model))
+    }
+
+    fn evaluate(&mut self, x: &[f64], warm: Option<&Warm>) -> Result<(Fit, Vec<f64>), Error> {
+        self.evaluations += 1;
+        let (values, slopes, model) = self.model_at(x)?;
+        let fit = inner_fit(&model, &self.settings.fit, warm)?;
+        let sensitivity = fit
+            .sensitivity
+            .as_ref()
+            .ok_or_else(|| Error::Unsupported("the fit has no sensitivities".to_owned()))?;
+        let own = self.prior.parameters().len();
+        let mut gradient = self
+            .prior
+            .gradient(&values[..own], &model.prior, sensitivity);
+        gradient.extend(&sensitivity.likelihood[..values.len() - own]);
+        for (g, s) in gradient.iter_mut().zip(&slopes) {
+            *g *= s;
+        }
+        if !(fit.bound.is_finite() && gradient.iter().all(|g| g.is_finite())) {
+            return Err(Error::Prior(
+                "the bound or its gradient is not finite".to_owned(),
+            ));
+        }
+        Ok((fit, gradient))
+    }
+
+    /// Start number `k`: the parameters' own, displaced for k > 0.
+    fn start(&self, k: u64) -> Vec<f64> {
+        let mut stream = Stream::new(self.settings.seed, Purpose::new("latent restarts"), k, 0);
+        self.parameters
+            .iter()
+            .map(|p| {
+                // A triangular displacement: bounded, with the wanted spread.
+                let z = 6f64.sqrt() * (stream.uniform() + stream.uniform() - 1.0);
+                let shift = if k == 0 {
+                    0.0
+                } else {
+                    self.settings.spread * z
+                };
+                inward(p.range, p.start) + shift
+            })
+            .collect()
+    }
+
+    fn begin(&mut self, k: u64) -> Result<State, Error> {
+        let x = self.start(k);
+        let (fit, gradient) = self.evaluate(&x, None)?;
+        Ok(State {
+            best: x.clone(),
+            best_bound: fit.bound,
+            x,
+            bound: fit.bound,
+            gradient,
+            inverse: Vec::new(),
+            warm: fit.warm(),
+            steps: 0,
+            starts: Vec::new(),
+        })
+    }
+
+    /// Ends a start: the next one's state, or the status when all are done.
+    fn next_start(&mut self, state: &mut State, status: Status) -> Option<Status> {
+        state.starts.push(state.bound);
+        while state.starts.len() <= self.settings.restarts as usize {
+            match self.begin(state.starts.len() as u64) {
+                Ok(mut next) => {
+                    next.starts = std::mem::take(&mut state.starts);
+                    if next.best_bound < state.best_bound {
+                        next.best_bound = state.best_bound;
+                        next.best = state.best.clone();
+                    }
+                    *state = next;
+                    return None;
+                }
+                // A start where the model cannot be fitted counts as one that failed.
+                Err(_) => state.starts.push(f64::NEG_INFINITY),
+            }
+        }
+        Some(status)
+    }
+}
+
+/// A fit inside the search: its own loop, unobserved.
+fn inner_fit(model: &Model, settings: &Settings, warm: Option<&Warm>) -> Result<Fit, Error> {
+    let clock = || 0.0;
+    let mut silent = Silent;
+    let mut control = Control::new(Budget::iterations(2000), &clock, &mut silent);
+    let identity = Identity {
+        algorithm: "latent".to_owned(),
+        settings: serde_json::Value::Null,
+        seed: 0,
+        model_hash: String::new(),
+        data_hash: String::new(),
+        simd: String::new(),
+    };
+    fit(model, settings, warm, true, &identity, &mut control)
+}
+
+impl Algorithm for Search<'_> {
+    type State = State;
+    type Output = (Vec<f64>, Vec<f64>, Warm);
+
+    fn init(&mut self) -> Result<State, Status> {
+        self.begin(0).map_err(|error| {
+            let reason = error.to_string();
+            self.error = Some(error);
+            Status::Diverged { at: 0, reason }
+        })
+    }
+
+    fn step(&mut self, state: &mut State, iteration: u64) -> Step {
+        let n = state.x.len();
+        let mut direction = match state.inverse.is_empty() {
+            true => {
+                // Without curvature: a step of a tenth in the largest coordinate.
+                let largest = state.gradient.iter().fold(0.0, |m: f64, g| m.max(g.abs()));
+                let scale = 0.5 / largest.max(1e-300);
+                state
+                    .gradient
+                    .iter()
+                    .map(|g| scale.min(1.0) * g)
+                    .collect::<Vec<_>>()
+            }
+            false => (0..n)
+                .map(|i| dot(&state.inverse[i * n..(i + 1) * n], &state.gradient))
+                .collect(),
+        };
+        if dot(&direction, &state.gradient) <= 0.0 {
+            direction = state.gradient.clone();
+            state.inverse.clear();
+        }
+        let longest = direction.iter().fold(0.0, |m: f64, d| m.max(d.abs()));
+        if longest > LARGEST {
+            direction.iter_mut().for_each(|d| *d *= LARGEST / longest);
+        }
+        let slope = dot(&direction, &state.gradient);
+        let record = |search: &Self, bound: f64, start: usize| {
+            Record::new(search.evaluations)
+                .with_elbo(bound, None)
+                .with("start", start as f64)
+                .with("predicted_gain", 0.5 * slope)
+        };
+        let done = 0.5 * slope <= self.settings.tolerance && !state.inverse.is_empty()
+            || n == 0
+            || slope <= 1e-3 * self.settings.tolerance;
+        if done {
+            let evidence = Evidence {
+                rule: format!(
+                    "the next step is estimated to gain {:.1e} nats",
+                    0.5 * slope
+                ),
+                remaining: Some(0.5 * slope),
+                standard_error: None,
+            };
+            let line = record(self, state.bound, state.starts.len());
+            return match self.next_start(state, Status::Converged { evidence }) {
+                Some(status) => Step::finish(line, status),
+                None => Step::go_on(line),
+            };
+        }
+        let mut t = 1.0;
+        let accepted = loop {
+            let x: Vec<f64> = state
+                .x
+                .iter()
+                .zip(&direction)
+                .map(|(x, d)| x + t * d)
+                .collect();
+            if let Ok((fit, gradient)) = self.evaluate(&x, Some(&state.warm))
+                && fit.bound >= state.bound + 1e-4 * t * slope - self.settings.fit.tolerance
+            {
+                break Some((x, fit, gradient));
+            }
+            t *= if t == 1.0 { 0.4 } else { 0.25 };
+            if t < 1e-6 {
+                break None;
+            }
+        };
+        let Some((x, fit, gradient)) = accepted else {
+            let line = record(self, state.bound, state.starts.len());
+            if !state.inverse.is_empty() {
+                state.inverse.clear();
+                return Step::go_on(line);
+            }
+            let status = Status::Stalled {
+                at: iteration,
+                reason: "no step raises the bound".to_owned(),
+            };
+            return match self.next_start(state, status) {
+                Some(status) => Step::finish(line, status),
+                None => Step::go_on(line),
+            };
+        };
+        let s: Vec<f64> = x.iter().zip(&state.x).map(|(a, b)| a - b).collect();
+        let y: Vec<f64> = state
+            .gradient
+            .iter()
+            .zip(&gradient)
+            .map(|(old, new)| old - new)
+            .collect();
+        update(&mut state.inverse, &s, &y);
+        state.x = x;
+        state.bound = fit.bound;
+        state.gradient = gradient;
+        state.warm = fit.warm();
+        state.steps += 1;
+        if state.bound > state.best_bound {
+            state.best_bound = state.bound;
+            state.best = state.x.clone();
+        }
+        let line = record(self, state.bound, state.starts.len());
+        if state.steps >= u64::from(self.settings.max_steps) {
+            let status = Status::BudgetReached {
+                limit: jensen_fit::Limit::Iterations(u64::from(self.settings.max_steps)),
+                detail: "steps of one start".to_owned(),
+            };
+            return match self.next_start(state, status) {
+                Some(status) => Step::finish(line, status),
+                None => Step::go_on(line),
+            };
+        }
+        Step::go_on(line)
+    }
+
+    fn output(&mut self, state: &State) -> Self::Output {
+        let mut starts = state.starts.clone();
+        if starts.len() <= self.settings.restarts as usize {
+            starts.push(state.bound);
+        }
+        (state.best.clone(), starts, state.warm.clone())
+    }
+}
+
+/// The BFGS update of an inverse Hessian; a pair without positive curvature is passed over.
+fn update(inverse: &mut Vec<f64>, s: &[f64], y: &[f64]) {
+    let n = s.len();
+    let curvature = dot(s, y);
+    if curvature <= 1e-12 * dot(s, s).sqrt() * dot(y, y).sqrt() {
+        return;
+    }
+    if inverse.is_empty() {
+        let scale = curvature / dot(y, y);
+        *inverse = (0..n * n)
+            .map(|k| if k % (n + 1) == 0 { scale } else { 0.0 })
+            .collect();
+    }
+    let hy: Vec<f64> = (0..n)
+        .map(|i| dot(&inverse[i * n..(i + 1) * n], y))
+        .collect();
+    let rho = 1.0 / curvature;
+    let bend = rho * (1.0 + rho * dot(y, &hy));
+    for j in 0..n {
+        for i in 0..n {
+            inverse[j * n + i] += bend * s[i] * s[j] - rho * (hy[i] * s[j] + s[i] * hy[j]);
+        }
+    }
+}
+
+/// Learns the hyperparameters of a prior, and where asked for those of the likelihood, by maximising the bound.
+///
+/// `model` gives everything but the prior's structure, whose place `prior` takes. One step of the run is one accepted step of
+/// the search; the trace holds the bound, the number of the start and the gain that the next step is estimated to bring.
+///
+/// # Errors
+/// What [`fit`] refuses at the first start, or a checkpoint of another run.
+pub fn learn(
+    prior: &dyn Prior,
+    model: &Model,
+    settings: &LearnSettings,
+    identity: &Identity,
+    control: &mut Control<'_>,
+) -> Result<Learned, Error> {
+    let began = control.clock.seconds();
+    let mut parameters = prior.parameters();
+    if settings.likelihood {
+        let named = model.likelihood.parameters().iter();
+        parameters.extend(
+            named
+                .zip(model.likelihood.values())
+                .map(|(name, start)| Parameter {
+                    name: (*name).to_owned(),
+                    start,
+                    range: Range::Positive,
+                }),
+        );
+    }
+    let mut search = Search {
+        prior,
+        model: model.clone(),
+        settings: *settings,
+        parameters,
+        evaluations: 0,
+        error: None,
+    };
+    let outcome = run(&mut search, identity, control)?;
+    let Some((x, starts, warm)) = outcome.output else {
+        return Err(search.error.unwrap_or_else(|| {
+            Error::Prior(format!("the search could not start: {}", outcome.status))
+        }));
+    };
+    let (values, _, at) = search.model_at(&x)?;
+    let fit = inner_fit(&at, &settings.fit, Some(&warm))?;
+    let own = prior.parameters().len();
+    Ok(Learned {
+        theta: values[..own].to_vec(),
+        likelihood: at.likelihood,
+        fit,
+        status: outcome.status,
+        iterations: outcome.iterations,
+        seconds: outcome.seconds.max(control.clock.seconds() - began),
+        starts,
+    })
+}
