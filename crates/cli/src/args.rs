@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::flags::FitFlags;
+use crate::latent::args::LatentCommand;
 use crate::topics::args::TopicsCommand;
 
 /// Variational inference with evidence: a Stan program and data in, a checked posterior out.
@@ -40,6 +41,9 @@ pub enum Command {
     /// Topic models of text that need not fit in memory
     #[command(subcommand)]
     Topics(Box<TopicsCommand>),
+    /// Latent Gaussian models of tables: Gaussian processes, Markov fields, linear models
+    #[command(subcommand)]
+    Latent(Box<LatentCommand>),
     /// Measure speed
     #[command(subcommand)]
     Bench(BenchCommand),

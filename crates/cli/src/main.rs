@@ -6,6 +6,7 @@
 //! | `input`, `failure` | files in, messages and exit codes out |
 //! | `fit`, `flags`, `folder`, `progress`, `table` | `jensen fit`: its settings, its folder, what it shows |
 //! | `topics` | `jensen topics`: corpora and topic models |
+//! | `latent` | `jensen latent`: latent Gaussian models of tables |
 //! | `draws`, `check`, `density`, `show`, `reproduce`, `bench` | the other commands |
 
 mod args;
@@ -18,6 +19,7 @@ mod fit;
 mod flags;
 mod folder;
 mod input;
+mod latent;
 mod progress;
 mod reproduce;
 mod show;
@@ -66,6 +68,7 @@ fn run(line: Line) -> Outcome {
         Command::Show(args) => show::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Topics(command) => topics::run(*command),
+        Command::Latent(command) => latent::run(*command),
         Command::Bench(args) => bench::run(&args),
     }
 }

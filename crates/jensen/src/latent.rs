@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `request` | [`Request`]: prior, likelihood and columns as the user names them |
 //! | `table_model` | [`TableModel`]: a request on a table: observations, prior and design |
+//! | `learn` | fits at given hyperparameters, and learning them |
 //! | `observe` | densities and means of observations given their linear predictor |
 //! | `outcome` | what a fitted model says of observations: means, intervals, scores |
 //! | `stored` | [`Stored`]: a fit as it is kept on disk |
@@ -12,6 +13,7 @@
 //! | `maps` | fields over lines, grids and regions as figures |
 //! | `sheet` | [`sheet()`]: the page about a fit |
 
+mod learn;
 mod maps;
 mod observe;
 mod outcome;
@@ -23,9 +25,17 @@ mod table_model;
 
 pub use jensen_latent::*;
 
+pub use learn::{Learning, Learnt, fit_table, posterior_at};
 pub use outcome::{Bin, Outcome, fitted, outcome};
 pub use request::{Request, parse_likelihood};
 pub use sheet::{Curve, Page, sheet};
 pub use stored::Stored;
 pub use summary::{Hyperparameter, LatentSeconds, LatentSummary, Made, summary};
 pub use table_model::{Files, Prediction, TableModel};
+
+/// A digest of bytes, for the identity of runs.
+pub fn digest(bytes: &[u8]) -> String {
+    use sha2::{Digest, Sha256};
+    let hash = Sha256::digest(bytes);
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,92 @@
+//! The command line of `jensen latent`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::flags::LatentFlags;
+
+/// Latent Gaussian models: Gaussian processes, Markov fields, generalised linear models.
+#[derive(Subcommand)]
+pub enum LatentCommand {
+    /// Fit a latent Gaussian model to a table
+    Fit(Box<FitArgs>),
+    /// Predict with a stored fit at the rows of another table
+    Predict(PredictArgs),
+}
+
+const FIT_EXAMPLES: &str = "\
+Examples:
+  jensen latent fit --likelihood bernoulli --prior 'gp(rbf, lengthscale=2.7, variance=7.4)' --data ionosphere.csv
+  jensen latent fit --likelihood poisson --exposure expected --prior 'icar(graph=germany.graph)' --data oral.csv \\
+      --response cases --optimise-hyperparameters --out oral
+  jensen latent fit --likelihood poisson --prior 'fixed(altitude, slope) + grid(rw2, 101, 201)' --data trees.csv
+  jensen latent fit --likelihood binomial --trials n --prior 'rw2(on=day, cyclic)' --data rain.csv --response y
+
+A prior is a sum (`+`) of:
+  gp(KERNEL, ard, on=COLUMNS, lengthscale=…, variance=…)  kernels rbf, matern12, matern32, matern52, linear, constant;
+                                                          products with `*`
+  iid(on=COLUMN, variance=…)    fixed(COLUMN, …, variance=…)    intercept(variance=…)
+  rw1(on=COLUMN, cyclic, precision=…)    rw2(…)    ar1(on=COLUMN, rho=…, variance=…)
+  icar(graph=FILE, on=COLUMN, precision=…)    bym2(graph=FILE, on=COLUMN, precision=…, phi=…)
+  grid(rw1|rw2|spde, ROWS, COLUMNS, on=CELL|(ROW, COLUMN), mask=FILE, precision=… | range=…, variance=…)
+
+`name=value` fixes a hyperparameter, `name~value` is where learning starts, and what is not given starts at a documented
+default. Without --optimise-hyperparameters all stand where they start. Rows without a response are not fitted. The folder of
+--out holds fit.json, predictions.csv, trace.jsonl, report.html, approximation.safetensors, and what `jensen latent predict`
+and --resume need.";
+
+/// Fits a model.
+#[derive(Args)]
+#[command(after_help = FIT_EXAMPLES)]
+pub struct FitArgs {
+    #[command(flatten)]
+    pub flags: LatentFlags,
+    /// The table: CSV or text (with or without a header), NPY or NPZ; *.gz is read too
+    #[arg(long, value_name = "FILE", required_unless_present = "resume")]
+    pub data: Option<PathBuf>,
+
+    /// Write results and checkpoints to this folder
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub out: Option<PathBuf>,
+    /// Continue the run in this folder from its last checkpoint, to the same bits as if never stopped
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "data"], help_heading = "Output")]
+    pub resume: Option<PathBuf>,
+    /// Resume although settings differ from the stored run
+    #[arg(long, requires = "resume", help_heading = "Output")]
+    pub force: bool,
+    /// Print fit.json to standard output, and nothing else
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// No progress, no warnings, no table
+    #[arg(long, short, help_heading = "Output")]
+    pub quiet: bool,
+}
+
+const PREDICT_EXAMPLES: &str = "\
+Examples:
+  jensen latent predict results --at new.csv > predictions.csv
+  jensen latent predict results --at heldout.csv --out predictions.csv --json
+
+Columns: the linear predictor's mean and standard deviation (one pair a category for multinomial), the mean of the observation,
+and the central 90 % of that mean; where FILE has the response, its log predictive density in nats. --json prints the scores.";
+
+/// Predicts.
+#[derive(Args)]
+#[command(after_help = PREDICT_EXAMPLES)]
+pub struct PredictArgs {
+    /// The folder of a fit
+    pub dir: PathBuf,
+    /// The rows to predict: a table with the columns that the prior names
+    #[arg(long, value_name = "FILE")]
+    pub at: PathBuf,
+    /// Write the predictions to this file instead of standard output
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Print the scores as one JSON object
+    #[arg(long, requires = "out")]
+    pub json: bool,
+    /// Threads; all of the machine unless given
+    #[arg(long, value_name = "T", value_parser = crate::flags::parse_threads)]
+    pub threads: Option<usize>,
+}

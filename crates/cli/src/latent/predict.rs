@@ -1,0 +1,47 @@
+//! `jensen latent predict`.
+
+use jensen::data::write_atomic_bytes;
+use jensen::latent::{TableModel, outcome, posterior_at};
+
+use super::args::PredictArgs;
+use super::results::predictions;
+use super::store::{self, Data};
+use crate::failure::{Exit, Failure, Outcome, print, remark};
+use crate::fit::start_threads;
+use crate::flags;
+
+/// Runs the command.
+pub fn run(args: &PredictArgs) -> Outcome {
+    start_threads(flags::threads(args.threads))?;
+    let opened = store::open(&args.dir)?;
+    let stored = store::posterior(&opened.folder)?;
+    let table = opened.data.table()?;
+    let model = TableModel::new(&opened.run.flags.request(), &table, &opened.files)?;
+    let new = Data::read(&args.at)?.table()?;
+    let rows: Vec<usize> = (0..new.rows()).collect();
+    let at = model.at(&stored.theta, &new, &rows, &opened.files)?;
+    let (mean, variance) = posterior_at(&model, &stored, &at)?;
+    let outcome = outcome(&model, stored.likelihood, &mean, &variance, &at);
+    let text = predictions(&model, &outcome, &rows);
+    match &args.out {
+        None => print(&text)?,
+        Some(path) => write_atomic_bytes(path, text.as_bytes()).map_err(Failure::output)?,
+    }
+    let score = outcome.log_predictive();
+    let accuracy = outcome.accuracy(stored.likelihood);
+    if args.json {
+        let scores = serde_json::json!({
+            "rows": rows.len(),
+            "scored": outcome.response.iter().filter(|y| !y.is_nan()).count(),
+            "log_predictive": score,
+            "accuracy": accuracy,
+        });
+        print(&format!("{scores:#}\n"))?;
+    } else if let (Some(score), true) = (score, args.out.is_some()) {
+        let share = accuracy.map_or(String::new(), |a| format!(", {:.1} % right", 100.0 * a));
+        remark(&format!(
+            "log predictive {score:.4} nats an observation{share}"
+        ));
+    }
+    Ok(Exit::Done)
+}
