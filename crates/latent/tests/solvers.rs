@@ -4,24 +4,28 @@ use std::time::Instant;
 
 use jensen_fit::{Budget, Control, Identity, Silent};
 use jensen_latent::{
-    Bound, Covariance, CovarianceSensitivity, Dense, Design, Error, Fit, Likelihood, Model,
-    Observations, Precision, Settings, Solver, Sparse, Structure, fit,
+    Bound, Covariance, CovarianceSensitivity, Dense, Design, Error, Fit, LearnSettings, Likelihood,
+    Model, Observations, Parameter, Precision, Prior, Query, Range, Sensitivity, Settings, Solver,
+    Sparse, Structure, fit, learn, predict,
 };
 
 fn run(model: &Model, settings: &Settings) -> Result<Fit, Error> {
     let start = Instant::now();
     let clock = || start.elapsed().as_secs_f64();
-    let identity = Identity {
+    let mut silent = Silent;
+    let mut control = Control::new(Budget::iterations(5000), &clock, &mut silent);
+    fit(model, settings, None, true, &identity(), &mut control)
+}
+
+fn identity() -> Identity {
+    Identity {
         algorithm: "test".to_owned(),
         settings: serde_json::Value::Null,
         seed: 0,
         model_hash: String::new(),
         data_hash: String::new(),
         simd: String::new(),
-    };
-    let mut silent = Silent;
-    let mut control = Control::new(Budget::iterations(5000), &clock, &mut silent);
-    fit(model, settings, None, true, &identity, &mut control)
+    }
 }
 
 fn tight() -> Settings {
@@ -699,6 +703,266 @@ fn duplicate_inputs_need_no_jitter_and_nearly_singular_roots_report_theirs() {
         "{:?}",
         fit.notes
     );
+}
+
+#[test]
+fn all_solvers_of_a_bound_meet() {
+    for (likelihood, bound) in sites() {
+        let what = format!("{} {}", likelihood.name(), bound.name());
+        let wide = model(likelihood, bound, 8);
+        let mut narrow = wide.clone();
+        let rows = wide.predictors();
+        narrow.design = Design::Dense(Dense::from_fn(rows, 3, |i, j| noise(i + 10 * j) - 0.2));
+        narrow.prior.mean = vec![0.1; 3];
+        narrow.prior.covariance = Covariance::Dense(kernel(3));
+        for model in [&wide, &narrow, &as_precision(&wide)] {
+            if matches!(
+                (&model.prior.covariance, likelihood),
+                (Covariance::Precision(_), Likelihood::Multinomial { .. })
+            ) {
+                continue;
+            }
+            let dual = converged(model);
+            for solver in [
+                Solver::Primal,
+                Solver::Opper,
+                Solver::Coordinate,
+                Solver::Em,
+            ] {
+                let settings = Settings { solver, ..tight() };
+                let fit = match run(model, &settings) {
+                    Ok(fit) => fit,
+                    Err(Error::Unsupported(_)) => continue,
+                    Err(Error::Prior(e)) if e.contains("coordinate ascent") => continue,
+                    Err(error) => panic!("{what} {}: {error}", solver.name()),
+                };
+                assert!(
+                    (fit.bound - dual.bound).abs() < 1e-4,
+                    "{what} {}: {} and {} ({})",
+                    solver.name(),
+                    fit.bound,
+                    dual.bound,
+                    fit.status
+                );
+                assert!(
+                    fit.status.is_converged(),
+                    "{what} {}: {}",
+                    solver.name(),
+                    fit.status
+                );
+                close(&what, &fit.predictor_mean, &dual.predictor_mean, 1e-2);
+                close(
+                    &what,
+                    &fit.predictor_variance,
+                    &dual.predictor_variance,
+                    1e-2,
+                );
+                if let Some(gap) = fit.gap {
+                    assert!(
+                        (-1e-9..1e-4).contains(&gap),
+                        "{what} {}: {gap}",
+                        solver.name()
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Predictions at two new places against the posterior of a model in which they are latent variables without observation.
+#[test]
+fn predictions_agree_with_a_larger_model() {
+    let (n, extra) = (7, 2);
+    for (likelihood, bound) in [
+        (Likelihood::Poisson, Bound::Exact),
+        (Likelihood::Bernoulli, Bound::Tilted),
+        (
+            Likelihood::StudentT {
+                degrees: 4.0,
+                scale: 0.5,
+            },
+            Bound::Exact,
+        ),
+    ] {
+        let joint = kernel(n + extra);
+        let mut small = model(likelihood, bound, n);
+        small.prior.covariance = Covariance::Dense(Dense::from_fn(n, n, |i, j| joint.get(i, j)));
+        let mut large = small.clone();
+        large.prior.mean = vec![0.0; n + extra];
+        large.prior.mean[..n].copy_from_slice(&small.prior.mean);
+        large.prior.covariance = Covariance::Dense(joint.clone());
+        large.design = Design::Select((0..n).collect());
+        let expected = converged(&large);
+        let fit = converged(&small);
+        let query = Query::Cross {
+            covariance: Dense::from_fn(extra, n, |i, j| joint.get(n + i, j)),
+            variance: (n..n + extra).map(|i| joint.get(i, i)).collect(),
+            mean: vec![0.0; extra],
+        };
+        let new = predict(&small, &fit.warm(), &query).unwrap();
+        for k in 0..extra {
+            let what = format!("{} {k}", likelihood.name());
+            close(&what, &[new[k].0], &[expected.mean[n + k]], 1e-6);
+            close(&what, &[new[k].1], &[expected.variance[n + k]], 1e-6);
+        }
+        // Combinations of the latent variables at hand, in every regime.
+        let rows = Design::Dense(Dense::from_fn(3, n + extra, |i, j| noise(4 * i + j) - 0.4));
+        let wide = predict(&large, &expected.warm(), &Query::Rows(rows.clone())).unwrap();
+        let sparse = as_precision(&large);
+        let other = predict(
+            &sparse,
+            &converged(&sparse).warm(),
+            &Query::Rows(rows.clone()),
+        )
+        .unwrap();
+        for (a, b) in wide.iter().zip(&other) {
+            close("rows", &[a.0, a.1], &[b.0, b.1], 1e-5);
+        }
+        let mut narrow = large.clone();
+        narrow.observations.response.extend([1.0; 8]);
+        narrow.observations.exposure = None;
+        narrow.observations.trials = None;
+        narrow.observations.offset = None;
+        narrow.design = Design::Select((0..n + 8).map(|i| i % (n + extra)).collect());
+        let sparse = as_precision(&narrow);
+        let a = predict(
+            &narrow,
+            &converged(&narrow).warm(),
+            &Query::Rows(rows.clone()),
+        )
+        .unwrap();
+        let b = predict(&sparse, &converged(&sparse).warm(), &Query::Rows(rows)).unwrap();
+        for (a, b) in a.iter().zip(&b) {
+            close("rows", &[a.0, a.1], &[b.0, b.1], 1e-5);
+        }
+    }
+}
+
+/// A kernel of one scale and one length, and nothing fixed.
+struct Smooth(usize);
+
+impl Prior for Smooth {
+    fn parameters(&self) -> Vec<Parameter> {
+        let positive = |name: &str, start| Parameter {
+            name: name.to_owned(),
+            start,
+            range: Range::Positive,
+        };
+        vec![positive("variance", 1.0), positive("lengthscale", 2.0)]
+    }
+
+    fn structure(&self, theta: &[f64]) -> Result<Structure, Error> {
+        Ok(Structure {
+            mean: vec![0.0; self.0],
+            covariance: Covariance::Dense(Dense::from_fn(self.0, self.0, |i, j| {
+                let d = (i as f64 - j as f64) / theta[1];
+                theta[0] * (-0.5 * d * d).exp()
+            })),
+        })
+    }
+
+    fn gradient(&self, theta: &[f64], at: &Structure, sensitivity: &Sensitivity) -> Vec<f64> {
+        let (Covariance::Dense(k), CovarianceSensitivity::Dense(g)) =
+            (&at.covariance, &sensitivity.covariance)
+        else {
+            panic!("a dense prior");
+        };
+        let (mut variance, mut length) = (0.0, 0.0);
+        for j in 0..self.0 {
+            for i in 0..self.0 {
+                let d = i as f64 - j as f64;
+                variance += g.get(i, j) * k.get(i, j) / theta[0];
+                length += g.get(i, j) * k.get(i, j) * d * d / theta[1].powi(3);
+            }
+        }
+        vec![variance, length]
+    }
+}
+
+#[test]
+fn learning_ends_where_the_bound_is_flat() {
+    let n = 40;
+    let mut template = model(Likelihood::Gaussian { variance: 0.3 }, Bound::Exact, n);
+    template.observations = Observations::new(
+        (0..n)
+            .map(|i| 2.0 * (0.4 * i as f64).sin() + 0.8 * (noise(5 * i) - 0.5))
+            .collect(),
+    );
+    let settings = LearnSettings {
+        restarts: 1,
+        tolerance: 1e-7,
+        ..LearnSettings::default()
+    };
+    let clock = || 0.0;
+    let identity = identity();
+    let mut checkpoints: Vec<Vec<u8>> = Vec::new();
+    let mut silent = Silent;
+    let mut control = Control::new(Budget::iterations(300), &clock, &mut silent);
+    control.store = Some(&mut checkpoints);
+    control.checkpoint_seconds = 0.0;
+    let learned = learn(&Smooth(n), &template, &settings, &identity, &mut control).unwrap();
+    assert!(learned.status.is_converged(), "{}", learned.status);
+    assert_eq!(learned.starts.len(), 2);
+    assert!(
+        (learned.starts[0] - learned.starts[1]).abs() < 1e-3,
+        "{:?}",
+        learned.starts
+    );
+    let bound = |theta: &[f64], variance: f64| {
+        let mut model = template.clone();
+        model.prior = Smooth(n).structure(theta).unwrap();
+        model.likelihood = Likelihood::Gaussian { variance };
+        converged(&model).bound
+    };
+    let Likelihood::Gaussian { variance } = learned.likelihood else {
+        panic!("another likelihood");
+    };
+    let best = bound(&learned.theta, variance);
+    assert!((best - learned.fit.bound).abs() < 1e-6);
+    for factor in [0.97, 1.03] {
+        let t = &learned.theta;
+        assert!(bound(&[t[0] * factor, t[1]], variance) < best);
+        assert!(bound(&[t[0], t[1] * factor], variance) < best);
+        assert!(bound(t, variance * factor) < best);
+    }
+    // A resumed search has the bits of one that was never stopped.
+    let middle = jensen_fit::Checkpoint::decode(&checkpoints[2]).unwrap();
+    let mut silent = Silent;
+    let mut control = Control::new(Budget::iterations(300), &clock, &mut silent);
+    control.resume = Some(middle);
+    let resumed = learn(&Smooth(n), &template, &settings, &identity, &mut control).unwrap();
+    assert_eq!(resumed.theta, learned.theta);
+    assert_eq!(resumed.fit.bound.to_bits(), learned.fit.bound.to_bits());
+}
+
+#[test]
+fn a_resumed_fit_has_the_bits_of_one_that_was_never_stopped() {
+    let (sparse, dense) = field(60);
+    let mut fixed = model(Likelihood::Bernoulli, Bound::Exact, 30);
+    fixed.prior.covariance = Covariance::Dense(kernel(30));
+    for (model, solver) in [
+        (&sparse, Solver::Dual),
+        (&dense, Solver::Dual),
+        (&fixed, Solver::Dual),
+        (&fixed, Solver::Primal),
+        (&fixed, Solver::Coordinate),
+    ] {
+        let settings = Settings { solver, ..tight() };
+        let clock = || 0.0;
+        let mut checkpoints: Vec<Vec<u8>> = Vec::new();
+        let mut silent = Silent;
+        let mut control = Control::new(Budget::iterations(5000), &clock, &mut silent);
+        control.store = Some(&mut checkpoints);
+        control.checkpoint_seconds = 0.0;
+        let whole = fit(model, &settings, None, false, &identity(), &mut control).unwrap();
+        let middle = jensen_fit::Checkpoint::decode(&checkpoints[1]).unwrap();
+        let mut silent = Silent;
+        let mut control = Control::new(Budget::iterations(5000), &clock, &mut silent);
+        control.resume = Some(middle);
+        let resumed = fit(model, &settings, None, false, &identity(), &mut control).unwrap();
+        assert_eq!(whole.bound.to_bits(), resumed.bound.to_bits());
+        assert_eq!(whole.mean, resumed.mean);
+    }
 }
 
 #[test]

@@ -86,15 +86,6 @@ impl Geometry {
         }
     }
 
-    /// Σ̃ x; under an intrinsic prior `W Q⁻ Wᵀ x` for one generalised inverse, with `NᵀWᵀx = 0`. The factor is lost.
-    pub(crate) fn covariance_times(&mut self, x: &[f64]) -> Result<Vec<f64>, Error> {
-        match self {
-            Self::Wide(g) => Ok(g.covariance_times(x)),
-            Self::Narrow(g) => Ok(g.covariance_times(x)),
-            Self::Sparse(g) => g.covariance_times(x),
-        }
-    }
-
     /// m from α, λ and the part of the predictors' mean that the latent variables make, at the factorised λ.
     pub(crate) fn latent_mean(
         &mut self,

@@ -295,17 +295,6 @@ impl SparseField {
         self.order.position(self.supernodes(), i.max(j), i.min(j))
     }
 
-    /// W Q⁻ Wᵀ x, by the grounded inverse of an intrinsic Q.
-    pub(crate) fn covariance_times(&mut self, x: &[f64]) -> Result<Vec<f64>, Error> {
-        self.factor_prior()?;
-        let mut inner = self.rows.mul(x);
-        for &l in &self.ground {
-            inner[l] = 0.0;
-        }
-        self.solve_latent(&mut inner);
-        Ok(self.rows.mul_t(&inner))
-    }
-
     /// S x at the factorised λ.
     pub(crate) fn posterior_times(&self, x: &[f64]) -> Vec<f64> {
         let mut inner = self.rows.mul(x);

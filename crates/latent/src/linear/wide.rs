@@ -17,7 +17,7 @@ const WEAK: f64 = 1e-2;
 
 pub(crate) struct Wide {
     /// Σ̃, both triangles.
-    pub(super) covariance: Dense,
+    pub(crate) covariance: Dense,
     /// Cholesky factor of B in the lower triangle.
     factor: Dense,
     /// B⁻¹ at the last λ for which it was asked.

@@ -180,6 +180,19 @@ impl Sites {
         }
     }
 
+    /// f with its derivatives for predictor `n` of scalar sites.
+    pub(crate) fn value_of(&self, n: usize, m: f64, v: f64) -> Value {
+        match self {
+            Self::Dual(DualSites::Scalar(sites)) => sites[n].value(m, v),
+            Self::Expectation(sites, rules) => rules.value(&sites[n], m, v),
+            Self::Dual(DualSites::Vector(_)) => Value {
+                f: f64::NAN,
+                by_mean: f64::NAN,
+                by_variance: f64::NAN,
+            },
+        }
+    }
+
     /// Natural parameters (b, λ) from which the fixed point can start: for a convex dual those of one step of the data's own
     /// guess, else of the prior mean.
     pub(crate) fn guess(&self, centre: &[f64]) -> (Vec<f64>, Vec<f64>) {
@@ -355,6 +368,14 @@ impl DualSites {
                 .iter()
                 .enumerate()
                 .all(|(g, site)| site.contains(&alpha[g * site.size..(g + 1) * site.size])),
+        }
+    }
+
+    /// α at (m, v), where `values` are f and its derivatives there: strictly inside the domain.
+    pub(crate) fn maximisers(&self, m: &[f64], v: &[f64], values: &[Value]) -> Vec<f64> {
+        match self {
+            Self::Scalar(sites) => map(sites.len(), |n| sites[n].maximiser(m[n], v[n])),
+            Self::Vector(_) => values.iter().map(|v| v.by_mean).collect(),
         }
     }
 

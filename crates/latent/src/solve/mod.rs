@@ -4,8 +4,10 @@
 //! | --- | --- |
 //! | `dual` | the convex dual in N variables: Newton steps with the conjugate as barrier |
 //! | `fixed` | natural-gradient fixed point for bounds without a convex dual |
+//! | `baseline` | earlier solvers, for comparison |
 //! | `finish` | from a solved (α, λ) to a [`Fit`](crate::Fit) |
 
+mod baseline;
 mod dual;
 mod finish;
 mod fixed;
@@ -69,6 +71,14 @@ pub fn fit(
     model.check()?;
     let began = control.clock.seconds();
     let sites = Sites::new(model, settings.nodes)?;
+    serves(settings.solver, model)?;
+    let dense = match settings.solver {
+        Solver::Primal | Solver::Opper | Solver::Coordinate => {
+            Some(baseline::with_covariance(model)?)
+        }
+        Solver::Dual | Solver::Em => None,
+    };
+    let model = dense.as_ref().unwrap_or(model);
     let mut notes = Vec::new();
     let geometry = Geometry::new(model, signed(model), &mut notes)?;
     let mut problem = Problem {
@@ -81,19 +91,34 @@ pub fn fit(
     let outcome: Outcome<Solution> = match (settings.solver, &sites) {
         (Solver::Dual, Sites::Dual(dual_sites)) => {
             let start = dual::start(&mut problem, &sites, dual_sites, warm)?;
-            run(
-                &mut dual::Dual::new(&mut problem, dual_sites, start),
-                identity,
-                control,
-            )?
+            let mut solver = dual::Dual::new(&mut problem, dual_sites, start);
+            run(&mut solver, identity, control)?
         }
-        _ => {
+        (Solver::Dual | Solver::Em, _) => {
             let start = fixed::start(&problem, &sites, warm);
-            run(
-                &mut fixed::FixedPoint::new(&mut problem, &sites, start, true),
-                identity,
-                control,
-            )?
+            let mixing = settings.solver == Solver::Dual;
+            let mut solver = fixed::FixedPoint::new(&mut problem, &sites, start, mixing);
+            run(&mut solver, identity, control)?
+        }
+        (Solver::Primal, _) => {
+            let objective = baseline::primal::Primal::new(&mut problem, &sites)?;
+            let mut solver = baseline::lbfgs::Lbfgs::new(objective, settings.tolerance);
+            run(&mut solver, identity, control)?
+        }
+        (Solver::Opper, _) => {
+            let objective = baseline::opper::Opper {
+                problem: &mut problem,
+                sites: &sites,
+            };
+            let mut solver = baseline::lbfgs::Lbfgs::new(objective, settings.tolerance);
+            run(&mut solver, identity, control)?
+        }
+        (Solver::Coordinate, _) => {
+            let mut solver = baseline::coordinate::Coordinate {
+                problem: &mut problem,
+                sites: &sites,
+            };
+            run(&mut solver, identity, control)?
         }
     };
     let before = outcome.seconds;
@@ -101,6 +126,31 @@ pub fn fit(
     // Everything but the time before a resumption, which the run alone knows.
     fit.seconds = before.max(control.clock.seconds() - began);
     Ok(fit)
+}
+
+/// Refuses combinations that a solver does not serve.
+fn serves(solver: Solver, model: &Model) -> Result<(), Error> {
+    let refuse = |why: &str| {
+        Err(Error::Unsupported(format!(
+            "the solver `{}` {why}; use the solver `dual`",
+            solver.name()
+        )))
+    };
+    match solver {
+        Solver::Em if model.bound != crate::Bound::Jaakkola => {
+            refuse("maximises the bound `jaakkola` alone")
+        }
+        Solver::Opper | Solver::Coordinate if signed(model) => {
+            refuse("needs a log-concave likelihood")
+        }
+        Solver::Coordinate if model.likelihood.predictors() > 1 => {
+            refuse("needs scalar observations")
+        }
+        Solver::Coordinate if model.prior.len() < model.predictors() => {
+            refuse("needs a Gaussian process with a latent variable an observation")
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether λ may be negative.

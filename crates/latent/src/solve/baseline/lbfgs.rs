@@ -1,0 +1,239 @@
+//! Limited-memory BFGS for a function that is maximised.
+
+use std::collections::VecDeque;
+
+use jensen_fit::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
+
+use super::Solution;
+use crate::linear::kernels::{CHUNK, map};
+use rayon::prelude::*;
+
+/// Number of correction pairs.
+const MEMORY: usize = 10;
+
+/// What is maximised.
+pub(crate) trait Objective {
+    /// Where to begin.
+    fn start(&self) -> Vec<f64>;
+
+    /// Value and gradient; `None` outside the domain.
+    fn evaluate(&mut self, x: &[f64]) -> Option<(f64, Vec<f64>)>;
+
+    /// The fit at x.
+    fn solution(&mut self, x: &[f64], value: f64) -> Solution;
+}
+
+/// Where the optimiser stands.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct State {
+    x: Vec<f64>,
+    value: f64,
+    gradient: Vec<f64>,
+    pairs: VecDeque<(Vec<f64>, Vec<f64>)>,
+    gain: f64,
+}
+
+impl Snapshot for State {
+    fn save(&self) -> Archive {
+        let mut archive = Archive::new();
+        archive.put("x", &self.x);
+        archive.put("gradient", &self.gradient);
+        archive.put("numbers", &[self.value, self.gain]);
+        archive.set("pairs", self.pairs.len());
+        for (k, (s, y)) in self.pairs.iter().enumerate() {
+            archive.put(&format!("s{k}"), s);
+            archive.put(&format!("y{k}"), y);
+        }
+        archive
+    }
+
+    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        let pairs: usize = archive.get("pairs")?;
+        let numbers = archive.vec_of("numbers", 2)?;
+        Ok(Self {
+            x: archive.vec("x")?,
+            gradient: archive.vec("gradient")?,
+            value: numbers[0],
+            gain: numbers[1],
+            pairs: (0..pairs)
+                .map(|k| {
+                    Ok((
+                        archive.vec(&format!("s{k}"))?,
+                        archive.vec(&format!("y{k}"))?,
+                    ))
+                })
+                .collect::<Result<_, ArchiveError>>()?,
+        })
+    }
+}
+
+/// The sum of products, in chunks of fixed size.
+fn inner(a: &[f64], b: &[f64]) -> f64 {
+    if a.len() <= CHUNK {
+        return crate::linear::kernels::dot(a, b);
+    }
+    let parts: Vec<f64> = a
+        .par_chunks(CHUNK)
+        .zip(b.par_chunks(CHUNK))
+        .map(|(a, b)| crate::linear::kernels::dot(a, b))
+        .collect();
+    parts.iter().sum()
+}
+
+/// The optimiser over an objective.
+pub(crate) struct Lbfgs<O> {
+    objective: O,
+    tolerance: f64,
+    evaluations: u64,
+}
+
+impl<O: Objective> Lbfgs<O> {
+    pub(crate) fn new(objective: O, tolerance: f64) -> Self {
+        Self {
+            objective,
+            tolerance,
+            evaluations: 0,
+        }
+    }
+
+    fn direction(&self, state: &State) -> Vec<f64> {
+        let n = state.x.len();
+        let mut q = state.gradient.clone();
+        let mut shares = Vec::new();
+        for (s, y) in state.pairs.iter().rev() {
+            let share = inner(s, &q) / inner(s, y);
+            q = map(n, |i| q[i] - share * y[i]);
+            shares.push(share);
+        }
+        if let Some((s, y)) = state.pairs.back() {
+            let scale = inner(s, y) / inner(y, y);
+            q.par_iter_mut().for_each(|q| *q *= scale);
+        }
+        for ((s, y), share) in state.pairs.iter().zip(shares.iter().rev()) {
+            let back = share - inner(y, &q) / inner(s, y);
+            q = map(n, |i| q[i] + back * s[i]);
+        }
+        q
+    }
+}
+
+impl<O: Objective> Algorithm for Lbfgs<O> {
+    type State = State;
+    type Output = Solution;
+
+    fn init(&mut self) -> Result<State, Status> {
+        let x = self.objective.start();
+        self.evaluations += 1;
+        let (value, gradient) = self.objective.evaluate(&x).ok_or(Status::Diverged {
+            at: 0,
+            reason: "the bound is not finite at the start".to_owned(),
+        })?;
+        Ok(State {
+            x,
+            value,
+            gradient,
+            pairs: VecDeque::new(),
+            gain: f64::INFINITY,
+        })
+    }
+
+    fn step(&mut self, state: &mut State, iteration: u64) -> Step {
+        let n = state.x.len();
+        let mut direction = self.direction(state);
+        let mut slope = inner(&direction, &state.gradient);
+        if slope <= 0.0 || slope.is_nan() {
+            state.pairs.clear();
+            direction = state.gradient.clone();
+            slope = inner(&direction, &direction);
+        }
+        let record = |calls: u64, value: f64, t: f64| {
+            Record::new(calls).with_elbo(value, None).with("step", t)
+        };
+        if !state.pairs.is_empty() && 0.5 * slope <= self.tolerance && state.gain <= self.tolerance
+        {
+            let evidence = Evidence {
+                rule: format!(
+                    "the next step is estimated to gain {:.1e} nats",
+                    0.5 * slope
+                ),
+                remaining: Some(0.5 * slope),
+                standard_error: None,
+            };
+            return Step::finish(
+                record(self.evaluations, state.value, 0.0),
+                Status::Converged { evidence },
+            );
+        }
+        let mut t = if state.pairs.is_empty() {
+            (1.0 / slope.sqrt()).min(1.0)
+        } else {
+            1.0
+        };
+        // Weak Wolfe conditions by bisection.
+        let (mut low, mut high) = (0.0, f64::INFINITY);
+        let mut best = None;
+        for _ in 0..40 {
+            let x = map(n, |i| state.x[i] + t * direction[i]);
+            self.evaluations += 1;
+            match self.objective.evaluate(&x) {
+                Some((value, gradient)) if value >= state.value + 1e-4 * t * slope => {
+                    let flat = inner(&gradient, &direction) <= 0.9 * slope;
+                    best = Some((x, value, gradient));
+                    if flat {
+                        break;
+                    }
+                    low = t;
+                }
+                _ => high = t,
+            }
+            t = if high.is_finite() {
+                0.5 * (low + high)
+            } else {
+                2.0 * t
+            };
+            if high.is_finite() && high - low < 1e-14 * high {
+                break;
+            }
+        }
+        let Some((x, value, gradient)) = best else {
+            let line = record(self.evaluations, state.value, 0.0);
+            if state.pairs.is_empty() {
+                return Step::finish(
+                    line,
+                    Status::Stalled {
+                        at: iteration,
+                        reason: "no step raises the bound".to_owned(),
+                    },
+                );
+            }
+            // At the optimum to rounding the estimate of the gain is the best that is left to say.
+            if 0.5 * slope <= 100.0 * self.tolerance {
+                let evidence = Evidence {
+                    rule: "no step raises the bound beyond rounding".to_owned(),
+                    remaining: Some(0.5 * slope),
+                    standard_error: None,
+                };
+                return Step::finish(line, Status::Converged { evidence });
+            }
+            state.pairs.clear();
+            return Step::go_on(line);
+        };
+        let s = map(n, |i| x[i] - state.x[i]);
+        let y = map(n, |i| state.gradient[i] - gradient[i]);
+        if inner(&s, &y) > 0.0 {
+            if state.pairs.len() == MEMORY {
+                state.pairs.pop_front();
+            }
+            state.pairs.push_back((s, y));
+        }
+        state.gain = value - state.value;
+        state.x = x;
+        state.value = value;
+        state.gradient = gradient;
+        Step::go_on(record(self.evaluations, value, t))
+    }
+
+    fn output(&mut self, state: &State) -> Solution {
+        self.objective.solution(&state.x, state.value)
+    }
+}

@@ -1,0 +1,93 @@
+//! Earlier solvers of the same problem, for comparison: they share kernels, threads and sites with the dual.
+//!
+//! | file | method |
+//! | --- | --- |
+//! | `primal` | L-BFGS in the mean and the Cholesky factor (Challis and Barber 2011) |
+//! | `opper` | L-BFGS in (m, λ) (Opper and Archambeau 2009) |
+//! | `coordinate` | coordinate ascent with rank-one updates (Khan, Mohamed and Murphy 2012) |
+//! | `lbfgs` | the optimiser of the first two |
+//!
+//! They stop when the next step is estimated to gain less than the tolerance; the duality gap, which costs them a
+//! factorisation, is computed once at the end.
+
+pub(crate) mod coordinate;
+pub(crate) mod lbfgs;
+pub(crate) mod opper;
+pub(crate) mod primal;
+
+use super::{Problem, Solution};
+use crate::linear::Geometry;
+use crate::linear::kernels::{cholesky, dot, inverse_of, sum};
+use crate::site::Sites;
+use crate::{Covariance, Dense, Error, Model};
+
+/// Latent variables up to which a precision is turned into a covariance for solvers that know no other.
+const LARGEST: usize = 4000;
+
+/// The same model with a dense covariance in the place of a precision.
+pub(crate) fn with_covariance(model: &Model) -> Result<Model, Error> {
+    let Covariance::Precision(q) = &model.prior.covariance else {
+        return Ok(model.clone());
+    };
+    let n = q.matrix.cols;
+    if n > LARGEST || q.null_space.is_some() {
+        return Err(Error::Unsupported(format!(
+            "this solver needs a proper prior on at most {LARGEST} latent variables; use the solver `dual`"
+        )));
+    }
+    let mut dense = Dense::zeros(n, n);
+    for j in 0..n {
+        let (rows, values) = q.matrix.col(j);
+        for (&i, &x) in rows.iter().zip(values) {
+            dense.data[j * n + i] = x;
+        }
+    }
+    cholesky(&mut dense)
+        .ok_or_else(|| Error::Prior("the prior precision is not positive definite".to_owned()))?;
+    let mut model = model.clone();
+    model.prior.covariance = Covariance::Dense(inverse_of(&dense));
+    Ok(model)
+}
+
+/// The solution at marginals (m̄, v̄) that a solver reached with the objective `bound`: α and λ from the sites, the gap from
+/// the dual there where the sites have one. The geometry ends up factorised at λ.
+pub(crate) fn solution(
+    problem: &mut Problem<'_>,
+    sites: &Sites,
+    predictor: Vec<f64>,
+    variances: &[f64],
+    bound: f64,
+) -> Solution {
+    let values = sites.values(&predictor, variances);
+    let mut alpha: Vec<f64> = values.iter().map(|v| v.by_mean).collect();
+    let mut lambda: Vec<f64> = values.iter().map(|v| 2.0 * v.by_variance).collect();
+    let mut gap = None;
+    if let Sites::Dual(dual) = sites {
+        alpha = dual.maximisers(&predictor, variances, &values);
+        let curves = dual.curves(&alpha);
+        lambda = curves.lambda();
+        let product = match &problem.geometry {
+            Geometry::Wide(g) => Some(g.covariance_times(&alpha)),
+            Geometry::Narrow(g) => Some(g.covariance_times(&alpha)),
+            Geometry::Sparse(_) => None,
+        };
+        if let (Some(product), Some(log_determinant)) = (product, problem.geometry.factor(&lambda))
+        {
+            let phi = sum(alpha.len(), |i| curves.at[i].phi);
+            let dual_value = 0.5 * (dot(&alpha, &product) - log_determinant)
+                - dot(&alpha, &problem.centre)
+                + phi;
+            gap = Some(dual_value - bound);
+        }
+    }
+    if gap.is_none() {
+        problem.geometry.factor(&lambda);
+    }
+    Solution {
+        alpha,
+        lambda,
+        predictor,
+        bound,
+        gap,
+    }
+}
