@@ -2,18 +2,22 @@
 """Measures other topic models on a corpus of `jensen topics build`, and scores all of them in the same way.
 
     python3 -m venv venv && venv/bin/pip install numpy scipy scikit-learn gensim safetensors
-    jensen topics fit CORPUS --topics 100 --out RUN
-    venv/bin/python tools/peers/topics.py CORPUS --topics 100 --documents 20000 --jensen RUN
+    venv/bin/python tools/peers/topics.py CORPUS --topics 100 --jensen target/release/jensen
 
-One pass in batches of 100 with tau 1024 and kappa 0.7. Documents a second are those of training alone. Every
-method's topics are scored by the same code: half of each held-out document's tokens, by a seeded shuffle, give its
+One pass in batches of 100 with tau 1024 and kappa 0.7. Documents a second are those of training alone; documents a
+processor second divide by the time of all threads and processes, which a busy machine does not change much (for Jensen
+those of the whole command, scores included). Every method's topics are scored by the same code: half of each held-out document's tokens, by a seeded shuffle, give its
 topic proportions by variational inference at alpha = 1/K; the other half is scored with log sum_k theta_k beta_kv, in
 nats a word.
 """
 
 import argparse
+import json
 import os
+import resource
 import struct
+import subprocess
+import tempfile
 import time
 
 import numpy as np
@@ -101,6 +105,11 @@ def batches(train, order, size):
         yield train[order[start : start + size]]
 
 
+def processor_seconds():
+    usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(u.ru_utime + u.ru_stime for u in usage)
+
+
 def fit_sklearn(train, args):
     import sklearn
     from sklearn.decomposition import LatentDirichletAllocation
@@ -131,39 +140,44 @@ def fit_gensim(train, args):
     return f"gensim {gensim.__version__}", time.perf_counter() - start, model.state.get_lambda().astype(float)
 
 
+def fit_jensen(train, args, temper):
+    from safetensors.numpy import load_file
+
+    with tempfile.TemporaryDirectory() as folder:
+        command = [args.jensen, "topics", "fit", args.corpus, "--topics", str(args.topics), "--batch", str(args.batch)]
+        command += ["--temper", temper, "--seed", str(args.seed), "--evaluations", "0", "--out", folder, "--json"]
+        fit = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+        lam = load_file(os.path.join(folder, "approximation.safetensors"))["topics.lambda"].T
+    own = fit["heldout_log_predictive"]
+    name = f"Jensen {fit['version']}, temper {temper} (its own score {own:.4f})"
+    return name, train.shape[0] / fit["docs_per_second"], lam
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus")
     parser.add_argument("--topics", type=int, default=100)
-    parser.add_argument("--documents", type=int, help="the first so many training documents; all unless given")
     parser.add_argument("--batch", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes of scikit-learn")
     parser.add_argument("--peers", default="sklearn,gensim")
-    parser.add_argument("--jensen", action="append", default=[], help="folder of a fit of the same corpus, to be scored")
+    parser.add_argument("--jensen", help="the command")
+    parser.add_argument("--temper", default="none", help="temperature policies of Jensen, separated by commas")
     args = parser.parse_args()
     train, heldout, _ = read_corpus(args.corpus)
-    if args.documents:
-        train = train[: args.documents]
-    alpha = 1.0 / args.topics
-    print("| method | documents | documents/s | held out, nats/word |\n| --- | --- | --- | --- |", flush=True)
-    for peer in filter(None, args.peers.split(",")):
-        name, seconds, lam = {"sklearn": fit_sklearn, "gensim": fit_gensim}[peer](train, args)
-        mean, error = score(heldout, lam, alpha)
-        speed = train.shape[0] / seconds
-        print(f"| {name} | {train.shape[0]} | {speed:.0f} | {mean:.4f} ± {error:.4f} |", flush=True)
-    for folder in args.jensen:
-        import json
-
-        from safetensors.numpy import load_file
-
-        lam = load_file(os.path.join(folder, "approximation.safetensors"))["topics.lambda"].T
-        fit = json.load(open(os.path.join(folder, "fit.json")))
-        mean, error = score(heldout, lam, alpha)
+    print("| method | documents | documents/s | documents/processor second | held out, nats/word |")
+    print("| --- | --- | --- | --- | --- |", flush=True)
+    runs = [{"sklearn": fit_sklearn, "gensim": fit_gensim}[peer] for peer in filter(None, args.peers.split(","))]
+    if args.jensen:
+        runs += [lambda train, args, temper=temper: fit_jensen(train, args, temper) for temper in args.temper.split(",")]
+    for run in runs:
+        before = processor_seconds()
+        name, seconds, lam = run(train, args)
+        processor = processor_seconds() - before
+        mean, error = score(heldout, lam, 1.0 / args.topics)
+        n = train.shape[0]
         print(
-            f"| Jensen {fit['version']}, {fit['temper']} | {fit['documents']} | {fit['docs_per_second']:.0f} "
-            f"| {mean:.4f} ± {error:.4f} (its own score: {fit['heldout_log_predictive']:.4f}) |",
-            flush=True,
+            f"| {name} | {n} | {n / seconds:.0f} | {n / processor:.0f} | {mean:.4f} ± {error:.4f} |", flush=True
         )
 
 
