@@ -46,6 +46,30 @@ pub struct Fit {
 }
 
 impl Fit {
+    /// The judged result of an algorithm that fits one family to a density of dimension `dim`.
+    pub fn of_family(
+        result: FamilyResult,
+        status: Status,
+        iterations: u64,
+        calls: Calls,
+        seconds: f64,
+        dim: usize,
+    ) -> Self {
+        let warnings = warnings(&result, &status, &[]);
+        Self {
+            chosen: 0,
+            trusted: warnings.is_empty(),
+            families: vec![result],
+            status,
+            modes: Vec::new(),
+            warnings,
+            iterations,
+            calls,
+            seconds,
+            dim,
+        }
+    }
+
     /// The chosen family's result.
     pub fn best(&self) -> &FamilyResult {
         &self.families[self.chosen]

@@ -234,6 +234,11 @@ impl<D: RecordDensity> AllRecords<D> {
         }
     }
 
+    /// The density of records.
+    pub fn density(&self) -> &D {
+        &self.density
+    }
+
     fn chunks(&self, batch: &mut Vec<u32>, mut each: impl FnMut(&[u32])) {
         let records = u32::try_from(self.density.records()).unwrap_or(u32::MAX);
         for first in (0..records).step_by(self.chunk) {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use jensen_blackbox::FitError;
+use jensen_blackbox::records::RecordError;
 use jensen_data::DataError;
 
 use crate::stan::ModelError;
@@ -16,6 +17,8 @@ pub enum Error {
     Data(DataError),
     /// The fit could not be run.
     Fit(FitError),
+    /// Records cannot be fitted by minibatches as asked.
+    Records(RecordError),
     /// A latent Gaussian model, or its fit.
     Latent(jensen_latent::Error),
     /// It would take more memory than allowed.
@@ -39,6 +42,7 @@ impl fmt::Display for Error {
             Self::Model(error) => error.fmt(f),
             Self::Data(error) => error.fmt(f),
             Self::Fit(error) => error.fmt(f),
+            Self::Records(error) => error.fmt(f),
             Self::Latent(error) => error.fmt(f),
             Self::Memory {
                 what,
@@ -67,6 +71,12 @@ impl From<ModelError> for Error {
 impl From<DataError> for Error {
     fn from(error: DataError) -> Self {
         Self::Data(error)
+    }
+}
+
+impl From<RecordError> for Error {
+    fn from(error: RecordError) -> Self {
+        Self::Records(error)
     }
 }
 

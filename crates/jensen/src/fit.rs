@@ -177,9 +177,9 @@ pub fn fit_with<P: Problem>(
 }
 
 /// Keeps the estimates of the bound and passes everything on.
-struct Historian<'a> {
-    inner: &'a mut dyn Observer,
-    history: Vec<HistoryPoint>,
+pub(crate) struct Historian<'a> {
+    pub(crate) inner: &'a mut dyn Observer,
+    pub(crate) history: Vec<HistoryPoint>,
 }
 
 impl Observer for Historian<'_> {

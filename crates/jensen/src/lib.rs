@@ -29,6 +29,7 @@
 //! | `problem` | [`Problem`], [`Bare`]: what can be fitted |
 //! | [`stan`] | [`stan::Model`]: a program bound to data and lowered to a density |
 //! | `fit` | [`fit`], [`fit_with`], [`Options`], [`Fitted`] |
+//! | [`exchangeable`] | programs over exchangeable records, fitted by minibatches |
 //! | `covariance` | [`Covariance`]: of the family, or by linear response |
 //! | `sample` | [`sample`]: constrained draws with importance weights |
 //! | `outputs` | the summary and the report of a fit |
@@ -44,6 +45,7 @@
 
 mod covariance;
 mod error;
+pub mod exchangeable;
 mod fit;
 pub mod latent;
 mod memory;

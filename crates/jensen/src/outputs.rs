@@ -136,7 +136,7 @@ impl Fitted {
             seed: self.settings.seed,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             parameters: self.parameters(),
-            method: self.settings.method.name().to_owned(),
+            method: self.identity.algorithm.clone(),
             family: best.kind.to_string(),
             draws: self.sample.table.len() as u64,
             warnings: self.all_warnings(),
@@ -175,7 +175,7 @@ impl Fitted {
             advice => vec![advice.to_owned()],
         };
         let mut facts = vec![
-            ("Method".to_owned(), self.settings.method.name().to_owned()),
+            ("Method".to_owned(), self.identity.algorithm.clone()),
             ("Family".to_owned(), best.kind.to_string()),
             (
                 "Dimension".to_owned(),

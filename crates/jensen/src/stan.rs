@@ -11,7 +11,7 @@ use jensen_graph::{Execution, GraphDensity};
 use jensen_math::simd::Simd;
 use jensen_stan::diagnostic::Diagnostic;
 use jensen_stan::interpret::{self, BoundModel, DataSource, ErrorKind, Input, Interpreter, Limits};
-use jensen_stan::lower::{LowerOptions, lower};
+use jensen_stan::lower::{LowerError, LowerOptions, lower};
 use jensen_stan::program::{Program, Span};
 pub use jensen_stan::{Checked, IncludeResolver, NoIncludes, check, diagnostic, pretty};
 use sha2::{Digest, Sha256};
@@ -59,10 +59,11 @@ impl Default for Build<'_> {
     }
 }
 
-/// A program bound to its data and lowered to a density.
-pub struct Model {
+/// A program bound to its data and lowered to a density: of all data at once, or
+/// [of exchangeable records](crate::exchangeable).
+pub struct Model<D = GraphDensity> {
     name: String,
-    density: GraphDensity,
+    density: D,
     posterior: BoundModel,
     warnings: Vec<Diagnostic>,
     printed: Vec<String>,
@@ -122,6 +123,33 @@ impl Model {
         data: &DataSet,
         build: &Build<'_>,
     ) -> Result<Self, Error> {
+        Self::build(
+            source,
+            name,
+            data,
+            build,
+            |posterior, options, execution| {
+                let graph = lower(posterior, options)?.graph;
+                Ok(GraphDensity::new(&graph, execution))
+            },
+        )
+    }
+
+    /// The density.
+    pub fn graph_density(&self) -> &GraphDensity {
+        &self.density
+    }
+}
+
+impl<D> Model<D> {
+    /// Parses, checks and binds; `lower` makes the density.
+    pub(crate) fn build(
+        source: &str,
+        name: &str,
+        data: &DataSet,
+        build: &Build<'_>,
+        lower: impl FnOnce(&BoundModel, LowerOptions, Execution) -> Result<D, LowerError>,
+    ) -> Result<Self, Error> {
         let start = Instant::now();
         let checked = check(source, name, build.includes);
         let text = checked.render(false);
@@ -142,23 +170,20 @@ impl Model {
             jacobian: build.jacobian,
             ..LowerOptions::default()
         };
-        let graph = lower(&posterior, options)
-            .map_err(|error| {
-                let (kind, span) = (error.kind, error.span);
-                model_error(
-                    posterior.program(),
-                    kind,
-                    &error.message,
-                    span,
-                    build.data_name,
-                )
-            })?
-            .graph;
         let execution = Execution {
             simd: build.simd,
             threads: build.threads.max(1),
         };
-        let density = GraphDensity::new(&graph, execution);
+        let density = lower(&posterior, options, execution).map_err(|error| {
+            let (kind, span) = (error.kind, error.span);
+            model_error(
+                posterior.program(),
+                kind,
+                &error.message,
+                span,
+                build.data_name,
+            )
+        })?;
         Ok(Self {
             name: name.to_owned(),
             density,
@@ -186,9 +211,24 @@ impl Model {
         &self.posterior
     }
 
-    /// The density.
-    pub fn graph_density(&self) -> &GraphDensity {
+    /// The density, of whatever kind.
+    pub(crate) fn of(&self) -> &D {
         &self.density
+    }
+
+    /// Seconds that it took to build.
+    pub(crate) fn seconds(&self) -> f64 {
+        self.build_seconds
+    }
+
+    /// Digests of program and data.
+    pub(crate) fn digests(&self) -> Subject {
+        self.subject.clone()
+    }
+
+    /// What the user should know of the program, whatever its fit.
+    pub fn notes(&self) -> Vec<String> {
+        self.remarks.clone()
     }
 
     /// Remarks on the program.
@@ -253,15 +293,15 @@ impl Problem for Model {
     }
 
     fn subject(&self) -> Subject {
-        self.subject.clone()
+        self.digests()
     }
 
     fn build_seconds(&self) -> f64 {
-        self.build_seconds
+        self.seconds()
     }
 
     fn remarks(&self) -> Vec<String> {
-        self.remarks.clone()
+        self.notes()
     }
 
     fn block_bytes(&self) -> usize {

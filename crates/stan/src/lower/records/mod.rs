@@ -343,8 +343,14 @@ impl<'g> Lower<'_, 'g> {
     }
 
     /// Whether a value is one for each record, or depends on how many there are.
-    pub(super) fn differs_by_record(&self, value: &Sym) -> bool {
-        self.is_count(value) || (self.axis.is_some() && matches!(value, Sym::Scalar(_)))
+    pub(super) fn differs_by_record(&mut self, value: &Sym) -> bool {
+        match (value, &mut self.axis) {
+            (Sym::Scalar(id), Some(axis)) => {
+                let depends = axis.separation.dependence(&self.tape.graph.borrow(), *id);
+                depends != Dependence::Global
+            }
+            _ => false,
+        }
     }
 
     /// An error where an operation had no form for one value a record.
