@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::factors::FactorsCommand;
 use crate::flags::FitFlags;
 use crate::latent::args::LatentCommand;
+use crate::mixture::MixtureCommand;
 use crate::topics::args::TopicsCommand;
 
 /// Variational inference with evidence: a Stan program and data in, a checked posterior out.
@@ -41,6 +43,12 @@ pub enum Command {
     /// Topic models of text that need not fit in memory
     #[command(subcommand)]
     Topics(Box<TopicsCommand>),
+    /// Mixtures: clusters of points
+    #[command(subcommand)]
+    Mixture(MixtureCommand),
+    /// Factorial mixtures: points as sums of binary factors
+    #[command(subcommand)]
+    Factors(FactorsCommand),
     /// Latent Gaussian models of tables: Gaussian processes, Markov fields, linear models
     #[command(subcommand)]
     Latent(Box<LatentCommand>),

@@ -6,6 +6,7 @@
 //! | `input`, `failure` | files in, messages and exit codes out |
 //! | `fit`, `flags`, `folder`, `progress`, `table` | `jensen fit`: its settings, its folder, what it shows |
 //! | `topics` | `jensen topics`: corpora and topic models |
+//! | `mixture`, `factors`, `points` | `jensen mixture` and `jensen factors`, and what they share |
 //! | `latent` | `jensen latent`: latent Gaussian models of tables |
 //! | `draws`, `check`, `density`, `show`, `reproduce`, `bench` | the other commands |
 
@@ -14,12 +15,16 @@ mod bench;
 mod check;
 mod density;
 mod draws;
+mod factors;
 mod failure;
 mod fit;
 mod flags;
 mod folder;
 mod input;
 mod latent;
+mod minibatch;
+mod mixture;
+mod points;
 mod progress;
 mod reproduce;
 mod show;
@@ -68,6 +73,8 @@ fn run(line: Line) -> Outcome {
         Command::Show(args) => show::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Topics(command) => topics::run(*command),
+        Command::Mixture(command) => mixture::run(&command),
+        Command::Factors(command) => factors::run(&command),
         Command::Latent(command) => latent::run(*command),
         Command::Bench(args) => bench::run(&args),
     }

@@ -228,8 +228,8 @@ fn draw_normal_wishart(lambda: &[f64], dim: usize, stream: &mut Stream, out: &mu
     for (x, z) in fm.iter_mut().zip(&z) {
         *x += z / kappa.sqrt();
     }
-    for i in 0..dim {
-        out[i] = row(i).iter().zip(&fm).map(|(a, b)| a * b).sum();
+    for (i, out) in out[..dim].iter_mut().enumerate() {
+        *out = row(i).iter().zip(&fm).map(|(a, b)| a * b).sum();
     }
     out[dim] = -0.5 * fm.iter().map(|x| x * x).sum::<f64>();
     for i in 0..dim {

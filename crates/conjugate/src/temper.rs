@@ -1,5 +1,7 @@
 //! Temperature policies: how the likelihood is weighed while a model is fitted.
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 
 /// The grid of temperatures of global variational tempering.
@@ -151,6 +153,25 @@ impl Temper {
                 }
                 Ok(())
             }
+        }
+    }
+}
+
+impl FromStr for Temper {
+    type Err = String;
+
+    /// Reads `none`, `anneal=PASSES`, `global` or `local`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "none" => Ok(Self::None),
+            "global" => Ok(Self::Global(GlobalTempering::default())),
+            "local" => Ok(Self::Local(LocalTempering::default())),
+            _ => match text.strip_prefix("anneal=").map(str::parse::<f64>) {
+                Some(Ok(passes)) if passes.is_finite() && passes > 0.0 => Ok(Self::anneal(passes)),
+                _ => Err(
+                    "expected none, anneal=PASSES (such as anneal=0.1), global or local".to_owned(),
+                ),
+            },
         }
     }
 }

@@ -31,7 +31,7 @@ simd32_fn! {
     ///
     /// λ_k = η + scale · mass_k; `psi_totals` holds ψ(Σ_v λ_kv), and a huge number in the padding.
     pub(crate) fn log_row<V>(mass: &[f32], scale: f32, eta: f32, psi_totals: &[f32], out: &mut [f32]) -> f32 {
-        assert!(mass.len() == out.len() && psi_totals.len() == out.len() && out.len() % WIDTH == 0);
+        assert!(mass.len() == out.len() && psi_totals.len() == out.len() && out.len().is_multiple_of(WIDTH));
         let (scale, eta) = (V::splat(scale), V::splat(eta));
         let mut largest = V::splat(NOWHERE);
         for j in (0..out.len()).step_by(WIDTH) {
@@ -57,7 +57,7 @@ simd32_fn! {
 
     /// `out = exp(power * x)`, zeros in padding that holds [`NOWHERE`].
     pub(crate) fn exp_scaled<V>(x: &[f32], power: f32, out: &mut [f32]) {
-        assert!(x.len() == out.len() && out.len() % WIDTH == 0);
+        assert!(x.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
             // SAFETY: the slices have equal lengths, multiples of sixteen.
             unsafe {
@@ -69,7 +69,7 @@ simd32_fn! {
 
     /// `x = exp(power * x)`.
     pub(crate) fn exp_in_place<V>(power: f32, x: &mut [f32]) {
-        assert!(x.len() % WIDTH == 0);
+        assert!(x.len().is_multiple_of(WIDTH));
         for j in (0..x.len()).step_by(WIDTH) {
             // SAFETY: the length is a multiple of sixteen.
             unsafe {
@@ -85,7 +85,7 @@ simd32_fn! {
     pub(crate) fn sweep<V>(rows: &[f32], counts: &[f32], t: &[f32], norms: &mut [f32], sums: &mut [f32]) {
         let stride = t.len();
         let words = counts.len();
-        assert!(stride % WIDTH == 0 && sums.len() == stride && norms.len() >= words);
+        assert!(stride.is_multiple_of(WIDTH) && sums.len() == stride && norms.len() >= words);
         assert!(rows.len() >= words * stride);
         let zero = V::splat(0.0);
         // SAFETY: all offsets stay below words * stride in the rows and below stride elsewhere.
@@ -153,7 +153,7 @@ simd32_fn! {
     /// `γ = α + τ t ∘ sums`, then t as [`weights`] makes it; returns how far γ moved (L1) and how many t are positive.
     pub(crate) fn update<V>(sums: &[f32], alpha: f32, inverse: f32, gamma: &mut [f32], t: &mut [f32]) -> (f32, f32) {
         let stride = t.len();
-        assert!(stride % WIDTH == 0 && sums.len() == stride && gamma.len() == stride);
+        assert!(stride.is_multiple_of(WIDTH) && sums.len() == stride && gamma.len() == stride);
         let (alpha, inverse) = (V::splat(alpha), V::splat(inverse));
         let (mut moved, mut largest) = (V::splat(0.0), V::splat(0.0));
         for j in (0..stride).step_by(WIDTH) {
@@ -172,7 +172,7 @@ simd32_fn! {
 
     /// `t = exp(τ (ψ(γ) − ψ(largest γ)))`: the largest is 1, and a factor common to all topics has no influence.
     pub(crate) fn weights<V>(gamma: &[f32], inverse: f32, t: &mut [f32]) {
-        assert!(gamma.len() == t.len() && t.len() % WIDTH == 0);
+        assert!(gamma.len() == t.len() && t.len().is_multiple_of(WIDTH));
         let mut largest = V::splat(0.0);
         for j in (0..t.len()).step_by(WIDTH) {
             // SAFETY: the slices have equal lengths, multiples of sixteen.
@@ -192,7 +192,7 @@ simd32_fn! {
     ) {
         let stride = t.len();
         let words = counts.len();
-        assert!(stride % WIDTH == 0 && norms.len() >= words);
+        assert!(stride.is_multiple_of(WIDTH) && norms.len() >= words);
         assert!(rows.len() >= words * stride && out.len() >= words * stride);
         for v in 0..words {
             // SAFETY: offsets stay below words * stride.
@@ -228,11 +228,11 @@ simd32_fn! {
     ) -> f64 {
         let stride = t.len();
         let words = counts.len();
-        assert!(stride % WIDTH == 0 && log_t.len() == stride);
+        assert!(stride.is_multiple_of(WIDTH) && log_t.len() == stride);
         assert!(rows.len() >= words * stride && logs.len() >= words * stride);
         let inverse = V::splat(inverse);
         let mut total = 0.0;
-        for v in 0..words {
+        for (v, &count) in counts.iter().enumerate() {
             let (mut norm, mut sum) = (V::splat(0.0), V::splat(0.0));
             for j in (0..stride).step_by(WIDTH) {
                 // SAFETY: offsets stay below words * stride.
@@ -246,14 +246,14 @@ simd32_fn! {
                     sum = p.fma(l, sum);
                 }
             }
-            total += f64::from(counts[v]) * f64::from(sum.sum()) / f64::from(norm.sum().max(TINY));
+            total += f64::from(count) * f64::from(sum.sum()) / f64::from(norm.sum().max(TINY));
         }
         total
     }
 
     /// `out = log x`, and `1e-30`'s logarithm or less for what vanished.
     pub(crate) fn logarithms<V>(x: &[f32], out: &mut [f32]) {
-        assert!(x.len() == out.len() && out.len() % WIDTH == 0);
+        assert!(x.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
             // SAFETY: the slices have equal lengths, multiples of sixteen.
             unsafe {
@@ -265,7 +265,7 @@ simd32_fn! {
 
     /// `out += x`.
     pub(crate) fn add<V>(x: &[f32], out: &mut [f32]) {
-        assert!(x.len() == out.len() && out.len() % WIDTH == 0);
+        assert!(x.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
             // SAFETY: the slices have equal lengths, multiples of sixteen.
             unsafe {
@@ -276,7 +276,7 @@ simd32_fn! {
 
     /// `out += a x`.
     pub(crate) fn add_scaled<V>(a: f32, x: &[f32], out: &mut [f32]) {
-        assert!(x.len() == out.len() && out.len() % WIDTH == 0);
+        assert!(x.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
             // SAFETY: the slices have equal lengths, multiples of sixteen.
             unsafe {
@@ -290,7 +290,7 @@ simd32_fn! {
     /// that of a topic without words.
     pub(crate) fn add_gamma_ratios<V>(x: f32, s: &[f32], base: &[f32], g: &[f32], out: &mut [f32]) {
         assert!(s.len() == out.len() && g.len() == out.len() && base.len() == out.len());
-        assert!(out.len() % WIDTH == 0);
+        assert!(out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
             // SAFETY: the slices have equal lengths, multiples of sixteen.
             unsafe {

@@ -98,7 +98,7 @@ pub(crate) fn log<V: F32x16>(x: V) -> V {
     let p = p.fma(t, V::splat(-1.666_805_8e-1));
     let p = p.fma(t, V::splat(2.000_071_5e-1));
     let p = p.fma(t, V::splat(-2.499_999_4e-1));
-    let p = p.fma(t, V::splat(3.333_333_1e-1));
+    let p = p.fma(t, V::splat(0.333_333_3));
     let square = t * t;
     let r = p * square * t;
     let r = e.fma(V::splat(-2.121_944_4e-4), r);

@@ -99,9 +99,10 @@ impl F32x16 for Plain {
     #[inline(always)]
     fn if_less(self, b: Self, yes: Self, no: Self) -> Self {
         let mut out = no.0;
-        for i in 0..WIDTH {
-            if self.0[i] < b.0[i] {
-                out[i] = yes.0[i];
+        let pairs = self.0.iter().zip(&b.0).zip(&yes.0);
+        for (out, ((a, b), yes)) in out.iter_mut().zip(pairs) {
+            if a < b {
+                *out = *yes;
             }
         }
         Self(out)

@@ -1,0 +1,437 @@
+//! What `jensen mixture` and `jensen factors` share: flags, data, the run and its results.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::Args;
+use jensen::conjugate::driver::{DriverSettings, Mode};
+use jensen::conjugate::fit::{ModelFit, fit, identity};
+use jensen::conjugate::model::Model;
+use jensen::conjugate::temper::Temper;
+use jensen::data::table::Table;
+use jensen::data::{Artefact, RunDir, write_atomic_bytes};
+use jensen::math::rng::{Purpose, permutation};
+use jensen::report::figure::{Axis, Chart, Figure, Series};
+use jensen::run::{
+    Budget, Control, Observer, Outcome as RunOutcome, Progress, Record, Status, Store,
+};
+use serde_json::{Value, json};
+
+use crate::failure::{Exit, Failure, Outcome, print, remark};
+use crate::fit::{STOP, catch_interrupts, start_threads};
+use crate::flags::{self, parse_not_negative, parse_positive, parse_threads};
+use crate::folder::{self, Checkpoints, Trace, Watch};
+use crate::progress::Display;
+
+/// Flags of every model of points.
+#[derive(Args, Clone, Debug)]
+pub struct PointFlags {
+    /// Temperature: none, anneal=PASSES (falls to 1 in so many passes or iterations), global (one, inferred) or local
+    /// (one a point, inferred)
+    #[arg(
+        long,
+        value_name = "POLICY",
+        default_value = "none",
+        help_heading = "Method"
+    )]
+    pub temper: Temper,
+    /// Points of a minibatch; without it every iteration uses all points
+    #[arg(long, value_name = "B", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Method")]
+    pub batch: Option<u64>,
+    /// Passes over the points, with --batch
+    #[arg(long, value_name = "P", default_value_t = 10.0, value_parser = parse_positive, requires = "batch", help_heading = "Method")]
+    pub passes: f64,
+    /// Delay of the step sizes (tau + t)^-kappa, with --batch
+    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = parse_positive, requires = "batch", help_heading = "Method")]
+    pub tau: f64,
+    /// Forgetting rate of the step sizes, above 0.5 and at most 1, with --batch
+    #[arg(long, value_name = "X", default_value_t = 0.7, value_parser = parse_positive, requires = "batch", help_heading = "Method")]
+    pub kappa: f64,
+    /// Converged when the bound changes by less than this share of itself in three iterations
+    #[arg(long, value_name = "X", default_value_t = 1e-7, value_parser = parse_positive, help_heading = "Method")]
+    pub tolerance: f64,
+    /// Largest number of iterations without --batch
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..), help_heading = "Run")]
+    pub max_iters: u64,
+    /// Largest number of seconds
+    #[arg(long, value_name = "S", value_parser = parse_positive, help_heading = "Run")]
+    pub max_seconds: Option<f64>,
+    /// Share of the points to hold out and score, from 0 to below 1
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = parse_not_negative, help_heading = "Run")]
+    pub heldout: f64,
+    /// Seed of every random number; same seed, same bits, on any number of threads
+    #[arg(long, value_name = "S", default_value_t = 0, help_heading = "Run")]
+    pub seed: u64,
+    /// Number of threads
+    #[arg(long, value_name = "T", value_parser = parse_threads, help_heading = "Run")]
+    pub threads: Option<usize>,
+    /// Write results and checkpoints to this folder
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub out: Option<PathBuf>,
+    /// Continue the run in the folder of --out from its last checkpoint; all other flags stay as they were
+    #[arg(long, requires = "out", help_heading = "Output")]
+    pub resume: bool,
+    /// Print fit.json to standard output, and nothing else
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// No progress, no table
+    #[arg(long, short, help_heading = "Output")]
+    pub quiet: bool,
+}
+
+impl PointFlags {
+    fn settings(&self) -> Result<DriverSettings, Failure> {
+        let mode = match self.batch {
+            None => Mode::Batch {
+                tolerance: self.tolerance,
+                max_iterations: self.max_iters,
+            },
+            Some(batch) => Mode::Stochastic {
+                batch: batch as usize,
+                tau: self.tau,
+                kappa: self.kappa,
+                passes: self.passes,
+                population: None,
+                steps_before: 0,
+            },
+        };
+        if self.batch.is_some() && !(self.kappa > 0.5 && self.kappa <= 1.0 && self.tau >= 1.0) {
+            return Err(Failure::usage(
+                "the step sizes converge with --kappa above 0.5 and at most 1, and --tau of at least 1",
+            ));
+        }
+        if self.heldout >= 1.0 {
+            return Err(Failure::usage(
+                "--heldout takes a share below 1, such as 0.1",
+            ));
+        }
+        Ok(DriverSettings {
+            mode,
+            temper: self.temper.clone(),
+            seed: self.seed,
+            scores_per_pass: 0.0,
+        })
+    }
+}
+
+/// Rows of numbers, with those to learn from apart from those held out.
+pub struct Points {
+    /// Names of the columns.
+    pub names: Vec<String>,
+    /// Rows to learn from, one after the other.
+    pub train: Vec<f64>,
+    /// Rows to score.
+    pub heldout: Vec<f64>,
+    /// A digest of the data.
+    pub digest: String,
+}
+
+const SPLIT: Purpose = Purpose::new("held-out points");
+
+impl Points {
+    /// Number of columns.
+    pub fn dim(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Reads a table whose columns are all numbers.
+    pub fn read(path: &Path, flags: &PointFlags) -> Result<Self, Failure> {
+        let input = |error: jensen::data::DataError| Failure::input(error.to_string());
+        let table = Table::read(path).map_err(input)?;
+        let columns: Vec<&[f64]> = table
+            .names()
+            .iter()
+            .map(|name| table.numbers(name))
+            .collect::<Result<_, _>>()
+            .map_err(input)?;
+        let rows = table.rows();
+        if rows == 0 || columns.is_empty() {
+            return Err(Failure::input(format!(
+                "`{}` holds no rows",
+                path.display()
+            )));
+        }
+        for (column, name) in columns.iter().zip(table.names()) {
+            if let Some(row) = column.iter().position(|x| !x.is_finite()) {
+                return Err(Failure::input(format!(
+                    "`{}`, row {}: the value of `{name}` is missing or not finite; leave the row out or fill it in",
+                    path.display(),
+                    row + 1
+                )));
+            }
+        }
+        let order = permutation(flags.seed, SPLIT, 0, rows);
+        let apart = (flags.heldout * rows as f64).round() as usize;
+        let mut is_heldout = vec![false; rows];
+        for &row in &order[..apart.min(rows - 1)] {
+            is_heldout[row] = true;
+        }
+        let gather = |wanted: bool| {
+            (0..rows)
+                .filter(|&row| is_heldout[row] == wanted)
+                .flat_map(|row| columns.iter().map(move |column| column[row]))
+                .collect::<Vec<f64>>()
+        };
+        let digest = columns
+            .iter()
+            .flat_map(|column| column.iter())
+            .fold(0xcbf2_9ce4_8422_2325u64, |hash, x| {
+                (hash ^ x.to_bits()).wrapping_mul(0x0000_0100_0000_01b3)
+            });
+        Ok(Self {
+            names: table.names().iter().map(|n| (*n).to_owned()).collect(),
+            train: gather(false),
+            heldout: gather(true),
+            digest: format!("{digest:016x} {rows} {}", columns.len()),
+        })
+    }
+}
+
+/// The trace's curves, kept while lines go to the folder.
+struct Keep<'a> {
+    watch: Watch<'a>,
+    bounds: Vec<(f64, f64)>,
+    temperatures: Vec<(f64, f64)>,
+}
+
+impl Keep<'_> {
+    fn take(&mut self, record: &Record) {
+        let iteration = record.iteration as f64;
+        if let Some(elbo) = record.elbo {
+            self.bounds.push((iteration, elbo));
+        }
+        if let Some(t) = record.fields.get("temperature").and_then(Value::as_f64) {
+            self.temperatures.push((iteration, t));
+        }
+    }
+}
+
+impl Observer for Keep<'_> {
+    fn record(&mut self, record: &Record) {
+        self.take(record);
+        self.watch.record(record);
+    }
+
+    fn progress(&mut self, progress: &Progress<'_>) {
+        self.watch.progress(progress);
+    }
+
+    fn note(&mut self, note: &str) {
+        self.watch.note(note);
+    }
+}
+
+/// What a command adds to the results: JSON fields, and lines for the user.
+pub struct Described {
+    /// Fields of fit.json.
+    pub fields: Value,
+    /// Lines of the table.
+    pub lines: Vec<String>,
+    /// A picture, by file name without extension.
+    pub picture: Option<(&'static str, Figure)>,
+}
+
+/// Fits a model to the points and writes what came out; `heldout` scores λ, and `describe` says what λ means.
+pub fn run<M: Model>(
+    command: &str,
+    flags: &PointFlags,
+    points: &Points,
+    model: &M,
+    heldout: impl Fn(&[f64]) -> Option<(f64, f64)>,
+    describe: impl Fn(&[f64]) -> Described,
+) -> Outcome {
+    let settings = flags.settings()?;
+    settings.temper.check().map_err(Failure::usage)?;
+    start_threads(flags::threads(flags.threads))?;
+    let folder = match (&flags.out, flags.resume) {
+        (None, _) => None,
+        (Some(path), false) => {
+            let folder = RunDir::create(path, command).map_err(Failure::output)?;
+            folder.clear().map_err(Failure::output)?;
+            Some(folder)
+        }
+        (Some(path), true) => {
+            let folder = RunDir::open(path).map_err(|error| Failure::input(error.to_string()))?;
+            if folder.command() != command {
+                return Err(Failure::input(format!(
+                    "the folder `{}` holds results of `jensen {}`",
+                    path.display(),
+                    folder.command()
+                )));
+            }
+            Some(folder)
+        }
+    };
+    let quiet = flags.quiet || flags.json;
+    let stored = match (&folder, flags.resume) {
+        (Some(folder), true) => folder::checkpoint(folder)?,
+        _ => None,
+    };
+    if flags.resume && stored.is_none() && !quiet {
+        remark("note: the run has no checkpoint yet, so it starts from the beginning");
+    }
+    if let Some((checkpoint, _)) = &stored {
+        folder::accept(
+            checkpoint,
+            &identity(model, &settings, &points.digest),
+            false,
+        )?;
+    }
+    let (resume, records) = stored.map_or((None, Vec::new()), |(c, r)| (Some(c), r));
+    let trace = match &folder {
+        Some(folder) => Trace::open(folder, resume.as_ref().map_or(0, |c| c.iteration))?,
+        None => Trace::none(),
+    };
+    let mut checkpoints = folder.as_ref().map(|folder| Checkpoints {
+        path: folder.artefact(Artefact::Checkpoint),
+        trace: &trace,
+    });
+    let mut keep = Keep {
+        watch: Watch {
+            trace: &trace,
+            display: Display::new(quiet),
+        },
+        bounds: Vec::new(),
+        temperatures: Vec::new(),
+    };
+    records.iter().for_each(|record| keep.take(record));
+    catch_interrupts();
+    let epoch = Instant::now();
+    let clock = move || epoch.elapsed().as_secs_f64();
+    let mut control = Control {
+        budget: Budget {
+            max_iterations: u64::MAX,
+            max_seconds: flags.max_seconds,
+        },
+        clock: &clock,
+        cancel: Some(&STOP),
+        observer: &mut keep,
+        store: checkpoints.as_mut().map(|store| store as &mut dyn Store),
+        checkpoint_seconds: flags::CHECKPOINT_EVERY,
+        resume,
+        force_resume: false,
+    };
+    let outcome = fit(model, &settings, &points.digest, &mut control)
+        .map_err(|error| Failure::usage(error.to_string()))?;
+    keep.watch.display.clear();
+    trace.flush().map_err(Failure::output)?;
+    let Some(fitted) = &outcome.output else {
+        return Err(Failure::input(format!(
+            "the fit cannot start: {}",
+            outcome.status
+        )));
+    };
+    let score = heldout(&fitted.lambda);
+    let described = describe(&fitted.lambda);
+    let done = outcome.status.is_converged() || planned(&settings, &outcome);
+    let summary = summary(
+        command,
+        flags,
+        model.name(),
+        &outcome,
+        fitted,
+        score,
+        done,
+        described.fields,
+    );
+    let text = serde_json::to_string_pretty(&summary).map_err(Failure::output)? + "\n";
+    if let Some(folder) = &folder {
+        let write = |name: &str, bytes: &[u8]| {
+            write_atomic_bytes(&folder.path().join(name), bytes).map_err(Failure::output)
+        };
+        write("fit.json", text.as_bytes())?;
+        let picture = |name: &str, figure: &Figure| {
+            write(&format!("{name}.svg"), figure.to_svg().as_bytes())?;
+            write(&format!("{name}.png"), &figure.to_png())
+        };
+        picture("course", &course(&keep.bounds, &keep.temperatures))?;
+        if let Some((name, figure)) = &described.picture {
+            picture(name, figure)?;
+        }
+    }
+    if flags.json {
+        print(&text)?;
+    } else if !flags.quiet {
+        let mut table = format!(
+            "{}\nELBO      {:.3} nats, at T = 1\n",
+            outcome.status, fitted.elbo
+        );
+        if let Some((mean, se)) = score {
+            table += &format!("held out  {mean:.4} ± {se:.4} nats a point\n");
+        }
+        for line in described.lines {
+            table += &line;
+            table.push('\n');
+        }
+        if let Some(folder) = &folder {
+            table += &format!("results   {}\n", folder.path().display());
+        }
+        print(&table)?;
+    }
+    Ok(if done { Exit::Done } else { Exit::Untrusted })
+}
+
+/// Whether the planned passes of a stochastic fit are done, which is all that was asked for.
+fn planned(settings: &DriverSettings, outcome: &RunOutcome<ModelFit>) -> bool {
+    matches!(settings.mode, Mode::Stochastic { .. })
+        && matches!(
+            outcome.status,
+            Status::BudgetReached {
+                limit: jensen::run::Limit::Iterations(_),
+                ..
+            }
+        )
+}
+
+#[allow(clippy::too_many_arguments)]
+fn summary(
+    command: &str,
+    flags: &PointFlags,
+    model: &str,
+    outcome: &RunOutcome<ModelFit>,
+    fitted: &ModelFit,
+    score: Option<(f64, f64)>,
+    done: bool,
+    fields: Value,
+) -> Value {
+    let mut summary = json!({
+        "command": command,
+        "model": model,
+        "status": outcome.status.to_string(),
+        "converged": outcome.status.is_converged(),
+        "trusted": done,
+        "elbo": fitted.elbo,
+        "temper": flags.temper.name(),
+        "temperature": fitted.temperature,
+        "heldout_log_predictive": score.map(|s| s.0),
+        "heldout_standard_error": score.map(|s| s.1),
+        "iterations": outcome.iterations,
+        "points": fitted.points,
+        "skipped": fitted.skipped,
+        "points_per_second": fitted.points as f64 / outcome.seconds.max(1e-9),
+        "seconds": { "fit": outcome.seconds },
+        "seed": flags.seed,
+        "version": env!("CARGO_PKG_VERSION"),
+    });
+    if let (Value::Object(all), Value::Object(more)) = (&mut summary, fields) {
+        all.extend(more);
+    }
+    summary
+}
+
+/// Bound and temperature against iterations.
+fn course(bounds: &[(f64, f64)], temperatures: &[(f64, f64)]) -> Figure {
+    let mut figure = Figure::new("");
+    if !bounds.is_empty() {
+        let chart = Chart::new("Bound at the present temperature")
+            .x(Axis::new("iteration"))
+            .y(Axis::new("nats"))
+            .series(Series::line("", bounds.iter().copied()));
+        figure = figure.panel(chart);
+    }
+    let chart = Chart::new("Temperature")
+        .x(Axis::new("iteration"))
+        .y(Axis::new("T"))
+        .series(Series::line("", temperatures.iter().copied()));
+    figure.panel(chart)
+}
