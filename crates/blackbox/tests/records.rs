@@ -10,12 +10,15 @@ use jensen_blackbox::records::{
     Batches, Gradients, Judge, Minibatch, MinibatchSettings, MinibatchState, Place, RecordError,
     RecordEstimator, Request, Smiso, SmisoSettings, Table, VarianceSettings, variances,
 };
-use jensen_blackbox::{Family, Optimiser, Saa, SaaSettings, Schedule};
+use jensen_blackbox::{
+    Family, NoiseSource, Optimiser, Oracle, Purpose as NoisePurpose, Saa, SaaSettings, Schedule,
+};
 use jensen_density::{
     AllRecords, Group, Lanes, LanesMut, LogDensity, RecordDensity, TwiceDifferentiable,
 };
 use jensen_fit::{Algorithm, Budget, Checkpoint, Control, Identity, Record, Snapshot};
 use jensen_math::rng::{Purpose, Stream};
+use jensen_math::simd::Simd;
 use jensen_testkit::{StressSettings, stress_twice};
 
 /// Uniform numbers in (−1, 1).
@@ -633,7 +636,7 @@ fn australian() -> Glm<StandardNormal> {
 fn optimum<D: RecordDensity>(density: &D) -> Vec<f64> {
     let all = AllRecords::new(density);
     let family: Arc<dyn Family> = Arc::new(MeanField::new(density.dim()));
-    let source = jensen_blackbox::NoiseSource::new(3, jensen_math::simd::Simd::detect());
+    let source = NoiseSource::new(3, Simd::detect());
     let settings = SaaSettings::default();
     let start = family.diagonal(&vec![0.0; density.dim()], &vec![-1.0; density.dim()]);
     let mut saa = Saa::new(&all, family, source, settings, start, 0);
@@ -1012,4 +1015,57 @@ fn all_records_are_prior_plus_every_batch() {
         LanesMut::new(&mut product, d, 2),
     );
     assert!(product.iter().all(|x| x.is_finite()));
+}
+
+/// The bound of `omega` on draws that are the same for all.
+fn bound<D: RecordDensity>(density: &D, omega: &[f64]) -> f64 {
+    let all = AllRecords::new(density);
+    let d = density.dim();
+    let mut oracle = Oracle::new(&all, Arc::new(MeanField::new(d)));
+    let draws = 2000;
+    let mut noise = vec![0.0; d * draws];
+    NoiseSource::new(8, Simd::detect()).fill(NoisePurpose::Final, 0, 0, d, draws, &mut noise);
+    let weights = oracle.log_weights(omega, Lanes::new(&noise, d, draws));
+    weights.iter().sum::<f64>() / draws as f64
+}
+
+#[test]
+fn joint_needs_a_tenth_of_the_iterations_of_naive() {
+    // Each with the best of its step sizes, as in Figure 3 of the paper.
+    let model = australian();
+    let iterations = 13_800;
+    let mut start = vec![0.0; 28];
+    NoiseSource::new(4, Simd::detect()).fill(NoisePurpose::Start, 0, 0, 28, 1, &mut start);
+    let best = |estimator, iterations, steps: &[f64]| {
+        let bounds = steps.iter().map(|&step_size| {
+            let settings = MinibatchSettings {
+                estimator,
+                optimiser: Optimiser {
+                    rule: "sgd".parse().unwrap(),
+                    step_size,
+                    schedule: Schedule::Constant,
+                },
+                batch: 5,
+                judge: None,
+                ..MinibatchSettings::default()
+            };
+            let family = Arc::new(MeanField::new(14));
+            let mut fit = Minibatch::new(&model, family, 2, settings, start.clone()).unwrap();
+            let mut state = fit.init().unwrap();
+            for t in 1..=iterations {
+                let status = fit.step(&mut state, t).status;
+                if status.is_some() {
+                    return f64::NEG_INFINITY;
+                }
+            }
+            bound(&model, state.omega())
+        });
+        bounds
+            .filter(|b| b.is_finite())
+            .fold(f64::NEG_INFINITY, f64::max)
+    };
+    let steps = [5e-3, 2.5e-3, 1e-3, 5e-4, 2.5e-4, 1e-4];
+    let naive = best(RecordEstimator::Naive, iterations, &steps);
+    let joint = best(RecordEstimator::Joint, iterations / 10, &steps);
+    assert!(joint > naive, "{joint} {naive}");
 }
