@@ -104,9 +104,11 @@ impl Program {
             .plan
             .shared
             .iter()
-            .partition(|shared| matches!(self.graph.op(shared.0), Op::Record(_)));
+            .partition(|shared| matches!(self.graph.op(shared.0), Op::Record(_) | Op::RecordCount));
         for (id, at, _) in columns {
-            if let Op::Record(column) = self.graph.op(id)
+            if self.graph.op(id) == Op::RecordCount {
+                self.pool[at] = batch.len() as f64;
+            } else if let Op::Record(column) = self.graph.op(id)
                 && let Record::Values { width, values } = self.graph.record_data(column)
             {
                 let rows = self.pool[at..at + width * batch.len()].chunks_exact_mut(*width);

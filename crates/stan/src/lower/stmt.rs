@@ -218,6 +218,7 @@ impl<'g> Lower<'_, 'g> {
         if let Sym::Records(one) = &value {
             let element = index::get(self.tape, one, &[Idx::One(1)], None);
             let element = element.map_err(|e| e.at(container.span))?;
+            let element = element.of(&self.program.var(var).ty);
             return self.record_loop(var, element, body, span);
         }
         let elements: Vec<Sym> = match &value {

@@ -70,7 +70,9 @@ impl Lower<'_, '_> {
         if !over(a) && !over(b) {
             return None;
         }
-        let (a, b) = (&self.promoted(a), &self.promoted(b));
+        let elementwise = !matches!(op, BinaryOp::Mul | BinaryOp::LeftDiv);
+        let promoted = elementwise.then(|| (self.promoted(a), self.promoted(b)));
+        let (a, b) = promoted.as_ref().map_or((a, b), |(a, b)| (a, b));
         let cx = self.cx(op.symbol());
         let leaf = |x: &Sym| x.one_record().dims().map(|d| d.leaf);
         let (la, lb) = match (leaf(a), leaf(b)) {
@@ -104,7 +106,7 @@ impl Lower<'_, '_> {
     }
 
     /// Known containers with an element for each record, as columns.
-    fn promoted(&self, value: &Sym) -> Sym {
+    pub(super) fn promoted(&self, value: &Sym) -> Sym {
         match value {
             Sym::Data(_) => self
                 .as_records(value.clone())

@@ -9,7 +9,7 @@ use super::super::value::{Cell, Dims, Leaf, Sym, cell_e, e_cell, interacting};
 use super::{Lower, all_records};
 use crate::interpret::error::{Eval, FnError, FnResult};
 use crate::interpret::index::Idx;
-use crate::program::{Expr, Index, Span};
+use crate::program::{Expr, ExprKind, Index, Span};
 
 /// An index whose values may be those of each record.
 enum Given {
@@ -66,7 +66,13 @@ impl<'g> Lower<'_, 'g> {
             _ => match self.plain(&given) {
                 Some(idx) => {
                     let idx = idx.map_err(fail)?;
-                    index::get(self.tape, &value, &idx, Some(&expr.ty)).map_err(fail)
+                    let part = index::get(self.tape, &value, &idx, Some(&expr.ty)).map_err(fail)?;
+                    // A part of the data may have an element for each record although the whole has not.
+                    let over = match (&base.kind, &self.axis) {
+                        (ExprKind::Var(var), Some(axis)) => axis.inner.contains(var),
+                        _ => false,
+                    };
+                    Ok(if over { self.promoted(&part) } else { part })
                 }
                 None => self.picked(&value, &given).map_err(fail),
             },

@@ -60,6 +60,8 @@ pub(super) struct Axis {
     /// Each record's number, from 1.
     index: NodeId,
     separation: Separation,
+    /// Data with an extent that is the number of records, but not the leading one.
+    inner: Vec<VarId>,
     /// Inside a loop over the records.
     inside: bool,
 }
@@ -208,6 +210,10 @@ impl<'g> Lower<'_, 'g> {
             size,
             index,
             separation: Separation::default(),
+            inner: declarations(program)
+                .filter(|other| sizes(&other.ty).iter().skip(1).any(|n| reads(n, decl.var)))
+                .map(|other| other.var)
+                .collect(),
             inside: false,
         });
         let mut found = false;
