@@ -21,7 +21,9 @@ fn json(args: &[&str]) -> Value {
 }
 
 fn number(value: &Value, key: &str) -> f64 {
-    value[key].as_f64().unwrap_or_else(|| panic!("{key} of {value}"))
+    value[key]
+        .as_f64()
+        .unwrap_or_else(|| panic!("{key} of {value}"))
 }
 
 /// The exact-expectation bound of GPflow's VGP at the same hyperparameters is −115.8899.
@@ -29,7 +31,14 @@ fn number(value: &Value, key: &str) -> f64 {
 fn gaussian_process_classification() {
     let file = data("uci/ionosphere.csv");
     let prior = "gp(rbf, lengthscale=2.7, variance=7.4)";
-    let base = ["--likelihood", "bernoulli", "--prior", prior, "--data", &file];
+    let base = [
+        "--likelihood",
+        "bernoulli",
+        "--prior",
+        prior,
+        "--data",
+        &file,
+    ];
     let exact = json(&[&base[..], &["--bound", "exact"]].concat());
     assert!((number(&exact, "bound") + 115.8899).abs() < 2e-3, "{exact}");
     assert!(exact["gap"].is_null());
@@ -38,7 +47,10 @@ fn gaussian_process_classification() {
     assert!(number(&tilted, "gap") >= -1e-9);
     assert!(number(&tilted, "bound") < number(&exact, "bound"));
     assert_eq!(tilted["objective"], "tilted");
-    assert_eq!((tilted["observations"].as_u64(), tilted["trusted"].as_bool()), (Some(351), Some(true)));
+    assert_eq!(
+        (tilted["observations"].as_u64(), tilted["trusted"].as_bool()),
+        (Some(351), Some(true))
+    );
     assert!(number(&tilted, "solver_seconds") > 0.0);
 }
 
@@ -50,25 +62,50 @@ fn a_field_over_regions_is_fitted_stored_and_predicted_from() {
     let prior = format!("fixed(outdoor) + icar(graph=\"{graph}\", on=district)");
     let table = data("scotland/lip.csv");
     let fit = json(&[
-        "--likelihood", "poisson", "--prior", &prior, "--data", &table, "--exposure", "expected",
-        "--optimise-hyperparameters", "--out", &out,
+        "--likelihood",
+        "poisson",
+        "--prior",
+        &prior,
+        "--data",
+        &table,
+        "--exposure",
+        "expected",
+        "--optimise-hyperparameters",
+        "--out",
+        &out,
     ]);
     assert!(number(&fit, "gap") <= 1e-6, "{fit}");
-    let names: Vec<&str> = fit["parameters"].as_array().unwrap().iter().map(|p| p["name"].as_str().unwrap()).collect();
-    assert_eq!((names[0], names[1], names.len()), ("fixed[outdoor]", "icar[1]", 57));
+    let names: Vec<&str> = fit["parameters"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|p| p["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        (names[0], names[1], names.len()),
+        ("fixed[outdoor]", "icar[1]", 57)
+    );
     // More outdoor work, more lip cancer: Clayton and Kaldor's finding.
     assert!(fit["parameters"][0]["mean"].as_f64().unwrap() > 0.0);
     let hyper = &fit["hyperparameters"];
     assert_eq!(hyper[1]["name"], "icar.precision");
     assert_eq!(hyper[1]["learnt"], true);
-    for file in ["fit.json", "predictions.csv", "trace.jsonl", "report.html", "approximation.safetensors"] {
+    for file in [
+        "fit.json",
+        "predictions.csv",
+        "trace.jsonl",
+        "report.html",
+        "approximation.safetensors",
+    ] {
         assert!(desk.path("run").join(file).is_file(), "{file}");
     }
     let page = fs::read_to_string(desk.path("run").join("report.html")).unwrap();
     assert!(page.contains("icar: mean") && page.contains("Calibration"));
 
     // The same rows are predicted as they were fitted, without the files of the fit.
-    let predicted = jensen(["latent", "predict", &out, "--at", &table]).expect(0).stdout;
+    let predicted = jensen(["latent", "predict", &out, "--at", &table])
+        .expect(0)
+        .stdout;
     let fitted = fs::read_to_string(desk.path("run").join("predictions.csv")).unwrap();
     assert_eq!(predicted.lines().count(), 57);
     for (a, b) in predicted.lines().zip(fitted.lines()).skip(1) {
@@ -78,7 +115,9 @@ fn a_field_over_regions_is_fitted_stored_and_predicted_from() {
         }
     }
     // A finished run is resumed to the same result.
-    let again = jensen(["latent", "fit", "--resume", &out, "--json"]).expect(0).json();
+    let again = jensen(["latent", "fit", "--resume", &out, "--json"])
+        .expect(0)
+        .json();
     assert_eq!(again["bound"], fit["bound"]);
 }
 
@@ -97,13 +136,26 @@ fn a_cyclic_walk_over_days_is_smooth_and_held_out_days_are_scored() {
     let (train, test) = (desk.file("train.csv", &train), desk.file("test.csv", &test));
     let out = desk.path("run").display().to_string();
     let fit = json(&[
-        "--likelihood", "binomial", "--trials", "years", "--prior", "rw2(on=day, cyclic, from=1, to=366, precision~100)",
-        "--data", &train, "--optimise-hyperparameters", "--out", &out,
+        "--likelihood",
+        "binomial",
+        "--trials",
+        "years",
+        "--prior",
+        "rw2(on=day, cyclic, from=1, to=366, precision~100)",
+        "--data",
+        &train,
+        "--optimise-hyperparameters",
+        "--out",
+        &out,
     ]);
     assert!(number(&fit, "gap") <= 1e-6, "{fit}");
     assert_eq!(fit["dim"], 366);
     let file = desk.path("p.csv").display().to_string();
-    let scores = jensen(["latent", "predict", &out, "--at", &test, "--out", &file, "--json"]).expect(0).json();
+    let scores = jensen([
+        "latent", "predict", &out, "--at", &test, "--out", &file, "--json",
+    ])
+    .expect(0)
+    .json();
     assert_eq!(scores["scored"], 73);
     // A coin that knows nothing but the share of rainy days loses 0.88 nats a day or more.
     assert!(number(&scores, "log_predictive") > -0.95, "{scores}");
@@ -122,19 +174,49 @@ fn words_counts_and_groups() {
     let file = desk.file("t.csv", &format!("town,x,kind\n{rows}"));
     let out = desk.path("run").display().to_string();
     let fit = json(&[
-        "--likelihood", "multinomial", "--prior", "intercept() + fixed(x, town, variance=4)", "--data", &file, "--out", &out,
+        "--likelihood",
+        "multinomial",
+        "--prior",
+        "intercept() + fixed(x, town, variance=4)",
+        "--data",
+        &file,
+        "--out",
+        &out,
     ]);
     // Three categories: two linear predictors, each with four effects.
     assert_eq!(fit["dim"], 8);
     assert_eq!(fit["parameters"][0]["name"], "intercept.1");
-    let csv = jensen(["latent", "predict", &out, "--at", &file]).expect(0).stdout;
+    let csv = jensen(["latent", "predict", &out, "--at", &file])
+        .expect(0)
+        .stdout;
     let head = csv.lines().next().unwrap();
-    assert!(head.contains("\"p[blue]\",\"p[green]\",\"p[red]\""), "{head}");
-    let probabilities: Vec<f64> = csv.lines().nth(1).unwrap().split(',').skip(5).take(3).map(|x| x.parse().unwrap()).collect();
-    assert!((probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{probabilities:?}");
+    assert!(
+        head.contains("\"p[blue]\",\"p[green]\",\"p[red]\""),
+        "{head}"
+    );
+    let probabilities: Vec<f64> = csv
+        .lines()
+        .nth(1)
+        .unwrap()
+        .split(',')
+        .skip(5)
+        .take(3)
+        .map(|x| x.parse().unwrap())
+        .collect();
+    assert!(
+        (probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-9,
+        "{probabilities:?}"
+    );
 
     let fit = json(&[
-        "--likelihood", "gaussian(variance=0.5)", "--prior", "intercept() + iid(on=town, variance=2)", "--response", "x", "--data", &file,
+        "--likelihood",
+        "gaussian(variance=0.5)",
+        "--prior",
+        "intercept() + iid(on=town, variance=2)",
+        "--response",
+        "x",
+        "--data",
+        &file,
     ]);
     assert_eq!(fit["parameters"][1]["name"], "iid[Bonn]");
     assert_eq!(number(&fit, "gap").abs() <= 1e-6, true);
@@ -148,21 +230,63 @@ fn mistakes_are_told_where_they_are() {
     let icar = format!("icar(graph=\"{graph}\", on=a)");
     let cases: [(&str, &str, &str, i32); 12] = [
         ("bernoulli", "gp(rbg)", "there is no kernel `rbg`", 3),
-        ("bernoulli", "gp(rbf, lenghtscale=2)", "did you mean `lengthscale`?", 3),
-        ("bernoulli", "gp(rbf, on=b)", "t.csv:3:3: the column `b` needs numbers", 3),
+        (
+            "bernoulli",
+            "gp(rbf, lenghtscale=2)",
+            "did you mean `lengthscale`?",
+            3,
+        ),
+        (
+            "bernoulli",
+            "gp(rbf, on=b)",
+            "t.csv:3:3: the column `b` needs numbers",
+            3,
+        ),
         ("bernoulli", "gp(rbf, on=c)", "there is no column `c`", 3),
-        ("bernoulli", "gp(rbf, on=a, variance=-1)", "must be positive", 3),
-        ("bernoulli", "gp(rbf, on=a) + rw1(on=a)", "cannot stand in one sum", 3),
-        ("bernoulli", "gp(rbf, on=a)", "response 3 is 2, but the likelihood `bernoulli` needs 0 or 1", 3),
+        (
+            "bernoulli",
+            "gp(rbf, on=a, variance=-1)",
+            "must be positive",
+            3,
+        ),
+        (
+            "bernoulli",
+            "gp(rbf, on=a) + rw1(on=a)",
+            "cannot stand in one sum",
+            3,
+        ),
+        (
+            "bernoulli",
+            "gp(rbf, on=a)",
+            "response 3 is 2, but the likelihood `bernoulli` needs 0 or 1",
+            3,
+        ),
         ("poisson", "rbf", "`rbf` is a kernel: write `gp(rbf)`", 3),
-        ("poisson", "icar(graph=none.graph)", "cannot read `none.graph`", 3),
-        ("poisson", &icar, "the graph's nodes are numbered from 1 to 2", 3),
+        (
+            "poisson",
+            "icar(graph=none.graph)",
+            "cannot read `none.graph`",
+            3,
+        ),
+        (
+            "poisson",
+            &icar,
+            "the graph's nodes are numbered from 1 to 2",
+            3,
+        ),
         ("poisson", "iid(variance~2", "expected `,` or `)`", 3),
         ("fish", "iid()", "there is no `fish`", 3),
     ];
     for (likelihood, prior, message, code) in cases {
         let done = jensen([
-            "latent", "fit", "--likelihood", likelihood, "--prior", prior, "--data", &file,
+            "latent",
+            "fit",
+            "--likelihood",
+            likelihood,
+            "--prior",
+            prior,
+            "--data",
+            &file,
         ])
         .expect(code);
         assert!(done.stderr.contains(message), "{prior}: {}", done.stderr);
@@ -171,8 +295,22 @@ fn mistakes_are_told_where_they_are() {
     let wrong = ["latent", "fit", "--prior", "iid()", "--data", &file];
     jensen(wrong).expect(2);
     let bound = [
-        "latent", "fit", "--likelihood", "poisson", "--bound", "tilted", "--prior", "iid()", "--data", &file,
+        "latent",
+        "fit",
+        "--likelihood",
+        "poisson",
+        "--bound",
+        "tilted",
+        "--prior",
+        "iid()",
+        "--data",
+        &file,
     ];
     let done = jensen(bound).expect(3);
-    assert!(done.stderr.contains("not offered for the likelihood `poisson`; choose exact"), "{}", done.stderr);
+    assert!(
+        done.stderr
+            .contains("not offered for the likelihood `poisson`; choose exact"),
+        "{}",
+        done.stderr
+    );
 }

@@ -185,7 +185,7 @@ fn regions(
         return Vec::new();
     };
     let places = layout(graph);
-    let draw = |what: &str, values: &[f64]| {
+    let draw = |what: &str, values: &[f64], signed: bool| {
         let (low, high) = values
             .iter()
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| {
@@ -214,7 +214,15 @@ fn regions(
                 .map(|i| places[i]);
             let edge = |k: usize| low + (high - low) * k as f64 / CLASSES as f64;
             let name = format!("{:.2} to {:.2}", edge(k), edge(k + 1));
-            chart = chart.series(Series::scatter(name, own).colour(k).width(3.2));
+            // One colour for each side of the middle, or one for all; faint to full.
+            let step = k as f64 / (CLASSES - 1) as f64;
+            let (colour, opacity) = match signed {
+                true if 2 * k < CLASSES - 1 => (0, 1.0 - 1.6 * step),
+                true => (1, 0.2 + 1.6 * (step - 0.5)),
+                false => (0, 0.15 + 0.85 * step),
+            };
+            let dots = Series::scatter(name, own).colour(colour).opacity(opacity);
+            chart = chart.series(dots.width(3.2));
         }
         let caption = format!(
             "Posterior {what} by region, on the scale of the linear predictor. Places come from the graph alone: neighbours lie close \
@@ -222,7 +230,10 @@ fn regions(
         );
         (Figure::new("").panel(chart).to_svg(), caption)
     };
-    vec![draw("mean", mean), draw("standard deviation", sd)]
+    vec![
+        draw("mean", mean, true),
+        draw("standard deviation", sd, false),
+    ]
 }
 
 /// Places for the nodes of a graph: each at the mean of its neighbours, as far as two directions that are neither level nor

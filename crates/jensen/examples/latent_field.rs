@@ -1,0 +1,73 @@
+//! Oral cancer over the districts of Germany: a Poisson model with an intrinsic field over neighbouring districts.
+//!
+//! `cargo run --release -p jensen --example latent_field`
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use jensen::data::{Adjacency, Table};
+use jensen::latent::{Files, Learning, Request, Settings, TableModel, fit_table, fitted};
+use jensen::run::{Budget, Control, Identity, Silent};
+
+/// The files that the prior names.
+struct Data(PathBuf);
+
+impl Files for Data {
+    fn graph(&self, file: &str) -> Result<Adjacency, String> {
+        Adjacency::read(&self.0.join(file)).map_err(|e| e.to_string())
+    }
+
+    fn table(&self, file: &str) -> Result<Table, String> {
+        Table::read(&self.0.join(file)).map_err(|e| e.to_string())
+    }
+}
+
+fn main() -> Result<(), jensen::Error> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../data/germany");
+    let table = Table::read(&folder.join("oral.csv"))?;
+    let request = Request {
+        prior: "icar(graph=germany.graph, on=region)".into(),
+        likelihood: "poisson".into(),
+        response: Some("cases".into()),
+        exposure: Some("expected".into()),
+        ..Request::default()
+    };
+    let model = TableModel::new(&request, &table, &Data(folder))?;
+
+    let start = Instant::now();
+    let clock = || start.elapsed().as_secs_f64();
+    let mut silent = Silent;
+    let mut control = Control::new(Budget::iterations(1000), &clock, &mut silent);
+    let identity = Identity {
+        algorithm: "latent".into(),
+        settings: serde_json::Value::Null,
+        seed: 0,
+        model_hash: String::new(),
+        data_hash: String::new(),
+        simd: String::new(),
+    };
+    let learning = Learning {
+        settings: Settings::default(),
+        learn: true,
+        starts: 1,
+        seed: 0,
+    };
+    let learnt = fit_table(&model, &learning, &identity, &mut control)?;
+    println!(
+        "bound {:.3} nats, certified to {:.1e}; precision {:.2}",
+        learnt.fit.bound,
+        learnt.fit.gap.unwrap_or(f64::NAN),
+        learnt.theta[0]
+    );
+    let outcome = fitted(&model, learnt.likelihood, &learnt.fit);
+    println!(
+        "log predictive {:.3} nats a district",
+        outcome.log_predictive().unwrap_or(f64::NAN)
+    );
+    let mut risk: Vec<(f64, usize)> = learnt.fit.mean.iter().map(|m| m.exp()).zip(0..).collect();
+    risk.sort_by(|a, b| b.0.total_cmp(&a.0));
+    for (risk, region) in risk.iter().take(5) {
+        println!("district {region}: relative risk {risk:.2}");
+    }
+    Ok(())
+}

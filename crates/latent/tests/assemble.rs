@@ -1,0 +1,231 @@
+//! From a specification and a table to a prior and a design.
+
+use std::collections::BTreeMap;
+
+use jensen_latent::prior::{Graph, Source, Spec, assemble};
+use jensen_latent::{Covariance, Design, Prior, Query};
+
+/// A table in memory: numbers, words, and a path of five regions under the name `path`.
+#[derive(Default)]
+struct Sheet {
+    numbers: BTreeMap<&'static str, Vec<f64>>,
+    words: BTreeMap<&'static str, Vec<&'static str>>,
+}
+
+impl Sheet {
+    fn with(mut self, name: &'static str, values: &[f64]) -> Self {
+        self.numbers.insert(name, values.to_vec());
+        self
+    }
+
+    fn with_words(mut self, name: &'static str, values: &[&'static str]) -> Self {
+        self.words.insert(name, values.to_vec());
+        self
+    }
+}
+
+impl Source for Sheet {
+    fn rows(&self) -> usize {
+        let numbers = self.numbers.values().map(Vec::len);
+        numbers
+            .chain(self.words.values().map(Vec::len))
+            .next()
+            .unwrap_or(0)
+    }
+
+    fn numbers(&self, column: &str) -> Result<Vec<f64>, String> {
+        let found = self.numbers.get(column).cloned();
+        found.ok_or_else(|| format!("there is no column `{column}`"))
+    }
+
+    fn words(&self, column: &str) -> Result<Vec<Option<String>>, String> {
+        match self.words.get(column) {
+            Some(words) => Ok(words.iter().map(|w| Some((*w).to_owned())).collect()),
+            None => Ok(self
+                .numbers(column)?
+                .iter()
+                .map(|x| Some(x.to_string()))
+                .collect()),
+        }
+    }
+
+    fn holds_words(&self, column: &str) -> Result<bool, String> {
+        Ok(self.words.contains_key(column))
+    }
+
+    fn inputs(&self) -> Vec<String> {
+        self.numbers.keys().map(|k| (*k).to_owned()).collect()
+    }
+
+    fn graph(&self, file: &str) -> Result<Graph, String> {
+        match file {
+            "path" => Ok(Graph::path(5, false)),
+            _ => Err(format!("cannot read `{file}`")),
+        }
+    }
+
+    fn mask(&self, _file: &str, rows: usize, columns: usize) -> Result<Vec<bool>, String> {
+        Ok((0..rows * columns).map(|i| i != 4).collect())
+    }
+}
+
+fn rows(n: usize) -> Vec<usize> {
+    (0..n).collect()
+}
+
+#[test]
+fn rows_that_repeat_inputs_share_a_latent_variable() {
+    let sheet = Sheet::default()
+        .with("a", &[1.0, 2.0, 1.0, 3.0])
+        .with("b", &[0.0, 0.0, 0.0, 1.0]);
+    let spec = Spec::parse("gp(rbf, variance=2, lengthscale=1)").unwrap();
+    let made = assemble(&spec, &sheet, &rows(4)).unwrap();
+    assert_eq!(made.design(), Design::Select(vec![0, 1, 0, 2]));
+    assert!(
+        made.notes[0].starts_with("1 of 4 rows repeat the inputs"),
+        "{:?}",
+        made.notes
+    );
+    let structure = made.prior().structure(&[]).unwrap();
+    let Covariance::Dense(sigma) = structure.covariance else {
+        panic!("not dense");
+    };
+    assert!((sigma.get(0, 1) - 2.0 * (-0.5f64).exp()).abs() < 1e-14);
+    assert!((sigma.get(0, 2) - 2.0 * (-2.5f64).exp()).abs() < 1e-14);
+    // With independent effects of rows no two rows share.
+    let spec = Spec::parse("gp(rbf) + iid()").unwrap();
+    let made = assemble(&spec, &sheet, &rows(4)).unwrap();
+    assert_eq!(made.design(), Design::Identity);
+    assert_eq!(made.prior().parameters().len(), 3);
+    // A new row has an effect of its own: more variance, no more covariance.
+    let (query, extra) = made.query(&[1.0, 2.0, 0.5], &sheet, &[0]).unwrap();
+    let Query::Cross {
+        covariance,
+        variance,
+        ..
+    } = query
+    else {
+        panic!("no cross-covariance");
+    };
+    assert_eq!(extra, [0.0]);
+    assert!((variance[0] - 2.5).abs() < 1e-14 && (covariance.get(0, 0) - 2.0).abs() < 1e-14);
+}
+
+#[test]
+fn parts_stand_side_by_side() {
+    let sheet = Sheet::default()
+        .with("x", &[0.5, 0.0, 2.0])
+        .with("region", &[4.0, 2.0, 2.0])
+        .with_words("town", &["b", "a", "c"]);
+    let spec = Spec::parse(
+        "icar(graph=path, on=region) + fixed(x, town) + iid(on=town, variance=3) + intercept()",
+    )
+    .unwrap();
+    let made = assemble(&spec, &sheet, &rows(3)).unwrap();
+    // Five regions, x and two levels, three towns, one level.
+    assert_eq!(made.prior().structure(&[2.0]).unwrap().len(), 12);
+    let names: Vec<String> = made
+        .prior()
+        .parameters()
+        .into_iter()
+        .map(|p| p.name)
+        .collect();
+    assert_eq!(names, ["icar.precision"]);
+    let Design::Sparse(w) = made.design() else {
+        panic!("not sparse");
+    };
+    let mut row = vec![0.0; 12];
+    for (j, value) in row.iter_mut().enumerate() {
+        let (at, values) = w.col(j);
+        *value = at.iter().position(|i| *i == 2).map_or(0.0, |k| values[k]);
+    }
+    // Regions are numbered from 1, as no 0 occurs: row 2 lies in region 2; its town is the last level.
+    assert_eq!(
+        row,
+        [0.0, 1.0, 0.0, 0.0, 0.0, 2.0, 0.0, 1.0, 0.0, 0.0, 1.0, 1.0]
+    );
+    // A town that was not there adds its variance and reads no effect.
+    let new = Sheet::default()
+        .with("x", &[1.0])
+        .with("region", &[5.0])
+        .with_words("town", &["d"]);
+    let (_, extra) = made.query(&[2.0], &new, &[0]).unwrap();
+    assert_eq!(extra, [3.0]);
+}
+
+#[test]
+fn places_of_rows() {
+    let sheet = Sheet::default()
+        .with("t", &[2.0, 2.5, 4.0])
+        .with("cell", &[0.0, 3.0, 5.0]);
+    let made = |text: &str| {
+        let spec = Spec::parse(text).unwrap();
+        assemble(&spec, &sheet, &rows(3)).map_err(|e| e.to_string())
+    };
+    let design = |text: &str| made(text).unwrap_or_else(|e| panic!("{e}")).design();
+    // Nodes 2, 2.5, …, 4.
+    assert_eq!(design("rw1(on=t)"), Design::Select(vec![0, 1, 4]));
+    assert_eq!(
+        design("ar1(on=t, from=1, to=5)"),
+        Design::Select(vec![2, 3, 6])
+    );
+    // Cell 4 is a hole.
+    assert_eq!(
+        design("grid(rw1, 2, 3, on=cell, mask=m)"),
+        Design::Select(vec![0, 3, 4])
+    );
+    assert_eq!(design("grid(spde, 3, 1)"), Design::Identity);
+    for (text, message) in [
+        ("rw1(on=t, step=1)", "none of the evenly spaced nodes"),
+        ("rw1(on=t, to=3)", "outside the nodes from 2 to 3"),
+        ("grid(rw1, 2, 2, on=cell)", "outside its 2 × 2 cells"),
+        ("grid(rw1, 1, 2)", "the table has 3 rows, the grid 2 cells"),
+        ("grid(rw3, 2, 3)", "choose rw1, rw2 or spde"),
+        ("grid(spde, 2, 3, precision=1)", "has no `precision`"),
+        ("icar(graph=nowhere)", "cannot read `nowhere`"),
+        ("fixed(t) * iid()", "only `gp(…)` can be multiplied"),
+        ("gp(linear, lengthscale=1)", "has no lengthscale"),
+        (
+            "gp(rbf, ard, lengthscale=(1, 2, 3))",
+            "takes one value or a list of 2",
+        ),
+        ("icar(graph~path)", "is not learnt: write `graph=…`"),
+        ("ar1(rho=1)", "must lie between -1 and 1"),
+        ("iid(t)", "unexpected `t`"),
+    ] {
+        let error = match made(text) {
+            Ok(_) => panic!("{text} is taken"),
+            Err(error) => error,
+        };
+        assert!(error.contains(message), "{text}: {error}");
+        assert!(error.starts_with("prior, column "), "{error}");
+    }
+}
+
+#[test]
+fn starting_values_follow_the_data() {
+    let sheet = Sheet::default()
+        .with("a", &[0.0, 2.0])
+        .with("b", &[0.0, 8.0]);
+    let spec = Spec::parse("gp(matern32, ard) * gp(rbf, on=a) + gp(constant, variance~5)").unwrap();
+    let made = assemble(&spec, &sheet, &rows(2)).unwrap();
+    let starts: Vec<(String, f64)> = made
+        .prior()
+        .parameters()
+        .into_iter()
+        .map(|p| (p.name, p.start))
+        .collect();
+    let expected = [
+        ("gp.variance", 1.0),
+        ("gp[a].lengthscale", 2f64.sqrt()),
+        ("gp[b].lengthscale", 4.0 * 2f64.sqrt()),
+        // The variance of the second factor is fixed at 1.
+        ("gp2.lengthscale", 1.0),
+        ("gp3.variance", 5.0),
+    ];
+    assert_eq!(starts.len(), expected.len());
+    for ((name, start), (n, s)) in starts.iter().zip(expected) {
+        assert_eq!(name, n);
+        assert!((start - s).abs() < 1e-12, "{name} {start}");
+    }
+}
