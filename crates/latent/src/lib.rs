@@ -12,6 +12,7 @@
 //! | `solve` | the solvers: the dual, the natural-gradient fixed point, baselines |
 //! | `learn` | hyperparameters by maximising the bound |
 //! | `predict` | the posterior at new places |
+//! | `factors` | factor analysis with missing entries |
 //! | `linear` | three regimes of linear algebra under one interface |
 //! | `matrix` | plain dense and sparse matrices |
 //! | `site` | likelihood × bound: the table of sites |
@@ -19,6 +20,7 @@
 //! | `error` | what can be wrong with a model or its data |
 
 mod error;
+mod factors;
 mod fit;
 mod learn;
 mod linear;
@@ -31,6 +33,7 @@ mod solve;
 mod structure;
 
 pub use error::Error;
+pub use factors::{FactorFit, FactorModel, FactorSettings, fit_factors};
 pub use fit::{Fit, Settings, Solver, Warm};
 pub use learn::{LearnSettings, Learned, learn};
 pub use matrix::{Dense, Sparse};

@@ -199,9 +199,7 @@ fn every_site_is_solved_alike_in_every_regime() {
         let what = format!("{} {}", likelihood.name(), bound.name());
         let wide = model(likelihood, bound, 9);
         let reference = converged(&wide);
-        if !matches!(likelihood, Likelihood::Multinomial { .. }) {
-            same_fit(&what, &reference, &converged(&as_precision(&wide)));
-        }
+        same_fit(&what, &reference, &converged(&as_precision(&wide)));
         // Fewer latent variables than predictors: the regression on two columns, as covariance of the predictors and as
         // coefficients.
         let rows = wide.predictors();
@@ -224,9 +222,7 @@ fn every_site_is_solved_alike_in_every_regime() {
         let fit = converged(&implied);
         close(&what, &[fit.bound], &[coefficients.bound], 1e-8);
         close(&what, &fit.mean, &coefficients_at(&coefficients, &w), 1e-4);
-        if !matches!(likelihood, Likelihood::Multinomial { .. }) {
-            same_fit(&what, &coefficients, &converged(&as_precision(&narrow)));
-        }
+        same_fit(&what, &coefficients, &converged(&as_precision(&narrow)));
     }
 }
 
@@ -716,12 +712,6 @@ fn all_solvers_of_a_bound_meet() {
         narrow.prior.mean = vec![0.1; 3];
         narrow.prior.covariance = Covariance::Dense(kernel(3));
         for model in [&wide, &narrow, &as_precision(&wide)] {
-            if matches!(
-                (&model.prior.covariance, likelihood),
-                (Covariance::Precision(_), Likelihood::Multinomial { .. })
-            ) {
-                continue;
-            }
             let dual = converged(model);
             for solver in [
                 Solver::Primal,

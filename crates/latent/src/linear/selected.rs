@@ -114,16 +114,8 @@ impl Order {
             l_jj,
             Par::Seq,
         );
-        for j in 0..cols {
-            for i in 0..cols {
-                let from = i.max(j);
-                let mut sum = 0.0;
-                for k in from..cols {
-                    sum += inverse[i * cols + k] * inverse[j * cols + k];
-                }
-                out[j * height + i] = sum;
-            }
-        }
+        let square = MatRef::from_column_major_slice(&inverse, cols, cols);
+        transposed_product(square, square, Accum::Replace, 1.0, &mut out, height, par);
         if below == 0 {
             return out;
         }
@@ -165,13 +157,17 @@ impl Order {
                 par,
             );
         }
+        transposed_product(
+            MatRef::from_column_major_slice(&y, below, cols),
+            MatRef::from_column_major_slice(&z_pj, below, cols),
+            Accum::Add,
+            -1.0,
+            &mut out,
+            height,
+            par,
+        );
         for j in 0..cols {
             let column = &z_pj[j * below..(j + 1) * below];
-            for i in 0..cols {
-                let other = &y[i * below..(i + 1) * below];
-                let sum: f64 = column.iter().zip(other).map(|(a, b)| a * b).sum();
-                out[j * height + i] -= sum;
-            }
             out[j * height + cols..(j + 1) * height].copy_from_slice(column);
         }
         out
@@ -218,4 +214,32 @@ impl Order {
         }
         out
     }
+}
+
+/// The square block at the head of `out`, whose columns have `height` elements: `(+)= scale · aᵀ b`.
+fn transposed_product(
+    a: MatRef<'_, f64>,
+    b: MatRef<'_, f64>,
+    accumulate: Accum,
+    scale: f64,
+    out: &mut [f64],
+    height: usize,
+    par: Par,
+) {
+    let (rows, cols) = (a.nrows(), a.ncols());
+    if rows * cols * cols < SMALL {
+        for j in 0..cols {
+            for i in 0..cols {
+                let sum: f64 = (0..rows).map(|k| a[(k, i)] * b[(k, j)]).sum();
+                let target = &mut out[j * height + i];
+                *target = match accumulate {
+                    Accum::Add => *target + scale * sum,
+                    Accum::Replace => scale * sum,
+                };
+            }
+        }
+        return;
+    }
+    let target = MatMut::from_column_major_slice_mut(out, height, cols).subrows_mut(0, cols);
+    matmul(target, accumulate, a.transpose(), b, scale, par);
 }

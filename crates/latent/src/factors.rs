@@ -1,0 +1,484 @@
+//! Exponential-family factor analysis with missing entries, by variational EM over the loadings.
+//!
+//! Row n of a table has scores z_n ~ N(0, I) of K factors, and entry (n, i) the linear predictor `w_iᵀz_n + b_i`. The E-step fits
+//! each row's latent Gaussian model (the dual in as many variables as the row has entries); the M-step maximises
+//! `−Σ f(w_iᵀm_n + b_i, w_iᵀV_n w_i) − ½ ridge |w_i|²` over each column's (w_i, b_i) by Newton steps with the curvature
+//! `Σ 2 ∂f/∂v ([m_n; 1][m_n; 1]ᵀ + V_n)`, halved while the objective would fall. Neither step lowers
+//! `Σ bound_n − ½ ridge Σ |w_i|²`.
+
+use jensen_fit::{
+    Algorithm, Archive, ArchiveError, Budget, Control, Evidence, Identity, Record, Silent,
+    Snapshot, Status, Step, run,
+};
+use jensen_math::rng::{Purpose, Stream};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::linear::kernels::{cholesky, dot, inverse_of, solve};
+use crate::site::Sites;
+use crate::{
+    Bound, Covariance, Dense, Design, Error, Likelihood, Model, Observations, Settings, Structure,
+    Warm, fit,
+};
+
+/// What is fitted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FactorModel {
+    /// The table, N rows by D columns; NaN where an entry is missing.
+    pub table: Dense,
+    /// Number of factors K.
+    pub factors: usize,
+    /// The density of an entry, of one linear predictor.
+    pub likelihood: Likelihood,
+    /// The bound on its expectation.
+    pub bound: Bound,
+}
+
+/// How it is fitted.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FactorSettings {
+    /// Settings of the rows' fits.
+    pub fit: Settings,
+    /// Precision of a normal prior on the loadings, which keeps those of separable columns finite.
+    pub ridge: f64,
+    /// Nats: EM is finished when an iteration gains less.
+    pub tolerance: f64,
+    /// Seed of the first loadings.
+    pub seed: u64,
+}
+
+impl Default for FactorSettings {
+    /// A ridge of 0.01, to 1e-4 nats an iteration.
+    fn default() -> Self {
+        Self {
+            fit: Settings::default(),
+            ridge: 0.01,
+            tolerance: 1e-4,
+            seed: 0,
+        }
+    }
+}
+
+/// A fitted factor model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FactorFit {
+    /// w, D × K.
+    pub loadings: Dense,
+    /// b, one a column.
+    pub intercepts: Vec<f64>,
+    /// Posterior means of the scores, N × K.
+    pub scores: Dense,
+    /// Their variances.
+    pub score_variances: Dense,
+    /// The sum of the rows' bounds on log p(y | w, b).
+    pub bound: f64,
+    /// `bound` less the ridge's penalty, which EM raises.
+    pub objective: f64,
+    /// How the fit ended.
+    pub status: Status,
+    /// EM iterations.
+    pub iterations: u64,
+    /// Seconds of the fit.
+    pub seconds: f64,
+}
+
+impl FactorFit {
+    /// Mean and variance of the linear predictor of entry (row, column), missing ones included, with the scores' posterior
+    /// covariance taken as diagonal.
+    pub fn predictor(&self, row: usize, column: usize) -> (f64, f64) {
+        let k = self.loadings.cols;
+        let (mut mean, mut variance) = (self.intercepts[column], 0.0);
+        for l in 0..k {
+            let w = self.loadings.get(column, l);
+            mean += w * self.scores.get(row, l);
+            variance += w * w * self.score_variances.get(row, l);
+        }
+        (mean, variance)
+    }
+}
+
+/// Loadings and the rows' dual points.
+#[derive(Clone, Debug, PartialEq)]
+struct State {
+    /// Column i's (w_i, b_i), K + 1 numbers each.
+    loadings: Vec<f64>,
+    objective: f64,
+    warm: Vec<Option<Warm>>,
+}
+
+impl Snapshot for State {
+    fn save(&self) -> Archive {
+        let mut archive = Archive::new();
+        archive.put("loadings", &self.loadings);
+        archive.put("objective", &[self.objective]);
+        archive.set("rows", self.warm.len());
+        for (n, warm) in self.warm.iter().enumerate() {
+            if let Some(warm) = warm {
+                archive.put(&format!("alpha{n}"), &warm.alpha);
+                archive.put(&format!("lambda{n}"), &warm.lambda);
+                archive.put(&format!("predictor{n}"), &warm.predictor);
+            }
+        }
+        archive
+    }
+
+    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        let rows: usize = archive.get("rows")?;
+        let warm = |n: usize| {
+            Some(Warm {
+                alpha: archive.vec(&format!("alpha{n}")).ok()?,
+                lambda: archive.vec(&format!("lambda{n}")).ok()?,
+                predictor: archive.vec(&format!("predictor{n}")).ok()?,
+            })
+        };
+        Ok(Self {
+            loadings: archive.vec("loadings")?,
+            objective: archive.vec_of("objective", 1)?[0],
+            warm: (0..rows).map(warm).collect(),
+        })
+    }
+}
+
+/// A row's posterior.
+struct Row {
+    bound: f64,
+    mean: Vec<f64>,
+    covariance: Dense,
+    warm: Option<Warm>,
+}
+
+struct Em<'a> {
+    model: &'a FactorModel,
+    settings: FactorSettings,
+    /// Observed columns of every row, observed rows of every column.
+    columns_of: Vec<Vec<usize>>,
+    rows_of: Vec<Vec<usize>>,
+    /// The sites of every column's entries.
+    sites: Vec<Sites>,
+}
+
+impl Em<'_> {
+    fn width(&self) -> usize {
+        self.model.factors + 1
+    }
+
+    fn row_model(&self, n: usize, loadings: &[f64]) -> Model {
+        let (k, width) = (self.model.factors, self.width());
+        let columns = &self.columns_of[n];
+        Model {
+            prior: Structure {
+                mean: vec![0.0; k],
+                covariance: Covariance::Diagonal(vec![1.0; k]),
+            },
+            design: Design::Dense(Dense::from_fn(columns.len(), k, |r, l| {
+                loadings[columns[r] * width + l]
+            })),
+            likelihood: self.model.likelihood,
+            bound: self.model.bound,
+            observations: Observations {
+                response: columns
+                    .iter()
+                    .map(|&i| self.model.table.get(n, i))
+                    .collect(),
+                offset: Some(columns.iter().map(|&i| loadings[i * width + k]).collect()),
+                ..Observations::default()
+            },
+        }
+    }
+
+    /// The E-step of one row.
+    fn row(&self, n: usize, loadings: &[f64], warm: Option<&Warm>) -> Result<Row, Error> {
+        let k = self.model.factors;
+        if self.columns_of[n].is_empty() {
+            return Ok(Row {
+                bound: 0.0,
+                mean: vec![0.0; k],
+                covariance: Dense::from_fn(k, k, |i, j| f64::from(i == j)),
+                warm: None,
+            });
+        }
+        let model = self.row_model(n, loadings);
+        let clock = || 0.0;
+        let mut silent = Silent;
+        let mut control = Control::new(Budget::iterations(2000), &clock, &mut silent);
+        let identity = Identity {
+            algorithm: "latent".to_owned(),
+            settings: serde_json::Value::Null,
+            seed: 0,
+            model_hash: String::new(),
+            data_hash: String::new(),
+            simd: String::new(),
+        };
+        let fitted = fit(
+            &model,
+            &self.settings.fit,
+            warm,
+            false,
+            &identity,
+            &mut control,
+        )?;
+        // V = (I + WᵀΛW)⁻¹.
+        let mut precision = crate::linear::design::gram(&model.design, k, &fitted.lambda);
+        for l in 0..k {
+            precision.data[l * k + l] += 1.0;
+        }
+        cholesky(&mut precision).ok_or_else(|| {
+            Error::Prior(format!(
+                "row {}: the posterior precision of its scores is not positive definite",
+                n + 1
+            ))
+        })?;
+        Ok(Row {
+            bound: fitted.bound,
+            covariance: inverse_of(&precision),
+            warm: Some(fitted.warm()),
+            mean: fitted.mean,
+        })
+    }
+
+    fn rows(&self, state: &State) -> Result<Vec<Row>, Error> {
+        (0..self.model.table.rows)
+            .into_par_iter()
+            .map(|n| self.row(n, &state.loadings, state.warm[n].as_ref()))
+            .collect()
+    }
+
+    /// The M-step of one column.
+    fn column(&self, i: usize, rows: &[Row], start: &[f64]) -> Vec<f64> {
+        let (k, width) = (self.model.factors, self.width());
+        let members = &self.rows_of[i];
+        let mut w = start.to_vec();
+        if members.is_empty() {
+            return w;
+        }
+        let at = |w: &[f64]| {
+            let mut pulls = Vec::with_capacity(members.len());
+            let (mut m, mut v) = (Vec::new(), Vec::new());
+            for &n in members {
+                let row = &rows[n];
+                let pull: Vec<f64> = (0..k)
+                    .map(|l| dot(row.covariance.col(l), &w[..k]))
+                    .collect();
+                m.push(dot(&row.mean, &w[..k]) + w[k]);
+                v.push(dot(&pull, &w[..k]));
+                pulls.push(pull);
+            }
+            let values = self.sites[i].values(&m, &v);
+            let loss = values.iter().map(|x| x.f).sum::<f64>()
+                + 0.5 * self.settings.ridge * dot(&w[..k], &w[..k]);
+            (loss, values, pulls)
+        };
+        let (mut loss, mut values, mut pulls) = at(&w);
+        for _ in 0..5 {
+            let mut gradient = vec![0.0; width];
+            let mut hessian = Dense::zeros(width, width);
+            for ((&n, value), pull) in members.iter().zip(&values).zip(&pulls) {
+                let row = &rows[n];
+                let curvature = (2.0 * value.by_variance).max(1e-12);
+                for l in 0..width {
+                    let x = if l < k { row.mean[l] } else { 1.0 };
+                    gradient[l] += value.by_mean * x;
+                    if l < k {
+                        gradient[l] += 2.0 * value.by_variance * pull[l];
+                    }
+                    for j in 0..=l {
+                        let other = if j < k { row.mean[j] } else { 1.0 };
+                        let spread = if l < k { row.covariance.get(l, j) } else { 0.0 };
+                        hessian.data[j * width + l] += curvature * (x * other + spread);
+                    }
+                }
+            }
+            for l in 0..k {
+                gradient[l] += self.settings.ridge * w[l];
+                hessian.data[l * width + l] += self.settings.ridge;
+            }
+            hessian.data[k * width + k] += 1e-9;
+            if cholesky(&mut hessian).is_none() {
+                return w;
+            }
+            let mut step = gradient.clone();
+            solve(&hessian, &mut step);
+            let slope = dot(&gradient, &step);
+            let mut t = 1.0;
+            let moved = loop {
+                let trial: Vec<f64> = w.iter().zip(&step).map(|(w, s)| w - t * s).collect();
+                let after = at(&trial);
+                if after.0 <= loss - 1e-4 * t * slope {
+                    break Some((trial, after));
+                }
+                t *= 0.5;
+                if t < 1e-8 {
+                    break None;
+                }
+            };
+            let Some((trial, after)) = moved else {
+                return w;
+            };
+            let gain = loss - after.0;
+            w = trial;
+            (loss, values, pulls) = after;
+            if gain < 1e-9 * (1.0 + loss.abs()) {
+                break;
+            }
+        }
+        w
+    }
+
+    fn penalty(&self, loadings: &[f64]) -> f64 {
+        let k = self.model.factors;
+        let squares: f64 = loadings
+            .chunks(self.width())
+            .map(|w| dot(&w[..k], &w[..k]))
+            .sum();
+        0.5 * self.settings.ridge * squares
+    }
+}
+
+impl Algorithm for Em<'_> {
+    type State = State;
+    type Output = Result<(State, Vec<Row>), Error>;
+
+    fn init(&mut self) -> Result<State, Status> {
+        let (k, width) = (self.model.factors, self.width());
+        let columns = self.model.table.cols;
+        let mut loadings = vec![0.0; width * columns];
+        for i in 0..columns {
+            let mut stream = Stream::new(
+                self.settings.seed,
+                Purpose::new("factor loadings"),
+                0,
+                i as u64,
+            );
+            for l in 0..k {
+                loadings[i * width + l] = stream.uniform() - 0.5;
+            }
+        }
+        Ok(State {
+            loadings,
+            objective: f64::NEG_INFINITY,
+            warm: vec![None; self.model.table.rows],
+        })
+    }
+
+    fn step(&mut self, state: &mut State, iteration: u64) -> Step {
+        let rows = match self.rows(state) {
+            Ok(rows) => rows,
+            Err(error) => {
+                return Step::finish(
+                    Record::new(iteration),
+                    Status::Diverged {
+                        at: iteration,
+                        reason: error.to_string(),
+                    },
+                );
+            }
+        };
+        let bound: f64 = rows.iter().map(|r| r.bound).sum();
+        let objective = bound - self.penalty(&state.loadings);
+        let gain = objective - state.objective;
+        state.objective = objective;
+        state.warm = rows.iter().map(|r| r.warm.clone()).collect();
+        let record = Record::new(iteration)
+            .with_elbo(bound, None)
+            .with("objective", objective);
+        if gain.abs() <= self.settings.tolerance {
+            let evidence = Evidence {
+                rule: format!("the last iteration gained {gain:.1e} nats"),
+                remaining: None,
+                standard_error: None,
+            };
+            return Step::finish(record, Status::Converged { evidence });
+        }
+        let width = self.width();
+        state.loadings = (0..self.model.table.cols)
+            .into_par_iter()
+            .map(|i| self.column(i, &rows, &state.loadings[i * width..(i + 1) * width]))
+            .collect::<Vec<_>>()
+            .concat();
+        Step::go_on(record)
+    }
+
+    fn output(&mut self, state: &State) -> Self::Output {
+        Ok((state.clone(), self.rows(state)?))
+    }
+}
+
+/// Fits a factor model under `control`.
+///
+/// # Errors
+/// A table without entries or with entries outside the likelihood's domain, no factors, a likelihood of several linear
+/// predictors, or a checkpoint of another run.
+pub fn fit_factors(
+    model: &FactorModel,
+    settings: &FactorSettings,
+    identity: &Identity,
+    control: &mut Control<'_>,
+) -> Result<FactorFit, Error> {
+    let table = &model.table;
+    let (n, d, k) = (table.rows, table.cols, model.factors);
+    if k == 0 || d == 0 {
+        return Err(Error::Data(
+            "a factor model needs at least one factor and one column".to_owned(),
+        ));
+    }
+    if model.likelihood.predictors() != 1 {
+        return Err(Error::Unsupported(format!(
+            "factor analysis of the likelihood `{}` is not offered: its observations have several linear predictors",
+            model.likelihood.name()
+        )));
+    }
+    let seen = |n: usize, i: usize| !table.get(n, i).is_nan();
+    let rows_of: Vec<Vec<usize>> = (0..d)
+        .map(|i| (0..n).filter(|&r| seen(r, i)).collect())
+        .collect();
+    let columns_of = (0..n)
+        .map(|r| (0..d).filter(|&i| seen(r, i)).collect())
+        .collect();
+    let mut sites = Vec::with_capacity(d);
+    for (i, rows) in rows_of.iter().enumerate() {
+        let column = Model {
+            prior: Structure {
+                mean: vec![0.0],
+                covariance: Covariance::Diagonal(vec![1.0]),
+            },
+            design: Design::Select(vec![0; rows.len()]),
+            likelihood: model.likelihood,
+            bound: model.bound,
+            observations: Observations::new(rows.iter().map(|&r| table.get(r, i)).collect()),
+        };
+        if !rows.is_empty() {
+            column.check().map_err(|error| match error {
+                Error::Data(text) => Error::Data(format!("column {}: {text}", i + 1)),
+                other => other,
+            })?;
+        }
+        sites.push(Sites::new(&column, settings.fit.nodes)?);
+    }
+    if rows_of.iter().all(Vec::is_empty) {
+        return Err(Error::Data("the table has no entries".to_owned()));
+    }
+    let mut em = Em {
+        model,
+        settings: *settings,
+        columns_of,
+        rows_of,
+        sites,
+    };
+    let outcome = run(&mut em, identity, control)?;
+    let (state, rows) = outcome
+        .output
+        .ok_or_else(|| Error::Data(format!("the fit could not start: {}", outcome.status)))??;
+    let bound: f64 = rows.iter().map(|r| r.bound).sum();
+    let width = k + 1;
+    Ok(FactorFit {
+        loadings: Dense::from_fn(d, k, |i, l| state.loadings[i * width + l]),
+        intercepts: (0..d).map(|i| state.loadings[i * width + k]).collect(),
+        scores: Dense::from_fn(n, k, |r, l| rows[r].mean[l]),
+        score_variances: Dense::from_fn(n, k, |r, l| rows[r].covariance.get(l, l)),
+        bound,
+        objective: bound - em.penalty(&state.loadings),
+        status: outcome.status,
+        iterations: outcome.iterations,
+        seconds: outcome.seconds,
+    })
+}
