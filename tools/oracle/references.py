@@ -16,7 +16,6 @@ MODELS_DIR = pathlib.Path(__file__).resolve().parents[2] / "models"
 REFERENCES = {
     "ar_k": ("arK-arK", {"alpha": "level", "beta": "phi", "sigma": "noise"}),
     "earnings_height": ("earnings-earn_height", {}),
-    "logearn_interaction": ("earnings-logearn_interaction", {}),
     "eight_schools_noncentred": ("eight_schools-eight_schools_noncentered", {}),
     "garch_1_1": ("garch-garch11", {"mu": "mean_return", "alpha0": "base", "alpha1": "shock",
                                     "beta1": "memory"}),

@@ -130,6 +130,10 @@ impl std::error::Error for LinearResponseError {}
 /// Keeps the draws apart from those of certificates, which share their purpose.
 const STREAM: u64 = 0x4c52 << 32;
 
+/// Nats that the bound may lose by linear response, beyond its noise. Where the posterior is nearly Gaussian it
+/// gains; where it is not, the first order may overshoot, and overdispersed draws have a good k̂.
+const LOSS: f64 = 0.1;
+
 /// Newton iterations towards the optimum of the fixed draws.
 const POLISH: usize = 60;
 
@@ -374,8 +378,8 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
 
 impl Fit {
     /// Takes the linear response at the mean-field result as a further family, evaluates it on fresh draws, and
-    /// chooses it: whoever asks for these covariances wants them. Without a response the fit stays as it is, with
-    /// a warning that says why, and is not trusted.
+    /// chooses it: whoever asks for these covariances wants them. Where they lower the bound clearly a warning says
+    /// so. Without a response the fit stays as it is, with a warning that says why. Neither is trusted.
     ///
     /// Does nothing to a fit without a mean-field result.
     pub fn respond<D: TwiceDifferentiable>(
@@ -389,6 +393,7 @@ impl Fit {
             return;
         };
         let base = self.families[index].clone();
+        let base_bound = base.evaluation.elbo;
         let source = NoiseSource::new(settings.seed, settings.simd);
         let found = match linear_response(density, &base.omega, source, response) {
             Ok(found) => found,
@@ -415,6 +420,14 @@ impl Fit {
         });
         self.chosen = self.families.len() - 1;
         let mut warnings = fit::warnings(self.best(), &self.status, &self.modes);
+        let (before, after) = (base_bound, self.best().evaluation.elbo);
+        let loss = before.mean - after.mean;
+        if loss > LOSS + 2.0 * (before.standard_error + after.standard_error) {
+            warnings.push(format!(
+                "the covariances by linear response lower the bound by {loss:.2} nats: the posterior is too far \
+                 from a Gaussian for them; leave them out, or choose the draws by importance weights"
+            ));
+        }
         warnings.append(&mut self.warnings);
         self.trusted = warnings.is_empty();
         self.warnings = warnings;

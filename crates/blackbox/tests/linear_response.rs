@@ -1,11 +1,15 @@
 //! Linear-response covariances against what they should be: exact covariances, derivatives of optima.
 
 use jensen_blackbox::{
-    FamilyKind, LinearResponseError, LinearResponseSettings, NoiseSource, linear_response,
+    FamilyChoice, FamilyKind, Fit, LinearResponseError, LinearResponseSettings, NoiseSource,
+    Settings, Subject, fit, linear_response,
 };
 use jensen_density::{Differenced, Lanes, LanesMut, LogDensity, TwiceDifferentiable};
+use jensen_fit::{Budget, Control, Silent};
 use jensen_math::simd::Simd;
-use jensen_testkit::{CorrelatedGaussian, LinearRegression, LogisticRegression, Scalar};
+use jensen_testkit::{
+    CorrelatedGaussian, EightSchools, LinearRegression, LogisticRegression, Scalar,
+};
 
 fn source() -> NoiseSource {
     NoiseSource::new(3, Simd::detect())
@@ -210,6 +214,35 @@ fn it_repairs_the_spread_of_a_collinear_regression() {
         let found = response.covariance[i * 3 + i].sqrt();
         assert_close(found, sd, 0.03);
     }
+}
+
+/// A mean-field fit of a density, then its linear response.
+fn responded(density: &impl TwiceDifferentiable) -> Fit {
+    let settings = Settings {
+        family: FamilyChoice::Only(FamilyKind::MeanField),
+        ..Settings::default()
+    };
+    let clock = || 0.0;
+    let mut silent = Silent;
+    let mut control = Control::new(Budget::iterations(10_000), &clock, &mut silent);
+    let mut fit = fit(density, &settings, &Subject::default(), &mut control).unwrap();
+    fit.respond(density, &settings, &all());
+    fit
+}
+
+#[test]
+fn a_fit_takes_it_as_a_family_of_its_own_and_says_when_it_overshoots() {
+    let good = responded(&CorrelatedGaussian::exchangeable(&[1.0, 3.0, 0.1], 0.9));
+    assert_eq!(good.best().kind, FamilyKind::FullRank);
+    assert_eq!(good.families[0].kind, FamilyKind::MeanField);
+    assert!(good.trusted, "{:?}", good.warnings);
+    assert!(good.elbo().abs() < 1e-3 && good.families[0].evaluation.elbo.mean < -0.5);
+
+    // The scale of the effects has a long tail towards 0, along which the first order goes too far.
+    let far = responded(&Scalar(EightSchools { centred: false }));
+    assert!(!far.trusted);
+    let said = far.warnings.join("\n");
+    assert!(said.contains("lower the bound"), "{said}");
 }
 
 /// A density that grows without end.

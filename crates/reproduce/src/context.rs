@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use jensen::data::{DataError, RunDir, create_folder, read_optional, write_atomic_bytes};
 use jensen::report::figure::Figure;
@@ -46,7 +47,7 @@ pub struct Context<'a> {
     how_to_get: &'static str,
     folder: RunDir,
     results: Results,
-    say: &'a mut dyn FnMut(&str),
+    say: &'a mut (dyn FnMut(&str) + Send),
 }
 
 /// An intermediate result on disk.
@@ -63,7 +64,7 @@ impl<'a> Context<'a> {
         how_to_get: &'static str,
         folder: RunDir,
         results: Results,
-        say: &'a mut dyn FnMut(&str),
+        say: &'a mut (dyn FnMut(&str) + Send),
     ) -> Self {
         Self {
             setup,
@@ -111,6 +112,16 @@ impl<'a> Context<'a> {
             full.display(),
             self.how_to_get
         )))
+    }
+
+    /// A place below the results for a file that a part makes and may use again, such as a corpus.
+    ///
+    /// # Errors
+    /// When its folder cannot be made.
+    pub fn scratch(&self, name: &str) -> Result<PathBuf, Failure> {
+        let folder = self.folder.path().join("scratch");
+        create_folder(&folder).map_err(output)?;
+        Ok(folder.join(name))
     }
 
     /// Tells the user where the run stands: one line.
@@ -188,16 +199,25 @@ impl<'a> Context<'a> {
         compute: impl Fn(&I) -> Result<T, Failure> + Sync,
     ) -> Result<Vec<T>, Failure> {
         let (setup, folder) = (self.setup, &self.folder);
+        let told = Mutex::new((0, &mut *self.say));
         items
             .par_iter()
             .with_max_len(1)
             .map(|item| {
-                let path = kept_path(folder, &name(item));
-                if let Some(value) = read_kept(setup, &path)? {
-                    return Ok(value);
-                }
-                stopped(setup)?;
-                write_kept(setup, &path, compute(item)?)
+                let name = name(item);
+                let path = kept_path(folder, &name);
+                let value = match read_kept(setup, &path)? {
+                    Some(value) => value,
+                    None => {
+                        stopped(setup)?;
+                        write_kept(setup, &path, compute(item)?)?
+                    }
+                };
+                let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+                told.0 += 1;
+                let line = format!("{name}: done, {} of {}", told.0, items.len());
+                (told.1)(&line);
+                Ok(value)
             })
             .collect()
     }

@@ -17,7 +17,7 @@ use crate::results::{Results, What};
 pub fn run(
     experiment: &Experiment,
     setup: &Setup<'_>,
-    say: &mut dyn FnMut(&str),
+    say: &mut (dyn FnMut(&str) + Send),
 ) -> Result<Results, Failure> {
     for name in &setup.only {
         let Some(part) = experiment.part(name) else {
