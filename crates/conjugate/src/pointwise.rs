@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use jensen_fit::{Archive, ArchiveError, Snapshot};
+use jensen_fit::{Archive, ArchiveError, Record, Snapshot};
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::special;
 use jensen_math::sum::Moments;
@@ -85,6 +85,7 @@ impl Snapshot for NormaliserTable {
 /// Any [`Model`] as an engine.
 pub struct Pointwise<'a, M: Model> {
     model: &'a M,
+    heldout: Option<&'a M>,
     /// The distinct sizes of points, with how many points have them.
     sizes: Vec<(f64, f64)>,
     statistics: Vec<f64>,
@@ -100,11 +101,20 @@ impl<'a, M: Model> Pointwise<'a, M> {
         }
         Self {
             model,
+            heldout: None,
             sizes: counts
                 .into_iter()
                 .map(|(bits, n)| (f64::from_bits(bits), n))
                 .collect(),
             statistics: Vec::new(),
+        }
+    }
+
+    /// Scores held-out points, too, where the driver asks for scores.
+    pub fn with_heldout(self, heldout: &'a M) -> Self {
+        Self {
+            heldout: Some(heldout),
+            ..self
         }
     }
 }
@@ -298,6 +308,21 @@ impl<M: Model> Engine for Pointwise<'_, M> {
         NormaliserTable {
             sizes: self.sizes.iter().map(|s| s.0).collect(),
             values,
+        }
+    }
+
+    /// Adds `untempered_elbo` and, with held-out points, `heldout_log_predictive` with its standard error.
+    fn score(&mut self, globals: &VectorGlobals, record: Record) -> Record {
+        let bound = untempered_bound(self.model, &globals.lambda);
+        let record = record.with("untempered_elbo", bound);
+        match self.heldout {
+            None => record,
+            Some(model) => {
+                let (mean, se) = heldout(model, &globals.lambda);
+                record
+                    .with("heldout_log_predictive", mean)
+                    .with("heldout_standard_error", se)
+            }
         }
     }
 }
