@@ -7,6 +7,48 @@
 //! | `coherence` | [`coherence()`]: do a topic's top words occur together? |
 //! | `summary` | [`TopicsSummary`], [`TopicRow`]: a fit in numbers, `fit.json` |
 //! | `sheet` | [`sheet()`]: the page about a fit |
+//!
+//! ```
+//! use std::time::Instant;
+//!
+//! use jensen::conjugate::lda::{self, LdaJob, LdaSettings};
+//! use jensen::data::corpus::sources::SourceSettings;
+//! use jensen::data::corpus::{BuildSettings, Corpus, Frequency, Part, Sources, build};
+//! use jensen::math::simd::Simd;
+//! use jensen::run::{Budget, Control, Silent};
+//! use jensen::topics::CorpusDocuments;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = std::env::temp_dir().join(format!("jensen-topics-{}", std::process::id()));
+//! # std::fs::create_dir_all(&folder)?;
+//! # let (text, out) = (folder.join("animals.txt"), folder.join("animals.corpus"));
+//! # std::fs::write(&text, "cats purr\ncats hiss\ndogs bark\ndogs growl\n".repeat(20))?;
+//! // A line of the text is a document.
+//! let sources = Sources::new(&[text], &SourceSettings::default())?;
+//! let mut settings = BuildSettings::new(&sources);
+//! settings.vocabulary.max_df = Frequency::Share(1.0);
+//! build(&sources, &out, &settings, &mut |_| true)?;
+//!
+//! let corpus = Corpus::open(&out)?;
+//! let documents = CorpusDocuments::new(&corpus, Part::Train);
+//! let job = LdaJob {
+//!     documents: &documents,
+//!     heldout: None,
+//!     start: None,
+//!     settings: LdaSettings { batch: 10, tau: 1.0, passes: 10.0, ..LdaSettings::new(2) },
+//!     simd: Simd::detect(),
+//!     data_hash: corpus.digest().to_owned(),
+//! };
+//! let begun = Instant::now();
+//! let clock = || begun.elapsed().as_secs_f64();
+//! let fitted = lda::fit(&job, &mut Control::new(Budget::iterations(1000), &clock, &mut Silent))?;
+//! let topics = fitted.output.expect("the documents hold words").topics;
+//! let best = topics.top_words(0, 1)[0].0;
+//! assert!(["cats", "dogs"].contains(&corpus.words()[best as usize].as_str()));
+//! # std::fs::remove_dir_all(&folder)?;
+//! # Ok(())
+//! # }
+//! ```
 
 mod coherence;
 mod model;

@@ -46,7 +46,8 @@ pub fn sheet(
             "Mean log predictive probability of a held-out word by document completion; higher is better.".to_owned(),
         ));
     }
-    if curves.temperature.len() > 1 {
+    let tempered = curves.temperature.iter().any(|point| point.1 != 1.0);
+    if tempered && curves.temperature.len() > 1 {
         figures.push((
             chart("Temperature", "temperature", &curves.temperature, false),
             "1 is the model as it is; above, the likelihood counts for less.".to_owned(),
