@@ -4,12 +4,15 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use jensen::blackbox::Init;
+use jensen::blackbox::{Init, Settings};
 use jensen::data::{
     Artefact, DataSet, NetcdfAttributes, RunDir, StanCsvHeader, write_atomic_bytes,
     write_draws_csv, write_draws_netcdf,
 };
-use jensen::run::{Budget, Checkpoint, Control, Record, Store};
+use jensen::density::{AllRecords, RecordDensity};
+use jensen::exchangeable::{self, RecordMethod, RecordModel};
+use jensen::graph::{GraphDensity, RecordGraph};
+use jensen::run::{Budget, Checkpoint, Control, Identity, Record, Store};
 use jensen::stan::{Build, Model};
 use jensen::{About, Fitted, HistoryPoint, Options, Problem, fit_with};
 
@@ -18,6 +21,7 @@ use crate::failure::{Exit, Failure, Outcome, print, remark};
 use crate::flags::{self, FitFlags};
 use crate::folder::{self, Checkpoints, Inputs, Trace, Watch};
 use crate::input::{DataFile, Includes, read_text};
+use crate::minibatch;
 use crate::progress::Display;
 use crate::table;
 
@@ -37,8 +41,7 @@ struct Plan {
 
 /// Runs the command.
 pub fn run(args: FitArgs) -> Outcome {
-    let quiet = args.quiet || args.json;
-    let mut plan = plan(&args)?;
+    let plan = plan(&args)?;
     // Wrong combinations of flags are said before anything is read or written.
     let simd = plan.flags.simd()?;
     plan.flags.settings(Init::Zero)?;
@@ -46,30 +49,119 @@ pub fn run(args: FitArgs) -> Outcome {
     start_threads(threads)?;
 
     let memory_limit = plan.flags.memory_limit.unwrap_or(flags::MEMORY_LIMIT);
-    let model = Model::compile(
-        &plan.inputs.text,
-        &plan.inputs.model,
-        &plan.data,
-        &Build {
-            includes: &plan.inputs.includes,
-            data_name: plan
-                .inputs
-                .data
-                .as_ref()
-                .map_or("no data given", |data| &data.name),
-            seed: plan.flags.seed.unwrap_or(0),
-            simd,
-            threads,
-            memory_limit,
-            ..Build::default()
-        },
-    )?;
+    let build = Build {
+        includes: &plan.inputs.includes,
+        data_name: plan
+            .inputs
+            .data
+            .as_ref()
+            .map_or("no data given", |data| &data.name),
+        seed: plan.flags.seed.unwrap_or(0),
+        simd,
+        threads,
+        memory_limit,
+        ..Build::default()
+    };
+    let (text, name) = (&plan.inputs.text, &plan.inputs.model);
+    let count = plan.flags.exchangeable.clone();
+    match (count, minibatch::method(&plan.flags)?) {
+        (Some(count), Some(method)) => {
+            let model = exchangeable::compile(text, name, &plan.data, &build, &count)?;
+            if let Some(records) = plan.flags.batch.filter(|b| *b > model.records().records() as u64)
+            {
+                return Err(Failure::usage(format!(
+                    "--batch {records} is more than the {} records that `{count}` counts",
+                    model.records().records()
+                )));
+            }
+            fit_model(&args, plan, &Minibatches { model, method }, threads)
+        }
+        _ => {
+            let model = Model::compile(text, name, &plan.data, &build)?;
+            fit_model(&args, plan, &Whole(model), threads)
+        }
+    }
+}
+
+/// A model with the way in which it is fitted.
+trait Subject {
+    /// The kind of density.
+    type Density;
+
+    fn model(&self) -> &Model<Self::Density>;
+
+    fn identity(&self, settings: &Settings) -> Identity;
+
+    fn fit(
+        &self,
+        options: &Options,
+        control: Control<'_>,
+        history: Vec<HistoryPoint>,
+    ) -> Result<Fitted, jensen::Error>;
+}
+
+/// A model of all its data at once.
+struct Whole(Model);
+
+impl Subject for Whole {
+    type Density = GraphDensity;
+
+    fn model(&self) -> &Model {
+        &self.0
+    }
+
+    fn identity(&self, settings: &Settings) -> Identity {
+        jensen::blackbox::identity(settings, &self.0.subject())
+    }
+
+    fn fit(
+        &self,
+        options: &Options,
+        control: Control<'_>,
+        history: Vec<HistoryPoint>,
+    ) -> Result<Fitted, jensen::Error> {
+        fit_with(&self.0, options, control, history)
+    }
+}
+
+/// A model fitted by minibatches of its records.
+struct Minibatches {
+    model: RecordModel,
+    method: RecordMethod,
+}
+
+impl Subject for Minibatches {
+    type Density = AllRecords<RecordGraph>;
+
+    fn model(&self) -> &RecordModel {
+        &self.model
+    }
+
+    fn identity(&self, settings: &Settings) -> Identity {
+        exchangeable::identity(settings, &self.method, &self.model.subject())
+    }
+
+    fn fit(
+        &self,
+        options: &Options,
+        control: Control<'_>,
+        history: Vec<HistoryPoint>,
+    ) -> Result<Fitted, jensen::Error> {
+        exchangeable::fit(&self.model, options, &self.method, control, history)
+    }
+}
+
+fn fit_model<S: Subject>(args: &FitArgs, mut plan: Plan, subject: &S, threads: usize) -> Outcome {
+    let quiet = args.quiet || args.json;
+    let simd = plan.flags.simd()?;
+    let memory_limit = plan.flags.memory_limit.unwrap_or(flags::MEMORY_LIMIT);
+    let model = subject.model();
     if !quiet {
-        say_what_the_model_says(&model);
+        say_what_the_model_says(model);
     }
     let init = match (&plan.flags.init, &plan.init) {
         (None, Some(stored)) => stored.clone(),
-        (given, _) => read_init(given.as_deref(), &model)?,
+        (given, _) => read_init(given.as_deref(), model)?,
     };
     let options = Options {
         settings: plan.flags.settings(init.clone())?,
@@ -90,7 +182,7 @@ pub fn run(args: FitArgs) -> Outcome {
     };
     if let Some((checkpoint, _)) = &stored {
         // Before the folder is touched, so that a refused resume leaves it as it was.
-        let identity = jensen::blackbox::identity(&options.settings, &model.subject());
+        let identity = subject.identity(&options.settings);
         folder::accept(checkpoint, &identity, args.force)?;
     } else if plan.resumed && !args.quiet {
         remark("note: the run has no checkpoint yet, so it starts from the beginning");
@@ -103,7 +195,7 @@ pub fn run(args: FitArgs) -> Outcome {
         };
         folder::store(folder, &plan.inputs, &resolved, &init)?;
     }
-    let fitted = fit(&plan, &args, &model, &options, stored)?;
+    let fitted = fit(&plan, args, subject, &options, stored)?;
     if let Some(folder) = &plan.folder {
         write_results(folder, &plan, &fitted)?;
     }
@@ -199,19 +291,19 @@ pub fn start_threads(threads: usize) -> Result<(), Failure> {
         .map_err(|error| Failure::usage(format!("cannot start {threads} threads: {error}")))
 }
 
-fn say_what_the_model_says(model: &Model) {
+fn say_what_the_model_says<D>(model: &Model<D>) {
     for line in model.printed() {
         remark(line);
     }
     if !model.warnings().is_empty() {
         remark(&model.render_warnings(false));
     }
-    for line in model.remarks() {
+    for line in model.notes() {
         remark(&format!("warning: {line}"));
     }
 }
 
-fn read_init(given: Option<&str>, model: &Model) -> Result<Init, Failure> {
+fn read_init<D>(given: Option<&str>, model: &Model<D>) -> Result<Init, Failure> {
     let file = match given {
         None | Some("0") => return Ok(Init::Zero),
         Some("random") => return Ok(Init::Random),
@@ -234,10 +326,10 @@ fn read_init(given: Option<&str>, model: &Model) -> Result<Init, Failure> {
     Ok(Init::Point(point))
 }
 
-fn fit(
+fn fit<S: Subject>(
     plan: &Plan,
     args: &FitArgs,
-    model: &Model,
+    subject: &S,
     options: &Options,
     stored: Option<(Checkpoint, Vec<Record>)>,
 ) -> Result<Fitted, Failure> {
@@ -277,14 +369,14 @@ fn fit(
         resume,
         force_resume: args.force,
     };
-    let fitted = fit_with(model, options, control, history);
+    let fitted = subject.fit(options, control, history);
     watch.display.clear();
     trace.flush().map_err(Failure::output)?;
-    fitted.map_err(|error| explain(error, model, &options.settings.start.init))
+    fitted.map_err(|error| explain(error, subject.model(), &options.settings.start.init))
 }
 
 /// A fit that could not start, in the model's own words where it has some.
-fn explain(error: jensen::Error, model: &Model, init: &Init) -> Failure {
+fn explain<D>(error: jensen::Error, model: &Model<D>, init: &Init) -> Failure {
     let reason = match (&error, init) {
         (jensen::Error::Fit(jensen::blackbox::FitError::CannotStart(_)), Init::Point(point)) => {
             model.rejection(point)

@@ -37,16 +37,28 @@ pub enum MethodName {
     Hfsgvi,
     /// Stochastic gradients: estimator, optimiser, averaged iterates
     Bbvi,
+    /// Incremental minimisation over minibatches, with --exchangeable
+    Smiso,
 }
 
 /// Gradient estimators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum EstimatorName {
     /// Reparameterisation with closed-form entropy
     Naive,
     /// Sticking the landing: the path derivative alone
     Stl,
+    /// Minibatches: minus a second-order expansion at the mean, against Monte-Carlo noise
+    Cv,
+    /// Minibatches: a table of all records' gradients, against subsampling noise; few records only
+    Inc,
+    /// Minibatches: cv and inc in equal parts
+    Ens,
+    /// Minibatches: the joint control variate, against both kinds of noise
+    Joint,
+    /// Minibatches: the joint control variate with one anchor an epoch, in little memory
+    JointSvrg,
 }
 
 /// Optimisers.
@@ -89,7 +101,13 @@ pub struct FitFlags {
     /// where the model has more than 600 dimensions [default: all]
     #[arg(long, value_name = "NAMES", help_heading = "Method")]
     pub covariance_of: Option<String>,
-    /// Gradient estimator of bbvi [default: stl]
+    /// The `int` data variable that counts exchangeable records: fit by minibatches of them
+    #[arg(long, value_name = "N", help_heading = "Method")]
+    pub exchangeable: Option<String>,
+    /// Records of a minibatch [default: 100]
+    #[arg(long, value_name = "B", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Method")]
+    pub batch: Option<u64>,
+    /// Gradient estimator of bbvi [default: stl; joint-svrg with --exchangeable]
     #[arg(long, value_enum, value_name = "NAME", help_heading = "Method")]
     pub estimator: Option<EstimatorName>,
     /// Optimiser of bbvi [default: adam]
@@ -155,6 +173,10 @@ impl FitFlags {
             family: self.family.or_else(|| stored.family.clone()),
             covariance: self.covariance.or(stored.covariance),
             covariance_of: self.covariance_of.or_else(|| stored.covariance_of.clone()),
+            exchangeable: self
+                .exchangeable
+                .or_else(|| stored.exchangeable.clone()),
+            batch: self.batch.or(stored.batch),
             estimator: self.estimator.or(stored.estimator),
             optimizer: self.optimizer.or(stored.optimizer),
             step_size: self.step_size.or(stored.step_size),
@@ -182,6 +204,10 @@ impl FitFlags {
 
     /// The method that the flags ask for.
     fn method(&self) -> MethodName {
+        if self.exchangeable.is_some() {
+            // Minibatches are a method of their own; the rest of the settings is as for stochastic gradients.
+            return MethodName::Bbvi;
+        }
         match self.method {
             None | Some(MethodName::Auto) => {
                 let stochastic = self.estimator.is_some()
@@ -200,6 +226,7 @@ impl FitFlags {
     /// The settings of the library, starting at `init`.
     pub fn settings(&self, init: Init) -> Result<Settings, Failure> {
         let name = self.method();
+        crate::minibatch::method(self)?;
         self.refuse_foreign(name)?;
         let method = match name {
             MethodName::Auto => Method::Saa(SaaSettings {
@@ -212,7 +239,7 @@ impl FitFlags {
             }),
             MethodName::Advi => Method::Advi(self.advi()),
             MethodName::Hfsgvi => Method::Hfsgvi(self.hfsgvi()),
-            MethodName::Bbvi => Method::Bbvi(self.bbvi()),
+            MethodName::Bbvi | MethodName::Smiso => Method::Bbvi(self.bbvi()),
         };
         let family = match self.family.as_deref() {
             None | Some("auto") if self.covariance()? != Covariance::Family => {
@@ -327,10 +354,10 @@ impl FitFlags {
         }
     }
 
-    fn bbvi(&self) -> BbviSettings {
-        let usual = BbviSettings::default();
+    /// The optimiser of stochastic gradients.
+    pub fn optimiser(&self) -> Optimiser {
         let rule = match self.optimizer {
-            None | Some(OptimizerName::Adam) => usual.optimiser.rule,
+            None | Some(OptimizerName::Adam) => BbviSettings::default().optimiser.rule,
             Some(OptimizerName::Sgd) => Rule::Sgd,
             Some(OptimizerName::Adagrad) => Rule::Adagrad { epsilon: 1e-8 },
             Some(OptimizerName::Rmsprop) => Rule::RmsProp {
@@ -338,16 +365,21 @@ impl FitFlags {
                 epsilon: 1e-8,
             },
         };
+        Optimiser {
+            rule,
+            step_size: self.step_size.unwrap_or_else(|| rule.default_step_size()),
+            schedule: Schedule::Constant,
+        }
+    }
+
+    fn bbvi(&self) -> BbviSettings {
+        let usual = BbviSettings::default();
         BbviSettings {
             estimator: match self.estimator {
                 Some(EstimatorName::Naive) => Estimator::Naive,
-                Some(EstimatorName::Stl) | None => Estimator::Stl,
+                _ => Estimator::Stl,
             },
-            optimiser: Optimiser {
-                rule,
-                step_size: self.step_size.unwrap_or_else(|| rule.default_step_size()),
-                schedule: Schedule::Constant,
-            },
+            optimiser: self.optimiser(),
             draws: self.grad_samples.map_or(usual.draws, |n| n as usize),
             tolerance: self.tol.unwrap_or(usual.tolerance),
             ..usual

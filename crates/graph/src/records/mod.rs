@@ -222,13 +222,7 @@ impl RecordDensity for RecordGraph {
         self.prior.value_grad(&mut ws.prior, z, out, grad);
     }
 
-    fn prior_hvp(
-        &self,
-        ws: &mut RecordWorkspace,
-        z: Lanes<'_>,
-        v: Lanes<'_>,
-        out: LanesMut<'_>,
-    ) {
+    fn prior_hvp(&self, ws: &mut RecordWorkspace, z: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>) {
         self.prior.hvp(&mut ws.prior, z, v, out);
     }
 
@@ -249,7 +243,13 @@ impl RecordDensity for RecordGraph {
         out.fill(0.0);
         grad.as_mut_slice().fill(0.0);
         let values = LanesMut::new(out, 1, z.lanes());
-        self.add(&self.gradient, &mut ws.gradient, batch, &[z], [values, grad]);
+        self.add(
+            &self.gradient,
+            &mut ws.gradient,
+            batch,
+            &[z],
+            [values, grad],
+        );
     }
 
     fn batch_hvp(
@@ -275,7 +275,12 @@ impl RecordDensity for RecordGraph {
         for (lane, (record, out)) in records.iter().zip(out).enumerate() {
             column(z, lane, &mut point);
             let z = Lanes::new(&point, self.dim, 1);
-            self.batch_value(ws, std::slice::from_ref(record), z, std::slice::from_mut(out));
+            self.batch_value(
+                ws,
+                std::slice::from_ref(record),
+                z,
+                std::slice::from_mut(out),
+            );
         }
         ws.point = point;
     }

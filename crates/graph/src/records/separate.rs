@@ -93,7 +93,10 @@ impl Separation {
         let mut parts: Vec<Option<(NodeId, NodeId)>> = vec![None; id.index() + 1];
         let mut needed = vec![false; id.index() + 1];
         needed[id.index()] = true;
-        for at in (0..=id.index()).rev().filter(|at| self.of[*at] == Dependence::Additive) {
+        for at in (0..=id.index())
+            .rev()
+            .filter(|at| self.of[*at] == Dependence::Additive)
+        {
             let node = NodeId::new(at);
             if needed[at] && !self.is_source(graph, node) {
                 graph

@@ -60,7 +60,8 @@ impl Support {
             }
             let found = own_of(graph, id, &own);
             // Whatever records read without a gather counts for all of them.
-            let escapes = graph.shape(id).record || graph.args(id).iter().any(|a| graph.shape(*a).record);
+            let escapes =
+                graph.shape(id).record || graph.args(id).iter().any(|a| graph.shape(*a).record);
             if escapes {
                 for arg in graph.args(id) {
                     if let Some(own) = own[arg.index()].clone() {
@@ -77,8 +78,8 @@ impl Support {
         }
         // Sums over records times factors of the draw.
         for id in graph.ids() {
-            let mixed = graph.args(id).iter().any(|a| own[a.index()].is_none())
-                && !graph.shape(id).record;
+            let mixed =
+                graph.args(id).iter().any(|a| own[a.index()].is_none()) && !graph.shape(id).record;
             if mixed {
                 for arg in graph.args(id) {
                     if let Some(own) = own[arg.index()].clone() {

@@ -1,0 +1,103 @@
+//! `jensen fit --exchangeable`: the flags of minibatches, and how they become a method.
+
+use jensen::blackbox::records::{Judge, MinibatchSettings, RecordEstimator, SmisoSettings};
+use jensen::exchangeable::RecordMethod;
+
+use crate::failure::Failure;
+use crate::flags::{EstimatorName, FitFlags, MethodName};
+
+/// Records of a batch unless said otherwise, or all if there are fewer.
+pub const BATCH: u64 = 100;
+
+/// SMISO's weight of the newest step, unless said otherwise.
+const ALPHA: f64 = 0.9;
+
+/// SMISO's step size, unless said otherwise.
+const GAMMA: f64 = 1e-5;
+
+/// The method that the flags ask for; `None` without `--exchangeable`.
+pub fn method(flags: &FitFlags) -> Result<Option<RecordMethod>, Failure> {
+    if flags.exchangeable.is_none() {
+        let needs = |flag: &str| {
+            Err(Failure::usage(format!(
+                "{flag} needs --exchangeable N, the data variable that counts the records"
+            )))
+        };
+        if flags.batch.is_some() {
+            return needs("--batch");
+        }
+        if flags.method == Some(MethodName::Smiso) {
+            return needs("--method smiso");
+        }
+        return match flags.estimator {
+            None | Some(EstimatorName::Naive | EstimatorName::Stl) => Ok(None),
+            Some(_) => needs("this --estimator"),
+        };
+    }
+    if flags.elbo_samples.is_some() || flags.advi_iters.is_some() {
+        return Err(Failure::usage(
+            "--elbo-samples and --advi-iters belong to --method advi, which takes no minibatches",
+        ));
+    }
+    if flags.covariance.is_some() {
+        return Err(Failure::usage(
+            "--covariance is not supported with --exchangeable",
+        ));
+    }
+    let batch = flags.batch.unwrap_or(BATCH) as usize;
+    let draws = flags.grad_samples.unwrap_or(1) as usize;
+    match flags.method {
+        None | Some(MethodName::Auto | MethodName::Bbvi) => {
+            let usual = MinibatchSettings::default();
+            let judge = Judge::default();
+            Ok(Some(RecordMethod::Minibatch(MinibatchSettings {
+                // A program is no linear predictor whose table is small, so one anchor serves it best.
+                estimator: flags
+                    .estimator
+                    .map_or(RecordEstimator::JointSvrg, estimator),
+                optimiser: flags.optimiser(),
+                batch,
+                draws,
+                judge: Some(Judge {
+                    tolerance: flags.tol.unwrap_or(judge.tolerance),
+                    ..judge
+                }),
+                ..usual
+            })))
+        }
+        Some(MethodName::Smiso) => {
+            if flags.estimator.is_some() || flags.optimizer.is_some() {
+                return Err(Failure::usage(
+                    "--method smiso has an estimator and steps of its own: leave out --estimator and --optimizer",
+                ));
+            }
+            if flags.tol.is_some() {
+                return Err(Failure::usage(
+                    "--method smiso has no stopping rule: leave out --tol, and give --max-iters or --max-seconds",
+                ));
+            }
+            Ok(Some(RecordMethod::Smiso(SmisoSettings {
+                alpha: ALPHA,
+                gamma: flags.step_size.unwrap_or(GAMMA),
+                batch,
+                draws,
+                memory_limit: None,
+            })))
+        }
+        Some(_) => Err(Failure::usage(
+            "--exchangeable goes with --method bbvi (the default there) or smiso",
+        )),
+    }
+}
+
+fn estimator(name: EstimatorName) -> RecordEstimator {
+    match name {
+        EstimatorName::Naive => RecordEstimator::Naive,
+        EstimatorName::Stl => RecordEstimator::Stl,
+        EstimatorName::Cv => RecordEstimator::Cv,
+        EstimatorName::Inc => RecordEstimator::Inc,
+        EstimatorName::Ens => RecordEstimator::Ens { beta: 0.5 },
+        EstimatorName::Joint => RecordEstimator::Joint,
+        EstimatorName::JointSvrg => RecordEstimator::JointSvrg,
+    }
+}
