@@ -1,0 +1,7 @@
+//! Minibatches of exchangeable records.
+
+mod estimators;
+mod models;
+mod runs;
+mod support;
+mod variance;
