@@ -234,11 +234,11 @@ fn field(args: &[String]) {
         triplets.push((n + l, n + l, 1e-3));
     }
     let mut design = Vec::new();
-    for i in 0..n {
+    for (i, row) in rows.iter().enumerate() {
         design.push((i, i, 1.0));
         design.push((i, n, 1.0));
-        for l in 1..k {
-            design.push((i, n + l, rows[i][l]));
+        for (l, x) in row.iter().enumerate().skip(1) {
+            design.push((i, n + l, *x));
         }
     }
     let model = Model {

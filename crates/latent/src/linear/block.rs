@@ -100,8 +100,8 @@ mod tests {
             let mut column = vec![0.0; 6];
             column[j] = 1.0;
             solve(&full, &mut column);
-            for i in 0..6 {
-                assert!((gram.get(i, j) - column[i]).abs() < 1e-13);
+            for (i, x) in column.iter().enumerate() {
+                assert!((gram.get(i, j) - x).abs() < 1e-13);
             }
         }
     }

@@ -248,11 +248,10 @@ impl Sites {
                     degrees: d,
                     scale: s,
                 },
-                Self::Expectation(sites, rules),
+                Self::Expectation(_, rules),
             ) => {
                 let fixed = 0.5 * (digamma(0.5 * d) - digamma(0.5 * (d + 1.0)) + 1.0 / d);
                 let each = |i: usize, h: &dyn Fn(f64) -> f64| {
-                    let _ = &sites[i];
                     rules.expectation(m[i], v[i], h).unwrap_or(f64::NAN)
                 };
                 let square = |i: usize, eta: f64| (y[i] - eta).powi(2);

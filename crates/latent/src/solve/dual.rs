@@ -215,7 +215,7 @@ impl Algorithm for Dual<'_, '_> {
             .with_elbo(dual - gap, None)
             .with("gap", gap)
             .with("dual", dual);
-        if !(dual.is_finite() && gap.is_finite()) && !dual.is_finite() {
+        if !dual.is_finite() {
             return Step::finish(record, diverged("the dual objective is not finite"));
         }
         if gap <= self.problem.settings.tolerance {
