@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::batches::{Batches, Order};
 use super::memory::admit;
-use super::variance::{VarianceSettings, trace_variances};
+use super::variance::{Place, VarianceSettings, trace_variances};
 use super::{Footprint, Gradients, RecordError, RecordEstimator, Request, Table};
 use crate::certificate::certify;
 use crate::family::Family;
@@ -394,17 +394,16 @@ impl<D: RecordDensity> Algorithm for Minibatch<'_, D> {
         if let Some(variance) = &self.settings.variance
             && iteration.is_multiple_of(variance.every.max(1))
         {
-            let (batches, seed) = (&self.batches, self.seed);
-            record = trace_variances(
-                &mut self.gradients,
-                variance,
-                batches,
-                seed,
+            let place = Place {
+                omega: &state.omega,
+                table: &state.table,
+                batches: &self.batches,
+                seed: self.seed,
                 iteration,
-                &request,
-                &state.table,
-                record,
-            );
+                samples: variance.samples,
+            };
+            let estimator = self.settings.estimator;
+            record = trace_variances(&mut self.gradients, estimator, &place, record);
         }
         let finite = self
             .gradients

@@ -162,51 +162,36 @@ fn covariance(a: &[Vec<f64>], b: &[Vec<f64>]) -> Estimate {
     Estimate::of(&terms)
 }
 
-/// Adds the variances of the run's estimator, and of those that need no other table, to a trace line.
-#[allow(clippy::too_many_arguments)]
+/// Adds the variances of a run's estimator, and of those that need no table, to a trace line.
 pub(super) fn trace_variances<D: RecordDensity>(
     gradients: &mut Gradients<'_, D>,
-    settings: &VarianceSettings,
-    batches: &Batches,
-    seed: u64,
-    iteration: u64,
-    request: &Request<'_>,
-    table: &Table,
+    estimator: RecordEstimator,
+    place: &Place<'_>,
     mut record: Record,
 ) -> Record {
-    let place = Place {
-        omega: request.omega,
-        table,
-        batches,
-        seed,
-        iteration,
-        samples: settings.samples,
-    };
     let calls = gradients.take_calls();
     let mut estimators = vec![
         RecordEstimator::Naive,
         RecordEstimator::Stl,
         RecordEstimator::Cv,
     ];
-    if request.estimator.remembers() && table.complete {
-        estimators.push(request.estimator);
+    if estimator.remembers() && place.table.complete {
+        estimators.push(estimator);
     }
     for estimator in estimators {
-        let found = variances(gradients, estimator, &place);
+        let found = variances(gradients, estimator, place);
         for (part, estimate) in [
             ("total", found.total),
             ("subsampling", found.subsampling),
             ("monte_carlo", found.monte_carlo),
         ] {
+            let name = format!("variance_{estimator}_{part}");
             record = record
-                .with(&format!("variance_{estimator}_{part}"), estimate.mean)
-                .with(
-                    &format!("variance_{estimator}_{part}_se"),
-                    estimate.standard_error,
-                );
+                .with(&name, estimate.mean)
+                .with(&format!("{name}_se"), estimate.standard_error);
         }
     }
-    gradients.take_calls();
+    // What the analysis costs is no part of what the fit costs.
     gradients.calls = calls;
     record
 }
