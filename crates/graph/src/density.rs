@@ -289,19 +289,25 @@ impl GraphDensity {
         );
         assert_eq!(z.lanes(), v.lanes(), "one direction a draw");
         let products = Columns::new(out.as_mut_slice(), self.dim, v.lanes());
-        for_blocks(self.execution.threads, program, states, v.lanes(), |first, count, state| {
-            let lanes = pack(z, first, count, &mut state.inputs[0]);
-            pack(v, first, count, &mut state.inputs[1]);
-            let mut inputs = views(&state.inputs);
-            if let Some(piece) = saved.get(first / program.block()) {
-                inputs[2] = piece;
-            }
-            program.run(&mut state.arena, &inputs, lanes);
-            // SAFETY: blocks have their own lanes.
-            program.output(&state.arena, &inputs, 0, lanes, |i, row| unsafe {
-                products.write(i, first, &row[..count]);
-            });
-        });
+        for_blocks(
+            self.execution.threads,
+            program,
+            states,
+            v.lanes(),
+            |first, count, state| {
+                let lanes = pack(z, first, count, &mut state.inputs[0]);
+                pack(v, first, count, &mut state.inputs[1]);
+                let mut inputs = views(&state.inputs);
+                if let Some(piece) = saved.get(first / program.block()) {
+                    inputs[2] = piece;
+                }
+                program.run(&mut state.arena, &inputs, lanes);
+                // SAFETY: blocks have their own lanes.
+                program.output(&state.arena, &inputs, 0, lanes, |i, row| unsafe {
+                    products.write(i, first, &row[..count]);
+                });
+            },
+        );
     }
 }
 

@@ -5,9 +5,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
-use jensen_density::{
-    AllRecords, Lanes, LanesMut, LogDensity, RecordDensity, TwiceDifferentiable,
-};
+use jensen_density::{AllRecords, Lanes, LanesMut, LogDensity, RecordDensity, TwiceDifferentiable};
 use jensen_graph::{Execution, GraphDensity, RecordGraph};
 use jensen_stan::interpret::{BoundModel, ErrorKind};
 use jensen_stan::lower::{LowerError, LowerOptions, LoweredRecords, lower, lower_records};
@@ -49,7 +47,12 @@ fn evaluate<D: TwiceDifferentiable>(density: &D, z: &[f64], v: &[f64]) -> Result
     let gradients = LanesMut::new(&mut results.gradients, dim, lanes);
     density.value_grad(&mut ws, z, &mut results.values, gradients);
     let v = Lanes::new(v, dim, lanes);
-    density.hvp(&mut ws, z, v, LanesMut::new(&mut results.products, dim, lanes));
+    density.hvp(
+        &mut ws,
+        z,
+        v,
+        LanesMut::new(&mut results.products, dim, lanes),
+    );
     results
 }
 
@@ -70,7 +73,9 @@ fn differs(found: &[f64], expected: &[f64]) -> Option<(usize, f64, f64)> {
 }
 
 fn points(dim: usize, lanes: usize, scale: f64) -> (Vec<f64>, Vec<f64>) {
-    let z = (0..dim * lanes).map(|k| scale * number(k * 3 + 1)).collect();
+    let z = (0..dim * lanes)
+        .map(|k| scale * number(k * 3 + 1))
+        .collect();
     let v = (0..dim * lanes).map(|k| number(k * 5 + 2)).collect();
     (z, v)
 }
@@ -140,7 +145,11 @@ fn the_corpus_comes_apart_or_says_why() {
     models(&corpus(), &mut paths);
     let (mut apart, mut wrong) = (Vec::new(), Vec::new());
     for path in &paths {
-        let name = path.strip_prefix(corpus()).expect("a model").display().to_string();
+        let name = path
+            .strip_prefix(corpus())
+            .expect("a model")
+            .display()
+            .to_string();
         let Ok(model) = bind(&read(path, "model.stan"), &read(path, "data.json")) else {
             continue;
         };
@@ -153,7 +162,11 @@ fn the_corpus_comes_apart_or_says_why() {
                 Err(error) => {
                     println!("{name} by {count}: {}", refusal(&model, &error));
                     if !matches!(error.kind, ErrorKind::Records | ErrorKind::Unsupported) {
-                        wrong.push(format!("{name} by {count}: {:?} {}", error.kind, refusal(&model, &error)));
+                        wrong.push(format!(
+                            "{name} by {count}: {:?} {}",
+                            error.kind,
+                            refusal(&model, &error)
+                        ));
                     }
                 }
             }
@@ -203,8 +216,18 @@ fn programs_whose_records_interact_say_where() {
         ("garch_1_1", "T", 20, "no sum over records"),
         ("hmm_gaussian", "N", 15, "another one"),
         ("gp_regression", "N", 16, "every pair of records"),
-        ("dyes_variance_components", "BATCHES", 9, "sized by `BATCHES`"),
-        ("dyes_variance_components", "SAMPLES", 4, "no data are sized"),
+        (
+            "dyes_variance_components",
+            "BATCHES",
+            9,
+            "sized by `BATCHES`",
+        ),
+        (
+            "dyes_variance_components",
+            "SAMPLES",
+            4,
+            "no data are sized",
+        ),
         ("kidscore_interaction", "kid_score", 4, "no single `int`"),
     ] {
         let model = model(name);
@@ -217,7 +240,10 @@ fn programs_whose_records_interact_say_where() {
     }
     let model = model("kidscore_interaction");
     let error = lower_records(&model, LowerOptions::default(), "M").expect_err("no such data");
-    assert!(error.message.contains("count the records are `N`"), "{error}");
+    assert!(
+        error.message.contains("count the records are `N`"),
+        "{error}"
+    );
 }
 
 /// The data of some records: everything with an element for each of them, cut.
@@ -274,12 +300,16 @@ fn a_batch_is_the_program_on_its_records() {
         records.batch_value_grad(&mut ws, &batch, z, &mut found.values, gradients);
         let products = LanesMut::new(&mut found.products, dim, LANES);
         records.batch_hvp(&mut ws, &batch, z, v, products);
-        let minus = |a: &[f64], b: &[f64]| -> Vec<f64> {
-            a.iter().zip(b).map(|(a, b)| a - b).collect()
-        };
+        let minus =
+            |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| a - b).collect() };
         for (what, found, whole, prior) in [
             ("value", &found.values, &whole.values, &prior.values),
-            ("gradient", &found.gradients, &whole.gradients, &prior.gradients),
+            (
+                "gradient",
+                &found.gradients,
+                &whole.gradients,
+                &prior.gradients,
+            ),
             ("product", &found.products, &whole.products, &prior.products),
         ] {
             let difference = differs(found, &minus(whole, prior));
@@ -366,7 +396,9 @@ parameters { vector[J] alpha; vector[K] beta; matrix[J, K] gamma; real<lower=0> 
 ";
 
 fn program(functions: &str, model: &str) -> String {
-    format!("{functions}{HEAD}model {{ alpha ~ normal(0, sigma); sigma ~ exponential(1); cut ~ normal(0, 2); to_vector(gamma) ~ normal(0, 1); beta ~ normal(0, 2); {model} }}")
+    format!(
+        "{functions}{HEAD}model {{ alpha ~ normal(0, sigma); sigma ~ exponential(1); cut ~ normal(0, 2); to_vector(gamma) ~ normal(0, 1); beta ~ normal(0, 2); {model} }}"
+    )
 }
 
 /// One program for each way of writing a likelihood.
@@ -375,43 +407,196 @@ fn every_way_of_writing_comes_apart() {
     let add_all = "functions { real part(array[] real y, int first, int last, vector mu, real s) { return normal_lpdf(y | mu[first:last], s); } }";
     let own = "functions { real one_lpdf(real y, real m) { if (y > 0) return -m * y; return -square(y - m); } }";
     let programs = [
-        ("rows of a matrix", "", "for (n in 1:N) y[n] ~ normal(X[n] * beta + alpha[g[n]], sigma);"),
-        ("product and gather", "", "vector[N] mu = X * beta + alpha[g]; y ~ normal(mu, sigma);"),
-        ("elements of rows", "", "for (n in 1:N) { real m = 0; for (k in 1:K) m += X[n, k] * beta[k]; y[n] ~ student_t(4, m, sigma); }"),
-        ("vectors of an array", "", "for (n in 1:N) target += -0.5 * dot_self(W[n] - beta) / square(sigma);"),
-        ("dot products", "", "for (n in 1:N) y[n] ~ normal(dot_product(W[n], beta), sigma);"),
-        ("rows of parameters", "", "for (n in 1:N) y[n] ~ normal(X[n] * gamma[g[n]]', sigma);"),
-        ("row-wise dot products", "", "y ~ normal(rows_dot_product(X, gamma[g]), sigma);"),
-        ("a sum that grows", "", "real s = 0; for (n in 1:N) s += square(y[n] - alpha[g[n]]); target += -N * log(sigma) - s / (2 * square(sigma));"),
-        ("a sum of a vector", "", "vector[N] e = to_vector(y) - X * beta; target += -0.5 * dot_self(e) * square(alpha[1]) - sum(square(e));"),
-        ("a loop for every coefficient", "", "vector[N] mu = rep_vector(0, N); for (k in 1:K) mu += beta[k] * X[, k]; for (n in 1:N) mu[n] += alpha[g[n]]; y ~ normal(mu, sigma);"),
-        ("a branch on data", "", "for (n in 1:N) { if (b[n] == 1) y[n] ~ normal(alpha[g[n]], sigma); else if (x[n] > 0) target += -x[n] * sigma; }"),
-        ("a branch around the impossible", "", "for (n in 1:N) { if (y[n] > 0) y[n] ~ lognormal(alpha[g[n]], sigma); }"),
-        ("ternaries", "", "for (n in 1:N) y[n] ~ normal(b[n] ? alpha[g[n]] : beta[h[n]], sigma);"),
-        ("a local vector by record", "", "for (n in 1:N) { vector[K] lp; for (k in 1:K) lp[k] = normal_lpdf(y[n] | beta[k], sigma) + gamma[g[n], k]; target += log_sum_exp(lp); }"),
-        ("a temporary from outside", "", "real m; for (n in 1:N) { m = alpha[g[n]] + x[n]; y[n] ~ cauchy(m, sigma); }"),
-        ("mixtures", "", "for (n in 1:N) target += log_mix(inv_logit(beta[1]), normal_lpdf(y[n] | alpha[1], sigma), normal_lpdf(y[n] | alpha[g[n]], 1));"),
-        ("logistic regression", "", "b ~ bernoulli_logit_glm(X, alpha[g], beta);"),
-        ("normal regression", "", "x ~ normal_id_glm(X, alpha[1], beta, sigma);"),
-        ("Poisson regression", "", "c ~ poisson_log_glm(X, 0.3, beta);"),
-        ("negative binomial regression", "", "c ~ neg_binomial_2_log_glm(X, 0.3, beta, sigma);"),
-        ("categorical regression", "", "h ~ categorical_logit_glm(X, beta, gamma[1:3, ]);"),
-        ("categories in a loop", "", "for (n in 1:N) h[n] ~ categorical_logit(beta + gamma[g[n]]' * x[n]);"),
-        ("shared categories", "", "g ~ categorical_logit(alpha); g ~ categorical(softmax(alpha));"),
-        ("ordered outcomes", "", "for (n in 1:N) c[n] ~ ordered_logistic(X[n] * beta, cut);"),
-        ("ordered outcomes at once", "", "c ~ ordered_logistic(X * beta, cut); c ~ ordered_probit(X * beta, cut);"),
-        ("counts", "", "b ~ bernoulli(inv_logit(X * beta)); c ~ poisson(exp(alpha[g])); b ~ binomial_logit(1, X * beta); c ~ binomial(7, inv_logit(alpha[g])); c ~ neg_binomial_2(exp(alpha[g]), sigma);"),
-        ("truncation", "", "for (n in 1:N) y[n] ~ normal(alpha[g[n]], sigma) T[-5, 5];"),
-        ("two indices", "", "for (n in 1:N) y[n] ~ normal(gamma[g[n], h[n]] + u[g[n]], sigma);"),
-        ("reduce_sum", add_all, "vector[N] mu = X * beta; target += reduce_sum(part, y, 1, mu, sigma);"),
-        ("a function with two returns", own, "for (n in 1:N) y[n] ~ one(alpha[g[n]]);"),
-        ("containers of records", "", "for (v in y) v ~ normal(beta[1], sigma);"),
-        ("sizes", "", "for (n in 1:size(y)) target += -square(y[n] - beta[1]); target += -num_elements(x) * sigma + rows(X) * cols(X) * alpha[1] * -1e-3 * alpha[1];"),
-        ("statistics of data", "", "vector[N] z = (x - mean(x)) / sd(x); y ~ normal(z * beta[1], sigma);"),
-        ("arithmetic of ints", "", "for (n in 1:N) y[n] ~ normal(alpha[(g[n] + h[n]) % 4 + 1] + 2 * b[n] - c[n], sigma);"),
-        ("transposes", "", "for (n in 1:N) { row_vector[K] r = X[n]; y[n] ~ normal(r * beta + beta' * W[n], sigma); }"),
-        ("row sums of elementwise products", "", "y ~ normal(exp(-x .* x) * beta[2] + X[, 1] ./ (1 + square(x)), sigma + inv_logit(x));"),
-        ("diag and columns", "", "x ~ normal(diag_post_multiply(X, exp(beta)) * beta + col(X, 2), 1);"),
+        (
+            "rows of a matrix",
+            "",
+            "for (n in 1:N) y[n] ~ normal(X[n] * beta + alpha[g[n]], sigma);",
+        ),
+        (
+            "product and gather",
+            "",
+            "vector[N] mu = X * beta + alpha[g]; y ~ normal(mu, sigma);",
+        ),
+        (
+            "elements of rows",
+            "",
+            "for (n in 1:N) { real m = 0; for (k in 1:K) m += X[n, k] * beta[k]; y[n] ~ student_t(4, m, sigma); }",
+        ),
+        (
+            "vectors of an array",
+            "",
+            "for (n in 1:N) target += -0.5 * dot_self(W[n] - beta) / square(sigma);",
+        ),
+        (
+            "dot products",
+            "",
+            "for (n in 1:N) y[n] ~ normal(dot_product(W[n], beta), sigma);",
+        ),
+        (
+            "rows of parameters",
+            "",
+            "for (n in 1:N) y[n] ~ normal(X[n] * gamma[g[n]]', sigma);",
+        ),
+        (
+            "row-wise dot products",
+            "",
+            "y ~ normal(rows_dot_product(X, gamma[g]), sigma);",
+        ),
+        (
+            "a sum that grows",
+            "",
+            "real s = 0; for (n in 1:N) s += square(y[n] - alpha[g[n]]); target += -N * log(sigma) - s / (2 * square(sigma));",
+        ),
+        (
+            "a sum of a vector",
+            "",
+            "vector[N] e = to_vector(y) - X * beta; target += -0.5 * dot_self(e) * square(alpha[1]) - sum(square(e));",
+        ),
+        (
+            "a loop for every coefficient",
+            "",
+            "vector[N] mu = rep_vector(0, N); for (k in 1:K) mu += beta[k] * X[, k]; for (n in 1:N) mu[n] += alpha[g[n]]; y ~ normal(mu, sigma);",
+        ),
+        (
+            "a branch on data",
+            "",
+            "for (n in 1:N) { if (b[n] == 1) y[n] ~ normal(alpha[g[n]], sigma); else if (x[n] > 0) target += -x[n] * sigma; }",
+        ),
+        (
+            "a branch around the impossible",
+            "",
+            "for (n in 1:N) { if (y[n] > 0) y[n] ~ lognormal(alpha[g[n]], sigma); }",
+        ),
+        (
+            "ternaries",
+            "",
+            "for (n in 1:N) y[n] ~ normal(b[n] ? alpha[g[n]] : beta[h[n]], sigma);",
+        ),
+        (
+            "a local vector by record",
+            "",
+            "for (n in 1:N) { vector[K] lp; for (k in 1:K) lp[k] = normal_lpdf(y[n] | beta[k], sigma) + gamma[g[n], k]; target += log_sum_exp(lp); }",
+        ),
+        (
+            "a temporary from outside",
+            "",
+            "real m; for (n in 1:N) { m = alpha[g[n]] + x[n]; y[n] ~ cauchy(m, sigma); }",
+        ),
+        (
+            "mixtures",
+            "",
+            "for (n in 1:N) target += log_mix(inv_logit(beta[1]), normal_lpdf(y[n] | alpha[1], sigma), normal_lpdf(y[n] | alpha[g[n]], 1));",
+        ),
+        (
+            "logistic regression",
+            "",
+            "b ~ bernoulli_logit_glm(X, alpha[g], beta);",
+        ),
+        (
+            "normal regression",
+            "",
+            "x ~ normal_id_glm(X, alpha[1], beta, sigma);",
+        ),
+        (
+            "Poisson regression",
+            "",
+            "c ~ poisson_log_glm(X, 0.3, beta);",
+        ),
+        (
+            "negative binomial regression",
+            "",
+            "c ~ neg_binomial_2_log_glm(X, 0.3, beta, sigma);",
+        ),
+        (
+            "categorical regression",
+            "",
+            "h ~ categorical_logit_glm(X, beta, gamma[1:3, ]);",
+        ),
+        (
+            "categories in a loop",
+            "",
+            "for (n in 1:N) h[n] ~ categorical_logit(beta + gamma[g[n]]' * x[n]);",
+        ),
+        (
+            "shared categories",
+            "",
+            "g ~ categorical_logit(alpha); g ~ categorical(softmax(alpha));",
+        ),
+        (
+            "ordered outcomes",
+            "",
+            "for (n in 1:N) c[n] ~ ordered_logistic(X[n] * beta, cut);",
+        ),
+        (
+            "ordered outcomes at once",
+            "",
+            "c ~ ordered_logistic(X * beta, cut); c ~ ordered_probit(X * beta, cut);",
+        ),
+        (
+            "counts",
+            "",
+            "b ~ bernoulli(inv_logit(X * beta)); c ~ poisson(exp(alpha[g])); b ~ binomial_logit(1, X * beta); c ~ binomial(7, inv_logit(alpha[g])); c ~ neg_binomial_2(exp(alpha[g]), sigma);",
+        ),
+        (
+            "truncation",
+            "",
+            "for (n in 1:N) y[n] ~ normal(alpha[g[n]], sigma) T[-5, 5];",
+        ),
+        (
+            "two indices",
+            "",
+            "for (n in 1:N) y[n] ~ normal(gamma[g[n], h[n]] + u[g[n]], sigma);",
+        ),
+        (
+            "reduce_sum",
+            add_all,
+            "vector[N] mu = X * beta; target += reduce_sum(part, y, 1, mu, sigma);",
+        ),
+        (
+            "a function with two returns",
+            own,
+            "for (n in 1:N) y[n] ~ one(alpha[g[n]]);",
+        ),
+        (
+            "containers of records",
+            "",
+            "for (v in y) v ~ normal(beta[1], sigma);",
+        ),
+        (
+            "sizes",
+            "",
+            "for (n in 1:size(y)) target += -square(y[n] - beta[1]); target += -num_elements(x) * sigma + rows(X) * cols(X) * alpha[1] * -1e-3 * alpha[1];",
+        ),
+        (
+            "statistics of data",
+            "",
+            "vector[N] z = (x - mean(x)) / sd(x); y ~ normal(z * beta[1], sigma);",
+        ),
+        (
+            "arithmetic of ints",
+            "",
+            "for (n in 1:N) y[n] ~ normal(alpha[(g[n] + h[n]) % 4 + 1] + 2 * b[n] - c[n], sigma);",
+        ),
+        (
+            "transposes",
+            "",
+            "for (n in 1:N) { row_vector[K] r = X[n]; y[n] ~ normal(r * beta + beta' * W[n], sigma); }",
+        ),
+        (
+            "row sums of elementwise products",
+            "",
+            "y ~ normal(exp(-x .* x) * beta[2] + X[, 1] ./ (1 + square(x)), sigma + inv_logit(x));",
+        ),
+        (
+            "vectors of each record",
+            "",
+            "for (n in 1:N) W[n] ~ multi_normal(beta, diag_matrix(square([sigma, 1, 2]')) + 0.3); W ~ multi_normal_cholesky(beta, diag_matrix([sigma, 1, 2]')); W ~ multi_student_t(4 + sigma, beta, diag_matrix([sigma, 1, 2]')); for (n in 1:N) W[n] ~ multi_normal_prec(gamma[g[n]]', diag_matrix([sigma, 1, 2]'));",
+        ),
+        (
+            "diag and columns",
+            "",
+            "x ~ normal(diag_post_multiply(X, exp(beta)) * beta + col(X, 2), 1);",
+        ),
     ];
     let data = data();
     let mut wrong = Vec::new();
@@ -436,22 +621,70 @@ fn every_way_of_writing_comes_apart() {
 #[test]
 fn records_that_interact_are_refused() {
     let programs = [
-        ("y[1] ~ normal(0, 1); target += log(sum(exp(X * beta)));", "no sum over records"),
-        ("for (n in 2:N) y[n] ~ normal(alpha[1] * y[n - 1], sigma);", "some of the records"),
-        ("for (n in 1:N) if (n > 1) y[n] ~ normal(alpha[1] * y[n - 1], sigma);", "looks at another one"),
-        ("vector[N] mu = X * beta; y ~ normal(mu - mean(mu), sigma);", "`mean` takes all records"),
-        ("vector[N] mu = X * beta; for (n in 1:N) y[n] ~ normal(sum(mu), sigma);", "no sum over records"),
-        ("vector[N] mu = X * beta; target += -square(sum(mu));", "no sum over records"),
-        ("y ~ normal(cumulative_sum(X * beta), sigma);", "`cumulative_sum` takes all records"),
-        ("y ~ normal(sort_asc(X * beta), sigma);", "`sort_asc` takes all records"),
-        ("real m = 0; for (n in 1:N) { y[n] ~ normal(m, sigma); m = 0.5 * m + x[n]; }", "no sum over records"),
-        ("real m = 0; for (n in 1:N) m = alpha[g[n]]; target += -square(m);", "no sum over records"),
-        ("x ~ multi_normal(rep_vector(0, N), diag_matrix(rep_vector(sigma, N)));", "takes all records"),
-        ("for (n in 1:N) for (m in 1:N) target += -square(y[n] - y[m]) * sigma;", "inside another one"),
-        ("vector[N] mu = X * beta; for (n in 1:N) target += -square(mu[g[n]]);", "looks at another one"),
-        ("vector[N] mu; for (n in 1:N) { mu = x * x[n]; } y ~ normal(mu, sigma);", "together"),
-        ("for (n in 1:N) { if (y[n] > 0) break; y[n] ~ normal(0, sigma); }", ""),
-        ("y[1] ~ normal(alpha[1], sigma);", "nothing to take minibatches of"),
+        (
+            "y[1] ~ normal(0, 1); target += log(sum(exp(X * beta)));",
+            "no sum over records",
+        ),
+        (
+            "for (n in 2:N) y[n] ~ normal(alpha[1] * y[n - 1], sigma);",
+            "some of the records",
+        ),
+        (
+            "for (n in 1:N) if (n > 1) y[n] ~ normal(alpha[1] * y[n - 1], sigma);",
+            "looks at another one",
+        ),
+        (
+            "vector[N] mu = X * beta; y ~ normal(mu - mean(mu), sigma);",
+            "`mean` takes all records",
+        ),
+        (
+            "vector[N] mu = X * beta; for (n in 1:N) y[n] ~ normal(sum(mu), sigma);",
+            "no sum over records",
+        ),
+        (
+            "vector[N] mu = X * beta; target += -square(sum(mu));",
+            "no sum over records",
+        ),
+        (
+            "y ~ normal(cumulative_sum(X * beta), sigma);",
+            "`cumulative_sum` takes all records",
+        ),
+        (
+            "y ~ normal(sort_asc(X * beta), sigma);",
+            "`sort_asc` takes all records",
+        ),
+        (
+            "real m = 0; for (n in 1:N) { y[n] ~ normal(m, sigma); m = 0.5 * m + x[n]; }",
+            "no sum over records",
+        ),
+        (
+            "real m = 0; for (n in 1:N) m = alpha[g[n]]; target += -square(m);",
+            "no sum over records",
+        ),
+        (
+            "x ~ multi_normal(rep_vector(0, N), diag_matrix(rep_vector(sigma, N)));",
+            "takes all records",
+        ),
+        (
+            "for (n in 1:N) for (m in 1:N) target += -square(y[n] - y[m]) * sigma;",
+            "inside another one",
+        ),
+        (
+            "vector[N] mu = X * beta; for (n in 1:N) target += -square(mu[g[n]]);",
+            "looks at another one",
+        ),
+        (
+            "vector[N] mu; for (n in 1:N) { mu = x * x[n]; } y ~ normal(mu, sigma);",
+            "together",
+        ),
+        (
+            "for (n in 1:N) { if (y[n] > 0) break; y[n] ~ normal(0, sigma); }",
+            "",
+        ),
+        (
+            "y[1] ~ normal(alpha[1], sigma);",
+            "nothing to take minibatches of",
+        ),
     ];
     let data = data();
     for (text, reason) in programs {

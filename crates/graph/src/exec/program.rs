@@ -5,9 +5,7 @@ use std::sync::Arc;
 use jensen_math::simd::{LANES, Simd};
 
 use crate::exec::kernels::Operand;
-use crate::exec::plan::{
-    Arg, IndexRef, Instruction, Plan, Region, Step, Target, plan,
-};
+use crate::exec::plan::{Arg, IndexRef, Instruction, Plan, Region, Step, Target, plan};
 use crate::ir::{Graph, NodeId, Placement, Record, Shape};
 use crate::ops::Op;
 use crate::scalar;
@@ -100,11 +98,10 @@ impl Program {
         if self.plan.shared.is_empty() || (shared_inputs && inputs.is_empty()) {
             return;
         }
-        let (columns, computed): (Vec<(NodeId, usize, usize)>, Vec<_>) = self
-            .plan
-            .shared
-            .iter()
-            .partition(|shared| matches!(self.graph.op(shared.0), Op::Record(_) | Op::RecordCount));
+        let (columns, computed): (Vec<(NodeId, usize, usize)>, Vec<_>) =
+            self.plan.shared.iter().partition(|shared| {
+                matches!(self.graph.op(shared.0), Op::Record(_) | Op::RecordCount)
+            });
         for (id, at, _) in columns {
             if self.graph.op(id) == Op::RecordCount {
                 self.pool[at] = batch.len() as f64;

@@ -5,8 +5,8 @@
 mod compact;
 mod reroll;
 
-pub use compact::{compact, extract};
 pub(crate) use compact::transplant;
+pub use compact::{compact, extract};
 pub use reroll::reroll;
 
 use crate::ir::Graph;

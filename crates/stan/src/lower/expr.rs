@@ -48,9 +48,11 @@ impl<'g> Lower<'_, 'g> {
                 }
                 self.site(expr);
                 let cx = self.cx("operator");
-                self.each_record(std::slice::from_ref(&a), |a| operators::unary(&cx, *op, &a[0]))
-                    .unwrap_or_else(|| operators::unary(&cx, *op, &a))
-                    .map_err(|e| e.at(span))
+                self.each_record(std::slice::from_ref(&a), |a| {
+                    operators::unary(&cx, *op, &a[0])
+                })
+                .unwrap_or_else(|| operators::unary(&cx, *op, &a))
+                .map_err(|e| e.at(span))
             }
             ExprKind::Binary(op, a, b) => self.binary(expr, *op, a, b),
             ExprKind::Ternary(condition, then, otherwise) => {

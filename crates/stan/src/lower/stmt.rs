@@ -358,10 +358,9 @@ impl<'g> Lower<'_, 'g> {
                     (Some(x), Some(y)) => crate::interpret::ops::binary(op, &x, &y).map(Sym::from),
                     _ => {
                         self.site(&assign.rhs);
-                        self.binary_of_records(op, &old, &value)
-                            .unwrap_or_else(|| {
-                                operators::binary(&self.cx(op.symbol()), op, &old, &value)
-                            })
+                        self.binary_of_records(op, &old, &value).unwrap_or_else(|| {
+                            operators::binary(&self.cx(op.symbol()), op, &old, &value)
+                        })
                     }
                 };
                 let value = result.map_err(|e| e.at(span))?.promote(&place.ty);

@@ -421,7 +421,11 @@ impl<'g> E<'g> {
     /// `self[index[i]]`
     pub fn gather(self, index: &[u32]) -> Self {
         if self.is_record() {
-            return if index.len() == 1 { self } else { self.repeat(index.len()) };
+            return if index.len() == 1 {
+                self
+            } else {
+                self.repeat(index.len())
+            };
         }
         self.with(|g| g.gather(self.id, index))
     }
@@ -586,7 +590,9 @@ impl<'g> E<'g> {
     /// Zeros of length `len` with the elements added at `index`.
     pub fn scatter(self, index: &[u32], len: usize) -> Self {
         if self.is_record() {
-            return self.tape.no_form("a vector of values of one record as a whole");
+            return self
+                .tape
+                .no_form("a vector of values of one record as a whole");
         }
         self.with(|g| g.scatter_add(self.id, index, len))
     }

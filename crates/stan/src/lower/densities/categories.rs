@@ -253,7 +253,9 @@ fn record_outcome<'g>(w: &Whole<'g, '_>, n: usize) -> FnResult<Option<E<'g>>> {
 pub fn pick_of<'g>(y: E<'g>, each: &[E<'g>]) -> E<'g> {
     let last = each[each.len() - 1];
     let others = each.iter().enumerate().rev().skip(1);
-    others.fold(last, |rest, (k, x)| y.eq(y.num(k as f64 + 1.0)).select(*x, rest))
+    others.fold(last, |rest, (k, x)| {
+        y.eq(y.num(k as f64 + 1.0)).select(*x, rest)
+    })
 }
 
 /// Element `y` of a table that all records share.

@@ -110,7 +110,60 @@ fn differences<'g>(w: &Whole<'g, '_>, mu: usize) -> FnResult<(E<'g>, usize, usiz
     Ok((difference.repeat(n * k), k, n))
 }
 
+/// The factor of a scale argument and Σ zᵢ² where one outcome is each record's: z = L⁻¹ (y − μ), or Lᵀ (y − μ) for a
+/// precision, element by element.
+fn of_record<'g>(
+    w: &Whole<'g, '_>,
+    mu: usize,
+    at: usize,
+    scale: Scale,
+) -> FnResult<Option<(E<'g>, E<'g>, usize)>> {
+    let tape = w.density.tape;
+    let (y, m) = (w.passed[0].sym, w.passed[mu].sym);
+    if !y.has_records(tape) && !m.has_records(tape) {
+        return Ok(None);
+    }
+    let (a, b) = (y.dims()?, m.dims()?);
+    let k = a.leaf.size();
+    if (a.count(), b.count()) != (1, 1) || k != b.leaf.size() {
+        return Err(w.density.invalid(format!(
+            "sizes do not match: {} and {}",
+            y.describe(),
+            m.describe()
+        )));
+    }
+    let l = factor(w, at, scale, k)?;
+    let entry = |i: usize, j: usize| l.at(j * k + i);
+    let (y, m) = (y.elements(tape)?, m.elements(tape)?);
+    for (y, m) in y.iter().zip(&m) {
+        check(w.density.name, *y, "Random variable", NotNan)?;
+        check(w.density.name, *m, "Location parameter", Finite)?;
+    }
+    let x: Vec<E<'g>> = y.iter().zip(&m).map(|(y, m)| *y - *m).collect();
+    let mut z: Vec<E<'g>> = Vec::with_capacity(k);
+    for i in 0..k {
+        z.push(if scale == Scale::Precision {
+            let terms: Vec<E<'g>> = (i..k).map(|j| entry(j, i) * x[j]).collect();
+            tape.add_all(&terms)
+        } else {
+            let before: Vec<E<'g>> = (0..i).map(|j| entry(i, j) * z[j]).collect();
+            (x[i] - tape.add_all(&before)) / entry(i, i)
+        });
+    }
+    let squares: Vec<E<'g>> = z.into_iter().map(E::square).collect();
+    Ok(Some((l, tape.add_all(&squares), k)))
+}
+
 fn multi_normal(w: &mut Whole<'_, '_>, scale: Scale) -> FnResult<()> {
+    if let Some((l, squares, k)) = of_record(w, 1, 2, scale)? {
+        let d = &mut w.density;
+        d.term(&[0, 1, 2], -0.5 * squares);
+        let log_det = l.diagonal(k, k).log().sum();
+        let sign = if scale == Scale::Precision { 1.0 } else { -1.0 };
+        d.term(&[2], sign * log_det);
+        d.term(&[], d.num(-HALF_LOG_TWO_PI * k as f64));
+        return Ok(());
+    }
     let (difference, k, n) = differences(w, 1)?;
     if n == 0 {
         return Ok(());
@@ -135,18 +188,30 @@ fn multi_normal(w: &mut Whole<'_, '_>, scale: Scale) -> FnResult<()> {
 }
 
 fn multi_student_t(w: &mut Whole<'_, '_>, scale: Scale) -> FnResult<()> {
-    let (difference, k, n) = differences(w, 2)?;
+    let own = of_record(w, 2, 3, scale)?;
+    let (difference, k, n) = match own {
+        Some((_, squares, k)) => (squares, k, 1),
+        None => differences(w, 2)?,
+    };
     if n == 0 {
         return Ok(());
     }
-    let l = factor(w, 3, scale, k)?;
+    let l = match own {
+        Some((l, ..)) => l,
+        None => factor(w, 3, scale, k)?,
+    };
     let nu = w.passed[1].sym.e(w.density.tape)?;
     check(w.density.name, nu, "Degrees of freedom parameter", Positive)?;
     let (kf, nf) = (k as f64, n as f64);
-    let squares = l.tri_solve(difference, k, n, false).square();
+    let quadratic = match own {
+        Some((_, squares, _)) => squares,
+        None => {
+            let squares = l.tri_solve(difference, k, n, false).square();
+            let ones = w.density.tape.vector(&vec![1.0; k]);
+            squares.matmul_with(ones, n, k, 1, true, false)
+        }
+    };
     let d = &mut w.density;
-    let ones = d.tape.vector(&vec![1.0; k]);
-    let quadratic = squares.matmul_with(ones, n, k, 1, true, false);
     let half = 0.5 * (nu + kf);
     d.term(&[0, 1, 2, 3], -(half * (quadratic / nu).log1p().sum()));
     d.term(&[3], -nf * l.diagonal(k, k).log().sum());

@@ -119,7 +119,10 @@ pub const TABLE: &[(&str, WholeFormula)] = &[
             }
             let eta = (0..classes).map(|j| crate::lower::value::e_cell(x[j] + a[j]));
             let eta = Sym::cells(Dims::leaf(Leaf::Vector(classes)), eta.collect());
-            let level = w.passed[1].level.max(w.passed[2].level).max(w.passed[3].level);
+            let level = w.passed[1]
+                .level
+                .max(w.passed[2].level)
+                .max(w.passed[3].level);
             let passed = [w.passed[0], super::Passed { sym: &eta, level }];
             return delegate(w, "categorical_logit_lpmf", &passed);
         }

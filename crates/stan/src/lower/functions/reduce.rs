@@ -290,7 +290,11 @@ fn by_line(cx: &Cx<'_>, x: &Sym, y: &Sym, rows_wise: bool) -> FnResult<Sym> {
                 e_cell(cx.tape.add_all(&terms))
             })
             .collect();
-        let leaf = if rows_wise { Leaf::Vector(rows) } else { Leaf::Row(cols) };
+        let leaf = if rows_wise {
+            Leaf::Vector(rows)
+        } else {
+            Leaf::Row(cols)
+        };
         return Ok(Sym::cells(Dims::leaf(leaf), cells));
     }
     let products = cx.e(x)? * cx.e(y)?;

@@ -28,7 +28,13 @@ const BY_RECORD: &[&str] = &[
 ];
 
 /// Functions that are the sum over the records of what they are of one.
-const SUMS: &[&str] = &["sum", "dot_product", "dot_self", "squared_distance", "norm1"];
+const SUMS: &[&str] = &[
+    "sum",
+    "dot_product",
+    "dot_self",
+    "squared_distance",
+    "norm1",
+];
 
 impl Lower<'_, '_> {
     /// `f` of one record's part of containers over the records; `None` where there is no such container among the
@@ -156,7 +162,10 @@ impl Lower<'_, '_> {
                 if fits { Kind::Sum } else { Kind::Refused }
             }
             Resolved::Function(Builder::Whole(_)) => {
-                let vectors = args.iter().filter(|a| over(a)).all(|a| is_flat(&a.one_record()));
+                let vectors = args
+                    .iter()
+                    .filter(|a| over(a))
+                    .all(|a| is_flat(&a.one_record()));
                 if SUMS.contains(&name) {
                     Kind::Sum
                 } else if BY_RECORD.contains(&name) {
@@ -166,7 +175,11 @@ impl Lower<'_, '_> {
                 } else if vectors && matches!(name, "to_vector" | "to_row_vector" | "to_array_1d") {
                     Kind::Each
                 } else if matches!(name, "multiply" | "divide") {
-                    let op = if name == "multiply" { BinaryOp::Mul } else { BinaryOp::Div };
+                    let op = if name == "multiply" {
+                        BinaryOp::Mul
+                    } else {
+                        BinaryOp::Div
+                    };
                     let result = self.binary_of_records(op, &args[0], &args[1]);
                     return result.transpose().map_err(|e| e.at(span));
                 } else {
@@ -192,9 +205,9 @@ impl Lower<'_, '_> {
             promoted = args.iter().map(|a| self.promoted(a)).collect();
             &promoted
         };
-        let fits = args
-            .iter()
-            .all(|a| over(a) || a.is_scalar() || (whole && matches!(kind, Kind::Sum)) || apart(name));
+        let fits = args.iter().all(|a| {
+            over(a) || a.is_scalar() || (whole && matches!(kind, Kind::Sum)) || apart(name)
+        });
         let fits = fits && (!SUMS.contains(&name) || args.iter().all(over));
         if !fits {
             return Err(interacting().at(span));
@@ -280,7 +293,11 @@ impl Lower<'_, '_> {
         let value = match leading {
             0 => {
                 let x = if name.starts_with("ones") { 1.0 } else { 0.0 };
-                let leaf = if name.contains("row") { Leaf::Row(1) } else { Leaf::Vector(1) };
+                let leaf = if name.contains("row") {
+                    Leaf::Row(1)
+                } else {
+                    Leaf::Vector(1)
+                };
                 Ok(Dims::leaf(leaf).value(&[x]).into())
             }
             _ => match super::super::functions::find(name) {

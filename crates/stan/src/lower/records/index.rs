@@ -180,7 +180,11 @@ impl<'g> Lower<'_, 'g> {
                     let mut idx = vec![first];
                     idx.extend(rest?);
                     let part = index::get(self.tape, one, &idx, None)?;
-                    Ok(if own { part } else { Sym::Records(Rc::new(part)) })
+                    Ok(if own {
+                        part
+                    } else {
+                        Sym::Records(Rc::new(part))
+                    })
                 }
                 None if own => {
                     let record = index::get(self.tape, one, &[first], None)?;
@@ -216,9 +220,7 @@ impl<'g> Lower<'_, 'g> {
                     Place::Own(self.own_positions(i, *extent, k + 1)?, false)
                 }
                 Some(Given::Many(list)) if list.has_records(self.tape) => match list {
-                    Sym::Records(one) => {
-                        Place::Own(self.own_positions(one, *extent, k + 1)?, true)
-                    }
+                    Sym::Records(one) => Place::Own(self.own_positions(one, *extent, k + 1)?, true),
                     _ => {
                         return Err(FnError::records(
                             "a list of indices of each record is not supported yet",
@@ -239,7 +241,10 @@ impl<'g> Lower<'_, 'g> {
                 None => Place::Fixed(resolve(&Idx::All, *extent, k + 1)?),
             });
         }
-        let over = places.iter().filter(|p| matches!(p, Place::Own(_, true))).count();
+        let over = places
+            .iter()
+            .filter(|p| matches!(p, Place::Own(_, true)))
+            .count();
         let leading = places
             .iter()
             .find(|place| place.kept().is_some())
@@ -310,7 +315,8 @@ impl<'g> Lower<'_, 'g> {
             return Ok(offsets
                 .iter()
                 .map(|o| {
-                    let each: Vec<E<'g>> = named.iter().map(|n| elements[o + *n as usize]).collect();
+                    let each: Vec<E<'g>> =
+                        named.iter().map(|n| elements[o + *n as usize]).collect();
                     e_cell(pick_of(rank, &each))
                 })
                 .collect());

@@ -30,7 +30,8 @@ impl<'g> Lower<'_, 'g> {
         }
         for (bound, expr) in [(from, lower), (to, upper)] {
             if bound.has_records(self.tape) {
-                let message = "a loop whose length differs from record to record is not supported yet";
+                let message =
+                    "a loop whose length differs from record to record is not supported yet";
                 return Err(FnError::records(message).at(expr.span));
             }
             if let (Sym::Scalar(id), Some(axis)) = (&bound, &mut self.axis) {
@@ -129,8 +130,7 @@ impl<'g> Lower<'_, 'g> {
                 continue;
             }
             let Ok(dims) = before.dims() else {
-                let message =
-                    "tuples and complex numbers that a loop over the records assigns to are not supported yet";
+                let message = "tuples and complex numbers that a loop over the records assigns to are not supported yet";
                 return Err(FnError::records(message).at(span));
             };
             if dims.size() == 0 {
@@ -171,10 +171,7 @@ impl<'g> Lower<'_, 'g> {
             }
             unchanged = false;
             let grown = increment(now, entry.id).filter(|by| {
-                matches!(
-                    self.depends(by.id),
-                    Dependence::Global | Dependence::Record
-                )
+                matches!(self.depends(by.id), Dependence::Global | Dependence::Record)
             });
             cells.push(match grown {
                 Some(by) => e_cell(cell_e(tape, *old) + by.sum_records()),
@@ -191,4 +188,3 @@ impl<'g> Lower<'_, 'g> {
         })
     }
 }
-

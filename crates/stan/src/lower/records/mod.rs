@@ -145,12 +145,13 @@ fn sizes(ty: &SizedType) -> Vec<&Expr> {
 }
 
 fn declarations<'p>(program: &'p Program) -> impl Iterator<Item = &'p Decl> {
-    let transformed = program.transformed_data.iter().filter_map(|stmt: &Stmt| {
-        match &stmt.kind {
+    let transformed = program
+        .transformed_data
+        .iter()
+        .filter_map(|stmt: &Stmt| match &stmt.kind {
             StmtKind::Decl(decl) => Some(decl),
             _ => None,
-        }
-    });
+        });
     program.data.iter().chain(transformed)
 }
 
@@ -172,7 +173,10 @@ impl<'g> Lower<'_, 'g> {
                     if known.is_empty() {
                         "they have no `int` that could count the records".into()
                     } else {
-                        format!("those that could count the records are {}", known.join(", "))
+                        format!(
+                            "those that could count the records are {}",
+                            known.join(", ")
+                        )
                     }
                 ),
                 Span::default(),
@@ -182,12 +186,16 @@ impl<'g> Lower<'_, 'g> {
         let count = match (&decl.ty, &self.slots[decl.var.0 as usize]) {
             (SizedType::Int, Some(Sym::Int(count))) => usize::try_from(*count).unwrap_or(0),
             _ => {
-                let message = format!("`{name}` is no single `int`, so it cannot count the records");
+                let message =
+                    format!("`{name}` is no single `int`, so it cannot count the records");
                 return Err(refused(message, span));
             }
         };
         if count == 0 {
-            return Err(refused(format!("`{name}` is 0: there are no records"), span));
+            return Err(refused(
+                format!("`{name}` is 0: there are no records"),
+                span,
+            ));
         }
         for parameter in &program.parameters {
             if sizes(&parameter.ty).iter().any(|n| reads(n, decl.var)) {
@@ -253,7 +261,11 @@ impl<'g> Lower<'_, 'g> {
     fn separated(&mut self, name: &str) -> Result<(NodeId, NodeId), LowerError> {
         let tape = self.tape;
         tape.graph.borrow_mut().set_site(0);
-        let span = self.program.model.first().map_or(Span::default(), |s| s.span);
+        let span = self
+            .program
+            .model
+            .first()
+            .map_or(Span::default(), |s| s.span);
         let mixed = || refused(interacting().message, span);
         let terms: Vec<E<'g>> = self.terms.iter().map(|id| tape.e(*id)).collect();
         let guards: Vec<E<'g>> = tape.guards.borrow().iter().map(|id| tape.e(*id)).collect();
@@ -433,9 +445,8 @@ impl<'g> Lower<'_, 'g> {
         for other in &others[1..] {
             let value = self.expr(other)?;
             if self.is_count(&value) {
-                let message = format!(
-                    "records interact: `{name}` has an entry for every pair of records"
-                );
+                let message =
+                    format!("records interact: `{name}` has an entry for every pair of records");
                 return Err(FnError::records(message).at(other.span));
             }
         }
@@ -518,7 +529,11 @@ impl<'g> Lower<'_, 'g> {
     /// A part of a variable over the records: over the records itself unless it is one record's.
     pub(super) fn of_records(&self, part: Sym, path: &[Step]) -> Sym {
         let single = matches!(path.first(), Some(Step::Index(idx, _)) if matches!(idx.first(), Some(Idx::One(_))));
-        if single { part } else { Sym::Records(Rc::new(part)) }
+        if single {
+            part
+        } else {
+            Sym::Records(Rc::new(part))
+        }
     }
 }
 
