@@ -146,7 +146,7 @@ impl Problem for RecordModel {
     }
 
     fn block_bytes(&self) -> usize {
-        self.records().peak_bytes()
+        self.records().block_bytes()
     }
 }
 

@@ -348,6 +348,42 @@ fn check_pairs(records: &RecordGraph, z: Lanes<'_>, v: Lanes<'_>) {
     }
 }
 
+/// Groups of records at points of their own add up to their batches.
+#[test]
+fn groups_add_gradients_and_products() {
+    let model = model("hearts_zero_inflated");
+    let records = records_of(&apart(&model, "N"));
+    let dim = records.dim();
+    let (points, v) = points(dim, 2, 0.5);
+    let v = &v[..dim];
+    let groups = [
+        Group {
+            records: &[0, 3],
+            point: &points[..dim],
+        },
+        Group {
+            records: &[5],
+            point: &points[dim..],
+        },
+    ];
+    let (mut grad, mut product) = (vec![1.0; dim], vec![2.0; dim]);
+    let mut ws = records.workspace(1, 3);
+    records.grouped(&mut ws, &groups, v, &mut grad, &mut product);
+    let (mut expected, mut products) = (vec![1.0; dim], vec![2.0; dim]);
+    for group in groups {
+        let z = Lanes::new(group.point, dim, 1);
+        let mut part = vec![0.0; dim];
+        let view = LanesMut::new(&mut part, dim, 1);
+        records.batch_value_grad(&mut ws, group.records, z, &mut [0.0], view);
+        expected.iter_mut().zip(&part).for_each(|(e, p)| *e += p);
+        let view = LanesMut::new(&mut part, dim, 1);
+        records.batch_hvp(&mut ws, group.records, z, Lanes::new(v, dim, 1), view);
+        products.iter_mut().zip(&part).for_each(|(e, p)| *e += p);
+    }
+    assert_eq!(differs(&grad, &expected), None);
+    assert_eq!(differs(&product, &products), None);
+}
+
 /// The support of a batch holds every coordinate that its gradient touches.
 #[test]
 fn the_support_of_a_batch_is_where_its_gradient_is() {

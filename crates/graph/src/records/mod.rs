@@ -10,7 +10,7 @@ mod support;
 
 use std::sync::OnceLock;
 
-use jensen_density::{Lanes, LanesMut, LogDensity, RecordDensity, TwiceDifferentiable};
+use jensen_density::{Group, Lanes, LanesMut, LogDensity, RecordDensity, TwiceDifferentiable};
 
 use crate::density::{Columns, Execution, GraphDensity, GraphWorkspace, ThreadState};
 use crate::density::{for_blocks, pack, views};
@@ -35,6 +35,8 @@ pub struct RecordGraph {
     value: Program,
     gradient: Program,
     product: OnceLock<Program>,
+    /// Gradient and product at once.
+    both: OnceLock<Program>,
     support: Support,
 }
 
@@ -45,6 +47,7 @@ pub struct RecordWorkspace {
     value: Bound,
     gradient: Bound,
     product: Bound,
+    both: Bound,
     part: Vec<f64>,
     point: Vec<f64>,
     direction: Vec<f64>,
@@ -108,6 +111,7 @@ impl RecordGraph {
             value,
             gradient,
             product: OnceLock::new(),
+            both: OnceLock::new(),
         }
     }
 
@@ -121,26 +125,37 @@ impl RecordGraph {
         &self.differentiated
     }
 
-    /// Bytes of the records' data, of constants and of one thread's block of lanes.
-    pub fn peak_bytes(&self) -> usize {
-        self.prior.peak_bytes() + self.gradient.data_bytes() + self.gradient.arena_bytes()
+    /// Bytes of one thread's block of lanes; the records' data, which all threads share, not included.
+    pub fn block_bytes(&self) -> usize {
+        self.prior.peak_bytes() + self.gradient.arena_bytes()
     }
 
     fn product(&self) -> &Program {
-        self.product.get_or_init(|| {
-            let mut graph = self.differentiated.clone();
-            let gradient = graph.outputs()[1];
-            let z = graph.input_node(0);
-            let v = graph.input(self.dim);
-            let product = graph.tangent(&[gradient], &[(z, v)])[0]
-                .unwrap_or_else(|| graph.vector(&vec![0.0; self.dim]));
-            graph.set_outputs(vec![product]);
-            Program::new(
-                passes::compact(&graph),
-                self.execution.simd,
-                self.records.min(CAPACITY),
-            )
-        })
+        self.product.get_or_init(|| self.second_order(false))
+    }
+
+    fn both(&self) -> &Program {
+        self.both.get_or_init(|| self.second_order(true))
+    }
+
+    /// (z, v) → Hessian-vector product, after the gradient if that is asked for.
+    fn second_order(&self, gradient_too: bool) -> Program {
+        let mut graph = self.differentiated.clone();
+        let gradient = graph.outputs()[1];
+        let z = graph.input_node(0);
+        let v = graph.input(self.dim);
+        let product = graph.tangent(&[gradient], &[(z, v)])[0]
+            .unwrap_or_else(|| graph.vector(&vec![0.0; self.dim]));
+        graph.set_outputs(if gradient_too {
+            vec![gradient, product]
+        } else {
+            vec![product]
+        });
+        Program::new(
+            passes::compact(&graph),
+            self.execution.simd,
+            self.records.min(CAPACITY),
+        )
     }
 
     /// Runs a program with `batch` bound over all lanes; the outputs of the lanes are *added* to `out`,
@@ -337,6 +352,22 @@ impl RecordDensity for RecordGraph {
                 .for_each(|(row, g)| out[row * lanes + lane] = *g);
         }
         (ws.point, ws.part, ws.direction) = (point, part, direction);
+    }
+
+    fn grouped(
+        &self,
+        ws: &mut RecordWorkspace,
+        groups: &[Group<'_>],
+        v: &[f64],
+        grad: &mut [f64],
+        product: &mut [f64],
+    ) {
+        let d = self.dim;
+        for group in groups {
+            let inputs = [Lanes::new(group.point, d, 1), Lanes::new(v, d, 1)];
+            let out = [LanesMut::new(grad, d, 1), LanesMut::new(product, d, 1)];
+            self.add(self.both(), &mut ws.both, group.records, &inputs, out);
+        }
     }
 
     fn support(&self, batch: &[u32], coordinates: &mut Vec<u32>) -> bool {

@@ -166,15 +166,10 @@ impl Lower<'_, '_> {
                     .iter()
                     .filter(|a| over(a))
                     .all(|a| is_flat(&a.one_record()));
-                if SUMS.contains(&name) {
-                    Kind::Sum
-                } else if BY_RECORD.contains(&name) {
-                    Kind::Each
-                } else if matches!(name, "max" | "min" | "log_sum_exp") && args.len() == 2 {
-                    Kind::Each
-                } else if vectors && matches!(name, "to_vector" | "to_row_vector" | "to_array_1d") {
-                    Kind::Each
-                } else if matches!(name, "multiply" | "divide") {
+                let each = BY_RECORD.contains(&name)
+                    || (matches!(name, "max" | "min" | "log_sum_exp") && args.len() == 2)
+                    || (vectors && matches!(name, "to_vector" | "to_row_vector" | "to_array_1d"));
+                if matches!(name, "multiply" | "divide") {
                     let op = if name == "multiply" {
                         BinaryOp::Mul
                     } else {
@@ -182,6 +177,11 @@ impl Lower<'_, '_> {
                     };
                     let result = self.binary_of_records(op, &args[0], &args[1]);
                     return result.transpose().map_err(|e| e.at(span));
+                }
+                if SUMS.contains(&name) {
+                    Kind::Sum
+                } else if each {
+                    Kind::Each
                 } else {
                     Kind::Refused
                 }
