@@ -1,7 +1,9 @@
 //! The policy that joins starts, an algorithm and families into one algorithm.
 //!
 //! Stages: starts (not for the baselines ADVI and HFSGVI), the first family, and under [`FamilyChoice::Auto`] a richer family
-//! where the first one's importance weights have too heavy a tail. A family on which the Newton rounds
+//! where the first one's importance weights have too heavy a tail. By default mean fields are fitted by TrustVI;
+//! where its stopping rule does not hold in the end, as for funnels and kinks, Newton rounds on fixed draws take
+//! over. Richer families are fitted by those rounds from the beginning. A family on which the Newton rounds
 //! find that second derivatives mislead goes on with stochastic gradients. As all stages are steps of one
 //! [`Algorithm`], budgets, traces and checkpoints hold across them.
 
@@ -17,12 +19,12 @@ use crate::family::FamilyKind;
 use crate::hfsgvi::{Hfsgvi, HfsgviState};
 use crate::noise::NoiseSource;
 use crate::oracle::{Estimate, Oracle};
-use crate::saa::{Saa, SaaState, is_kink};
+use crate::saa::{Saa, SaaSettings, SaaState, is_kink};
 use crate::settings::{FamilyChoice, Method, Settings};
 use crate::starts::{
     Init, StartOutcome, Starts, StartsState, best_start, restore_outcomes, save_outcomes,
 };
-use crate::trust::{Trust, TrustState};
+use crate::trust::{Trust, TrustSettings, TrustState};
 use crate::widen::widen;
 
 /// Largest dimension at which the richer family is full-rank.
@@ -179,6 +181,9 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
             let engine = match stage {
                 Stage::Starts(_) => self.starts(),
                 Stage::Bbvi(_) => self.bbvi(kind, Vec::new()),
+                Stage::Saa(_) => self
+                    .takes_over(kind, Vec::new())
+                    .unwrap_or_else(|| self.method(kind, Vec::new())),
                 _ => self.method(kind, Vec::new()),
             };
             self.engine = Some((kind, engine));
@@ -196,27 +201,65 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
     fn method(&self, kind: FamilyKind, omega: Vec<f64>) -> Engine<'a, D> {
         let family = kind.build(self.density.dim());
         let (density, source) = (self.density, self.source);
-        let stream = u64::from(kind != self.first_kind());
         match self.settings.method {
-            Method::Trust(settings) => {
-                Engine::Trust(Trust::new(density, family, source, settings, omega, stream))
-            }
+            Method::Auto(auto) => match kind {
+                FamilyKind::MeanField => self.trust(kind, auto.trust, omega),
+                _ => self.saa(kind, auto.saa, omega),
+            },
+            Method::Trust(settings) => self.trust(kind, settings, omega),
             Method::Hfsgvi(settings) => {
                 Engine::Hfsgvi(Hfsgvi::new(density, family, source, settings, omega))
             }
-            Method::Saa(mut settings) => {
-                if stream > 0 && matches!(kind, FamilyKind::LowRank { .. }) {
-                    settings.max_products = settings.max_products.min(LOW_RANK_PRODUCTS);
-                    settings.max_draws = settings.max_draws.min(LOW_RANK_DRAWS);
-                }
-                Engine::Saa(Saa::new(density, family, source, settings, omega, stream))
-            }
+            Method::Saa(settings) => self.saa(kind, settings, omega),
             Method::Advi(settings) => {
                 let mut point = omega;
                 point.resize(family.dim(), 0.0);
                 Engine::Advi(Advi::new(density, family, source, settings, &point))
             }
             Method::Bbvi(_) => self.bbvi(kind, omega),
+        }
+    }
+
+    /// Keeps the draws of the first family apart from those of a richer one.
+    fn stream(&self, kind: FamilyKind) -> u64 {
+        u64::from(kind != self.first_kind())
+    }
+
+    fn trust(&self, kind: FamilyKind, settings: TrustSettings, omega: Vec<f64>) -> Engine<'a, D> {
+        let family = kind.build(self.density.dim());
+        let (source, stream) = (self.source, self.stream(kind));
+        Engine::Trust(Trust::new(
+            self.density,
+            family,
+            source,
+            settings,
+            omega,
+            stream,
+        ))
+    }
+
+    fn saa(&self, kind: FamilyKind, mut settings: SaaSettings, omega: Vec<f64>) -> Engine<'a, D> {
+        let family = kind.build(self.density.dim());
+        let (source, stream) = (self.source, self.stream(kind));
+        if stream > 0 && matches!(kind, FamilyKind::LowRank { .. }) {
+            settings.max_products = settings.max_products.min(LOW_RANK_PRODUCTS);
+            settings.max_draws = settings.max_draws.min(LOW_RANK_DRAWS);
+        }
+        Engine::Saa(Saa::new(
+            self.density,
+            family,
+            source,
+            settings,
+            omega,
+            stream,
+        ))
+    }
+
+    /// The Newton rounds that take over from TrustVI under the policy; `None` for any other method.
+    fn takes_over(&self, kind: FamilyKind, omega: Vec<f64>) -> Option<Engine<'a, D>> {
+        match self.settings.method {
+            Method::Auto(auto) => Some(self.saa(kind, auto.saa, omega)),
+            _ => None,
         }
     }
 
@@ -329,6 +372,12 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
                     widen(self.density, self.source, kind, &state.starts[best].omega);
                 state.calls += calls;
                 Some((kind, self.method(kind, omega)))
+            }
+            Stage::Trust(trust)
+                if !status.is_converged() && matches!(self.settings.method, Method::Auto(_)) =>
+            {
+                let engine = self.takes_over(state.kind, trust.omega().to_vec());
+                engine.map(|engine| (state.kind, engine))
             }
             Stage::Saa(saa) if is_kink(&status) => {
                 Some((state.kind, self.bbvi(state.kind, saa.omega().to_vec())))

@@ -11,9 +11,9 @@
 //! | `approximation` | [`Approximation`]: reproducible draws, storable |
 //! | `family` | mean-field, full-rank and low-rank Gaussians: [`Family`] |
 //! | `starts` | several short fits, the best kept, disagreement noticed |
-//! | [`trust`] | TrustVI: stochastic trust regions |
+//! | [`trust`] | TrustVI: stochastic trust regions, the default for mean fields |
 //! | `hfsgvi` | Hessian-free Newton steps without a trust region, as a baseline |
-//! | `saa` | Newton rounds on fixed draws: the default method |
+//! | `saa` | Newton rounds on fixed draws: the default for richer families |
 //! | `widen` | where a richer family begins |
 //! | `advi` | ADVI exactly as Stan defines it |
 //! | `bbvi` | estimator × family × optimiser, averaged iterates |
@@ -77,7 +77,7 @@ pub use optimiser::{Optimiser, OptimiserState, Rule, Schedule};
 pub use oracle::{Estimate, Estimator, Oracle, Stream};
 pub use psis::{Psis, khat_threshold, log_sum_exp, psis};
 pub use saa::{Saa, SaaSettings, SaaState};
-pub use settings::{FamilyChoice, Method, Settings};
+pub use settings::{AutoSettings, FamilyChoice, Method, Settings};
 pub use starts::{Init, OtherMode, StartOutcome, StartSettings, Starts, StartsState};
 pub use summary::{Summary, quantile};
 pub use trust::{Trust, TrustSettings, TrustState};

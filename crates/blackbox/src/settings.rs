@@ -15,11 +15,14 @@ use crate::trust::TrustSettings;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
+    /// The default: mean fields by TrustVI, and by Newton rounds on fixed draws from where it stopped should its
+    /// rule not hold there; richer families by Newton rounds on fixed draws.
+    Auto(AutoSettings),
     /// TrustVI: stochastic trust regions, after a robust start.
     Trust(TrustSettings),
     /// Hessian-free Newton steps without a trust region, from the initial point: a baseline.
     Hfsgvi(HfsgviSettings),
-    /// Newton rounds on fixed draws, after a robust start: the default.
+    /// Newton rounds on fixed draws, after a robust start.
     Saa(SaaSettings),
     /// ADVI as Stan defines it, from the initial point, without a robust start.
     Advi(AdviSettings),
@@ -31,11 +34,34 @@ impl Method {
     /// The method's name in traces and checkpoints.
     pub fn name(&self) -> &'static str {
         match self {
+            Self::Auto(_) => "auto",
             Self::Trust(_) => "trust",
             Self::Hfsgvi(_) => "hfsgvi",
             Self::Saa(_) => "saa",
             Self::Advi(_) => "advi",
             Self::Bbvi(_) => "bbvi",
+        }
+    }
+}
+
+/// Settings of [`Method::Auto`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AutoSettings {
+    /// Of TrustVI.
+    pub trust: TrustSettings,
+    /// Of the Newton rounds.
+    pub saa: SaaSettings,
+}
+
+impl Default for AutoSettings {
+    /// The defaults of both, but for TrustVI's limit on iterations: where it takes long, the Newton rounds are faster.
+    fn default() -> Self {
+        Self {
+            trust: TrustSettings {
+                max_iterations: 50,
+                ..TrustSettings::default()
+            },
+            saa: SaaSettings::default(),
         }
     }
 }
@@ -74,7 +100,7 @@ impl Default for Settings {
         Self {
             seed: 0,
             simd: Simd::detect(),
-            method: Method::Saa(SaaSettings::default()),
+            method: Method::Auto(AutoSettings::default()),
             family: FamilyChoice::Auto,
             start: StartSettings::default(),
             evaluation_draws: 4096,
@@ -100,6 +126,14 @@ impl Settings {
             positive("rank", rank as f64)?;
         }
         match self.method {
+            Method::Auto(auto) => {
+                let with = |method| Self {
+                    method,
+                    ..self.clone()
+                };
+                with(Method::Trust(auto.trust)).validate()?;
+                with(Method::Saa(auto.saa)).validate()
+            }
             Method::Trust(trust) => trust.validate(),
             Method::Hfsgvi(hfsgvi) => {
                 positive("gradient_draws", hfsgvi.gradient_draws as f64)?;

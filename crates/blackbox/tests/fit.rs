@@ -260,7 +260,7 @@ fn advi_and_bbvi_reach_easy_optima_and_say_so() {
                 Method::Hfsgvi(settings) => settings.tolerance,
                 Method::Advi(s) => s.tolerance,
                 Method::Bbvi(s) => s.tolerance,
-                Method::Saa(_) => 0.0,
+                Method::Saa(_) | Method::Auto(_) => 0.0,
             };
             let short = optimum - fit.elbo();
             assert!(

@@ -1,8 +1,8 @@
 //! Linear-response covariances against what they should be: exact covariances, derivatives of optima.
 
 use jensen_blackbox::{
-    FamilyChoice, FamilyKind, Fit, LinearResponseError, LinearResponseSettings, NoiseSource,
-    Settings, Subject, fit, linear_response,
+    FamilyChoice, FamilyKind, Fit, LinearResponseError, LinearResponseSettings, Method,
+    NoiseSource, SaaSettings, Settings, Subject, fit, linear_response,
 };
 use jensen_density::{Differenced, Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_fit::{Budget, Control, Silent};
@@ -219,6 +219,7 @@ fn it_repairs_the_spread_of_a_collinear_regression() {
 /// A mean-field fit of a density, then its linear response.
 fn responded(density: &impl TwiceDifferentiable) -> Fit {
     let settings = Settings {
+        method: Method::Saa(SaaSettings::default()),
         family: FamilyChoice::Only(FamilyKind::MeanField),
         ..Settings::default()
     };

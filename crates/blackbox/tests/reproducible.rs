@@ -1,16 +1,36 @@
 //! Prefix, resume, threads and seeds: the same bits.
 
 use jensen_blackbox::{
-    AdviSettings, BbviSettings, FamilyChoice, FamilyKind, Fit, Method, SaaSettings, Settings,
-    Subject, fit,
+    AdviSettings, AutoSettings, BbviSettings, FamilyChoice, FamilyKind, Fit, HfsgviSettings,
+    Method, SaaSettings, Settings, Subject, TrustSettings, fit,
 };
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_fit::{Budget, Checkpoint, Control, Record};
 use jensen_testkit::{CorrelatedGaussian, EightSchools, Scalar};
 
 fn methods() -> Vec<Settings> {
+    let trust = TrustSettings {
+        max_iterations: 12,
+        max_draws: 1024,
+        ..TrustSettings::default()
+    };
     let methods = [
+        // Goes on with fixed draws.
+        Method::Auto(AutoSettings {
+            trust,
+            ..AutoSettings::default()
+        }),
         Method::Saa(SaaSettings::default()),
+        Method::Trust(trust),
+        // Products by Krylov subspaces instead of explicit Hessians.
+        Method::Trust(TrustSettings {
+            explicit_limit: 0,
+            ..trust
+        }),
+        Method::Hfsgvi(HfsgviSettings {
+            max_iterations: 12,
+            ..HfsgviSettings::default()
+        }),
         Method::Advi(AdviSettings {
             max_iterations: 600,
             ..AdviSettings::default()

@@ -3,8 +3,9 @@
 use clap::{Args, ValueEnum};
 use jensen::Covariance;
 use jensen::blackbox::{
-    AdviSettings, AdviStop, BbviSettings, Estimator, FamilyChoice, FamilyKind, HfsgviSettings,
-    Init, Method, Optimiser, Rule, SaaSettings, Schedule, Settings, StartSettings, TrustSettings,
+    AdviSettings, AdviStop, AutoSettings, BbviSettings, Estimator, FamilyChoice, FamilyKind,
+    HfsgviSettings, Init, Method, Optimiser, Rule, SaaSettings, Schedule, Settings, StartSettings,
+    TrustSettings,
 };
 use jensen::math::simd::Simd;
 use serde::{Deserialize, Serialize};
@@ -27,7 +28,8 @@ pub const MEMORY_LIMIT: u64 = 8 << 30;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MethodName {
-    /// Newton rounds on fixed draws; bbvi where --estimator, --optimizer or --step-size is given
+    /// TrustVI for mean fields, Newton rounds on fixed draws for richer families; bbvi where --estimator,
+    /// --optimizer or --step-size is given
     Auto,
     /// TrustVI: stochastic trust regions
     Trust,
@@ -126,7 +128,7 @@ pub struct FitFlags {
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Method")]
     pub advi_iters: Option<u64>,
     /// Stop within this many nats of the family's best bound; with advi, replaces Stan's relative rule
-    /// [default: 0.05 or 0.0003 a dimension (auto), 0.5 (bbvi)]
+    /// [default: 0.01 or 0.0001 a dimension (auto, trust), 0.5 (bbvi, hfsgvi)]
     #[arg(long, value_name = "NATS", value_parser = parse_positive, help_heading = "Method")]
     pub tol: Option<f64>,
     /// Start at 0, at random, or at FILE.json: an object with parameter values, or a list with an
@@ -229,9 +231,15 @@ impl FitFlags {
         crate::minibatch::method(self)?;
         self.refuse_foreign(name)?;
         let method = match name {
-            MethodName::Auto => Method::Saa(SaaSettings {
-                tolerance: self.tol,
-                ..SaaSettings::default()
+            MethodName::Auto => Method::Auto(AutoSettings {
+                trust: TrustSettings {
+                    tolerance: self.tol,
+                    ..AutoSettings::default().trust
+                },
+                saa: SaaSettings {
+                    tolerance: self.tol,
+                    ..SaaSettings::default()
+                },
             }),
             MethodName::Trust => Method::Trust(TrustSettings {
                 tolerance: self.tol,

@@ -28,7 +28,7 @@ pub struct FitSummary {
     pub khat: f64,
     /// Iterations taken.
     pub iterations: u64,
-    /// Evaluations of the log density, a gradient or Hessian-vector product counted as one each, summed over lanes.
+    /// Minibatches evaluated: 256 gradients, 85 Hessian-vector products (counted twice) or 256 values make one.
     pub oracle_calls: u64,
     /// Where the time went.
     pub seconds: Seconds,

@@ -19,8 +19,8 @@ pub struct Record {
     pub elbo: Option<f64>,
     /// Its Monte-Carlo standard error.
     pub elbo_se: Option<f64>,
-    /// Evaluations so far, in the method's unit (for black-box methods: lanes of gradients or values,
-    /// a Hessian-vector product counting two).
+    /// Evaluations so far, in the method's unit (for black-box methods: minibatches of 256 gradients or values, and
+    /// of 85 Hessian-vector products, which count twice).
     pub oracle_calls: u64,
     /// What else the method reports.
     #[serde(flatten)]

@@ -1,6 +1,6 @@
 //! What a fit will take, before it is taken.
 
-use jensen_blackbox::{FamilyChoice, FamilyKind, Method, Settings};
+use jensen_blackbox::{AutoSettings, FamilyChoice, FamilyKind, Method, Settings};
 
 use crate::Error;
 
@@ -43,7 +43,7 @@ impl Footprint {
         let lanes = match settings.method {
             // Draws come in blocks; matrices are bounded whatever the sample size.
             Method::Trust(_) | Method::Hfsgvi(_) => 1024,
-            Method::Saa(saa) => saa.max_draws as u64,
+            Method::Auto(AutoSettings { saa, .. }) | Method::Saa(saa) => saa.max_draws as u64,
             Method::Advi(advi) => advi.grad_samples.max(advi.elbo_samples).max(512) as u64,
             Method::Bbvi(bbvi) => bbvi.draws.max(bbvi.judges) as u64,
         };

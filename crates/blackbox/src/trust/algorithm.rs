@@ -37,6 +37,10 @@ const PATIENCE: u64 = 40;
 /// large for the tolerance.
 const AT_LIMIT: u64 = 12;
 
+/// Iterations in a row whose region admits no gain beyond the tolerance, although the model's maximiser lies outside
+/// of it, after which the model is not believed either.
+const CRAMPED: u64 = 6;
+
 /// Iterations in a row on which the stopping rule must hold.
 const QUIET: u64 = 2;
 
@@ -80,6 +84,8 @@ pub struct TrustState {
     quiet: u64,
     /// Iterations with the largest samples.
     at_limit: u64,
+    /// Iterations in a row on whose boundary no more than the tolerance is predicted.
+    cramped: u64,
     /// Last predicted improvement and its standard error.
     gap: [f64; 2],
     calls: Calls,
@@ -129,9 +135,9 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
             && self.family.dim() <= self.settings.explicit_limit
     }
 
-    /// Draws of an explicit Hessian: about four minibatches of products, at least four draws.
+    /// Draws of an explicit Hessian: about two minibatches of products, at least four draws.
     fn explicit_draws(&self) -> usize {
-        (4 * self.settings.hessian_draws / self.family.dim()).clamp(4, 32) & !1
+        (2 * self.settings.hessian_draws / self.family.dim()).clamp(4, 16) & !1
     }
 
     /// Draws of Hessian-vector products.
@@ -307,8 +313,18 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
                 detail: words,
             });
         }
+        state.cramped = if solution.bounded && predicted + deviation <= tolerance {
+            state.cramped + 1
+        } else {
+            0
+        };
         let reason = if state.rejected >= PATIENCE || state.radius < 1e-12 {
             format!("no step of any length improves the bound, although {words}")
+        } else if state.cramped >= CRAMPED {
+            format!(
+                "only steps below {:.1e} standard deviations keep their promise; {words}",
+                state.radius
+            )
         } else if iteration >= self.settings.max_iterations {
             format!("{iteration} iterations; {words}")
         } else {
@@ -341,6 +357,7 @@ impl<D: TwiceDifferentiable> Algorithm for Trust<'_, D> {
             fine: false,
             quiet: 0,
             at_limit: 0,
+            cramped: 0,
             gap: [f64::INFINITY, f64::INFINITY],
             calls: Calls::default(),
         })
@@ -369,6 +386,14 @@ impl<D: TwiceDifferentiable> Algorithm for Trust<'_, D> {
         );
         state.calls += self.gradients.take_calls();
         let Some(gradient) = gradient else {
+            if state.moved.is_infinite() && state.rejected < PATIENCE {
+                // A start too wide for the density: narrower, until draws are finite.
+                state.rejected += 1;
+                state.uses = 0;
+                state.omega = family.shrink(&state.omega, 0.5);
+                let record = state.calls.on(Record::default());
+                return Step::go_on(record.with("shrunk", 1.0));
+            }
             let reason = "the density or its gradient is not finite at the present draws".into();
             let at = iteration;
             let record = state.calls.on(Record::default());
@@ -410,7 +435,7 @@ impl<D: TwiceDifferentiable> Algorithm for Trust<'_, D> {
                 source: self.source,
                 key: self.key(iteration),
                 draws: state.change_draws,
-                precision: if near { 0.3 * tolerance } else { f64::INFINITY },
+                precision: if near { 0.6 * tolerance } else { f64::INFINITY },
                 most: settings.max_draws,
             };
             let found = assess(&mut self.oracle, &state.omega, &trial, sample);
@@ -497,6 +522,7 @@ impl Snapshot for TrustState {
                 self.rejected,
                 self.quiet,
                 self.at_limit,
+                self.cramped,
             ],
         );
         archive.set("fine", self.fine);
@@ -511,7 +537,7 @@ impl Snapshot for TrustState {
     fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
         let numbers = archive.vec_of("numbers", 4)?;
         let [gradient_draws, change_draws, boost] = archive.get("draws")?;
-        let [hessian, uses, rejected, quiet, at_limit] = archive.get("counts")?;
+        let [hessian, uses, rejected, quiet, at_limit, cramped] = archive.get("counts")?;
         let explicit: bool = archive.get("explicit")?;
         Ok(Self {
             omega: archive.vec("omega")?,
@@ -529,6 +555,7 @@ impl Snapshot for TrustState {
             rejected,
             quiet,
             at_limit,
+            cramped,
             fine: archive.get("fine")?,
             calls: archive.get("calls")?,
         })

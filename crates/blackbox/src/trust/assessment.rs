@@ -4,7 +4,7 @@ use jensen_density::{Lanes, LogDensity};
 
 use crate::evaluation::log_weights_of;
 use crate::noise::{NoiseSource, Purpose};
-use crate::oracle::{Estimate, Oracle};
+use crate::oracle::{Estimate, Oracle, Stream};
 
 use super::draws::{block_lanes, mirrored};
 
@@ -48,6 +48,11 @@ pub(crate) fn assess<D: LogDensity>(
 ) -> Assessment {
     let rows = oracle.family().noise_dim();
     let most_pairs = block_lanes(rows) / 2;
+    let stream = Stream {
+        source: sample.source,
+        purpose: Purpose::Change,
+        iteration: sample.key,
+    };
     let (mut before, mut after) = (Vec::new(), Vec::new());
     let mut target = sample.draws.div_ceil(2).max(2);
     let mut done = 0;
@@ -57,16 +62,7 @@ pub(crate) fn assess<D: LogDensity>(
             let lanes = 2 * pairs;
             let mut noise = vec![0.0; rows * lanes];
             let columns = (0, lanes);
-            mirrored(
-                sample.source,
-                Purpose::Change,
-                sample.key,
-                done,
-                rows,
-                pairs,
-                columns,
-                &mut noise,
-            );
+            mirrored(stream, done, rows, pairs, columns, &mut noise);
             let noise = Lanes::new(&noise, rows, lanes);
             let first = oracle.log_weights(from, noise);
             let second = oracle.log_weights(to, noise);

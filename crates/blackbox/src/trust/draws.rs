@@ -1,6 +1,6 @@
 //! Mirrored pairs of draws, in blocks of bounded memory.
 
-use crate::noise::{NoiseSource, Purpose};
+use crate::oracle::Stream;
 
 /// Numbers that one matrix of a block may hold.
 const BLOCK: usize = 1 << 19;
@@ -14,12 +14,10 @@ pub(crate) fn block_lanes(rows: usize) -> usize {
     (BLOCK / rows.max(1)).clamp(32, MOST) & !1
 }
 
-/// Writes `pairs` pairs of draws from pair `first` of (purpose, `key`) on into columns of a `rows × lanes`
+/// Writes `pairs` pairs of draws from pair `first` of a stream on into columns of a `rows × lanes`
 /// matrix: `columns` is the first column and `lanes`. A draw and its mirror image stand side by side.
 pub(crate) fn mirrored(
-    source: NoiseSource,
-    purpose: Purpose,
-    key: u64,
+    stream: Stream,
     first: usize,
     rows: usize,
     pairs: usize,
@@ -27,8 +25,7 @@ pub(crate) fn mirrored(
     out: &mut [f64],
 ) {
     let (column, lanes) = columns;
-    let mut base = vec![0.0; rows * pairs];
-    source.fill(purpose, key, first as u64, rows, pairs, &mut base);
+    let base = stream.lanes(first, rows, pairs);
     for (row, base) in out.chunks_mut(lanes).zip(base.chunks(pairs)) {
         for (pair, x) in row[column..column + 2 * pairs].chunks_mut(2).zip(base) {
             pair[0] = *x;

@@ -164,9 +164,9 @@ mod tests {
     #[test]
     fn inequality_thirteen_counts_only_in_small_regions() {
         let settings = TrustSettings::default();
-        // δₖ⁻ = ν₂ν₃‖∇L‖ / ((ν₂(1 + η) + 8) κ) = 0.1/8.625.
+        // δₖ⁻ = ν₂ν₃‖∇L‖ / ((ν₂(1 + η) + 8) κ) = 0.1/8.65.
         let small = usual(1.0, 0.01);
-        assert!((small_radius(&settings, small) - 0.1 / 8.625).abs() < 1e-12);
+        assert!((small_radius(&settings, small) - 0.1 / 8.65).abs() < 1e-12);
         let expected = -2.0 * 0.2f64.ln() / (0.04 * 1e-4);
         let found = required_draws(&settings, small);
         assert!((found / expected - 1.0).abs() < 1e-9);
@@ -182,5 +182,98 @@ mod tests {
         assert_eq!(next_gradient_draws(256, 1.0, 0.6), 512);
         assert_eq!(next_gradient_draws(256, 1.0, 0.3), 256);
         assert_eq!(next_gradient_draws(256, 1.0, 0.1), 128);
+    }
+
+    /// `E[Δφ]` of one iteration, exactly: an assessment of N draws of variance σ² is N(L′, σ²/N).
+    fn expected_gain(settings: &TrustSettings, at: Situation, change: f64, draws: f64) -> f64 {
+        let a = settings.eta * at.predicted;
+        let squared = at.radius * at.radius;
+        let stays = settings.alpha * (1.0 - settings.gamma.powi(-2)) * squared;
+        if a < settings.lambda * squared {
+            return stays;
+        }
+        let accepted = jensen_math::special::phi((change - a) / (at.variance / draws).sqrt());
+        let goes = change - settings.alpha * (settings.gamma.powi(2) - 1.0) * squared;
+        accepted * goes + (1.0 - accepted) * stays
+    }
+
+    /// Lemma 1 on a noisy quadratic: whatever the model's Hessian and however bad the gradient, the potential
+    /// grows by λδ² in expectation, over the range of changes for which Inequality 11 implies it.
+    #[test]
+    fn the_potential_grows_whatever_the_model() {
+        let settings = TrustSettings {
+            lambda: 0.1,
+            alpha: 0.2,
+            ..TrustSettings::default()
+        };
+        let (_, tau2) = settings.tau();
+        // L(ω) = −½ Σ aᵢωᵢ² at a point, its gradient, and models of both that are wrong in many ways.
+        let curvature = [0.1, 1.0, 8.0];
+        let omega = [3.0, -1.0, 0.4];
+        let slope = |i: usize| -curvature[i] * omega[i];
+        let (mut covered, mut bad, mut refused) = (0, 0, 0);
+        for case in 0..4000 {
+            let number = |k: usize| (f64::from(case) * 0.731 + k as f64 * 1.93).sin();
+            let g: Vec<f64> = (0..3).map(|i| slope(i) + 2.0 * number(i)).collect();
+            let b: Vec<f64> = (0..3)
+                .map(|i| curvature[i] * (2.0 * number(i + 3)).exp())
+                .collect();
+            let radius = (2.5 * number(7)).exp();
+            let solution = super::super::subproblem::krylov(
+                &mut |v, out| (0..3).for_each(|i| out[i] = b[i] * v[i]),
+                &|r, out| out.copy_from_slice(r),
+                &g,
+                radius,
+                super::super::subproblem::Effort {
+                    refine: 1e-9,
+                    max_products: 9,
+                },
+            );
+            let s = &solution.step;
+            let change: f64 = (0..3)
+                .map(|i| slope(i) * s[i] - 0.5 * curvature[i] * s[i] * s[i])
+                .sum();
+            let at = Situation {
+                predicted: solution.predicted,
+                radius,
+                variance: (3.0 * number(8)).exp(),
+                gradient_squared: 1.0,
+                curvature: 1.0,
+            };
+            let gain = expected_gain(&settings, at, change, required_draws(&settings, at));
+            let a = settings.eta * at.predicted;
+            let squared = radius * radius;
+            if a < settings.lambda * squared {
+                refused += 1;
+            }
+            if change < (0.5 * a).min(tau2 * squared) || change >= tau2 * squared {
+                covered += 1;
+                bad += u32::from(change < 0.0);
+                assert!(
+                    gain >= settings.lambda * squared * (1.0 - 1e-9),
+                    "{gain} {at:?} {change}"
+                );
+            }
+        }
+        assert!(
+            covered > 3000 && bad > 1000 && refused > 500,
+            "{covered} {bad} {refused}"
+        );
+    }
+
+    #[test]
+    fn between_its_ranges_lemma_one_fails() {
+        // λ = δ = 1, γ = 2, α = 2, ηm′ = L′ = 1.
+        let settings = TrustSettings {
+            lambda: 1.0,
+            alpha: 2.0,
+            eta: 0.5,
+            ..TrustSettings::default()
+        };
+        let at = Situation {
+            predicted: 2.0,
+            ..usual(2.0, 1.0)
+        };
+        assert!(expected_gain(&settings, at, 1.0, required_draws(&settings, at)) < 0.0);
     }
 }

@@ -4,10 +4,10 @@
 //!
 //! | name | range | default | reason |
 //! | --- | --- | --- | --- |
-//! | η | (0, ½] | ¼ | half of the largest: accepts steps of mediocre models, and N_k grows as 1/η² |
+//! | η | (0, ½] | 0.3 | accepts steps of mediocre models; N_k grows as 1/η² |
 //! | γ | (1, ∞) | 2 | the usual factor of trust regions |
-//! | λ | (0, ∞) | 10⁻⁶ | a step is refused unseen if its model gains less than 4·10⁻⁶ δ² nats: never before convergence at radii met in practice |
-//! | α | (λ/(1 − γ⁻²), ∞) | 10⁻⁵ | of the order of λ, so that N_k follows the predicted gain and not the radius |
+//! | λ | (0, ∞) | 10⁻¹⁰ | a step is refused unseen if its model gains less than λδ²/η nats: never before convergence at radii met in practice |
+//! | α | (λ/(1 − γ⁻²), ∞) | ½ | ½δ² nats are the divergence of a step on the boundary; the larger α, the fewer draws Inequality 11 asks for |
 //! | ν₁ | (0, 1 − η) | 0.2 | Inequality 13 then asks for few draws wherever the gradient is known at all |
 //! | ν₂ | (0, 1) | 0.5 | a good gradient is no shorter than half the true one |
 //! | ν₃ | (0, 1 − η − ν₁) | 0.2 | a good gradient's angle to the true one is below about 50° |
@@ -74,10 +74,10 @@ pub struct TrustSettings {
 impl Default for TrustSettings {
     fn default() -> Self {
         Self {
-            eta: 0.25,
+            eta: 0.3,
             gamma: 2.0,
-            lambda: 1e-6,
-            alpha: 1e-5,
+            lambda: 1e-10,
+            alpha: 0.5,
             nu1: 0.2,
             nu2: 0.5,
             nu3: 0.2,
