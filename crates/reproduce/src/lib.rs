@@ -77,6 +77,7 @@ mod joint_cv;
 mod results;
 mod run;
 mod table;
+mod tempering;
 mod trustvi;
 mod uncertainty;
 

@@ -1,10 +1,14 @@
 //! Every experiment.
 
 use crate::experiment::Experiment;
-use crate::{joint_cv, trustvi};
+use crate::{joint_cv, tempering, trustvi};
 
 /// All experiments, in the order in which they are listed.
-pub const EXPERIMENTS: &[Experiment] = &[trustvi::EXPERIMENT, joint_cv::EXPERIMENT];
+pub const EXPERIMENTS: &[Experiment] = &[
+    trustvi::EXPERIMENT,
+    joint_cv::EXPERIMENT,
+    tempering::EXPERIMENT,
+];
 
 /// The experiment of this name.
 pub fn find(name: &str) -> Option<&'static Experiment> {
