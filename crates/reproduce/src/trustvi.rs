@@ -8,6 +8,7 @@
 use jensen::Problem;
 use jensen::density::LogDensity;
 use jensen::report::figure::{Axis, Chart, Figure, Series};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::contest::{Cancel, Method, Path, follow};
@@ -95,12 +96,14 @@ struct Race {
 impl Race {
     fn run(entry: &Entry, seeds: u64, cancel: Cancel<'_>) -> Result<Self, Failure> {
         let model = entry.compile()?;
-        let mut paths = Vec::new();
-        for seed in 0..seeds {
-            for method in METHODS {
-                paths.push(follow(cancel, &model, method, seed)?);
-            }
-        }
+        let runs: Vec<(u64, Method)> = (0..seeds)
+            .flat_map(|seed| METHODS.map(|method| (seed, method)))
+            .collect();
+        let paths = runs
+            .par_iter()
+            .with_max_len(1)
+            .map(|(seed, method)| follow(cancel, &model, *method, *seed))
+            .collect::<Result<_, _>>()?;
         Ok(Self {
             dim: model.density().dim(),
             paths,
@@ -176,7 +179,10 @@ fn figure(
     context.figure(&format!("{name}-seconds"), &seconds.columns(2))
 }
 
-/// The paths of all runs, log–log. What is nearer to the best bound than a hundredth of a nat is drawn there.
+/// Nats below the best bound at which everything nearer is drawn.
+const NEAREST: f64 = 0.01;
+
+/// The paths of all runs, log–log, up to a hundred times as far from the best bound as the start.
 fn panel(
     title: &str,
     race: &Race,
@@ -184,13 +190,19 @@ fn panel(
     at: impl Fn(&crate::contest::Point) -> f64,
 ) -> Chart {
     let best = race.best();
-    let mut chart = Chart::new(title)
-        .x(Axis::new(label).log())
-        .y(Axis::new("below the best bound (nats)").log());
+    let mut y = Axis::new("below the best bound (nats)").log();
+    let start = race.paths.iter().find_map(|p| p.points.first()?.bound);
+    if let Some(start) = start {
+        // Steps that nearly overflow would leave no room for the rest.
+        y = y.range(NEAREST, 100.0 * (best - start).max(1.0));
+    }
+    let mut chart = Chart::new(title).x(Axis::new(label).log()).y(y);
     for (i, method) in METHODS.into_iter().enumerate() {
         for path in race.of(method) {
             let points = path.points.iter().map(|p| {
-                let below = p.bound.map_or(f64::NAN, |bound| (best - bound).max(0.01));
+                let below = p
+                    .bound
+                    .map_or(f64::NAN, |bound| (best - bound).max(NEAREST));
                 (at(p), below)
             });
             let line = Series::line(method.name(), points);
