@@ -20,7 +20,7 @@ const HASHED: usize = 16 << 20;
 
 /// Documents read before the pages of the file are given back to the system: the memory of a run does not grow with its
 /// corpus, and what is still needed comes back from the system's cache.
-const READ_BEFORE_RELEASE: usize = 1 << 17;
+const READ_BEFORE_RELEASE: usize = 1 << 15;
 
 /// The documents that a model learns from, or those that it is judged by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
