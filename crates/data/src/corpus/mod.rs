@@ -13,7 +13,7 @@
 //! | one document as bytes | [`codec`] |
 //! | writing and reading the file | [`writer`], [`file`] |
 //! | the two passes | [`build`](mod@build) |
-//! | new documents in the words of a fitted model | [`stream`] |
+//! | new documents in the words of a fitted model | [`stream`](mod@stream) |
 
 pub mod bags;
 pub mod build;

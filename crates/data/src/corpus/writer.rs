@@ -5,11 +5,11 @@
 //! | part | content |
 //! | --- | --- |
 //! | head | `JENSENCO`, version (u32), documents of a block (u32) |
-//! | blocks | documents by [`codec`](super::codec), [`BLOCK`] to a block (the last of each part may be short); blocks for training and held-out blocks as they came |
+//! | blocks | documents by [`codec`](super::codec), 64 to a block (the last of each part may be short); blocks for training and held-out blocks as they came |
 //! | two indices | for training, then held out: the start (u64) of each block |
 //! | words | each with a line end |
 //! | record | JSON: how the corpus was made |
-//! | tail | thirteen numbers (u64): see [`Tail`]; SHA-256 of all bytes before; `JENSENCE` |
+//! | tail | thirteen numbers (u64): of each part documents, tokens, pairs and the start of its index; the start and number of words, the starts of record and tail, the length of the file; SHA-256 of all bytes before; `JENSENCE` |
 //!
 //! The totals are at the end because they are known at the end: the file is written in one go, through a temporary
 //! file. A file that was cut short has no tail.
