@@ -221,7 +221,11 @@ impl<E: Engine> Driver<E> {
         let heat = match (&self.settings.temper, &state.table) {
             (Temper::Local(local), Some(table)) => {
                 grid = local.grid();
-                Heat::Local { grid: &grid, table }
+                Heat::Local {
+                    grid: &grid,
+                    first: state.inverse,
+                    table,
+                }
             }
             _ => Heat::Uniform(state.inverse),
         };
@@ -269,7 +273,10 @@ impl<E: Engine> Algorithm for Driver<E> {
                 state.thermostat = Some(thermostat);
             }
             Temper::Local(local) => {
-                state.table = Some(self.engine.table(&state.globals, &local.grid(), seed));
+                let grid = local.grid();
+                // Every temperature is as likely as any other before the first point is looked at.
+                state.inverse = grid.iter().sum::<f64>() / grid.len() as f64;
+                state.table = Some(self.engine.table(&state.globals, &grid, seed));
             }
             _ => {}
         }

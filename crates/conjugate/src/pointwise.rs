@@ -133,9 +133,9 @@ fn solve<M: Model>(
             model.local(expected, point, *inverse, memory, scratch),
             *inverse,
         ),
-        Heat::Local { grid, table } => {
+        Heat::Local { grid, first, table } => {
             let normalisers = table.row(model.size(point));
-            let mut inverse = grid.iter().sum::<f64>() / grid.len() as f64;
+            let mut inverse = *first;
             let mut r = vec![0.0; grid.len()];
             let mut local = model.local(expected, point, inverse, memory, scratch);
             for _ in 0..ROUNDS {

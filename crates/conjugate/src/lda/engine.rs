@@ -267,8 +267,7 @@ impl Engine for LdaEngine<'_> {
         self.gather(batch);
         let (first, local) = match heat {
             Heat::Uniform(inverse) => (*inverse, false),
-            // Every temperature is as likely as any other before a document is looked at.
-            Heat::Local { grid, .. } => (grid.iter().sum::<f64>() / grid.len() as f64, true),
+            Heat::Local { first, .. } => (*first, true),
         };
         self.prepare(globals, first, local);
         let stride = globals.stride;
@@ -310,7 +309,7 @@ impl Engine for LdaEngine<'_> {
                         Heat::Uniform(inverse) => {
                             solver.solve(&spec, rows, slots, &bag.counts, *inverse, want, expected)
                         }
-                        Heat::Local { grid, table } => {
+                        Heat::Local { grid, table, .. } => {
                             let heat = LocalHeat {
                                 logs,
                                 grid,

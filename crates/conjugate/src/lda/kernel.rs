@@ -301,4 +301,32 @@ simd32_fn! {
             }
         }
     }
+
+    /// `out[m] += Σ_columns powers[topic, m] · (Γ(γ + s_m) / Γ(γ) − base[m])` over the columns whose γ exceeds `from`: the
+    /// tempered normaliser of a document beyond that of one without words, at one vector of s. `active` names the columns'
+    /// topics; when it is empty they are all topics in order.
+    pub(crate) fn add_normalisers<V>(
+        gamma: &[f32],
+        active: &[u32],
+        from: f32,
+        s: &[f32; WIDTH],
+        base: &[f32; WIDTH],
+        powers: &[f32],
+        out: &mut [f32; WIDTH],
+    ) {
+        // SAFETY: the arrays hold sixteen numbers each, and so does every row of the powers.
+        unsafe {
+            let (s, base) = (V::load(s.as_ptr()), V::load(base.as_ptr()));
+            let mut sum = V::load(out.as_ptr());
+            for (column, &gamma) in gamma.iter().enumerate() {
+                if gamma > from {
+                    let topic = active.get(column).map_or(column, |&k| k as usize);
+                    let row = &powers[topic * WIDTH..(topic + 1) * WIDTH];
+                    let more = simd32::gamma_ratio(V::splat(gamma), s) - base;
+                    sum = more.fma(V::load(row.as_ptr()), sum);
+                }
+            }
+            sum.store(out.as_mut_ptr());
+        }
+    }
 }

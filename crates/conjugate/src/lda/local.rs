@@ -84,7 +84,7 @@ pub(crate) struct Solver {
 }
 
 /// Rounds of sweeps with a local temperature inferred after each but the last.
-const HEAT_ROUNDS: usize = 5;
+const HEAT_ROUNDS: usize = 6;
 /// Sweeps in a round that is not the last.
 const SWEEPS_A_ROUND: usize = 4;
 /// The smallest inverse temperature of a document: below it padding would wake up, and the document has no say anyway.
@@ -353,8 +353,9 @@ impl Solver {
             tokens,
             ..Found::default()
         };
+        let mut settled = false;
         for round in 0..HEAT_ROUNDS {
-            let last = round + 1 == HEAT_ROUNDS;
+            let last = settled || round + 1 == HEAT_ROUNDS;
             let limit = if last {
                 spec.rule.max_iterations
             } else {
@@ -369,12 +370,15 @@ impl Solver {
             }
             found.energy = self.energy(spec, heat.logs.maxima, slots, counts, &found, 1.0);
             let next = self.infer(spec, &heat, &found);
-            if converged && (next - found.inverse).abs() < HEAT_TOLERANCE {
+            settled = (next - found.inverse).abs() < HEAT_TOLERANCE;
+            if settled && converged {
                 break;
             }
-            found.inverse = next;
-            kernel::exp_scaled(spec.simd, &self.logs, next as f32, &mut self.rows);
-            self.reheat(spec, next, tokens);
+            if !settled {
+                found.inverse = next;
+                kernel::exp_scaled(spec.simd, &self.logs, next as f32, &mut self.rows);
+                self.reheat(spec, next, tokens);
+            }
         }
         self.count(spec, counts, found.inverse, out);
         if want.energy {
@@ -416,18 +420,17 @@ impl Solver {
         {
             *p = t * b;
         }
-        for column in 0..columns {
-            let gamma = self.gamma[column];
-            let topic = match self.active.get(column) {
-                Some(&topic) => topic as usize,
-                None => column,
-            };
+        kernel::add_normalisers(
+            spec.simd,
+            &self.gamma[..columns],
+            &self.active,
             // A thousandth of a token cannot be seen in the sum.
-            if gamma > alpha + 1e-3 {
-                let g = &heat.table.powers[topic * WIDTH..(topic + 1) * WIDTH];
-                kernel::add_gamma_ratios(spec.simd, gamma, nodes(), heat.base, g, &mut powers);
-            }
-        }
+            alpha + 1e-3,
+            nodes(),
+            heat.base,
+            &heat.table.powers,
+            &mut powers,
+        );
         let total = spec.topics as f64 * spec.alpha + found.inverse * found.tokens;
         let log_total = special::lgamma(total);
         let mut normalisers = [0.0; WIDTH];

@@ -280,6 +280,7 @@ fn a_local_temperature_maximises_its_objective() {
     let grid = LocalTempering::default().grid();
     let heat = Heat::Local {
         grid: &grid,
+        first: 0.5,
         table: &table,
     };
     let measure = Measure {
