@@ -12,7 +12,7 @@ use jensen::report::figure::{Axis, Chart, Figure, Series};
 use serde::{Deserialize, Serialize};
 
 use super::runs::{settings, start};
-use super::tasks::{TASKS, Task, with_density};
+use super::tasks::{Model, TASKS, Task, with_density};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
@@ -149,11 +149,11 @@ pub(super) fn table1(context: &mut Context<'_>) -> Result<(), Failure> {
             context.say(format!("variances at the endpoint of {}", task.name));
             let model = (task.load)(context)?;
             let epoch = model.size().0.div_ceil(task.batch) as u64;
-            // The paper's endpoint, or as near as the quick scale comes.
-            let iterations = if task.small {
-                context.pick(20_000, 100_000)
-            } else {
-                epoch * context.pick(4, 20)
+            // Spreads settle slowly, and the Monte-Carlo variance with them.
+            let iterations = match (task.small, &model) {
+                (true, _) => context.pick(100_000, 200_000),
+                (false, Model::Linear(_)) => epoch * context.pick(20, 100),
+                (false, Model::Components(_)) => epoch * context.pick(5, 50),
             };
             let plan = Look {
                 task,
@@ -205,8 +205,8 @@ pub(super) fn figure2(context: &mut Context<'_>) -> Result<(), Failure> {
         let points: Vec<Point> = context.keep(&format!("figure2-{}", task.name), |context| {
             context.say(format!("variances along a run on {}", task.name));
             let model = (task.load)(context)?;
-            let iterations = context.pick(10_000, 100_000);
-            let count = context.pick(12, 40);
+            let iterations = context.pick(40_000, 100_000);
+            let count = context.pick(8, 40);
             let at: Vec<u64> = (1..=count).map(|k| k * iterations / count).collect();
             let plan = Look {
                 task,
@@ -214,7 +214,7 @@ pub(super) fn figure2(context: &mut Context<'_>) -> Result<(), Failure> {
                 iterations,
                 at: &at,
                 estimators: &estimators,
-                samples: context.pick(200, 1000),
+                samples: context.pick(100, 1000),
                 seed: 1,
             };
             with_density!(&model, density => look(context, density, &plan))
