@@ -2,10 +2,12 @@
 
 mod common;
 
-use common::{as_precision, close, converged, field, kernel, model, noise, run, tight};
+use common::{
+    as_precision, close, converged, field, invert, kernel, model, noise, response, run, tight,
+};
 use jensen_latent::{
     Bound, Covariance, CovarianceSensitivity, Dense, Design, Error, Fit, Likelihood, Model,
-    Observations, Precision, Settings, Solver, Sparse,
+    Observations, Precision, Settings, Solver, Sparse, Structure,
 };
 
 /// Every likelihood with every bound.
@@ -340,6 +342,79 @@ fn sensitivities_agree_with_differences() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn lattices_agree_with_their_covariances() {
+    let (rows, cols) = (11, 13);
+    let n = rows * cols;
+    let mut triplets: Vec<(usize, usize, f64)> = (0..n).map(|i| (i, i, 0.2)).collect();
+    for i in 0..n {
+        let right = (i % cols + 1 < cols).then_some(i + 1);
+        let below = (i + cols < n).then_some(i + cols);
+        for j in [right, below].into_iter().flatten() {
+            for (a, b, x) in [(i, i, 1.5), (j, j, 1.5), (i, j, -1.5), (j, i, -1.5)] {
+                triplets.push((a, b, x));
+            }
+        }
+    }
+    let matrix = Sparse::from_triplets(n, n, &triplets).unwrap();
+    let mut dense = Dense::zeros(n, n);
+    for (j, column) in dense.data.chunks_mut(n).enumerate() {
+        let (index, values) = matrix.col(j);
+        for (&i, &x) in index.iter().zip(values) {
+            column[i] = x;
+        }
+    }
+    for (likelihood, bound) in [
+        (Likelihood::Poisson, Bound::Exact),
+        (Likelihood::Bernoulli, Bound::Log),
+        (Likelihood::Bernoulli, Bound::Exact),
+    ] {
+        let mut sparse = model(likelihood, bound, n);
+        sparse.prior.mean = vec![0.0; n];
+        let mut same = sparse.clone();
+        sparse.prior.covariance = Covariance::Precision(Precision {
+            matrix: matrix.clone(),
+            null_space: None,
+            log_determinant: None,
+        });
+        same.prior.covariance = Covariance::Dense(invert(&dense));
+        same_fit(likelihood.name(), &converged(&sparse), &converged(&same));
+    }
+}
+
+#[test]
+fn many_independent_effects_are_as_many_small_models() {
+    let groups = 600;
+    let variance = |g: usize| 0.2 + noise(g);
+    let counts: Vec<f64> = (0..2 * groups)
+        .map(|i| response(Likelihood::Poisson, i))
+        .collect();
+    let model = |groups: std::ops::Range<usize>| Model {
+        prior: Structure {
+            mean: vec![0.1; groups.len()],
+            covariance: Covariance::Diagonal(groups.clone().map(variance).collect()),
+        },
+        design: Design::Select((0..2 * groups.len()).map(|i| i / 2).collect()),
+        likelihood: Likelihood::Poisson,
+        bound: Bound::Exact,
+        observations: Observations::new(counts[2 * groups.start..2 * groups.end].to_vec()),
+    };
+    let whole = converged(&model(0..groups));
+    let parts: Vec<Fit> = (0..groups).map(|g| converged(&model(g..g + 1))).collect();
+    let sum: f64 = parts.iter().map(|p| p.bound).sum();
+    assert!((whole.bound - sum).abs() < 1e-8 * sum.abs());
+    let by_variance = |fit: &Fit| match &fit.sensitivity.as_ref().unwrap().covariance {
+        CovarianceSensitivity::Diagonal(g) => g.clone(),
+        other => panic!("{other:?}"),
+    };
+    let all = by_variance(&whole);
+    for (g, part) in parts.iter().enumerate() {
+        close("mean", &whole.mean[g..=g], &part.mean, 1e-5);
+        close("variance", &whole.variance[g..=g], &part.variance, 1e-5);
+        close("by variance", &all[g..=g], &by_variance(part), 1e-4);
     }
 }
 

@@ -277,3 +277,73 @@ pub(crate) fn transposed_columns(design: &Design, k: &Dense) -> Dense {
         data: columns.concat(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The same design in every form that can hold it.
+    fn forms(rows: usize, latents: usize) -> Vec<(Design, Dense)> {
+        let select: Vec<usize> = (0..rows).map(|n| (n * 7) % latents).collect();
+        let triplets: Vec<_> = (0..rows)
+            .flat_map(|n| [(n, n % latents, 1.5), (n, (n / 2) % latents, -0.5)])
+            .collect();
+        let sparse = Sparse::from_triplets(rows, latents, &triplets).unwrap();
+        let dense = Dense::from_fn(rows, latents, |n, l| ((n * 3 + l * 5) % 11) as f64 - 4.0);
+        [
+            Design::Select(select),
+            Design::Sparse(sparse),
+            Design::Dense(dense),
+        ]
+        .into_iter()
+        .map(|design| {
+            let w = to_dense(&design, latents);
+            (design, w)
+        })
+        .collect()
+    }
+
+    #[test]
+    fn every_form_gives_the_same_products() {
+        // More rows than one chunk holds.
+        let (rows, latents) = (2 * ROWS + 77, 5);
+        let weight: Vec<f64> = (0..rows).map(|n| 0.5 + (n % 5) as f64).collect();
+        let z: Vec<f64> = (0..latents).map(|l| l as f64 - 1.3).collect();
+        let c = Dense::from_fn(latents, 3, |i, j| (i as f64 - j as f64) / 3.0);
+        for (design, w) in forms(rows, latents) {
+            let g = gram(&design, latents, &weight);
+            for i in 0..latents {
+                for j in 0..latents {
+                    let expected: f64 = (0..rows)
+                        .map(|n| weight[n] * w.get(n, i) * w.get(n, j))
+                        .sum();
+                    assert!((g.get(i, j) - expected).abs() < 1e-9 * (1.0 + expected.abs()));
+                }
+            }
+            let norms = row_norms(&design, &c);
+            let product = times(&design, &z);
+            let pulled = transposed_times_vector(&design, latents, &weight);
+            let rows_of = to_sparse_transposed(&design, latents);
+            for n in 0..rows {
+                let norm: f64 = (0..3)
+                    .map(|k| {
+                        (0..latents)
+                            .map(|l| w.get(n, l) * c.get(l, k))
+                            .sum::<f64>()
+                            .powi(2)
+                    })
+                    .sum();
+                assert!((norms[n] - norm).abs() < 1e-10);
+                let sum: f64 = (0..latents).map(|l| w.get(n, l) * z[l]).sum();
+                assert!((product[n] - sum).abs() < 1e-11);
+                let (index, values) = rows_of.col(n);
+                let again: f64 = index.iter().zip(values).map(|(&l, x)| x * z[l]).sum();
+                assert!((again - sum).abs() < 1e-11);
+            }
+            for (l, pulled) in pulled.iter().enumerate() {
+                let sum: f64 = (0..rows).map(|n| w.get(n, l) * weight[n]).sum();
+                assert!((pulled - sum).abs() < 1e-9);
+            }
+        }
+    }
+}

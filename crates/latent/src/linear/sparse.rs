@@ -455,7 +455,8 @@ fn symbolic_factor(col_start: &[usize], row: &[usize]) -> Result<SymbolicCholesk
         Side::Lower,
         SymmetricOrdering::Amd,
         CholeskySymbolicParams {
-            supernodal_flop_ratio_threshold: SupernodalThreshold::FORCE_SUPERNODAL,
+            // Below any ratio: faer's own constant for it still lets a diagonal matrix go simplicial.
+            supernodal_flop_ratio_threshold: SupernodalThreshold(-1.0),
             ..Default::default()
         },
     )
