@@ -13,6 +13,7 @@
 //! | `run` | [`run`]: the parts in order |
 //! | `failure` | [`Failure`] |
 //! | `table` | [`EXPERIMENTS`]: all of them |
+//! | `dual` | latent Gaussian models by their dual: classification, fields, point processes |
 //! | `trustvi`, `contest`, `uncertainty`, `corpus` | TrustVI against ADVI and HFSGVI: figures and tables, optimisation paths, standard deviations, the models built in |
 //!
 //! # Adding a paper
@@ -71,6 +72,7 @@
 mod contest;
 mod context;
 mod corpus;
+mod dual;
 mod experiment;
 mod failure;
 mod joint_cv;

@@ -1,12 +1,13 @@
 //! Every experiment.
 
 use crate::experiment::Experiment;
-use crate::{joint_cv, tempering, trustvi};
+use crate::{dual, joint_cv, tempering, trustvi};
 
 /// All experiments, in the order in which they are listed.
 pub const EXPERIMENTS: &[Experiment] = &[
     trustvi::EXPERIMENT,
     joint_cv::EXPERIMENT,
+    dual::EXPERIMENT,
     tempering::EXPERIMENT,
 ];
 
