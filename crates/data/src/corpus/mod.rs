@@ -11,7 +11,7 @@
 //! | text to words | [`tokens`], [`stop_words`] |
 //! | counting words, choosing the vocabulary | [`count`], [`vocabulary`] |
 //! | one document as bytes | [`codec`] |
-//! | writing and reading the file | [`writer`], [`file`] |
+//! | writing and reading the file | [`writer`], [`file`](mod@file) |
 //! | the two passes | [`build`](mod@build) |
 //! | new documents in the words of a fitted model | [`stream`](mod@stream) |
 

@@ -5,7 +5,7 @@
 //! | part | content |
 //! | --- | --- |
 //! | head | `JENSENCO`, version (u32), documents of a block (u32) |
-//! | blocks | documents by [`codec`](super::codec), 64 to a block (the last of each part may be short); blocks for training and held-out blocks as they came |
+//! | blocks | documents by [`codec`], 64 to a block (the last of each part may be short); blocks for training and held-out blocks as they came |
 //! | two indices | for training, then held out: the start (u64) of each block |
 //! | words | each with a line end |
 //! | record | JSON: how the corpus was made |
