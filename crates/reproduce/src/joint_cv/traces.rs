@@ -50,22 +50,22 @@ fn scope(task: &Task, scale: Scale) -> Result<Scope, Failure> {
     Ok(Scope {
         methods,
         epochs: match (task.name, quick) {
-            ("Sonar", true) => 500,
-            ("Australian", true) => 200,
-            ("Sonar", false) => 2400,
-            ("Australian", false) => 750,
+            ("Sonar", true) => 2400,
+            ("Australian", true) => 750,
+            ("Sonar", false) => 7200,
+            ("Australian", false) => 2200,
             ("PPCA", true) => 2,
             (_, true) => 4,
             (_, false) => 20,
         },
-        points: if quick { 12 } else { 40 },
+        points: if quick { 16 } else { 40 },
         draws: match (task.small, quick) {
             (true, true) => 500,
             (false, true) => 8,
             (_, false) => 5000,
         },
         seeds: match (task.small, quick) {
-            (true, true) => 3,
+            (true, true) => 2,
             (true, false) => 10,
             (false, true) => 1,
             (false, false) => 5,
