@@ -223,7 +223,9 @@ impl<E: Engine> Driver<E> {
                 grid = local.grid();
                 Heat::Local {
                     grid: &grid,
-                    first: state.inverse,
+                    // Every temperature is as likely as any other before a point is looked at. The last batch's mean
+                    // would start closer, but a hot batch would then keep all later ones hot.
+                    first: grid.iter().sum::<f64>() / grid.len() as f64,
                     table,
                 }
             }
@@ -274,7 +276,6 @@ impl<E: Engine> Algorithm for Driver<E> {
             }
             Temper::Local(local) => {
                 let grid = local.grid();
-                // Every temperature is as likely as any other before the first point is looked at.
                 state.inverse = grid.iter().sum::<f64>() / grid.len() as f64;
                 state.table = Some(self.engine.table(&state.globals, &grid, seed));
             }

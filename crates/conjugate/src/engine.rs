@@ -15,7 +15,7 @@ pub enum Heat<'a, T> {
     Local {
         /// Inverse temperatures, ascending from 0 to 1.
         grid: &'a [f64],
-        /// The mean of the last batch: where a point's search for its own begins.
+        /// Where a point's search for its own begins.
         first: f64,
         /// What [`Engine::table`] made.
         table: &'a T,

@@ -45,7 +45,7 @@ impl Default for LocalTempering {
     fn default() -> Self {
         Self {
             temperatures: 100,
-            refreshes_per_pass: 10.0,
+            refreshes_per_pass: 20.0,
         }
     }
 }
