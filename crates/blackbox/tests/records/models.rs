@@ -70,13 +70,13 @@ fn check_model<D: RecordDensity>(density: &D, name: &str) {
     let (mut sum, mut grads) = (vec![0.0; lanes], vec![0.0; d * lanes]);
     let out = LanesMut::new(&mut grads, d, lanes);
     density.batch_value_grad(&mut ws, &batch, z, &mut sum, out);
-    for l in 0..lanes {
+    for (l, sum) in sum.iter().enumerate() {
         z.copy_lane(l, &mut point);
         let copies: Vec<f64> = point.iter().flat_map(|x| vec![*x; b]).collect();
         let copies = Lanes::new(&copies, d, b);
         let out = LanesMut::new(&mut grad, d, b);
         density.paired_value_grad(&mut ws, &batch, copies, &mut paired, out);
-        assert!(close(sum[l], paired.iter().sum(), 1e-12), "{name}");
+        assert!(close(*sum, paired.iter().sum(), 1e-12), "{name}");
         let total: Vec<f64> = grad.chunks(b).map(|row| row.iter().sum()).collect();
         Lanes::new(&grads, d, lanes).copy_lane(l, &mut column);
         assert_close(&total, &column, 1e-11, name);
