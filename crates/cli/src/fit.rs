@@ -67,7 +67,10 @@ pub fn run(args: FitArgs) -> Outcome {
     match (count, minibatch::method(&plan.flags)?) {
         (Some(count), Some(method)) => {
             let model = exchangeable::compile(text, name, &plan.data, &build, &count)?;
-            if let Some(records) = plan.flags.batch.filter(|b| *b > model.records().records() as u64)
+            if let Some(records) = plan
+                .flags
+                .batch
+                .filter(|b| *b > model.records().records() as u64)
             {
                 return Err(Failure::usage(format!(
                     "--batch {records} is more than the {} records that `{count}` counts",

@@ -5,7 +5,9 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
-use jensen_density::{AllRecords, Lanes, LanesMut, LogDensity, RecordDensity, TwiceDifferentiable};
+use jensen_density::{
+    AllRecords, Group, Lanes, LanesMut, LogDensity, RecordDensity, TwiceDifferentiable,
+};
 use jensen_graph::{Execution, GraphDensity, RecordGraph};
 use jensen_stan::interpret::{BoundModel, ErrorKind};
 use jensen_stan::lower::{LowerError, LowerOptions, LoweredRecords, lower, lower_records};
