@@ -259,7 +259,8 @@ fn rows(
     let (Some(naive), Some(joint)) = (all.get("naive"), all.get("joint")) else {
         return Ok(());
     };
-    let measures: [(&str, fn(&Runs, usize) -> f64); 2] = [
+    type Measure = fn(&Runs, usize) -> f64;
+    let measures: [(&str, Measure); 2] = [
         ("iterations", |runs, i| runs.iterations[i] as f64),
         ("seconds", |runs, i| runs.seconds[i]),
     ];
