@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jensen_latent::prior::{Graph, Source, Spec, assemble};
-use jensen_latent::{Covariance, Design, Prior, Query};
+use jensen_latent::{Covariance, Design, Query};
 
 /// A table in memory: numbers, words, and a path of five regions under the name `path`.
 #[derive(Default)]

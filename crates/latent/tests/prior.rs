@@ -121,7 +121,7 @@ fn covariances_follow_their_definitions() {
                 covariance,
                 variance,
                 ..
-            } = process.query(&theta, &[new.clone()]).unwrap()
+            } = process.query(&theta, std::slice::from_ref(&new)).unwrap()
             else {
                 panic!("no cross-covariance");
             };

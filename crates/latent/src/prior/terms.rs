@@ -186,7 +186,7 @@ fn near<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str>
         .max_by_key(|name| shared(name))
 }
 
-fn advice<'n>(word: &str, names: &[&'n str]) -> String {
+fn advice(word: &str, names: &[&str]) -> String {
     match near(word, names.iter().copied()) {
         Some(name) => format!("did you mean `{name}`?"),
         None => {
