@@ -102,7 +102,7 @@ fn explicit_and_krylov_steps_reach_the_same_optimum() {
 
 #[test]
 fn steps_into_nowhere_are_rejections() {
-    /// A unit normal that is NaN beyond three: every wide family has draws there.
+    /// A unit normal that is NaN beyond two: every wide family has draws there.
     struct Cut;
     impl LogDensity for Cut {
         type Workspace = ();
@@ -112,7 +112,7 @@ fn steps_into_nowhere_are_rejections() {
         fn workspace(&self, _: usize) {}
         fn value(&self, _: &mut (), z: Lanes<'_>, out: &mut [f64]) {
             for (out, z) in out.iter_mut().zip(z.row(0)) {
-                *out = if *z > 3.0 { f64::NAN } else { -50.0 * z * z };
+                *out = if *z > 2.0 { f64::NAN } else { -50.0 * z * z };
             }
         }
         fn value_grad(&self, ws: &mut (), z: Lanes<'_>, out: &mut [f64], mut grad: LanesMut<'_>) {
@@ -137,7 +137,7 @@ fn steps_into_nowhere_are_rejections() {
     assert!(fit.converged(), "{}", fit.status);
     let optimum = 0.5 * (2.0 * std::f64::consts::PI / 100.0).ln();
     assert!((fit.elbo() - optimum).abs() < 0.01, "{}", fit.elbo());
-    // Draws beyond three are left out of gradients, and said.
+    // Draws beyond two are left out of gradients, and said.
     assert!(
         records
             .iter()
