@@ -144,7 +144,7 @@ fn sizes(ty: &SizedType) -> Vec<&Expr> {
     }
 }
 
-fn declarations<'p>(program: &'p Program) -> impl Iterator<Item = &'p Decl> {
+fn declarations(program: &Program) -> impl Iterator<Item = &Decl> {
     let transformed = program
         .transformed_data
         .iter()
