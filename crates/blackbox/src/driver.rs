@@ -66,6 +66,10 @@ pub struct DriverOutput {
     pub calls: Calls,
 }
 
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one engine lives at a time, and never in a collection"
+)]
 enum Engine<'a, D: TwiceDifferentiable> {
     Starts(Starts<'a, D>),
     Trust(Trust<'a, D>),

@@ -175,9 +175,7 @@ impl FitFlags {
             family: self.family.or_else(|| stored.family.clone()),
             covariance: self.covariance.or(stored.covariance),
             covariance_of: self.covariance_of.or_else(|| stored.covariance_of.clone()),
-            exchangeable: self
-                .exchangeable
-                .or_else(|| stored.exchangeable.clone()),
+            exchangeable: self.exchangeable.or_else(|| stored.exchangeable.clone()),
             batch: self.batch.or(stored.batch),
             estimator: self.estimator.or(stored.estimator),
             optimizer: self.optimizer.or(stored.optimizer),

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use jensen::data::{Adjacency, Cells, Column, Table};
+use jensen::data::{Adjacency, Cells, Column, Table, read_bytes};
 use jensen::latent::{
     Files, Fit, Learning, Request, Settings, Solver, Stored, TableModel, fit_table, outcome,
     posterior_at,
@@ -480,8 +480,7 @@ fn fields(context: &mut Context<'_>) -> Result<(), Failure> {
 
 /// The districts of Scotland as a table.
 fn scotland(context: &Context<'_>) -> Result<Table, Failure> {
-    let bytes = std::fs::read(context.data("scotland-lip-cancer/scotland.json")?)
-        .map_err(|error| Failure::Data(error.to_string()))?;
+    let bytes = read_bytes(&context.data("scotland-lip-cancer/scotland.json")?)?;
     let data = jensen::data::DataSet::from_json(&bytes, "scotland.json")?;
     let column = |name: &str, key: &str| -> Result<(String, Vec<f64>), Failure> {
         Ok((name.to_owned(), data.reals(key, &[56])?.into_owned()))

@@ -69,7 +69,8 @@ fn differs(found: &[f64], expected: &[f64]) -> Option<(usize, f64, f64)> {
         .enumerate()
         .find(|(_, (a, b))| {
             let equal = (a.is_nan() && b.is_nan()) || a == b;
-            !equal && !((**a - **b).abs() <= 1e-10 * scale)
+            let gap = (**a - **b).abs();
+            !equal && (gap.is_nan() || gap > 1e-10 * scale)
         })
         .map(|(i, (a, b))| (i, *a, *b))
 }

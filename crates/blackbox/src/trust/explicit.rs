@@ -291,16 +291,16 @@ mod tests {
             out: &mut [f64],
             mut grad: LanesMut<'_>,
         ) {
-            for l in 0..z.lanes() {
-                out[l] = 0.0;
+            for (l, value) in out.iter_mut().enumerate() {
+                *value = 0.0;
                 for i in 0..self.0 {
                     let x = z.row(i)[l];
-                    out[l] += x - 0.5 * x * x;
+                    *value += x - 0.5 * x * x;
                     grad.row_mut(i)[l] = 1.0 - x;
                 }
                 for i in 1..self.0 {
                     let e = (z.row(i)[l] + z.row(i - 1)[l]).exp();
-                    out[l] -= e;
+                    *value -= e;
                     grad.row_mut(i)[l] -= e;
                     grad.row_mut(i - 1)[l] -= e;
                 }

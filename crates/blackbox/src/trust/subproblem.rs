@@ -192,11 +192,13 @@ fn tridiagonal(diagonal: &[f64], beside: &[f64], length: f64, radius: f64) -> In
     }
 }
 
-/// Solves `max gᵀh − ½hᵀBh, ‖h‖ ≤ radius` by the secular equation `‖(B + αI)⁻¹g‖ = radius`; `solve`
-/// gives `(B + αI)⁻¹ r`, or `None` where that matrix is not positive definite, and `spread` bounds
-/// the norm of B. Returns h and α.
+/// `(B + αI)⁻¹ r` for a shift α and a vector r, or `None` where that matrix is not positive definite.
+pub(crate) type ShiftedSolve<'a> = dyn FnMut(f64, &[f64]) -> Option<Vec<f64>> + 'a;
+
+/// Solves `max gᵀh − ½hᵀBh, ‖h‖ ≤ radius` by the secular equation `‖(B + αI)⁻¹g‖ = radius`; `spread`
+/// bounds the norm of B. Returns h and α.
 pub(crate) fn secular(
-    solve: &mut dyn FnMut(f64, &[f64]) -> Option<Vec<f64>>,
+    solve: &mut ShiftedSolve<'_>,
     g: &[f64],
     radius: f64,
     spread: f64,
