@@ -98,7 +98,7 @@ fn rows_that_repeat_inputs_share_a_latent_variable() {
     assert_eq!(made.design(), Design::Identity);
     assert_eq!(made.prior().parameters().len(), 3);
     // A new row has an effect of its own: more variance, no more covariance.
-    let (query, extra) = made.query(&[1.0, 2.0, 0.5], &sheet, &[0]).unwrap();
+    let (query, extra) = made.query(&[2.0, 1.0, 0.5], &sheet, &[0]).unwrap();
     let Query::Cross {
         covariance,
         variance,

@@ -11,7 +11,7 @@ use jensen_stan::{NoIncludes, check};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use proptest::test_runner::TestRunner;
+use proptest::test_runner::{RngSeed, TestRunner};
 
 /// Everything that is done with a text, which must not panic.
 fn exercise(text: &str) -> Option<Program> {
@@ -128,6 +128,7 @@ const MANY: u32 = 100_000;
 fn run<S: Strategy>(cases: u32, strategy: S, test: impl Fn(S::Value)) {
     let config = ProptestConfig {
         failure_persistence: None,
+        rng_seed: RngSeed::Fixed(1),
         cases,
         ..ProptestConfig::default()
     };
@@ -207,6 +208,21 @@ fn any_words_are_answered() {
 #[test]
 fn generated_programs_are_valid_and_print_to_themselves() {
     generated(CASES);
+}
+
+#[test]
+fn statements_may_begin_with_an_array() {
+    for text in [
+        "model { {1.0, 2.0} ~ normal(0, 1); }",
+        "model { ({1.0, 2.0})[1:2] ~ normal(0, 1); }",
+        "model { {[1.0]', [2.0]'}[:, 1] ~ normal(0, 1); }",
+        "model { { {} } 1.0 ~ normal(0, 1); }",
+    ] {
+        let checked = check(text, "array", &NoIncludes);
+        assert!(checked.program.is_some(), "{}", checked.render(false));
+        let once = show_tree(text, "array", &NoIncludes);
+        assert_eq!(show_tree(&once, "array", &NoIncludes), once);
+    }
 }
 
 #[test]

@@ -233,8 +233,8 @@ impl Parser<'_> {
         Ok(Stmt { kind, span })
     }
 
-    /// Whether a `{` at the start of a statement opens an array, as in `{1, 2} ~ normal(0, 1);`: it does if a comma
-    /// or the end of the braces comes before any `;` and a `~` follows.
+    /// Whether a `{` at the start of a statement opens an array, as in `{1, 2} ~ normal(0, 1);`: it does if the braces
+    /// hold something without `;` and a `~` follows, at once or after indices.
     fn brace_is_array(&self) -> bool {
         let mut open = 0usize;
         for (at, token) in self.tokens[self.at..].iter().enumerate() {
@@ -243,7 +243,11 @@ impl Parser<'_> {
                 TokenKind::RBrace | TokenKind::RParen | TokenKind::RBracket => {
                     open -= 1;
                     if open == 0 {
-                        return at > 1 && self.peek_at(at + 1) == TokenKind::Tilde;
+                        match self.peek_at(at + 1) {
+                            TokenKind::Tilde => return at > 1,
+                            TokenKind::LBracket if at > 1 => {}
+                            _ => return false,
+                        }
                     }
                 }
                 TokenKind::Semi | TokenKind::Eof => return false,
