@@ -37,7 +37,7 @@ pub fn summary(fitted: &Fitted) -> String {
     line(
         "time",
         &format!(
-            "build {}, fit {}, draws {} ({} iterations, {} evaluations)",
+            "build {}, fit {}, draws {} ({} iterations, {} oracle calls)",
             seconds(fitted.build_seconds),
             seconds(fitted.fit.seconds),
             seconds(fitted.draws_seconds),
