@@ -323,7 +323,9 @@ pub fn run<M: Model>(
     };
     let score = heldout(&fitted.lambda);
     let described = describe(&fitted.lambda);
-    let done = outcome.status.is_converged() || planned(&settings, &outcome);
+    let finished = outcome.status.is_converged() || planned(&settings, &outcome);
+    let hot = fitted.temperature > HOTTEST_TRUSTED;
+    let done = finished && !hot;
     let summary = summary(
         command,
         flags,
@@ -349,6 +351,13 @@ pub fn run<M: Model>(
             picture(name, figure)?;
         }
     }
+    if hot && !flags.quiet {
+        remark(&format!(
+            "warning: the fit ended at temperature {:.2}: it describes a flattened model, not the data; use `--temper \
+             anneal=PASSES`, or a lower hottest temperature",
+            fitted.temperature
+        ));
+    }
     if flags.json {
         print(&text)?;
     } else if !flags.quiet {
@@ -370,6 +379,9 @@ pub fn run<M: Model>(
     }
     Ok(if done { Exit::Done } else { Exit::Untrusted })
 }
+
+/// A fit that ends hotter than this is not one of the model itself.
+const HOTTEST_TRUSTED: f64 = 1.05;
 
 /// Whether the planned passes of a stochastic fit are done, which is all that was asked for.
 fn planned(settings: &DriverSettings, outcome: &RunOutcome<ModelFit>) -> bool {

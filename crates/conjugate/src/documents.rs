@@ -212,7 +212,7 @@ const BLOCKS_MIXED: usize = 64;
 
 /// A shuffled order of `0..len` for one pass, read position by position.
 ///
-/// Whole blocks of neighbours are put in random order, and then the points of [`BLOCKS_MIXED`] consecutive blocks of
+/// Whole blocks of neighbours are put in random order, and then the points of 64 consecutive blocks of
 /// that order are shuffled together: reading touches 64 regions of the disk at a time, each of them whole, and the
 /// memory needed is a word a block and not a word a point. With blocks of one point and up to 64 of them, or with
 /// `block = 1` in general, it is a plain uniformly random permutation.

@@ -40,9 +40,9 @@ pub struct Sums {
     pub skipped: usize,
     /// What counts as one observation within a point (tokens, steps of a sequence, or the point itself), summed.
     pub size: f64,
-    /// Σ E_q[log p(x_i, z_i | β)] in nats, untempered; 0 unless asked for.
+    /// Σ `E_q[log p(x_i, z_i | β)]` in nats, untempered; 0 unless asked for.
     pub energy: f64,
-    /// Σ (τ_i E_q[log p(x_i, z_i | β)] + H(q(z_i)) − KL of the point's own priors), in nats; 0 unless asked for.
+    /// Σ (τ_i `E_q[log p(x_i, z_i | β)]` + H(q(z_i)) − KL of the point's own priors), in nats; 0 unless asked for.
     pub bound: f64,
     /// Σ τ_i over the points.
     pub inverse: f64,
@@ -69,7 +69,7 @@ impl Sums {
 /// log C(T) of the tempered joint at several temperatures, in nats.
 ///
 /// C(T) = ∫ p(β) Π_i ∫ p(x_i, z_i | β)^(1/T) dx_i dz_i dβ (Mandt et al. 2016, Eq. 3 and supplement A). Writing c(β, s)
-/// for the sum over points of log ∫ p(x_i, z_i | β)^s, log C = log E[exp c] ≥ E[c]; the average over draws is taken in
+/// for the sum over points of log ∫ p(x_i, z_i | β)^s, log C = log `E[exp c]` ≥ `E[c]`; the average over draws is taken in
 /// the log domain.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Partition {
@@ -112,13 +112,13 @@ pub trait Engine {
     /// λ ← (1 − ρ) λ + ρ (α + scale · statistics) (Mandt et al. 2016, Eq. 8).
     fn global_step(&mut self, globals: &mut Self::Globals, rho: f64, scale: f64);
 
-    /// E_q[log p(β)] − E_q[log q(β)], in nats.
+    /// `E_q[log p(β)]` − `E_q[log q(β)]`, in nats.
     fn global_bound(&self, globals: &Self::Globals) -> f64;
 
     /// log C(T) at inverse temperatures, from `draws` draws of the prior where it is not known in closed form.
     fn log_partition(&self, inverse: &[f64], draws: usize, seed: u64) -> Partition;
 
-    /// The expected log normalisers E_q[log ∫ p(x_i, z_i | β)^s] at the present globals, for local temperatures.
+    /// The expected log normalisers `E_q[log ∫ p(x_i, z_i | β)^s]` at the present globals, for local temperatures.
     fn table(&self, globals: &Self::Globals, inverse: &[f64], seed: u64) -> Self::Table;
 
     /// Adds what the engine measures of its own (held-out scores) to a trace line.

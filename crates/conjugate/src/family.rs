@@ -1,7 +1,7 @@
 //! Exponential families of globals, in natural parameters.
 //!
 //! A family has densities h(β) exp(λ·t(β) − a(λ)). One table of facts a family: the length of λ, the log normaliser a,
-//! the expectation parameters E[t] = ∇a, and draws. The divergence of two members follows from those,
+//! the expectation parameters `E[t]` = ∇a, and draws. The divergence of two members follows from those,
 //! KL(λ ‖ α) = (λ − α)·∇a(λ) − a(λ) + a(α), and so does every global step: λ is the prior's plus statistics.
 
 use jensen_math::rng::Stream;
@@ -58,7 +58,7 @@ impl Family {
         self.len() == 0
     }
 
-    /// a(λ) and ∇a(λ) = E[t], the latter written to `out`; a is NaN where λ lies outside of the family.
+    /// a(λ) and ∇a(λ) = `E[t]`, the latter written to `out`; a is NaN where λ lies outside of the family.
     pub fn moments(self, lambda: &[f64], out: &mut [f64]) -> f64 {
         match self {
             Self::Dirichlet { .. } => {
@@ -293,7 +293,7 @@ impl Blocks {
         self.families.iter().copied().zip(ranges)
     }
 
-    /// E[t(β)], block by block.
+    /// `E[t(β)]`, block by block.
     pub fn expectations(&self, lambda: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; lambda.len()];
         for (family, range) in self.each() {

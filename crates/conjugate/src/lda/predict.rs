@@ -22,7 +22,7 @@ pub const RULE: LocalRule = LocalRule {
 const SPLIT: Purpose = Purpose::new("split of held-out words");
 
 /// Document completion: half of a document's words, chosen by a seeded shuffle, give q(θ); the others are scored with
-/// log Σ_k E[θ_k] E[β_kv], under the untempered model (Hoffman et al. 2013).
+/// log Σ_k `E[θ_k]` `E[β_kv]`, under the untempered model (Hoffman et al. 2013).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Completion {
     /// Mean log predictive probability, natural logarithm, in nats per scored word.
@@ -101,7 +101,7 @@ impl<'a> Predictor<'a> {
         }
     }
 
-    /// Writes E[θ] of a document, K numbers that sum to 1, and returns how many of its tokens were used: those of terms
+    /// Writes `E[θ]` of a document, K numbers that sum to 1, and returns how many of its tokens were used: those of terms
     /// that the topics know. A document without any has the prior's mean, 1/K.
     pub fn theta(&self, bag: &Bag, scratch: &mut PredictorScratch, out: &mut [f64]) -> f64 {
         let PredictorScratch {
@@ -144,7 +144,7 @@ impl<'a> Predictor<'a> {
         found.tokens
     }
 
-    /// E[θ] of the documents `first .. first + count`, a row of K numbers each.
+    /// `E[θ]` of the documents `first .. first + count`, a row of K numbers each.
     pub fn thetas(&self, documents: &dyn Documents, first: usize, count: usize) -> Vec<f64> {
         let topics = self.topics.topics;
         let mut out = vec![0.0; count * topics];
@@ -162,7 +162,7 @@ impl<'a> Predictor<'a> {
         out
     }
 
-    /// Log predictive probability of the words of `rest`, given E[θ], and their number.
+    /// Log predictive probability of the words of `rest`, given `E[θ]`, and their number.
     fn score(&self, theta: &[f64], rest: &[u32]) -> f64 {
         rest.iter()
             .map(|&term| {

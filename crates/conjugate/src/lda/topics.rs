@@ -33,7 +33,7 @@ impl Topics {
         totals
     }
 
-    /// The expected proportion of a term in every topic, E[β_kv] = λ_kv / Σ_v λ_kv, given [`totals`](Self::totals).
+    /// The expected proportion of a term in every topic, `E[β_kv]` = λ_kv / Σ_v λ_kv, given [`totals`](Self::totals).
     pub fn proportions<'a>(
         &'a self,
         term: usize,

@@ -23,7 +23,7 @@ pub trait Components: Sync {
     /// Families and prior parameters of one component, block by block.
     fn prior(&self) -> Vec<(Family, Vec<f64>)>;
 
-    /// E[log p(x | component)] from E[t] (or log p at a value of t).
+    /// `E[log p(x | component)]` from `E[t]` (or log p at a value of t).
     fn log_density(&self, t: &[f64], point: usize) -> f64;
 
     /// Adds `weight` T(x).
