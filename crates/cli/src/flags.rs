@@ -394,21 +394,25 @@ impl FitFlags {
 
     /// The flags that were given, for reports: name and value.
     pub fn listed(&self) -> Vec<(String, String)> {
-        let serde_json::Value::Object(flags) = serde_json::to_value(self).unwrap_or_default()
-        else {
-            return Vec::new();
-        };
-        flags
-            .into_iter()
-            .filter(|(_, value)| !value.is_null())
-            .map(|(name, value)| {
-                let text = value
-                    .as_str()
-                    .map_or_else(|| value.to_string(), str::to_owned);
-                (name.replace('_', "-"), text)
-            })
-            .collect()
+        listed(self)
     }
+}
+
+/// The flags that were given, for reports: name and value.
+pub fn listed(flags: &impl Serialize) -> Vec<(String, String)> {
+    let serde_json::Value::Object(flags) = serde_json::to_value(flags).unwrap_or_default() else {
+        return Vec::new();
+    };
+    flags
+        .into_iter()
+        .filter(|(_, value)| !value.is_null())
+        .map(|(name, value)| {
+            let text = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
+            (name.replace('_', "-"), text)
+        })
+        .collect()
 }
 
 /// Names separated by commas, those between brackets left alone.

@@ -2,12 +2,12 @@
 
 use clap::Args;
 use jensen::conjugate::lda::LdaSettings;
-use jensen::conjugate::temper::{GlobalTempering, LocalTempering, Temper};
+use jensen::conjugate::temper::Temper;
 use jensen::math::simd::Simd;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
-use crate::flags::{parse_not_negative, parse_positive, parse_simd, simd};
+use crate::flags::{listed, parse_not_negative, parse_positive, parse_simd, simd};
 
 /// Top words in results unless said otherwise.
 const WORDS: usize = 10;
@@ -107,8 +107,12 @@ impl TopicsFlags {
         settings.batch = self.batch.map_or(settings.batch, |batch| batch as usize);
         settings.tau = self.tau.unwrap_or(settings.tau);
         settings.kappa = self.kappa.unwrap_or(settings.kappa);
-        settings.temper =
-            temper(self.temper.as_deref().unwrap_or("none")).map_err(Failure::usage)?;
+        settings.temper = self
+            .temper
+            .as_deref()
+            .unwrap_or("none")
+            .parse()
+            .map_err(|error: String| Failure::usage(error))?;
         settings.seed = self.seed.unwrap_or(0);
         settings.evaluations_per_pass = self.evaluations.unwrap_or(EVALUATIONS);
         settings.check().map_err(Failure::usage)?;
@@ -117,20 +121,7 @@ impl TopicsFlags {
 
     /// The flags that were given, for reports: name and value.
     pub fn listed(&self) -> Vec<(String, String)> {
-        let serde_json::Value::Object(flags) = serde_json::to_value(self).unwrap_or_default()
-        else {
-            return Vec::new();
-        };
-        flags
-            .into_iter()
-            .filter(|(_, value)| !value.is_null())
-            .map(|(name, value)| {
-                let value = value
-                    .as_str()
-                    .map_or_else(|| value.to_string(), str::to_owned);
-                (name.replace('_', "-"), value)
-            })
-            .collect()
+        listed(self)
     }
 }
 
@@ -147,22 +138,8 @@ fn parse_share(text: &str) -> Result<String, String> {
     }
 }
 
-fn temper(text: &str) -> Result<Temper, String> {
-    match text {
-        "none" => Ok(Temper::None),
-        "global" => Ok(Temper::Global(GlobalTempering::default())),
-        "local" => Ok(Temper::Local(LocalTempering::default())),
-        _ => match text.strip_prefix("anneal=").map(str::parse::<f64>) {
-            Some(Ok(passes)) if passes.is_finite() && passes > 0.0 => Ok(Temper::anneal(passes)),
-            _ => {
-                Err("expected none, anneal=PASSES (such as anneal=0.1), global or local".to_owned())
-            }
-        },
-    }
-}
-
 fn parse_temper(text: &str) -> Result<String, String> {
-    temper(text).map(|_| text.to_owned())
+    text.parse::<Temper>().map(|_| text.to_owned())
 }
 
 #[cfg(test)]

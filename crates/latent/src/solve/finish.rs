@@ -7,6 +7,23 @@ use crate::linear::design;
 use crate::site::Sites;
 use crate::{Error, Fit, Sensitivity};
 
+/// Nats: a fit whose own rule is met at a larger duality gap has stopped short of the optimum. All solvers of one bound
+/// meet within this.
+const STOPPED_SHORT: f64 = 1e-4;
+
+/// The status of a method's own rule, unless the certificate contradicts it.
+fn certified(status: Status, gap: Option<f64>, iterations: u64) -> Status {
+    match gap {
+        Some(gap) if status.is_converged() && gap > STOPPED_SHORT => Status::Stalled {
+            at: iterations,
+            reason: format!(
+                "steps gain nothing any more, but the duality gap is {gap:.1e} nats; the solver `dual` closes it"
+            ),
+        },
+        _ => status,
+    }
+}
+
 /// Computes the posterior moments and, where asked for, the sensitivities of a solution at whose λ the geometry is
 /// factorised.
 pub(crate) fn finish(
@@ -53,9 +70,34 @@ pub(crate) fn finish(
         alpha: solution.alpha,
         lambda: solution.lambda,
         sensitivity,
-        status: outcome.status,
+        status: certified(outcome.status, solution.gap, outcome.iterations),
         iterations: outcome.iterations,
         seconds: outcome.seconds,
         notes: std::mem::take(&mut problem.notes),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use jensen_fit::Evidence;
+
+    use super::*;
+
+    #[test]
+    fn a_gap_contradicts_a_rule() {
+        let converged = || Status::Converged {
+            evidence: Evidence {
+                rule: "small steps".to_owned(),
+                remaining: None,
+                standard_error: None,
+            },
+        };
+        assert!(certified(converged(), None, 3).is_converged());
+        assert!(certified(converged(), Some(1e-6), 3).is_converged());
+        let stalled = certified(converged(), Some(0.48), 3);
+        assert!(
+            matches!(stalled, Status::Stalled { at: 3, .. }),
+            "{stalled}"
+        );
+    }
 }
