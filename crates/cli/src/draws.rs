@@ -3,29 +3,24 @@
 use std::path::Path;
 
 use jensen::blackbox::{Approximation, NoiseSource};
-use jensen::data::{
-    Artefact, NetcdfAttributes, StanCsvHeader, write_draws_csv, write_draws_netcdf,
-};
+use jensen::data::{NetcdfAttributes, StanCsvHeader, write_draws_csv, write_draws_netcdf};
 use jensen::stan::{Build, Model};
 use jensen::{Problem, Sample, SampleRequest, sample};
 
 use crate::args::DrawsArgs;
 use crate::failure::{Exit, Failure, Outcome, print, remark};
-use crate::input::{read_bytes, read_text};
-use crate::{fit, flags, folder};
+use crate::input::read_text;
+use crate::run::folder;
+use crate::run::session::start_threads;
+use crate::{flags, store};
 
 /// Runs the command.
 pub fn run(args: &DrawsArgs) -> Outcome {
-    let (run, stored) = folder::open(&args.dir)?;
-    if !run.has(Artefact::Approximation) {
-        return Err(Failure::input(format!(
-            "the fit in `{}` has not finished: resume it first",
-            args.dir.display()
-        )));
-    }
+    let (run, stored) = store::open(&args.dir)?;
+    let encoded = folder::approximation(&run, "jensen fit")?;
     let threads = flags::threads(args.threads);
-    fit::start_threads(threads)?;
-    let inputs = folder::inputs(&run, &stored)?;
+    start_threads(threads)?;
+    let inputs = store::inputs(&run, &stored)?;
     let data = match &inputs.data {
         Some(file) => file.parse()?,
         None => jensen::data::DataSet::new(),
@@ -46,9 +41,8 @@ pub fn run(args: &DrawsArgs) -> Outcome {
             ..Build::default()
         },
     )?;
-    let path = run.artefact(Artefact::Approximation);
-    let (approximation, identity) = Approximation::decode(&read_bytes(&path)?)
-        .map_err(|error| Failure::input(format!("`{}`: {error}", path.display())))?;
+    let (approximation, identity) =
+        Approximation::decode(&encoded).map_err(|error| folder::bad_approximation(&run, error))?;
     let subject = model.subject();
     if (&identity.model_hash, &identity.data_hash) != (&subject.model_hash, &subject.data_hash) {
         return Err(Failure::input(format!(

@@ -1,8 +1,6 @@
 //! `jensen fit`.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 use jensen::blackbox::{Init, Settings};
 use jensen::data::{
@@ -12,21 +10,20 @@ use jensen::data::{
 use jensen::density::{AllRecords, RecordDensity};
 use jensen::exchangeable::{self, RecordMethod, RecordModel};
 use jensen::graph::{GraphDensity, RecordGraph};
-use jensen::run::{Budget, Checkpoint, Control, Identity, Record, Store};
+use jensen::run::{Budget, Control, Identity};
 use jensen::stan::{Build, Model};
 use jensen::{About, Fitted, HistoryPoint, Options, Problem, fit_with};
 
 use crate::args::FitArgs;
 use crate::failure::{Exit, Failure, Outcome, print, remark};
 use crate::flags::{self, FitFlags};
-use crate::folder::{self, Checkpoints, Inputs, Trace, Watch};
 use crate::input::{DataFile, Includes, read_text};
 use crate::minibatch;
 use crate::progress::Display;
+use crate::run::folder::{self, Position};
+use crate::run::session::{Session, start_threads};
+use crate::store::{self, Inputs};
 use crate::table;
-
-/// Set by Ctrl-C.
-pub static STOP: AtomicBool = AtomicBool::new(false);
 
 /// A run as it is about to start.
 struct Plan {
@@ -177,28 +174,24 @@ fn fit_model<S: Subject>(args: &FitArgs, mut plan: Plan, subject: &S, threads: u
     if let (false, Some(out)) = (plan.resumed, &args.out) {
         // After the model has proved good, so that a mistake does not cost the results of an earlier run;
         // before the fit, so that a folder that cannot be written to is no surprise at its end.
-        plan.folder = Some(take_folder(out)?);
+        plan.folder = Some(folder::take(out, store::COMMAND)?);
     }
-    let stored = match &plan.folder {
-        Some(folder) if plan.resumed => folder::checkpoint(folder)?,
+    let position = match &plan.folder {
+        Some(folder) if plan.resumed => {
+            let identity = subject.identity(&options.settings);
+            folder::position(folder, &identity, args.force, args.quiet)?
+        }
         _ => None,
     };
-    if let Some((checkpoint, _)) = &stored {
-        // Before the folder is touched, so that a refused resume leaves it as it was.
-        let identity = subject.identity(&options.settings);
-        folder::accept(checkpoint, &identity, args.force)?;
-    } else if plan.resumed && !args.quiet {
-        remark("note: the run has no checkpoint yet, so it starts from the beginning");
-    }
     if let Some(folder) = &plan.folder {
         let resolved = FitFlags {
             simd: Some(simd.name().to_owned()),
             init: None,
             ..plan.flags.clone()
         };
-        folder::store(folder, &plan.inputs, &resolved, &init)?;
+        store::write(folder, &plan.inputs, &resolved, &init)?;
     }
-    let fitted = fit(&plan, args, subject, &options, stored)?;
+    let fitted = fit(&plan, args, subject, &options, position)?;
     if let Some(folder) = &plan.folder {
         write_results(folder, &plan, &fitted)?;
     }
@@ -220,11 +213,7 @@ fn fit_model<S: Subject>(args: &FitArgs, mut plan: Plan, subject: &S, threads: u
 /// What is to be run: from the command line, or from the folder of an earlier run.
 fn plan(args: &FitArgs) -> Result<Plan, Failure> {
     let Some(path) = &args.resume else {
-        if args.out.is_none() && args.flags.checkpoint_every.is_some() {
-            return Err(Failure::usage(
-                "--checkpoint-every needs a folder to write to: add --out DIR",
-            ));
-        }
+        folder::check_out(args.out.as_deref(), args.flags.checkpoint_every)?;
         args.flags.settings(Init::Zero)?;
         let inputs = read_inputs(args)?;
         let data = parse(&inputs)?;
@@ -237,18 +226,12 @@ fn plan(args: &FitArgs) -> Result<Plan, Failure> {
             resumed: false,
         });
     };
-    if let Some(out) = &args.out
-        && out.canonicalize().ok() != path.canonicalize().ok()
-    {
-        return Err(Failure::usage(
-            "a resumed run goes on in its own folder: leave out --out",
-        ));
-    }
-    let (folder, stored) = folder::open(path)?;
+    folder::check_in_place(args.out.as_deref(), path)?;
+    let (folder, stored) = store::open(path)?;
     let inputs = if args.model.is_some() {
         read_inputs(args)?
     } else {
-        folder::inputs(&folder, &stored)?
+        store::inputs(&folder, &stored)?
     };
     Ok(Plan {
         data: parse(&inputs)?,
@@ -258,12 +241,6 @@ fn plan(args: &FitArgs) -> Result<Plan, Failure> {
         folder: Some(folder),
         resumed: true,
     })
-}
-
-fn take_folder(path: &Path) -> Result<RunDir, Failure> {
-    let folder = RunDir::create(path, "fit").map_err(Failure::output)?;
-    folder.clear().map_err(Failure::output)?;
-    Ok(folder)
 }
 
 fn read_inputs(args: &FitArgs) -> Result<Inputs, Failure> {
@@ -283,15 +260,6 @@ fn parse(inputs: &Inputs) -> Result<DataSet, Failure> {
         .data
         .as_ref()
         .map_or_else(|| Ok(DataSet::new()), DataFile::parse)
-}
-
-/// The pool of threads, with stacks for the interpreter's recursion.
-pub fn start_threads(threads: usize) -> Result<(), Failure> {
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .stack_size(256 << 20)
-        .build_global()
-        .map_err(|error| Failure::usage(format!("cannot start {threads} threads: {error}")))
 }
 
 fn say_what_the_model_says<D>(model: &Model<D>) {
@@ -334,47 +302,25 @@ fn fit<S: Subject>(
     args: &FitArgs,
     subject: &S,
     options: &Options,
-    stored: Option<(Checkpoint, Vec<Record>)>,
+    position: Option<Position>,
 ) -> Result<Fitted, Failure> {
-    let (resume, history) = stored.map_or((None, Vec::new()), |(checkpoint, records)| {
-        let history = records.iter().filter_map(HistoryPoint::of).collect();
-        (Some(checkpoint), history)
+    let history = position.as_ref().map_or(Vec::new(), |position| {
+        let records = position.records.iter();
+        records.filter_map(HistoryPoint::of).collect()
     });
-    let lines = resume.as_ref().map_or(0, |checkpoint| checkpoint.iteration);
-    let trace = match &plan.folder {
-        Some(folder) => Trace::open(folder, lines)?,
-        None => Trace::none(),
-    };
-    let mut checkpoints = plan.folder.as_ref().map(|folder| Checkpoints {
-        path: folder.artefact(Artefact::Checkpoint),
-        trace: &trace,
-    });
-    let mut watch = Watch {
-        trace: &trace,
-        display: Display::new(args.quiet),
-    };
-    catch_interrupts();
-    let epoch = Instant::now();
-    let clock = move || epoch.elapsed().as_secs_f64();
-    let control = Control {
+    let session = Session {
+        folder: plan.folder.as_ref(),
+        position,
         budget: Budget {
             max_iterations: plan.flags.max_iters.unwrap_or(flags::MAX_ITERS),
             max_seconds: plan.flags.max_seconds,
         },
-        clock: &clock,
-        cancel: Some(&STOP),
-        observer: &mut watch,
-        store: checkpoints.as_mut().map(|store| store as &mut dyn Store),
-        checkpoint_seconds: plan
-            .flags
-            .checkpoint_every
-            .unwrap_or(flags::CHECKPOINT_EVERY),
-        resume,
-        force_resume: args.force,
+        checkpoint_every: plan.flags.checkpoint_every,
+        force: args.force,
+        display: Display::new(args.quiet),
     };
-    let fitted = subject.fit(options, control, history);
-    watch.display.clear();
-    trace.flush().map_err(Failure::output)?;
+    let (fitted, _) =
+        session.carry_out(|_| (), |control| subject.fit(options, control, history))?;
     fitted.map_err(|error| explain(error, subject.model(), &options.settings.start.init))
 }
 
@@ -394,20 +340,6 @@ fn explain<D>(error: jensen::Error, model: &Model<D>, init: &Init) -> Failure {
     match reason {
         Some(reason) => failure.because(&reason),
         None => failure,
-    }
-}
-
-/// The first Ctrl-C stops the run after its iteration, the second at once.
-pub fn catch_interrupts() {
-    let handler = || {
-        if STOP.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    };
-    if let Err(error) = ctrlc::set_handler(handler) {
-        remark(&format!(
-            "warning: Ctrl-C will not stop gracefully: {error}"
-        ));
     }
 }
 

@@ -4,7 +4,8 @@
 //! | --- | --- |
 //! | `args` | the command line |
 //! | `input`, `failure` | files in, messages and exit codes out |
-//! | `fit`, `flags`, `folder`, `progress`, `table` | `jensen fit`: its settings, its folder, what it shows |
+//! | `run`, `progress` | what long runs share: folder, resume, trace, checkpoints, Ctrl-C, display |
+//! | `fit`, `flags`, `minibatch`, `store`, `table` | `jensen fit`: its settings, what its folder keeps, what it shows |
 //! | `topics` | `jensen topics`: corpora and topic models |
 //! | `mixture`, `factors`, `points` | `jensen mixture` and `jensen factors`, and what they share |
 //! | `latent` | `jensen latent`: latent Gaussian models of tables |
@@ -19,7 +20,6 @@ mod factors;
 mod failure;
 mod fit;
 mod flags;
-mod folder;
 mod input;
 mod latent;
 mod minibatch;
@@ -27,7 +27,9 @@ mod mixture;
 mod points;
 mod progress;
 mod reproduce;
+mod run;
 mod show;
+mod store;
 mod table;
 mod topics;
 

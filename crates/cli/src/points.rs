@@ -1,7 +1,6 @@
 //! What `jensen mixture` and `jensen factors` share: flags, data, the run and its results.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use clap::Args;
 use jensen::conjugate::driver::{DriverSettings, Mode};
@@ -9,19 +8,16 @@ use jensen::conjugate::fit::{ModelFit, fit, identity};
 use jensen::conjugate::model::Model;
 use jensen::conjugate::temper::Temper;
 use jensen::data::table::Table;
-use jensen::data::{Artefact, RunDir, write_atomic_bytes};
 use jensen::math::rng::{Purpose, permutation};
 use jensen::report::figure::{Axis, Chart, Figure, Series};
-use jensen::run::{
-    Budget, Control, Observer, Outcome as RunOutcome, Progress, Record, Status, Store,
-};
+use jensen::run::{Budget, Outcome as RunOutcome, Record, Status};
 use serde_json::{Value, json};
 
 use crate::failure::{Exit, Failure, Outcome, print, remark};
-use crate::fit::{STOP, catch_interrupts, start_threads};
 use crate::flags::{self, parse_not_negative, parse_positive, parse_threads};
-use crate::folder::{self, Checkpoints, Trace, Watch};
 use crate::progress::Display;
+use crate::run::folder;
+use crate::run::session::{Session, start_threads};
 
 /// Flags of every model of points.
 #[derive(Args, Clone, Debug)]
@@ -187,15 +183,15 @@ impl Points {
     }
 }
 
-/// The trace's curves, kept while lines go to the folder.
-struct Keep<'a> {
-    watch: Watch<'a>,
+/// Curves of a run, against iterations.
+#[derive(Default)]
+struct Course {
     bounds: Vec<(f64, f64)>,
     temperatures: Vec<(f64, f64)>,
 }
 
-impl Keep<'_> {
-    fn take(&mut self, record: &Record) {
+impl Course {
+    fn add(&mut self, record: &Record) {
         let iteration = record.iteration as f64;
         if let Some(elbo) = record.elbo {
             self.bounds.push((iteration, elbo));
@@ -204,20 +200,22 @@ impl Keep<'_> {
             self.temperatures.push((iteration, t));
         }
     }
-}
 
-impl Observer for Keep<'_> {
-    fn record(&mut self, record: &Record) {
-        self.take(record);
-        self.watch.record(record);
-    }
-
-    fn progress(&mut self, progress: &Progress<'_>) {
-        self.watch.progress(progress);
-    }
-
-    fn note(&mut self, note: &str) {
-        self.watch.note(note);
+    /// Bound and temperature as a picture.
+    fn figure(&self) -> Figure {
+        let mut figure = Figure::new("");
+        if !self.bounds.is_empty() {
+            let chart = Chart::new("Bound at the present temperature")
+                .x(Axis::new("iteration"))
+                .y(Axis::new("nats"))
+                .series(Series::line("", self.bounds.iter().copied()));
+            figure = figure.panel(chart);
+        }
+        let chart = Chart::new("Temperature")
+            .x(Axis::new("iteration"))
+            .y(Axis::new("T"))
+            .series(Series::line("", self.temperatures.iter().copied()));
+        figure.panel(chart)
     }
 }
 
@@ -245,76 +243,34 @@ pub fn run<M: Model>(
     start_threads(flags::threads(flags.threads))?;
     let folder = match (&flags.out, flags.resume) {
         (None, _) => None,
-        (Some(path), false) => {
-            let folder = RunDir::create(path, command).map_err(Failure::output)?;
-            folder.clear().map_err(Failure::output)?;
-            Some(folder)
-        }
-        (Some(path), true) => {
-            let folder = RunDir::open(path).map_err(|error| Failure::input(error.to_string()))?;
-            if folder.command() != command {
-                return Err(Failure::input(format!(
-                    "the folder `{}` holds results of `jensen {}`",
-                    path.display(),
-                    folder.command()
-                )));
-            }
-            Some(folder)
-        }
+        (Some(path), false) => Some(folder::take(path, command)?),
+        (Some(path), true) => Some(folder::open(path, command)?),
     };
     let quiet = flags.quiet || flags.json;
-    let stored = match (&folder, flags.resume) {
-        (Some(folder), true) => folder::checkpoint(folder)?,
+    let position = match &folder {
+        Some(folder) if flags.resume => {
+            let identity = identity(model, &settings, &points.digest);
+            folder::position(folder, &identity, false, quiet)?
+        }
         _ => None,
     };
-    if flags.resume && stored.is_none() && !quiet {
-        remark("note: the run has no checkpoint yet, so it starts from the beginning");
-    }
-    if let Some((checkpoint, _)) = &stored {
-        folder::accept(
-            checkpoint,
-            &identity(model, &settings, &points.digest),
-            false,
-        )?;
-    }
-    let (resume, records) = stored.map_or((None, Vec::new()), |(c, r)| (Some(c), r));
-    let trace = match &folder {
-        Some(folder) => Trace::open(folder, resume.as_ref().map_or(0, |c| c.iteration))?,
-        None => Trace::none(),
-    };
-    let mut checkpoints = folder.as_ref().map(|folder| Checkpoints {
-        path: folder.artefact(Artefact::Checkpoint),
-        trace: &trace,
-    });
-    let mut keep = Keep {
-        watch: Watch {
-            trace: &trace,
-            display: Display::new(quiet),
-        },
-        bounds: Vec::new(),
-        temperatures: Vec::new(),
-    };
-    records.iter().for_each(|record| keep.take(record));
-    catch_interrupts();
-    let epoch = Instant::now();
-    let clock = move || epoch.elapsed().as_secs_f64();
-    let mut control = Control {
+    let session = Session {
+        folder: folder.as_ref(),
+        position,
         budget: Budget {
             max_iterations: u64::MAX,
             max_seconds: flags.max_seconds,
         },
-        clock: &clock,
-        cancel: Some(&STOP),
-        observer: &mut keep,
-        store: checkpoints.as_mut().map(|store| store as &mut dyn Store),
-        checkpoint_seconds: flags::CHECKPOINT_EVERY,
-        resume,
-        force_resume: false,
+        checkpoint_every: None,
+        force: false,
+        display: Display::new(quiet),
     };
-    let outcome = fit(model, &settings, &points.digest, &mut control)
-        .map_err(|error| Failure::usage(error.to_string()))?;
-    keep.watch.display.clear();
-    trace.flush().map_err(Failure::output)?;
+    let mut course = Course::default();
+    let (outcome, _) = session.carry_out(
+        |record| course.add(record),
+        |mut control| fit(model, &settings, &points.digest, &mut control),
+    )?;
+    let outcome = outcome.map_err(|error| Failure::usage(error.to_string()))?;
     let Some(fitted) = &outcome.output else {
         return Err(Failure::input(format!(
             "the fit cannot start: {}",
@@ -338,15 +294,12 @@ pub fn run<M: Model>(
     );
     let text = serde_json::to_string_pretty(&summary).map_err(Failure::output)? + "\n";
     if let Some(folder) = &folder {
-        let write = |name: &str, bytes: &[u8]| {
-            write_atomic_bytes(&folder.path().join(name), bytes).map_err(Failure::output)
-        };
-        write("fit.json", text.as_bytes())?;
+        folder::write(folder, "fit.json", text.as_bytes())?;
         let picture = |name: &str, figure: &Figure| {
-            write(&format!("{name}.svg"), figure.to_svg().as_bytes())?;
-            write(&format!("{name}.png"), &figure.to_png())
+            folder::write(folder, &format!("{name}.svg"), figure.to_svg().as_bytes())?;
+            folder::write(folder, &format!("{name}.png"), &figure.to_png())
         };
-        picture("course", &course(&keep.bounds, &keep.temperatures))?;
+        picture("course", &course.figure())?;
         if let Some((name, figure)) = &described.picture {
             picture(name, figure)?;
         }
@@ -429,21 +382,4 @@ fn summary(
         all.extend(more);
     }
     summary
-}
-
-/// Bound and temperature against iterations.
-fn course(bounds: &[(f64, f64)], temperatures: &[(f64, f64)]) -> Figure {
-    let mut figure = Figure::new("");
-    if !bounds.is_empty() {
-        let chart = Chart::new("Bound at the present temperature")
-            .x(Axis::new("iteration"))
-            .y(Axis::new("nats"))
-            .series(Series::line("", bounds.iter().copied()));
-        figure = figure.panel(chart);
-    }
-    let chart = Chart::new("Temperature")
-        .x(Axis::new("iteration"))
-        .y(Axis::new("T"))
-        .series(Series::line("", temperatures.iter().copied()));
-    figure.panel(chart)
 }

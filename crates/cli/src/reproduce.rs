@@ -1,7 +1,6 @@
 //! `jensen reproduce`.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use jensen::math::simd::Simd;
 use jensen_reproduce::{
@@ -10,11 +9,8 @@ use jensen_reproduce::{
 
 use crate::args::{ReproduceArgs, ScaleName};
 use crate::failure::{Exit, Failure, Outcome, print, remark};
-use crate::fit::start_threads;
 use crate::flags;
-
-/// Set by Ctrl-C.
-static STOP: AtomicBool = AtomicBool::new(false);
+use crate::run::session::{STOP, catch_interrupts, start_threads};
 
 /// Runs the command.
 pub fn run(args: &ReproduceArgs) -> Outcome {
@@ -104,18 +100,4 @@ fn machine(threads: usize) -> String {
         std::env::consts::OS,
         env!("CARGO_PKG_VERSION")
     )
-}
-
-/// The first Ctrl-C stops after the step at hand, the second at once.
-fn catch_interrupts() {
-    let handler = || {
-        if STOP.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    };
-    if let Err(error) = ctrlc::set_handler(handler) {
-        remark(&format!(
-            "warning: Ctrl-C will not stop gracefully: {error}"
-        ));
-    }
 }

@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use jensen::data::{Artefact, RunDir, Table};
+use jensen::data::{RunDir, Table};
 use jensen::latent::{Curve, LatentSeconds, Learnt, TableModel, fit_table};
-use jensen::run::{Budget, Checkpoint, Control, Identity, Observer, Progress, Record, Store};
+use jensen::run::{Budget, Identity, Progress, Record};
 
 use super::args::FitArgs;
 use super::flags::{LatentFlags, MAX_ITERS};
 use super::results::{Made, report};
 use super::store::{self, Data, PriorFiles};
-use crate::failure::{Exit, Failure, Outcome, remark};
-use crate::fit::{STOP, catch_interrupts, start_threads};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::flags;
-use crate::folder::{self, Checkpoints, Trace, Watch};
 use crate::progress::{Describe, Display};
+use crate::run::folder::{self, Position};
+use crate::run::session::{Session, start_threads};
 
 /// A run as it is about to start.
 pub struct Plan {
@@ -44,23 +44,18 @@ pub fn run(args: &FitArgs) -> Outcome {
     )?;
     if let (false, Some(out)) = (plan.resumed, &args.out) {
         // After the model has proved good, so that a mistake does not cost the results of an earlier run.
-        plan.folder = Some(store::take(out)?);
+        plan.folder = Some(folder::take(out, store::COMMAND)?);
     }
     let identity = identity(&plan, &table);
-    let stored = match &plan.folder {
-        Some(folder) if plan.resumed => folder::checkpoint(folder)?,
+    let position = match &plan.folder {
+        Some(folder) if plan.resumed => folder::position(folder, &identity, args.force, quiet)?,
         _ => None,
     };
-    if let Some((checkpoint, _)) = &stored {
-        folder::accept(checkpoint, &identity, args.force)?;
-    } else if plan.resumed && !quiet {
-        remark("note: the run has no checkpoint yet, so it starts from the beginning");
-    }
     if let (Some(folder), false) = (&plan.folder, plan.resumed) {
         store::write(folder, &plan.data, &plan.files, &plan.flags)?;
     }
     let build = begun.elapsed().as_secs_f64();
-    let (learnt, curve, seconds) = fit(&plan, args, &model, &identity, stored)?;
+    let (learnt, curve, seconds) = fit(&plan, args, &model, &identity, position)?;
     let made = Made {
         plan: &plan,
         model: &model,
@@ -92,11 +87,7 @@ fn plan(args: &FitArgs) -> Result<Plan, Failure> {
             resumed: true,
         });
     }
-    if args.out.is_none() && args.flags.checkpoint_every.is_some() {
-        return Err(Failure::usage(
-            "--checkpoint-every needs a folder to write to: add --out DIR",
-        ));
-    }
+    folder::check_out(args.out.as_deref(), args.flags.checkpoint_every)?;
     let Some(path) = &args.data else {
         return Err(Failure::usage("no data are given: add --data FILE"));
     };
@@ -142,27 +133,6 @@ fn identity(plan: &Plan, table: &Table) -> Identity {
     }
 }
 
-/// The line of progress, and the curves of the report.
-struct Keep<'a> {
-    watch: &'a mut Watch<'a>,
-    records: Vec<Record>,
-}
-
-impl Observer for Keep<'_> {
-    fn record(&mut self, record: &Record) {
-        self.records.push(record.clone());
-        self.watch.record(record);
-    }
-
-    fn progress(&mut self, progress: &Progress<'_>) {
-        self.watch.progress(progress);
-    }
-
-    fn note(&mut self, note: &str) {
-        self.watch.note(note);
-    }
-}
-
 /// Iteration, bound and gap.
 #[derive(Default)]
 struct Line {
@@ -191,18 +161,15 @@ impl Describe for Line {
     }
 }
 
-fn curve(records: &[Record]) -> Curve {
-    let mut curve = Curve::default();
-    for record in records {
-        let at = record.iteration as f64;
-        if let Some(bound) = record.elbo.filter(|b| b.is_finite()) {
-            curve.bound.push((at, bound));
-        }
-        if let Some(gap) = record.fields.get("gap").and_then(serde_json::Value::as_f64) {
-            curve.gap.push((at, gap));
-        }
+/// Adds a record to the curves of the report.
+fn draw(curve: &mut Curve, record: &Record) {
+    let at = record.iteration as f64;
+    if let Some(bound) = record.elbo.filter(|b| b.is_finite()) {
+        curve.bound.push((at, bound));
     }
-    curve
+    if let Some(gap) = record.fields.get("gap").and_then(serde_json::Value::as_f64) {
+        curve.gap.push((at, gap));
+    }
 }
 
 fn fit(
@@ -210,50 +177,23 @@ fn fit(
     args: &FitArgs,
     model: &TableModel,
     identity: &Identity,
-    stored: Option<(Checkpoint, Vec<Record>)>,
+    position: Option<Position>,
 ) -> Result<(Learnt, Curve, f64), Failure> {
-    let (resume, records) = stored.map_or((None, Vec::new()), |(checkpoint, records)| {
-        (Some(checkpoint), records)
-    });
-    let lines = resume.as_ref().map_or(0, |checkpoint| checkpoint.iteration);
-    let trace = match &plan.folder {
-        Some(folder) => Trace::open(folder, lines)?,
-        None => Trace::none(),
-    };
-    let mut checkpoints = plan.folder.as_ref().map(|folder| Checkpoints {
-        path: folder.artefact(Artefact::Checkpoint),
-        trace: &trace,
-    });
-    let mut watch = Watch {
-        trace: &trace,
-        display: Display::with(args.quiet || args.json, Box::new(Line::default())),
-    };
-    let mut keep = Keep {
-        watch: &mut watch,
-        records,
-    };
-    catch_interrupts();
-    let epoch = Instant::now();
-    let clock = move || epoch.elapsed().as_secs_f64();
-    let mut control = Control {
+    let session = Session {
+        folder: plan.folder.as_ref(),
+        position,
         budget: Budget {
             max_iterations: plan.flags.max_iters.unwrap_or(MAX_ITERS),
             max_seconds: plan.flags.max_seconds,
         },
-        clock: &clock,
-        cancel: Some(&STOP),
-        observer: &mut keep,
-        store: checkpoints.as_mut().map(|store| store as &mut dyn Store),
-        checkpoint_seconds: plan
-            .flags
-            .checkpoint_every
-            .unwrap_or(flags::CHECKPOINT_EVERY),
-        resume,
-        force_resume: args.force,
+        checkpoint_every: plan.flags.checkpoint_every,
+        force: args.force,
+        display: Display::with(args.quiet || args.json, Box::new(Line::default())),
     };
-    let outcome = fit_table(model, &plan.flags.learning(), identity, &mut control);
-    let curve = curve(&keep.records);
-    keep.watch.display.clear();
-    trace.flush().map_err(Failure::output)?;
-    Ok((outcome?, curve, epoch.elapsed().as_secs_f64()))
+    let mut curve = Curve::default();
+    let (outcome, seconds) = session.carry_out(
+        |record| draw(&mut curve, record),
+        |mut control| fit_table(model, &plan.flags.learning(), identity, &mut control),
+    )?;
+    Ok((outcome?, curve, seconds))
 }

@@ -7,8 +7,8 @@ use super::args::PredictArgs;
 use super::results::predictions;
 use super::store::{self, Data};
 use crate::failure::{Exit, Failure, Outcome, print, remark};
-use crate::fit::start_threads;
 use crate::flags;
+use crate::run::session::start_threads;
 
 /// Runs the command.
 pub fn run(args: &PredictArgs) -> Outcome {

@@ -4,31 +4,24 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use jensen::data::{Adjacency, Artefact, RunDir, Table, table, write_atomic_bytes};
+use jensen::data::{Adjacency, RunDir, Table, table};
 use jensen::latent::{Files, Stored};
 use serde::{Deserialize, Serialize};
 
 use super::flags::LatentFlags;
 use crate::failure::Failure;
-use crate::input::{read_bytes, read_text};
+use crate::input::read_bytes;
+use crate::run::folder;
 
 /// The command, as the folder's marker has it.
 pub const COMMAND: &str = "latent";
 
-/// What was run.
-const REQUEST: &str = "run.json";
-
 /// The copy of the table.
 const DATA: &str = "data.table";
-
-/// Version of [`Run`].
-const LAYOUT: u32 = 1;
 
 /// A run as its folder keeps it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Run {
-    layout: u32,
-    version: String,
     /// The table's name; its ending tells the format.
     pub data: String,
     /// Names of files in the prior and their copies in the folder.
@@ -94,39 +87,28 @@ impl Files for PriorFiles {
     }
 }
 
-/// Takes a folder for a new run.
-pub fn take(path: &Path) -> Result<RunDir, Failure> {
-    let folder = RunDir::create(path, COMMAND).map_err(Failure::output)?;
-    folder.clear().map_err(Failure::output)?;
-    Ok(folder)
-}
-
 /// Stores what is to be run.
 pub fn write(
-    folder: &RunDir,
+    run: &RunDir,
     data: &Data,
     files: &PriorFiles,
     flags: &LatentFlags,
 ) -> Result<(), Failure> {
-    let put = |name: &str, bytes: &[u8]| {
-        write_atomic_bytes(&folder.path().join(name), bytes).map_err(Failure::output)
-    };
-    put(DATA, &data.bytes)?;
+    folder::write(run, DATA, &data.bytes)?;
     let mut names = BTreeMap::new();
     for (i, (name, bytes)) in files.read.borrow().iter().enumerate() {
         let copy = format!("file-{}", i + 1);
-        put(&copy, bytes)?;
+        folder::write(run, &copy, bytes)?;
         names.insert(name.clone(), copy);
     }
-    let run = Run {
-        layout: LAYOUT,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        data: data.name.clone(),
-        files: names,
-        flags: flags.clone(),
-    };
-    let text = serde_json::to_string_pretty(&run).map_err(Failure::output)?;
-    put(REQUEST, format!("{text}\n").as_bytes())
+    folder::write_request(
+        run,
+        &Run {
+            data: data.name.clone(),
+            files: names,
+            flags: flags.clone(),
+        },
+    )
 }
 
 /// A stored run with its data and files.
@@ -143,25 +125,8 @@ pub struct Opened {
 
 /// Opens the folder of an earlier fit.
 pub fn open(path: &Path) -> Result<Opened, Failure> {
-    let folder = RunDir::open(path).map_err(|error| Failure::input(error.to_string()))?;
-    if folder.command() != COMMAND {
-        return Err(Failure::input(format!(
-            "the folder `{}` holds results of `jensen {}`, not of `jensen latent`",
-            path.display(),
-            folder.command()
-        )));
-    }
-    let request = path.join(REQUEST);
-    let run: Run = serde_json::from_str(&read_text(&request)?)
-        .map_err(|error| Failure::input(format!("`{}` is damaged: {error}", request.display())))?;
-    if run.layout != LAYOUT {
-        return Err(Failure::input(format!(
-            "the folder `{}` was written by jensen {}, this is {}: use that version",
-            path.display(),
-            run.version,
-            env!("CARGO_PKG_VERSION")
-        )));
-    }
+    let folder = folder::open(path, COMMAND)?;
+    let run: Run = folder::read_request(&folder)?;
     let mut read = BTreeMap::new();
     for (name, copy) in &run.files {
         read.insert(name.clone(), read_bytes(&path.join(copy))?);
@@ -181,14 +146,7 @@ pub fn open(path: &Path) -> Result<Opened, Failure> {
 }
 
 /// The posterior of a finished fit.
-pub fn posterior(folder: &RunDir) -> Result<Stored, Failure> {
-    if !folder.has(Artefact::Approximation) {
-        return Err(Failure::input(format!(
-            "the fit in `{0}` has not finished: resume it first (`jensen latent fit --resume {0}`)",
-            folder.path().display()
-        )));
-    }
-    let path = folder.artefact(Artefact::Approximation);
-    Stored::decode(&read_bytes(&path)?)
-        .map_err(|error| Failure::input(format!("`{}`: {error}", path.display())))
+pub fn posterior(run: &RunDir) -> Result<Stored, Failure> {
+    let encoded = folder::approximation(run, "jensen latent fit")?;
+    Stored::decode(&encoded).map_err(|error| folder::bad_approximation(run, error))
 }

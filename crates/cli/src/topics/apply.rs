@@ -15,8 +15,8 @@ use super::args::{EvaluateArgs, InputFlags, PredictArgs, ShowArgs};
 use super::build::{remark_skipped, watched};
 use super::{fit, store};
 use crate::failure::{Exit, Failure, Outcome, print, remark};
-use crate::fit::start_threads;
 use crate::flags;
+use crate::run::session::start_threads;
 
 /// Documents of a corpus that are predicted at once.
 const CHUNK: usize = 4096;

@@ -9,8 +9,8 @@ use jensen::data::corpus::{BuildSettings, Built, Skipped, Sources, StopWords, To
 
 use super::args::BuildArgs;
 use crate::failure::{Exit, Failure, Outcome, print, remark};
-use crate::fit::{STOP, catch_interrupts, start_threads};
 use crate::flags;
+use crate::run::session::{STOP, catch_interrupts, start_threads};
 
 /// Runs the command.
 pub fn run(args: &BuildArgs) -> Outcome {

@@ -10,20 +10,20 @@ use jensen::conjugate::lda::{
 use jensen::data::corpus::{BuildSettings, Corpus, Part, Tokeniser};
 use jensen::data::{Artefact, RunDir};
 use jensen::math::simd::Simd;
-use jensen::run::{Budget, Checkpoint, Control, Outcome as RunOutcome, Record, Store};
+use jensen::run::{Budget, Outcome as RunOutcome};
 use jensen::topics::{CorpusDocuments, TopicModel, rows};
 
 use super::args::{FitArgs, RunFlags, UpdateArgs};
 use super::build::{remark_skipped, watched};
 use super::flags::TopicsFlags;
-use super::progress::{Gathered, Keep, Line, Sizes};
+use super::progress::{Gathered, Line, Sizes};
 use super::results::{Made, summary, table, write_results};
 use super::store::{self, Stored};
 use crate::failure::{Exit, Failure, Outcome, print, remark};
-use crate::fit::{STOP, catch_interrupts, start_threads};
 use crate::flags;
-use crate::folder::{self, Checkpoints, Trace, Watch};
 use crate::progress::Display;
+use crate::run::folder::{self, Position};
+use crate::run::session::{Session, start_threads};
 
 /// Held-out documents that are scored along a run; at its end all are.
 const SCORED: usize = 1000;
@@ -51,11 +51,7 @@ pub fn run(args: &FitArgs) -> Outcome {
     let begun = Instant::now();
     let plan = match &args.resume {
         None => {
-            if args.out.is_none() && args.flags.checkpoint_every.is_some() {
-                return Err(Failure::usage(
-                    "--checkpoint-every needs a folder to write to: add --out DIR",
-                ));
-            }
+            folder::check_out(args.out.as_deref(), args.flags.checkpoint_every)?;
             // Wrong flags are said before anything is read or written.
             args.flags.settings()?;
             let path = args.corpus.clone().unwrap_or_default();
@@ -63,7 +59,11 @@ pub fn run(args: &FitArgs) -> Outcome {
             let open_seconds = begun.elapsed().as_secs_f64();
             check(&corpus, &args.flags.settings()?, args.run.memory_limit)?;
             Plan {
-                folder: args.out.as_deref().map(store::take).transpose()?,
+                folder: args
+                    .out
+                    .as_deref()
+                    .map(|out| folder::take(out, store::COMMAND))
+                    .transpose()?,
                 path: std::path::absolute(&path).unwrap_or(path),
                 corpus,
                 flags: args.flags.clone(),
@@ -136,7 +136,7 @@ pub fn update(args: &UpdateArgs) -> Outcome {
     let begun = Instant::now();
     // The new documents are read before anything of an earlier fit is touched.
     let folder = match &args.out {
-        Some(out) => store::take(out)?,
+        Some(out) => folder::take(out, store::COMMAND)?,
         None => old,
     };
     let (path, place) = store::update_corpus(&folder);
@@ -221,13 +221,6 @@ fn carry_out(plan: Plan, run: &RunFlags) -> Outcome {
     let quiet = run.quiet || run.json;
     let simd = plan.flags.simd()?;
     let settings = plan.flags.settings()?;
-    let stored = match &plan.folder {
-        Some(folder) if plan.resumed => folder::checkpoint(folder)?,
-        _ => None,
-    };
-    if plan.resumed && stored.is_none() && !quiet {
-        remark("note: the run has no checkpoint yet, so it starts from the beginning");
-    }
     let train = CorpusDocuments::new(&plan.corpus, Part::Train);
     let heldout = CorpusDocuments::new(&plan.corpus, Part::Heldout);
     let scored = Range::new(&heldout, 0, SCORED);
@@ -247,10 +240,12 @@ fn carry_out(plan: Plan, run: &RunFlags) -> Outcome {
         simd,
         data_hash: plan.corpus.digest().to_owned(),
     };
-    if let Some((checkpoint, _)) = &stored {
-        // Before the folder is touched, so that a refused resume leaves it as it was.
-        folder::accept(checkpoint, &lda::identity(&job), plan.force)?;
-    }
+    let position = match &plan.folder {
+        Some(folder) if plan.resumed => {
+            folder::position(folder, &lda::identity(&job), plan.force, quiet)?
+        }
+        _ => None,
+    };
     if let Some(folder) = &plan.folder {
         let resolved = TopicsFlags {
             simd: Some(simd.name().to_owned()),
@@ -270,7 +265,7 @@ fn carry_out(plan: Plan, run: &RunFlags) -> Outcome {
         batch: settings.batch as f64,
     };
     let planned = lda::planned_iterations(train.len(), &settings);
-    let mut finished = fit(&plan, &job, sizes, planned, stored, quiet)?;
+    let mut finished = fit(&plan, &job, sizes, planned, position, quiet)?;
     let begun = Instant::now();
     let Some(fitted) = finished.outcome.output.take() else {
         return Err(Failure::input(format!(
@@ -340,56 +335,25 @@ fn fit(
     job: &LdaJob<'_>,
     sizes: Sizes,
     planned: u64,
-    stored: Option<(Checkpoint, Vec<Record>)>,
+    position: Option<Position>,
     quiet: bool,
 ) -> Result<Finished, Failure> {
-    let (resume, records) = stored.map_or((None, Vec::new()), |(checkpoint, records)| {
-        (Some(checkpoint), records)
-    });
-    let lines = resume.as_ref().map_or(0, |checkpoint| checkpoint.iteration);
-    let trace = match &plan.folder {
-        Some(folder) => Trace::open(folder, lines)?,
-        None => Trace::none(),
-    };
-    let mut checkpoints = plan.folder.as_ref().map(|folder| Checkpoints {
-        path: folder.artefact(Artefact::Checkpoint),
-        trace: &trace,
-    });
-    let mut watch = Watch {
-        trace: &trace,
-        display: Display::with(quiet, Box::new(Line::new(sizes))),
-    };
-    let mut keep = Keep {
-        watch: &mut watch,
-        gathered: Gathered::default(),
-        sizes,
-    };
-    for record in &records {
-        keep.gathered.add(record, &sizes);
-    }
-    catch_interrupts();
-    let epoch = Instant::now();
-    let clock = move || epoch.elapsed().as_secs_f64();
-    let mut control = Control {
+    let session = Session {
+        folder: plan.folder.as_ref(),
+        position,
         budget: Budget {
             max_iterations: planned,
             max_seconds: plan.flags.max_seconds,
         },
-        clock: &clock,
-        cancel: Some(&STOP),
-        observer: &mut keep,
-        store: checkpoints.as_mut().map(|store| store as &mut dyn Store),
-        checkpoint_seconds: plan
-            .flags
-            .checkpoint_every
-            .unwrap_or(flags::CHECKPOINT_EVERY),
-        resume,
-        force_resume: plan.force,
+        checkpoint_every: plan.flags.checkpoint_every,
+        force: plan.force,
+        display: Display::with(quiet, Box::new(Line::new(sizes))),
     };
-    let outcome = lda::fit(job, &mut control);
-    let gathered = std::mem::take(&mut keep.gathered);
-    watch.display.clear();
-    trace.flush().map_err(Failure::output)?;
+    let mut gathered = Gathered::default();
+    let (outcome, _) = session.carry_out(
+        |record| gathered.add(record, &sizes),
+        |mut control| lda::fit(job, &mut control),
+    )?;
     let outcome = outcome.map_err(|error| match error {
         LdaError::Input(what) => Failure::input(what),
         LdaError::Run(error) => Failure::usage(error.to_string()),

@@ -1,10 +1,9 @@
 //! The line of progress, and what a run's records say.
 
-use jensen::run::{Observer, Progress, Record};
+use jensen::run::{Progress, Record};
 use jensen::topics::Curves;
 use serde_json::Value;
 
-use crate::folder::Watch;
 use crate::progress::Describe;
 
 /// Points of a curve; more cannot be told apart.
@@ -145,31 +144,6 @@ impl Gathered {
             });
         }
         self.curves
-    }
-}
-
-/// Watches a run and gathers.
-pub struct Keep<'w, 'a> {
-    /// Trace and display.
-    pub watch: &'w mut Watch<'a>,
-    /// What was gathered.
-    pub gathered: Gathered,
-    /// Sizes of the run.
-    pub sizes: Sizes,
-}
-
-impl Observer for Keep<'_, '_> {
-    fn record(&mut self, record: &Record) {
-        self.gathered.add(record, &self.sizes);
-        self.watch.record(record);
-    }
-
-    fn progress(&mut self, progress: &Progress<'_>) {
-        self.watch.progress(progress);
-    }
-
-    fn note(&mut self, note: &str) {
-        self.watch.note(note);
     }
 }
 
