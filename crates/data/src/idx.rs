@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::elements::{Element, Header, element};
 use crate::error::DataError;
 use crate::table::read_bytes;
 
@@ -46,6 +47,22 @@ pub fn read_idx(path: &Path) -> Result<Idx, DataError> {
 /// # Errors
 /// When the bytes are something else, or more or fewer than they state.
 pub fn parse_idx(bytes: &[u8], label: &str) -> Result<Idx, DataError> {
+    let header = header(bytes, label)?;
+    let rest = &bytes[header.start..];
+    let elements = match header.element {
+        Element::Byte => IdxElements::Bytes(rest.to_vec()),
+        Element::Number { width, convert } => {
+            IdxElements::Numbers(rest.chunks_exact(width).map(convert).collect())
+        }
+    };
+    Ok(Idx {
+        shape: header.shape,
+        elements,
+    })
+}
+
+/// Shape, element type and place of the elements of an IDX array, which are all there.
+pub(crate) fn header(bytes: &[u8], label: &str) -> Result<Header, DataError> {
     let fail = |what: String| DataError::invalid(format!("`{label}` is no IDX file: {what}"));
     let &[0, 0, kind, dimensions, ref rest @ ..] = bytes else {
         return Err(fail("it does not begin with two zero bytes".into()));
@@ -55,19 +72,18 @@ pub fn parse_idx(bytes: &[u8], label: &str) -> Result<Idx, DataError> {
         return Err(fail(format!("it ends before its {dimensions} extents")));
     }
     let (extents, rest) = rest.split_at(4 * dimensions);
-    let big = |b: &[u8]| b.iter().fold(0u64, |x, b| x << 8 | u64::from(*b));
-    let shape: Vec<usize> = extents.chunks_exact(4).map(|b| big(b) as usize).collect();
-    // The width of an element and its value, by type.
-    type Read = fn(u64) -> f64;
-    let (width, read): (usize, Read) = match kind {
-        0x08 => (1, |x| x as f64),
-        0x09 => (1, |x| f64::from(x as u8 as i8)),
-        0x0b => (2, |x| f64::from(x as u16 as i16)),
-        0x0c => (4, |x| f64::from(x as u32 as i32)),
-        0x0d => (4, |x| f64::from(f32::from_bits(x as u32))),
-        0x0e => (8, f64::from_bits),
+    let extent = |b: &[u8]| u32::from_be_bytes(b.try_into().unwrap_or_default()) as usize;
+    let shape: Vec<usize> = extents.chunks_exact(4).map(extent).collect();
+    let element = match kind {
+        0x08 => Element::Byte,
+        0x09 => element!(i8, from_be_bytes),
+        0x0b => element!(i16, from_be_bytes),
+        0x0c => element!(i32, from_be_bytes),
+        0x0d => element!(f32, from_be_bytes),
+        0x0e => element!(f64, from_be_bytes),
         _ => return Err(fail(format!("there is no element type {kind:#04x}"))),
     };
+    let width = element.width();
     let size = shape
         .iter()
         .try_fold(width, |size, &extent| size.checked_mul(extent));
@@ -77,12 +93,11 @@ pub fn parse_idx(bytes: &[u8], label: &str) -> Result<Idx, DataError> {
             rest.len()
         )));
     }
-    let elements = if kind == 0x08 {
-        IdxElements::Bytes(rest.to_vec())
-    } else {
-        IdxElements::Numbers(rest.chunks_exact(width).map(|b| read(big(b))).collect())
-    };
-    Ok(Idx { shape, elements })
+    Ok(Header {
+        shape,
+        element,
+        start: 4 + 4 * dimensions,
+    })
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 //! | posterior draws and their writers: Stan CSV, NetCDF for ArviZ | [`draws`], [`stan_csv`], [`netcdf`] |
 //! | tables of named columns: CSV and text, NPY and NPZ | [`table`], [`table_csv`], [`npy`] |
 //! | images and labels: IDX | [`idx`] |
+//! | rows for networks, mapped into memory: IDX, NPY, CSV, MAT, pictures | [`rows`] |
 //! | neighbours of regions: INLA, BUGS, edge lists | [`adjacency`] |
 //! | the summary of a fit, `fit.json` | [`summary`] |
 //! | whole files and folders | [`files`] |
@@ -22,6 +23,7 @@ pub mod atomic;
 pub mod corpus;
 pub mod dataset;
 pub mod draws;
+mod elements;
 pub mod error;
 pub mod files;
 pub mod idx;
@@ -30,6 +32,7 @@ pub mod lookup;
 pub mod netcdf;
 pub mod npy;
 pub mod rdump;
+pub mod rows;
 pub mod run_dir;
 mod source;
 pub mod stan_csv;
@@ -46,6 +49,7 @@ pub use error::{DataError, ParseError};
 pub use files::{create_folder, list_folder, read_bytes, read_optional, remove_files};
 pub use lookup::Entry;
 pub use netcdf::{NetcdfAttributes, write_draws_netcdf};
+pub use rows::Rows;
 pub use run_dir::{Artefact, RunDir};
 pub use stan_csv::{StanCsvHeader, read_draws_csv, write_draws_csv};
 pub use summary::{ElboPoint, FitSummary, ParameterSummary, Seconds};

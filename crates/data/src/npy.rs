@@ -2,6 +2,7 @@
 
 use std::io::Read;
 
+use crate::elements::{Element, Header, element};
 use crate::error::DataError;
 use crate::table::{Cells, Column};
 
@@ -50,6 +51,33 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 /// # Errors
 /// When the bytes are no such file, are cut short, or hold something else than numbers.
 pub fn parse(bytes: &[u8], label: &str) -> Result<Array, DataError> {
+    let (header, fortran) = header(bytes, label)?;
+    let Header { shape, element, .. } = &header;
+    let body = &bytes[header.start..];
+    let count = shape.iter().product::<usize>() * element.width();
+    let mut data: Vec<f64> = body[..count]
+        .chunks_exact(element.width())
+        .map(|b| element.number(b))
+        .collect();
+    if fortran && let [rows, columns] = shape[..] {
+        data = (0..rows * columns)
+            .map(|i| data[i % columns * rows + i / columns])
+            .collect();
+    } else if fortran && shape.len() > 2 {
+        return Err(damaged(
+            label,
+            "it has more than two dimensions in Fortran order; save it in C order",
+        ));
+    }
+    Ok(Array {
+        shape: header.shape,
+        data,
+    })
+}
+
+/// Shape, element type and place of the elements of an NPY array, which are all there, and whether they stand in
+/// Fortran order.
+pub(crate) fn header(bytes: &[u8], label: &str) -> Result<(Header, bool), DataError> {
     let fail = |what: &str| damaged(label, what);
     if !bytes.starts_with(MAGIC) {
         return Err(fail("it does not begin with the bytes \\x93NUMPY"));
@@ -74,34 +102,30 @@ pub fn parse(bytes: &[u8], label: &str) -> Result<Array, DataError> {
         .map(|s| s.split(',').map(str::trim).filter(|d| !d.is_empty()))
         .and_then(|dims| dims.map(|d| d.parse().ok()).collect())
         .ok_or_else(|| fail("its header names no shape"))?;
-    let (width, convert) = reader(kind).ok_or_else(|| {
+    let element = element_type(kind).ok_or_else(|| {
         fail(&format!(
             "its elements are of the type `{kind}`; a table needs reals, integers or booleans"
         ))
     })?;
     let count = shape
         .iter()
-        .try_fold(1usize, |n, d| n.checked_mul(*d))
-        .and_then(|n| n.checked_mul(width))
+        .try_fold(element.width(), |n, d| n.checked_mul(*d))
         .ok_or_else(|| fail("its shape is impossible"))?;
-    let body = &bytes[start + length..];
-    if body.len() < count {
+    let start = start + length;
+    if bytes.len() - start < count {
         return Err(fail(&format!(
             "it has {} bytes of elements where its shape {shape:?} needs {count}",
-            body.len()
+            bytes.len() - start
         )));
     }
-    let mut data: Vec<f64> = body[..count].chunks_exact(width).map(convert).collect();
-    if fortran && let [rows, columns] = shape[..] {
-        data = (0..rows * columns)
-            .map(|i| data[i % columns * rows + i / columns])
-            .collect();
-    } else if fortran && shape.len() > 2 {
-        return Err(fail(
-            "it has more than two dimensions in Fortran order; save it in C order",
-        ));
-    }
-    Ok(Array { shape, data })
+    Ok((
+        Header {
+            shape,
+            element,
+            start,
+        },
+        fortran,
+    ))
 }
 
 /// What follows `'key':` in a header.
@@ -115,20 +139,15 @@ fn entry<'h>(header: &'h str, key: &str) -> Option<&'h str> {
     )
 }
 
-type Convert = fn(&[u8]) -> f64;
-
-/// Bytes and conversion of an element type.
-fn reader(kind: &str) -> Option<(usize, Convert)> {
+/// An element type by its name, such as `<f8`.
+fn element_type(kind: &str) -> Option<Element> {
     macro_rules! both {
         ($order:expr, $t:ty) => {
-            Some((
-                size_of::<$t>(),
-                if $order == b'>' {
-                    |b| <$t>::from_be_bytes(b.try_into().unwrap_or_default()) as f64
-                } else {
-                    |b| <$t>::from_le_bytes(b.try_into().unwrap_or_default()) as f64
-                },
-            ))
+            Some(if $order == b'>' {
+                element!($t, from_be_bytes)
+            } else {
+                element!($t, from_le_bytes)
+            })
         };
     }
     let order = *kind.as_bytes().first()?;
@@ -142,7 +161,7 @@ fn reader(kind: &str) -> Option<(usize, Convert)> {
         "u8" => both!(order, u64),
         "u4" => both!(order, u32),
         "u2" => both!(order, u16),
-        "u1" | "b1" => both!(order, u8),
+        "u1" | "b1" => Some(Element::Byte),
         _ => None,
     }
 }

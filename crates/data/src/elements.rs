@@ -1,0 +1,55 @@
+//! Elements of binary arrays, as bytes in a file.
+
+/// How an array's elements stand in a file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Element {
+    /// Unsigned bytes: grey levels, labels, truth values.
+    Byte,
+    /// Numbers of `width` bytes.
+    Number {
+        /// Bytes of an element.
+        width: usize,
+        /// The number in that many bytes.
+        convert: fn(&[u8]) -> f64,
+    },
+}
+
+impl Element {
+    /// Bytes of an element.
+    pub(crate) fn width(&self) -> usize {
+        match self {
+            Self::Byte => 1,
+            Self::Number { width, .. } => *width,
+        }
+    }
+
+    /// The number in the bytes of one element.
+    pub(crate) fn number(&self, bytes: &[u8]) -> f64 {
+        match self {
+            Self::Byte => f64::from(bytes[0]),
+            Self::Number { convert, .. } => convert(bytes),
+        }
+    }
+}
+
+/// What a file says of the array in it.
+#[derive(Clone, Debug)]
+pub(crate) struct Header {
+    /// Extents.
+    pub(crate) shape: Vec<usize>,
+    /// The type of its elements.
+    pub(crate) element: Element,
+    /// Where they begin.
+    pub(crate) start: usize,
+}
+
+/// The element of a primitive type under a byte order.
+macro_rules! element {
+    ($t:ty, $from:ident) => {
+        $crate::elements::Element::Number {
+            width: size_of::<$t>(),
+            convert: |b| <$t>::$from(b.try_into().unwrap_or_default()) as f64,
+        }
+    };
+}
+pub(crate) use element;

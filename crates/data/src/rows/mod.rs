@@ -1,0 +1,366 @@
+//! Rows of numbers of one width, read in any order: what networks learn from.
+//!
+//! IDX and NPY files are mapped into memory, so that they may be larger than it; what has to be decoded first
+//! (compressed files, CSV, MAT, pictures) is held.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `mod` | [`Rows`]: what is told apart by the name of the file, validation, reading |
+//! | `images` | folders of pictures |
+//! | `mat` | MATLAB's MAT files |
+
+mod images;
+mod mat;
+
+use std::fs::File;
+use std::path::Path;
+
+use memmap2::Mmap;
+use sha2::{Digest, Sha256};
+
+use crate::elements::{Element, Header};
+use crate::error::DataError;
+use crate::table::read_bytes;
+use crate::{Table, idx, npy};
+
+/// Where the bytes of the elements are.
+enum Storage {
+    Mapped(Mmap),
+    Held(Vec<u8>),
+}
+
+impl Storage {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Mapped(map) => map,
+            Self::Held(bytes) => bytes,
+        }
+    }
+}
+
+/// Rows of numbers, every one finite.
+///
+/// Unsigned bytes are grey levels and come out divided by 255, unless no byte is above 1: then they are truth values and
+/// stay. Other numbers stay as they are, rounded to `f32`.
+pub struct Rows {
+    source: String,
+    extents: Vec<usize>,
+    rows: usize,
+    element: Element,
+    start: usize,
+    storage: Storage,
+    scale: f32,
+    range: (f32, f32),
+    digest: String,
+}
+
+impl std::fmt::Debug for Rows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Rows")
+            .field("source", &self.source)
+            .field("rows", &self.rows)
+            .field("extents", &self.extents)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Rows {
+    /// Opens a file or a folder of pictures. The name tells the format: `.npy`; `.mat` (the first numeric matrix of an
+    /// uncompressed MAT 5 file, one record a column); `.csv`, `.txt`, `.tsv`, `.npz` (every column a number); a folder
+    /// (PNG and PGM pictures of one size, grey); anything else is IDX. Each may end in `.gz` too.
+    ///
+    /// # Errors
+    /// When it cannot be read or does not follow its format; when there are no rows, rows have no elements, or an
+    /// element is not finite: the message names the place.
+    pub fn open(path: &Path) -> Result<Self, DataError> {
+        let label = path.display().to_string();
+        if path.is_dir() {
+            let (extents, bytes) = images::read(path)?;
+            return Self::new(label, extents, Element::Byte, Storage::Held(bytes), 0);
+        }
+        let name = label.strip_suffix(".gz").unwrap_or(&label).to_owned();
+        let has = |ending: &str| name.ends_with(ending);
+        if has(".csv") || has(".txt") || has(".tsv") || has(".npz") {
+            let table = Table::parse(&read_bytes(path)?, &label)?;
+            return Self::of_table(&table);
+        }
+        let storage = if name == label {
+            map(path)?
+        } else {
+            Storage::Held(read_bytes(path)?)
+        };
+        let bytes = storage.bytes();
+        let Header {
+            shape,
+            element,
+            start,
+        } = if has(".npy") {
+            let (header, fortran) = npy::header(bytes, &label)?;
+            if fortran && header.shape.len() > 1 {
+                return Err(DataError::invalid(format!(
+                    "`{label}` stands in Fortran order, in which records cannot be read one by one; save it in C order"
+                )));
+            }
+            header
+        } else if has(".mat") {
+            mat::header(bytes, &label)?
+        } else {
+            idx::header(bytes, &label)?
+        };
+        Self::new(label, shape, element, storage, start)
+    }
+
+    /// The rows of a table, all of whose columns are numbers.
+    ///
+    /// # Errors
+    /// When a column is not of numbers, or a value is missing.
+    pub fn of_table(table: &Table) -> Result<Self, DataError> {
+        let columns: Vec<&[f64]> = table
+            .columns()
+            .iter()
+            .map(|column| column.numbers())
+            .collect::<Result<_, _>>()?;
+        let bytes = (0..table.rows())
+            .flat_map(|row| columns.iter().map(move |column| column[row] as f32))
+            .flat_map(f32::to_le_bytes)
+            .collect();
+        let element = crate::elements::element!(f32, from_le_bytes);
+        let shape = vec![table.rows(), columns.len()];
+        Self::new(
+            table.source().to_owned(),
+            shape,
+            element,
+            Storage::Held(bytes),
+            0,
+        )
+    }
+
+    fn new(
+        source: String,
+        shape: Vec<usize>,
+        element: Element,
+        storage: Storage,
+        start: usize,
+    ) -> Result<Self, DataError> {
+        let fail = |what: String| Err(DataError::invalid(format!("`{source}`: {what}")));
+        let (&[rows, ref extents @ ..], 2..) = (shape.as_slice(), shape.len()) else {
+            return fail(format!(
+                "an array of the shape {shape:?} has no rows of numbers; a matrix or a stack of images is expected"
+            ));
+        };
+        let width: usize = extents.iter().product();
+        if rows == 0 || width == 0 {
+            return fail(format!("the shape {shape:?} holds no numbers"));
+        }
+        let bytes = &storage.bytes()[start..start + rows * width * element.width()];
+        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+        match element {
+            Element::Byte => {
+                for &byte in bytes {
+                    low = low.min(f64::from(byte));
+                    high = high.max(f64::from(byte));
+                }
+            }
+            Element::Number { width: size, .. } => {
+                for (i, part) in bytes.chunks_exact(size).enumerate() {
+                    let x = f64::from(element.number(part) as f32);
+                    if !x.is_finite() {
+                        return fail(format!(
+                            "row {}, element {} is missing or not finite; leave the row out or fill it in",
+                            i / width + 1,
+                            i % width + 1
+                        ));
+                    }
+                    low = low.min(x);
+                    high = high.max(x);
+                }
+            }
+        }
+        let scale = match element {
+            Element::Byte if high > 1.0 => 1.0 / 255.0,
+            _ => 1.0,
+        };
+        let mut digest = Sha256::new();
+        digest.update(format!("{shape:?} {scale} ").as_bytes());
+        digest.update(bytes);
+        let digest: String = digest.finalize()[..16]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        Ok(Self {
+            extents: extents.to_vec(),
+            rows,
+            element,
+            start,
+            scale,
+            range: (low as f32 * scale, high as f32 * scale),
+            digest,
+            storage,
+            source,
+        })
+    }
+
+    /// The file or folder.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Numbers in a row.
+    pub fn width(&self) -> usize {
+        self.extents.iter().product()
+    }
+
+    /// Extents of a row, the last index fastest: height and width of an image.
+    pub fn extents(&self) -> &[usize] {
+        &self.extents
+    }
+
+    /// Smallest and largest number.
+    pub fn range(&self) -> (f32, f32) {
+        self.range
+    }
+
+    /// A digest of shape and elements.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// Reads a row.
+    ///
+    /// # Panics
+    /// When there is no such row, or `out` is not as wide as one.
+    pub fn read(&self, row: usize, out: &mut [f32]) {
+        let width = self.width();
+        assert!(row < self.rows && out.len() == width);
+        let size = width * self.element.width();
+        let bytes = &self.storage.bytes()[self.start + row * size..][..size];
+        match self.element {
+            Element::Byte => {
+                for (out, &byte) in out.iter_mut().zip(bytes) {
+                    *out = f32::from(byte) * self.scale;
+                }
+            }
+            Element::Number { width, convert } => {
+                for (out, part) in out.iter_mut().zip(bytes.chunks_exact(width)) {
+                    *out = convert(part) as f32;
+                }
+            }
+        }
+    }
+}
+
+fn map(path: &Path) -> Result<Storage, DataError> {
+    let failed = |error| DataError::io("read", path, &error);
+    let file = File::open(path).map_err(failed)?;
+    if file.metadata().map_err(failed)?.len() == 0 {
+        return Ok(Storage::Held(Vec::new()));
+    }
+    // SAFETY: the mapping is read-only. A file that is changed while it is mapped gives other numbers; one that is cut
+    // short ends the process, as any mapped file does.
+    let map = unsafe { Mmap::map(&file) }.map_err(failed)?;
+    Ok(Storage::Mapped(map))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn read(rows: &Rows, row: usize) -> Vec<f32> {
+        let mut out = vec![0.0; rows.width()];
+        rows.read(row, &mut out);
+        out
+    }
+
+    fn idx(shape: &[u32], bytes: &[u8]) -> Vec<u8> {
+        let mut file = vec![0, 0, 8, shape.len() as u8];
+        file.extend(shape.iter().flat_map(|x| x.to_be_bytes()));
+        file.extend(bytes);
+        file
+    }
+
+    fn npy(kind: &str, shape: &str, bytes: &[u8]) -> Vec<u8> {
+        let header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}\n");
+        let mut file = b"\x93NUMPY\x01\x00".to_vec();
+        file.extend((header.len() as u16).to_le_bytes());
+        file.extend(header.as_bytes());
+        file.extend(bytes);
+        file
+    }
+
+    #[test]
+    fn formats_agree() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name: &str| folder.path().join(name);
+        let levels = [0u8, 51, 102, 255, 204, 153];
+        fs::write(place("images-idx3"), idx(&[2, 1, 3], &levels)).unwrap();
+        fs::write(place("images.npy"), npy("|u1", "(2, 1, 3)", &levels)).unwrap();
+        let floats: Vec<u8> = levels
+            .iter()
+            .flat_map(|&x| (f32::from(x) / 255.0).to_le_bytes())
+            .collect();
+        fs::write(place("floats.npy"), npy("<f4", "(2, 3)", &floats)).unwrap();
+        fs::write(place("table.csv"), "a,b,c\n0,0.2,0.4\n1,0.8,0.6\n").unwrap();
+        let expected = [[0.0, 0.2, 0.4], [1.0, 0.8, 0.6]];
+        for (name, extents) in [
+            ("images-idx3", &[1, 3][..]),
+            ("images.npy", &[1, 3]),
+            ("floats.npy", &[3]),
+            ("table.csv", &[3]),
+        ] {
+            let rows = Rows::open(&place(name)).unwrap();
+            assert_eq!((rows.rows(), rows.extents()), (2, extents), "{name}");
+            assert_eq!(rows.range(), (0.0, 1.0), "{name}");
+            for (row, expected) in expected.iter().enumerate() {
+                for (a, b) in read(&rows, row).iter().zip(expected) {
+                    assert!((a - b).abs() < 1e-6, "{name}: {a} {b}");
+                }
+            }
+        }
+        let digest = |name: &str| Rows::open(&place(name)).unwrap().digest().to_owned();
+        assert_eq!(digest("images-idx3"), digest("images.npy"));
+        assert_ne!(digest("images-idx3"), digest("floats.npy"));
+    }
+
+    #[test]
+    fn truth_values_are_not_grey_levels() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("bits");
+        fs::write(&path, idx(&[2, 2], &[0, 1, 1, 0])).unwrap();
+        let rows = Rows::open(&path).unwrap();
+        assert_eq!(read(&rows, 0), [0.0, 1.0]);
+        assert_eq!(rows.range(), (0.0, 1.0));
+    }
+
+    #[test]
+    fn bad_files_are_refused_by_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let refused = |name: &str, bytes: &[u8], said: &str| {
+            let path = folder.path().join(name);
+            fs::write(&path, bytes).unwrap();
+            let error = Rows::open(&path).unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains(said), "{error}");
+        };
+        refused("empty", b"", "two zero bytes");
+        refused("cut", &idx(&[2, 2], &[0, 1, 1]), "does not fit");
+        refused("labels", &idx(&[3], &[0, 1, 1]), "[3]");
+        refused("none", &idx(&[0, 4], &[]), "[0, 4]");
+        let mut floats = 1f32.to_le_bytes().to_vec();
+        floats.extend(f32::NAN.to_le_bytes());
+        refused(
+            "nan.npy",
+            &npy("<f4", "(1, 2)", &floats),
+            "row 1, element 2",
+        );
+        refused("cut.npy", &npy("<f4", "(2, 2)", &floats), "needs 16");
+        refused("gap.csv", b"a,b\n1,2\n3,\n", "row 2, element 2");
+        let missing = Rows::open(&folder.path().join("nothing")).unwrap_err();
+        assert!(missing.to_string().contains("nothing"), "{missing}");
+    }
+}
