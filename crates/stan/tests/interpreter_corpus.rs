@@ -2,43 +2,21 @@
 
 mod support;
 
-use std::path::{Path, PathBuf};
-
 use jensen_density::{DrawKey, Posterior};
-use serde_json::Value;
-use support::{bind, error, numbers};
+use support::{bind, corpus, error, numbers};
 
 const TOLERANCE: f64 = 1e-8;
 
 /// Densities whose constants Stan's library drops in `~`, but the tool behind the reference values does not.
 const KEEPS_CONSTANTS: [&str; 3] = ["wishart(", "multi_student_t", "lkj_cov"];
 
-/// Every folder below `folder` that has reference values.
-fn models(folder: &Path, out: &mut Vec<PathBuf>) {
-    let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
-        .expect("the corpus")
-        .map(|entry| entry.expect("an entry").path())
-        .collect();
-    entries.sort();
-    for path in entries {
-        if path.join("oracle.json").is_file() {
-            out.push(path);
-        } else if path.is_dir() {
-            models(&path, out);
-        }
-    }
-}
-
-fn check_model(path: &Path) -> Result<(), String> {
-    let read = |name: &str| std::fs::read_to_string(path.join(name)).expect(name);
-    let data = if path.join("data.json").is_file() {
-        read("data.json")
-    } else {
-        "{}".to_string()
-    };
-    let oracle: Value = serde_json::from_str(&read("oracle.json")).expect("JSON");
-    let source = read("model.stan");
-    let model = bind(&source, &data).map_err(|e| e.to_string())?;
+fn check_model(given: &corpus::Model) -> Result<(), String> {
+    let corpus::Model {
+        source,
+        data,
+        oracle,
+    } = given;
+    let model = bind(source, data).map_err(|e| e.to_string())?;
     let dim = oracle["dim"].as_u64().expect("dim") as usize;
     if model.unconstrained_dim() != dim {
         return Err(format!(
@@ -137,21 +115,5 @@ fn round_trip(model: &impl Posterior, z: &[f64], values: &[f64]) -> Result<(), S
 
 #[test]
 fn reference_values() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
-    let mut folders = Vec::new();
-    models(&root, &mut folders);
-    assert!(folders.len() >= 12, "the corpus is there");
-    let mut failures = Vec::new();
-    for folder in &folders {
-        if let Err(e) = check_model(folder) {
-            failures.push(format!("{}: {e}", folder.display()));
-        }
-    }
-    assert!(
-        failures.is_empty(),
-        "{} of {} models differ:\n{}",
-        failures.len(),
-        folders.len(),
-        failures.join("\n")
-    );
+    corpus::check_every(check_model);
 }

@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use jensen_density::{
     AllRecords, Group, Lanes, LanesMut, LogDensity, RecordDensity, TwiceDifferentiable,
@@ -13,16 +13,12 @@ use jensen_stan::interpret::{BoundModel, ErrorKind};
 use jensen_stan::lower::{LowerError, LowerOptions, LoweredRecords, lower, lower_records};
 use jensen_stan::program::SizedType;
 use serde_json::Value;
-use support::bind;
+use support::{bind, corpus};
 
 const LANES: usize = 3;
 
 fn read(path: &Path, name: &str) -> String {
     std::fs::read_to_string(path.join(name)).unwrap_or_else(|_| "{}".into())
-}
-
-fn corpus() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models")
 }
 
 /// Deterministic numbers of modest size.
@@ -110,21 +106,6 @@ fn check_whole(model: &BoundModel, lowered: &LoweredRecords) -> Result<(), Strin
     }
 }
 
-fn models(folder: &Path, out: &mut Vec<PathBuf>) {
-    let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
-        .expect("the corpus")
-        .map(|entry| entry.expect("an entry").path())
-        .collect();
-    entries.sort();
-    for path in entries {
-        if path.join("model.stan").is_file() {
-            out.push(path);
-        } else if path.is_dir() {
-            models(&path, out);
-        }
-    }
-}
-
 /// The `int`s of data that may count records.
 fn counts(model: &BoundModel) -> Vec<String> {
     let program = model.program();
@@ -144,12 +125,11 @@ fn refusal(model: &BoundModel, error: &LowerError) -> String {
 /// they add up to the density, and where they do not it is said why.
 #[test]
 fn the_corpus_comes_apart_or_says_why() {
-    let mut paths = Vec::new();
-    models(&corpus(), &mut paths);
+    let paths = corpus::folders_with("model.stan");
     let (mut apart, mut wrong) = (Vec::new(), Vec::new());
     for path in &paths {
         let name = path
-            .strip_prefix(corpus())
+            .strip_prefix(corpus::root())
             .expect("a model")
             .display()
             .to_string();
@@ -195,7 +175,7 @@ fn the_corpus_comes_apart_or_says_why() {
 }
 
 fn model(name: &str) -> BoundModel {
-    let path = corpus().join(name);
+    let path = corpus::root().join(name);
     bind(&read(&path, "model.stan"), &read(&path, "data.json")).expect("a model with its data")
 }
 
@@ -278,7 +258,7 @@ fn a_batch_is_the_program_on_its_records() {
         "radon_pooled",
         "radon_intercept_centred",
     ] {
-        let path = corpus().join(name);
+        let path = corpus::root().join(name);
         let (source, data) = (read(&path, "model.stan"), read(&path, "data.json"));
         let model = bind(&source, &data).expect("a model");
         let records = records_of(&apart(&model, "N"));

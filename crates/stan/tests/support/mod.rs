@@ -1,6 +1,8 @@
 //! Data for tests, read from JSON values.
 #![allow(dead_code)] // Not every test file uses everything.
 
+pub mod corpus;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

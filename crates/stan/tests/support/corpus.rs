@@ -1,0 +1,77 @@
+//! The model corpus: one folder a model.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+/// The folder of all models.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models")
+}
+
+/// The folders of the corpus that hold this file, in order.
+pub fn folders_with(file: &str) -> Vec<PathBuf> {
+    fn search(folder: &Path, file: &str, found: &mut Vec<PathBuf>) {
+        let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
+            .expect("the corpus")
+            .map(|entry| entry.expect("an entry").path())
+            .collect();
+        entries.sort();
+        for path in entries {
+            if path.join(file).is_file() {
+                found.push(path);
+            } else if path.is_dir() {
+                search(&path, file, found);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    search(&root(), file, &mut found);
+    found
+}
+
+/// A model with its data and what is known of it.
+pub struct Model {
+    /// The program.
+    pub source: String,
+    /// The data as JSON.
+    pub data: String,
+    /// Reference values.
+    pub oracle: Value,
+}
+
+impl Model {
+    /// Reads a folder that has reference values.
+    pub fn read(folder: &Path) -> Self {
+        let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect(name);
+        Self {
+            source: read("model.stan"),
+            data: if folder.join("data.json").is_file() {
+                read("data.json")
+            } else {
+                "{}".to_string()
+            },
+            oracle: serde_json::from_str(&read("oracle.json")).expect("JSON"),
+        }
+    }
+}
+
+/// Checks every model that has reference values, and fails with all that differ.
+pub fn check_every(check: impl Fn(&Model) -> Result<(), String>) {
+    let folders = folders_with("oracle.json");
+    assert!(folders.len() >= 12, "the corpus is there");
+    let failures: Vec<String> = folders
+        .iter()
+        .filter_map(|folder| {
+            let error = check(&Model::read(folder)).err()?;
+            Some(format!("{}: {error}", folder.display()))
+        })
+        .collect();
+    assert!(
+        failures.is_empty(),
+        "{} of {} models differ:\n{}",
+        failures.len(),
+        folders.len(),
+        failures.join("\n")
+    );
+}
