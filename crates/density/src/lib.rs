@@ -25,5 +25,6 @@ pub use difference::{Differenced, DifferencedWorkspace};
 pub use lanes::{Lanes, LanesMut};
 pub use posterior::{ConstrainError, DrawKey, Posterior, Unconstrained, Variable, VariableKind};
 pub use records::{
-    AllRecords, AllRecordsWorkspace, Group, LinearPredictor, PredictorScratch, RecordDensity,
+    AllRecords, AllRecordsWorkspace, Group, LinearPredictor, LinkExpectations, PredictorScratch,
+    RecordDensity,
 };

@@ -186,6 +186,47 @@ pub trait LinearPredictor: Sync {
 
     /// `out_b[:, l] = ∇²ℓ_b(eta_b[:, l]) · v_b[:, l]`, record by record.
     fn link_curvature(&self, batch: &[u32], eta: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>);
+
+    /// Expectations under independent normal coordinates, where the link has them.
+    fn expectations(&self) -> Option<&dyn LinkExpectations> {
+        None
+    }
+}
+
+/// Expectations of a likelihood of one linear predictor a record (K = 1) under independent normal
+/// coordinates with variances s: there `ηₙ ~ N(Aₙ μ, Aₙ² s)`, with squares element by element, and the
+/// expectation over z is one over η.
+pub trait LinkExpectations: Sync {
+    /// `variance[b] = Σ_i A_bi² s_i`. Only the coordinates of [`RecordDensity::support`] are read, where
+    /// it has any.
+    fn project_squares(
+        &self,
+        scratch: &mut PredictorScratch,
+        batch: &[u32],
+        s: &[f64],
+        variance: &mut [f64],
+    );
+
+    /// *Adds* `Σ_b A_bi² r_b` to `out[i]`; only the coordinates of [`RecordDensity::support`] are
+    /// touched, where it has any.
+    fn adjoint_squares(
+        &self,
+        scratch: &mut PredictorScratch,
+        batch: &[u32],
+        r: &[f64],
+        out: &mut [f64],
+    );
+
+    /// `gradient[b] = E[ℓ_b'(η)]` and `curvature[b] = E[ℓ_b''(η)]` for η ~ N(mean_b, variance_b), within
+    /// 1e-7.
+    fn link_expectation(
+        &self,
+        batch: &[u32],
+        mean: &[f64],
+        variance: &[f64],
+        gradient: &mut [f64],
+        curvature: &mut [f64],
+    );
 }
 
 /// What a [`LinearPredictor`] may keep of the last batch, such as gathered rows of a design matrix.

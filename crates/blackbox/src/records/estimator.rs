@@ -29,14 +29,27 @@ pub enum RecordEstimator {
     Joint,
     /// The joint control variate with one anchor for all records, as in SVRG.
     JointSvrg,
+    /// The joint control variate with the likelihood itself for its approximation: the draw is
+    /// integrated out, and a SAGA table of expectations is left. For likelihoods of one linear
+    /// predictor and mean-field families.
+    JointExact,
 }
 
 /// The names that can be read.
-const NAMES: [&str; 7] = ["naive", "stl", "cv", "inc", "ens", "joint", "joint-svrg"];
+const NAMES: [&str; 8] = [
+    "naive",
+    "stl",
+    "cv",
+    "inc",
+    "ens",
+    "joint",
+    "joint-svrg",
+    "joint-exact",
+];
 
 impl RecordEstimator {
     /// Every estimator, `ens` with equal weights.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Naive,
         Self::Stl,
         Self::Cv,
@@ -44,6 +57,7 @@ impl RecordEstimator {
         Self::Ens { beta: 0.5 },
         Self::Joint,
         Self::JointSvrg,
+        Self::JointExact,
     ];
 
     /// The name.
@@ -56,6 +70,7 @@ impl RecordEstimator {
             Self::Ens { .. } => NAMES[4],
             Self::Joint => NAMES[5],
             Self::JointSvrg => NAMES[6],
+            Self::JointExact => NAMES[7],
         }
     }
 
@@ -80,7 +95,7 @@ impl RecordEstimator {
     /// Whether the prior's expansion is subtracted.
     pub(crate) fn prior_expansion(self) -> f64 {
         match self {
-            Self::Joint | Self::JointSvrg => 1.0,
+            Self::Joint | Self::JointSvrg | Self::JointExact => 1.0,
             other => other.expansion(),
         }
     }

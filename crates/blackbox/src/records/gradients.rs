@@ -8,6 +8,7 @@ use jensen_math::simd::{LANES, Simd};
 use jensen_math::vmath;
 
 use super::estimator::RecordEstimator;
+use super::expected::Expected;
 use super::predictors::Predictors;
 use super::snapshots::Snapshots;
 use super::table::{Slots, Store, Table};
@@ -44,6 +45,12 @@ use crate::reduce::axpy;
 ///   records at any draw, so it serves the spread as well: what is left there is subsampling noise
 ///   of second order in δ.
 ///
+/// `joint-exact` is `joint` whose approximation is the likelihood itself. Where that sees one linear
+/// predictor, ηₙ is normal under a mean-field q, `Aₙμ` and `Aₙ²σ²` being mean and variance, and the
+/// expectation that the approximation must have in closed form is one-dimensional:
+/// `∇_μ E[ℓₙ] = Aₙᵀ E[ℓₙ']`, `∇_{log σ} E[ℓₙ] = σ² ⊙ Aₙ²ᵀ E[ℓₙ'']`. The draws of the batch cancel, and a
+/// SAGA table of the two expectations is left; the prior is still sampled, with its expansion.
+///
 /// With several draws, m is that of their mean displacement. Cost of an iteration, in gradients of a
 /// batch: naive 1; cv 1 and a Hessian-vector product; joint 3 and a product, of which the linear
 /// predictor saves all but one pass forwards and three backwards; inc N/B + 2.
@@ -55,7 +62,7 @@ pub struct Gradients<'a, D: RecordDensity> {
     /// `d × draws`: the draws.
     pub(super) z: Vec<f64>,
     /// `d × draws`: `z − μ`.
-    displacement: Vec<f64>,
+    pub(super) displacement: Vec<f64>,
     /// The mean displacement.
     pub(super) shift: Vec<f64>,
     /// `d × draws`: gradient at the draws.
@@ -68,10 +75,11 @@ pub struct Gradients<'a, D: RecordDensity> {
     pub(super) change: Vec<f64>,
     /// The coordinates outside which `change` is zero; all when empty.
     pub(super) changed: Vec<u32>,
-    scratch: Vec<f64>,
-    values: Vec<f64>,
+    pub(super) scratch: Vec<f64>,
+    pub(super) values: Vec<f64>,
     pub(super) predictors: Predictors,
     pub(super) snapshots: Snapshots,
+    pub(super) expected: Expected,
     /// Record gradients so far; a Hessian-vector product counts two.
     pub(super) calls: u64,
 }
@@ -183,6 +191,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
             values: vec![0.0; draws],
             predictors: Predictors::default(),
             snapshots: Snapshots::default(),
+            expected: Expected::default(),
             calls: 0,
             family,
         }
@@ -221,6 +230,11 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
                 mean: Vec::new(),
                 predictors: Vec::new(),
             },
+            RecordEstimator::JointExact => Store::Expectations {
+                first: vec![0.0; n],
+                second: vec![0.0; n],
+                squares: vec![0.0; d],
+            },
         };
         Table {
             store,
@@ -242,8 +256,12 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
 
     /// Writes the estimate into `out` (one number a parameter, upwards). `false` when the density, a
     /// gradient or a product at a draw is not finite: then `out` must not be used and the table not
-    /// be renewed. An estimator whose table is not complete is `naive`.
+    /// be renewed. An estimator whose table is not complete is `naive`; `joint-exact` integrates the
+    /// draw out even then.
     pub fn evaluate(&mut self, request: &Request<'_>, table: &Table, out: &mut [f64]) -> bool {
+        if request.estimator == RecordEstimator::JointExact {
+            return self.evaluate_expectations(request, table, out);
+        }
         let (d, draws) = (self.density.dim(), self.draws);
         let mut request = *request;
         if request.estimator.remembers() && !table.complete {
@@ -293,7 +311,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
     }
 
     /// Fills `z`, `displacement` and `shift`.
-    fn draw(&mut self, omega: &[f64], noise: Lanes<'_>) {
+    pub(super) fn draw(&mut self, omega: &[f64], noise: Lanes<'_>) {
         let (d, draws) = (self.density.dim(), self.draws);
         if self.is_plain() {
             let (mean, log_sd) = omega.split_at(d);
@@ -366,6 +384,11 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         match &mut table.store {
             Store::Nothing | Store::Anchor { .. } => return,
             Store::Predictors(eta) => self.predictors.store(request.batch, eta),
+            Store::Expectations {
+                first,
+                second,
+                squares,
+            } => self.expected.store(request.batch, first, second, squares),
             Store::Slots(slots) => {
                 let whole = slots.whole();
                 self.changed.clear();

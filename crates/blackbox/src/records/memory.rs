@@ -3,7 +3,7 @@
 use jensen_density::RecordDensity;
 
 use super::{Batches, RecordError, RecordEstimator};
-use crate::family::Family;
+use crate::family::{Family, FamilyKind};
 
 /// Records beyond which the estimators that pass over all of them are refused.
 const SMALL: usize = 10_000;
@@ -33,7 +33,7 @@ impl Footprint {
 
 /// The memory that a fit with `estimator` takes at most, the model's own not included.
 ///
-/// Linear predictors are remembered as K numbers a record. Any other model keeps one mean a live slot
+/// Linear predictors are remembered as K numbers a record, expectations as two. Any other model keeps one mean a live slot
 /// (all of ω for `inc` and `ens`), `2⌈N/B⌉ − 1` of them, or only the coordinates that a batch touches.
 pub fn footprint<D: RecordDensity>(
     density: &D,
@@ -54,6 +54,7 @@ pub fn footprint<D: RecordDensity>(
             let kept = touched(density, batches).map_or(d, |touched| touched + touched / 2);
             slots * kept + d + n
         }
+        (RecordEstimator::JointExact, _) => 2 * n + 2 * d,
         (RecordEstimator::JointSvrg, width) => n * width.unwrap_or(0) + 2 * d,
     };
     let lanes = draws as u64 + 2;
@@ -112,6 +113,20 @@ pub fn admit<D: RecordDensity>(
             records: batches.records(),
             limit: SMALL,
         });
+    }
+    if estimator == RecordEstimator::JointExact {
+        let offered = density.linear().is_some_and(|l| l.expectations().is_some());
+        if !offered || family.kind() != FamilyKind::MeanField {
+            let lack = if offered {
+                "the family is not mean-field"
+            } else {
+                "the likelihood of this model is not of that kind"
+            };
+            return Err(RecordError::Setting(format!(
+                "the estimator `joint-exact` needs a likelihood of one linear predictor a record and a \
+                 mean-field family, but {lack}: choose `joint`"
+            )));
+        }
     }
     let footprint = footprint(density, family, estimator, batches, draws);
     match limit {

@@ -31,9 +31,10 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `estimator` | [`RecordEstimator`]: naive, stl, cv, inc, ens, joint, joint-svrg |
+//! | `estimator` | [`RecordEstimator`]: naive, stl, cv, inc, ens, joint, joint-svrg, joint-exact |
 //! | `gradients` | [`Gradients`]: an estimate from a batch, draws and a table |
 //! | `predictors`, `snapshots` | the same through linear predictors, and for any other model |
+//! | `expected` | the same with the draw integrated out |
 //! | `table` | [`Table`]: what is remembered of earlier iterations |
 //! | `batches` | [`Batches`]: reshuffled epochs |
 //! | `minibatch` | [`Minibatch`]: estimator × family × optimiser as an algorithm, with a stopping rule |
@@ -47,6 +48,7 @@
 mod batches;
 mod error;
 mod estimator;
+mod expected;
 pub(crate) mod gemm;
 mod generic;
 mod gradients;

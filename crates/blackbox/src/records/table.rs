@@ -3,7 +3,8 @@
 //! No form takes N × D numbers. A linear predictor is remembered by its values ηₙ, K a record: the
 //! stored mean enters the expansion through them alone. Any other model shares one snapshot among the
 //! records of an iteration; with reshuffled epochs at most `2⌈N/B⌉ − 1` snapshots are alive. Where a
-//! batch touches few coordinates a snapshot keeps those only.
+//! batch touches few coordinates a snapshot keeps those only. Where the draw is integrated out, two
+//! expectations a record are kept.
 
 use jensen_fit::{Archive, ArchiveError, Snapshot};
 
@@ -157,6 +158,15 @@ pub(crate) enum Store {
         /// The predictors there.
         predictors: Vec<f64>,
     },
+    /// Expectations of first and second derivatives of every record's link.
+    Expectations {
+        /// `E[ℓₙ']`, N.
+        first: Vec<f64>,
+        /// `E[ℓₙ'']`, N.
+        second: Vec<f64>,
+        /// `Σ_m A_m² E[ℓ_m'']`, d.
+        squares: Vec<f64>,
+    },
 }
 
 impl Table {
@@ -204,6 +214,16 @@ impl Snapshot for Table {
                 archive.put("predictors", predictors);
                 "anchor"
             }
+            Store::Expectations {
+                first,
+                second,
+                squares,
+            } => {
+                archive.put("first", first);
+                archive.put("second", second);
+                archive.put("squares", squares);
+                "expectations"
+            }
             Store::Slots(slots) => {
                 archive.set("whole", slots.whole);
                 archive.put("of_record", &integers(&slots.of_record));
@@ -243,6 +263,14 @@ impl Snapshot for Table {
                 mean: archive.vec("mean")?,
                 predictors: archive.vec("predictors")?,
             },
+            "expectations" => {
+                let first = archive.vec("first")?;
+                Store::Expectations {
+                    second: archive.vec_of("second", first.len())?,
+                    squares: archive.vec("squares")?,
+                    first,
+                }
+            }
             "slots" => {
                 let users = read_integers(archive, "users")?;
                 let kept = read_integers(archive, "kept")?;

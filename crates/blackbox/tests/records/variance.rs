@@ -72,4 +72,11 @@ fn variances_respect_their_bounds_at_the_optimum() {
             "{name} {joint:?}"
         );
     }
+    // With the draw integrated out, only the spread's part of the prior is still sampled.
+    let exact = of("joint-exact").total.mean;
+    let sampled: f64 = omega[14..].iter().map(|l| 2.0 * (4.0 * l).exp()).sum();
+    assert!(
+        exact < 1.2 * sampled && exact < 0.02 * of("joint").total.mean,
+        "{exact} {sampled}"
+    );
 }

@@ -1,5 +1,7 @@
 //! Rows of a design matrix: products with a batch of them and with its transpose.
 
+use jensen_math::simd::LANES;
+
 use super::ShapeError;
 use crate::records::gemm::{Matrix, multiply};
 
@@ -36,6 +38,26 @@ jensen_math::simd_fn! {
         let _ = std::marker::PhantomData::<V>;
         for (((out, &b), shift), scale) in out.iter_mut().zip(bytes).zip(shift).zip(scale) {
             *out = (f64::from(b) - shift) * scale;
+        }
+    }
+}
+
+jensen_math::simd_fn! {
+    /// `strands[k] += Σ x² w` over every eighth product from k on.
+    fn weigh_squares, weigh_squares_fn = <V>(x: &[f64], w: &[f64], strands: &mut [f64]) {
+        let _ = std::marker::PhantomData::<V>;
+        for (x, w) in x.chunks(LANES).zip(w.chunks(LANES)) {
+            for ((s, x), w) in strands.iter_mut().zip(x).zip(w) {
+                *s += x * x * w;
+            }
+        }
+    }
+
+    /// `out += r x²`.
+    fn add_squares, add_squares_fn = <V>(x: &[f64], r: f64, out: &mut [f64]) {
+        let _ = std::marker::PhantomData::<V>;
+        for (out, x) in out.iter_mut().zip(x) {
+            *out += r * x * x;
         }
     }
 }
@@ -161,7 +183,7 @@ pub struct Sparse {
 }
 
 impl Sparse {
-    /// Rows of `(column, value)` pairs.
+    /// Rows of `(column, value)` pairs; the values of a column that a row names twice are added.
     ///
     /// # Errors
     /// When a column is not below `columns`.
@@ -171,14 +193,20 @@ impl Sparse {
     {
         let (mut starts, mut column, mut value) = (vec![0], Vec::new(), Vec::new());
         for (n, row) in rows.into_iter().enumerate() {
+            let first = column.len();
             for &(c, v) in row.as_ref() {
                 if c as usize >= columns {
                     return Err(ShapeError(format!(
                         "row {n} names column {c} of {columns} columns (counted from 0)"
                     )));
                 }
-                column.push(c);
-                value.push(v);
+                match column[first..].iter().position(|&other| other == c) {
+                    Some(at) => value[first + at] += v,
+                    None => {
+                        column.push(c);
+                        value.push(v);
+                    }
+                }
             }
             starts.push(column.len());
         }
@@ -293,6 +321,60 @@ impl Features {
                         for (out, r) in out.iter_mut().zip(r) {
                             *out += v * r;
                         }
+                    }
+                }
+            }
+        }
+    }
+
+    /// `out[b] = Σ_p x_bp² w_p`; `gathered` as for [`Self::times`].
+    pub(super) fn squares_times(
+        &self,
+        gathered: &[f64],
+        batch: &[u32],
+        w: &[f64],
+        out: &mut [f64],
+    ) {
+        match self {
+            Self::Dense(dense) => {
+                let simd = jensen_math::simd::Simd::detect();
+                let rows = gathered.chunks_exact(dense.columns);
+                for (out, row) in out.iter_mut().zip(rows) {
+                    let mut strands = [0.0; LANES];
+                    weigh_squares(simd, row, w, &mut strands);
+                    *out = strands.iter().sum();
+                }
+            }
+            Self::Sparse(sparse) => {
+                for (out, &n) in out.iter_mut().zip(batch) {
+                    let (columns, values) = sparse.row(n);
+                    let terms = columns.iter().zip(values);
+                    *out = terms.map(|(&c, v)| v * v * w[c as usize]).sum();
+                }
+            }
+        }
+    }
+
+    /// `out[p] += Σ_b x_bp² r_b`.
+    pub(super) fn transposed_squares_times(
+        &self,
+        gathered: &[f64],
+        batch: &[u32],
+        r: &[f64],
+        out: &mut [f64],
+    ) {
+        match self {
+            Self::Dense(dense) => {
+                let simd = jensen_math::simd::Simd::detect();
+                for (row, r) in gathered.chunks_exact(dense.columns).zip(r) {
+                    add_squares(simd, row, *r, out);
+                }
+            }
+            Self::Sparse(sparse) => {
+                for (r, &n) in r.iter().zip(batch) {
+                    let (columns, values) = sparse.row(n);
+                    for (&c, v) in columns.iter().zip(values) {
+                        out[c as usize] += v * v * r;
                     }
                 }
             }

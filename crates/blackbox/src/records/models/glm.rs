@@ -1,6 +1,8 @@
 //! Features, link and prior as one density.
 
-use jensen_density::{Lanes, LanesMut, LinearPredictor, PredictorScratch, RecordDensity};
+use jensen_density::{
+    Lanes, LanesMut, LinearPredictor, LinkExpectations, PredictorScratch, RecordDensity,
+};
 
 use super::{Features, Link, Prior, ShapeError};
 
@@ -125,6 +127,49 @@ impl<P: Prior> LinearPredictor for Glm<P> {
 
     fn link_curvature(&self, _: &[u32], eta: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>) {
         self.link.curvature(eta, v, out);
+    }
+
+    fn expectations(&self) -> Option<&dyn LinkExpectations> {
+        (self.width() == 1).then_some(self)
+    }
+}
+
+impl<P: Prior> LinkExpectations for Glm<P> {
+    fn project_squares(
+        &self,
+        scratch: &mut PredictorScratch,
+        batch: &[u32],
+        s: &[f64],
+        variance: &mut [f64],
+    ) {
+        let gathered = self.gathered(scratch, batch);
+        self.features
+            .squares_times(gathered, batch, &s[self.offset..], variance);
+    }
+
+    fn adjoint_squares(
+        &self,
+        scratch: &mut PredictorScratch,
+        batch: &[u32],
+        r: &[f64],
+        out: &mut [f64],
+    ) {
+        let gathered = self.gathered(scratch, batch);
+        let out = &mut out[self.offset..];
+        self.features
+            .transposed_squares_times(gathered, batch, r, out);
+    }
+
+    fn link_expectation(
+        &self,
+        batch: &[u32],
+        mean: &[f64],
+        variance: &[f64],
+        gradient: &mut [f64],
+        curvature: &mut [f64],
+    ) {
+        self.link
+            .expectation(batch, mean, variance, gradient, curvature);
     }
 }
 

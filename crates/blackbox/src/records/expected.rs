@@ -1,0 +1,181 @@
+//! Gradients with the draw integrated out, for likelihoods of one linear predictor.
+
+use jensen_density::{Lanes, LanesMut, PredictorScratch, RecordDensity};
+
+use super::gradients::{Gradients, Request};
+use super::table::{Store, Table};
+
+/// Scratch memory.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Expected {
+    scratch: PredictorScratch,
+    support: Vec<u32>,
+    /// σ², d.
+    variances: Vec<f64>,
+    eta_mean: Vec<f64>,
+    eta_variance: Vec<f64>,
+    /// `E[ℓ']` and `E[ℓ'']` of the batch.
+    first: Vec<f64>,
+    second: Vec<f64>,
+    /// The same less what the table holds.
+    first_change: Vec<f64>,
+    second_change: Vec<f64>,
+    /// `A²ᵀ` of the change of `E[ℓ'']`, d; zero outside `support` where that is not empty.
+    squares: Vec<f64>,
+}
+
+impl Expected {
+    /// Remembers the expectations of the last batch, and what they change in the second sum.
+    pub(super) fn store(
+        &self,
+        batch: &[u32],
+        first: &mut [f64],
+        second: &mut [f64],
+        squares: &mut [f64],
+    ) {
+        for (&n, (a, c)) in batch.iter().zip(self.first.iter().zip(&self.second)) {
+            first[n as usize] = *a;
+            second[n as usize] = *c;
+        }
+        if self.support.is_empty() {
+            crate::reduce::axpy(1.0, &self.squares, squares);
+        } else {
+            for &i in &self.support {
+                squares[i as usize] += self.squares[i as usize];
+            }
+        }
+    }
+}
+
+impl<D: RecordDensity> Gradients<'_, D> {
+    /// [`Gradients::evaluate`] for `joint-exact`. `false` where the model offers no expectations, too.
+    pub(super) fn evaluate_expectations(
+        &mut self,
+        request: &Request<'_>,
+        table: &Table,
+        out: &mut [f64],
+    ) -> bool {
+        let (d, draws, batch) = (self.density.dim(), self.draws, request.batch);
+        let linear = self.density.linear();
+        let Some((linear, link)) = linear.and_then(|l| Some((l, l.expectations()?))) else {
+            return false;
+        };
+        let Store::Expectations {
+            first,
+            second,
+            squares,
+        } = &table.store
+        else {
+            return false;
+        };
+        let mean = &request.omega[..d];
+        self.draw(request.omega, request.noise);
+
+        // The prior at the draws, less its expansion at the mean in both parts of ω.
+        self.density.prior_value_grad(
+            &mut self.ws,
+            Lanes::new(&self.z, d, draws),
+            &mut self.values,
+            LanesMut::new(&mut self.gradient, d, draws),
+        );
+        self.scratch.resize(d, 0.0);
+        self.density.prior_value_grad(
+            &mut self.ws,
+            Lanes::new(mean, d, 1),
+            &mut self.values[..1],
+            LanesMut::new(&mut self.scratch, d, 1),
+        );
+        self.density.prior_hvp(
+            &mut self.ws,
+            Lanes::new(mean, d, 1),
+            Lanes::new(&self.shift, d, 1),
+            LanesMut::new(&mut self.correction, d, 1),
+        );
+        let (out_mean, out_spread) = out.split_at_mut(d);
+        let scale = 1.0 / draws as f64;
+        for i in 0..d {
+            let row = i * draws..(i + 1) * draws;
+            let (mut mean, mut spread) = (0.0, 0.0);
+            for (g, delta) in self.gradient[row.clone()]
+                .iter()
+                .zip(&self.displacement[row])
+            {
+                mean += g;
+                spread += (g - self.scratch[i]) * delta;
+            }
+            out_mean[i] = mean * scale - self.correction[i];
+            out_spread[i] = spread * scale + 1.0;
+        }
+
+        // Expectations of the batch.
+        let e = &mut self.expected;
+        let rows = batch.len();
+        for buffer in [
+            &mut e.eta_mean,
+            &mut e.eta_variance,
+            &mut e.first,
+            &mut e.second,
+        ] {
+            buffer.resize(rows, 0.0);
+        }
+        let log_sd = &request.omega[d..2 * d];
+        e.variances.clear();
+        e.variances.extend(log_sd.iter().map(|l| (2.0 * l).exp()));
+        let eta = LanesMut::new(&mut e.eta_mean, rows, 1);
+        linear.project(&mut e.scratch, batch, Lanes::new(mean, d, 1), eta);
+        link.project_squares(&mut e.scratch, batch, &e.variances, &mut e.eta_variance);
+        link.link_expectation(
+            batch,
+            &e.eta_mean,
+            &e.eta_variance,
+            &mut e.first,
+            &mut e.second,
+        );
+        self.calls += 3 * rows as u64;
+        e.first_change.clone_from(&e.first);
+        e.second_change.clone_from(&e.second);
+        if table.complete {
+            for (i, &n) in batch.iter().enumerate() {
+                e.first_change[i] -= first[n as usize];
+                e.second_change[i] -= second[n as usize];
+            }
+        }
+
+        // What goes back, which is also what a visit changes in the sums.
+        e.squares.resize(d, 0.0);
+        if e.support.is_empty() {
+            e.squares.fill(0.0);
+            self.change.fill(0.0);
+        } else {
+            for &i in &e.support {
+                e.squares[i as usize] = 0.0;
+                self.change[i as usize] = 0.0;
+            }
+        }
+        if !self.density.support(batch, &mut e.support) {
+            e.support.clear();
+        }
+        let r = Lanes::new(&e.first_change, rows, 1);
+        let change = LanesMut::new(&mut self.change, d, 1);
+        linear.adjoint(&mut e.scratch, batch, r, change);
+        link.adjoint_squares(&mut e.scratch, batch, &e.second_change, &mut e.squares);
+        self.changed.clone_from(&e.support);
+        let weight = self.density.records() as f64 / rows as f64;
+        let mut add = |i: usize| {
+            out_mean[i] += weight * self.change[i];
+            out_spread[i] += weight * e.variances[i] * e.squares[i];
+        };
+        if e.support.is_empty() {
+            (0..d).for_each(&mut add);
+        } else {
+            e.support.iter().for_each(|&i| add(i as usize));
+        }
+        if table.complete {
+            for i in 0..d {
+                out_mean[i] += table.sum[i];
+                out_spread[i] += e.variances[i] * squares[i];
+            }
+        }
+        out.iter().all(|g| g.is_finite())
+    }
+}
