@@ -8,7 +8,7 @@ use jensen::data::{
     write_draws_csv, write_draws_netcdf,
 };
 use jensen::density::{AllRecords, RecordDensity};
-use jensen::exchangeable::{self, RecordMethod, RecordModel};
+use jensen::exchangeable::{self, RecordMethod, RecordModel, VariancePoint, variance_section};
 use jensen::graph::{GraphDensity, RecordGraph};
 use jensen::run::{Budget, Control, Identity};
 use jensen::stan::{Build, Model};
@@ -191,9 +191,9 @@ fn fit_model<S: Subject>(args: &FitArgs, mut plan: Plan, subject: &S, threads: u
         };
         store::write(folder, &plan.inputs, &resolved, &init)?;
     }
-    let fitted = fit(&plan, args, subject, &options, position)?;
+    let (fitted, variances) = fit(&plan, args, subject, &options, position)?;
     if let Some(folder) = &plan.folder {
-        write_results(folder, &plan, &fitted)?;
+        write_results(folder, &plan, &fitted, &variances)?;
     }
     if args.json {
         print(&fitted.summary().to_json().map_err(Failure::output)?)?;
@@ -215,6 +215,11 @@ fn plan(args: &FitArgs) -> Result<Plan, Failure> {
     let Some(path) = &args.resume else {
         folder::check_out(args.out.as_deref(), args.flags.checkpoint_every)?;
         args.flags.settings(Init::Zero)?;
+        if args.flags.trace_variance.is_some() && args.out.is_none() {
+            return Err(Failure::usage(
+                "--trace-variance writes to the trace and the report: say where with --out DIR",
+            ));
+        }
         let inputs = read_inputs(args)?;
         let data = parse(&inputs)?;
         return Ok(Plan {
@@ -303,7 +308,7 @@ fn fit<S: Subject>(
     subject: &S,
     options: &Options,
     position: Option<Position>,
-) -> Result<Fitted, Failure> {
+) -> Result<(Fitted, Vec<VariancePoint>), Failure> {
     let history = position.as_ref().map_or(Vec::new(), |position| {
         let records = position.records.iter();
         records.filter_map(HistoryPoint::of).collect()
@@ -319,9 +324,14 @@ fn fit<S: Subject>(
         force: args.force,
         display: Display::new(args.quiet),
     };
-    let (fitted, _) =
-        session.carry_out(|_| (), |control| subject.fit(options, control, history))?;
-    fitted.map_err(|error| explain(error, subject.model(), &options.settings.start.init))
+    let mut variances = Vec::new();
+    let (fitted, _) = session.carry_out(
+        |record| variances.extend(VariancePoint::of(record)),
+        |control| subject.fit(options, control, history),
+    )?;
+    let fitted =
+        fitted.map_err(|error| explain(error, subject.model(), &options.settings.start.init))?;
+    Ok((fitted, variances))
 }
 
 /// A fit that could not start, in the model's own words where it has some.
@@ -344,7 +354,12 @@ fn explain<D>(error: jensen::Error, model: &Model<D>, init: &Init) -> Failure {
 }
 
 /// Writes everything that a finished run leaves.
-fn write_results(folder: &RunDir, plan: &Plan, fitted: &Fitted) -> Result<(), Failure> {
+fn write_results(
+    folder: &RunDir,
+    plan: &Plan,
+    fitted: &Fitted,
+    variances: &[VariancePoint],
+) -> Result<(), Failure> {
     let settings = plan.flags.listed();
     let seed = fitted.settings.seed;
     let family = fitted.fit.best().kind.to_string();
@@ -375,7 +390,7 @@ fn write_results(folder: &RunDir, plan: &Plan, fitted: &Fitted) -> Result<(), Fa
         &fitted.encode_approximation(),
     )
     .map_err(Failure::output)?;
-    let report = fitted.report(&About {
+    let mut report = fitted.report(&About {
         model: plan.inputs.model.clone(),
         data: plan
             .inputs
@@ -384,6 +399,7 @@ fn write_results(folder: &RunDir, plan: &Plan, fitted: &Fitted) -> Result<(), Fa
             .map_or_else(String::new, |data| data.name.clone()),
         settings,
     });
+    report.sections.extend(variance_section(variances));
     write_atomic_bytes(
         &path(Artefact::Report),
         jensen::report::render(&report).as_bytes(),

@@ -61,6 +61,8 @@ pub enum EstimatorName {
     Joint,
     /// Minibatches: the joint control variate with one anchor an epoch, in little memory
     JointSvrg,
+    /// Minibatches: joint with the draws integrated out; one linear predictor a record, mean-field
+    JointExact,
 }
 
 /// Optimisers.
@@ -112,6 +114,10 @@ pub struct FitFlags {
     /// Gradient estimator of bbvi [default: stl; joint-svrg with --exchangeable]
     #[arg(long, value_enum, value_name = "NAME", help_heading = "Method")]
     pub estimator: Option<EstimatorName>,
+    /// Every K iterations, write the variance of every gradient estimator at the iterate to the trace, all of it, its
+    /// subsampling part and its Monte-Carlo part; needs --exchangeable and --out
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Method")]
+    pub trace_variance: Option<u64>,
     /// Optimiser of bbvi [default: adam]
     #[arg(long, value_enum, value_name = "NAME", help_heading = "Method")]
     pub optimizer: Option<OptimizerName>,
@@ -178,6 +184,7 @@ impl FitFlags {
             exchangeable: self.exchangeable.or_else(|| stored.exchangeable.clone()),
             batch: self.batch.or(stored.batch),
             estimator: self.estimator.or(stored.estimator),
+            trace_variance: self.trace_variance.or(stored.trace_variance),
             optimizer: self.optimizer.or(stored.optimizer),
             step_size: self.step_size.or(stored.step_size),
             grad_samples: self.grad_samples.or(stored.grad_samples),

@@ -1,6 +1,8 @@
 //! `jensen fit --exchangeable`: the flags of minibatches, and how they become a method.
 
-use jensen::blackbox::records::{Judge, MinibatchSettings, RecordEstimator, SmisoSettings};
+use jensen::blackbox::records::{
+    Judge, MinibatchSettings, RecordEstimator, SmisoSettings, VarianceSettings,
+};
 use jensen::exchangeable::RecordMethod;
 
 use crate::failure::Failure;
@@ -15,6 +17,9 @@ const ALPHA: f64 = 0.9;
 /// SMISO's step size, unless said otherwise.
 const GAMMA: f64 = 1e-5;
 
+/// Pairs of a batch and a draw behind each traced variance.
+const VARIANCE_SAMPLES: usize = 64;
+
 /// The method that the flags ask for; `None` without `--exchangeable`.
 pub fn method(flags: &FitFlags) -> Result<Option<RecordMethod>, Failure> {
     if flags.exchangeable.is_none() {
@@ -25,6 +30,9 @@ pub fn method(flags: &FitFlags) -> Result<Option<RecordMethod>, Failure> {
         };
         if flags.batch.is_some() {
             return needs("--batch");
+        }
+        if flags.trace_variance.is_some() {
+            return needs("--trace-variance");
         }
         if flags.method == Some(MethodName::Smiso) {
             return needs("--method smiso");
@@ -62,6 +70,10 @@ pub fn method(flags: &FitFlags) -> Result<Option<RecordMethod>, Failure> {
                     tolerance: flags.tol.unwrap_or(judge.tolerance),
                     ..judge
                 }),
+                variance: flags.trace_variance.map(|every| VarianceSettings {
+                    every,
+                    samples: VARIANCE_SAMPLES,
+                }),
                 ..usual
             })))
         }
@@ -69,6 +81,11 @@ pub fn method(flags: &FitFlags) -> Result<Option<RecordMethod>, Failure> {
             if flags.estimator.is_some() || flags.optimizer.is_some() {
                 return Err(Failure::usage(
                     "--method smiso has an estimator and steps of its own: leave out --estimator and --optimizer",
+                ));
+            }
+            if flags.trace_variance.is_some() {
+                return Err(Failure::usage(
+                    "--method smiso has no gradient estimator whose variance could be traced: leave out --trace-variance",
                 ));
             }
             if flags.tol.is_some() {
@@ -99,5 +116,6 @@ fn estimator(name: EstimatorName) -> RecordEstimator {
         EstimatorName::Ens => RecordEstimator::Ens { beta: 0.5 },
         EstimatorName::Joint => RecordEstimator::Joint,
         EstimatorName::JointSvrg => RecordEstimator::JointSvrg,
+        EstimatorName::JointExact => RecordEstimator::JointExact,
     }
 }

@@ -40,6 +40,8 @@ use jensen_graph::RecordGraph;
 use jensen_stan::lower::lower_records;
 use serde::{Deserialize, Serialize};
 
+pub use crate::variances::{EstimatorVariance, VariancePoint, variance_section};
+
 use crate::fit::Historian;
 use crate::outputs::HistoryPoint;
 use crate::sample::{SampleRequest, sample};

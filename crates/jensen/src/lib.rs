@@ -57,6 +57,7 @@ mod sample;
 pub mod stan;
 mod timing;
 pub mod topics;
+mod variances;
 
 pub use jensen_blackbox as blackbox;
 pub use jensen_conjugate as conjugate;

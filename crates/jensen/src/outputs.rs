@@ -214,6 +214,7 @@ impl Fitted {
             stages: stages(&self.history),
             log_weights: table.log_weights(),
             parameters,
+            sections: Vec::new(),
             marginals: self.marginals(),
         }
     }

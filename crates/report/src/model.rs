@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::sheet::Section;
+
 /// Everything on the page. Empty lists and absent options leave their section out.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Report {
@@ -39,6 +41,8 @@ pub struct Report {
     pub log_weights: Vec<f64>,
     /// One row a scalar parameter.
     pub parameters: Vec<Parameter>,
+    /// Whatever else a method has to show, after the bound.
+    pub sections: Vec<Section>,
     /// Draws of scalar parameters, most interesting first. Only some of them are drawn; the page says how many are not.
     pub marginals: Vec<Marginal>,
 }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::model::{Khat, Marginal, Parameter, Report};
 use crate::plots;
+use crate::sheet;
 use crate::stats;
 use crate::text::{self, escape};
 
@@ -30,6 +31,9 @@ pub fn render(report: &Report) -> String {
     let mut page = start(title);
     header(&mut page, report, title);
     trace(&mut page, report);
+    for section in &report.sections {
+        sheet::render_section(&mut page, section);
+    }
     weights(&mut page, report);
     parameters(&mut page, report);
     forests(&mut page, &report.parameters);

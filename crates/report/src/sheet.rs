@@ -1,5 +1,7 @@
 //! A page about a fit that is not a posterior of named parameters: facts, figures and tables in sections.
 
+use serde::{Deserialize, Serialize};
+
 use crate::model::Report;
 use crate::page::{self, put};
 use crate::text::escape;
@@ -40,7 +42,7 @@ pub struct Sheet {
 }
 
 /// A heading with figures and a table.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Section {
     /// Heading.
     pub heading: String,
@@ -108,7 +110,7 @@ pub fn render_sheet(sheet: &Sheet) -> String {
     page::end(out)
 }
 
-fn render_section(out: &mut String, section: &Section) {
+pub(crate) fn render_section(out: &mut String, section: &Section) {
     put(out, format_args!("<h2>{}</h2>", escape(&section.heading)));
     if !section.note.is_empty() {
         put(

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::batches::{Batches, Order};
 use super::memory::admit;
-use super::variance::{Place, VarianceSettings, trace_variances};
+use super::variance::{Place, VarianceSettings, Watch, trace_variances, watched};
 use super::{Footprint, Gradients, RecordError, RecordEstimator, Request, Table};
 use crate::certificate::certify;
 use crate::family::Family;
@@ -35,7 +35,9 @@ pub struct MinibatchSettings {
     pub refresh: Option<u64>,
     /// When to compare the average of the iterates with the best so far, and perhaps to stop.
     pub judge: Option<Judge>,
-    /// Whether and how to trace the variance of gradients.
+    /// Whether and how to trace the variance of gradients: that of every estimator that suits the
+    /// records, each with a table of its own along the same iterates. Tables cost an evaluation an
+    /// iteration and memory; neither counts as oracle calls.
     pub variance: Option<VarianceSettings>,
     /// Bytes that table, optimiser and scratch memory may take.
     pub memory_limit: Option<u64>,
@@ -122,9 +124,13 @@ pub struct Minibatch<'a, D: RecordDensity> {
     footprint: Footprint,
     start: Vec<f64>,
     gradients: Gradients<'a, D>,
+    /// Whose variance is traced beside the fit's own estimator; all of them remember.
+    watched: Vec<RecordEstimator>,
     order: Order,
     noise: Vec<f64>,
     gradient: Vec<f64>,
+    /// The estimates of those that are watched.
+    unused: Vec<f64>,
 }
 
 /// State of [`Minibatch`].
@@ -133,6 +139,8 @@ pub struct MinibatchState {
     omega: Vec<f64>,
     optimiser: OptimiserState,
     table: Table,
+    /// One for each estimator that is watched.
+    watches: Vec<Watch>,
     /// Sum of the window's iterates.
     sum: Vec<f64>,
     summed: u64,
@@ -192,6 +200,19 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
                 family.parameters()
             )));
         }
+        let mut footprint = footprint;
+        let watched = match settings.variance {
+            Some(_) => watched(
+                density,
+                &*family,
+                estimator,
+                &batches,
+                draws,
+                limit,
+                &mut footprint,
+            ),
+            None => Vec::new(),
+        };
         Ok(Self {
             density,
             all: AllRecords::new(density),
@@ -200,8 +221,10 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
             batches,
             footprint,
             gradient: vec![0.0; start.len()],
+            unused: vec![0.0; start.len()],
             start,
             gradients: Gradients::new(density, family, draws, settings.batch),
+            watched,
             order: Order::default(),
             noise: Vec::new(),
         })
@@ -219,28 +242,77 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
 
     /// Whether the entries of the batch are renewed in this epoch.
     fn visits(&self, epoch: u64) -> bool {
-        self.settings.estimator.remembers() && epoch + 1 >= self.settings.warm_up
+        epoch + 1 >= self.settings.warm_up
     }
 
-    /// Prepares the table for an iteration.
+    /// Prepares the tables for an iteration.
     fn prepare(&mut self, state: &mut MinibatchState, iteration: u64) {
+        let d = self.density.dim();
+        let mean = &state.omega[..d];
+        let (estimator, clean) = (self.settings.estimator, &mut state.clean);
+        self.prepare_table(estimator, mean, &mut state.table, clean, iteration);
+        for i in 0..self.watched.len() {
+            let Watch { table, clean } = &mut state.watches[i];
+            self.prepare_table(self.watched[i], mean, table, clean, iteration);
+        }
+    }
+
+    fn prepare_table(
+        &mut self,
+        estimator: RecordEstimator,
+        mean: &[f64],
+        table: &mut Table,
+        clean: &mut bool,
+        iteration: u64,
+    ) {
         let (epoch, k) = self.batches.place(iteration);
         if k == 0 {
-            state.clean = true;
+            *clean = true;
         }
-        if self.settings.estimator == RecordEstimator::JointSvrg {
+        if estimator == RecordEstimator::JointSvrg {
             let first = self.settings.warm_up * self.batches.per_epoch() as u64 + 1;
             let every = self
                 .settings
                 .refresh
                 .unwrap_or(self.batches.per_epoch() as u64);
             if iteration >= first && (iteration - first).is_multiple_of(every.max(1)) {
-                let d = self.density.dim();
-                self.gradients.anchor(&state.omega[..d], &mut state.table);
+                self.gradients.anchor(mean, table);
             }
-        } else if k == 0 && self.visits(epoch) && !state.table.complete {
+        } else if estimator.remembers() && k == 0 && self.visits(epoch) && !table.complete {
             // Filling begins, or begins again after an epoch with a rejection.
-            state.table = self.gradients.table(self.settings.estimator);
+            *table = self.gradients.table(estimator);
+        }
+    }
+
+    /// Renews the tables of the estimators that are watched.
+    fn watch(&mut self, omega: &[f64], watches: &mut [Watch], iteration: u64) {
+        let (epoch, k) = self.batches.place(iteration);
+        if !self.visits(epoch) {
+            return;
+        }
+        let last = k + 1 == self.batches.per_epoch();
+        let rows = self.gradients.family().noise_dim();
+        for (&estimator, watch) in self.watched.iter().zip(watches) {
+            let request = Request {
+                estimator,
+                omega,
+                noise: Lanes::new(&self.noise, rows, self.settings.draws),
+                batch: self.order.batch(&self.batches, iteration),
+                visit: true,
+            };
+            // The others pass over all records to be evaluated, and keep the parameters alone.
+            let needed = matches!(
+                estimator,
+                RecordEstimator::Joint | RecordEstimator::JointExact
+            );
+            let gradients = &mut self.gradients;
+            if needed && !gradients.evaluate(&request, &watch.table, &mut self.unused) {
+                watch.clean = false;
+                watch.table.complete = false;
+                continue;
+            }
+            let complete = watch.table.complete || (last && watch.clean);
+            gradients.visit(&request, &mut watch.table, complete);
         }
     }
 
@@ -363,6 +435,11 @@ impl<D: RecordDensity> Algorithm for Minibatch<'_, D> {
             omega: self.start.clone(),
             optimiser: OptimiserState::new(n),
             table: self.gradients.table(self.settings.estimator),
+            watches: self
+                .watched
+                .iter()
+                .map(|&estimator| Watch::new(self.gradients.table(estimator)))
+                .collect(),
             sum: vec![0.0; n],
             summed: 0,
             best: Vec::new(),
@@ -381,7 +458,7 @@ impl<D: RecordDensity> Algorithm for Minibatch<'_, D> {
         let last = k + 1 == self.batches.per_epoch();
         self.gradients.noise(self.seed, iteration, &mut self.noise);
         let rows = self.gradients.family().noise_dim();
-        let visit = self.visits(epoch);
+        let visit = self.settings.estimator.remembers() && self.visits(epoch);
         let request = Request {
             estimator: self.settings.estimator,
             omega: &state.omega,
@@ -391,6 +468,11 @@ impl<D: RecordDensity> Algorithm for Minibatch<'_, D> {
         };
         let mut record = Record::default();
         let mut status = None;
+        // The step moves the iterate at which tables are renewed.
+        let before = match self.watched.is_empty() {
+            true => Vec::new(),
+            false => state.omega.clone(),
+        };
         if let Some(variance) = &self.settings.variance
             && iteration.is_multiple_of(variance.every.max(1))
         {
@@ -402,8 +484,10 @@ impl<D: RecordDensity> Algorithm for Minibatch<'_, D> {
                 iteration,
                 samples: variance.samples,
             };
-            let estimator = self.settings.estimator;
-            record = trace_variances(&mut self.gradients, estimator, &place, record);
+            let own = (self.settings.estimator, &state.table);
+            let others = state.watches.iter().map(|watch| &watch.table);
+            let others: Vec<_> = self.watched.iter().copied().zip(others).collect();
+            record = trace_variances(&mut self.gradients, own, &others, &place, record);
         }
         let finite = self
             .gradients
@@ -442,6 +526,10 @@ impl<D: RecordDensity> Algorithm for Minibatch<'_, D> {
             (record, status) = self.end_window(&judge, state, iteration, record);
         }
         state.calls += self.gradients.take_calls();
+        if !self.watched.is_empty() {
+            self.watch(&before, &mut state.watches, iteration);
+            self.gradients.take_calls();
+        }
         record.oracle_calls = state.calls;
         Step { record, status }
     }
@@ -464,6 +552,10 @@ impl Snapshot for MinibatchState {
         archive.put("scale", &[self.scale]);
         archive.nest("optimiser", self.optimiser.save());
         archive.nest("table", self.table.save());
+        archive.set("watches", self.watches.len());
+        for (i, watch) in self.watches.iter().enumerate() {
+            archive.nest(&format!("watch {i}"), watch.save());
+        }
         let counts = [
             self.summed,
             self.still,
@@ -478,6 +570,9 @@ impl Snapshot for MinibatchState {
 
     fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
         let omega = archive.vec("omega")?;
+        let watches = (0..archive.get("watches")?)
+            .map(|i: usize| Watch::restore(&archive.nested(&format!("watch {i}"))))
+            .collect::<Result<_, _>>()?;
         let [summed, still, failed, rejected, calls] = archive.get("counts")?;
         Ok(Self {
             sum: archive.vec_of("sum", omega.len())?,
@@ -485,6 +580,7 @@ impl Snapshot for MinibatchState {
             omega,
             optimiser: OptimiserState::restore(&archive.nested("optimiser"))?,
             table: Table::restore(&archive.nested("table"))?,
+            watches,
             scale: archive.vec_of("scale", 1)?[0],
             clean: archive.get("clean")?,
             summed,

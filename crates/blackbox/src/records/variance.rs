@@ -1,13 +1,15 @@
 //! How noisy an estimator is at an iterate, and through which of its two sources.
 
 use jensen_density::{Lanes, RecordDensity};
-use jensen_fit::Record;
+use jensen_fit::{Archive, ArchiveError, Record, Snapshot};
 use jensen_math::rng;
 use serde::{Deserialize, Serialize};
 
 use super::batches::Batches;
 use super::gradients::fill_noise;
-use super::{Gradients, RecordEstimator, Request, Table};
+use super::memory::admit;
+use super::{Footprint, Gradients, RecordEstimator, Request, Table};
+use crate::family::Family;
 use crate::oracle::Estimate;
 use crate::reduce::{axpy, dot};
 
@@ -162,24 +164,83 @@ fn covariance(a: &[Vec<f64>], b: &[Vec<f64>]) -> Estimate {
     Estimate::of(&terms)
 }
 
-/// Adds the variances of a run's estimator, and of those that need no table, to a trace line.
+/// The table of an estimator that is watched and not used.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Watch {
+    pub(super) table: Table,
+    /// Whether nothing was rejected in the present epoch.
+    pub(super) clean: bool,
+}
+
+impl Watch {
+    pub(super) fn new(table: Table) -> Self {
+        Self { table, clean: true }
+    }
+
+    pub(super) fn save(&self) -> Archive {
+        let mut archive = Archive::new();
+        archive.nest("table", self.table.save());
+        archive.set("clean", self.clean);
+        archive
+    }
+
+    pub(super) fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        Ok(Self {
+            table: Table::restore(&archive.nested("table"))?,
+            clean: archive.get("clean")?,
+        })
+    }
+}
+
+/// The estimators with a memory, other than the fit's own, that suit records and family, as long as
+/// their tables fit into `limit` bytes together with `footprint`, to which they are added.
+pub(super) fn watched<D: RecordDensity>(
+    density: &D,
+    family: &dyn Family,
+    own: RecordEstimator,
+    batches: &Batches,
+    draws: usize,
+    limit: Option<u64>,
+    footprint: &mut Footprint,
+) -> Vec<RecordEstimator> {
+    let mut out = Vec::new();
+    for estimator in RecordEstimator::ALL {
+        if !estimator.remembers() || estimator.name() == own.name() {
+            continue;
+        }
+        let Ok(needed) = admit(density, family, estimator, batches, draws, None) else {
+            continue;
+        };
+        let total = footprint.total().saturating_add(needed.table);
+        if limit.is_none_or(|limit| total <= limit) {
+            footprint.table = footprint.table.saturating_add(needed.table);
+            out.push(estimator);
+        }
+    }
+    out
+}
+
+/// Adds the variances of all estimators that have what they need to a trace line: `own` is the fit's
+/// with its table, `others` are those that are watched.
 pub(super) fn trace_variances<D: RecordDensity>(
     gradients: &mut Gradients<'_, D>,
-    estimator: RecordEstimator,
+    own: (RecordEstimator, &Table),
+    others: &[(RecordEstimator, &Table)],
     place: &Place<'_>,
     mut record: Record,
 ) -> Record {
     let calls = gradients.take_calls();
-    let mut estimators = vec![
-        RecordEstimator::Naive,
-        RecordEstimator::Stl,
-        RecordEstimator::Cv,
-    ];
-    if estimator.remembers() && place.table.complete {
-        estimators.push(estimator);
-    }
-    for estimator in estimators {
-        let found = variances(gradients, estimator, place);
+    for estimator in RecordEstimator::ALL {
+        let same = |(e, _): &&(RecordEstimator, &Table)| e.name() == estimator.name();
+        let found = std::iter::once(&own).chain(others).find(same);
+        let (estimator, table) = match found {
+            Some(&(estimator, table)) => (estimator, table),
+            None => (estimator, place.table),
+        };
+        if estimator.remembers() && !(found.is_some() && table.complete) {
+            continue;
+        }
+        let found = variances(gradients, estimator, &Place { table, ..*place });
         for (part, estimate) in [
             ("total", found.total),
             ("subsampling", found.subsampling),

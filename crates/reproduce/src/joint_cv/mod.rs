@@ -40,10 +40,40 @@ pub const EXPERIMENT: Experiment = Experiment {
             run: variance::figure2,
         },
         Part {
-            name: "figure3",
-            about: "the bound against iterations, seconds and step sizes, six tasks",
+            name: "figure3-sonar",
+            about: "the bound of Sonar against iterations, seconds and step sizes",
             from: Scale::Quick,
-            run: traces::figure3,
+            run: traces::sonar,
+        },
+        Part {
+            name: "figure3-australian",
+            about: "the same for Australian",
+            from: Scale::Quick,
+            run: traces::australian,
+        },
+        Part {
+            name: "figure3-mnist",
+            about: "the same for MNIST",
+            from: Scale::Quick,
+            run: traces::mnist,
+        },
+        Part {
+            name: "figure3-ppca",
+            about: "the same for PPCA",
+            from: Scale::Quick,
+            run: traces::ppca,
+        },
+        Part {
+            name: "figure3-tennis",
+            about: "the same for Tennis",
+            from: Scale::Quick,
+            run: traces::tennis,
+        },
+        Part {
+            name: "figure3-movielens",
+            about: "the same for MovieLens",
+            from: Scale::Quick,
+            run: traces::movielens,
         },
         Part {
             name: "table3",

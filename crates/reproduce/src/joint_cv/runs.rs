@@ -1,22 +1,24 @@
 //! Optimisation runs and the bound along them.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use jensen::blackbox::family::MeanField;
+use jensen::blackbox::records::models::{Glm, StandardNormal};
 use jensen::blackbox::records::{
     Minibatch, MinibatchSettings, MinibatchState, RecordError, RecordEstimator, Smiso,
     SmisoSettings, SmisoState,
 };
 use jensen::blackbox::{Family, NoiseSource, Optimiser, Oracle, Purpose, Rule, Schedule, Stream};
-use jensen::density::{AllRecords, Lanes, RecordDensity};
+use jensen::density::{
+    AllRecords, Lanes, LanesMut, LinearPredictor, LinkExpectations, PredictorScratch, RecordDensity,
+};
 use jensen::math::rng;
 use jensen::math::simd::Simd;
 use jensen::math::sum::Moments;
 use jensen::run::Algorithm;
 use serde::{Deserialize, Serialize};
 
-use crate::context::Context;
+use super::tasks::{Model, with_density};
 use crate::failure::Failure;
 
 impl From<RecordError> for Failure {
@@ -63,8 +65,6 @@ pub(super) struct Plan {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Trace {
     pub(super) iterations: Vec<u64>,
-    /// Seconds of optimisation alone.
-    pub(super) seconds: Vec<f64>,
     pub(super) elbo: Vec<Option<f64>>,
 }
 
@@ -79,13 +79,16 @@ pub(super) fn start(parameters: usize, seed: u64) -> Vec<f64> {
 /// Numbers of a block of draws: few enough to stay in cache, enough to fill vectors.
 const BLOCK: usize = 1 << 21;
 
-/// The bound at ω on all records, with its standard error.
-pub(super) fn bound<D: RecordDensity>(
-    density: &D,
-    omega: &[f64],
-    draws: usize,
-    seed: u64,
-) -> (f64, f64) {
+/// The bound at ω on all records: exact for logistic regression, a sample mean for other models.
+pub(super) fn bound(model: &Model, omega: &[f64], draws: usize, seed: u64) -> f64 {
+    match model {
+        Model::Logistic(glm) => exact(glm, omega),
+        Model::Linear(glm) => sampled(glm, omega, draws, seed),
+        Model::Components(ppca) => sampled(ppca, omega, draws, seed),
+    }
+}
+
+fn sampled<D: RecordDensity>(density: &D, omega: &[f64], draws: usize, seed: u64) -> f64 {
     let all = AllRecords::new(density);
     let d = density.dim();
     let family: Arc<dyn Family> = Arc::new(MeanField::new(d));
@@ -102,8 +105,54 @@ pub(super) fn bound<D: RecordDensity>(
         let noise = stream.lanes(weights.len(), d, count);
         weights.extend(oracle.log_weights(omega, Lanes::new(&noise, d, count)));
     }
-    let moments = Moments::of(&weights);
-    (moments.mean(), moments.standard_error())
+    Moments::of(&weights).mean()
+}
+
+/// Nodes of the trapezoidal rule for expectations over normal predictors, and how many standard
+/// deviations they reach.
+const NODES: usize = 65;
+const REACH: f64 = 8.0;
+
+/// Records of a chunk.
+const CHUNK: u32 = 1024;
+
+/// The mean-field bound of a logistic regression: each record's term is an integral over its normal
+/// predictor, prior and entropy have closed forms.
+fn exact(glm: &Glm<StandardNormal>, omega: &[f64]) -> f64 {
+    let d = glm.dim();
+    let (mean, log_sd) = omega.split_at(d);
+    let variances: Vec<f64> = log_sd.iter().map(|l| (2.0 * l).exp()).collect();
+    let at: Vec<f64> = (0..NODES)
+        .map(|k| REACH * (2.0 * k as f64 / (NODES - 1) as f64 - 1.0))
+        .collect();
+    let density: Vec<f64> = at.iter().map(|t| (-0.5 * t * t).exp()).collect();
+    let total: f64 = density.iter().sum();
+    let records = glm.records() as u32;
+    let mut scratch = PredictorScratch::default();
+    let mut likelihood = 0.0;
+    for first in (0..records).step_by(CHUNK as usize) {
+        let batch: Vec<u32> = (first..records.min(first + CHUNK)).collect();
+        let (mut eta, mut variance) = (vec![0.0; batch.len()], vec![0.0; batch.len()]);
+        let out = LanesMut::new(&mut eta, batch.len(), 1);
+        glm.project(&mut scratch, &batch, Lanes::new(mean, d, 1), out);
+        glm.project_squares(&mut scratch, &batch, &variances, &mut variance);
+        let nodes: Vec<f64> = eta
+            .iter()
+            .zip(&variance)
+            .flat_map(|(m, v)| at.iter().map(move |t| m + v.sqrt() * t))
+            .collect();
+        let mut values = [0.0; NODES];
+        glm.link_value(&batch, Lanes::new(&nodes, batch.len(), NODES), &mut values);
+        let sum: f64 = values.iter().zip(&density).map(|(v, w)| v * w).sum();
+        likelihood += sum / total;
+    }
+    let prior_and_entropy: f64 = mean
+        .iter()
+        .zip(&variances)
+        .zip(log_sd)
+        .map(|((m, v), l)| -0.5 * (m * m + v) + l + 0.5)
+        .sum();
+    likelihood + prior_and_entropy
 }
 
 /// The iterations after which the bound is estimated: closer together at the beginning.
@@ -116,31 +165,38 @@ fn points(plan: &Plan) -> Vec<u64> {
     points
 }
 
-/// Runs a plan.
-pub(super) fn run<D: RecordDensity>(
-    context: &Context<'_>,
-    density: &D,
+/// Runs a plan; `stopped` is asked now and then.
+pub(super) fn run(
+    model: &Model,
     plan: &Plan,
+    stopped: &(dyn Fn() -> Result<(), Failure> + Sync),
 ) -> Result<Trace, Failure> {
-    let family = Arc::new(MeanField::new(density.dim()));
-    let omega = start(family.parameters(), plan.seed);
-    match plan.method {
-        Method::Estimator(estimator, rule) => {
-            let settings = settings(estimator, rule, plan.step, plan.batch);
-            let fit = Minibatch::new(density, family, plan.seed, settings, omega)?;
-            follow(context, density, fit, MinibatchState::omega, plan)
+    with_density!(model, density => {
+        let family = Arc::new(MeanField::new(density.dim()));
+        let omega = start(family.parameters(), plan.seed);
+        match plan.method {
+            Method::Estimator(estimator, rule) => {
+                let settings = settings(estimator, rule, plan.step, plan.batch);
+                let fit = Minibatch::new(density, family, plan.seed, settings, omega)?;
+                follow(model, fit, MinibatchState::omega, plan, stopped)
+            }
+            Method::Smiso => {
+                let settings = smiso(plan.step, plan.batch);
+                let fit = Smiso::new(density, family, plan.seed, settings, omega)?;
+                follow(model, fit, SmisoState::omega, plan, stopped)
+            }
         }
-        Method::Smiso => {
-            let settings = SmisoSettings {
-                alpha: 0.9,
-                gamma: plan.step,
-                batch: plan.batch,
-                draws: 1,
-                memory_limit: None,
-            };
-            let fit = Smiso::new(density, family, plan.seed, settings, omega)?;
-            follow(context, density, fit, SmisoState::omega, plan)
-        }
+    })
+}
+
+/// SMISO with the paper's α.
+pub(super) fn smiso(gamma: f64, batch: usize) -> SmisoSettings {
+    SmisoSettings {
+        alpha: 0.9,
+        gamma,
+        batch,
+        draws: 1,
+        memory_limit: None,
     }
 }
 
@@ -164,38 +220,34 @@ pub(super) fn settings(
     }
 }
 
-fn follow<D: RecordDensity, A: Algorithm>(
-    context: &Context<'_>,
-    density: &D,
+fn follow<A: Algorithm>(
+    model: &Model,
     mut fit: A,
     omega: fn(&A::State) -> &[f64],
     plan: &Plan,
+    stopped: &(dyn Fn() -> Result<(), Failure> + Sync),
 ) -> Result<Trace, Failure> {
     let mut trace = Trace {
         iterations: Vec::new(),
-        seconds: Vec::new(),
         elbo: Vec::new(),
     };
     let mut state = fit
         .init()
         .map_err(|status| Failure::Method(status.to_string()))?;
-    let (mut seconds, mut iteration, mut diverged) = (0.0, 0, false);
+    let (mut iteration, mut diverged) = (0, false);
     for point in points(plan) {
-        context.check_stopped()?;
-        let begin = Instant::now();
+        stopped()?;
         while iteration < point && !diverged {
             iteration += 1;
             diverged = fit.step(&mut state, iteration).status.is_some();
         }
-        seconds += begin.elapsed().as_secs_f64();
         let elbo = if diverged {
             f64::NAN
         } else {
-            bound(density, omega(&state), plan.draws, plan.seed).0
+            bound(model, omega(&state), plan.draws, plan.seed)
         };
         diverged |= !elbo.is_finite();
         trace.iterations.push(point);
-        trace.seconds.push(seconds);
         trace.elbo.push(elbo.is_finite().then_some(elbo));
     }
     Ok(trace)

@@ -3,80 +3,70 @@
 use std::collections::BTreeMap;
 
 use jensen::blackbox::Rule;
-use jensen::blackbox::records::RecordEstimator;
+use jensen::blackbox::records::{Batches, RecordEstimator};
 use jensen::report::figure::{Axis, Chart, Figure, Series};
 
 use super::runs::{Method, Plan, Trace, run};
-use super::tasks::{ADAM_STEPS, Model, SGD_STEPS, TASKS, Task, with_density};
+use super::tasks::{ADAM_STEPS, Model, SGD_STEPS, Task};
+use super::times::milliseconds;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, Scale, What};
 
-/// How a task is run at a scale.
-struct Scope {
-    methods: Vec<(Method, Vec<f64>)>,
-    epochs: u64,
-    points: u64,
-    draws: usize,
-    seeds: u64,
-}
-
-fn scope(task: &Task, scale: Scale) -> Result<Scope, Failure> {
-    let quick = scale == Scale::Quick;
+/// What is run on a task, in the order of legends.
+pub(super) fn methods(task: &Task, scale: Scale) -> Result<Vec<Method>, Failure> {
     let rule: Rule = if task.small { "sgd" } else { "adam" }
         .parse()
         .map_err(Failure::Method)?;
-    let steps: &[f64] = match (task.small, quick) {
-        (true, _) => &SGD_STEPS,
-        (false, true) => &ADAM_STEPS[1..3],
-        (false, false) => &ADAM_STEPS,
-    };
-    let mut estimators = vec![
-        RecordEstimator::Naive,
-        RecordEstimator::Cv,
-        RecordEstimator::Joint,
-    ];
-    if task.small && !quick {
+    let paper = scale == Scale::Paper;
+    let mut estimators = vec![RecordEstimator::Naive, RecordEstimator::Cv];
+    if task.small && paper {
         estimators.push(RecordEstimator::Inc);
     }
-    let mut methods: Vec<(Method, Vec<f64>)> = estimators
-        .into_iter()
-        .map(|estimator| (Method::Estimator(estimator, rule), steps.to_vec()))
-        .collect();
-    if !task.smiso.is_empty() {
-        let gammas = if quick { &task.smiso[2..3] } else { task.smiso };
-        methods.push((Method::Smiso, gammas.to_vec()));
+    // Every snapshot that meets in a batch costs a Gram matrix of its own.
+    if task.name != "PPCA" || paper {
+        estimators.push(RecordEstimator::Joint);
     }
-    Ok(Scope {
-        methods,
-        epochs: match (task.name, quick) {
-            ("Sonar", true) => 2400,
-            ("Australian", true) => 750,
-            ("Sonar", false) => 7200,
-            ("Australian", false) => 2200,
-            ("PPCA", true) => 2,
-            (_, true) => 4,
-            (_, false) => 20,
-        },
-        points: if quick { 16 } else { 40 },
-        draws: match (task.small, quick) {
-            (true, true) => 500,
-            (false, true) => 8,
-            (_, false) => 5000,
-        },
-        seeds: match (task.small, quick) {
-            (true, true) => 2,
-            (true, false) => 10,
-            (false, true) => 1,
-            (false, false) => 5,
-        },
-    })
+    if task.single {
+        estimators.push(RecordEstimator::JointExact);
+    } else {
+        estimators.push(RecordEstimator::JointSvrg);
+    }
+    let mut methods: Vec<Method> = estimators
+        .into_iter()
+        .map(|estimator| Method::Estimator(estimator, rule))
+        .collect();
+    if !task.smiso.is_empty() && paper {
+        methods.push(Method::Smiso);
+    }
+    Ok(methods)
 }
+
+/// The step sizes of appendix D; at the quick scale the two that serve the large tasks best.
+fn steps(task: &Task, method: Method, scale: Scale) -> &'static [f64] {
+    match (method, task.small, scale) {
+        (Method::Smiso, _, _) => task.smiso,
+        (_, true, _) => &SGD_STEPS,
+        (_, false, Scale::Quick) => &ADAM_STEPS[1..3],
+        (_, false, Scale::Paper) => &ADAM_STEPS,
+    }
+}
+
+/// Draws of a sampled bound; they are the same for all methods of a task, so that differences between
+/// methods are more precise than bounds.
+const DRAWS: [usize; 2] = [4, 32];
+
+/// How many times a bound is computed along a run.
+const POINTS: [u64; 2] = [8, 32];
+
+/// The same where it is cheap.
+const POINTS_SMALL: [u64; 2] = [40, 80];
 
 /// The runs of a method: by step size, averaged over seeds.
 struct Runs {
     iterations: Vec<u64>,
-    seconds: Vec<f64>,
+    /// Seconds an iteration.
+    seconds: f64,
     /// Step size and mean bound at each point; `None` where a run had diverged.
     curves: Vec<(f64, Vec<Option<f64>>)>,
 }
@@ -96,6 +86,14 @@ impl Runs {
         self.best().last().copied().flatten()
     }
 
+    /// The step size that ends highest.
+    fn last_step(&self) -> Option<f64> {
+        let ends = self.curves.iter();
+        let ends = ends.filter_map(|(step, curve)| Some((*step, curve.last().copied()??)));
+        ends.max_by(|a, b| a.1.total_cmp(&b.1))
+            .map(|(step, _)| step)
+    }
+
     /// The point at which the bound first reaches `level`.
     fn reaches(&self, level: f64) -> Option<usize> {
         self.best()
@@ -104,66 +102,71 @@ impl Runs {
     }
 }
 
+/// All runs of a task by method.
 fn runs_of(
     context: &mut Context<'_>,
-    model: &mut Option<Model>,
+    model: &Model,
     task: &Task,
-    scope: &Scope,
-    (method, steps): &(Method, Vec<f64>),
-) -> Result<Runs, Failure> {
-    let mut runs = Runs {
-        iterations: Vec::new(),
-        seconds: Vec::new(),
-        curves: Vec::new(),
-    };
-    for &step in steps {
-        let mut traces = Vec::new();
-        for seed in 1..=scope.seeds {
-            let name = format!("figure3-{}-{}-{step:e}-{seed}", task.name, method.name());
-            let trace: Trace = context.keep(&name, |context| {
-                if model.is_none() {
-                    *model = Some((task.load)(context)?);
-                }
-                let Some(model) = model.as_ref() else {
-                    return Err(Failure::Method(format!("{} has no model", task.name)));
-                };
-                let epoch = model.size().0.div_ceil(task.batch) as u64;
-                let plan = Plan {
-                    method: *method,
+) -> Result<Vec<(&'static str, Runs)>, Failure> {
+    let (scale, cancel) = (context.scale(), context.cancel());
+    let seeds = context.pick(1, task.seeds);
+    let epochs = context.pick(task.epochs[0], task.epochs[1]);
+    let points = if task.small { POINTS_SMALL } else { POINTS };
+    let epoch = Batches::new(1, model.size().0, task.batch)?.per_epoch() as u64;
+    let mut plans = Vec::new();
+    for method in methods(task, scale)? {
+        for &step in steps(task, method, scale) {
+            for seed in 1..=seeds {
+                plans.push(Plan {
+                    method,
                     step,
                     batch: task.batch,
-                    iterations: scope.epochs * epoch,
-                    points: scope.points,
-                    draws: scope.draws,
+                    iterations: epochs * epoch,
+                    points: context.pick(points[0], points[1]),
+                    draws: context.pick(DRAWS[0], DRAWS[1]),
                     seed,
-                };
-                context.say(format!(
-                    "{}, {}, step size {step:e}, seed {seed}",
-                    task.name,
-                    method.name()
-                ));
-                with_density!(model, density => run(context, density, &plan))
-            })?;
-            traces.push(trace);
+                });
+            }
         }
-        let Some(first) = traces.first() else {
-            continue;
-        };
-        runs.iterations.clone_from(&first.iterations);
-        let seeds = traces.len() as f64;
-        if runs.seconds.is_empty() {
-            let mean = |i: usize| traces.iter().map(|t| t.seconds[i]).sum::<f64>() / seeds;
-            runs.seconds = (0..first.seconds.len()).map(mean).collect();
-        }
+    }
+    let stopped = || {
+        let stop = cancel.is_some_and(|flag| flag.load(std::sync::atomic::Ordering::Relaxed));
+        if stop { Err(Failure::Stopped) } else { Ok(()) }
+    };
+    let traces: Vec<Trace> = context.keep_each(
+        &plans,
+        |plan| {
+            let (method, step) = (plan.method.name(), plan.step);
+            format!("figure3-{}-{method}-{step:e}-{}", task.name, plan.seed)
+        },
+        |plan| run(model, plan, &stopped),
+    )?;
+    let milliseconds = milliseconds(context, task, model)?;
+    let mut found: Vec<(&'static str, Runs)> = Vec::new();
+    for (plans, traces) in plans
+        .chunks(seeds as usize)
+        .zip(traces.chunks(seeds as usize))
+    {
+        let (method, first) = (plans[0].method.name(), &traces[0]);
         let curve = (0..first.iterations.len())
             .map(|i| {
                 let bounds: Option<Vec<f64>> = traces.iter().map(|t| t.elbo[i]).collect();
-                bounds.map(|b| b.iter().sum::<f64>() / seeds)
+                bounds.map(|b| b.iter().sum::<f64>() / seeds as f64)
             })
             .collect();
-        runs.curves.push((step, curve));
+        if found.last().is_none_or(|(name, _)| *name != method) {
+            let runs = Runs {
+                iterations: first.iterations.clone(),
+                seconds: 1e-3 * milliseconds.get(method).copied().unwrap_or(f64::NAN),
+                curves: Vec::new(),
+            };
+            found.push((method, runs));
+        }
+        if let Some((_, runs)) = found.last_mut() {
+            runs.curves.push((plans[0].step, curve));
+        }
     }
-    Ok(runs)
+    Ok(found)
 }
 
 /// Points of a curve; what diverged is left out.
@@ -172,115 +175,132 @@ fn line<'c>(name: &str, x: impl Iterator<Item = f64> + 'c, y: &'c [Option<f64>])
     Series::line(name, points.collect::<Vec<_>>())
 }
 
-/// Figure 3 with its rows, and Figure 8.
-pub(super) fn figure3(context: &mut Context<'_>) -> Result<(), Failure> {
-    let mut by_iteration = Figure::new("Bound against iterations, best step size").columns(3);
-    let mut by_seconds = Figure::new("Bound against seconds, best step size").columns(3);
-    let mut by_step = Figure::new("Final bound against step size").columns(3);
-    for task in &TASKS {
-        let scope = scope(task, context.scale())?;
-        let mut model = None;
-        let mut all: BTreeMap<&'static str, Runs> = BTreeMap::new();
-        for method in &scope.methods {
-            let runs = runs_of(context, &mut model, task, &scope, method)?;
-            all.insert(method.0.name(), runs);
+/// The panels of Figures 3 and 8 for one task, with their rows.
+fn task(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
+    let task = Task::named(name)?;
+    let model = (task.load)(context)?;
+    let all = runs_of(context, &model, task)?;
+    // Early bounds are far away and would hide the rest.
+    let naive = all.iter().find(|(name, _)| *name == "naive");
+    let lowest = naive.and_then(|(_, runs)| {
+        let best = runs.best();
+        let end = best.last().copied().flatten()?;
+        let early = best.get(best.len() / 4).copied().flatten()?;
+        Some(early - 0.2 * (end - early).abs())
+    });
+    let shown = |y: &[Option<f64>]| -> Vec<Option<f64>> {
+        let visible = |b: &f64| lowest.is_none_or(|lowest| *b >= lowest);
+        y.iter().map(|b| b.filter(visible)).collect()
+    };
+    let axis = || Axis::new("bound (nats)");
+    let mut iterations = Chart::new(format!("{name}, best step size"))
+        .x(Axis::new("iteration"))
+        .y(axis());
+    let mut seconds = Chart::new(format!("{name}, best step size"))
+        .x(Axis::new("seconds"))
+        .y(axis());
+    let mut steps = Chart::new(format!("{name}, at the end"))
+        .x(Axis::new("step size").log())
+        .y(axis());
+    for (name, runs) in &all {
+        let best = shown(&runs.best());
+        let at = runs.iterations.iter().map(|&t| t as f64);
+        iterations = iterations.series(line(name, at.clone(), &best));
+        seconds = seconds.series(line(name, at.map(|t| t * runs.seconds), &best));
+        // Those of SMISO are on another scale.
+        if *name != "smiso" {
+            let ends = runs.curves.iter().filter_map(|(step, curve)| {
+                let end = shown(&[curve.last().copied()?])[0]?;
+                Some((*step, end))
+            });
+            steps = steps.series(Series::line(*name, ends.collect::<Vec<_>>()).marked());
         }
-        let mut charts = [
-            Chart::new(task.name)
-                .x(Axis::new("iteration"))
-                .y(Axis::new("bound (nats)")),
-            Chart::new(task.name)
-                .x(Axis::new("seconds"))
-                .y(Axis::new("bound (nats)")),
-            Chart::new(task.name)
-                .x(Axis::new("step size").log())
-                .y(Axis::new("bound (nats)")),
-        ];
-        // Early bounds are far away and would hide the rest.
-        let lowest = all.get("naive").and_then(|runs| {
-            let best = runs.best();
-            let end = best.last().copied().flatten()?;
-            let early = best.get(best.len() / 4).copied().flatten()?;
-            Some(early - 0.2 * (end - early).abs())
-        });
-        let shown = |y: &[Option<f64>]| -> Vec<Option<f64>> {
-            let visible = |b: &f64| lowest.is_none_or(|lowest| *b >= lowest);
-            y.iter().map(|b| b.filter(visible)).collect()
-        };
-        for (name, runs) in &all {
-            let best = shown(&runs.best());
-            let [iterations, seconds, steps] = charts;
-            let last: Vec<(f64, f64)> = runs
-                .curves
-                .iter()
-                .filter_map(|(step, curve)| Some((*step, curve.last().copied().flatten()?)))
-                .filter(|(_, b)| shown(&[Some(*b)])[0].is_some())
-                .collect();
-            charts = [
-                iterations.series(line(name, runs.iterations.iter().map(|&t| t as f64), &best)),
-                seconds.series(line(name, runs.seconds.iter().copied(), &best)),
-                if *name == "smiso" {
-                    steps
-                } else {
-                    steps.series(Series::line(*name, last).marked())
-                },
-            ];
-        }
-        let [iterations, seconds, steps] = charts;
-        by_iteration = by_iteration.panel(iterations);
-        by_seconds = by_seconds.panel(seconds);
-        by_step = by_step.panel(steps);
-        rows(context, task, &scope, &all)?;
     }
-    context.figure("figure3", &by_iteration)?;
-    context.figure("figure3-steps", &by_step)?;
-    context.figure("figure8", &by_seconds)
+    let figure = Figure::new(format!("The bound of {name} along runs"))
+        .columns(3)
+        .panel(iterations)
+        .panel(seconds)
+        .panel(steps);
+    context.figure(&format!("figure3-{}", name.to_lowercase()), &figure)?;
+    rows(context, task, &all)
 }
 
-/// Final bounds, and how much earlier joint gets where naive ends.
+/// Final bounds, and how much earlier the joint estimators get where naive ends.
 fn rows(
     context: &mut Context<'_>,
     task: &Task,
-    scope: &Scope,
-    all: &BTreeMap<&'static str, Runs>,
+    all: &[(&'static str, Runs)],
 ) -> Result<(), Failure> {
+    let seeds = context.pick(1, task.seeds);
     for (name, runs) in all {
         let what = format!("Figure 3, {}: final bound of {name}", task.name);
         context.row(What::new(what, "nats"), |_| {
             let iterations = runs.iterations.last().copied().unwrap_or(0);
-            Ok(match runs.last() {
-                Some(last) => Ours::value(last)
-                    .seeds(scope.seeds)
-                    .note(format!("best step size, {iterations} iterations")),
-                None => Ours::none("every step size diverged"),
+            Ok(match (runs.last(), runs.last_step()) {
+                (Some(last), Some(step)) => Ours::value(last).seeds(seeds).note(format!(
+                    "best step size, {step:e}, after {iterations} iterations"
+                )),
+                _ => Ours::none("every step size diverged"),
             })
         })?;
     }
-    let (Some(naive), Some(joint)) = (all.get("naive"), all.get("joint")) else {
+    let runs: BTreeMap<&str, &Runs> = all.iter().map(|(name, runs)| (*name, runs)).collect();
+    let Some(naive) = runs.get("naive") else {
         return Ok(());
     };
     type Measure = fn(&Runs, usize) -> f64;
     let measures: [(&str, Measure); 2] = [
         ("iterations", |runs, i| runs.iterations[i] as f64),
-        ("seconds", |runs, i| runs.seconds[i]),
+        ("seconds", |runs, i| {
+            runs.iterations[i] as f64 * runs.seconds
+        }),
     ];
-    for (measure, of) in measures {
-        let what = format!(
-            "Figure 3, {}: {measure} of naive over those in which joint reaches its final bound",
-            task.name
-        );
-        context.row(What::new(what, ""), |_| {
-            let reached = naive.last().and_then(|level| joint.reaches(level));
-            Ok(match reached {
-                Some(i) => {
-                    let last = naive.iterations.len() - 1;
-                    Ours::value(of(naive, last) / of(joint, i))
-                        .seeds(scope.seeds)
-                        .note(format!("reached at iteration {}", joint.iterations[i]))
-                }
-                None => Ours::none("joint did not reach it"),
-            })
-        })?;
+    for name in ["cv", "inc", "joint", "joint-svrg", "joint-exact"] {
+        let Some(other) = runs.get(name) else {
+            continue;
+        };
+        for (measure, of) in measures {
+            let what = format!(
+                "Figure 3, {}: {measure} of naive over those in which {name} reaches its final bound",
+                task.name
+            );
+            context.row(What::new(what, ""), |_| {
+                let reached = naive.last().and_then(|level| other.reaches(level));
+                Ok(match reached {
+                    Some(i) => {
+                        let last = naive.iterations.len() - 1;
+                        Ours::value(of(naive, last) / of(other, i))
+                            .seeds(seeds)
+                            .note(format!("reached at iteration {}", other.iterations[i]))
+                    }
+                    None => Ours::none(format!("{name} did not reach it")),
+                })
+            })?;
+        }
     }
     Ok(())
+}
+
+pub(super) fn sonar(context: &mut Context<'_>) -> Result<(), Failure> {
+    task(context, "Sonar")
+}
+
+pub(super) fn australian(context: &mut Context<'_>) -> Result<(), Failure> {
+    task(context, "Australian")
+}
+
+pub(super) fn mnist(context: &mut Context<'_>) -> Result<(), Failure> {
+    task(context, "MNIST")
+}
+
+pub(super) fn ppca(context: &mut Context<'_>) -> Result<(), Failure> {
+    task(context, "PPCA")
+}
+
+pub(super) fn tennis(context: &mut Context<'_>) -> Result<(), Failure> {
+    task(context, "Tennis")
+}
+
+pub(super) fn movielens(context: &mut Context<'_>) -> Result<(), Failure> {
+    task(context, "MovieLens")
 }

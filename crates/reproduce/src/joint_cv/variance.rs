@@ -80,6 +80,7 @@ fn look<D: RecordDensity>(
     let (mut noise, mut gradient) = (Vec::new(), vec![0.0; omega.len()]);
     let mut order = Vec::new();
     let mut points = Vec::new();
+    let mut unused = vec![0.0; omega.len()];
     for iteration in 1..=look.iterations {
         let (_, k) = batches.place(iteration);
         if k == 0 {
@@ -134,6 +135,11 @@ fn look<D: RecordDensity>(
                     estimator: *estimator,
                     ..request
                 };
+                // What a visit changes is computed with the estimate; those that pass over all
+                // records keep the parameters alone.
+                if *estimator == RecordEstimator::JointExact {
+                    gradients.evaluate(&request, own, &mut unused);
+                }
                 gradients.visit(&request, own, complete);
             }
         }
@@ -151,20 +157,24 @@ pub(super) fn table1(context: &mut Context<'_>) -> Result<(), Failure> {
             let epoch = model.size().0.div_ceil(task.batch) as u64;
             // Spreads settle slowly, and the Monte-Carlo variance with them.
             let iterations = match (task.small, &model) {
-                (true, _) => context.pick(100_000, 200_000),
-                (false, Model::Linear(_)) => epoch * context.pick(20, 100),
-                (false, Model::Components(_)) => epoch * context.pick(5, 50),
+                (true, _) => context.pick(50_000, 200_000),
+                (false, Model::Components(_)) => epoch * context.pick(2, 30),
+                (false, _) => epoch * context.pick(5, 100),
             };
+            let mut estimators = vec![RecordEstimator::Cv, RecordEstimator::Joint];
+            if task.single {
+                estimators.push(RecordEstimator::JointExact);
+            }
             let plan = Look {
                 task,
                 step: if task.small { 5e-4 } else { 1e-2 },
                 iterations,
                 at: &[iterations],
-                estimators: &[RecordEstimator::Cv, RecordEstimator::Joint],
+                estimators: &estimators,
                 samples: if task.small {
-                    context.pick(1000, 5000)
+                    context.pick(500, 5000)
                 } else {
-                    context.pick(16, 200)
+                    context.pick(6, 100)
                 },
                 seed: 1,
             };
@@ -179,7 +189,7 @@ pub(super) fn table1(context: &mut Context<'_>) -> Result<(), Failure> {
                 Ok(Ours::value(ours).se(se).seeds(1).note(note))
             })?;
         }
-        for (name, (ours, se)) in ["cv", "joint"].iter().zip(&point.totals) {
+        for (name, (ours, se)) in ["cv", "joint", "joint-exact"].iter().zip(&point.totals) {
             let what = format!("Table 1, {}: total variance of {name}", task.name);
             context.row(What::new(what, ""), |_| {
                 Ok(Ours::value(*ours)
@@ -199,6 +209,7 @@ pub(super) fn figure2(context: &mut Context<'_>) -> Result<(), Failure> {
         RecordEstimator::Inc,
         RecordEstimator::Ens { beta: 0.5 },
         RecordEstimator::Joint,
+        RecordEstimator::JointExact,
     ];
     let mut figure = Figure::new("Variance of gradients along a run with joint").columns(2);
     for task in TASKS.iter().filter(|task| task.small) {
@@ -239,6 +250,8 @@ pub(super) fn figure2(context: &mut Context<'_>) -> Result<(), Failure> {
             ("inc", 1, 2),
             ("joint", 3, 1),
             ("joint", 3, 2),
+            ("joint-exact", 4, 1),
+            ("joint-exact", 4, 2),
         ];
         for (name, estimator, part) in bounds {
             let bound = ["total", "subsampling", "Monte-Carlo"][part];
