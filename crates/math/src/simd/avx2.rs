@@ -147,6 +147,7 @@ lane_operators!(Avx2Lanes, add, sub, mul, div, neg);
 
 impl F64x8 for Avx2Lanes {
     type Mask = Avx2Mask;
+    type Single = super::single::avx2::Avx2Singles;
 
     #[inline(always)]
     fn splat(x: f64) -> Self {

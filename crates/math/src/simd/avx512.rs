@@ -49,6 +49,7 @@ lane_operators!(Avx512Lanes, add, sub, mul, div, neg);
 
 impl F64x8 for Avx512Lanes {
     type Mask = __mmask8;
+    type Single = super::single::avx512::Avx512Singles;
 
     #[inline(always)]
     fn splat(x: f64) -> Self {

@@ -17,6 +17,9 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod scalar;
+mod single;
+
+pub use single::{F32x16, LANES32};
 
 /// The implementing types, for [`simd_fn!`](crate::simd_fn) alone: outside a function that enables the matching
 /// processor features their use is undefined behaviour.
@@ -48,6 +51,9 @@ pub trait F64x8:
 {
     /// One truth value a lane.
     type Mask: Copy;
+
+    /// The single-precision lanes of the same instruction set.
+    type Single: F32x16;
 
     /// The same number in every lane.
     fn splat(x: f64) -> Self;

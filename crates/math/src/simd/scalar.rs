@@ -115,6 +115,7 @@ lane_operators!(
 
 impl F64x8 for ScalarLanes {
     type Mask = [bool; LANES];
+    type Single = super::single::scalar::ScalarSingles;
 
     #[inline(always)]
     fn splat(x: f64) -> Self {

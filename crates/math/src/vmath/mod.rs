@@ -13,6 +13,7 @@ mod gamma;
 mod log;
 mod normal;
 mod power;
+pub mod single;
 pub mod slices;
 mod trig;
 

@@ -1,0 +1,145 @@
+//! Sixteen virtual `f32` lanes: the single-precision companion of [`F64x8`](super::F64x8).
+//!
+//! [`F32x16`] is implemented by one 512-bit register, by two 256-bit registers and by an array, and is reached as
+//! [`F64x8::Single`](super::F64x8::Single): a function compiled by [`simd_fn!`](crate::simd_fn) for the lanes `V` uses
+//! `V::Single` for its single-precision part. AVX-512 and AVX2 agree bit for bit; the array rounds products of
+//! multiply-adds where the processor has no such instruction.
+
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+#[cfg(target_arch = "x86_64")]
+pub(super) mod avx2;
+#[cfg(target_arch = "x86_64")]
+pub(super) mod avx512;
+pub(super) mod scalar;
+
+/// Number of lanes in every [`F32x16`].
+pub const LANES32: usize = 16;
+
+/// Sixteen `f32` lanes; see [`F64x8`](super::F64x8) for what holds of all methods.
+pub trait F32x16:
+    Copy
+    + 'static
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+{
+    /// One truth value a lane.
+    type Mask: Copy;
+
+    /// The same number in every lane.
+    fn splat(x: f32) -> Self;
+
+    /// Reads sixteen numbers; no alignment is needed.
+    ///
+    /// # Safety
+    /// `p` must be valid for reading sixteen `f32`.
+    unsafe fn load(p: *const f32) -> Self;
+
+    /// Writes sixteen numbers; no alignment is needed.
+    ///
+    /// # Safety
+    /// `p` must be valid for writing sixteen `f32`.
+    unsafe fn store(self, p: *mut f32);
+
+    /// Reads the first `n < 16` numbers; the other lanes are zero.
+    ///
+    /// # Safety
+    /// `p` must be valid for reading `n` `f32`.
+    #[inline(always)]
+    unsafe fn load_part(p: *const f32, n: usize) -> Self {
+        let mut lanes = [0.0; LANES32];
+        // SAFETY: the caller's; the array holds sixteen numbers.
+        unsafe {
+            std::ptr::copy_nonoverlapping(p, lanes.as_mut_ptr(), n.min(LANES32));
+            Self::load(lanes.as_ptr())
+        }
+    }
+
+    /// Writes the first `n < 16` lanes.
+    ///
+    /// # Safety
+    /// `p` must be valid for writing `n` `f32`.
+    #[inline(always)]
+    unsafe fn store_part(self, p: *mut f32, n: usize) {
+        let lanes = self.to_array();
+        // SAFETY: the caller's; the array holds sixteen numbers.
+        unsafe { std::ptr::copy_nonoverlapping(lanes.as_ptr(), p, n.min(LANES32)) };
+    }
+
+    /// `self * b + c`, rounded once (on a machine without fused multiply-add: twice).
+    fn fma(self, b: Self, c: Self) -> Self;
+
+    /// Square root, correctly rounded.
+    fn sqrt(self) -> Self;
+
+    /// `if self < b { self } else { b }`: the second operand where either is NaN.
+    fn min(self, b: Self) -> Self;
+
+    /// `if self > b { self } else { b }`: the second operand where either is NaN.
+    fn max(self, b: Self) -> Self;
+
+    /// Absolute value.
+    fn abs(self) -> Self;
+
+    /// Nearest integer, ties to even.
+    fn round(self) -> Self;
+
+    /// The magnitude of `self` with the sign of `sign`.
+    fn copysign(self, sign: Self) -> Self;
+
+    /// `self * 2^n` for integral `|n| <= 250`, rounded once; `|self|` is 0, infinite, NaN or in `[2^-60, 2^60]`.
+    fn scale_pow2(self, n: Self) -> Self;
+
+    /// `(e, m)` with `self = m * 2^e` and `m` in `[0.75, 1.5)` for positive finite `self`, subnormals included;
+    /// `(-inf, 1)` for either zero and `(inf, 1)` for infinity; `m` is NaN for negative numbers and NaN.
+    fn split_pow2(self) -> (Self, Self);
+
+    /// `self < b`, false for NaN.
+    fn lt(self, b: Self) -> Self::Mask;
+
+    /// `self <= b`, false for NaN.
+    fn le(self, b: Self) -> Self::Mask;
+
+    /// `self == b`, false for NaN.
+    fn eq(self, b: Self) -> Self::Mask;
+
+    /// `yes` where the mask is true, `no` elsewhere.
+    fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
+
+    /// The sum of the lanes, by a fixed tree: halves are added until one number is left.
+    #[inline(always)]
+    fn sum(self) -> f32 {
+        let x = self.to_array();
+        let a: [f32; 8] = std::array::from_fn(|i| x[i] + x[i + 8]);
+        let b: [f32; 4] = std::array::from_fn(|i| a[i] + a[i + 4]);
+        (b[0] + b[2]) + (b[1] + b[3])
+    }
+
+    /// The lanes as an array.
+    #[inline(always)]
+    fn to_array(self) -> [f32; LANES32] {
+        let mut lanes = [0.0; LANES32];
+        // SAFETY: the array holds sixteen numbers.
+        unsafe { self.store(lanes.as_mut_ptr()) };
+        lanes
+    }
+
+    /// Lanes from an array.
+    #[inline(always)]
+    fn from_array(lanes: [f32; LANES32]) -> Self {
+        // SAFETY: the array holds sixteen numbers.
+        unsafe { Self::load(lanes.as_ptr()) }
+    }
+
+    /// All lanes zero.
+    #[inline(always)]
+    fn zero() -> Self {
+        Self::splat(0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests;

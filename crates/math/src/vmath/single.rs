@@ -1,0 +1,229 @@
+//! Special functions on sixteen `f32` lanes.
+//!
+//! "Error" is the largest seen against double precision, in units in the last place of the result, on the vector
+//! levels. Infinities and NaN are treated as the C library does.
+
+use crate::simd::F32x16;
+
+/// `ln 2` in two parts, the first of 14 bits so that its product with an exponent is exact.
+const LN2_HIGH: f32 = 0.693_115_23;
+const LN2_LOW: f32 = 3.194_618_5e-5;
+
+/// `(e^r - 1 - r) / r^2` for `|r| <= ln 2 / 2`; error 1.4e-9.
+const EXP: [f32; 6] = [
+    0.5,
+    0.166_666_67,
+    0.041_666_467,
+    0.008_333_31,
+    0.001_393_364_7,
+    0.000_198_909_88,
+];
+
+/// `(log(1 + r) - r + r^2 / 2) / r^3` for `1 + r` in `[0.75, 1.5)`; error 2.8e-8.
+const LOG: [f32; 9] = [
+    0.333_333_34,
+    -0.250_000_57,
+    0.200_001_4,
+    -0.166_608_17,
+    0.142_683_06,
+    -0.126_393_11,
+    0.116_806_82,
+    -0.095_613_4,
+    0.042_871_978,
+];
+
+#[inline(always)]
+fn poly<V: F32x16, const N: usize>(x: V, c: &[f32; N]) -> V {
+    let mut p = V::splat(c[N - 1]);
+    let mut i = N - 1;
+    while i > 0 {
+        i -= 1;
+        p = p.fma(x, V::splat(c[i]));
+    }
+    p
+}
+
+/// Keeps the argument of an exponential where the reduction works; NaN passes.
+#[inline(always)]
+fn clamp<V: F32x16>(x: V, low: f32, high: f32) -> V {
+    V::splat(high).min(V::splat(low).max(x))
+}
+
+/// `(t, n)` with `e^x = (1 + t) 2^n` and `|t| < 0.42`.
+#[inline(always)]
+fn reduced<V: F32x16>(x: V) -> (V, V) {
+    let n = (x * V::splat(std::f32::consts::LOG2_E)).round();
+    let r = n.fma(V::splat(-LN2_LOW), n.fma(V::splat(-LN2_HIGH), x));
+    ((r * r).fma(poly(r, &EXP), r), n)
+}
+
+/// `e^x`. Error below 1.
+#[inline(always)]
+pub fn exp<V: F32x16>(x: V) -> V {
+    let (t, n) = reduced(clamp(x, -105.0, 90.0));
+    (t + V::splat(1.0)).scale_pow2(n)
+}
+
+/// `e^x - 1`, accurate for small `x`. Error below 2.
+#[inline(always)]
+pub fn expm1<V: F32x16>(x: V) -> V {
+    let (t, n) = reduced(clamp(x, -20.0, 90.0));
+    let one = V::splat(1.0);
+    let w = one - one.scale_pow2(-n);
+    (t + w).scale_pow2(n).copysign(x)
+}
+
+/// Hyperbolic tangent. Error below 2.5.
+#[inline(always)]
+pub fn tanh<V: F32x16>(x: V) -> V {
+    let a = clamp(x.abs(), 0.0, 10.0);
+    let (t, n) = reduced(-(a + a));
+    let one = V::splat(1.0);
+    let t = (t + (one - one.scale_pow2(-n))).scale_pow2(n);
+    (t / (t + V::splat(2.0))).copysign(x)
+}
+
+/// The logistic function `1 / (1 + e^-x)`. Error below 2.5.
+#[inline(always)]
+pub fn inv_logit<V: F32x16>(x: V) -> V {
+    let one = V::splat(1.0);
+    let e = exp(-x.abs());
+    V::select(V::zero().le(x), one, e) / (one + e)
+}
+
+/// `log(1 + f)` for `1 + f` in `[0.75, 1.5)`, as `(f, rest)`.
+#[inline(always)]
+fn log1p_reduced<V: F32x16>(f: V) -> V {
+    let square = f * f;
+    (square * f).fma(poly(f, &LOG), V::splat(-0.5) * square)
+}
+
+/// Natural logarithm. Error below 1.5.
+#[inline(always)]
+pub fn log<V: F32x16>(x: V) -> V {
+    let (e, m) = x.split_pow2();
+    let f = m - V::splat(1.0);
+    let low = e.fma(V::splat(LN2_LOW), log1p_reduced(f));
+    e.fma(V::splat(LN2_HIGH), f + low)
+}
+
+/// `log(1 + x)`, accurate for small `x`. Error below 2.
+#[inline(always)]
+pub fn log1p<V: F32x16>(x: V) -> V {
+    let one = V::splat(1.0);
+    let u = one + x;
+    // The exact rounding error of the sum, whichever term is the larger.
+    let back = u - one;
+    let c = (one - (u - back)) + (x - back);
+    let (e, m) = u.split_pow2();
+    let limit = V::splat(16_777_216.0);
+    let ordinary = V::select(V::zero().lt(u), u, limit);
+    let e_used = V::select(ordinary.lt(limit), e, V::zero());
+    let c = V::select(ordinary.lt(limit), c.scale_pow2(-e_used), V::zero());
+    let f = (m - one) + c;
+    let low = e.fma(V::splat(LN2_LOW), log1p_reduced(f));
+    e.fma(V::splat(LN2_HIGH), f + low).copysign(x)
+}
+
+/// `log(1 + e^x)`. Error below 2.5.
+#[inline(always)]
+pub fn log1p_exp<V: F32x16>(x: V) -> V {
+    let tail = log1p(exp(-x.abs()));
+    V::select(V::zero().lt(x), x, V::zero()) + tail
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simd::{LANES32, Simd};
+
+    macro_rules! functions {
+        ($($name:ident: $reference:expr, $limit:expr, $low:expr, $high:expr;)*) => {$(
+            mod $name {
+                crate::simd_fn! {
+                    pub fn apply, apply_fn = <V>(x: &[f32; 16]) -> [f32; 16] {
+                        use crate::simd::F32x16;
+                        super::super::$name(V::Single::from_array(*x)).to_array()
+                    }
+                }
+
+                #[test]
+                fn agrees_with_double_precision() {
+                    super::check(stringify!($name), apply, $reference, $limit, $low, $high);
+                }
+            }
+        )*};
+    }
+
+    functions! {
+        exp: f64::exp, 1.0, -87.0, 88.0;
+        expm1: f64::exp_m1, 2.0, -30.0, 88.0;
+        tanh: f64::tanh, 2.5, -12.0, 12.0;
+        inv_logit: |x: f64| 1.0 / (1.0 + (-x).exp()), 2.5, -80.0, 80.0;
+        log: f64::ln, 1.5, 1e-38, 50.0;
+        log1p: f64::ln_1p, 2.0, -0.99, 50.0;
+        log1p_exp: |x: f64| if x > 0.0 { x + (-x).exp().ln_1p() } else { x.exp().ln_1p() }, 2.5, -80.0, 80.0;
+    }
+
+    fn check(
+        name: &str,
+        apply: fn(Simd, &[f32; 16]) -> [f32; 16],
+        reference: fn(f64) -> f64,
+        limit: f64,
+        low: f64,
+        high: f64,
+    ) {
+        const STEPS: usize = 200_000;
+        for simd in Simd::available() {
+            let allowed = if simd == Simd::Scalar {
+                limit + 1.5
+            } else {
+                limit
+            };
+            let mut worst: f64 = 0.0;
+            for start in (0..STEPS).step_by(LANES32) {
+                let x: [f32; 16] = std::array::from_fn(|i| {
+                    // Half of the points crowd around zero.
+                    let t = (start + i) as f64 / STEPS as f64;
+                    let x = if i % 2 == 0 {
+                        low + (high - low) * t
+                    } else {
+                        (low + (high - low) * t) * 1e-3
+                    };
+                    x as f32
+                });
+                for (x, found) in x.iter().zip(apply(simd, &x)) {
+                    let exact = reference(f64::from(*x));
+                    let rounded = (exact as f32).abs().max(f32::MIN_POSITIVE);
+                    let ulp = f64::from(f32::from_bits(rounded.to_bits() + 1) - rounded);
+                    worst = worst.max((f64::from(found) - exact).abs() / ulp);
+                }
+            }
+            assert!(worst <= allowed, "{name} at level {simd}: {worst:.2} ulp");
+        }
+        for simd in Simd::available() {
+            let ends = apply(simd, &[f32::NAN; 16]);
+            assert!(
+                ends.iter().all(|x| x.is_nan()),
+                "{name} of NaN at level {simd}"
+            );
+        }
+    }
+
+    #[test]
+    fn ends() {
+        for simd in Simd::available() {
+            let at = |f: fn(Simd, &[f32; 16]) -> [f32; 16], x: f32| f(simd, &[x; 16])[0];
+            assert_eq!(at(exp::apply, f32::NEG_INFINITY), 0.0);
+            assert_eq!(at(exp::apply, 100.0), f32::INFINITY);
+            assert_eq!(at(tanh::apply, f32::INFINITY), 1.0);
+            assert_eq!(at(tanh::apply, -100.0), -1.0);
+            assert_eq!(at(log::apply, 0.0), f32::NEG_INFINITY);
+            assert_eq!(at(log::apply, f32::INFINITY), f32::INFINITY);
+            assert!(at(log::apply, -1.0).is_nan());
+            assert_eq!(at(log1p_exp::apply, f32::NEG_INFINITY), 0.0);
+            assert_eq!(at(log1p_exp::apply, f32::INFINITY), f32::INFINITY);
+            assert_eq!(at(inv_logit::apply, f32::INFINITY), 1.0);
+        }
+    }
+}
