@@ -16,6 +16,7 @@
 //! | `records` | prior and likelihood apart, minibatches |
 //! | [`expr`] | densities written as Rust expressions |
 //! | [`text`] | the text form, which prints and parses back |
+//! | [`single`] | the single-precision executor, for networks |
 //! | [`scalar`] | the slow evaluator, the executor's oracle |
 
 pub mod build;
@@ -28,6 +29,7 @@ pub mod ops;
 pub mod passes;
 mod records;
 pub mod scalar;
+pub mod single;
 pub mod text;
 pub mod verify;
 
@@ -37,4 +39,5 @@ pub use ir::{Graph, NodeId, Placement, Record, RecordId, Shape};
 pub use ops::{ElemOp, MatMul, Op};
 pub use records::{Dependence, RecordGraph, RecordWorkspace, Separation};
 pub use scalar::evaluate;
+pub use single::{SingleProgram, SingleWorkspace, Unsupported};
 pub use text::TextError;

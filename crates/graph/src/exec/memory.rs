@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 /// Rows of the arena and the steps between which they are in use.
-pub(super) struct Slot {
+pub(crate) struct Slot {
     pub rows: usize,
     pub first: usize,
     pub last: usize,
@@ -12,7 +12,7 @@ pub(super) struct Slot {
 }
 
 /// First fit over the lifetimes; returns the number of rows.
-pub(super) fn allocate(slots: &mut [Slot]) -> usize {
+pub(crate) fn allocate(slots: &mut [Slot]) -> usize {
     let mut order: Vec<usize> = (0..slots.len())
         .filter(|&k| slots[k].first != usize::MAX)
         .collect();

@@ -15,11 +15,11 @@
 mod dense;
 mod fuse;
 mod kernels;
-mod memory;
+pub(crate) mod memory;
 mod plan;
 mod program;
 mod shared;
-mod stages;
+pub(crate) mod stages;
 
 pub use program::{Arena, Program};
 pub use shared::SharedProgram;

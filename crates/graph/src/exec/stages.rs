@@ -55,8 +55,8 @@ pub(crate) struct Stages {
     ready: Vec<u32>,
 }
 
-fn role(graph: &Graph, id: NodeId) -> Role {
-    if graph.placement(id) != Placement::Lane {
+fn role(graph: &Graph, id: NodeId, known: bool) -> Role {
+    if known {
         return Role::Leaf;
     }
     match graph.op(id) {
@@ -69,28 +69,56 @@ fn role(graph: &Graph, id: NodeId) -> Role {
 }
 
 impl Stages {
-    /// Roles, use counts and stages of what the outputs need.
+    /// Roles, use counts and stages of what the outputs need, where everything that lanes share is
+    /// known.
     pub(crate) fn new(graph: &Graph) -> Self {
-        let mut stages = Self {
-            needed: graph.needed_for(graph.outputs()),
-            roles: graph.ids().map(|id| role(graph, id)).collect(),
+        let shared = |id| graph.placement(id) != Placement::Lane;
+        let mut stages = Self::unstaged(graph, graph.needed_for(graph.outputs()), shared);
+        stages.finish(graph, graph.outputs());
+        stages
+    }
+
+    /// The same for `outputs`, where the values that are `known` are leaves.
+    pub(crate) fn from_known(
+        graph: &Graph,
+        outputs: &[NodeId],
+        known: impl Fn(NodeId) -> bool,
+    ) -> Self {
+        let mut needed = vec![false; graph.len()];
+        outputs.iter().for_each(|id| needed[id.index()] = true);
+        for id in graph.ids().rev() {
+            if needed[id.index()] && !known(id) {
+                graph
+                    .args(id)
+                    .iter()
+                    .for_each(|arg| needed[arg.index()] = true);
+            }
+        }
+        let mut stages = Self::unstaged(graph, needed, known);
+        stages.finish(graph, outputs);
+        stages
+    }
+
+    fn unstaged(graph: &Graph, needed: Vec<bool>, known: impl Fn(NodeId) -> bool) -> Self {
+        Self {
+            needed,
+            roles: graph.ids().map(|id| role(graph, id, known(id))).collect(),
             uses: vec![0; graph.len()],
             stage: vec![0; graph.len()],
             ready: vec![0; graph.len()],
-        };
-        for id in graph.ids().filter(|id| stages.needed[id.index()]) {
+        }
+    }
+
+    fn finish(&mut self, graph: &Graph, outputs: &[NodeId]) {
+        for id in graph.ids().filter(|id| self.needed[id.index()]) {
             graph
                 .args(id)
                 .iter()
-                .for_each(|arg| stages.uses[arg.index()] += 1);
+                .for_each(|arg| self.uses[arg.index()] += 1);
         }
-        graph
-            .outputs()
-            .iter()
-            .for_each(|id| stages.uses[id.index()] += 1);
-        stages.assign(graph);
-        stages.delay(graph);
-        stages
+        outputs.iter().for_each(|id| self.uses[id.index()] += 1);
+        self.assign(graph);
+        self.delay(graph, outputs);
     }
 
     fn assign(&mut self, graph: &Graph) {
@@ -139,10 +167,10 @@ impl Stages {
 
     /// Moves elementwise nodes to the earliest of their users when all users are elementwise values
     /// of the same shape in later kernels, unless an argument would then have to be kept instead.
-    fn delay(&mut self, graph: &Graph) {
+    fn delay(&mut self, graph: &Graph, outputs: &[NodeId]) {
         // The earliest fused user's stage; `None` once a user pins the node where it is.
         let mut earliest: Vec<Option<u32>> = vec![Some(u32::MAX); graph.len()];
-        for id in graph.outputs() {
+        for id in outputs {
             earliest[id.index()] = None;
         }
         for id in graph.ids().rev() {

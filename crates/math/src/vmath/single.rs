@@ -134,7 +134,6 @@ pub fn log1p_exp<V: F32x16>(x: V) -> V {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::simd::{LANES32, Simd};
 
     macro_rules! functions {

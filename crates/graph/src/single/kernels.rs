@@ -1,0 +1,204 @@
+//! Elementwise operations in single precision: runs of contiguous elements, sixteen at a time.
+
+use jensen_math::simd::{F32x16, LANES32, Simd};
+use jensen_math::vmath::single as vm;
+
+use crate::ops::ElemOp;
+
+/// One operand of a run: contiguous elements, or one element that stands for all.
+#[derive(Clone, Copy)]
+pub(super) struct Run {
+    pub at: *const f32,
+    pub splat: bool,
+}
+
+impl Run {
+    pub(super) const NONE: Self = Self {
+        at: std::ptr::null(),
+        splat: true,
+    };
+}
+
+/// `dst[i] = op(args[i])` for `n` elements.
+pub(super) type MapKernel = unsafe fn(*mut f32, *const Run, usize);
+
+/// An elementwise operation at compile time.
+trait RunOp {
+    const ARITY: usize;
+    fn apply<V: F32x16>(a: V, b: V, c: V) -> V;
+}
+
+jensen_math::simd_fn! {
+    fn map, map_fn = <V, F: RunOp>(dst: *mut f32, args: *const Run, n: usize) {
+        // SAFETY: the planner gives operands and a destination of that many elements.
+        unsafe {
+            let (a, b, c) = (
+                *args,
+                if F::ARITY > 1 { *args.add(1) } else { *args },
+                if F::ARITY > 2 { *args.add(2) } else { *args },
+            );
+            let first = |x: Run| if x.splat { V::Single::splat(*x.at) } else { V::Single::zero() };
+            let (sa, sb, sc) = (first(a), first(b), first(c));
+            let whole = n / LANES32 * LANES32;
+            let mut i = 0;
+            while i < whole {
+                let x = if a.splat { sa } else { V::Single::load(a.at.add(i)) };
+                let y = if F::ARITY < 2 { x } else if b.splat { sb } else { V::Single::load(b.at.add(i)) };
+                let z = if F::ARITY < 3 { x } else if c.splat { sc } else { V::Single::load(c.at.add(i)) };
+                F::apply(x, y, z).store(dst.add(i));
+                i += LANES32;
+            }
+            let rest = n - whole;
+            if rest > 0 {
+                let part = |r: Run, s: V::Single| if r.splat { s } else { V::Single::load_part(r.at.add(whole), rest) };
+                let x = part(a, sa);
+                let y = if F::ARITY < 2 { x } else { part(b, sb) };
+                let z = if F::ARITY < 3 { x } else { part(c, sc) };
+                F::apply(x, y, z).store_part(dst.add(whole), rest);
+            }
+        }
+    }
+
+    fn sum, sum_fn = <V>(a: Run, n: usize) -> f32 {
+        // SAFETY: as in `map`.
+        unsafe {
+            let mut total = V::Single::zero();
+            let whole = n / LANES32 * LANES32;
+            let mut i = 0;
+            while i < whole {
+                total = total + V::Single::load(a.at.add(i));
+                i += LANES32;
+            }
+            if n > whole {
+                total = total + V::Single::load_part(a.at.add(whole), n - whole);
+            }
+            total.sum()
+        }
+    }
+
+    fn add_rows, add_rows_fn = <V>(dst: *mut f32, src: *const f32, stride: usize, rows: usize, n: usize) {
+        // SAFETY: as in `map`.
+        unsafe {
+            let whole = n / LANES32 * LANES32;
+            let mut i = 0;
+            while i < whole {
+                let mut total = V::Single::load(dst.add(i));
+                for row in 0..rows {
+                    total = total + V::Single::load(src.add(row * stride + i));
+                }
+                total.store(dst.add(i));
+                i += LANES32;
+            }
+            let rest = n - whole;
+            if rest > 0 {
+                let mut total = V::Single::load_part(dst.add(whole), rest);
+                for row in 0..rows {
+                    total = total + V::Single::load_part(src.add(row * stride + whole), rest);
+                }
+                total.store_part(dst.add(whole), rest);
+            }
+        }
+    }
+}
+
+/// The sum of `n` contiguous elements, by a fixed tree.
+///
+/// # Safety
+/// The elements can be read.
+pub(super) unsafe fn run_sum(simd: Simd, at: *const f32, n: usize) -> f32 {
+    sum(simd, Run { at, splat: false }, n)
+}
+
+/// Adds `rows` rows of `n` elements, `stride` apart, to `dst`, in order.
+///
+/// # Safety
+/// The rows can be read and `dst` written.
+pub(super) unsafe fn accumulate_rows(
+    simd: Simd,
+    dst: *mut f32,
+    src: *const f32,
+    stride: usize,
+    rows: usize,
+    n: usize,
+) {
+    add_rows(simd, dst, src, stride, rows, n);
+}
+
+macro_rules! arity {
+    () => { 0 };
+    ($head:ident $($tail:ident)*) => { 1 + arity!($($tail)*) };
+}
+
+macro_rules! kernels {
+    ($($op:ident ($a:ident $(, $b:ident $(, $c:ident)?)?) => $body:expr;)*) => {
+        mod operations {
+            $(pub(super) struct $op;)*
+        }
+
+        $(
+            impl RunOp for operations::$op {
+                const ARITY: usize = arity!($a $($b $($c)?)?);
+
+                #[inline(always)]
+                #[allow(unused_variables)]
+                fn apply<V: F32x16>(first: V, second: V, third: V) -> V {
+                    let $a = first;
+                    $(let $b = second; $(let $c = third;)?)?
+                    $body
+                }
+            }
+        )*
+
+        /// The kernel of an operation, where there is one of its own.
+        pub(super) fn map_kernel(op: ElemOp, simd: Simd) -> Option<MapKernel> {
+            match op {
+                $(ElemOp::$op => Some(map_fn::<operations::$op>(simd)),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+kernels! {
+    Add(x, y) => x + y;
+    Sub(x, y) => x - y;
+    Mul(x, y) => x * y;
+    Div(x, y) => x / y;
+    Fma(x, y, z) => x.fma(y, z);
+    Neg(x) => -x;
+    Recip(x) => V::splat(1.0) / x;
+    Square(x) => x * x;
+    Sqrt(x) => x.sqrt();
+    Abs(x) => x.abs();
+    Sign(x) => V::select(V::zero().lt(x), V::splat(1.0), V::select(x.lt(V::zero()), V::splat(-1.0), V::zero()));
+    Fmin(x, y) => V::select(x.le(y), x, V::select(y.lt(x), y, x + y));
+    Fmax(x, y) => V::select(y.le(x), x, V::select(x.lt(y), y, x + y));
+    Lt(x, y) => V::select(x.lt(y), V::splat(1.0), V::zero());
+    Le(x, y) => V::select(x.le(y), V::splat(1.0), V::zero());
+    Eq(x, y) => V::select(V::eq(x, y), V::splat(1.0), V::zero());
+    Select(c, x, y) => V::select(V::eq(c, V::zero()), y, x);
+    Pivot(x) => V::select(x.abs().lt(V::splat(f32::INFINITY)), x, V::zero());
+    Exp(x) => vm::exp(x);
+    Expm1(x) => vm::expm1(x);
+    Log(x) => vm::log(x);
+    Log1p(x) => vm::log1p(x);
+    InvLogit(x) => vm::inv_logit(x);
+    Log1pExp(x) => vm::log1p_exp(x);
+    Tanh(x) => vm::tanh(x);
+}
+
+/// An operation without a kernel of its own, by its slow definition in double precision.
+///
+/// # Safety
+/// As a [`MapKernel`], with as many operands as the operation has.
+pub(super) unsafe fn slow_map(op: ElemOp, dst: *mut f32, args: &[Run], n: usize) {
+    let mut row = [0.0_f64; 3];
+    for i in 0..n {
+        for (slot, arg) in row.iter_mut().zip(args) {
+            // SAFETY: the caller's.
+            *slot = f64::from(unsafe { *arg.at.add(if arg.splat { 0 } else { i }) });
+        }
+        // SAFETY: the caller's.
+        unsafe { *dst.add(i) = op.value(&row[..args.len()]) as f32 };
+    }
+}

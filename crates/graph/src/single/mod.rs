@@ -1,0 +1,57 @@
+//! The single-precision executor: the same graphs for networks, where a minibatch is a block of lanes.
+//!
+//! Here a lane is a record of a minibatch (with its draw), and the elements *of a lane* are
+//! contiguous: element d of lane l stands at `data[l * len + d]`, as records stand in files. A
+//! product of a shared matrix with per-lane vectors is then one matrix product over the minibatch,
+//! and so is the gradient of the matrix, a sum of outer products over the lanes. Everything
+//! elementwise between two products is one pass over tiles that stay in L1.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `plan` | steps, operands, places |
+//! | `kernels` | elementwise runs |
+//! | `product` | matrix products |
+//! | `program` | phases; running blocks of lanes |
+//! | `sums` | sums over lanes, tile by tile |
+//!
+//! An evaluation has four phases: shared values that lanes read; the lanes, in blocks; sums over
+//! lanes; what follows from them. Blocks and tiles are cut by extents alone, every reduction runs in a fixed
+//! order, and so bits do not depend on the number of threads.
+
+mod kernels;
+mod plan;
+mod product;
+mod program;
+mod sums;
+
+use std::fmt;
+
+use crate::ops::Op;
+
+pub use program::{SingleProgram, SingleWorkspace};
+pub use sums::Tile;
+
+/// What this executor cannot do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsupported(pub String);
+
+impl Unsupported {
+    fn op(op: Op) -> Self {
+        Self(format!(
+            "`{}` has no single-precision kernel: evaluate this graph in double precision",
+            op.name()
+        ))
+    }
+
+    fn records() -> Self {
+        Self("a record axis is not supported in single precision: records are lanes".to_owned())
+    }
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unsupported {}

@@ -1,0 +1,619 @@
+//! Steps over blocks of lanes, and where values live.
+//!
+//! Elementwise values are grouped into kernels as in the double-precision executor (they share
+//! [`Stages`]); a product with a shared matrix is one step over the whole block.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use jensen_math::simd::Simd;
+
+use crate::exec::memory::{Slot, allocate};
+use crate::exec::stages::{KernelDraft, Role, Stages};
+use crate::ir::{Graph, NodeId, Shape};
+use crate::ops::{ElemOp, MatMul, Op, ScatterMap};
+use crate::single::Unsupported;
+use crate::single::kernels::{MapKernel, map_kernel};
+
+/// Elements of one tile register.
+pub(super) const TILE: usize = 1024;
+
+/// Where a value lives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Region {
+    /// Constants.
+    Pool,
+    /// An input with one value for all lanes.
+    SharedInput(u32),
+    /// An input of `stride` elements a lane.
+    LaneInput(u32),
+    /// A shared value that an evaluation computes.
+    Shared,
+    /// A value kept for all lanes, at `offset` times the number of lanes.
+    Kept,
+    /// A value of one block, in slot `offset` while planning, then at `offset` times its lanes.
+    Block,
+    /// A tile register.
+    Register,
+}
+
+/// A value, or elements of one, in memory: element i of lane l stands `l * stride + i` elements
+/// after the value's first (`i = 0` throughout for a uniform one).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Place {
+    pub region: Region,
+    pub offset: usize,
+    /// Elements after the start of the value's first lane, for a part of a value.
+    pub inner: usize,
+    pub stride: usize,
+    pub uniform: bool,
+}
+
+/// One instruction of a fused kernel.
+#[derive(Clone)]
+pub(super) enum Instruction {
+    Map {
+        op: ElemOp,
+        kernel: Option<MapKernel>,
+        target: Place,
+        args: [Place; 3],
+        arity: usize,
+    },
+    Sum {
+        target: Place,
+        arg: Place,
+    },
+}
+
+/// One step of a plan.
+#[derive(Clone)]
+pub(super) enum Step {
+    /// One pass over `len` elements of every lane, lanes one after another in memory when `flat`.
+    Fused {
+        len: usize,
+        flat: bool,
+        instructions: Vec<Instruction>,
+    },
+    /// A product; with a shared left factor one for the whole block.
+    Product {
+        target: Place,
+        left: Place,
+        right: Place,
+        dims: MatMul,
+        whole: bool,
+    },
+    /// Elements `index` (or all) of a value, into a row of `target`.
+    Copy {
+        target: Place,
+        source: Place,
+        index: Option<Arc<[u32]>>,
+        len: usize,
+    },
+    /// Zeros.
+    Zero { target: Place, len: usize },
+    /// `target[index[i]] += source[i]`.
+    Scatter {
+        target: Place,
+        source: Place,
+        index: Option<Arc<[u32]>>,
+        len: usize,
+    },
+    /// The largest element.
+    Max {
+        target: Place,
+        source: Place,
+        len: usize,
+    },
+    /// Running sums.
+    CumSum {
+        target: Place,
+        source: Place,
+        len: usize,
+        reverse: bool,
+    },
+}
+
+/// Steps, and the memory they need.
+#[derive(Clone, Default)]
+pub(super) struct Plan {
+    pub steps: Vec<Step>,
+    /// Elements of block memory for each lane.
+    pub block_len: usize,
+    pub registers: usize,
+}
+
+/// What a plan is made from.
+pub(super) struct Planner<'a> {
+    graph: &'a Graph,
+    simd: Simd,
+    stages: Stages,
+    /// Where values live; grows while planning.
+    places: &'a mut HashMap<NodeId, Place>,
+    slots: Vec<Slot>,
+    steps: Vec<Step>,
+    registers: usize,
+}
+
+impl<'a> Planner<'a> {
+    /// Plans `targets`, whose places are in `places` (as are those of all values that are `known`).
+    pub(super) fn plan(
+        graph: &'a Graph,
+        simd: Simd,
+        targets: &[NodeId],
+        known: impl Fn(NodeId) -> bool,
+        places: &'a mut HashMap<NodeId, Place>,
+    ) -> Result<Plan, Unsupported> {
+        let stages = Stages::from_known(graph, targets, known);
+        let (kernels, mut dense) = stages.kernels(graph);
+        let mut planner = Self {
+            graph,
+            simd,
+            stages,
+            places,
+            slots: Vec::new(),
+            steps: Vec::new(),
+            registers: 0,
+        };
+        // Scatters collect from several kernels: they begin as zeros, and a scatter that goes on
+        // adding to another one has its place.
+        for id in graph.ids().rev() {
+            if planner.stages.needed[id.index()]
+                && planner.stages.roles[id.index()] == Role::Sink
+                && matches!(graph.op(id), Op::Scatter(_))
+            {
+                let target = planner.target(id);
+                match planner.stages.continued_scatter(graph, id) {
+                    Some(source) => {
+                        planner.places.insert(source, target);
+                    }
+                    None => planner.steps.push(Step::Zero {
+                        target,
+                        len: graph.shape(id).len as usize,
+                    }),
+                }
+            }
+        }
+        let mut order: Vec<u32> = kernels
+            .keys()
+            .map(|key| key.0)
+            .chain(dense.keys().copied())
+            .collect();
+        order.sort_unstable();
+        order.dedup();
+        let mut kernels = kernels.into_iter().peekable();
+        for stage in order {
+            while let Some(((_, shape), draft)) = kernels.next_if(|entry| entry.0.0 == stage) {
+                planner.kernel(shape, draft)?;
+            }
+            for id in dense.remove(&stage).unwrap_or_default() {
+                planner.dense(id)?;
+            }
+        }
+        // Targets that are views of other values.
+        for &id in targets {
+            if planner.stages.roles[id.index()] == Role::View {
+                let target = planner.places[&id];
+                planner.places.remove(&id);
+                let source = planner.operand(id)?;
+                planner.places.insert(id, target);
+                planner.steps.push(Step::Copy {
+                    target,
+                    source,
+                    index: None,
+                    len: graph.shape(id).len as usize,
+                });
+            }
+        }
+        Ok(planner.finish())
+    }
+
+    /// The place of a value that a step is about to write.
+    fn target(&mut self, id: NodeId) -> Place {
+        if let Some(&place) = self.places.get(&id) {
+            return place;
+        }
+        let place = self.new_slot(self.graph.shape(id).len as usize);
+        self.places.insert(id, place);
+        place
+    }
+
+    fn new_slot(&mut self, len: usize) -> Place {
+        self.slots.push(Slot {
+            rows: len,
+            first: usize::MAX,
+            last: 0,
+            offset: 0,
+        });
+        Place {
+            region: Region::Block,
+            offset: self.slots.len() - 1,
+            inner: 0,
+            stride: len,
+            uniform: false,
+        }
+    }
+
+    /// The operand that reads `id` from memory.
+    fn operand(&mut self, id: NodeId) -> Result<Place, Unsupported> {
+        if let Some(&place) = self.places.get(&id) {
+            let uniform = self.graph.shape(id).is_scalar();
+            return Ok(Place { uniform, ..place });
+        }
+        let place = match self.graph.op(id) {
+            Op::Broadcast => {
+                let base = self.operand(self.graph.args(id)[0])?;
+                Place {
+                    uniform: true,
+                    ..base
+                }
+            }
+            Op::Gather(index) => {
+                let source = self.graph.args(id)[0];
+                let base = self.operand(source)?;
+                let list = self.graph.index_data(index).clone();
+                let first = list.first().copied().unwrap_or(0);
+                let contiguous = list.iter().enumerate().all(|(k, &i)| i == first + k as u32);
+                let constant = list.iter().all(|&i| i == first);
+                if base.uniform {
+                    base
+                } else if contiguous || constant {
+                    Place {
+                        inner: base.inner + first as usize,
+                        uniform: !contiguous || list.len() == 1,
+                        ..base
+                    }
+                } else {
+                    let target = self.new_slot(list.len());
+                    self.steps.push(Step::Copy {
+                        target,
+                        source: base,
+                        len: list.len(),
+                        index: Some(list),
+                    });
+                    self.places.insert(id, target);
+                    target
+                }
+            }
+            op => return Err(Unsupported::op(op)),
+        };
+        Ok(place)
+    }
+
+    /// One kernel: its elementwise values, and the reductions that read them.
+    fn kernel(&mut self, shape: Shape, draft: KernelDraft) -> Result<(), Unsupported> {
+        let graph = self.graph;
+        let len = shape.len as usize;
+        let mut inside: HashMap<NodeId, u32> = draft.maps.iter().map(|&id| (id, 0)).collect();
+        for &id in &draft.maps {
+            for arg in graph.args(id) {
+                if let Some(count) = inside.get_mut(arg) {
+                    *count += 1;
+                }
+            }
+        }
+        for sink in draft.sinks.iter().filter(|sink| sink.map.is_none()) {
+            if let Some(count) = inside.get_mut(&sink.source) {
+                *count += 1;
+            }
+        }
+        // Merges a product into the one addition or subtraction that uses it.
+        let sole = |planner: &Self, id: NodeId| {
+            graph.elem_op(id) == Some(ElemOp::Mul)
+                && inside.get(&id) == Some(&1)
+                && planner.stages.uses[id.index()] == 1
+                && !planner.places.contains_key(&id)
+        };
+        let mut absorbed: Vec<NodeId> = Vec::new();
+        let mut maps: Vec<(NodeId, ElemOp, Vec<NodeId>)> = Vec::with_capacity(draft.maps.len());
+        for &id in &draft.maps {
+            let op = graph.elem_op(id).expect("a map");
+            let args = graph.args(id).to_vec();
+            let product = match op {
+                ElemOp::Add => (0..2).find(|&which| sole(self, args[which])),
+                _ => None,
+            };
+            match product {
+                Some(which) => {
+                    let factors = graph.args(args[which]);
+                    absorbed.push(args[which]);
+                    let merged = vec![factors[0], factors[1], args[1 - which]];
+                    maps.push((id, ElemOp::Fma, merged));
+                }
+                None => maps.push((id, op, args)),
+            }
+        }
+        maps.retain(|(id, ..)| !absorbed.contains(id));
+        let (sums, scatters): (Vec<_>, Vec<_>) =
+            draft.sinks.into_iter().partition(|sink| sink.map.is_none());
+        // Operands from memory first: reading one may add a step before this kernel.
+        let made: HashMap<NodeId, usize> = maps.iter().enumerate().map(|(k, m)| (m.0, k)).collect();
+        let mut read: HashMap<NodeId, Place> = HashMap::new();
+        let sources = sums.iter().map(|sink| &sink.source);
+        for &arg in maps.iter().flat_map(|(_, _, args)| args).chain(sources) {
+            if !made.contains_key(&arg) && !read.contains_key(&arg) {
+                let place = self.operand(arg)?;
+                let place = self.lane_contiguous(place, len);
+                read.insert(arg, place);
+            }
+        }
+        let mut last_use: HashMap<NodeId, usize> = HashMap::new();
+        for (time, (_, _, args)) in maps.iter().enumerate() {
+            args.iter().for_each(|&arg| {
+                last_use.insert(arg, time);
+            });
+        }
+        for sink in &sums {
+            last_use.insert(sink.source, usize::MAX);
+        }
+        let mut free: Vec<usize> = Vec::new();
+        let mut in_use = 0;
+        let mut instructions = Vec::with_capacity(maps.len() + sums.len());
+        let mut at: HashMap<NodeId, Place> = read;
+        for (time, (id, op, args)) in maps.into_iter().enumerate() {
+            let mut places = [Place::NONE; 3];
+            for (place, arg) in places.iter_mut().zip(&args) {
+                *place = at[arg];
+            }
+            // Operations read elements before they write them: a register freed here can be the target.
+            for arg in &args {
+                if last_use.get(arg) == Some(&time)
+                    && let Some(place) = at.get(arg)
+                    && place.region == Region::Register
+                {
+                    free.push(place.offset);
+                    at.remove(arg);
+                }
+            }
+            let kept = self.places.contains_key(&id) || self.stages.uses[id.index()] > inside[&id];
+            let target = if kept {
+                self.target(id)
+            } else {
+                let register = free.pop().unwrap_or_else(|| {
+                    in_use += 1;
+                    in_use - 1
+                });
+                Place {
+                    region: Region::Register,
+                    offset: register,
+                    inner: 0,
+                    stride: 0,
+                    uniform: false,
+                }
+            };
+            at.insert(id, target);
+            instructions.push(Instruction::Map {
+                op,
+                kernel: map_kernel(op, self.simd),
+                target,
+                args: places,
+                arity: args.len(),
+            });
+        }
+        for sink in &sums {
+            let target = self.target(sink.node);
+            instructions.push(Instruction::Sum {
+                target,
+                arg: at[&sink.source],
+            });
+        }
+        self.registers = self.registers.max(in_use);
+        if !instructions.is_empty() {
+            let in_rows = |place: &Place| match place.region {
+                Region::Register => true,
+                _ if place.uniform => place.stride == 0 || len == 1,
+                _ => place.stride == len,
+            };
+            let flat = sums.is_empty()
+                && instructions.iter().all(|instruction| match instruction {
+                    Instruction::Map {
+                        target,
+                        args,
+                        arity,
+                        ..
+                    } => in_rows(target) && args[..*arity].iter().all(in_rows),
+                    Instruction::Sum { .. } => false,
+                });
+            self.steps.push(Step::Fused {
+                len,
+                flat,
+                instructions,
+            });
+        }
+        for sink in scatters {
+            let target = self.target(sink.node);
+            let source = self.operand(sink.source)?;
+            let index = match sink.map {
+                Some(ScatterMap::Index(index)) => Some(graph.index_data(index).clone()),
+                Some(ScatterMap::All) => None,
+                _ => return Err(Unsupported::records()),
+            };
+            self.steps.push(Step::Scatter {
+                target,
+                source,
+                index,
+                len,
+            });
+        }
+        Ok(())
+    }
+
+    /// A value of one element a lane, with lanes next to each other, for kernels over scalars.
+    fn lane_contiguous(&mut self, place: Place, len: usize) -> Place {
+        if len != 1 || place.stride <= 1 {
+            return place;
+        }
+        let target = self.new_slot(1);
+        self.steps.push(Step::Copy {
+            target,
+            source: place,
+            index: None,
+            len: 1,
+        });
+        Place {
+            uniform: true,
+            ..target
+        }
+    }
+
+    fn dense(&mut self, id: NodeId) -> Result<(), Unsupported> {
+        let graph = self.graph;
+        let args = graph.args(id).to_vec();
+        let len = graph.shape(id).len as usize;
+        match graph.op(id) {
+            Op::MatMul(dims) => {
+                let left = self.stored(args[0])?;
+                let right = self.stored(args[1])?;
+                let target = self.target(id);
+                let columns = (dims.k * dims.n) as usize;
+                let whole = left.stride == 0
+                    && right.stride != 0
+                    && (dims.n == 1
+                        || ((!dims.right_transposed || dims.k == 1) && right.stride == columns));
+                self.steps.push(Step::Product {
+                    target,
+                    left,
+                    right,
+                    dims,
+                    whole,
+                });
+            }
+            Op::Concat => {
+                let mut target = self.target(id);
+                for arg in args {
+                    let source = self.operand(arg)?;
+                    let len = graph.shape(arg).len as usize;
+                    self.steps.push(Step::Copy {
+                        target,
+                        source,
+                        index: None,
+                        len,
+                    });
+                    target.inner += len;
+                }
+            }
+            Op::Max => {
+                let source = self.operand(args[0])?;
+                let target = self.target(id);
+                self.steps.push(Step::Max {
+                    target,
+                    source,
+                    len: graph.shape(args[0]).len as usize,
+                });
+            }
+            Op::CumSum { reverse } => {
+                let source = self.operand(args[0])?;
+                let target = self.target(id);
+                self.steps.push(Step::CumSum {
+                    target,
+                    source,
+                    len,
+                    reverse,
+                });
+            }
+            op => return Err(Unsupported::op(op)),
+        }
+        Ok(())
+    }
+
+    /// A value with all its elements in memory, as a product reads it.
+    fn stored(&mut self, id: NodeId) -> Result<Place, Unsupported> {
+        let len = self.graph.shape(id).len as usize;
+        let place = self.operand(id)?;
+        if !place.uniform || len == 1 {
+            return Ok(place);
+        }
+        let target = self.new_slot(len);
+        self.steps.push(Step::Copy {
+            target,
+            source: place,
+            index: None,
+            len,
+        });
+        Ok(target)
+    }
+
+    fn finish(mut self) -> Plan {
+        let mut touched: Vec<(usize, usize)> = Vec::new();
+        for (time, step) in self.steps.iter_mut().enumerate() {
+            step.visit(&mut |place| {
+                if place.region == Region::Block {
+                    touched.push((place.offset, time));
+                }
+            });
+        }
+        for (slot, time) in touched {
+            let slot = &mut self.slots[slot];
+            slot.first = slot.first.min(time);
+            slot.last = slot.last.max(time);
+        }
+        let block_len = allocate(&mut self.slots);
+        let slots = self.slots;
+        for step in &mut self.steps {
+            step.visit(&mut |place| {
+                if place.region == Region::Block {
+                    place.offset = slots[place.offset].offset;
+                }
+            });
+        }
+        Plan {
+            steps: self.steps,
+            block_len,
+            registers: self.registers,
+        }
+    }
+}
+
+impl Place {
+    pub(super) const NONE: Self = Self {
+        region: Region::Pool,
+        offset: 0,
+        inner: 0,
+        stride: 0,
+        uniform: true,
+    };
+}
+
+impl Step {
+    /// Calls `each` for every place.
+    fn visit(&mut self, each: &mut impl FnMut(&mut Place)) {
+        match self {
+            Self::Fused { instructions, .. } => {
+                for instruction in instructions {
+                    match instruction {
+                        Instruction::Map {
+                            target,
+                            args,
+                            arity,
+                            ..
+                        } => {
+                            each(target);
+                            args[..*arity].iter_mut().for_each(&mut *each);
+                        }
+                        Instruction::Sum { target, arg } => {
+                            each(target);
+                            each(arg);
+                        }
+                    }
+                }
+            }
+            Self::Product {
+                target,
+                left,
+                right,
+                ..
+            } => {
+                each(target);
+                each(left);
+                each(right);
+            }
+            Self::Copy { target, source, .. }
+            | Self::Scatter { target, source, .. }
+            | Self::Max { target, source, .. }
+            | Self::CumSum { target, source, .. } => {
+                each(target);
+                each(source);
+            }
+            Self::Zero { target, .. } => each(target),
+        }
+    }
+}

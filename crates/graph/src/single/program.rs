@@ -1,0 +1,700 @@
+//! Phases of an evaluation, and running steps over blocks of lanes.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use jensen_math::simd::Simd;
+use rayon::prelude::*;
+
+use crate::ir::{Graph, NodeId, Placement};
+use crate::ops::{MatMul, Op};
+use crate::single::Unsupported;
+use crate::single::kernels::{Run, run_sum, slow_map};
+use crate::single::plan::{Instruction, Place, Plan, Planner, Region, Step, TILE};
+use crate::single::product::{View, multiply};
+use crate::single::sums::{LaneSum, Tile, lane_sums};
+
+/// Lanes of one block: enough for a product to run at full speed, few enough that every core has
+/// blocks.
+const BLOCK: usize = 50;
+
+/// A planned graph: immutable, shared by threads.
+pub struct SingleProgram {
+    pub(super) graph: Graph,
+    pub(super) simd: Simd,
+    pool: Vec<f32>,
+    before: Plan,
+    lanes: Plan,
+    after: Plan,
+    pub(super) sums: Vec<LaneSum>,
+    /// Elements kept for every lane.
+    kept_len: usize,
+    /// Elements of computed shared values.
+    shared_len: usize,
+    pub(super) outputs: Vec<Place>,
+    pub(super) tiles: Vec<Tile>,
+}
+
+/// Scratch memory and results of a [`SingleProgram`].
+pub struct SingleWorkspace {
+    pub(super) capacity: usize,
+    pub(super) kept: Vec<f32>,
+    pub(super) shared: Vec<f32>,
+    blocks: Vec<f32>,
+    registers: Vec<f32>,
+    /// A tile of a sum for each thread.
+    tiles: Vec<Mutex<Vec<f32>>>,
+}
+
+impl SingleWorkspace {
+    /// Lends a tile of this thread.
+    pub(super) fn with_tile(&self, len: usize, work: impl FnOnce(&mut [f32])) {
+        let which = rayon::current_thread_index().unwrap_or(0) % self.tiles.len();
+        let mut tile = self.tiles[which]
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        if tile.len() < len {
+            tile.resize(len, 0.0);
+        }
+        work(&mut tile);
+    }
+}
+
+/// Memory of one evaluation, as raw parts that blocks write disjointly.
+#[derive(Clone, Copy)]
+pub(super) struct Memory<'a> {
+    pub pool: *const f32,
+    pub shared: *mut f32,
+    pub kept: *mut f32,
+    pub inputs: &'a [&'a [f32]],
+    /// Number of lanes of the whole evaluation.
+    pub total: usize,
+}
+
+// SAFETY: blocks of lanes write disjoint parts; everything else is only read while they run.
+unsafe impl Send for Memory<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Memory<'_> {}
+
+impl SingleProgram {
+    /// Plans `graph`, which has no record axis.
+    ///
+    /// # Errors
+    /// [`Unsupported`] for operations without a single-precision kernel, and where lanes read a
+    /// value that depends on a sum over lanes.
+    pub fn new(graph: &Graph, simd: Simd) -> Result<Self, Unsupported> {
+        if graph.record_count().is_some() {
+            return Err(Unsupported::records());
+        }
+        let graph = crate::passes::compact(graph);
+        let mut after_sum = vec![false; graph.len()];
+        for id in graph.ids() {
+            let follows = graph.op(id) == Op::LaneSum
+                || graph.args(id).iter().any(|arg| after_sum[arg.index()]);
+            after_sum[id.index()] = follows;
+            if follows && graph.placement(id) == Placement::Lane {
+                let message = "lanes cannot read a sum over lanes";
+                return Err(Unsupported(message.to_owned()));
+            }
+        }
+        let mut places: HashMap<NodeId, Place> = HashMap::new();
+        let mut pool = Vec::new();
+        for id in graph.ids() {
+            let uniform = graph.shape(id).is_scalar();
+            let place = match graph.op(id) {
+                Op::Const(table) => {
+                    let offset = pool.len();
+                    pool.extend(graph.const_data(table).iter().map(|&x| x as f32));
+                    Place {
+                        offset,
+                        uniform,
+                        ..Place::NONE
+                    }
+                }
+                Op::Input(slot) => {
+                    let input = graph.inputs()[slot as usize];
+                    let (region, stride) = match input.placement {
+                        Placement::Lane => (Region::LaneInput(slot), input.len),
+                        _ => (Region::SharedInput(slot), 0),
+                    };
+                    Place {
+                        region,
+                        stride,
+                        uniform,
+                        ..Place::NONE
+                    }
+                }
+                _ => continue,
+            };
+            places.insert(id, place);
+        }
+        let mut shared_len = 0;
+        let mut keep_shared = |places: &mut HashMap<NodeId, Place>, id: NodeId| {
+            places.entry(id).or_insert_with(|| {
+                shared_len += graph.shape(id).len as usize;
+                Place {
+                    region: Region::Shared,
+                    offset: shared_len - graph.shape(id).len as usize,
+                    ..Place::NONE
+                }
+            });
+        };
+        let leaf = |id: NodeId| matches!(graph.op(id), Op::Const(_) | Op::Input(_));
+        // Shared values that lanes, sums or outputs read.
+        let mut early: Vec<NodeId> = Vec::new();
+        let is_early = |id: NodeId| {
+            graph.placement(id) != Placement::Lane && !after_sum[id.index()] && !leaf(id)
+        };
+        for id in graph.ids() {
+            if graph.placement(id) == Placement::Lane || after_sum[id.index()] {
+                early.extend(graph.args(id).iter().filter(|&&arg| is_early(arg)));
+            }
+        }
+        early.extend(graph.outputs().iter().filter(|&&id| is_early(id)));
+        early.sort_unstable();
+        early.dedup();
+        early.iter().for_each(|&id| keep_shared(&mut places, id));
+        let before = Planner::plan(&graph, simd, &early, leaf, &mut places)?;
+        forget_blocks(&mut places);
+
+        // Sums over lanes, and the lane values that they and the outputs read.
+        let sum_nodes: Vec<NodeId> = graph
+            .ids()
+            .filter(|&id| graph.op(id) == Op::LaneSum)
+            .collect();
+        sum_nodes
+            .iter()
+            .for_each(|&id| keep_shared(&mut places, id));
+        let plans = lane_sums(&graph, &sum_nodes);
+        let mut targets: Vec<NodeId> = plans
+            .iter()
+            .flat_map(|sum| sum.terms.iter().flat_map(|term| term.values()))
+            .collect();
+        targets.extend(
+            graph
+                .outputs()
+                .iter()
+                .filter(|&&id| graph.placement(id) == Placement::Lane),
+        );
+        targets.retain(|&id| graph.placement(id) == Placement::Lane && !leaf(id));
+        targets.sort_unstable();
+        targets.dedup();
+        let mut kept_len = 0;
+        for &id in &targets {
+            let len = graph.shape(id).len as usize;
+            let place = Place {
+                region: Region::Kept,
+                offset: kept_len,
+                stride: len,
+                inner: 0,
+                uniform: false,
+            };
+            places.insert(id, place);
+            kept_len += len;
+        }
+        let known = |id: NodeId| graph.placement(id) != Placement::Lane || leaf(id);
+        let lanes = Planner::plan(&graph, simd, &targets, known, &mut places)?;
+        forget_blocks(&mut places);
+        let sums = plans
+            .into_iter()
+            .map(|sum| sum.place(&graph, &places))
+            .collect();
+
+        let late: Vec<NodeId> = graph
+            .outputs()
+            .iter()
+            .copied()
+            .filter(|&id| after_sum[id.index()] && graph.op(id) != Op::LaneSum)
+            .collect();
+        late.iter().for_each(|&id| keep_shared(&mut places, id));
+        let follows = |id: NodeId| !after_sum[id.index()] || graph.op(id) == Op::LaneSum;
+        let after = Planner::plan(&graph, simd, &late, follows, &mut places)?;
+        let outputs = graph.outputs().iter().map(|id| places[id]).collect();
+        let mut program = Self {
+            simd,
+            pool,
+            before,
+            lanes,
+            after,
+            sums,
+            kept_len,
+            shared_len,
+            outputs,
+            tiles: Vec::new(),
+            graph,
+        };
+        program.tiles = program.cut_tiles();
+        Ok(program)
+    }
+
+    /// The planned graph.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The instruction set in use.
+    pub fn simd(&self) -> Simd {
+        self.simd
+    }
+
+    /// Scratch memory for at most `lanes` lanes.
+    pub fn workspace(&self, lanes: usize) -> SingleWorkspace {
+        let capacity = lanes.max(1);
+        let block_len = [&self.before, &self.lanes, &self.after]
+            .iter()
+            .map(|plan| plan.block_len)
+            .max()
+            .unwrap_or(0);
+        let registers = [&self.before, &self.lanes, &self.after]
+            .iter()
+            .map(|plan| plan.registers)
+            .max()
+            .unwrap_or(0);
+        let blocks = capacity.div_ceil(BLOCK);
+        SingleWorkspace {
+            capacity,
+            kept: vec![0.0; self.kept_len * capacity],
+            shared: vec![0.0; self.shared_len],
+            blocks: vec![0.0; blocks * BLOCK * block_len.max(1)],
+            registers: vec![0.0; blocks * registers.max(1) * TILE],
+            tiles: (0..rayon::current_num_threads().max(1))
+                .map(|_| Mutex::default())
+                .collect(),
+        }
+    }
+
+    /// Bytes of a workspace for `lanes` lanes.
+    pub fn workspace_bytes(&self, lanes: usize) -> usize {
+        let blocks = lanes.max(1).div_ceil(BLOCK) * BLOCK;
+        4 * (self.kept_len * lanes + self.shared_len + blocks * self.lanes.block_len)
+    }
+
+    /// Evaluates everything but sums over lanes. `inputs[slot]` has the elements of a shared input,
+    /// or `len` elements for each of `lanes` lanes, lane after lane.
+    ///
+    /// # Panics
+    /// When an input has another length, or there are more lanes than the workspace has room for.
+    pub fn run_lanes(&self, workspace: &mut SingleWorkspace, inputs: &[&[f32]], lanes: usize) {
+        self.check(workspace, inputs, lanes, true);
+        self.run_shared(&self.before, workspace, inputs, lanes);
+        let memory = self.memory(workspace, inputs, lanes);
+        // Equal blocks, cut by the number of lanes alone.
+        let count = lanes.div_ceil(BLOCK).max(1);
+        let block_len = workspace.blocks.len() / workspace.capacity.div_ceil(BLOCK);
+        let register_len = workspace.registers.len() / workspace.capacity.div_ceil(BLOCK);
+        workspace
+            .blocks
+            .par_chunks_mut(block_len)
+            .zip(workspace.registers.par_chunks_mut(register_len))
+            .take(count)
+            .enumerate()
+            .with_max_len(1)
+            .for_each(|(which, (block, registers))| {
+                let first = which * lanes / count;
+                let runner = Runner {
+                    program: self,
+                    memory,
+                    block: block.as_mut_ptr(),
+                    registers: registers.as_mut_ptr(),
+                    first,
+                    lanes: (which + 1) * lanes / count - first,
+                };
+                // SAFETY: inputs and workspace were checked; blocks have memory of their own and write
+                // their own lanes of kept values.
+                unsafe { runner.run(&self.lanes) };
+            });
+    }
+
+    /// Runs the steps that are the same for all lanes.
+    pub(super) fn run_shared(
+        &self,
+        plan: &Plan,
+        workspace: &mut SingleWorkspace,
+        inputs: &[&[f32]],
+        lanes: usize,
+    ) {
+        if plan.steps.is_empty() {
+            return;
+        }
+        let runner = Runner {
+            program: self,
+            memory: self.memory(workspace, inputs, lanes),
+            block: workspace.blocks.as_mut_ptr(),
+            registers: workspace.registers.as_mut_ptr(),
+            first: 0,
+            lanes: 1,
+        };
+        // SAFETY: as in `run_lanes`.
+        unsafe { runner.run(plan) };
+    }
+
+    pub(super) fn after(&self) -> &Plan {
+        &self.after
+    }
+
+    pub(super) fn memory<'a>(
+        &self,
+        workspace: &mut SingleWorkspace,
+        inputs: &'a [&'a [f32]],
+        lanes: usize,
+    ) -> Memory<'a> {
+        Memory {
+            pool: self.pool.as_ptr(),
+            shared: workspace.shared.as_mut_ptr(),
+            kept: workspace.kept.as_mut_ptr(),
+            inputs,
+            total: lanes,
+        }
+    }
+
+    pub(super) fn check(
+        &self,
+        workspace: &SingleWorkspace,
+        inputs: &[&[f32]],
+        lanes: usize,
+        shared: bool,
+    ) {
+        assert!(lanes <= workspace.capacity, "the workspace has room");
+        assert_eq!(inputs.len(), self.graph.inputs().len(), "one value a slot");
+        assert_eq!(
+            workspace.kept.len(),
+            self.kept_len * workspace.capacity,
+            "a workspace of this program"
+        );
+        for (slot, (input, value)) in self.graph.inputs().iter().zip(inputs).enumerate() {
+            match input.placement {
+                Placement::Lane => assert_eq!(value.len(), input.len * lanes, "input {slot}"),
+                _ if shared => assert_eq!(value.len(), input.len, "input {slot}"),
+                _ => {}
+            }
+        }
+    }
+
+    /// The value of output `which` of the last evaluation of `lanes` lanes: all elements of a
+    /// shared one, lane after lane of a lane's.
+    ///
+    /// # Panics
+    /// When the output is an input or a constant.
+    pub fn output<'w>(
+        &self,
+        workspace: &'w SingleWorkspace,
+        which: usize,
+        lanes: usize,
+    ) -> &'w [f32] {
+        let place = self.outputs[which];
+        let len = self.graph.shape(self.graph.outputs()[which]).len as usize;
+        match place.region {
+            Region::Kept => &workspace.kept[place.offset * lanes..(place.offset + len) * lanes],
+            Region::Shared => &workspace.shared[place.offset..place.offset + len],
+            region => panic!("an output in {region:?} is not computed"),
+        }
+    }
+}
+
+/// Drops the places that only the last plan knows.
+fn forget_blocks(places: &mut HashMap<NodeId, Place>) {
+    places.retain(|_, place| place.region != Region::Block);
+}
+
+/// One block of lanes.
+struct Runner<'a> {
+    program: &'a SingleProgram,
+    memory: Memory<'a>,
+    block: *mut f32,
+    registers: *mut f32,
+    first: usize,
+    lanes: usize,
+}
+
+impl Memory<'_> {
+    /// The element of a value at lane `first` (not for block memory and registers).
+    ///
+    /// # Safety
+    /// The place belongs to the program this memory was made for.
+    pub(super) unsafe fn at(&self, place: &Place, first: usize) -> *mut f32 {
+        // SAFETY: the caller's.
+        unsafe {
+            let start = match place.region {
+                Region::Pool => self.pool.add(place.offset).cast_mut(),
+                Region::SharedInput(slot) | Region::LaneInput(slot) => {
+                    self.inputs[slot as usize].as_ptr().cast_mut()
+                }
+                Region::Shared => self.shared.add(place.offset),
+                Region::Kept => self.kept.add(place.offset * self.total),
+                Region::Block | Region::Register => unreachable!("memory of one block"),
+            };
+            start.add(place.inner + first * place.stride)
+        }
+    }
+}
+
+impl Runner<'_> {
+    #[inline]
+    unsafe fn at(&self, place: &Place) -> *mut f32 {
+        // SAFETY: the plan's offsets are inside the memory that the program sized.
+        unsafe {
+            match place.region {
+                Region::Block => self.block.add(place.offset * self.lanes + place.inner),
+                Region::Register => self.registers.add(place.offset * TILE),
+                _ => self.memory.at(place, self.first),
+            }
+        }
+    }
+
+    /// # Safety
+    /// Inputs and workspace fit the program.
+    unsafe fn run(&self, plan: &Plan) {
+        for step in &plan.steps {
+            // SAFETY: the caller's.
+            unsafe { self.step(step) };
+        }
+    }
+
+    unsafe fn step(&self, step: &Step) {
+        // SAFETY: as in `at`, throughout.
+        unsafe {
+            match step {
+                Step::Fused {
+                    len,
+                    flat: true,
+                    instructions,
+                } => {
+                    let total = len * self.lanes;
+                    let mut start = 0;
+                    while start < total {
+                        let n = TILE.min(total - start);
+                        for instruction in instructions {
+                            self.flat(instruction, start, n);
+                        }
+                        start += n;
+                    }
+                }
+                Step::Fused {
+                    len, instructions, ..
+                } => {
+                    for lane in 0..self.lanes {
+                        let mut start = 0;
+                        while start < *len {
+                            let n = TILE.min(len - start);
+                            for instruction in instructions {
+                                self.row(instruction, lane, start, n);
+                            }
+                            start += n;
+                        }
+                    }
+                }
+                Step::Product {
+                    target,
+                    left,
+                    right,
+                    dims,
+                    whole,
+                } => self.product(target, left, right, *dims, *whole),
+                Step::Copy {
+                    target,
+                    source,
+                    index,
+                    len,
+                } => {
+                    for lane in 0..self.lanes {
+                        let to = self.at(target).add(lane * target.stride);
+                        let from = self.at(source).add(lane * source.stride);
+                        for i in 0..*len {
+                            let j = match index {
+                                _ if source.uniform => 0,
+                                Some(index) => index[i] as usize,
+                                None => i,
+                            };
+                            *to.add(i) = *from.add(j);
+                        }
+                    }
+                }
+                Step::Zero { target, len } => {
+                    for lane in 0..self.lanes {
+                        let to = self.at(target).add(lane * target.stride);
+                        std::ptr::write_bytes(to, 0, *len);
+                    }
+                }
+                Step::Scatter {
+                    target,
+                    source,
+                    index,
+                    len,
+                } => {
+                    for lane in 0..self.lanes {
+                        let to = self.at(target).add(lane * target.stride);
+                        let from = self.at(source).add(lane * source.stride);
+                        for i in 0..*len {
+                            let j = index.as_ref().map_or(i, |index| index[i] as usize);
+                            *to.add(j) += *from.add(if source.uniform { 0 } else { i });
+                        }
+                    }
+                }
+                Step::Max {
+                    target,
+                    source,
+                    len,
+                } => {
+                    for lane in 0..self.lanes {
+                        let to = self.at(target).add(lane * target.stride);
+                        let from = self.at(source).add(lane * source.stride);
+                        let elements =
+                            (0..*len).map(|i| *from.add(if source.uniform { 0 } else { i }));
+                        *to = elements.fold(f32::NEG_INFINITY, |m, x| {
+                            if x.is_nan() || x > m { x } else { m }
+                        });
+                    }
+                }
+                Step::CumSum {
+                    target,
+                    source,
+                    len,
+                    reverse,
+                } => {
+                    for lane in 0..self.lanes {
+                        let to = self.at(target).add(lane * target.stride);
+                        let from = self.at(source).add(lane * source.stride);
+                        let mut total = 0.0;
+                        for k in 0..*len {
+                            let i = if *reverse { len - 1 - k } else { k };
+                            total += *from.add(if source.uniform { 0 } else { i });
+                            *to.add(i) = total;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// One instruction over `n` elements that lie one after another, lanes included.
+    #[inline]
+    unsafe fn flat(&self, instruction: &Instruction, start: usize, n: usize) {
+        let Instruction::Map {
+            op,
+            kernel,
+            target,
+            args,
+            arity,
+        } = instruction
+        else {
+            unreachable!("sums run lane by lane")
+        };
+        // SAFETY: as in `at`.
+        unsafe {
+            let mut runs = [Run::NONE; 3];
+            for (run, place) in runs.iter_mut().zip(&args[..*arity]) {
+                let splat = place.region != Region::Register && place.stride == 0;
+                let skip = if splat || place.region == Region::Register {
+                    0
+                } else {
+                    start
+                };
+                *run = Run {
+                    at: self.at(place).add(skip),
+                    splat,
+                };
+            }
+            let skip = if target.region == Region::Register {
+                0
+            } else {
+                start
+            };
+            let dst = self.at(target).add(skip);
+            match kernel {
+                Some(kernel) => kernel(dst, runs.as_ptr(), n),
+                None => slow_map(*op, dst, &runs[..*arity], n),
+            }
+        }
+    }
+
+    /// The run of an operand at one lane.
+    #[inline]
+    unsafe fn run_of(&self, place: &Place, lane: usize, start: usize) -> Run {
+        // SAFETY: as in `at`.
+        unsafe {
+            let at = self.at(place);
+            if place.region == Region::Register {
+                return Run { at, splat: false };
+            }
+            let skip = if place.uniform { 0 } else { start };
+            Run {
+                at: at.add(lane * place.stride + skip),
+                splat: place.uniform,
+            }
+        }
+    }
+
+    /// One instruction over elements `start .. start + n` of one lane.
+    #[inline]
+    unsafe fn row(&self, instruction: &Instruction, lane: usize, start: usize, n: usize) {
+        // SAFETY: as in `at`.
+        unsafe {
+            match instruction {
+                Instruction::Map {
+                    op,
+                    kernel,
+                    target,
+                    args,
+                    arity,
+                } => {
+                    let mut runs = [Run::NONE; 3];
+                    for (run, place) in runs.iter_mut().zip(&args[..*arity]) {
+                        *run = self.run_of(place, lane, start);
+                    }
+                    let dst = match target.region {
+                        Region::Register => self.at(target),
+                        _ => self.at(target).add(lane * target.stride + start),
+                    };
+                    match kernel {
+                        Some(kernel) => kernel(dst, runs.as_ptr(), n),
+                        None => slow_map(*op, dst, &runs[..*arity], n),
+                    }
+                }
+                Instruction::Sum { target, arg } => {
+                    let run = self.run_of(arg, lane, start);
+                    let part = if run.splat {
+                        n as f32 * *run.at
+                    } else {
+                        run_sum(self.program.simd, run.at, n)
+                    };
+                    let to = self.at(target).add(lane * target.stride);
+                    *to = if start == 0 { part } else { *to + part };
+                }
+            }
+        }
+    }
+
+    unsafe fn product(
+        &self,
+        target: &Place,
+        left: &Place,
+        right: &Place,
+        dims: MatMul,
+        whole: bool,
+    ) {
+        let (m, k, n) = (dims.m as usize, dims.k as usize, dims.n as usize);
+        // SAFETY: as in `at`; the planner saw that strides fit the whole product.
+        unsafe {
+            let a = View::stored(self.at(left), m, k, dims.left_transposed);
+            if whole {
+                let b = View {
+                    at: self.at(right),
+                    row_stride: 1,
+                    column_stride: if n == 1 { right.stride } else { k },
+                };
+                multiply(self.at(target), m, a, b, m, k, n * self.lanes, false);
+                return;
+            }
+            for lane in 0..self.lanes {
+                let a = View {
+                    at: a.at.add(lane * left.stride),
+                    ..a
+                };
+                let at = self.at(right).add(lane * right.stride);
+                let b = View::stored(at, k, n, dims.right_transposed);
+                let to = self.at(target).add(lane * target.stride);
+                multiply(to, m, a, b, m, k, n, false);
+            }
+        }
+    }
+}

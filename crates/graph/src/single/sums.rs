@@ -1,0 +1,295 @@
+//! Sums over lanes, tile by tile: outer products as matrix products over the minibatch.
+
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+
+use crate::ir::{Graph, NodeId, Placement};
+use crate::ops::{ElemOp, MatMul, Op};
+use crate::single::kernels::accumulate_rows;
+use crate::single::plan::{Place, Region};
+use crate::single::product::{View, multiply};
+use crate::single::program::{Memory, SingleProgram, SingleWorkspace};
+
+/// Elements of a tile of a sum: what is done with it next finds it in L1 or L2.
+const TILE_ELEMENTS: usize = 1 << 14;
+
+/// Consecutive elements of an output that is a sum over lanes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tile {
+    /// The output.
+    pub output: usize,
+    /// Its first element.
+    pub start: usize,
+    /// Number of elements.
+    pub len: usize,
+}
+
+/// One addend of a sum over lanes.
+pub(super) enum Term {
+    /// The value itself.
+    Plain(NodeId),
+    /// A product whose contracted extent runs over the lanes too.
+    Outer(NodeId, NodeId, MatMul),
+}
+
+impl Term {
+    /// The values it reads.
+    pub(super) fn values(&self) -> Vec<NodeId> {
+        match *self {
+            Self::Plain(id) => vec![id],
+            Self::Outer(a, b, _) => vec![a, b],
+        }
+    }
+}
+
+/// A sum over lanes while planning.
+pub(super) struct SumPlan {
+    node: NodeId,
+    pub terms: Vec<Term>,
+}
+
+/// An addend with its values in memory.
+enum Addend {
+    Plain(Place),
+    Outer(Place, Place, MatMul),
+}
+
+/// A sum over lanes.
+pub(super) struct LaneSum {
+    pub target: Place,
+    len: usize,
+    /// Elements of a column of the result; tiles are whole columns.
+    column: usize,
+    addends: Vec<Addend>,
+}
+
+/// The addends of every sum over lanes.
+pub(super) fn lane_sums(graph: &Graph, nodes: &[NodeId]) -> Vec<SumPlan> {
+    nodes
+        .iter()
+        .map(|&node| {
+            let mut terms = Vec::new();
+            collect(graph, graph.args(node)[0], &mut terms);
+            SumPlan { node, terms }
+        })
+        .collect()
+}
+
+/// Splits sums into addends as far as products over lanes are found in them.
+fn collect(graph: &Graph, id: NodeId, terms: &mut Vec<Term>) {
+    match graph.op(id) {
+        Op::Elem(ElemOp::Add) if has_product(graph, id) => {
+            for &arg in graph.args(id) {
+                collect(graph, arg, terms);
+            }
+        }
+        Op::MatMul(dims) if is_outer(graph, id, dims) => {
+            terms.push(Term::Outer(graph.args(id)[0], graph.args(id)[1], dims));
+        }
+        _ => terms.push(Term::Plain(id)),
+    }
+}
+
+fn is_outer(graph: &Graph, id: NodeId, dims: MatMul) -> bool {
+    let lane = |id: NodeId| graph.placement(id) == Placement::Lane;
+    graph.args(id).iter().all(|&arg| lane(arg))
+        && (dims.k == 1 || (!dims.left_transposed && dims.right_transposed))
+}
+
+/// Whether an addend of equal shape is a product over lanes.
+fn has_product(graph: &Graph, id: NodeId) -> bool {
+    let shape = graph.shape(id);
+    graph.args(id).iter().all(|&arg| graph.shape(arg) == shape)
+        && graph.args(id).iter().any(|&arg| match graph.op(arg) {
+            Op::MatMul(dims) => is_outer(graph, arg, dims),
+            Op::Elem(ElemOp::Add) => has_product(graph, arg),
+            _ => false,
+        })
+}
+
+impl SumPlan {
+    pub(super) fn place(self, graph: &Graph, places: &HashMap<NodeId, Place>) -> LaneSum {
+        let len = graph.shape(self.node).len as usize;
+        let column = self
+            .terms
+            .iter()
+            .find_map(|term| match term {
+                Term::Outer(_, _, dims) => Some(dims.m as usize),
+                Term::Plain(_) => None,
+            })
+            .unwrap_or(1);
+        let addends = self
+            .terms
+            .into_iter()
+            .map(|term| match term {
+                Term::Plain(id) => Addend::Plain(places[&id]),
+                Term::Outer(a, b, dims) => Addend::Outer(places[&a], places[&b], dims),
+            })
+            .collect();
+        LaneSum {
+            target: places[&self.node],
+            len,
+            column,
+            addends,
+        }
+    }
+}
+
+impl LaneSum {
+    /// Number of elements of a tile: whole columns, about [`TILE_ELEMENTS`].
+    fn tile(&self) -> usize {
+        (TILE_ELEMENTS / self.column).max(1) * self.column
+    }
+
+    /// Computes elements `start .. start + dst.len()`, whole columns.
+    ///
+    /// # Safety
+    /// The memory belongs to the program.
+    unsafe fn compute(
+        &self,
+        program: &SingleProgram,
+        memory: &Memory<'_>,
+        start: usize,
+        dst: &mut [f32],
+    ) {
+        let lanes = memory.total;
+        let mut written = false;
+        for addend in &self.addends {
+            // SAFETY: the caller's.
+            unsafe {
+                match addend {
+                    Addend::Outer(a, b, dims) => {
+                        // Column c of lane l is column l k + c of the contraction.
+                        let (m, k, n) = (dims.m as usize, dims.k as usize, dims.n as usize);
+                        let first = start / m;
+                        let columns = dst.len() / m;
+                        let stored = |place: &Place, extent: usize| View {
+                            at: memory.at(place, 0),
+                            row_stride: 1,
+                            column_stride: if k == 1 { place.stride } else { extent },
+                        };
+                        let right = stored(b, n);
+                        let right = View {
+                            at: right.at.add(first),
+                            row_stride: right.column_stride,
+                            column_stride: 1,
+                        };
+                        let to = dst.as_mut_ptr();
+                        let left = stored(a, m);
+                        multiply(to, m, left, right, m, k * lanes, columns, written);
+                    }
+                    Addend::Plain(place) => {
+                        if !written {
+                            dst.fill(0.0);
+                        }
+                        let uniform_row = place.uniform && self.len > 1;
+                        let from = memory.at(place, 0).add(if uniform_row { 0 } else { start });
+                        if uniform_row {
+                            let total: f32 = (0..lanes).map(|l| *from.add(l * place.stride)).sum();
+                            dst.iter_mut().for_each(|x| *x += total);
+                        } else {
+                            accumulate_rows(
+                                program.simd,
+                                dst.as_mut_ptr(),
+                                from,
+                                place.stride,
+                                lanes,
+                                dst.len(),
+                            );
+                        }
+                    }
+                }
+            }
+            written = true;
+        }
+    }
+}
+
+impl SingleProgram {
+    /// The tiles of all outputs that are sums over lanes, output after output, in order.
+    pub fn tiles(&self) -> &[Tile] {
+        &self.tiles
+    }
+
+    pub(super) fn cut_tiles(&self) -> Vec<Tile> {
+        let mut tiles = Vec::new();
+        for (output, place) in self.outputs.iter().enumerate() {
+            if let Some(sum) = self.sum_at(place) {
+                for start in (0..sum.len).step_by(sum.tile().max(1)) {
+                    let len = sum.tile().min(sum.len - start);
+                    tiles.push(Tile { output, start, len });
+                }
+            }
+        }
+        tiles
+    }
+
+    fn sum_at(&self, place: &Place) -> Option<&LaneSum> {
+        self.sums
+            .iter()
+            .find(|sum| sum.target == *place && place.region == Region::Shared)
+    }
+
+    /// After [`run_lanes`](Self::run_lanes) with the same inputs: computes the tiles of the outputs
+    /// that are sums over lanes, and calls `consume(part, tile, values)` for each with its element of
+    /// `parts`, while the tile is in cache. Shared inputs are not read and may be empty, so that
+    /// `consume` can change what they were taken from.
+    ///
+    /// # Panics
+    /// When inputs do not fit, or the number of parts is not that of the tiles.
+    pub fn consume_sums<P: Send>(
+        &self,
+        workspace: &SingleWorkspace,
+        inputs: &[&[f32]],
+        lanes: usize,
+        parts: &mut [P],
+        consume: impl Fn(&mut P, Tile, &[f32]) + Sync,
+    ) {
+        let tiles = &self.tiles;
+        assert_eq!(tiles.len(), parts.len(), "one part a tile");
+        self.check(workspace, inputs, lanes, false);
+        let memory = Memory {
+            pool: std::ptr::null(),
+            shared: std::ptr::null_mut(),
+            kept: workspace.kept.as_ptr().cast_mut(),
+            inputs,
+            total: lanes,
+        };
+        tiles
+            .par_iter()
+            .zip(parts.par_iter_mut())
+            .with_max_len(1)
+            .for_each(|(tile, part)| {
+                let sum = self
+                    .sum_at(&self.outputs[tile.output])
+                    .expect("tiles are of sums");
+                workspace.with_tile(sum.tile(), |dst| {
+                    let dst = &mut dst[..tile.len];
+                    // SAFETY: inputs and workspace were checked; sums read lane values alone.
+                    unsafe { sum.compute(self, &memory, tile.start, dst) };
+                    consume(part, *tile, dst);
+                });
+            });
+    }
+
+    /// Evaluates all outputs: [`run_lanes`](Self::run_lanes), sums over lanes and what follows.
+    ///
+    /// # Panics
+    /// As [`run_lanes`](Self::run_lanes).
+    pub fn run(&self, workspace: &mut SingleWorkspace, inputs: &[&[f32]], lanes: usize) {
+        self.run_lanes(workspace, inputs, lanes);
+        let memory = self.memory(workspace, inputs, lanes);
+        for sum in &self.sums {
+            let target = &mut workspace.shared[sum.target.offset..sum.target.offset + sum.len];
+            target
+                .par_chunks_mut(sum.tile())
+                .enumerate()
+                .for_each(|(which, dst)| {
+                    // SAFETY: as above; tiles are disjoint.
+                    unsafe { sum.compute(self, &memory, which * sum.tile(), dst) };
+                });
+        }
+        self.run_shared(self.after(), workspace, inputs, lanes);
+    }
+}
