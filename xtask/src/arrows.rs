@@ -14,7 +14,7 @@ struct Room {
 }
 
 /// Every crate, from the ground up.
-const HOUSE: [Room; 16] = [
+const HOUSE: [Room; 17] = [
     Room {
         name: "jensen-math",
         may_use: &[],
@@ -53,6 +53,10 @@ const HOUSE: [Room; 16] = [
         may_use: &["jensen-math", "jensen-fit"],
     },
     Room {
+        name: "jensen-neural",
+        may_use: &["jensen-math", "jensen-density", "jensen-graph", "jensen-fit"],
+    },
+    Room {
         name: "jensen-stan",
         may_use: &["jensen-math", "jensen-density", "jensen-graph"],
     },
@@ -67,6 +71,7 @@ const HOUSE: [Room; 16] = [
             "jensen-blackbox",
             "jensen-conjugate",
             "jensen-latent",
+            "jensen-neural",
             "jensen-data",
             "jensen-report",
         ],

@@ -1,0 +1,130 @@
+//! Stochastic gradient variational Bayes: estimators of the lower bound, as graphs.
+
+use jensen_graph::{Graph, NodeId};
+use serde::{Deserialize, Serialize};
+
+use crate::layers::TensorSpec;
+use crate::model::{Encoder, LocalModel, standard_normal};
+
+/// Which estimator of the bound is differentiated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Estimator {
+    /// Estimator A (Eq. 6): `log p(x, z) − log q(z | x)` at the draws.
+    Joint,
+    /// Estimator B (Eq. 7, 10): the divergence from the prior in closed form, the likelihood at the draws.
+    #[default]
+    Analytic,
+}
+
+/// Inputs and outputs of the graph of a bound.
+///
+/// Inputs, in order: the encoder's tensors, the model's tensors (all shared by the lanes), the weight of the
+/// likelihood and that of the divergence (shared scalars), the record, and `samples × latent` standard normal numbers
+/// (both per lane). Outputs: the log likelihood averaged over the draws, the divergence (exact, or estimated from the draws), and, when
+/// asked for, the gradient of `w₁ · likelihood − w₂ · divergence`, summed over the lanes, for every tensor.
+#[derive(Clone, Debug)]
+pub struct BoundGraph {
+    /// The graph.
+    pub graph: Graph,
+    /// The encoder's tensors, then the model's.
+    pub specs: Vec<TensorSpec>,
+    /// How many of them are the encoder's.
+    pub encoder_tensors: usize,
+    /// Number of values of a record.
+    pub width: usize,
+    /// Number of latent values of a record.
+    pub latent: usize,
+    /// Draws of the latent values for each record.
+    pub samples: usize,
+}
+
+impl BoundGraph {
+    /// The bound of `model` under the guide `encoder` with `samples ≥ 1` draws a record.
+    ///
+    /// # Panics
+    /// When the extents of encoder and model differ: a caller's bug.
+    pub fn new(
+        encoder: &Encoder,
+        model: &dyn LocalModel,
+        estimator: Estimator,
+        samples: usize,
+        gradients: bool,
+    ) -> Self {
+        assert_eq!(encoder.latent, model.latent(), "latent values");
+        assert_eq!(encoder.network.inputs, model.width(), "values of a record");
+        let mut g = Graph::new();
+        let mut specs = encoder.network.specs();
+        let encoder_tensors = specs.len();
+        specs.extend(model.specs());
+        let tensors: Vec<NodeId> = specs
+            .iter()
+            .map(|spec| g.shared_input(spec.len()))
+            .collect();
+        let (own, others) = tensors.split_at(encoder_tensors);
+        let likelihood_weight = g.shared_input(1);
+        let divergence_weight = g.shared_input(1);
+        let x = g.input(model.width());
+        let latent = encoder.latent;
+        let noise = g.input(samples * latent);
+
+        let (mean, log_variance) = encoder.build(&mut g, own, x);
+        let half = g.scale(0.5, log_variance);
+        let sd = g.exp(half);
+        let mut likelihoods = Vec::with_capacity(samples);
+        let mut divergences = Vec::with_capacity(samples);
+        for sample in 0..samples {
+            let noise = g.slice(noise, sample * latent, latent);
+            let step = g.mul(sd, noise);
+            let z = g.add(mean, step);
+            likelihoods.push(model.log_likelihood(&mut g, others, x, z));
+            if estimator == Estimator::Joint || !model.standard_prior() {
+                let prior = model.log_prior(&mut g, others, z);
+                let guide = {
+                    // log q(z | x), where (z − mean) / sd is the noise.
+                    let base = standard_normal(&mut g, noise);
+                    let scale = g.sum(half);
+                    g.sub(base, scale)
+                };
+                divergences.push(g.sub(guide, prior));
+            }
+        }
+        let share = 1.0 / samples as f64;
+        let likelihood = g.add_all(&likelihoods);
+        let likelihood = g.scale(share, likelihood);
+        let divergence = if divergences.is_empty() {
+            normal_divergence(&mut g, mean, log_variance)
+        } else {
+            let sum = g.add_all(&divergences);
+            g.scale(share, sum)
+        };
+        let mut outputs = vec![likelihood, divergence];
+        if gradients {
+            let gain = g.mul(likelihood_weight, likelihood);
+            let cost = g.mul(divergence_weight, divergence);
+            let objective = g.sub(gain, cost);
+            outputs.extend(g.gradient(objective, &tensors));
+        }
+        g.set_outputs(outputs);
+        Self {
+            graph: g,
+            specs,
+            encoder_tensors,
+            width: model.width(),
+            latent,
+            samples,
+        }
+    }
+}
+
+/// `KL(N(mean, diag exp(log_variance)) ‖ N(0, I))` (appendix B).
+pub(crate) fn normal_divergence(g: &mut Graph, mean: NodeId, log_variance: NodeId) -> NodeId {
+    let variance = g.exp(log_variance);
+    let square = g.square(mean);
+    let spread = g.add(square, variance);
+    let difference = g.sub(spread, log_variance);
+    let sum = g.sum(difference);
+    let count = g.constant(f64::from(g.shape(mean).len));
+    let total = g.sub(sum, count);
+    g.scale(0.5, total)
+}

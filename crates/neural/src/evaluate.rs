@@ -1,0 +1,137 @@
+//! The bound of records that training has not seen.
+
+use jensen_graph::{SingleProgram, SingleWorkspace, Unsupported};
+use jensen_math::rng::{Purpose, fill_normals};
+use jensen_math::simd::Simd;
+
+use crate::bound::{BoundGraph, Estimator};
+use crate::model::{Encoder, LocalModel};
+use crate::records::{Records, gather};
+
+/// Lanes of one evaluation.
+pub(crate) const LANES: usize = 500;
+
+/// An estimate of the lower bound, averaged over records, in nats a record.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bound {
+    /// `likelihood − divergence`.
+    pub bound: f64,
+    /// Standard error of `bound` over records and draws.
+    pub standard_error: f64,
+    /// Mean of `E_q log p(x | z)`.
+    pub likelihood: f64,
+    /// Mean of `KL(q(z | x) ‖ p(z))`.
+    pub divergence: f64,
+}
+
+/// Estimates bounds of records (Eq. 10 without gradients).
+pub struct BoundEvaluator {
+    bound: BoundGraph,
+    program: SingleProgram,
+    workspace: SingleWorkspace,
+    noise: Vec<f32>,
+    data: Vec<f32>,
+    scratch: Vec<f64>,
+}
+
+/// Standard normal numbers, `per_lane` for each of `lanes` lanes, as functions of (seed, purpose, iteration, lane).
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn normals(
+    simd: Simd,
+    seed: u64,
+    purpose: Purpose,
+    iteration: u64,
+    first_lane: u64,
+    per_lane: usize,
+    lanes: usize,
+    scratch: &mut Vec<f64>,
+    out: &mut Vec<f32>,
+) {
+    let n = per_lane * lanes;
+    scratch.clear();
+    scratch.resize(n, 0.0);
+    let first = first_lane * per_lane as u64;
+    fill_normals(simd, seed, purpose, iteration, first, 1, n, scratch);
+    out.clear();
+    out.extend(scratch.iter().map(|&x| x as f32));
+}
+
+const EVALUATION: Purpose = Purpose::new("neural evaluation");
+
+impl BoundEvaluator {
+    /// An evaluator with `samples` draws a record.
+    ///
+    /// # Errors
+    /// When the model has operations without a single-precision kernel.
+    pub fn new(
+        encoder: &Encoder,
+        model: &dyn LocalModel,
+        samples: usize,
+        simd: Simd,
+    ) -> Result<Self, Unsupported> {
+        let bound = BoundGraph::new(encoder, model, Estimator::Analytic, samples, false);
+        let program = SingleProgram::new(&bound.graph, simd)?;
+        let workspace = program.workspace(LANES);
+        Ok(Self {
+            bound,
+            program,
+            workspace,
+            noise: Vec::new(),
+            data: Vec::new(),
+            scratch: Vec::new(),
+        })
+    }
+
+    /// The mean bound of `records` under the tensors of encoder and model. Draws are a function of (seed, record).
+    ///
+    /// # Panics
+    /// When tensors or records have other extents: a caller's bug.
+    pub fn bound(&mut self, tensors: &[&[f32]], records: &dyn Records, seed: u64) -> Bound {
+        let (mut likelihoods, mut divergences) = (Vec::new(), Vec::new());
+        let (one, other) = ([1.0_f32], [1.0_f32]);
+        for first in (0..records.len()).step_by(LANES) {
+            let lanes = LANES.min(records.len() - first);
+            gather(records, first..first + lanes, &mut self.data);
+            let per_lane = self.bound.latent * self.bound.samples;
+            normals(
+                self.program.simd(),
+                seed,
+                EVALUATION,
+                0,
+                first as u64,
+                per_lane,
+                lanes,
+                &mut self.scratch,
+                &mut self.noise,
+            );
+            let mut inputs: Vec<&[f32]> = tensors.to_vec();
+            inputs.extend([&one[..], &other[..], &self.data, &self.noise]);
+            self.program.run_lanes(&mut self.workspace, &inputs, lanes);
+            let values = |which| self.program.output(&self.workspace, which, lanes);
+            likelihoods.extend(values(0).iter().map(|&x| f64::from(x)));
+            divergences.extend(values(1).iter().map(|&x| f64::from(x)));
+        }
+        Bound::from_terms(&likelihoods, &divergences)
+    }
+}
+
+impl Bound {
+    /// Means and the standard error of the difference.
+    pub(crate) fn from_terms(likelihoods: &[f64], divergences: &[f64]) -> Self {
+        let n = likelihoods.len() as f64;
+        let likelihood = likelihoods.iter().sum::<f64>() / n;
+        let divergence = divergences.iter().sum::<f64>() / n;
+        let bound = likelihood - divergence;
+        let squares = likelihoods
+            .iter()
+            .zip(divergences)
+            .map(|(l, d)| (l - d - bound).powi(2));
+        let variance = squares.sum::<f64>() / (n - 1.0).max(1.0);
+        Self {
+            bound,
+            standard_error: (variance / n).sqrt(),
+            likelihood,
+            divergence,
+        }
+    }
+}

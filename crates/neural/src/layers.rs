@@ -1,0 +1,173 @@
+//! Networks as expressions of a graph.
+//!
+//! A network takes its tensors as graph nodes, so that one definition serves weights that are shared by a minibatch,
+//! weights drawn from a posterior, and tests in double precision. Another kind of layer is another function from nodes
+//! to a node and another list of [`TensorSpec`]s.
+
+use jensen_graph::{ElemOp, Graph, MatMul, NodeId};
+use serde::{Deserialize, Serialize};
+
+/// What a layer applies to its sums.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Activation {
+    /// `x`.
+    Identity,
+    /// The hyperbolic tangent, as in the paper's experiments.
+    #[default]
+    Tanh,
+    /// `max(x, 0)`.
+    Relu,
+    /// `log(1 + eˣ)`.
+    Softplus,
+    /// `1 / (1 + e⁻ˣ)`.
+    Sigmoid,
+}
+
+impl Activation {
+    /// Every activation with its name.
+    pub const ALL: [(&'static str, Self); 5] = [
+        ("identity", Self::Identity),
+        ("tanh", Self::Tanh),
+        ("relu", Self::Relu),
+        ("softplus", Self::Softplus),
+        ("sigmoid", Self::Sigmoid),
+    ];
+
+    /// The activation of that name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, activation)| activation)
+    }
+
+    /// The activation of every element of `x`.
+    pub fn apply(self, graph: &mut Graph, x: NodeId) -> NodeId {
+        match self {
+            Self::Identity => x,
+            Self::Tanh => graph.elem(ElemOp::Tanh, &[x]),
+            Self::Relu => {
+                let zero = graph.constant(0.0);
+                graph.elem(ElemOp::Fmax, &[x, zero])
+            }
+            Self::Softplus => graph.elem(ElemOp::Log1pExp, &[x]),
+            Self::Sigmoid => graph.elem(ElemOp::InvLogit, &[x]),
+        }
+    }
+}
+
+/// Name and extents of a tensor of weights.
+///
+/// Elements are stored with the output index running fastest: as a row-major array its shape is `inputs × outputs`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TensorSpec {
+    /// A dotted name such as `encoder.0.weight`.
+    pub name: String,
+    /// Number of inputs; 1 for a bias.
+    pub inputs: usize,
+    /// Number of outputs.
+    pub outputs: usize,
+}
+
+impl TensorSpec {
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.inputs * self.outputs
+    }
+
+    /// Whether it has no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// `W x + b` for a matrix of `outputs × inputs` weights.
+pub fn dense(
+    graph: &mut Graph,
+    weight: NodeId,
+    bias: NodeId,
+    x: NodeId,
+    (inputs, outputs): (usize, usize),
+) -> NodeId {
+    let dims = MatMul {
+        m: outputs as u32,
+        k: inputs as u32,
+        n: 1,
+        left_transposed: false,
+        right_transposed: false,
+    };
+    let product = graph.matmul(weight, x, dims);
+    graph.add(product, bias)
+}
+
+/// Hidden layers and, above the last of them, linear heads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Perceptron {
+    /// Prefix of the tensors' names.
+    pub name: String,
+    /// Number of inputs.
+    pub inputs: usize,
+    /// Widths of the hidden layers, from the input upwards; may be empty.
+    pub hidden: Vec<usize>,
+    /// What hidden layers apply.
+    pub activation: Activation,
+    /// Name and width of each head.
+    pub heads: Vec<(&'static str, usize)>,
+}
+
+impl Perceptron {
+    /// Names and extents of the layers: hidden ones, then heads.
+    fn layers(&self) -> Vec<(String, usize, usize)> {
+        let mut inputs = self.inputs;
+        let mut layers = Vec::with_capacity(self.hidden.len() + self.heads.len());
+        for (depth, &width) in self.hidden.iter().enumerate() {
+            layers.push((format!("{}.{depth}", self.name), inputs, width));
+            inputs = width;
+        }
+        for (head, width) in &self.heads {
+            layers.push((format!("{}.{head}", self.name), inputs, *width));
+        }
+        layers
+    }
+
+    /// Its tensors: weight and bias, layer after layer.
+    pub fn specs(&self) -> Vec<TensorSpec> {
+        let mut specs = Vec::new();
+        for (name, inputs, outputs) in self.layers() {
+            specs.push(TensorSpec {
+                name: format!("{name}.weight"),
+                inputs,
+                outputs,
+            });
+            specs.push(TensorSpec {
+                name: format!("{name}.bias"),
+                inputs: 1,
+                outputs,
+            });
+        }
+        specs
+    }
+
+    /// The values of the heads at `x`, given the tensors of [`specs`](Self::specs).
+    ///
+    /// # Panics
+    /// When the number of tensors is wrong: a caller's bug.
+    pub fn build(&self, graph: &mut Graph, tensors: &[NodeId], x: NodeId) -> Vec<NodeId> {
+        let layers = self.layers();
+        assert_eq!(tensors.len(), 2 * layers.len(), "two tensors a layer");
+        let mut value = x;
+        let mut heads = Vec::with_capacity(self.heads.len());
+        for (depth, ((_, inputs, outputs), pair)) in
+            layers.iter().zip(tensors.chunks(2)).enumerate()
+        {
+            let sums = dense(graph, pair[0], pair[1], value, (*inputs, *outputs));
+            if depth < self.hidden.len() {
+                value = self.activation.apply(graph, sums);
+            } else {
+                heads.push(sums);
+            }
+        }
+        heads
+    }
+}

@@ -1,0 +1,43 @@
+//! Auto-encoding variational Bayes: networks, estimators, training and evaluation in single precision.
+//!
+//! A model with one latent vector a record is stated as graph expressions ([`LocalModel`]; the auto-encoder's
+//! [`Decoder`] is one), a recognition network amortises its posterior ([`Encoder`]), and [`Trainer`] maximises the
+//! bound over both in the common fit loop. Minibatches are the lanes of the graph's single-precision executor.
+//!
+//! | module | subject |
+//! | --- | --- |
+//! | [`layers`] | activations, dense layers, perceptrons |
+//! | [`likelihood`] | Bernoulli, Gaussian and categorical observations |
+//! | [`model`] | models, architectures, initial weights |
+//! | [`bound`] | estimators A and B of the bound as graphs |
+//! | [`optimise`] | SGD, Adagrad, Adam |
+//! | [`temper`] | temperatures of the likelihood |
+//! | [`train`] | the training algorithm |
+//! | [`evaluate`] | bounds of unseen records |
+//! | [`records`] | where records come from |
+//!
+//! The method is that of Kingma and Welling (2014), "Auto-Encoding Variational Bayes"; equation numbers are theirs.
+
+pub mod bound;
+pub mod evaluate;
+pub mod layers;
+pub mod likelihood;
+pub mod model;
+pub mod optimise;
+mod parameters;
+pub mod records;
+pub mod temper;
+pub mod train;
+
+pub use bound::{BoundGraph, Estimator};
+pub use evaluate::{Bound, BoundEvaluator};
+pub use layers::{Activation, Perceptron, TensorSpec};
+pub use likelihood::{Likelihood, OutOfDomain};
+pub use model::{
+    Architecture, ArchitectureError, Decoder, Encoder, INITIAL_SD, LocalModel, Tensor,
+    initial_weights,
+};
+pub use optimise::Optimiser;
+pub use records::{ByteRecords, FloatRecords, Records, Selection};
+pub use temper::Temper;
+pub use train::{TrainError, TrainSettings, TrainState, Trained, Trainer};

@@ -1,0 +1,263 @@
+//! Models with one latent vector a record, and the auto-encoder as the model that the command fits.
+
+use jensen_graph::{Graph, NodeId};
+use jensen_math::rng::{Purpose, fill_normals};
+use jensen_math::simd::Simd;
+use serde::{Deserialize, Serialize};
+
+use crate::layers::{Activation, Perceptron, TensorSpec};
+use crate::likelihood::Likelihood;
+
+/// A directed model p(z) p(x | z) of independent records with one latent vector each, as graph expressions.
+///
+/// The amortised guide of [`bound`](crate::bound) works for every implementation; [`Decoder`] is the network of the
+/// auto-encoder.
+pub trait LocalModel: Send + Sync {
+    /// Number of values of a record.
+    fn width(&self) -> usize;
+
+    /// Number of latent values of a record.
+    fn latent(&self) -> usize;
+
+    /// The tensors of global parameters.
+    fn specs(&self) -> Vec<TensorSpec>;
+
+    /// `log p(x | z)` of one record in nats.
+    fn log_likelihood(&self, graph: &mut Graph, tensors: &[NodeId], x: NodeId, z: NodeId)
+    -> NodeId;
+
+    /// `log p(z)` of one record in nats; standard normal unless stated otherwise.
+    fn log_prior(&self, graph: &mut Graph, tensors: &[NodeId], z: NodeId) -> NodeId {
+        let _ = tensors;
+        standard_normal(graph, z)
+    }
+
+    /// Whether `log p(z)` is standard normal, which makes its divergence from a Gaussian guide a closed formula.
+    fn standard_prior(&self) -> bool {
+        true
+    }
+}
+
+/// `log N(z; 0, I)`.
+pub(crate) fn standard_normal(graph: &mut Graph, z: NodeId) -> NodeId {
+    let square = graph.square(z);
+    let sum = graph.sum(square);
+    let width = f64::from(graph.shape(z).len);
+    let constant = graph.constant(width * (2.0 * std::f64::consts::PI).ln());
+    let total = graph.add(sum, constant);
+    graph.scale(-0.5, total)
+}
+
+/// Extents and distributions of an auto-encoder: everything but its weights.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Architecture {
+    /// Number of values of a record.
+    pub width: usize,
+    /// Number of latent values.
+    pub latent: usize,
+    /// Widths of the encoder's hidden layers, from the data upwards.
+    pub encoder: Vec<usize>,
+    /// Widths of the decoder's hidden layers, from the latent values upwards.
+    pub decoder: Vec<usize>,
+    /// What hidden layers apply.
+    pub activation: Activation,
+    /// The distribution of the data.
+    pub likelihood: Likelihood,
+}
+
+/// Why an architecture makes no sense.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArchitectureError(pub String);
+
+impl std::fmt::Display for ArchitectureError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ArchitectureError {}
+
+impl Architecture {
+    /// The paper's: one hidden layer of tanh units in each network.
+    pub fn paper(width: usize, latent: usize, hidden: usize, likelihood: Likelihood) -> Self {
+        Self {
+            width,
+            latent,
+            encoder: vec![hidden],
+            decoder: vec![hidden],
+            activation: Activation::Tanh,
+            likelihood,
+        }
+    }
+
+    /// Checks the extents.
+    ///
+    /// # Errors
+    /// When an extent is zero or records do not divide into groups.
+    pub fn check(&self) -> Result<(), ArchitectureError> {
+        let error = |text: String| Err(ArchitectureError(text));
+        if self.width == 0 {
+            return error("a record needs at least one value".to_owned());
+        }
+        if self.latent == 0 {
+            return error("at least one latent dimension is needed".to_owned());
+        }
+        if self.encoder.iter().chain(&self.decoder).any(|&n| n == 0) {
+            return error("a hidden layer needs at least one unit".to_owned());
+        }
+        if let Likelihood::Categorical { categories } = self.likelihood
+            && (categories < 2 || !self.width.is_multiple_of(categories))
+        {
+            let width = self.width;
+            return error(format!(
+                "records of {width} values do not divide into groups of {categories} categories"
+            ));
+        }
+        Ok(())
+    }
+
+    /// The recognition network: heads `mean` and `log_variance`.
+    pub fn encoder(&self) -> Encoder {
+        Encoder::new(self.width, &self.encoder, self.activation, self.latent)
+    }
+
+    /// The generative network.
+    pub fn decoder(&self) -> Decoder {
+        Decoder {
+            network: Perceptron {
+                name: "decoder".to_owned(),
+                inputs: self.latent,
+                hidden: self.decoder.clone(),
+                activation: self.activation,
+                heads: self.likelihood.heads(self.width),
+            },
+            likelihood: self.likelihood,
+            width: self.width,
+        }
+    }
+
+    /// All tensors, the encoder's first.
+    pub fn specs(&self) -> Vec<TensorSpec> {
+        let mut specs = self.encoder().network.specs();
+        specs.extend(self.decoder().specs());
+        specs
+    }
+
+    /// Number of the encoder's tensors.
+    pub fn encoder_tensors(&self) -> usize {
+        2 * (self.encoder.len() + 2)
+    }
+
+    /// Number of weights.
+    pub fn weights(&self) -> usize {
+        self.specs().iter().map(TensorSpec::len).sum()
+    }
+}
+
+/// A recognition network: q(z | x) is normal with diagonal covariance, mean and log variance from the network (Eq. 9).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Encoder {
+    /// The network.
+    pub network: Perceptron,
+    /// Number of latent values.
+    pub latent: usize,
+}
+
+impl Encoder {
+    /// A network with these hidden layers over records of `width` values.
+    pub fn new(width: usize, hidden: &[usize], activation: Activation, latent: usize) -> Self {
+        Self {
+            network: Perceptron {
+                name: "encoder".to_owned(),
+                inputs: width,
+                hidden: hidden.to_vec(),
+                activation,
+                heads: vec![("mean", latent), ("log_variance", latent)],
+            },
+            latent,
+        }
+    }
+
+    /// Mean and log variance at `x`.
+    pub fn build(&self, graph: &mut Graph, tensors: &[NodeId], x: NodeId) -> (NodeId, NodeId) {
+        let heads = self.network.build(graph, tensors, x);
+        (heads[0], heads[1])
+    }
+}
+
+/// The generative network of an auto-encoder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decoder {
+    /// The network.
+    pub network: Perceptron,
+    /// The distribution of the data given its outputs.
+    pub likelihood: Likelihood,
+    /// Number of values of a record.
+    pub width: usize,
+}
+
+impl LocalModel for Decoder {
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    fn latent(&self) -> usize {
+        self.network.inputs
+    }
+
+    fn specs(&self) -> Vec<TensorSpec> {
+        self.network.specs()
+    }
+
+    fn log_likelihood(
+        &self,
+        graph: &mut Graph,
+        tensors: &[NodeId],
+        x: NodeId,
+        z: NodeId,
+    ) -> NodeId {
+        let outputs = self.network.build(graph, tensors, z);
+        self.likelihood.log_density(graph, &outputs, x)
+    }
+}
+
+/// A tensor of weights.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tensor {
+    /// Name and extents.
+    pub spec: TensorSpec,
+    /// Elements; see [`TensorSpec`] for their order.
+    pub data: Vec<f32>,
+}
+
+/// The standard deviation of the paper's initial weights.
+pub const INITIAL_SD: f64 = 0.01;
+
+const INITIAL: Purpose = Purpose::new("neural initial weights");
+
+/// Initial weights: independent normal numbers with mean 0 and standard deviation `sd`, a function of the seed and of
+/// the tensors' order.
+pub fn initial_weights(specs: &[TensorSpec], seed: u64, sd: f64) -> Vec<Tensor> {
+    specs
+        .iter()
+        .enumerate()
+        .map(|(which, spec)| {
+            let mut draws = vec![0.0; spec.len()];
+            let simd = Simd::detect();
+            fill_normals(
+                simd,
+                seed,
+                INITIAL,
+                which as u64,
+                0,
+                1,
+                spec.len(),
+                &mut draws,
+            );
+            Tensor {
+                spec: spec.clone(),
+                data: draws.iter().map(|x| (sd * x) as f32).collect(),
+            }
+        })
+        .collect()
+}

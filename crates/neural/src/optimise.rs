@@ -1,0 +1,205 @@
+//! Optimisers in single precision, fused with the tile of the gradient that they use.
+
+use jensen_math::simd::{F32x16, LANES32, Simd};
+use serde::{Deserialize, Serialize};
+
+/// A rule that turns gradients into steps uphill.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "rule")]
+pub enum Optimiser {
+    /// `w += step · g`.
+    Sgd {
+        /// Step size.
+        step: f32,
+    },
+    /// `h += g²; w += step · g / (√h + epsilon)` (Duchi et al. 2010), the paper's choice.
+    Adagrad {
+        /// Step size; the paper tries 0.01, 0.02 and 0.1.
+        step: f32,
+        /// Keeps the quotient finite.
+        epsilon: f32,
+    },
+    /// Running means of the gradient and of its square with bias correction (Kingma and Ba 2015).
+    Adam {
+        /// Step size.
+        step: f32,
+        /// Decay of the mean of the gradient.
+        beta1: f32,
+        /// Decay of the mean of its square.
+        beta2: f32,
+        /// Keeps the quotient finite.
+        epsilon: f32,
+    },
+}
+
+impl Default for Optimiser {
+    fn default() -> Self {
+        Self::adagrad(0.02)
+    }
+}
+
+impl Optimiser {
+    /// Adagrad with its usual epsilon.
+    pub fn adagrad(step: f32) -> Self {
+        Self::Adagrad {
+            step,
+            epsilon: 1e-8,
+        }
+    }
+
+    /// Adam with its usual constants.
+    pub fn adam(step: f32) -> Self {
+        Self::Adam {
+            step,
+            beta1: 0.9,
+            beta2: 0.999,
+            epsilon: 1e-8,
+        }
+    }
+
+    /// A fixed word: `sgd`, `adagrad` or `adam`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sgd { .. } => "sgd",
+            Self::Adagrad { .. } => "adagrad",
+            Self::Adam { .. } => "adam",
+        }
+    }
+
+    /// Numbers it remembers for each weight.
+    pub(crate) fn slots(self) -> usize {
+        match self {
+            Self::Sgd { .. } => 0,
+            Self::Adagrad { .. } => 1,
+            Self::Adam { .. } => 2,
+        }
+    }
+}
+
+/// Weights with what the optimiser remembers of them: a whole tensor, or a tile of one.
+pub(crate) struct Moving<'a> {
+    pub weights: &'a mut [f32],
+    pub first: &'a mut [f32],
+    pub second: &'a mut [f32],
+}
+
+/// Moves weights uphill along `scale · gradient − decay · weights`; `count` is the number of this update, from 1.
+pub(crate) fn ascend(
+    simd: Simd,
+    optimiser: Optimiser,
+    moving: &mut Moving<'_>,
+    gradient: &[f32],
+    scale: f32,
+    decay: f32,
+    count: u64,
+) {
+    let w = &mut *moving.weights;
+    assert_eq!(w.len(), gradient.len(), "a gradient for every weight");
+    match optimiser {
+        Optimiser::Sgd { step } => sgd(simd, w, gradient, scale, decay, step),
+        Optimiser::Adagrad { step, epsilon } => {
+            adagrad(simd, w, moving.first, gradient, scale, decay, step, epsilon);
+        }
+        Optimiser::Adam {
+            step,
+            beta1,
+            beta2,
+            epsilon,
+        } => {
+            let count = count.min(i32::MAX as u64) as i32;
+            let unbias = |beta: f32| (1.0 - f64::from(beta).powi(count)) as f32;
+            let rate = step * unbias(beta2).sqrt() / unbias(beta1);
+            let epsilon = epsilon * unbias(beta2).sqrt();
+            let (m, v) = (&mut *moving.first, &mut *moving.second);
+            adam(
+                simd, w, m, v, gradient, scale, decay, rate, beta1, beta2, epsilon,
+            );
+        }
+    }
+}
+
+/// Reads `n ≤ 16` numbers.
+#[inline(always)]
+unsafe fn get<S: F32x16>(p: *const f32, n: usize) -> S {
+    // SAFETY: the caller's.
+    unsafe {
+        if n == LANES32 {
+            S::load(p)
+        } else {
+            S::load_part(p, n)
+        }
+    }
+}
+
+/// Writes `n ≤ 16` numbers.
+#[inline(always)]
+unsafe fn put<S: F32x16>(x: S, p: *mut f32, n: usize) {
+    // SAFETY: the caller's.
+    unsafe {
+        if n == LANES32 {
+            x.store(p);
+        } else {
+            x.store_part(p, n);
+        }
+    }
+}
+
+jensen_math::simd_fn! {
+    fn sgd, sgd_fn = <V>(w: &mut [f32], g: &[f32], scale: f32, decay: f32, step: f32) {
+        let (scale, decay, step) = (V::Single::splat(scale), V::Single::splat(-decay), V::Single::splat(step));
+        for (w, g) in w.chunks_mut(LANES32).zip(g.chunks(LANES32)) {
+            let n = w.len();
+            // SAFETY: the chunks have that many elements.
+            unsafe {
+                let (x, g): (V::Single, V::Single) = (get(w.as_ptr(), n), get(g.as_ptr(), n));
+                let g = g.fma(scale, decay * x);
+                put(step.fma(g, x), w.as_mut_ptr(), n);
+            }
+        }
+    }
+
+    fn adagrad, adagrad_fn = <V>(
+        w: &mut [f32], h: &mut [f32], g: &[f32], scale: f32, decay: f32, step: f32, epsilon: f32,
+    ) {
+        let (scale, decay) = (V::Single::splat(scale), V::Single::splat(-decay));
+        let (step, epsilon) = (V::Single::splat(step), V::Single::splat(epsilon));
+        let chunks = w.chunks_mut(LANES32).zip(h.chunks_mut(LANES32)).zip(g.chunks(LANES32));
+        for ((w, h), g) in chunks {
+            let n = w.len();
+            // SAFETY: the chunks have that many elements.
+            unsafe {
+                let (x, sum): (V::Single, V::Single) = (get(w.as_ptr(), n), get(h.as_ptr(), n));
+                let g: V::Single = get(g.as_ptr(), n);
+                let g = g.fma(scale, decay * x);
+                let sum = g.fma(g, sum);
+                put(step * g / (sum.sqrt() + epsilon) + x, w.as_mut_ptr(), n);
+                put(sum, h.as_mut_ptr(), n);
+            }
+        }
+    }
+
+    fn adam, adam_fn = <V>(
+        w: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[f32],
+        scale: f32, decay: f32, rate: f32, beta1: f32, beta2: f32, epsilon: f32,
+    ) {
+        let (scale, decay) = (V::Single::splat(scale), V::Single::splat(-decay));
+        let (rate, epsilon) = (V::Single::splat(rate), V::Single::splat(epsilon));
+        let (b1, c1) = (V::Single::splat(beta1), V::Single::splat(1.0 - beta1));
+        let (b2, c2) = (V::Single::splat(beta2), V::Single::splat(1.0 - beta2));
+        let slots = m.chunks_mut(LANES32).zip(v.chunks_mut(LANES32));
+        let chunks = w.chunks_mut(LANES32).zip(slots).zip(g.chunks(LANES32));
+        for ((w, (m, v)), g) in chunks {
+            let n = w.len();
+            // SAFETY: the chunks have that many elements.
+            unsafe {
+                let (x, g): (V::Single, V::Single) = (get(w.as_ptr(), n), get(g.as_ptr(), n));
+                let g = g.fma(scale, decay * x);
+                let mean = b1.fma(get(m.as_ptr(), n), c1 * g);
+                let square = b2.fma(get(v.as_ptr(), n), c2 * (g * g));
+                put(rate * mean / (square.sqrt() + epsilon) + x, w.as_mut_ptr(), n);
+                put(mean, m.as_mut_ptr(), n);
+                put(square, v.as_mut_ptr(), n);
+            }
+        }
+    }
+}

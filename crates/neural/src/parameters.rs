@@ -1,0 +1,405 @@
+//! Weights under training: point estimates, or a normal posterior over each weight (appendix F).
+
+use jensen_fit::{Archive, ArchiveError};
+use jensen_graph::{SingleProgram, SingleWorkspace};
+use jensen_math::rng::{Purpose, fill_normals};
+use jensen_math::simd::Simd;
+
+use crate::layers::TensorSpec;
+use crate::model::Tensor;
+use crate::optimise::{Moving, Optimiser, ascend};
+
+/// Numbers with what the optimiser remembers of them.
+#[derive(Clone, Debug, PartialEq)]
+struct Learned {
+    values: Vec<f32>,
+    first: Vec<f32>,
+    second: Vec<f32>,
+}
+
+impl Learned {
+    fn new(values: Vec<f32>, optimiser: Optimiser) -> Self {
+        let slot = |which| {
+            vec![
+                0.0;
+                if optimiser.slots() > which {
+                    values.len()
+                } else {
+                    0
+                }
+            ]
+        };
+        Self {
+            first: slot(0),
+            second: slot(1),
+            values,
+        }
+    }
+
+    fn save(&self, archive: &mut Archive, name: &str) {
+        let wide = |x: &[f32]| x.iter().map(|&x| f64::from(x)).collect::<Vec<f64>>();
+        archive.put(&format!("{name}.values"), &wide(&self.values));
+        archive.put(&format!("{name}.first"), &wide(&self.first));
+        archive.put(&format!("{name}.second"), &wide(&self.second));
+    }
+
+    fn restore(archive: &Archive, name: &str) -> Result<Self, ArchiveError> {
+        let narrow = |part: &str| -> Result<Vec<f32>, ArchiveError> {
+            let values = archive.vec(&format!("{name}.{part}"))?;
+            Ok(values.into_iter().map(|x| x as f32).collect())
+        };
+        Ok(Self {
+            values: narrow("values")?,
+            first: narrow("first")?,
+            second: narrow("second")?,
+        })
+    }
+}
+
+/// One tensor under training. With a posterior, `mean` is its mean and the graph sees a draw.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Parameter {
+    pub spec: TensorSpec,
+    mean: Learned,
+    log_sd: Option<Learned>,
+    /// The standard normal numbers of the present draw, and the draw.
+    noise: Vec<f32>,
+    drawn: Vec<f32>,
+}
+
+/// All tensors under training.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Parameters {
+    pub list: Vec<Parameter>,
+    /// Updates made so far.
+    pub updates: u64,
+}
+
+/// What an update does besides following the gradient.
+#[derive(Clone, Copy)]
+pub(crate) struct UpdateRule {
+    pub optimiser: Optimiser,
+    /// What the sum of gradients over lanes is multiplied by: 1 / lanes.
+    pub scale: f32,
+    /// The weight of `log N(w; 0, I)`: 1 / records, or 0.
+    pub prior: f32,
+}
+
+/// The tile of one parameter.
+struct Part<'a> {
+    mean: Moving<'a>,
+    log_sd: Option<Moving<'a>>,
+    noise: &'a [f32],
+    prior: f32,
+}
+
+const WEIGHTS: Purpose = Purpose::new("neural posterior weights");
+
+impl Parameter {
+    fn is_bayesian(&self) -> bool {
+        self.log_sd.is_some()
+    }
+
+    /// What the graph sees.
+    fn current(&self) -> &[f32] {
+        if self.is_bayesian() {
+            &self.drawn
+        } else {
+            &self.mean.values
+        }
+    }
+}
+
+impl Parameters {
+    /// Point estimates that begin at `tensors`; those from `bayesian` on get a posterior with that initial log
+    /// standard deviation.
+    pub(crate) fn new(
+        tensors: Vec<Tensor>,
+        optimiser: Optimiser,
+        bayesian: Option<(usize, f32)>,
+    ) -> Self {
+        let list = tensors
+            .into_iter()
+            .enumerate()
+            .map(|(which, tensor)| {
+                let log_sd = bayesian
+                    .filter(|&(first, _)| which >= first)
+                    .map(|(_, start)| Learned::new(vec![start; tensor.data.len()], optimiser));
+                Parameter {
+                    drawn: if log_sd.is_some() {
+                        tensor.data.clone()
+                    } else {
+                        Vec::new()
+                    },
+                    noise: vec![
+                        0.0;
+                        if log_sd.is_some() {
+                            tensor.data.len()
+                        } else {
+                            0
+                        }
+                    ],
+                    mean: Learned::new(tensor.data, optimiser),
+                    log_sd,
+                    spec: tensor.spec,
+                }
+            })
+            .collect();
+        Self { list, updates: 0 }
+    }
+
+    /// Draws weights that have a posterior.
+    pub(crate) fn draw(&mut self, simd: Simd, seed: u64, iteration: u64, scratch: &mut Vec<f64>) {
+        for (which, parameter) in self.list.iter_mut().enumerate() {
+            let Some(log_sd) = &parameter.log_sd else {
+                continue;
+            };
+            let n = parameter.noise.len();
+            scratch.resize(n, 0.0);
+            let purpose = WEIGHTS.fold(&parameter.spec.name);
+            fill_normals(simd, seed, purpose, iteration, which as u64, 1, n, scratch);
+            for (i, &z) in scratch.iter().enumerate() {
+                parameter.noise[i] = z as f32;
+                parameter.drawn[i] = parameter.mean.values[i] + log_sd.values[i].exp() * z as f32;
+            }
+        }
+    }
+
+    /// Puts the posterior mean where the graph looks.
+    pub(crate) fn draw_mean(&mut self) {
+        for parameter in self.list.iter_mut().filter(|p| p.is_bayesian()) {
+            parameter.drawn.clone_from(&parameter.mean.values);
+        }
+    }
+
+    /// What the graph sees, tensor after tensor.
+    pub(crate) fn current(&self) -> impl Iterator<Item = &[f32]> {
+        self.list.iter().map(Parameter::current)
+    }
+
+    /// The point estimates or posterior means.
+    pub(crate) fn tensors(&self) -> Vec<Tensor> {
+        let tensor = |parameter: &Parameter| Tensor {
+            spec: parameter.spec.clone(),
+            data: parameter.mean.values.clone(),
+        };
+        self.list.iter().map(tensor).collect()
+    }
+
+    /// The log standard deviations of tensors with a posterior.
+    pub(crate) fn log_sds(&self) -> Vec<Tensor> {
+        let tensor = |parameter: &Parameter| {
+            parameter.log_sd.as_ref().map(|log_sd| Tensor {
+                spec: parameter.spec.clone(),
+                data: log_sd.values.clone(),
+            })
+        };
+        self.list.iter().filter_map(tensor).collect()
+    }
+
+    /// `KL(q(θ) ‖ N(0, I))` of the tensors with a posterior, in nats.
+    pub(crate) fn divergence(&self) -> f64 {
+        let mut total = 0.0;
+        for parameter in &self.list {
+            if let Some(log_sd) = &parameter.log_sd {
+                let terms = parameter
+                    .mean
+                    .values
+                    .iter()
+                    .zip(&log_sd.values)
+                    .map(|(&m, &s)| {
+                        let (m, s) = (f64::from(m), f64::from(s));
+                        0.5 * (m * m + (2.0 * s).exp() - 1.0) - s
+                    });
+                total += terms.sum::<f64>();
+            }
+        }
+        total
+    }
+
+    /// After `program.run_lanes`: computes the gradients, whose outputs `outputs[k] = (output, parameter)` the program
+    /// streams in this order, and moves the parameters. Priors apply to parameters from `prior_from` on.
+    pub(crate) fn update(
+        &mut self,
+        program: &SingleProgram,
+        workspace: &SingleWorkspace,
+        inputs: &[&[f32]],
+        lanes: usize,
+        (outputs, prior_from): (&[(usize, usize)], usize),
+        rule: UpdateRule,
+    ) {
+        self.updates += 1;
+        let count = self.updates;
+        let simd = program.simd();
+        let mut parts: Vec<Part<'_>> = Vec::with_capacity(program.tiles().len());
+        let mut tiles = program.tiles().iter().peekable();
+        let mut wanted = outputs.iter();
+        for (which, parameter) in self.list.iter_mut().enumerate() {
+            let Some(&(output, _)) = wanted.as_slice().first().filter(|pair| pair.1 == which)
+            else {
+                continue;
+            };
+            wanted.next();
+            let mut mean = Rest::new(&mut parameter.mean);
+            let mut log_sd = parameter.log_sd.as_mut().map(Rest::new);
+            let mut noise: &[f32] = &parameter.noise;
+            while let Some(tile) = tiles.next_if(|tile| tile.output == output) {
+                let (head, tail) = noise.split_at(tile.len.min(noise.len()));
+                noise = tail;
+                parts.push(Part {
+                    mean: mean.take(tile.len),
+                    log_sd: log_sd.as_mut().map(|rest| rest.take(tile.len)),
+                    noise: head,
+                    prior: if which >= prior_from { rule.prior } else { 0.0 },
+                });
+            }
+        }
+        program.consume_sums(workspace, inputs, lanes, &mut parts, |part, _, gradient| {
+            let Part {
+                mean,
+                log_sd,
+                noise,
+                prior,
+            } = part;
+            if let Some(log_sd) = log_sd {
+                bayesian_step(simd, rule, count, mean, log_sd, noise, gradient);
+            } else {
+                ascend(
+                    simd,
+                    rule.optimiser,
+                    mean,
+                    gradient,
+                    rule.scale,
+                    *prior,
+                    count,
+                );
+            }
+        });
+    }
+
+    pub(crate) fn save(&self) -> Archive {
+        let mut archive = Archive::new();
+        archive.set("updates", self.updates);
+        for parameter in &self.list {
+            parameter.mean.save(&mut archive, &parameter.spec.name);
+            if let Some(log_sd) = &parameter.log_sd {
+                log_sd.save(&mut archive, &format!("{}.log_sd", parameter.spec.name));
+            }
+        }
+        let specs: Vec<&TensorSpec> = self.list.iter().map(|p| &p.spec).collect();
+        archive.set("specs", specs);
+        let bayesian: Vec<bool> = self.list.iter().map(Parameter::is_bayesian).collect();
+        archive.set("bayesian", bayesian);
+        archive
+    }
+
+    pub(crate) fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        let specs: Vec<TensorSpec> = archive.get("specs")?;
+        let bayesian: Vec<bool> = archive.get("bayesian")?;
+        let mut list = Vec::with_capacity(specs.len());
+        for (spec, bayesian) in specs.into_iter().zip(bayesian) {
+            let mean = Learned::restore(archive, &spec.name)?;
+            if mean.values.len() != spec.len() {
+                let name = &spec.name;
+                return Err(ArchiveError(format!(
+                    "the tensor `{name}` has another length"
+                )));
+            }
+            let log_sd = if bayesian {
+                Some(Learned::restore(archive, &format!("{}.log_sd", spec.name))?)
+            } else {
+                None
+            };
+            let extra = if bayesian { spec.len() } else { 0 };
+            list.push(Parameter {
+                spec,
+                mean,
+                log_sd,
+                noise: vec![0.0; extra],
+                drawn: vec![0.0; extra],
+            });
+        }
+        Ok(Self {
+            list,
+            updates: archive.get("updates")?,
+        })
+    }
+}
+
+/// One tile of Eq. 24: the divergence of q(θ) from N(0, I) is followed exactly.
+fn bayesian_step(
+    simd: Simd,
+    rule: UpdateRule,
+    count: u64,
+    mean: &mut Moving<'_>,
+    log_sd: &mut Moving<'_>,
+    noise: &[f32],
+    gradient: &[f32],
+) {
+    const CHUNK: usize = 256;
+    let mut slope = [0.0_f32; CHUNK];
+    for start in (0..gradient.len()).step_by(CHUNK) {
+        let n = CHUNK.min(gradient.len() - start);
+        let range = start..start + n;
+        let slope = &mut slope[..n];
+        for (i, slope) in slope.iter_mut().enumerate() {
+            let sd = log_sd.weights[start + i].exp();
+            let pull = rule.prior * (1.0 - sd * sd);
+            *slope = rule.scale * gradient[start + i] * noise[start + i] * sd + pull;
+        }
+        let mut part = log_sd.part(range.clone());
+        ascend(simd, rule.optimiser, &mut part, slope, 1.0, 0.0, count);
+        let mut part = mean.part(range.clone());
+        let gradient = &gradient[range];
+        ascend(
+            simd,
+            rule.optimiser,
+            &mut part,
+            gradient,
+            rule.scale,
+            rule.prior,
+            count,
+        );
+    }
+}
+
+impl Moving<'_> {
+    fn part(&mut self, range: std::ops::Range<usize>) -> Moving<'_> {
+        let cut = |x: &'_ mut [f32]| -> std::ops::Range<usize> {
+            if x.is_empty() { 0..0 } else { range.clone() }
+        };
+        let (first, second) = (cut(self.first), cut(self.second));
+        Moving {
+            weights: &mut self.weights[range],
+            first: &mut self.first[first],
+            second: &mut self.second[second],
+        }
+    }
+}
+
+/// What is left of a tensor after tiles were taken from its front.
+struct Rest<'a>(Moving<'a>);
+
+impl<'a> Rest<'a> {
+    fn new(learned: &'a mut Learned) -> Self {
+        Self(Moving {
+            weights: &mut learned.values,
+            first: &mut learned.first,
+            second: &mut learned.second,
+        })
+    }
+
+    fn take(&mut self, n: usize) -> Moving<'a> {
+        let cut = |slice: &mut &'a mut [f32]| {
+            let whole = std::mem::take(slice);
+            let (head, tail) = whole.split_at_mut(n.min(whole.len()));
+            *slice = tail;
+            head
+        };
+        Moving {
+            weights: cut(&mut self.0.weights),
+            first: cut(&mut self.0.first),
+            second: cut(&mut self.0.second),
+        }
+    }
+}

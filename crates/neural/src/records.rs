@@ -1,0 +1,109 @@
+//! Where records come from.
+
+/// Records of equal width, read one at a time in any order.
+///
+/// Implemented over memory and, outside this crate, over mapped files; reading the same record twice gives the same
+/// values.
+pub trait Records: Sync {
+    /// Number of records.
+    fn len(&self) -> usize;
+
+    /// Number of values of each record.
+    fn width(&self) -> usize;
+
+    /// Writes record `index` to `out`, which has `width` elements.
+    fn read(&self, index: usize, out: &mut [f32]);
+
+    /// Whether there are no records.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Reads records `indices` one after another into `out`.
+pub(crate) fn gather(
+    records: &dyn Records,
+    indices: impl Iterator<Item = usize>,
+    out: &mut Vec<f32>,
+) {
+    let width = records.width();
+    out.clear();
+    for index in indices {
+        let start = out.len();
+        out.resize(start + width, 0.0);
+        records.read(index, &mut out[start..]);
+    }
+}
+
+/// Records of bytes, scaled: grey levels with `scale = 1 / 255` lie between 0 and 1.
+#[derive(Clone, Debug)]
+pub struct ByteRecords<B> {
+    /// All records, one after another.
+    pub bytes: B,
+    /// Number of values of each.
+    pub width: usize,
+    /// What a byte is multiplied by.
+    pub scale: f32,
+}
+
+impl<B: AsRef<[u8]> + Sync> Records for ByteRecords<B> {
+    fn len(&self) -> usize {
+        self.bytes.as_ref().len() / self.width.max(1)
+    }
+
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    fn read(&self, index: usize, out: &mut [f32]) {
+        let record = &self.bytes.as_ref()[index * self.width..][..self.width];
+        for (x, &byte) in out.iter_mut().zip(record) {
+            *x = f32::from(byte) * self.scale;
+        }
+    }
+}
+
+/// Records of single-precision numbers.
+#[derive(Clone, Debug)]
+pub struct FloatRecords<B> {
+    /// All records, one after another.
+    pub values: B,
+    /// Number of values of each.
+    pub width: usize,
+}
+
+impl<B: AsRef<[f32]> + Sync> Records for FloatRecords<B> {
+    fn len(&self) -> usize {
+        self.values.as_ref().len() / self.width.max(1)
+    }
+
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    fn read(&self, index: usize, out: &mut [f32]) {
+        out.copy_from_slice(&self.values.as_ref()[index * self.width..][..self.width]);
+    }
+}
+
+/// Some of another source's records.
+pub struct Selection<'a> {
+    /// All records.
+    pub records: &'a dyn Records,
+    /// Those that are used, in order.
+    pub indices: Vec<usize>,
+}
+
+impl Records for Selection<'_> {
+    fn len(&self) -> usize {
+        self.indices.len()
+    }
+
+    fn width(&self) -> usize {
+        self.records.width()
+    }
+
+    fn read(&self, index: usize, out: &mut [f32]) {
+        self.records.read(self.indices[index], out);
+    }
+}

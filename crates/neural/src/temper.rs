@@ -1,0 +1,79 @@
+//! Schedules of the bound's two terms: annealed likelihoods and divergences that are warmed up.
+
+use serde::{Deserialize, Serialize};
+
+/// The temperature T of the likelihood, `log p(x | z) / T`; the words are those of the conjugate models.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Temper {
+    /// The model as it is: T = 1 throughout.
+    #[default]
+    None,
+    /// The temperature falls linearly in passes from `from` to 1.
+    Anneal {
+        /// Length of the schedule in passes over the data.
+        passes: f64,
+        /// The temperature at the start, at least 1.
+        from: f64,
+    },
+    /// Temperatures at given passes, linear in between and constant outside.
+    Schedule(Vec<(f64, f64)>),
+}
+
+impl Temper {
+    /// The temperature after `passes` passes over the data.
+    pub fn temperature(&self, passes: f64) -> f64 {
+        match self {
+            Self::None => 1.0,
+            Self::Anneal {
+                passes: length,
+                from,
+            } => {
+                let done = if *length > 0.0 {
+                    (passes / length).min(1.0)
+                } else {
+                    1.0
+                };
+                from + (1.0 - from) * done
+            }
+            Self::Schedule(points) => {
+                let after = points.iter().position(|&(at, _)| at > passes);
+                match (after, points.last()) {
+                    (_, None) => 1.0,
+                    (None, Some(&(_, last))) => last,
+                    (Some(0), _) => points[0].1,
+                    (Some(k), _) => {
+                        let ((x0, y0), (x1, y1)) = (points[k - 1], points[k]);
+                        y0 + (y1 - y0) * (passes - x0) / (x1 - x0)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Checks the numbers.
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    pub fn check(&self) -> Result<(), String> {
+        let good = |t: f64| t.is_finite() && t > 0.0;
+        match self {
+            Self::None => Ok(()),
+            Self::Anneal { passes, from } if good(*passes) && from.is_finite() && *from >= 1.0 => {
+                Ok(())
+            }
+            Self::Anneal { .. } => Err(
+                "annealing needs a positive number of passes and a temperature of at least 1"
+                    .to_owned(),
+            ),
+            Self::Schedule(points) => {
+                let ordered = points.windows(2).all(|pair| pair[0].0 < pair[1].0);
+                if !points.is_empty() && ordered && points.iter().all(|&(_, t)| good(t)) {
+                    Ok(())
+                } else {
+                    Err("a schedule needs rising passes and positive temperatures".to_owned())
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,425 @@
+//! Training: algorithm 1 of the paper (algorithm 2 with a posterior over the decoder's weights), as an
+//! [`Algorithm`] of the common fit loop.
+
+use jensen_fit::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
+use jensen_graph::{SingleProgram, SingleWorkspace};
+use jensen_math::rng::{Purpose, permutation};
+use jensen_math::simd::Simd;
+use serde::{Deserialize, Serialize};
+
+use crate::bound::{BoundGraph, Estimator};
+use crate::evaluate::{Bound, BoundEvaluator, normals};
+use crate::model::{Encoder, INITIAL_SD, LocalModel, Tensor, initial_weights};
+use crate::optimise::Optimiser;
+use crate::parameters::{Parameters, UpdateRule};
+use crate::records::{Records, gather};
+use crate::temper::Temper;
+
+/// How an auto-encoder is trained.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrainSettings {
+    /// Estimator of the bound.
+    pub estimator: Estimator,
+    /// Draws L of the latent values a record; the paper uses 1.
+    pub samples: usize,
+    /// Records M of a minibatch; the paper uses 100.
+    pub batch: usize,
+    /// Optimiser.
+    pub optimiser: Optimiser,
+    /// Whether the model's weights have the prior N(0, I), which the paper calls a small weight decay.
+    pub weight_prior: bool,
+    /// Whether the model's weights get a normal posterior (Eq. 24) instead of point estimates.
+    pub full_bayes: bool,
+    /// Standard deviation of the initial weights.
+    pub initial_sd: f64,
+    /// Initial standard deviation of the weights' posterior, with `full_bayes`.
+    pub initial_posterior_sd: f64,
+    /// Temperature of the likelihood.
+    pub temper: Temper,
+    /// Passes during which the weight of the divergence rises linearly from 0 to 1.
+    pub warm_up: f64,
+    /// Minibatches of one iteration of the fit loop; `None`: one pass over the data.
+    pub minibatches: Option<u64>,
+    /// Iterations between evaluations of the validation bound.
+    pub validate_every: u64,
+    /// Stop after this many evaluations without a better validation bound.
+    pub patience: Option<u64>,
+    /// Seed of weights, minibatches and draws.
+    pub seed: u64,
+}
+
+impl Default for TrainSettings {
+    fn default() -> Self {
+        Self {
+            estimator: Estimator::default(),
+            samples: 1,
+            batch: 100,
+            optimiser: Optimiser::default(),
+            weight_prior: true,
+            full_bayes: false,
+            initial_sd: INITIAL_SD,
+            initial_posterior_sd: 0.01,
+            temper: Temper::None,
+            warm_up: 0.0,
+            minibatches: None,
+            validate_every: 1,
+            patience: None,
+            seed: 0,
+        }
+    }
+}
+
+/// Why training cannot begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrainError(pub String);
+
+impl std::fmt::Display for TrainError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for TrainError {}
+
+/// A run of training: settings, data and scratch memory.
+pub struct Trainer<'a> {
+    settings: TrainSettings,
+    data: &'a dyn Records,
+    validation: Option<&'a dyn Records>,
+    bound: BoundGraph,
+    program: SingleProgram,
+    workspace: SingleWorkspace,
+    evaluator: Option<BoundEvaluator>,
+    outputs: Vec<(usize, usize)>,
+    order: Option<(u64, Vec<usize>)>,
+    batch: Vec<f32>,
+    noise: Vec<f32>,
+    scratch: Vec<f64>,
+}
+
+/// Everything that a later step depends on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrainState {
+    parameters: Parameters,
+    /// The best parameters by the validation bound; without validation, the last ones known to be good.
+    best: Vec<Tensor>,
+    best_bound: Option<f64>,
+    misses: u64,
+    last: Option<f64>,
+}
+
+/// What training made.
+#[derive(Clone, Debug)]
+pub struct Trained {
+    /// Point estimates or posterior means: the best by the validation bound when there is one, otherwise the last.
+    pub tensors: Vec<Tensor>,
+    /// Log standard deviations of the weights with a posterior.
+    pub log_sds: Vec<Tensor>,
+    /// The mean bound of the last iteration's minibatches, nats a record.
+    pub bound: Option<f64>,
+    /// The best validation bound, nats a record.
+    pub validation_bound: Option<f64>,
+}
+
+const NOISE: Purpose = Purpose::new("neural noise");
+const ORDER: Purpose = Purpose::new("neural order");
+
+impl<'a> Trainer<'a> {
+    /// Prepares training of `model` under the guide `encoder`.
+    ///
+    /// # Errors
+    /// When settings make no sense, records have another width, or there are none.
+    pub fn new(
+        encoder: &Encoder,
+        model: &dyn LocalModel,
+        settings: TrainSettings,
+        data: &'a dyn Records,
+        validation: Option<&'a dyn Records>,
+        simd: Simd,
+    ) -> Result<Self, TrainError> {
+        let error = |text: String| Err(TrainError(text));
+        for (what, records) in [("training", Some(data)), ("validation", validation)] {
+            if let Some(records) = records {
+                if records.is_empty() {
+                    return error(format!("there are no {what} records"));
+                }
+                if records.width() != model.width() {
+                    let (found, expected) = (records.width(), model.width());
+                    return error(format!(
+                        "{what} records have {found} values, the model expects {expected}"
+                    ));
+                }
+            }
+        }
+        if settings.batch == 0 || settings.samples == 0 || settings.validate_every == 0 {
+            return error("batch, samples and validation interval must be at least 1".to_owned());
+        }
+        settings.temper.check().map_err(TrainError)?;
+        let unsupported = |e: jensen_graph::Unsupported| TrainError(e.to_string());
+        let bound = BoundGraph::new(encoder, model, settings.estimator, settings.samples, true);
+        let program = SingleProgram::new(&bound.graph, simd).map_err(unsupported)?;
+        let workspace = program.workspace(settings.batch.min(data.len()));
+        let evaluator = match validation {
+            Some(_) => Some(BoundEvaluator::new(encoder, model, 1, simd).map_err(unsupported)?),
+            None => None,
+        };
+        Ok(Self {
+            outputs: (0..bound.specs.len()).map(|k| (k + 2, k)).collect(),
+            settings,
+            data,
+            validation,
+            bound,
+            program,
+            workspace,
+            evaluator,
+            order: None,
+            batch: Vec::new(),
+            noise: Vec::new(),
+            scratch: Vec::new(),
+        })
+    }
+
+    /// Minibatches of one pass over the data.
+    pub fn minibatches_per_pass(&self) -> u64 {
+        self.data.len().div_ceil(self.settings.batch) as u64
+    }
+
+    /// Records that one iteration of the fit loop sees, on average.
+    pub fn records_per_iteration(&self) -> f64 {
+        let per_pass = self.minibatches_per_pass();
+        let minibatches = self.settings.minibatches.unwrap_or(per_pass);
+        minibatches as f64 * self.data.len() as f64 / per_pass as f64
+    }
+
+    /// The records of minibatch `t` (from 0): passes are reshuffled, a last minibatch may be shorter.
+    fn read_minibatch(&mut self, t: u64) -> usize {
+        let per_pass = self.minibatches_per_pass();
+        let (pass, position) = (t / per_pass, (t % per_pass) as usize);
+        if self.order.as_ref().is_none_or(|(known, _)| *known != pass) {
+            let order = permutation(self.settings.seed, ORDER, pass, self.data.len());
+            self.order = Some((pass, order));
+        }
+        let (_, order) = self.order.as_ref().expect("made above");
+        let start = position * self.settings.batch;
+        let end = (start + self.settings.batch).min(order.len());
+        gather(
+            self.data,
+            order[start..end].iter().copied(),
+            &mut self.batch,
+        );
+        end - start
+    }
+
+    /// One minibatch: likelihood and divergence summed over its records, or what went wrong.
+    fn minibatch(&mut self, state: &mut TrainState) -> (Vec<f64>, Vec<f64>) {
+        let t = state.parameters.updates;
+        let lanes = self.read_minibatch(t);
+        let simd = self.program.simd();
+        let seed = self.settings.seed;
+        let per_lane = self.bound.latent * self.bound.samples;
+        normals(
+            simd,
+            seed,
+            NOISE,
+            t,
+            0,
+            per_lane,
+            lanes,
+            &mut self.scratch,
+            &mut self.noise,
+        );
+        state.parameters.draw(simd, seed, t, &mut self.scratch);
+        let passes = t as f64 / self.minibatches_per_pass() as f64;
+        let likelihood_weight = [(1.0 / self.settings.temper.temperature(passes)) as f32];
+        let risen = if self.settings.warm_up > 0.0 {
+            (passes / self.settings.warm_up).min(1.0)
+        } else {
+            1.0
+        };
+        let divergence_weight = [risen as f32];
+        let mut inputs: Vec<&[f32]> = state.parameters.current().collect();
+        let rest: [&[f32]; 4] = [
+            &likelihood_weight,
+            &divergence_weight,
+            &self.batch,
+            &self.noise,
+        ];
+        inputs.extend(rest);
+        self.program.run_lanes(&mut self.workspace, &inputs, lanes);
+        let wide = |which| -> Vec<f64> {
+            let values = self.program.output(&self.workspace, which, lanes);
+            values.iter().map(|&x| f64::from(x)).collect()
+        };
+        let (likelihoods, divergences) = (wide(0), wide(1));
+        let finite = |x: &[f64]| x.iter().all(|x| x.is_finite());
+        if !finite(&likelihoods) || !finite(&divergences) {
+            return (likelihoods, divergences);
+        }
+        let mut inputs: Vec<&[f32]> = vec![&[]; state.parameters.list.len()];
+        inputs.extend(rest);
+        let wants_prior = self.settings.weight_prior || self.settings.full_bayes;
+        let rule = UpdateRule {
+            optimiser: self.settings.optimiser,
+            scale: 1.0 / lanes as f32,
+            prior: if wants_prior {
+                1.0 / self.data.len() as f32
+            } else {
+                0.0
+            },
+        };
+        state.parameters.update(
+            &self.program,
+            &self.workspace,
+            &inputs,
+            lanes,
+            (&self.outputs, self.bound.encoder_tensors),
+            rule,
+        );
+        (likelihoods, divergences)
+    }
+
+    /// The validation bound of the present parameters (posterior means), if there is validation data.
+    fn validate(&mut self, state: &mut TrainState) -> Option<Bound> {
+        let (Some(evaluator), Some(records)) = (&mut self.evaluator, self.validation) else {
+            return None;
+        };
+        state.parameters.draw_mean();
+        let tensors: Vec<&[f32]> = state.parameters.current().collect();
+        Some(evaluator.bound(&tensors, records, self.settings.seed))
+    }
+}
+
+impl Algorithm for Trainer<'_> {
+    type State = TrainState;
+    type Output = Trained;
+
+    fn init(&mut self) -> Result<TrainState, Status> {
+        let settings = &self.settings;
+        let tensors = initial_weights(&self.bound.specs, settings.seed, settings.initial_sd);
+        let bayesian = settings.full_bayes.then(|| {
+            let log_sd = settings.initial_posterior_sd.ln() as f32;
+            (self.bound.encoder_tensors, log_sd)
+        });
+        Ok(TrainState {
+            best: tensors.clone(),
+            parameters: Parameters::new(tensors, settings.optimiser, bayesian),
+            best_bound: None,
+            misses: 0,
+            last: None,
+        })
+    }
+
+    fn step(&mut self, state: &mut TrainState, iteration: u64) -> Step {
+        let per_pass = self.minibatches_per_pass();
+        let count = self.settings.minibatches.unwrap_or(per_pass).max(1);
+        let (mut likelihoods, mut divergences) = (Vec::new(), Vec::new());
+        for _ in 0..count {
+            let (l, d) = self.minibatch(state);
+            if l.iter().chain(&d).any(|x| !x.is_finite()) {
+                let reason = "the bound is no longer finite: use a smaller step size, or check the scale of the data";
+                let at = iteration;
+                let record = Record::new(state.parameters.updates);
+                return Step::finish(
+                    record,
+                    Status::Diverged {
+                        at,
+                        reason: reason.to_owned(),
+                    },
+                );
+            }
+            likelihoods.extend(l);
+            divergences.extend(d);
+        }
+        let bound = Bound::from_terms(&likelihoods, &divergences);
+        state.last = Some(bound.bound);
+        let records = self.data.len() as f64;
+        let passes = state.parameters.updates as f64 / per_pass as f64;
+        let mut record = Record::new(state.parameters.updates)
+            .with("samples", passes * records)
+            .with("passes", passes)
+            .with("bound", bound.bound)
+            .with("bound_se", bound.standard_error)
+            .with("likelihood", bound.likelihood)
+            .with("divergence", bound.divergence)
+            .with_elbo(
+                records * bound.bound - state.parameters.divergence(),
+                Some(records * bound.standard_error),
+            );
+        if self.settings.temper != Temper::None {
+            record = record.with("temperature", self.settings.temper.temperature(passes));
+        }
+        let mut status = None;
+        if self.validation.is_none() {
+            state.best = state.parameters.tensors();
+        } else if iteration.is_multiple_of(self.settings.validate_every)
+            && let Some(validation) = self.validate(state)
+        {
+            record = record
+                .with("validation_bound", validation.bound)
+                .with("validation_se", validation.standard_error);
+            if state.best_bound.is_none_or(|best| validation.bound > best) {
+                state.best_bound = Some(validation.bound);
+                state.best = state.parameters.tensors();
+                state.misses = 0;
+            } else {
+                state.misses += 1;
+            }
+            if let Some(patience) = self.settings.patience
+                && state.misses >= patience
+            {
+                let rule = format!("the validation bound did not rise in {patience} evaluations");
+                let evidence = Evidence {
+                    rule,
+                    remaining: None,
+                    standard_error: None,
+                };
+                status = Some(Status::Converged { evidence });
+            }
+        }
+        Step { record, status }
+    }
+
+    fn output(&mut self, state: &TrainState) -> Trained {
+        Trained {
+            tensors: state.best.clone(),
+            log_sds: state.parameters.log_sds(),
+            bound: state.last,
+            validation_bound: state.best_bound,
+        }
+    }
+}
+
+impl Snapshot for TrainState {
+    fn save(&self) -> Archive {
+        let mut archive = Archive::new();
+        archive.nest("parameters", self.parameters.save());
+        for tensor in &self.best {
+            let wide: Vec<f64> = tensor.data.iter().map(|&x| f64::from(x)).collect();
+            archive.put(&format!("best.{}", tensor.spec.name), &wide);
+        }
+        let bits = |x: Option<f64>| x.map(f64::to_bits);
+        archive.set("best_bound", bits(self.best_bound));
+        archive.set("misses", self.misses);
+        archive.set("last", bits(self.last));
+        archive
+    }
+
+    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        let parameters = Parameters::restore(&archive.nested("parameters"))?;
+        let mut best = parameters.tensors();
+        for tensor in &mut best {
+            let wide = archive.vec_of(&format!("best.{}", tensor.spec.name), tensor.data.len())?;
+            tensor.data = wide.into_iter().map(|x| x as f32).collect();
+        }
+        let bits = |name: &str| -> Result<Option<f64>, ArchiveError> {
+            Ok(archive.get::<Option<u64>>(name)?.map(f64::from_bits))
+        };
+        Ok(Self {
+            parameters,
+            best,
+            best_bound: bits("best_bound")?,
+            misses: archive.get("misses")?,
+            last: bits("last")?,
+        })
+    }
+}
