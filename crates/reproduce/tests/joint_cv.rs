@@ -44,7 +44,9 @@ fn estimators_respect_their_bounds_along_a_run() {
 #[test]
 fn missing_data_are_said_with_the_way_to_get_them() {
     let out = tempfile::tempdir().unwrap();
-    let error = reproduce(out.path(), "table3").unwrap_err().to_string();
+    let error = reproduce(out.path(), "table3-mnist")
+        .unwrap_err()
+        .to_string();
     assert!(
         error.contains("mnist") && error.contains("--data"),
         "{error}"

@@ -11,7 +11,7 @@ use jensen::density::{Lanes, RecordDensity};
 use jensen::run::Algorithm;
 
 use super::runs::{Method, settings, smiso, start};
-use super::tasks::{Model, TASKS, Task, with_density};
+use super::tasks::{Model, Task, with_density};
 use super::traces::methods;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -113,57 +113,73 @@ fn full<D: RecordDensity>(density: &D, estimator: RecordEstimator, repeats: u32)
     fastest
 }
 
-/// Table 3.
-pub(super) fn table3(context: &mut Context<'_>) -> Result<(), Failure> {
-    for task in &TASKS {
-        let Some(times) = &task.times else { continue };
-        let model = (task.load)(context)?;
-        let note = format!("fastest of several epochs, {} threads", context.threads());
-        for (name, ours) in milliseconds(context, task, &model)? {
-            let paper = match (name.as_str(), task.name) {
-                ("naive", _) => Some(times.naive),
-                ("cv", _) => Some(times.cv),
-                ("joint-svrg", "MovieLens") => Some(times.joint),
-                ("joint", other) if other != "MovieLens" => Some(times.joint),
-                _ => None,
-            };
-            let mut what = What::new(
-                format!("Table 3, {}: an iteration of {name}", task.name),
-                "milliseconds",
-            );
-            if let Some(paper) = paper {
-                what = what.paper(paper);
-            }
-            context.row(what, |_| Ok(Ours::value(ours).note(&note)))?;
-        }
-        let whole = [
-            (RecordEstimator::Naive, times.full_naive),
-            (RecordEstimator::Cv, times.full_cv),
-        ];
-        for (estimator, paper) in whole {
-            let what = What::new(
-                format!(
-                    "Table 3, {}: a full-batch gradient of {estimator}",
-                    task.name
-                ),
-                "milliseconds",
-            );
-            context.row(what.paper(paper), |_| {
-                let ours = with_density!(&model, density => full(density, estimator, 3));
-                Ok(Ours::value(ours).note(&note))
-            })?;
-        }
+/// Table 3 for one task.
+fn table3(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
+    let task = Task::named(name)?;
+    let Some(times) = &task.times else {
+        return Ok(());
+    };
+    let model = (task.load)(context)?;
+    let note = format!("fastest of several epochs, {} threads", context.threads());
+    for (name, ours) in milliseconds(context, task, &model)? {
+        let paper = match (name.as_str(), task.name) {
+            ("naive", _) => Some(times.naive),
+            ("cv", _) => Some(times.cv),
+            ("joint-svrg", "MovieLens") => Some(times.joint),
+            ("joint", other) if other != "MovieLens" => Some(times.joint),
+            _ => None,
+        };
         let mut what = What::new(
-            format!("Table 3, {}: an iteration of inc", task.name),
+            format!("Table 3, {}: an iteration of {name}", task.name),
             "milliseconds",
         );
-        if let Some(paper) = times.inc {
+        if let Some(paper) = paper {
             what = what.paper(paper);
         }
-        context.not_run(
-            what,
-            "the estimator is refused beyond 10 000 records: it passes over all of them",
-        )?;
+        context.row(what, |_| Ok(Ours::value(ours).note(&note)))?;
     }
-    Ok(())
+    let whole = [
+        (RecordEstimator::Naive, times.full_naive),
+        (RecordEstimator::Cv, times.full_cv),
+    ];
+    for (estimator, paper) in whole {
+        let what = What::new(
+            format!(
+                "Table 3, {}: a full-batch gradient of {estimator}",
+                task.name
+            ),
+            "milliseconds",
+        );
+        context.row(what.paper(paper), |_| {
+            let ours = with_density!(&model, density => full(density, estimator, 3));
+            Ok(Ours::value(ours).note(&note))
+        })?;
+    }
+    let mut what = What::new(
+        format!("Table 3, {}: an iteration of inc", task.name),
+        "milliseconds",
+    );
+    if let Some(paper) = times.inc {
+        what = what.paper(paper);
+    }
+    context.not_run(
+        what,
+        "the estimator is refused beyond 10 000 records: it passes over all of them",
+    )
+}
+
+pub(super) fn mnist(context: &mut Context<'_>) -> Result<(), Failure> {
+    table3(context, "MNIST")
+}
+
+pub(super) fn ppca(context: &mut Context<'_>) -> Result<(), Failure> {
+    table3(context, "PPCA")
+}
+
+pub(super) fn tennis(context: &mut Context<'_>) -> Result<(), Failure> {
+    table3(context, "Tennis")
+}
+
+pub(super) fn movielens(context: &mut Context<'_>) -> Result<(), Failure> {
+    table3(context, "MovieLens")
 }

@@ -102,6 +102,11 @@ impl Runs {
     }
 }
 
+/// Seeds of a method: one where an iteration passes over all records.
+fn seeds_of(method: &str, seeds: u64) -> u64 {
+    if method == "inc" { 1 } else { seeds }
+}
+
 /// All runs of a task by method.
 fn runs_of(
     context: &mut Context<'_>,
@@ -116,7 +121,7 @@ fn runs_of(
     let mut plans = Vec::new();
     for method in methods(task, scale)? {
         for &step in steps(task, method, scale) {
-            for seed in 1..=seeds {
+            for seed in 1..=seeds_of(method.name(), seeds) {
                 plans.push(Plan {
                     method,
                     step,
@@ -143,15 +148,15 @@ fn runs_of(
     )?;
     let milliseconds = milliseconds(context, task, model)?;
     let mut found: Vec<(&'static str, Runs)> = Vec::new();
-    for (plans, traces) in plans
-        .chunks(seeds as usize)
-        .zip(traces.chunks(seeds as usize))
-    {
-        let (method, first) = (plans[0].method.name(), &traces[0]);
+    let mut traces = traces.as_slice();
+    for plans in plans.chunk_by(|a, b| a.method == b.method && a.step == b.step) {
+        let (here, rest) = traces.split_at(plans.len());
+        traces = rest;
+        let (method, first) = (plans[0].method.name(), &here[0]);
         let curve = (0..first.iterations.len())
             .map(|i| {
-                let bounds: Option<Vec<f64>> = traces.iter().map(|t| t.elbo[i]).collect();
-                bounds.map(|b| b.iter().sum::<f64>() / seeds as f64)
+                let bounds: Option<Vec<f64>> = here.iter().map(|t| t.elbo[i]).collect();
+                bounds.map(|b| b.iter().sum::<f64>() / here.len() as f64)
             })
             .collect();
         if found.last().is_none_or(|(name, _)| *name != method) {
@@ -237,9 +242,9 @@ fn rows(
         context.row(What::new(what, "nats"), |_| {
             let iterations = runs.iterations.last().copied().unwrap_or(0);
             Ok(match (runs.last(), runs.last_step()) {
-                (Some(last), Some(step)) => Ours::value(last).seeds(seeds).note(format!(
-                    "best step size, {step:e}, after {iterations} iterations"
-                )),
+                (Some(last), Some(step)) => Ours::value(last).seeds(seeds_of(name, seeds)).note(
+                    format!("best step size, {step:e}, after {iterations} iterations"),
+                ),
                 _ => Ours::none("every step size diverged"),
             })
         })?;
@@ -270,7 +275,7 @@ fn rows(
                     Some(i) => {
                         let last = naive.iterations.len() - 1;
                         Ours::value(of(naive, last) / of(other, i))
-                            .seeds(seeds)
+                            .seeds(seeds_of(name, seeds))
                             .note(format!("reached at iteration {}", other.iterations[i]))
                     }
                     None => Ours::none(format!("{name} did not reach it")),
