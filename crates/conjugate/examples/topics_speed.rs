@@ -84,12 +84,7 @@ fn main() {
         .get(3..)
         .unwrap_or(&[])
         .iter()
-        .map(|name| match name.as_str() {
-            "none" => Temper::None,
-            "global" => Temper::Global(GlobalTempering::default()),
-            "local" => Temper::Local(LocalTempering::default()),
-            passes => Temper::anneal(passes.parse().expect("a policy or passes of annealing")),
-        })
+        .map(|name| name.parse().expect("a policy"))
         .collect();
     let policies = if policies.is_empty() {
         vec![

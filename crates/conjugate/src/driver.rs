@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::documents::Order;
 use crate::engine::{Engine, Heat, Measure, Sums};
-use crate::policy::{Thermostat, scheduled, settled};
+use crate::policy::{Thermostat, floor, scheduled, settled};
 use crate::temper::Temper;
 
 /// How iterations go through the data.
@@ -69,6 +69,8 @@ pub struct FitState<G, T> {
     pub globals: G,
     /// Expected log normalisers of local tempering.
     pub table: Option<T>,
+    /// Step sizes since the table was made, added up.
+    moved: f64,
     /// q(y) of global tempering.
     pub thermostat: Option<Thermostat>,
     /// The mean inverse temperature of the last step.
@@ -95,7 +97,7 @@ impl<G: Snapshot, T: Snapshot> Snapshot for FitState<G, T> {
         }
         archive.set("has_table", self.table.is_some());
         archive.set("has_thermostat", self.thermostat.is_some());
-        archive.put("inverse", &[self.inverse]);
+        archive.put("inverse", &[self.inverse, self.moved]);
         archive.set("used", self.used);
         archive.set("skipped", self.skipped);
         archive.put("bound", self.bound.as_slice());
@@ -104,6 +106,7 @@ impl<G: Snapshot, T: Snapshot> Snapshot for FitState<G, T> {
     }
 
     fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        let scalars = archive.vec_of("inverse", 2)?;
         let table = archive.get::<bool>("has_table")?;
         let thermostat = archive.get::<bool>("has_thermostat")?;
         Ok(Self {
@@ -114,7 +117,8 @@ impl<G: Snapshot, T: Snapshot> Snapshot for FitState<G, T> {
             thermostat: thermostat
                 .then(|| Thermostat::restore(&archive.nested("thermostat")))
                 .transpose()?,
-            inverse: archive.vec_of("inverse", 1)?[0],
+            inverse: scalars[0],
+            moved: scalars[1],
             used: archive.get("used")?,
             skipped: archive.get("skipped")?,
             bound: archive.vec("bound")?.first().copied(),
@@ -180,11 +184,12 @@ impl<E: Engine> Driver<E> {
         done > 0 && count(done) > count(done - 1)
     }
 
-    /// Runs the local steps of an iteration; returns their sums, the step size and the scale.
+    /// Runs the local steps of an iteration, with no inverse temperature below `floor`; returns their sums, the step size and the scale.
     fn local(
         &mut self,
         state: &mut FitState<E::Globals, E::Table>,
         done: u64,
+        floor: f64,
         measure: Measure,
     ) -> (Sums, f64, f64) {
         let n = self.engine.points();
@@ -219,13 +224,18 @@ impl<E: Engine> Driver<E> {
         }
         let grid;
         let heat = match (&self.settings.temper, &state.table) {
+            (Temper::Local(_), Some(_)) if floor >= 1.0 => Heat::Uniform(1.0),
             (Temper::Local(local), Some(table)) => {
                 grid = local.grid();
                 Heat::Local {
                     grid: &grid,
-                    // Every temperature is as likely as any other before a point is looked at. The last batch's mean
-                    // would start closer, but a hot batch would then keep all later ones hot.
-                    first: grid.iter().sum::<f64>() / grid.len() as f64,
+                    floor,
+                    // The last batch's mean saves sweeps. Before a point is looked at every temperature is as likely as
+                    // any other; starting hotter than that, a hot batch would keep all later ones hot.
+                    first: state
+                        .inverse
+                        .max(grid.iter().sum::<f64>() / grid.len() as f64)
+                        .max(floor),
                     table,
                 }
             }
@@ -253,6 +263,7 @@ impl<E: Engine> Algorithm for Driver<E> {
         let mut state = FitState {
             globals,
             table: None,
+            moved: 0.0,
             thermostat: None,
             inverse: scheduled(&self.settings.temper, 0.0),
             used: 0,
@@ -292,16 +303,23 @@ impl<E: Engine> Algorithm for Driver<E> {
         if !matches!(self.settings.temper, Temper::Global(_) | Temper::Local(_)) {
             state.inverse = scheduled(&self.settings.temper, pass);
         }
+        let floor = floor(&self.settings.temper, pass);
+        if state.thermostat.is_some() {
+            state.inverse = state.inverse.max(floor);
+        }
+        let open = floor < 1.0;
         if let Temper::Local(local) = &self.settings.temper
             && done > 0
-            && (batch_mode || Self::due(local.refreshes_per_pass, done, per_pass))
+            && open
+            && (batch_mode || state.moved >= local.refresh)
         {
+            state.moved = 0.0;
             let grid = local.grid();
             state.table = Some(self.engine.table(&state.globals, &grid, self.settings.seed));
         }
         let update = match &self.settings.temper {
             Temper::Global(global) => {
-                batch_mode || Self::due(global.updates_per_pass, iteration, per_pass)
+                open && (batch_mode || Self::due(global.updates_per_pass, iteration, per_pass))
             }
             _ => false,
         };
@@ -309,7 +327,8 @@ impl<E: Engine> Algorithm for Driver<E> {
             energy: update,
             bound: batch_mode,
         };
-        let (sums, rho, mut scale) = self.local(state, done, measure);
+        let (sums, rho, mut scale) = self.local(state, done, floor, measure);
+        state.moved += rho;
         state.used += sums.points as u64;
         state.skipped += sums.skipped as u64;
 
@@ -317,7 +336,9 @@ impl<E: Engine> Algorithm for Driver<E> {
         let mut status = None;
         let mean_inverse = sums.inverse / sums.points.max(1) as f64;
         if batch_mode {
-            let y = state.thermostat.as_ref().map_or(0.0, Thermostat::bound);
+            // Where the cooling decides, the temperature is no variable of the model.
+            let inferred = state.thermostat.as_ref().filter(|t| t.mean_inverse() >= floor);
+            let y = inferred.map_or(0.0, Thermostat::bound);
             let bound = self.engine.global_bound(&state.globals) + sums.bound + y;
             record = record.with_elbo(bound, None);
             status = self.judge(state, bound, iteration, pass);
@@ -329,7 +350,7 @@ impl<E: Engine> Algorithm for Driver<E> {
             let weight = if batch_mode { 1.0 } else { global.damping };
             thermostat.observe(sums.energy * scale, weight);
             thermostat.update(weight);
-            let next = thermostat.mean_inverse();
+            let next = thermostat.mean_inverse().max(floor);
             record = record.with("energy_noise", thermostat.energy_noise.sqrt());
             // The statistics carry the inverse temperature of the local steps; the globals take the new one.
             scale *= next / state.inverse;

@@ -15,6 +15,8 @@ pub enum Heat<'a, T> {
     Local {
         /// Inverse temperatures, ascending from 0 to 1.
         grid: &'a [f64],
+        /// The smallest that a point may end with.
+        floor: f64,
         /// Where a point's search for its own begins.
         first: f64,
         /// What [`Engine::table`] made.

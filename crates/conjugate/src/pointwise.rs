@@ -133,7 +133,12 @@ fn solve<M: Model>(
             model.local(expected, point, *inverse, memory, scratch),
             *inverse,
         ),
-        Heat::Local { grid, first, table } => {
+        Heat::Local {
+            grid,
+            floor,
+            first,
+            table,
+        } => {
             let normalisers = table.row(model.size(point));
             let mut inverse = *first;
             let mut r = vec![0.0; grid.len()];
@@ -143,7 +148,8 @@ fn solve<M: Model>(
                     *r = s * local.energy - c;
                 }
                 softmax(&mut r);
-                let next: f64 = r.iter().zip(*grid).map(|(r, s)| r * s).sum();
+                let mean: f64 = r.iter().zip(*grid).map(|(r, s)| r * s).sum();
+                let next = mean.max(*floor);
                 let moved = (next - inverse).abs();
                 inverse = next;
                 local = model.local(expected, point, inverse, memory, scratch);

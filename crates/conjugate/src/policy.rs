@@ -2,7 +2,7 @@
 
 use jensen_fit::{Archive, ArchiveError, Snapshot};
 
-use crate::temper::{GlobalTempering, Temper};
+use crate::temper::{GlobalTempering, LocalTempering, Temper, cooled};
 
 /// Turns logarithms into probabilities in place.
 pub(crate) fn softmax(logs: &mut [f64]) {
@@ -29,10 +29,23 @@ pub fn scheduled(temper: &Temper, pass: f64) -> f64 {
     }
 }
 
-/// Whether a scheduled temperature has reached its last value.
+/// The smallest inverse temperature that an inferring policy may choose after `pass` passes; 0 for the others.
+pub fn floor(temper: &Temper, pass: f64) -> f64 {
+    match temper {
+        Temper::Global(global) => cooled(global.cooling, 1.0 / global.hottest, pass),
+        Temper::Local(local) => cooled(local.cooling, 0.0, pass),
+        Temper::None | Temper::Anneal { .. } | Temper::Schedule(_) => 0.0,
+    }
+}
+
+/// Whether nothing is scheduled any more: a temperature has reached its last value, or a cooling is over.
 pub fn settled(temper: &Temper, pass: f64) -> bool {
     match temper {
-        Temper::None | Temper::Global(_) | Temper::Local(_) => true,
+        Temper::None => true,
+        Temper::Global(GlobalTempering { cooling, .. })
+        | Temper::Local(LocalTempering { cooling, .. }) => {
+            cooling.is_none_or(|passes| pass >= passes)
+        }
         Temper::Anneal { passes, .. } => pass >= *passes,
         Temper::Schedule(points) => points.last().is_none_or(|last| pass >= last.0),
     }
@@ -175,6 +188,34 @@ mod tests {
             assert_eq!(scheduled(&custom, pass), 1.0 / t);
         }
         assert_eq!(scheduled(&Temper::None, 0.0), 1.0);
+    }
+
+    #[test]
+    fn coolings_take_the_hot_end_away() {
+        let temper: Temper = "global=2".parse().unwrap();
+        for (pass, least) in [(0.0, 0.1), (1.0, 0.55), (2.0, 1.0), (3.0, 1.0)] {
+            assert!((floor(&temper, pass) - least).abs() < 1e-15);
+            assert_eq!(settled(&temper, pass), pass >= 2.0);
+        }
+        let temper: Temper = "local=4".parse().unwrap();
+        assert_eq!(floor(&temper, 1.0), 0.25);
+        for never in ["global", "local", "none", "anneal=1"] {
+            assert_eq!(floor(&never.parse().unwrap(), 9.0), 0.0);
+        }
+        // A default is for those who say nothing; infinitely many passes are none.
+        let cooling = |text: &str| match text.parse::<Temper>().unwrap().with_cooling(0.5) {
+            Temper::Global(g) => g.cooling,
+            Temper::Local(l) => l.cooling,
+            _ => None,
+        };
+        assert_eq!(cooling("global"), Some(0.5));
+        assert_eq!(cooling("global=3"), Some(3.0));
+        assert_eq!(cooling("global=inf"), None);
+        assert_eq!(cooling("local"), None);
+        assert_eq!(cooling("local=3"), Some(3.0));
+        for wrong in ["none=1", "anneal", "global=0", "local=-1", "global=nan", "warm"] {
+            assert!(wrong.parse::<Temper>().is_err(), "{wrong}");
+        }
     }
 
     #[test]

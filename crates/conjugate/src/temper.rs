@@ -17,6 +17,8 @@ pub struct GlobalTempering {
     pub updates_per_pass: f64,
     /// The weight of the newest estimate of the corpus' expected log likelihood, in (0, 1].
     pub damping: f64,
+    /// Passes (iterations of batch ascent) after which the temperature is 1; see [`cooled`]. The paper has none.
+    pub cooling: Option<f64>,
 }
 
 impl Default for GlobalTempering {
@@ -25,8 +27,9 @@ impl Default for GlobalTempering {
             temperatures: 100,
             hottest: 10.0,
             draws: 100,
-            updates_per_pass: 100.0,
-            damping: 0.1,
+            updates_per_pass: 50.0,
+            damping: 0.2,
+            cooling: None,
         }
     }
 }
@@ -36,18 +39,34 @@ impl Default for GlobalTempering {
 pub struct LocalTempering {
     /// Number M of inverse temperatures, evenly spaced in [0, 1] with both ends; at least 2.
     pub temperatures: usize,
-    /// How often a pass the expected log normalisers are refreshed in stochastic fits; batch fits refresh them once an
-    /// iteration.
-    pub refreshes_per_pass: f64,
+    /// The expected log normalisers are refreshed when the step sizes since the last time add up to this: in so far the
+    /// globals have changed. Batch fits refresh them in every iteration.
+    pub refresh: f64,
+    /// Passes (iterations of batch ascent) after which every temperature is 1; see [`cooled`]. The paper has none.
+    pub cooling: Option<f64>,
 }
 
 impl Default for LocalTempering {
     fn default() -> Self {
         Self {
             temperatures: 100,
-            refreshes_per_pass: 20.0,
+            refresh: 0.3,
+            cooling: None,
         }
     }
+}
+
+/// The smallest inverse temperature that is allowed after `pass` passes of a cooling of `passes`: from `coldest` at the
+/// start it rises linearly to 1; 0 without a cooling.
+///
+/// Inferred temperatures come to rest where the model, not the data, wants them, which need not be 1. The cooling takes
+/// the hot end of the grid away bit by bit, so that whatever was inferred, the last stage is plain inference of the
+/// model itself.
+pub fn cooled(passes: Option<f64>, coldest: f64, pass: f64) -> f64 {
+    passes.map_or(0.0, |passes| {
+        let done = (pass / passes).min(1.0);
+        coldest + (1.0 - coldest) * done
+    })
 }
 
 /// A temperature policy.
@@ -81,6 +100,21 @@ impl Temper {
             passes,
             from: grid.iter().sum::<f64>() / grid.len() as f64,
         }
+    }
+
+    /// The same policy with a cooling of so many passes where it infers one temperature for all and does not say for
+    /// itself; a cooling of infinitely many passes is none.
+    #[must_use]
+    pub fn with_cooling(mut self, passes: f64) -> Self {
+        if let Self::Global(global) = &mut self {
+            global.cooling.get_or_insert(passes);
+        }
+        if let Self::Global(GlobalTempering { cooling, .. })
+        | Self::Local(LocalTempering { cooling, .. }) = &mut self
+        {
+            *cooling = cooling.filter(|passes| passes.is_finite());
+        }
+        self
     }
 
     /// The policy's name in files: `none`, `anneal`, `schedule`, `global`, `local`.
@@ -124,6 +158,16 @@ impl Temper {
                 }
                 Ok(())
             }
+            Self::Global(GlobalTempering {
+                cooling: Some(passes),
+                ..
+            })
+            | Self::Local(LocalTempering {
+                cooling: Some(passes),
+                ..
+            }) if !(passes.is_finite() && *passes > 0.0) => Err(format!(
+                "a cooling takes a positive number of passes, not {passes}"
+            )),
             Self::Global(g) => {
                 let finite = g.hottest.is_finite() && g.updates_per_pass.is_finite();
                 if g.temperatures < 2 || !finite || g.hottest <= 1.0 {
@@ -144,10 +188,9 @@ impl Temper {
                 Ok(())
             }
             Self::Local(l) => {
-                let rate = l.refreshes_per_pass;
-                if l.temperatures < 2 || !(rate.is_finite() && rate > 0.0) {
+                if l.temperatures < 2 || !(l.refresh.is_finite() && l.refresh > 0.0) {
                     return Err(
-                        "local tempering takes two or more temperatures and a positive number of refreshes"
+                        "local tempering takes two or more temperatures and a positive sum of steps between refreshes"
                             .to_owned(),
                     );
                 }
@@ -160,18 +203,35 @@ impl Temper {
 impl FromStr for Temper {
     type Err = String;
 
-    /// Reads `none`, `anneal=PASSES`, `global` or `local`.
+    /// Reads `none`, `anneal=PASSES`, `global`, `local`, and `global=PASSES` or `local=PASSES` with a cooling; `inf`
+    /// passes never cool.
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "none" => Ok(Self::None),
-            "global" => Ok(Self::Global(GlobalTempering::default())),
-            "local" => Ok(Self::Local(LocalTempering::default())),
-            _ => match text.strip_prefix("anneal=").map(str::parse::<f64>) {
-                Some(Ok(passes)) if passes.is_finite() && passes > 0.0 => Ok(Self::anneal(passes)),
-                _ => Err(
-                    "expected none, anneal=PASSES (such as anneal=0.1), global or local".to_owned(),
-                ),
-            },
+        let wrong = || {
+            "expected none, anneal=PASSES (such as anneal=0.1), global, local, global=PASSES or local=PASSES".to_owned()
+        };
+        let (name, passes) = match text.split_once('=') {
+            None => (text, None),
+            Some((name, passes)) => {
+                let passes: f64 = passes.parse().map_err(|_| wrong())?;
+                // NaN is no number of passes either.
+                if passes.is_nan() || passes <= 0.0 {
+                    return Err(wrong());
+                }
+                (name, Some(passes))
+            }
+        };
+        match (name, passes) {
+            ("none", None) => Ok(Self::None),
+            ("anneal", Some(passes)) if passes.is_finite() => Ok(Self::anneal(passes)),
+            ("global", cooling) => Ok(Self::Global(GlobalTempering {
+                cooling,
+                ..GlobalTempering::default()
+            })),
+            ("local", cooling) => Ok(Self::Local(LocalTempering {
+                cooling,
+                ..LocalTempering::default()
+            })),
+            _ => Err(wrong()),
         }
     }
 }

@@ -5,6 +5,8 @@
 //! cancels from responsibilities, and without it rare words would underflow); documents are solved and leave their
 //! expected counts; the expected counts are added up word by word, in the order of the documents.
 
+use std::sync::OnceLock;
+
 use jensen_fit::Record;
 use jensen_math::simd::Simd;
 use jensen_math::special;
@@ -14,7 +16,7 @@ use rayon::prelude::*;
 use super::globals::{CHUNK, LdaGlobals};
 use super::kernel;
 use super::local::{Found, LocalHeat, Rows, Solver, Spec, Want};
-use super::powers::{PowerTable, gamma_ratios, power_table};
+use super::powers::{Grid, Knots, PowerTable, gamma_ratios, power_table};
 use super::settings::LdaSettings;
 use super::{partition, predict};
 use crate::documents::{Bag, Documents};
@@ -50,7 +52,6 @@ pub struct LdaEngine<'a> {
     terms: Vec<u32>,
     /// Rows for the local steps, then statistics of the same words.
     rows: Vec<f32>,
-    logs: Vec<f32>,
     maxima: Vec<f32>,
     statistics: Vec<f32>,
     /// Where each word of the batch occurs: (document, position), ordered by word.
@@ -58,6 +59,9 @@ pub struct LdaEngine<'a> {
     starts: Vec<u32>,
     psi: Vec<f64>,
     psi32: Vec<f32>,
+    /// For local temperatures.
+    knots: OnceLock<Knots>,
+    grid: Grid,
 }
 
 impl<'a> LdaEngine<'a> {
@@ -86,13 +90,14 @@ impl<'a> LdaEngine<'a> {
             stamp: 0,
             terms: Vec::new(),
             rows: Vec::new(),
-            logs: Vec::new(),
             maxima: Vec::new(),
             statistics: Vec::new(),
             occurrences: Vec::new(),
             starts: Vec::new(),
             psi: Vec::new(),
             psi32: Vec::new(),
+            knots: OnceLock::new(),
+            grid: Grid::new(&[]),
         }
     }
 
@@ -151,9 +156,8 @@ impl<'a> LdaEngine<'a> {
         }
     }
 
-    /// Makes `Elogβ − m` of the batch's words, then its exponentials at a power into `rows`; for local temperatures the
-    /// logarithms are kept.
-    fn prepare(&mut self, globals: &LdaGlobals, power: f64, keep_logs: bool) {
+    /// Makes the rows `exp(power (Elogβ − m))` of the batch's words.
+    fn prepare(&mut self, globals: &LdaGlobals, power: f64) {
         totals_psi(globals, self.spec.simd, &mut self.psi, &mut self.psi32);
         let stride = globals.stride;
         let simd = self.spec.simd;
@@ -166,29 +170,15 @@ impl<'a> LdaEngine<'a> {
             let term = terms[slot] as usize;
             &globals.mass[term * stride..(term + 1) * stride]
         };
-        if keep_logs {
-            self.logs.resize(words * stride, 0.0);
-            self.logs
-                .par_chunks_exact_mut(stride)
-                .zip(self.rows.par_chunks_exact_mut(stride))
-                .zip(&mut self.maxima)
-                .enumerate()
-                .with_min_len(CHUNK)
-                .for_each(|(slot, ((log, row), m))| {
-                    *m = kernel::log_row(simd, source(slot), scale, eta, psi, log);
-                    kernel::exp_scaled(simd, log, power as f32, row);
-                });
-        } else {
-            self.rows
-                .par_chunks_exact_mut(stride)
-                .zip(&mut self.maxima)
-                .enumerate()
-                .with_min_len(CHUNK)
-                .for_each(|(slot, (row, m))| {
-                    *m = kernel::log_row(simd, source(slot), scale, eta, psi, row);
-                    kernel::exp_in_place(simd, power as f32, row);
-                });
-        }
+        self.rows
+            .par_chunks_exact_mut(stride)
+            .zip(&mut self.maxima)
+            .enumerate()
+            .with_min_len(CHUNK)
+            .for_each(|(slot, (row, m))| {
+                *m = kernel::log_row(simd, source(slot), scale, eta, psi, row);
+                kernel::exp_in_place(simd, power as f32, row);
+            });
     }
 
     /// Adds the documents' expected counts up, word by word.
@@ -265,19 +255,15 @@ impl Engine for LdaEngine<'_> {
         measure: Measure,
     ) -> Sums {
         self.gather(batch);
-        let (first, local) = match heat {
-            Heat::Uniform(inverse) => (*inverse, false),
-            Heat::Local { first, .. } => (*first, true),
+        let first = match heat {
+            Heat::Uniform(inverse) => *inverse,
+            Heat::Local { first, .. } => *first,
         };
-        self.prepare(globals, first, local);
+        self.prepare(globals, first);
         let stride = globals.stride;
         let spec = self.spec;
         let rows = Rows {
             values: &self.rows,
-            maxima: &self.maxima,
-        };
-        let logs = Rows {
-            values: &self.logs,
             maxima: &self.maxima,
         };
         let want = Want {
@@ -285,9 +271,22 @@ impl Engine for LdaEngine<'_> {
             bound: measure.bound,
         };
         let mut base = [0.0; WIDTH];
-        if local {
+        if let Heat::Local { grid, .. } = heat {
             gamma_ratios(spec.simd, spec.alpha as f32, &mut base);
+            if !self.grid.is_of(grid) {
+                self.grid = Grid::new(grid);
+            }
         }
+        let local = match heat {
+            Heat::Uniform(_) => None,
+            Heat::Local { floor, table, .. } => Some(LocalHeat {
+                grid: &self.grid,
+                floor: *floor,
+                table,
+                knots: self.knots.get_or_init(|| Knots::new(spec.simd)),
+                base: &base,
+            }),
+        };
         let documents = &mut self.batch[..batch.len()];
         let size = batch.len().div_ceil(PIECES).max(1);
         documents
@@ -305,28 +304,12 @@ impl Engine for LdaEngine<'_> {
                         document.found = Found::default();
                         continue;
                     }
-                    document.found = match heat {
-                        Heat::Uniform(inverse) => {
-                            solver.solve(&spec, rows, slots, &bag.counts, *inverse, want, expected)
-                        }
-                        Heat::Local { grid, table, .. } => {
-                            let heat = LocalHeat {
-                                logs,
-                                grid,
-                                table,
-                                base: &base,
-                            };
-                            solver.solve_local(
-                                &spec,
-                                first,
-                                rows,
-                                heat,
-                                slots,
-                                &bag.counts,
-                                want,
-                                expected,
-                            )
-                        }
+                    let counts = &bag.counts;
+                    document.found = match local {
+                        None => solver.solve(&spec, rows, slots, counts, first, want, expected),
+                        Some(heat) => solver.solve_local(
+                            &spec, first, rows, heat, slots, counts, want, expected,
+                        ),
                     };
                     document.stride = solver.stride;
                     document.active.clone_from(&solver.active);
@@ -443,7 +426,8 @@ impl Engine for LdaEngine<'_> {
     }
 
     fn table(&self, globals: &LdaGlobals, _grid: &[f64], _seed: u64) -> PowerTable {
-        power_table(globals, self.spec.simd)
+        let knots = self.knots.get_or_init(|| Knots::new(self.spec.simd));
+        power_table(globals, knots)
     }
 
     fn score(&mut self, globals: &LdaGlobals, record: Record) -> Record {

@@ -2,6 +2,7 @@
 //!
 //! Rows over topics are padded to whole vectors; padding holds zeros wherever it could reach a sum.
 
+use super::powers::{Grid, Knots};
 use crate::simd32::{self, F32x16, WIDTH, simd32_fn};
 
 /// What takes the place of E log β in padding: its exponential is 0 at every temperature in use.
@@ -215,14 +216,11 @@ simd32_fn! {
         }
     }
 
-    /// `Σ_v n_v Σ_k φ_vk (τ log_vk + log_t_k)` with φ_vk = t_k B_vk / Σ_k t_k B_vk: row by row in double precision.
-    ///
-    /// `logs` holds the rows whose exponentials at the power τ are `rows`.
+    /// `Σ_v n_v Σ_k φ_vk (log B_vk + log t_k)` with φ_vk = t_k B_vk / Σ_k t_k B_vk: row by row in double precision.
     pub(crate) fn energy<V>(
         rows: &[f32],
         logs: &[f32],
         counts: &[f32],
-        inverse: f32,
         t: &[f32],
         log_t: &[f32],
     ) -> f64 {
@@ -230,7 +228,6 @@ simd32_fn! {
         let words = counts.len();
         assert!(stride.is_multiple_of(WIDTH) && log_t.len() == stride);
         assert!(rows.len() >= words * stride && logs.len() >= words * stride);
-        let inverse = V::splat(inverse);
         let mut total = 0.0;
         for (v, &count) in counts.iter().enumerate() {
             let (mut norm, mut sum) = (V::splat(0.0), V::splat(0.0));
@@ -238,8 +235,7 @@ simd32_fn! {
                 // SAFETY: offsets stay below words * stride.
                 unsafe {
                     let p = V::load(rows.as_ptr().add(v * stride + j)) * V::load(t.as_ptr().add(j));
-                    let l = V::load(logs.as_ptr().add(v * stride + j))
-                        .fma(inverse, V::load(log_t.as_ptr().add(j)));
+                    let l = V::load(logs.as_ptr().add(v * stride + j)) + V::load(log_t.as_ptr().add(j));
                     // A share that vanished has no say, whatever its logarithm.
                     let l = V::splat(0.0).if_less(p, l, V::splat(0.0));
                     norm = norm + p;
@@ -251,14 +247,15 @@ simd32_fn! {
         total
     }
 
-    /// `out = log x`, and `1e-30`'s logarithm or less for what vanished.
+    /// `out = log x`, and [`NOWHERE`] for what vanished.
     pub(crate) fn logarithms<V>(x: &[f32], out: &mut [f32]) {
         assert!(x.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
             // SAFETY: the slices have equal lengths, multiples of sixteen.
             unsafe {
-                let x = V::load(x.as_ptr().add(j)).max(V::splat(f32::MIN_POSITIVE));
-                simd32::log(x).store(out.as_mut_ptr().add(j));
+                let (x, least) = (V::load(x.as_ptr().add(j)), V::splat(f32::MIN_POSITIVE));
+                let y = x.if_less(least, V::splat(NOWHERE), simd32::log(x.max(least)));
+                y.store(out.as_mut_ptr().add(j));
             }
         }
     }
@@ -303,30 +300,84 @@ simd32_fn! {
     }
 
     /// `out[m] += Σ_columns powers[topic, m] · (Γ(γ + s_m) / Γ(γ) − base[m])` over the columns whose γ exceeds `from`: the
-    /// tempered normaliser of a document beyond that of one without words, at one vector of s. `active` names the columns'
-    /// topics; when it is empty they are all topics in order.
+    /// tempered normaliser of a document beyond that of one without words. The ratios are interpolated between `knots`.
+    /// `active` names the columns' topics; when it is empty they are all topics in order.
     pub(crate) fn add_normalisers<V>(
         gamma: &[f32],
         active: &[u32],
         from: f32,
-        s: &[f32; WIDTH],
+        knots: &Knots,
         base: &[f32; WIDTH],
         powers: &[f32],
         out: &mut [f32; WIDTH],
     ) {
         // SAFETY: the arrays hold sixteen numbers each, and so does every row of the powers.
         unsafe {
-            let (s, base) = (V::load(s.as_ptr()), V::load(base.as_ptr()));
+            let base = V::load(base.as_ptr());
             let mut sum = V::load(out.as_ptr());
             for (column, &gamma) in gamma.iter().enumerate() {
                 if gamma > from {
                     let topic = active.get(column).map_or(column, |&k| k as usize);
                     let row = &powers[topic * WIDTH..(topic + 1) * WIDTH];
-                    let more = simd32::gamma_ratio(V::splat(gamma), s) - base;
+                    let (below, above, share) = knots.around(gamma);
+                    let (below, above) = (V::load(below.as_ptr()), V::load(above.as_ptr()));
+                    let more = (above - below).fma(V::splat(share), below - base);
                     sum = more.fma(V::load(row.as_ptr()), sum);
                 }
             }
             sum.store(out.as_mut_ptr());
         }
+    }
+
+    /// The mean of s under r(s) ∝ exp(s · energy − tokens · c(s)) over a grid, where c at the nodes is
+    /// log(powers / ratios) with `ratios` = Γ(total + s) / Γ(total) interpolated between `knots`. `r` is scratch memory.
+    pub(crate) fn mean_inverse<V>(
+        powers: &[f32; WIDTH],
+        total: f32,
+        knots: &Knots,
+        grid: &Grid,
+        energy: f32,
+        tokens: f32,
+        r: &mut [f32],
+    ) -> f32 {
+        let stride = grid.inverse.len();
+        assert!(stride.is_multiple_of(WIDTH) && r.len() == stride);
+        assert!(grid.log_prior.len() == stride && grid.weights.len() == WIDTH * stride);
+        let mut c = [0.0f32; WIDTH];
+        // SAFETY: arrays and rows of knots hold sixteen numbers; offsets stay below the lengths checked above.
+        unsafe {
+            let (below, above, share) = knots.around(total);
+            let (below, above) = (V::load(below.as_ptr()), V::load(above.as_ptr()));
+            let ratios = (above - below).fma(V::splat(share), below);
+            let powers = V::load(powers.as_ptr()).max(V::splat(f32::MIN_POSITIVE));
+            (simd32::log(powers) - simd32::log(ratios)).store(c.as_mut_ptr());
+            let (energy, tokens) = (V::splat(energy), V::splat(-tokens));
+            let mut largest = V::splat(NOWHERE);
+            for j in (0..stride).step_by(WIDTH) {
+                let mut sum = V::splat(0.0);
+                for (node, &c) in c.iter().enumerate() {
+                    let w = V::load(grid.weights.as_ptr().add(node * stride + j));
+                    sum = w.fma(V::splat(c), sum);
+                }
+                let s = V::load(grid.inverse.as_ptr().add(j));
+                let x = s.fma(energy, sum.fma(tokens, V::load(grid.log_prior.as_ptr().add(j))));
+                largest = largest.max(x);
+                x.store(r.as_mut_ptr().add(j));
+            }
+            let largest = V::splat(largest.largest());
+            let (mut all, mut first) = (V::splat(0.0), V::splat(0.0));
+            for j in (0..stride).step_by(WIDTH) {
+                let w = simd32::exp(V::load(r.as_ptr().add(j)) - largest);
+                all = all + w;
+                first = w.fma(V::load(grid.inverse.as_ptr().add(j)), first);
+            }
+            first.sum() / all.sum()
+        }
+    }
+
+    /// ψ(a) − ψ(b).
+    pub(crate) fn digamma_difference<V>(a: f32, b: f32) -> f32 {
+        let difference = simd32::digamma(V::splat(a)) - simd32::digamma(V::splat(b));
+        difference.largest()
     }
 }

@@ -11,9 +11,10 @@
 
 use jensen_math::simd::Simd;
 use jensen_math::special;
+use jensen_math::vmath::slices;
 
 use super::kernel;
-use super::powers::{PowerTable, interpolate, nodes};
+use super::powers::{Grid, Knots, PowerTable};
 use super::settings::LocalRule;
 use crate::simd32::{WIDTH, padded};
 
@@ -26,7 +27,7 @@ pub(crate) struct Spec {
     pub rule: LocalRule,
 }
 
-/// Term rows over topics: `exp(τ (Elogβ − m))`, or `Elogβ − m` itself.
+/// Term rows over topics: `exp(τ (Elogβ − m))`.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
     /// One padded row a slot.
@@ -38,12 +39,14 @@ pub(crate) struct Rows<'a> {
 /// What a local temperature needs.
 #[derive(Clone, Copy)]
 pub(crate) struct LocalHeat<'a> {
-    /// Rows of `Elogβ − m`.
-    pub logs: Rows<'a>,
-    /// Inverse temperatures, ascending.
-    pub grid: &'a [f64],
+    /// The inverse temperatures to choose from.
+    pub grid: &'a Grid,
+    /// The smallest that the document may end with.
+    pub floor: f64,
     /// Expected powers of λ at the nodes.
     pub table: &'a PowerTable,
+    /// Γ(x + s) / Γ(x) at the nodes, for every x.
+    pub knots: &'a Knots,
     /// Γ(α + s) / Γ(α) at the nodes.
     pub base: &'a [f32; WIDTH],
 }
@@ -76,7 +79,7 @@ pub(crate) struct Solver {
     sums: Vec<f32>,
     norms: Vec<f32>,
     log_t: Vec<f32>,
-    r: Vec<f64>,
+    r: Vec<f32>,
     /// The topics of the columns; empty when they are all topics in order.
     pub active: Vec<u32>,
     /// Padded number of columns.
@@ -84,9 +87,9 @@ pub(crate) struct Solver {
 }
 
 /// Rounds of sweeps with a local temperature inferred after each but the last.
-const HEAT_ROUNDS: usize = 6;
+const HEAT_ROUNDS: usize = 4;
 /// Sweeps in a round that is not the last.
-const SWEEPS_A_ROUND: usize = 4;
+const SWEEPS_A_ROUND: usize = 8;
 /// The smallest inverse temperature of a document: below it padding would wake up, and the document has no say anyway.
 const SMALLEST_INVERSE: f64 = 1e-3;
 /// A local temperature is settled when it moves by less than this.
@@ -184,9 +187,6 @@ impl Solver {
             rows.truncate(words * new);
         };
         squeeze(&mut self.rows, words, 0.0);
-        if !self.logs.is_empty() {
-            squeeze(&mut self.logs, words, -1e30);
-        }
         squeeze(&mut self.t, 1, 0.0);
         squeeze(&mut self.gamma, 1, spec.alpha as f32);
         self.active = if self.active.is_empty() {
@@ -211,7 +211,6 @@ impl Solver {
         out: &mut Vec<f32>,
     ) -> Found {
         let tokens: f64 = counts.iter().map(|&n| f64::from(n)).sum();
-        self.logs.clear();
         self.begin(spec, rows, slots, inverse, tokens);
         let (sweeps, converged) =
             self.sweeps(spec, counts, inverse, tokens, spec.rule.max_iterations);
@@ -224,10 +223,7 @@ impl Solver {
         };
         self.count(spec, counts, inverse, out);
         if want.energy {
-            self.logs.resize(self.rows.len(), 0.0);
-            kernel::logarithms(spec.simd, &self.rows, &mut self.logs);
-            // These are the logarithms of rows with the power τ in them already.
-            found.energy = self.energy(spec, rows.maxima, slots, counts, &found, 1.0 / inverse);
+            found.energy = self.energy(spec, rows.maxima, slots, counts, &found);
         }
         if want.bound {
             found.bound = self.bound(spec, rows.maxima, slots, counts, &found);
@@ -254,10 +250,10 @@ impl Solver {
         let total = spec.topics as f64 * spec.alpha + found.inverse * found.tokens;
         let gamma = &self.gamma[..self.columns(spec)];
         let largest = gamma.iter().copied().fold(0.0, f32::max);
-        special::digamma(f64::from(largest)) - special::digamma(total)
+        f64::from(kernel::digamma_difference(spec.simd, largest, total as f32))
     }
 
-    /// E_q[log p(w, z | θ, β)] at the present q, from `logs` that hold `Elogβ − m` divided by `unit`.
+    /// E_q[log p(w, z | θ, β)] at the present q; leaves the logarithms of the rows.
     fn energy(
         &mut self,
         spec: &Spec,
@@ -265,10 +261,11 @@ impl Solver {
         slots: &[u32],
         counts: &[f32],
         found: &Found,
-        unit: f64,
     ) -> f64 {
         let inverse = found.inverse;
         let stride = self.stride;
+        self.logs.resize(self.rows.len(), 0.0);
+        kernel::logarithms(spec.simd, &self.rows, &mut self.logs);
         self.log_t.resize(stride, 0.0);
         kernel::logarithms(spec.simd, &self.t[..stride], &mut self.log_t);
         let scaled = kernel::energy(
@@ -276,7 +273,6 @@ impl Solver {
             &self.rows,
             &self.logs,
             counts,
-            (inverse * unit) as f32,
             &self.t[..stride],
             &self.log_t,
         );
@@ -312,13 +308,17 @@ impl Solver {
         let total = prior + inverse * found.tokens;
         let psi_total = special::digamma(total);
         let log_alpha = special::lgamma(alpha);
+        let gamma: Vec<f64> = self.gamma[..self.columns(spec)]
+            .iter()
+            .map(|&gamma| f64::from(gamma))
+            .filter(|&gamma| gamma > alpha)
+            .collect();
+        let (mut log_gamma, mut psi) = (vec![0.0; gamma.len()], vec![0.0; gamma.len()]);
+        slices::lgamma(spec.simd, &gamma, &mut log_gamma);
+        slices::digamma(spec.simd, &gamma, &mut psi);
         let mut divergence = special::lgamma(total) - special::lgamma(prior);
-        for &gamma in &self.gamma[..self.columns(spec)] {
-            let gamma = f64::from(gamma);
-            if gamma > alpha {
-                divergence += log_alpha - special::lgamma(gamma)
-                    + (gamma - alpha) * (special::digamma(gamma) - psi_total);
-            }
+        for ((gamma, log_gamma), psi) in gamma.iter().zip(log_gamma).zip(psi) {
+            divergence += log_alpha - log_gamma + (gamma - alpha) * (psi - psi_total);
         }
         words + inverse * found.tokens * self.shift(spec, found) - divergence
     }
@@ -341,13 +341,7 @@ impl Solver {
         out: &mut Vec<f32>,
     ) -> Found {
         let tokens: f64 = counts.iter().map(|&n| f64::from(n)).sum();
-        let stride = padded(spec.topics);
         self.begin(spec, rows, slots, first, tokens);
-        self.logs.resize(slots.len() * stride, 0.0);
-        for (row, &slot) in self.logs.chunks_exact_mut(stride).zip(slots) {
-            let start = slot as usize * stride;
-            row.copy_from_slice(&heat.logs.values[start..start + stride]);
-        }
         let mut found = Found {
             inverse: first,
             tokens,
@@ -368,24 +362,27 @@ impl Solver {
             if last {
                 break;
             }
-            found.energy = self.energy(spec, heat.logs.maxima, slots, counts, &found, 1.0);
+            found.energy = self.energy(spec, rows.maxima, slots, counts, &found);
             let next = self.infer(spec, &heat, &found);
             settled = (next - found.inverse).abs() < HEAT_TOLERANCE;
             if settled && converged {
                 break;
             }
             if !settled {
+                // The logarithms that the energy left hold the power in use. What that power took below the range of
+                // single precision stays 0: no share of a document comes back from there.
+                let factor = next / found.inverse;
+                kernel::exp_scaled(spec.simd, &self.logs, factor as f32, &mut self.rows);
                 found.inverse = next;
-                kernel::exp_scaled(spec.simd, &self.logs, next as f32, &mut self.rows);
                 self.reheat(spec, next, tokens);
             }
         }
         self.count(spec, counts, found.inverse, out);
         if want.energy {
-            found.energy = self.energy(spec, heat.logs.maxima, slots, counts, &found, 1.0);
+            found.energy = self.energy(spec, rows.maxima, slots, counts, &found);
         }
         if want.bound {
-            found.bound = self.bound(spec, heat.logs.maxima, slots, counts, &found);
+            found.bound = self.bound(spec, rows.maxima, slots, counts, &found);
         }
         found
     }
@@ -426,25 +423,24 @@ impl Solver {
             &self.active,
             // A thousandth of a token cannot be seen in the sum.
             alpha + 1e-3,
-            nodes(),
+            heat.knots,
             heat.base,
             &heat.table.powers,
             &mut powers,
         );
         let total = spec.topics as f64 * spec.alpha + found.inverse * found.tokens;
-        let log_total = special::lgamma(total);
-        let mut normalisers = [0.0; WIDTH];
-        for ((c, &power), &s) in normalisers.iter_mut().zip(&powers).zip(nodes()) {
-            let theta = log_total - special::lgamma(total + f64::from(s));
-            *c = f64::from(power.max(f32::MIN_POSITIVE)).ln() + theta;
-        }
-        interpolate(&normalisers, heat.grid, &mut self.r);
-        for (r, &s) in self.r.iter_mut().zip(heat.grid) {
-            *r = s * found.energy - found.tokens * *r;
-        }
-        crate::policy::softmax(&mut self.r);
-        let mean: f64 = self.r.iter().zip(heat.grid).map(|(r, s)| r * s).sum();
-        mean.max(SMALLEST_INVERSE)
+        self.r.resize(heat.grid.inverse.len(), 0.0);
+        let mean = kernel::mean_inverse(
+            spec.simd,
+            &powers,
+            total as f32,
+            heat.knots,
+            heat.grid,
+            found.energy as f32,
+            found.tokens as f32,
+            &mut self.r,
+        );
+        f64::from(mean).max(heat.floor).max(SMALLEST_INVERSE)
     }
 }
 

@@ -17,7 +17,7 @@ use rayon::prelude::*;
 
 use super::globals::LdaGlobals;
 use super::kernel;
-use crate::simd32::WIDTH;
+use crate::simd32::{WIDTH, padded};
 
 /// The sums for every topic, rows over the nodes, and their total over topics.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -50,20 +50,53 @@ pub(crate) fn nodes() -> &'static [f32; WIDTH] {
     NODES.get_or_init(|| std::array::from_fn(|j| ((j * j) as f64 / 225.0) as f32))
 }
 
-/// Values at inverse temperatures from values at the nodes: cubic in √s, in which the nodes are evenly spaced, exact at
-/// the nodes.
-pub(crate) fn interpolate(values: &[f64; WIDTH], grid: &[f64], out: &mut Vec<f64>) {
-    out.clear();
-    out.extend(grid.iter().map(|s| {
-        let x = s.sqrt() * (WIDTH - 1) as f64;
-        let first = (x as usize).clamp(1, WIDTH - 3) - 1;
-        let u = x - (first + 1) as f64;
-        let [a, b, c, d] = [0, 1, 2, 3].map(|i| values[first + i]);
-        // Lagrange's formula at −1, 0, 1, 2.
-        let outer = d * (u * u - 1.0) * u - a * u * (u - 1.0) * (u - 2.0);
-        let inner = b * (u * u - 1.0) * (u - 2.0) - c * u * (u + 1.0) * (u - 2.0);
-        outer / 6.0 + inner / 2.0
-    }));
+/// A grid of inverse temperatures with the weights that take values at the nodes to it, padded to whole vectors: cubic in
+/// √s, in which the nodes are evenly spaced, exact at the nodes.
+#[derive(Clone, Debug)]
+pub(crate) struct Grid {
+    /// The inverse temperatures as they were given.
+    given: Vec<f64>,
+    /// The same, with zeros in the padding.
+    pub inverse: Vec<f32>,
+    /// 0, and a huge negative number in the padding.
+    pub log_prior: Vec<f32>,
+    /// A row over the grid for every node.
+    pub weights: Vec<f32>,
+}
+
+impl Grid {
+    pub fn new(given: &[f64]) -> Self {
+        let stride = padded(given.len());
+        let mut grid = Self {
+            given: given.to_vec(),
+            inverse: vec![0.0; stride],
+            log_prior: vec![-1e30; stride],
+            weights: vec![0.0; WIDTH * stride],
+        };
+        for (m, &s) in given.iter().enumerate() {
+            grid.inverse[m] = s as f32;
+            grid.log_prior[m] = 0.0;
+            let x = s.sqrt() * (WIDTH - 1) as f64;
+            let first = (x as usize).clamp(1, WIDTH - 3) - 1;
+            let u = x - (first + 1) as f64;
+            // Lagrange's formula at −1, 0, 1, 2.
+            let cubic = [
+                -u * (u - 1.0) * (u - 2.0) / 6.0,
+                (u * u - 1.0) * (u - 2.0) / 2.0,
+                -u * (u + 1.0) * (u - 2.0) / 2.0,
+                (u * u - 1.0) * u / 6.0,
+            ];
+            for (i, w) in cubic.into_iter().enumerate() {
+                grid.weights[(first + i) * stride + m] = w as f32;
+            }
+        }
+        grid
+    }
+
+    /// Whether this is the grid of these inverse temperatures.
+    pub fn is_of(&self, given: &[f64]) -> bool {
+        self.given == given
+    }
 }
 
 /// Bits of a single-precision number below the knot's number.
@@ -74,14 +107,38 @@ const FIRST: u32 = ((127 - 24) << 23) >> SHIFT;
 const LAST: u32 = ((127 + 40) << 23) >> SHIFT;
 const KNOTS: usize = (LAST - FIRST + 2) as usize;
 
-/// f_s at every knot and node.
-fn at_knots(simd: Simd) -> Vec<f32> {
-    let mut values = vec![0.0; KNOTS * WIDTH];
-    for (j, row) in values.chunks_exact_mut(WIDTH).enumerate() {
-        let x = f32::from_bits((FIRST + j as u32) << SHIFT);
-        gamma_ratios(simd, x, row);
+/// f_s at every knot (rows) and node.
+#[derive(Clone, Debug)]
+pub(crate) struct Knots {
+    values: Vec<f32>,
+}
+
+impl Knots {
+    pub fn new(simd: Simd) -> Self {
+        let mut values = vec![0.0; KNOTS * WIDTH];
+        for (j, row) in values.chunks_exact_mut(WIDTH).enumerate() {
+            let x = f32::from_bits((FIRST + j as u32) << SHIFT);
+            gamma_ratios(simd, x, row);
+        }
+        Self { values }
     }
-    values
+
+    /// The knot below `x` and the weight of the one above it.
+    #[inline(always)]
+    fn place(x: f32) -> (usize, f32) {
+        let bits = x.to_bits();
+        let j = (bits >> SHIFT).clamp(FIRST, LAST) - FIRST;
+        let share = (bits & ((1 << SHIFT) - 1)) as f32 / (1 << SHIFT) as f32;
+        (j as usize, share)
+    }
+
+    /// The rows on either side of `x`, and the weight of the second.
+    #[inline(always)]
+    pub fn around(&self, x: f32) -> (&[f32], &[f32], f32) {
+        let (j, share) = Self::place(x);
+        let rows = &self.values[j * WIDTH..(j + 2) * WIDTH];
+        (&rows[..WIDTH], &rows[WIDTH..], share)
+    }
 }
 
 /// Γ(x + s) / Γ(x) at every node.
@@ -94,10 +151,9 @@ pub(crate) fn gamma_ratios(simd: Simd, x: f32, out: &mut [f32]) {
 const GROUP: usize = WIDTH;
 
 /// The table at the present globals.
-pub(crate) fn power_table(globals: &LdaGlobals, simd: Simd) -> PowerTable {
+pub(crate) fn power_table(globals: &LdaGlobals, knots: &Knots) -> PowerTable {
     let (topics, stride) = (globals.topics, globals.stride);
     let (eta, decay) = (globals.eta as f32, globals.decay as f32);
-    let values = at_knots(simd);
     let totals: Vec<f64> = globals.lambda_totals().collect();
     let mut powers = vec![0.0f32; topics * WIDTH];
     powers
@@ -109,18 +165,15 @@ pub(crate) fn power_table(globals: &LdaGlobals, simd: Simd) -> PowerTable {
             let mut weights = vec![0.0f32; KNOTS * GROUP];
             for row in globals.mass.chunks_exact(stride) {
                 for (k, m) in row[first..first + count].iter().enumerate() {
-                    let lambda = m * decay + eta;
-                    let bits = lambda.to_bits();
-                    let j = (bits >> SHIFT).clamp(FIRST, LAST) - FIRST;
-                    let share = (bits & ((1 << SHIFT) - 1)) as f32 / (1 << SHIFT) as f32;
-                    let at = j as usize * GROUP + k;
+                    let (j, share) = Knots::place(m * decay + eta);
+                    let at = j * GROUP + k;
                     weights[at] += 1.0 - share;
                     weights[at + GROUP] += share;
                 }
             }
             for (k, out) in out.chunks_exact_mut(WIDTH).enumerate() {
                 let mut sums = [0.0f64; WIDTH];
-                for (j, values) in values.chunks_exact(WIDTH).enumerate() {
+                for (j, values) in knots.values.chunks_exact(WIDTH).enumerate() {
                     let w = weights[j * GROUP + k];
                     if w > 0.0 {
                         for (sum, &f) in sums.iter_mut().zip(values) {

@@ -6,7 +6,8 @@ use jensen_math::simd::Simd;
 use jensen_math::special::{digamma, lgamma};
 
 use super::local::{LocalHeat, Rows, Solver, Spec, Want};
-use super::powers::{PowerTable, gamma_ratios, interpolate, nodes, power_table};
+use super::kernel;
+use super::powers::{Grid, Knots, PowerTable, gamma_ratios, nodes, power_table};
 use super::*;
 use crate::documents::{Bag, Documents, MemoryDocuments};
 use crate::driver::{Driver, DriverSettings, Mode};
@@ -232,7 +233,7 @@ fn expected_powers_equal_gamma_functions() {
         .step_by(5)
         .for_each(|m| *m *= 3000.0);
     let globals = LdaGlobals::of(&globals.to_topics(0.2, 0, 0.0));
-    let table: PowerTable = power_table(&globals, Simd::detect());
+    let table: PowerTable = power_table(&globals, &Knots::new(Simd::detect()));
     let topics = globals.to_topics(0.2, 0, 0.0);
     let totals = topics.totals();
     for (k, total) in totals.iter().enumerate() {
@@ -275,11 +276,12 @@ fn a_local_temperature_maximises_its_objective() {
         );
         engine.global_step(&mut globals, 0.5, 1.0);
     }
-    let table = power_table(&globals, simd);
+    let table = power_table(&globals, &Knots::new(simd));
     let beta = log_beta(&globals);
     let grid = LocalTempering::default().grid();
     let heat = Heat::Local {
         grid: &grid,
+        floor: 0.0,
         first: 0.5,
         table: &table,
     };
@@ -328,17 +330,45 @@ fn normalisers_between_nodes_are_interpolated() {
         (500.0 * 8000.0 * ratio(0.002) * ratio(0.002) + 900.0 * ratio(30.0) + 40.0 * ratio(3.0))
             .ln()
     };
-    let at: [f64; WIDTH] = std::array::from_fn(|j| values(f64::from(nodes()[j])));
-    let grid = LocalTempering::default().grid();
-    let mut out = Vec::new();
-    interpolate(&at, &grid, &mut out);
-    for (&s, &found) in grid.iter().zip(&out) {
+    let given = LocalTempering::default().grid();
+    let grid = Grid::new(&given);
+    let stride = grid.inverse.len();
+    let at = |m: usize| -> f64 {
+        (0..WIDTH)
+            .map(|j| f64::from(grid.weights[j * stride + m]) * values(f64::from(nodes()[j])))
+            .sum()
+    };
+    for (m, &s) in given.iter().enumerate() {
         let exact = values(s);
         // Near 0 the prior makes it steep, and no document has a temperature there.
         let allowed = if s < 0.1 { 0.2 } else { 0.02 };
-        assert!((found - exact).abs() < allowed, "{s}: {found} {exact}");
+        assert!((at(m) - exact).abs() < allowed, "{s}: {} {exact}", at(m));
     }
-    assert_eq!((out[0], out[99]), (at[0], at[WIDTH - 1]));
+    assert_eq!((at(0), at(99)), (values(0.0), values(1.0)));
+    // The mean under r, with the normaliser of a document.
+    let simd = Simd::detect();
+    let (energy, tokens, total) = (-7.0 * 60.0, 60.0, 61.0);
+    let powers: [f32; WIDTH] = std::array::from_fn(|j| values(f64::from(nodes()[j])).exp() as f32);
+    let mut r: Vec<f64> = given
+        .iter()
+        .map(|&s| {
+            let theta = lgamma(total) - lgamma(total + s);
+            s * energy - tokens * (values(s) + theta)
+        })
+        .collect();
+    crate::policy::softmax(&mut r);
+    let exact: f64 = r.iter().zip(&given).map(|(r, s)| r * s).sum();
+    let found = kernel::mean_inverse(
+        simd,
+        &powers,
+        total as f32,
+        &Knots::new(simd),
+        &grid,
+        energy as f32,
+        tokens as f32,
+        &mut vec![0.0; stride],
+    );
+    assert!((f64::from(found) - exact).abs() < 5e-3, "{found} {exact}");
 }
 
 #[test]
@@ -437,8 +467,10 @@ fn completion_equals_an_exact_computation() {
     assert!((completion.perplexity() - (-total / words).exp()).abs() < 1e-3);
 }
 
-fn policies() -> [Temper; 4] {
+fn policies() -> [Temper; 6] {
     [
+        "global=2".parse().unwrap(),
+        "local=1.5".parse().unwrap(),
         Temper::None,
         Temper::anneal(1.0),
         Temper::Global(GlobalTempering::default()),
@@ -640,14 +672,11 @@ fn one_word_is_enough_for_a_local_step() {
         powers: vec![1.0; 500 * WIDTH],
         total: vec![500.0; WIDTH],
     };
-    let logs = vec![0.0f32; 512];
     let heat = LocalHeat {
-        logs: Rows {
-            values: &logs,
-            maxima: &[-3.0],
-        },
-        grid: &grid,
+        grid: &Grid::new(&grid),
+        floor: 0.0,
         table: &table,
+        knots: &Knots::new(spec.simd),
         base: &base,
     };
     let found = solver.solve_local(&spec, 0.5, rows, heat, &[0], &[1.0], want, &mut out);
