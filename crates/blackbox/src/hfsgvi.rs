@@ -207,8 +207,9 @@ impl<D: TwiceDifferentiable> Algorithm for Hfsgvi<'_, D> {
             draws: settings.change_draws,
             precision: f64::INFINITY,
             most: settings.change_draws,
+            records: None,
         };
-        let found = assess(&mut self.oracle, &state.omega, &trial, sample);
+        let found = assess(&mut self.oracle, &state.omega, &trial, sample, None);
         state.calls += self.oracle.take_calls();
         record = record
             .with_elbo(found.after.mean, Some(found.after.standard_error))

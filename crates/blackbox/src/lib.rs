@@ -80,4 +80,4 @@ pub use saa::{Saa, SaaSettings, SaaState};
 pub use settings::{AutoSettings, FamilyChoice, Method, Settings};
 pub use starts::{Init, OtherMode, StartOutcome, StartSettings, Starts, StartsState};
 pub use summary::{Summary, quantile};
-pub use trust::{Trust, TrustSettings, TrustState};
+pub use trust::{Subsampled, Trust, TrustSettings, TrustState};

@@ -94,6 +94,23 @@ impl NoiseSource {
         rng::fill_uniforms(simd, self.seed, key, iteration, lane, rows, 1, out);
     }
 
+    /// Fills `out` (`rows × lanes`) with uniforms in (0, 1) for choosing records, apart from the normals of the same
+    /// purpose.
+    pub(crate) fn choices(
+        &self,
+        purpose: Purpose,
+        iteration: u64,
+        first_lane: u64,
+        lanes: usize,
+        out: &mut [f64],
+    ) {
+        let (simd, key) = (self.simd, purpose.key().fold("records"));
+        let rows = out.len() / lanes.max(1);
+        rng::fill_uniforms(
+            simd, self.seed, key, iteration, first_lane, rows, lanes, out,
+        );
+    }
+
     /// `lanes` (even) normals with matched moments: the second half mirrors the first, so that odd
     /// moments vanish; second moments are exactly the identity when there are at least four lanes
     /// per row, and otherwise exactly 1 for every row. For a Gaussian target the sample average then

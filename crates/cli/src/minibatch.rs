@@ -1,9 +1,10 @@
 //! `jensen fit --exchangeable`: the flags of minibatches, and how they become a method.
 
+use jensen::blackbox::TrustSettings;
 use jensen::blackbox::records::{
     Judge, MinibatchSettings, RecordEstimator, SmisoSettings, VarianceSettings,
 };
-use jensen::exchangeable::RecordMethod;
+use jensen::exchangeable::{RecordMethod, RecordTrust};
 
 use crate::failure::Failure;
 use crate::flags::{EstimatorName, FitFlags, MethodName};
@@ -101,8 +102,31 @@ pub fn method(flags: &FitFlags) -> Result<Option<RecordMethod>, Failure> {
                 memory_limit: None,
             })))
         }
+        Some(MethodName::Trust) => {
+            if flags.trace_variance.is_some() {
+                return Err(Failure::usage(
+                    "--method trust has no gradient estimator whose variance could be traced: leave out --trace-variance",
+                ));
+            }
+            if flags.estimator.is_some() || flags.optimizer.is_some() || flags.step_size.is_some() {
+                return Err(Failure::usage(
+                    "--method trust has gradients and steps of its own: leave out --estimator, --optimizer and --step-size",
+                ));
+            }
+            let usual = TrustSettings::default();
+            Ok(Some(RecordMethod::Trust(RecordTrust {
+                trust: TrustSettings {
+                    gradient_draws: flags
+                        .grad_samples
+                        .map_or(usual.gradient_draws, |draws| draws as usize),
+                    tolerance: Some(flags.tol.unwrap_or(Judge::default().tolerance)),
+                    ..usual
+                },
+                batch,
+            })))
+        }
         Some(_) => Err(Failure::usage(
-            "--exchangeable goes with --method bbvi (the default there) or smiso",
+            "--exchangeable goes with --method bbvi (the default there), smiso or trust",
         )),
     }
 }

@@ -30,8 +30,8 @@ use std::sync::Arc;
 
 use jensen_blackbox::records::{Minibatch, MinibatchSettings, Smiso, SmisoSettings};
 use jensen_blackbox::{
-    Calls, FamilyChoice, FamilyKind, FamilyResult, Fit, FitError, Init, NoiseSource, Oracle,
-    Purpose, Settings, Subject, evaluate,
+    Calls, FamilyChoice, FamilyKind, FamilyResult, Fit, FitError, GRADIENT_BATCH, Init,
+    NoiseSource, Oracle, Purpose, Settings, Subject, Subsampled, Trust, TrustSettings, evaluate,
 };
 use jensen_data::DataSet;
 use jensen_density::{AllRecords, Lanes, LogDensity, Posterior, RecordDensity};
@@ -71,6 +71,17 @@ pub enum RecordMethod {
     Minibatch(MinibatchSettings),
     /// Incremental minimisation with exponential averages.
     Smiso(SmisoSettings),
+    /// Stochastic trust regions in which every pair of draws sees a minibatch of its own.
+    Trust(RecordTrust),
+}
+
+/// Settings of [`RecordMethod::Trust`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecordTrust {
+    /// Of the method.
+    pub trust: TrustSettings,
+    /// Records of a minibatch.
+    pub batch: usize,
 }
 
 impl RecordMethod {
@@ -87,6 +98,7 @@ impl RecordMethod {
         match self {
             Self::Minibatch(_) => "minibatch",
             Self::Smiso(_) => "smiso",
+            Self::Trust(_) => "trust",
         }
     }
 }
@@ -248,6 +260,15 @@ pub fn fit(
             let mut algorithm = Smiso::new(density, Arc::clone(&family), seed, settings, start)?;
             (run(&mut algorithm, &identity, &mut control), false)
         }
+        RecordMethod::Trust(settings) => {
+            let setting = |text| Error::from(FitError::Setting(text));
+            settings.trust.validate().map_err(setting)?;
+            let subsampled = Subsampled::new(density, settings.batch, source).map_err(setting)?;
+            let family = Arc::clone(&family);
+            let mut algorithm =
+                Trust::on_records(&subsampled, family, source, settings.trust, start);
+            (run(&mut algorithm, &identity, &mut control), true)
+        }
     };
     let outcome = outcome.map_err(FitError::Run)?;
     let omega = outcome
@@ -265,8 +286,13 @@ pub fn fit(
         evaluation,
         polish: None,
     };
+    // The methods of gradients alone count records, the one with products minibatches.
+    let unit = match method {
+        RecordMethod::Trust(_) => GRADIENT_BATCH as u64,
+        RecordMethod::Minibatch(_) | RecordMethod::Smiso(_) => 1,
+    };
     let calls = Calls {
-        gradients: counter.calls,
+        gradients: unit * counter.calls,
         ..Calls::default()
     };
     let seconds = outcome.seconds + clock.seconds() - before;

@@ -8,8 +8,6 @@
 use jensen::Problem;
 use jensen::density::LogDensity;
 use jensen::report::figure::{Axis, Chart, Figure, Series};
-use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
 use crate::contest::{Cancel, Method, Path, follow};
 use crate::context::Context;
@@ -50,6 +48,12 @@ pub const EXPERIMENT: Experiment = Experiment {
             run: against_hfsgvi,
         },
         Part {
+            name: "once",
+            about: "both comparisons over the whole corpus from one seed",
+            from: Scale::Paper,
+            run: once,
+        },
+        Part {
             name: "uncertainty",
             about: "means and standard deviations, without and with linear response",
             from: Scale::Quick,
@@ -80,36 +84,64 @@ const FIGURE2: [(&str, &str); 6] = [
     ("Kid IQ, interaction", "kidscore_interaction"),
 ];
 
-/// Largest dimension of the unconstrained space at which a model takes part at the quick scale.
-const QUICK_DIM: usize = 400;
+/// At the quick scale every so many-th program of the corpus takes part.
+const QUICK_EVERY: usize = 8;
 
 /// Final bounds that differ by less are equal, in nats.
 const EQUAL: f64 = 1.0;
 
 /// All runs on one model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 struct Race {
     dim: usize,
     paths: Vec<Path>,
 }
 
-impl Race {
-    fn run(entry: &Entry, seeds: u64, cancel: Cancel<'_>) -> Result<Self, Failure> {
-        let model = entry.compile()?;
-        let runs: Vec<(u64, Method)> = (0..seeds)
-            .flat_map(|seed| METHODS.map(|method| (seed, method)))
-            .collect();
-        let paths = runs
-            .par_iter()
-            .with_max_len(1)
-            .map(|(seed, method)| follow(cancel, &model, *method, *seed))
-            .collect::<Result<_, _>>()?;
-        Ok(Self {
-            dim: model.density().dim(),
-            paths,
-        })
-    }
+/// One run, of those that [`races`] keeps.
+struct Job {
+    entry: &'static Entry,
+    method: Method,
+    seed: u64,
+}
 
+/// Runs of the methods on programs from `seeds` seeds. Every run is kept by itself, so that a stopped reproduction
+/// goes on with the next one and that parts share what they have in common.
+fn races(
+    context: &mut Context<'_>,
+    programs: &[&'static Entry],
+    methods: &[Method],
+    seeds: u64,
+) -> Result<Vec<Race>, Failure> {
+    let cancel = Cancel::of(context);
+    let mut jobs = Vec::new();
+    for &entry in programs {
+        for &method in methods {
+            jobs.extend((0..seeds).map(|seed| Job {
+                entry,
+                method,
+                seed,
+            }));
+        }
+    }
+    let paths = context.keep_each(
+        &jobs,
+        |job| format!("runs/{}-{}-{}", job.entry.name, job.method.name(), job.seed),
+        |job| follow(cancel, &job.entry.compile()?, job.method, job.seed),
+    )?;
+    let each = methods.len() * seeds as usize;
+    programs
+        .iter()
+        .zip(paths.chunks(each.max(1)))
+        .map(|(entry, paths)| {
+            Ok(Race {
+                dim: entry.compile()?.density().dim(),
+                paths: paths.to_vec(),
+            })
+        })
+        .collect()
+}
+
+impl Race {
     fn of(&self, method: Method) -> Vec<&Path> {
         self.paths.iter().filter(|p| p.method == method).collect()
     }
@@ -144,13 +176,12 @@ fn figure(
     name: &str,
     panels: &[(&'static str, &'static str)],
 ) -> Result<(), Failure> {
-    let seeds = context.pick(3, 5);
-    let cancel = Cancel::of(context);
-    let races = context.keep_each(
-        panels,
-        |(_, program)| format!("figures/{program}"),
-        |(_, program)| Race::run(Entry::named(program)?, seeds, cancel),
-    )?;
+    let seeds = context.pick(1, 5);
+    let programs: Vec<&'static Entry> = panels
+        .iter()
+        .map(|(_, program)| Entry::named(program))
+        .collect::<Result<_, _>>()?;
+    let races = races(context, &programs, &METHODS, seeds)?;
     let mut calls = Figure::new("Distance from the best bound against oracle calls");
     let mut seconds = Figure::new("Distance from the best bound against seconds");
     for ((title, _), race) in panels.iter().zip(&races) {
@@ -232,16 +263,62 @@ fn arrival(path: &Path, threshold: f64) -> Ours {
     }
 }
 
+/// Which runs a comparison is of.
+struct Study {
+    /// Every so many-th program of the corpus.
+    every: usize,
+    seeds: u64,
+    /// Begins the names of its rows.
+    prefix: &'static str,
+}
+
+impl Study {
+    /// The study of a scale: five seeds of every program, as in the paper, or one of a few.
+    fn usual(context: &Context<'_>) -> Self {
+        Self {
+            every: context.pick(QUICK_EVERY, 1),
+            seeds: context.pick(1, 5),
+            prefix: "",
+        }
+    }
+
+    fn what(&self, what: impl std::fmt::Display, unit: &str) -> What {
+        What::new(format!("{}{what}", self.prefix), unit)
+    }
+}
+
 fn against_advi(context: &mut Context<'_>) -> Result<(), Failure> {
-    let pairs = corpus(context, Method::Advi)?;
-    outcomes(context, Method::Advi, &pairs, [0.69, 0.28, 0.03])?;
+    let study = Study::usual(context);
+    advi(context, &study)
+}
+
+fn against_hfsgvi(context: &mut Context<'_>) -> Result<(), Failure> {
+    let study = Study::usual(context);
+    hfsgvi(context, &study)
+}
+
+fn once(context: &mut Context<'_>) -> Result<(), Failure> {
+    let study = Study {
+        every: 1,
+        seeds: 1,
+        prefix: "one seed: ",
+    };
+    advi(context, &study)?;
+    hfsgvi(context, &study)
+}
+
+fn advi(context: &mut Context<'_>, study: &Study) -> Result<(), Failure> {
+    let pairs = corpus(context, study, Method::Advi)?;
+    outcomes(context, study, Method::Advi, &pairs, [0.69, 0.28, 0.03])?;
     let slow = runtimes(&pairs);
     let what = "models on which ADVI takes at least five iterations";
-    context.row(What::new(what, "models").paper(137.0), |_| {
+    context.row(study.what(what, "models").paper(137.0), |_| {
         Ok(Ours::value(slow.len() as f64))
     })?;
     let faster = slow.iter().filter(|r| r.ratio() > 1.0).count() as f64;
-    let share = What::new("TrustVI faster than ADVI, of these", "share").paper(136.0 / 137.0);
+    let share = study
+        .what("TrustVI faster than ADVI, of these", "share")
+        .paper(136.0 / 137.0);
     context.row(share, |_| Ok(Ours::value(faster / slow.len() as f64)))?;
     for (name, share, paper) in [
         ("oracle calls of ADVI for one of TrustVI: median", 0.5, 12.0),
@@ -252,37 +329,41 @@ fn against_advi(context: &mut Context<'_>) -> Result<(), Failure> {
         ),
     ] {
         let note = "the paper says at least as many";
-        context.row(What::new(name, "ratio").paper(paper), |_| {
+        context.row(study.what(name, "ratio").paper(paper), |_| {
             Ok(Ours::value(quantile(&slow, share, Runtime::ratio)).note(note))
         })?;
     }
-    let lower = What::new(
+    let lower = study.what(
         "oracle calls of ADVI for one of TrustVI: lower quartile",
         "ratio",
     );
     context.row(lower, |_| {
         Ok(Ours::value(quantile(&slow, 0.25, Runtime::ratio)))
     })?;
-    let seconds = What::new("seconds of ADVI for one of TrustVI: median", "ratio");
+    let seconds = study.what("seconds of ADVI for one of TrustVI: median", "ratio");
     context.row(seconds, |_| {
         Ok(Ours::value(quantile(&slow, 0.5, |r| r.seconds)))
     })?;
-    scatter(context, Method::Advi, &slow)
+    scatter(context, study, Method::Advi, &slow)
 }
 
-fn against_hfsgvi(context: &mut Context<'_>) -> Result<(), Failure> {
-    let all = corpus(context, Method::Hfsgvi)?;
+fn hfsgvi(context: &mut Context<'_>, study: &Study) -> Result<(), Failure> {
+    let all = corpus(context, study, Method::Hfsgvi)?;
     let (failed, pairs): (Vec<_>, Vec<_>) = all.into_iter().partition(|pair| pair.overflowed);
     let count = (failed.len() + pairs.len()) as f64;
-    let what = What::new("HFSGVI fails by overflow", "share").paper(23.0 / 183.0);
+    let what = study
+        .what("HFSGVI fails by overflow", "share")
+        .paper(23.0 / 183.0);
     let names: Vec<&str> = failed.iter().map(|pair| pair.name.as_str()).collect();
     context.row(what, |_| {
         Ok(Ours::value(failed.len() as f64 / count).note(names.join(", ")))
     })?;
-    outcomes(context, Method::Hfsgvi, &pairs, [0.67, 0.32, 0.01])?;
+    outcomes(context, study, Method::Hfsgvi, &pairs, [0.67, 0.32, 0.01])?;
     let slow = runtimes(&pairs);
     let faster = slow.iter().filter(|r| r.ratio() > 1.0).count() as f64;
-    let share = What::new("TrustVI faster than HFSGVI", "share").paper(61.0 / 115.0);
+    let share = study
+        .what("TrustVI faster than HFSGVI", "share")
+        .paper(61.0 / 115.0);
     let note = format!(
         "of {} models on which HFSGVI takes at least five iterations",
         slow.len()
@@ -290,11 +371,11 @@ fn against_hfsgvi(context: &mut Context<'_>) -> Result<(), Failure> {
     context.row(share, |_| {
         Ok(Ours::value(faster / slow.len() as f64).note(note))
     })?;
-    let median = What::new("oracle calls of HFSGVI for one of TrustVI: median", "ratio");
+    let median = study.what("oracle calls of HFSGVI for one of TrustVI: median", "ratio");
     context.row(median, |_| {
         Ok(Ours::value(quantile(&slow, 0.5, Runtime::ratio)))
     })?;
-    scatter(context, Method::Hfsgvi, &slow)
+    scatter(context, study, Method::Hfsgvi, &slow)
 }
 
 /// A method against TrustVI on one model.
@@ -307,39 +388,29 @@ struct Pair {
     overflowed: bool,
 }
 
-/// All models of this scale.
-fn corpus(context: &mut Context<'_>, other: Method) -> Result<Vec<Pair>, Failure> {
+/// The programs of a study.
+fn corpus(context: &mut Context<'_>, study: &Study, other: Method) -> Result<Vec<Pair>, Failure> {
     if CORPUS.is_empty() {
         // The message says how to get one.
         Entry::named("kidscore_interaction")?;
     }
-    let seeds = context.pick(1, 5);
-    let largest = context.pick(QUICK_DIM, usize::MAX);
-    let cancel = Cancel::of(context);
-    context.say(format!("{} models, {seeds} seeds", CORPUS.len()));
-    let races = context.keep_each(
-        CORPUS,
-        |entry| format!("corpus/{}", entry.name),
-        |entry| {
-            let dim = entry.compile()?.density().dim();
-            let small = dim <= largest;
-            let race = || Race::run(entry, seeds, cancel);
-            small.then(race).transpose()
-        },
-    )?;
+    let seeds = study.seeds;
+    let programs: Vec<&'static Entry> = CORPUS.iter().step_by(study.every).collect();
+    context.say(format!("{} programs, {seeds} seeds", programs.len()));
+    if programs.len() < CORPUS.len() {
+        let what = study.what(
+            format!("the other programs, against {}", other.name()),
+            "nats",
+        );
+        let left = CORPUS.len() - programs.len();
+        context.not_run(what, format!("{left} programs; use --scale paper"))?;
+    }
+    let races = races(context, &programs, &[other, Method::Trust], seeds)?;
     let mut pairs = Vec::new();
-    for (entry, race) in CORPUS.iter().zip(races) {
-        let Some(race) = race else {
-            let what = What::new(format!("{}: final bounds", entry.name), "nats");
-            context.not_run(
-                what,
-                format!("more than {largest} dimensions; use --scale paper"),
-            )?;
-            continue;
-        };
+    for (entry, race) in programs.iter().zip(races) {
         for method in [other, Method::Trust] {
             let what = format!("{}: final bound of {}", entry.name, method.name());
-            context.row(What::new(what, "nats"), |_| {
+            context.row(study.what(what, "nats"), |_| {
                 Ok(summary(race.median(method), &race).seeds(seeds))
             })?;
         }
@@ -359,6 +430,7 @@ fn corpus(context: &mut Context<'_>, other: Method) -> Result<Vec<Pair>, Failure
 /// On which share of the models the final bounds are equal, TrustVI's better, the other's better.
 fn outcomes(
     context: &mut Context<'_>,
+    study: &Study,
     other: Method,
     pairs: &[Pair],
     paper: [f64; 3],
@@ -379,7 +451,7 @@ fn outcomes(
     let groups = [("equal", equal), ("better", better), ("worse", worse)];
     for ((word, group), paper) in groups.into_iter().zip(paper) {
         let what = format!("final bound of TrustVI against {}'s: {word}", other.name());
-        context.row(What::new(what, "share").paper(paper), |_| {
+        context.row(study.what(what, "share").paper(paper), |_| {
             let listed = if word == "equal" {
                 String::new()
             } else {
@@ -446,7 +518,12 @@ fn quantile(runtimes: &[Runtime], share: f64, figure: impl Fn(&Runtime) -> f64) 
 }
 
 /// Oracle calls of both methods, a point a model.
-fn scatter(context: &mut Context<'_>, other: Method, runtimes: &[Runtime]) -> Result<(), Failure> {
+fn scatter(
+    context: &mut Context<'_>,
+    study: &Study,
+    other: Method,
+    runtimes: &[Runtime],
+) -> Result<(), Failure> {
     let points = |keep: &dyn Fn(&Runtime) -> bool| -> Vec<(f64, f64)> {
         let kept = runtimes.iter().filter(|r| keep(r));
         kept.map(|r| (r.trust, r.other)).collect()
@@ -468,6 +545,7 @@ fn scatter(context: &mut Context<'_>, other: Method, runtimes: &[Runtime]) -> Re
                 .width(1.0)
                 .dashed(),
         );
-    let name = format!("corpus-{}", other.name().to_lowercase());
+    let once = if study.prefix.is_empty() { "" } else { "-once" };
+    let name = format!("corpus-{}{once}", other.name().to_lowercase());
     context.figure(&name, &Figure::new("").panel(chart))
 }

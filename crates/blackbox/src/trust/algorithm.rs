@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use jensen_density::TwiceDifferentiable;
+use jensen_density::{RecordDensity, TwiceDifferentiable};
 use jensen_fit::{
     Algorithm, Archive, ArchiveError, Evidence, Limit, Record, Snapshot, Status, Step,
 };
@@ -11,24 +11,33 @@ use crate::calls::Calls;
 use crate::family::{Family, FamilyKind};
 use crate::noise::{NoiseSource, Purpose};
 use crate::objective::Objective;
-use crate::oracle::Oracle;
+use crate::oracle::{Oracle, Stream};
 use crate::reduce::dot;
 
 use super::assessment::{Assessment, Sample, assess};
 use super::explicit::Explicit;
 use super::gradient::{Gradient, Gradients};
-use super::sampling::{Situation, next_change_draws, next_gradient_draws, required_draws};
+use super::quadratic::Quadratic;
+use super::sampling::{
+    Situation, next_change_draws, next_gradient_draws, radius_after_refusal, radius_after_success,
+    required_draws, small_radius,
+};
 use super::settings::TrustSettings;
 use super::subproblem::{Effort, Solution, krylov};
+use super::subsampled::{Choose, Layout, Place, Subsampled};
 
 /// Iterations for which a Hessian serves while ω stays where it is.
 const USES: u64 = 2;
 
-/// Length of a step for which a good Hessian predicts well.
+/// Length of a step for which a good Hessian predicts well, and the share of its prediction that must come true.
 const BELIEVED: f64 = 1.5;
+const FAIR: f64 = 0.6;
 
 /// Largest multiple of the default draws of a Hessian.
 const BOOST: usize = 32;
+
+/// Predicted gain in nats above which a model need only point the way: its Hessian is drawn from few draws.
+const FAR: f64 = 10.0;
 
 /// Rejections in a row after which the model is not believed any more.
 const PATIENCE: u64 = 40;
@@ -55,6 +64,8 @@ pub struct Trust<'a, D: TwiceDifferentiable> {
     stream: u64,
     gradients: Gradients<'a, D>,
     oracle: Oracle<'a, D>,
+    /// Is told which draws come next.
+    records: Option<&'a dyn Choose>,
     /// The draws of the present Hessian, by their key.
     products: Option<(u64, Objective<'a, D>)>,
 }
@@ -72,6 +83,8 @@ pub struct TrustState {
     explicit: Option<Explicit>,
     /// Iteration whose draws the present Hessian has; 0 before the first.
     hessian: u64,
+    /// Whether it was drawn far from the optimum.
+    far: bool,
     /// Iterations in which it served at the present ω.
     uses: u64,
     /// Length of the step that led to the present ω.
@@ -101,6 +114,13 @@ impl TrustState {
     pub fn calls(&self) -> Calls {
         self.calls
     }
+
+    /// The averaged Hessian of the log density, where there is an explicit one.
+    fn hessian_mean(&self) -> Option<&[f64]> {
+        self.explicit
+            .as_ref()
+            .map(|explicit| explicit.mean.as_slice())
+    }
 }
 
 impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
@@ -121,9 +141,17 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
             stream,
             gradients: Gradients::new(density),
             oracle: Oracle::new(density, family.clone()),
+            records: None,
             products: None,
             family,
         }
+    }
+
+    /// Tells `records` which draws come next, before every evaluation.
+    fn telling(mut self, records: &'a dyn Choose) -> Self {
+        self.records = Some(records);
+        self.gradients.records = Some(records);
+        self
     }
 
     fn key(&self, iteration: u64) -> u64 {
@@ -135,18 +163,27 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
             && self.family.dim() <= self.settings.explicit_limit
     }
 
-    /// Draws of an explicit Hessian: about two minibatches of products, at least four draws.
-    fn explicit_draws(&self) -> usize {
-        (2 * self.settings.hessian_draws / self.family.dim()).clamp(4, 16) & !1
+    /// Draws of an explicit Hessian: about two minibatches of products, at least four draws; far from the optimum
+    /// half a minibatch, at least two.
+    fn explicit_draws(&self, far: bool) -> usize {
+        let products = self.settings.hessian_draws;
+        let (products, least, most) = if far {
+            (products / 2, 2, 4)
+        } else {
+            (2 * products, 4, 16)
+        };
+        (products / self.family.dim()).clamp(least, most) & !1
     }
 
-    /// Draws of Hessian-vector products.
-    fn product_draws(&self) -> usize {
+    /// Draws of Hessian-vector products; far from the optimum half as many.
+    fn product_draws(&self, far: bool) -> usize {
         let least = match self.family.kind() {
             FamilyKind::FullRank => (4 * self.family.dim()).min(1024),
             _ => 0,
         };
-        self.settings.hessian_draws.max(least).next_multiple_of(2)
+        let draws = self.settings.hessian_draws.max(least);
+        let draws = if far { draws / 2 } else { draws };
+        draws.next_multiple_of(2)
     }
 
     /// Draws a Hessian, unless the present one may serve again.
@@ -156,6 +193,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
             return;
         }
         state.hessian = iteration;
+        state.far = state.gap[0] > FAR;
         if !self.is_explicit() {
             return;
         }
@@ -166,7 +204,8 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
             &state.omega,
             self.source,
             self.key(iteration),
-            state.boost * self.explicit_draws(),
+            state.boost * self.explicit_draws(state.far),
+            self.records,
         );
         state.calls.products += products;
         let Some(found) = found else {
@@ -181,12 +220,12 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
     }
 
     /// The draws of Hessian-vector products; made anew after a resume.
-    fn objective(&mut self, key: u64, boost: usize) -> &mut Objective<'a, D> {
+    fn objective(&mut self, key: u64, draws: usize) -> &mut Objective<'a, D> {
         let cached = matches!(&self.products, Some((k, _)) if *k == key);
         if !cached {
-            let (rows, lanes) = (self.family.noise_dim(), boost * self.product_draws());
-            let noise = self.source.matched(Purpose::Curvature, key, rows, lanes);
-            let objective = Objective::new(self.density, self.family.clone(), noise, lanes);
+            let rows = self.family.noise_dim();
+            let noise = self.source.matched(Purpose::Curvature, key, rows, draws);
+            let objective = Objective::new(self.density, self.family.clone(), noise, draws);
             self.products = Some((key, objective));
         }
         let (_, objective) = self.products.as_mut().expect("filled above");
@@ -205,9 +244,22 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         let key = self.key(state.hessian);
         let first = state.uses == 1;
         let omega = state.omega.clone();
-        let objective = self.objective(key, state.boost);
+        let draws = state.boost * self.product_draws(state.far);
+        let (records, source) = (self.records, self.source);
+        let objective = self.objective(key, draws);
         if first {
             objective.charge();
+        }
+        if let Some(records) = records {
+            records.choose(Place {
+                stream: Stream {
+                    source,
+                    purpose: Purpose::Curvature,
+                    iteration: key,
+                },
+                first: 0,
+                layout: Layout::Halves,
+            });
         }
         objective.linearize(&omega);
         let most = 2 * g.len() + 10;
@@ -248,6 +300,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
             predicted: length * length * (share - 0.5 * share * share),
             norm: share * length,
             bounded: share < 1.0,
+            unbounded: None,
             products: 0,
             curvature: 1.0,
         }
@@ -260,7 +313,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
             .max(settings.gradient_draws)
             .min(settings.max_draws.max(settings.gradient_draws));
         if let Some(required) = required {
-            let draws = next_change_draws(state.change_draws, required, settings.gradient_draws);
+            let draws = next_change_draws(state.change_draws, required);
             state.change_draws = draws
                 .max(settings.change_draws)
                 .min(settings.max_draws.max(settings.change_draws));
@@ -277,7 +330,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
     ) -> Option<Status> {
         let tolerance = self.settings.tolerance(self.family.dim());
         let [predicted, deviation] = state.gap;
-        let small = !solution.bounded && predicted + deviation <= tolerance;
+        let small = is_near(solution, deviation, tolerance);
         let agrees = assessment.is_some_and(|a| {
             let se = a.change.standard_error;
             a.change.mean + se <= tolerance && a.change.mean + 2.0 * se >= -tolerance
@@ -337,6 +390,28 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
     }
 }
 
+/// Whether the model promises no more than the tolerance, one standard error included, in a region of any size.
+fn is_near(solution: &Solution, deviation: f64, tolerance: f64) -> bool {
+    solution.unbounded.is_some_and(|gain| {
+        // The deviation is that of the step; that of a longer one grows with what it promises.
+        let longer = (gain / solution.predicted).max(1.0);
+        gain.max(solution.predicted) + longer * deviation <= tolerance
+    })
+}
+
+impl<'a, R: RecordDensity> Trust<'a, Subsampled<'a, R>> {
+    /// A fit to records, of which every pair of draws sees a minibatch.
+    pub fn on_records(
+        density: &'a Subsampled<'a, R>,
+        family: Arc<dyn Family>,
+        source: NoiseSource,
+        settings: TrustSettings,
+        start: Vec<f64>,
+    ) -> Self {
+        Self::new(density, family, source, settings, start, 0).telling(density)
+    }
+}
+
 impl<D: TwiceDifferentiable> Algorithm for Trust<'_, D> {
     type State = TrustState;
     type Output = Vec<f64>;
@@ -351,6 +426,7 @@ impl<D: TwiceDifferentiable> Algorithm for Trust<'_, D> {
             boost: 1,
             explicit: None,
             hessian: 0,
+            far: true,
             uses: 0,
             moved: f64::INFINITY,
             rejected: 0,
@@ -368,21 +444,13 @@ impl<D: TwiceDifferentiable> Algorithm for Trust<'_, D> {
         let family = self.family.clone();
         let tolerance = settings.tolerance(family.dim());
         self.renew_hessian(state, iteration);
-        let control = if self.is_explicit() {
-            state
-                .explicit
-                .as_ref()
-                .map(|explicit| explicit.mean.as_slice())
-        } else {
-            None
-        };
         let gradient = self.gradients.estimate(
             family.as_ref(),
             &state.omega,
             self.source,
             self.key(iteration),
             state.gradient_draws,
-            control,
+            state.hessian_mean(),
         );
         state.calls += self.gradients.take_calls();
         let Some(gradient) = gradient else {
@@ -421,8 +489,16 @@ impl<D: TwiceDifferentiable> Algorithm for Trust<'_, D> {
             record = record.with("dropped_pairs", gradient.dropped as f64);
         }
 
+        let situation = Situation {
+            predicted: solution.predicted,
+            radius: state.radius,
+            variance: 0.0,
+            gradient_squared: (squared - noise).max(0.1 * squared),
+            curvature: solution.curvature,
+        };
+        let small = small_radius(&settings, situation);
         let worth = settings.eta * solution.predicted >= settings.lambda * state.radius.powi(2);
-        let near = !solution.bounded && solution.predicted + deviation <= tolerance;
+        let near = is_near(&solution, deviation, tolerance);
         let mut assessment = None;
         let mut required = None;
         let mut accepted = false;
@@ -437,21 +513,25 @@ impl<D: TwiceDifferentiable> Algorithm for Trust<'_, D> {
                 draws: state.change_draws,
                 precision: if near { 0.6 * tolerance } else { f64::INFINITY },
                 most: settings.max_draws,
+                records: self.records,
             };
-            let found = assess(&mut self.oracle, &state.omega, &trial, sample);
+            let quadratic =
+                Quadratic::new(family.as_ref(), &state.omega, &trial, state.hessian_mean());
+            let found = assess(
+                &mut self.oracle,
+                &state.omega,
+                &trial,
+                sample,
+                quadratic.as_ref(),
+            );
             state.calls += self.oracle.take_calls();
             accepted = worth && found.change.mean >= settings.eta * solution.predicted;
             if found.variance.is_finite() {
-                required = Some(required_draws(
-                    &settings,
-                    Situation {
-                        predicted: solution.predicted,
-                        radius: state.radius,
-                        variance: found.variance,
-                        gradient_squared: (squared - noise).max(0.1 * squared),
-                        curvature: solution.curvature,
-                    },
-                ));
+                let at = Situation {
+                    variance: found.variance,
+                    ..situation
+                };
+                required = Some(required_draws(&settings, at));
             }
             let bound = if accepted { found.after } else { found.before };
             record = record
@@ -466,31 +546,41 @@ impl<D: TwiceDifferentiable> Algorithm for Trust<'_, D> {
             assessment = Some(found);
         }
         record = record.with("accepted", f64::from(u8::from(accepted)));
+        // Where the quadratic should hold, a step that is clearly worse than predicted speaks against the Hessian.
+        let contradicted = solution.norm <= BELIEVED
+            && assessment.as_ref().is_some_and(|a: &Assessment| {
+                a.change.mean + 2.0 * a.change.standard_error < FAIR * solution.predicted
+            });
+        if contradicted {
+            state.boost = (2 * state.boost).min(BOOST);
+        }
         if accepted {
+            let observed = assessment.as_ref().map_or(0.0, |a| a.change.mean);
             if solution.bounded {
-                state.radius = (settings.gamma * state.radius).min(settings.delta_max);
+                let ratio = observed / solution.predicted;
+                let again = state.rejected > 0;
+                state.radius = radius_after_success(&settings, state.radius, small, ratio, again);
             }
             state.moved = solution.norm;
             state.uses = 0;
             state.rejected = 0;
         } else {
             state.rejected += 1;
-            // Where the quadratic should hold, a step that is clearly worse than predicted speaks against the
-            // Hessian.
-            let contradicted = assessment.as_ref().is_some_and(|a: &Assessment| {
-                a.change.mean + 2.0 * a.change.standard_error < settings.eta * solution.predicted
-            });
-            if contradicted && solution.norm <= BELIEVED {
-                state.boost = (2 * state.boost).min(BOOST);
+            if contradicted {
                 state.uses = USES;
             }
             if !near {
-                state.radius = state.radius.min(solution.norm) / settings.gamma;
+                let change = assessment
+                    .as_ref()
+                    .map_or(f64::NEG_INFINITY, |a| a.change.mean);
+                let slope = dot(&gradient.mean, &solution.step);
+                let (radius, norm) = (state.radius, solution.norm);
+                state.radius = radius_after_refusal(&settings, radius, norm, small, slope, change);
             }
         }
         self.resize(state, squared.sqrt(), noise, required);
         let status = self.judge(state, iteration, &solution, assessment.as_ref());
-        state.fine = state.fine || (!solution.bounded && solution.predicted <= 1.0);
+        state.fine = state.fine || solution.unbounded.is_some_and(|gain| gain <= 1.0);
         Step {
             record: state.calls.on(record),
             status,
@@ -525,7 +615,7 @@ impl Snapshot for TrustState {
                 self.cramped,
             ],
         );
-        archive.set("fine", self.fine);
+        archive.set("fine", [self.fine, self.far]);
         archive.set("explicit", self.explicit.is_some());
         if let Some(explicit) = &self.explicit {
             archive.nest("hessian", explicit.save());
@@ -539,6 +629,7 @@ impl Snapshot for TrustState {
         let [gradient_draws, change_draws, boost] = archive.get("draws")?;
         let [hessian, uses, rejected, quiet, at_limit, cramped] = archive.get("counts")?;
         let explicit: bool = archive.get("explicit")?;
+        let [fine, far] = archive.get("fine")?;
         Ok(Self {
             omega: archive.vec("omega")?,
             radius: numbers[0],
@@ -556,7 +647,8 @@ impl Snapshot for TrustState {
             quiet,
             at_limit,
             cramped,
-            fine: archive.get("fine")?,
+            fine,
+            far,
             calls: archive.get("calls")?,
         })
     }

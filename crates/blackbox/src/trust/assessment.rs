@@ -7,6 +7,8 @@ use crate::noise::{NoiseSource, Purpose};
 use crate::oracle::{Estimate, Oracle, Stream};
 
 use super::draws::{block_lanes, mirrored};
+use super::quadratic::{Quadratic, take_out};
+use super::subsampled::{Choose, Layout, Place};
 
 /// What fresh draws say of a step.
 #[derive(Clone, Debug)]
@@ -25,8 +27,8 @@ pub(crate) struct Assessment {
 }
 
 /// The draws by which a step is assessed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sample {
+#[derive(Clone, Copy)]
+pub(crate) struct Sample<'a> {
     pub source: NoiseSource,
     /// Names the draws.
     pub key: u64,
@@ -36,15 +38,18 @@ pub(crate) struct Sample {
     pub precision: f64,
     /// … with no more draws than this.
     pub most: usize,
+    /// Is told which draws come next.
+    pub records: Option<&'a dyn Choose>,
 }
 
 /// Assesses the step from `from` to `to`. Draws come in mirrored pairs; the pairs are the independent
-/// observations, and `variance` is twice theirs.
+/// observations, and `variance` is twice theirs. What the control variate `quadratic` explains is taken out.
 pub(crate) fn assess<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     from: &[f64],
     to: &[f64],
-    sample: Sample,
+    sample: Sample<'_>,
+    quadratic: Option<&Quadratic<'_>>,
 ) -> Assessment {
     let rows = oracle.family().noise_dim();
     let most_pairs = block_lanes(rows) / 2;
@@ -53,7 +58,7 @@ pub(crate) fn assess<D: LogDensity>(
         purpose: Purpose::Change,
         iteration: sample.key,
     };
-    let (mut before, mut after) = (Vec::new(), Vec::new());
+    let (mut before, mut after, mut variate) = (Vec::new(), Vec::new(), Vec::new());
     let mut target = sample.draws.div_ceil(2).max(2);
     let mut done = 0;
     loop {
@@ -63,6 +68,16 @@ pub(crate) fn assess<D: LogDensity>(
             let mut noise = vec![0.0; rows * lanes];
             let columns = (0, lanes);
             mirrored(stream, done, rows, pairs, columns, &mut noise);
+            if let Some(quadratic) = quadratic {
+                variate.extend(quadratic.pairs(&noise, lanes));
+            }
+            if let Some(records) = sample.records {
+                records.choose(Place {
+                    stream,
+                    first: done,
+                    layout: Layout::Blocks(2),
+                });
+            }
             let noise = Lanes::new(&noise, rows, lanes);
             let first = oracle.log_weights(from, noise);
             let second = oracle.log_weights(to, noise);
@@ -89,12 +104,15 @@ pub(crate) fn assess<D: LogDensity>(
                 };
             }
         }
-        let pairs: Vec<f64> = before
+        let mut pairs: Vec<f64> = before
             .chunks(2)
             .zip(after.chunks(2))
             .map(|(a, b)| 0.5 * ((b[0] - a[0]) + (b[1] - a[1])))
-            .filter(|x| x.is_finite())
             .collect();
+        if quadratic.is_some() && pairs.iter().all(|x| x.is_finite()) {
+            take_out(&mut pairs, &variate);
+        }
+        pairs.retain(|x| x.is_finite());
         let change = Estimate::of(&pairs);
         if change.standard_error <= sample.precision || 4 * done > sample.most {
             return Assessment {

@@ -15,9 +15,11 @@ use crate::calls::Calls;
 use crate::family::Family;
 use crate::noise::{NoiseSource, Purpose};
 use crate::oracle::Stream;
-use crate::reduce::{axpy, combine, dot};
+use crate::reduce::{axpy, dot};
 
 use super::draws::{block_lanes, mirrored};
+use super::quadratic::multiply;
+use super::subsampled::{Choose, Layout, Place};
 
 /// Groups of the jackknife.
 pub(crate) const GROUPS: usize = 8;
@@ -76,6 +78,8 @@ impl Gradient {
 /// Makes gradients; keeps scratch memory.
 pub(crate) struct Gradients<'a, D: TwiceDifferentiable> {
     density: &'a D,
+    /// Is told which draws come next.
+    pub(crate) records: Option<&'a dyn Choose>,
     workspace: Option<(usize, D::Workspace)>,
     calls: Calls,
 }
@@ -87,6 +91,7 @@ impl<'a, D: TwiceDifferentiable> Gradients<'a, D> {
     pub(crate) fn new(density: &'a D) -> Self {
         Self {
             density,
+            records: None,
             workspace: None,
             calls: Calls::default(),
         }
@@ -133,6 +138,13 @@ impl<'a, D: TwiceDifferentiable> Gradients<'a, D> {
                     mirrored(stream, pair, rows, width, columns, &mut noise);
                 }
                 let lanes = 2 * width * count;
+                if let Some(records) = self.records {
+                    records.choose(Place {
+                        stream,
+                        first: first * half + begin,
+                        layout: Layout::Blocks(2),
+                    });
+                }
                 let batch = self.batch(family, omega, &noise, lanes, hessian);
                 for g in 0..count {
                     let columns = 2 * width * g..2 * width * (g + 1);
@@ -253,24 +265,6 @@ fn select(matrix: &[f64], rows: usize, lanes: usize, columns: std::ops::Range<us
     out
 }
 
-/// `out += A x` for `x` of `dim × lanes`.
-fn multiply(a: &[f64], dim: usize, x: &[f64], lanes: usize, out: &mut [f64]) {
-    for (i, rows) in out.chunks_mut(4 * lanes).enumerate() {
-        let row = |k: usize| &a[(4 * i + k) * dim..(4 * i + k + 1) * dim];
-        if rows.len() == 4 * lanes {
-            let mut parts = rows.chunks_mut(lanes);
-            let outs = [(); 4].map(|()| parts.next().expect("four rows"));
-            combine([0, 1, 2, 3].map(row), x, lanes, 0, outs);
-        } else {
-            for (k, out) in rows.chunks_mut(lanes).enumerate() {
-                for (c, x) in row(k).iter().zip(x.chunks(lanes)) {
-                    axpy(*c, x, out);
-                }
-            }
-        }
-    }
-}
-
 /// The expectation of the control variate in ω.
 fn expected_variate(family: &dyn Family, omega: &[f64], hessian: Averaged<'_>, out: &mut [f64]) {
     match hessian {
@@ -330,7 +324,7 @@ mod tests {
         let density = CorrelatedGaussian::exchangeable(&[1.0, 5.0, 0.2], 0.9);
         let family = FamilyKind::MeanField.build(3);
         let omega = [0.4, 1.0, -0.1, 0.2, 1.0, -1.0];
-        let (hessian, _) = Explicit::estimate(&density, &omega, source(), 1, 4);
+        let (hessian, _) = Explicit::estimate(&density, &omega, source(), 1, 4, None);
         let hessian = hessian.unwrap();
         let metric = |r: &[f64], out: &mut [f64]| family.precondition(&omega, None, r, out);
         let mut gradients = Gradients::new(&density);
@@ -371,7 +365,7 @@ mod tests {
         let family = FamilyKind::MeanField.build(10);
         let omega: Vec<f64> = (0..20).map(|i| if i < 10 { 0.1 } else { -0.3 }).collect();
         let metric = |r: &[f64], out: &mut [f64]| family.precondition(&omega, None, r, out);
-        let (hessian, _) = Explicit::estimate(&density, &omega, source(), 1, 16);
+        let (hessian, _) = Explicit::estimate(&density, &omega, source(), 1, 16, None);
         let hessian = hessian.unwrap();
         let mut gradients = Gradients::new(&density);
         for control in [None, Some(hessian.mean.as_slice())] {

@@ -15,7 +15,9 @@
 //! | `explicit` | Hessians of mean fields in blocks, where their dimension allows |
 //! | `gradient` | gradients with the jackknife's estimate of their noise |
 //! | `assessment` | the change of the bound on matched fresh draws |
+//! | `quadratic` | the control variate of that change |
 //! | `sampling` | how many draws gradients and assessments need |
+//! | `subsampled` | [`Subsampled`]: minibatches of records, one for every pair of draws |
 //! | `draws` | mirrored pairs in blocks of bounded memory |
 //!
 //! # Choices beyond the paper
@@ -24,9 +26,11 @@
 //!   their standard deviations, log scales times √2), so that ½‖s‖² is close to the Kullback–Leibler
 //!   divergence of a step and no result depends on the units of the data. That is the paper's method after
 //!   a linear change of variables at every iterate.
-//! * **Radius**: after an accepted step it grows only if it bound the step; after a rejected one it becomes
-//!   `min(δ, ‖s‖)/γ`. In small regions every step is on the boundary, so that Lemma 2 holds as it stands; and
-//!   Lemma 1 holds, because either change increases `φ = L − αδ²` relative to the paper's.
+//! * **Radius**: after an accepted step it grows only if it bound the step and, in regions beyond δₖ⁻, only if the step
+//!   kept three quarters of its promise and was not the first after a refused one. After a refused one it becomes
+//!   `min(δ, ‖s‖)/γ`, beyond δₖ⁻ down to a γ² of it as a parabola through the observed change advises. In small
+//!   regions every step is on the boundary, so that Lemma 2 holds as it stands; and Lemma 1 holds, because all of these
+//!   increase `φ = L − αδ²` relative to the paper's.
 //! * **Draws** come in mirrored pairs, which are the independent observations of all estimates.
 //! * **Hessian-vector products** draw 86 instead of 85 for that reason, in the full-rank family at least four
 //!   times the dimension, as products with fewer draws are singular.
@@ -36,12 +40,15 @@ mod assessment;
 mod draws;
 mod explicit;
 mod gradient;
+mod quadratic;
 mod sampling;
 mod settings;
 mod subproblem;
+mod subsampled;
 
 pub use algorithm::{Trust, TrustState};
 pub use settings::TrustSettings;
+pub use subsampled::{Subsampled, SubsampledWorkspace};
 
 pub(crate) use assessment::{Sample, assess};
 pub(crate) use gradient::Gradients;

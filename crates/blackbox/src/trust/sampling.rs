@@ -67,7 +67,7 @@ pub(crate) fn required_draws(settings: &TrustSettings, at: Situation) -> f64 {
 }
 
 /// δₖ⁻ of Equation 3.
-fn small_radius(settings: &TrustSettings, at: Situation) -> f64 {
+pub(crate) fn small_radius(settings: &TrustSettings, at: Situation) -> f64 {
     let s = settings;
     let slopes = s.nu2 * s.nu3 * at.gradient_squared.sqrt()
         / (s.nu2 * at.curvature + s.nu2 * s.eta * at.curvature + 8.0 * at.curvature);
@@ -76,16 +76,62 @@ fn small_radius(settings: &TrustSettings, at: Situation) -> f64 {
         .min(slopes)
 }
 
-/// The next number of draws of an assessment: doubled where `required` was not met; halved where it was
-/// exceeded twofold and there are more draws than the gradient has.
-pub(crate) fn next_change_draws(draws: usize, required: f64, gradient_draws: usize) -> usize {
+/// The next number of draws of an assessment: doubled where `required` was not met, halved where it was
+/// exceeded twofold.
+pub(crate) fn next_change_draws(draws: usize, required: f64) -> usize {
     if (draws as f64) < required {
         2 * draws
-    } else if draws > gradient_draws && draws as f64 > 2.0 * required {
+    } else if draws as f64 > 2.0 * required {
         draws / 2
     } else {
         draws
     }
+}
+
+/// Observed over predicted improvement above which the model is believed in larger regions.
+const GOOD: f64 = 0.75;
+
+/// The radius after a step that was taken, from the region `radius` whose boundary it met, with `ratio` of observed to
+/// predicted improvement; `after_rejection` where the last one was refused.
+///
+/// In regions of at most δₖ⁻ (`small`) it grows by γ, which the proof of convergence needs. In larger ones it grows
+/// only where the model was good and the last step had not just been refused for being longer. That only adds to the
+/// potential `φ = L − αδ²`, so that Lemma 1 holds as well.
+pub(crate) fn radius_after_success(
+    settings: &TrustSettings,
+    radius: f64,
+    small: f64,
+    ratio: f64,
+    after_rejection: bool,
+) -> f64 {
+    if radius <= small || (ratio >= GOOD && !after_rejection) {
+        (settings.gamma * radius).min(settings.delta_max)
+    } else {
+        radius
+    }
+}
+
+/// The radius after a refused step of length `norm`.
+///
+/// The parabola through the bound at both ends of the step with the gradient's `slope` at its beginning has its
+/// maximum at a share of the step; the region shrinks to that share, by γ at least and by γ² at most; in regions of at
+/// most δₖ⁻ (`small`) by γ.
+pub(crate) fn radius_after_refusal(
+    settings: &TrustSettings,
+    radius: f64,
+    norm: f64,
+    small: f64,
+    slope: f64,
+    change: f64,
+) -> f64 {
+    let gamma = settings.gamma;
+    let share = 0.5 * slope / (slope - change);
+    let share = if radius <= small || !(slope > 0.0) {
+        1.0 / gamma
+    } else {
+        share.clamp(1.0 / (gamma * gamma), 1.0 / gamma)
+    };
+    share * radius.min(norm)
 }
 
 /// A gradient shorter than this many standard deviations is short: the next one gets twice the draws.
@@ -175,13 +221,28 @@ mod tests {
 
     #[test]
     fn sizes_double_and_halve() {
-        assert_eq!(next_change_draws(128, 129.0, 256), 256);
-        assert_eq!(next_change_draws(128, 10.0, 256), 128);
-        assert_eq!(next_change_draws(512, 255.0, 256), 256);
-        assert_eq!(next_change_draws(512, 257.0, 256), 512);
+        assert_eq!(next_change_draws(128, 129.0), 256);
+        assert_eq!(next_change_draws(512, 255.0), 256);
+        assert_eq!(next_change_draws(512, 257.0), 512);
         assert_eq!(next_gradient_draws(256, 1.0, 0.6), 512);
         assert_eq!(next_gradient_draws(256, 1.0, 0.3), 256);
         assert_eq!(next_gradient_draws(256, 1.0, 0.1), 128);
+    }
+
+    #[test]
+    fn regions_follow_the_model_and_grow_whenever_small() {
+        let s = TrustSettings::default();
+        assert_eq!(radius_after_success(&s, 3.0, 1.0, 0.9, false), 6.0);
+        assert_eq!(radius_after_success(&s, 3.0, 1.0, 0.9, true), 3.0);
+        assert_eq!(radius_after_success(&s, 3.0, 1.0, 0.5, false), 3.0);
+        assert_eq!(radius_after_success(&s, 3.0, 4.0, 0.5, true), 6.0);
+        // 2t − 3t² has its maximum at a third; its end is −1.
+        let refused =
+            |radius, small, change| radius_after_refusal(&s, radius, 3.0, small, 2.0, change);
+        assert!((refused(6.0, 1.0, -1.0) - 1.0).abs() < 1e-12);
+        assert_eq!(refused(6.0, 1.0, 0.1), 1.5);
+        assert_eq!(refused(6.0, 1.0, f64::NEG_INFINITY), 0.75);
+        assert_eq!(refused(6.0, 7.0, f64::NEG_INFINITY), 1.5);
     }
 
     /// `E[Δφ]` of one iteration, exactly: an assessment of N draws of variance σ² is N(L′, σ²/N).

@@ -25,6 +25,8 @@ pub(crate) struct Solution {
     pub norm: f64,
     /// Whether the region binds (α > 0).
     pub bounded: bool,
+    /// What the model promises without the region, where it is concave and that is known.
+    pub unbounded: Option<f64>,
     /// Products with B.
     pub products: u64,
     /// An estimate of the largest curvature of B in absolute value, relative to P.
@@ -65,6 +67,7 @@ pub(crate) fn krylov(
         predicted: 0.0,
         norm: 0.0,
         bounded: false,
+        unbounded: None,
         products: 0,
         curvature: 0.0,
     };
@@ -125,6 +128,7 @@ pub(crate) fn krylov(
         predicted: inner.predicted,
         norm: inner.norm,
         bounded: inner.bounded,
+        unbounded: (!inner.bounded).then_some(inner.predicted),
         products: diagonal.len() as u64,
         curvature,
     }
