@@ -64,16 +64,16 @@ pub fn run(args: FitArgs) -> Outcome {
     match (count, minibatch::method(&plan.flags)?) {
         (Some(count), Some(method)) => {
             let model = exchangeable::compile(text, name, &plan.data, &build, &count)?;
-            if let Some(records) = plan
-                .flags
-                .batch
-                .filter(|b| *b > model.records().records() as u64)
-            {
-                return Err(Failure::usage(format!(
-                    "--batch {records} is more than the {} records that `{count}` counts",
-                    model.records().records()
-                )));
-            }
+            let records = model.records().records();
+            let method = match plan.flags.batch {
+                Some(batch) if batch > records as u64 => {
+                    return Err(Failure::usage(format!(
+                        "--batch {batch} is more than the {records} records that `{count}` counts"
+                    )));
+                }
+                Some(_) => method,
+                None => method.with_at_most(records),
+            };
             fit_model(&args, plan, &Minibatches { model, method }, threads)
         }
         _ => {

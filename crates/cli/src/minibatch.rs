@@ -15,9 +15,6 @@ pub const BATCH: u64 = 100;
 /// SMISO's weight of the newest step, unless said otherwise.
 const ALPHA: f64 = 0.9;
 
-/// SMISO's step size, unless said otherwise.
-const GAMMA: f64 = 1e-5;
-
 /// Pairs of a batch and a draw behind each traced variance.
 const VARIANCE_SAMPLES: usize = 64;
 
@@ -96,7 +93,7 @@ pub fn method(flags: &FitFlags) -> Result<Option<RecordMethod>, Failure> {
             }
             Ok(Some(RecordMethod::Smiso(SmisoSettings {
                 alpha: ALPHA,
-                gamma: flags.step_size.unwrap_or(GAMMA),
+                gamma: flags.step_size,
                 batch,
                 draws,
                 memory_limit: None,

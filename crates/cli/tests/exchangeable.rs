@@ -28,6 +28,67 @@ fn minibatches_reach_the_posterior_of_all_records() {
     assert!(gap.abs() < 2.0, "{gap} nats apart");
 }
 
+#[test]
+fn smiso_finds_a_step_size_of_its_own() {
+    let (model, data) = corpus("kidscore_momhs");
+    let whole = jensen(["fit", &model, &data, "--family", "meanfield", "--json"]).json();
+    let flags = ["--method", "smiso", "--max-iters", "60000", "--json"];
+    let mut args = vec!["fit", &model, &data, "--exchangeable", "N"];
+    args.extend(flags);
+    let smiso = jensen(args).json();
+    assert_eq!(smiso["method"], "smiso");
+    let gap = whole["elbo"].as_f64().unwrap() - smiso["elbo"].as_f64().unwrap();
+    assert!(gap.abs() < 2.0, "{gap} nats apart");
+}
+
+#[test]
+fn a_run_stopped_within_an_epoch_resumes_to_the_same_bits() {
+    // Nine batches an epoch: 40 is inside the fifth.
+    let (model, data) = corpus("kidscore_momhs");
+    for method in [
+        &["--estimator", "joint"][..],
+        &["--estimator", "joint-svrg", "--trace-variance", "30"],
+        &["--estimator", "inc"],
+        &["--method", "smiso"],
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        let (direct, parts) = (path("direct"), path("parts"));
+        let run = |out: &str, iterations: &str| {
+            let mut args = vec!["fit", &model, &data, "--exchangeable", "N", "--batch", "50"];
+            args.extend(["--quiet", "--out", out, "--max-iters", iterations]);
+            args.extend(method);
+            jensen(args).expect(4);
+        };
+        run(&direct, "100");
+        run(&parts, "40");
+        jensen(["fit", "--resume", &parts, "--max-iters", "100", "--quiet"]).expect(4);
+        let bytes =
+            |out: &str, file: &str| std::fs::read(std::path::Path::new(out).join(file)).unwrap();
+        for file in ["approximation.safetensors", "draws.csv"] {
+            assert!(
+                bytes(&direct, file) == bytes(&parts, file),
+                "{method:?}: {file}"
+            );
+        }
+        let trace = String::from_utf8(bytes(&parts, "trace.jsonl")).unwrap();
+        assert_eq!(trace.lines().count(), 100);
+        if method.contains(&"--trace-variance") {
+            let line: serde_json::Value =
+                serde_json::from_str(trace.lines().nth(89).unwrap()).unwrap();
+            for estimator in ["naive", "stl", "cv", "inc", "ens", "joint", "joint-svrg"] {
+                for part in ["total", "subsampling", "monte_carlo"] {
+                    let name = format!("variance_{estimator}_{part}");
+                    assert!(line[&name].is_number(), "{name}");
+                    assert!(line[format!("{name}_se")].is_number(), "{name}");
+                }
+            }
+            let report = String::from_utf8(bytes(&parts, "report.html")).unwrap();
+            assert!(report.contains("Variance of the gradient"));
+        }
+    }
+}
+
 /// Fails with this exit code and a message that has all of these words.
 fn refused(model: &str, flags: &[&str], code: i32, words: &[&str]) {
     let (model, data) = corpus(model);
@@ -64,6 +125,19 @@ fn what_counts_no_records_is_refused() {
     refused(kid, &["--batch", "10"], 2, &["--exchangeable"]);
     refused(kid, &["--estimator", "joint"], 2, &["--exchangeable"]);
     refused(kid, &["--method", "smiso"], 2, &["--exchangeable"]);
+    refused(kid, &["--trace-variance", "9"], 2, &["--exchangeable"]);
+    refused(
+        kid,
+        &["--exchangeable", "N", "--trace-variance", "9"],
+        2,
+        &["--out"],
+    );
+    refused(
+        kid,
+        &["--exchangeable", "N", "--estimator", "joint-exact"],
+        3,
+        &["one linear predictor", "`joint`"],
+    );
     refused(
         "ar_k",
         &["--exchangeable", "T"],

@@ -93,6 +93,17 @@ impl RecordMethod {
         })
     }
 
+    /// The same with batches of no more than `records` records.
+    #[must_use]
+    pub fn with_at_most(mut self, records: usize) -> Self {
+        let batch = match &mut self {
+            Self::Minibatch(settings) => &mut settings.batch,
+            Self::Smiso(settings) => &mut settings.batch,
+        };
+        *batch = records.min(*batch);
+        self
+    }
+
     /// The method's name in traces and checkpoints.
     pub fn name(&self) -> &'static str {
         match self {

@@ -2,22 +2,24 @@
 
 use std::sync::Arc;
 
-use jensen_density::{Lanes, RecordDensity};
+use jensen_density::{AllRecords, Lanes, LanesMut, LogDensity, RecordDensity, TwiceDifferentiable};
 use jensen_fit::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Step};
+use jensen_math::rng;
 use serde::{Deserialize, Serialize};
 
 use super::batches::Batches;
 use super::{Gradients, RecordError, RecordEstimator, Request, Table};
 use crate::family::Family;
-use crate::reduce::axpy;
+use crate::reduce::{axpy, dot};
 
 /// Settings of [`Smiso`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SmisoSettings {
     /// Weight α of the newest step in an entry, in (0, 1].
     pub alpha: f64,
-    /// Step size γ of an entry; the iterate moves by `α γ |B| / N`.
-    pub gamma: f64,
+    /// Step size γ of an entry; the iterate moves by `α γ |B| / N`. When `None`, half the reciprocal
+    /// of the log density's largest curvature at the start, from products with its Hessian.
+    pub gamma: Option<f64>,
     /// Records of a batch.
     pub batch: usize,
     /// Draws an iteration.
@@ -38,6 +40,7 @@ pub struct SmisoSettings {
 /// of the entries at all times; momentum or adaptive steps would break that, so there are none.
 pub struct Smiso<'a, D: RecordDensity> {
     settings: SmisoSettings,
+    gamma: f64,
     seed: u64,
     batches: Batches,
     groups: Batches,
@@ -64,6 +67,42 @@ impl SmisoState {
     pub fn omega(&self) -> &[f64] {
         &self.omega
     }
+}
+
+/// Products behind the largest curvature: enough for a tenth of its size.
+const PRODUCTS: usize = 12;
+
+const DIRECTION: rng::Purpose = rng::Purpose::new("blackbox")
+    .fold("records")
+    .fold("smiso direction");
+
+/// The largest curvature of the log density of all records at a point, in size, by power iteration;
+/// 1 where it has none.
+fn largest_curvature<D: RecordDensity>(density: &D, point: &[f64], seed: u64) -> f64 {
+    let all = AllRecords::new(density);
+    let d = point.len();
+    let mut ws = all.workspace(1);
+    all.linearize(&mut ws, Lanes::new(point, d, 1));
+    let mut v = vec![0.0; d];
+    let mut stream = rng::Stream::new(seed, DIRECTION, 0, 0);
+    v.iter_mut().for_each(|x| *x = 2.0 * stream.uniform() - 1.0);
+    let mut product = vec![0.0; d];
+    let mut size = 0.0;
+    for _ in 0..PRODUCTS {
+        let length = dot(&v, &v).sqrt();
+        v.iter_mut().for_each(|x| *x /= length);
+        all.apply(
+            &mut ws,
+            Lanes::new(&v, d, 1),
+            LanesMut::new(&mut product, d, 1),
+        );
+        size = dot(&product, &product).sqrt();
+        if !(size > 0.0 && size.is_finite()) {
+            return 1.0;
+        }
+        std::mem::swap(&mut v, &mut product);
+    }
+    size
 }
 
 /// Rejected iterations in a row after which a run has diverged.
@@ -107,7 +146,16 @@ impl<'a, D: RecordDensity> Smiso<'a, D> {
                 svrg: None,
             });
         }
+        let gamma = settings
+            .gamma
+            .unwrap_or_else(|| 0.5 / largest_curvature(density, &start[..density.dim()], seed));
+        if !(gamma > 0.0 && gamma.is_finite()) {
+            return Err(RecordError::Setting(format!(
+                "SMISO needs a positive step size, not {gamma}"
+            )));
+        }
         Ok(Self {
+            gamma,
             settings,
             seed,
             members: batches.order(0),
@@ -161,7 +209,7 @@ impl<D: RecordDensity> Algorithm for Smiso<'_, D> {
             state.rejected = 0;
             let n = state.omega.len();
             let entry = &mut state.entries[group * n..(group + 1) * n];
-            let SmisoSettings { alpha, gamma, .. } = self.settings;
+            let (alpha, gamma) = (self.settings.alpha, self.gamma);
             // The change of the entry, kept in place of the gradient.
             for ((g, w), mean) in self
                 .gradient

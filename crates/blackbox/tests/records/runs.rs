@@ -95,7 +95,7 @@ fn runs_resume_within_an_epoch_to_the_same_bits() {
     let make = || {
         let settings = SmisoSettings {
             alpha: 0.9,
-            gamma: 1e-3,
+            gamma: Some(1e-3),
             batch: 4,
             draws: 1,
             memory_limit: None,
@@ -162,33 +162,36 @@ fn every_optimiser_reaches_the_optimum() {
 fn smiso_reaches_the_optimum_and_keeps_the_mean_of_its_entries() {
     let model = logistic(60, 4);
     let best = optimum(&model);
-    let settings = SmisoSettings {
-        alpha: 0.5,
-        gamma: 5e-3,
-        batch: 4,
-        draws: 1,
-        memory_limit: None,
-    };
-    let family = Arc::new(MeanField::new(4));
-    let mut smiso = Smiso::new(&model, family, 1, settings, vec![0.0; 8]).unwrap();
-    let mut state = smiso.init().unwrap();
-    let mut average = [0.0; 8];
-    for t in 1..=30_000 {
-        smiso.step(&mut state, t);
-        if t > 15_000 {
-            for (a, w) in average.iter_mut().zip(state.omega()) {
-                *a += w / 15_000.0;
+    // A step size of one's own, and the one taken from the curvature.
+    for gamma in [Some(5e-3), None] {
+        let settings = SmisoSettings {
+            alpha: 0.5,
+            gamma,
+            batch: 4,
+            draws: 1,
+            memory_limit: None,
+        };
+        let family = Arc::new(MeanField::new(4));
+        let mut smiso = Smiso::new(&model, family, 1, settings, vec![0.0; 8]).unwrap();
+        let mut state = smiso.init().unwrap();
+        let mut average = [0.0; 8];
+        for t in 1..=30_000 {
+            smiso.step(&mut state, t);
+            if t > 15_000 {
+                for (a, w) in average.iter_mut().zip(state.omega()) {
+                    *a += w / 15_000.0;
+                }
             }
         }
+        for (a, b) in average.iter().zip(&best) {
+            assert!((a - b).abs() < 0.1, "{gamma:?}: {average:?} {best:?}");
+        }
+        let entries = state.save().vec("entries").unwrap();
+        let mean: Vec<f64> = (0..8)
+            .map(|i| entries.chunks(8).map(|e| e[i]).sum::<f64>() / 15.0)
+            .collect();
+        assert_close(state.omega(), &mean, 1e-10, "entries");
     }
-    for (a, b) in average.iter().zip(&best) {
-        assert!((a - b).abs() < 0.1, "{average:?} {best:?}");
-    }
-    let entries = state.save().vec("entries").unwrap();
-    let mean: Vec<f64> = (0..8)
-        .map(|i| entries.chunks(8).map(|e| e[i]).sum::<f64>() / 15.0)
-        .collect();
-    assert_close(state.omega(), &mean, 1e-10, "entries");
 }
 
 #[test]

@@ -193,7 +193,7 @@ pub(super) fn run(
 pub(super) fn smiso(gamma: f64, batch: usize) -> SmisoSettings {
     SmisoSettings {
         alpha: 0.9,
-        gamma,
+        gamma: Some(gamma),
         batch,
         draws: 1,
         memory_limit: None,

@@ -46,6 +46,13 @@ pub(super) fn methods(task: &Task, scale: Scale) -> Result<Vec<Method>, Failure>
 fn steps(task: &Task, method: Method, scale: Scale) -> &'static [f64] {
     match (method, task.small, scale) {
         (Method::Smiso, _, _) => task.smiso,
+        // Whose iterations are the dear ones: the step sizes around the best.
+        (Method::Estimator(RecordEstimator::Inc, _), _, _) => &SGD_STEPS[3..6],
+        (Method::Estimator(RecordEstimator::Joint, _), false, Scale::Paper)
+            if task.name == "PPCA" =>
+        {
+            &ADAM_STEPS[1..3]
+        }
         (_, true, _) => &SGD_STEPS,
         (_, false, Scale::Quick) => &ADAM_STEPS[1..3],
         (_, false, Scale::Paper) => &ADAM_STEPS,
@@ -54,13 +61,13 @@ fn steps(task: &Task, method: Method, scale: Scale) -> &'static [f64] {
 
 /// Draws of a sampled bound; they are the same for all methods of a task, so that differences between
 /// methods are more precise than bounds.
-const DRAWS: [usize; 2] = [4, 32];
+const DRAWS: [usize; 2] = [4, 8];
 
 /// How many times a bound is computed along a run.
-const POINTS: [u64; 2] = [8, 32];
+const POINTS: [u64; 2] = [8, 20];
 
-/// The same where it is cheap.
-const POINTS_SMALL: [u64; 2] = [40, 80];
+/// The same where it is an exact sum.
+const POINTS_SINGLE: [u64; 2] = [40, 80];
 
 /// The runs of a method: by step size, averaged over seeds.
 struct Runs {
@@ -116,7 +123,7 @@ fn runs_of(
     let (scale, cancel) = (context.scale(), context.cancel());
     let seeds = context.pick(1, task.seeds);
     let epochs = context.pick(task.epochs[0], task.epochs[1]);
-    let points = if task.small { POINTS_SMALL } else { POINTS };
+    let points = if task.single { POINTS_SINGLE } else { POINTS };
     let epoch = Batches::new(1, model.size().0, task.batch)?.per_epoch() as u64;
     let mut plans = Vec::new();
     for method in methods(task, scale)? {
