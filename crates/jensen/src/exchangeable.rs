@@ -99,6 +99,7 @@ impl RecordMethod {
         let batch = match &mut self {
             Self::Minibatch(settings) => &mut settings.batch,
             Self::Smiso(settings) => &mut settings.batch,
+            Self::Trust(settings) => &mut settings.batch,
         };
         *batch = records.min(*batch);
         self
