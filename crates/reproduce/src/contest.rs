@@ -115,7 +115,7 @@ impl<'a, D: jensen::density::TwiceDifferentiable> Judge<'a, D> {
         Self {
             fast: objective(0, DRAWS),
             // Memory grows with the product.
-            slow: objective(1, FINAL_DRAWS.min(((1 << 22) / dim).max(DRAWS))),
+            slow: objective(1, FINAL_DRAWS.min(((1 << 22) / dim).max(DRAWS)) & !1),
         }
     }
 }

@@ -39,6 +39,9 @@ const BOOST: usize = 32;
 /// Predicted gain in nats above which a model need only point the way: its Hessian is drawn from few draws.
 const FAR: f64 = 10.0;
 
+/// Least share of what a noisy gradient promises that is asked of a step.
+const LEAST_PROMISE: f64 = 1e-3;
+
 /// Rejections in a row after which the model is not believed any more.
 const PATIENCE: u64 = 40;
 
@@ -307,9 +310,26 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
     }
 
     /// Sample sizes of the next iteration.
-    fn resize(&self, state: &mut TrustState, norm: f64, noise: f64, required: Option<f64>) {
+    fn resize(
+        &self,
+        state: &mut TrustState,
+        norm: f64,
+        noise: f64,
+        contradicted: bool,
+        required: Option<f64>,
+    ) {
         let settings = self.settings;
-        state.gradient_draws = next_gradient_draws(state.gradient_draws, norm, noise.sqrt())
+        let by_noise = next_gradient_draws(state.gradient_draws, norm, noise.sqrt());
+        // Tails that a gradient's draws have not met do not show in their noise.
+        let least = if contradicted {
+            2 * state.gradient_draws
+        } else if state.rejected > 0 {
+            state.gradient_draws
+        } else {
+            0
+        };
+        state.gradient_draws = by_noise
+            .max(least)
             .max(settings.gradient_draws)
             .min(settings.max_draws.max(settings.gradient_draws));
         if let Some(required) = required {
@@ -489,15 +509,17 @@ impl<D: TwiceDifferentiable> Algorithm for Trust<'_, D> {
             record = record.with("dropped_pairs", gradient.dropped as f64);
         }
 
+        // Noise in the gradient is promised as well, but not kept.
+        let promised = solution.predicted * (1.0 - noise / squared).max(LEAST_PROMISE);
         let situation = Situation {
-            predicted: solution.predicted,
+            predicted: promised,
             radius: state.radius,
             variance: 0.0,
             gradient_squared: (squared - noise).max(0.1 * squared),
             curvature: solution.curvature,
         };
         let small = small_radius(&settings, situation);
-        let worth = settings.eta * solution.predicted >= settings.lambda * state.radius.powi(2);
+        let worth = settings.eta * promised >= settings.lambda * state.radius.powi(2);
         let near = is_near(&solution, deviation, tolerance);
         let mut assessment = None;
         let mut required = None;
@@ -525,7 +547,7 @@ impl<D: TwiceDifferentiable> Algorithm for Trust<'_, D> {
                 quadratic.as_ref(),
             );
             state.calls += self.oracle.take_calls();
-            accepted = worth && found.change.mean >= settings.eta * solution.predicted;
+            accepted = worth && found.change.mean >= settings.eta * promised;
             if found.variance.is_finite() {
                 let at = Situation {
                     variance: found.variance,
@@ -549,7 +571,7 @@ impl<D: TwiceDifferentiable> Algorithm for Trust<'_, D> {
         // Where the quadratic should hold, a step that is clearly worse than predicted speaks against the Hessian.
         let contradicted = solution.norm <= BELIEVED
             && assessment.as_ref().is_some_and(|a: &Assessment| {
-                a.change.mean + 2.0 * a.change.standard_error < FAIR * solution.predicted
+                a.change.mean + 2.0 * a.change.standard_error < FAIR * promised
             });
         if contradicted {
             state.boost = (2 * state.boost).min(BOOST);
@@ -557,7 +579,7 @@ impl<D: TwiceDifferentiable> Algorithm for Trust<'_, D> {
         if accepted {
             let observed = assessment.as_ref().map_or(0.0, |a| a.change.mean);
             if solution.bounded {
-                let ratio = observed / solution.predicted;
+                let ratio = observed / promised;
                 let again = state.rejected > 0;
                 state.radius = radius_after_success(&settings, state.radius, small, ratio, again);
             }
@@ -578,7 +600,7 @@ impl<D: TwiceDifferentiable> Algorithm for Trust<'_, D> {
                 state.radius = radius_after_refusal(&settings, radius, norm, small, slope, change);
             }
         }
-        self.resize(state, squared.sqrt(), noise, required);
+        self.resize(state, squared.sqrt(), noise, contradicted, required);
         let status = self.judge(state, iteration, &solution, assessment.as_ref());
         state.fine = state.fine || solution.unbounded.is_some_and(|gain| gain <= 1.0);
         Step {

@@ -24,6 +24,9 @@ use super::subsampled::{Choose, Layout, Place};
 /// Groups of the jackknife.
 pub(crate) const GROUPS: usize = 8;
 
+/// Largest length of a group's gradient in units of the median one.
+const LONGEST: f64 = 4.0;
+
 /// A stochastic gradient of the bound.
 #[derive(Clone, Debug)]
 pub(crate) struct Gradient {
@@ -36,6 +39,32 @@ pub(crate) struct Gradient {
 }
 
 impl Gradient {
+    /// The mean of groups, of which none counts for more than [`LONGEST`] times the median group: where a few draws
+    /// in the tails are all that the plain mean knows of, it is no direction to go.
+    pub(crate) fn clipped(
+        mut groups: Vec<Vec<f64>>,
+        dropped: usize,
+        metric: &dyn Fn(&[f64], &mut [f64]),
+    ) -> Self {
+        let mut scaled = vec![0.0; groups[0].len()];
+        let lengths: Vec<f64> = groups
+            .iter()
+            .map(|group| {
+                metric(group, &mut scaled);
+                dot(group, &scaled).max(0.0).sqrt()
+            })
+            .collect();
+        let mut sorted = lengths.clone();
+        sorted.sort_by(f64::total_cmp);
+        let most = LONGEST * sorted[(sorted.len() - 1) / 2];
+        for (group, length) in groups.iter_mut().zip(lengths) {
+            if most > 0.0 && length > most {
+                group.iter_mut().for_each(|x| *x *= most / length);
+            }
+        }
+        Self::of(groups, dropped)
+    }
+
     /// The mean of groups.
     pub(crate) fn of(groups: Vec<Vec<f64>>, dropped: usize) -> Self {
         let mut mean = vec![0.0; groups[0].len()];
@@ -179,7 +208,8 @@ impl<'a, D: TwiceDifferentiable> Gradients<'a, D> {
             axpy(coefficient, &expected, raw);
             axpy(1.0, &entropy, raw);
         }
-        Some(Gradient::of(raw, dropped))
+        let metric = |r: &[f64], out: &mut [f64]| family.precondition(omega, None, r, out);
+        Some(Gradient::clipped(raw, dropped, &metric))
     }
 
     /// Values, gradients and the control variate at one batch; pairs that are not finite are zeroed.
@@ -339,6 +369,15 @@ mod tests {
         assert!(controlled.noise(&metric) < 1e-20);
         assert!(controlled.deviation_along(&[1.0; 6]) < 1e-10);
         assert_eq!(gradients.take_calls().gradients, 128);
+    }
+
+    #[test]
+    fn one_wild_group_does_not_lead() {
+        let mut groups = vec![vec![1.0, 0.0]; GROUPS];
+        groups[3] = vec![0.0, 1e30];
+        let metric = |r: &[f64], out: &mut [f64]| out.copy_from_slice(r);
+        let found = Gradient::clipped(groups, 0, &metric);
+        assert_eq!(found.mean, [0.875, 0.5]);
     }
 
     #[test]
