@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures other topic models on a corpus of `jensen topics build`, and scores all of them in the same way.
 
-    python3 -m venv venv && venv/bin/pip install numpy scipy scikit-learn gensim safetensors
+    python3 -m venv venv && venv/bin/pip install numpy scipy scikit-learn gensim vowpalwabbit safetensors
     venv/bin/python tools/peers/topics.py CORPUS --topics 100 --jensen target/release/jensen
 
 One pass in batches of 100 with tau 1024 and kappa 0.7. Documents a second are those of training alone; documents a
@@ -140,6 +140,36 @@ def fit_gensim(train, args):
     return f"gensim {gensim.__version__}", time.perf_counter() - start, model.state.get_lambda().astype(float)
 
 
+def fit_vw(train, args):
+    """The learner reads a text file, as its command does; the making of the file is not timed."""
+    import vowpalwabbit
+
+    order = np.random.default_rng(args.seed).permutation(train.shape[0])
+    bits = int(np.ceil(np.log2(train.shape[1])))
+    with tempfile.TemporaryDirectory() as folder:
+        data, readable = os.path.join(folder, "data.vw"), os.path.join(folder, "model.txt")
+        with open(data, "w") as out:
+            for d in order:
+                row = train[d]
+                pairs = " ".join(f"{v}:{int(n)}" for v, n in zip(row.indices, row.data))
+                out.write(f"| {pairs}\n")
+        start = time.perf_counter()
+        learner = vowpalwabbit.Workspace(
+            f"-d {data} -b {bits} --lda {args.topics} --lda_alpha {1 / args.topics} --lda_rho {1 / args.topics} "
+            f"--lda_D {train.shape[0]} --minibatch {args.batch} --power_t 0.7 --initial_t 1024 --noconstant --quiet "
+            f"--random_seed {args.seed} --readable_model {readable}"
+        )
+        # A workspace with a data file reads all of it as it is finished.
+        learner.finish()
+        seconds = time.perf_counter() - start
+        lam = np.full((args.topics, train.shape[1]), 1.0 / args.topics)
+        for line in open(readable):
+            fields = line.split()
+            if len(fields) >= args.topics + 1 and fields[0].isdigit() and int(fields[0]) < train.shape[1]:
+                lam[:, int(fields[0])] = [float(x) for x in fields[1 : args.topics + 1]]
+    return f"Vowpal Wabbit {vowpalwabbit.__version__}", seconds, lam
+
+
 def fit_jensen(train, args, temper):
     from safetensors.numpy import load_file
 
@@ -160,14 +190,14 @@ def main():
     parser.add_argument("--batch", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes of scikit-learn")
-    parser.add_argument("--peers", default="sklearn,gensim")
+    parser.add_argument("--peers", default="sklearn,gensim,vw")
     parser.add_argument("--jensen", help="the command")
     parser.add_argument("--temper", default="none", help="temperature policies of Jensen, separated by commas")
     args = parser.parse_args()
     train, heldout, _ = read_corpus(args.corpus)
     print("| method | documents | documents/s | documents/processor second | held out, nats/word |")
     print("| --- | --- | --- | --- | --- |", flush=True)
-    runs = [{"sklearn": fit_sklearn, "gensim": fit_gensim}[peer] for peer in filter(None, args.peers.split(","))]
+    runs = [{"sklearn": fit_sklearn, "gensim": fit_gensim, "vw": fit_vw}[peer] for peer in filter(None, args.peers.split(","))]
     if args.jensen:
         runs += [lambda train, args, temper=temper: fit_jensen(train, args, temper) for temper in args.temper.split(",")]
     for run in runs:

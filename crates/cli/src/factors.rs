@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use jensen::conjugate::models::{FactorialMixture, FactorialSettings};
 use jensen::conjugate::pointwise;
-use jensen::report::figure::{Figure, Image, ImageGrid};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
@@ -46,18 +45,10 @@ pub struct FactorsArgs {
     #[arg(long, value_name = "P", default_value_t = 0.3, value_parser = parse_positive, help_heading = "Model")]
     pub activation: f64,
     /// Draw the factors as pictures of this size
-    #[arg(long, value_name = "WxH", value_parser = parse_size, requires = "out", help_heading = "Output")]
+    #[arg(long, value_name = "WxH", value_parser = points::parse_size, requires = "out", help_heading = "Output")]
     pub image: Option<(usize, usize)>,
     #[command(flatten)]
     pub flags: PointFlags,
-}
-
-fn parse_size(text: &str) -> Result<(usize, usize), String> {
-    let parts = text.split_once('x');
-    match parts.map(|(w, h)| (w.parse(), h.parse())) {
-        Some((Ok(w), Ok(h))) if w > 0 && h > 0 => Ok((w, h)),
-        _ => Err("expected width and height, such as 48x42".to_owned()),
-    }
 }
 
 /// Runs the command.
@@ -65,15 +56,7 @@ pub fn run(command: &FactorsCommand) -> Outcome {
     let FactorsCommand::Fit(args) = command;
     let points = Points::read(&args.data, &args.flags)?;
     let dim = points.dim();
-    if let Some((width, height)) = args.image
-        && width * height != dim
-    {
-        return Err(Failure::usage(format!(
-            "pictures of {width}x{height} need {} columns, and `{}` has {dim}",
-            width * height,
-            args.data.display()
-        )));
-    }
+    points.check_size(args.image)?;
     let settings = FactorialSettings {
         factors: args.factors as usize,
         noise_variance: args.noise_variance,
@@ -93,32 +76,27 @@ pub fn run(command: &FactorsCommand) -> Outcome {
         |lambda| {
             let factors = model.factors(lambda);
             let rows: Vec<Value> = factors.chunks_exact(dim).map(|f| json!(f)).collect();
-            let picture = args.image.map(|(width, height)| {
-                let images = factors
-                    .chunks_exact(dim)
-                    .filter_map(|f| Image::grey_stretched(width, height, f));
-                let columns = (rows.len() as f64).sqrt().ceil() as usize;
-                let grid = ImageGrid::new("Factors", columns).images(images);
-                ("factors", Figure::new("").panel(grid))
+            let pictures = args.image.map(|size| {
+                let grid = points::images("Factors", factors.chunks_exact(dim), size, |i| {
+                    format!("{}", i + 1)
+                });
+                (
+                    "factors",
+                    "The factors, each from its least to its largest value.",
+                    grid,
+                )
+            });
+            let heads = std::iter::once("factor".to_owned()).chain(points.names.iter().cloned());
+            let table = factors.chunks_exact(dim).enumerate().map(|(i, factor)| {
+                let cells = factor.iter().map(|x| points::cell(*x));
+                std::iter::once((i + 1).to_string()).chain(cells).collect()
             });
             Described {
+                rows: "factor",
+                table: (heads.collect(), table.collect()),
+                pictures: pictures.into_iter().collect(),
                 fields: json!({ "columns": points.names, "factors": rows }),
-                lines: Vec::new(),
-                picture,
             }
         },
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_read() {
-        assert_eq!(parse_size("48x42"), Ok((48, 42)));
-        for wrong in ["48", "0x3", "ax3", "4x"] {
-            assert!(parse_size(wrong).is_err());
-        }
-    }
 }

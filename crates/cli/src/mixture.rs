@@ -7,6 +7,7 @@ use jensen::conjugate::models::{
     Bernoullis, Components, Covariance, Gaussians, Mixture, Multinomials,
 };
 use jensen::conjugate::pointwise;
+use jensen::report::figure::{Axis, Chart, Figure, Series};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
@@ -62,6 +63,9 @@ pub struct MixtureArgs {
     /// Dirichlet parameter of the proportions of multinomial components
     #[arg(long, value_name = "X", default_value_t = 0.5, value_parser = parse_positive, help_heading = "Model")]
     pub smoothing: f64,
+    /// Draw the components' means as pictures of this size
+    #[arg(long, value_name = "WxH", value_parser = points::parse_size, requires = "out", help_heading = "Output")]
+    pub image: Option<(usize, usize)>,
     #[command(flatten)]
     pub flags: PointFlags,
 }
@@ -90,6 +94,7 @@ pub enum Shape {
 pub fn run(command: &MixtureCommand) -> Outcome {
     let MixtureCommand::Fit(args) = command;
     let points = Points::read(&args.data, &args.flags)?;
+    points.check_size(args.image)?;
     let dim = points.dim();
     match args.kind {
         Kind::Gaussian => {
@@ -185,16 +190,76 @@ fn fit<C: Components>(
                     value
                 })
                 .collect();
-            let heaviest: Vec<String> = order
+            let means: Vec<Vec<f64>> = described.iter().map(mean).collect();
+            let heads = ["component", "weight"].map(str::to_owned).into_iter();
+            let table = order
                 .iter()
-                .take(10)
-                .map(|&i| format!("{:.3}", weights[i]))
-                .collect();
+                .zip(&means)
+                .enumerate()
+                .map(|(row, (&i, mean))| {
+                    let cells = mean.iter().map(|x| points::cell(*x));
+                    [(row + 1).to_string(), points::cell(weights[i])]
+                        .into_iter()
+                        .chain(cells)
+                        .collect()
+                });
             Described {
+                rows: "component",
+                table: (
+                    heads.chain(points.names.iter().cloned()).collect(),
+                    table.collect(),
+                ),
+                pictures: pictures(args, points, &order, &weights, &means),
                 fields: json!({ "columns": points.names, "components": described }),
-                lines: vec![format!("weights   {}", heaviest.join(" "))],
-                picture: None,
             }
         },
     )
+}
+
+/// The mean, the probabilities or the proportions of a component.
+fn mean(component: &Value) -> Vec<f64> {
+    let values = ["mean", "probabilities", "proportions"]
+        .iter()
+        .find_map(|name| component[*name].as_array());
+    let numbers = values.into_iter().flatten().filter_map(Value::as_f64);
+    numbers.collect()
+}
+
+/// Most points of a scatter plot.
+const DRAWN: usize = 2000;
+
+/// The means: as pictures where their size is given, else among the points, by the first two columns.
+fn pictures(
+    args: &MixtureArgs,
+    points: &Points,
+    order: &[usize],
+    weights: &[f64],
+    means: &[Vec<f64>],
+) -> Vec<(&'static str, &'static str, Figure)> {
+    if let Some(size) = args.image {
+        let rows = means.iter().map(Vec::as_slice);
+        let grid = points::images("Means", rows, size, |i| {
+            format!("{:.1} %", 100.0 * weights[order[i]])
+        });
+        let caption =
+            "The components' means, each from its least to its largest value, the heaviest first.";
+        return vec![("means", caption, grid)];
+    }
+    let dim = points.dim();
+    if args.kind != Kind::Gaussian || dim < 2 {
+        return Vec::new();
+    }
+    let step = (points.train.len() / dim).div_ceil(DRAWN).max(1);
+    let drawn = points.train.chunks_exact(dim).step_by(step);
+    let chart = Chart::new("Means among the points")
+        .x(Axis::new(points.names[0].clone()))
+        .y(Axis::new(points.names[1].clone()))
+        .series(Series::scatter("points", drawn.map(|x| (x[0], x[1]))).opacity(0.35))
+        .series(
+            Series::scatter("means", means.iter().map(|m| (m[0], m[1])))
+                .colour(1)
+                .width(5.0),
+        );
+    let caption = "The components' means and the points, by the first two columns.";
+    vec![("means", caption, Figure::new("").panel(chart))]
 }

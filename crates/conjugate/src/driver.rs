@@ -337,7 +337,10 @@ impl<E: Engine> Algorithm for Driver<E> {
         let mean_inverse = sums.inverse / sums.points.max(1) as f64;
         if batch_mode {
             // Where the cooling decides, the temperature is no variable of the model.
-            let inferred = state.thermostat.as_ref().filter(|t| t.mean_inverse() >= floor);
+            let inferred = state
+                .thermostat
+                .as_ref()
+                .filter(|t| t.mean_inverse() >= floor);
             let y = inferred.map_or(0.0, Thermostat::bound);
             let bound = self.engine.global_bound(&state.globals) + sums.bound + y;
             record = record.with_elbo(bound, None);

@@ -213,7 +213,14 @@ mod tests {
         assert_eq!(cooling("global=inf"), None);
         assert_eq!(cooling("local"), None);
         assert_eq!(cooling("local=3"), Some(3.0));
-        for wrong in ["none=1", "anneal", "global=0", "local=-1", "global=nan", "warm"] {
+        for wrong in [
+            "none=1",
+            "anneal",
+            "global=0",
+            "local=-1",
+            "global=nan",
+            "warm",
+        ] {
             assert!(wrong.parse::<Temper>().is_err(), "{wrong}");
         }
     }

@@ -31,6 +31,8 @@ pub enum TopicsCommand {
 pub enum FormatName {
     /// One JSON object a line
     Jsonl,
+    /// Parquet, if this build reads it
+    Parquet,
     /// Plain text
     Text,
     /// UCI bag of words: docword.NAME.txt with vocab.NAME.txt
@@ -45,6 +47,7 @@ impl From<FormatName> for Format {
     fn from(name: FormatName) -> Self {
         match name {
             FormatName::Jsonl => Self::Jsonl,
+            FormatName::Parquet => Self::Parquet,
             FormatName::Text => Self::Text,
             FormatName::Uci => Self::Uci,
             FormatName::Ldac => Self::Ldac,
@@ -68,7 +71,7 @@ pub struct InputFlags {
     /// Format of the inputs [default: by their names; other names are plain text]
     #[arg(long, value_enum, value_name = "NAME", help_heading = "Input")]
     pub format: Option<FormatName>,
-    /// Field of a JSON line with the text
+    /// Field of a JSON line, or column of a Parquet file, with the text
     #[arg(
         long,
         value_name = "NAME",

@@ -29,7 +29,8 @@ pub struct TopicsFlags {
     #[arg(long, value_name = "X", value_parser = parse_share, help_heading = "Model")]
     pub eta: Option<String>,
     /// Temperature: none, anneal=PASSES (falls to 1 in so many passes), global (one, inferred) or local (one a
-    /// document, inferred) [default: none]
+    /// document, inferred); global=PASSES and local=PASSES are 1 after so many, `inf` never. Plain global cools in half a
+    /// pass [default: none]
     #[arg(long, value_name = "POLICY", value_parser = parse_temper, help_heading = "Method")]
     pub temper: Option<String>,
     /// Passes over the documents; fractions are allowed [default: 1]
@@ -111,8 +112,9 @@ impl TopicsFlags {
             .temper
             .as_deref()
             .unwrap_or("none")
-            .parse()
-            .map_err(|error: String| Failure::usage(error))?;
+            .parse::<Temper>()
+            .map_err(Failure::usage)?
+            .with_cooling(COOLING);
         settings.seed = self.seed.unwrap_or(0);
         settings.evaluations_per_pass = self.evaluations.unwrap_or(EVALUATIONS);
         settings.check().map_err(Failure::usage)?;
@@ -124,6 +126,9 @@ impl TopicsFlags {
         listed(self)
     }
 }
+
+/// Passes after which an inferred temperature is 1 unless the flags say otherwise.
+const COOLING: f64 = 0.5;
 
 /// A Dirichlet parameter; `1/K` is the default.
 fn share(text: &str) -> Option<f64> {

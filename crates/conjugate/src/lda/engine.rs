@@ -307,9 +307,8 @@ impl Engine for LdaEngine<'_> {
                     let counts = &bag.counts;
                     document.found = match local {
                         None => solver.solve(&spec, rows, slots, counts, first, want, expected),
-                        Some(heat) => solver.solve_local(
-                            &spec, first, rows, heat, slots, counts, want, expected,
-                        ),
+                        Some(heat) => solver
+                            .solve_local(&spec, first, rows, heat, slots, counts, want, expected),
                     };
                     document.stride = solver.stride;
                     document.active.clone_from(&solver.active);

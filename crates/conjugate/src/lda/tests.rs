@@ -5,8 +5,8 @@ use jensen_math::rng::{Purpose, Stream};
 use jensen_math::simd::Simd;
 use jensen_math::special::{digamma, lgamma};
 
-use super::local::{LocalHeat, Rows, Solver, Spec, Want};
 use super::kernel;
+use super::local::{LocalHeat, Rows, Solver, Spec, Want};
 use super::powers::{Grid, Knots, PowerTable, gamma_ratios, nodes, power_table};
 use super::*;
 use crate::documents::{Bag, Documents, MemoryDocuments};

@@ -7,7 +7,7 @@
 //! | subject | module |
 //! | --- | --- |
 //! | files that may be compressed: gzip, xz, Zstandard | [`compressed`] |
-//! | inputs and their formats: JSON lines, text, UCI, LDA-C, Matrix Market | [`sources`], [`bags`] |
+//! | inputs and their formats: JSON lines, text, UCI, LDA-C, Matrix Market, Parquet | [`sources`], [`bags`], `parquet` |
 //! | text to words | [`tokens`], [`stop_words`] |
 //! | counting words, choosing the vocabulary | [`count`], [`vocabulary`] |
 //! | one document as bytes | [`codec`] |
@@ -21,6 +21,8 @@ pub mod codec;
 pub mod compressed;
 pub mod count;
 pub mod file;
+#[cfg(feature = "parquet")]
+pub mod parquet;
 pub mod sources;
 pub mod stop_words;
 pub mod stream;

@@ -24,6 +24,8 @@ const DOCUMENT_BYTES: usize = 256 << 20;
 pub enum Format {
     /// One JSON object a line, the text in one of its fields.
     Jsonl,
+    /// Columns of a Parquet file, the text in one of them; in builds with the feature `parquet`.
+    Parquet,
     /// Plain text.
     Text,
     /// UCI bag of words: `docword.NAME.txt` beside `vocab.NAME.txt`.
@@ -37,27 +39,26 @@ pub enum Format {
 impl Format {
     /// Whether words are counted already.
     pub fn is_bag(self) -> bool {
-        !matches!(self, Self::Jsonl | Self::Text)
+        !matches!(self, Self::Jsonl | Self::Parquet | Self::Text)
     }
 
     /// The format that a file's name suggests; plain text where it says nothing.
-    fn of(path: &Path) -> Result<Self, DataError> {
+    fn of(path: &Path) -> Self {
         let name = bare_name(path).to_lowercase();
         let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
-        Ok(match ending {
+        match ending {
             "jsonl" | "ndjson" | "json" => Self::Jsonl,
             "mtx" | "mm" => Self::MatrixMarket,
             "dat" | "ldac" | "lda-c" => Self::Ldac,
-            "parquet" => {
-                return Err(DataError::invalid(format!(
-                    "`{}`: Parquet is not read; write the texts as JSON lines, for example with DuckDB: COPY (SELECT \
-                     text FROM 'file.parquet') TO 'file.jsonl'",
-                    path.display()
-                )));
-            }
+            "parquet" => Self::Parquet,
             _ if name.starts_with("docword.") => Self::Uci,
             _ => Self::Text,
-        })
+        }
+    }
+
+    /// Whether a document is an object with fields.
+    pub(crate) fn has_fields(self) -> bool {
+        matches!(self, Self::Jsonl | Self::Parquet)
     }
 }
 
@@ -165,10 +166,7 @@ impl Sources {
             }
             for path in files {
                 inputs.push(Input {
-                    format: match settings.format {
-                        Some(format) => format,
-                        None => Format::of(&path)?,
-                    },
+                    format: settings.format.unwrap_or_else(|| Format::of(&path)),
                     unit: settings.unit.unwrap_or(if folder {
                         DocumentUnit::File
                     } else {
@@ -353,6 +351,21 @@ impl Reader<'_> {
         }
     }
 
+    #[cfg(feature = "parquet")]
+    fn parquet(&self, path: &Path) -> Result<Box<dyn BufRead + Send>, DataError> {
+        super::parquet::open(path, &self.sources.field, self.sources.id.as_deref())
+    }
+
+    #[cfg(not(feature = "parquet"))]
+    #[allow(clippy::unused_self)]
+    fn parquet(&self, path: &Path) -> Result<Box<dyn BufRead + Send>, DataError> {
+        Err(DataError::invalid(format!(
+            "`{}`: this build does not read Parquet: install Jensen with `--features parquet`, or write the texts as JSON \
+             lines, for example with DuckDB: COPY (SELECT text FROM 'file.parquet') TO 'file.jsonl'",
+            path.display()
+        )))
+    }
+
     fn texts(&mut self) -> Result<Option<Texts>, DataError> {
         let mut texts = Texts::default();
         while texts.ends.len() < CHUNK_DOCUMENTS && texts.bytes.len() < CHUNK_BYTES {
@@ -361,7 +374,10 @@ impl Reader<'_> {
                     break;
                 };
                 self.next += 1;
-                let mut file = compressed::open(&input.path)?;
+                let mut file = match input.format {
+                    Format::Parquet => self.parquet(&input.path)?,
+                    _ => compressed::open(&input.path)?,
+                };
                 if input.format == Format::Text && input.unit == DocumentUnit::File {
                     take(&mut *file, None, &mut texts.bytes, &input.path)?;
                     texts.ends.push(texts.bytes.len());
@@ -382,8 +398,7 @@ impl Reader<'_> {
             *line += 1;
             let start = texts.ends.last().copied().unwrap_or(0);
             // A blank line among JSON lines is no document.
-            if input.format == Format::Jsonl
-                && texts.bytes[start..].iter().all(u8::is_ascii_whitespace)
+            if input.format.has_fields() && texts.bytes[start..].iter().all(u8::is_ascii_whitespace)
             {
                 texts.bytes.truncate(start);
                 continue;

@@ -8,7 +8,7 @@ use foldhash::fast::FixedState;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use super::file::Document;
-use super::sources::{Content, Format, Skipped, Sources, Texts};
+use super::sources::{Content, Skipped, Sources, Texts};
 use super::tokens::Tokeniser;
 use crate::error::DataError;
 
@@ -134,7 +134,7 @@ impl<'a> Extract<'a> {
             return Ok(Text::NotUtf8);
         };
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        if input.format != Format::Jsonl {
+        if !input.format.has_fields() {
             return Ok(Text::Words(Found {
                 text: Cow::Borrowed(text),
                 id: None,

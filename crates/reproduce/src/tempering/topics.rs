@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use jensen::conjugate::documents::Documents;
 use jensen::conjugate::lda::{self, LdaJob, LdaSettings};
 use jensen::conjugate::temper::{GlobalTempering, LocalTempering, Temper};
 use jensen::data::corpus::sources::SourceSettings;
@@ -20,6 +21,9 @@ use crate::results::{Ours, Scale, What};
 /// Number of topics.
 const TOPICS: usize = 500;
 
+/// Scores in a run.
+const SCORES: f64 = 10.0;
+
 /// A corpus and how long it is learned from.
 struct Study {
     name: &'static str,
@@ -28,6 +32,8 @@ struct Study {
     passes: (f64, f64),
     /// Lengths of annealing schedules, in passes.
     schedules: [f64; 3],
+    /// Passes after which temperatures are 1 in the runs with a cooling.
+    cooling: f64,
     /// Share of the documents that are held out.
     heldout: f64,
 }
@@ -35,8 +41,9 @@ struct Study {
 const ARXIV: Study = Study {
     name: "arxiv",
     title: "arXiv abstracts",
-    passes: (1.0, 3.0),
+    passes: (1.0, 2.0),
     schedules: [0.01, 0.1, 1.0],
+    cooling: 0.5,
     heldout: 0.01,
 };
 
@@ -44,8 +51,9 @@ const ARXIV: Study = Study {
 const AP: Study = Study {
     name: "ap",
     title: "Associated Press",
-    passes: (20.0, 60.0),
+    passes: (10.0, 30.0),
     schedules: [0.1, 1.0, 10.0],
+    cooling: 5.0,
     heldout: 0.1,
 };
 
@@ -55,7 +63,8 @@ struct Run {
     score: f64,
     standard_error: f64,
     elbo: f64,
-    seconds: f64,
+    tokens: f64,
+    seconds_a_pass: f64,
     /// (pass, nats a word).
     scores: Vec<(f64, f64)>,
     /// (pass, temperature).
@@ -92,17 +101,50 @@ fn policies(study: &Study) -> Vec<(String, Temper)> {
     for passes in study.schedules {
         policies.push((format!("AVI, {passes} passes"), Temper::anneal(passes)));
     }
-    policies.push((
-        "VT, T to 10".to_owned(),
-        Temper::Global(GlobalTempering::default()),
-    ));
-    let narrow = GlobalTempering {
-        hottest: 2.0,
-        ..GlobalTempering::default()
-    };
-    policies.push(("VT, T to 2".to_owned(), Temper::Global(narrow)));
-    policies.push(("LVT".to_owned(), Temper::Local(LocalTempering::default())));
+    let inferring = [
+        ("VT", Temper::Global(GlobalTempering::default())),
+        ("LVT", Temper::Local(LocalTempering::default())),
+    ];
+    for (name, temper) in &inferring {
+        policies.push(((*name).to_owned(), temper.clone()));
+    }
+    for (name, temper) in inferring {
+        policies.push((format!("{name}, cooled"), cooled(temper, study.cooling)));
+    }
     policies
+}
+
+/// The policy with a cooling, which the paper does not have.
+fn cooled(mut temper: Temper, passes: f64) -> Temper {
+    if let Temper::Global(GlobalTempering { cooling, .. })
+    | Temper::Local(LocalTempering { cooling, .. }) = &mut temper
+    {
+        *cooling = Some(passes);
+    }
+    temper
+}
+
+/// The middle figure of an odd number.
+fn median(figures: &[f64]) -> f64 {
+    let mut sorted = figures.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[sorted.len() / 2]
+}
+
+/// The curve whose points are medians over curves of the same passes, and the range of the curves as a band.
+fn middle(curves: &[&[(f64, f64)]]) -> (Vec<(f64, f64)>, Vec<(f64, f64)>) {
+    let points = curves.iter().map(|curve| curve.len()).min().unwrap_or(0);
+    (0..points)
+        .map(|i| {
+            let values: Vec<f64> = curves.iter().map(|curve| curve[i].1).collect();
+            let range = values
+                .iter()
+                .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &v| {
+                    (a.min(v), b.max(v))
+                });
+            ((curves[0][i].0, median(&values)), range)
+        })
+        .unzip()
 }
 
 fn study(
@@ -129,6 +171,7 @@ fn study(
     let mut temperatures = Chart::new("Temperature")
         .x(Axis::new("passes"))
         .y(Axis::new("T").log());
+    let mut plain: Vec<f64> = Vec::new();
     for (number, (name, temper)) in policies(study).into_iter().enumerate() {
         let mut runs = Vec::new();
         for seed in 0..seeds {
@@ -139,32 +182,69 @@ fn study(
             })?);
         }
         let finals: Vec<f64> = runs.iter().map(|run| run.score).collect();
-        let seconds: f64 = runs.iter().map(|run| run.seconds).sum::<f64>() / seeds as f64;
-        let note = format!("{seconds:.1} seconds, scores included");
+        let errors: Vec<f64> = runs.iter().map(|run| run.standard_error).collect();
         let what = What::new(
             format!("{}: held-out log predictive, {name}", study.title),
             "nats/word",
         );
         context.row(what, |_| {
+            let (mean, middle, se) = (Ours::mean_of(&finals), median(&finals), median(&errors));
             Ok(match runs.as_slice() {
-                [one] => Ours::value(one.score)
-                    .se(one.standard_error)
-                    .note(format!("{note}; error over documents")),
-                _ => Ours::mean_of(&finals).note(note),
+                [_] => Ours::value(middle)
+                    .se(se)
+                    .note("error over documents"),
+                _ => mean.note(format!(
+                    "mean and its error over seeds; median {middle:.4}; error over documents {se:.4}, which all \
+                     methods share"
+                )),
             })
         })?;
-        let bounds: Vec<f64> = runs.iter().map(|run| run.elbo).collect();
-        let what = What::new(format!("{}: bound at T = 1, {name}", study.title), "nats");
+        if number == 0 {
+            plain.clone_from(&finals);
+        } else {
+            let gains: Vec<f64> = finals.iter().zip(&plain).map(|(a, b)| a - b).collect();
+            let what = What::new(
+                format!("{}: gain in the score over SVI, {name}", study.title),
+                "nats/word",
+            );
+            context.row(what, |_| {
+                Ok(Ours::mean_of(&gains)
+                    .note(format!("seed by seed; median {:.4}", median(&gains))))
+            })?;
+        }
+        let bounds: Vec<f64> = runs.iter().map(|run| run.elbo / run.tokens).collect();
+        let what = What::new(
+            format!("{}: bound at T = 1, {name}", study.title),
+            "nats/token",
+        );
         context.row(what, |_| Ok(Ours::mean_of(&bounds)))?;
-        // The curve of the run whose end is the median.
-        let mut order: Vec<usize> = (0..runs.len()).collect();
-        order.sort_by(|a, b| finals[*a].total_cmp(&finals[*b]));
-        let median = &runs[order[runs.len() / 2]];
-        let line = |points: &[(f64, f64)]| {
-            Series::line(name.clone(), points.iter().copied()).colour(number)
+        let seconds: Vec<f64> = runs.iter().map(|run| run.seconds_a_pass).collect();
+        let what = What::new(format!("{}: time of a pass, {name}", study.title), "s");
+        context.row(what, |_| {
+            Ok(
+                Ours::value(seconds.iter().copied().fold(f64::INFINITY, f64::min))
+                    .seeds(seeds)
+                    .note("training alone; the fastest run, as the machine is shared"),
+            )
+        })?;
+        // Policies with a cooling are drawn in the colour of those without.
+        let colour = if number < 6 { number } else { number - 2 };
+        let line = |curves: Vec<&[(f64, f64)]>, band: bool| {
+            let (curve, range) = middle(&curves);
+            let line = Series::line(name.clone(), curve).colour(colour);
+            let line = if number < 6 { line } else { line.dashed() };
+            if band && runs.len() > 1 {
+                line.band(range)
+            } else {
+                line
+            }
         };
-        scores = scores.series(line(&median.scores));
-        temperatures = temperatures.series(line(&median.temperatures));
+        scores = scores.series(line(
+            runs.iter().map(|r| r.scores.as_slice()).collect(),
+            true,
+        ));
+        let of_temperatures = runs.iter().map(|r| r.temperatures.as_slice()).collect();
+        temperatures = temperatures.series(line(of_temperatures, false));
     }
     let figure = Figure::new("").panel(scores).panel(temperatures);
     context.figure(&format!("figure2-{}", study.name), &figure)
@@ -193,7 +273,7 @@ fn run(
             passes,
             seed,
             temper: temper.clone(),
-            evaluations_per_pass: 10.0 / passes.min(10.0),
+            evaluations_per_pass: SCORES / passes,
             ..LdaSettings::new(TOPICS)
         },
         simd: Simd::detect(),
@@ -228,8 +308,70 @@ fn run(
         score: score.log_predictive,
         standard_error: score.standard_error,
         elbo: fitted.elbo,
-        seconds: records.last().map_or(0.0, |record| record.seconds),
+        tokens: train.tokens(),
+        seconds_a_pass: training_seconds(&records) / passes,
         scores: curve("heldout_log_predictive"),
         temperatures: temperatures.into_iter().step_by(step).collect(),
     })
+}
+
+/// Seconds of all iterations at the pace of those without a score; the first, which follows the making of the start, has
+/// no say.
+fn training_seconds(records: &[Record]) -> f64 {
+    let paced: Vec<f64> = records
+        .windows(2)
+        .filter(|pair| !pair[1].fields.contains_key("heldout_log_predictive"))
+        .map(|pair| pair[1].seconds - pair[0].seconds)
+        .collect();
+    let count = paced.len().max(1) as f64;
+    paced.iter().sum::<f64>() / count * records.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn curves_meet_in_their_medians() {
+        let curves: [&[(f64, f64)]; 3] = [
+            &[(1.0, 5.0), (2.0, 1.0)],
+            &[(1.0, 3.0), (2.0, 9.0)],
+            &[(1.0, 4.0), (2.0, 2.0), (3.0, 0.0)],
+        ];
+        let (curve, range) = middle(&curves);
+        assert_eq!(curve, [(1.0, 4.0), (2.0, 2.0)]);
+        assert_eq!(range, [(3.0, 5.0), (1.0, 9.0)]);
+    }
+
+    #[test]
+    fn every_policy_has_a_name_of_its_own() {
+        let names: Vec<String> = policies(&ARXIV).into_iter().map(|p| p.0).collect();
+        assert_eq!(names[0], "SVI");
+        assert_eq!(names.len(), 8);
+        assert!(
+            names
+                .iter()
+                .all(|n| names.iter().filter(|m| *m == n).count() == 1)
+        );
+    }
+
+    #[test]
+    fn time_is_that_of_iterations_without_scores() {
+        let record = |seconds: f64, scored: bool| {
+            let mut record = Record::new(0);
+            record.seconds = seconds;
+            if scored {
+                record.with("heldout_log_predictive", -7.0)
+            } else {
+                record
+            }
+        };
+        let records = [
+            record(9.0, false),
+            record(10.0, false),
+            record(30.0, true),
+            record(31.0, false),
+        ];
+        assert_eq!(training_seconds(&records), 4.0);
+    }
 }

@@ -9,9 +9,11 @@ use jensen::conjugate::model::Model;
 use jensen::conjugate::temper::Temper;
 use jensen::data::table::Table;
 use jensen::math::rng::{Purpose, permutation};
-use jensen::report::figure::{Axis, Chart, Figure, Series};
+use jensen::report::figure::{Axis, Chart, Figure, Image, ImageGrid, Series};
 use jensen::run::{Budget, Outcome as RunOutcome, Record, Status};
 use serde_json::{Value, json};
+
+mod sheet;
 
 use crate::failure::{Exit, Failure, Outcome, print, remark};
 use crate::flags::{self, parse_not_negative, parse_positive, parse_threads};
@@ -23,7 +25,8 @@ use crate::run::session::{Session, start_threads};
 #[derive(Args, Clone, Debug)]
 pub struct PointFlags {
     /// Temperature: none, anneal=PASSES (falls to 1 in so many passes or iterations), global (one, inferred) or local
-    /// (one a point, inferred)
+    /// (one a point, inferred); global=PASSES and local=PASSES are 1 after so many, `inf` never. Plain global cools in 50
+    /// iterations, or in one pass with --batch
     #[arg(
         long,
         value_name = "POLICY",
@@ -75,6 +78,10 @@ pub struct PointFlags {
     pub quiet: bool,
 }
 
+/// How soon an inferred temperature is 1 unless the flags say otherwise.
+const COOLING_ITERATIONS: f64 = 50.0;
+const COOLING_PASSES: f64 = 1.0;
+
 impl PointFlags {
     fn settings(&self) -> Result<DriverSettings, Failure> {
         let mode = match self.batch {
@@ -103,7 +110,10 @@ impl PointFlags {
         }
         Ok(DriverSettings {
             mode,
-            temper: self.temper.clone(),
+            temper: self.temper.clone().with_cooling(match self.batch {
+                None => COOLING_ITERATIONS,
+                Some(_) => COOLING_PASSES,
+            }),
             seed: self.seed,
             scores_per_pass: 0.0,
         })
@@ -112,6 +122,8 @@ impl PointFlags {
 
 /// Rows of numbers, with those to learn from apart from those held out.
 pub struct Points {
+    /// The file.
+    pub source: String,
     /// Names of the columns.
     pub names: Vec<String>,
     /// Rows to learn from, one after the other.
@@ -128,6 +140,20 @@ impl Points {
     /// Number of columns.
     pub fn dim(&self) -> usize {
         self.names.len()
+    }
+
+    /// Refuses pictures of another number of pixels than there are columns.
+    pub fn check_size(&self, size: Option<(usize, usize)>) -> Result<(), Failure> {
+        match size {
+            Some((width, height)) if width.checked_mul(height) != Some(self.dim()) => {
+                Err(Failure::usage(format!(
+                    "pictures of {width}x{height} pixels need as many columns, and `{}` has {}",
+                    self.source,
+                    self.dim()
+                )))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Reads a table whose columns are all numbers.
@@ -175,6 +201,7 @@ impl Points {
                 (hash ^ x.to_bits()).wrapping_mul(0x0000_0100_0000_01b3)
             });
         Ok(Self {
+            source: path.display().to_string(),
             names: table.names().iter().map(|n| (*n).to_owned()).collect(),
             train: gather(false),
             heldout: gather(true),
@@ -201,32 +228,101 @@ impl Course {
         }
     }
 
-    /// Bound and temperature as a picture.
-    fn figure(&self) -> Figure {
-        let mut figure = Figure::new("");
-        if !self.bounds.is_empty() {
-            let chart = Chart::new("Bound at the present temperature")
+    /// Charts of the bound (where it was measured) and of the temperature, with captions.
+    fn charts(&self) -> Vec<(Chart, &'static str)> {
+        let chart = |title: &str, y: &str, points: &[(f64, f64)]| {
+            Chart::new(title)
                 .x(Axis::new("iteration"))
-                .y(Axis::new("nats"))
-                .series(Series::line("", self.bounds.iter().copied()));
-            figure = figure.panel(chart);
+                .y(Axis::new(y))
+                .series(Series::line("", points.iter().copied()))
+        };
+        let mut charts = Vec::new();
+        if !self.bounds.is_empty() {
+            charts.push((
+                chart("Bound at the present temperature", "nats", &self.bounds),
+                "The evidence lower bound of the model at the temperature of the moment.",
+            ));
         }
-        let chart = Chart::new("Temperature")
-            .x(Axis::new("iteration"))
-            .y(Axis::new("T"))
-            .series(Series::line("", self.temperatures.iter().copied()));
-        figure.panel(chart)
+        charts.push((
+            chart("Temperature", "T", &self.temperatures),
+            "1 is the model as it is; above, the likelihood counts for less.",
+        ));
+        charts
     }
 }
 
-/// What a command adds to the results: JSON fields, and lines for the user.
+/// Reads the size of pictures, such as `48x42`.
+pub fn parse_size(text: &str) -> Result<(usize, usize), String> {
+    let parts = text.split_once('x');
+    match parts.map(|(w, h)| (w.parse(), h.parse())) {
+        Some((Ok(w), Ok(h))) if w > 0 && h > 0 => Ok((w, h)),
+        _ => Err("expected width and height, such as 48x42".to_owned()),
+    }
+}
+
+/// A number in a table.
+pub fn cell(x: f64) -> String {
+    format!("{x:.3}")
+}
+
+/// Rows as pictures, each from its least value in black to its largest in white, with captions.
+pub fn images<'a>(
+    title: &str,
+    rows: impl ExactSizeIterator<Item = &'a [f64]>,
+    (width, height): (usize, usize),
+    caption: impl Fn(usize) -> String,
+) -> Figure {
+    let columns = (rows.len() as f64).sqrt().ceil() as usize;
+    let mut grid = ImageGrid::new(title, columns);
+    for (i, row) in rows.enumerate() {
+        if let Some(image) = Image::grey_stretched(width, height, row) {
+            grid = grid.captioned(image, caption(i));
+        }
+    }
+    Figure::new("").panel(grid)
+}
+
+/// What a command adds to the results.
 pub struct Described {
     /// Fields of fit.json.
     pub fields: Value,
-    /// Lines of the table.
-    pub lines: Vec<String>,
-    /// A picture, by file name without extension.
-    pub picture: Option<(&'static str, Figure)>,
+    /// What the rows of the table are, such as `component`.
+    pub rows: &'static str,
+    /// The table: the heads of its columns, and its rows.
+    pub table: (Vec<String>, Vec<Vec<String>>),
+    /// Pictures: file name without extension, and caption.
+    pub pictures: Vec<(&'static str, &'static str, Figure)>,
+}
+
+/// Rows and columns of the table that fit a terminal; the report has more, fit.json all.
+const SHOWN: (usize, usize) = (12, 8);
+
+impl Described {
+    /// The table for a terminal.
+    fn text(&self) -> String {
+        let (heads, rows) = &self.table;
+        let columns = heads.len().min(SHOWN.1);
+        let shown: Vec<&Vec<String>> = std::iter::once(heads)
+            .chain(rows.iter().take(SHOWN.0))
+            .collect();
+        let width = |c: usize| shown.iter().map(|row| row[c].chars().count()).max();
+        let mut text = String::new();
+        for row in &shown {
+            let cells: Vec<String> = (0..columns)
+                .map(|c| format!("{:>1$}", row[c], width(c).unwrap_or(0)))
+                .collect();
+            text += &cells.join("  ");
+            text.push('\n');
+        }
+        let more = (rows.len() - (shown.len() - 1), heads.len() - columns);
+        if more != (0, 0) {
+            text += &format!(
+                "… {} more {}s and {} more columns are in fit.json\n",
+                more.0, self.rows, more.1
+            );
+        }
+        text
+    }
 }
 
 /// Fits a model to the points and writes what came out; `heldout` scores λ, and `describe` says what λ means.
@@ -290,7 +386,7 @@ pub fn run<M: Model>(
         fitted,
         score,
         done,
-        described.fields,
+        described.fields.clone(),
     );
     let text = serde_json::to_string_pretty(&summary).map_err(Failure::output)? + "\n";
     if let Some(folder) = &folder {
@@ -299,15 +395,22 @@ pub fn run<M: Model>(
             folder::write(folder, &format!("{name}.svg"), figure.to_svg().as_bytes())?;
             folder::write(folder, &format!("{name}.png"), &figure.to_png())
         };
-        picture("course", &course.figure())?;
-        if let Some((name, figure)) = &described.picture {
+        let charts = course.charts();
+        let whole = charts.iter().fold(Figure::new(""), |figure, (chart, _)| {
+            figure.panel(chart.clone())
+        });
+        picture("course", &whole)?;
+        for (name, _, figure) in &described.pictures {
             picture(name, figure)?;
         }
+        let page = sheet::sheet(&summary, flags, points, &described, charts, hot);
+        let page = jensen::report::render_sheet(&page);
+        folder::write(folder, "report.html", page.as_bytes())?;
     }
     if hot && !flags.quiet {
         remark(&format!(
-            "warning: the fit ended at temperature {:.2}: it describes a flattened model, not the data; use `--temper \
-             anneal=PASSES`, or a lower hottest temperature",
+            "warning: the fit ended at temperature {:.2}: it describes a flattened model, not the data; give it a cooling, \
+             such as `--temper global=50`",
             fitted.temperature
         ));
     }
@@ -321,10 +424,7 @@ pub fn run<M: Model>(
         if let Some((mean, se)) = score {
             table += &format!("held out  {mean:.4} ± {se:.4} nats a point\n");
         }
-        for line in described.lines {
-            table += &line;
-            table.push('\n');
-        }
+        table += &described.text();
         if let Some(folder) = &folder {
             table += &format!("results   {}\n", folder.path().display());
         }
@@ -382,4 +482,17 @@ fn summary(
         all.extend(more);
     }
     summary
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read() {
+        assert_eq!(parse_size("48x42"), Ok((48, 42)));
+        for wrong in ["48", "0x3", "ax3", "4x"] {
+            assert!(parse_size(wrong).is_err());
+        }
+    }
 }

@@ -1,0 +1,159 @@
+//! Parquet files as JSON lines: an object a row, with the columns that are asked for.
+//!
+//! Rows come one at a time, and only the columns of text and name are decoded, so that memory holds a page of each.
+//! Pages are plain or compressed by Snappy.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use parquet::errors::ParquetError;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::reader::RowIter;
+use parquet::schema::types::Type;
+
+use crate::error::DataError;
+
+/// Opens a Parquet file; every line of what is read is a JSON object with the columns of these names that there are.
+///
+/// # Errors
+/// When the file cannot be read, is no Parquet file, or has no column `field`.
+pub fn open(
+    path: &Path,
+    field: &str,
+    id: Option<&str>,
+) -> Result<Box<dyn BufRead + Send>, DataError> {
+    let invalid = |error: ParquetError| {
+        DataError::invalid(format!(
+            "`{}` cannot be read as Parquet: {error}",
+            path.display()
+        ))
+    };
+    let file = File::open(path).map_err(|error| DataError::io("read", path, &error))?;
+    let reader = SerializedFileReader::new(file).map_err(invalid)?;
+    let schema = reader.metadata().file_metadata().schema().clone();
+    let columns = schema.get_fields();
+    if !columns.iter().any(|column| column.name() == field) {
+        let names: Vec<&str> = columns.iter().map(|column| column.name()).collect();
+        return Err(DataError::invalid(format!(
+            "`{}` has no column `{field}`; its columns are {}: name one with --field",
+            path.display(),
+            names.join(", ")
+        )));
+    }
+    let wanted = columns
+        .iter()
+        .filter(|column| column.name() == field || id == Some(column.name()))
+        .map(Arc::clone)
+        .collect();
+    let projection = Type::group_type_builder(schema.name())
+        .with_fields(wanted)
+        .build()
+        .map_err(invalid)?;
+    let rows = RowIter::from_file_into(Box::new(reader))
+        .project(Some(projection))
+        .map_err(invalid)?;
+    Ok(Box::new(BufReader::new(Lines {
+        rows,
+        left: VecDeque::new(),
+    })))
+}
+
+/// Rows as JSON lines.
+struct Lines {
+    rows: RowIter<'static>,
+    /// What of a line is not read yet.
+    left: VecDeque<u8>,
+}
+
+impl Read for Lines {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.left.is_empty() {
+            match self.rows.next() {
+                None => return Ok(0),
+                Some(row) => {
+                    let row =
+                        row.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+                    self.left.extend(row.to_json_value().to_string().bytes());
+                    self.left.push_back(b'\n');
+                }
+            }
+        }
+        self.left.read(buffer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::BufRead;
+
+    use parquet::basic::Compression;
+    use parquet::data_type::{ByteArray, ByteArrayType, Int32Type};
+    use parquet::file::properties::WriterProperties;
+    use parquet::file::writer::SerializedFileWriter;
+    use parquet::schema::parser::parse_message_type;
+
+    use super::*;
+
+    fn write(path: &Path) {
+        let schema = "message rows { OPTIONAL BYTE_ARRAY text (UTF8); REQUIRED INT32 id; REQUIRED INT32 other; }";
+        let schema = Arc::new(parse_message_type(schema).unwrap());
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
+            .build();
+        let file = File::create(path).unwrap();
+        let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties)).unwrap();
+        let mut group = writer.next_row_group().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        let texts =
+            ["cats \"purr\"\n", "dogs bark"].map(|t| ByteArray::from(t.as_bytes().to_vec()));
+        let present = [1, 0, 1];
+        column
+            .typed::<ByteArrayType>()
+            .write_batch(&texts, Some(&present), None)
+            .unwrap();
+        column.close().unwrap();
+        for first in [7, 70] {
+            let mut column = group.next_column().unwrap().unwrap();
+            let values = [first, first + 1, first + 2];
+            column
+                .typed::<Int32Type>()
+                .write_batch(&values, None, None)
+                .unwrap();
+            column.close().unwrap();
+        }
+        group.close().unwrap();
+        writer.close().unwrap();
+    }
+
+    #[test]
+    fn rows_are_json_lines_of_the_wanted_columns() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.parquet");
+        write(&path);
+        let lines: Vec<serde_json::Value> = open(&path, "text", Some("id"))
+            .unwrap()
+            .lines()
+            .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
+            .collect();
+        let row = |text: serde_json::Value, id: i32| serde_json::json!({ "text": text, "id": id });
+        assert_eq!(
+            lines,
+            [
+                row("cats \"purr\"\n".into(), 7),
+                row(serde_json::Value::Null, 8),
+                row("dogs bark".into(), 9)
+            ]
+        );
+        let error = |result: Result<Box<dyn BufRead + Send>, DataError>| match result {
+            Ok(_) => panic!("it was opened"),
+            Err(error) => error.to_string(),
+        };
+        let message = error(open(&path, "body", None));
+        assert!(message.contains("no column `body`") && message.contains("text, id, other"));
+        std::fs::write(&path, "no Parquet").unwrap();
+        assert!(error(open(&path, "text", None)).contains("cannot be read as Parquet"));
+    }
+}
