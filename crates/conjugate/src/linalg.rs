@@ -1,4 +1,22 @@
-//! Cholesky factors of small symmetric matrices, row-major.
+//! Inner products, and Cholesky factors of small symmetric matrices, row-major.
+
+/// Σ a b, in eight running sums.
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let mut sums = [0.0; 8];
+    let (a_rows, b_rows) = (a.chunks_exact(8), b.chunks_exact(8));
+    let rest: f64 = a_rows
+        .remainder()
+        .iter()
+        .zip(b_rows.remainder())
+        .map(|(a, b)| a * b)
+        .sum();
+    for (a, b) in a_rows.zip(b_rows) {
+        for i in 0..8 {
+            sums[i] += a[i] * b[i];
+        }
+    }
+    sums.iter().sum::<f64>() + rest
+}
 
 /// The lower factor L of a positive definite n × n matrix A = L Lᵀ, zeros above the diagonal; `None` when A is not
 /// positive definite to rounding.

@@ -10,6 +10,7 @@ use jensen_math::special;
 
 use crate::draws::normal;
 use crate::family::{Blocks, Family};
+use crate::linalg::dot;
 use crate::model::{Local, Model};
 
 const LOG_2PI: f64 = 1.837_877_066_409_345_5;
@@ -148,10 +149,7 @@ impl Model for FactorialMixture {
         // E[μ_k · μ_l] = −2 times the second statistic.
         let gram = |i: usize, j: usize| -2.0 * half[i * k + j];
         let x = &self.data[point * dim..(point + 1) * dim];
-        let dots: Vec<f64> = means
-            .chunks_exact(dim)
-            .map(|m| m.iter().zip(x).map(|(a, b)| a * b).sum())
-            .collect();
+        let dots: Vec<f64> = means.chunks_exact(dim).map(|m| dot(m, x)).collect();
         let prior = special::logit(self.settings.activation);
         let mut local = Local::default();
         for sweep in 1..=SWEEPS {

@@ -11,8 +11,10 @@ use std::sync::Arc;
 
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
 use parquet::record::reader::RowIter;
 use parquet::schema::types::Type;
+use serde_json::{Map, Value};
 
 use crate::error::DataError;
 
@@ -76,12 +78,29 @@ impl Read for Lines {
                 Some(row) => {
                     let row =
                         row.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-                    self.left.extend(row.to_json_value().to_string().bytes());
+                    let line: Map<String, Value> = row
+                        .get_column_iter()
+                        .map(|(name, field)| (name.clone(), value(field)))
+                        .collect();
+                    self.left.extend(Value::Object(line).to_string().bytes());
                     self.left.push_back(b'\n');
                 }
             }
         }
         self.left.read(buffer)
+    }
+}
+
+/// A field as JSON: text as it is (also where the column does not say that its bytes are text), other single values in
+/// words, nothing for the rest.
+fn value(field: &Field) -> Value {
+    match field {
+        Field::Str(text) => Value::from(text.as_str()),
+        Field::Bytes(bytes) => std::str::from_utf8(bytes.data()).map_or(Value::Null, Value::from),
+        Field::Null | Field::Group(_) | Field::ListInternal(_) | Field::MapInternal(_) => {
+            Value::Null
+        }
+        other => Value::from(other.to_string()),
     }
 }
 
@@ -133,17 +152,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.parquet");
         write(&path);
-        let lines: Vec<serde_json::Value> = open(&path, "text", Some("id"))
+        let lines: Vec<Value> = open(&path, "text", Some("id"))
             .unwrap()
             .lines()
             .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
             .collect();
-        let row = |text: serde_json::Value, id: i32| serde_json::json!({ "text": text, "id": id });
+        let row = |text: Value, id: i32| serde_json::json!({ "text": text, "id": id.to_string() });
         assert_eq!(
             lines,
             [
                 row("cats \"purr\"\n".into(), 7),
-                row(serde_json::Value::Null, 8),
+                row(Value::Null, 8),
                 row("dogs bark".into(), 9)
             ]
         );
