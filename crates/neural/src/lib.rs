@@ -14,14 +14,20 @@
 //! | [`temper`] | temperatures of the likelihood |
 //! | [`train`] | the training algorithm |
 //! | [`evaluate`] | bounds of unseen records |
+//! | [`autoencoder`] | codes, samples, pictures, importance-weighted bounds |
+//! | [`marginal`], [`hmc`] | the marginal likelihood from posterior draws |
 //! | [`records`] | where records come from |
 //!
 //! The method is that of Kingma and Welling (2014), "Auto-Encoding Variational Bayes"; equation numbers are theirs.
 
+pub mod autoencoder;
 pub mod bound;
 pub mod evaluate;
+mod forward;
+pub mod hmc;
 pub mod layers;
 pub mod likelihood;
+pub mod marginal;
 pub mod model;
 pub mod optimise;
 mod parameters;
@@ -29,10 +35,15 @@ pub mod records;
 pub mod temper;
 pub mod train;
 
+pub use autoencoder::{
+    ACTIVE_THRESHOLD, ActiveUnits, Autoencoder, AutoencoderError, Codes, LogMarginal, Samples,
+};
 pub use bound::{BoundGraph, Estimator};
 pub use evaluate::{Bound, BoundEvaluator};
+pub use hmc::HmcSettings;
 pub use layers::{Activation, Perceptron, TensorSpec};
 pub use likelihood::{Likelihood, OutOfDomain};
+pub use marginal::MarginalSettings;
 pub use model::{
     Architecture, ArchitectureError, Decoder, Encoder, INITIAL_SD, LocalModel, Tensor,
     initial_weights,

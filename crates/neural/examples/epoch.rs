@@ -1,0 +1,130 @@
+//! Times training on images: seconds a pass over 60 000 records of 784 values (networks 784-500-20-500-784,
+//! minibatches of 100, Adagrad), and the rate of the bare matrix products of the same shapes in the same run.
+//!
+//! `cargo run --release -p jensen-neural --example epoch [IMAGES.idx[.gz] [TEST.idx[.gz] [PASSES [STEP]]]]`; without
+//! a file the images are noise, which takes the same time.
+
+use std::io::Read;
+use std::time::Instant;
+
+use jensen_fit::{Algorithm, Record};
+use jensen_math::simd::Simd;
+use jensen_neural::{
+    Architecture, ByteRecords, Likelihood, Optimiser, TrainSettings, Trainer,
+};
+
+const WIDTH: usize = 784;
+const RECORDS: usize = 60_000;
+
+/// The pixels of an IDX file of 28 × 28 images, or noise.
+fn images(path: Option<&String>) -> Vec<u8> {
+    let Some(path) = path else {
+        return (0..RECORDS * WIDTH).map(|i| (i * 2_654_435_761 >> 7) as u8).collect();
+    };
+    let bytes = std::fs::read(path).expect("a readable file");
+    let mut pixels = Vec::new();
+    if path.ends_with(".gz") {
+        flate2::read::GzDecoder::new(&bytes[..])
+            .read_to_end(&mut pixels)
+            .expect("a gzip file");
+    } else {
+        pixels = bytes;
+    }
+    pixels.split_off(16)
+}
+
+/// Floating-point operations of the matrix products of one record: forwards, and backwards to weights and inputs.
+fn products(hidden: usize, latent: usize) -> f64 {
+    let encoder = WIDTH * hidden;
+    let rest = hidden * 2 * latent + latent * hidden + hidden * WIDTH;
+    2.0 * (2 * encoder + 3 * rest) as f64
+}
+
+/// Operations a second of a large matrix product on all threads.
+fn product_rate() -> f64 {
+    let n = 1536;
+    let a = vec![1.0_f32; n * n];
+    let b = vec![1.0_f32; n * n];
+    let mut c = vec![0.0_f32; n * n];
+    let mut best = f64::INFINITY;
+    for _ in 0..12 {
+        let start = Instant::now();
+        // SAFETY: three square matrices of that extent.
+        unsafe {
+            gemm::gemm(
+                n, n, n, c.as_mut_ptr(), n as isize, 1, false, a.as_ptr(), n as isize, 1, b.as_ptr(),
+                n as isize, 1, 0.0, 1.0, false, false, false, gemm::Parallelism::Rayon(0),
+            );
+        }
+        best = best.min(start.elapsed().as_secs_f64());
+    }
+    2.0 * (n as f64).powi(3) / best
+}
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let bytes = images(args.first());
+    let test = args.get(1).map(|path| images(Some(path)));
+    let passes: u64 = args.get(2).and_then(|x| x.parse().ok()).unwrap_or(5);
+    let step: f32 = args.get(3).and_then(|x| x.parse().ok()).unwrap_or(0.02);
+    let records = |bytes: Vec<u8>| ByteRecords {
+        bytes,
+        width: WIDTH,
+        scale: 1.0 / 255.0,
+    };
+    let data = records(bytes);
+    let test = test.map(records);
+    let architecture = Architecture::paper(WIDTH, 20, 500, Likelihood::Bernoulli);
+    let settings = TrainSettings {
+        optimiser: Optimiser::adagrad(step),
+        ..TrainSettings::default()
+    };
+    let mut trainer = Trainer::new(
+        &architecture.encoder(),
+        &architecture.decoder(),
+        settings,
+        &data,
+        None,
+        Simd::detect(),
+    )
+    .expect("settings that fit");
+    let mut evaluator = jensen_neural::BoundEvaluator::new(
+        &architecture.encoder(),
+        &architecture.decoder(),
+        1,
+        Simd::detect(),
+    )
+    .expect("a supported model");
+    let mut state = trainer.init().expect("a start");
+    let work = products(500, 20) * data.bytes.len() as f64 / WIDTH as f64;
+    let mut best = f64::INFINITY;
+    for pass in 1..=passes {
+        let start = Instant::now();
+        let record: Record = trainer.step(&mut state, pass).record;
+        let seconds = start.elapsed().as_secs_f64();
+        best = best.min(seconds);
+        let field = |name: &str| record.fields[name].as_f64().unwrap_or(f64::NAN);
+        print!(
+            "pass {pass}: {seconds:.3} s, {:.1} GF/s, bound {:.2} at {:.0} records",
+            work / seconds * 1e-9,
+            field("bound"),
+            field("samples"),
+        );
+        if let Some(test) = &test
+            && (pass.is_multiple_of(10) || pass == passes)
+        {
+            let output = trainer.output(&state);
+            let tensors: Vec<&[f32]> = output.tensors.iter().map(|t| &t.data[..]).collect();
+            let bound = evaluator.bound(&tensors, test, 0);
+            print!(", test bound {:.2} ± {:.2}", bound.bound, bound.standard_error);
+        }
+        println!();
+    }
+    let rate = product_rate();
+    println!(
+        "best pass {best:.3} s: {:.1} GF/s, {:.0} % of the {:.1} GF/s of a large matrix product",
+        work / best * 1e-9,
+        100.0 * work / best / rate,
+        rate * 1e-9
+    );
+}

@@ -1,0 +1,197 @@
+//! The marginal likelihood of records from posterior draws (appendix D).
+
+use jensen_graph::Unsupported;
+use jensen_math::rng::Purpose;
+use jensen_math::simd::Simd;
+
+use crate::autoencoder::{LogMarginal, log_mean_exp};
+use crate::evaluate::{LANES, normals};
+use crate::forward::Forward;
+use crate::hmc::{Chains, HmcSettings, Moment};
+use crate::model::LocalModel;
+use crate::records::{Records, gather};
+
+/// How the estimate is made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MarginalSettings {
+    /// Chains for each record.
+    pub chains: usize,
+    /// Transitions before draws are kept, during which step sizes are tuned.
+    pub burn_in: usize,
+    /// Draws of each chain for the density fit, and again as many for the estimate.
+    pub draws: usize,
+    /// Transitions between draws that are kept.
+    pub thin: usize,
+    /// How chains move.
+    pub hmc: HmcSettings,
+}
+
+impl Default for MarginalSettings {
+    /// 50 draws a record from 5 chains, 4 leapfrog steps a transition.
+    fn default() -> Self {
+        Self {
+            chains: 5,
+            burn_in: 100,
+            draws: 10,
+            thin: 3,
+            hmc: HmcSettings {
+                leapfrog: 4,
+                ..HmcSettings::default()
+            },
+        }
+    }
+}
+
+const MARGINAL: Purpose = Purpose::new("neural marginal likelihood");
+
+/// Estimates log p(x) of every record: posterior draws by Hamiltonian Monte Carlo, a normal density q fitted to half of
+/// them, and `1 / mean of q(z) / p(x, z)` over the other half. Records with few latent dimensions only: the variance of
+/// the estimator grows quickly with their number.
+///
+/// # Errors
+/// When the model has operations without a single-precision kernel.
+pub fn estimate(
+    model: &dyn LocalModel,
+    tensors: &[&[f32]],
+    records: &dyn Records,
+    settings: &MarginalSettings,
+    simd: Simd,
+    seed: u64,
+) -> Result<LogMarginal, Unsupported> {
+    let mut posterior = Forward::posterior(model, simd)?;
+    let latent = model.latent();
+    let chains = settings.chains.clamp(1, LANES);
+    let block = LANES / chains;
+    let mut estimates = Vec::with_capacity(records.len());
+    let mut spread = 0.0;
+    let (mut x, mut start, mut scratch) = (Vec::new(), Vec::new(), Vec::new());
+    for first in (0..records.len()).step_by(block) {
+        let count = block.min(records.len() - first);
+        let lanes = count * chains;
+        let repeated = (first..first + count).flat_map(|record| std::iter::repeat_n(record, chains));
+        gather(records, repeated, &mut x);
+        let first_lane = (first * chains) as u64;
+        normals(simd, seed, MARGINAL, 0, first_lane, latent, lanes, &mut scratch, &mut start);
+        let mut walk = Chains::new(start.clone(), lanes, settings.hmc.initial_step);
+        let mut iteration = 0;
+        let mut advance = |walk: &mut Chains| {
+            iteration += 1;
+            let moment = Moment {
+                seed,
+                purpose: MARGINAL,
+                iteration,
+                first_lane,
+            };
+            walk.transition(&mut posterior, tensors, &x, settings.hmc.leapfrog, moment)
+        };
+        for k in 0..settings.burn_in {
+            let (acceptance, _) = advance(&mut walk);
+            walk.tune(&acceptance, settings.hmc.acceptance, 2.0 / (1.0 + k as f64).sqrt());
+        }
+        let mut fits: Vec<Moments> = (0..count).map(|_| Moments::new(latent)).collect();
+        for _ in 0..settings.draws {
+            for _ in 0..settings.thin.max(1) {
+                advance(&mut walk);
+            }
+            for (lane, z) in walk.positions.chunks(latent).enumerate() {
+                fits[lane / chains].add(z);
+            }
+        }
+        let densities: Vec<Normal> = fits.iter().map(Moments::normal).collect();
+        let mut weights: Vec<Vec<f64>> = vec![Vec::new(); count];
+        for _ in 0..settings.draws {
+            let mut here = Vec::new();
+            for _ in 0..settings.thin.max(1) {
+                here = advance(&mut walk).1;
+            }
+            for (lane, z) in walk.positions.chunks(latent).enumerate() {
+                let record = lane / chains;
+                weights[record].push(densities[record].log_density(z) - here[lane]);
+            }
+        }
+        for weights in &weights {
+            let (inverse, error) = log_mean_exp(weights);
+            estimates.push(-inverse);
+            spread += error * error;
+        }
+    }
+    Ok(LogMarginal::new(estimates, spread))
+}
+
+/// Sums of draws and of their products.
+struct Moments {
+    count: f64,
+    sum: Vec<f64>,
+    products: Vec<f64>,
+}
+
+impl Moments {
+    fn new(dim: usize) -> Self {
+        Self {
+            count: 0.0,
+            sum: vec![0.0; dim],
+            products: vec![0.0; dim * dim],
+        }
+    }
+
+    fn add(&mut self, z: &[f32]) {
+        self.count += 1.0;
+        for (i, &a) in z.iter().enumerate() {
+            self.sum[i] += f64::from(a);
+            for (j, &b) in z.iter().enumerate() {
+                self.products[i * z.len() + j] += f64::from(a) * f64::from(b);
+            }
+        }
+    }
+
+    /// The normal density with these moments; a trace of the identity keeps it proper for few draws.
+    fn normal(&self) -> Normal {
+        let dim = self.sum.len();
+        let mean: Vec<f64> = self.sum.iter().map(|s| s / self.count).collect();
+        let mut factor = vec![0.0; dim * dim];
+        let at = |i: usize, j: usize| {
+            let scale = (self.count - 1.0).max(1.0);
+            let ridge = if i == j { 1e-6 } else { 0.0 };
+            (self.products[i * dim + j] - self.count * mean[i] * mean[j]) / scale + ridge
+        };
+        let mut log_det = 0.0;
+        for j in 0..dim {
+            for i in j..dim {
+                let dot: f64 = (0..j).map(|k| factor[i * dim + k] * factor[j * dim + k]).sum();
+                let rest = at(i, j) - dot;
+                factor[i * dim + j] = if i == j {
+                    rest.max(1e-12).sqrt()
+                } else {
+                    rest / factor[j * dim + j]
+                };
+            }
+            log_det += factor[j * dim + j].ln();
+        }
+        Normal {
+            mean,
+            factor,
+            log_det,
+        }
+    }
+}
+
+/// A normal density by its lower Cholesky factor, row-major.
+struct Normal {
+    mean: Vec<f64>,
+    factor: Vec<f64>,
+    log_det: f64,
+}
+
+impl Normal {
+    fn log_density(&self, z: &[f32]) -> f64 {
+        let dim = self.mean.len();
+        let mut w = vec![0.0; dim];
+        let mut square = 0.0;
+        for i in 0..dim {
+            let dot: f64 = (0..i).map(|k| self.factor[i * dim + k] * w[k]).sum();
+            w[i] = (f64::from(z[i]) - self.mean[i] - dot) / self.factor[i * dim + i];
+            square += w[i] * w[i];
+        }
+        -0.5 * (square + dim as f64 * (2.0 * std::f64::consts::PI).ln()) - self.log_det
+    }
+}
