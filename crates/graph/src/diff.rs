@@ -4,12 +4,20 @@
 use crate::ir::{Graph, NodeId, Placement, Shape};
 use crate::ops::{Op, ScatterMap, structural};
 
-/// What reaches a node from its users: whole-shape adjoints (scalars stand for uniform ones) and
-/// adjoints of some of its elements.
+/// Adjoints that reach a node: whole-shape ones (scalars stand for uniform ones) and those of some
+/// of its elements.
 #[derive(Default, Clone)]
-struct Adjoint {
+struct Sources {
     whole: Option<NodeId>,
     parts: Vec<(NodeId, ScatterMap)>,
+}
+
+/// What reaches a node from its users. What a per-lane user sends to a shared node comes from every
+/// lane, even where it is the same for all of them.
+#[derive(Default, Clone)]
+struct Adjoint {
+    once: Sources,
+    every_lane: Sources,
 }
 
 impl Graph {
@@ -24,7 +32,7 @@ impl Graph {
         let mut adjoints: Vec<Adjoint> = vec![Adjoint::default(); self.len()];
         let one = self.constant(1.0);
         if output.index() < adjoints.len() {
-            adjoints[output.index()].whole = Some(one);
+            adjoints[output.index()].once.whole = Some(one);
         }
         let mut results: Vec<Option<NodeId>> = vec![None; wrt.len()];
         for index in (0..=output.index()).rev() {
@@ -65,25 +73,43 @@ impl Graph {
     /// The whole adjoint of a node from what its users sent.
     fn total(&mut self, node: NodeId, collected: Adjoint) -> Option<NodeId> {
         let shape = self.shape(node);
-        let sum = match (collected.whole, collected.parts.is_empty()) {
-            (None, true) => return None,
-            (Some(whole), true) => whole,
-            (whole, false) => {
-                let mut sources = collected.parts;
-                if let Some(whole) = whole {
-                    let whole = self.full(whole, shape);
-                    sources.push((whole, ScatterMap::All));
-                }
-                self.scatter(&sources, shape.len as usize)
-            }
-        };
-        let crosses_lanes =
-            self.placement(node) != Placement::Lane && self.placement(sum) == Placement::Lane;
-        Some(if crosses_lanes {
-            self.lane_sum(sum)
+        let once = self.collect(collected.once, shape);
+        let lanes = self
+            .collect(collected.every_lane, shape)
+            .map(|sum| self.lane_sum(sum));
+        match (once, lanes) {
+            (Some(once), Some(lanes)) => Some(self.add(once, lanes)),
+            (once, lanes) => once.or(lanes),
+        }
+    }
+
+    fn collect(&mut self, sources: Sources, shape: Shape) -> Option<NodeId> {
+        if sources.parts.is_empty() {
+            return sources.whole;
+        }
+        let mut parts = sources.parts;
+        if let Some(whole) = sources.whole {
+            let whole = self.full(whole, shape);
+            parts.push((whole, ScatterMap::All));
+        }
+        Some(self.scatter(&parts, shape.len as usize))
+    }
+
+    /// Where the adjoint that `user` sends to `arg` is collected.
+    fn sources<'a>(
+        &self,
+        user: NodeId,
+        arg: NodeId,
+        adjoints: &'a mut [Adjoint],
+    ) -> &'a mut Sources {
+        let adjoint = &mut adjoints[arg.index()];
+        let crosses =
+            self.placement(user) == Placement::Lane && self.placement(arg) != Placement::Lane;
+        if crosses {
+            &mut adjoint.every_lane
         } else {
-            sum
-        })
+            &mut adjoint.once
+        }
     }
 
     /// A possibly uniform (scalar) adjoint at the full shape.
@@ -125,10 +151,14 @@ impl Graph {
                         self.mul(adjoint, partial)
                     };
                     let contribution = self.reduce(product, shape, self.shape(arg));
-                    self.accumulate(&mut adjoints[arg.index()], contribution);
+                    let sources = self.sources(node, arg, adjoints);
+                    self.accumulate(sources, contribution);
                 }
             }
-            Op::Sum => self.accumulate(&mut adjoints[args[0].index()], adjoint),
+            Op::Sum => {
+                let sources = self.sources(node, args[0], adjoints);
+                self.accumulate(sources, adjoint);
+            }
             _ => {
                 let adjoint = self.full(adjoint, shape);
                 for (which, &arg) in args.iter().enumerate() {
@@ -137,9 +167,10 @@ impl Graph {
                     }
                     match structural::vjp(self, node, adjoint, which) {
                         (value, ScatterMap::All) => {
-                            self.accumulate(&mut adjoints[arg.index()], value)
+                            let sources = self.sources(node, arg, adjoints);
+                            self.accumulate(sources, value);
                         }
-                        part => adjoints[arg.index()].parts.push(part),
+                        part => self.sources(node, arg, adjoints).parts.push(part),
                     }
                 }
             }
@@ -159,8 +190,8 @@ impl Graph {
         self.sum(product)
     }
 
-    fn accumulate(&mut self, adjoint: &mut Adjoint, contribution: NodeId) {
-        adjoint.whole = Some(match adjoint.whole {
+    fn accumulate(&mut self, sources: &mut Sources, contribution: NodeId) {
+        sources.whole = Some(match sources.whole {
             None => contribution,
             Some(whole) => self.add(whole, contribution),
         });

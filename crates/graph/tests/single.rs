@@ -47,7 +47,9 @@ fn network(hidden: usize, out: usize) -> Graph {
     let energy = g.mul(energy, scaled);
     let running = g.cumsum(soft);
     let tail = g.sum(running);
-    let parts = [log, energy, first, tail];
+    // A shared value that every lane adds, and that is used elsewhere too.
+    let constant = g.square(scale);
+    let parts = [log, energy, first, tail, constant];
     let loss = g.add_all(&parts);
     let wrt = [w1, b1, w2, scale, x];
     let gradients = g.gradient(loss, &wrt);

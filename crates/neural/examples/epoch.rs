@@ -9,9 +9,7 @@ use std::time::Instant;
 
 use jensen_fit::{Algorithm, Record};
 use jensen_math::simd::Simd;
-use jensen_neural::{
-    Architecture, ByteRecords, Likelihood, Optimiser, TrainSettings, Trainer,
-};
+use jensen_neural::{Architecture, ByteRecords, Likelihood, Optimiser, TrainSettings, Trainer};
 
 const WIDTH: usize = 784;
 const RECORDS: usize = 60_000;
@@ -19,7 +17,9 @@ const RECORDS: usize = 60_000;
 /// The pixels of an IDX file of 28 × 28 images, or noise.
 fn images(path: Option<&String>) -> Vec<u8> {
     let Some(path) = path else {
-        return (0..RECORDS * WIDTH).map(|i| (i * 2_654_435_761 >> 7) as u8).collect();
+        return (0..RECORDS * WIDTH)
+            .map(|i| (i * 2_654_435_761 >> 7) as u8)
+            .collect();
     };
     let bytes = std::fs::read(path).expect("a readable file");
     let mut pixels = Vec::new();
@@ -52,8 +52,25 @@ fn product_rate() -> f64 {
         // SAFETY: three square matrices of that extent.
         unsafe {
             gemm::gemm(
-                n, n, n, c.as_mut_ptr(), n as isize, 1, false, a.as_ptr(), n as isize, 1, b.as_ptr(),
-                n as isize, 1, 0.0, 1.0, false, false, false, gemm::Parallelism::Rayon(0),
+                n,
+                n,
+                n,
+                c.as_mut_ptr(),
+                n as isize,
+                1,
+                false,
+                a.as_ptr(),
+                n as isize,
+                1,
+                b.as_ptr(),
+                n as isize,
+                1,
+                0.0,
+                1.0,
+                false,
+                false,
+                false,
+                gemm::Parallelism::Rayon(0),
             );
         }
         best = best.min(start.elapsed().as_secs_f64());
@@ -116,7 +133,10 @@ fn main() {
             let output = trainer.output(&state);
             let tensors: Vec<&[f32]> = output.tensors.iter().map(|t| &t.data[..]).collect();
             let bound = evaluator.bound(&tensors, test, 0);
-            print!(", test bound {:.2} ± {:.2}", bound.bound, bound.standard_error);
+            print!(
+                ", test bound {:.2} ± {:.2}",
+                bound.bound, bound.standard_error
+            );
         }
         println!();
     }

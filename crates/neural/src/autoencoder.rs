@@ -98,8 +98,14 @@ impl Autoencoder {
     ///
     /// # Errors
     /// When the architecture makes no sense or the weights belong to another one.
-    pub fn new(architecture: Architecture, tensors: Vec<Tensor>, simd: Simd) -> Result<Self, AutoencoderError> {
-        architecture.check().map_err(AutoencoderError::Architecture)?;
+    pub fn new(
+        architecture: Architecture,
+        tensors: Vec<Tensor>,
+        simd: Simd,
+    ) -> Result<Self, AutoencoderError> {
+        architecture
+            .check()
+            .map_err(AutoencoderError::Architecture)?;
         let specs = architecture.specs();
         if specs.len() != tensors.len() {
             return Err(AutoencoderError::Tensors(format!(
@@ -118,10 +124,15 @@ impl Autoencoder {
             }
         }
         let (guide, model) = (architecture.encoder(), architecture.decoder());
-        let encoder = Forward::new(&guide.network.specs(), &[architecture.width], simd, |g, t, v| {
-            let (mean, log_variance) = guide.build(g, t, v[0]);
-            vec![mean, log_variance]
-        });
+        let encoder = Forward::new(
+            &guide.network.specs(),
+            &[architecture.width],
+            simd,
+            |g, t, v| {
+                let (mean, log_variance) = guide.build(g, t, v[0]);
+                vec![mean, log_variance]
+            },
+        );
         let decoder = Forward::new(&model.specs(), &[architecture.latent], simd, |g, t, v| {
             let heads = model.network.build(g, t, v[0]);
             let mean = model.likelihood.mean(g, &heads);
@@ -171,7 +182,11 @@ impl Autoencoder {
     }
 
     /// [`decode`](Self::decode) with `each(first, means, log variances)` for every block.
-    fn decode_with(&mut self, latent: &[f32], mut each: impl FnMut(usize, &[f32], &[f32])) -> Vec<f32> {
+    fn decode_with(
+        &mut self,
+        latent: &[f32],
+        mut each: impl FnMut(usize, &[f32], &[f32]),
+    ) -> Vec<f32> {
         let tensors = views(&self.tensors[self.architecture.encoder_tensors()..]);
         let mut means = Vec::new();
         for (block, z) in latent.chunks(LANES * self.architecture.latent).enumerate() {
@@ -193,7 +208,17 @@ impl Autoencoder {
     pub fn sample(&mut self, draws: usize, seed: u64) -> Samples {
         let (mut latent, mut scratch) = (Vec::new(), Vec::new());
         let per_lane = self.architecture.latent;
-        normals(self.simd, seed, SAMPLES, 0, 0, per_lane, draws, &mut scratch, &mut latent);
+        normals(
+            self.simd,
+            seed,
+            SAMPLES,
+            0,
+            0,
+            per_lane,
+            draws,
+            &mut scratch,
+            &mut latent,
+        );
         let (likelihood, width) = (self.architecture.likelihood, self.architecture.width);
         let mut values = vec![0.0; draws * width];
         let mean = self.decode_with(&latent, |first, mean, spread| {
@@ -234,7 +259,12 @@ impl Autoencoder {
     ///
     /// # Errors
     /// When the architecture has operations without a single-precision kernel.
-    pub fn bound(&mut self, records: &dyn Records, samples: usize, seed: u64) -> Result<Bound, Unsupported> {
+    pub fn bound(
+        &mut self,
+        records: &dyn Records,
+        samples: usize,
+        seed: u64,
+    ) -> Result<Bound, Unsupported> {
         let (guide, model) = (self.architecture.encoder(), self.architecture.decoder());
         let mut evaluator = BoundEvaluator::new(&guide, &model, samples, self.simd)?;
         Ok(evaluator.bound(&views(&self.tensors), records, seed))
@@ -262,7 +292,8 @@ impl Autoencoder {
         let codes = self.encode(records);
         let latent = self.architecture.latent;
         let tensors = views(&self.tensors[self.architecture.encoder_tensors()..]);
-        let (mut x, mut z, mut noise, mut scratch) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut x, mut z, mut noise, mut scratch) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut estimates = Vec::with_capacity(records.len());
         let mut weights: Vec<f64> = Vec::with_capacity(draws);
         let mut spread = 0.0;
@@ -323,7 +354,14 @@ impl Autoencoder {
         let n = (codes.mean.len() / latent).max(1) as f64;
         let variance: Vec<f64> = (0..latent)
             .map(|d| {
-                let column = || codes.mean.iter().skip(d).step_by(latent).map(|&m| f64::from(m));
+                let column = || {
+                    codes
+                        .mean
+                        .iter()
+                        .skip(d)
+                        .step_by(latent)
+                        .map(|&m| f64::from(m))
+                };
                 let mean = column().sum::<f64>() / n;
                 column().map(|m| (m - mean).powi(2)).sum::<f64>() / n
             })
@@ -348,7 +386,10 @@ impl Autoencoder {
 
 /// The elements of every tensor.
 pub(crate) fn views(tensors: &[Tensor]) -> Vec<&[f32]> {
-    tensors.iter().map(|tensor| tensor.data.as_slice()).collect()
+    tensors
+        .iter()
+        .map(|tensor| tensor.data.as_slice())
+        .collect()
 }
 
 /// log N(z; mean, diag exp(log_variance)) at `z = mean + sd · noise`.

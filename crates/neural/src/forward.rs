@@ -22,7 +22,10 @@ impl Forward {
         build: impl FnOnce(&mut Graph, &[NodeId], &[NodeId]) -> Vec<NodeId>,
     ) -> Result<Self, Unsupported> {
         let mut graph = Graph::new();
-        let tensors: Vec<NodeId> = specs.iter().map(|spec| graph.shared_input(spec.len())).collect();
+        let tensors: Vec<NodeId> = specs
+            .iter()
+            .map(|spec| graph.shared_input(spec.len()))
+            .collect();
         let values: Vec<NodeId> = widths.iter().map(|&width| graph.input(width)).collect();
         let outputs = build(&mut graph, &tensors, &values);
         graph.set_outputs(outputs);
@@ -59,9 +62,5 @@ impl Forward {
 
     pub(crate) fn program(&self) -> &SingleProgram {
         &self.program
-    }
-
-    pub(crate) fn workspace(&self) -> &SingleWorkspace {
-        &self.workspace
     }
 }

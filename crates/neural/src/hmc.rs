@@ -127,7 +127,11 @@ impl Chains {
         for lane in 0..lanes {
             let gain = (end[lane] - after[lane]) - (here[lane] - before[lane]);
             // A trajectory that left the finite numbers is rejected.
-            acceptance[lane] = if gain.is_nan() { 0.0 } else { gain.min(0.0).exp() };
+            acceptance[lane] = if gain.is_nan() {
+                0.0
+            } else {
+                gain.min(0.0).exp()
+            };
             if uniforms[lane] < acceptance[lane] {
                 let at = lane * latent..(lane + 1) * latent;
                 self.positions[at.clone()].copy_from_slice(&self.proposal[at]);

@@ -16,6 +16,7 @@
 //! | [`evaluate`] | bounds of unseen records |
 //! | [`autoencoder`] | codes, samples, pictures, importance-weighted bounds |
 //! | [`marginal`], [`hmc`] | the marginal likelihood from posterior draws |
+//! | [`sleep`], [`expectation`] | the baselines: wake-sleep, Monte-Carlo EM |
 //! | [`records`] | where records come from |
 //!
 //! The method is that of Kingma and Welling (2014), "Auto-Encoding Variational Bayes"; equation numbers are theirs.
@@ -23,6 +24,7 @@
 pub mod autoencoder;
 pub mod bound;
 pub mod evaluate;
+pub mod expectation;
 mod forward;
 pub mod hmc;
 pub mod layers;
@@ -32,6 +34,7 @@ pub mod model;
 pub mod optimise;
 mod parameters;
 pub mod records;
+pub mod sleep;
 pub mod temper;
 pub mod train;
 
@@ -40,6 +43,7 @@ pub use autoencoder::{
 };
 pub use bound::{BoundGraph, Estimator};
 pub use evaluate::{Bound, BoundEvaluator};
+pub use expectation::{EmState, MonteCarloEm};
 pub use hmc::HmcSettings;
 pub use layers::{Activation, Perceptron, TensorSpec};
 pub use likelihood::{Likelihood, OutOfDomain};
@@ -50,5 +54,6 @@ pub use model::{
 };
 pub use optimise::Optimiser;
 pub use records::{ByteRecords, FloatRecords, Records, Selection};
+pub use sleep::WakeSleep;
 pub use temper::Temper;
 pub use train::{TrainError, TrainSettings, TrainState, Trained, Trainer};

@@ -68,10 +68,21 @@ pub fn estimate(
     for first in (0..records.len()).step_by(block) {
         let count = block.min(records.len() - first);
         let lanes = count * chains;
-        let repeated = (first..first + count).flat_map(|record| std::iter::repeat_n(record, chains));
+        let repeated =
+            (first..first + count).flat_map(|record| std::iter::repeat_n(record, chains));
         gather(records, repeated, &mut x);
         let first_lane = (first * chains) as u64;
-        normals(simd, seed, MARGINAL, 0, first_lane, latent, lanes, &mut scratch, &mut start);
+        normals(
+            simd,
+            seed,
+            MARGINAL,
+            0,
+            first_lane,
+            latent,
+            lanes,
+            &mut scratch,
+            &mut start,
+        );
         let mut walk = Chains::new(start.clone(), lanes, settings.hmc.initial_step);
         let mut iteration = 0;
         let mut advance = |walk: &mut Chains| {
@@ -86,7 +97,11 @@ pub fn estimate(
         };
         for k in 0..settings.burn_in {
             let (acceptance, _) = advance(&mut walk);
-            walk.tune(&acceptance, settings.hmc.acceptance, 2.0 / (1.0 + k as f64).sqrt());
+            walk.tune(
+                &acceptance,
+                settings.hmc.acceptance,
+                2.0 / (1.0 + k as f64).sqrt(),
+            );
         }
         let mut fits: Vec<Moments> = (0..count).map(|_| Moments::new(latent)).collect();
         for _ in 0..settings.draws {
@@ -157,7 +172,9 @@ impl Moments {
         let mut log_det = 0.0;
         for j in 0..dim {
             for i in j..dim {
-                let dot: f64 = (0..j).map(|k| factor[i * dim + k] * factor[j * dim + k]).sum();
+                let dot: f64 = (0..j)
+                    .map(|k| factor[i * dim + k] * factor[j * dim + k])
+                    .sum();
                 let rest = at(i, j) - dot;
                 factor[i * dim + j] = if i == j {
                     rest.max(1e-12).sqrt()

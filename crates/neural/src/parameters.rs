@@ -218,7 +218,8 @@ impl Parameters {
     }
 
     /// After `program.run_lanes`: computes the gradients, whose outputs `outputs[k] = (output, parameter)` the program
-    /// streams in this order, and moves the parameters. Priors apply to parameters from `prior_from` on.
+    /// streams in this order, and moves the parameters. Priors apply to parameters from `prior_from` on. The caller
+    /// counts the update once all parameters have moved.
     pub(crate) fn update(
         &mut self,
         program: &SingleProgram,
@@ -228,8 +229,7 @@ impl Parameters {
         (outputs, prior_from): (&[(usize, usize)], usize),
         rule: UpdateRule,
     ) {
-        self.updates += 1;
-        let count = self.updates;
+        let count = self.updates + 1;
         let simd = program.simd();
         let mut parts: Vec<Part<'_>> = Vec::with_capacity(program.tiles().len());
         let mut tiles = program.tiles().iter().peekable();

@@ -1,4 +1,6 @@
-//! Where records come from.
+//! Where records come from, and the minibatches that training reads.
+
+use jensen_math::rng::{Purpose, permutation};
 
 /// Records of equal width, read one at a time in any order.
 ///
@@ -105,5 +107,48 @@ impl Records for Selection<'_> {
 
     fn read(&self, index: usize, out: &mut [f32]) {
         self.records.read(self.indices[index], out);
+    }
+}
+
+const ORDER: Purpose = Purpose::new("neural order");
+
+/// Reshuffled minibatches: every pass sees every record once; its last minibatch may be shorter.
+pub(crate) struct Minibatches<'a> {
+    pub data: &'a dyn Records,
+    pub batch: usize,
+    pub seed: u64,
+    order: Option<(u64, Vec<usize>)>,
+    /// The records of the present minibatch, one after another.
+    pub values: Vec<f32>,
+}
+
+impl<'a> Minibatches<'a> {
+    pub(crate) fn new(data: &'a dyn Records, batch: usize, seed: u64) -> Self {
+        Self {
+            data,
+            batch,
+            seed,
+            order: None,
+            values: Vec::new(),
+        }
+    }
+
+    /// Minibatches of one pass.
+    pub(crate) fn per_pass(&self) -> u64 {
+        self.data.len().div_ceil(self.batch) as u64
+    }
+
+    /// Reads minibatch `t` (from 0) and returns which records it has.
+    pub(crate) fn read(&mut self, t: u64) -> &[usize] {
+        let per_pass = self.per_pass();
+        let (pass, position) = (t / per_pass, (t % per_pass) as usize);
+        if self.order.as_ref().is_none_or(|(known, _)| *known != pass) {
+            self.order = Some((pass, permutation(self.seed, ORDER, pass, self.data.len())));
+        }
+        let order = self.order.as_ref().map_or(&[][..], |(_, order)| order);
+        let start = position * self.batch;
+        let chosen = &order[start..(start + self.batch).min(order.len())];
+        gather(self.data, chosen.iter().copied(), &mut self.values);
+        chosen
     }
 }

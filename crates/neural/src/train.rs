@@ -3,7 +3,7 @@
 
 use jensen_fit::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
 use jensen_graph::{SingleProgram, SingleWorkspace};
-use jensen_math::rng::{Purpose, permutation};
+use jensen_math::rng::Purpose;
 use jensen_math::simd::Simd;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use crate::evaluate::{Bound, BoundEvaluator, normals};
 use crate::model::{Encoder, INITIAL_SD, LocalModel, Tensor, initial_weights};
 use crate::optimise::Optimiser;
 use crate::parameters::{Parameters, UpdateRule};
-use crate::records::{Records, gather};
+use crate::records::{Minibatches, Records};
 use crate::temper::Temper;
 
 /// How an auto-encoder is trained.
@@ -69,6 +69,38 @@ impl Default for TrainSettings {
     }
 }
 
+impl TrainSettings {
+    /// Checks the settings and the extents of the data.
+    pub(crate) fn check(
+        &self,
+        width: usize,
+        data: &dyn Records,
+        validation: Option<&dyn Records>,
+    ) -> Result<(), TrainError> {
+        let error = |text: String| Err(TrainError(text));
+        for (what, records) in [("training", Some(data)), ("validation", validation)] {
+            if let Some(records) = records {
+                if records.is_empty() {
+                    return error(format!("there are no {what} records"));
+                }
+                if records.width() != width {
+                    let found = records.width();
+                    return error(format!(
+                        "{what} records have {found} values, the model expects {width}"
+                    ));
+                }
+            }
+        }
+        if self.batch == 0 || self.samples == 0 || self.validate_every == 0 {
+            return error("batch, samples and validation interval must be at least 1".to_owned());
+        }
+        if self.initial_posterior_sd.is_nan() || self.initial_posterior_sd <= 0.0 {
+            return error("the initial posterior standard deviation must be positive".to_owned());
+        }
+        self.temper.check().map_err(TrainError)
+    }
+}
+
 /// Why training cannot begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrainError(pub String);
@@ -84,23 +116,22 @@ impl std::error::Error for TrainError {}
 /// A run of training: settings, data and scratch memory.
 pub struct Trainer<'a> {
     settings: TrainSettings,
-    data: &'a dyn Records,
+    minibatches: Minibatches<'a>,
     validation: Option<&'a dyn Records>,
     bound: BoundGraph,
     program: SingleProgram,
     workspace: SingleWorkspace,
     evaluator: Option<BoundEvaluator>,
     outputs: Vec<(usize, usize)>,
-    order: Option<(u64, Vec<usize>)>,
-    batch: Vec<f32>,
     noise: Vec<f32>,
     scratch: Vec<f64>,
+    start: Option<Vec<Tensor>>,
 }
 
 /// Everything that a later step depends on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrainState {
-    parameters: Parameters,
+    pub(crate) parameters: Parameters,
     /// The best parameters by the validation bound; without validation, the last ones known to be good.
     best: Vec<Tensor>,
     best_bound: Option<f64>,
@@ -122,7 +153,6 @@ pub struct Trained {
 }
 
 const NOISE: Purpose = Purpose::new("neural noise");
-const ORDER: Purpose = Purpose::new("neural order");
 
 impl<'a> Trainer<'a> {
     /// Prepares training of `model` under the guide `encoder`.
@@ -137,24 +167,7 @@ impl<'a> Trainer<'a> {
         validation: Option<&'a dyn Records>,
         simd: Simd,
     ) -> Result<Self, TrainError> {
-        let error = |text: String| Err(TrainError(text));
-        for (what, records) in [("training", Some(data)), ("validation", validation)] {
-            if let Some(records) = records {
-                if records.is_empty() {
-                    return error(format!("there are no {what} records"));
-                }
-                if records.width() != model.width() {
-                    let (found, expected) = (records.width(), model.width());
-                    return error(format!(
-                        "{what} records have {found} values, the model expects {expected}"
-                    ));
-                }
-            }
-        }
-        if settings.batch == 0 || settings.samples == 0 || settings.validate_every == 0 {
-            return error("batch, samples and validation interval must be at least 1".to_owned());
-        }
-        settings.temper.check().map_err(TrainError)?;
+        settings.check(model.width(), data, validation)?;
         let unsupported = |e: jensen_graph::Unsupported| TrainError(e.to_string());
         let bound = BoundGraph::new(encoder, model, settings.estimator, settings.samples, true);
         let program = SingleProgram::new(&bound.graph, simd).map_err(unsupported)?;
@@ -165,55 +178,53 @@ impl<'a> Trainer<'a> {
         };
         Ok(Self {
             outputs: (0..bound.specs.len()).map(|k| (k + 2, k)).collect(),
+            minibatches: Minibatches::new(data, settings.batch, settings.seed),
             settings,
-            data,
             validation,
             bound,
             program,
             workspace,
             evaluator,
-            order: None,
-            batch: Vec::new(),
             noise: Vec::new(),
             scratch: Vec::new(),
+            start: None,
         })
+    }
+
+    /// Begins at these weights instead of random ones: those of an earlier run, in the same order.
+    ///
+    /// # Errors
+    /// When they belong to another architecture.
+    pub fn start_from(&mut self, tensors: Vec<Tensor>) -> Result<(), TrainError> {
+        let same = tensors.len() == self.bound.specs.len()
+            && tensors
+                .iter()
+                .zip(&self.bound.specs)
+                .all(|(tensor, spec)| tensor.spec == *spec && tensor.data.len() == spec.len());
+        if !same {
+            let text = "the weights to begin with are of another architecture";
+            return Err(TrainError(text.to_owned()));
+        }
+        self.start = Some(tensors);
+        Ok(())
     }
 
     /// Minibatches of one pass over the data.
     pub fn minibatches_per_pass(&self) -> u64 {
-        self.data.len().div_ceil(self.settings.batch) as u64
+        self.minibatches.per_pass()
     }
 
     /// Records that one iteration of the fit loop sees, on average.
     pub fn records_per_iteration(&self) -> f64 {
         let per_pass = self.minibatches_per_pass();
         let minibatches = self.settings.minibatches.unwrap_or(per_pass);
-        minibatches as f64 * self.data.len() as f64 / per_pass as f64
-    }
-
-    /// The records of minibatch `t` (from 0): passes are reshuffled, a last minibatch may be shorter.
-    fn read_minibatch(&mut self, t: u64) -> usize {
-        let per_pass = self.minibatches_per_pass();
-        let (pass, position) = (t / per_pass, (t % per_pass) as usize);
-        if self.order.as_ref().is_none_or(|(known, _)| *known != pass) {
-            let order = permutation(self.settings.seed, ORDER, pass, self.data.len());
-            self.order = Some((pass, order));
-        }
-        let (_, order) = self.order.as_ref().expect("made above");
-        let start = position * self.settings.batch;
-        let end = (start + self.settings.batch).min(order.len());
-        gather(
-            self.data,
-            order[start..end].iter().copied(),
-            &mut self.batch,
-        );
-        end - start
+        minibatches as f64 * self.minibatches.data.len() as f64 / per_pass as f64
     }
 
     /// One minibatch: likelihood and divergence summed over its records, or what went wrong.
     fn minibatch(&mut self, state: &mut TrainState) -> (Vec<f64>, Vec<f64>) {
         let t = state.parameters.updates;
-        let lanes = self.read_minibatch(t);
+        let lanes = self.minibatches.read(t).len();
         let simd = self.program.simd();
         let seed = self.settings.seed;
         let per_lane = self.bound.latent * self.bound.samples;
@@ -241,7 +252,7 @@ impl<'a> Trainer<'a> {
         let rest: [&[f32]; 4] = [
             &likelihood_weight,
             &divergence_weight,
-            &self.batch,
+            &self.minibatches.values,
             &self.noise,
         ];
         inputs.extend(rest);
@@ -262,7 +273,7 @@ impl<'a> Trainer<'a> {
             optimiser: self.settings.optimiser,
             scale: 1.0 / lanes as f32,
             prior: if wants_prior {
-                1.0 / self.data.len() as f32
+                1.0 / self.minibatches.data.len() as f32
             } else {
                 0.0
             },
@@ -275,6 +286,7 @@ impl<'a> Trainer<'a> {
             (&self.outputs, self.bound.encoder_tensors),
             rule,
         );
+        state.parameters.updates += 1;
         (likelihoods, divergences)
     }
 
@@ -289,52 +301,23 @@ impl<'a> Trainer<'a> {
     }
 }
 
-impl Algorithm for Trainer<'_> {
-    type State = TrainState;
-    type Output = Trained;
-
-    fn init(&mut self) -> Result<TrainState, Status> {
-        let settings = &self.settings;
-        let tensors = initial_weights(&self.bound.specs, settings.seed, settings.initial_sd);
-        let bayesian = settings.full_bayes.then(|| {
-            let log_sd = settings.initial_posterior_sd.ln() as f32;
-            (self.bound.encoder_tensors, log_sd)
-        });
-        Ok(TrainState {
-            best: tensors.clone(),
-            parameters: Parameters::new(tensors, settings.optimiser, bayesian),
+impl TrainState {
+    pub(crate) fn new(parameters: Parameters) -> Self {
+        Self {
+            best: parameters.tensors(),
+            parameters,
             best_bound: None,
             misses: 0,
             last: None,
-        })
+        }
     }
 
-    fn step(&mut self, state: &mut TrainState, iteration: u64) -> Step {
-        let per_pass = self.minibatches_per_pass();
-        let count = self.settings.minibatches.unwrap_or(per_pass).max(1);
-        let (mut likelihoods, mut divergences) = (Vec::new(), Vec::new());
-        for _ in 0..count {
-            let (l, d) = self.minibatch(state);
-            if l.iter().chain(&d).any(|x| !x.is_finite()) {
-                let reason = "the bound is no longer finite: use a smaller step size, or check the scale of the data";
-                let at = iteration;
-                let record = Record::new(state.parameters.updates);
-                return Step::finish(
-                    record,
-                    Status::Diverged {
-                        at,
-                        reason: reason.to_owned(),
-                    },
-                );
-            }
-            likelihoods.extend(l);
-            divergences.extend(d);
-        }
-        let bound = Bound::from_terms(&likelihoods, &divergences);
-        state.last = Some(bound.bound);
-        let records = self.data.len() as f64;
-        let passes = state.parameters.updates as f64 / per_pass as f64;
-        let mut record = Record::new(state.parameters.updates)
+    /// The trace line of an iteration, and the passes made so far.
+    pub(crate) fn report(&mut self, bound: &Bound, minibatches: &Minibatches<'_>) -> (Record, f64) {
+        self.last = Some(bound.bound);
+        let records = minibatches.data.len() as f64;
+        let passes = self.parameters.updates as f64 / minibatches.per_pass() as f64;
+        let record = Record::new(self.parameters.updates)
             .with("samples", passes * records)
             .with("passes", passes)
             .with("bound", bound.bound)
@@ -342,30 +325,34 @@ impl Algorithm for Trainer<'_> {
             .with("likelihood", bound.likelihood)
             .with("divergence", bound.divergence)
             .with_elbo(
-                records * bound.bound - state.parameters.divergence(),
+                records * bound.bound - self.parameters.divergence(),
                 Some(records * bound.standard_error),
             );
-        if self.settings.temper != Temper::None {
-            record = record.with("temperature", self.settings.temper.temperature(passes));
-        }
+        (record, passes)
+    }
+
+    /// Ends an iteration: keeps the best parameters, and stops when the validation bound no longer rises.
+    pub(crate) fn judge(
+        &mut self,
+        mut record: Record,
+        validated: bool,
+        validation: Option<Bound>,
+        patience: Option<u64>,
+    ) -> Step {
         let mut status = None;
-        if self.validation.is_none() {
-            state.best = state.parameters.tensors();
-        } else if iteration.is_multiple_of(self.settings.validate_every)
-            && let Some(validation) = self.validate(state)
-        {
+        if let Some(validation) = validation {
             record = record
                 .with("validation_bound", validation.bound)
                 .with("validation_se", validation.standard_error);
-            if state.best_bound.is_none_or(|best| validation.bound > best) {
-                state.best_bound = Some(validation.bound);
-                state.best = state.parameters.tensors();
-                state.misses = 0;
+            if self.best_bound.is_none_or(|best| validation.bound > best) {
+                self.best_bound = Some(validation.bound);
+                self.best = self.parameters.tensors();
+                self.misses = 0;
             } else {
-                state.misses += 1;
+                self.misses += 1;
             }
-            if let Some(patience) = self.settings.patience
-                && state.misses >= patience
+            if let Some(patience) = patience
+                && self.misses >= patience
             {
                 let rule = format!("the validation bound did not rise in {patience} evaluations");
                 let evidence = Evidence {
@@ -375,17 +362,85 @@ impl Algorithm for Trainer<'_> {
                 };
                 status = Some(Status::Converged { evidence });
             }
+        } else if !validated {
+            self.best = self.parameters.tensors();
         }
         Step { record, status }
     }
 
-    fn output(&mut self, state: &TrainState) -> Trained {
+    /// The end of a run whose bound left the finite numbers; the best parameters stay.
+    pub(crate) fn diverged(&self, at: u64) -> Step {
+        let reason = "the bound is no longer finite: use a smaller step size, or check the scale of the data";
+        let status = Status::Diverged {
+            at,
+            reason: reason.to_owned(),
+        };
+        Step::finish(Record::new(self.parameters.updates), status)
+    }
+
+    /// What training made so far.
+    pub(crate) fn trained(&self) -> Trained {
         Trained {
-            tensors: state.best.clone(),
-            log_sds: state.parameters.log_sds(),
-            bound: state.last,
-            validation_bound: state.best_bound,
+            tensors: self.best.clone(),
+            log_sds: self.parameters.log_sds(),
+            bound: self.last,
+            validation_bound: self.best_bound,
         }
+    }
+}
+
+impl Algorithm for Trainer<'_> {
+    type State = TrainState;
+    type Output = Trained;
+
+    fn init(&mut self) -> Result<TrainState, Status> {
+        let settings = &self.settings;
+        let tensors = self.start.clone().unwrap_or_else(|| {
+            initial_weights(&self.bound.specs, settings.seed, settings.initial_sd)
+        });
+        let bayesian = settings.full_bayes.then(|| {
+            let log_sd = settings.initial_posterior_sd.ln() as f32;
+            (self.bound.encoder_tensors, log_sd)
+        });
+        Ok(TrainState::new(Parameters::new(
+            tensors,
+            settings.optimiser,
+            bayesian,
+        )))
+    }
+
+    fn step(&mut self, state: &mut TrainState, iteration: u64) -> Step {
+        let per_pass = self.minibatches_per_pass();
+        let count = self.settings.minibatches.unwrap_or(per_pass).max(1);
+        let (mut likelihoods, mut divergences) = (Vec::new(), Vec::new());
+        for _ in 0..count {
+            let (l, d) = self.minibatch(state);
+            if l.iter().chain(&d).any(|x| !x.is_finite()) {
+                return state.diverged(iteration);
+            }
+            likelihoods.extend(l);
+            divergences.extend(d);
+        }
+        let bound = Bound::from_terms(&likelihoods, &divergences);
+        let (mut record, passes) = state.report(&bound, &self.minibatches);
+        if self.settings.temper != Temper::None {
+            record = record.with("temperature", self.settings.temper.temperature(passes));
+        }
+        let validation = if iteration.is_multiple_of(self.settings.validate_every) {
+            self.validate(state)
+        } else {
+            None
+        };
+        state.judge(
+            record,
+            self.validation.is_some(),
+            validation,
+            self.settings.patience,
+        )
+    }
+
+    fn output(&mut self, state: &TrainState) -> Trained {
+        state.trained()
     }
 }
 

@@ -1,0 +1,288 @@
+//! The wake-sleep algorithm (Hinton et al. 1995), the paper's baseline with the same recognition network.
+//!
+//! The wake phase draws z from q(z | x) and moves the model's weights along the gradient of log p(x, z); the sleep
+//! phase draws (z, x) from the model and moves the recognition weights along the gradient of log q(z | x).
+
+use jensen_fit::{Algorithm, Status, Step};
+use jensen_graph::{Graph, NodeId, SingleProgram, SingleWorkspace};
+use jensen_math::rng::{Purpose, Stream};
+use jensen_math::simd::Simd;
+
+use crate::bound::normal_divergence;
+use crate::evaluate::{Bound, BoundEvaluator, normals};
+use crate::forward::Forward;
+use crate::model::{Architecture, LocalModel, initial_weights};
+use crate::parameters::{Parameters, UpdateRule};
+use crate::records::{Minibatches, Records};
+use crate::train::{TrainError, TrainSettings, TrainState, Trained};
+
+/// A run of wake-sleep.
+pub struct WakeSleep<'a> {
+    architecture: Architecture,
+    settings: TrainSettings,
+    minibatches: Minibatches<'a>,
+    validation: Option<&'a dyn Records>,
+    evaluator: Option<BoundEvaluator>,
+    encoder: Forward,
+    decoder: Forward,
+    wake: (SingleProgram, SingleWorkspace),
+    sleep: (SingleProgram, SingleWorkspace),
+    noise: Vec<f32>,
+    latent: Vec<f32>,
+    dream: Vec<f32>,
+    scratch: Vec<f64>,
+}
+
+const WAKE: Purpose = Purpose::new("neural wake");
+const SLEEP: Purpose = Purpose::new("neural sleep");
+
+/// A graph over shared tensors and per-lane values whose first output is differentiated.
+pub(crate) fn gradient_program(
+    specs: &[crate::TensorSpec],
+    widths: &[usize],
+    simd: Simd,
+    build: impl FnOnce(&mut Graph, &[NodeId], &[NodeId]) -> NodeId,
+) -> Result<SingleProgram, jensen_graph::Unsupported> {
+    let mut g = Graph::new();
+    let tensors: Vec<NodeId> = specs
+        .iter()
+        .map(|spec| g.shared_input(spec.len()))
+        .collect();
+    let values: Vec<NodeId> = widths.iter().map(|&width| g.input(width)).collect();
+    let objective = build(&mut g, &tensors, &values);
+    let mut outputs = vec![objective];
+    outputs.extend(g.gradient(objective, &tensors));
+    g.set_outputs(outputs);
+    SingleProgram::new(&g, simd)
+}
+
+impl<'a> WakeSleep<'a> {
+    /// Prepares wake-sleep training. Of the settings it uses batch, optimiser, weight prior, initial weights, minibatches, validation and
+    /// seed.
+    ///
+    /// # Errors
+    /// When settings or architecture make no sense, records have another width, or there are none.
+    pub fn new(
+        architecture: &Architecture,
+        settings: TrainSettings,
+        data: &'a dyn Records,
+        validation: Option<&'a dyn Records>,
+        simd: Simd,
+    ) -> Result<Self, TrainError> {
+        architecture
+            .check()
+            .map_err(|e| TrainError(e.to_string()))?;
+        settings.check(architecture.width, data, validation)?;
+        let unsupported = |e: jensen_graph::Unsupported| TrainError(e.to_string());
+        let (guide, model) = (architecture.encoder(), architecture.decoder());
+        let specs = guide.network.specs();
+        let encoder = Forward::new(&specs, &[architecture.width], simd, |g, t, v| {
+            let (mean, log_variance) = guide.build(g, t, v[0]);
+            let divergence = normal_divergence(g, mean, log_variance);
+            vec![mean, log_variance, divergence]
+        });
+        let decoder = Forward::new(&model.specs(), &[architecture.latent], simd, |g, t, v| {
+            let heads = model.network.build(g, t, v[0]);
+            let mean = model.likelihood.mean(g, &heads);
+            vec![mean, heads[heads.len() - 1]]
+        });
+        let widths = [architecture.width, architecture.latent];
+        let wake = gradient_program(&model.specs(), &widths, simd, |g, t, v| {
+            model.log_likelihood(g, t, v[0], v[1])
+        })
+        .map_err(unsupported)?;
+        let sleep = gradient_program(&specs, &widths, simd, |g, t, v| {
+            let (mean, log_variance) = guide.build(g, t, v[0]);
+            let residual = g.sub(v[1], mean);
+            let square = g.square(residual);
+            let opposite = g.neg(log_variance);
+            let precision = g.exp(opposite);
+            let scaled = g.mul(square, precision);
+            let terms = g.add(scaled, log_variance);
+            let sum = g.sum(terms);
+            g.scale(-0.5, sum)
+        })
+        .map_err(unsupported)?;
+        let evaluator = match validation {
+            Some(_) => Some(BoundEvaluator::new(&guide, &model, 1, simd).map_err(unsupported)?),
+            None => None,
+        };
+        let lanes = settings.batch.min(data.len());
+        Ok(Self {
+            encoder: encoder.map_err(unsupported)?,
+            decoder: decoder.map_err(unsupported)?,
+            wake: with_workspace(wake, lanes),
+            sleep: with_workspace(sleep, lanes),
+            architecture: architecture.clone(),
+            minibatches: Minibatches::new(data, settings.batch, settings.seed),
+            settings,
+            validation,
+            evaluator,
+            noise: Vec::new(),
+            latent: Vec::new(),
+            dream: Vec::new(),
+            scratch: Vec::new(),
+        })
+    }
+
+    /// One minibatch; likelihood and divergence of its records.
+    fn minibatch(&mut self, state: &mut TrainState) -> (Vec<f64>, Vec<f64>) {
+        let (t, seed) = (state.parameters.updates, self.settings.seed);
+        let simd = self.wake.0.simd();
+        let latent = self.architecture.latent;
+        let split = self.architecture.encoder_tensors();
+        let lanes = self.minibatches.read(t).len();
+        let tensors: Vec<&[f32]> = state.parameters.current().collect();
+        let [mean, log_variance, divergence] =
+            self.encoder
+                .run(&tensors[..split], &[&self.minibatches.values], lanes);
+        normals(
+            simd,
+            seed,
+            WAKE,
+            t,
+            0,
+            latent,
+            lanes,
+            &mut self.scratch,
+            &mut self.noise,
+        );
+        self.latent.clear();
+        let terms = mean.iter().zip(log_variance).zip(&self.noise);
+        self.latent
+            .extend(terms.map(|((m, v), e)| m + (0.5 * v).exp() * e));
+        let divergences: Vec<f64> = divergence.iter().map(|&d| f64::from(d)).collect();
+        let values: [&[f32]; 2] = [&self.minibatches.values, &self.latent];
+        let mut inputs = tensors[split..].to_vec();
+        inputs.extend(values);
+        let (program, workspace) = &mut self.wake;
+        program.run_lanes(workspace, &inputs, lanes);
+        let likelihoods: Vec<f64> = program
+            .output(workspace, 0, lanes)
+            .iter()
+            .map(|&l| f64::from(l))
+            .collect();
+        if likelihoods
+            .iter()
+            .chain(&divergences)
+            .any(|x| !x.is_finite())
+        {
+            return (likelihoods, divergences);
+        }
+        let rule = UpdateRule {
+            optimiser: self.settings.optimiser,
+            scale: 1.0 / lanes as f32,
+            prior: if self.settings.weight_prior {
+                1.0 / self.minibatches.data.len() as f32
+            } else {
+                0.0
+            },
+        };
+        let count = state.parameters.list.len();
+        let empty: Vec<&[f32]> = vec![&[]; count - split];
+        let inputs: Vec<&[f32]> = empty.into_iter().chain(values).collect();
+        let outputs: Vec<(usize, usize)> = (split..count).map(|k| (k - split + 1, k)).collect();
+        state
+            .parameters
+            .update(program, workspace, &inputs, lanes, (&outputs, split), rule);
+
+        normals(
+            simd,
+            seed,
+            SLEEP,
+            t,
+            0,
+            latent,
+            lanes,
+            &mut self.scratch,
+            &mut self.latent,
+        );
+        let tensors: Vec<&[f32]> = state.parameters.current().collect();
+        let [mean, spread] = self.decoder.run(&tensors[split..], &[&self.latent], lanes);
+        let (width, likelihood) = (self.architecture.width, self.architecture.likelihood);
+        self.dream.resize(lanes * width, 0.0);
+        let rows = mean.chunks(width).zip(spread.chunks(width));
+        for (lane, (out, (mean, spread))) in self.dream.chunks_mut(width).zip(rows).enumerate() {
+            let mut stream = Stream::new(seed, SLEEP.fold("records"), t, lane as u64);
+            likelihood.draw(mean, spread, &mut stream, out);
+        }
+        let values: [&[f32]; 2] = [&self.dream, &self.latent];
+        let mut inputs = tensors[..split].to_vec();
+        inputs.extend(values);
+        let (program, workspace) = &mut self.sleep;
+        program.run_lanes(workspace, &inputs, lanes);
+        let empty: Vec<&[f32]> = vec![&[]; split];
+        let inputs: Vec<&[f32]> = empty.into_iter().chain(values).collect();
+        let outputs: Vec<(usize, usize)> = (0..split).map(|k| (k + 1, k)).collect();
+        state
+            .parameters
+            .update(program, workspace, &inputs, lanes, (&outputs, count), rule);
+        state.parameters.updates += 1;
+        (likelihoods, divergences)
+    }
+}
+
+/// A program beside scratch memory for it.
+pub(crate) fn with_workspace(
+    program: SingleProgram,
+    lanes: usize,
+) -> (SingleProgram, SingleWorkspace) {
+    let workspace = program.workspace(lanes);
+    (program, workspace)
+}
+
+impl Algorithm for WakeSleep<'_> {
+    type State = TrainState;
+    type Output = Trained;
+
+    fn init(&mut self) -> Result<TrainState, Status> {
+        let settings = &self.settings;
+        let tensors = initial_weights(
+            &self.architecture.specs(),
+            settings.seed,
+            settings.initial_sd,
+        );
+        Ok(TrainState::new(Parameters::new(
+            tensors,
+            settings.optimiser,
+            None,
+        )))
+    }
+
+    fn step(&mut self, state: &mut TrainState, iteration: u64) -> Step {
+        let count = self
+            .settings
+            .minibatches
+            .unwrap_or(self.minibatches.per_pass());
+        let (mut likelihoods, mut divergences) = (Vec::new(), Vec::new());
+        for _ in 0..count.max(1) {
+            let (l, d) = self.minibatch(state);
+            if l.iter().chain(&d).any(|x| !x.is_finite()) {
+                return state.diverged(iteration);
+            }
+            likelihoods.extend(l);
+            divergences.extend(d);
+        }
+        let bound = Bound::from_terms(&likelihoods, &divergences);
+        let (record, _) = state.report(&bound, &self.minibatches);
+        let validation = match (&mut self.evaluator, self.validation) {
+            (Some(evaluator), Some(records))
+                if iteration.is_multiple_of(self.settings.validate_every) =>
+            {
+                let tensors: Vec<&[f32]> = state.parameters.current().collect();
+                Some(evaluator.bound(&tensors, records, self.settings.seed))
+            }
+            _ => None,
+        };
+        state.judge(
+            record,
+            self.validation.is_some(),
+            validation,
+            self.settings.patience,
+        )
+    }
+
+    fn output(&mut self, state: &TrainState) -> Trained {
+        state.trained()
+    }
+}
