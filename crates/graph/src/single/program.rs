@@ -195,16 +195,23 @@ impl SingleProgram {
         let known = |id: NodeId| graph.placement(id) != Placement::Lane || leaf(id);
         let lanes = Planner::plan(&graph, simd, &targets, known, &mut places)?;
         forget_blocks(&mut places);
-        let sums = plans
-            .into_iter()
-            .map(|sum| sum.place(&graph, &places))
-            .collect();
-
         let late: Vec<NodeId> = graph
             .outputs()
             .iter()
             .copied()
             .filter(|&id| after_sum[id.index()] && graph.op(id) != Op::LaneSum)
+            .collect();
+        let mut followed = vec![false; graph.len()];
+        late.iter().for_each(|id| followed[id.index()] = true);
+        for id in graph.ids().rev() {
+            if followed[id.index()] && graph.op(id) != Op::LaneSum {
+                let args = graph.args(id).iter().filter(|arg| after_sum[arg.index()]);
+                args.for_each(|arg| followed[arg.index()] = true);
+            }
+        }
+        let sums = plans
+            .into_iter()
+            .map(|sum| sum.place(&graph, &places, &followed))
             .collect();
         late.iter().for_each(|&id| keep_shared(&mut places, id));
         let follows = |id: NodeId| !after_sum[id.index()] || graph.op(id) == Op::LaneSum;
@@ -269,7 +276,7 @@ impl SingleProgram {
         4 * (self.kept_len * lanes + self.shared_len + blocks * self.lanes.block_len)
     }
 
-    /// Evaluates everything but sums over lanes. `inputs[slot]` has the elements of a shared input,
+    /// Evaluates everything but the outputs that are sums over lanes. `inputs[slot]` has the elements of a shared input,
     /// or `len` elements for each of `lanes` lanes, lane after lane.
     ///
     /// # Panics
@@ -303,10 +310,14 @@ impl SingleProgram {
                 // their own lanes of kept values.
                 unsafe { runner.run(&self.lanes) };
             });
+        if !self.after.steps.is_empty() {
+            self.run_sums(workspace, inputs, lanes, true);
+            self.run_shared(&self.after, workspace, inputs, lanes);
+        }
     }
 
     /// Runs the steps that are the same for all lanes.
-    pub(super) fn run_shared(
+    fn run_shared(
         &self,
         plan: &Plan,
         workspace: &mut SingleWorkspace,
@@ -328,8 +339,20 @@ impl SingleProgram {
         unsafe { runner.run(plan) };
     }
 
-    pub(super) fn after(&self) -> &Plan {
-        &self.after
+    /// Memory that is not written.
+    pub(super) fn read_only<'a>(
+        &self,
+        workspace: &SingleWorkspace,
+        inputs: &'a [&'a [f32]],
+        lanes: usize,
+    ) -> Memory<'a> {
+        Memory {
+            pool: self.pool.as_ptr(),
+            shared: workspace.shared.as_ptr().cast_mut(),
+            kept: workspace.kept.as_ptr().cast_mut(),
+            inputs,
+            total: lanes,
+        }
     }
 
     pub(super) fn memory<'a>(

@@ -62,6 +62,8 @@ pub(super) struct LaneSum {
     /// Elements of a column of the result; tiles are whole columns.
     column: usize,
     addends: Vec<Addend>,
+    /// Whether later shared values read it: then it is computed with the lanes.
+    pub followed: bool,
 }
 
 /// The addends of every sum over lanes.
@@ -109,7 +111,12 @@ fn has_product(graph: &Graph, id: NodeId) -> bool {
 }
 
 impl SumPlan {
-    pub(super) fn place(self, graph: &Graph, places: &HashMap<NodeId, Place>) -> LaneSum {
+    pub(super) fn place(
+        self,
+        graph: &Graph,
+        places: &HashMap<NodeId, Place>,
+        followed: &[bool],
+    ) -> LaneSum {
         let len = graph.shape(self.node).len as usize;
         let column = self
             .terms
@@ -129,6 +136,7 @@ impl SumPlan {
             .collect();
         LaneSum {
             target: places[&self.node],
+            followed: followed[self.node.index()],
             len,
             column,
             addends,
@@ -207,19 +215,23 @@ impl LaneSum {
 }
 
 impl SingleProgram {
-    /// The tiles of all outputs that are sums over lanes, output after output, in order.
+    /// The tiles of all outputs that lanes share (gradients of shared inputs, mostly), output after
+    /// output, in order. Constant outputs have none.
     pub fn tiles(&self) -> &[Tile] {
         &self.tiles
     }
 
     pub(super) fn cut_tiles(&self) -> Vec<Tile> {
         let mut tiles = Vec::new();
-        for (output, place) in self.outputs.iter().enumerate() {
-            if let Some(sum) = self.sum_at(place) {
-                for start in (0..sum.len).step_by(sum.tile().max(1)) {
-                    let len = sum.tile().min(sum.len - start);
-                    tiles.push(Tile { output, start, len });
-                }
+        for (output, (place, id)) in self.outputs.iter().zip(self.graph.outputs()).enumerate() {
+            if place.region != Region::Shared {
+                continue;
+            }
+            let whole = self.graph.shape(*id).len as usize;
+            let size = self.sum_at(place).map_or(TILE_ELEMENTS, LaneSum::tile);
+            for start in (0..whole).step_by(size.max(1)) {
+                let len = size.min(whole - start);
+                tiles.push(Tile { output, start, len });
             }
         }
         tiles
@@ -232,7 +244,7 @@ impl SingleProgram {
     }
 
     /// After [`run_lanes`](Self::run_lanes) with the same inputs: computes the tiles of the outputs
-    /// that are sums over lanes, and calls `consume(part, tile, values)` for each with its element of
+    /// that lanes share, and calls `consume(part, tile, values)` for each with its element of
     /// `parts`, while the tile is in cache. Shared inputs are not read and may be empty, so that
     /// `consume` can change what they were taken from.
     ///
@@ -249,47 +261,56 @@ impl SingleProgram {
         let tiles = &self.tiles;
         assert_eq!(tiles.len(), parts.len(), "one part a tile");
         self.check(workspace, inputs, lanes, false);
-        let memory = Memory {
-            pool: std::ptr::null(),
-            shared: std::ptr::null_mut(),
-            kept: workspace.kept.as_ptr().cast_mut(),
-            inputs,
-            total: lanes,
-        };
+        let memory = self.read_only(workspace, inputs, lanes);
         tiles
             .par_iter()
             .zip(parts.par_iter_mut())
             .with_max_len(1)
             .for_each(|(tile, part)| {
-                let sum = self
-                    .sum_at(&self.outputs[tile.output])
-                    .expect("tiles are of sums");
-                workspace.with_tile(sum.tile(), |dst| {
-                    let dst = &mut dst[..tile.len];
-                    // SAFETY: inputs and workspace were checked; sums read lane values alone.
-                    unsafe { sum.compute(self, &memory, tile.start, dst) };
-                    consume(part, *tile, dst);
-                });
+                let place = &self.outputs[tile.output];
+                match self.sum_at(place).filter(|sum| !sum.followed) {
+                    Some(sum) => workspace.with_tile(sum.tile(), |dst| {
+                        let dst = &mut dst[..tile.len];
+                        // SAFETY: inputs and workspace were checked; sums write the tile alone.
+                        unsafe { sum.compute(self, &memory, tile.start, dst) };
+                        consume(part, *tile, dst);
+                    }),
+                    None => {
+                        let first = place.offset + tile.start;
+                        consume(part, *tile, &workspace.shared[first..first + tile.len]);
+                    }
+                }
             });
     }
 
-    /// Evaluates all outputs: [`run_lanes`](Self::run_lanes), sums over lanes and what follows.
-    ///
-    /// # Panics
-    /// As [`run_lanes`](Self::run_lanes).
-    pub fn run(&self, workspace: &mut SingleWorkspace, inputs: &[&[f32]], lanes: usize) {
-        self.run_lanes(workspace, inputs, lanes);
+    /// Computes the sums over lanes that are, or are not, followed by later shared values.
+    pub(super) fn run_sums(
+        &self,
+        workspace: &mut SingleWorkspace,
+        inputs: &[&[f32]],
+        lanes: usize,
+        followed: bool,
+    ) {
         let memory = self.memory(workspace, inputs, lanes);
-        for sum in &self.sums {
+        for sum in self.sums.iter().filter(|sum| sum.followed == followed) {
             let target = &mut workspace.shared[sum.target.offset..sum.target.offset + sum.len];
             target
                 .par_chunks_mut(sum.tile())
                 .enumerate()
                 .for_each(|(which, dst)| {
-                    // SAFETY: as above; tiles are disjoint.
+                    // SAFETY: the caller checked inputs and workspace; tiles are disjoint, and no sum reads
+                    // another.
                     unsafe { sum.compute(self, &memory, which * sum.tile(), dst) };
                 });
         }
-        self.run_shared(self.after(), workspace, inputs, lanes);
+    }
+
+    /// Evaluates all outputs: [`run_lanes`](Self::run_lanes), and the sums over lanes as values.
+    ///
+    /// # Panics
+    /// As [`run_lanes`](Self::run_lanes).
+    pub fn run(&self, workspace: &mut SingleWorkspace, inputs: &[&[f32]], lanes: usize) {
+        self.run_lanes(workspace, inputs, lanes);
+        self.run_sums(workspace, inputs, lanes, false);
     }
 }
