@@ -35,10 +35,10 @@ const FACTORS: usize = 8;
 
 /// Hessian-vector products that the richer low-rank family may take: its Newton systems are badly
 /// conditioned, and at such dimensions a few factors rarely earn trust.
-const LOW_RANK_PRODUCTS: u64 = 250;
+const LOW_RANK_PRODUCTS: u64 = 100;
 
 /// Draws of its largest round.
-const LOW_RANK_DRAWS: usize = 1024;
+const LOW_RANK_DRAWS: usize = 512;
 
 /// One family's end.
 #[derive(Clone, Debug, PartialEq)]

@@ -134,7 +134,7 @@ pub struct FitFlags {
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Method")]
     pub advi_iters: Option<u64>,
     /// Stop within this many nats of the family's best bound; with advi, replaces Stan's relative rule
-    /// [default: 0.01 or 0.0001 a dimension (auto, trust), 0.5 (bbvi, hfsgvi)]
+    /// [default: 0.01 or 0.0003 a dimension (auto, trust), 0.5 (bbvi, hfsgvi)]
     #[arg(long, value_name = "NATS", value_parser = parse_positive, help_heading = "Method")]
     pub tol: Option<f64>,
     /// Start at 0, at random, or at FILE.json: an object with parameter values, or a list with an

@@ -8,9 +8,10 @@
 //!
 //! Mirrored draws make the estimate of the middle block free of the even part of H, and the last is taken
 //! relative to the first (`E εᵢεⱼ Hᵢⱼ = δᵢⱼ E Hᵢᵢ + Cov(εᵢεⱼ, Hᵢⱼ)`), so that both are exact for Gaussian targets
-//! from any number of draws. What is left of their noise would lead steps astray, as the maximiser of a model seeks out
-//! where its errors promise most: in the solution both are shrunk towards their values for a Gaussian target by
-//! the positive part of James and Stein's factor, `1 − noise²/size²`, with the noise from the pairs' scatter. All of it takes d products a draw. That beats conjugate gradients, whose products
+//! from any number of draws. What is left of their noise would lead steps astray, as the maximiser of a model
+//! seeks out where its errors promise most: in the solution the middle block and these covariances, both 0 for a
+//! Gaussian, are shrunk by the positive part of James and Stein's factor, `1 − noise²/size²`, with the noise from
+//! the scatter of pairs. All of it takes d products a draw. That beats conjugate gradients, whose products
 //! with few draws are noisy in the last block and which need more of them the more collinear a posterior is, as
 //! long as d products and factors of 2d × 2d are affordable.
 
@@ -33,7 +34,7 @@ pub(crate) struct Explicit {
     pub mean: Vec<f64>,
     /// `E Hᵢⱼ σⱼεⱼ`, d × d.
     cross: Vec<f64>,
-    /// `E σᵢεᵢ Hᵢⱼ σⱼεⱼ`, d × d.
+    /// `σᵢσⱼ Cov(εᵢεⱼ, Hᵢⱼ)`, which is `E σᵢεᵢ Hᵢⱼ σⱼεⱼ` less `δᵢⱼ σᵢ² E Hᵢᵢ`, d × d.
     logs: Vec<f64>,
     /// How many draws are averaged in it.
     weight: f64,
@@ -158,8 +159,7 @@ impl Explicit {
         for i in 0..dim {
             for j in 0..dim {
                 let at = i * dim + j;
-                let unit = if i == j { 1.0 } else { 0.0 };
-                let off = square[at] / kept as f64 - unit;
+                let off = square[at] / kept as f64;
                 // The scatter of a pair's contribution, with the control variate taken out.
                 let m = 2.0 * found.mean[at];
                 let total = 2.0 * found.logs[at] - m * square[at] / kept as f64;
@@ -239,7 +239,7 @@ impl Explicit {
                 b[(dim + i) * n + dim + j] = -logs * self.logs[at];
             }
             let sd = omega[dim + i].exp();
-            b[(dim + i) * n + dim + i] -= sd * sd * self.mean[i * dim + i];
+            b[(dim + i) * n + dim + i] -= 2.0 * sd * sd * self.mean[i * dim + i];
         }
         let mut spread = 0.0f64;
         for (row, s) in b.chunks_mut(n).zip(&scale) {
