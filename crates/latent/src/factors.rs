@@ -209,14 +209,11 @@ impl Em<'_> {
             data_hash: String::new(),
             simd: String::new(),
         };
-        let fitted = fit(
-            &model,
-            &self.settings.fit,
-            warm,
-            false,
-            &identity,
-            &mut control,
-        )?;
+        // A warm start that is good enough already would hide what the loadings still gain.
+        let mut settings = self.settings.fit;
+        let share = self.settings.tolerance / self.model.table.rows as f64;
+        settings.tolerance = settings.tolerance.min(0.1 * share);
+        let fitted = fit(&model, &settings, warm, false, &identity, &mut control)?;
         // V = (I + WᵀΛW)⁻¹.
         let mut precision = crate::linear::design::gram(&model.design, k, &fitted.lambda);
         for l in 0..k {

@@ -199,7 +199,7 @@ pub fn sheet(page: Page<'_>) -> Sheet {
         facts.push((
             "Log predictive".to_owned(),
             format!("{score:.4}"),
-            "nats an observation, of the fitted data".to_owned(),
+            "nats, a fitted row".to_owned(),
         ));
     }
     Sheet {

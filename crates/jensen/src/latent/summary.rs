@@ -227,11 +227,21 @@ pub fn summary(made: &Made<'_>) -> LatentSummary {
         .collect();
     let mut warnings: Vec<String> = model.notes().to_vec();
     warnings.extend(fit.notes.iter().cloned());
-    let unset = settings.iter().filter(|s| s.free).count();
-    if !made.learnt && unset > 0 {
+    let unset: Vec<&str> = (settings.iter())
+        .filter(|s| s.free)
+        .map(|s| s.name.as_str())
+        .collect();
+    if !made.learnt && !unset.is_empty() {
+        let (stand, them) = match unset.len() {
+            1 => ("was not given and stands at its starting value", "it"),
+            _ => ("were not given and stand at their starting values", "them"),
+        };
+        let named = match unset.len() {
+            1..=4 => unset.join(", "),
+            n => format!("{n} hyperparameters"),
+        };
         warnings.push(format!(
-            "{unset} hyperparameters were not given and stand at their starting values; learn them (--optimise-hyperparameters) \
-             or give them"
+            "{named} {stand}; learn {them} (--optimise-hyperparameters) or give {them}"
         ));
     }
     let converged = made.status.is_converged() && fit.status.is_converged();

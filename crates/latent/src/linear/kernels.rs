@@ -52,9 +52,15 @@ pub(crate) fn log_determinant(factor: &Dense) -> f64 {
 
 /// The inverse of the factorised matrix, both triangles; 2n³/3 operations.
 pub(crate) fn inverse_of(factor: &Dense) -> Dense {
+    let mut out = Dense::zeros(factor.rows, factor.rows);
+    inverse_into(factor, &mut out);
+    out
+}
+
+/// [`inverse_of`] into a matrix at hand.
+pub(crate) fn inverse_into(factor: &Dense, out: &mut Dense) {
     let n = factor.rows;
     let par = parallelism(n);
-    let mut out = Dense::zeros(n, n);
     let mut memory = MemBuffer::new(inverse_scratch::<f64>(n, par));
     inverse(
         out.view_mut(),
@@ -62,8 +68,7 @@ pub(crate) fn inverse_of(factor: &Dense) -> Dense {
         par,
         MemStack::new(&mut memory),
     );
-    mirror(&mut out);
-    out
+    mirror(out);
 }
 
 /// Copies the lower triangle to the upper, block by block.
@@ -189,6 +194,9 @@ pub(crate) fn sum(n: usize, f: impl Fn(usize) -> f64 + Sync) -> f64 {
 
 /// `f(i)` for `0..n`, in parallel where it pays.
 pub(crate) fn map<T: Send>(n: usize, f: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
+    if n <= CHUNK {
+        return (0..n).map(f).collect();
+    }
     (0..n).into_par_iter().with_min_len(CHUNK).map(f).collect()
 }
 

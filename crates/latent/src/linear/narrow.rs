@@ -230,21 +230,15 @@ impl Narrow {
     }
 }
 
+/// What is added to the diagonal of a singular covariance, by its mean variance, the least that helps.
+const JITTERS: [f64; 8] = [0.0, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6];
+
 /// The lower Cholesky factor of a covariance, the strict upper triangle cleared; jitter where needed, with a note.
 pub(crate) fn root_of(sigma: &Dense, notes: &mut Vec<String>) -> Result<Dense, Error> {
     let n = sigma.rows;
-    let scale = (0..n).map(|i| sigma.get(i, i)).sum::<f64>() / n as f64;
-    for power in [
-        f64::NEG_INFINITY,
-        -12.0,
-        -11.0,
-        -10.0,
-        -9.0,
-        -8.0,
-        -7.0,
-        -6.0,
-    ] {
-        let jitter = scale * 10f64.powf(power);
+    let scale = mean_variance(sigma);
+    for relative in JITTERS {
+        let jitter = scale * relative;
         let mut root = sigma.clone();
         for i in 0..n {
             root.data[i * n + i] += jitter;
@@ -261,19 +255,37 @@ pub(crate) fn root_of(sigma: &Dense, notes: &mut Vec<String>) -> Result<Dense, E
             return Ok(root);
         }
     }
-    Err(Error::Prior(
+    Err(indefinite())
+}
+
+/// Looks for negative eigenvalues of a covariance that is used without a factor of its own: those within the largest jitter
+/// are rounding, which the fit bears.
+pub(crate) fn check_semidefinite(sigma: &Dense, notes: &mut Vec<String>) -> Result<(), Error> {
+    let mut root = sigma.clone();
+    if cholesky(&mut root).is_some() {
+        return Ok(());
+    }
+    root.data.copy_from_slice(&sigma.data);
+    let largest = JITTERS[JITTERS.len() - 1] * mean_variance(sigma);
+    for i in 0..sigma.rows {
+        root.data[i * sigma.rows + i] += largest;
+    }
+    cholesky(&mut root).ok_or_else(indefinite)?;
+    notes.push(
+        "the prior covariance is singular to rounding (near-duplicate inputs?); the fit does not invert it".to_owned(),
+    );
+    Ok(())
+}
+
+fn mean_variance(sigma: &Dense) -> f64 {
+    let n = sigma.rows;
+    (0..n).map(|i| sigma.get(i, i)).sum::<f64>() / n as f64
+}
+
+fn indefinite() -> Error {
+    Error::Prior(
         "the prior covariance is not positive semi-definite, even with 1e-6 of its mean variance added to the \
          diagonal; check the kernel and its inputs"
             .to_owned(),
-    ))
-}
-
-/// Looks for negative eigenvalues of a covariance that is used without a factor of its own.
-pub(crate) fn check_semidefinite(sigma: &Dense, notes: &mut Vec<String>) -> Result<(), Error> {
-    let mut own = Vec::new();
-    root_of(sigma, &mut own)?;
-    notes.extend(own.into_iter().map(|_| {
-        "the prior covariance is singular to rounding (near-duplicate inputs?); the fit does not invert it".to_owned()
-    }));
-    Ok(())
+    )
 }

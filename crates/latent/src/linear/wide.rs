@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 
 use super::kernels::{
-    cholesky, dot, inverse_of, log_determinant, mirror, product, solve, solve_lower,
+    cholesky, dot, inverse_into, log_determinant, mirror, product, solve, solve_lower,
     symmetric_times,
 };
 use crate::{Covariance, CovarianceSensitivity, Dense, Design, Model};
@@ -20,8 +20,11 @@ pub(crate) struct Wide {
     pub(crate) covariance: Dense,
     /// Cholesky factor of B in the lower triangle.
     factor: Dense,
-    /// B⁻¹ at the last λ for which it was asked.
-    inverse: Option<Dense>,
+    /// B⁻¹, where `inverted`.
+    inverse: Dense,
+    inverted: bool,
+    /// Room for the Newton system, kept between steps: fresh pages cost as much as the sums in them.
+    hessian: Dense,
     root: Vec<f64>,
 }
 
@@ -31,7 +34,9 @@ impl Wide {
         let n = covariance.rows;
         Self {
             factor: Dense::zeros(n, n),
-            inverse: None,
+            inverse: Dense::zeros(n, n),
+            inverted: false,
+            hessian: Dense::zeros(0, 0),
             root: vec![0.0; n],
             covariance,
         }
@@ -40,7 +45,7 @@ impl Wide {
     /// Factorises B and returns log|B|.
     pub(crate) fn factor(&mut self, lambda: &[f64]) -> Option<f64> {
         let n = self.covariance.rows;
-        self.inverse = None;
+        self.inverted = false;
         self.root = lambda.iter().map(|l| l.sqrt()).collect();
         let (root, covariance) = (&self.root, &self.covariance);
         self.factor
@@ -59,18 +64,17 @@ impl Wide {
     }
 
     fn inverse(&mut self) -> &Dense {
-        let factor = &self.factor;
-        self.inverse.get_or_insert_with(|| inverse_of(factor))
+        if !self.inverted {
+            inverse_into(&self.factor, &mut self.inverse);
+            self.inverted = true;
+        }
+        &self.inverse
     }
 
     /// diag S at the factorised λ; 2n³/3 operations.
     pub(crate) fn variances(&mut self) -> Vec<f64> {
         self.inverse();
-        let (inverse, covariance, root) = (
-            self.inverse.as_ref().expect("made above"),
-            &self.covariance,
-            &self.root,
-        );
+        let (inverse, covariance, root) = (&self.inverse, &self.covariance, &self.root);
         (0..root.len())
             .into_par_iter()
             .map(|n| {
@@ -128,11 +132,28 @@ impl Wide {
         r: &[f64],
     ) -> Option<Vec<f64>> {
         let n = r.len();
-        let mut hessian = Dense::zeros(n, n);
+        if self.hessian.rows != n {
+            self.hessian = Dense::zeros(n, n);
+        }
+        let mut hessian = std::mem::replace(&mut self.hessian, Dense::zeros(0, 0));
+        let solved = self.newton_in(&mut hessian, slope, diagonal, block, r);
+        self.hessian = hessian;
+        solved
+    }
+
+    fn newton_in(
+        &mut self,
+        hessian: &mut Dense,
+        slope: &[f64],
+        diagonal: &[f64],
+        block: &super::Block,
+        r: &[f64],
+    ) -> Option<Vec<f64>> {
+        let n = r.len();
         if slope.iter().any(|s| *s != 0.0) {
             self.inverse();
             let variances = self.variances();
-            let inverse = self.inverse.as_ref().expect("made above");
+            let inverse = &self.inverse;
             let scale: Vec<f64> = self
                 .root
                 .iter()
@@ -158,10 +179,10 @@ impl Wide {
                 hessian.data[j * n + j] += d;
             }
         }
-        block.add_to(&mut hessian);
-        cholesky(&mut hessian)?;
+        block.add_to(hessian);
+        cholesky(hessian)?;
         let mut x = r.to_vec();
-        solve(&hessian, &mut x);
+        solve(hessian, &mut x);
         Some(x)
     }
 
@@ -241,7 +262,7 @@ impl Wide {
     /// `½ Wᵀ(ααᵀ − Λ^½B⁻¹Λ^½)W` in the form of the model's covariance.
     pub(crate) fn sensitivity(&mut self, model: &Model, alpha: &[f64]) -> CovarianceSensitivity {
         self.inverse();
-        let inverse = self.inverse.as_ref().expect("made above");
+        let inverse = &self.inverse;
         let n = alpha.len();
         let mut inner = Dense::zeros(n, n);
         let root = &self.root;

@@ -11,7 +11,9 @@
 //! | `replicated` | independent copies for the predictors of a vector site |
 //! | `spec` | priors written as text: the syntax |
 //! | `terms` | priors written as text: the table of words |
+//! | `term` | priors written as text: one term to a part of the prior |
 //! | `place` | how rows of a table find their latent variables |
+//! | `read` | how rows read them: coordinates and designs |
 //! | `assemble` | from text and a table to a prior and a design |
 
 mod assemble;
@@ -20,18 +22,21 @@ mod gp;
 mod graph;
 mod kernel;
 mod place;
+mod read;
 mod replicated;
 mod setting;
 mod spec;
 mod stack;
+mod term;
 mod terms;
 
-pub use assemble::{Assembled, Piece, Reader, assemble, named_columns};
+pub use assemble::{Assembled, assemble, named_columns};
 pub use field::Field;
 pub use gp::{Factor, GaussianProcess};
 pub use graph::{Graph, Lattice};
 pub use kernel::Shape;
 pub use place::{Covariate, Index, Source};
+pub use read::{Piece, Reader};
 pub use replicated::{Replicated, replicate_design, replicate_query};
 pub use setting::Setting;
 pub use spec::{Call, Named, Spec, SpecError, Word};

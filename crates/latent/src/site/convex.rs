@@ -150,22 +150,15 @@ impl Convex {
         }
     }
 
-    /// The α that attains the supremum at (m, v), moved off the domain's ends by rounding alone.
-    pub(crate) fn maximiser(&self, m: f64, v: f64) -> f64 {
+    /// The α with `φ′(α) = slope`, moved off the domain's ends by rounding alone.
+    fn at_slope(&self, slope: f64) -> f64 {
         match *self {
             Self::Exponential { a, rate, sign, .. } => {
-                let lambda = (rate * (sign * m + 0.5 * v).exp()).max(f64::MIN_POSITIVE);
+                let lambda = (rate * (sign * slope).exp()).max(f64::MIN_POSITIVE);
                 inside(sign * lambda - a, self.domain())
             }
-            Self::Logistic {
-                bound, y, n, shift, ..
-            } => {
-                let x = m - shift;
-                let x = match bound {
-                    LogisticBound::Log => x + 0.5 * v,
-                    LogisticBound::Tilted => tilted_logit(x, v),
-                    LogisticBound::Bohning => x,
-                };
+            Self::Logistic { y, n, shift, .. } => {
+                let x = slope - shift;
                 // From the nearer end, so that nothing cancels.
                 let alpha = if x <= 0.0 {
                     n * sigmoid(x) - y
@@ -174,8 +167,36 @@ impl Convex {
                 };
                 inside(alpha, self.domain())
             }
-            Self::Quadratic { a, b, .. } => a * m + b,
+            Self::Quadratic { a, b, .. } => a * slope + b,
             Self::Linear { a, .. } => -a,
+        }
+    }
+
+    /// The α that attains the supremum at (m, v).
+    pub(crate) fn maximiser(&self, m: f64, v: f64) -> f64 {
+        let slope = match *self {
+            Self::Exponential { sign, .. } => m + 0.5 * sign * v,
+            Self::Logistic { bound, shift, .. } => match bound {
+                LogisticBound::Log => m + 0.5 * v,
+                LogisticBound::Tilted => shift + tilted_logit(m - shift, v),
+                LogisticBound::Bohning => m,
+            },
+            Self::Quadratic { .. } | Self::Linear { .. } => m,
+        };
+        self.at_slope(slope)
+    }
+
+    /// A point of the path that leaves α, whose curve is `at`, in the direction `d`: straight in the natural parameter φ′, so
+    /// that it stays in the domain for ever. Where λ is unbounded it grows linearly once it is e times as large.
+    pub(crate) fn along(&self, alpha: f64, at: &Curve, d: f64) -> f64 {
+        let step = at.phi2 * d;
+        match *self {
+            Self::Exponential { sign, .. } if sign * step > 1.0 => {
+                self.at_slope(at.phi1 + sign * (1.0 + (sign * step).ln()))
+            }
+            Self::Exponential { .. } | Self::Logistic { .. } => self.at_slope(at.phi1 + step),
+            Self::Quadratic { .. } => alpha + d,
+            Self::Linear { .. } => alpha,
         }
     }
 

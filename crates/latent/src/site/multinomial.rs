@@ -66,6 +66,29 @@ impl Multinomial {
         self.probabilities(alpha).iter().all(|p| *p > 0.0)
     }
 
+    /// The point that `t` leads to on the path straight in φ′, which stays in the domain for ever.
+    pub(crate) fn along(&self, alpha: &[f64], direction: &[f64], t: f64, out: &mut [f64]) {
+        let p = self.probabilities(alpha);
+        let last = p[self.size];
+        let common = direction.iter().sum::<f64>() / last;
+        let mut x: Vec<f64> = (0..self.size)
+            .map(|k| (p[k] / last).ln() + t * (direction[k] / p[k] + common))
+            .collect();
+        x.push(0.0);
+        let top = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let q: Vec<f64> = x.iter().map(|x| (x - top).exp()).collect();
+        let total: f64 = q.iter().sum();
+        for (k, out) in out.iter_mut().enumerate() {
+            *out = if k == self.category {
+                -(q.iter().enumerate().filter(|(j, _)| *j != k))
+                    .map(|(_, q)| q / total)
+                    .sum::<f64>()
+            } else {
+                q[k] / total
+            };
+        }
+    }
+
     /// A rough α from the category alone.
     pub(crate) fn guess(&self, out: &mut [f64]) {
         let total = 1.0 + 0.5 * (self.size + 1) as f64;

@@ -356,6 +356,31 @@ impl DualSites {
         }
     }
 
+    /// The point that `t` leads to on the path that leaves α in a direction, straight in φ′: strictly inside the domain but
+    /// for rounding.
+    pub(crate) fn along(
+        &self,
+        alpha: &[f64],
+        curves: &Curves,
+        direction: &[f64],
+        t: f64,
+    ) -> Vec<f64> {
+        match self {
+            Self::Scalar(sites) => map(sites.len(), |n| {
+                sites[n].along(alpha[n], &curves.at[n], t * direction[n])
+            }),
+            Self::Vector(sites) => {
+                let mut out = vec![0.0; alpha.len()];
+                for (g, site) in sites.iter().enumerate() {
+                    let range = g * site.size..(g + 1) * site.size;
+                    let (from, towards) = (&alpha[range.clone()], &direction[range.clone()]);
+                    site.along(from, towards, t, &mut out[range]);
+                }
+                out
+            }
+        }
+    }
+
     /// Whether α lies strictly inside the domain.
     pub(crate) fn contains(&self, alpha: &[f64]) -> bool {
         match self {
@@ -379,7 +404,7 @@ impl DualSites {
     }
 
     /// A rough α from the responses alone.
-    fn guess(&self) -> Vec<f64> {
+    pub(crate) fn guess(&self) -> Vec<f64> {
         match self {
             Self::Scalar(sites) => sites.iter().map(Convex::guess).collect(),
             Self::Vector(sites) => {

@@ -8,8 +8,13 @@
 //! `(Σ̃ + D) x = r` is solved in latent space with one more factorisation or none, and L-BFGS corrects what is missing: as
 //! `(SΛS)_nn ≤ S_nn`, leaving it out misjudges the curvature by at most a factor 1 + S_nn/2.
 //!
-//! The natural-gradient fixed point brings the first iterate inside the domain. φ is a barrier: steps end at most 99 % of the way to the domain's end. The duality gap, a sum of non-negative terms by
-//! Fenchel and Young, is the stopping rule.
+//! φ is a barrier at the domain's ends. For a dense prior with N ≤ L an iterate moves along the path that is straight in φ′(α)
+//! (the logarithm of a rate, the logit of a probability), which never ends: Newton's method in these coordinates reaches the
+//! optimum from a rough guess in a handful of steps. Otherwise Σ̃ all but confines α to a plane that such paths leave: there the
+//! natural-gradient fixed point, whose iterates lie on it, brings the first one inside the domain, and straight steps end at
+//! most 99 % of the way to the domain's end.
+//!
+//! The duality gap, a sum of non-negative terms by Fenchel and Young, is the stopping rule.
 
 use std::collections::VecDeque;
 
@@ -95,17 +100,38 @@ const APPROACH: u64 = 60;
 /// Nats a predictor within which the fixed point hands over.
 const NEAR: f64 = 0.02;
 
-/// A feasible (α, m̄): steps of the natural-gradient fixed point, whose iterates are consistent but may leave the domain of
-/// φ, until one lies inside with a small gap. From afar the dual's own steps would be cut short by the nearest wall.
+/// Where the dual begins.
+pub(crate) struct Start {
+    /// Strictly inside the domain.
+    alpha: Vec<f64>,
+    /// m̄ = μ̃ − Σ̃α.
+    predictor: Vec<f64>,
+    /// Whether iterates move along paths straight in φ′.
+    curved: bool,
+}
+
+/// A feasible point. For a dense prior with N ≤ L that of an earlier fit, else a rough guess; otherwise steps of the
+/// natural-gradient fixed point, whose iterates are consistent but may leave the domain of φ, until one lies inside with a
+/// small gap, because the dual's own straight steps would be cut short by the nearest wall. Where that does not come about and Σ̃
+/// is at hand, the guess again.
 pub(crate) fn start(
     problem: &mut Problem<'_>,
     sites: &Sites,
     dual_sites: &DualSites,
     warm: Option<&Warm>,
-) -> Result<(Vec<f64>, Vec<f64>), Error> {
+) -> Result<Start, Error> {
     let n = problem.centre.len();
-    let from = super::fixed::start(problem, sites, warm);
-    let mut approach = FixedPoint::new(problem, sites, from, false);
+    if matches!(problem.geometry, Geometry::Wide(_)) {
+        let alpha = match warm {
+            Some(warm) if warm.alpha.len() == n && dual_sites.contains(&warm.alpha) => {
+                warm.alpha.clone()
+            }
+            _ => dual_sites.guess(),
+        };
+        if let Some(start) = guessed(problem, alpha) {
+            return Ok(start);
+        }
+    }
     let failed = |status: Option<Status>| {
         let detail = status.map_or(String::new(), |s| format!(" ({s})"));
         Error::Prior(format!(
@@ -113,14 +139,45 @@ pub(crate) fn start(
              under an intrinsic prior; use a proper prior, or check the scale of the data"
         ))
     };
-    let mut state = approach.init().map_err(|status| failed(Some(status)))?;
+    let last = match approach(problem, sites, dual_sites, warm) {
+        Ok(start) => return Ok(start),
+        Err(last) => last,
+    };
+    guessed(problem, dual_sites.guess()).ok_or_else(|| failed(last))
+}
+
+/// A start at α with curved paths, where Σ̃ is at hand.
+fn guessed(problem: &Problem<'_>, alpha: Vec<f64>) -> Option<Start> {
+    let predictor = predictor(problem, &alpha)?;
+    Some(Start {
+        alpha,
+        predictor,
+        curved: true,
+    })
+}
+
+/// The first point of the fixed point that will do; else how it ended.
+fn approach(
+    problem: &mut Problem<'_>,
+    sites: &Sites,
+    dual_sites: &DualSites,
+    warm: Option<&Warm>,
+) -> Result<Start, Option<Status>> {
+    let n = problem.centre.len();
+    let from = super::fixed::start(problem, sites, warm);
+    let mut approach = FixedPoint::new(problem, sites, from, false);
+    let mut state = approach.init().map_err(Some)?;
     let mut last = None;
     for iteration in 1..=APPROACH {
         if let Some((alpha, predictor, variances)) = approach.position(&state) {
             let inside = dual_sites.contains(&alpha);
             let near = |gap: f64| gap <= NEAR * n as f64;
             if inside && (last.is_some() || near(dual_sites.gap(&alpha, &predictor, &variances))) {
-                return Ok((alpha, predictor));
+                return Ok(Start {
+                    alpha,
+                    predictor,
+                    curved: false,
+                });
             }
         }
         if last.is_some() {
@@ -128,7 +185,18 @@ pub(crate) fn start(
         }
         last = approach.step(&mut state, iteration).status;
     }
-    Err(failed(last))
+    Err(last)
+}
+
+/// m̄ = μ̃ − Σ̃α, where Σ̃ is at hand.
+fn predictor(problem: &Problem<'_>, alpha: &[f64]) -> Option<Vec<f64>> {
+    let product = match &problem.geometry {
+        Geometry::Wide(g) => g.covariance_times(alpha),
+        Geometry::Narrow(g) => g.covariance_times(alpha),
+        Geometry::Sparse(_) => return None,
+    };
+    let centre = &problem.centre;
+    Some(map(alpha.len(), |i| centre[i] - product[i]))
 }
 
 /// The solver.
@@ -136,21 +204,19 @@ pub(crate) struct Dual<'p, 'm> {
     problem: &'p mut Problem<'m>,
     sites: &'p DualSites,
     start: Option<(Vec<f64>, Vec<f64>)>,
+    curved: bool,
     /// log|I + ΛΣ̃| where the geometry is factorised at the state's λ.
     factorised: Option<f64>,
     evaluations: u64,
 }
 
 impl<'p, 'm> Dual<'p, 'm> {
-    pub(crate) fn new(
-        problem: &'p mut Problem<'m>,
-        sites: &'p DualSites,
-        start: (Vec<f64>, Vec<f64>),
-    ) -> Self {
+    pub(crate) fn new(problem: &'p mut Problem<'m>, sites: &'p DualSites, start: Start) -> Self {
         Self {
             problem,
             sites,
-            start: Some(start),
+            curved: start.curved,
+            start: Some((start.alpha, start.predictor)),
             factorised: None,
             evaluations: 0,
         }
@@ -224,6 +290,7 @@ impl Algorithm for Dual<'_, '_> {
                 remaining: Some(gap),
                 standard_error: None,
             };
+            self.factorised = Some(log_determinant);
             return Step::finish(record, Status::Converged { evidence });
         }
         let gradient = map(n, |i| {
@@ -282,13 +349,25 @@ impl Algorithm for Dual<'_, '_> {
         if slope.is_nan() {
             return Step::finish(record, diverged("the step is not finite"));
         }
-        let reach = self.sites.reach(&state.alpha, &direction);
-        let mut t = (FRACTION * reach).min(1.0);
+        let curved = self.curved;
+        let mut t = if curved {
+            1.0
+        } else {
+            (FRACTION * self.sites.reach(&state.alpha, &direction)).min(1.0)
+        };
         let rounding = 1e-13 * (dual.abs() + state.alpha.len() as f64);
         let accepted = loop {
-            let alpha = map(n, |i| state.alpha[i] + t * direction[i]);
-            let predictor = map(n, |i| state.predictor[i] - t * product[i]);
+            let alpha = if curved {
+                self.sites.along(&state.alpha, &curves, &direction, t)
+            } else {
+                map(n, |i| state.alpha[i] + t * direction[i])
+            };
             if self.sites.contains(&alpha) {
+                let straight = || map(n, |i| state.predictor[i] - t * product[i]);
+                let predictor = match curved {
+                    true => predictor(self.problem, &alpha).unwrap_or_else(straight),
+                    false => straight(),
+                };
                 let curves = self.sites.curves(&alpha);
                 if let Some(log_determinant) = self.factor(&curves.lambda()) {
                     let phi = sum(n, |i| curves.at[i].phi);
@@ -341,9 +420,9 @@ impl Algorithm for Dual<'_, '_> {
                 state.pairs.pop_front();
             }
             state.pairs.push_back(Pair {
-                s: map(n, |i| t * direction[i]),
+                s: map(n, |i| alpha[i] - state.alpha[i]),
                 y: Vec::new(),
-                product: map(n, |i| t * product[i]),
+                product: map(n, |i| state.predictor[i] - predictor[i]),
             });
             state.gradient = gradient;
         }
@@ -356,7 +435,10 @@ impl Algorithm for Dual<'_, '_> {
     fn output(&mut self, state: &State) -> Solution {
         let curves = self.sites.curves(&state.alpha);
         let lambda = curves.lambda();
-        let log_determinant = self.factor(&lambda);
+        let log_determinant = match self.factorised {
+            Some(value) => Some(value),
+            None => self.factor(&lambda),
+        };
         let phi = sum(lambda.len(), |i| curves.at[i].phi);
         let (bound, gap) = match log_determinant {
             Some(log_determinant) => {

@@ -216,6 +216,7 @@ impl Algorithm for FixedPoint<'_, '_> {
         let record =
             |bound: f64, calls: u64| Record::new(calls).with_elbo(bound, None).with("step", t);
         let Some((target, point)) = taken else {
+            self.problem.geometry.factor(&state.lambda);
             self.at = Some(at);
             return Step::finish(
                 record(f64::NAN, self.evaluations),
@@ -254,8 +255,11 @@ impl Algorithm for FixedPoint<'_, '_> {
     }
 
     fn output(&mut self, state: &State) -> Solution {
-        // Factorised anew, so that the geometry stands where the solution does.
-        let point = self.point(&state.b, &state.lambda);
+        // The geometry must stand where the solution does.
+        let point = match self.at.take() {
+            Some(at) => Some(at),
+            None => self.point(&state.b, &state.lambda),
+        };
         let (alpha, predictor, bound) = match point {
             Some(p) => (p.alpha, p.predictor, p.bound),
             None => (

@@ -7,8 +7,8 @@
 //! | `coordinate` | coordinate ascent with rank-one updates (Khan, Mohamed and Murphy 2012) |
 //! | `lbfgs` | the optimiser of the first two |
 //!
-//! They stop when the next step is estimated to gain less than the tolerance; the duality gap, which costs them a
-//! factorisation, is computed once at the end.
+//! Once the next step is estimated to gain less than the tolerance, the duality gap, which costs them a factorisation, is
+//! looked at now and then: they stop when it is below the tolerance too.
 
 pub(crate) mod coordinate;
 pub(crate) mod lbfgs;
@@ -30,9 +30,15 @@ pub(crate) fn with_covariance(model: &Model) -> Result<Model, Error> {
         return Ok(model.clone());
     };
     let n = q.matrix.cols;
-    if n > LARGEST || q.null_space.is_some() {
+    if q.null_space.is_some() {
+        return Err(Error::Unsupported(
+            "this solver works with the prior's covariance, which an intrinsic prior has not; use the solver `dual`".to_owned(),
+        ));
+    }
+    if n > LARGEST {
         return Err(Error::Unsupported(format!(
-            "this solver needs a proper prior on at most {LARGEST} latent variables; use the solver `dual`"
+            "this solver works with the prior's covariance, for at most {LARGEST} latent variables of a field, not {n}; use the \
+             solver `dual`"
         )));
     }
     let mut dense = Dense::zeros(n, n);

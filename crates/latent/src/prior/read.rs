@@ -1,0 +1,168 @@
+//! How rows of a table read the latent variables of a prior's parts: coordinates for covariance functions, designs for
+//! variables that stand side by side.
+
+use super::place::{Covariate, Index, Source, complete, matrix};
+use crate::{Dense, Design, Sparse};
+
+/// How a part's latent variables are read from a row.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reader {
+    /// Each row has one of its own, new rows new ones.
+    Own,
+    /// By a node.
+    At(Index),
+    /// Weighted by covariates.
+    Covariates(Vec<Covariate>),
+    /// All rows share one.
+    Common,
+    /// By coordinates.
+    Inputs(Vec<String>),
+}
+
+/// A part of the prior as reports see it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Piece {
+    /// `icar`, `fixed`, ….
+    pub name: String,
+    /// How rows read it.
+    pub reader: Reader,
+    /// Its latent variables; empty where it is a term of a process.
+    pub latents: std::ops::Range<usize>,
+}
+
+/// Coordinates of rows for a covariance function. `own`: the number of the first row's own variable; new rows get numbers that
+/// no old row has.
+pub(super) fn coordinates(
+    reader: &Reader,
+    source: &dyn Source,
+    rows: &[usize],
+    own: Option<usize>,
+) -> Result<Dense, String> {
+    let column = |data: Vec<f64>| Dense {
+        rows: rows.len(),
+        cols: 1,
+        data,
+    };
+    Ok(match reader {
+        Reader::Own => {
+            let number = |i: usize| match own {
+                Some(first) => (first + i) as f64,
+                None => -1.0 - i as f64,
+            };
+            column((0..rows.len()).map(number).collect())
+        }
+        Reader::At(index) => {
+            let found = index.find(source, rows)?;
+            let code =
+                |(i, node): (usize, &Option<usize>)| node.map_or(-1.0 - i as f64, |n| n as f64);
+            column(found.iter().enumerate().map(code).collect())
+        }
+        Reader::Covariates(list) => matrix(list, source, rows)?,
+        Reader::Common => column(vec![0.0; rows.len()]),
+        Reader::Inputs(columns) => {
+            let mut data = Vec::with_capacity(columns.len() * rows.len());
+            for name in columns {
+                data.extend(complete(source, name, rows)?);
+            }
+            Dense {
+                rows: rows.len(),
+                cols: columns.len(),
+                data,
+            }
+        }
+    })
+}
+
+/// The design of rows over the pieces' latent variables; for each row the pieces (by number) whose variable is a new one.
+pub(super) fn design(
+    pieces: &[Piece],
+    source: &dyn Source,
+    rows: &[usize],
+    latents: usize,
+    old: bool,
+) -> Result<(Design, Vec<Vec<usize>>), String> {
+    enum Columns {
+        Index(Vec<Option<usize>>),
+        Values(Dense),
+    }
+    let n = rows.len();
+    let mut fresh = vec![Vec::new(); n];
+    let mut blocks = Vec::with_capacity(pieces.len());
+    for (number, piece) in pieces.iter().enumerate() {
+        let columns = match &piece.reader {
+            Reader::Own if old => Columns::Index((0..n).map(Some).collect()),
+            Reader::Own => Columns::Index(vec![None; n]),
+            Reader::At(index) => Columns::Index(index.find(source, rows)?),
+            Reader::Covariates(list) => Columns::Values(matrix(list, source, rows)?),
+            Reader::Common => Columns::Index(vec![Some(0); n]),
+            Reader::Inputs(_) => unreachable!("inputs belong to processes"),
+        };
+        if let Columns::Index(list) = &columns {
+            for (row, _) in list.iter().enumerate().filter(|(_, at)| at.is_none()) {
+                fresh[row].push(number);
+            }
+        }
+        blocks.push(columns);
+    }
+    if let [Columns::Index(list)] = blocks.as_slice()
+        && let Some(select) = list.iter().copied().collect::<Option<Vec<usize>>>()
+    {
+        let identity = select.len() == latents && select.iter().enumerate().all(|(i, l)| i == *l);
+        let design = if identity {
+            Design::Identity
+        } else {
+            Design::Select(select)
+        };
+        return Ok((design, fresh));
+    }
+    let plain = (pieces.iter()).all(|p| matches!(p.reader, Reader::Covariates(_) | Reader::Common));
+    if plain {
+        let mut data = Vec::with_capacity(n * latents);
+        for block in blocks {
+            match block {
+                Columns::Values(values) => data.extend(values.data),
+                Columns::Index(_) => data.extend(std::iter::repeat_n(1.0, n)),
+            }
+        }
+        let dense = Dense {
+            rows: n,
+            cols: latents,
+            data,
+        };
+        return Ok((Design::Dense(dense), fresh));
+    }
+    let mut sparse = Sparse {
+        rows: n,
+        cols: latents,
+        col_start: vec![0],
+        row: Vec::new(),
+        value: Vec::new(),
+    };
+    for (block, piece) in blocks.into_iter().zip(pieces) {
+        match block {
+            Columns::Values(values) => {
+                for j in 0..values.cols {
+                    for (i, x) in values.col(j).iter().enumerate().filter(|(_, x)| **x != 0.0) {
+                        sparse.row.push(i);
+                        sparse.value.push(*x);
+                    }
+                    sparse.col_start.push(sparse.row.len());
+                }
+            }
+            Columns::Index(list) => {
+                let mut rows_of = vec![Vec::new(); piece.latents.len()];
+                for (i, node) in list.iter().enumerate() {
+                    if let Some(node) = node {
+                        rows_of[*node].push(i);
+                    }
+                }
+                for rows in rows_of {
+                    sparse.value.extend(std::iter::repeat_n(1.0, rows.len()));
+                    sparse.row.extend(rows);
+                    sparse.col_start.push(sparse.row.len());
+                }
+            }
+        }
+    }
+    Ok((Design::Sparse(sparse), fresh))
+}

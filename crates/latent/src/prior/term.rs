@@ -1,0 +1,419 @@
+//! From one term of a specification and the table it speaks of to a part of the prior.
+
+use super::field::Field;
+use super::graph::{Graph, Lattice};
+use super::kernel::Shape;
+use super::place::{Covariate, Index, Source, complete, complete_words, matrix};
+use super::read::{Piece, Reader};
+use super::setting::Setting;
+use super::spec::SpecError;
+use super::terms::Known;
+use crate::Error;
+
+/// One call while the prior is put together.
+pub(super) struct Building {
+    pub(super) piece: Piece,
+    pub(super) body: Body,
+}
+
+pub(super) enum Body {
+    Kernel {
+        shape: Shape,
+        variance: Setting,
+        lengthscales: Vec<Setting>,
+    },
+    Field(Field),
+    Independent(Setting),
+}
+
+/// Reads one call.
+pub(super) struct Builder<'a, 's> {
+    pub(super) known: &'a Known<'s>,
+    pub(super) label: String,
+    pub(super) source: &'a dyn Source,
+    pub(super) rows: &'a [usize],
+    /// Whether the sum is a Gaussian process.
+    pub(super) process: bool,
+    pub(super) later_factor: bool,
+}
+
+impl Builder<'_, '_> {
+    pub(super) fn call(
+        &self,
+        notes: &mut Vec<String>,
+        graphs: &mut Vec<(String, Graph)>,
+    ) -> Result<Building, SpecError> {
+        let known = self.known;
+        let (reader, body) = match known.term.name {
+            "gp" => self.gp()?,
+            "iid" => {
+                known.at_most(0)?;
+                let reader = match known.one("on")? {
+                    None => Reader::Own,
+                    Some(word) => {
+                        let text = word.text.as_str();
+                        let mut levels = complete_words(self.source, text, self.rows)
+                            .map_err(|m| known.error(&word.span, m))?;
+                        levels.sort();
+                        levels.dedup();
+                        let column = word.text.clone();
+                        Reader::At(Index::Groups { column, levels })
+                    }
+                };
+                (reader, self.independent(Shape::Same)?)
+            }
+            "fixed" => {
+                let words = known.words();
+                if words.is_empty() {
+                    return Err(known.misused("`fixed` needs columns"));
+                }
+                let mut list = Vec::new();
+                for word in words {
+                    let covariates = Covariate::of(self.source, &word.text, self.rows)
+                        .and_then(|list| {
+                            // Missing values are told here, where the column is named.
+                            matrix(&list, self.source, self.rows)?;
+                            Ok(list)
+                        })
+                        .map_err(|m| known.error(&word.span, m))?;
+                    list.extend(covariates);
+                }
+                (Reader::Covariates(list), self.independent(Shape::Linear)?)
+            }
+            "intercept" => {
+                known.at_most(0)?;
+                (Reader::Common, self.independent(Shape::Constant)?)
+            }
+            name => {
+                if self.process {
+                    return Err(known.error(
+                        &known.call.name.span,
+                        format!(
+                            "`{name}` and `gp` cannot stand in one sum; use `gp(matern32, on=…)` or another covariance for this part"
+                        ),
+                    ));
+                }
+                let (index, field) = self.field(name, notes, graphs)?;
+                (Reader::At(index), Body::Field(field.named(&self.label)))
+            }
+        };
+        Ok(Building {
+            piece: Piece {
+                name: self.label.clone(),
+                reader,
+                latents: 0..0,
+            },
+            body,
+        })
+    }
+
+    fn independent(&self, shape: Shape) -> Result<Body, SpecError> {
+        let variance = self.known.setting("variance", &self.label, None)?;
+        Ok(if self.process {
+            Body::Kernel {
+                shape,
+                variance,
+                lengthscales: Vec::new(),
+            }
+        } else {
+            Body::Independent(variance)
+        })
+    }
+
+    fn gp(&self) -> Result<(Reader, Body), SpecError> {
+        let known = self.known;
+        known.at_most(1)?;
+        let words = known.words();
+        let Some(kernel) = words.first() else {
+            return Err(known.misused("`gp` needs a kernel"));
+        };
+        let names: Vec<&str> = Shape::TABLE.iter().map(|row| row.name).collect();
+        let Some(row) = Shape::TABLE.iter().find(|row| row.name == kernel.text) else {
+            let message = format!(
+                "there is no kernel `{}`; choose one of {}",
+                kernel.text,
+                names.join(", ")
+            );
+            return Err(known.error(&kernel.span, message));
+        };
+        let columns = match known.list("on") {
+            Some(words) => {
+                for word in words {
+                    complete(self.source, &word.text, self.rows)
+                        .map_err(|m| known.error(&word.span, m))?;
+                }
+                words.iter().map(|w| w.text.clone()).collect()
+            }
+            None => self.source.inputs(),
+        };
+        if columns.is_empty() {
+            return Err(known.misused("no numeric column is left as input; name some with `on=`"));
+        }
+        for key in ["ard", "lengthscale"] {
+            let named = known.named(key).map(|n| &n.key.span);
+            let flag = known.call.positional.iter().find(|w| w.text == key);
+            if let (false, Some(span)) = (row.stationary, named.or(flag.map(|w| &w.span))) {
+                let message = format!("the kernel `{}` has no lengthscale", row.name);
+                return Err(known.error(span, message));
+            }
+        }
+        let mut variance = known.setting("variance", &self.label, None)?;
+        if self.later_factor && known.named("variance").is_none() {
+            variance.free = false;
+        }
+        let lengthscales = if row.stationary {
+            self.lengthscales(&columns)?
+        } else {
+            Vec::new()
+        };
+        let reader = match row.shape {
+            Shape::Constant => Reader::Common,
+            _ => Reader::Inputs(columns),
+        };
+        let body = Body::Kernel {
+            shape: row.shape,
+            variance,
+            lengthscales,
+        };
+        Ok((reader, body))
+    }
+
+    /// Lengthscales that start at the spread of the inputs.
+    fn lengthscales(&self, columns: &[String]) -> Result<Vec<Setting>, SpecError> {
+        let known = self.known;
+        let mut variances = Vec::with_capacity(columns.len());
+        for column in columns {
+            let x = complete(self.source, column, self.rows)
+                .map_err(|m| known.error(&known.call.name.span, m))?;
+            let n = x.len().max(1) as f64;
+            let mean = x.iter().sum::<f64>() / n;
+            variances.push(x.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n);
+        }
+        let usable = |x: f64| Some(if x > 0.0 { x.sqrt() } else { 1.0 });
+        if known.flag("ard") {
+            let d = columns.len() as f64;
+            let labels: Vec<String> = columns
+                .iter()
+                .map(|column| format!("{}[{column}]", self.label))
+                .collect();
+            let starts: Vec<_> = variances.iter().map(|v| usable(v * d)).collect();
+            known.settings("lengthscale", &labels, &starts)
+        } else {
+            let start = usable(variances.iter().sum());
+            known.settings("lengthscale", std::slice::from_ref(&self.label), &[start])
+        }
+    }
+
+    /// A setting as the constructors of fields take it: the field gets a start, and what is free is settled after.
+    fn with_settings(&self, mut field: Field, names: &[&str]) -> Result<Field, SpecError> {
+        for (own, name) in field.settings_mut().iter_mut().zip(names) {
+            let told = self.known.setting(name, &self.label, Some(own.value))?;
+            own.value = told.value;
+            own.free = told.free;
+        }
+        Ok(field)
+    }
+
+    fn field(
+        &self,
+        name: &str,
+        notes: &mut Vec<String>,
+        graphs: &mut Vec<(String, Graph)>,
+    ) -> Result<(Index, Field), SpecError> {
+        let known = self.known;
+        let fail = |error: Error| known.error(&known.call.name.span, error.to_string());
+        match name {
+            "icar" | "bym2" => {
+                known.at_most(0)?;
+                let Some(file) = known.one("graph")? else {
+                    return Err(known.misused(&format!("`{name}` needs a graph")));
+                };
+                let graph = self
+                    .source
+                    .graph(&file.text)
+                    .map_err(|m| known.error(&file.span, m))?;
+                remark_components(&graph, &self.label, notes);
+                graphs.push((self.label.clone(), graph.clone()));
+                let index = self.regions(&graph)?;
+                let field = if name == "icar" {
+                    self.with_settings(Field::laplace(&graph, None).map_err(fail)?, &["precision"])?
+                } else {
+                    let field = Field::bym2(&graph, None, None).map_err(fail)?;
+                    self.with_settings(field, &["precision", "phi"])?
+                };
+                Ok((index, field))
+            }
+            "grid" => self.grid(notes),
+            _ => {
+                known.at_most(0)?;
+                let ends = ["from", "to", "step"].map(|key| known.number_of(key));
+                let [from, to, step] = ends;
+                let ends = [from?, to?, step?];
+                let index = match known.one("on")? {
+                    Some(word) => Index::line(self.source, &word.text, self.rows, ends)
+                        .map_err(|m| known.error(&word.span, m))?,
+                    None => Index::Rows {
+                        nodes: self.source.rows(),
+                    },
+                };
+                self.check_rows(&index)?;
+                let (nodes, cyclic) = (index.nodes(), known.flag("cyclic"));
+                let field = match name {
+                    "rw1" => Field::laplace(&Graph::path(nodes, cyclic), None),
+                    "rw2" => Field::rw2(nodes, cyclic, None),
+                    _ => Field::ar1(nodes, None, None),
+                };
+                let names: &[&str] = if name == "ar1" {
+                    &["rho", "variance"]
+                } else {
+                    &["precision"]
+                };
+                Ok((index, self.with_settings(field.map_err(fail)?, names)?))
+            }
+        }
+    }
+
+    /// Points at the column when a row finds no node.
+    fn check_rows(&self, index: &Index) -> Result<(), SpecError> {
+        let known = self.known;
+        let place = known
+            .list("on")
+            .and_then(<[_]>::first)
+            .map_or(&known.call.name.span, |word| &word.span);
+        index
+            .find(self.source, self.rows)
+            .map(|_| ())
+            .map_err(|m| known.error(place, m))
+    }
+
+    /// The number of the first node: as given, else 0 where a 0 occurs in the columns, else 1.
+    fn first(&self, columns: &[String]) -> Result<usize, SpecError> {
+        let known = self.known;
+        if let Some(word) = known.one("first")? {
+            return match word.text.as_str() {
+                "0" => Ok(0),
+                "1" => Ok(1),
+                _ => Err(known.error(&word.span, "`first` is 0 or 1")),
+            };
+        }
+        for (i, column) in columns.iter().enumerate() {
+            let place = known
+                .list("on")
+                .map_or(&known.call.name.span, |w| &w[i].span);
+            let values =
+                complete(self.source, column, self.rows).map_err(|m| known.error(place, m))?;
+            if values.contains(&0.0) {
+                return Ok(0);
+            }
+        }
+        Ok(usize::from(!columns.is_empty()))
+    }
+
+    fn regions(&self, graph: &Graph) -> Result<Index, SpecError> {
+        let nodes = graph.nodes();
+        let index = match self.known.one("on")? {
+            None => Index::Rows { nodes },
+            Some(word) => Index::Regions {
+                first: self.first(std::slice::from_ref(&word.text))?,
+                column: word.text.clone(),
+                nodes,
+            },
+        };
+        self.check_rows(&index)?;
+        Ok(index)
+    }
+
+    fn grid(&self, notes: &mut Vec<String>) -> Result<(Index, Field), SpecError> {
+        let known = self.known;
+        known.at_most(3)?;
+        let [kind, rows, columns] = known.words()[..] else {
+            return Err(known.misused("`grid` needs a kind, rows and columns"));
+        };
+        let (height, width) = (known.count(rows)?, known.count(columns)?);
+        let cells = height.checked_mul(width).filter(|n| *n < 100_000_000);
+        let cells =
+            cells.ok_or_else(|| known.error(&columns.span, "the grid has too many cells"))?;
+        let mask = match known.one("mask")? {
+            None => None,
+            Some(file) => Some(
+                self.source
+                    .mask(&file.text, height, width)
+                    .map_err(|m| known.error(&file.span, m))?,
+            ),
+        };
+        let lattice = Lattice::new(height, width, mask.as_deref())
+            .map_err(|error| known.error(&kind.span, error.to_string()))?;
+        let on: Vec<String> = known
+            .list("on")
+            .unwrap_or(&[])
+            .iter()
+            .map(|w| w.text.clone())
+            .collect();
+        if let Some(extra) = known.list("on").and_then(|words| words.get(2)) {
+            return Err(known.error(&extra.span, "cells have one number, or a row and a column"));
+        }
+        if on.is_empty() && self.source.rows() > cells {
+            return Err(known.error(
+                &known.call.name.span,
+                format!(
+                    "the table has {} rows, the grid {cells} cells, one a row; name cells with `on=`",
+                    self.source.rows()
+                ),
+            ));
+        }
+        let fail = |error: Error| known.error(&kind.span, error.to_string());
+        let foreign = |keys: &[&str]| {
+            keys.iter().find_map(|key| known.named(key)).map(|named| {
+                known.error(
+                    &named.key.span,
+                    format!("`grid({}, …)` has no `{}`", kind.text, named.key.text),
+                )
+            })
+        };
+        let intrinsic = kind.text != "spde";
+        let wrong = if intrinsic {
+            foreign(&["range", "variance"])
+        } else {
+            foreign(&["precision"])
+        };
+        if let Some(error) = wrong {
+            return Err(error);
+        }
+        let (field, names): (_, &[&str]) = match kind.text.as_str() {
+            "rw1" => (Field::laplace(&lattice.graph(), None), &["precision"]),
+            "rw2" => (Field::thin_plate(&lattice, None), &["precision"]),
+            "spde" => (Field::spde(&lattice, None, None), &["range", "variance"]),
+            other => {
+                let message = format!("there is no grid field `{other}`; choose rw1, rw2 or spde");
+                return Err(known.error(&kind.span, message));
+            }
+        };
+        if intrinsic {
+            remark_components(&lattice.graph(), &self.label, notes);
+        }
+        let index = Index::Cells {
+            first: self.first(&on)?,
+            columns: on,
+            lattice,
+        };
+        self.check_rows(&index)?;
+        Ok((index, self.with_settings(field.map_err(fail)?, names)?))
+    }
+}
+
+/// Says how an intrinsic field treats a graph that falls apart.
+fn remark_components(graph: &Graph, label: &str, notes: &mut Vec<String>) {
+    let (_, count) = graph.components();
+    let alone = (0..graph.nodes())
+        .filter(|i| graph.neighbours(*i).is_empty())
+        .count();
+    if count > 1 {
+        notes.push(format!(
+            "{label}: the graph has {count} components, each with a flat level of its own{}",
+            match alone {
+                0 => String::new(),
+                n => format!(", but for {n} nodes without neighbours, which are independent"),
+            }
+        ));
+    }
+}

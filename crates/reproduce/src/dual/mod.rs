@@ -1,0 +1,71 @@
+//! Dual variational inference for latent Gaussian models (Khan, Aravkin, Friedlander and Seeger 2013).
+//!
+//! Every solver runs on the same model with the same kernels and threads; the curves are the lower bound against seconds.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `race` | a model and its data; solvers against each other |
+//! | `classification` | Gaussian processes, logistic regression, grids of hyperparameters |
+//! | `fields` | Markov fields, Cox processes, stochastic volatility |
+//! | `votes` | factor analysis |
+
+mod classification;
+mod fields;
+mod race;
+mod votes;
+
+use crate::experiment::{Experiment, Part};
+use crate::results::Scale;
+
+/// The experiment.
+pub const EXPERIMENT: Experiment = Experiment {
+    name: "dual",
+    about: "Fast dual variational inference for non-conjugate latent Gaussian models (2013)",
+    data: "uci/{ionosphere,sonar}.csv and uci/australian.dat (UCI repository), usps/zip.{train,test}.gz (Elements of Statistical \
+           Learning), germany-oral-cancer, scotland-lip-cancer, tokyo-rainfall, rainforest-lgcp (examples of R-INLA), coal (Jarrett \
+           1979), stochastic-volatility/poundd.dat (Durbin and Koopman), votes/house_votes_84.csv (UCI repository)",
+    parts: &[
+        Part {
+            name: "gp",
+            about: "Gaussian process classification: the bound against time, all solvers",
+            from: Scale::Quick,
+            run: classification::gp,
+        },
+        Part {
+            name: "logistic",
+            about: "Bayesian logistic regression: the bound against time, all solvers",
+            from: Scale::Quick,
+            run: classification::logistic,
+        },
+        Part {
+            name: "fields",
+            about: "Gaussian Markov random fields: the bound against time",
+            from: Scale::Quick,
+            run: fields::fields,
+        },
+        Part {
+            name: "lgcp",
+            about: "log-Gaussian Cox processes",
+            from: Scale::Quick,
+            run: fields::lgcp,
+        },
+        Part {
+            name: "volatility",
+            about: "stochastic volatility of the pound against the dollar",
+            from: Scale::Quick,
+            run: fields::volatility,
+        },
+        Part {
+            name: "hyperparameters",
+            about: "the bound and held-out log loss over lengthscale and variance",
+            from: Scale::Quick,
+            run: classification::hyperparameters,
+        },
+        Part {
+            name: "factors",
+            about: "factor analysis of votes with missing entries: held-out log loss",
+            from: Scale::Quick,
+            run: votes::votes_of_the_house,
+        },
+    ],
+};

@@ -1,0 +1,293 @@
+//! A model and its data, and solvers against each other on it.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use jensen::data::{Adjacency, Cells, Column, Table};
+use jensen::latent::{
+    Covariance, Files, Fit, Learning, Learnt, Request, Settings, Solver, TableModel, fit_table,
+};
+use jensen::report::figure::{Axis, Chart, Series};
+use jensen::run::{Budget, Control, Identity, Observer, Record};
+use serde::{Deserialize, Serialize};
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::results::{Ours, What};
+
+/// Graphs below the folder of the data.
+pub(super) struct Folder(pub(super) PathBuf);
+
+impl Files for Folder {
+    fn graph(&self, file: &str) -> Result<Adjacency, String> {
+        Adjacency::read(&self.0.join(file)).map_err(|e| e.to_string())
+    }
+
+    fn table(&self, file: &str) -> Result<Table, String> {
+        Table::read(&self.0.join(file)).map_err(|e| e.to_string())
+    }
+}
+
+/// A model and its data.
+pub(super) struct Case {
+    pub(super) name: &'static str,
+    pub(super) table: Table,
+    pub(super) request: Request,
+    pub(super) files: Folder,
+    /// Added to the diagonal of a sparse prior precision, which makes an intrinsic prior proper: solvers that work with
+    /// covariances need that.
+    pub(super) proper: f64,
+}
+
+/// What a solver did.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Run {
+    solver: String,
+    /// Absent where the solver does not serve the model; the reason is in `note`.
+    bound: Option<f64>,
+    gap: Option<f64>,
+    seconds: f64,
+    iterations: u64,
+    /// Seconds since the model was begun to be built, and the bound.
+    curve: Vec<(f64, f64)>,
+    note: String,
+}
+
+impl Run {
+    /// Seconds until the bound was within `slack` nats of `best`.
+    fn reaches(&self, best: f64, slack: f64) -> Option<f64> {
+        let ends = self.bound.map(|bound| (self.seconds, bound));
+        let mut points = self.curve.iter().copied().chain(ends);
+        points
+            .find(|(_, bound)| *bound >= best - slack)
+            .map(|(s, _)| s)
+    }
+}
+
+pub(super) fn identity() -> Identity {
+    Identity {
+        algorithm: "latent".to_owned(),
+        settings: serde_json::Value::Null,
+        seed: 0,
+        model_hash: String::new(),
+        data_hash: String::new(),
+        simd: String::new(),
+    }
+}
+
+/// The bound along a run. Seconds count from before the model is built, so that no solver's preparation is left out.
+struct Trail {
+    epoch: Instant,
+    points: Vec<(f64, f64)>,
+}
+
+impl Observer for Trail {
+    fn record(&mut self, record: &Record) {
+        if let Some(bound) = record.elbo.filter(|b| b.is_finite()) {
+            self.points
+                .push((self.epoch.elapsed().as_secs_f64(), bound));
+        }
+    }
+}
+
+/// Fits a case; the bound along the run, the fit with its hyperparameters, and the seconds of it all.
+pub(super) fn fit(
+    context: &Context<'_>,
+    model: &TableModel,
+    learning: &Learning,
+    max_seconds: Option<f64>,
+) -> Result<(Vec<(f64, f64)>, Learnt, f64), jensen::Error> {
+    let epoch = Instant::now();
+    let clock = || epoch.elapsed().as_secs_f64();
+    let mut trail = Trail {
+        epoch,
+        points: Vec::new(),
+    };
+    let budget = Budget {
+        max_iterations: 100_000,
+        max_seconds,
+    };
+    let mut control = Control::new(budget, &clock, &mut trail);
+    control.cancel = context.cancel();
+    let learnt = fit_table(model, learning, &identity(), &mut control)?;
+    Ok((trail.points, learnt, epoch.elapsed().as_secs_f64()))
+}
+
+/// Fits a case at its hyperparameters, with `proper` on the diagonal of a sparse precision.
+fn solve(
+    context: &Context<'_>,
+    model: &TableModel,
+    proper: f64,
+    solver: Solver,
+    max_seconds: f64,
+) -> Result<(Vec<(f64, f64)>, Fit, f64), jensen::Error> {
+    let epoch = Instant::now();
+    let clock = || epoch.elapsed().as_secs_f64();
+    let mut trail = Trail {
+        epoch,
+        points: Vec::new(),
+    };
+    let budget = Budget {
+        max_iterations: 100_000,
+        max_seconds: Some(max_seconds),
+    };
+    let mut control = Control::new(budget, &clock, &mut trail);
+    control.cancel = context.cancel();
+    let mut model = model.model(&model.start(), model.likelihood())?;
+    if let (Covariance::Precision(q), true) = (&mut model.prior.covariance, proper > 0.0) {
+        for j in 0..q.matrix.cols {
+            for k in q.matrix.col_start[j]..q.matrix.col_start[j + 1] {
+                if q.matrix.row[k] == j {
+                    q.matrix.value[k] += proper;
+                }
+            }
+        }
+        q.null_space = None;
+        q.log_determinant = None;
+    }
+    let settings = learning(solver, false).settings;
+    let fit = jensen::latent::fit(&model, &settings, None, false, &identity(), &mut control)?;
+    Ok((trail.points, fit, epoch.elapsed().as_secs_f64()))
+}
+
+pub(super) fn learning(solver: Solver, learn: bool) -> Learning {
+    Learning {
+        settings: Settings {
+            solver,
+            ..Settings::default()
+        },
+        learn,
+        starts: 1,
+        seed: 0,
+    }
+}
+
+/// One solver on one case, kept for a resumed run.
+fn race(
+    context: &mut Context<'_>,
+    case: &Case,
+    solver: Solver,
+    max_seconds: f64,
+) -> Result<Run, Failure> {
+    let key = format!("{}/{}", case.name.replace(' ', "-"), solver.name());
+    context.keep(&key, |context| {
+        context.say(format!("{}: {}", case.name, solver.name()));
+        let model = TableModel::new(&case.request, &case.table, &case.files)?;
+        match solve(context, &model, case.proper, solver, max_seconds) {
+            Ok((curve, fit, seconds)) => Ok(Run {
+                solver: solver.name().to_owned(),
+                bound: fit.bound.is_finite().then_some(fit.bound),
+                gap: fit.gap.filter(|g| g.is_finite()),
+                seconds,
+                iterations: fit.iterations,
+                curve,
+                note: fit.status.name().to_owned(),
+            }),
+            // A solver that does not serve the model is a finding, not the end of the run.
+            Err(error @ jensen::Error::Latent(jensen::latent::Error::Unsupported(_))) => Ok(Run {
+                solver: solver.name().to_owned(),
+                bound: None,
+                gap: None,
+                seconds: 0.0,
+                iterations: 0,
+                curve: Vec::new(),
+                note: error.to_string(),
+            }),
+            Err(error) => Err(error.into()),
+        }
+    })
+}
+
+/// All solvers on a case: rows and a chart of the distance from the best bound against seconds.
+pub(super) fn compare(
+    context: &mut Context<'_>,
+    case: &Case,
+    solvers: &[Solver],
+    max_seconds: f64,
+) -> Result<Chart, Failure> {
+    let mut runs = Vec::new();
+    for solver in solvers {
+        runs.push(race(context, case, *solver, max_seconds)?);
+    }
+    let best = runs
+        .iter()
+        .filter_map(|r| r.bound)
+        .fold(f64::NEG_INFINITY, f64::max);
+    let dual_seconds = runs.first().and_then(|r| r.reaches(best, 1e-4));
+    for run in &runs {
+        let name = |what: &str| format!("{}, {}: {what}", case.name, run.solver);
+        let Some(bound) = run.bound else {
+            context.not_run(What::new(name("bound"), "nats"), &run.note)?;
+            continue;
+        };
+        let gap = run
+            .gap
+            .map_or(String::new(), |gap| format!(", gap {gap:.1e}"));
+        let note = format!("{}{gap}, {} iterations", run.note, run.iterations);
+        context.row(What::new(name("bound"), "nats"), |_| {
+            Ok(Ours::value(bound).note(note))
+        })?;
+        context.row(What::new(name("seconds to within 1e-4 nats"), "s"), |_| {
+            Ok(match run.reaches(best, 1e-4) {
+                Some(seconds) => {
+                    let ratio = dual_seconds.map_or(f64::NAN, |dual| seconds / dual);
+                    Ours::value(seconds).note(format!("{ratio:.1} times the dual's"))
+                }
+                None => Ours::none(format!(
+                    "not reached in {:.1} s: {:.1e} nats are missing{}",
+                    run.seconds,
+                    best - bound,
+                    dual_seconds.map_or(String::new(), |dual| format!(
+                        ", more than {:.0} times the dual's time",
+                        run.seconds / dual
+                    ))
+                )),
+            })
+        })?;
+    }
+    let mut chart = Chart::new(case.name)
+        .x(Axis::new("seconds").log())
+        .y(Axis::new("nats below the best bound").log());
+    for (i, run) in runs
+        .iter()
+        .enumerate()
+        .filter(|(_, run)| !run.curve.is_empty())
+    {
+        let points = run.curve.iter().map(|(s, b)| (*s, (best - b).max(1e-9)));
+        chart = chart.series(Series::line(&run.solver, points).marked().colour(i));
+    }
+    Ok(chart)
+}
+
+/// A table from columns of numbers.
+pub(super) fn numbers(name: &str, columns: Vec<(String, Vec<f64>)>) -> Result<Table, Failure> {
+    let columns = columns
+        .into_iter()
+        .map(|(name, values)| Column::new(name, Cells::Numbers(values)))
+        .collect();
+    Ok(Table::new(name, columns)?)
+}
+
+pub(super) fn request(prior: &str, likelihood: &str, response: &str) -> Request {
+    Request {
+        prior: prior.to_owned(),
+        likelihood: likelihood.to_owned(),
+        response: Some(response.to_owned()),
+        ..Request::default()
+    }
+}
+
+pub(super) fn case(
+    context: &Context<'_>,
+    name: &'static str,
+    table: Table,
+    request: Request,
+) -> Result<Case, Failure> {
+    Ok(Case {
+        name,
+        table,
+        request,
+        files: Folder(context.data("")?),
+        proper: 0.0,
+    })
+}
