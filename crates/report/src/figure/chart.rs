@@ -69,13 +69,13 @@ impl Chart {
         }
     }
 
-    /// Names that the legend shows, each once, with its first series; and the lines that it takes.
+    /// Names that the legend shows, each once, with its first series that has points; and the lines that it takes.
     fn entries(&self) -> (Vec<(usize, &Series)>, Vec<Vec<usize>>) {
         let mut entries: Vec<(usize, &Series)> = Vec::new();
         if self.legend {
             for (i, series) in self.series.iter().enumerate() {
                 let known = entries.iter().any(|(_, s)| s.name == series.name);
-                if !series.name.is_empty() && !known {
+                if !series.name.is_empty() && !series.points.is_empty() && !known {
                     entries.push((i, series));
                 }
             }
@@ -482,6 +482,7 @@ mod tests {
         ] {
             chart = chart.series(Series::line(name, [(0.0, 1.0)]));
         }
+        chart = chart.series(Series::line("without points", []));
         let (entries, lines) = chart.entries();
         let places: Vec<usize> = entries.iter().map(|(i, _)| *i).collect();
         assert_eq!(places, [0, 3, 4]);

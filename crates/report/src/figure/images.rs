@@ -1,7 +1,7 @@
 //! Grids of images.
 
 use super::raster;
-use super::scene::{Anchor, FAINT, INK, Scene, within};
+use super::scene::{Anchor, FAINT, INK, Scene, Stroke, within};
 
 /// Most pixels of an image.
 const LARGEST: usize = 1 << 24;
@@ -149,6 +149,8 @@ impl ImageGrid {
             for (image, caption) in row {
                 let tall = self.cell * image.height() as f64 / image.width() as f64;
                 scene.picture((x, y), self.cell, tall, image.clone());
+                // White pixels at the border would be lost on white paper.
+                scene.frame((x, y), (self.cell, tall), Stroke::solid(FAINT, 0.75));
                 if !caption.is_empty() {
                     let at = (x + self.cell / 2.0, y + images + 12.0);
                     scene.text(at, 10.5, Anchor::Middle, FAINT, caption);
