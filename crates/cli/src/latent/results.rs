@@ -39,7 +39,6 @@ pub struct Made<'a> {
 pub fn report(made: &Made<'_>, json: bool, quiet: bool) -> Result<LatentSummary, Failure> {
     let begun = Instant::now();
     let (model, learnt) = (made.model, made.learnt);
-    let outcome = fitted(model, learnt.likelihood, &learnt.fit);
     let settings = made.plan.flags.settings();
     let mut summary = summary(&jensen::latent::Made {
         model,
@@ -55,6 +54,8 @@ pub fn report(made: &Made<'_>, json: bool, quiet: bool) -> Result<LatentSummary,
         seed: made.plan.flags.seed.unwrap_or(0),
     });
     if let Some(folder) = &made.plan.folder {
+        // Predictions of all rows take longer than some fits: they are made where they are kept.
+        let outcome = fitted(model, learnt.likelihood, &learnt.fit);
         write_results(folder, made, &mut summary, &outcome, begun)?;
     }
     if json {

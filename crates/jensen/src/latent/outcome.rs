@@ -4,6 +4,8 @@ use jensen_latent::{Design, Fit, Likelihood, Query};
 use jensen_math::quadrature::{Rule, gauss_hermite};
 use jensen_math::special::{inv_phi, log_sum_exp_slice};
 
+use rayon::prelude::*;
+
 use super::{Prediction, TableModel, observe};
 
 /// Nodes of the quadrature over a linear predictor.
@@ -122,6 +124,45 @@ pub fn outcome(
         weights: vec![1.0],
     });
     let cloud = Cloud::new(times);
+    let row = |row: usize| -> (Vec<f64>, (f64, f64), f64) {
+        let y = at.response[row];
+        if model.likelihood().predictors() != 1 {
+            let own = row * times..(row + 1) * times;
+            let probabilities = cloud.probabilities(&mean[own.clone()], &variance[own]);
+            let log_density = match y.is_nan() {
+                true => f64::NAN,
+                false => probabilities.get(y as usize).map_or(f64::NAN, |p| p.ln()),
+            };
+            return (probabilities, (f64::NAN, f64::NAN), log_density);
+        }
+        let (m, sd) = (mean[row], variance[row].max(0.0).sqrt());
+        let size = observe::size(likelihood, at.exposure[row], at.trials[row]);
+        let nodes = rule.nodes.iter().zip(&rule.weights);
+        let expected: f64 = nodes
+            .clone()
+            .map(|(z, w)| w * size * observe::mean(likelihood, m + sd * z))
+            .sum();
+        let quantile = |p: f64| size * observe::mean(likelihood, m + sd * inv_phi(p));
+        let log_density = match y.is_nan() {
+            true => f64::NAN,
+            false => {
+                let terms: Vec<f64> = nodes
+                    .map(|(z, w)| w.ln() + observe::log_density(likelihood, m + sd * z, y, size))
+                    .collect();
+                log_sum_exp_slice(&terms)
+            }
+        };
+        (
+            vec![expected],
+            (quantile(0.05), quantile(0.95)),
+            log_density,
+        )
+    };
+    let all: Vec<_> = (0..rows)
+        .into_par_iter()
+        .with_min_len(64)
+        .map(row)
+        .collect();
     let mut out = Outcome {
         predictor: mean.iter().copied().zip(variance.iter().copied()).collect(),
         times,
@@ -134,37 +175,10 @@ pub fn outcome(
         },
         log_density: Vec::with_capacity(rows),
     };
-    for row in 0..rows {
-        let y = at.response[row];
-        if model.likelihood().predictors() != 1 {
-            let own = row * times..(row + 1) * times;
-            let probabilities = cloud.probabilities(&mean[own.clone()], &variance[own]);
-            out.log_density.push(match y.is_nan() {
-                true => f64::NAN,
-                false => probabilities.get(y as usize).map_or(f64::NAN, |p| p.ln()),
-            });
-            out.mean.push(probabilities);
-            out.interval.push((f64::NAN, f64::NAN));
-            continue;
-        }
-        let (m, sd) = (mean[row], variance[row].max(0.0).sqrt());
-        let size = observe::size(likelihood, at.exposure[row], at.trials[row]);
-        let nodes = rule.nodes.iter().zip(&rule.weights);
-        let expected: f64 = nodes
-            .clone()
-            .map(|(z, w)| w * size * observe::mean(likelihood, m + sd * z))
-            .sum();
-        let quantile = |p: f64| size * observe::mean(likelihood, m + sd * inv_phi(p));
-        let terms: Vec<f64> = nodes
-            .map(|(z, w)| w.ln() + observe::log_density(likelihood, m + sd * z, y, size))
-            .collect();
-        out.mean.push(vec![expected]);
-        out.interval.push((quantile(0.05), quantile(0.95)));
-        out.log_density.push(if y.is_nan() {
-            f64::NAN
-        } else {
-            log_sum_exp_slice(&terms)
-        });
+    for (mean, interval, log_density) in all {
+        out.mean.push(mean);
+        out.interval.push(interval);
+        out.log_density.push(log_density);
     }
     out
 }

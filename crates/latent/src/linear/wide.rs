@@ -7,22 +7,27 @@
 use rayon::prelude::*;
 
 use super::kernels::{
-    cholesky, dot, inverse_into, log_determinant, mirror, product, solve, solve_lower,
-    symmetric_times,
+    cholesky, dot, inverse_diagonal, inverse_into, log_determinant, mirror, product, solve,
+    solve_lower, symmetric_times,
 };
 use crate::{Covariance, CovarianceSensitivity, Dense, Design, Model};
 
-/// Below this share of the prior precision `λ Σ̃_nn` the variance is summed instead of taken from `1 − B⁻¹_nn`.
+/// Below this share of the prior precision `λ Σ̃_nn` the variance is not taken from the difference `1 − B⁻¹_nn`.
 const WEAK: f64 = 1e-2;
+
+/// Elements below which an element-wise pass is one task.
+const FEW: usize = 1 << 17;
 
 pub(crate) struct Wide {
     /// Σ̃, both triangles.
     pub(crate) covariance: Dense,
     /// Cholesky factor of B in the lower triangle.
     factor: Dense,
-    /// B⁻¹, where `inverted`.
+    /// B⁻¹, where `inverted`; else room.
     inverse: Dense,
     inverted: bool,
+    /// diag S at the factorised λ, once asked for.
+    variances: Option<Vec<f64>>,
     /// Room for the Newton system, kept between steps: fresh pages cost as much as the sums in them.
     hessian: Dense,
     root: Vec<f64>,
@@ -36,6 +41,7 @@ impl Wide {
             factor: Dense::zeros(n, n),
             inverse: Dense::zeros(n, n),
             inverted: false,
+            variances: None,
             hessian: Dense::zeros(0, 0),
             root: vec![0.0; n],
             covariance,
@@ -46,11 +52,13 @@ impl Wide {
     pub(crate) fn factor(&mut self, lambda: &[f64]) -> Option<f64> {
         let n = self.covariance.rows;
         self.inverted = false;
+        self.variances = None;
         self.root = lambda.iter().map(|l| l.sqrt()).collect();
         let (root, covariance) = (&self.root, &self.covariance);
         self.factor
             .data
             .par_chunks_mut(n)
+            .with_min_len(1 + FEW / n)
             .enumerate()
             .for_each(|(j, column)| {
                 let source = covariance.col(j);
@@ -63,7 +71,8 @@ impl Wide {
         Some(log_determinant(&self.factor))
     }
 
-    fn inverse(&mut self) -> &Dense {
+    /// B⁻¹ at the factorised λ; 2n³/3 operations.
+    pub(crate) fn inverse(&mut self) -> &Dense {
         if !self.inverted {
             inverse_into(&self.factor, &mut self.inverse);
             self.inverted = true;
@@ -71,36 +80,35 @@ impl Wide {
         &self.inverse
     }
 
-    /// diag S at the factorised λ; 2n³/3 operations.
+    /// diag S at the factorised λ; n³/3 operations.
     pub(crate) fn variances(&mut self) -> Vec<f64> {
-        self.inverse();
-        let (inverse, covariance, root) = (&self.inverse, &self.covariance, &self.root);
-        (0..root.len())
+        if let Some(variances) = &self.variances {
+            return variances.clone();
+        }
+        let n = self.root.len();
+        let diagonal = if self.inverted {
+            (0..n).map(|i| self.inverse.get(i, i)).collect()
+        } else {
+            inverse_diagonal(&self.factor, &mut self.inverse)
+        };
+        let this = &*self;
+        let variances: Vec<f64> = (0..n)
             .into_par_iter()
-            .map(|n| {
-                let weight = root[n] * root[n];
-                let prior = covariance.get(n, n);
-                if weight * prior >= WEAK {
-                    return (1.0 - inverse.get(n, n)) / weight;
+            .with_min_len(64)
+            .map(|i| {
+                let weight = this.root[i] * this.root[i];
+                if weight * this.covariance.get(i, i) >= WEAK {
+                    (1.0 - diagonal[i]) / weight
+                } else {
+                    this.variance_of(i)
                 }
-                if root[n] < 1e-100 {
-                    return f64::NAN;
-                }
-                // S = Σ̃ Λ^½ B⁻¹ Λ^−½: no difference of near numbers.
-                let (source, column) = (covariance.col(n), inverse.col(n));
-                let sum: f64 = (0..root.len())
-                    .map(|j| source[j] * root[j] * column[j])
-                    .sum();
-                sum / root[n]
             })
-            .collect::<Vec<_>>()
-            .into_iter()
-            .enumerate()
-            .map(|(n, s)| if s.is_nan() { self.variance_of(n) } else { s })
-            .collect()
+            .collect();
+        self.variances = Some(variances.clone());
+        variances
     }
 
-    /// `Σ̃_nn − |L⁻¹Λ^½Σ̃_n|²`, for predictors without weight.
+    /// `Σ̃_nn − |L⁻¹Λ^½Σ̃_n|²`, for predictors with little weight; n² operations.
     fn variance_of(&self, n: usize) -> f64 {
         let mut t: Vec<f64> = self
             .covariance
@@ -151,8 +159,8 @@ impl Wide {
     ) -> Option<Vec<f64>> {
         let n = r.len();
         if slope.iter().any(|s| *s != 0.0) {
-            self.inverse();
             let variances = self.variances();
+            self.inverse();
             let inverse = &self.inverse;
             let scale: Vec<f64> = self
                 .root
@@ -164,6 +172,7 @@ impl Wide {
             hessian
                 .data
                 .par_chunks_mut(n)
+                .with_min_len(1 + FEW / n)
                 .enumerate()
                 .for_each(|(j, column)| {
                     let (source, inner) = (covariance.col(j), inverse.col(j));

@@ -273,6 +273,12 @@ impl Algorithm for Dual<'_, '_> {
                 }
             },
         };
+        if let Geometry::Wide(wide) = &mut self.problem.geometry
+            && curves.at.iter().any(|c| c.lambda1 != 0.0)
+        {
+            // Newton's system will need all of it, and the variances come with it.
+            wide.inverse();
+        }
         let variances = self.problem.geometry.variances();
         let phi = sum(n, |i| curves.at[i].phi);
         let dual = self.dual(&state.alpha, &state.predictor, phi, log_determinant);

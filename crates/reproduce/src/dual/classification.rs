@@ -55,7 +55,7 @@ pub(super) fn gp(context: &mut Context<'_>) -> Result<(), Failure> {
         ionosphere(context)?,
         request("gp(rbf, lengthscale=2.7, variance=7.4)", "bernoulli", "V35"),
     )?;
-    let limit = context.pick(40.0, 120.0);
+    let limit = context.pick(20.0, 40.0);
     figure = figure.panel(compare(context, &ionosphere, &GP_SOLVERS, limit)?);
     let usps = case(
         context,
@@ -63,7 +63,7 @@ pub(super) fn gp(context: &mut Context<'_>) -> Result<(), Failure> {
         usps(context)?,
         request("gp(rbf, lengthscale=12, variance=20)", "bernoulli", "five"),
     )?;
-    let limit = context.pick(60.0, 300.0);
+    let limit = context.pick(30.0, 60.0);
     figure = figure.panel(compare(context, &usps, &GP_SOLVERS, limit)?);
     for case in [&ionosphere, &usps] {
         let exact = Case {

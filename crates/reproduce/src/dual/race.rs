@@ -162,6 +162,12 @@ pub(super) fn learning(solver: Solver, learn: bool) -> Learning {
     }
 }
 
+/// Runs of a solver that is done soon.
+const REPEATS: usize = 10;
+
+/// Seconds after which a solver is not run again.
+const SHORT: f64 = 2.0;
+
 /// One solver on one case, kept for a resumed run.
 fn race(
     context: &mut Context<'_>,
@@ -173,7 +179,21 @@ fn race(
     context.keep(&key, |context| {
         context.say(format!("{}: {}", case.name, solver.name()));
         let model = TableModel::new(&case.request, &case.table, &case.files)?;
-        match solve(context, &model, case.proper, solver, max_seconds) {
+        let mut found = solve(context, &model, case.proper, solver, max_seconds);
+        // Of short runs the fastest: the first of a process wakes threads and takes fresh pages.
+        let mut spent = 0.0;
+        for _ in 1..REPEATS {
+            let Ok((_, _, seconds)) = &found else { break };
+            spent += seconds;
+            if spent > SHORT {
+                break;
+            }
+            let again = solve(context, &model, case.proper, solver, max_seconds)?;
+            if again.2 < *seconds {
+                found = Ok(again);
+            }
+        }
+        match found {
             Ok((curve, fit, seconds)) => Ok(Run {
                 solver: solver.name().to_owned(),
                 bound: fit.bound.is_finite().then_some(fit.bound),

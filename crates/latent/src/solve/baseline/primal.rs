@@ -2,7 +2,8 @@
 //!
 //! In whitened coordinates z = μ + R u with Σ = RRᵀ and q(u) = N(a, CCᵀ), C lower triangular: with U = W R,
 //! `m̄ = μ̃ + U a`, `v̄ = diag UCCᵀUᵀ`, and the bound is `−Σ f(m̄, v̄) − ½ (|a|² + |C|² − n) + Σ log C_ii`. One evaluation takes
-//! two products of triangular matrices. The start is the prior.
+//! two products of triangular matrices. The start is the prior, narrowed where it is so vague that exponentials of its
+//! variances would overflow.
 
 use faer::Accum;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
@@ -14,6 +15,9 @@ use crate::linear::kernels::{dot, parallelism, product, sum};
 use crate::linear::{Geometry, design, narrow};
 use crate::site::Sites;
 use crate::{Covariance, Dense, Error};
+
+/// Prior variance of a predictor above which the start is narrowed to 1.
+const VAGUE: f64 = 40.0;
 
 pub(crate) struct Primal<'p, 'm> {
     problem: &'p mut Problem<'m>,
@@ -106,9 +110,21 @@ impl<'p, 'm> Primal<'p, 'm> {
 impl Objective for Primal<'_, '_> {
     fn start(&self) -> Vec<f64> {
         let n = self.map.cols;
+        let mut spread = vec![0.0f64; self.map.rows];
+        for l in 0..n {
+            for (s, u) in spread.iter_mut().zip(self.map.col(l)) {
+                *s += u * u;
+            }
+        }
+        let widest = spread.into_iter().fold(0.0, f64::max);
+        let scale = if widest > VAGUE {
+            (1.0 / widest).sqrt()
+        } else {
+            1.0
+        };
         let mut x = vec![0.0; n];
         for j in 0..n {
-            x.push(1.0);
+            x.push(scale);
             x.extend(std::iter::repeat_n(0.0, n - j - 1));
         }
         x
