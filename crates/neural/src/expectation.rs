@@ -86,7 +86,7 @@ impl<'a> MonteCarloEm<'a> {
     fn minibatch(&mut self, state: &mut EmState) -> (Vec<f64>, f64) {
         let (t, seed) = (state.minibatches, self.settings.seed);
         let latent = self.architecture.latent;
-        let chosen = self.minibatches.read(t).to_vec();
+        let chosen = self.minibatches.read(t);
         let lanes = chosen.len();
         let mut positions = Vec::with_capacity(lanes * latent);
         for &record in &chosen {

@@ -13,6 +13,7 @@
 //! | [`optimise`] | SGD, Adagrad, Adam |
 //! | [`temper`] | temperatures of the likelihood |
 //! | [`train`] | the training algorithm |
+//! | [`guide`] | amortised posteriors of densities that are no graphs |
 //! | [`evaluate`] | bounds of unseen records |
 //! | [`autoencoder`] | codes, samples, pictures, importance-weighted bounds |
 //! | [`marginal`], [`hmc`] | the marginal likelihood from posterior draws |
@@ -26,6 +27,7 @@ pub mod bound;
 pub mod evaluate;
 pub mod expectation;
 mod forward;
+pub mod guide;
 pub mod hmc;
 pub mod layers;
 pub mod likelihood;
@@ -44,6 +46,7 @@ pub use autoencoder::{
 pub use bound::{BoundGraph, Estimator};
 pub use evaluate::{Bound, BoundEvaluator};
 pub use expectation::{EmState, MonteCarloEm};
+pub use guide::{Amortisation, LocalDensity};
 pub use hmc::HmcSettings;
 pub use layers::{Activation, Perceptron, TensorSpec};
 pub use likelihood::{Likelihood, OutOfDomain};

@@ -139,7 +139,7 @@ impl<'a> Minibatches<'a> {
     }
 
     /// Reads minibatch `t` (from 0) and returns which records it has.
-    pub(crate) fn read(&mut self, t: u64) -> &[usize] {
+    pub(crate) fn read(&mut self, t: u64) -> Vec<usize> {
         let per_pass = self.per_pass();
         let (pass, position) = (t / per_pass, (t % per_pass) as usize);
         if self.order.as_ref().is_none_or(|(known, _)| *known != pass) {
@@ -149,6 +149,6 @@ impl<'a> Minibatches<'a> {
         let start = position * self.batch;
         let chosen = &order[start..(start + self.batch).min(order.len())];
         gather(self.data, chosen.iter().copied(), &mut self.values);
-        chosen
+        chosen.to_vec()
     }
 }

@@ -7,9 +7,10 @@ use jensen_graph::{Graph, NodeId};
 use jensen_math::rng::{Purpose, fill_normals, fill_uniforms};
 use jensen_math::simd::Simd;
 use jensen_neural::{
-    Activation, Architecture, Autoencoder, BoundEvaluator, ByteRecords, Encoder, FloatRecords,
-    HmcSettings, Likelihood, LocalModel, MarginalSettings, MonteCarloEm, Optimiser, Records,
-    Temper, TensorSpec, TrainSettings, Trained, Trainer, WakeSleep,
+    Activation, Amortisation, Architecture, Autoencoder, BoundEvaluator, ByteRecords, Encoder,
+    FloatRecords, HmcSettings, Likelihood, LocalDensity, LocalModel, MarginalSettings,
+    MonteCarloEm, Optimiser, Records, Temper, TensorSpec, TrainSettings, Trained, Trainer,
+    WakeSleep,
 };
 
 fn identity(seed: u64) -> Identity {
@@ -91,14 +92,16 @@ fn eigenvalues(mut a: Vec<Vec<f64>>) -> Vec<f64> {
                 }
                 let theta = 0.5 * (2.0 * a[p][q]).atan2(a[q][q] - a[p][p]);
                 let (s, c) = theta.sin_cos();
-                for k in 0..n {
-                    let (x, y) = (a[k][p], a[k][q]);
-                    (a[k][p], a[k][q]) = (c * x - s * y, s * x + c * y);
+                for row in &mut a {
+                    let (x, y) = (row[p], row[q]);
+                    (row[p], row[q]) = (c * x - s * y, s * x + c * y);
                 }
-                for k in 0..n {
-                    let (x, y) = (a[p][k], a[q][k]);
-                    (a[p][k], a[q][k]) = (c * x - s * y, s * x + c * y);
-                }
+                let (x, y) = (a[p].clone(), a[q].clone());
+                let mix = |f: &dyn Fn(f64, f64) -> f64| -> Vec<f64> {
+                    x.iter().zip(&y).map(|(x, y)| f(*x, *y)).collect()
+                };
+                a[p] = mix(&|x, y| c * x - s * y);
+                a[q] = mix(&|x, y| s * x + c * y);
             }
         }
     }
@@ -563,4 +566,74 @@ fn mistakes_are_errors() {
             .check(&[0.5, 0.5, 1.0, 1.0])
             .is_err()
     );
+}
+
+/// z ~ N(0, 1), x ~ N(2 z, 0.25) written by hand.
+struct ByHand;
+
+impl LocalDensity for ByHand {
+    fn width(&self) -> usize {
+        1
+    }
+
+    fn latent(&self) -> usize {
+        1
+    }
+
+    fn value_grad(
+        &self,
+        records: &[usize],
+        x: &[f32],
+        z: &[f32],
+        value: &mut [f32],
+        slope: &mut [f32],
+    ) {
+        assert_eq!(records.len(), x.len());
+        let constant = -(2.0 * std::f32::consts::PI).ln() - 0.5_f32.ln();
+        for i in 0..x.len() {
+            let residual = x[i] - 2.0 * z[i];
+            value[i] = constant - 0.5 * z[i] * z[i] - 2.0 * residual * residual;
+            slope[i] = -z[i] + 8.0 * residual;
+        }
+    }
+}
+
+#[test]
+fn a_guide_amortises_a_density_that_is_no_graph() {
+    let (z, e) = (normals("hand", 300), normals("hand noise", 300));
+    let values: Vec<f32> = z
+        .iter()
+        .zip(&e)
+        .map(|(z, e)| (2.0 * z + 0.5 * e) as f32)
+        .collect();
+    let spread = 4.25_f64;
+    let exact = -0.5
+        * ((2.0 * std::f64::consts::PI * spread).ln()
+            + values.iter().map(|&x| f64::from(x * x)).sum::<f64>() / 300.0 / spread);
+    let data = FloatRecords { values, width: 1 };
+    let encoder = Encoder::new(1, &[], Activation::Identity, 1);
+    let settings = TrainSettings {
+        batch: 100,
+        optimiser: Optimiser::adam(0.005),
+        ..TrainSettings::default()
+    };
+    let mut training =
+        Amortisation::new(&encoder, &ByHand, settings, &data, Simd::detect()).expect("settings");
+    let mut records: Vec<Record> = Vec::new();
+    let mut control = Control::new(Budget::iterations(600), &|| 0.0, &mut records);
+    let outcome = run(&mut training, &identity(0), &mut control).expect("a fresh run");
+    let tensors = outcome.output.expect("an output").tensors;
+    // The posterior of z is N(2 x / 4.25, 0.25 / 4.25).
+    let (weight, log_variance) = (tensors[0].data[0], tensors[3].data[0]);
+    assert!((f64::from(weight) - 2.0 / spread).abs() < 0.02, "{weight}");
+    assert!(
+        (f64::from(log_variance).exp() - 0.25 / spread).abs() < 0.01,
+        "{log_variance}"
+    );
+    let last: f64 = records[500..]
+        .iter()
+        .map(|r| r.fields["bound"].as_f64().expect("a number"))
+        .sum::<f64>()
+        / 100.0;
+    assert!((last - exact).abs() < 0.05, "bound {last} for {exact}");
 }

@@ -462,10 +462,10 @@ fn transpose_strip(from: &[f32], columns: usize, first: usize, to: &mut [f32], r
                 let start = (row + i) * columns + first + column;
                 line[..width].copy_from_slice(&from[start..start + width]);
             }
-            for j in 0..width {
+            let lines = to.chunks_mut(rows).skip(column).take(width);
+            for (j, to) in lines.enumerate() {
                 let line: [f32; SIDE] = std::array::from_fn(|i| square[i][j]);
-                let start = (column + j) * rows + row;
-                to[start..start + height].copy_from_slice(&line[..height]);
+                to[row..row + height].copy_from_slice(&line[..height]);
             }
         }
     }

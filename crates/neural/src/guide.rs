@@ -1,0 +1,226 @@
+//! Amortised posteriors of densities that are no graphs: a recognition network for any model with one local latent
+//! vector a record that can tell its log density and the gradient in the latent values.
+//!
+//! The gradient of the bound passes through the model by hand: draws z from q(z | x) go to the model, and the gradient
+//! s of log p(x, z) that comes back makes `s · z + ½ Σ log variance`, whose derivative in the network's weights is that of
+//! the bound (Eq. 6 with the entropy in closed form). Models written as graphs are [`LocalModel`](crate::LocalModel)s, which
+//! learn their own parameters too.
+
+use jensen_fit::{Algorithm, Status, Step};
+use jensen_graph::{Graph, NodeId, SingleProgram, SingleWorkspace};
+use jensen_math::rng::Purpose;
+use jensen_math::simd::Simd;
+
+use crate::evaluate::{Bound, normals};
+use crate::model::{Encoder, initial_weights};
+use crate::parameters::{Parameters, UpdateRule};
+use crate::records::{Minibatches, Records};
+use crate::sleep::with_workspace;
+use crate::train::{TrainError, TrainSettings, TrainState, Trained};
+
+/// A density of records with one latent vector each, evaluated for many of them at once.
+pub trait LocalDensity {
+    /// Number of values of a record.
+    fn width(&self) -> usize;
+
+    /// Number of latent values of a record.
+    fn latent(&self) -> usize;
+
+    /// Writes log p(x, z) in nats of every record to `value` and its gradient in z to `slope`.
+    ///
+    /// Records stand one after another in `x` (`width` values each), their latent values and gradients likewise in `z`
+    /// and `slope` (`latent` values each). `records` are their numbers, for models that keep data of their own.
+    fn value_grad(
+        &self,
+        records: &[usize],
+        x: &[f32],
+        z: &[f32],
+        value: &mut [f32],
+        slope: &mut [f32],
+    );
+}
+
+/// Training of a recognition network for a [`LocalDensity`].
+pub struct Amortisation<'a> {
+    encoder: Encoder,
+    model: &'a dyn LocalDensity,
+    settings: TrainSettings,
+    minibatches: Minibatches<'a>,
+    /// Draws and entropies.
+    draw: (SingleProgram, SingleWorkspace),
+    /// Gradients, given those of the model.
+    climb: (SingleProgram, SingleWorkspace),
+    noise: Vec<f32>,
+    slope: Vec<f32>,
+    value: Vec<f32>,
+    scratch: Vec<f64>,
+}
+
+const NOISE: Purpose = Purpose::new("neural guide");
+
+/// Draw, and half the sum of log variances, of a network at x with noise e.
+fn draw(
+    g: &mut Graph,
+    encoder: &Encoder,
+    tensors: &[NodeId],
+    x: NodeId,
+    e: NodeId,
+) -> (NodeId, NodeId) {
+    let (mean, log_variance) = encoder.build(g, tensors, x);
+    let half = g.scale(0.5, log_variance);
+    let sd = g.exp(half);
+    let step = g.mul(sd, e);
+    (g.add(mean, step), g.sum(half))
+}
+
+impl<'a> Amortisation<'a> {
+    /// Prepares training of `encoder` for `model` over `data`. Of the settings it uses batch, optimiser, initial
+    /// weights, minibatches and seed.
+    ///
+    /// # Errors
+    /// When settings make no sense, extents differ, or there are no records.
+    pub fn new(
+        encoder: &Encoder,
+        model: &'a dyn LocalDensity,
+        settings: TrainSettings,
+        data: &'a dyn Records,
+        simd: Simd,
+    ) -> Result<Self, TrainError> {
+        settings.check(model.width(), data, None)?;
+        if encoder.latent != model.latent() || encoder.network.inputs != model.width() {
+            let text = "the encoder has other extents than the model";
+            return Err(TrainError(text.to_owned()));
+        }
+        let specs = encoder.network.specs();
+        let mut g = Graph::new();
+        let tensors: Vec<NodeId> = specs
+            .iter()
+            .map(|spec| g.shared_input(spec.len()))
+            .collect();
+        let (x, e) = (g.input(model.width()), g.input(model.latent()));
+        let (z, spread) = draw(&mut g, encoder, &tensors, x, e);
+        let mut drawing = g.clone();
+        drawing.set_outputs(vec![z, spread]);
+        let slope = g.input(model.latent());
+        let product = g.mul(slope, z);
+        let pull = g.sum(product);
+        let objective = g.add(pull, spread);
+        let outputs = g.gradient(objective, &tensors);
+        g.set_outputs(outputs);
+        let lanes = settings.batch.min(data.len());
+        let program = |graph: &Graph| {
+            SingleProgram::new(graph, simd)
+                .map(|program| with_workspace(program, lanes))
+                .map_err(|e| TrainError(e.to_string()))
+        };
+        Ok(Self {
+            draw: program(&drawing)?,
+            climb: program(&g)?,
+            encoder: encoder.clone(),
+            model,
+            minibatches: Minibatches::new(data, settings.batch, settings.seed),
+            settings,
+            noise: Vec::new(),
+            slope: Vec::new(),
+            value: Vec::new(),
+            scratch: Vec::new(),
+        })
+    }
+
+    /// One minibatch: the log densities at the draws, and minus the entropies.
+    fn minibatch(&mut self, state: &mut TrainState) -> (Vec<f64>, Vec<f64>) {
+        let t = state.parameters.updates;
+        let latent = self.encoder.latent;
+        let chosen = self.minibatches.read(t);
+        let lanes = chosen.len();
+        let simd = self.draw.0.simd();
+        let seed = self.settings.seed;
+        normals(
+            simd,
+            seed,
+            NOISE,
+            t,
+            0,
+            latent,
+            lanes,
+            &mut self.scratch,
+            &mut self.noise,
+        );
+        let x = &self.minibatches.values;
+        let mut inputs: Vec<&[f32]> = state.parameters.current().collect();
+        inputs.extend([&x[..], &self.noise[..]]);
+        let (program, workspace) = &mut self.draw;
+        program.run_lanes(workspace, &inputs, lanes);
+        let z = program.output(workspace, 0, lanes);
+        let spread = program.output(workspace, 1, lanes);
+        self.value.resize(lanes, 0.0);
+        self.slope.resize(lanes * latent, 0.0);
+        self.model
+            .value_grad(&chosen, x, z, &mut self.value, &mut self.slope);
+        let base = 0.5 * latent as f64 * (1.0 + (2.0 * std::f64::consts::PI).ln());
+        let values: Vec<f64> = self.value.iter().map(|&v| f64::from(v)).collect();
+        let negentropies: Vec<f64> = spread.iter().map(|&s| -f64::from(s) - base).collect();
+        let finite = |x: &[f64]| x.iter().all(|x| x.is_finite());
+        if !finite(&values) || !finite(&negentropies) || self.slope.iter().any(|s| !s.is_finite()) {
+            return (vec![f64::NAN; lanes], negentropies);
+        }
+        let rest: [&[f32]; 3] = [x, &self.noise, &self.slope];
+        let mut inputs: Vec<&[f32]> = state.parameters.current().collect();
+        let count = inputs.len();
+        inputs.extend(rest);
+        let (program, workspace) = &mut self.climb;
+        program.run_lanes(workspace, &inputs, lanes);
+        let empty: Vec<&[f32]> = vec![&[]; count];
+        let inputs: Vec<&[f32]> = empty.into_iter().chain(rest).collect();
+        let outputs: Vec<(usize, usize)> = (0..count).map(|k| (k, k)).collect();
+        let rule = UpdateRule {
+            optimiser: self.settings.optimiser,
+            scale: 1.0 / lanes as f32,
+            prior: 0.0,
+        };
+        let parameters = &mut state.parameters;
+        parameters.update(program, workspace, &inputs, lanes, (&outputs, count), rule);
+        parameters.updates += 1;
+        (values, negentropies)
+    }
+}
+
+impl Algorithm for Amortisation<'_> {
+    type State = TrainState;
+    /// The encoder's weights.
+    type Output = Trained;
+
+    fn init(&mut self) -> Result<TrainState, Status> {
+        let settings = &self.settings;
+        let specs = self.encoder.network.specs();
+        let tensors = initial_weights(&specs, settings.seed, settings.initial_sd);
+        Ok(TrainState::new(Parameters::new(
+            tensors,
+            settings.optimiser,
+            None,
+        )))
+    }
+
+    fn step(&mut self, state: &mut TrainState, iteration: u64) -> Step {
+        let count = self
+            .settings
+            .minibatches
+            .unwrap_or(self.minibatches.per_pass());
+        let (mut values, mut negentropies) = (Vec::new(), Vec::new());
+        for _ in 0..count.max(1) {
+            let (v, e) = self.minibatch(state);
+            if v.iter().chain(&e).any(|x| !x.is_finite()) {
+                return state.diverged(iteration);
+            }
+            values.extend(v);
+            negentropies.extend(e);
+        }
+        let bound = Bound::from_terms(&values, &negentropies);
+        let (record, _) = state.report(&bound, &self.minibatches);
+        state.judge(record, false, None, None)
+    }
+
+    fn output(&mut self, state: &TrainState) -> Trained {
+        state.trained()
+    }
+}
