@@ -18,7 +18,7 @@ const RECORDS: usize = 60_000;
 fn images(path: Option<&String>) -> Vec<u8> {
     let Some(path) = path else {
         return (0..RECORDS * WIDTH)
-            .map(|i| (i * 2_654_435_761 >> 7) as u8)
+            .map(|i| ((i * 2_654_435_761) >> 7) as u8)
             .collect();
     };
     let bytes = std::fs::read(path).expect("a readable file");
