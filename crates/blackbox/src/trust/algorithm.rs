@@ -39,8 +39,16 @@ const BOOST: usize = 32;
 /// Predicted gain in nats above which a model need only point the way: its Hessian is drawn from few draws.
 const FAR: f64 = 10.0;
 
+/// Largest number of draws of a gradient or an assessment there: in the tails of a density Inequality 11 asks for any
+/// number of them, while a wrong step costs little.
+const FAR_DRAWS: usize = 1024;
+
 /// Least share of what a noisy gradient promises that is asked of a step.
 const LEAST_PROMISE: f64 = 1e-3;
+
+/// Standard error of the bound, in units of what a model promises, at which the present scales reach too far into the
+/// tails.
+const WILD: f64 = 10.0;
 
 /// Rejections in a row after which the model is not believed any more.
 const PATIENCE: u64 = 40;
@@ -328,15 +336,45 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         } else {
             0
         };
-        state.gradient_draws = by_noise
-            .max(least)
-            .max(settings.gradient_draws)
-            .min(settings.max_draws.max(settings.gradient_draws));
+        let most = if state.gap[0] > FAR {
+            FAR_DRAWS.min(settings.max_draws)
+        } else {
+            settings.max_draws
+        };
+        state.gradient_draws = by_noise.max(least).min(most).max(settings.gradient_draws);
         if let Some(required) = required {
-            let draws = next_change_draws(state.change_draws, required);
-            state.change_draws = draws
-                .max(settings.change_draws)
-                .min(settings.max_draws.max(settings.change_draws));
+            state.change_draws = next_change_draws(state.change_draws, required)
+                .min(most)
+                .max(settings.change_draws);
+        }
+    }
+
+    /// Where a refused step's draws show that the bound at the present ω is decided by a few of them in the tails, which
+    /// a gradient rarely meets, the scales are halved, if that is better on the same draws.
+    fn retreat(&mut self, state: &mut TrustState, found: &Assessment, promised: f64, key: u64) {
+        let noise = found.before.standard_error;
+        if !(noise > WILD * promised.max(1.0)) {
+            return;
+        }
+        let trial = self.family.shrink(&state.omega, 0.5);
+        let sample = Sample {
+            source: self.source,
+            key,
+            draws: found.draws,
+            precision: f64::INFINITY,
+            most: found.draws,
+            records: self.records,
+        };
+        let again = assess(&mut self.oracle, &state.omega, &trial, sample, None);
+        state.calls += self.oracle.take_calls();
+        if again.change.mean > 0.0 && again.after.standard_error < 0.5 * noise {
+            state.omega = trial;
+            state.explicit = None;
+            state.moved = f64::MAX;
+            state.uses = 0;
+            state.rejected = 0;
+            state.change_draws = self.settings.change_draws;
+            state.radius = state.radius.max(1.0);
         }
     }
 
@@ -573,8 +611,12 @@ impl<D: TwiceDifferentiable> Algorithm for Trust<'_, D> {
             && assessment.as_ref().is_some_and(|a: &Assessment| {
                 a.change.mean + 2.0 * a.change.standard_error < FAIR * promised
             });
-        if contradicted {
+        // Far from the optimum it is as often the bound that is no quadratic.
+        let far = promised > FAR;
+        if contradicted && !(far && accepted) {
             state.boost = (2 * state.boost).min(BOOST);
+        } else if far && accepted {
+            state.boost = (state.boost / 2).max(1);
         }
         if accepted {
             let observed = assessment.as_ref().map_or(0.0, |a| a.change.mean);
@@ -599,6 +641,9 @@ impl<D: TwiceDifferentiable> Algorithm for Trust<'_, D> {
                 let (radius, norm) = (state.radius, solution.norm);
                 state.radius = radius_after_refusal(&settings, radius, norm, small, slope, change);
             }
+        }
+        if !accepted && let Some(found) = &assessment {
+            self.retreat(state, found, promised, self.key(iteration));
         }
         self.resize(state, squared.sqrt(), noise, contradicted, required);
         let status = self.judge(state, iteration, &solution, assessment.as_ref());
