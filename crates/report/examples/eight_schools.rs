@@ -123,6 +123,7 @@ fn main() -> std::io::Result<()> {
         .to_vec(),
         timing: vec![("build".into(), 0.0031), ("fit".into(), 0.472), ("draws and diagnostics".into(), 0.067)],
         stages,
+        sections: Vec::new(),
         log_weights,
         parameters: marginals.iter().map(|m| summarise(&m.name, &m.draws)).collect(),
         marginals,

@@ -56,6 +56,7 @@ fn full() -> Report {
         settings: vec![("seed".into(), "0".into())],
         timing: vec![("fit".into(), 1.0), ("draws".into(), 0.5)],
         stages: vec![stage("mean-field", 30), stage("full-rank", 40)],
+        sections: Vec::new(),
         log_weights: wave(100, 0.0),
         parameters: vec![
             parameter("mu", 1.0, 0.5),

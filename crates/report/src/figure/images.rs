@@ -3,6 +3,9 @@
 use super::raster;
 use super::scene::{Anchor, FAINT, INK, Scene, Stroke, within};
 
+/// Width of the line around an image.
+const FRAME: f64 = 1.0;
+
 /// Most pixels of an image.
 const LARGEST: usize = 1 << 24;
 
@@ -148,9 +151,11 @@ impl ImageGrid {
             let mut x = corner.0;
             for (image, caption) in row {
                 let tall = self.cell * image.height() as f64 / image.width() as f64;
+                // White pixels at the border would be lost on white paper. The frame stands outside, below the image.
+                let corner = (x - FRAME / 2.0, y - FRAME / 2.0);
+                let size = (self.cell + FRAME, tall + FRAME);
+                scene.frame(corner, size, Stroke::solid(FAINT, FRAME));
                 scene.picture((x, y), self.cell, tall, image.clone());
-                // White pixels at the border would be lost on white paper.
-                scene.frame((x, y), (self.cell, tall), Stroke::solid(FAINT, 0.75));
                 if !caption.is_empty() {
                     let at = (x + self.cell / 2.0, y + images + 12.0);
                     scene.text(at, 10.5, Anchor::Middle, FAINT, caption);
