@@ -116,6 +116,9 @@ impl Model for FactorialMixture {
     }
 
     /// Factors drawn from their prior, with the precision of a posterior that saw every factor as often as expected.
+    ///
+    /// In many dimensions draws are far from all points, no factor is ever on, and all stay 0. So they are shortened until
+    /// a point two standard deviations along a factor is halfway to it.
     fn start(&self, stream: &mut Stream) -> Vec<f64> {
         let (k, dim) = (self.settings.factors, self.dim);
         let mut lambda = self.blocks.prior().to_vec();
@@ -125,8 +128,11 @@ impl Model for FactorialMixture {
         for i in 0..k {
             a[i * k + i] = precision;
         }
+        let deviation = self.settings.factor_variance.sqrt();
+        let length = (self.squares.iter().sum::<f64>() / self.points().max(1) as f64).sqrt();
+        let scale = (4.0 * length / (dim as f64 * deviation)).min(1.0);
         for x in b {
-            *x = precision * self.settings.factor_variance.sqrt() * normal(stream);
+            *x = precision * scale * deviation * normal(stream);
         }
         lambda
     }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::results::{Ours, Scale, What};
+use crate::results::{Ours, What};
 
 /// Number of topics.
 const TOPICS: usize = 500;
@@ -28,8 +28,8 @@ const SCORES: f64 = 10.0;
 struct Study {
     name: &'static str,
     title: &'static str,
-    /// Passes at the quick and the paper's scale.
-    passes: (f64, f64),
+    /// Passes over the documents.
+    passes: f64,
     /// Lengths of annealing schedules, in passes.
     schedules: [f64; 3],
     /// Passes after which temperatures are 1 in the runs with a cooling.
@@ -41,7 +41,7 @@ struct Study {
 const ARXIV: Study = Study {
     name: "arxiv",
     title: "arXiv abstracts",
-    passes: (1.0, 2.0),
+    passes: 1.0,
     schedules: [0.01, 0.1, 1.0],
     cooling: 0.5,
     heldout: 0.01,
@@ -51,7 +51,7 @@ const ARXIV: Study = Study {
 const AP: Study = Study {
     name: "ap",
     title: "Associated Press",
-    passes: (10.0, 30.0),
+    passes: 20.0,
     schedules: [0.1, 1.0, 10.0],
     cooling: 5.0,
     heldout: 0.1,
@@ -64,7 +64,6 @@ struct Run {
     standard_error: f64,
     elbo: f64,
     tokens: f64,
-    seconds_a_pass: f64,
     /// (pass, nats a word).
     scores: Vec<(f64, f64)>,
     /// (pass, temperature).
@@ -171,16 +170,19 @@ fn study(
     let mut temperatures = Chart::new("Temperature")
         .x(Axis::new("passes"))
         .y(Axis::new("T").log());
-    let mut plain: Vec<f64> = Vec::new();
-    for (number, (name, temper)) in policies(study).into_iter().enumerate() {
-        let mut runs = Vec::new();
-        for seed in 0..seeds {
+    // Seed by seed, so that a run that is stopped has all policies side by side.
+    let policies = policies(study);
+    let mut runs_of_all: Vec<Vec<Run>> = policies.iter().map(|_| Vec::new()).collect();
+    for seed in 0..seeds {
+        for (number, (name, temper)) in policies.iter().enumerate() {
             let kept = format!("{}/{number}-{seed}", study.name);
-            runs.push(context.keep(&kept, |context| {
+            runs_of_all[number].push(context.keep(&kept, |context| {
                 context.say(format!("{}: {name}, seed {seed}", study.title));
-                run(context, &corpus, study, &temper, seed)
+                run(context, &corpus, study, temper, seed)
             })?);
         }
+    }
+    for (number, ((name, _), runs)) in policies.iter().zip(&runs_of_all).enumerate() {
         let finals: Vec<f64> = runs.iter().map(|run| run.score).collect();
         let errors: Vec<f64> = runs.iter().map(|run| run.standard_error).collect();
         let what = What::new(
@@ -199,18 +201,26 @@ fn study(
                 )),
             })
         })?;
-        if number == 0 {
-            plain.clone_from(&finals);
-        } else {
-            let gains: Vec<f64> = finals.iter().zip(&plain).map(|(a, b)| a - b).collect();
-            let what = What::new(
-                format!("{}: gain in the score over SVI, {name}", study.title),
-                "nats/word",
-            );
-            context.row(what, |_| {
-                Ok(Ours::mean_of(&gains)
-                    .note(format!("seed by seed; median {:.4}", median(&gains))))
-            })?;
+        // Bounds come from another sample of documents in every seed, and so gains are taken seed by seed.
+        let gains = |of: fn(&Run) -> f64| -> Vec<f64> {
+            let pairs = runs_of_all[number].iter().zip(&runs_of_all[0]);
+            pairs.map(|(run, plain)| of(run) - of(plain)).collect()
+        };
+        if number > 0 {
+            for (measure, unit, of) in [
+                ("score", "nats/word", (|run| run.score) as fn(&Run) -> f64),
+                ("bound at T = 1", "nats/token", |run| run.elbo / run.tokens),
+            ] {
+                let gains = gains(of);
+                let what = What::new(
+                    format!("{}: gain in the {measure} over SVI, {name}", study.title),
+                    unit,
+                );
+                context.row(what, |_| {
+                    Ok(Ours::mean_of(&gains)
+                        .note(format!("seed by seed; median {:.4}", median(&gains))))
+                })?;
+            }
         }
         let bounds: Vec<f64> = runs.iter().map(|run| run.elbo / run.tokens).collect();
         let what = What::new(
@@ -218,15 +228,6 @@ fn study(
             "nats/token",
         );
         context.row(what, |_| Ok(Ours::mean_of(&bounds)))?;
-        let seconds: Vec<f64> = runs.iter().map(|run| run.seconds_a_pass).collect();
-        let what = What::new(format!("{}: time of a pass, {name}", study.title), "s");
-        context.row(what, |_| {
-            Ok(
-                Ours::value(seconds.iter().copied().fold(f64::INFINITY, f64::min))
-                    .seeds(seeds)
-                    .note("training alone; the fastest run, as the machine is shared"),
-            )
-        })?;
         // Policies with a cooling are drawn in the colour of those without.
         let colour = if number < 6 { number } else { number - 2 };
         let line = |curves: Vec<&[(f64, f64)]>, band: bool| {
@@ -261,10 +262,7 @@ fn run(
         CorpusDocuments::new(corpus, Part::Train),
         CorpusDocuments::new(corpus, Part::Heldout),
     );
-    let passes = match context.scale() {
-        Scale::Quick => study.passes.0,
-        Scale::Paper => study.passes.1,
-    };
+    let passes = study.passes;
     let job = LdaJob {
         documents: &train,
         heldout: Some(&heldout),
@@ -309,22 +307,9 @@ fn run(
         standard_error: score.standard_error,
         elbo: fitted.elbo,
         tokens: train.tokens(),
-        seconds_a_pass: training_seconds(&records) / passes,
         scores: curve("heldout_log_predictive"),
         temperatures: temperatures.into_iter().step_by(step).collect(),
     })
-}
-
-/// Seconds of all iterations at the pace of those without a score; the first, which follows the making of the start, has
-/// no say.
-fn training_seconds(records: &[Record]) -> f64 {
-    let paced: Vec<f64> = records
-        .windows(2)
-        .filter(|pair| !pair[1].fields.contains_key("heldout_log_predictive"))
-        .map(|pair| pair[1].seconds - pair[0].seconds)
-        .collect();
-    let count = paced.len().max(1) as f64;
-    paced.iter().sum::<f64>() / count * records.len() as f64
 }
 
 #[cfg(test)]
@@ -353,25 +338,5 @@ mod tests {
                 .iter()
                 .all(|n| names.iter().filter(|m| *m == n).count() == 1)
         );
-    }
-
-    #[test]
-    fn time_is_that_of_iterations_without_scores() {
-        let record = |seconds: f64, scored: bool| {
-            let mut record = Record::new(0);
-            record.seconds = seconds;
-            if scored {
-                record.with("heldout_log_predictive", -7.0)
-            } else {
-                record
-            }
-        };
-        let records = [
-            record(9.0, false),
-            record(10.0, false),
-            record(30.0, true),
-            record(31.0, false),
-        ];
-        assert_eq!(training_seconds(&records), 4.0);
     }
 }
