@@ -6,7 +6,8 @@ use jensen_math::simd::Simd;
 use serde::{Deserialize, Serialize};
 
 use crate::layers::{Activation, Perceptron, TensorSpec};
-use crate::likelihood::Likelihood;
+use crate::likelihood::{Likelihood, OutOfDomain};
+use crate::records::Records;
 
 /// A directed model p(z) p(x | z) of independent records with one latent vector each, as graph expressions.
 ///
@@ -77,6 +78,41 @@ impl std::fmt::Display for ArchitectureError {
 
 impl std::error::Error for ArchitectureError {}
 
+/// Why records do not fit an architecture.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RecordError {
+    /// They have another number of values.
+    Width {
+        /// Values of the records.
+        found: usize,
+        /// Values that the architecture has.
+        expected: usize,
+    },
+    /// A value is outside the domain of the likelihood.
+    Domain {
+        /// The record, from 0.
+        record: usize,
+        /// The value.
+        error: OutOfDomain,
+    },
+}
+
+impl std::fmt::Display for RecordError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Width { found, expected } => {
+                write!(
+                    f,
+                    "records have {found} values, the model expects {expected}"
+                )
+            }
+            Self::Domain { record, error } => write!(f, "record {}: {error}", record + 1),
+        }
+    }
+}
+
+impl std::error::Error for RecordError {}
+
 impl Architecture {
     /// The paper's: one hidden layer of tanh units in each network.
     pub fn paper(width: usize, latent: usize, hidden: usize, likelihood: Likelihood) -> Self {
@@ -112,6 +148,26 @@ impl Architecture {
             return error(format!(
                 "records of {width} values do not divide into groups of {categories} categories"
             ));
+        }
+        Ok(())
+    }
+
+    /// Checks the extents and every value of records, in one pass over them. What uses an
+    /// [`Autoencoder`](crate::Autoencoder) panics on records of another width, and learns nothing from values outside
+    /// the domain: this is the place to find both.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn check_records(&self, records: &dyn Records) -> Result<(), RecordError> {
+        let (found, expected) = (records.width(), self.width);
+        if found != expected {
+            return Err(RecordError::Width { found, expected });
+        }
+        let mut values = vec![0.0; expected];
+        for record in 0..records.len() {
+            records.read(record, &mut values);
+            let checked = self.likelihood.check(&values);
+            checked.map_err(|error| RecordError::Domain { record, error })?;
         }
         Ok(())
     }

@@ -553,6 +553,24 @@ fn mistakes_are_errors() {
         error.to_string().contains("another architecture"),
         "{error}"
     );
+    assert!(architecture.check_records(&data).is_ok());
+    let wide = FloatRecords {
+        values: vec![0.5; 34],
+        width: 17,
+    };
+    let error = architecture.check_records(&wide).expect_err("refused");
+    assert_eq!(
+        error.to_string(),
+        "records have 17 values, the model expects 16"
+    );
+    let mut values = vec![0.5; 32];
+    values[20] = 1.5;
+    let wild = FloatRecords { values, width: 16 };
+    let error = architecture.check_records(&wild).expect_err("refused");
+    assert_eq!(
+        error.to_string(),
+        "record 2: value 5 is 1.5, expected a number between 0 and 1"
+    );
     let categorical = Architecture::paper(16, 2, 5, Likelihood::Categorical { categories: 3 });
     assert!(categorical.check().is_err());
     assert!(Likelihood::Bernoulli.check(&[0.2, 1.5]).is_err());

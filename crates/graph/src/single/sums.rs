@@ -11,8 +11,9 @@ use crate::single::plan::{Place, Region};
 use crate::single::product::{View, multiply};
 use crate::single::program::{Memory, SingleProgram, SingleWorkspace};
 
-/// Elements of a tile of a sum: what is done with it next finds it in L1 or L2.
-const TILE_ELEMENTS: usize = 1 << 14;
+/// Elements of a tile of a sum: few enough that what is done with it next finds it in L2, enough
+/// that rearranging the left factor of its product is a small part of the work.
+const TILE_ELEMENTS: usize = 1 << 16;
 
 /// Consecutive elements of an output that is a sum over lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
