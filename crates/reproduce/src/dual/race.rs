@@ -218,6 +218,18 @@ fn race(
     })
 }
 
+/// What of a curve can be told apart on an axis of logarithms, its last point included.
+fn thinned(curve: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let mut out: Vec<(f64, f64)> = Vec::new();
+    for (i, point) in curve.iter().enumerate() {
+        let apart = out.last().is_none_or(|last| point.0 >= 1.02 * last.0);
+        if apart || i + 1 == curve.len() {
+            out.push(*point);
+        }
+    }
+    out
+}
+
 /// All solvers on a case: rows and a chart of the distance from the best bound against seconds.
 pub(super) fn compare(
     context: &mut Context<'_>,
@@ -273,7 +285,9 @@ pub(super) fn compare(
         .enumerate()
         .filter(|(_, run)| !run.curve.is_empty())
     {
-        let points = run.curve.iter().map(|(s, b)| (*s, (best - b).max(1e-9)));
+        let points = thinned(&run.curve)
+            .into_iter()
+            .map(|(s, b)| (s, (best - b).max(1e-9)));
         chart = chart.series(Series::line(&run.solver, points).marked().colour(i));
     }
     Ok(chart)
