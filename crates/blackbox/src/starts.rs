@@ -17,6 +17,7 @@ use crate::family::{Family, MeanField};
 use crate::newton::{Effort, Newton};
 use crate::noise::{NoiseSource, Purpose};
 use crate::objective::Objective;
+use crate::reduce::dot;
 
 /// Where fits begin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -198,6 +199,18 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
     }
 }
 
+/// Dimension beyond which the diagonal of the Hessian at a start is estimated rather than computed, which takes a
+/// product a coordinate.
+const PROBED: usize = 2048;
+
+/// The finaliser of SplitMix64: bits without pattern from a counter.
+fn mixed(counter: u64) -> u64 {
+    let mut x = counter.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
 /// Log standard deviations `−½ log max(1, |∂²log p/∂z²|)` at a point; `None` when the density, its
 /// gradient or its curvature is not finite there.
 fn initial_log_sd<D: TwiceDifferentiable>(density: &D, point: &[f64]) -> Option<Vec<f64>> {
@@ -213,6 +226,34 @@ fn initial_log_sd<D: TwiceDifferentiable>(density: &D, point: &[f64]) -> Option<
     );
     if !value[0].is_finite() || gradient.iter().any(|g| !g.is_finite()) {
         return None;
+    }
+    let scale = |curvature: f64| {
+        let curvature = curvature.abs();
+        curvature
+            .is_finite()
+            .then(|| -0.5 * curvature.max(1.0).ln())
+    };
+    if dim > PROBED {
+        // Products with random signs, whose own coordinates are the diagonal up to noise of mean zero.
+        let (mut z, mut signs) = (vec![0.0; dim * BLOCK], vec![0.0; dim * BLOCK]);
+        for (row, x) in z.chunks_mut(BLOCK).zip(point) {
+            row.fill(*x);
+        }
+        for (i, sign) in signs.iter_mut().enumerate() {
+            *sign = if mixed(i as u64) & 1 == 0 { 1.0 } else { -1.0 };
+        }
+        let mut product = vec![0.0; dim * BLOCK];
+        density.hvp(
+            &mut workspace,
+            Lanes::new(&z, dim, BLOCK),
+            Lanes::new(&signs, dim, BLOCK),
+            LanesMut::new(&mut product, dim, BLOCK),
+        );
+        return product
+            .chunks(BLOCK)
+            .zip(signs.chunks(BLOCK))
+            .map(|(product, signs)| scale(dot(product, signs) / BLOCK as f64))
+            .collect();
     }
     let mut log_sd = Vec::with_capacity(dim);
     for first in (0..dim).step_by(BLOCK) {
@@ -232,11 +273,7 @@ fn initial_log_sd<D: TwiceDifferentiable>(density: &D, point: &[f64]) -> Option<
             LanesMut::new(&mut product, dim, lanes),
         );
         for lane in 0..lanes {
-            let curvature = product[(first + lane) * lanes + lane].abs();
-            if !curvature.is_finite() {
-                return None;
-            }
-            log_sd.push(-0.5 * curvature.max(1.0).ln());
+            log_sd.push(scale(product[(first + lane) * lanes + lane])?);
         }
     }
     Some(log_sd)
@@ -468,6 +505,44 @@ mod tests {
             omega: vec![mean, 0.0],
             elbo,
             settled: true,
+        }
+    }
+
+    /// Independent coordinates of standard deviation 1/5, up to a constant.
+    struct Independent(usize);
+
+    impl jensen_density::LogDensity for Independent {
+        type Workspace = ();
+        fn dim(&self) -> usize {
+            self.0
+        }
+        fn workspace(&self, _: usize) {}
+        fn value(&self, _: &mut (), z: Lanes<'_>, out: &mut [f64]) {
+            for (l, out) in out.iter_mut().enumerate() {
+                *out = (0..self.0).map(|i| -12.5 * z.row(i)[l].powi(2)).sum();
+            }
+        }
+        fn value_grad(&self, ws: &mut (), z: Lanes<'_>, out: &mut [f64], grad: LanesMut<'_>) {
+            self.value(ws, z, out);
+            self.apply(ws, z, grad);
+        }
+    }
+
+    impl TwiceDifferentiable for Independent {
+        fn linearize(&self, _: &mut (), _: Lanes<'_>) {}
+        fn apply(&self, _: &mut (), v: Lanes<'_>, mut out: LanesMut<'_>) {
+            for (out, v) in out.as_mut_slice().iter_mut().zip(v.as_slice()) {
+                *out = -25.0 * v;
+            }
+        }
+    }
+
+    #[test]
+    fn many_coordinates_are_probed() {
+        for dim in [40, PROBED + 1] {
+            let found = initial_log_sd(&Independent(dim), &vec![0.1; dim]).unwrap();
+            assert_eq!(found.len(), dim);
+            assert!(found.iter().all(|x| (x - 0.2f64.ln()).abs() < 1e-9));
         }
     }
 

@@ -353,7 +353,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
     /// a gradient rarely meets, the scales are halved, if that is better on the same draws.
     fn retreat(&mut self, state: &mut TrustState, found: &Assessment, promised: f64, key: u64) {
         let noise = found.before.standard_error;
-        if !(noise > WILD * promised.max(1.0)) {
+        if noise.is_nan() || noise <= WILD * promised.max(1.0) {
             return;
         }
         let trial = self.family.shrink(&state.omega, 0.5);

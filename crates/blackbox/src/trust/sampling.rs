@@ -126,7 +126,7 @@ pub(crate) fn radius_after_refusal(
 ) -> f64 {
     let gamma = settings.gamma;
     let share = 0.5 * slope / (slope - change);
-    let share = if radius <= small || !(slope > 0.0) {
+    let share = if radius <= small || slope.is_nan() || slope <= 0.0 {
         1.0 / gamma
     } else {
         share.clamp(1.0 / (gamma * gamma), 1.0 / gamma)
