@@ -49,7 +49,7 @@ pub use error::{DataError, ParseError};
 pub use files::{create_folder, list_folder, read_bytes, read_optional, remove_files};
 pub use lookup::Entry;
 pub use netcdf::{NetcdfAttributes, write_draws_netcdf};
-pub use rows::Rows;
+pub use rows::{RowFormat, RowWriter, Rows};
 pub use run_dir::{Artefact, RunDir};
 pub use stan_csv::{StanCsvHeader, read_draws_csv, write_draws_csv};
 pub use summary::{ElboPoint, FitSummary, ParameterSummary, Seconds};

@@ -8,9 +8,11 @@
 //! | `mod` | [`Rows`]: what is told apart by the name of the file, validation, reading |
 //! | `images` | folders of pictures |
 //! | `mat` | MATLAB's MAT files |
+//! | `write` | [`RowWriter`]: rows out |
 
 mod images;
 mod mat;
+mod write;
 
 use std::fs::File;
 use std::path::Path;
@@ -22,6 +24,8 @@ use crate::elements::{Element, Header};
 use crate::error::DataError;
 use crate::table::read_bytes;
 use crate::{Table, idx, npy};
+
+pub use write::{RowFormat, RowWriter};
 
 /// Where the bytes of the elements are.
 enum Storage {

@@ -1,0 +1,132 @@
+//! Rows of numbers out: NPY or CSV, row after row.
+
+use std::io::{self, Write};
+
+/// A format for rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowFormat {
+    /// A NumPy array of little-endian single-precision numbers in C order.
+    Npy,
+    /// Comma-separated values under a line of names.
+    Csv,
+}
+
+impl RowFormat {
+    /// The format that the name of a file asks for: `.npy` or `.csv`.
+    pub fn of_name(name: &str) -> Option<Self> {
+        let ending = name.rsplit_once('.')?.1.to_lowercase();
+        match ending.as_str() {
+            "npy" => Some(Self::Npy),
+            "csv" => Some(Self::Csv),
+            _ => None,
+        }
+    }
+}
+
+/// Writes rows as they come; their number is said in advance.
+pub struct RowWriter<'w> {
+    out: &'w mut dyn Write,
+    format: RowFormat,
+    width: usize,
+}
+
+impl<'w> RowWriter<'w> {
+    /// Writes the header of `rows` rows with the columns `names`.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn new(
+        out: &'w mut dyn Write,
+        format: RowFormat,
+        rows: usize,
+        names: &[String],
+    ) -> io::Result<Self> {
+        let width = names.len();
+        match format {
+            RowFormat::Csv => writeln!(out, "{}", names.join(","))?,
+            RowFormat::Npy => {
+                let mut header = format!(
+                    "{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {width}), }}"
+                );
+                // The data begin at a multiple of 64 bytes; the header ends with a line end.
+                let start = 10 + header.len() + 1;
+                header += &" ".repeat(start.next_multiple_of(64) - start);
+                header.push('\n');
+                out.write_all(b"\x93NUMPY\x01\x00")?;
+                out.write_all(&(header.len() as u16).to_le_bytes())?;
+                out.write_all(header.as_bytes())?;
+            }
+        }
+        Ok(Self { out, format, width })
+    }
+
+    /// Writes rows, one after another. CSV has the shortest digits that read back as the same numbers.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    ///
+    /// # Panics
+    /// When the numbers do not make whole rows.
+    pub fn write(&mut self, rows: &[f32]) -> io::Result<()> {
+        assert!(rows.len().is_multiple_of(self.width), "whole rows");
+        match self.format {
+            RowFormat::Npy => {
+                for x in rows {
+                    self.out.write_all(&x.to_le_bytes())?;
+                }
+            }
+            RowFormat::Csv => {
+                for row in rows.chunks_exact(self.width) {
+                    let mut between = "";
+                    for x in row {
+                        write!(self.out, "{between}{x}")?;
+                        between = ",";
+                    }
+                    writeln!(self.out)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Rows, npy};
+
+    #[test]
+    fn rows_come_back() {
+        let names: Vec<String> = ["a", "b"].map(str::to_owned).to_vec();
+        let values = [1.0f32, -0.1, 3e-9, 7.25];
+        let written = |format| {
+            let mut out: Vec<u8> = Vec::new();
+            let mut writer = RowWriter::new(&mut out, format, 2, &names).unwrap();
+            writer.write(&values[..2]).unwrap();
+            writer.write(&values[2..]).unwrap();
+            out
+        };
+        let bytes = written(RowFormat::Npy);
+        assert_eq!((bytes.len() - 16) % 64, 0);
+        let array = npy::parse(&bytes, "x.npy").unwrap();
+        assert_eq!(array.shape, [2, 2]);
+        assert_eq!(array.data, values.map(f64::from));
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.csv");
+        std::fs::write(&path, written(RowFormat::Csv)).unwrap();
+        let rows = Rows::open(&path).unwrap();
+        let mut row = [0.0; 2];
+        for (i, expected) in values.chunks(2).enumerate() {
+            rows.read(i, &mut row);
+            assert_eq!(row, expected);
+        }
+    }
+
+    #[test]
+    fn formats_are_told_by_name() {
+        assert_eq!(RowFormat::of_name("a/b.NPY"), Some(RowFormat::Npy));
+        assert_eq!(RowFormat::of_name("b.csv"), Some(RowFormat::Csv));
+        assert_eq!(RowFormat::of_name("csv"), None);
+    }
+}
