@@ -37,6 +37,7 @@
 //! | `timing` | [`time_density`]: what an evaluation costs |
 //! | `memory` | what a fit will take, before it is taken |
 //! | [`latent`] | latent Gaussian models of tables |
+//! | [`neural`] | auto-encoders of images and tables |
 //! | [`topics`] | topic models of memory-mapped corpora |
 //! | `error` | [`Error`] |
 //!
@@ -49,6 +50,7 @@ pub mod exchangeable;
 mod fit;
 pub mod latent;
 mod memory;
+pub mod neural;
 mod outputs;
 pub mod prelude;
 mod problem;

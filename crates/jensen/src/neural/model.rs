@@ -1,0 +1,235 @@
+//! Networks with their weights, and the file that holds them.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use jensen_math::simd::Simd;
+use jensen_neural::{Architecture, Autoencoder, AutoencoderError, Tensor, TensorSpec};
+use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensors};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// Version of the file's description.
+const LAYOUT: u32 = 1;
+
+/// Key of the description in the file's metadata.
+const KEY: &str = "jensen_autoencoder";
+
+/// Prefix of the tensors of log standard deviations.
+const LOG_SD: &str = "posterior_log_sd.";
+
+/// An auto-encoder as it is stored: architecture and weights.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VaeModel {
+    /// Extents and distributions.
+    pub architecture: Architecture,
+    /// Extents of a record, the last index fastest: height and width of an image.
+    pub extents: Vec<usize>,
+    /// Weights: point estimates, or means of their posterior. The encoder's come first, then the decoder's.
+    pub tensors: Vec<Tensor>,
+    /// Log standard deviations of the decoder's weights, where they have a posterior; otherwise empty.
+    pub log_sds: Vec<Tensor>,
+}
+
+/// What the file says of itself, beside the weights.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Description {
+    layout: u32,
+    version: String,
+    architecture: Architecture,
+    extents: Vec<usize>,
+    weights: usize,
+    digest: String,
+}
+
+/// Bytes are no auto-encoder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VaeModelError(String);
+
+impl fmt::Display for VaeModelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for VaeModelError {}
+
+fn error(what: impl fmt::Display) -> VaeModelError {
+    VaeModelError(format!("these are no weights of an auto-encoder: {what}"))
+}
+
+fn bytes(data: &[f32]) -> Vec<u8> {
+    data.iter().flat_map(|x| x.to_le_bytes()).collect()
+}
+
+impl VaeModel {
+    /// Width and height in pixels, where a record is an image.
+    pub fn image(&self) -> Option<(usize, usize)> {
+        match self.extents[..] {
+            [height, width] if height > 1 && width > 1 => Some((width, height)),
+            _ => None,
+        }
+    }
+
+    /// Every tensor with its name in the file, in the file's order.
+    fn named(&self) -> Vec<(String, &Tensor)> {
+        let means = self.tensors.iter().map(|t| (t.spec.name.clone(), t));
+        let sds = self.log_sds.iter();
+        let sds = sds.map(|t| (format!("{LOG_SD}{}", t.spec.name), t));
+        let mut named: Vec<_> = means.chain(sds).collect();
+        named.sort_by(|a, b| a.0.cmp(&b.0));
+        named
+    }
+
+    fn digest(&self) -> String {
+        let mut hash = Sha256::new();
+        for (name, tensor) in self.named() {
+            hash.update(name.as_bytes());
+            hash.update(bytes(&tensor.data));
+        }
+        hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
+    }
+
+    fn describe(&self) -> Description {
+        Description {
+            layout: LAYOUT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            architecture: self.architecture.clone(),
+            extents: self.extents.clone(),
+            weights: self.architecture.weights(),
+            digest: self.digest(),
+        }
+    }
+
+    /// The description as JSON: architecture, extents of a record, number of weights and their digest.
+    pub fn description(&self) -> String {
+        let text = serde_json::to_string_pretty(&self.describe()).expect("a plain description");
+        text + "\n"
+    }
+
+    /// The weights as a safetensors file of single-precision tensors, `inputs × outputs` each, with the description in its
+    /// metadata.
+    pub fn encode(&self) -> Vec<u8> {
+        let stored: Vec<(String, Vec<usize>, Vec<u8>)> = self
+            .named()
+            .into_iter()
+            .map(|(name, tensor)| {
+                let TensorSpec { inputs, outputs, .. } = tensor.spec;
+                (name, vec![inputs, outputs], bytes(&tensor.data))
+            })
+            .collect();
+        let views = stored.iter().map(|(name, shape, bytes)| {
+            let view = TensorView::new(Dtype::F32, shape.clone(), bytes);
+            (name.as_str(), view.expect("four bytes an element"))
+        });
+        let description = serde_json::to_string(&self.describe()).expect("a plain description");
+        let metadata = HashMap::from([(KEY.to_owned(), description)]);
+        safetensors::serialize(views, Some(metadata)).expect("valid tensors")
+    }
+
+    /// Reads bytes that [`encode`](Self::encode) made.
+    ///
+    /// # Errors
+    /// When the bytes are damaged, of another layout, or the weights are not those of the architecture that they name.
+    pub fn decode(bytes: &[u8]) -> Result<Self, VaeModelError> {
+        let stored = SafeTensors::deserialize(bytes).map_err(error)?;
+        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(error)?;
+        let description = metadata.metadata().as_ref().and_then(|m| m.get(KEY));
+        let description = description.ok_or_else(|| error("they have no description"))?;
+        let value: serde_json::Value = serde_json::from_str(description).map_err(error)?;
+        if value["layout"] != LAYOUT {
+            return Err(error(format!(
+                "the layout is {}, this program reads {LAYOUT}",
+                value["layout"]
+            )));
+        }
+        let description: Description = serde_json::from_value(value).map_err(error)?;
+        let architecture = description.architecture;
+        architecture.check().map_err(error)?;
+        let width: usize = description.extents.iter().product();
+        if width != architecture.width {
+            return Err(error("extents and architecture disagree"));
+        }
+        let read = |name: String, spec: &TensorSpec| -> Result<Tensor, VaeModelError> {
+            let view = stored
+                .tensor(&name)
+                .map_err(|_| error(format!("the tensor `{name}` is missing")))?;
+            if view.dtype() != Dtype::F32 || view.shape() != [spec.inputs, spec.outputs] {
+                return Err(error(format!(
+                    "the tensor `{name}` is {:?} {:?}, the architecture needs F32 [{}, {}]",
+                    view.dtype(),
+                    view.shape(),
+                    spec.inputs,
+                    spec.outputs
+                )));
+            }
+            let data = view.data().chunks_exact(4);
+            let data = data.map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+            Ok(Tensor {
+                spec: spec.clone(),
+                data: data.collect(),
+            })
+        };
+        let specs = architecture.specs();
+        let tensors: Vec<Tensor> = specs
+            .iter()
+            .map(|spec| read(spec.name.clone(), spec))
+            .collect::<Result<_, _>>()?;
+        let log_sds: Vec<Tensor> = specs
+            .iter()
+            .map(|spec| (format!("{LOG_SD}{}", spec.name), spec))
+            .filter(|(name, _)| stored.tensor(name).is_ok())
+            .map(|(name, spec)| read(name, spec))
+            .collect::<Result<_, _>>()?;
+        let model = Self {
+            architecture,
+            extents: description.extents,
+            tensors,
+            log_sds,
+        };
+        if model.digest() != description.digest {
+            return Err(error("their content does not match their digest"));
+        }
+        Ok(model)
+    }
+
+    /// The networks ready to run; weights with a posterior stand at their means.
+    ///
+    /// # Errors
+    /// When the architecture has operations without a single-precision kernel.
+    pub fn autoencoder(&self, simd: Simd) -> Result<Autoencoder, AutoencoderError> {
+        Autoencoder::new(self.architecture.clone(), self.tensors.clone(), simd)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jensen_neural::{Likelihood, initial_weights};
+
+    use super::*;
+
+    #[test]
+    fn an_autoencoder_comes_back_from_its_bytes() {
+        let architecture = Architecture::paper(6, 2, 3, Likelihood::Bernoulli);
+        let tensors = initial_weights(&architecture.specs(), 1, 0.1);
+        let model = VaeModel {
+            log_sds: tensors[architecture.encoder_tensors()..].to_vec(),
+            tensors,
+            extents: vec![2, 3],
+            architecture,
+        };
+        assert_eq!(model.image(), Some((3, 2)));
+        let encoded = model.encode();
+        assert_eq!(VaeModel::decode(&encoded).unwrap(), model);
+        assert_eq!(encoded, model.encode());
+        let said = |bytes: &[u8]| VaeModel::decode(bytes).unwrap_err().to_string();
+        assert!(said(&encoded[..encoded.len() - 1]).contains("no weights"));
+        let mut changed = encoded.clone();
+        *changed.last_mut().unwrap() ^= 1;
+        assert!(said(&changed).contains("digest"));
+        let mut other = model.clone();
+        other.architecture.latent = 1;
+        assert!(said(&other.encode()).contains("encoder.mean.weight"));
+    }
+}

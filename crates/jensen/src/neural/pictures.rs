@@ -1,0 +1,86 @@
+//! Records as pictures.
+
+use jensen_neural::Likelihood;
+use jensen_report::figure::Image;
+
+/// How a record becomes a picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Pixels from left to right.
+    pub width: usize,
+    /// Pixels from top to bottom.
+    pub height: usize,
+    /// Values lie between 0 (black) and 1 (white); otherwise the least and the largest value of all pictures are black and
+    /// white.
+    pub unit: bool,
+}
+
+impl Frame {
+    /// The frame of images of a size under a likelihood.
+    pub fn new((width, height): (usize, usize), likelihood: Likelihood) -> Self {
+        Self {
+            width,
+            height,
+            unit: likelihood != Likelihood::Gaussian { bounded: false },
+        }
+    }
+}
+
+/// Records side by side in rows of `columns`, with a grey line between them; none when there are no whole records or too
+/// many pixels.
+pub fn mosaic(records: &[f32], frame: Frame, columns: usize) -> Option<Image> {
+    let Frame { width, height, unit } = frame;
+    let size = width * height;
+    let count = records.len().checked_div(size)?;
+    if count == 0 || !records.len().is_multiple_of(size) {
+        return None;
+    }
+    let columns = columns.clamp(1, count);
+    let rows = count.div_ceil(columns);
+    let (wide, tall) = (columns * (width + 1) - 1, rows * (height + 1) - 1);
+    let (low, high) = if unit {
+        (0.0, 1.0)
+    } else {
+        let finite = records.iter().filter(|x| x.is_finite());
+        finite.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), &x| (a.min(x), b.max(x)))
+    };
+    let span = f64::from(high - low).max(f64::from(f32::MIN_POSITIVE));
+    let mut shades = vec![GREY; wide * tall];
+    for (i, record) in records.chunks_exact(size).enumerate() {
+        let (left, top) = (i % columns * (width + 1), i / columns * (height + 1));
+        for (y, line) in record.chunks_exact(width).enumerate() {
+            for (x, &value) in line.iter().enumerate() {
+                shades[(top + y) * wide + left + x] = f64::from(value - low) / span;
+            }
+        }
+    }
+    Image::grey(wide, tall, shades)
+}
+
+/// The shade between pictures.
+const GREY: f64 = 0.35;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_stand_in_rows() {
+        let frame = Frame {
+            width: 2,
+            height: 1,
+            unit: true,
+        };
+        let image = mosaic(&[0.0, 1.0, 1.0, 0.0, 1.0, 1.0], frame, 2).unwrap();
+        assert_eq!((image.width(), image.height()), (5, 3));
+        let shade = |x: usize, y: usize| image.pixels()[y * 5 + x][0];
+        assert_eq!([0, 1, 3, 4].map(|x| shade(x, 0)), [0, 255, 255, 0]);
+        assert_eq!([0, 1].map(|x| shade(x, 2)), [255, 255]);
+        // Between the pictures, and where there is none.
+        assert_eq!([shade(2, 0), shade(0, 1), shade(4, 2)], [89; 3]);
+        assert_eq!(mosaic(&[0.0; 3], frame, 2), None);
+        assert_eq!(mosaic(&[], frame, 2), None);
+        let stretched = mosaic(&[-3.0, 5.0], Frame { unit: false, ..frame }, 2).unwrap();
+        assert_eq!(stretched.pixels(), [[0; 3], [255; 3]]);
+    }
+}
