@@ -9,6 +9,7 @@ use crate::flags::FitFlags;
 use crate::latent::args::LatentCommand;
 use crate::mixture::MixtureCommand;
 use crate::topics::args::TopicsCommand;
+use crate::vae::args::VaeCommand;
 
 /// Variational inference with evidence: a Stan program and data in, a checked posterior out.
 #[derive(Parser)]
@@ -52,6 +53,9 @@ pub enum Command {
     /// Latent Gaussian models of tables: Gaussian processes, Markov fields, linear models
     #[command(subcommand)]
     Latent(Box<LatentCommand>),
+    /// Auto-encoders of images and tables
+    #[command(subcommand)]
+    Vae(Box<VaeCommand>),
     /// Measure speed
     #[command(subcommand)]
     Bench(BenchCommand),

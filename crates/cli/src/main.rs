@@ -9,6 +9,7 @@
 //! | `topics` | `jensen topics`: corpora and topic models |
 //! | `mixture`, `factors`, `points` | `jensen mixture` and `jensen factors`, and what they share |
 //! | `latent` | `jensen latent`: latent Gaussian models of tables |
+//! | `vae` | `jensen vae`: auto-encoders of images and tables |
 //! | `draws`, `check`, `density`, `show`, `reproduce`, `bench` | the other commands |
 
 mod args;
@@ -32,6 +33,7 @@ mod show;
 mod store;
 mod table;
 mod topics;
+mod vae;
 
 use std::process::ExitCode;
 
@@ -78,6 +80,7 @@ fn run(line: Line) -> Outcome {
         Command::Mixture(command) => mixture::run(&command),
         Command::Factors(command) => factors::run(&command),
         Command::Latent(command) => latent::run(*command),
+        Command::Vae(command) => vae::run(*command),
         Command::Bench(args) => bench::run(&args),
     }
 }

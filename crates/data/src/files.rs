@@ -34,6 +34,19 @@ pub fn create_folder(path: &Path) -> Result<(), DataError> {
     fs::create_dir_all(path).map_err(|e| DataError::io("create the folder", path, &e))
 }
 
+/// Removes a file if it is there.
+///
+/// # Errors
+/// When it is there and cannot be removed.
+pub fn remove_file(path: &Path) -> Result<(), DataError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(DataError::io("remove", path, &error))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The entries of a folder in the order of their names; none when there is no such folder.
 ///
 /// # Errors

@@ -46,7 +46,7 @@ pub use atomic::{write_atomic, write_atomic_bytes};
 pub use dataset::{DataSet, Elements, Value};
 pub use draws::{DrawsTable, DrawsVariable};
 pub use error::{DataError, ParseError};
-pub use files::{create_folder, list_folder, read_bytes, read_optional, remove_files};
+pub use files::{create_folder, list_folder, read_bytes, read_optional, remove_file, remove_files};
 pub use lookup::Entry;
 pub use netcdf::{NetcdfAttributes, write_draws_netcdf};
 pub use rows::{RowFormat, RowWriter, Rows};

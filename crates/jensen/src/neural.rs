@@ -3,7 +3,7 @@
 //! | file | subject |
 //! | --- | --- |
 //! | here | [`RowRecords`]: rows as records; [`check_values`], [`split`] |
-//! | `model` | [`VaeModel`]: architecture and weights, and their file |
+//! | `stored` | [`VaeModel`]: architecture and weights, and their file |
 //! | `pictures` | [`mosaic`]: records as pictures |
 //! | `summary` | [`VaeSummary`]: a fit in numbers, `fit.json` |
 //! | `sheet` | [`sheet()`]: the page about a fit |
@@ -11,18 +11,18 @@
 //! The method is auto-encoding variational Bayes (Kingma and Welling 2014). Models, training and evaluation are those of
 //! [`jensen_neural`], which is re-exported here.
 
-mod model;
 mod pictures;
 mod sheet;
+mod stored;
 mod summary;
 
 use jensen_data::Rows;
 use jensen_math::rng::{Purpose, permutation};
 pub use jensen_neural::*;
 
-pub use model::{VaeModel, VaeModelError};
 pub use pictures::{Frame, mosaic};
 pub use sheet::{Pictures, VaeCurves, sheet};
+pub use stored::{VaeModel, VaeModelError};
 pub use summary::{HistoryPoint, VaeSeconds, VaeSummary};
 
 /// Rows as records.

@@ -20,6 +20,9 @@ pub(crate) const RESULTS: &str = "results.json";
 /// Folder of intermediate results.
 pub(crate) const KEPT: &str = "kept";
 
+/// Folder of files that parts make and may use again.
+pub(crate) const SCRATCH: &str = "scratch";
+
 /// What a reproduction is asked for.
 #[derive(Debug, Clone)]
 pub struct Setup<'a> {
@@ -119,7 +122,7 @@ impl<'a> Context<'a> {
     /// # Errors
     /// When its folder cannot be made.
     pub fn scratch(&self, name: &str) -> Result<PathBuf, Failure> {
-        let folder = self.folder.path().join("scratch");
+        let folder = self.folder.path().join(SCRATCH);
         create_folder(&folder).map_err(output)?;
         Ok(folder.join(name))
     }

@@ -2,7 +2,7 @@
 
 use jensen::data::{RunDir, remove_files};
 
-use crate::context::{Context, KEPT, RESULTS, Setup, output};
+use crate::context::{Context, KEPT, RESULTS, SCRATCH, Setup, output};
 use crate::experiment::Experiment;
 use crate::failure::Failure;
 use crate::results::{Results, What};
@@ -48,6 +48,8 @@ pub fn run(
         }
     } else {
         remove_files(&folder.path().join(KEPT), "json").map_err(output)?;
+        // Checkpoints of runs that did not end.
+        remove_files(&folder.path().join(SCRATCH), "safetensors").map_err(output)?;
     }
     // A part that was begun or left out has a row that says so until it is complete.
     let begun = results.rows.iter().any(|row| row.scale == setup.scale);

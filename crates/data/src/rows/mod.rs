@@ -229,6 +229,14 @@ impl Rows {
         self.range
     }
 
+    /// Bytes that are held in memory: none of a mapped file.
+    pub fn held_bytes(&self) -> usize {
+        match &self.storage {
+            Storage::Mapped(_) => 0,
+            Storage::Held(bytes) => bytes.len(),
+        }
+    }
+
     /// A digest of shape and elements.
     pub fn digest(&self) -> &str {
         &self.digest

@@ -29,7 +29,11 @@ impl Frame {
 /// Records side by side in rows of `columns`, with a grey line between them; none when there are no whole records or too
 /// many pixels.
 pub fn mosaic(records: &[f32], frame: Frame, columns: usize) -> Option<Image> {
-    let Frame { width, height, unit } = frame;
+    let Frame {
+        width,
+        height,
+        unit,
+    } = frame;
     let size = width * height;
     let count = records.len().checked_div(size)?;
     if count == 0 || !records.len().is_multiple_of(size) {
@@ -42,7 +46,9 @@ pub fn mosaic(records: &[f32], frame: Frame, columns: usize) -> Option<Image> {
         (0.0, 1.0)
     } else {
         let finite = records.iter().filter(|x| x.is_finite());
-        finite.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), &x| (a.min(x), b.max(x)))
+        finite.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), &x| {
+            (a.min(x), b.max(x))
+        })
     };
     let span = f64::from(high - low).max(f64::from(f32::MIN_POSITIVE));
     let mut shades = vec![GREY; wide * tall];
@@ -80,7 +86,15 @@ mod tests {
         assert_eq!([shade(2, 0), shade(0, 1), shade(4, 2)], [89; 3]);
         assert_eq!(mosaic(&[0.0; 3], frame, 2), None);
         assert_eq!(mosaic(&[], frame, 2), None);
-        let stretched = mosaic(&[-3.0, 5.0], Frame { unit: false, ..frame }, 2).unwrap();
+        let stretched = mosaic(
+            &[-3.0, 5.0],
+            Frame {
+                unit: false,
+                ..frame
+            },
+            2,
+        )
+        .unwrap();
         assert_eq!(stretched.pixels(), [[0; 3], [255; 3]]);
     }
 }

@@ -33,9 +33,15 @@ pub struct Pictures {
 
 fn chart(title: &str, y: &str, series: Vec<Series>) -> String {
     let several = series.len() > 1;
-    let chart = Chart::new(title).x(Axis::new("records seen").log()).y(Axis::new(y));
+    let chart = Chart::new(title)
+        .x(Axis::new("records seen").log())
+        .y(Axis::new(y));
     let chart = series.into_iter().fold(chart, Chart::series);
-    let chart = if several { chart } else { chart.without_legend() };
+    let chart = if several {
+        chart
+    } else {
+        chart.without_legend()
+    };
     Figure::new("").panel(chart).to_svg()
 }
 
@@ -81,13 +87,21 @@ pub fn sheet(
     }
     if curves.temperature.iter().any(|point| point.1 != 1.0) {
         figures.push((
-            chart("Temperature", "temperature", vec![line("", &curves.temperature)]),
+            chart(
+                "Temperature",
+                "temperature",
+                vec![line("", &curves.temperature)],
+            ),
             "1 is the model as it is; above, the likelihood counts for less.".to_owned(),
         ));
     }
     if curves.throughput.len() > 1 {
         figures.push((
-            chart("Throughput", "records a second", vec![line("", &curves.throughput)]),
+            chart(
+                "Throughput",
+                "records a second",
+                vec![line("", &curves.throughput)],
+            ),
             "Training and validation together.".to_owned(),
         ));
     }
@@ -100,7 +114,10 @@ pub fn sheet(
         });
     }
     let shown = [
-        (&pictures.samples, "Means of records at latent values drawn from the prior."),
+        (
+            &pictures.samples,
+            "Means of records at latent values drawn from the prior.",
+        ),
         (
             &pictures.reconstructions,
             "Records, and below each the decoder's mean at the mean of its posterior.",
@@ -122,7 +139,8 @@ pub fn sheet(
             ..Section::default()
         });
     }
-    let fact = |label: &str, value: String, aside: &str| (label.to_owned(), value, aside.to_owned());
+    let fact =
+        |label: &str, value: String, aside: &str| (label.to_owned(), value, aside.to_owned());
     let (tone, headline) = match (summary.trusted, summary.bound) {
         (true, _) if summary.converged => (Tone::Good, "Early stopping ended the run"),
         (true, _) => (Tone::Good, "All epochs were made"),
@@ -131,10 +149,7 @@ pub fn sheet(
     };
     let architecture = &summary.architecture;
     Sheet {
-        title: format!(
-            "Auto-encoder with {} latent values",
-            architecture.latent
-        ),
+        title: format!("Auto-encoder with {} latent values", architecture.latent),
         subject: vec![("data".to_owned(), data.to_owned())],
         verdict: (tone, headline.to_owned(), summary.status.clone()),
         facts: vec![
@@ -150,8 +165,16 @@ pub fn sheet(
                 &format!("of {}", architecture.latent),
             ),
             fact("epochs", format!("{:.1}", summary.epochs), ""),
-            fact("weights", summary.weights.to_string(), architecture.likelihood.name()),
-            fact("speed", number(summary.samples_per_second, 0), "records a second"),
+            fact(
+                "weights",
+                summary.weights.to_string(),
+                architecture.likelihood.name(),
+            ),
+            fact(
+                "speed",
+                number(summary.samples_per_second, 0),
+                "records a second",
+            ),
         ],
         warnings: summary.warnings.clone(),
         sections,

@@ -115,7 +115,9 @@ impl VaeModel {
             .named()
             .into_iter()
             .map(|(name, tensor)| {
-                let TensorSpec { inputs, outputs, .. } = tensor.spec;
+                let TensorSpec {
+                    inputs, outputs, ..
+                } = tensor.spec;
                 (name, vec![inputs, outputs], bytes(&tensor.data))
             })
             .collect();

@@ -1,0 +1,292 @@
+//! What a fitted folder is good for: `jensen vae sample`, `encode`, `reconstruct` and `evaluate`.
+
+use std::path::Path;
+
+use jensen::data::{RowWriter, Rows, write_atomic_bytes};
+use jensen::neural::{
+    Autoencoder, Frame, LogMarginal, Records, RowRecords, Selection, VaeModel, mosaic,
+};
+use serde_json::{Value, json};
+
+use super::args::{ApplyArgs, EvaluateArgs, SampleArgs};
+use super::data;
+use super::out::{Place, no_picture, numbered, write_rows};
+use super::results::{COLUMNS, beside};
+use super::store::{self, Stored};
+use crate::failure::{Exit, Failure, Outcome, print};
+use crate::flags;
+use crate::run::session::start_threads;
+
+/// Records that are in memory at once.
+const CHUNK: usize = 4000;
+
+/// Latent dimensions from which on the marginal likelihood is not estimated by appendix D of the paper.
+const TOO_MANY: usize = 5;
+
+/// A fit that can be used.
+struct Fitted {
+    stored: Stored,
+    model: VaeModel,
+    networks: Autoencoder,
+}
+
+impl Fitted {
+    fn open(dir: &Path, threads: Option<usize>, simd: Option<&str>) -> Result<Self, Failure> {
+        start_threads(flags::threads(threads))?;
+        let (folder, stored) = store::open(dir)?;
+        let model = store::model(&folder)?;
+        if model.architecture != stored.architecture {
+            return Err(Failure::input(format!(
+                "the weights in `{}` are of another architecture than its run.json: they belong to another fit",
+                dir.display()
+            )));
+        }
+        let simd = match simd {
+            Some(name) => flags::simd(name)?,
+            None => stored.flags.simd()?,
+        };
+        let networks = model
+            .autoencoder(simd)
+            .map_err(|error| Failure::input(error.to_string()))?;
+        Ok(Self {
+            stored,
+            model,
+            networks,
+        })
+    }
+
+    fn rows(&self, path: &Path) -> Result<Rows, Failure> {
+        let rows = data::open(path)?;
+        let architecture = &self.model.architecture;
+        data::check(&rows, architecture.width, architecture.likelihood)?;
+        Ok(rows)
+    }
+
+    fn frame(&self, path: &Path) -> Result<Frame, Failure> {
+        match self.model.image() {
+            Some(size) => Ok(Frame::new(size, self.model.architecture.likelihood)),
+            None => Err(no_picture(
+                path,
+                "the records of this fit are no images (fit with --image WxH if they are)",
+            )),
+        }
+    }
+}
+
+/// Draws a picture of records.
+fn draw(path: &Path, frame: Frame, records: &[f32], columns: usize) -> Result<(), Failure> {
+    let image = mosaic(records, frame, columns)
+        .ok_or_else(|| no_picture(path, "it would have more than 16 million pixels"))?;
+    write_atomic_bytes(path, &image.to_png()).map_err(Failure::output)
+}
+
+/// Runs `vae sample`.
+pub fn sample(args: &SampleArgs) -> Outcome {
+    let mut fit = Fitted::open(&args.dir, args.out.threads, args.out.simd.as_deref())?;
+    let places = Place::all(&args.out.out)?;
+    let width = fit.model.architecture.width;
+    let (records, columns) = match args.manifold {
+        Some(side) => (fit.networks.manifold(side as usize), side as usize),
+        None => {
+            let seed = args.seed.unwrap_or(fit.stored.flags.seed());
+            let samples = fit.networks.sample(args.count as usize, seed);
+            let columns = (args.count as f64).sqrt().ceil() as usize;
+            (
+                if args.observations {
+                    samples.values
+                } else {
+                    samples.mean
+                },
+                columns,
+            )
+        }
+    };
+    for place in &places {
+        match place {
+            Place::Picture(path) => draw(path, fit.frame(path)?, &records, columns)?,
+            place => write_rows(
+                place,
+                records.len() / width,
+                &numbered("x", width),
+                &mut |out| out.write(&records),
+            )?,
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Hands records over in chunks.
+fn in_chunks(
+    records: &dyn Records,
+    mut each: impl FnMut(&Selection<'_>) -> std::io::Result<()>,
+) -> std::io::Result<()> {
+    for first in (0..records.len()).step_by(CHUNK) {
+        each(&Selection {
+            records,
+            indices: (first..(first + CHUNK).min(records.len())).collect(),
+        })?;
+    }
+    Ok(())
+}
+
+/// Runs `vae encode`.
+pub fn encode(args: &ApplyArgs) -> Outcome {
+    let mut fit = Fitted::open(&args.dir, args.out.threads, args.out.simd.as_deref())?;
+    let places = Place::all(&args.out.out)?;
+    let rows = fit.rows(&args.data)?;
+    let records = RowRecords(&rows);
+    let latent = fit.model.architecture.latent;
+    let names = [numbered("mean", latent), numbered("sd", latent)].concat();
+    for place in &places {
+        let networks = &mut fit.networks;
+        write_rows(place, records.len(), &names, &mut |out: &mut RowWriter<
+            '_,
+        >| {
+            in_chunks(&records, |chunk| {
+                let codes = networks.encode(chunk);
+                let both = codes
+                    .mean
+                    .chunks(latent)
+                    .zip(codes.log_variance.chunks(latent));
+                let lines: Vec<f32> = both
+                    .flat_map(|(means, log_variances)| {
+                        let sds = log_variances.iter().map(|v| (0.5 * v).exp());
+                        means.iter().copied().chain(sds)
+                    })
+                    .collect();
+                out.write(&lines)
+            })
+        })?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Runs `vae reconstruct`.
+pub fn reconstruct(args: &ApplyArgs) -> Outcome {
+    let mut fit = Fitted::open(&args.dir, args.out.threads, args.out.simd.as_deref())?;
+    let places = Place::all(&args.out.out)?;
+    let rows = fit.rows(&args.data)?;
+    let records = RowRecords(&rows);
+    for place in &places {
+        if let Place::Picture(path) = place {
+            let frame = fit.frame(path)?;
+            let pairs = beside(&mut fit.networks, &records);
+            draw(path, frame, &pairs, COLUMNS.min(records.len()))?;
+            continue;
+        }
+        let networks = &mut fit.networks;
+        let names = numbered("x", records.width());
+        write_rows(place, records.len(), &names, &mut |out: &mut RowWriter<
+            '_,
+        >| {
+            in_chunks(&records, |chunk| out.write(&networks.reconstruct(chunk)))
+        })?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Runs `vae evaluate`.
+pub fn evaluate(args: &EvaluateArgs) -> Outcome {
+    let mut fit = Fitted::open(&args.dir, args.threads, args.simd.as_deref())?;
+    let rows = fit.rows(&args.data)?;
+    let records = RowRecords(&rows);
+    let seed = args.seed.unwrap_or(fit.stored.flags.seed());
+    let some = match args.records {
+        0 => records.len(),
+        count => records.len().min(count as usize),
+    };
+    let some = data::first(&records, some);
+    let latent = fit.model.architecture.latent;
+    let failed = |error: jensen::graph::Unsupported| Failure::input(error.to_string());
+    let networks = &mut fit.networks;
+    let bound = networks
+        .bound(&records, args.samples as usize, seed)
+        .map_err(failed)?;
+    let importance = match args.importance {
+        0 => None,
+        draws => Some(
+            networks
+                .importance_bound(&some, draws as usize, seed)
+                .map_err(failed)?,
+        ),
+    };
+    let marginal = (latent < TOO_MANY && !args.no_marginal)
+        .then(|| networks.marginal_likelihood(&some, &Autoencoder::paper_marginal(), seed))
+        .transpose()
+        .map_err(failed)?;
+    let active = networks.active_units(&records);
+    if args.json {
+        let part = |name: &str, estimate: &Option<LogMarginal>, more: Value| match estimate {
+            None => Value::Null,
+            Some(estimate) => {
+                let mut fields = json!({
+                    name: estimate.mean,
+                    "se": estimate.standard_error,
+                    "monte_carlo_se": estimate.monte_carlo_error,
+                    "records": estimate.records.len(),
+                });
+                if let (Value::Object(fields), Value::Object(more)) = (&mut fields, more) {
+                    fields.extend(more);
+                }
+                fields
+            }
+        };
+        let report = json!({
+            "records": records.len(),
+            "bound": bound.bound,
+            "bound_se": bound.standard_error,
+            "likelihood": bound.likelihood,
+            "divergence": bound.divergence,
+            "importance": part("bound", &importance, json!({ "draws": args.importance })),
+            "marginal": part("log_likelihood", &marginal, json!({})),
+            "active_units": active.active,
+            "latent_variances": active.variance,
+            "seed": seed,
+            "version": env!("CARGO_PKG_VERSION"),
+        });
+        print(&format!("{report:#}\n"))?;
+        return Ok(Exit::Done);
+    }
+    let mut text = String::new();
+    let mut line = |name: &str, value: String| text += &format!("{name:<21} {value}\n");
+    line(
+        "lower bound",
+        format!(
+            "{:.3} ± {:.3} nats/record over {} records",
+            bound.bound,
+            bound.standard_error,
+            records.len()
+        ),
+    );
+    let estimate = |estimate: &LogMarginal| {
+        format!(
+            "{:.3} ± {:.3} nats/record over {} records (± {:.3} from the draws)",
+            estimate.mean,
+            estimate.standard_error,
+            estimate.records.len(),
+            estimate.monte_carlo_error
+        )
+    };
+    if let Some(importance) = &importance {
+        line(
+            &format!("importance, K = {}", args.importance),
+            estimate(importance),
+        );
+    }
+    match &marginal {
+        Some(marginal) => line("marginal likelihood", estimate(marginal)),
+        None if latent >= TOO_MANY => line(
+            "marginal likelihood",
+            format!(
+                "not estimated for {latent} latent values; the importance-weighted bound stands in for it"
+            ),
+        ),
+        None => {}
+    }
+    line(
+        "active latent values",
+        format!("{} of {latent}", active.active),
+    );
+    print(&text)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,184 @@
+//! The command line of `jensen vae`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::flags::VaeFlags;
+
+/// The commands.
+#[derive(Subcommand)]
+pub enum VaeCommand {
+    /// Train an auto-encoder on images or a table
+    Fit(Box<FitArgs>),
+    /// Draw records from a trained model
+    Sample(SampleArgs),
+    /// Posterior means and standard deviations of the latent values of records
+    Encode(ApplyArgs),
+    /// What the model makes of records: the decoder's means at the means of their codes
+    Reconstruct(ApplyArgs),
+    /// Bounds, marginal likelihood and active latent values of records
+    Evaluate(EvaluateArgs),
+}
+
+const FIT_EXAMPLES: &str = "\
+Examples:
+  jensen vae fit train-images-idx3-ubyte.gz --validation t10k-images-idx3-ubyte.gz --out digits
+  jensen vae fit faces.mat --image 20x28 --decoder gaussian --latent 10 --hidden 200 --validation 0.1 --out faces
+  jensen vae fit table.csv --decoder gaussian --latent 2 --hidden 64,32 --activation relu --optimizer adam --step-size 0.001
+  jensen vae fit --resume digits --epochs 200
+
+Data: IDX, NPY, MAT 5 or CSV files (also .gz), or a folder of PNG and PGM pictures of one size; a row is a record. Grey
+levels become numbers from 0 to 1, which the Bernoulli decoder takes for means. The folder of --out holds fit.json,
+report.html, trace.jsonl, approximation.safetensors (the weights), architecture.json, pictures, and what --resume and the
+other commands need. The data stay where they are.";
+
+/// Trains.
+#[derive(Args)]
+#[command(after_help = FIT_EXAMPLES)]
+pub struct FitArgs {
+    /// Images or a table (may be left out with --resume)
+    #[arg(required_unless_present = "resume", value_name = "IMAGES|TABLE")]
+    pub data: Option<PathBuf>,
+    /// Records for the validation bound: a file like the data, or a share of the data such as 0.1
+    #[arg(long, value_name = "FILE|SHARE", help_heading = "Data")]
+    pub validation: Option<String>,
+    #[command(flatten)]
+    pub flags: VaeFlags,
+    /// Threads [default: all of the machine]
+    #[arg(long, value_name = "T", value_parser = crate::flags::parse_threads, help_heading = "Run")]
+    pub threads: Option<usize>,
+    /// Refuse what would take more memory than this
+    #[arg(long, value_name = "SIZE", default_value = "8GiB", value_parser = crate::flags::parse_bytes, help_heading = "Run")]
+    pub memory_limit: u64,
+    /// Write results and checkpoints to this folder
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub out: Option<PathBuf>,
+    /// Continue the run in this folder from its last checkpoint, to the same bits as if never stopped
+    #[arg(
+        long,
+        value_name = "DIR",
+        conflicts_with = "out",
+        help_heading = "Output"
+    )]
+    pub resume: Option<PathBuf>,
+    /// Resume although data or settings differ from the stored run
+    #[arg(long, requires = "resume", help_heading = "Output")]
+    pub force: bool,
+    /// Print fit.json to standard output, and nothing else
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// No progress, no warnings, no table
+    #[arg(long, short, help_heading = "Output")]
+    pub quiet: bool,
+}
+
+/// Where results go, and how they are computed.
+#[derive(Args)]
+pub struct OutFlags {
+    /// Write to this file (repeatable): *.png (a picture), *.npy or *.csv; CSV on standard output unless given
+    #[arg(long, value_name = "FILE")]
+    pub out: Vec<PathBuf>,
+    /// Instruction set: auto, avx512, avx2 or scalar; that of the fit unless given
+    #[arg(long, value_name = "NAME", value_parser = crate::flags::parse_simd)]
+    pub simd: Option<String>,
+    /// Threads; all of the machine unless given
+    #[arg(long, value_name = "T", value_parser = crate::flags::parse_threads)]
+    pub threads: Option<usize>,
+}
+
+const SAMPLE_EXAMPLES: &str = "\
+Examples:
+  jensen vae sample digits --count 100 --out samples.png --out samples.npy
+  jensen vae sample digits --count 1000 --observations > draws.csv
+  jensen vae sample digits --manifold 20 --out manifold.png
+
+Records are the decoder's means at latent values from the prior. --manifold lays the first two latent values out on a grid
+of equally spaced probabilities.";
+
+/// Draws records.
+#[derive(Args)]
+#[command(after_help = SAMPLE_EXAMPLES)]
+pub struct SampleArgs {
+    /// The folder of a fit
+    pub dir: PathBuf,
+    /// Number of records
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub count: u64,
+    /// Draw the observations too, instead of their means
+    #[arg(long)]
+    pub observations: bool,
+    /// The decoder's means over a grid of so many by so many latent points
+    #[arg(long, value_name = "SIDE", conflicts_with_all = ["count", "observations", "seed"], value_parser = clap::value_parser!(u64).range(1..=200))]
+    pub manifold: Option<u64>,
+    /// Seed of the draws; that of the fit unless given
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
+    #[command(flatten)]
+    pub out: OutFlags,
+}
+
+const APPLY_EXAMPLES: &str = "\
+Examples:
+  jensen vae encode digits t10k-images-idx3-ubyte.gz --out codes.npy
+  jensen vae encode digits new.csv > codes.csv
+  jensen vae reconstruct digits t10k-images-idx3-ubyte.gz --out pairs.png --out means.npy
+
+Codes have the columns mean1, mean2, … and sd1, sd2, …. Records are read and written in chunks. A picture of reconstructions
+shows the first records, each above its reconstruction.";
+
+/// Runs records through the networks.
+#[derive(Args)]
+#[command(after_help = APPLY_EXAMPLES)]
+pub struct ApplyArgs {
+    /// The folder of a fit
+    pub dir: PathBuf,
+    /// Images or a table, as wide as those of the fit
+    #[arg(value_name = "IMAGES|TABLE")]
+    pub data: PathBuf,
+    #[command(flatten)]
+    pub out: OutFlags,
+}
+
+const EVALUATE_EXAMPLES: &str = "\
+Examples:
+  jensen vae evaluate digits t10k-images-idx3-ubyte.gz
+  jensen vae evaluate digits t10k-images-idx3-ubyte.gz --records 1000 --importance 1000 --json
+
+The importance-weighted bound lies between the lower bound and log p(x) and rises with the number of draws. Below five
+latent values the marginal likelihood is estimated as well, from posterior draws by Hamiltonian Monte Carlo.";
+
+/// Scores records.
+#[derive(Args)]
+#[command(after_help = EVALUATE_EXAMPLES)]
+pub struct EvaluateArgs {
+    /// The folder of a fit
+    pub dir: PathBuf,
+    /// Images or a table, as wide as those of the fit
+    #[arg(value_name = "IMAGES|TABLE")]
+    pub data: PathBuf,
+    /// Draws a record of the lower bound
+    #[arg(long, value_name = "L", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub samples: u64,
+    /// Draws a record of the importance-weighted bound; 0 leaves it out
+    #[arg(long, value_name = "K", default_value_t = 50, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
+    pub importance: u64,
+    /// Records of the importance-weighted bound and of the marginal likelihood, the first ones; 0 takes all
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub records: u64,
+    /// Leave the marginal likelihood out
+    #[arg(long)]
+    pub no_marginal: bool,
+    /// Seed of the draws; that of the fit unless given
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
+    /// Instruction set: auto, avx512, avx2 or scalar; that of the fit unless given
+    #[arg(long, value_name = "NAME", value_parser = crate::flags::parse_simd)]
+    pub simd: Option<String>,
+    /// Threads; all of the machine unless given
+    #[arg(long, value_name = "T", value_parser = crate::flags::parse_threads)]
+    pub threads: Option<usize>,
+    /// Print a JSON object to standard output, and nothing else
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,81 @@
+//! Where records go: pictures, NPY and CSV files, standard output.
+
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use jensen::data::{RowFormat, RowWriter, write_atomic};
+
+use crate::failure::Failure;
+
+/// A place for rows or pictures.
+pub enum Place<'a> {
+    /// A PNG file.
+    Picture(&'a Path),
+    /// A file of rows.
+    Rows(&'a Path, RowFormat),
+    /// CSV on standard output.
+    Standard,
+}
+
+impl<'a> Place<'a> {
+    /// The places that `--out` names; standard output when there are none.
+    pub fn all(paths: &'a [std::path::PathBuf]) -> Result<Vec<Self>, Failure> {
+        if paths.is_empty() {
+            return Ok(vec![Self::Standard]);
+        }
+        let place = |path: &'a std::path::PathBuf| {
+            let name = path.display().to_string();
+            if name.to_lowercase().ends_with(".png") {
+                return Ok(Self::Picture(path));
+            }
+            match RowFormat::of_name(&name) {
+                Some(format) => Ok(Self::Rows(path, format)),
+                None => Err(Failure::usage(format!(
+                    "--out {name}: the name must end in .png, .npy or .csv"
+                ))),
+            }
+        };
+        paths.iter().map(place).collect()
+    }
+}
+
+/// Writes rows that `fill` hands over, to a file all or nothing, or to standard output.
+pub fn write_rows(
+    place: &Place<'_>,
+    rows: usize,
+    names: &[String],
+    fill: &mut dyn FnMut(&mut RowWriter<'_>) -> std::io::Result<()>,
+) -> Result<(), Failure> {
+    let mut whole = |out: &mut dyn Write, format| -> std::io::Result<()> {
+        let mut writer = RowWriter::new(out, format, rows, names)?;
+        fill(&mut writer)
+    };
+    match place {
+        Place::Picture(path) => Err(no_picture(path, "these numbers are no pictures")),
+        Place::Rows(path, format) => {
+            write_atomic(path, |file| whole(file, *format)).map_err(Failure::output)
+        }
+        Place::Standard => {
+            let mut out = BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
+            match whole(&mut out, RowFormat::Csv).and_then(|()| out.flush()) {
+                Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(
+                    Failure::output(format!("cannot write to standard output: {error}")),
+                ),
+                _ => Ok(()),
+            }
+        }
+    }
+}
+
+/// Why there is no picture.
+pub fn no_picture(path: &Path, why: &str) -> Failure {
+    Failure::usage(format!(
+        "cannot draw `{}`: {why}; name a file that ends in .npy or .csv",
+        path.display()
+    ))
+}
+
+/// `stem1`, `stem2`, ….
+pub fn numbered(stem: &str, count: usize) -> Vec<String> {
+    (1..=count).map(|i| format!("{stem}{i}")).collect()
+}
