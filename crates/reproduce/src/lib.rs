@@ -13,6 +13,7 @@
 //! | `run` | [`run`]: the parts in order |
 //! | `failure` | [`Failure`] |
 //! | `table` | [`EXPERIMENTS`]: all of them |
+//! | `aevb` | auto-encoding variational Bayes against wake-sleep and Monte-Carlo EM |
 //! | `dual` | latent Gaussian models by their dual: classification, fields, point processes |
 //! | `trustvi`, `contest`, `uncertainty`, `corpus` | TrustVI against ADVI and HFSGVI: figures and tables, optimisation paths, standard deviations, the models built in |
 //!
@@ -69,6 +70,7 @@
 //! Rows that a paper prints and that are not run are said with [`Context::not_run`], with the reason. The
 //! quick scale of all parts together takes at most 20 minutes on two cores.
 
+mod aevb;
 mod contest;
 mod context;
 mod corpus;

@@ -1,7 +1,7 @@
 //! Every experiment.
 
 use crate::experiment::Experiment;
-use crate::{dual, joint_cv, tempering, trustvi};
+use crate::{aevb, dual, joint_cv, tempering, trustvi};
 
 /// All experiments, in the order in which they are listed.
 pub const EXPERIMENTS: &[Experiment] = &[
@@ -9,6 +9,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     joint_cv::EXPERIMENT,
     dual::EXPERIMENT,
     tempering::EXPERIMENT,
+    aevb::EXPERIMENT,
 ];
 
 /// The experiment of this name.

@@ -1,0 +1,229 @@
+//! Figure 2: the lower bound against samples seen, for several latent dimensions.
+
+use jensen::report::figure::{Axis, Chart, Figure, Series};
+use serde::{Deserialize, Serialize};
+
+use super::images::Set;
+use super::training::{BATCH, Job, Method, choose_step};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::results::{Ours, What};
+
+/// How much of a set is run at a scale.
+pub struct Extent {
+    /// Latent dimensions, a panel each.
+    pub latents: &'static [usize],
+    /// Samples seen at which the bound becomes a row, the last of them the end.
+    pub marks: &'static [f64],
+    /// Minibatches between points of the curve.
+    pub minibatches: u64,
+    /// Step sizes of Adagrad to choose from.
+    pub steps: &'static [f32],
+    /// Test images whose bound is estimated.
+    pub test: usize,
+    /// Lower end of the vertical axis: what lies below is left out of the figure.
+    range: (f64, f64),
+}
+
+/// The step sizes of the paper.
+const STEPS: &[f32] = &[0.01, 0.02, 0.1];
+
+/// Iterations after which a step size is chosen.
+const PROBE: u64 = 2;
+
+impl Extent {
+    /// What is run of a set.
+    pub fn of(set: Set, context: &Context<'_>) -> Self {
+        let (quick, paper) = match set {
+            Set::Digits => (
+                Self {
+                    latents: &[3, 20],
+                    marks: &[1e5],
+                    minibatches: 100,
+                    steps: &[0.02],
+                    test: 1000,
+                    range: (-220.0, -90.0),
+                },
+                Self {
+                    latents: &[20, 3, 5, 10, 200],
+                    marks: &[1e6, 2.4e6, 4.8e6, 1e7, 2e7],
+                    minibatches: 1000,
+                    steps: STEPS,
+                    test: 10_000,
+                    range: (-150.0, -95.0),
+                },
+            ),
+            Set::Faces => (
+                Self {
+                    latents: &[2, 10],
+                    marks: &[2e5],
+                    minibatches: 100,
+                    steps: &[0.02],
+                    test: 1000,
+                    range: (0.0, 1200.0),
+                },
+                Self {
+                    latents: &[10, 2, 5, 20],
+                    marks: &[1e6, 3e6, 1e7],
+                    minibatches: 500,
+                    steps: STEPS,
+                    test: 1000,
+                    range: (0.0, 1600.0),
+                },
+            ),
+        };
+        context.pick(quick, paper)
+    }
+
+    /// Iterations until so many samples are seen.
+    fn iterations(&self, samples: f64) -> u64 {
+        (samples / (self.minibatches * BATCH as u64) as f64).round() as u64
+    }
+}
+
+/// Faces.
+pub fn faces(context: &mut Context<'_>) -> Result<(), Failure> {
+    panels(context, Set::Faces, "figure2-faces")
+}
+
+/// Digits.
+pub fn digits(context: &mut Context<'_>) -> Result<(), Failure> {
+    panels(context, Set::Digits, "figure2-digits")
+}
+
+/// The curve of a run as far as it went.
+#[derive(Serialize, Deserialize)]
+struct Leg {
+    points: Vec<[f64; 3]>,
+}
+
+/// Every panel of a set; the figure is drawn anew after each.
+fn panels(context: &mut Context<'_>, set: Set, figure: &str) -> Result<(), Failure> {
+    let extent = Extent::of(set, context);
+    let mut charts: Vec<(usize, Chart)> = Vec::new();
+    for &latent in extent.latents {
+        let mut chart = Chart::new(format!("{}, {latent} latent values", set.name()))
+            .x(Axis::new("samples seen").log())
+            .y(Axis::new("nats an image").range(extent.range.0, extent.range.1))
+            .sized(300.0, 300.0);
+        let mut last = Vec::new();
+        for (number, method) in [Method::Aevb, Method::WakeSleep].into_iter().enumerate() {
+            let curve = measure(context, set, &extent, latent, method)?;
+            let line = |which: usize| {
+                let points = curve.iter().map(move |point| (point[0], point[which]));
+                points.filter(|p| p.1 >= extent.range.0).collect::<Vec<_>>()
+            };
+            let test = Series::line(format!("{} (test)", method.name()), line(2));
+            let train = Series::line(format!("{} (train)", method.name()), line(1));
+            chart = chart
+                .series(test.colour(number))
+                .series(train.colour(number).dashed());
+            last.push(curve.last().map_or(f64::NAN, |point| point[2]));
+        }
+        let what = What::new(
+            format!(
+                "{}, {latent} latent values: AEVB ahead of wake-sleep at the end, test bound",
+                set.name()
+            ),
+            "nats an image",
+        );
+        context.row(what, |_| {
+            Ok(Ours::value(last[0] - last[1])
+                .note("the paper's curves have AEVB ahead in every panel"))
+        })?;
+        charts.push((latent, chart));
+        charts.sort_by_key(|(latent, _)| *latent);
+        let shown = charts.iter().map(|(_, chart)| chart.clone());
+        let columns = charts.len().min(3);
+        context.figure(
+            figure,
+            &shown.fold(Figure::new("").columns(columns), Figure::panel),
+        )?;
+    }
+    Ok(())
+}
+
+/// Trains to every mark, a row each, and returns the whole curve.
+fn measure(
+    context: &mut Context<'_>,
+    set: Set,
+    extent: &Extent,
+    latent: usize,
+    method: Method,
+) -> Result<Vec<[f64; 3]>, Failure> {
+    let mut curve = Vec::new();
+    for &mark in extent.marks {
+        let leg: Leg = context.keep(
+            &format!("{}-{mark:e}", key(set, latent, method)),
+            |context| {
+                context.say(format!(
+                    "{}, {latent} latent values, {}: to {mark:e} samples",
+                    set.name(),
+                    method.name()
+                ));
+                let trail = trained(context, set, extent, latent, method, mark)?;
+                // A run that went further has this one as its beginning.
+                let points = trail.curve.into_iter();
+                Ok(Leg {
+                    points: points
+                        .filter(|point| point[0] <= mark * (1.0 + 1e-6))
+                        .collect(),
+                })
+            },
+        )?;
+        curve = leg.points;
+        let [samples, train, test] = curve.last().copied().unwrap_or([f64::NAN; 3]);
+        let what = What::new(
+            format!(
+                "{}, {latent} latent values, {}: test bound after {mark:e} samples",
+                set.name(),
+                method.name()
+            ),
+            "nats an image",
+        );
+        context.row(what, |_| {
+            Ok(Ours::value(test).note(format!(
+                "of the minibatches before: {train:.2}; {samples:.0} samples; the paper plots curves and prints no numbers"
+            )))
+        })?;
+    }
+    Ok(curve)
+}
+
+fn key(set: Set, latent: usize, method: Method) -> String {
+    let set = match set {
+        Set::Digits => "digits",
+        Set::Faces => "faces",
+    };
+    format!("{set}-{latent}-{}", method.name())
+}
+
+/// A run of this figure to so many samples or further, with its weights.
+///
+/// # Errors
+/// When data are missing, training diverges, or the user stops it.
+pub fn trained(
+    context: &mut Context<'_>,
+    set: Set,
+    extent: &Extent,
+    latent: usize,
+    method: Method,
+    samples: f64,
+) -> Result<super::training::Trail, Failure> {
+    let images = set.open(context)?;
+    let views = images.views();
+    let (train, test) = (views.train(usize::MAX), views.test(extent.test));
+    let mut job = Job {
+        key: key(set, latent, method),
+        method,
+        architecture: set.architecture(latent),
+        train: &train,
+        test: Some(&test),
+        digest: images.digest(),
+        step: extent.steps[0],
+        minibatches: extent.minibatches,
+        seed: 1,
+    };
+    job.step = choose_step(context, &job, extent.steps, PROBE)?;
+    job.train(context, extent.iterations(samples), false)
+}

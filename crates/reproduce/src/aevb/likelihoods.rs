@@ -1,0 +1,145 @@
+//! Figure 3: the marginal likelihood against samples seen, for few and many training images.
+
+use jensen::math::simd::Simd;
+use jensen::neural::{Architecture, Likelihood, Records, marginal};
+use jensen::neural::{Autoencoder, Tensor};
+use jensen::report::figure::{Axis, Chart, Figure, Series};
+
+use super::images::Set;
+use super::training::{BATCH, Job, Method};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::results::{Ours, What};
+
+/// Latent values and hidden units of the paper's networks.
+const LATENT: usize = 3;
+const HIDDEN: usize = 100;
+
+/// Minibatches of an iteration.
+const MINIBATCHES: u64 = 50;
+
+/// Samples seen, marginal likelihood of training and of test images with their standard errors.
+type Score = [f64; 5];
+
+/// Both panels.
+pub fn figure3(context: &mut Context<'_>) -> Result<(), Failure> {
+    let sizes: &[usize] = context.pick(&[1000], &[1000, 50_000]);
+    let marks: &[f64] = context.pick(&[2e4, 6e4], &[1e5, 3e5, 1e6, 3e6, 1e7]);
+    let scored = context.pick(100, 1000);
+    let mut figure = Figure::new("").columns(2);
+    for &size in sizes {
+        let mut chart = Chart::new(format!("{size} training images"))
+            .x(Axis::new("samples seen").log())
+            .y(Axis::new("marginal log likelihood, nats an image"))
+            .sized(360.0, 320.0);
+        for (number, method) in [Method::Aevb, Method::WakeSleep, Method::Mcem]
+            .into_iter()
+            .enumerate()
+        {
+            // Without an encoder every image has a chain of its own, which takes an epoch for a step.
+            if method == Method::Mcem && size > 1000 {
+                let what = What::new(
+                    format!("{size} training images, MCEM: marginal likelihood"),
+                    "nats an image",
+                );
+                context.not_run(what, "not an online method, as in the paper")?;
+                continue;
+            }
+            let mut scores: Vec<Score> = Vec::new();
+            for &mark in marks {
+                let name = format!("figure3-{size}-{}-{mark:e}", method.name());
+                let score: Score = context.keep(&name, |context| {
+                    context.say(format!(
+                        "{size} images, {}: to {mark:e} samples",
+                        method.name()
+                    ));
+                    score(context, size, method, mark, scored)
+                })?;
+                let what = What::new(
+                    format!(
+                        "{size} training images, {}: marginal likelihood of test images after {mark:e} samples",
+                        method.name()
+                    ),
+                    "nats an image",
+                );
+                context.row(what, |_| {
+                    Ok(Ours::value(score[3]).se(score[4]).note(format!(
+                        "first {scored} images, 50 draws each; of training images {:.2} ± {:.2}; the paper prints no numbers",
+                        score[1], score[2]
+                    )))
+                })?;
+                scores.push(score);
+            }
+            let line = |which: usize| -> Vec<(f64, f64)> {
+                scores
+                    .iter()
+                    .map(|score| (score[0], score[which]))
+                    .collect()
+            };
+            let test = Series::line(format!("{} (test)", method.name()), line(3)).marked();
+            let train = Series::line(format!("{} (train)", method.name()), line(1));
+            chart = chart
+                .series(test.colour(number))
+                .series(train.colour(number).dashed());
+        }
+        figure = figure.panel(chart);
+    }
+    context.figure("figure3", &figure)
+}
+
+/// Trains and estimates the marginal likelihood of the first images of both parts.
+fn score(
+    context: &mut Context<'_>,
+    size: usize,
+    method: Method,
+    samples: f64,
+    scored: usize,
+) -> Result<Score, Failure> {
+    let images = Set::Digits.open(context)?;
+    let views = images.views();
+    let train = views.train(size);
+    let (width, height) = Set::Digits.size();
+    let architecture = Architecture::paper(width * height, LATENT, HIDDEN, Likelihood::Bernoulli);
+    let job = Job {
+        key: format!("marginal-{size}-{}", method.name()),
+        method,
+        architecture: architecture.clone(),
+        train: &train,
+        test: None,
+        digest: format!("{}-{size}", images.digest()),
+        step: 0.02,
+        minibatches: MINIBATCHES,
+        seed: 1,
+    };
+    let iterations = samples / (MINIBATCHES * BATCH as u64) as f64;
+    let trail = job.train(context, iterations.round() as u64, true)?;
+    let decoder = match method {
+        Method::Mcem => &trail.tensors[..],
+        _ => &trail.tensors[architecture.encoder_tensors()..],
+    };
+    let seen = trail.curve.last().map_or(samples, |point| point[0]);
+    let mut values = [seen, 0.0, 0.0, 0.0, 0.0];
+    for (place, records) in [(1, views.train(scored)), (3, views.test(scored))] {
+        let (value, error) = estimate(&architecture, decoder, &records)?;
+        values[place] = value;
+        values[place + 1] = error;
+    }
+    Ok(values)
+}
+
+/// The estimator of appendix D: mean over records and its standard error.
+fn estimate(
+    architecture: &Architecture,
+    decoder: &[Tensor],
+    records: &dyn Records,
+) -> Result<(f64, f64), Failure> {
+    let tensors: Vec<&[f32]> = decoder
+        .iter()
+        .map(|tensor| tensor.data.as_slice())
+        .collect();
+    let settings = Autoencoder::paper_marginal();
+    let model = architecture.decoder();
+    let estimated = marginal::estimate(&model, &tensors, records, &settings, Simd::detect(), 1);
+    let estimated = estimated.map_err(|error| Failure::Method(error.to_string()))?;
+    Ok((estimated.mean, estimated.standard_error))
+}

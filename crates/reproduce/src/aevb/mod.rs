@@ -1,0 +1,60 @@
+//! Auto-encoding variational Bayes (Kingma and Welling 2014).
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `images` | the digits and the faces |
+//! | `training` | runs of every algorithm, stored so that they go on |
+//! | `bounds` | Figure 2: the lower bound against samples seen |
+//! | `likelihoods` | Figure 3: the marginal likelihood against samples seen |
+//! | `manifolds` | Figures 4 and 5: latent planes and random samples |
+//!
+//! The paper prints curves and no numbers, so that no row has a figure of the paper beside ours.
+
+mod bounds;
+mod images;
+mod likelihoods;
+mod manifolds;
+mod training;
+
+use crate::experiment::{Experiment, Part};
+use crate::results::Scale;
+
+/// The experiment.
+pub const EXPERIMENT: Experiment = Experiment {
+    name: "aevb",
+    about: "Auto-encoding variational Bayes (2014)",
+    data: "mnist/train-images-idx3-ubyte.gz and mnist/t10k-images-idx3-ubyte.gz (MNIST, LeCun, Cortes and Burges), \
+           frey/frey_rawface.mat (Frey faces, Roweis: https://cs.nyu.edu/~roweis/data.html)",
+    parts: &[
+        Part {
+            name: "figure2-faces",
+            about: "lower bound against samples seen, Frey faces, against wake-sleep",
+            from: Scale::Quick,
+            run: bounds::faces,
+        },
+        Part {
+            name: "figure2-digits",
+            about: "lower bound against samples seen, MNIST, against wake-sleep",
+            from: Scale::Quick,
+            run: bounds::digits,
+        },
+        Part {
+            name: "figure3",
+            about: "marginal likelihood with 3 latent values, against wake-sleep and Monte-Carlo EM",
+            from: Scale::Quick,
+            run: likelihoods::figure3,
+        },
+        Part {
+            name: "figure4",
+            about: "learned planes of faces and digits",
+            from: Scale::Quick,
+            run: manifolds::figure4,
+        },
+        Part {
+            name: "figure5",
+            about: "random samples of digits for several latent dimensions",
+            from: Scale::Quick,
+            run: manifolds::figure5,
+        },
+    ],
+};
