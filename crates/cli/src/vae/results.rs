@@ -69,13 +69,16 @@ pub fn judge(
                 .to_owned(),
         );
     }
-    if plan.architecture.weights() > 0 && networks.active_units(&sample).active == 0 {
+    let trusted = (converged || done) && warnings.is_empty();
+    let active_units = networks.active_units(&sample).active;
+    // Right where there is nothing to say, so it does not stand against the fit.
+    if active_units == 0 {
         warnings.push(
-            "no latent value says anything about the records: make more epochs, warm up (--warm-up), or change the step size"
+            "no latent value says anything about the records: if they have structure, make more epochs, warm up (--warm-up), or \
+             start from larger weights (--initial-sd)"
                 .to_owned(),
         );
     }
-    let trusted = (converged || done) && warnings.is_empty();
     let status = match &outcome.status {
         status if converged => status.to_string(),
         _ if done => format!(
@@ -99,7 +102,7 @@ pub fn judge(
         likelihood: finite(training.likelihood),
         divergence: finite(training.divergence),
         elbo: gathered.elbo.and_then(finite),
-        active_units: networks.active_units(&sample).active,
+        active_units,
         epochs: passes,
         iterations: outcome.iterations,
         samples: gathered.samples(),

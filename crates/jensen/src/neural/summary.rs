@@ -80,7 +80,7 @@ pub struct VaeSummary {
     pub seed: u64,
     /// Version of Jensen.
     pub version: String,
-    /// Everything that speaks against using the result.
+    /// What the user should know, what speaks against trusting the fit first.
     pub warnings: Vec<String>,
     /// The bound along the run, thinned.
     pub history: Vec<HistoryPoint>,
