@@ -13,7 +13,12 @@ pub struct Frame {
     /// Values lie between 0 (black) and 1 (white); otherwise the least and the largest value of all pictures are black and
     /// white.
     pub unit: bool,
+    /// Pixels of the picture along each side of a pixel of the record.
+    pub zoom: usize,
 }
+
+/// Pixels along the longer side of a picture of a record, at least about so many.
+const LEAST: usize = 28;
 
 impl Frame {
     /// The frame of images of a size under a likelihood.
@@ -22,6 +27,7 @@ impl Frame {
             width,
             height,
             unit: likelihood != Likelihood::Gaussian { bounded: false },
+            zoom: (LEAST / width.max(height).max(1)).max(1),
         }
     }
 }
@@ -33,6 +39,7 @@ pub fn mosaic(records: &[f32], frame: Frame, columns: usize) -> Option<Image> {
         width,
         height,
         unit,
+        zoom,
     } = frame;
     let size = width * height;
     let count = records.len().checked_div(size)?;
@@ -41,7 +48,8 @@ pub fn mosaic(records: &[f32], frame: Frame, columns: usize) -> Option<Image> {
     }
     let columns = columns.clamp(1, count);
     let rows = count.div_ceil(columns);
-    let (wide, tall) = (columns * (width + 1) - 1, rows * (height + 1) - 1);
+    let (across, down) = (width * zoom + 1, height * zoom + 1);
+    let (wide, tall) = (columns * across - 1, rows * down - 1);
     let (low, high) = if unit {
         (0.0, 1.0)
     } else {
@@ -53,10 +61,12 @@ pub fn mosaic(records: &[f32], frame: Frame, columns: usize) -> Option<Image> {
     let span = f64::from(high - low).max(f64::from(f32::MIN_POSITIVE));
     let mut shades = vec![GREY; wide * tall];
     for (i, record) in records.chunks_exact(size).enumerate() {
-        let (left, top) = (i % columns * (width + 1), i / columns * (height + 1));
-        for (y, line) in record.chunks_exact(width).enumerate() {
-            for (x, &value) in line.iter().enumerate() {
-                shades[(top + y) * wide + left + x] = f64::from(value - low) / span;
+        let (left, top) = (i % columns * across, i / columns * down);
+        for y in 0..height * zoom {
+            let line = &record[y / zoom * width..][..width];
+            for x in 0..width * zoom {
+                let shade = f64::from(line[x / zoom] - low) / span;
+                shades[(top + y) * wide + left + x] = shade;
             }
         }
     }
@@ -76,6 +86,7 @@ mod tests {
             width: 2,
             height: 1,
             unit: true,
+            zoom: 1,
         };
         let image = mosaic(&[0.0, 1.0, 1.0, 0.0, 1.0, 1.0], frame, 2).unwrap();
         assert_eq!((image.width(), image.height()), (5, 3));
@@ -84,6 +95,12 @@ mod tests {
         assert_eq!([0, 1].map(|x| shade(x, 2)), [255, 255]);
         // Between the pictures, and where there is none.
         assert_eq!([shade(2, 0), shade(0, 1), shade(4, 2)], [89; 3]);
+        let large = mosaic(&[0.0, 1.0], Frame { zoom: 3, ..frame }, 1).unwrap();
+        assert_eq!((large.width(), large.height()), (6, 3));
+        assert_eq!(
+            [2, 3, 12, 17].map(|i| large.pixels()[i][0]),
+            [0, 255, 0, 255]
+        );
         assert_eq!(mosaic(&[0.0; 3], frame, 2), None);
         assert_eq!(mosaic(&[], frame, 2), None);
         let stretched = mosaic(
