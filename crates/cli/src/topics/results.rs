@@ -46,6 +46,12 @@ pub fn summary(made: &Made<'_>) -> TopicsSummary {
             "no documents are held out, so the topics are not scored: build the corpus with --heldout 0.01".to_owned(),
         );
     }
+    if made.fitted.temperature > HOT {
+        warnings.push(format!(
+            "the fit ended at temperature {:.2}, at which topics stay vague: give it a cooling, such as --temper global=0.5",
+            made.fitted.temperature
+        ));
+    }
     TopicsSummary {
         status: if made.done {
             format!(
@@ -88,6 +94,9 @@ pub fn summary(made: &Made<'_>) -> TopicsSummary {
         topic_rows: made.topic_rows.clone(),
     }
 }
+
+/// A mean temperature of documents above this is not one of outliers among them.
+const HOT: f64 = 1.5;
 
 /// Writes what a run leaves.
 pub fn write_results(
