@@ -74,6 +74,10 @@ pub fn run(args: FitArgs) -> Outcome {
                 Some(_) => method,
                 None => method.with_at_most(records),
             };
+            let method = match plan.flags.estimator {
+                Some(_) => method,
+                None => method.with_usual_estimator(&model),
+            };
             fit_model(&args, plan, &Minibatches { model, method }, threads)
         }
         _ => {

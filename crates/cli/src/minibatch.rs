@@ -57,7 +57,6 @@ pub fn method(flags: &FitFlags) -> Result<Option<RecordMethod>, Failure> {
             let usual = MinibatchSettings::default();
             let judge = Judge::default();
             Ok(Some(RecordMethod::Minibatch(MinibatchSettings {
-                // A program is no linear predictor whose table is small, so one anchor serves it best.
                 estimator: flags
                     .estimator
                     .map_or(RecordEstimator::JointSvrg, estimator),

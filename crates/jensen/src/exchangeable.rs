@@ -28,7 +28,9 @@
 
 use std::sync::Arc;
 
-use jensen_blackbox::records::{Minibatch, MinibatchSettings, Smiso, SmisoSettings};
+use jensen_blackbox::records::{
+    Minibatch, MinibatchSettings, RecordEstimator, Smiso, SmisoSettings,
+};
 use jensen_blackbox::{
     Calls, FamilyChoice, FamilyKind, FamilyResult, Fit, FitError, GRADIENT_BATCH, Init,
     NoiseSource, Oracle, Purpose, Settings, Subject, Subsampled, Trust, TrustSettings, evaluate,
@@ -102,6 +104,19 @@ impl RecordMethod {
             Self::Trust(settings) => &mut settings.batch,
         };
         *batch = records.min(*batch);
+        self
+    }
+
+    /// The same with the estimator that suits the model: `joint` where the likelihood is one of few linear
+    /// predictors, whose table is small, `joint-svrg` for other models.
+    #[must_use]
+    pub fn with_usual_estimator(mut self, model: &RecordModel) -> Self {
+        if let Self::Minibatch(settings) = &mut self {
+            settings.estimator = match model.records().linear() {
+                Some(_) => RecordEstimator::Joint,
+                None => RecordEstimator::JointSvrg,
+            };
+        }
         self
     }
 

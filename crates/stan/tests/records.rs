@@ -6,7 +6,8 @@ mod support;
 use std::path::Path;
 
 use jensen_density::{
-    AllRecords, Group, Lanes, LanesMut, LogDensity, RecordDensity, TwiceDifferentiable,
+    AllRecords, Group, Lanes, LanesMut, LogDensity, PredictorScratch, RecordDensity,
+    TwiceDifferentiable,
 };
 use jensen_graph::{Execution, GraphDensity, RecordGraph};
 use jensen_stan::interpret::{BoundModel, ErrorKind};
@@ -106,6 +107,77 @@ fn check_whole(model: &BoundModel, lowered: &LoweredRecords) -> Result<(), Strin
     }
 }
 
+/// The view as a function of linear predictors, where there is one, against the likelihood of a batch; its width.
+fn check_linear(lowered: &LoweredRecords) -> Result<Option<usize>, String> {
+    let records = records_of(lowered);
+    let Some(linear) = records.linear() else {
+        return Ok(None);
+    };
+    let n = lowered.records as u32;
+    let batch = [3 % n, 1 % n, 4 % n, 1 % n, n - 1, 0];
+    let (dim, rows) = (records.dim(), batch.len() * linear.width());
+    let (z, v) = points(dim, LANES, 0.5);
+    let (z, v) = (Lanes::new(&z, dim, LANES), Lanes::new(&v, dim, LANES));
+    let mut ws = records.workspace(LANES, batch.len());
+    let mut expected = Results {
+        values: vec![0.0; LANES],
+        gradients: vec![0.0; dim * LANES],
+        products: vec![0.0; dim * LANES],
+    };
+    let out = LanesMut::new(&mut expected.gradients, dim, LANES);
+    records.batch_value_grad(&mut ws, &batch, z, &mut expected.values, out);
+    let out = LanesMut::new(&mut expected.products, dim, LANES);
+    records.batch_hvp(&mut ws, &batch, z, v, out);
+    let mut found = Results {
+        values: vec![0.0; LANES],
+        gradients: vec![0.0; dim * LANES],
+        products: vec![0.0; dim * LANES],
+    };
+    let mut scratch = PredictorScratch::default();
+    let (mut eta, mut step, mut rest) = (
+        vec![0.0; rows * LANES],
+        vec![0.0; rows * LANES],
+        vec![0.0; rows * LANES],
+    );
+    linear.project(
+        &mut scratch,
+        &[0],
+        z,
+        LanesMut::new(&mut eta[..linear.width() * LANES], linear.width(), LANES),
+    );
+    linear.project(
+        &mut scratch,
+        &batch,
+        z,
+        LanesMut::new(&mut eta, rows, LANES),
+    );
+    linear.project(
+        &mut scratch,
+        &batch,
+        v,
+        LanesMut::new(&mut step, rows, LANES),
+    );
+    let eta = Lanes::new(&eta, rows, LANES);
+    linear.link_value(&batch, eta, &mut found.values);
+    linear.link_gradient(&batch, eta, LanesMut::new(&mut rest, rows, LANES));
+    let out = LanesMut::new(&mut found.gradients, dim, LANES);
+    linear.adjoint(&mut scratch, &batch, Lanes::new(&rest, rows, LANES), out);
+    let step = Lanes::new(&step, rows, LANES);
+    linear.link_curvature(&batch, eta, step, LanesMut::new(&mut rest, rows, LANES));
+    let out = LanesMut::new(&mut found.products, dim, LANES);
+    linear.adjoint(&mut scratch, &batch, Lanes::new(&rest, rows, LANES), out);
+    for (what, found, expected) in [
+        ("value", &found.values, &expected.values),
+        ("gradient", &found.gradients, &expected.gradients),
+        ("product", &found.products, &expected.products),
+    ] {
+        if let Some((i, a, b)) = differs(found, expected) {
+            return Err(format!("linear {what} {i}: {a} instead of {b}"));
+        }
+    }
+    Ok(Some(linear.width()))
+}
+
 /// The `int`s of data that may count records.
 fn counts(model: &BoundModel) -> Vec<String> {
     let program = model.program();
@@ -126,7 +198,7 @@ fn refusal(model: &BoundModel, error: &LowerError) -> String {
 #[test]
 fn the_corpus_comes_apart_or_says_why() {
     let paths = corpus::folders_with("model.stan");
-    let (mut apart, mut wrong) = (Vec::new(), Vec::new());
+    let (mut apart, mut linear, mut wrong) = (Vec::new(), Vec::new(), Vec::new());
     for path in &paths {
         let name = path
             .strip_prefix(corpus::root())
@@ -138,10 +210,17 @@ fn the_corpus_comes_apart_or_says_why() {
         };
         for count in counts(&model) {
             match lower_records(&model, LowerOptions::default(), &count) {
-                Ok(lowered) => match check_whole(&model, &lowered) {
-                    Ok(()) => apart.push(format!("{name} by {count}")),
-                    Err(error) => wrong.push(format!("{name} by {count}: {error}")),
-                },
+                Ok(lowered) => {
+                    match check_whole(&model, &lowered) {
+                        Ok(()) => apart.push(format!("{name} by {count}")),
+                        Err(error) => wrong.push(format!("{name} by {count}: {error}")),
+                    }
+                    match check_linear(&lowered) {
+                        Ok(Some(width)) => linear.push((format!("{name} by {count}"), width)),
+                        Ok(None) => {}
+                        Err(error) => wrong.push(format!("{name} by {count}: {error}")),
+                    }
+                }
                 Err(error) => {
                     println!("{name} by {count}: {}", refusal(&model, &error));
                     if !matches!(error.kind, ErrorKind::Records | ErrorKind::Unsupported) {
@@ -156,7 +235,20 @@ fn the_corpus_comes_apart_or_says_why() {
         }
     }
     println!("{} apart:\n{}", apart.len(), apart.join("\n"));
+    println!("{} of linear predictors: {linear:?}", linear.len());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    for (expected, width) in [
+        ("wells_logit by N", 1),
+        ("nes_vote_logit by N", 1),
+        ("separation_cauchy by N", 1),
+        ("beetles_probit by N", 1),
+        ("diamonds_glm by N", 2),
+        ("kidscore_interaction by N", 2),
+        ("radon_no_pooling by N", 2),
+    ] {
+        let found = linear.iter().find(|(name, _)| name == expected);
+        assert_eq!(found.map(|found| found.1), Some(width), "{expected}");
+    }
     for expected in [
         "kidscore_interaction by N",
         "wells_logit by N",

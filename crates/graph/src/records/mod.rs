@@ -4,13 +4,19 @@
 //! | --- | --- |
 //! | `separate` | which values are sums over records, and the two parts of a log density |
 //! | `support` | the coordinates on which a batch depends |
+//! | `affine` | which values are affine in the draw |
+//! | `linear` | the view as a function of few linear predictors a record |
 
+mod affine;
+mod linear;
 mod separate;
 mod support;
 
 use std::sync::OnceLock;
 
-use jensen_density::{Group, Lanes, LanesMut, LogDensity, RecordDensity, TwiceDifferentiable};
+use jensen_density::{
+    Group, Lanes, LanesMut, LinearPredictor, LogDensity, RecordDensity, TwiceDifferentiable,
+};
 
 use crate::density::{Columns, Execution, GraphDensity, GraphWorkspace, ThreadState};
 use crate::density::{for_blocks, pack, views};
@@ -18,6 +24,7 @@ use crate::exec::Program;
 use crate::ir::Graph;
 use crate::passes;
 
+use linear::Linear;
 pub use separate::{Dependence, Separation};
 use support::Support;
 
@@ -38,6 +45,7 @@ pub struct RecordGraph {
     /// Gradient and product at once.
     both: OnceLock<Program>,
     support: Support,
+    linear: Option<Linear>,
 }
 
 /// Scratch memory of a [`RecordGraph`], with the batch that its data were last gathered for.
@@ -89,6 +97,7 @@ impl RecordGraph {
             .expect("the likelihood has a record axis");
         let capacity = records.min(CAPACITY);
         let mut graph = passes::optimise(likelihood);
+        let linear = Linear::of(&passes::compact(&graph), execution);
         let dim = graph.inputs()[0].len;
         let log_density = graph.outputs()[0];
         let program = |graph: &Graph| {
@@ -107,6 +116,7 @@ impl RecordGraph {
             execution,
             prior: GraphDensity::new(prior, execution),
             support: Support::of(&passes::compact(likelihood)),
+            linear,
             differentiated: passes::compact(&graph),
             value,
             gradient,
@@ -372,5 +382,10 @@ impl RecordDensity for RecordGraph {
 
     fn support(&self, batch: &[u32], coordinates: &mut Vec<u32>) -> bool {
         self.support.of_batch(batch, coordinates)
+    }
+
+    fn linear(&self) -> Option<&dyn LinearPredictor> {
+        let linear: Option<&Linear> = self.linear.as_ref();
+        linear.map(|linear| linear as &dyn LinearPredictor)
     }
 }

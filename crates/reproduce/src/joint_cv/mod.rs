@@ -28,10 +28,40 @@ pub const EXPERIMENT: Experiment = Experiment {
            movielens-100k/u.data.gz and u.item (GroupLens)",
     parts: &[
         Part {
-            name: "table1",
-            about: "where the variance of gradients comes from, six tasks",
+            name: "table1-sonar",
+            about: "where the variance of gradients comes from, on Sonar",
             from: Scale::Quick,
-            run: variance::table1,
+            run: variance::sonar,
+        },
+        Part {
+            name: "table1-australian",
+            about: "the same on Australian",
+            from: Scale::Quick,
+            run: variance::australian,
+        },
+        Part {
+            name: "table1-mnist",
+            about: "the same on MNIST",
+            from: Scale::Quick,
+            run: variance::mnist,
+        },
+        Part {
+            name: "table1-ppca",
+            about: "the same on PPCA",
+            from: Scale::Quick,
+            run: variance::ppca,
+        },
+        Part {
+            name: "table1-tennis",
+            about: "the same on Tennis",
+            from: Scale::Quick,
+            run: variance::tennis,
+        },
+        Part {
+            name: "table1-movielens",
+            about: "the same on MovieLens",
+            from: Scale::Quick,
+            run: variance::movielens,
         },
         Part {
             name: "figure2",

@@ -64,10 +64,10 @@ fn steps(task: &Task, method: Method, scale: Scale) -> &'static [f64] {
 const DRAWS: [usize; 2] = [4, 8];
 
 /// How many times a bound is computed along a run.
-const POINTS: [u64; 2] = [8, 20];
+const POINTS: [u64; 2] = [10, 24];
 
-/// The same where it is an exact sum.
-const POINTS_SINGLE: [u64; 2] = [40, 80];
+/// The same where it is cheap.
+const POINTS_SMALL: [u64; 2] = [40, 80];
 
 /// The runs of a method: by step size, averaged over seeds.
 struct Runs {
@@ -123,7 +123,7 @@ fn runs_of(
     let (scale, cancel) = (context.scale(), context.cancel());
     let seeds = context.pick(1, task.seeds);
     let epochs = context.pick(task.epochs[0], task.epochs[1]);
-    let points = if task.single { POINTS_SINGLE } else { POINTS };
+    let points = if task.small { POINTS_SMALL } else { POINTS };
     let epoch = Batches::new(1, model.size().0, task.batch)?.per_epoch() as u64;
     let mut plans = Vec::new();
     for method in methods(task, scale)? {
@@ -209,7 +209,7 @@ fn task(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
         .x(Axis::new("iteration"))
         .y(axis());
     let mut seconds = Chart::new(format!("{name}, best step size"))
-        .x(Axis::new("seconds"))
+        .x(Axis::new("seconds").log())
         .y(axis());
     let mut steps = Chart::new(format!("{name}, at the end"))
         .x(Axis::new("step size").log())

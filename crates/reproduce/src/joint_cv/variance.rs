@@ -95,8 +95,10 @@ fn look<D: RecordDensity>(
             batch: &order[batches.range(k)],
             visit: true,
         };
-        if look.at.contains(&iteration) {
+        if iteration.is_multiple_of(256) {
             context.check_stopped()?;
+        }
+        if look.at.contains(&iteration) {
             let mut of = |estimator, table: &Table| {
                 let place = Place {
                     omega: &omega,
@@ -148,58 +150,83 @@ fn look<D: RecordDensity>(
     Ok(points)
 }
 
-/// Table 1.
-pub(super) fn table1(context: &mut Context<'_>) -> Result<(), Failure> {
-    for task in &TASKS {
-        let kept = context.keep(&format!("table1-{}", task.name), |context| {
-            context.say(format!("variances at the endpoint of {}", task.name));
-            let model = (task.load)(context)?;
-            let epoch = model.size().0.div_ceil(task.batch) as u64;
-            // Spreads settle slowly, and the Monte-Carlo variance with them.
-            let iterations = match (task.small, &model) {
-                (true, _) => context.pick(50_000, 200_000),
-                (false, Model::Components(_)) => epoch * context.pick(2, 30),
-                (false, _) => epoch * context.pick(5, 100),
-            };
-            let mut estimators = vec![RecordEstimator::Cv, RecordEstimator::Joint];
-            if task.single {
-                estimators.push(RecordEstimator::JointExact);
-            }
-            let plan = Look {
-                task,
-                step: if task.small { 5e-4 } else { 1e-2 },
-                iterations,
-                at: &[iterations],
-                estimators: &estimators,
-                samples: if task.small {
-                    context.pick(500, 5000)
-                } else {
-                    context.pick(6, 100)
-                },
-                seed: 1,
-            };
-            with_density!(&model, density => look(context, density, &plan))
+/// Table 1 for one task.
+fn table1(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
+    let task = Task::named(name)?;
+    let kept = context.keep(&format!("table1-{}", task.name), |context| {
+        context.say(format!("variances at the endpoint of {}", task.name));
+        let model = (task.load)(context)?;
+        let epoch = model.size().0.div_ceil(task.batch) as u64;
+        // Spreads settle slowly, and the Monte-Carlo variance with them.
+        let iterations = match (task.small, &model) {
+            (true, _) => context.pick(50_000, 200_000),
+            (false, Model::Components(_)) => epoch * context.pick(2, 10),
+            (false, _) => epoch * context.pick(5, 50),
+        };
+        let mut estimators = vec![RecordEstimator::Cv, RecordEstimator::Joint];
+        if task.single {
+            estimators.push(RecordEstimator::JointExact);
+        }
+        let plan = Look {
+            task,
+            step: if task.small { 5e-4 } else { 1e-2 },
+            iterations,
+            at: &[iterations],
+            estimators: &estimators,
+            samples: if task.small {
+                context.pick(500, 5000)
+            } else {
+                context.pick(6, 50)
+            },
+            seed: 1,
+        };
+        with_density!(&model, density => look(context, density, &plan))
+    })?;
+    let Some(point) = kept.last() else {
+        return Ok(());
+    };
+    let names = ["total", "subsampling", "Monte-Carlo"];
+    for ((name, paper), (ours, se)) in names.iter().zip(task.variances).zip(point.naive) {
+        let what = format!("Table 1, {}: {name} variance of naive", task.name);
+        let note = format!("after {} iterations of joint", point.iteration);
+        context.row(What::new(what, "").paper(paper), |_| {
+            Ok(Ours::value(ours).se(se).seeds(1).note(note))
         })?;
-        let Some(point) = kept.last() else { continue };
-        let names = ["total", "subsampling", "Monte-Carlo"];
-        for ((name, paper), (ours, se)) in names.iter().zip(task.variances).zip(point.naive) {
-            let what = format!("Table 1, {}: {name} variance of naive", task.name);
-            let note = format!("after {} iterations of joint", point.iteration);
-            context.row(What::new(what, "").paper(paper), |_| {
-                Ok(Ours::value(ours).se(se).seeds(1).note(note))
-            })?;
-        }
-        for (name, (ours, se)) in ["cv", "joint", "joint-exact"].iter().zip(&point.totals) {
-            let what = format!("Table 1, {}: total variance of {name}", task.name);
-            context.row(What::new(what, ""), |_| {
-                Ok(Ours::value(*ours)
-                    .se(*se)
-                    .seeds(1)
-                    .note("not printed in the paper"))
-            })?;
-        }
+    }
+    for (name, (ours, se)) in ["cv", "joint", "joint-exact"].iter().zip(&point.totals) {
+        let what = format!("Table 1, {}: total variance of {name}", task.name);
+        context.row(What::new(what, ""), |_| {
+            Ok(Ours::value(*ours)
+                .se(*se)
+                .seeds(1)
+                .note("not printed in the paper"))
+        })?;
     }
     Ok(())
+}
+
+pub(super) fn sonar(context: &mut Context<'_>) -> Result<(), Failure> {
+    table1(context, "Sonar")
+}
+
+pub(super) fn australian(context: &mut Context<'_>) -> Result<(), Failure> {
+    table1(context, "Australian")
+}
+
+pub(super) fn mnist(context: &mut Context<'_>) -> Result<(), Failure> {
+    table1(context, "MNIST")
+}
+
+pub(super) fn ppca(context: &mut Context<'_>) -> Result<(), Failure> {
+    table1(context, "PPCA")
+}
+
+pub(super) fn tennis(context: &mut Context<'_>) -> Result<(), Failure> {
+    table1(context, "Tennis")
+}
+
+pub(super) fn movielens(context: &mut Context<'_>) -> Result<(), Failure> {
+    table1(context, "MovieLens")
 }
 
 /// Figures 1 and 2: variances along a run on the small tasks.
