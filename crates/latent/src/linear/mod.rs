@@ -33,6 +33,13 @@ pub(crate) enum Geometry {
 /// Latent variables above which independent ones with a sparse design are treated as a sparse precision.
 const MANY: usize = 512;
 
+/// Whether a dense prior has a latent variable for about every predictor. Where a few of a Gaussian process's inputs repeat,
+/// working with the predictors is still cheaper than factorising the prior.
+pub(crate) fn observed_once(model: &Model) -> bool {
+    let (n, latents) = (model.predictors(), model.prior.len());
+    latents >= n || (matches!(model.design, Design::Select(_)) && 10 * latents >= 9 * n)
+}
+
 impl Geometry {
     /// Chooses the regime. `signed` asks for one that bears negative λ.
     pub(crate) fn new(model: &Model, signed: bool, notes: &mut Vec<String>) -> Result<Self, Error> {
@@ -44,7 +51,7 @@ impl Geometry {
                 let q = sparse::diagonal(variances);
                 Ok(Self::Sparse(Box::new(SparseField::new(model, &q)?)))
             }
-            Covariance::Dense(_) if latents < n || signed => {
+            Covariance::Dense(_) if signed || !observed_once(model) => {
                 Ok(Self::Narrow(Narrow::new(model, notes)?))
             }
             Covariance::Diagonal(_) if latents < n || signed => {

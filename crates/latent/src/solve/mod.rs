@@ -146,7 +146,7 @@ fn serves(solver: Solver, model: &Model) -> Result<(), Error> {
         Solver::Coordinate if model.likelihood.predictors() > 1 => {
             refuse("needs scalar observations")
         }
-        Solver::Coordinate if model.prior.len() < model.predictors() => {
+        Solver::Coordinate if !crate::linear::observed_once(model) => {
             refuse("needs a Gaussian process with a latent variable an observation")
         }
         _ => Ok(()),
