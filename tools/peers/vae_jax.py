@@ -40,8 +40,8 @@ def initial(key):
     for name, (inputs, outputs) in extents.items():
         key, one, two = jax.random.split(key, 3)
         weights[name] = (
-            0.01 * jax.random.normal(one, (inputs, outputs)),
-            0.01 * jax.random.normal(two, (outputs,)),
+            0.1 * jax.random.normal(one, (inputs, outputs)),
+            0.1 * jax.random.normal(two, (outputs,)),
         )
     return weights
 

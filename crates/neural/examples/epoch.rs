@@ -1,8 +1,9 @@
 //! Times training on images: seconds a pass over 60 000 records of 784 values (networks 784-500-20-500-784,
 //! minibatches of 100, Adagrad), and the rate of the bare matrix products of the same shapes in the same run.
 //!
-//! `cargo run --release -p jensen-neural --example epoch [IMAGES.idx[.gz] [TEST.idx[.gz] [PASSES [STEP]]]]`; without
-//! a file the images are noise, which takes the same time.
+//! `cargo run --release -p jensen-neural --example epoch [IMAGES.idx[.gz] [TEST.idx[.gz] [PASSES [STEP [SD]]]]]`;
+//! STEP is Adagrad's step size and SD the initial weights' standard deviation; without a file the images are noise, which
+//! takes the same time.
 
 use std::io::Read;
 use std::time::Instant;
@@ -103,6 +104,10 @@ fn main() {
     let test = args.get(1).map(|path| images(Some(path)));
     let passes: u64 = args.get(2).and_then(|x| x.parse().ok()).unwrap_or(5);
     let step: f32 = args.get(3).and_then(|x| x.parse().ok()).unwrap_or(0.02);
+    let sd: f64 = args
+        .get(4)
+        .and_then(|x| x.parse().ok())
+        .unwrap_or(jensen_neural::INITIAL_SD);
     let records = |bytes: Vec<u8>| ByteRecords {
         bytes,
         width: WIDTH,
@@ -113,6 +118,7 @@ fn main() {
     let architecture = Architecture::paper(WIDTH, 20, 500, Likelihood::Bernoulli);
     let settings = TrainSettings {
         optimiser: Optimiser::adagrad(step),
+        initial_sd: sd,
         ..TrainSettings::default()
     };
     let mut trainer = Trainer::new(
