@@ -118,7 +118,8 @@ impl Model for FactorialMixture {
     /// Factors drawn from their prior, with the precision of a posterior that saw every factor as often as expected.
     ///
     /// In many dimensions draws are far from all points, no factor is ever on, and all stay 0. So they are shortened until
-    /// a point two standard deviations along a factor is halfway to it.
+    /// a point two standard deviations along a factor is halfway to it, which is enough where points are many and differ;
+    /// a few points of little noise can still leave all factors off.
     fn start(&self, stream: &mut Stream) -> Vec<f64> {
         let (k, dim) = (self.settings.factors, self.dim);
         let mut lambda = self.blocks.prior().to_vec();

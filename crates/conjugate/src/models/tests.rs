@@ -581,33 +581,3 @@ fn stochastic_fits_find_the_clusters() {
         "{centres:?}"
     );
 }
-
-#[test]
-fn factors_of_many_dimensions_do_not_die_at_the_start() {
-    // Draws of the prior would be 20 from the origin, and every point closer to 0 than to any of them.
-    let dim = 400;
-    let pattern = |k: usize, i: usize| f64::from(u8::from((i / (k + 1)) % 2 == 0));
-    let mut data = Vec::new();
-    for n in 0..60 {
-        let mut noise = stream(n);
-        let on = [noise.uniform() < 0.5, noise.uniform() < 0.5];
-        data.extend((0..dim).map(|i| {
-            let signal: f64 = (0..2).filter(|&k| on[k]).map(|k| pattern(k, i)).sum();
-            signal + 0.3 * (noise.uniform() - 0.5)
-        }));
-    }
-    let settings_of_model = FactorialSettings {
-        factors: 3,
-        noise_variance: 0.1,
-        factor_variance: 1.0,
-        activation: 0.3,
-    };
-    let model = FactorialMixture::new(settings_of_model, dim, data).unwrap();
-    let (_, lambda) = trace(&model, &settings(Temper::None, batch()));
-    let factors = model.factors(&lambda);
-    let largest = factors
-        .chunks_exact(dim)
-        .map(|f| f.iter().map(|x| x * x).sum::<f64>())
-        .fold(0.0, f64::max);
-    assert!(largest > 50.0, "{largest}");
-}
