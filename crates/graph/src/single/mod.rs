@@ -11,13 +11,15 @@
 //! | `plan` | steps, operands, places |
 //! | `kernels` | elementwise runs |
 //! | `product` | matrix products |
-//! | `program` | phases; running blocks of lanes |
+//! | `program` | phases and their memory |
+//! | `block` | steps over one block of lanes |
 //! | `sums` | sums over lanes, tile by tile |
 //!
 //! An evaluation has four phases: shared values that lanes read; the lanes, in blocks; sums over
 //! lanes; what follows from them. Blocks and tiles are cut by extents alone, every reduction runs in a fixed
 //! order, and so bits do not depend on the number of threads.
 
+mod block;
 mod kernels;
 mod plan;
 mod product;

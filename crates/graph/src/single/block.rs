@@ -1,0 +1,288 @@
+//! The steps of a plan over one block of lanes.
+
+use crate::ops::MatMul;
+use crate::single::kernels::{Run, run_sum, slow_map};
+use crate::single::plan::{Instruction, Place, Plan, Region, Step, TILE};
+use crate::single::product::{View, multiply};
+use crate::single::program::{Memory, SingleProgram};
+
+/// One block of lanes.
+pub(super) struct Runner<'a> {
+    pub program: &'a SingleProgram,
+    pub memory: Memory<'a>,
+    pub block: *mut f32,
+    pub registers: *mut f32,
+    pub first: usize,
+    pub lanes: usize,
+}
+
+impl Runner<'_> {
+    #[inline]
+    unsafe fn at(&self, place: &Place) -> *mut f32 {
+        // SAFETY: the plan's offsets are inside the memory that the program sized.
+        unsafe {
+            match place.region {
+                Region::Block => self.block.add(place.offset * self.lanes + place.inner),
+                Region::Register => self.registers.add(place.offset * TILE),
+                _ => self.memory.at(place, self.first),
+            }
+        }
+    }
+
+    /// # Safety
+    /// Inputs and workspace fit the program.
+    pub(super) unsafe fn run(&self, plan: &Plan) {
+        for step in &plan.steps {
+            // SAFETY: the caller's.
+            unsafe { self.step(step) };
+        }
+    }
+
+    unsafe fn step(&self, step: &Step) {
+        // SAFETY: as in `at`, throughout.
+        unsafe {
+            match step {
+                Step::Fused {
+                    len,
+                    flat: true,
+                    instructions,
+                } => {
+                    let total = len * self.lanes;
+                    let mut start = 0;
+                    while start < total {
+                        let n = TILE.min(total - start);
+                        for instruction in instructions {
+                            self.flat(instruction, start, n);
+                        }
+                        start += n;
+                    }
+                }
+                Step::Fused {
+                    len, instructions, ..
+                } => {
+                    for lane in 0..self.lanes {
+                        let mut start = 0;
+                        while start < *len {
+                            let n = TILE.min(len - start);
+                            for instruction in instructions {
+                                self.row(instruction, lane, start, n);
+                            }
+                            start += n;
+                        }
+                    }
+                }
+                Step::Product {
+                    target,
+                    left,
+                    right,
+                    dims,
+                    whole,
+                } => self.product(target, left, right, *dims, *whole),
+                Step::Copy {
+                    target,
+                    source,
+                    index,
+                    len,
+                } => {
+                    for lane in 0..self.lanes {
+                        let to = self.at(target).add(lane * target.stride);
+                        let from = self.at(source).add(lane * source.stride);
+                        for i in 0..*len {
+                            let j = match index {
+                                _ if source.uniform => 0,
+                                Some(index) => index[i] as usize,
+                                None => i,
+                            };
+                            *to.add(i) = *from.add(j);
+                        }
+                    }
+                }
+                Step::Zero { target, len } => {
+                    for lane in 0..self.lanes {
+                        let to = self.at(target).add(lane * target.stride);
+                        std::ptr::write_bytes(to, 0, *len);
+                    }
+                }
+                Step::Scatter {
+                    target,
+                    source,
+                    index,
+                    len,
+                } => {
+                    for lane in 0..self.lanes {
+                        let to = self.at(target).add(lane * target.stride);
+                        let from = self.at(source).add(lane * source.stride);
+                        for i in 0..*len {
+                            let j = index.as_ref().map_or(i, |index| index[i] as usize);
+                            *to.add(j) += *from.add(if source.uniform { 0 } else { i });
+                        }
+                    }
+                }
+                Step::Max {
+                    target,
+                    source,
+                    len,
+                } => {
+                    for lane in 0..self.lanes {
+                        let to = self.at(target).add(lane * target.stride);
+                        let from = self.at(source).add(lane * source.stride);
+                        let elements =
+                            (0..*len).map(|i| *from.add(if source.uniform { 0 } else { i }));
+                        *to = elements.fold(f32::NEG_INFINITY, |m, x| {
+                            if x.is_nan() || x > m { x } else { m }
+                        });
+                    }
+                }
+                Step::CumSum {
+                    target,
+                    source,
+                    len,
+                    reverse,
+                } => {
+                    for lane in 0..self.lanes {
+                        let to = self.at(target).add(lane * target.stride);
+                        let from = self.at(source).add(lane * source.stride);
+                        let mut total = 0.0;
+                        for k in 0..*len {
+                            let i = if *reverse { len - 1 - k } else { k };
+                            total += *from.add(if source.uniform { 0 } else { i });
+                            *to.add(i) = total;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// One instruction over `n` elements that lie one after another, lanes included.
+    #[inline]
+    unsafe fn flat(&self, instruction: &Instruction, start: usize, n: usize) {
+        let Instruction::Map {
+            op,
+            kernel,
+            target,
+            args,
+            arity,
+        } = instruction
+        else {
+            unreachable!("sums run lane by lane")
+        };
+        // SAFETY: as in `at`.
+        unsafe {
+            let mut runs = [Run::NONE; 3];
+            for (run, place) in runs.iter_mut().zip(&args[..*arity]) {
+                let splat = place.region != Region::Register && place.stride == 0;
+                let skip = if splat || place.region == Region::Register {
+                    0
+                } else {
+                    start
+                };
+                *run = Run {
+                    at: self.at(place).add(skip),
+                    splat,
+                };
+            }
+            let skip = if target.region == Region::Register {
+                0
+            } else {
+                start
+            };
+            let dst = self.at(target).add(skip);
+            match kernel {
+                Some(kernel) => kernel(dst, runs.as_ptr(), n),
+                None => slow_map(*op, dst, &runs[..*arity], n),
+            }
+        }
+    }
+
+    /// The run of an operand at one lane.
+    #[inline]
+    unsafe fn run_of(&self, place: &Place, lane: usize, start: usize) -> Run {
+        // SAFETY: as in `at`.
+        unsafe {
+            let at = self.at(place);
+            if place.region == Region::Register {
+                return Run { at, splat: false };
+            }
+            let skip = if place.uniform { 0 } else { start };
+            Run {
+                at: at.add(lane * place.stride + skip),
+                splat: place.uniform,
+            }
+        }
+    }
+
+    /// One instruction over elements `start .. start + n` of one lane.
+    #[inline]
+    unsafe fn row(&self, instruction: &Instruction, lane: usize, start: usize, n: usize) {
+        // SAFETY: as in `at`.
+        unsafe {
+            match instruction {
+                Instruction::Map {
+                    op,
+                    kernel,
+                    target,
+                    args,
+                    arity,
+                } => {
+                    let mut runs = [Run::NONE; 3];
+                    for (run, place) in runs.iter_mut().zip(&args[..*arity]) {
+                        *run = self.run_of(place, lane, start);
+                    }
+                    let dst = match target.region {
+                        Region::Register => self.at(target),
+                        _ => self.at(target).add(lane * target.stride + start),
+                    };
+                    match kernel {
+                        Some(kernel) => kernel(dst, runs.as_ptr(), n),
+                        None => slow_map(*op, dst, &runs[..*arity], n),
+                    }
+                }
+                Instruction::Sum { target, arg } => {
+                    let run = self.run_of(arg, lane, start);
+                    let part = if run.splat {
+                        n as f32 * *run.at
+                    } else {
+                        run_sum(self.program.simd, run.at, n)
+                    };
+                    let to = self.at(target).add(lane * target.stride);
+                    *to = if start == 0 { part } else { *to + part };
+                }
+            }
+        }
+    }
+
+    unsafe fn product(
+        &self,
+        target: &Place,
+        left: &Place,
+        right: &Place,
+        dims: MatMul,
+        whole: bool,
+    ) {
+        let (m, k, n) = (dims.m as usize, dims.k as usize, dims.n as usize);
+        // SAFETY: as in `at`; the planner saw that strides fit the whole product.
+        unsafe {
+            let a = View::stored(self.at(left), m, k, dims.left_transposed);
+            if whole {
+                let b = View {
+                    at: self.at(right),
+                    row_stride: 1,
+                    column_stride: if n == 1 { right.stride } else { k },
+                };
+                multiply(self.at(target), m, a, b, m, k, n * self.lanes, false);
+                return;
+            }
+            for lane in 0..self.lanes {
+                let a = View {
+                    at: a.at.add(lane * left.stride),
+                    ..a
+                };
+                let at = self.at(right).add(lane * right.stride);
+                let b = View::stored(at, k, n, dims.right_transposed);
+                let to = self.at(target).add(lane * target.stride);
+                multiply(to, m, a, b, m, k, n, false);
+            }
+        }
+    }
+}
