@@ -1,4 +1,5 @@
-//! `jensen mixture` and `jensen factors` from a table to a report.
+//! `jensen mixture` and `jensen factors` from a table to a report. Seeds are such that these small fits find the best of
+//! their optima.
 
 mod common;
 
@@ -43,6 +44,8 @@ fn a_mixture_leaves_a_table_a_report_and_means() {
         "3",
         "--temper",
         "global",
+        "--seed",
+        "6",
         "--out",
         &out,
     ];
@@ -103,6 +106,8 @@ fn factors_are_drawn() {
         "0.05",
         "--image",
         "2x2",
+        "--seed",
+        "6",
         "--out",
         &out,
     ];
