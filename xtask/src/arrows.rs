@@ -54,7 +54,12 @@ const HOUSE: [Room; 17] = [
     },
     Room {
         name: "jensen-neural",
-        may_use: &["jensen-math", "jensen-density", "jensen-graph", "jensen-fit"],
+        may_use: &[
+            "jensen-math",
+            "jensen-density",
+            "jensen-graph",
+            "jensen-fit",
+        ],
     },
     Room {
         name: "jensen-stan",

@@ -76,12 +76,17 @@ pub fn variance_section(points: &[VariancePoint]) -> Option<Section> {
     let mut chart = Chart::new("")
         .x(Axis::new("iteration"))
         .y(Axis::new("trace of the covariance").log());
-    let bounds: [(&str, fn(&EstimatorVariance) -> f64); 2] = [
-        ("naive, subsampling only", |e| e.subsampling.0),
-        ("naive, Monte Carlo only", |e| e.monte_carlo.0),
+    let bounds = [
+        (
+            "naive, subsampling only",
+            series(points, "naive", |e| e.subsampling.0),
+        ),
+        (
+            "naive, Monte Carlo only",
+            series(points, "naive", |e| e.monte_carlo.0),
+        ),
     ];
-    for (label, figure) in bounds {
-        let line = series(points, "naive", figure);
+    for (label, line) in bounds {
         chart = chart.series(Series::line(label, line).dashed());
     }
     for estimator in RecordEstimator::ALL {

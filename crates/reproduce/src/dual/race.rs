@@ -90,13 +90,16 @@ impl Observer for Trail {
     }
 }
 
+/// Seconds and bounds along a run.
+type Curve = Vec<(f64, f64)>;
+
 /// Fits a case; the bound along the run, the fit with its hyperparameters, and the seconds of it all.
 pub(super) fn fit(
     context: &Context<'_>,
     model: &TableModel,
     learning: &Learning,
     max_seconds: Option<f64>,
-) -> Result<(Vec<(f64, f64)>, Learnt, f64), jensen::Error> {
+) -> Result<(Curve, Learnt, f64), jensen::Error> {
     let epoch = Instant::now();
     let clock = || epoch.elapsed().as_secs_f64();
     let mut trail = Trail {
@@ -120,7 +123,7 @@ fn solve(
     proper: f64,
     solver: Solver,
     max_seconds: f64,
-) -> Result<(Vec<(f64, f64)>, Fit, f64), jensen::Error> {
+) -> Result<(Curve, Fit, f64), jensen::Error> {
     let epoch = Instant::now();
     let clock = || epoch.elapsed().as_secs_f64();
     let mut trail = Trail {

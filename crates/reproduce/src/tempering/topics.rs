@@ -130,8 +130,11 @@ fn median(figures: &[f64]) -> f64 {
     sorted[sorted.len() / 2]
 }
 
+/// Points of a curve, or the lower and upper ends of a band.
+type Pairs = Vec<(f64, f64)>;
+
 /// The curve whose points are medians over curves of the same passes, and the range of the curves as a band.
-fn middle(curves: &[&[(f64, f64)]]) -> (Vec<(f64, f64)>, Vec<(f64, f64)>) {
+fn middle(curves: &[&[(f64, f64)]]) -> (Pairs, Pairs) {
     let points = curves.iter().map(|curve| curve.len()).min().unwrap_or(0);
     (0..points)
         .map(|i| {
