@@ -289,7 +289,7 @@ pub struct Tensor {
 /// The standard deviation of the initial weights: the paper draws them from N(0, 0.01), where the second number is a
 /// variance as everywhere in the paper. Smaller ones learn much more slowly under Adagrad, whose step sizes shrink while
 /// the units are still alike: on MNIST with 20 latent dimensions the test bound after 180 000 records is −149.7 nats
-/// from 0.01, −128.2 from 0.05 and −128.4 from 0.1.
+/// from 0.01, −128.2 from 0.05 and −128.4 from 0.1; after 2 400 000 it is −111.1 from 0.01 and −109.6 from 0.1.
 pub const INITIAL_SD: f64 = 0.1;
 
 const INITIAL: Purpose = Purpose::new("neural initial weights");

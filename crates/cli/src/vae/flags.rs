@@ -70,7 +70,7 @@ pub struct VaeFlags {
     /// Passes during which the weight of the divergence rises from 0 to 1 [default: 0]
     #[arg(long, value_name = "E", value_parser = parse_not_negative, help_heading = "Method")]
     pub warm_up: Option<f64>,
-    /// Standard deviation of the initial weights [default: 0.01]
+    /// Standard deviation of the initial weights [default: 0.1]
     #[arg(long, value_name = "X", value_parser = parse_positive, help_heading = "Method")]
     pub initial_sd: Option<f64>,
     /// Passes over the data; fractions are allowed [default: 100]
