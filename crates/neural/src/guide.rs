@@ -11,7 +11,7 @@ use jensen_graph::{Graph, NodeId, SingleProgram, SingleWorkspace};
 use jensen_math::rng::Purpose;
 use jensen_math::simd::Simd;
 
-use crate::evaluate::{Bound, normals};
+use crate::evaluate::normals;
 use crate::model::{Encoder, initial_weights};
 use crate::parameters::{Parameters, UpdateRule};
 use crate::records::{Minibatches, Records};
@@ -206,18 +206,11 @@ impl Algorithm for Amortisation<'_> {
             .settings
             .minibatches
             .unwrap_or(self.minibatches.per_pass());
-        let (mut values, mut negentropies) = (Vec::new(), Vec::new());
-        for _ in 0..count.max(1) {
-            let (v, e) = self.minibatch(state);
-            if v.iter().chain(&e).any(|x| !x.is_finite()) {
-                return state.diverged(iteration);
-            }
-            values.extend(v);
-            negentropies.extend(e);
-        }
-        let bound = Bound::from_terms(&values, &negentropies);
+        let Some(bound) = state.pass(count, |state| self.minibatch(state)) else {
+            return state.diverged(iteration);
+        };
         let (record, _) = state.report(&bound, &self.minibatches);
-        state.judge(record, false, None, None)
+        state.judge(iteration, record, false, None, None)
     }
 
     fn output(&mut self, state: &TrainState) -> Trained {

@@ -9,7 +9,7 @@ use jensen_math::rng::{Purpose, Stream};
 use jensen_math::simd::Simd;
 
 use crate::bound::normal_divergence;
-use crate::evaluate::{Bound, BoundEvaluator, normals};
+use crate::evaluate::{BoundEvaluator, normals};
 use crate::forward::Forward;
 use crate::model::{Architecture, LocalModel, initial_weights};
 use crate::parameters::{Parameters, UpdateRule};
@@ -254,16 +254,9 @@ impl Algorithm for WakeSleep<'_> {
             .settings
             .minibatches
             .unwrap_or(self.minibatches.per_pass());
-        let (mut likelihoods, mut divergences) = (Vec::new(), Vec::new());
-        for _ in 0..count.max(1) {
-            let (l, d) = self.minibatch(state);
-            if l.iter().chain(&d).any(|x| !x.is_finite()) {
-                return state.diverged(iteration);
-            }
-            likelihoods.extend(l);
-            divergences.extend(d);
-        }
-        let bound = Bound::from_terms(&likelihoods, &divergences);
+        let Some(bound) = state.pass(count, |state| self.minibatch(state)) else {
+            return state.diverged(iteration);
+        };
         let (record, _) = state.report(&bound, &self.minibatches);
         let validation = match (&mut self.evaluator, self.validation) {
             (Some(evaluator), Some(records))
@@ -275,6 +268,7 @@ impl Algorithm for WakeSleep<'_> {
             _ => None,
         };
         state.judge(
+            iteration,
             record,
             self.validation.is_some(),
             validation,

@@ -331,22 +331,50 @@ impl TrainState {
         (record, passes)
     }
 
-    /// Ends an iteration: keeps the best parameters, and stops when the validation bound no longer rises.
+    /// Trains on so many minibatches, at least one: the bound over them, or none where a term is not finite.
+    /// `minibatch` updates the parameters and gives the likelihoods and divergences of its records before.
+    pub(crate) fn pass(
+        &mut self,
+        minibatches: u64,
+        mut minibatch: impl FnMut(&mut Self) -> (Vec<f64>, Vec<f64>),
+    ) -> Option<Bound> {
+        let (mut likelihoods, mut divergences) = (Vec::new(), Vec::new());
+        for _ in 0..minibatches.max(1) {
+            let (l, d) = minibatch(self);
+            if l.iter().chain(&d).any(|x| !x.is_finite()) {
+                return None;
+            }
+            likelihoods.extend(l);
+            divergences.extend(d);
+        }
+        Some(Bound::from_terms(&likelihoods, &divergences))
+    }
+
+    /// Ends an iteration: keeps the best parameters, and stops when the validation bound no longer rises, or when the
+    /// last update left the finite numbers, which no bound of a minibatch has shown yet.
     pub(crate) fn judge(
         &mut self,
+        iteration: u64,
         mut record: Record,
         validated: bool,
         validation: Option<Bound>,
         patience: Option<u64>,
     ) -> Step {
         let mut status = None;
+        let tensors = self.parameters.tensors();
+        let finite = tensors
+            .iter()
+            .all(|tensor| tensor.data.iter().all(|x| x.is_finite()));
+        if !finite || validation.as_ref().is_some_and(|v| !v.bound.is_finite()) {
+            return self.diverged(iteration);
+        }
         if let Some(validation) = validation {
             record = record
                 .with("validation_bound", validation.bound)
                 .with("validation_se", validation.standard_error);
             if self.best_bound.is_none_or(|best| validation.bound > best) {
                 self.best_bound = Some(validation.bound);
-                self.best = self.parameters.tensors();
+                self.best = tensors;
                 self.misses = 0;
             } else {
                 self.misses += 1;
@@ -363,7 +391,7 @@ impl TrainState {
                 status = Some(Status::Converged { evidence });
             }
         } else if !validated {
-            self.best = self.parameters.tensors();
+            self.best = tensors;
         }
         Step { record, status }
     }
@@ -410,18 +438,13 @@ impl Algorithm for Trainer<'_> {
     }
 
     fn step(&mut self, state: &mut TrainState, iteration: u64) -> Step {
-        let per_pass = self.minibatches_per_pass();
-        let count = self.settings.minibatches.unwrap_or(per_pass).max(1);
-        let (mut likelihoods, mut divergences) = (Vec::new(), Vec::new());
-        for _ in 0..count {
-            let (l, d) = self.minibatch(state);
-            if l.iter().chain(&d).any(|x| !x.is_finite()) {
-                return state.diverged(iteration);
-            }
-            likelihoods.extend(l);
-            divergences.extend(d);
-        }
-        let bound = Bound::from_terms(&likelihoods, &divergences);
+        let count = self
+            .settings
+            .minibatches
+            .unwrap_or(self.minibatches_per_pass());
+        let Some(bound) = state.pass(count, |state| self.minibatch(state)) else {
+            return state.diverged(iteration);
+        };
         let (mut record, passes) = state.report(&bound, &self.minibatches);
         if self.settings.temper != Temper::None {
             record = record.with("temperature", self.settings.temper.temperature(passes));
@@ -432,6 +455,7 @@ impl Algorithm for Trainer<'_> {
             None
         };
         state.judge(
+            iteration,
             record,
             self.validation.is_some(),
             validation,
@@ -476,5 +500,41 @@ impl Snapshot for TrainState {
             misses: archive.get("misses")?,
             last: bits("last")?,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layers::TensorSpec;
+    use crate::optimise::Optimiser;
+
+    #[test]
+    fn weights_that_left_the_finite_numbers_are_not_kept() {
+        let tensor = |value: f32| Tensor {
+            spec: TensorSpec {
+                name: "weight".to_owned(),
+                inputs: 1,
+                outputs: 2,
+            },
+            data: vec![1.0, value],
+        };
+        let rule = Optimiser::Sgd { step: 0.0 };
+        let judged = |value: f32, validation: Option<Bound>| {
+            let mut state = TrainState::new(Parameters::new(vec![tensor(value)], rule, None));
+            state.best = vec![tensor(2.0)];
+            let validated = validation.is_some();
+            let step = state.judge(3, Record::new(0), validated, validation, None);
+            let diverged = matches!(step.status, Some(Status::Diverged { at: 3, .. }));
+            (diverged, state.best[0].data[1])
+        };
+        let bound = |x: f64| Some(Bound::from_terms(&[x, x], &[0.0, 0.0]));
+        assert_eq!(judged(5.0, None), (false, 5.0));
+        assert_eq!(judged(5.0, bound(-1.0)), (false, 5.0));
+        for wild in [f32::NAN, f32::INFINITY] {
+            assert_eq!(judged(wild, None), (true, 2.0));
+            assert_eq!(judged(wild, bound(-1.0)), (true, 2.0));
+        }
+        assert_eq!(judged(5.0, bound(f64::NAN)), (true, 2.0));
     }
 }
