@@ -194,7 +194,7 @@ fn nothing_left(sources: &Sources, built: &Built) -> DataError {
         }
     }
     let reasons = if reasons.is_empty() {
-        "there are none".to_owned()
+        "the input holds none".to_owned()
     } else {
         reasons.join(", ")
     };
