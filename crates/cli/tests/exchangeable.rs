@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{corpus, jensen};
+use common::{Desk, corpus, jensen};
 
 #[test]
 fn minibatches_reach_the_posterior_of_all_records() {
@@ -173,4 +173,41 @@ fn what_counts_no_records_is_refused() {
         3,
         &["sized by `BATCHES`"],
     );
+}
+
+#[test]
+fn snapshots_that_do_not_fit_are_refused_and_svrg_named() {
+    // A network is no linear predictor: `joint` has to keep the means that records were last seen at.
+    let desk = Desk::new();
+    let model = desk.file(
+        "network.stan",
+        "data { int N; int H; vector[N] x; vector[N] y; }
+         parameters { vector[H] w; vector[H] v; }
+         model {
+           w ~ std_normal();
+           v ~ std_normal();
+           for (n in 1 : N) y[n] ~ normal(dot_product(v, tanh(w * x[n])), 1);
+         }",
+    );
+    let x: Vec<f64> = (0..20_000).map(|n| f64::from(n % 7) - 3.0).collect();
+    let data = serde_json::json!({"N": x.len(), "H": 50, "x": &x, "y": &x});
+    let data = desk.file("network.json", &data.to_string());
+    let mut args = vec!["fit", &model, &data, "--exchangeable", "N", "--batch", "10"];
+    args.extend([
+        "--max-iters",
+        "10",
+        "--draws",
+        "100",
+        "--memory-limit",
+        "6MiB",
+    ]);
+    let joint = jensen([&args[..], &["--estimator", "joint"]].concat()).expect(3);
+    for word in [
+        "the snapshots of the estimator `joint`",
+        "MiB",
+        "`joint-svrg` needs",
+    ] {
+        assert!(joint.stderr.contains(word), "{}", joint.stderr);
+    }
+    jensen([&args[..], &["--estimator", "joint-svrg"]].concat()).expect(4);
 }

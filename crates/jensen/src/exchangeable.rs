@@ -45,6 +45,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::variances::{EstimatorVariance, VariancePoint, variance_section};
 
 use crate::fit::Historian;
+use crate::memory::TRUST_LANES;
 use crate::outputs::HistoryPoint;
 use crate::sample::{SampleRequest, sample};
 use crate::stan::{Build, Model};
@@ -93,6 +94,17 @@ impl RecordMethod {
             batch,
             ..MinibatchSettings::default()
         })
+    }
+
+    /// Draws whose derivatives it holds at once.
+    fn lanes(&self) -> u64 {
+        match self {
+            Self::Minibatch(settings) => {
+                settings.judge.map_or(settings.draws, |judge| judge.draws) as u64
+            }
+            Self::Smiso(settings) => settings.draws as u64,
+            Self::Trust(_) => TRUST_LANES,
+        }
     }
 
     /// The same with batches of no more than `records` records.
@@ -229,15 +241,16 @@ pub fn fit(
         .map_err(|text| Error::from(FitError::Setting(text)))?;
     let posterior = model.posterior();
     let width = posterior.variables().iter().map(|v| v.len()).sum();
-    Footprint::of_fit(
-        settings,
+    let beside = Footprint::of_fit(
+        settings.family,
+        method.lanes(),
         dim,
         options.draws,
         width,
         options.threads.max(1),
         model.block_bytes(),
-    )
-    .check(options.memory_limit)?;
+    );
+    beside.check(options.memory_limit, "raise the limit")?;
     let kind = match settings.family {
         FamilyChoice::Auto => FamilyKind::MeanField,
         FamilyChoice::Only(kind) => kind,
@@ -267,7 +280,8 @@ pub fn fit(
         force_resume: control.force_resume,
     };
     let seed = settings.seed;
-    let limit = Some(options.memory_limit);
+    // Methods count parameters themselves.
+    let limit = Some(options.memory_limit - (beside.total() - beside.family));
     let (outcome, last) = match *method {
         RecordMethod::Minibatch(settings) => {
             let settings = MinibatchSettings {

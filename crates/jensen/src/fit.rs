@@ -7,6 +7,7 @@ use jensen_density::LogDensity;
 use jensen_fit::{Budget, Control, Identity, Observer, Progress, Record, Silent, Status, Store};
 
 use crate::covariance::Covariance;
+use crate::memory::lanes_of;
 use crate::outputs::HistoryPoint;
 use crate::sample::{Sample, SampleRequest, sample};
 use crate::{Error, Footprint, Problem};
@@ -119,14 +120,18 @@ pub fn fit_with<P: Problem>(
     let width = posterior.variables().iter().map(|v| v.len()).sum();
     let dim = problem.density().dim();
     Footprint::of_fit(
-        &options.settings,
+        options.settings.family,
+        lanes_of(&options.settings.method),
         dim,
         options.draws,
         width,
         options.threads.max(1),
         problem.block_bytes(),
     )
-    .check(options.memory_limit)?;
+    .check(
+        options.memory_limit,
+        "choose a method with fewer draws an iteration (`--method bbvi`), or raise the limit",
+    )?;
 
     options.covariance.check(problem)?;
     let subject = problem.subject();

@@ -1,6 +1,6 @@
 //! What a fit will take, before it is taken.
 
-use jensen_blackbox::{AutoSettings, FamilyChoice, FamilyKind, Method, Settings};
+use jensen_blackbox::{AutoSettings, FamilyChoice, FamilyKind, Method};
 
 use crate::Error;
 
@@ -13,6 +13,9 @@ const MATRICES: u64 = 8;
 /// Vectors of family parameters that a method holds at once: iterates, gradients and the vectors of
 /// conjugate gradients.
 const VECTORS: u64 = 16;
+
+/// Draws of a block of the trust-region methods.
+pub const TRUST_LANES: u64 = 1024;
 
 /// An estimate of the memory that a fit takes beside the model and its data, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,11 +30,23 @@ pub struct Footprint {
     pub blocks: u64,
 }
 
+/// Draws whose derivatives a method holds at once.
+pub fn lanes_of(method: &Method) -> u64 {
+    match method {
+        // Draws come in blocks; matrices are bounded whatever the sample size.
+        Method::Trust(_) | Method::Hfsgvi(_) => TRUST_LANES,
+        Method::Auto(AutoSettings { saa, .. }) | Method::Saa(saa) => saa.max_draws as u64,
+        Method::Advi(advi) => advi.grad_samples.max(advi.elbo_samples).max(512) as u64,
+        Method::Bbvi(bbvi) => bbvi.draws.max(bbvi.judges) as u64,
+    }
+}
+
 impl Footprint {
-    /// Of a fit of `dim` coordinates that reports `draws` draws of `width` numbers, on `threads`
-    /// threads with blocks of `block_bytes` each.
+    /// Of a fit of `dim` coordinates by a method that holds `lanes` draws at once and that reports
+    /// `draws` draws of `width` numbers, on `threads` threads with blocks of `block_bytes` each.
     pub fn of_fit(
-        settings: &Settings,
+        family: FamilyChoice,
+        lanes: u64,
         dim: usize,
         draws: usize,
         width: usize,
@@ -40,14 +55,7 @@ impl Footprint {
     ) -> Self {
         let d = dim as u64;
         let number = size_of::<f64>() as u64;
-        let lanes = match settings.method {
-            // Draws come in blocks; matrices are bounded whatever the sample size.
-            Method::Trust(_) | Method::Hfsgvi(_) => 1024,
-            Method::Auto(AutoSettings { saa, .. }) | Method::Saa(saa) => saa.max_draws as u64,
-            Method::Advi(advi) => advi.grad_samples.max(advi.elbo_samples).max(512) as u64,
-            Method::Bbvi(bbvi) => bbvi.draws.max(bbvi.judges) as u64,
-        };
-        let parameters = match settings.family {
+        let parameters = match family {
             FamilyChoice::Only(FamilyKind::FullRank) => d.saturating_mul(d.saturating_add(3)) / 2,
             FamilyChoice::Only(FamilyKind::LowRank { rank }) => d.saturating_mul(2 + rank as u64),
             // The policy goes to full rank only where that is small.
@@ -73,11 +81,11 @@ impl Footprint {
             .saturating_add(self.blocks)
     }
 
-    /// Refuses what does not fit.
+    /// Refuses what does not fit; `fewer_lanes` says what to do where the draws are the largest part.
     ///
     /// # Errors
     /// [`Error::Memory`], with advice on the largest part.
-    pub fn check(&self, limit: u64) -> Result<(), Error> {
+    pub fn check(&self, limit: u64, fewer_lanes: &str) -> Result<(), Error> {
         if self.total() <= limit {
             return Ok(());
         }
@@ -89,7 +97,7 @@ impl Footprint {
         } else if largest == self.blocks {
             "use fewer threads"
         } else {
-            "choose a method with fewer draws an iteration (bbvi), or raise the limit"
+            fewer_lanes
         };
         Err(Error::Memory {
             what: "this fit".into(),
@@ -127,15 +135,16 @@ mod tests {
 
     #[test]
     fn a_huge_family_is_refused_with_advice() {
-        let settings = Settings {
-            family: FamilyChoice::Only(FamilyKind::FullRank),
-            ..Settings::default()
-        };
-        let footprint = Footprint::of_fit(&settings, 50_000, 1000, 50_000, 2, 1 << 20);
-        let error = footprint.check(8 << 30).unwrap_err().to_string();
+        let family = FamilyChoice::Only(FamilyKind::FullRank);
+        let lanes = lanes_of(&Method::default());
+        let footprint = Footprint::of_fit(family, lanes, 50_000, 1000, 50_000, 2, 1 << 20);
+        let error = footprint
+            .check(8 << 30, "raise the limit")
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("the limit is 8 GiB"), "{error}");
         assert!(error.contains("smaller family"), "{error}");
-        let small = Footprint::of_fit(&settings, 50, 1000, 50, 2, 1 << 20);
-        assert!(small.check(8 << 30).is_ok());
+        let small = Footprint::of_fit(family, lanes, 50, 1000, 50, 2, 1 << 20);
+        assert!(small.check(8 << 30, "raise the limit").is_ok());
     }
 }
