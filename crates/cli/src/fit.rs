@@ -41,7 +41,7 @@ pub fn run(args: FitArgs) -> Outcome {
     let plan = plan(&args)?;
     // Wrong combinations of flags are said before anything is read or written.
     let simd = plan.flags.simd()?;
-    plan.flags.settings(Init::Zero)?;
+    let family = plan.flags.settings(Init::Zero)?.family;
     let threads = flags::threads(plan.flags.threads);
     start_threads(threads)?;
 
@@ -76,7 +76,7 @@ pub fn run(args: FitArgs) -> Outcome {
             };
             let method = match plan.flags.estimator {
                 Some(_) => method,
-                None => method.with_usual_estimator(&model),
+                None => method.with_usual_estimator(&model, family),
             };
             fit_model(&args, plan, &Minibatches { model, method }, threads)
         }

@@ -111,8 +111,8 @@ pub struct FitFlags {
     /// Records of a minibatch [default: 100]
     #[arg(long, value_name = "B", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Method")]
     pub batch: Option<u64>,
-    /// Gradient estimator of bbvi [default: stl; with --exchangeable joint for likelihoods of few linear predictors,
-    /// joint-svrg for others]
+    /// Gradient estimator of bbvi [default: stl; with --exchangeable joint-exact for likelihoods of one linear predictor
+    /// under a mean-field family, joint for those of a few, joint-svrg for others]
     #[arg(long, value_enum, value_name = "NAME", help_heading = "Method")]
     pub estimator: Option<EstimatorName>,
     /// Every K iterations, write the variance of every gradient estimator at the iterate to the trace, all of it, its

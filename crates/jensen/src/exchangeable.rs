@@ -119,12 +119,20 @@ impl RecordMethod {
         self
     }
 
-    /// The same with the estimator that suits the model: `joint` where the likelihood is one of few linear
-    /// predictors, whose table is small, `joint-svrg` for other models.
+    /// The same with the estimator that suits model and family: `joint-exact` where the draw can be
+    /// integrated out, `joint` for other likelihoods of few linear predictors, whose table is small, and
+    /// `joint-svrg` for other models.
     #[must_use]
-    pub fn with_usual_estimator(mut self, model: &RecordModel) -> Self {
+    pub fn with_usual_estimator(mut self, model: &RecordModel, family: FamilyChoice) -> Self {
         if let Self::Minibatch(settings) = &mut self {
+            let mean_field = matches!(
+                family,
+                FamilyChoice::Auto | FamilyChoice::Only(FamilyKind::MeanField)
+            );
             settings.estimator = match model.records().linear() {
+                Some(linear) if mean_field && linear.expectations().is_some() => {
+                    RecordEstimator::JointExact
+                }
                 Some(_) => RecordEstimator::Joint,
                 None => RecordEstimator::JointSvrg,
             };

@@ -152,7 +152,7 @@ pub(super) static TASKS: [Task; 6] = [
         small: false,
         single: true,
         load: tennis,
-        epochs: [10, 40],
+        epochs: [10, 80],
         seeds: 1,
         variances: [9.96e7, 9.59e7, 8.56e4],
         times: Some(Times {
