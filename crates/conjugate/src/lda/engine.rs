@@ -31,7 +31,11 @@ const PIECES: usize = 16;
 struct Slot {
     bag: Bag,
     slots: Vec<u32>,
+    /// Weighed expected counts, rows of `stride`, of a document with a temperature of its own.
     expected: Vec<f32>,
+    /// Of the others, a factor a word and a factor a column: expected counts are their products with the batch's rows.
+    weights: Vec<f32>,
+    t: Vec<f32>,
     active: Vec<u32>,
     stride: usize,
     found: Found,
@@ -52,6 +56,8 @@ pub struct LdaEngine<'a> {
     terms: Vec<u32>,
     /// Rows for the local steps, then statistics of the same words.
     rows: Vec<f32>,
+    /// E log β − m of the batch's words, where the energy needs them.
+    logs: Vec<f32>,
     maxima: Vec<f32>,
     statistics: Vec<f32>,
     /// Where each word of the batch occurs: (document, position), ordered by word.
@@ -90,6 +96,7 @@ impl<'a> LdaEngine<'a> {
             stamp: 0,
             terms: Vec::new(),
             rows: Vec::new(),
+            logs: Vec::new(),
             maxima: Vec::new(),
             statistics: Vec::new(),
             occurrences: Vec::new(),
@@ -156,8 +163,8 @@ impl<'a> LdaEngine<'a> {
         }
     }
 
-    /// Makes the rows `exp(power (Elogβ − m))` of the batch's words.
-    fn prepare(&mut self, globals: &LdaGlobals, power: f64) {
+    /// Makes the rows `exp(power (Elogβ − m))` of the batch's words, and keeps their logarithms if asked to.
+    fn prepare(&mut self, globals: &LdaGlobals, power: f64, keep: bool) {
         totals_psi(globals, self.spec.simd, &mut self.psi, &mut self.psi32);
         let stride = globals.stride;
         let simd = self.spec.simd;
@@ -170,20 +177,41 @@ impl<'a> LdaEngine<'a> {
             let term = terms[slot] as usize;
             &globals.mass[term * stride..(term + 1) * stride]
         };
-        self.rows
-            .par_chunks_exact_mut(stride)
-            .zip(&mut self.maxima)
-            .enumerate()
-            .with_min_len(CHUNK)
-            .for_each(|(slot, (row, m))| {
-                *m = kernel::log_row(simd, source(slot), scale, eta, psi, row);
-                kernel::exp_in_place(simd, power as f32, row);
-            });
+        let rows = self.rows.par_chunks_exact_mut(stride).zip(&mut self.maxima);
+        let power = power as f32;
+        if keep {
+            self.logs.resize(words * stride, 0.0);
+            rows.zip(self.logs.par_chunks_exact_mut(stride))
+                .enumerate()
+                .with_min_len(CHUNK)
+                .for_each(|(slot, ((row, m), logs))| {
+                    *m = kernel::log_row(simd, source(slot), scale, eta, psi, logs);
+                    kernel::exp_scaled(simd, logs, power, row);
+                });
+        } else {
+            rows.enumerate()
+                .with_min_len(CHUNK)
+                .for_each(|(slot, (row, m))| {
+                    *m = kernel::log_row(simd, source(slot), scale, eta, psi, row);
+                    kernel::exp_in_place(simd, power, row);
+                });
+        }
     }
 
-    /// Adds the documents' expected counts up, word by word.
-    fn collect(&mut self, stride: usize) {
+    /// Σ `E_q[log p(w | z, β)]` over the tokens of the batch, from its statistics and the logarithms that were kept.
+    fn word_energy(&self, stride: usize, inverse: f64) -> f64 {
         let simd = self.spec.simd;
+        let rows = self.statistics.chunks_exact(stride);
+        rows.zip(self.logs.chunks_exact(stride))
+            .zip(&self.maxima)
+            .map(|((s, logs), &m)| f64::from(kernel::weighed_sum(simd, s, logs, m)))
+            .sum::<f64>()
+            / inverse
+    }
+
+    /// Adds the documents' expected counts up, word by word; with one temperature for all, by their factors.
+    fn collect(&mut self, stride: usize, factors: bool) {
+        let (simd, rows) = (self.spec.simd, &self.rows);
         let (batch, starts, occurrences) = (&self.batch, &self.starts, &self.occurrences);
         self.statistics.resize(self.terms.len() * stride, 0.0);
         self.statistics
@@ -195,15 +223,23 @@ impl<'a> LdaEngine<'a> {
                 let range = starts[slot] as usize..starts[slot + 1] as usize;
                 for &(document, position) in &occurrences[range] {
                     let document = &batch[document as usize];
-                    let start = position as usize * document.stride;
-                    let row = &document.expected[start..start + document.stride];
+                    let position = position as usize;
+                    let (weight, row) = if factors {
+                        (document.weights[position], document.t.as_slice())
+                    } else {
+                        let start = position * document.stride;
+                        (1.0, &document.expected[start..start + document.stride])
+                    };
                     if document.active.is_empty() {
-                        kernel::add(simd, row, sum);
+                        kernel::add_scaled(simd, weight, row, sum);
                     } else {
                         for (&k, x) in document.active.iter().zip(row) {
-                            sum[k as usize] += x;
+                            sum[k as usize] += weight * x;
                         }
                     }
+                }
+                if factors {
+                    kernel::multiply(simd, &rows[slot * stride..(slot + 1) * stride], sum);
                 }
             });
     }
@@ -259,7 +295,9 @@ impl Engine for LdaEngine<'_> {
             Heat::Uniform(inverse) => *inverse,
             Heat::Local { first, .. } => *first,
         };
-        self.prepare(globals, first);
+        let uniform = matches!(heat, Heat::Uniform(_));
+        let by_words = measure.energy && uniform;
+        self.prepare(globals, first, by_words);
         let stride = globals.stride;
         let spec = self.spec;
         let rows = Rows {
@@ -306,16 +344,24 @@ impl Engine for LdaEngine<'_> {
                     }
                     let counts = &bag.counts;
                     document.found = match local {
-                        None => solver.solve(&spec, rows, slots, counts, first, want, expected),
+                        None => solver.solve(&spec, rows, slots, counts, first, want),
                         Some(heat) => solver
                             .solve_local(&spec, first, rows, heat, slots, counts, want, expected),
                     };
+                    if uniform {
+                        document.weights.clone_from(&solver.weights);
+                        document.t.clear();
+                        document.t.extend_from_slice(&solver.t[..solver.stride]);
+                    }
                     document.stride = solver.stride;
                     document.active.clone_from(&solver.active);
                 }
             });
-        self.collect(stride);
+        self.collect(stride, uniform);
         let mut sums = Sums::default();
+        if by_words {
+            sums.energy = self.word_energy(stride, first);
+        }
         for document in &self.batch[..batch.len()] {
             if document.bag.is_empty() {
                 sums.skipped += 1;
@@ -324,7 +370,7 @@ impl Engine for LdaEngine<'_> {
             let found = &document.found;
             sums.points += 1;
             sums.size += found.tokens;
-            sums.energy += found.energy;
+            sums.energy += found.energy + found.topic_energy;
             sums.bound += found.bound;
             sums.inverse += found.inverse;
             sums.unconverged += usize::from(!found.converged);

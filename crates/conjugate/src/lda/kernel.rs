@@ -11,15 +11,30 @@ const NOWHERE: f32 = -1e30;
 /// Smallest normaliser of responsibilities; row-scaled probabilities below it are lost to single precision anyway.
 const TINY: f32 = 1e-30;
 
-/// See [`weights`]; returns how many are positive.
+/// A topic is given up when its factor t is below this share of the largest …
+const FAINT: f32 = 1e-9;
+
+/// … and its share of the document below this share of α, so that its factor is as small as it will ever be.
+const UNUSED: f32 = 1e-4;
+
+/// See [`weights`]; a factor is 0 where it is faint and γ below `unused`. Returns how many are positive.
 #[inline(always)]
-fn exponentials<V: F32x16>(gamma: &[f32], inverse: V, largest: f32, t: &mut [f32]) -> f32 {
+fn exponentials<V: F32x16>(
+    gamma: &[f32],
+    unused: V,
+    inverse: V,
+    largest: f32,
+    t: &mut [f32],
+) -> f32 {
     let shift = simd32::digamma(V::splat(largest));
     let mut positive = V::splat(0.0);
     for (g, t) in gamma.chunks_exact(WIDTH).zip(t.chunks_exact_mut(WIDTH)) {
         // SAFETY: both chunks hold sixteen numbers.
         unsafe {
-            let x = simd32::exp((simd32::digamma(V::load(g.as_ptr())) - shift) * inverse);
+            let g = V::load(g.as_ptr());
+            let x = simd32::exp((simd32::digamma(g) - shift) * inverse);
+            let least = g.if_less(unused, V::splat(FAINT), V::splat(0.0));
+            let x = x.if_less(least, V::splat(0.0), x);
             positive = positive + V::splat(0.0).if_less(x, V::splat(1.0), V::splat(0.0));
             x.store(t.as_mut_ptr());
         }
@@ -151,7 +166,7 @@ simd32_fn! {
         }
     }
 
-    /// `γ = α + τ t ∘ sums`, then t as [`weights`] makes it; returns how far γ moved (L1) and how many t are positive.
+    /// `γ = α + τ t ∘ sums`, then t as [`weights`] makes it, but 0 for topics that are given up; returns how far γ moved (L1) and how many t are positive.
     pub(crate) fn update<V>(sums: &[f32], alpha: f32, inverse: f32, gamma: &mut [f32], t: &mut [f32]) -> (f32, f32) {
         let stride = t.len();
         assert!(stride.is_multiple_of(WIDTH) && sums.len() == stride && gamma.len() == stride);
@@ -167,7 +182,8 @@ simd32_fn! {
                 g.store(gamma.as_mut_ptr().add(j));
             }
         }
-        let positive = exponentials::<V>(gamma, inverse, largest.largest(), t);
+        let unused = alpha * V::splat(1.0 + UNUSED);
+        let positive = exponentials::<V>(gamma, unused, inverse, largest.largest(), t);
         (moved.sum(), positive)
     }
 
@@ -179,7 +195,7 @@ simd32_fn! {
             // SAFETY: the slices have equal lengths, multiples of sixteen.
             largest = largest.max(unsafe { V::load(gamma.as_ptr().add(j)) });
         }
-        exponentials::<V>(gamma, V::splat(inverse), largest.largest(), t);
+        exponentials::<V>(gamma, V::splat(0.0), V::splat(inverse), largest.largest(), t);
     }
 
     /// The last look at a document: `out[v, k] = (τ n_v / norm_v) t_k B_vk`, the weighed expected counts, with fresh norms.
@@ -247,6 +263,20 @@ simd32_fn! {
         total
     }
 
+    /// `Σ_k s_k (x_k + m)`.
+    pub(crate) fn weighed_sum<V>(s: &[f32], x: &[f32], m: f32) -> f32 {
+        assert!(s.len() == x.len() && x.len().is_multiple_of(WIDTH));
+        let mut sum = V::splat(0.0);
+        for j in (0..x.len()).step_by(WIDTH) {
+            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            unsafe {
+                let x = V::load(x.as_ptr().add(j)) + V::splat(m);
+                sum = V::load(s.as_ptr().add(j)).fma(x, sum);
+            }
+        }
+        sum.sum()
+    }
+
     /// `out = log x`, and [`NOWHERE`] for what vanished.
     pub(crate) fn logarithms<V>(x: &[f32], out: &mut [f32]) {
         assert!(x.len() == out.len() && out.len().is_multiple_of(WIDTH));
@@ -260,13 +290,13 @@ simd32_fn! {
         }
     }
 
-    /// `out += x`.
-    pub(crate) fn add<V>(x: &[f32], out: &mut [f32]) {
+    /// `out *= x`.
+    pub(crate) fn multiply<V>(x: &[f32], out: &mut [f32]) {
         assert!(x.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
             // SAFETY: the slices have equal lengths, multiples of sixteen.
             unsafe {
-                (V::load(out.as_ptr().add(j)) + V::load(x.as_ptr().add(j))).store(out.as_mut_ptr().add(j));
+                (V::load(out.as_ptr().add(j)) * V::load(x.as_ptr().add(j))).store(out.as_mut_ptr().add(j));
             }
         }
     }

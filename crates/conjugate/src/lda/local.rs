@@ -62,8 +62,10 @@ pub(crate) struct Found {
     pub sweeps: usize,
     /// Whether the rule was met.
     pub converged: bool,
-    /// E_q[log p(w, z | θ, β)], when asked for.
+    /// E_q[log p(w, z | θ, β)] of a document with a temperature of its own, when asked for.
     pub energy: f64,
+    /// E_q[log p(z | θ)] of a document without one, when the energy is asked for: words are added up by the batch.
+    pub topic_energy: f64,
     /// The document's share of the bound at temperature 1/τ, when asked for:
     /// τ E log p(w, z | θ, β) + H(z) − KL(q(θ) ‖ p(θ)).
     pub bound: f64,
@@ -78,6 +80,8 @@ pub(crate) struct Solver {
     pub gamma: Vec<f32>,
     sums: Vec<f32>,
     norms: Vec<f32>,
+    /// τ n_v over the word's normaliser.
+    pub weights: Vec<f32>,
     log_t: Vec<f32>,
     r: Vec<f32>,
     /// The topics of the columns; empty when they are all topics in order.
@@ -86,6 +90,8 @@ pub(crate) struct Solver {
     pub stride: usize,
 }
 
+/// Weights of words that no live topic explains end here, so that sums of them stay finite.
+const LARGEST_WEIGHT: f32 = 1e33;
 /// Rounds of sweeps with a local temperature inferred after each but the last.
 const HEAT_ROUNDS: usize = 4;
 /// Sweeps in a round that is not the last.
@@ -197,9 +203,9 @@ impl Solver {
         self.stride = new;
     }
 
-    /// The local step at a given inverse temperature, from rows `exp(τ (Elogβ − m))`. With `out`, writes the weighed
-    /// expected counts τ n_v φ_vk there, a row of [`stride`](Self::stride) a word.
-    #[allow(clippy::too_many_arguments)]
+    /// The local step at a given inverse temperature, from rows `exp(τ (Elogβ − m))`.
+    ///
+    /// The weighed expected counts τ n_v φ_vk are [`weights`](Self::weights)_v · t_k · row_vk.
     pub fn solve(
         &mut self,
         spec: &Spec,
@@ -208,7 +214,6 @@ impl Solver {
         counts: &[f32],
         inverse: f64,
         want: Want,
-        out: &mut Vec<f32>,
     ) -> Found {
         let tokens: f64 = counts.iter().map(|&n| f64::from(n)).sum();
         self.begin(spec, rows, slots, inverse, tokens);
@@ -221,14 +226,37 @@ impl Solver {
             converged,
             ..Found::default()
         };
-        self.count(spec, counts, inverse, out);
+        let stride = self.stride;
+        kernel::sweep(
+            spec.simd,
+            &self.rows,
+            counts,
+            &self.t[..stride],
+            &mut self.norms,
+            &mut self.sums[..stride],
+        );
+        let pairs = counts.iter().zip(&self.norms);
+        self.weights.clear();
+        self.weights
+            .extend(pairs.map(|(&n, &norm)| (inverse as f32 * n / norm).min(LARGEST_WEIGHT)));
         if want.energy {
-            found.energy = self.energy(spec, rows.maxima, slots, counts, &found);
+            found.topic_energy = self.topic_energy(spec, &found);
         }
         if want.bound {
             found.bound = self.bound(spec, rows.maxima, slots, counts, &found);
         }
         found
+    }
+
+    /// E_q[log p(z | θ)] = Σ_k E log θ_k Σ_v n_v φ_vk, with fresh sums.
+    fn topic_energy(&mut self, spec: &Spec, found: &Found) -> f64 {
+        let stride = self.stride;
+        let (sums, t) = (&mut self.sums[..stride], &self.t[..stride]);
+        sums.iter_mut().zip(t).for_each(|(s, t)| *s *= t);
+        self.log_t.resize(stride, 0.0);
+        kernel::logarithms(spec.simd, t, &mut self.log_t);
+        let scaled = kernel::weighed_sum(spec.simd, sums, &self.log_t, 0.0);
+        f64::from(scaled) / found.inverse + found.tokens * self.shift(spec, found)
     }
 
     /// Writes the weighed expected counts at the present t.

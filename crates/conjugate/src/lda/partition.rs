@@ -67,6 +67,8 @@ fn log_mean(categories: usize, a: f64, s: f64) -> f64 {
 const SINGLE: usize = 256;
 /// The ratio of those steps.
 const RATIO: f64 = 1.02;
+/// Summands with a smaller logarithm, relative to the largest, are left out.
+const NEGLIGIBLE: f64 = -60.0;
 
 /// The series g at given weights: counts m, and log Γ(a + s m) − log Γ(a) − log m! + log weight.
 struct Series {
@@ -107,13 +109,44 @@ impl Series {
             .fold(f64::NEG_INFINITY, f64::max);
         let (mut total, mut first, mut second) = (0.0, 0.0, 0.0);
         for (l, &m) in terms() {
-            let w = (l + y * m - largest).exp();
+            let log = l + y * m - largest;
+            if log < NEGLIGIBLE {
+                continue;
+            }
+            let w = log.exp();
             total += w;
             first += w * m;
             second += w * m * m;
         }
         let mean = first / total;
         (largest + total.ln(), mean, second / total - mean * mean)
+    }
+
+    /// The tilt y at which the mean count is `target`, with log g(e^y) and the variance there.
+    ///
+    /// Newton's method on the logarithm of the mean, which is nearly linear in y while counts are rare, between bounds
+    /// that close in.
+    fn tilted_to(&self, target: f64) -> (f64, f64, f64) {
+        let (mut low, mut high) = (-50.0, 50.0);
+        let mut y: f64 = 0.0;
+        loop {
+            let (log_g, mean, variance) = self.tilt(y);
+            if mean < target {
+                low = y;
+            } else {
+                high = y;
+            }
+            let newton = y + (target.ln() - mean.ln()) * mean / variance;
+            let next = if low < newton && newton < high {
+                newton
+            } else {
+                0.5 * (low + high)
+            };
+            if (next - y).abs() <= 1e-12 * y.abs().max(1.0) {
+                return (y, log_g, variance);
+            }
+            y = next;
+        }
     }
 }
 
@@ -130,18 +163,7 @@ pub(crate) fn log_moment(categories: usize, a: f64, n: f64, s: f64) -> f64 {
     let exact = n <= SINGLE as f64;
     let count = if exact { n.round().max(1.0) } else { n };
     let series = Series::new(a, s, 64.0 * count);
-    let target = count / j;
-    let (mut low, mut high) = (-50.0, 50.0);
-    for _ in 0..80 {
-        let middle = 0.5 * (low + high);
-        if series.tilt(middle).1 < target {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    let y = 0.5 * (low + high);
-    let (log_g, _, variance) = series.tilt(y);
+    let (y, log_g, variance) = series.tilted_to(count / j);
     let probability = if exact {
         let most = count as usize;
         let single: Vec<f64> = (0..=most)

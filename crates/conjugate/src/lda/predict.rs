@@ -48,7 +48,6 @@ impl Completion {
 #[derive(Clone, Debug, Default)]
 pub struct PredictorScratch {
     solver: Solver,
-    expected: Vec<f32>,
     slots: Vec<u32>,
     counts: Vec<f32>,
 }
@@ -106,7 +105,6 @@ impl<'a> Predictor<'a> {
     pub fn theta(&self, bag: &Bag, scratch: &mut PredictorScratch, out: &mut [f64]) -> f64 {
         let PredictorScratch {
             solver,
-            expected,
             slots,
             counts,
         } = scratch;
@@ -128,7 +126,7 @@ impl<'a> Predictor<'a> {
             maxima: &self.maxima,
         };
         let want = Want::default();
-        let found = solver.solve(&self.spec, rows, slots, counts, 1.0, want, expected);
+        let found = solver.solve(&self.spec, rows, slots, counts, 1.0, want);
         out.fill(self.topics.alpha);
         if solver.active.is_empty() {
             for (x, &g) in out.iter_mut().zip(&solver.gamma) {
