@@ -31,5 +31,4 @@ pub mod model;
 pub mod models;
 pub mod pointwise;
 pub mod policy;
-mod simd32;
 pub mod temper;

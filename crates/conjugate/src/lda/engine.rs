@@ -15,13 +15,13 @@ use rayon::prelude::*;
 
 use super::globals::{CHUNK, LdaGlobals};
 use super::kernel;
+use super::kernel::WIDTH;
 use super::local::{Found, LocalHeat, Rows, Solver, Spec, Want};
 use super::powers::{Grid, Knots, PowerTable, gamma_ratios, power_table};
 use super::settings::LdaSettings;
 use super::{partition, predict};
 use crate::documents::{Bag, Documents};
 use crate::engine::{Engine, Heat, Measure, Partition, Sums};
-use crate::simd32::WIDTH;
 
 /// Number of pieces in which the documents of a batch are solved.
 const PIECES: usize = 16;

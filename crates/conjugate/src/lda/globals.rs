@@ -10,8 +10,8 @@ use jensen_math::rng::{Purpose, fill_normals};
 use jensen_math::simd::Simd;
 use rayon::prelude::*;
 
+use super::kernel::padded;
 use super::topics::Topics;
-use crate::simd32::padded;
 
 /// λ = η + decay · mass.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,7 +3,8 @@
 //! Rows over topics are padded to whole vectors; padding holds zeros wherever it could reach a sum.
 
 use super::powers::{Grid, Knots};
-use crate::simd32::{self, F32x16, WIDTH, simd32_fn};
+use jensen_math::simd::{F32x16, LANES32};
+use jensen_math::{simd32_fn, vmath::single};
 
 /// What takes the place of E log β in padding: its exponential is 0 at every temperature in use.
 const NOWHERE: f32 = -1e30;
@@ -17,6 +18,20 @@ const FAINT: f32 = 1e-9;
 /// … and its share of the document below this share of α, so that its factor is as small as it will ever be.
 const UNUSED: f32 = 1e-4;
 
+/// Number of topics that are worked on at once.
+pub(crate) const WIDTH: usize = LANES32;
+
+/// The smallest multiple of [`WIDTH`] that is not below `topics`.
+pub(crate) fn padded(topics: usize) -> usize {
+    topics.next_multiple_of(WIDTH)
+}
+
+/// e^x; 0 below −87, where single precision leaves its normal range and multiplication may become slow.
+#[inline(always)]
+fn exp_or_zero<V: F32x16>(x: V) -> V {
+    V::select(x.lt(V::splat(-87.0)), V::zero(), single::exp(x))
+}
+
 /// See [`weights`]; a factor is 0 where it is faint and γ below `unused`. Returns how many are positive.
 #[inline(always)]
 fn exponentials<V: F32x16>(
@@ -26,16 +41,16 @@ fn exponentials<V: F32x16>(
     largest: f32,
     t: &mut [f32],
 ) -> f32 {
-    let shift = simd32::digamma(V::splat(largest));
+    let shift = single::digamma(V::splat(largest));
     let mut positive = V::splat(0.0);
     for (g, t) in gamma.chunks_exact(WIDTH).zip(t.chunks_exact_mut(WIDTH)) {
         // SAFETY: both chunks hold sixteen numbers.
         unsafe {
             let g = V::load(g.as_ptr());
-            let x = simd32::exp((simd32::digamma(g) - shift) * inverse);
-            let least = g.if_less(unused, V::splat(FAINT), V::splat(0.0));
-            let x = x.if_less(least, V::splat(0.0), x);
-            positive = positive + V::splat(0.0).if_less(x, V::splat(1.0), V::splat(0.0));
+            let x = exp_or_zero((single::digamma(g) - shift) * inverse);
+            let least = V::select(g.lt(unused), V::splat(FAINT), V::zero());
+            let x = V::select(x.lt(least), V::zero(), x);
+            positive = positive + V::select(V::zero().lt(x), V::splat(1.0), V::zero());
             x.store(t.as_mut_ptr());
         }
     }
@@ -55,7 +70,7 @@ simd32_fn! {
             unsafe {
                 // Rounding may take a decayed mass a hair below 0.
                 let lambda = V::load(mass.as_ptr().add(j)).fma(scale, eta).max(V::splat(1e-12));
-                let x = simd32::digamma(lambda) - V::load(psi_totals.as_ptr().add(j));
+                let x = single::digamma(lambda) - V::load(psi_totals.as_ptr().add(j));
                 largest = largest.max(x);
                 x.store(out.as_mut_ptr().add(j));
             }
@@ -77,7 +92,7 @@ simd32_fn! {
         for j in (0..out.len()).step_by(WIDTH) {
             // SAFETY: the slices have equal lengths, multiples of sixteen.
             unsafe {
-                let y = simd32::exp(V::load(x.as_ptr().add(j)) * V::splat(power));
+                let y = exp_or_zero(V::load(x.as_ptr().add(j)) * V::splat(power));
                 y.store(out.as_mut_ptr().add(j));
             }
         }
@@ -90,7 +105,7 @@ simd32_fn! {
             // SAFETY: the length is a multiple of sixteen.
             unsafe {
                 let p = x.as_mut_ptr().add(j);
-                simd32::exp(V::load(p) * V::splat(power)).store(p);
+                exp_or_zero(V::load(p) * V::splat(power)).store(p);
             }
         }
     }
@@ -253,7 +268,7 @@ simd32_fn! {
                     let p = V::load(rows.as_ptr().add(v * stride + j)) * V::load(t.as_ptr().add(j));
                     let l = V::load(logs.as_ptr().add(v * stride + j)) + V::load(log_t.as_ptr().add(j));
                     // A share that vanished has no say, whatever its logarithm.
-                    let l = V::splat(0.0).if_less(p, l, V::splat(0.0));
+                    let l = V::select(V::zero().lt(p), l, V::zero());
                     norm = norm + p;
                     sum = p.fma(l, sum);
                 }
@@ -284,7 +299,7 @@ simd32_fn! {
             // SAFETY: the slices have equal lengths, multiples of sixteen.
             unsafe {
                 let (x, least) = (V::load(x.as_ptr().add(j)), V::splat(f32::MIN_POSITIVE));
-                let y = x.if_less(least, V::splat(NOWHERE), simd32::log(x.max(least)));
+                let y = V::select(x.lt(least), V::splat(NOWHERE), single::log(x.max(least)));
                 y.store(out.as_mut_ptr().add(j));
             }
         }
@@ -321,7 +336,7 @@ simd32_fn! {
         for j in (0..out.len()).step_by(WIDTH) {
             // SAFETY: the slices have equal lengths, multiples of sixteen.
             unsafe {
-                let ratio = simd32::gamma_ratio(V::splat(x), V::load(s.as_ptr().add(j)));
+                let ratio = single::gamma_ratio(V::splat(x), V::load(s.as_ptr().add(j)));
                 let more = ratio - V::load(base.as_ptr().add(j));
                 let y = more.fma(V::load(g.as_ptr().add(j)), V::load(out.as_ptr().add(j)));
                 y.store(out.as_mut_ptr().add(j));
@@ -380,7 +395,7 @@ simd32_fn! {
             let (below, above) = (V::load(below.as_ptr()), V::load(above.as_ptr()));
             let ratios = (above - below).fma(V::splat(share), below);
             let powers = V::load(powers.as_ptr()).max(V::splat(f32::MIN_POSITIVE));
-            (simd32::log(powers) - simd32::log(ratios)).store(c.as_mut_ptr());
+            (single::log(powers) - single::log(ratios)).store(c.as_mut_ptr());
             let (energy, tokens) = (V::splat(energy), V::splat(-tokens));
             let mut largest = V::splat(NOWHERE);
             for j in (0..stride).step_by(WIDTH) {
@@ -397,7 +412,7 @@ simd32_fn! {
             let largest = V::splat(largest.largest());
             let (mut all, mut first) = (V::splat(0.0), V::splat(0.0));
             for j in (0..stride).step_by(WIDTH) {
-                let w = simd32::exp(V::load(r.as_ptr().add(j)) - largest);
+                let w = exp_or_zero(V::load(r.as_ptr().add(j)) - largest);
                 all = all + w;
                 first = w.fma(V::load(grid.inverse.as_ptr().add(j)), first);
             }
@@ -407,7 +422,7 @@ simd32_fn! {
 
     /// ψ(a) − ψ(b).
     pub(crate) fn digamma_difference<V>(a: f32, b: f32) -> f32 {
-        let difference = simd32::digamma(V::splat(a)) - simd32::digamma(V::splat(b));
+        let difference = single::digamma(V::splat(a)) - single::digamma(V::splat(b));
         difference.largest()
     }
 }

@@ -14,9 +14,9 @@ use jensen_math::special;
 use jensen_math::vmath::slices;
 
 use super::kernel;
+use super::kernel::{WIDTH, padded};
 use super::powers::{Grid, Knots, PowerTable};
 use super::settings::LocalRule;
-use crate::simd32::{WIDTH, padded};
 
 /// What all local steps of a model share.
 #[derive(Clone, Copy, Debug)]

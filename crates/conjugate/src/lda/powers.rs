@@ -17,7 +17,7 @@ use rayon::prelude::*;
 
 use super::globals::LdaGlobals;
 use super::kernel;
-use crate::simd32::{WIDTH, padded};
+use super::kernel::{WIDTH, padded};
 
 /// The sums for every topic, rows over the nodes, and their total over topics.
 #[derive(Clone, Debug, Default, PartialEq)]

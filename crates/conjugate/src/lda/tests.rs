@@ -6,13 +6,13 @@ use jensen_math::simd::Simd;
 use jensen_math::special::{digamma, lgamma};
 
 use super::kernel;
+use super::kernel::WIDTH;
 use super::local::{LocalHeat, Rows, Solver, Spec, Want};
 use super::powers::{Grid, Knots, PowerTable, gamma_ratios, nodes, power_table};
 use super::*;
 use crate::documents::{Bag, Documents, MemoryDocuments};
 use crate::driver::{Driver, DriverSettings, Mode};
 use crate::engine::{Engine, Heat, Measure};
-use crate::simd32::WIDTH;
 use crate::temper::{GlobalTempering, LocalTempering, Temper};
 
 /// Documents over `terms` terms; some are empty.

@@ -132,6 +132,63 @@ pub fn log1p_exp<V: F32x16>(x: V) -> V {
     V::select(V::zero().lt(x), x, V::zero()) + tail
 }
 
+/// ψ(x), the derivative of log Γ, for x from 1e-30 to 1e30: to 7e-7 of max(1, |ψ(x)|).
+///
+/// Below 6 by ψ(x) = ψ(x + 6) − Σ_{j<6} 1/(x + j), whose sum is one fraction in u = x(x + 5); above by Stirling's series.
+#[inline(always)]
+pub fn digamma<V: F32x16>(x: V) -> V {
+    let six = V::splat(6.0);
+    let one = V::splat(1.0);
+    let y = V::select(x.lt(six), x + six, x);
+    let small = x.min(six);
+    let u = small * (small + V::splat(5.0));
+    let top = V::splat(3.0).fma(u, V::splat(20.0)).fma(u, V::splat(24.0))
+        * V::splat(2.0).fma(small, V::splat(5.0));
+    let bottom = u * (u + V::splat(4.0)) * (u + six);
+    let shift = V::select(x.lt(six), top / bottom, V::splat(0.0));
+    let inverse = one / y;
+    let square = inverse * inverse;
+    let series = V::splat(-1.0 / 252.0)
+        .fma(square, V::splat(1.0 / 120.0))
+        .fma(square, V::splat(-1.0 / 12.0));
+    let tail = series.fma(square, inverse * V::splat(-0.5));
+    (log(y) + tail) - shift
+}
+
+/// Γ(x + s) / Γ(x) for x > 0 and s in [0, 1].
+///
+/// Shifted up by six factors (x + j) / (x + s + j) below 6, then the difference of Stirling's series, in which
+/// log(1 + s/y) comes from an odd series, so that no digits cancel for large x.
+#[inline(always)]
+pub fn gamma_ratio<V: F32x16>(x: V, s: V) -> V {
+    let six = V::splat(6.0);
+    let one = V::splat(1.0);
+    let small = x.min(six);
+    let mut top = one;
+    let mut bottom = one;
+    for j in 0..6 {
+        let j = V::splat(j as f32);
+        top = top * (small + j);
+        bottom = bottom * (small + s + j);
+    }
+    // At x = s = 0 the factor would be 0/0; x is positive, so the bottom is.
+    let factor = V::select(x.lt(six), top / bottom, one);
+    let y = V::select(x.lt(six), x + six, x);
+    let z = s / (y + y + s);
+    let square = z * z;
+    let odd = V::splat(2.0 / 7.0)
+        .fma(square, V::splat(0.4))
+        .fma(square, V::splat(2.0 / 3.0))
+        .fma(square, V::splat(2.0));
+    let log1p = z * odd;
+    let sum = y + s;
+    // 1/(12 (y+s)) − 1/(12 y) + 1/(360 y³) − 1/(360 (y+s)³)
+    let (a, b) = (one / sum, one / y);
+    let tail = (a - b) * V::splat(1.0 / 12.0) - (a * a * a - b * b * b) * V::splat(1.0 / 360.0);
+    let exponent = (y - V::splat(0.5)).fma(log1p, s.fma(log(sum), tail - s));
+    factor * exp(exponent)
+}
+
 #[cfg(test)]
 mod tests {
     use crate::simd::{LANES32, Simd};
@@ -162,6 +219,69 @@ mod tests {
         log: f64::ln, 1.5, 1e-38, 50.0;
         log1p: f64::ln_1p, 2.0, -0.99, 50.0;
         log1p_exp: |x: f64| if x > 0.0 { x + (-x).exp().ln_1p() } else { x.exp().ln_1p() }, 2.5, -80.0, 80.0;
+    }
+
+    crate::simd32_fn! {
+        fn psi<V>(x: &[f32; 16]) -> [f32; 16] {
+            super::digamma(V::from_array(*x)).to_array()
+        }
+
+        fn ratio<V>(x: &[f32; 16], s: &[f32; 16]) -> [f32; 16] {
+            super::gamma_ratio(V::from_array(*x), V::from_array(*s)).to_array()
+        }
+    }
+
+    /// Sixteen arguments at a time, spread evenly over the logarithms of a range.
+    fn spread(from: f64, to: f64) -> impl Iterator<Item = [f32; 16]> {
+        (0..250).map(move |start| {
+            std::array::from_fn(|i| {
+                let share = f64::from(16 * start + i as u32) / 3999.0;
+                (from.powf(1.0 - share) * to.powf(share)) as f32
+            })
+        })
+    }
+
+    /// Holds `found` to `exact` within `limit` of max(1, |exact|), and the vector levels to the same bits.
+    fn hold(found: &[(Simd, [f32; 16])], exact: impl Fn(usize) -> f64, limit: f64) {
+        for (simd, values) in found {
+            for (i, value) in values.iter().enumerate() {
+                let exact = exact(i);
+                let error = (f64::from(*value) - exact).abs() / exact.abs().max(1.0);
+                assert!(error < limit, "{simd:?}: {value} for {exact}");
+            }
+        }
+        let mut vector = found.iter().filter(|(simd, _)| *simd != Simd::Scalar);
+        if let Some((_, first)) = vector.next() {
+            assert!(vector.all(|(_, other)| other.map(f32::to_bits) == first.map(f32::to_bits)));
+        }
+    }
+
+    #[test]
+    fn digamma_agrees_with_double_precision() {
+        for x in spread(1e-6, 1e12) {
+            let found: Vec<_> = Simd::available()
+                .into_iter()
+                .map(|s| (s, psi(s, &x)))
+                .collect();
+            hold(&found, |i| crate::special::digamma(f64::from(x[i])), 7e-7);
+        }
+    }
+
+    #[test]
+    fn ratios_of_gamma_functions_agree_with_double_precision() {
+        let s: [f32; 16] = std::array::from_fn(|i| i as f32 / 15.0);
+        let lgamma = crate::special::lgamma;
+        for x in spread(1e-4, 1e4) {
+            let found: Vec<_> = Simd::available()
+                .into_iter()
+                .map(|l| (l, ratio(l, &x, &s)))
+                .collect();
+            let exact = |i: usize| {
+                let (x, s) = (f64::from(x[i]), f64::from(s[i]));
+                (lgamma(x + s) - lgamma(x)).exp()
+            };
+            hold(&found, exact, 2e-6);
+        }
     }
 
     fn check(

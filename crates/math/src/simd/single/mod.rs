@@ -118,6 +118,16 @@ pub trait F32x16:
         (b[0] + b[2]) + (b[1] + b[3])
     }
 
+    /// The largest lane; what a NaN does to it is unspecified.
+    #[inline(always)]
+    fn largest(self) -> f32 {
+        let x = self.to_array();
+        let larger = |a: f32, b: f32| if a > b { a } else { b };
+        let a: [f32; 8] = std::array::from_fn(|i| larger(x[i], x[i + 8]));
+        let b: [f32; 4] = std::array::from_fn(|i| larger(a[i], a[i + 4]));
+        larger(larger(b[0], b[2]), larger(b[1], b[3]))
+    }
+
     /// The lanes as an array.
     #[inline(always)]
     fn to_array(self) -> [f32; LANES32] {
@@ -139,6 +149,32 @@ pub trait F32x16:
     fn zero() -> Self {
         Self::splat(0.0)
     }
+}
+
+/// [`simd_fn!`](crate::simd_fn) for functions over [`F32x16`] lanes alone: `fn NAME<V>(arguments) -> Output { body }`
+/// defines `NAME(simd, arguments) -> Output`. Everything the body calls must be `#[inline(always)]`.
+#[macro_export]
+macro_rules! simd32_fn {
+    ($(
+        $(#[$meta:meta])*
+        $vis:vis fn $name:ident<$lanes:ident>($($arg:ident : $ty:ty),* $(,)?) $(-> $out:ty)? $body:block
+    )+) => {$(
+        $(#[$meta])*
+        #[allow(clippy::too_many_arguments)]
+        #[inline]
+        $vis fn $name(simd: $crate::simd::Simd, $($arg: $ty),*) $(-> $out)? {
+            #[allow(clippy::too_many_arguments)]
+            #[inline(always)]
+            fn single_lanes<$lanes: $crate::simd::F32x16>($($arg: $ty),*) $(-> $out)? $body
+
+            $crate::simd_fn! {
+                fn dispatched, _dispatched_fn = <W>($($arg: $ty),*) $(-> $out)? {
+                    single_lanes::<W::Single>($($arg),*)
+                }
+            }
+            dispatched(simd, $($arg),*)
+        }
+    )+};
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ crate::simd_fn! {
         let results = [
             a + b, a - b, a * b, a / b, -a, a.abs().sqrt(), a.min(b), a.max(b), a.abs(), a.round(),
             a.copysign(b), unit.scale_pow2(V::Single::splat(-140.0)), unit.scale_pow2(a.round().min(V::Single::splat(100.0))),
-            e, m, one_if(a.lt(b)), one_if(a.le(b)), one_if(V::Single::eq(a, b)), V::Single::splat(a.sum()),
+            e, m, one_if(a.lt(b)), one_if(a.le(b)), one_if(V::Single::eq(a, b)), V::Single::splat(a.sum()), V::Single::splat(a.largest()),
         ];
         out.extend(results.iter().map(|r| r.to_array()));
         // SAFETY: the arrays have sixteen elements.
@@ -45,6 +45,7 @@ fn levels_agree_with_scalar_arithmetic() {
             assert!((0.75..1.5).contains(&expected[14][i]));
         }
     }
+    assert_eq!(expected[19], [1e20; LANES32]);
     for simd in Simd::available() {
         let mut found = Vec::new();
         probe(simd, &x, &y, &mut found);
