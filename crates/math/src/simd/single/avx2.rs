@@ -37,6 +37,28 @@ fn pow2(n: __m256) -> __m256 {
     v!(_mm256_castsi256_ps(_mm256_slli_epi32::<23>(biased)))
 }
 
+/// The sum of eight lanes, by halves.
+#[inline(always)]
+pub(super) fn sum8(x: __m256) -> f32 {
+    let x = v!(_mm_add_ps(
+        _mm256_castps256_ps128(x),
+        _mm256_extractf128_ps::<1>(x)
+    ));
+    let x = v!(_mm_add_ps(x, _mm_movehl_ps(x, x)));
+    v!(_mm_cvtss_f32(_mm_add_ss(x, _mm_movehdup_ps(x))))
+}
+
+/// The largest of eight lanes, by halves.
+#[inline(always)]
+pub(super) fn largest8(x: __m256) -> f32 {
+    let x = v!(_mm_max_ps(
+        _mm256_castps256_ps128(x),
+        _mm256_extractf128_ps::<1>(x)
+    ));
+    let x = v!(_mm_max_ps(x, _mm_movehl_ps(x, x)));
+    v!(_mm_cvtss_f32(_mm_max_ss(x, _mm_movehdup_ps(x))))
+}
+
 #[inline(always)]
 fn scale_half(x: __m256, n: __m256) -> __m256 {
     // Two factors reach every exponent; for the arguments allowed the first product is exact.
@@ -168,6 +190,16 @@ impl F32x16 for Avx2Singles {
     fn split_pow2(self) -> (Self, Self) {
         let (low, high) = (split(self.0), split(self.1));
         (Self(low.0, high.0), Self(low.1, high.1))
+    }
+
+    #[inline(always)]
+    fn sum(self) -> f32 {
+        sum8(v!(_mm256_add_ps(self.0, self.1)))
+    }
+
+    #[inline(always)]
+    fn largest(self) -> f32 {
+        largest8(v!(_mm256_max_ps(self.0, self.1)))
     }
 
     #[inline(always)]

@@ -1,6 +1,7 @@
 //! One 512-bit register; the safety condition of the intrinsics is that of [`super::super::avx512`].
 
 use super::F32x16;
+use super::avx2::{largest8, sum8};
 use crate::simd::lane_operators;
 use std::arch::x86_64::*;
 
@@ -40,6 +41,15 @@ fn div(a: Avx512Singles, b: Avx512Singles) -> Avx512Singles {
 #[inline(always)]
 fn neg(a: Avx512Singles) -> Avx512Singles {
     Avx512Singles(v!(_mm512_xor_ps(a.0, _mm512_set1_ps(-0.0))))
+}
+
+/// Lanes 0 to 7, then 8 to 15.
+#[inline(always)]
+fn halves(x: __m512) -> (__m256, __m256) {
+    (
+        v!(_mm512_castps512_ps256(x)),
+        v!(_mm512_extractf32x8_ps::<1>(x)),
+    )
 }
 
 lane_operators!(Avx512Singles, add, sub, mul, div, neg);
@@ -129,6 +139,18 @@ impl F32x16 for Avx512Singles {
         let m = v!(_mm512_getmant_ps::<_MM_MANT_NORM_P75_1P5, 3>(self.0));
         let e = v!(_mm512_sub_ps(_mm512_getexp_ps(self.0), _mm512_getexp_ps(m)));
         (Self(e), Self(m))
+    }
+
+    #[inline(always)]
+    fn sum(self) -> f32 {
+        let (low, high) = halves(self.0);
+        sum8(v!(_mm256_add_ps(low, high)))
+    }
+
+    #[inline(always)]
+    fn largest(self) -> f32 {
+        let (low, high) = halves(self.0);
+        largest8(v!(_mm256_max_ps(low, high)))
     }
 
     #[inline(always)]
