@@ -133,14 +133,7 @@ impl Approximation {
 
     /// The approximation as safetensors bytes, with what it was fitted to in the header.
     pub fn encode(&self, identity: &Identity) -> Vec<u8> {
-        let checkpoint = Checkpoint {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            identity: identity.clone(),
-            iteration: 0,
-            seconds: 0.0,
-            state: self.save(),
-        };
-        checkpoint.encode()
+        Checkpoint::of_result(identity.clone(), self.save()).encode()
     }
 
     /// Reads bytes that [`encode`](Self::encode) made, and the identity stored with them.

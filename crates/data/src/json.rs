@@ -479,16 +479,8 @@ impl Parser<'_> {
     }
 
     fn unexpected(&self, wanted: &str) -> DataError {
-        let prefix = if self.variable.is_empty() {
-            String::new()
-        } else {
-            format!("{}: ", self.place())
-        };
-        let message = match self.cursor.peek() {
-            None => format!("{prefix}the file ends where {wanted} should follow; is it truncated?"),
-            Some(_) => format!("{prefix}expected {wanted}, found {}", self.cursor.found()),
-        };
-        self.cursor.error(self.cursor.pos, message)
+        let place = (!self.variable.is_empty()).then(|| self.place());
+        self.cursor.unexpected(wanted, place)
     }
 
     /// The element being read: "data variable `x[2,3]`".

@@ -81,6 +81,16 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// An error at the cursor: something else should stand there, in `place` where that is known.
+    pub fn unexpected(&self, wanted: &str, place: Option<String>) -> DataError {
+        let prefix = place.map_or_else(String::new, |place| format!("{place}: "));
+        let message = match self.peek() {
+            None => format!("{prefix}the file ends where {wanted} should follow; is it truncated?"),
+            Some(_) => format!("{prefix}expected {wanted}, found {}", self.found()),
+        };
+        self.error(self.pos, message)
+    }
+
     /// An error at byte `at` (a character boundary).
     pub fn error(&self, at: usize, message: impl Into<String>) -> DataError {
         let at = at.min(self.text.len());

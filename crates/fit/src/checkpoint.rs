@@ -165,7 +165,32 @@ fn digest(header: &Header, archive: &Archive) -> String {
         .collect()
 }
 
+impl Identity {
+    /// Of what an algorithm ended with, which no run goes on from: nothing else has to match.
+    pub fn of_result(algorithm: &str) -> Self {
+        Self {
+            algorithm: algorithm.to_owned(),
+            settings: Value::Null,
+            seed: 0,
+            model_hash: String::new(),
+            data_hash: String::new(),
+            simd: String::new(),
+        }
+    }
+}
+
 impl Checkpoint {
+    /// What a run ended with, in the same format.
+    pub fn of_result(identity: Identity, state: Archive) -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            identity,
+            iteration: 0,
+            seconds: 0.0,
+            state,
+        }
+    }
+
     /// The checkpoint as bytes: the same content always gives the same bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut header = Header {

@@ -41,21 +41,7 @@ impl Stored {
 
     /// As safetensors bytes.
     pub fn encode(&self) -> Vec<u8> {
-        let checkpoint = Checkpoint {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            identity: Identity {
-                algorithm: ALGORITHM.to_owned(),
-                settings: serde_json::Value::Null,
-                seed: 0,
-                model_hash: String::new(),
-                data_hash: String::new(),
-                simd: String::new(),
-            },
-            iteration: 0,
-            seconds: 0.0,
-            state: self.save(),
-        };
-        checkpoint.encode()
+        Checkpoint::of_result(Identity::of_result(ALGORITHM), self.save()).encode()
     }
 
     /// Reads bytes that [`encode`](Self::encode) made.

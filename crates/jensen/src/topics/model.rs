@@ -48,21 +48,7 @@ impl TopicModel {
         state.nest("topics", self.topics.save());
         state.set("words", &self.words);
         state.set("tokeniser", self.tokeniser);
-        let checkpoint = Checkpoint {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            identity: Identity {
-                algorithm: ALGORITHM.to_owned(),
-                settings: serde_json::Value::Null,
-                seed: 0,
-                model_hash: String::new(),
-                data_hash: String::new(),
-                simd: String::new(),
-            },
-            iteration: 0,
-            seconds: 0.0,
-            state,
-        };
-        checkpoint.encode()
+        Checkpoint::of_result(Identity::of_result(ALGORITHM), state).encode()
     }
 
     /// Reads bytes that [`encode`](Self::encode) made.
