@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::noise::{NoiseSource, Purpose};
 use crate::oracle::{Estimate, Oracle};
-use crate::psis::{khat_threshold, log_sum_exp, psis};
+use crate::psis::{khat, khat_threshold, log_sum_exp};
 
 /// Largest number of lanes in one call to the density.
 const BLOCK: usize = 512;
@@ -128,7 +128,7 @@ pub fn summarize(weights: &[f64]) -> Evaluation {
     let smallest = valid.iter().copied().fold(f64::INFINITY, f64::min);
     // Weights equal to rounding have no tail to fit: q is p up to a constant.
     let exact = valid.len() == draws && largest - smallest < 1e-8 * (1.0 + largest.abs());
-    let khat = if exact { 0.0 } else { psis(weights, 1.0).khat };
+    let khat = if exact { 0.0 } else { khat(weights, 1.0) };
     let relative: Vec<f64> = valid.iter().map(|w| (w - largest).exp()).collect();
     let ratio = Estimate::of(&relative);
     Evaluation {

@@ -36,40 +36,19 @@ pub fn log_sum_exp(x: &[f64]) -> f64 {
 ///
 /// Without any finite weight, the weights are returned as they are with an infinite k̂.
 pub fn psis(log_weights: &[f64], relative_efficiency: f64) -> Psis {
-    let n = log_weights.len();
-    let mut x: Vec<f64> = log_weights
-        .iter()
-        .map(|&w| if w.is_nan() { f64::NEG_INFINITY } else { w })
-        .collect();
-    let max = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if !max.is_finite() {
+    let mut x = log_weights.to_vec();
+    let Some(tail) = Tail::of(&mut x, relative_efficiency) else {
         return Psis {
             log_weights: x,
             khat: f64::INFINITY,
         };
-    }
-    x.iter_mut().for_each(|w| *w -= max);
-    let length = (n as f64 / 5.0).min(3.0 * (n as f64 / relative_efficiency).sqrt());
-    let length = length.ceil() as usize;
-    let mut order: Vec<usize> = (0..n).collect();
-    order.sort_by(|&a, &b| x[a].total_cmp(&x[b]));
-    let cutoff = order
-        .len()
-        .checked_sub(length + 1)
-        .map_or(f64::NEG_INFINITY, |i| x[order[i]])
-        .max(f64::MIN_POSITIVE.ln());
-    let tail: Vec<usize> = order.into_iter().filter(|&i| x[i] > cutoff).collect();
-    let mut khat = f64::INFINITY;
-    if tail.len() > 4 {
-        let excess: Vec<f64> = tail.iter().map(|&i| x[i].exp() - cutoff.exp()).collect();
-        let (k, scale) = fit_pareto(&excess);
-        khat = k;
-        if k.is_finite() && scale > 0.0 {
-            for (j, &i) in tail.iter().enumerate() {
-                let p = (j as f64 + 0.5) / tail.len() as f64;
-                let smoothed = (pareto_quantile(p, k, scale) + cutoff.exp()).ln();
-                x[i] = if smoothed > 0.0 { 0.0 } else { smoothed };
-            }
+    };
+    let (khat, scale) = tail.fit(&x);
+    if khat.is_finite() && scale > 0.0 {
+        for (j, &i) in tail.order.iter().enumerate() {
+            let p = (j as f64 + 0.5) / tail.order.len() as f64;
+            let smoothed = (pareto_quantile(p, khat, scale) + tail.cutoff.exp()).ln();
+            x[i] = if smoothed > 0.0 { 0.0 } else { smoothed };
         }
     }
     let normaliser = log_sum_exp(&x);
@@ -77,6 +56,53 @@ pub fn psis(log_weights: &[f64], relative_efficiency: f64) -> Psis {
     Psis {
         log_weights: x,
         khat,
+    }
+}
+
+/// The k̂ of [`psis`] alone, which the tail decides.
+pub(crate) fn khat(log_weights: &[f64], relative_efficiency: f64) -> f64 {
+    let mut x = log_weights.to_vec();
+    Tail::of(&mut x, relative_efficiency).map_or(f64::INFINITY, |tail| tail.fit(&x).0)
+}
+
+/// The weights to which the distribution is fitted.
+struct Tail {
+    /// The largest log weight below it, relative to the largest of all.
+    cutoff: f64,
+    /// Its indices, by rising weight.
+    order: Vec<usize>,
+}
+
+impl Tail {
+    /// The tail of `x`, which is taken relative to its largest value; `None` without a finite one.
+    fn of(x: &mut [f64], relative_efficiency: f64) -> Option<Self> {
+        let n = x.len();
+        x.iter_mut()
+            .filter(|w| w.is_nan())
+            .for_each(|w| *w = f64::NEG_INFINITY);
+        let max = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        if !max.is_finite() {
+            return None;
+        }
+        x.iter_mut().for_each(|w| *w -= max);
+        let length = (n as f64 / 5.0).min(3.0 * (n as f64 / relative_efficiency).sqrt());
+        let below = n.checked_sub(length.ceil() as usize + 1);
+        let largest_below = below.map_or(f64::NEG_INFINITY, |below| {
+            *x.to_vec().select_nth_unstable_by(below, f64::total_cmp).1
+        });
+        let cutoff = largest_below.max(f64::MIN_POSITIVE.ln());
+        let mut order: Vec<usize> = (0..n).filter(|&i| x[i] > cutoff).collect();
+        order.sort_by(|&a, &b| x[a].total_cmp(&x[b]));
+        Some(Self { cutoff, order })
+    }
+
+    /// Shape and scale; an infinite shape where fewer than five weights leave nothing to fit.
+    fn fit(&self, x: &[f64]) -> (f64, f64) {
+        if self.order.len() <= 4 {
+            return (f64::INFINITY, 0.0);
+        }
+        let excess = |&i: &usize| x[i].exp() - self.cutoff.exp();
+        fit_pareto(&self.order.iter().map(excess).collect::<Vec<f64>>())
     }
 }
 

@@ -37,8 +37,8 @@ pub struct SaaSettings {
     /// Draws of the first round; `None` chooses 128, or enough for exact second moments where that
     /// takes no more than 512 (full rank: 2048).
     pub first_draws: Option<usize>,
-    /// Largest number of draws of a round; lowered (to 256 at least) where coordinates times draws
-    /// would exceed 2²³, to bound memory.
+    /// Largest number of draws of a round, doubled once where that will do; lowered (to 256 at least) where
+    /// coordinates times draws would exceed 2²³, to bound memory.
     pub max_draws: usize,
     /// Largest number of Hessian-vector products on all draws of a round, in all rounds together.
     pub max_products: u64,
@@ -63,7 +63,17 @@ impl SaaSettings {
     }
 
     fn max_draws(&self, dim: usize) -> usize {
-        self.max_draws.min(((1 << 23) / dim.max(1)).max(256))
+        within_memory(self.max_draws, dim)
+    }
+
+    /// Draws of the largest round when `remaining` nats are left: with twice as many draws it would be half of that,
+    /// which may be little enough.
+    fn last_draws(&self, dim: usize, remaining: f64) -> usize {
+        if remaining <= 2.0 * self.tolerance(dim) {
+            within_memory(2 * self.max_draws, dim)
+        } else {
+            self.max_draws(dim)
+        }
     }
 
     fn first_draws(&self, family: &dyn Family) -> usize {
@@ -82,6 +92,11 @@ impl SaaSettings {
             .max(2)
             .next_multiple_of(2)
     }
+}
+
+/// Draws that keep coordinates times draws below 2²³, 256 at least.
+fn within_memory(draws: usize, dim: usize) -> usize {
+    draws.min(((1 << 23) / dim.max(1)).max(256))
 }
 
 /// The algorithm; its output is ω.
@@ -212,7 +227,6 @@ impl<'a, D: TwiceDifferentiable> Saa<'a, D> {
     fn end_round(&mut self, state: &mut SaaState) -> Option<Status> {
         let dim = self.family.dim();
         let tolerance = self.settings.tolerance(dim);
-        let max_draws = self.settings.max_draws(dim);
         let mut remaining = f64::INFINITY;
         if state.round > 0 {
             let omega = state.newton.omega.clone();
@@ -246,6 +260,7 @@ impl<'a, D: TwiceDifferentiable> Saa<'a, D> {
                 },
             });
         }
+        let max_draws = self.settings.last_draws(dim, remaining);
         if state.lanes >= max_draws && state.round > 0 {
             return Some(Status::BudgetReached {
                 limit: Limit::Draws(max_draws as u64),

@@ -1,13 +1,10 @@
-//! The iteration and its stopping rule.
+//! The iteration.
 
 use std::sync::Arc;
 
 use jensen_density::{RecordDensity, TwiceDifferentiable};
-use jensen_fit::{
-    Algorithm, Archive, ArchiveError, Evidence, Limit, Record, Snapshot, Status, Step,
-};
+use jensen_fit::{Algorithm, Record, Status, Step};
 
-use crate::calls::Calls;
 use crate::family::{Family, FamilyKind};
 use crate::noise::{NoiseSource, Purpose};
 use crate::objective::Objective;
@@ -23,6 +20,8 @@ use super::sampling::{
     required_draws, small_radius,
 };
 use super::settings::TrustSettings;
+use super::state::TrustState;
+use super::stopping::{PATIENCE, is_near, judge};
 use super::subproblem::{Effort, Solution, krylov};
 use super::subsampled::{Choose, Layout, Place, Subsampled};
 
@@ -46,23 +45,15 @@ const FAR_DRAWS: usize = 1024;
 /// Least share of what a noisy gradient promises that is asked of a step.
 const LEAST_PROMISE: f64 = 1e-3;
 
-/// Standard error of the bound, in units of what a model promises, at which the present scales reach too far into the
-/// tails.
+/// Standard error of the bound, in units of what a step promised, at which the present scales reach too far into the
+/// tails even near an optimum.
 const WILD: f64 = 10.0;
 
-/// Rejections in a row after which the model is not believed any more.
-const PATIENCE: u64 = 40;
+/// Largest number of draws on which narrower scales are tried.
+const RETREAT_DRAWS: usize = 128;
 
-/// Iterations with the largest samples, all near the optimum, after which the noise is accepted as too
-/// large for the tolerance.
-const AT_LIMIT: u64 = 12;
-
-/// Iterations in a row whose region admits no gain beyond the tolerance, although the model's maximiser lies outside
-/// of it, after which the model is not believed either.
-const CRAMPED: u64 = 6;
-
-/// Iterations in a row on which the stopping rule must hold.
-const QUIET: u64 = 2;
+/// Largest number of times that scales are halved in an iteration.
+const HALVINGS: usize = 8;
 
 /// The algorithm; its output is ω.
 pub struct Trust<'a, D: TwiceDifferentiable> {
@@ -79,59 +70,6 @@ pub struct Trust<'a, D: TwiceDifferentiable> {
     records: Option<&'a dyn Choose>,
     /// The draws of the present Hessian, by their key.
     products: Option<(u64, Objective<'a, D>)>,
-}
-
-/// State of [`Trust`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct TrustState {
-    omega: Vec<f64>,
-    radius: f64,
-    gradient_draws: usize,
-    change_draws: usize,
-    /// How many times its default the draws of a Hessian are.
-    boost: usize,
-    /// The explicit Hessian, where there is one.
-    explicit: Option<Explicit>,
-    /// Iteration whose draws the present Hessian has; 0 before the first.
-    hessian: u64,
-    /// Whether it was drawn far from the optimum.
-    far: bool,
-    /// Iterations in which it served at the present ω.
-    uses: u64,
-    /// Length of the step that led to the present ω.
-    moved: f64,
-    /// Rejections in a row.
-    rejected: u64,
-    /// Whether subproblems are solved accurately.
-    fine: bool,
-    /// Iterations in a row on which the stopping rule held.
-    quiet: u64,
-    /// Iterations with the largest samples.
-    at_limit: u64,
-    /// Iterations in a row on whose boundary no more than the tolerance is predicted.
-    cramped: u64,
-    /// Last predicted improvement and its standard error.
-    gap: [f64; 2],
-    calls: Calls,
-}
-
-impl TrustState {
-    /// The present parameters.
-    pub fn omega(&self) -> &[f64] {
-        &self.omega
-    }
-
-    /// Evaluations so far.
-    pub fn calls(&self) -> Calls {
-        self.calls
-    }
-
-    /// The averaged Hessian of the log density, where there is an explicit one.
-    fn hessian_mean(&self) -> Option<&[f64]> {
-        self.explicit
-            .as_ref()
-            .map(|explicit| explicit.mean.as_slice())
-    }
 }
 
 impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
@@ -349,25 +287,35 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         }
     }
 
-    /// Where a refused step's draws show that the bound at the present ω is decided by a few of them in the tails, which
-    /// a gradient rarely meets, the scales are halved, if that is better on the same draws.
+    /// Where a few draws in the tails, which a gradient rarely meets, decide the bound, no model of it points the way
+    /// and every step is a matter of luck. After a step that brought no clear gain the scales are therefore halved for
+    /// as long as that makes the bound better and clearer, on draws of that step.
     fn retreat(&mut self, state: &mut TrustState, found: &Assessment, promised: f64, key: u64) {
         let noise = found.before.standard_error;
-        if noise.is_nan() || noise <= WILD * promised.max(1.0) {
+        let wild = noise > WILD * promised.max(1.0);
+        let clear = found.change.mean > 2.0 * found.change.standard_error;
+        if !(wild || (promised > FAR && noise > 1.0)) || clear {
             return;
         }
-        let trial = self.family.shrink(&state.omega, 0.5);
+        let draws = found.draws.min(RETREAT_DRAWS);
         let sample = Sample {
             source: self.source,
             key,
-            draws: found.draws,
+            draws,
             precision: f64::INFINITY,
-            most: found.draws,
+            most: draws,
             records: self.records,
         };
-        let again = assess(&mut self.oracle, &state.omega, &trial, sample, None);
-        state.calls += self.oracle.take_calls();
-        if again.change.mean > 0.0 && again.after.standard_error < 0.5 * noise {
+        for _ in 0..HALVINGS {
+            let trial = self.family.shrink(&state.omega, 0.5);
+            let again = assess(&mut self.oracle, &state.omega, &trial, sample, None);
+            state.calls += self.oracle.take_calls();
+            let noise = again.before.standard_error;
+            let clearer = again.after.standard_error < 0.5 * noise;
+            let better = again.change.mean > 0.5 * noise;
+            if !(clearer && better) {
+                return;
+            }
             state.omega = trial;
             state.explicit = None;
             state.moved = f64::MAX;
@@ -377,84 +325,6 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
             state.radius = state.radius.max(1.0);
         }
     }
-
-    /// Whether the fit is over, after an iteration that neither moved ω out of the rule's sight nor failed.
-    fn judge(
-        &self,
-        state: &mut TrustState,
-        iteration: u64,
-        solution: &Solution,
-        assessment: Option<&Assessment>,
-    ) -> Option<Status> {
-        let tolerance = self.settings.tolerance(self.family.dim());
-        let [predicted, deviation] = state.gap;
-        let small = is_near(solution, deviation, tolerance);
-        let agrees = assessment.is_some_and(|a| {
-            let se = a.change.standard_error;
-            a.change.mean + se <= tolerance && a.change.mean + 2.0 * se >= -tolerance
-        });
-        state.quiet = if small && agrees && state.fine {
-            state.quiet + 1
-        } else {
-            0
-        };
-        if state.quiet >= QUIET {
-            return Some(Status::Converged {
-                evidence: Evidence {
-                    rule: format!(
-                        "a Newton step in the trust region predicts, and fresh draws show, no more than \
-                         {tolerance} nats"
-                    ),
-                    remaining: Some(predicted),
-                    standard_error: Some(deviation),
-                },
-            });
-        }
-        let largest = state.gradient_draws >= self.settings.max_draws;
-        state.at_limit = if largest && !solution.bounded {
-            state.at_limit + 1
-        } else {
-            0
-        };
-        let words =
-            format!("{predicted:.2e} ± {deviation:.1e} nats are predicted, tolerance {tolerance}");
-        if state.at_limit >= AT_LIMIT {
-            return Some(Status::BudgetReached {
-                limit: Limit::Draws(self.settings.max_draws as u64),
-                detail: words,
-            });
-        }
-        state.cramped = if solution.bounded && predicted + deviation <= tolerance {
-            state.cramped + 1
-        } else {
-            0
-        };
-        let reason = if state.rejected >= PATIENCE || state.radius < 1e-12 {
-            format!("no step of any length improves the bound, although {words}")
-        } else if state.cramped >= CRAMPED {
-            format!(
-                "only steps below {:.1e} standard deviations keep their promise; {words}",
-                state.radius
-            )
-        } else if iteration >= self.settings.max_iterations {
-            format!("{iteration} iterations; {words}")
-        } else {
-            return None;
-        };
-        Some(Status::Stalled {
-            at: iteration,
-            reason,
-        })
-    }
-}
-
-/// Whether the model promises no more than the tolerance, one standard error included, in a region of any size.
-fn is_near(solution: &Solution, deviation: f64, tolerance: f64) -> bool {
-    solution.unbounded.is_some_and(|gain| {
-        // The deviation is that of the step; that of a longer one grows with what it promises.
-        let longer = (gain / solution.predicted).max(1.0);
-        gain.max(solution.predicted) + longer * deviation <= tolerance
-    })
 }
 
 impl<'a, R: RecordDensity> Trust<'a, Subsampled<'a, R>> {
@@ -475,26 +345,7 @@ impl<D: TwiceDifferentiable> Algorithm for Trust<'_, D> {
     type Output = Vec<f64>;
 
     fn init(&mut self) -> Result<TrustState, Status> {
-        let settings = self.settings;
-        Ok(TrustState {
-            omega: self.start.clone(),
-            radius: settings.delta0,
-            gradient_draws: settings.gradient_draws,
-            change_draws: settings.change_draws,
-            boost: 1,
-            explicit: None,
-            hessian: 0,
-            far: true,
-            uses: 0,
-            moved: f64::INFINITY,
-            rejected: 0,
-            fine: false,
-            quiet: 0,
-            at_limit: 0,
-            cramped: 0,
-            gap: [f64::INFINITY, f64::INFINITY],
-            calls: Calls::default(),
-        })
+        Ok(TrustState::at(self.start.clone(), &self.settings))
     }
 
     fn step(&mut self, state: &mut TrustState, iteration: u64) -> Step {
@@ -642,11 +493,18 @@ impl<D: TwiceDifferentiable> Algorithm for Trust<'_, D> {
                 state.radius = radius_after_refusal(&settings, radius, norm, small, slope, change);
             }
         }
-        if !accepted && let Some(found) = &assessment {
+        if let Some(found) = &assessment {
             self.retreat(state, found, promised, self.key(iteration));
         }
         self.resize(state, squared.sqrt(), noise, contradicted, required);
-        let status = self.judge(state, iteration, &solution, assessment.as_ref());
+        let status = judge(
+            &settings,
+            tolerance,
+            state,
+            iteration,
+            &solution,
+            assessment.as_ref(),
+        );
         state.fine = state.fine || solution.unbounded.is_some_and(|gain| gain <= 1.0);
         Step {
             record: state.calls.on(record),
@@ -656,67 +514,5 @@ impl<D: TwiceDifferentiable> Algorithm for Trust<'_, D> {
 
     fn output(&mut self, state: &TrustState) -> Vec<f64> {
         state.omega.clone()
-    }
-}
-
-impl Snapshot for TrustState {
-    fn save(&self) -> Archive {
-        let mut archive = Archive::new();
-        archive.put("omega", &self.omega);
-        archive.put(
-            "numbers",
-            &[self.radius, self.moved, self.gap[0], self.gap[1]],
-        );
-        archive.set(
-            "draws",
-            [self.gradient_draws, self.change_draws, self.boost],
-        );
-        archive.set(
-            "counts",
-            [
-                self.hessian,
-                self.uses,
-                self.rejected,
-                self.quiet,
-                self.at_limit,
-                self.cramped,
-            ],
-        );
-        archive.set("fine", [self.fine, self.far]);
-        archive.set("explicit", self.explicit.is_some());
-        if let Some(explicit) = &self.explicit {
-            archive.nest("hessian", explicit.save());
-        }
-        archive.set("calls", self.calls);
-        archive
-    }
-
-    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
-        let numbers = archive.vec_of("numbers", 4)?;
-        let [gradient_draws, change_draws, boost] = archive.get("draws")?;
-        let [hessian, uses, rejected, quiet, at_limit, cramped] = archive.get("counts")?;
-        let explicit: bool = archive.get("explicit")?;
-        let [fine, far] = archive.get("fine")?;
-        Ok(Self {
-            omega: archive.vec("omega")?,
-            radius: numbers[0],
-            moved: numbers[1],
-            gap: [numbers[2], numbers[3]],
-            gradient_draws,
-            change_draws,
-            boost,
-            explicit: explicit
-                .then(|| Explicit::restore(&archive.nested("hessian")))
-                .transpose()?,
-            hessian,
-            uses,
-            rejected,
-            quiet,
-            at_limit,
-            cramped,
-            fine,
-            far,
-            calls: archive.get("calls")?,
-        })
     }
 }

@@ -10,7 +10,9 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `settings` | [`TrustSettings`]: Table 1 with ranges and defaults |
-//! | `algorithm` | [`Trust`]: the iteration and its stopping rule |
+//! | `algorithm` | [`Trust`]: the iteration |
+//! | `state` | [`TrustState`]: what it carries on |
+//! | `stopping` | when it is over |
 //! | `subproblem` | the maximiser of the model in the region: Krylov subspaces, the secular equation |
 //! | `explicit` | Hessians of mean fields in blocks, where their dimension allows |
 //! | `gradient` | gradients with the jackknife's estimate of their noise |
@@ -43,11 +45,14 @@ mod gradient;
 mod quadratic;
 mod sampling;
 mod settings;
+mod state;
+mod stopping;
 mod subproblem;
 mod subsampled;
 
-pub use algorithm::{Trust, TrustState};
+pub use algorithm::Trust;
 pub use settings::TrustSettings;
+pub use state::TrustState;
 pub use subsampled::{Subsampled, SubsampledWorkspace};
 
 pub(crate) use assessment::{Sample, assess};

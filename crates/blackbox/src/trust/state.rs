@@ -1,0 +1,146 @@
+//! What a run carries from one iteration to the next.
+
+use jensen_fit::{Archive, ArchiveError, Snapshot};
+
+use crate::calls::Calls;
+
+use super::explicit::Explicit;
+use super::settings::TrustSettings;
+
+/// State of [`Trust`](super::Trust).
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrustState {
+    pub(super) omega: Vec<f64>,
+    pub(super) radius: f64,
+    pub(super) gradient_draws: usize,
+    pub(super) change_draws: usize,
+    /// How many times its default the draws of a Hessian are.
+    pub(super) boost: usize,
+    /// The explicit Hessian, where there is one.
+    pub(super) explicit: Option<Explicit>,
+    /// Iteration whose draws the present Hessian has; 0 before the first.
+    pub(super) hessian: u64,
+    /// Whether it was drawn far from the optimum.
+    pub(super) far: bool,
+    /// Iterations in which it served at the present ω.
+    pub(super) uses: u64,
+    /// Length of the step that led to the present ω.
+    pub(super) moved: f64,
+    /// Rejections in a row.
+    pub(super) rejected: u64,
+    /// Whether subproblems are solved accurately.
+    pub(super) fine: bool,
+    /// Iterations in a row on which the stopping rule held.
+    pub(super) quiet: u64,
+    /// Iterations with the largest samples.
+    pub(super) at_limit: u64,
+    /// Iterations in a row on whose boundary no more than the tolerance is predicted.
+    pub(super) cramped: u64,
+    /// Last predicted improvement and its standard error.
+    pub(super) gap: [f64; 2],
+    pub(super) calls: Calls,
+}
+
+impl TrustState {
+    /// The state in which a run from `omega` begins.
+    pub(super) fn at(omega: Vec<f64>, settings: &TrustSettings) -> Self {
+        Self {
+            omega,
+            radius: settings.delta0,
+            gradient_draws: settings.gradient_draws,
+            change_draws: settings.change_draws,
+            boost: 1,
+            explicit: None,
+            hessian: 0,
+            far: true,
+            uses: 0,
+            moved: f64::INFINITY,
+            rejected: 0,
+            fine: false,
+            quiet: 0,
+            at_limit: 0,
+            cramped: 0,
+            gap: [f64::INFINITY, f64::INFINITY],
+            calls: Calls::default(),
+        }
+    }
+
+    /// The present parameters.
+    pub fn omega(&self) -> &[f64] {
+        &self.omega
+    }
+
+    /// Evaluations so far.
+    pub fn calls(&self) -> Calls {
+        self.calls
+    }
+
+    /// The averaged Hessian of the log density, where there is an explicit one.
+    pub(super) fn hessian_mean(&self) -> Option<&[f64]> {
+        self.explicit
+            .as_ref()
+            .map(|explicit| explicit.mean.as_slice())
+    }
+}
+
+impl Snapshot for TrustState {
+    fn save(&self) -> Archive {
+        let mut archive = Archive::new();
+        archive.put("omega", &self.omega);
+        archive.put(
+            "numbers",
+            &[self.radius, self.moved, self.gap[0], self.gap[1]],
+        );
+        archive.set(
+            "draws",
+            [self.gradient_draws, self.change_draws, self.boost],
+        );
+        archive.set(
+            "counts",
+            [
+                self.hessian,
+                self.uses,
+                self.rejected,
+                self.quiet,
+                self.at_limit,
+                self.cramped,
+            ],
+        );
+        archive.set("fine", [self.fine, self.far]);
+        archive.set("explicit", self.explicit.is_some());
+        if let Some(explicit) = &self.explicit {
+            archive.nest("hessian", explicit.save());
+        }
+        archive.set("calls", self.calls);
+        archive
+    }
+
+    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        let numbers = archive.vec_of("numbers", 4)?;
+        let [gradient_draws, change_draws, boost] = archive.get("draws")?;
+        let [hessian, uses, rejected, quiet, at_limit, cramped] = archive.get("counts")?;
+        let explicit: bool = archive.get("explicit")?;
+        let [fine, far] = archive.get("fine")?;
+        Ok(Self {
+            omega: archive.vec("omega")?,
+            radius: numbers[0],
+            moved: numbers[1],
+            gap: [numbers[2], numbers[3]],
+            gradient_draws,
+            change_draws,
+            boost,
+            explicit: explicit
+                .then(|| Explicit::restore(&archive.nested("hessian")))
+                .transpose()?,
+            hessian,
+            uses,
+            rejected,
+            quiet,
+            at_limit,
+            cramped,
+            fine,
+            far,
+            calls: archive.get("calls")?,
+        })
+    }
+}

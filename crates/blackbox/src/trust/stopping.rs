@@ -1,0 +1,100 @@
+//! When a run is over: the promise of a Newton step within the tolerance, and what shows that it never will be.
+
+use jensen_fit::{Evidence, Limit, Status};
+
+use super::assessment::Assessment;
+use super::settings::TrustSettings;
+use super::state::TrustState;
+use super::subproblem::Solution;
+
+/// Rejections in a row after which the model is not believed any more.
+pub(super) const PATIENCE: u64 = 40;
+
+/// Iterations with the largest samples, all near the optimum, after which the noise is accepted as too
+/// large for the tolerance.
+const AT_LIMIT: u64 = 12;
+
+/// Iterations in a row whose region admits no gain beyond the tolerance, although the model's maximiser lies outside
+/// of it, after which the model is not believed either.
+const CRAMPED: u64 = 6;
+
+/// Iterations in a row on which the stopping rule must hold.
+const QUIET: u64 = 2;
+
+/// Whether the fit is over, within `tolerance` nats or without hope, after an iteration.
+pub(super) fn judge(
+    settings: &TrustSettings,
+    tolerance: f64,
+    state: &mut TrustState,
+    iteration: u64,
+    solution: &Solution,
+    assessment: Option<&Assessment>,
+) -> Option<Status> {
+    let [predicted, deviation] = state.gap;
+    let small = is_near(solution, deviation, tolerance);
+    let agrees = assessment.is_some_and(|a| {
+        let se = a.change.standard_error;
+        a.change.mean + se <= tolerance && a.change.mean + 2.0 * se >= -tolerance
+    });
+    state.quiet = if small && agrees && state.fine {
+        state.quiet + 1
+    } else {
+        0
+    };
+    if state.quiet >= QUIET {
+        return Some(Status::Converged {
+            evidence: Evidence {
+                rule: format!(
+                    "a Newton step in the trust region predicts, and fresh draws show, no more than \
+                     {tolerance} nats"
+                ),
+                remaining: Some(predicted),
+                standard_error: Some(deviation),
+            },
+        });
+    }
+    let largest = state.gradient_draws >= settings.max_draws;
+    state.at_limit = if largest && !solution.bounded {
+        state.at_limit + 1
+    } else {
+        0
+    };
+    let words =
+        format!("{predicted:.2e} ± {deviation:.1e} nats are predicted, tolerance {tolerance}");
+    if state.at_limit >= AT_LIMIT {
+        return Some(Status::BudgetReached {
+            limit: Limit::Draws(settings.max_draws as u64),
+            detail: words,
+        });
+    }
+    state.cramped = if solution.bounded && predicted + deviation <= tolerance {
+        state.cramped + 1
+    } else {
+        0
+    };
+    let reason = if state.rejected >= PATIENCE || state.radius < 1e-12 {
+        format!("no step of any length improves the bound, although {words}")
+    } else if state.cramped >= CRAMPED {
+        format!(
+            "only steps below {:.1e} standard deviations keep their promise; {words}",
+            state.radius
+        )
+    } else if iteration >= settings.max_iterations {
+        format!("{iteration} iterations; {words}")
+    } else {
+        return None;
+    };
+    Some(Status::Stalled {
+        at: iteration,
+        reason,
+    })
+}
+
+/// Whether the model promises no more than the tolerance, one standard error included, in a region of any size.
+pub(super) fn is_near(solution: &Solution, deviation: f64, tolerance: f64) -> bool {
+    solution.unbounded.is_some_and(|gain| {
+        // The deviation is that of the step; that of a longer one grows with what it promises.
+        let longer = (gain / solution.predicted).max(1.0);
+        gain.max(solution.predicted) + longer * deviation <= tolerance
+    })
+}
