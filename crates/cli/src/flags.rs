@@ -93,7 +93,7 @@ pub struct FitFlags {
     /// Algorithm [default: auto]
     #[arg(long, value_enum, value_name = "NAME", help_heading = "Method")]
     pub method: Option<MethodName>,
-    /// auto, meanfield, fullrank or lowrank=R. auto: mean-field, then full-rank (up to 200 dimensions) or
+    /// auto, meanfield, fullrank or lowrank=R. auto: mean-field, then full-rank (up to 400 dimensions) or
     /// low-rank from there if its k̂ is too large [default: auto]
     #[arg(long, value_name = "FAMILY", value_parser = parse_family, help_heading = "Method")]
     pub family: Option<String>,
