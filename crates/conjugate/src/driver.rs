@@ -5,7 +5,8 @@
 //! prefixes of longer ones and resume to the same bits.
 //!
 //! The order within a batch iteration makes it coordinate ascent on the tempered bound: local steps at the present
-//! temperature; the temperature given their expected log likelihood (exactly, with weight 1); the globals given both.
+//! temperature; a damped step of the temperature's distribution given their expected log likelihood, along which the bound,
+//! concave in it, rises; the globals given both.
 //! The bound in the trace is taken after the local steps. Local tempering is no coordinate ascent: its global step
 //! matches the first sufficient statistic only and counts every point as if it had temperature 1 (Mandt et al. 2016,
 //! Eq. 11), and no monotonicity is claimed for it.
@@ -271,6 +272,7 @@ impl<E: Engine> Algorithm for Driver<E> {
             bound: None,
             calm: 0,
         };
+        let batch = matches!(self.settings.mode, Mode::Batch { .. });
         match &self.settings.temper {
             Temper::Global(global) => {
                 let inverse: Vec<f64> = global.grid().iter().map(|t| 1.0 / t).collect();
@@ -281,7 +283,7 @@ impl<E: Engine> Algorithm for Driver<E> {
                         reason: format!("log C(T) is not finite at T = {:.3}", 1.0 / inverse[at]),
                     });
                 }
-                let thermostat = Thermostat::new(global, partition.log_c);
+                let thermostat = Thermostat::new(global, partition.log_c, batch);
                 state.inverse = thermostat.mean_inverse();
                 state.thermostat = Some(thermostat);
             }
@@ -350,9 +352,10 @@ impl<E: Engine> Algorithm for Driver<E> {
             (&mut state.thermostat, &self.settings.temper)
             && update
         {
+            // Batch ascent knows the energy exactly; both take the temperature there in damped steps.
             let weight = if batch_mode { 1.0 } else { global.damping };
             thermostat.observe(sums.energy * scale, weight);
-            thermostat.update(weight);
+            thermostat.update(global.damping);
             let next = thermostat.mean_inverse().max(floor);
             record = record.with("energy_noise", thermostat.energy_noise.sqrt());
             // The statistics carry the inverse temperature of the local steps; the globals take the new one.

@@ -79,10 +79,15 @@ pub struct Thermostat {
 }
 
 impl Thermostat {
-    /// The start: r uniform.
-    pub fn new(settings: &GlobalTempering, log_c: Vec<f64>) -> Self {
+    /// The start: r uniform, or at the hottest temperature alone.
+    pub fn new(settings: &GlobalTempering, log_c: Vec<f64>, hottest: bool) -> Self {
         let inverse: Vec<f64> = settings.grid().iter().map(|t| 1.0 / t).collect();
-        let r = vec![1.0 / inverse.len() as f64; inverse.len()];
+        let m = inverse.len();
+        let mut r = vec![1.0 / m as f64; m];
+        if hottest {
+            r.fill(0.0);
+            r[m - 1] = 1.0;
+        }
         Self {
             inverse,
             log_c,
@@ -110,7 +115,8 @@ impl Thermostat {
     }
 
     /// r ← (1 − weight) r + weight r*, with r* the optimum at the running estimate. With weight 1 this is the exact
-    /// coordinate update; less than 1 keeps a near point mass from jumping with the noise of the estimate.
+    /// coordinate update. Less than 1 keeps a near point mass from jumping with the noise of the estimate and from
+    /// cooling before the globals have followed; the bound is concave in r, and so never falls on the way.
     pub fn update(&mut self, weight: f64) {
         let Some(energy) = self.energy else { return };
         let mut best: Vec<f64> = self
@@ -233,7 +239,7 @@ mod tests {
             ..GlobalTempering::default()
         };
         let log_c: Vec<f64> = settings.grid().iter().map(|t| 3.0 * t.ln()).collect();
-        let mut thermostat = Thermostat::new(&settings, log_c);
+        let mut thermostat = Thermostat::new(&settings, log_c, false);
         let energy = -4.0;
         thermostat.observe(energy, 1.0);
         thermostat.update(1.0);

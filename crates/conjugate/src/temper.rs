@@ -5,6 +5,9 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 /// The grid of temperatures of global variational tempering.
+///
+/// Stochastic fits begin with r uniform over it, as the paper's do. Batch ascent, whose random start is forgotten only
+/// where assignments are soft, begins at the hottest temperature, as a schedule from there would.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GlobalTempering {
     /// Number M of temperatures, at least 2.
@@ -15,7 +18,8 @@ pub struct GlobalTempering {
     pub draws: usize,
     /// How often a pass r is updated in stochastic fits; batch fits update it once an iteration.
     pub updates_per_pass: f64,
-    /// The weight of the newest estimate of the corpus' expected log likelihood, in (0, 1].
+    /// The weight of a new r beside the old one, in (0, 1]; in stochastic fits also that of the newest estimate of the
+    /// corpus' expected log likelihood.
     pub damping: f64,
     /// Passes (iterations of batch ascent) after which the temperature is 1; see [`cooled`]. The paper has none.
     pub cooling: Option<f64>,

@@ -76,6 +76,7 @@ impl DataError {
         };
         // `kind` has a clean description for what the system reports by number; other errors carry their own text.
         let text = match error.raw_os_error() {
+            Some(_) if error.kind() == K::NotFound => "there is no such file or folder".to_owned(),
             Some(_) => error.kind().to_string(),
             None => error.to_string(),
         };

@@ -109,13 +109,17 @@ fn linear(iterations: f64, from: f64) -> Temper {
     }
 }
 
-/// The policies of the figure: name and policy.
+/// The policies of the figure: name and policy. All that are hot begin at the same temperature.
 fn policies(schedules: [f64; 2], from: f64) -> Vec<(String, Temper)> {
     let mut policies = vec![("VI".to_owned(), Temper::None)];
     for length in schedules {
         policies.push((format!("AVI, {length} iterations"), linear(length, from)));
     }
-    policies.push(("VT".to_owned(), Temper::Global(GlobalTempering::default())));
+    let tempering = GlobalTempering {
+        hottest: from,
+        ..GlobalTempering::default()
+    };
+    policies.push(("VT".to_owned(), Temper::Global(tempering)));
     policies
 }
 
