@@ -216,7 +216,7 @@ impl Model for FactorialMixture {
 
     /// The whole density is tempered, the noise's normaliser included:
     /// Σ_k log(π^s + (1−π)^s) + ½ D ((1 − s) log(2π σ_n) − log s). The paper's supplement C leaves the normaliser untempered;
-    /// the energy and this function agree in tempering it.
+    /// the energy and this function agree in tempering it, so that r is the same.
     fn log_normaliser(&self, _t: &[f64], _size: f64, s: f64) -> f64 {
         let p = self.settings.activation;
         let switches = self.settings.factors as f64 * (p.powf(s) + (1.0 - p).powf(s)).ln();
