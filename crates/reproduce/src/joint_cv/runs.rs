@@ -53,6 +53,8 @@ pub(super) struct Plan {
     /// Step size, or SMISO's γ.
     pub(super) step: f64,
     pub(super) batch: usize,
+    /// Spread of the start.
+    pub(super) spread: f64,
     pub(super) iterations: u64,
     /// How many times the bound is estimated.
     pub(super) points: u64,
@@ -68,11 +70,12 @@ pub(super) struct Trace {
     pub(super) elbo: Vec<Option<f64>>,
 }
 
-/// ω with every coordinate standard normal, as the paper starts.
-pub(super) fn start(parameters: usize, seed: u64) -> Vec<f64> {
+/// ω with every coordinate normal with this spread: one in the paper.
+pub(super) fn start(parameters: usize, seed: u64, spread: f64) -> Vec<f64> {
     let mut out = vec![0.0; parameters];
     let purpose = rng::Purpose::new("reproduce").fold("joint-cv start");
     rng::fill_normals(Simd::detect(), seed, purpose, 0, 0, 1, parameters, &mut out);
+    out.iter_mut().for_each(|x| *x *= spread);
     out
 }
 
@@ -173,7 +176,7 @@ pub(super) fn run(
 ) -> Result<Trace, Failure> {
     with_density!(model, density => {
         let family = Arc::new(MeanField::new(density.dim()));
-        let omega = start(family.parameters(), plan.seed);
+        let omega = start(family.parameters(), plan.seed, plan.spread);
         match plan.method {
             Method::Estimator(estimator, rule) => {
                 let settings = settings(estimator, rule, plan.step, plan.batch);

@@ -27,7 +27,7 @@ type Advance<'a> = Box<dyn FnMut(u64) + 'a>;
 fn advance<'a, D: RecordDensity>(
     density: &'a D,
     method: Method,
-    batch: usize,
+    task: &Task,
 ) -> Result<Advance<'a>, Failure> {
     fn going<'a, A: Algorithm + 'a>(mut fit: A) -> Result<Advance<'a>, Failure> {
         let mut state = fit
@@ -42,7 +42,8 @@ fn advance<'a, D: RecordDensity>(
         }))
     }
     let family = Arc::new(MeanField::new(density.dim()));
-    let omega = start(family.parameters(), 1);
+    let batch = task.batch;
+    let omega = start(family.parameters(), 1, task.spread);
     match method {
         Method::Estimator(estimator, rule) => {
             // No step of a size that would change what an iteration costs.
@@ -81,7 +82,7 @@ pub(super) fn milliseconds(
             let epoch = Batches::new(1, density.records(), task.batch)?.per_epoch() as u64;
             let mut fits = Vec::new();
             for method in methods(task, scale)? {
-                let mut advance = advance(density, method, task.batch)?;
+                let mut advance = advance(density, method, task)?;
                 advance(epoch);
                 fits.push((method.name().to_owned(), advance, Vec::new(), Vec::new()));
             }
@@ -106,10 +107,13 @@ pub(super) fn milliseconds(
     })
 }
 
+/// How often a gradient from all records is timed again.
+const REPEATS: u32 = 3;
+
 /// Milliseconds of a gradient from all records.
-fn full<D: RecordDensity>(density: &D, estimator: RecordEstimator, repeats: u32) -> f64 {
+fn full<D: RecordDensity>(density: &D, estimator: RecordEstimator, spread: f64) -> f64 {
     let family: Arc<dyn Family> = Arc::new(MeanField::new(density.dim()));
-    let omega = start(family.parameters(), 1);
+    let omega = start(family.parameters(), 1, spread);
     let all: Vec<u32> = (0..density.records() as u32).collect();
     let mut gradients = Gradients::new(density, family, 1, all.len());
     let table = gradients.table(estimator);
@@ -124,7 +128,7 @@ fn full<D: RecordDensity>(density: &D, estimator: RecordEstimator, repeats: u32)
         visit: false,
     };
     let mut fastest = f64::INFINITY;
-    for _ in 0..=repeats {
+    for _ in 0..=REPEATS {
         let begin = Instant::now();
         gradients.evaluate(&request, &table, &mut out);
         fastest = fastest.min(1e3 * begin.elapsed().as_secs_f64());
@@ -170,7 +174,7 @@ fn table3(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
             "milliseconds",
         );
         context.row(what.paper(paper), |_| {
-            let ours = with_density!(&model, density => full(density, estimator, 3));
+            let ours = with_density!(&model, density => full(density, estimator, task.spread));
             Ok(Ours::value(ours).note(&note))
         })?;
     }

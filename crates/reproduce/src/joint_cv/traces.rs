@@ -133,6 +133,7 @@ fn runs_of(
                     method,
                     step,
                     batch: task.batch,
+                    spread: task.spread,
                     iterations: epochs * epoch,
                     points: context.pick(points[0], points[1]),
                     draws: context.pick(DRAWS[0], DRAWS[1]),

@@ -75,7 +75,7 @@ fn look<D: RecordDensity>(
         .map(|&estimator| (estimator, gradients.table(estimator)))
         .collect();
     let mut table = gradients.table(joint);
-    let mut omega = start(family.parameters(), look.seed);
+    let mut omega = start(family.parameters(), look.seed, look.task.spread);
     let mut memory = OptimiserState::new(omega.len());
     let (mut noise, mut gradient) = (Vec::new(), vec![0.0; omega.len()]);
     let mut order = Vec::new();
