@@ -156,8 +156,9 @@ impl Points {
         }
     }
 
-    /// Reads a table whose columns are all numbers.
+    /// Reads a table whose columns are all numbers, on the threads of the run, which begin here.
     pub fn read(path: &Path, flags: &PointFlags) -> Result<Self, Failure> {
+        start_threads(flags::threads(flags.threads))?;
         let input = |error: jensen::data::DataError| Failure::input(error.to_string());
         let table = Table::read(path).map_err(input)?;
         let columns: Vec<&[f64]> = table
@@ -336,7 +337,6 @@ pub fn run<M: Model>(
 ) -> Outcome {
     let settings = flags.settings()?;
     settings.temper.check().map_err(Failure::usage)?;
-    start_threads(flags::threads(flags.threads))?;
     let folder = match (&flags.out, flags.resume) {
         (None, _) => None,
         (Some(path), false) => Some(folder::take(path, command)?),
