@@ -258,7 +258,7 @@ fn mistakes_are_told_where_they_are() {
         (
             "bernoulli",
             "gp(rbf, on=a)",
-            "response 3 is 2, but the likelihood `bernoulli` needs 0 or 1",
+            "t.csv: the response `y` is 2 in row 3, but the likelihood `bernoulli` needs 0 or 1",
             3,
         ),
         ("poisson", "rbf", "`rbf` is a kernel: write `gp(rbf)`", 3),
@@ -268,12 +268,7 @@ fn mistakes_are_told_where_they_are() {
             "cannot read `none.graph`",
             3,
         ),
-        (
-            "poisson",
-            &icar,
-            "the graph's nodes are numbered from 1 to 2",
-            3,
-        ),
+        ("poisson", &icar, "and nodes are numbered from 1 to 2", 3),
         ("poisson", "iid(variance~2", "expected `,` or `)`", 3),
         ("fish", "iid()", "there is no `fish`", 3),
     ];

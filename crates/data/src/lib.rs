@@ -20,6 +20,7 @@
 
 pub mod adjacency;
 pub mod atomic;
+pub mod bytes;
 pub mod corpus;
 pub mod dataset;
 pub mod draws;
@@ -43,6 +44,7 @@ pub mod trace;
 
 pub use adjacency::Adjacency;
 pub use atomic::{write_atomic, write_atomic_bytes};
+pub use bytes::Bytes;
 pub use dataset::{DataSet, Elements, Value};
 pub use draws::{DrawsTable, DrawsVariable};
 pub use error::{DataError, ParseError};

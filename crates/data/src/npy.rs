@@ -1,6 +1,9 @@
 //! NumPy's files: NPY arrays, and NPZ archives of them.
 
+use std::borrow::Cow;
 use std::io::Read;
+
+use rayon::prelude::*;
 
 use crate::elements::{Element, Header, element};
 use crate::error::DataError;
@@ -13,28 +16,6 @@ pub struct Array {
     pub shape: Vec<usize>,
     /// Elements, the last index fastest.
     pub data: Vec<f64>,
-}
-
-impl Array {
-    /// The columns of a vector (called `name`) or a matrix (`name1`, `name2`, …).
-    ///
-    /// # Errors
-    /// When the array has more than two dimensions or none.
-    pub fn columns(&self, name: &str, label: &str) -> Result<Vec<Column>, DataError> {
-        match self.shape[..] {
-            [_] => Ok(vec![Column::new(name, Cells::Numbers(self.data.clone()))]),
-            [_, width] => Ok((0..width)
-                .map(|j| {
-                    let column = self.data.iter().skip(j).step_by(width.max(1)).copied();
-                    Column::new(format!("{name}{}", j + 1), Cells::Numbers(column.collect()))
-                })
-                .collect()),
-            _ => Err(DataError::invalid(format!(
-                "{label}: the array `{name}` has the shape {:?}; a table needs vectors or matrices",
-                self.shape
-            ))),
-        }
-    }
 }
 
 /// What a problem with a file is called.
@@ -73,6 +54,66 @@ pub fn parse(bytes: &[u8], label: &str) -> Result<Array, DataError> {
         shape: header.shape,
         data,
     })
+}
+
+/// Columns that one task takes out of a row-major matrix: eight numbers make a line of the cache.
+const TOGETHER: usize = 8;
+
+/// The columns of a vector (called `name`) or a matrix (`name1`, `name2`, …) in an NPY file.
+///
+/// # Errors
+/// When the bytes are no such file, are cut short, or hold something else than numbers; when the array has more than two
+/// dimensions or none.
+pub fn columns(bytes: &[u8], name: &str, label: &str) -> Result<Vec<Column>, DataError> {
+    let (header, fortran) = header(bytes, label)?;
+    let Header { shape, element, .. } = &header;
+    let (rows, width) = match shape[..] {
+        [rows] => (rows, None),
+        [rows, width] => (rows, Some(width)),
+        _ => {
+            return Err(DataError::invalid(format!(
+                "{label}: the array `{name}` has the shape {shape:?}; a table needs vectors or matrices"
+            )));
+        }
+    };
+    let size = element.width();
+    let body = &bytes[header.start..][..rows * width.unwrap_or(1) * size];
+    let numbers = |bytes: &[u8]| -> Vec<f64> {
+        let each = bytes.chunks_exact(size);
+        each.map(|b| element.number(b)).collect()
+    };
+    let columns: Vec<Vec<f64>> = match width {
+        None => vec![numbers(body)],
+        Some(width) if rows == 0 => vec![Vec::new(); width],
+        Some(_) if fortran => body.par_chunks(rows * size).map(numbers).collect(),
+        Some(width) => {
+            let mut columns = vec![Vec::new(); width];
+            columns
+                .par_chunks_mut(TOGETHER)
+                .enumerate()
+                .for_each(|(group, columns)| {
+                    let first = group * TOGETHER * size;
+                    for column in columns.iter_mut() {
+                        column.reserve_exact(rows);
+                    }
+                    for row in body.chunks_exact(width * size) {
+                        let parts = row[first..].chunks_exact(size);
+                        for (column, part) in columns.iter_mut().zip(parts) {
+                            column.push(element.number(part));
+                        }
+                    }
+                });
+            columns
+        }
+    };
+    let named = columns.into_iter().enumerate().map(|(j, numbers)| {
+        let name = match width {
+            None => name.to_owned(),
+            Some(_) => format!("{name}{}", j + 1),
+        };
+        Column::new(name, Cells::Numbers(numbers))
+    });
+    Ok(named.collect())
 }
 
 /// Shape, element type and place of the elements of an NPY array, which are all there, and whether they stand in
@@ -177,6 +218,27 @@ fn little(bytes: &[u8], at: usize, width: usize) -> Option<u64> {
 /// # Errors
 /// When the bytes are no such archive or one of its arrays cannot be read.
 pub fn parse_npz(bytes: &[u8], label: &str) -> Result<Vec<(String, Array)>, DataError> {
+    let arrays = members(bytes, label)?.into_iter().map(|(name, content)| {
+        let array = parse(&content, &format!("{label}, `{name}`"))?;
+        Ok((name, array))
+    });
+    arrays.collect()
+}
+
+/// The columns of the arrays of an NPZ archive, each like [`columns`].
+///
+/// # Errors
+/// When the bytes are no such archive, or one of its arrays cannot be read or is neither vector nor matrix.
+pub fn npz_columns(bytes: &[u8], label: &str) -> Result<Vec<Column>, DataError> {
+    let mut all = Vec::new();
+    for (name, content) in members(bytes, label)? {
+        all.extend(columns(&content, &name, &format!("{label}, `{name}`"))?);
+    }
+    Ok(all)
+}
+
+/// The names and NPY files of an NPZ archive; those that are stored as they are stay where they are.
+fn members<'a>(bytes: &'a [u8], label: &str) -> Result<Vec<(String, Cow<'a, [u8]>)>, DataError> {
     let fail = |what: &str| damaged(label, what);
     let cut = || damaged(label, "its directory is cut short");
     const END: &[u8] = b"PK\x05\x06";
@@ -189,7 +251,7 @@ pub fn parse_npz(bytes: &[u8], label: &str) -> Result<Vec<(String, Array)>, Data
     }
     let count = little(bytes, end + 10, 2).ok_or_else(cut)?;
     let mut at = little(bytes, end + 16, 4).ok_or_else(cut)? as usize;
-    let mut arrays = Vec::new();
+    let mut members = Vec::new();
     for _ in 0..count {
         if bytes.get(at..at + 4) != Some(b"PK\x01\x02") {
             return Err(fail("its directory is damaged"));
@@ -226,24 +288,21 @@ pub fn parse_npz(bytes: &[u8], label: &str) -> Result<Vec<(String, Array)>, Data
             .get(start..start.saturating_add(packed))
             .ok_or_else(|| fail(&format!("`{name}` is cut short")))?;
         let plain = match method {
-            0 => content.to_vec(),
+            0 => Cow::Borrowed(content),
             8 => {
                 let mut plain = Vec::new();
                 flate2::read::DeflateDecoder::new(content)
                     .take(size as u64)
                     .read_to_end(&mut plain)
                     .map_err(|error| fail(&format!("`{name}`: {error}")))?;
-                plain
+                Cow::Owned(plain)
             }
             _ => return Err(fail(&format!("`{name}` is packed by an unknown method"))),
         };
         let stem = name.strip_suffix(".npy").unwrap_or(name);
-        arrays.push((
-            stem.to_owned(),
-            parse(&plain, &format!("{label}, `{stem}`"))?,
-        ));
+        members.push((stem.to_owned(), plain));
     }
-    Ok(arrays)
+    Ok(members)
 }
 
 /// Sizes of 4 GiB and more stand in an extra field, in this order, those alone that do not fit.

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use crate::bytes::Bytes;
 use crate::error::{DataError, ParseError};
 use crate::{npy, table_csv};
 
@@ -196,7 +197,7 @@ impl Table {
     /// # Errors
     /// When the file cannot be read or does not follow its format.
     pub fn read(path: &Path) -> Result<Self, DataError> {
-        Self::parse(&read_bytes(path)?, &path.display().to_string())
+        Self::parse(&Bytes::read(path)?, &path.display().to_string())
     }
 
     /// A table from the (decompressed) bytes of a file; `label` is its name, whose ending tells the format.
@@ -219,8 +220,7 @@ impl Table {
     /// # Errors
     /// When the bytes are no NPY file of numbers with one or two dimensions.
     pub fn from_npy(bytes: &[u8], label: &str) -> Result<Self, DataError> {
-        let array = npy::parse(bytes, label)?;
-        Self::new(label, array.columns("V", label)?)
+        Self::new(label, npy::columns(bytes, "V", label)?)
     }
 
     /// The arrays of an NPZ file: a vector is a column of its name, a matrix `x` gives `x1`, `x2`, ….
@@ -228,11 +228,7 @@ impl Table {
     /// # Errors
     /// When the bytes are no NPZ file, or the arrays differ in their number of rows.
     pub fn from_npz(bytes: &[u8], label: &str) -> Result<Self, DataError> {
-        let mut columns = Vec::new();
-        for (name, array) in npy::parse_npz(bytes, label)? {
-            columns.extend(array.columns(&name, label)?);
-        }
-        Self::new(label, columns)
+        Self::new(label, npy::npz_columns(bytes, label)?)
     }
 
     /// The file, or the caller's label.

@@ -171,7 +171,7 @@ fn glm(args: &[String]) {
             mean: vec![0.0; cols],
             covariance: Covariance::Diagonal(vec![10.0; cols]),
         },
-        design: Design::Dense(w),
+        design: Design::Dense(w.into()),
         likelihood: Likelihood::Bernoulli,
         bound: Bound::Tilted,
         observations: Observations::new(y),

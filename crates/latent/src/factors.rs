@@ -6,6 +6,8 @@
 //! `Σ 2 ∂f/∂v ([m_n; 1][m_n; 1]ᵀ + V_n)`, halved while the objective would fall. Neither step lowers
 //! `Σ bound_n − ½ ridge Σ |w_i|²`.
 
+use std::sync::Arc;
+
 use jensen_fit::{
     Algorithm, Archive, ArchiveError, Budget, Control, Evidence, Identity, Record, Silent,
     Snapshot, Status, Step, run,
@@ -170,9 +172,9 @@ impl Em<'_> {
                 mean: vec![0.0; k],
                 covariance: Covariance::Diagonal(vec![1.0; k]),
             },
-            design: Design::Dense(Dense::from_fn(columns.len(), k, |r, l| {
+            design: Design::Dense(Arc::new(Dense::from_fn(columns.len(), k, |r, l| {
                 loadings[columns[r] * width + l]
-            })),
+            }))),
             likelihood: self.model.likelihood,
             bound: self.model.bound,
             observations: Observations {

@@ -1,5 +1,7 @@
 //! A model: prior, design, likelihood and bound, with its observations.
 
+use rayon::prelude::*;
+
 use crate::{Bound, Covariance, Design, Error, Likelihood, Structure};
 
 /// What was observed.
@@ -118,7 +120,7 @@ impl Model {
         positive("trials", &data.trials)?;
         for (i, &y) in data.response.iter().enumerate() {
             let trials = data.trials.as_ref().map_or(1.0, |t| t[i]);
-            if let Some(domain) = outside(self.likelihood, y, trials) {
+            if let Some(domain) = self.likelihood.refuses(y, trials) {
                 return Err(Error::Data(format!(
                     "response {} is {y}, but the likelihood `{}` needs {domain}",
                     i + 1,
@@ -208,31 +210,6 @@ impl Model {
     }
 }
 
-/// What the likelihood would need where `y` is outside its domain.
-fn outside(likelihood: Likelihood, y: f64, trials: f64) -> Option<String> {
-    let whole = y >= 0.0 && y == y.floor();
-    let (inside, domain) = match likelihood {
-        Likelihood::Gaussian { .. } | Likelihood::StudentT { .. } => return None,
-        Likelihood::StochasticVolatility => return None,
-        Likelihood::Poisson | Likelihood::NegativeBinomial { .. } => {
-            (whole, "a count 0, 1, 2, …".to_owned())
-        }
-        Likelihood::Bernoulli | Likelihood::Probit => (y == 0.0 || y == 1.0, "0 or 1".to_owned()),
-        Likelihood::Binomial => (
-            whole && y <= trials && trials == trials.floor(),
-            format!("a count between 0 and its number of trials, {trials}"),
-        ),
-        Likelihood::Gamma { .. } | Likelihood::Exponential => {
-            (y > 0.0, "a positive number".to_owned())
-        }
-        Likelihood::Multinomial { categories } => (
-            whole && y < categories as f64,
-            format!("a category 0, …, {}", categories - 1),
-        ),
-    };
-    (!inside).then_some(domain)
-}
-
 fn same_length(what: &str, found: usize, expected: usize) -> Result<(), Error> {
     if found == expected {
         return Ok(());
@@ -243,7 +220,7 @@ fn same_length(what: &str, found: usize, expected: usize) -> Result<(), Error> {
 }
 
 fn finite(what: &str, values: &[f64]) -> Result<(), Error> {
-    match values.iter().position(|x| !x.is_finite()) {
+    match values.par_iter().position_first(|x| !x.is_finite()) {
         None => Ok(()),
         Some(i) => Err(Error::Data(format!(
             "{what}: element {} is {}; leave out or fill in what is missing",
@@ -253,7 +230,8 @@ fn finite(what: &str, values: &[f64]) -> Result<(), Error> {
     }
 }
 
-fn symmetric(sigma: &crate::Dense) -> Result<(), Error> {
+/// Whether a covariance is symmetric but for rounding.
+pub(crate) fn symmetric(sigma: &crate::Dense) -> Result<(), Error> {
     let n = sigma.rows;
     let scale = (0..n).map(|i| sigma.get(i, i).abs()).fold(0.0, f64::max);
     for j in 0..n {

@@ -8,6 +8,8 @@
 //! [`Sensitivity`] — the derivative of the bound by μ and by Σ or its inverse, at the solved dual, where
 //! by the envelope theorem α and λ count as constants — into the derivative by θ.
 
+use std::sync::Arc;
+
 use crate::{Dense, Error, Sparse};
 
 /// The prior covariance at fixed hyperparameters.
@@ -65,8 +67,8 @@ pub enum Design {
     Identity,
     /// Predictor n is latent variable `index[n]` (repeated measurements, groups, unobserved cells).
     Select(Vec<usize>),
-    /// A dense N × L matrix.
-    Dense(Dense),
+    /// A dense N × L matrix, shared by whoever reads it.
+    Dense(Arc<Dense>),
     /// A sparse N × L matrix.
     Sparse(Sparse),
 }

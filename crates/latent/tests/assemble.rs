@@ -1,9 +1,10 @@
 //! From a specification and a table to a prior and a design.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use jensen_latent::prior::{Graph, Source, Spec, assemble};
-use jensen_latent::{Covariance, Design, Query};
+use jensen_latent::{Covariance, Dense, Design, Query};
 
 /// A table in memory: numbers, words, and a path of five regions under the name `path`.
 #[derive(Default)]
@@ -33,8 +34,11 @@ impl Source for Sheet {
             .unwrap_or(0)
     }
 
-    fn numbers(&self, column: &str) -> Result<Vec<f64>, String> {
-        let found = self.numbers.get(column).cloned();
+    fn numbers(&self, column: &str) -> Result<Cow<'_, [f64]>, String> {
+        let found = self
+            .numbers
+            .get(column)
+            .map(|x| Cow::Borrowed(x.as_slice()));
         found.ok_or_else(|| format!("there is no column `{column}`"))
     }
 
@@ -62,6 +66,17 @@ impl Source for Sheet {
             "path" => Ok(Graph::path(5, false)),
             _ => Err(format!("cannot read `{file}`")),
         }
+    }
+
+    /// Covariances of three regions: `good`, and `bad` with an eigenvalue of −1; `flat` has rank 1.
+    fn matrix(&self, file: &str) -> Result<Dense, String> {
+        let off = match file {
+            "good" => 0.5,
+            "flat" => 1.0,
+            "bad" => 2.0,
+            _ => return Err(format!("there is no file `{file}`")),
+        };
+        Ok(Dense::from_fn(3, 3, |i, j| if i == j { 1.0 } else { off }))
     }
 
     fn mask(&self, _file: &str, rows: usize, columns: usize) -> Result<Vec<bool>, String> {
@@ -228,4 +243,43 @@ fn starting_values_follow_the_data() {
         assert_eq!(name, n);
         assert!((start - s).abs() < 1e-12, "{name} {start}");
     }
+}
+
+#[test]
+fn a_given_covariance_stands_with_kernels_in_sums_and_products() {
+    let sheet = Sheet::default()
+        .with("region", &[3.0, 1.0, 3.0, 2.0])
+        .with("x", &[0.0, 1.0, 2.0, 4.0]);
+    let text = "covariance(matrix=good, on=region, variance=2) * gp(rbf, on=x, lengthscale=3) + intercept(variance=5)";
+    let spec = Spec::parse(text).unwrap();
+    let made = assemble(&spec, &sheet, &rows(4)).unwrap();
+    let Covariance::Dense(sigma) = made.prior().structure(&[]).unwrap().covariance else {
+        panic!("a dense covariance");
+    };
+    let (region, x) = ([2, 0, 2, 1], [0.0f64, 1.0, 2.0, 4.0]);
+    for i in 0..4 {
+        for j in 0..4 {
+            let given = if region[i] == region[j] { 1.0 } else { 0.5 };
+            let kernel = (-(x[i] - x[j]).powi(2) / 18.0).exp();
+            let expected = 2.0 * given * kernel + 5.0;
+            assert!((sigma.get(i, j) - expected).abs() < 1e-12, "{i} {j}");
+        }
+    }
+    // A singular matrix is mended and the user told; an indefinite one refused.
+    let of = |file: &str| Spec::parse(&format!("covariance(matrix={file}, on=region)")).unwrap();
+    let notes = assemble(&of("flat"), &sheet, &rows(4)).unwrap().notes;
+    assert!(
+        notes
+            .iter()
+            .any(|n| n.contains("flat: ") && n.contains("added 1.0e-12 to its diagonal")),
+        "{notes:?}"
+    );
+    let error = assemble(&of("bad"), &sheet, &rows(4))
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(
+        error.contains("bad: ") && error.contains("not positive semi-definite"),
+        "{error}"
+    );
 }

@@ -64,7 +64,7 @@ fn every_site_is_solved_alike_in_every_regime() {
         let rows = wide.predictors();
         let w = Dense::from_fn(rows, 2, |i, j| noise(11 * i + 5 * j) - 0.3 * j as f64);
         let mut narrow = wide.clone();
-        narrow.design = Design::Dense(w.clone());
+        narrow.design = Design::Dense(w.clone().into());
         narrow.prior.mean = vec![0.1, -0.2];
         narrow.prior.covariance =
             Covariance::Dense(Dense::from_fn(2, 2, |i, j| if i == j { 1.2 } else { 0.4 }));
@@ -261,7 +261,7 @@ fn sensitivities_agree_with_differences() {
         let what = format!("{} {}", likelihood.name(), bound.name());
         let base = model(likelihood, bound, 7);
         let mut narrow = base.clone();
-        narrow.design = Design::Dense(Dense::from_fn(7, 3, |i, j| noise(i + 10 * j) - 0.2));
+        narrow.design = Design::Dense(Dense::from_fn(7, 3, |i, j| noise(i + 10 * j) - 0.2).into());
         narrow.prior.mean = vec![0.1; 3];
         narrow.prior.covariance = Covariance::Dense(kernel(3));
         let mut select = narrow.clone();
@@ -478,7 +478,8 @@ fn all_solvers_of_a_bound_meet() {
         let wide = model(likelihood, bound, 8);
         let mut narrow = wide.clone();
         let rows = wide.predictors();
-        narrow.design = Design::Dense(Dense::from_fn(rows, 3, |i, j| noise(i + 10 * j) - 0.2));
+        narrow.design =
+            Design::Dense(Dense::from_fn(rows, 3, |i, j| noise(i + 10 * j) - 0.2).into());
         narrow.prior.mean = vec![0.1; 3];
         narrow.prior.covariance = Covariance::Dense(kernel(3));
         for model in [&wide, &narrow, &as_precision(&wide)] {

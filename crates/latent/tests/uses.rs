@@ -150,7 +150,8 @@ fn predictions_agree_with_a_larger_model() {
             close(&what, &[variance], &[expected.variance[n + k]], 1e-6);
         }
         // Combinations of the latent variables at hand, in every regime.
-        let rows = Design::Dense(Dense::from_fn(3, n + extra, |i, j| noise(4 * i + j) - 0.4));
+        let rows =
+            Design::Dense(Dense::from_fn(3, n + extra, |i, j| noise(4 * i + j) - 0.4).into());
         let wide = predict(&large, &expected.warm(), &Query::Rows(rows.clone())).unwrap();
         let sparse = as_precision(&large);
         let other = predict(

@@ -36,7 +36,7 @@ pub fn run(args: &FitArgs) -> Outcome {
     let mut plan = plan(args)?;
     plan.flags.check()?;
     start_threads(flags::threads(plan.flags.threads))?;
-    let table = plan.data.table()?;
+    let (table, data_hash) = plan.data.table_and_digest()?;
     let model = TableModel::new(&plan.flags.request(), &table, &plan.files)?;
     check_memory(
         &model,
@@ -46,7 +46,7 @@ pub fn run(args: &FitArgs) -> Outcome {
         // After the model has proved good, so that a mistake does not cost the results of an earlier run.
         plan.folder = Some(folder::take(out, store::COMMAND)?);
     }
-    let identity = identity(&plan, &table);
+    let identity = identity(&plan, &table, data_hash);
     let position = match &plan.folder {
         Some(folder) if plan.resumed => folder::position(folder, &identity, args.force, quiet)?,
         _ => None,
@@ -113,7 +113,7 @@ fn check_memory(model: &TableModel, limit: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-fn identity(plan: &Plan, table: &Table) -> Identity {
+fn identity(plan: &Plan, table: &Table, data_hash: String) -> Identity {
     let settings = plan.flags.settings();
     Identity {
         algorithm: store::COMMAND.to_owned(),
@@ -128,7 +128,7 @@ fn identity(plan: &Plan, table: &Table) -> Identity {
         }),
         seed: plan.flags.seed.unwrap_or(0),
         model_hash: jensen::latent::digest(plan.flags.prior.as_deref().unwrap_or("").as_bytes()),
-        data_hash: jensen::latent::digest(&plan.data.bytes),
+        data_hash,
         simd: jensen::math::simd::Simd::detect().name().to_owned(),
     }
 }

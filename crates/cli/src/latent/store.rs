@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use jensen::data::{Adjacency, RunDir, Table, table};
+use jensen::data::{Adjacency, Bytes, RunDir, Table, table};
 use jensen::latent::{Files, Stored};
 use serde::{Deserialize, Serialize};
 
@@ -35,13 +35,13 @@ pub struct Data {
     /// Its name.
     pub name: String,
     /// Its bytes, decompressed.
-    pub bytes: Vec<u8>,
+    pub bytes: Bytes,
 }
 
 impl Data {
     /// Reads a table's file.
     pub fn read(path: &Path) -> Result<Self, Failure> {
-        let bytes = table::read_bytes(path).map_err(|e| Failure::input(e.to_string()))?;
+        let bytes = Bytes::read(path).map_err(|e| Failure::input(e.to_string()))?;
         Ok(Self {
             name: path.display().to_string(),
             bytes,
@@ -51,6 +51,12 @@ impl Data {
     /// The table.
     pub fn table(&self) -> Result<Table, Failure> {
         Table::parse(&self.bytes, &self.name).map_err(|e| Failure::input(e.to_string()))
+    }
+
+    /// The table, and meanwhile the digest of its bytes.
+    pub fn table_and_digest(&self) -> Result<(Table, String), Failure> {
+        let (table, digest) = rayon::join(|| self.table(), || jensen::latent::digest(&self.bytes));
+        Ok((table?, digest))
     }
 }
 
@@ -134,7 +140,7 @@ pub fn open(path: &Path) -> Result<Opened, Failure> {
     Ok(Opened {
         data: Data {
             name: run.data.clone(),
-            bytes: read_bytes(&path.join(DATA))?,
+            bytes: Bytes::read(&path.join(DATA)).map_err(|e| Failure::input(e.to_string()))?,
         },
         files: PriorFiles {
             read: RefCell::new(read),

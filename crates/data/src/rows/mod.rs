@@ -14,33 +14,17 @@ mod images;
 mod mat;
 mod write;
 
-use std::fs::File;
 use std::path::Path;
 
-use memmap2::Mmap;
 use sha2::{Digest, Sha256};
 
+use crate::bytes::Bytes;
 use crate::elements::{Element, Header};
 use crate::error::DataError;
 use crate::table::read_bytes;
 use crate::{Table, idx, npy};
 
 pub use write::{RowFormat, RowWriter};
-
-/// Where the bytes of the elements are.
-enum Storage {
-    Mapped(Mmap),
-    Held(Vec<u8>),
-}
-
-impl Storage {
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Mapped(map) => map,
-            Self::Held(bytes) => bytes,
-        }
-    }
-}
 
 /// Rows of numbers, every one finite.
 ///
@@ -52,7 +36,7 @@ pub struct Rows {
     rows: usize,
     element: Element,
     start: usize,
-    storage: Storage,
+    storage: Bytes,
     scale: f32,
     range: (f32, f32),
     digest: String,
@@ -80,7 +64,7 @@ impl Rows {
         let label = path.display().to_string();
         if path.is_dir() {
             let (extents, bytes) = images::read(path)?;
-            return Self::new(label, extents, Element::Byte, Storage::Held(bytes), 0);
+            return Self::new(label, extents, Element::Byte, Bytes::Held(bytes), 0);
         }
         let name = label.strip_suffix(".gz").unwrap_or(&label).to_owned();
         let has = |ending: &str| name.ends_with(ending);
@@ -88,12 +72,8 @@ impl Rows {
             let table = Table::parse(&read_bytes(path)?, &label)?;
             return Self::of_table(&table);
         }
-        let storage = if name == label {
-            map(path)?
-        } else {
-            Storage::Held(read_bytes(path)?)
-        };
-        let bytes = storage.bytes();
+        let storage = Bytes::read(path)?;
+        let bytes = &*storage;
         let Header {
             shape,
             element,
@@ -134,7 +114,7 @@ impl Rows {
             table.source().to_owned(),
             shape,
             element,
-            Storage::Held(bytes),
+            Bytes::Held(bytes),
             0,
         )
     }
@@ -143,7 +123,7 @@ impl Rows {
         source: String,
         shape: Vec<usize>,
         element: Element,
-        storage: Storage,
+        storage: Bytes,
         start: usize,
     ) -> Result<Self, DataError> {
         let fail = |what: String| Err(DataError::invalid(format!("`{source}`: {what}")));
@@ -156,7 +136,7 @@ impl Rows {
         if rows == 0 || width == 0 {
             return fail(format!("the shape {shape:?} holds no numbers"));
         }
-        let bytes = &storage.bytes()[start..start + rows * width * element.width()];
+        let bytes = &storage[start..start + rows * width * element.width()];
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         match element {
             Element::Byte => {
@@ -232,8 +212,8 @@ impl Rows {
     /// Bytes that are held in memory: none of a mapped file.
     pub fn held_bytes(&self) -> usize {
         match &self.storage {
-            Storage::Mapped(_) => 0,
-            Storage::Held(bytes) => bytes.len(),
+            Bytes::Mapped(_) => 0,
+            Bytes::Held(bytes) => bytes.len(),
         }
     }
 
@@ -250,7 +230,7 @@ impl Rows {
         let width = self.width();
         assert!(row < self.rows && out.len() == width);
         let size = width * self.element.width();
-        let bytes = &self.storage.bytes()[self.start + row * size..][..size];
+        let bytes = &self.storage[self.start + row * size..][..size];
         match self.element {
             Element::Byte => {
                 for (out, &byte) in out.iter_mut().zip(bytes) {
@@ -264,18 +244,6 @@ impl Rows {
             }
         }
     }
-}
-
-fn map(path: &Path) -> Result<Storage, DataError> {
-    let failed = |error| DataError::io("read", path, &error);
-    let file = File::open(path).map_err(failed)?;
-    if file.metadata().map_err(failed)?.len() == 0 {
-        return Ok(Storage::Held(Vec::new()));
-    }
-    // SAFETY: the mapping is read-only. A file that is changed while it is mapped gives other numbers; one that is cut
-    // short ends the process, as any mapped file does.
-    let map = unsafe { Mmap::map(&file) }.map_err(failed)?;
-    Ok(Storage::Mapped(map))
 }
 
 #[cfg(test)]

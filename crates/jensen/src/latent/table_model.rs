@@ -1,12 +1,15 @@
 //! A request on a table: which rows are observed, what they read of the latent variables, and predictions for other tables.
 
+use std::borrow::Cow;
+
 use jensen_data::{Adjacency, Cells, Table};
 use jensen_latent::prior::{
     Assembled, Graph, Reader, Replicated, Setting, Source, Spec, assemble, named_columns,
     replicate_design, replicate_query,
 };
 use jensen_latent::{
-    Bound, Likelihood, Model, Observations, Parameter, Prior, Query, Range, Sensitivity, Structure,
+    Bound, Dense, Likelihood, Model, Observations, Parameter, Prior, Query, Range, Sensitivity,
+    Structure,
 };
 
 use super::Request;
@@ -41,10 +44,10 @@ impl Source for View<'_> {
         self.table.rows()
     }
 
-    fn numbers(&self, column: &str) -> Result<Vec<f64>, String> {
+    fn numbers(&self, column: &str) -> Result<Cow<'_, [f64]>, String> {
         self.table
             .numbers(column)
-            .map(<[f64]>::to_vec)
+            .map(Cow::Borrowed)
             .map_err(|e| e.to_string())
     }
 
@@ -75,6 +78,34 @@ impl Source for View<'_> {
     fn graph(&self, file: &str) -> Result<Graph, String> {
         let adjacency = self.files.graph(file)?;
         Graph::new(adjacency.neighbours().to_vec()).map_err(|e| e.to_string())
+    }
+
+    fn matrix(&self, file: &str) -> Result<Dense, String> {
+        let table = self.files.table(file)?;
+        let (rows, columns) = (table.rows(), table.columns().len());
+        if rows != columns {
+            return Err(format!(
+                "`{file}` has {rows} rows and {columns} columns; a covariance matrix is square"
+            ));
+        }
+        let mut data = Vec::with_capacity(rows * rows);
+        for (j, column) in table.columns().iter().enumerate() {
+            let numbers = column.numbers().map_err(|e| e.to_string())?;
+            if let Some(i) = numbers.iter().position(|x| !x.is_finite()) {
+                return Err(format!(
+                    "`{file}` has {} in row {}, column {}; a covariance matrix has finite numbers alone",
+                    numbers[i],
+                    i + 1,
+                    j + 1
+                ));
+            }
+            data.extend(numbers);
+        }
+        Ok(Dense {
+            rows,
+            cols: rows,
+            data,
+        })
     }
 
     fn mask(&self, file: &str, rows: usize, columns: usize) -> Result<Vec<bool>, String> {
@@ -154,6 +185,12 @@ impl TableModel {
         let mut notes = Vec::new();
         let (values, levels) = responses(table, &response, &mut likelihood, &mut notes)?;
         let bound = request.bound(likelihood)?;
+        if values.is_empty() {
+            return Err(Error::Input(format!(
+                "{}: the table has no rows",
+                table.source()
+            )));
+        }
         let rows: Vec<usize> = (0..values.len()).filter(|i| !values[*i].is_nan()).collect();
         if rows.len() < values.len() {
             notes.push(format!(
@@ -193,6 +230,7 @@ impl TableModel {
             taken: &taken,
         };
         let assembled = assemble(&spec, &view, &rows).map_err(|e| Error::Input(e.to_string()))?;
+        check_responses(table, &response, likelihood, &rows, &observations)?;
         notes.extend(assembled.notes.iter().cloned());
         let mut inputs = Vec::new();
         for piece in assembled.pieces() {
@@ -407,6 +445,42 @@ impl TableModel {
     }
 }
 
+/// Points at the row of a response outside the likelihood's domain, and of exposures and trials that are not positive.
+fn check_responses(
+    table: &Table,
+    response: &str,
+    likelihood: Likelihood,
+    rows: &[usize],
+    data: &Observations,
+) -> Result<(), Error> {
+    for (what, column) in [
+        ("exposure", &data.exposure),
+        ("number of trials", &data.trials),
+    ] {
+        let bad = column.iter().flatten().position(|x| *x <= 0.0);
+        if let (Some(i), Some(column)) = (bad, column) {
+            return Err(Error::Input(format!(
+                "{}: the {what} in row {} is {}; it must be positive (leave out rows without one, or empty their response)",
+                table.source(),
+                rows[i] + 1,
+                column[i]
+            )));
+        }
+    }
+    for (i, y) in data.response.iter().enumerate() {
+        let trials = data.trials.as_ref().map_or(1.0, |t| t[i]);
+        if let Some(domain) = likelihood.refuses(*y, trials) {
+            return Err(Error::Input(format!(
+                "{}: the response `{response}` is {y} in row {}, but the likelihood `{}` needs {domain}",
+                table.source(),
+                rows[i] + 1,
+                likelihood.name()
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// Columns with a part of their own.
 fn taken(response: &str, request: &Request, spec: &Spec) -> Vec<String> {
     let mut taken = named_columns(spec);
@@ -446,7 +520,11 @@ fn responses(
         _ => return Ok((column.numbers()?.to_vec(), None)),
     };
     if let (Cells::Numbers(numbers), Some(_)) = (&column.cells, wanted) {
-        return Ok((numbers.clone(), None));
+        // Labels −1 and 1 are told apart like two words.
+        let signs = numbers.iter().all(|x| x.is_nan() || x.abs() == 1.0);
+        if !(signs && numbers.contains(&-1.0)) {
+            return Ok((numbers.clone(), None));
+        }
     }
     let levels = column.levels();
     if wanted.is_some_and(|n| n != levels.len()) || levels.len() < 2 {
@@ -460,9 +538,14 @@ fn responses(
     }
     if let Likelihood::Multinomial { categories } = likelihood {
         *categories = levels.len();
+        let shown: Vec<String> = (levels.iter().take(12))
+            .map(|level| format!("`{level}`"))
+            .collect();
         notes.push(format!(
-            "`{}` is the reference category of `{name}`",
-            levels[levels.len() - 1]
+            "`{name}` has the {} categories {}{}, those that some row has; the last is the reference",
+            levels.len(),
+            shown.join(", "),
+            if levels.len() > shown.len() { ", …" } else { "" }
         ));
     } else {
         notes.push(format!(

@@ -65,7 +65,7 @@ impl Block {
             }
         }
         let correction = self.correction(weight);
-        let down = design::gram(&Design::Dense(sums), latents, &correction);
+        let down = design::gram(&Design::Dense(sums.into()), latents, &correction);
         for (g, d) in gram.data.iter_mut().zip(&down.data) {
             *g -= d;
         }

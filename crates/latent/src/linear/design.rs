@@ -2,13 +2,15 @@
 
 use rayon::prelude::*;
 
-use super::kernels::{CHUNK, map, parallelism, symmetric_product};
+use super::kernels::{
+    CHUNK, add_scaled, add_squares, map, multiply, parallelism, short_dot, symmetric_product,
+};
 use crate::{Dense, Design, Sparse};
 
 /// W as a dense matrix.
 pub(crate) fn to_dense(design: &Design, latents: usize) -> Dense {
     match design {
-        Design::Dense(w) => w.clone(),
+        Design::Dense(w) => w.as_ref().clone(),
         Design::Identity => Dense::from_fn(latents, latents, |i, j| f64::from(i == j)),
         Design::Select(index) => {
             let mut w = Dense::zeros(index.len(), latents);
@@ -79,9 +81,7 @@ pub(crate) fn times(design: &Design, z: &[f64]) -> Vec<f64> {
                     let start = c * CHUNK;
                     for (l, &zl) in z.iter().enumerate() {
                         let column = &w.col(l)[start..start + chunk.len()];
-                        for (o, x) in chunk.iter_mut().zip(column) {
-                            *o += zl * x;
-                        }
+                        add_scaled(zl, column, chunk);
                     }
                 });
             out
@@ -101,10 +101,20 @@ pub(crate) fn transposed_times_vector(design: &Design, latents: usize, x: &[f64]
             out
         }
         Design::Sparse(w) => w.mul_t(x),
-        Design::Dense(w) => (0..w.cols)
-            .into_par_iter()
-            .map(|l| super::kernels::dot(w.col(l), x))
-            .collect(),
+        Design::Dense(w) => {
+            // Stretch by stretch, so that x is read from memory once and not once a column.
+            let parts: Vec<Vec<f64>> = (0..w.rows.div_ceil(CHUNK))
+                .into_par_iter()
+                .map(|c| {
+                    let rows = c * CHUNK..((c + 1) * CHUNK).min(w.rows);
+                    let column = |l| short_dot(&w.col(l)[rows.clone()], &x[rows.clone()]);
+                    (0..w.cols).map(column).collect()
+                })
+                .collect();
+            (0..w.cols)
+                .map(|l| parts.iter().map(|part| part[l]).sum())
+                .collect()
+        }
     }
 }
 
@@ -177,9 +187,8 @@ fn partial_gram(w: &Dense, weight: &[f64], start: usize, end: usize) -> Dense {
         for l in 0..w.cols {
             let source = &w.col(l)[row..row + rows];
             let target = &mut scaled.data[l * rows..(l + 1) * rows];
-            for ((t, s), weight) in target.iter_mut().zip(source).zip(&weight[row..]) {
-                *t = s * weight;
-            }
+            target.copy_from_slice(source);
+            multiply(&weight[row..row + rows], target);
         }
         let scaled =
             faer::MatRef::from_column_major_slice(&scaled.data[..rows * w.cols], rows, w.cols);
@@ -254,9 +263,7 @@ pub(crate) fn row_norms(design: &Design, c: &Dense) -> Vec<f64> {
                         },
                     );
                     for k in 0..c.cols {
-                        for (o, x) in out.iter_mut().zip(t.col(k)) {
-                            *o += x * x;
-                        }
+                        add_squares(t.col(k), out);
                     }
                 });
             out
@@ -293,7 +300,7 @@ mod tests {
         [
             Design::Select(select),
             Design::Sparse(sparse),
-            Design::Dense(dense),
+            Design::Dense(dense.into()),
         ]
         .into_iter()
         .map(|design| {

@@ -1,5 +1,7 @@
 //! Dense factorisations and products, in parallel on the caller's pool.
 
+use std::ops::Range;
+
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{
     LltRegularization, cholesky_in_place as faer_cholesky, cholesky_in_place_scratch,
@@ -11,12 +13,17 @@ use faer::linalg::triangular_solve::{
     solve_lower_triangular_in_place, solve_upper_triangular_in_place,
 };
 use faer::{Accum, MatMut, MatRef, Par};
+use jensen_math::simd::{F64x8, LANES, Simd};
+use jensen_math::simd_fn;
 use rayon::prelude::*;
 
 use crate::Dense;
 
 /// Elements of a chunk in element-wise loops: fixed, so that sums do not depend on the number of threads.
 pub(crate) const CHUNK: usize = 4096;
+
+/// Length from which an inner product is taken by several threads.
+const MANY: usize = 16 * CHUNK;
 
 /// Parallelism of the pool that the caller is in; small problems stay on one thread: below some hundred rows the threads'
 /// meetings cost as much as they save.
@@ -176,34 +183,117 @@ pub(crate) fn symmetric_times(a: &Dense, x: &[f64]) -> Vec<f64> {
     out
 }
 
-/// Eight running sums, added in a fixed tree.
+/// The inner product, the same on any number of threads.
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let mut sums = [0.0; 8];
-    let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
-    let tail: f64 = a8
-        .remainder()
-        .iter()
-        .zip(b8.remainder())
-        .map(|(x, y)| x * y)
-        .sum();
-    for (x, y) in a8.zip(b8) {
-        for k in 0..8 {
-            sums[k] += x[k] * y[k];
-        }
+    if a.len() < MANY {
+        return short_dot(a, b);
     }
-    let half = |i: usize| (sums[i] + sums[i + 4]) + (sums[i + 2] + sums[i + 6]);
-    half(0) + half(1) + tail
+    sum_chunks(a.len(), |range| short_dot(&a[range.clone()], &b[range]))
+}
+
+/// Vectors summed apart, so that additions need not wait for each other.
+const APART: usize = 4;
+
+simd_fn! {
+    fn dot_lanes, dot_lanes_fn = <V>(a: &[f64], b: &[f64]) -> f64 {
+        let mut sums = [V::zero(); APART];
+        let (a, b) = (a.chunks_exact(APART * LANES), b.chunks_exact(APART * LANES));
+        let rest: f64 = a.remainder().iter().zip(b.remainder()).map(|(x, y)| x * y).sum();
+        for (a, b) in a.zip(b) {
+            for (k, sum) in sums.iter_mut().enumerate() {
+                // SAFETY: both chunks hold this many vectors.
+                *sum = unsafe {
+                    V::load(a.as_ptr().add(k * LANES)).fma(V::load(b.as_ptr().add(k * LANES)), *sum)
+                };
+            }
+        }
+        ((sums[0] + sums[2]) + (sums[1] + sums[3])).sum() + rest
+    }
+
+    fn add_scaled_lanes, add_scaled_lanes_fn = <V>(a: f64, x: &[f64], y: &mut [f64]) {
+        each_lane::<V>(x, y, #[inline(always)] |x, y| V::splat(a).fma(x, y));
+    }
+
+    fn add_squares_lanes, add_squares_lanes_fn = <V>(x: &[f64], y: &mut [f64]) {
+        each_lane::<V>(x, y, #[inline(always)] |x, y| x.fma(x, y));
+    }
+
+    fn multiply_lanes, multiply_lanes_fn = <V>(x: &[f64], y: &mut [f64]) {
+        each_lane::<V>(x, y, #[inline(always)] |x, y| x * y);
+    }
+}
+
+/// `y = f(x, y)` element by element, for slices of one length.
+#[inline(always)]
+fn each_lane<V: F64x8>(x: &[f64], y: &mut [f64], f: impl Fn(V, V) -> V) {
+    let (xs, mut ys) = (x.chunks_exact(LANES), y.chunks_exact_mut(LANES));
+    let rest = xs.remainder();
+    for (x, y) in xs.zip(ys.by_ref()) {
+        // SAFETY: both chunks hold eight numbers.
+        unsafe { f(V::load(x.as_ptr()), V::load(y.as_ptr())).store(y.as_mut_ptr()) };
+    }
+    let (mut x, mut y) = ([0.0; LANES], [0.0; LANES]);
+    let last = ys.into_remainder();
+    x[..rest.len()].copy_from_slice(rest);
+    y[..last.len()].copy_from_slice(last);
+    let out = f(V::from_array(x), V::from_array(y)).to_array();
+    last.copy_from_slice(&out[..last.len()]);
+}
+
+/// [`dot`] on one thread.
+pub(crate) fn short_dot(a: &[f64], b: &[f64]) -> f64 {
+    dot_lanes(Simd::detect(), a, b)
+}
+
+/// `y += a x`.
+pub(crate) fn add_scaled(a: f64, x: &[f64], y: &mut [f64]) {
+    add_scaled_lanes(Simd::detect(), a, x, y);
+}
+
+/// `y += x²`, element by element.
+pub(crate) fn add_squares(x: &[f64], y: &mut [f64]) {
+    add_squares_lanes(Simd::detect(), x, y);
+}
+
+/// `y *= x`, element by element.
+pub(crate) fn multiply(x: &[f64], y: &mut [f64]) {
+    multiply_lanes(Simd::detect(), x, y);
 }
 
 /// The sum of `f(i)` over `0..n`, the same on any number of threads.
 pub(crate) fn sum(n: usize, f: impl Fn(usize) -> f64 + Sync) -> f64 {
-    let chunk = |c: usize| -> f64 { (c * CHUNK..((c + 1) * CHUNK).min(n)).map(&f).sum() };
-    let chunks = n.div_ceil(CHUNK);
-    if chunks <= 1 {
-        return chunk(0);
+    sum_chunks(n, |range| range.map(&f).sum())
+}
+
+/// The sum of `f(range)` over stretches that make up `0..n`, the same on any number of threads.
+pub(crate) fn sum_chunks(n: usize, f: impl Fn(Range<usize>) -> f64 + Sync) -> f64 {
+    let stretch = |c: usize| f(c * CHUNK..((c + 1) * CHUNK).min(n));
+    if n <= CHUNK {
+        return stretch(0);
     }
-    let parts: Vec<f64> = (0..chunks).into_par_iter().map(chunk).collect();
+    let parts: Vec<f64> = (0..n.div_ceil(CHUNK))
+        .into_par_iter()
+        .map(stretch)
+        .collect();
     parts.iter().sum()
+}
+
+/// What `f` puts in the place of n copies of `blank`, stretch by stretch, in parallel where it pays.
+pub(crate) fn in_chunks<T: Copy + Send + Sync>(
+    n: usize,
+    blank: T,
+    f: impl Fn(Range<usize>, &mut [T]) + Sync,
+) -> Vec<T> {
+    if n <= CHUNK {
+        let mut out = vec![blank; n];
+        f(0..n, &mut out);
+        return out;
+    }
+    let mut out: Vec<T> = rayon::iter::repeat_n(blank, n).collect();
+    out.par_chunks_mut(CHUNK).enumerate().for_each(|(c, out)| {
+        f(c * CHUNK..c * CHUNK + out.len(), out);
+    });
+    out
 }
 
 /// `f(i)` for `0..n`, in parallel where it pays.
@@ -248,6 +338,18 @@ mod tests {
                 }
             }
         }
+        let x: Vec<f64> = (0..77).map(|i| f64::from(i).sin()).collect();
+        let mut y: Vec<f64> = (0..77).map(|i| f64::from(i).cos()).collect();
+        let mut expected = y.clone();
+        let inner: f64 = x.iter().zip(&y).map(|(x, y)| x * y).sum();
+        assert!((dot(&x, &y) - inner).abs() < 1e-13);
+        add_scaled(0.3, &x, &mut y);
+        add_squares(&x, &mut y);
+        multiply(&x, &mut y);
+        for (e, x) in expected.iter_mut().zip(&x) {
+            *e = (*e + 0.3 * x + x * x) * x;
+        }
+        assert!(y.iter().zip(&expected).all(|(y, e)| (y - e).abs() < 1e-15));
         let mut indefinite = Dense::from_fn(2, 2, |i, j| if i == j { 1.0 } else { 2.0 });
         assert_eq!(cholesky(&mut indefinite), None);
     }

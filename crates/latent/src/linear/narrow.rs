@@ -285,7 +285,7 @@ fn mean_variance(sigma: &Dense) -> f64 {
 fn indefinite() -> Error {
     Error::Prior(
         "the prior covariance is not positive semi-definite, even with 1e-6 of its mean variance added to the \
-         diagonal; check the kernel and its inputs"
+         diagonal; check the matrix, or the kernel and its inputs"
             .to_owned(),
     )
 }

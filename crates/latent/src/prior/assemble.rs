@@ -47,14 +47,18 @@ pub fn assemble(spec: &Spec, source: &dyn Source, rows: &[usize]) -> Result<Asse
     let mut graphs = Vec::new();
     let mut names: BTreeMap<String, usize> = BTreeMap::new();
     let mut terms = Vec::with_capacity(spec.terms.len());
-    let process = spec.terms.iter().flatten().any(|c| c.name.text == "gp");
+    let process = (spec.terms.iter().flatten()).any(|call| is_process(call));
+    if process {
+        refuse_fields(spec)?;
+    }
     for calls in &spec.terms {
         let mut factors = Vec::with_capacity(calls.len());
         for (i, call) in calls.iter().enumerate() {
             let known = Known::new(&spec.text, call)?;
             let name = known.term.name;
-            if calls.len() > 1 && name != "gp" {
-                return Err(known.error(&call.name.span, "only `gp(…)` can be multiplied"));
+            if calls.len() > 1 && !is_process(call) {
+                let message = "only `gp(…)` and `covariance(…)` can be multiplied";
+                return Err(known.error(&call.name.span, message));
             }
             let count = names.entry(name.to_owned()).or_insert(0);
             *count += 1;
@@ -87,6 +91,31 @@ pub fn assemble(spec: &Spec, source: &dyn Source, rows: &[usize]) -> Result<Asse
         graphs,
         notes,
     })
+}
+
+/// Whether a term can only be a covariance function.
+fn is_process(call: &Call) -> bool {
+    ["gp", "covariance"].contains(&call.name.text.as_str())
+}
+
+/// Points at a field that stands in one sum with a process.
+fn refuse_fields(spec: &Spec) -> Result<(), SpecError> {
+    const COVARIANCES: [&str; 3] = ["iid", "fixed", "intercept"];
+    for call in spec.terms.iter().flatten() {
+        let known = Known::new(&spec.text, call)?;
+        let name = known.term.name;
+        if !is_process(call) && !COVARIANCES.contains(&name) {
+            return Err(known.error(
+                &call.name.span,
+                format!(
+                    "`{name}` is a field with a sparse precision and cannot stand in one sum with `gp` or `covariance`; use \
+                     `gp(matern32, on=…)` or `covariance(matrix=FILE)` for this part, or a field (`rw2`, `ar1`, `grid`) in the \
+                     place of the process"
+                ),
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn make_process(
@@ -187,6 +216,7 @@ fn count(reader: &Reader, rows: usize) -> usize {
         Reader::Covariates(list) => list.len(),
         Reader::Common => 1,
         Reader::Inputs(columns) => columns.len(),
+        Reader::Given { root, .. } => root.rows,
     }
 }
 

@@ -51,7 +51,7 @@ pub struct Field {
     family: Family,
     settings: Vec<Setting>,
     /// The common pattern.
-    pattern: Sparse,
+    pub(super) pattern: Sparse,
     /// Values of each S_k on it.
     terms: Vec<Vec<f64>>,
     null_space: Option<Dense>,
@@ -213,42 +213,45 @@ impl Field {
         let nodes = self.pattern.rows;
         // The dual's determinant once with and once without the prior's: their difference is the prior's.
         let factor = |log_determinant: Option<f64>| {
-            let model = Model {
-                prior: Structure {
-                    mean: vec![0.0; nodes],
-                    covariance: Covariance::Precision(Precision {
-                        matrix: self.pattern.clone(),
-                        null_space: self.null_space.clone(),
-                        log_determinant,
-                    }),
-                },
-                design: Design::Identity,
-                likelihood: Likelihood::Gaussian { variance: 1.0 },
-                bound: Bound::Exact,
-                observations: Observations::new(vec![0.0; nodes]),
-            };
-            Geometry::new(&model, false, &mut Vec::new())?
-                .factor(&vec![1.0; nodes])
-                .ok_or_else(|| Error::Prior("the field's precision has no determinant".to_owned()))
+            Geometry::new(
+                &self.alone(self.pattern.clone(), log_determinant),
+                false,
+                &mut Vec::new(),
+            )?
+            .factor(&vec![1.0; nodes])
+            .ok_or_else(|| Error::Prior("the field's precision has no determinant".to_owned()))
         };
         Ok(factor(Some(0.0))? - factor(None)?)
+    }
+
+    /// A model of which only the field matters, with this precision.
+    pub(super) fn alone(&self, matrix: Sparse, log_determinant: Option<f64>) -> Model {
+        let nodes = matrix.rows;
+        Model {
+            prior: Structure {
+                mean: vec![0.0; nodes],
+                covariance: Covariance::Precision(Precision {
+                    matrix,
+                    null_space: self.null_space.clone(),
+                    log_determinant,
+                }),
+            },
+            design: Design::Identity,
+            likelihood: Likelihood::Gaussian { variance: 1.0 },
+            bound: Bound::Exact,
+            observations: Observations::new(vec![0.0; nodes]),
+        }
     }
 
     /// BYM2 on a graph: `(√(1−φ) v + √φ u)/√τ` with v independent and u the intrinsic field scaled to a generalised variance
     /// of 1 a component. Latent variables: the sum first, then u.
     ///
     /// # Errors
-    /// The graph has no edges, or more nodes than the scaling can treat (5 000).
+    /// The graph has no edges.
     pub fn bym2(graph: &Graph, precision: Option<f64>, phi: Option<f64>) -> Result<Self, Error> {
-        const MOST: usize = 5000;
         let n = graph.nodes();
-        if n > MOST {
-            return Err(Error::Unsupported(format!(
-                "bym2 scales graphs of up to {MOST} nodes, this one has {n}; use `icar(…) + iid()`"
-            )));
-        }
         let plain = Self::laplace(graph, Some(1.0))?;
-        let scale = scaling(graph, &plain)?;
+        let scale = super::scaling::factors(graph, &plain)?;
         let (label, count) = graph.components();
         let diagonal = |from: usize| (0..n).map(move |i| (from + i, from + i, 1.0)).collect();
         let coupling = (0..n)
@@ -546,40 +549,6 @@ impl Field {
         }
         Some(null)
     }
-}
-
-/// Factors that give each component's intrinsic field a generalised variance (the geometric mean of its marginal variances) of
-/// 1 (Sørbye and Rue 2014).
-fn scaling(graph: &Graph, plain: &Field) -> Result<Vec<f64>, Error> {
-    let n = graph.nodes();
-    let (label, count) = graph.components();
-    let mut sizes = vec![0usize; count];
-    label.iter().for_each(|c| sizes[*c] += 1);
-    // R + Σ 11ᵀ/size over components has the inverse R⁻ + Σ 11ᵀ/size.
-    let mut dense = Dense::zeros(n, n);
-    for j in 0..n {
-        let (rows, values) = plain.pattern.col(j);
-        for (i, x) in rows.iter().zip(values) {
-            dense.data[j * n + i] = *x;
-        }
-        if sizes[label[j]] > 1 {
-            let level = 1.0 / sizes[label[j]] as f64;
-            for i in (0..n).filter(|i| label[*i] == label[j]) {
-                dense.data[j * n + i] += level;
-            }
-        }
-    }
-    let factor = dense.view().llt(faer::Side::Lower).map_err(|_| {
-        Error::Prior("the graph's Laplacian could not be factorised for its scaling".to_owned())
-    })?;
-    let inverse = faer::linalg::solvers::DenseSolveCore::inverse(&factor);
-    let mut logs = vec![0.0; count];
-    for i in 0..n {
-        let size = sizes[label[i]] as f64;
-        let level = if size > 1.0 { 1.0 / size } else { 0.0 };
-        logs[label[i]] += (inverse[(i, i)] - level).ln() / size;
-    }
-    Ok(logs.into_iter().map(f64::exp).collect())
 }
 
 impl Prior for Field {

@@ -7,6 +7,7 @@
 //! | `gp` | Gaussian processes: sums of products of covariance functions |
 //! | `graph` | paths, lattices with holes, graphs of regions |
 //! | `field` | Gaussian Markov random fields |
+//! | `scaling` | what gives an intrinsic field a generalised variance of 1 |
 //! | `stack` | independent parts side by side |
 //! | `replicated` | independent copies for the predictors of a vector site |
 //! | `spec` | priors written as text: the syntax |
@@ -24,6 +25,7 @@ mod kernel;
 mod place;
 mod read;
 mod replicated;
+mod scaling;
 mod setting;
 mod spec;
 mod stack;

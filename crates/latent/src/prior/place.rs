@@ -1,5 +1,9 @@
 //! How the rows of a table find their latent variables: times, regions, cells, groups, covariates.
 
+use std::borrow::Cow;
+
+use rayon::prelude::*;
+
 use super::graph::{Graph, Lattice};
 use crate::Dense;
 
@@ -12,7 +16,7 @@ pub trait Source {
     ///
     /// # Errors
     /// There is no such column or it holds words.
-    fn numbers(&self, column: &str) -> Result<Vec<f64>, String>;
+    fn numbers(&self, column: &str) -> Result<Cow<'_, [f64]>, String>;
 
     /// The values of a column as words, `None` where one is missing.
     ///
@@ -35,6 +39,12 @@ pub trait Source {
     /// The file cannot be read.
     fn graph(&self, file: &str) -> Result<Graph, String>;
 
+    /// The square matrix in a file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is not square.
+    fn matrix(&self, file: &str) -> Result<Dense, String>;
+
     /// The cells of a mask, row by row, of a grid of this size.
     ///
     /// # Errors
@@ -49,20 +59,25 @@ pub(super) fn complete(
     rows: &[usize],
 ) -> Result<Vec<f64>, String> {
     let all = source.numbers(column)?;
-    rows.iter()
-        .map(|row| match all[*row] {
-            x if x.is_finite() => Ok(x),
-            x => Err(format!(
-                "the column `{column}` is {} in row {}; fill it in or leave the row out",
-                if x.is_nan() {
-                    "missing".to_owned()
-                } else {
-                    x.to_string()
-                },
-                row + 1
-            )),
-        })
-        .collect()
+    present(&all, column, rows)?;
+    Ok(rows.iter().map(|row| all[*row]).collect())
+}
+
+/// Looks for a number that is missing in some rows.
+fn present(all: &[f64], column: &str, rows: &[usize]) -> Result<(), String> {
+    let Some(at) = rows.par_iter().position_first(|row| !all[*row].is_finite()) else {
+        return Ok(());
+    };
+    let (row, x) = (rows[at], all[rows[at]]);
+    Err(format!(
+        "the column `{column}` is {} in row {}; fill it in or leave the row out",
+        if x.is_nan() {
+            "missing".to_owned()
+        } else {
+            x.to_string()
+        },
+        row + 1
+    ))
 }
 
 /// The words of a column in some rows, none missing.
@@ -110,7 +125,7 @@ pub enum Index {
         /// Its values, in order.
         levels: Vec<String>,
     },
-    /// Nodes of a graph, numbered in a column.
+    /// Nodes of a graph or rows of a matrix, numbered in a column.
     Regions {
         /// The column.
         column: String,
@@ -249,7 +264,7 @@ impl Index {
                     match usize::try_from(node).ok().filter(|n| n < nodes) {
                         Some(node) => Ok(Some(node)),
                         None => Err(format!(
-                            "row {} has `{column}` = {number}, and the graph's nodes are numbered from {first} to {}",
+                            "row {} has `{column}` = {number}, and nodes are numbered from {first} to {}",
                             row + 1,
                             nodes + first - 1
                         )),
@@ -323,15 +338,15 @@ impl Covariate {
         Ok(levels.into_iter().skip(1).map(indicator).collect())
     }
 
-    /// Its values in some rows.
-    pub(super) fn values(&self, source: &dyn Source, rows: &[usize]) -> Result<Vec<f64>, String> {
-        match &self.level {
-            None => complete(source, &self.column, rows),
-            Some(level) => {
-                let words = complete_words(source, &self.column, rows)?;
-                Ok(words.iter().map(|w| f64::from(w == level)).collect())
-            }
-        }
+    /// Its values in all rows.
+    fn values<'a>(&self, source: &'a dyn Source, rows: &[usize]) -> Result<Cow<'a, [f64]>, String> {
+        let Some(level) = &self.level else {
+            return source.numbers(&self.column);
+        };
+        complete_words(source, &self.column, rows)?;
+        let words = source.words(&self.column)?;
+        let indicator = |word: &Option<String>| f64::from(word.as_ref() == Some(level));
+        Ok(words.iter().map(indicator).collect())
     }
 
     /// `altitude`, or `town[Bonn]`.
@@ -343,19 +358,54 @@ impl Covariate {
     }
 }
 
+/// Looks for values of covariates that are missing in some rows.
+pub(super) fn check(
+    covariates: &[Covariate],
+    source: &dyn Source,
+    rows: &[usize],
+) -> Result<(), String> {
+    let values = |c: &Covariate| present(&*c.values(source, rows)?, &c.column, rows);
+    covariates.iter().try_for_each(values)
+}
+
+/// Writes the values of covariates in some rows side by side into the columns of `out`.
+pub(super) fn fill(
+    covariates: &[Covariate],
+    source: &dyn Source,
+    rows: &[usize],
+    out: &mut [f64],
+) -> Result<(), String> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let values = covariates
+        .iter()
+        .map(|covariate| covariate.values(source, rows))
+        .collect::<Result<Vec<_>, _>>()?;
+    let filled: Vec<Result<(), String>> = out
+        .par_chunks_mut(rows.len())
+        .zip(covariates)
+        .zip(&values)
+        .map(|((out, covariate), all)| {
+            for (out, row) in out.iter_mut().zip(rows) {
+                *out = all[*row];
+            }
+            match out.iter().all(|x| x.is_finite()) {
+                true => Ok(()),
+                false => present(all, &covariate.column, rows),
+            }
+        })
+        .collect();
+    filled.into_iter().collect()
+}
+
 /// Values of covariates side by side.
 pub(super) fn matrix(
     covariates: &[Covariate],
     source: &dyn Source,
     rows: &[usize],
 ) -> Result<Dense, String> {
-    let mut data = Vec::with_capacity(covariates.len() * rows.len());
-    for covariate in covariates {
-        data.extend(covariate.values(source, rows)?);
-    }
-    Ok(Dense {
-        rows: rows.len(),
-        cols: covariates.len(),
-        data,
-    })
+    let mut out = Dense::zeros(rows.len(), covariates.len());
+    fill(covariates, source, rows, &mut out.data)?;
+    Ok(out)
 }

@@ -1,7 +1,9 @@
 //! How rows of a table read the latent variables of a prior's parts: coordinates for covariance functions, designs for
 //! variables that stand side by side.
 
-use super::place::{Covariate, Index, Source, complete, matrix};
+use std::sync::Arc;
+
+use super::place::{Covariate, Index, Source, complete, fill, matrix};
 use crate::{Dense, Design, Sparse};
 
 /// How a part's latent variables are read from a row.
@@ -17,6 +19,13 @@ pub enum Reader {
     Common,
     /// By coordinates.
     Inputs(Vec<String>),
+    /// By the row of a matrix R whose RRᵀ is the covariance.
+    Given {
+        /// Which row.
+        index: Index,
+        /// R.
+        root: Arc<Dense>,
+    },
 }
 
 /// A part of the prior as reports see it.
@@ -59,6 +68,12 @@ pub(super) fn coordinates(
         }
         Reader::Covariates(list) => matrix(list, source, rows)?,
         Reader::Common => column(vec![0.0; rows.len()]),
+        Reader::Given { index, root } => {
+            let found = index.find(source, rows)?;
+            Dense::from_fn(rows.len(), root.cols, |i, j| {
+                found[i].map_or(f64::NAN, |node| root.get(node, j))
+            })
+        }
         Reader::Inputs(columns) => {
             let mut data = Vec::with_capacity(columns.len() * rows.len());
             for name in columns {
@@ -86,6 +101,9 @@ pub(super) fn design(
         Values(Dense),
     }
     let n = rows.len();
+    if let Some(w) = dense(pieces, source, rows, latents)? {
+        return Ok((Design::Dense(Arc::new(w)), vec![Vec::new(); n]));
+    }
     let mut fresh = vec![Vec::new(); n];
     let mut blocks = Vec::with_capacity(pieces.len());
     for (number, piece) in pieces.iter().enumerate() {
@@ -95,7 +113,9 @@ pub(super) fn design(
             Reader::At(index) => Columns::Index(index.find(source, rows)?),
             Reader::Covariates(list) => Columns::Values(matrix(list, source, rows)?),
             Reader::Common => Columns::Index(vec![Some(0); n]),
-            Reader::Inputs(_) => unreachable!("inputs belong to processes"),
+            Reader::Inputs(_) | Reader::Given { .. } => {
+                unreachable!("inputs belong to processes")
+            }
         };
         if let Columns::Index(list) = &columns {
             for (row, _) in list.iter().enumerate().filter(|(_, at)| at.is_none()) {
@@ -114,22 +134,6 @@ pub(super) fn design(
             Design::Select(select)
         };
         return Ok((design, fresh));
-    }
-    let plain = (pieces.iter()).all(|p| matches!(p.reader, Reader::Covariates(_) | Reader::Common));
-    if plain {
-        let mut data = Vec::with_capacity(n * latents);
-        for block in blocks {
-            match block {
-                Columns::Values(values) => data.extend(values.data),
-                Columns::Index(_) => data.extend(std::iter::repeat_n(1.0, n)),
-            }
-        }
-        let dense = Dense {
-            rows: n,
-            cols: latents,
-            data,
-        };
-        return Ok((Design::Dense(dense), fresh));
     }
     let mut sparse = Sparse {
         rows: n,
@@ -165,4 +169,27 @@ pub(super) fn design(
         }
     }
     Ok((Design::Sparse(sparse), fresh))
+}
+
+/// The design of covariates and common levels; `None` for others, and for a single level, which is cheaper by its index.
+fn dense(
+    pieces: &[Piece],
+    source: &dyn Source,
+    rows: &[usize],
+    latents: usize,
+) -> Result<Option<Dense>, String> {
+    let plain = |p: &Piece| matches!(p.reader, Reader::Covariates(_) | Reader::Common);
+    let level = matches!(pieces, [only] if only.reader == Reader::Common);
+    if level || !pieces.iter().all(plain) {
+        return Ok(None);
+    }
+    let mut out = Dense::zeros(rows.len(), latents);
+    for piece in pieces {
+        let range = piece.latents.start * rows.len()..piece.latents.end * rows.len();
+        match &piece.reader {
+            Reader::Covariates(list) => fill(list, source, rows, &mut out.data[range])?,
+            _ => out.data[range].fill(1.0),
+        }
+    }
+    Ok(Some(out))
 }

@@ -1,14 +1,18 @@
 //! From one term of a specification and the table it speaks of to a part of the prior.
 
+use std::sync::Arc;
+
 use super::field::Field;
 use super::graph::{Graph, Lattice};
 use super::kernel::Shape;
-use super::place::{Covariate, Index, Source, complete, complete_words, matrix};
+use super::place::{Covariate, Index, Source, check, complete, complete_words};
 use super::read::{Piece, Reader};
 use super::setting::Setting;
 use super::spec::SpecError;
 use super::terms::Known;
 use crate::Error;
+use crate::linear::narrow::root_of;
+use crate::model::symmetric;
 
 /// One call while the prior is put together.
 pub(super) struct Building {
@@ -46,6 +50,7 @@ impl Builder<'_, '_> {
         let known = self.known;
         let (reader, body) = match known.term.name {
             "gp" => self.gp()?,
+            "covariance" => self.covariance(notes)?,
             "iid" => {
                 known.at_most(0)?;
                 let reader = match known.one("on")? {
@@ -72,7 +77,7 @@ impl Builder<'_, '_> {
                     let covariates = Covariate::of(self.source, &word.text, self.rows)
                         .and_then(|list| {
                             // Missing values are told here, where the column is named.
-                            matrix(&list, self.source, self.rows)?;
+                            check(&list, self.source, self.rows)?;
                             Ok(list)
                         })
                         .map_err(|m| known.error(&word.span, m))?;
@@ -85,14 +90,6 @@ impl Builder<'_, '_> {
                 (Reader::Common, self.independent(Shape::Constant)?)
             }
             name => {
-                if self.process {
-                    return Err(known.error(
-                        &known.call.name.span,
-                        format!(
-                            "`{name}` and `gp` cannot stand in one sum; use `gp(matern32, on=…)` or another covariance for this part"
-                        ),
-                    ));
-                }
                 let (index, field) = self.field(name, notes, graphs)?;
                 (Reader::At(index), Body::Field(field.named(&self.label)))
             }
@@ -157,10 +154,7 @@ impl Builder<'_, '_> {
                 return Err(known.error(span, message));
             }
         }
-        let mut variance = known.setting("variance", &self.label, None)?;
-        if self.later_factor && known.named("variance").is_none() {
-            variance.free = false;
-        }
+        let variance = self.variance()?;
         let lengthscales = if row.stationary {
             self.lengthscales(&columns)?
         } else {
@@ -174,6 +168,44 @@ impl Builder<'_, '_> {
             shape: row.shape,
             variance,
             lengthscales,
+        };
+        Ok((reader, body))
+    }
+
+    /// The variance of a factor: of a product's later ones it is 1 unless given.
+    fn variance(&self) -> Result<Setting, SpecError> {
+        let mut variance = self.known.setting("variance", &self.label, None)?;
+        if self.later_factor && self.known.named("variance").is_none() {
+            variance.free = false;
+        }
+        Ok(variance)
+    }
+
+    /// Effects with a covariance that a file gives.
+    fn covariance(&self, notes: &mut Vec<String>) -> Result<(Reader, Body), SpecError> {
+        let known = self.known;
+        known.at_most(0)?;
+        let Some(file) = known.one("matrix")? else {
+            return Err(known.misused("`covariance` needs a matrix"));
+        };
+        let sigma = self
+            .source
+            .matrix(&file.text)
+            .map_err(|m| known.error(&file.span, m))?;
+        let mut own = Vec::new();
+        let root = symmetric(&sigma)
+            .and_then(|()| root_of(&sigma, &mut own))
+            .map_err(|e| known.error(&file.span, format!("{}: {e}", file.text)))?;
+        notes.extend(own.iter().map(|note| format!("{}: {note}", file.text)));
+        let reader = Reader::Given {
+            index: self.regions(root.rows)?,
+            root: Arc::new(root),
+        };
+        let body = Body::Kernel {
+            // Inner products of the rows of a root are the matrix.
+            shape: Shape::Linear,
+            variance: self.variance()?,
+            lengthscales: Vec::new(),
         };
         Ok((reader, body))
     }
@@ -234,7 +266,7 @@ impl Builder<'_, '_> {
                     .map_err(|m| known.error(&file.span, m))?;
                 remark_components(&graph, &self.label, notes);
                 graphs.push((self.label.clone(), graph.clone()));
-                let index = self.regions(&graph)?;
+                let index = self.regions(graph.nodes())?;
                 let field = if name == "icar" {
                     self.with_settings(Field::laplace(&graph, None).map_err(fail)?, &["precision"])?
                 } else {
@@ -309,8 +341,8 @@ impl Builder<'_, '_> {
         Ok(usize::from(!columns.is_empty()))
     }
 
-    fn regions(&self, graph: &Graph) -> Result<Index, SpecError> {
-        let nodes = graph.nodes();
+    /// Nodes numbered in the column `on=`, else one a row.
+    fn regions(&self, nodes: usize) -> Result<Index, SpecError> {
         let index = match self.known.one("on")? {
             None => Index::Rows { nodes },
             Some(word) => Index::Regions {

@@ -67,7 +67,7 @@ const PHI: Hyper = Hyper {
 const LINE: &[&str] = &["on", "from", "to", "step"];
 
 /// Every word.
-pub const TERMS: [Term; 10] = [
+pub const TERMS: [Term; 11] = [
     Term {
         name: "gp",
         usage: "gp(KERNEL[, ard][, on=COLUMNS][, lengthscale=ℓ][, variance=v])",
@@ -77,6 +77,15 @@ pub const TERMS: [Term; 10] = [
         keys: &["on"],
         flags: &["ard"],
         parameters: &[positive("lengthscale", None), VARIANCE],
+    },
+    Term {
+        name: "covariance",
+        usage: "covariance(matrix=FILE[, on=COLUMN][, first=0|1][, variance=v])",
+        meaning: "Effects with the covariance matrix in FILE times the variance, which starts at 1; COLUMN has the numbers of the \
+                  matrix's rows, without it row i of the table is row i of the matrix.",
+        keys: &["matrix", "on", "first"],
+        flags: &[],
+        parameters: &[VARIANCE],
     },
     Term {
         name: "iid",

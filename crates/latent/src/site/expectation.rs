@@ -4,10 +4,15 @@
 //! Price), by Gauss-Hermite quadrature.
 
 use jensen_math::quadrature::Rule;
+use jensen_math::simd::{F64x8, LANES, Simd};
+use jensen_math::simd_fn;
+use jensen_math::vmath::{exp, log_phi, log1p};
+use rayon::prelude::*;
 
 use super::convex::Value;
 use super::piecewise::Pieces;
-use super::scalar::{jaakkola_curvature, log1p_exp, sigmoid};
+use super::scalar::{jaakkola_curvature, log1p_exp};
+use crate::linear::kernels::map;
 
 /// −log p of one observation as a function of η.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,26 +34,71 @@ pub(crate) enum Potential {
 #[derive(Clone, Debug)]
 pub(crate) enum Rules {
     /// By quadrature.
-    Quadrature(Rule),
+    Quadrature(Nodes),
     /// Jaakkola's bound on logistic potentials, at its best ξ² = (m−t)² + v.
     Jaakkola,
     /// Quadratic pieces above log(1 + e^x).
     Piecewise(Pieces),
 }
 
-/// g with its first two derivatives.
-fn potential(p: &Potential, eta: f64) -> (f64, f64, f64) {
+/// Gauss-Hermite nodes and weights, filled up with weights of 0 to whole vectors.
+#[derive(Clone, Debug)]
+pub(crate) struct Nodes {
+    nodes: Vec<f64>,
+    weights: Vec<f64>,
+}
+
+impl Nodes {
+    pub(crate) fn new(rule: &Rule) -> Self {
+        let len = rule.nodes.len().next_multiple_of(LANES);
+        let padded = |x: &[f64]| {
+            let mut out = x.to_vec();
+            out.resize(len, 0.0);
+            out
+        };
+        Self {
+            nodes: padded(&rule.nodes),
+            weights: padded(&rule.weights),
+        }
+    }
+
+    /// `E (g, g′, g″)` for η ~ N(m, sd²), where `g` gives all three at eight η.
+    #[inline(always)]
+    fn mean<V: F64x8>(&self, m: f64, sd: f64, g: impl Fn(V) -> (V, V, V)) -> (f64, f64, f64) {
+        let (m, sd) = (V::splat(m), V::splat(sd));
+        let mut sums = (V::zero(), V::zero(), V::zero());
+        for (z, w) in (self.nodes.chunks_exact(LANES)).zip(self.weights.chunks_exact(LANES)) {
+            // SAFETY: both chunks hold eight numbers.
+            let (z, w) = unsafe { (V::load(z.as_ptr()), V::load(w.as_ptr())) };
+            let (g, g1, g2) = g(sd.fma(z, m));
+            sums = (w.fma(g, sums.0), w.fma(g1, sums.1), w.fma(g2, sums.2));
+        }
+        (sums.0.sum(), sums.1.sum(), sums.2.sum())
+    }
+}
+
+/// `−log p` with its first two derivatives, at eight η.
+#[inline(always)]
+fn potential<V: F64x8>(p: &Potential, eta: V) -> (V, V, V) {
+    let (one, half) = (V::splat(1.0), V::splat(0.5));
     match *p {
         Potential::Logistic { y, n, shift, c } => {
-            let x = eta - shift;
-            let p = sigmoid(x);
-            (n * log1p_exp(x) - y * x + c, n * p - y, n * p * sigmoid(-x))
+            let (y, n, x) = (V::splat(y), V::splat(n), eta - V::splat(shift));
+            let e = exp(-x.abs());
+            let above = one / (one + e);
+            let below = e * above;
+            let positive = x.ge(V::zero());
+            let p = V::select(positive, above, below);
+            let log = x.max(V::zero()) + log1p(e);
+            (n * log - y * x + V::splat(c), n * p - y, n * above * below)
         }
         Potential::Probit { sign } => {
+            let sign = V::splat(sign);
             let x = sign * eta;
-            let log = jensen_math::special::log_phi(x);
+            let log = log_phi(x);
             // φ(x)/Φ(x).
-            let ratio = (-0.5 * x * x - 0.5 * (2.0 * std::f64::consts::PI).ln() - log).exp();
+            let log_root = V::splat(0.5 * (2.0 * std::f64::consts::PI).ln());
+            let ratio = exp(-half * x * x - log_root - log);
             (-log, -sign * ratio, ratio * (ratio + x))
         }
         Potential::StudentT {
@@ -57,22 +107,54 @@ fn potential(p: &Potential, eta: f64) -> (f64, f64, f64) {
             scale,
             c,
         } => {
-            let r = y - eta;
-            let s = degrees * scale * scale;
-            let q = s + r * r;
+            let r = V::splat(y) - eta;
+            let (s, d) = (V::splat(degrees * scale * scale), V::splat(degrees + 1.0));
+            let square = r * r;
+            let q = s + square;
             (
-                0.5 * (degrees + 1.0) * (r * r / s).ln_1p() + c,
-                -(degrees + 1.0) * r / q,
-                (degrees + 1.0) * (s - r * r) / (q * q),
+                half * d * log1p(square / s) + V::splat(c),
+                -d * r / q,
+                d * (s - square) / (q * q),
             )
         }
     }
 }
 
+simd_fn! {
+    /// The expectations of potentials and their derivatives by m and v; all slices have the same length.
+    fn expectations, expectations_fn = <V>(
+        nodes: &Nodes, sites: &[Potential], m: &[f64], v: &[f64], out: &mut [Value]
+    ) {
+        for i in 0..sites.len() {
+            let sd = v[i].max(0.0).sqrt();
+            let (f, by_mean, curvature) =
+                nodes.mean::<V>(m[i], sd, #[inline(always)] |eta| potential(&sites[i], eta));
+            out[i] = Value { f, by_mean, by_variance: 0.5 * curvature };
+        }
+    }
+}
+
+/// Sites of one task: each costs many times an element of other passes.
+const FEW: usize = 256;
+
 impl Rules {
+    /// The bound and its derivatives at every (m, v); all slices have the same length.
+    pub(crate) fn values(&self, sites: &[Potential], m: &[f64], v: &[f64]) -> Vec<Value> {
+        let Self::Quadrature(nodes) = self else {
+            return map(sites.len(), |n| self.value(&sites[n], m[n], v[n]));
+        };
+        let simd = Simd::detect();
+        let mut out = vec![Value::default(); sites.len()];
+        out.par_chunks_mut(FEW).enumerate().for_each(|(c, out)| {
+            let range = c * FEW..c * FEW + out.len();
+            let (m, v) = (&m[range.clone()], &v[range.clone()]);
+            expectations(simd, nodes, &sites[range], m, v, out);
+        });
+        out
+    }
+
     /// The bound and its derivatives at (m, v).
     pub(crate) fn value(&self, site: &Potential, m: f64, v: f64) -> Value {
-        let sd = v.max(0.0).sqrt();
         match (self, *site) {
             (Self::Jaakkola, Potential::Logistic { y, n, shift, c }) => {
                 let x = m - shift;
@@ -94,15 +176,10 @@ impl Rules {
                     by_variance: n * at.by_variance,
                 }
             }
-            (Self::Quadrature(rule), _) => {
-                let mut out = Value::default();
-                for (z, w) in rule.nodes.iter().zip(&rule.weights) {
-                    let (g, g1, g2) = potential(site, m + sd * z);
-                    out.f += w * g;
-                    out.by_mean += w * g1;
-                    out.by_variance += 0.5 * w * g2;
-                }
-                out
+            (Self::Quadrature(nodes), _) => {
+                let mut out = [Value::default()];
+                expectations(Simd::detect(), nodes, &[*site], &[m], &[v], &mut out);
+                out[0]
             }
             // The table offers these bounds for logistic potentials alone.
             (Self::Jaakkola | Self::Piecewise(_), _) => Value {
@@ -132,6 +209,7 @@ impl Rules {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::site::scalar::sigmoid;
     use jensen_math::quadrature::gauss_hermite;
 
     fn potentials() -> Vec<Potential> {
@@ -158,6 +236,38 @@ mod tests {
         ]
     }
 
+    /// −log p and its derivatives from the definitions.
+    fn plain(p: &Potential, eta: f64) -> (f64, f64, f64) {
+        match *p {
+            Potential::Logistic { y, n, shift, c } => {
+                let x = eta - shift;
+                let p = sigmoid(x);
+                (n * log1p_exp(x) - y * x + c, n * p - y, n * p * (1.0 - p))
+            }
+            Potential::Probit { sign } => {
+                let x = sign * eta;
+                let phi = jensen_math::special::phi(x);
+                let density = (-0.5 * x * x).exp() / (2.0 * std::f64::consts::PI).sqrt();
+                let ratio = density / phi;
+                (-phi.ln(), -sign * ratio, ratio * (ratio + x))
+            }
+            Potential::StudentT {
+                y,
+                degrees: d,
+                scale,
+                c,
+            } => {
+                let (r, s) = (y - eta, d * scale * scale);
+                let q = s + r * r;
+                (
+                    0.5 * (d + 1.0) * (q / s).ln() + c,
+                    -(d + 1.0) * r / q,
+                    (d + 1.0) * (s - r * r) / (q * q),
+                )
+            }
+        }
+    }
+
     /// E h by Simpson's rule on twelve standard deviations either side.
     fn simpson(m: f64, v: f64, h: impl Fn(f64) -> f64) -> f64 {
         let (steps, reach) = (20_000, 12.0);
@@ -180,7 +290,7 @@ mod tests {
     }
 
     fn rules(site: &Potential) -> Vec<Rules> {
-        let mut rules = vec![Rules::Quadrature(gauss_hermite(64).unwrap())];
+        let mut rules = vec![Rules::Quadrature(Nodes::new(&gauss_hermite(64).unwrap()))];
         if matches!(site, Potential::Logistic { .. }) {
             rules.push(Rules::Jaakkola);
             rules.push(Rules::Piecewise(Pieces::new()));
@@ -192,7 +302,7 @@ mod tests {
     fn values_bound_the_expectation_and_quadrature_meets_it() {
         for site in potentials() {
             for (m, v) in [(0.0, 0.5), (1.5, 2.0), (-2.0, 9.0)] {
-                let exact = simpson(m, v, |eta| potential(&site, eta).0);
+                let exact = simpson(m, v, |eta| plain(&site, eta).0);
                 for rule in rules(&site) {
                     let f = rule.value(&site, m, v).f;
                     assert!(f > exact - 2e-4, "{site:?} {m} {v}: {f} {exact}");
@@ -231,10 +341,16 @@ mod tests {
             }
             for eta in [-3.0, 0.1, 2.0] {
                 let h = 1e-6;
-                let (_, g1, g2) = potential(&site, eta);
-                let (plus, minus) = (potential(&site, eta + h), potential(&site, eta - h));
-                assert!((g1 - (plus.0 - minus.0) / (2.0 * h)).abs() < 1e-7);
-                assert!((g2 - (plus.1 - minus.1) / (2.0 * h)).abs() < 1e-7);
+                let (g, g1, g2) = plain(&site, eta);
+                let (up, down) = (plain(&site, eta + h), plain(&site, eta - h));
+                assert!((g1 - (up.0 - down.0) / (2.0 * h)).abs() < 1e-7);
+                assert!((g2 - (up.1 - down.1) / (2.0 * h)).abs() < 1e-7);
+                // A spread of 0 leaves the potential itself.
+                let at = Rules::Quadrature(Nodes::new(&gauss_hermite(7).unwrap()));
+                let at = at.value(&site, eta, 0.0);
+                for (a, b) in [(at.f, g), (at.by_mean, g1), (2.0 * at.by_variance, g2)] {
+                    assert!((a - b).abs() < 1e-13 * (1.0 + b.abs()), "{site:?}: {a} {b}");
+                }
             }
         }
     }

@@ -214,6 +214,35 @@ impl Bound {
     }
 }
 
+impl Likelihood {
+    /// What a response would have to be, where `y` is none that the likelihood can have; `trials` is the number of trials of a
+    /// binomial count.
+    pub fn refuses(self, y: f64, trials: f64) -> Option<String> {
+        let whole = y >= 0.0 && y == y.floor();
+        let (inside, domain) = match self {
+            Self::Gaussian { .. } | Self::StudentT { .. } | Self::StochasticVolatility => {
+                (y.is_finite(), "a finite number".to_owned())
+            }
+            Self::Poisson | Self::NegativeBinomial { .. } => {
+                (whole && y.is_finite(), "a count 0, 1, 2, …".to_owned())
+            }
+            Self::Bernoulli | Self::Probit => (y == 0.0 || y == 1.0, "0 or 1".to_owned()),
+            Self::Binomial => (
+                whole && y <= trials && trials == trials.floor(),
+                format!("a count between 0 and its number of trials, {trials}"),
+            ),
+            Self::Gamma { .. } | Self::Exponential => {
+                (y > 0.0 && y.is_finite(), "a positive number".to_owned())
+            }
+            Self::Multinomial { categories } => (
+                whole && y < categories as f64,
+                format!("a category 0, …, {}", categories - 1),
+            ),
+        };
+        (!inside).then_some(domain)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

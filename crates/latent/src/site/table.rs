@@ -1,15 +1,17 @@
 //! Likelihood × bound → site.
 
 use jensen_math::quadrature::gauss_hermite;
+use jensen_math::simd::Simd;
 use jensen_math::special::{digamma, lgamma};
 
 use super::convex::{Convex, Curve, LogisticBound, Value};
-use super::expectation::{Potential, Rules};
+use super::expectation::{Nodes, Potential, Rules};
+use super::lanes;
 use super::multinomial::Multinomial;
 use super::piecewise::Pieces;
 use super::{Bound, Likelihood};
 use crate::linear::Block;
-use crate::linear::kernels::{map, sum};
+use crate::linear::kernels::{in_chunks, map, sum, sum_chunks};
 use crate::{Error, Model};
 
 /// Sites with a convex dual in one coordinate a predictor.
@@ -149,11 +151,11 @@ impl Sites {
         let rules = match model.bound {
             Bound::Jaakkola => Rules::Jaakkola,
             Bound::Piecewise => Rules::Piecewise(Pieces::new()),
-            _ => Rules::Quadrature(gauss_hermite(nodes).ok_or_else(|| {
+            _ => Rules::Quadrature(Nodes::new(&gauss_hermite(nodes).ok_or_else(|| {
                 Error::Unsupported(format!(
                     "{nodes} Gauss-Hermite nodes were asked for; choose 1 to 128"
                 ))
-            })?),
+            })?)),
         };
         match (0..n).map(|i| potential(model, i)).collect() {
             Some(sites) => Ok(Self::Expectation(sites, rules)),
@@ -169,14 +171,7 @@ impl Sites {
     pub(crate) fn values(&self, m: &[f64], v: &[f64]) -> Vec<Value> {
         match self {
             Self::Dual(sites) => sites.values(m, v),
-            Self::Expectation(sites, rules) => {
-                use rayon::prelude::*;
-                (0..sites.len())
-                    .into_par_iter()
-                    .with_min_len(64)
-                    .map(|n| rules.value(&sites[n], m[n], v[n]))
-                    .collect()
-            }
+            Self::Expectation(sites, rules) => rules.values(sites, m, v),
         }
     }
 
@@ -306,7 +301,12 @@ impl DualSites {
     pub(crate) fn curves(&self, alpha: &[f64]) -> Curves {
         match self {
             Self::Scalar(sites) => Curves {
-                at: map(sites.len(), |n| sites[n].curve(alpha[n])),
+                at: {
+                    let simd = Simd::detect();
+                    in_chunks(sites.len(), BLANK, |range, out| {
+                        lanes::curves(simd, &sites[range.clone()], &alpha[range], out);
+                    })
+                },
                 block: Block::default(),
             },
             Self::Vector(sites) => {
@@ -421,7 +421,18 @@ impl DualSites {
     /// f with its derivatives.
     pub(crate) fn values(&self, m: &[f64], v: &[f64]) -> Vec<Value> {
         match self {
-            Self::Scalar(sites) => map(sites.len(), |n| sites[n].value(m[n], v[n])),
+            Self::Scalar(sites) => {
+                let simd = Simd::detect();
+                in_chunks(sites.len(), Value::default(), |range, out| {
+                    lanes::values(
+                        simd,
+                        &sites[range.clone()],
+                        &m[range.clone()],
+                        &v[range],
+                        out,
+                    );
+                })
+            }
             Self::Vector(sites) => {
                 let mut out = vec![Value::default(); m.len()];
                 for (g, site) in sites.iter().enumerate() {
@@ -436,7 +447,14 @@ impl DualSites {
     /// The duality gap of α against a primal point with these marginals.
     pub(crate) fn gap(&self, alpha: &[f64], m: &[f64], v: &[f64]) -> f64 {
         match self {
-            Self::Scalar(sites) => sum(sites.len(), |n| sites[n].gap(alpha[n], m[n], v[n])),
+            Self::Scalar(sites) => {
+                let simd = Simd::detect();
+                sum_chunks(sites.len(), |range| {
+                    let (alpha, m, v) =
+                        (&alpha[range.clone()], &m[range.clone()], &v[range.clone()]);
+                    lanes::gap(simd, &sites[range], alpha, m, v)
+                })
+            }
             Self::Vector(sites) => sum(sites.len(), |g| {
                 let size = sites[g].size;
                 let range = g * size..(g + 1) * size;

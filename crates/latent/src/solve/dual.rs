@@ -461,6 +461,7 @@ impl Algorithm for Dual<'_, '_> {
             predictor: state.predictor.clone(),
             bound,
             gap,
+            gain: None,
         }
     }
 }

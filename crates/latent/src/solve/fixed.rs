@@ -181,13 +181,17 @@ impl Algorithm for FixedPoint<'_, '_> {
                 }
             },
         };
-        let mut step = vec![0.0; 2 * n];
-        for i in 0..n {
-            let lambda = 2.0 * at.values[i].by_variance;
-            step[i] = lambda * at.predictor[i] - at.values[i].by_mean - state.b[i];
-            step[n + i] = lambda - state.lambda[i];
-        }
-        let here: Vec<f64> = state.b.iter().chain(&state.lambda).copied().collect();
+        let step = map(2 * n, |i| match i.checked_sub(n) {
+            None => {
+                let value = &at.values[i];
+                2.0 * value.by_variance * at.predictor[i] - value.by_mean - state.b[i]
+            }
+            Some(i) => 2.0 * at.values[i].by_variance - state.lambda[i],
+        });
+        let here = map(2 * n, |i| match i.checked_sub(n) {
+            None => state.b[i],
+            Some(i) => state.lambda[i],
+        });
         let rounding = 1e-13 * (at.bound.abs() + n as f64);
         let mixture = if self.mixing {
             mix(&state.points, &state.steps, &here, &step)
@@ -274,8 +278,23 @@ impl Algorithm for FixedPoint<'_, '_> {
             predictor,
             bound,
             gap: None,
+            gain: None,
         }
     }
+}
+
+/// The bound after one full step from a point with these α, λ and mean of the linear predictors. The geometry ends up
+/// factorised at λ.
+pub(crate) fn bound_after_step(
+    problem: &mut Problem<'_>,
+    sites: &Sites,
+    alpha: &[f64],
+    lambda: &[f64],
+    predictor: &[f64],
+) -> Option<f64> {
+    let b = map(alpha.len(), |i| lambda[i] * predictor[i] - alpha[i]);
+    let mut step = FixedPoint::new(problem, sites, (Vec::new(), Vec::new()), false);
+    step.point(&b, lambda).map(|point| point.bound)
 }
 
 impl FixedPoint<'_, '_> {

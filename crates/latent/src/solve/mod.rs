@@ -38,6 +38,9 @@ pub(crate) struct Solution {
     /// The bound, as the solver evaluated it.
     pub bound: f64,
     pub gap: Option<f64>,
+    /// What one step of the natural-gradient fixed point would gain, in nats, where a solver that does not take such steps
+    /// has no gap to look at.
+    pub gain: Option<f64>,
 }
 
 /// offset + Wμ.

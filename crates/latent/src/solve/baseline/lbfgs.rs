@@ -154,17 +154,16 @@ impl<O: Objective> Algorithm for Lbfgs<O> {
         };
         let small = 0.5 * slope <= self.tolerance && state.gain <= self.tolerance;
         if small && !state.pairs.is_empty() && iteration.is_multiple_of(CHECKED) {
-            // Small steps alone may be those of a bad model of the curvature: the gap decides where there is one.
-            let gap = self.objective.solution(&state.x, state.value).gap;
-            let (rule, remaining) = match gap {
+            // Small steps alone may be those of a bad model of the curvature: the gap decides where there is one, else what a
+            // natural-gradient step would gain.
+            let at = self.objective.solution(&state.x, state.value);
+            let (rule, remaining) = match at.gap {
                 Some(gap) => (format!("the duality gap is {gap:.1e} nats"), gap),
-                None => (
-                    format!(
-                        "the next step is estimated to gain {:.1e} nats",
-                        0.5 * slope
-                    ),
-                    0.5 * slope,
-                ),
+                None => {
+                    let gain = at.gain.unwrap_or(0.0).max(0.5 * slope);
+                    let rule = format!("the next step is estimated to gain {gain:.1e} nats");
+                    (rule, gain)
+                }
             };
             if remaining <= self.tolerance {
                 let evidence = Evidence {
@@ -221,7 +220,8 @@ impl<O: Objective> Algorithm for Lbfgs<O> {
                 );
             }
             // At the optimum to rounding the estimate of the gain is the best that is left to say.
-            if 0.5 * slope <= 100.0 * self.tolerance {
+            let gain = self.objective.solution(&state.x, state.value).gain;
+            if gain.unwrap_or(0.0).max(0.5 * slope) <= 100.0 * self.tolerance {
                 let evidence = Evidence {
                     rule: "no step raises the bound beyond rounding".to_owned(),
                     remaining: Some(0.5 * slope),

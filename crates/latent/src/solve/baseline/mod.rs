@@ -8,14 +8,15 @@
 //! | `lbfgs` | the optimiser of the first two |
 //!
 //! Once the next step is estimated to gain less than the tolerance, the duality gap, which costs them a factorisation, is
-//! looked at now and then: they stop when it is below the tolerance too.
+//! looked at now and then, or where there is none the gain of one natural-gradient step: they stop when that is below the
+//! tolerance too.
 
 pub(crate) mod coordinate;
 pub(crate) mod lbfgs;
 pub(crate) mod opper;
 pub(crate) mod primal;
 
-use super::{Problem, Solution};
+use super::{Problem, Solution, fixed};
 use crate::linear::Geometry;
 use crate::linear::kernels::{cholesky, dot, inverse_of, sum};
 use crate::site::Sites;
@@ -56,7 +57,7 @@ pub(crate) fn with_covariance(model: &Model) -> Result<Model, Error> {
 }
 
 /// The solution at marginals (m̄, v̄) that a solver reached with the objective `bound`: α and λ from the sites, the gap from
-/// the dual there where the sites have one. The geometry ends up factorised at λ.
+/// the dual there where the sites have one, else what a natural-gradient step would gain. The geometry ends up factorised at λ.
 pub(crate) fn solution(
     problem: &mut Problem<'_>,
     sites: &Sites,
@@ -86,8 +87,10 @@ pub(crate) fn solution(
             gap = Some(dual_value - bound);
         }
     }
+    let mut gain = None;
     if gap.is_none() {
-        problem.geometry.factor(&lambda);
+        let after = fixed::bound_after_step(problem, sites, &alpha, &lambda, &predictor);
+        gain = after.map(|after| after - bound);
     }
     Solution {
         alpha,
@@ -95,5 +98,6 @@ pub(crate) fn solution(
         predictor,
         bound,
         gap,
+        gain,
     }
 }
