@@ -66,10 +66,10 @@ impl SaaSettings {
         within_memory(self.max_draws, dim)
     }
 
-    /// Draws of the largest round when `remaining` nats are left: with twice as many draws it would be half of that,
-    /// which may be little enough.
+    /// Draws of the largest round when `remaining` nats are left: with twice as many draws it would be half of that, in
+    /// practice two thirds, which may be little enough.
     fn last_draws(&self, dim: usize, remaining: f64) -> usize {
-        if remaining <= 2.0 * self.tolerance(dim) {
+        if remaining <= 1.5 * self.tolerance(dim) {
             within_memory(2 * self.max_draws, dim)
         } else {
             self.max_draws(dim)
