@@ -33,6 +33,9 @@
 //!   `min(δ, ‖s‖)/γ`, beyond δₖ⁻ down to a γ² of it as a parabola through the observed change advises. In small
 //!   regions every step is on the boundary, so that Lemma 2 holds as it stands; and Lemma 1 holds, because all of these
 //!   increase `φ = L − αδ²` relative to the paper's.
+//! * **Narrower scales** are tried after a step without clear gain whose draws leave the bound uncertain by more than a
+//!   nat, far from an optimum: in the tails of a density a few draws decide the bound, and no model of it points the way.
+//!   They are taken where they make it better and clearer on the same draws.
 //! * **Draws** come in mirrored pairs, which are the independent observations of all estimates.
 //! * **Hessian-vector products** draw 86 instead of 85 for that reason, in the full-rank family at least four
 //!   times the dimension, as products with fewer draws are singular.
