@@ -4,8 +4,8 @@ minibatches of 100, one draw a record, Adagrad with step size 0.02.
     python -m venv /tmp/venv-jax && /tmp/venv-jax/bin/pip install jax numpy
     /tmp/venv-jax/bin/python tools/peers/vae_jax.py [train-images-idx3-ubyte[.gz] [t10k-images-idx3-ubyte[.gz]]] [--passes 5]
 
-Compare with `cargo run --release -p jensen-neural --example epoch -- FILE...` in the same minutes. Without files the
-images are noise, which takes the same time. Prints one JSON object.
+`jensen-bench neural --peer PYTHON` runs it beside the same training in Jensen. Without files the images are noise, which
+takes the same time. Prints one JSON object.
 """
 
 import argparse

@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 
 mod density;
 mod documents;
+mod neural;
 
 #[derive(Parser)]
 #[command(about = "Benchmarks of Jensen over its model corpus", version)]
@@ -53,6 +54,8 @@ enum Command {
         #[arg(long, default_value_t = 0)]
         seed: u64,
     },
+    /// Seconds a pass of training an auto-encoder of images, beside large matrix products and JAX.
+    Neural(neural::NeuralArgs),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -80,6 +83,7 @@ fn main() -> anyhow::Result<()> {
             },
             seed,
         ),
+        Command::Neural(args) => neural::run(&args),
     }
 }
 

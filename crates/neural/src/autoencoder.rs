@@ -332,7 +332,8 @@ impl Autoencoder {
         Ok(LogMarginal::new(estimates, spread))
     }
 
-    /// log p(x) of records by the estimator of appendix D: for fewer than 5 latent dimensions.
+    /// log p(x) of records by the estimator of appendix D, with chains that begin at the codes: for fewer than 5 latent
+    /// dimensions.
     ///
     /// # Errors
     /// When the architecture has operations without a single-precision kernel.
@@ -343,8 +344,10 @@ impl Autoencoder {
         seed: u64,
     ) -> Result<LogMarginal, Unsupported> {
         let model = self.architecture.decoder();
+        let codes = self.encode(records);
         let tensors = views(&self.tensors[self.architecture.encoder_tensors()..]);
-        marginal::estimate(&model, &tensors, records, settings, self.simd, seed)
+        let codes = Some(&codes);
+        marginal::estimate(&model, &tensors, records, codes, settings, self.simd, seed)
     }
 
     /// Which latent dimensions the codes of `records` use.

@@ -4,7 +4,7 @@ use jensen_graph::Unsupported;
 use jensen_math::rng::Purpose;
 use jensen_math::simd::Simd;
 
-use crate::autoencoder::{LogMarginal, log_mean_exp};
+use crate::autoencoder::{Codes, LogMarginal, log_mean_exp};
 use crate::evaluate::{LANES, normals};
 use crate::forward::Forward;
 use crate::hmc::{Chains, HmcSettings, Moment};
@@ -48,12 +48,20 @@ const MARGINAL: Purpose = Purpose::new("neural marginal likelihood");
 /// them, and `1 / mean of q(z) / p(x, z)` over the other half. Records with few latent dimensions only: the variance of
 /// the estimator grows quickly with their number.
 ///
+/// Chains begin at draws from the records' codes where there are any, otherwise from the prior. From the prior some stay
+/// for long in modes of little weight when a posterior has several, and the estimate comes out low.
+///
+/// # Panics
+/// When there are codes of other extents: a caller's bug.
+///
 /// # Errors
 /// When the model has operations without a single-precision kernel.
+#[allow(clippy::too_many_arguments)]
 pub fn estimate(
     model: &dyn LocalModel,
     tensors: &[&[f32]],
     records: &dyn Records,
+    codes: Option<&Codes>,
     settings: &MarginalSettings,
     simd: Simd,
     seed: u64,
@@ -83,6 +91,13 @@ pub fn estimate(
             &mut scratch,
             &mut start,
         );
+        if let Some(codes) = codes {
+            for (i, z) in start.iter_mut().enumerate() {
+                let (record, value) = (first + i / latent / chains, i % latent);
+                let at = record * latent + value;
+                *z = codes.mean[at] + (0.5 * codes.log_variance[at]).exp() * *z;
+            }
+        }
         let mut walk = Chains::new(start.clone(), lanes, settings.hmc.initial_step);
         let mut iteration = 0;
         let mut advance = |walk: &mut Chains| {

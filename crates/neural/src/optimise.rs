@@ -18,6 +18,9 @@ pub enum Optimiser {
         step: f32,
         /// Keeps the quotient finite.
         epsilon: f32,
+        /// What h begins with.
+        #[serde(default)]
+        start: f32,
     },
     /// Running means of the gradient and of its square with bias correction (Kingma and Ba 2015).
     Adam {
@@ -44,6 +47,7 @@ impl Optimiser {
         Self::Adagrad {
             step,
             epsilon: 1e-8,
+            start: 0.1,
         }
     }
 
@@ -63,6 +67,14 @@ impl Optimiser {
             Self::Sgd { .. } => "sgd",
             Self::Adagrad { .. } => "adagrad",
             Self::Adam { .. } => "adam",
+        }
+    }
+
+    /// What the numbers that it remembers begin with.
+    pub(crate) fn start(self) -> f32 {
+        match self {
+            Self::Adagrad { start, .. } => start,
+            Self::Sgd { .. } | Self::Adam { .. } => 0.0,
         }
     }
 
@@ -97,7 +109,7 @@ pub(crate) fn ascend(
     assert_eq!(w.len(), gradient.len(), "a gradient for every weight");
     match optimiser {
         Optimiser::Sgd { step } => sgd(simd, w, gradient, scale, decay, step),
-        Optimiser::Adagrad { step, epsilon } => {
+        Optimiser::Adagrad { step, epsilon, .. } => {
             adagrad(simd, w, moving.first, gradient, scale, decay, step, epsilon);
         }
         Optimiser::Adam {
@@ -163,18 +175,22 @@ jensen_math::simd_fn! {
     ) {
         let (scale, decay) = (V::Single::splat(scale), V::Single::splat(-decay));
         let (step, epsilon) = (V::Single::splat(step), V::Single::splat(epsilon));
-        let chunks = w.chunks_mut(LANES32).zip(h.chunks_mut(LANES32)).zip(g.chunks(LANES32));
-        for ((w, h), g) in chunks {
-            let n = w.len();
-            // SAFETY: the chunks have that many elements.
+        let len = w.len().min(h.len()).min(g.len());
+        let (w, h, g) = (w.as_mut_ptr(), h.as_mut_ptr(), g.as_ptr());
+        let mut i = 0;
+        while i < len {
+            let n = (len - i).min(LANES32);
+            // SAFETY: the slices have that many elements.
             unsafe {
-                let (x, sum): (V::Single, V::Single) = (get(w.as_ptr(), n), get(h.as_ptr(), n));
-                let g: V::Single = get(g.as_ptr(), n);
+                let (w, h) = (w.add(i), h.add(i));
+                let (x, sum): (V::Single, V::Single) = (get(w, n), get(h, n));
+                let g: V::Single = get(g.add(i), n);
                 let g = g.fma(scale, decay * x);
                 let sum = g.fma(g, sum);
-                put(step * g / (sum.sqrt() + epsilon) + x, w.as_mut_ptr(), n);
-                put(sum, h.as_mut_ptr(), n);
+                put(step * g / (sum.sqrt() + epsilon) + x, w, n);
+                put(sum, h, n);
             }
+            i += n;
         }
     }
 

@@ -3,7 +3,9 @@
 use jensen_fit::{Archive, ArchiveError};
 use jensen_graph::{SingleProgram, SingleWorkspace};
 use jensen_math::rng::{Purpose, fill_normals};
-use jensen_math::simd::Simd;
+use jensen_math::simd::{F32x16, LANES32, Simd};
+use jensen_math::vmath::single as vmath;
+use rayon::prelude::*;
 
 use crate::layers::TensorSpec;
 use crate::model::Tensor;
@@ -21,7 +23,7 @@ impl Learned {
     fn new(values: Vec<f32>, optimiser: Optimiser) -> Self {
         let slot = |which| {
             vec![
-                0.0;
+                optimiser.start();
                 if optimiser.slots() > which {
                     values.len()
                 } else {
@@ -93,6 +95,9 @@ struct Part<'a> {
     prior: f32,
 }
 
+/// Weights that are drawn, or whose slopes are found, together.
+const CHUNK: usize = 2048;
+
 const WEIGHTS: Purpose = Purpose::new("neural posterior weights");
 
 impl Parameter {
@@ -149,19 +154,29 @@ impl Parameters {
     }
 
     /// Draws weights that have a posterior.
-    pub(crate) fn draw(&mut self, simd: Simd, seed: u64, iteration: u64, scratch: &mut Vec<f64>) {
+    pub(crate) fn draw(&mut self, simd: Simd, seed: u64, iteration: u64) {
         for (which, parameter) in self.list.iter_mut().enumerate() {
             let Some(log_sd) = &parameter.log_sd else {
                 continue;
             };
-            let n = parameter.noise.len();
-            scratch.resize(n, 0.0);
             let purpose = WEIGHTS.fold(&parameter.spec.name);
-            fill_normals(simd, seed, purpose, iteration, which as u64, 1, n, scratch);
-            for (i, &z) in scratch.iter().enumerate() {
-                parameter.noise[i] = z as f32;
-                parameter.drawn[i] = parameter.mean.values[i] + log_sd.values[i].exp() * z as f32;
-            }
+            let outputs = parameter.drawn.par_chunks_mut(CHUNK);
+            let outputs = outputs.zip(parameter.noise.par_chunks_mut(CHUNK));
+            let moments = parameter.mean.values.par_chunks(CHUNK);
+            let moments = moments.zip(log_sd.values.par_chunks(CHUNK));
+            outputs.zip(moments).enumerate().for_each(
+                |(chunk, ((drawn, noise), (mean, log_sd)))| {
+                    let mut normals = [0.0_f64; CHUNK];
+                    let n = drawn.len();
+                    let first = (which + chunk * CHUNK) as u64;
+                    let normals = &mut normals[..n];
+                    fill_normals(simd, seed, purpose, iteration, first, 1, n, normals);
+                    for (noise, &z) in noise.iter_mut().zip(normals.iter()) {
+                        *noise = z as f32;
+                    }
+                    scatter(simd, drawn, mean, log_sd, noise);
+                },
+            );
         }
     }
 
@@ -326,6 +341,44 @@ impl Parameters {
     }
 }
 
+jensen_math::simd_fn! {
+    fn scatter, scatter_fn = <V>(out: &mut [f32], mean: &[f32], log_sd: &[f32], noise: &[f32]) {
+        let n = out.len().min(mean.len()).min(log_sd.len()).min(noise.len());
+        let mut i = 0;
+        while i < n {
+            let part = (n - i).min(LANES32);
+            // SAFETY: the slices have that many elements.
+            unsafe {
+                let sd = vmath::exp(V::Single::load_part(log_sd.as_ptr().add(i), part));
+                let z = V::Single::load_part(noise.as_ptr().add(i), part);
+                let mean = V::Single::load_part(mean.as_ptr().add(i), part);
+                sd.fma(z, mean).store_part(out.as_mut_ptr().add(i), part);
+            }
+            i += part;
+        }
+    }
+
+    fn slopes, slopes_fn = <V>(
+        out: &mut [f32], gradient: &[f32], noise: &[f32], log_sd: &[f32], scale: f32, prior: f32,
+    ) {
+        let n = out.len().min(gradient.len()).min(log_sd.len()).min(noise.len());
+        let (scale, prior) = (V::Single::splat(scale), V::Single::splat(prior));
+        let mut i = 0;
+        while i < n {
+            let part = (n - i).min(LANES32);
+            // SAFETY: the slices have that many elements.
+            unsafe {
+                let sd = vmath::exp(V::Single::load_part(log_sd.as_ptr().add(i), part));
+                let z = V::Single::load_part(noise.as_ptr().add(i), part);
+                let g = V::Single::load_part(gradient.as_ptr().add(i), part);
+                let pull = (-prior * sd).fma(sd, prior);
+                (scale * g * z).fma(sd, pull).store_part(out.as_mut_ptr().add(i), part);
+            }
+            i += part;
+        }
+    }
+}
+
 /// One tile of Eq. 24: the divergence of q(θ) from N(0, I) is followed exactly.
 fn bayesian_step(
     simd: Simd,
@@ -336,17 +389,16 @@ fn bayesian_step(
     noise: &[f32],
     gradient: &[f32],
 ) {
-    const CHUNK: usize = 256;
     let mut slope = [0.0_f32; CHUNK];
     for start in (0..gradient.len()).step_by(CHUNK) {
         let n = CHUNK.min(gradient.len() - start);
         let range = start..start + n;
         let slope = &mut slope[..n];
-        for (i, slope) in slope.iter_mut().enumerate() {
-            let sd = log_sd.weights[start + i].exp();
-            let pull = rule.prior * (1.0 - sd * sd);
-            *slope = rule.scale * gradient[start + i] * noise[start + i] * sd + pull;
-        }
+        let log_sds = &log_sd.weights[range.clone()];
+        let (gradients, noise) = (&gradient[range.clone()], &noise[range.clone()]);
+        slopes(
+            simd, slope, gradients, noise, log_sds, rule.scale, rule.prior,
+        );
         let mut part = log_sd.part(range.clone());
         ascend(simd, rule.optimiser, &mut part, slope, 1.0, 0.0, count);
         let mut part = mean.part(range.clone());

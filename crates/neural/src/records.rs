@@ -1,6 +1,7 @@
 //! Where records come from, and the minibatches that training reads.
 
 use jensen_math::rng::{Purpose, permutation};
+use rayon::prelude::*;
 
 /// Records of equal width, read one at a time in any order.
 ///
@@ -28,14 +29,20 @@ pub(crate) fn gather(
     indices: impl Iterator<Item = usize>,
     out: &mut Vec<f32>,
 ) {
-    let width = records.width();
-    out.clear();
-    for index in indices {
-        let start = out.len();
-        out.resize(start + width, 0.0);
-        records.read(index, &mut out[start..]);
-    }
+    let width = records.width().max(1);
+    let indices: Vec<usize> = indices.collect();
+    out.resize(indices.len() * width, 0.0);
+    out.par_chunks_mut(TOGETHER * width)
+        .zip(indices.par_chunks(TOGETHER))
+        .for_each(|(out, indices)| {
+            for (out, &index) in out.chunks_mut(width).zip(indices) {
+                records.read(index, out);
+            }
+        });
 }
+
+/// Records that one thread reads at a time.
+const TOGETHER: usize = 25;
 
 /// Records of bytes, scaled: grey levels with `scale = 1 / 255` lie between 0 and 1.
 #[derive(Clone, Debug)]

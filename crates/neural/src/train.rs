@@ -239,7 +239,7 @@ impl<'a> Trainer<'a> {
             &mut self.scratch,
             &mut self.noise,
         );
-        state.parameters.draw(simd, seed, t, &mut self.scratch);
+        state.parameters.draw(simd, seed, t);
         let passes = t as f64 / self.minibatches_per_pass() as f64;
         let likelihood_weight = [(1.0 / self.settings.temper.temperature(passes)) as f32];
         let risen = if self.settings.warm_up > 0.0 {

@@ -470,6 +470,7 @@ fn baselines_learn_and_the_autoencoder_is_ahead() {
         &decoder,
         &views,
         &bars(30),
+        None,
         &MarginalSettings::default(),
         Simd::detect(),
         4,

@@ -270,7 +270,8 @@ impl Runner<'_> {
                     row_stride: 1,
                     column_stride: if n == 1 { right.stride } else { k },
                 };
-                multiply(self.at(target), m, a, b, m, k, n * self.lanes, false);
+                let simd = self.program.simd;
+                multiply(simd, self.at(target), m, a, b, m, k, n * self.lanes, false);
                 return;
             }
             for lane in 0..self.lanes {
@@ -281,7 +282,7 @@ impl Runner<'_> {
                 let at = self.at(right).add(lane * right.stride);
                 let b = View::stored(at, k, n, dims.right_transposed);
                 let to = self.at(target).add(lane * target.stride);
-                multiply(to, m, a, b, m, k, n, false);
+                multiply(self.program.simd, to, m, a, b, m, k, n, false);
             }
         }
     }

@@ -3,7 +3,6 @@
 //! Elementwise values are grouped into kernels as in the double-precision executor (they share
 //! [`Stages`]); a product with a shared matrix is one step over the whole block.
 
-use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -114,24 +113,9 @@ pub(super) enum Step {
     },
 }
 
-/// A shared matrix that products read transposed: transposed once, it is read in the order in which
-/// it stands by every block.
-#[derive(Clone, Copy)]
-pub(super) struct Transpose {
-    pub source: Place,
-    pub target: Place,
-    /// Contiguous extent of the result.
-    pub rows: usize,
-    pub columns: usize,
-}
-
-/// Matrices with fewer elements are read transposed where they stand.
-const TRANSPOSE_FROM: usize = 4096;
-
 /// Steps, and the memory they need.
 #[derive(Clone, Default)]
 pub(super) struct Plan {
-    pub transposes: Vec<Transpose>,
     pub steps: Vec<Step>,
     /// Elements of block memory for each lane.
     pub block_len: usize,
@@ -147,9 +131,6 @@ pub(super) struct Planner<'a> {
     places: &'a mut HashMap<NodeId, Place>,
     slots: Vec<Slot>,
     steps: Vec<Step>,
-    transposes: Vec<Transpose>,
-    /// Elements of shared memory in use.
-    shared_len: &'a Cell<usize>,
     registers: usize,
 }
 
@@ -161,7 +142,6 @@ impl<'a> Planner<'a> {
         targets: &[NodeId],
         known: impl Fn(NodeId) -> bool,
         places: &'a mut HashMap<NodeId, Place>,
-        shared_len: &'a Cell<usize>,
     ) -> Result<Plan, Unsupported> {
         let stages = Stages::from_known(graph, targets, known);
         let (kernels, mut dense) = stages.kernels(graph);
@@ -172,8 +152,6 @@ impl<'a> Planner<'a> {
             places,
             slots: Vec::new(),
             steps: Vec::new(),
-            transposes: Vec::new(),
-            shared_len,
             registers: 0,
         };
         // Scatters collect from several kernels: they begin as zeros, and a scatter that goes on
@@ -487,7 +465,6 @@ impl<'a> Planner<'a> {
                 let right = self.stored(args[1])?;
                 let target = self.target(id);
                 let columns = (dims.k * dims.n) as usize;
-                let (left, dims) = self.upright(left, dims);
                 let whole = left.stride == 0
                     && right.stride != 0
                     && (dims.n == 1
@@ -538,44 +515,6 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// The left factor of a product of lanes in the order in which products read fastest.
-    fn upright(&mut self, left: Place, dims: MatMul) -> (Place, MatMul) {
-        let (rows, columns) = (dims.m as usize, dims.k as usize);
-        let shared = matches!(
-            left.region,
-            Region::SharedInput(_) | Region::Shared | Region::Pool
-        );
-        if !dims.left_transposed || !shared || rows * columns < TRANSPOSE_FROM {
-            return (left, dims);
-        }
-        let known = self.transposes.iter().find(|t| t.source == left);
-        let target = match known {
-            Some(known) => known.target,
-            None => {
-                let offset = self.shared_len.get();
-                self.shared_len.set(offset + rows * columns);
-                let target = Place {
-                    region: Region::Shared,
-                    offset,
-                    uniform: false,
-                    ..Place::NONE
-                };
-                self.transposes.push(Transpose {
-                    source: left,
-                    target,
-                    rows,
-                    columns,
-                });
-                target
-            }
-        };
-        let dims = MatMul {
-            left_transposed: false,
-            ..dims
-        };
-        (target, dims)
-    }
-
     /// A value with all its elements in memory, as a product reads it.
     fn stored(&mut self, id: NodeId) -> Result<Place, Unsupported> {
         let len = self.graph.shape(id).len as usize;
@@ -617,7 +556,6 @@ impl<'a> Planner<'a> {
             });
         }
         Plan {
-            transposes: self.transposes,
             steps: self.steps,
             block_len,
             registers: self.registers,

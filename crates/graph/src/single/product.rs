@@ -1,6 +1,14 @@
 //! Matrix products in single precision.
+//!
+//! Both factors are read where they stand, while a tile of the result is held in registers over the whole contraction:
+//! weights are used for few lanes each time, so that rearranging them first, as products of large matrices do, would cost
+//! as much as it saves. Where rows of the left factor are contiguous, a tile is some vectors of rows times a few columns;
+//! where the contraction is, it is a block of inner products. The bits of an element do not depend on the tile it is in.
+
+use std::mem::MaybeUninit;
 
 use gemm::Parallelism;
+use jensen_math::simd::{F32x16, LANES32, Simd};
 
 /// A matrix in memory.
 #[derive(Clone, Copy)]
@@ -30,6 +38,7 @@ impl View {
 /// not part of a view.
 #[allow(clippy::too_many_arguments)]
 pub(super) unsafe fn multiply(
+    simd: Simd,
     dst: *mut f32,
     dst_stride: usize,
     a: View,
@@ -39,28 +48,401 @@ pub(super) unsafe fn multiply(
     n: usize,
     add: bool,
 ) {
+    let task = Task {
+        dst,
+        dst_stride,
+        a,
+        b,
+        m,
+        k,
+        n,
+        add,
+    };
+    let (rows, inner) = (a.row_stride == 1, a.column_stride == 1 && b.row_stride == 1);
+    match simd {
+        Simd::Avx512 { .. } if rows => strips::<Wide>(simd, &task),
+        Simd::Avx512 { .. } if inner => inner_products::<Wide>(simd, &task),
+        Simd::Avx2 { .. } if rows => strips::<Narrow>(simd, &task),
+        Simd::Avx2 { .. } if inner => inner_products::<Narrow>(simd, &task),
+        // SAFETY: the caller's.
+        _ => unsafe { task.general() },
+    }
+}
+
+/// A product on its way.
+struct Task {
+    dst: *mut f32,
+    dst_stride: usize,
+    a: View,
+    b: View,
+    m: usize,
+    k: usize,
+    n: usize,
+    add: bool,
+}
+
+impl Task {
+    /// The product of any two matrices.
+    unsafe fn general(&self) {
+        // SAFETY: the caller's.
+        unsafe {
+            gemm::gemm(
+                self.m,
+                self.n,
+                self.k,
+                self.dst,
+                self.dst_stride as isize,
+                1,
+                self.add,
+                self.a.at,
+                self.a.column_stride as isize,
+                self.a.row_stride as isize,
+                self.b.at,
+                self.b.column_stride as isize,
+                self.b.row_stride as isize,
+                1.0,
+                1.0,
+                false,
+                false,
+                false,
+                Parallelism::None,
+            );
+        }
+    }
+}
+
+/// How much of a product is computed together: as much as leaves registers for what is read.
+trait Tiling {
+    /// Vectors of rows, for [`COLUMNS`] columns, when rows are contiguous.
+    const VECTORS: usize;
+    /// Rows and columns of inner products, when contractions are contiguous.
+    const INNER: (usize, usize);
+}
+
+/// For 32 registers that are one vector each.
+struct Wide;
+
+/// For 16 registers, two of which are one vector.
+struct Narrow;
+
+impl Tiling for Wide {
+    const VECTORS: usize = 4;
+    const INNER: (usize, usize) = (6, 4);
+}
+
+impl Tiling for Narrow {
+    const VECTORS: usize = 1;
+    const INNER: (usize, usize) = (2, 2);
+}
+
+/// Columns that are computed together.
+const COLUMNS: usize = 6;
+
+/// Group `which` when `n` is cut into as few groups of at most `most` as there can be, equal but for one: its start and
+/// extent.
+#[inline(always)]
+fn group(n: usize, most: usize, which: usize) -> (usize, usize) {
+    let groups = n.div_ceil(most);
+    let start = which * n / groups;
+    (start, (which + 1) * n / groups - start)
+}
+
+jensen_math::simd_fn! {
+    fn strips, strips_fn = <V, T: Tiling>(task: &Task) {
+        let mut row = 0;
+        while row < task.m {
+            let vectors = (task.m - row).div_ceil(LANES32).min(T::VECTORS);
+            // SAFETY: the task's memory is its maker's promise; rows and columns are its own.
+            unsafe {
+match vectors {
+    1 => strip::<V::Single, 1>(task, row),
+    2 => strip::<V::Single, 2>(task, row),
+    3 => strip::<V::Single, 3>(task, row),
+    _ => strip::<V::Single, 4>(task, row),
+}
+}
+            row += vectors * LANES32;
+        }
+    }
+
+    fn inner_products, inner_products_fn = <V, T: Tiling>(task: &Task) {
+        let (most_rows, most_columns) = T::INNER;
+        let mut which = 0;
+        while which < task.m.div_ceil(most_rows) {
+            let (row, rows) = group(task.m, most_rows, which);
+            // SAFETY: as above.
+            unsafe {
+match rows {
+    1 => inner_strip::<V::Single, 1>(task, row, most_columns),
+    2 => inner_strip::<V::Single, 2>(task, row, most_columns),
+    3 => inner_strip::<V::Single, 3>(task, row, most_columns),
+    4 => inner_strip::<V::Single, 4>(task, row, most_columns),
+    5 => inner_strip::<V::Single, 5>(task, row, most_columns),
+    _ => inner_strip::<V::Single, 6>(task, row, most_columns),
+}
+}
+            which += 1;
+        }
+    }
+}
+
+/// `R` vectors of rows from `row` on.
+#[inline(always)]
+unsafe fn strip<S: F32x16, const R: usize>(task: &Task, row: usize) {
+    let mut which = 0;
+    while which < task.n.div_ceil(COLUMNS) {
+        let (column, width) = group(task.n, COLUMNS, which);
+        // SAFETY: the caller's.
+        unsafe {
+            match width {
+                1 => tile::<S, R, 1>(task, row, column),
+                2 => tile::<S, R, 2>(task, row, column),
+                3 => tile::<S, R, 3>(task, row, column),
+                4 => tile::<S, R, 4>(task, row, column),
+                5 => tile::<S, R, 5>(task, row, column),
+                _ => tile::<S, R, 6>(task, row, column),
+            }
+        }
+        which += 1;
+    }
+}
+
+/// Inner products that are computed together, at most.
+const INNER_SUMS: usize = 24;
+
+/// `R` rows from `row` on, whose contractions are contiguous.
+#[inline(always)]
+unsafe fn inner_strip<S: F32x16, const R: usize>(task: &Task, row: usize, most: usize) {
+    let mut which = 0;
+    while which < task.n.div_ceil(most) {
+        let (column, width) = group(task.n, most, which);
+        // SAFETY: the caller's.
+        unsafe {
+            match width {
+                1 => inner_tile::<S, R, 1>(task, row, column),
+                2 => inner_tile::<S, R, 2>(task, row, column),
+                3 => inner_tile::<S, R, 3>(task, row, column),
+                _ => inner_tile::<S, R, 4>(task, row, column),
+            }
+        }
+        which += 1;
+    }
+}
+
+/// Vector `which` of the `R` from `at` on; the last one has `last` elements.
+#[inline(always)]
+unsafe fn read<S: F32x16, const R: usize>(at: *const f32, which: usize, last: usize) -> S {
     // SAFETY: the caller's.
     unsafe {
-        gemm::gemm(
-            m,
-            n,
-            k,
-            dst,
-            dst_stride as isize,
-            1,
-            add,
-            a.at,
-            a.column_stride as isize,
-            a.row_stride as isize,
-            b.at,
-            b.column_stride as isize,
-            b.row_stride as isize,
-            1.0,
-            1.0,
-            false,
-            false,
-            false,
-            Parallelism::None,
-        );
+        let at = at.add(which * LANES32);
+        if which + 1 == R {
+            S::load_part(at, last)
+        } else {
+            S::load(at)
+        }
+    }
+}
+
+/// `R` vectors of rows of `N` columns. Plain loops over constant extents, so that everything stays in registers.
+#[inline(always)]
+unsafe fn tile<S: F32x16, const R: usize, const N: usize>(task: &Task, row: usize, column: usize) {
+    let last = (task.m - row - (R - 1) * LANES32).min(LANES32);
+    let (next_a, next_b, step_b) = (
+        task.a.column_stride,
+        task.b.row_stride,
+        task.b.column_stride,
+    );
+    // SAFETY: the caller's; the last vector reads and writes as many elements as there are.
+    unsafe {
+        let mut total = [[S::zero(); R]; N];
+        let mut a = task.a.at.add(row);
+        let mut b = task.b.at.add(column * step_b);
+        for _ in 0..task.k {
+            let mut rows = [S::zero(); R];
+            let mut r = 0;
+            while r < R {
+                rows[r] = read::<S, R>(a, r, last);
+                r += 1;
+            }
+            let mut c = 0;
+            while c < N {
+                let factor = S::splat(*b.add(c * step_b));
+                let mut r = 0;
+                while r < R {
+                    total[c][r] = rows[r].fma(factor, total[c][r]);
+                    r += 1;
+                }
+                c += 1;
+            }
+            a = a.wrapping_add(next_a);
+            b = b.wrapping_add(next_b);
+        }
+        let mut c = 0;
+        while c < N {
+            let to = task.dst.add((column + c) * task.dst_stride + row);
+            let mut r = 0;
+            while r < R {
+                let mut x = total[c][r];
+                if task.add {
+                    x = x + read::<S, R>(to, r, last);
+                }
+                let to = to.add(r * LANES32);
+                if r + 1 == R {
+                    x.store_part(to, last);
+                } else {
+                    x.store(to);
+                }
+                r += 1;
+            }
+            c += 1;
+        }
+    }
+}
+
+/// `R` rows of `N` columns of inner products over contiguous factors: sixteen sums each, added up by a fixed tree.
+#[inline(always)]
+unsafe fn inner_tile<S: F32x16, const R: usize, const N: usize>(
+    task: &Task,
+    row: usize,
+    column: usize,
+) {
+    let (step_a, step_b, depth) = (task.a.row_stride, task.b.column_stride, task.k);
+    let mut total = [[S::zero(); R]; N];
+    // SAFETY: the caller's; the last vector of a contraction reads as many elements as there are.
+    unsafe {
+        let rows = task.a.at.add(row * step_a);
+        let columns = task.b.at.add(column * step_b);
+        let whole = depth / LANES32 * LANES32;
+        let mut k = 0;
+        while k < whole {
+            let mut x = [S::zero(); R];
+            let mut r = 0;
+            while r < R {
+                x[r] = S::load(rows.add(r * step_a + k));
+                r += 1;
+            }
+            let mut c = 0;
+            while c < N {
+                let y = S::load(columns.add(c * step_b + k));
+                let mut r = 0;
+                while r < R {
+                    total[c][r] = x[r].fma(y, total[c][r]);
+                    r += 1;
+                }
+                c += 1;
+            }
+            k += LANES32;
+        }
+        if depth > whole {
+            let n = depth - whole;
+            let mut c = 0;
+            while c < N {
+                let y = S::load_part(columns.add(c * step_b + whole), n);
+                let mut r = 0;
+                while r < R {
+                    let x = S::load_part(rows.add(r * step_a + whole), n);
+                    total[c][r] = x.fma(y, total[c][r]);
+                    r += 1;
+                }
+                c += 1;
+            }
+        }
+        // By way of memory: a loop over registers would keep them in memory from the start.
+        let mut sums = [const { MaybeUninit::<f32>::uninit() }; INNER_SUMS * LANES32];
+        let sums: *mut f32 = sums.as_mut_ptr().cast();
+        let mut c = 0;
+        while c < N {
+            let mut r = 0;
+            while r < R {
+                total[c][r].store(sums.add((c * R + r) * LANES32));
+                r += 1;
+            }
+            c += 1;
+        }
+        for c in 0..N {
+            for r in 0..R {
+                let to = task.dst.add((column + c) * task.dst_stride + row + r);
+                let sum = S::load(sums.add((c * R + r) * LANES32)).sum();
+                *to = if task.add { *to + sum } else { sum };
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wave(n: usize, step: f64) -> Vec<f32> {
+        (0..n).map(|i| (i as f64 * step).sin() as f32).collect()
+    }
+
+    /// The product of column-major matrices, either of them stored transposed, into columns three elements too long.
+    fn product(
+        simd: Simd,
+        m: usize,
+        k: usize,
+        n: usize,
+        turned: (bool, bool),
+        add: bool,
+    ) -> Vec<f32> {
+        let (a, b) = (wave(m * k, 0.7), wave(k * n, 1.3));
+        let mut to = wave((m + 3) * n, 0.1);
+        let left = View::stored(a.as_ptr(), m, k, turned.0);
+        let right = View::stored(b.as_ptr(), k, n, turned.1);
+        // SAFETY: the matrices have these extents.
+        unsafe { multiply(simd, to.as_mut_ptr(), m + 3, left, right, m, k, n, add) };
+        for (i, column) in to.chunks(m + 3).enumerate() {
+            for (j, &found) in column.iter().enumerate() {
+                let was = f64::from(wave(i * (m + 3) + j + 1, 0.1)[i * (m + 3) + j]);
+                let term = |l: usize| {
+                    let a = a[if turned.0 { j * k + l } else { l * m + j }];
+                    let b = b[if turned.1 { l * n + i } else { i * k + l }];
+                    f64::from(a) * f64::from(b)
+                };
+                let expected = match j {
+                    _ if j >= m => was,
+                    _ if add => was + (0..k).map(term).sum::<f64>(),
+                    _ => (0..k).map(term).sum(),
+                };
+                let error = (f64::from(found) - expected).abs();
+                assert!(
+                    error <= 2e-6 * (1.0 + k as f64),
+                    "{m}×{k}×{n} {turned:?} {simd}: {found} for {expected}"
+                );
+            }
+        }
+        to
+    }
+
+    #[test]
+    fn products_of_all_extents_are_right_and_vector_levels_agree() {
+        let extents = [
+            (1, 1, 1),
+            (5, 3, 2),
+            (16, 16, 6),
+            (17, 33, 7),
+            (64, 5, 13),
+            (70, 40, 11),
+            (20, 500, 50),
+            (131, 17, 3),
+        ];
+        for (m, k, n) in extents {
+            for turned in [(false, false), (true, false), (false, true), (true, true)] {
+                for add in [false, true] {
+                    let levels: Vec<(Simd, Vec<f32>)> = Simd::available()
+                        .into_iter()
+                        .map(|simd| (simd, product(simd, m, k, n, turned, add)))
+                        .collect();
+                    let vector: Vec<_> = levels
+                        .iter()
+                        .filter(|(simd, _)| *simd != Simd::Scalar)
+                        .collect();
+                    for pair in vector.windows(2) {
+                        assert_eq!(pair[0].1, pair[1].1, "{m}×{k}×{n} {turned:?}");
+                    }
+                }
+            }
+        }
     }
 }

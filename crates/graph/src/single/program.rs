@@ -1,6 +1,5 @@
 //! Phases of an evaluation, and running steps over blocks of lanes.
 
-use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Mutex;
 
@@ -11,7 +10,7 @@ use crate::ir::{Graph, NodeId, Placement};
 use crate::ops::Op;
 use crate::single::Unsupported;
 use crate::single::block::Runner;
-use crate::single::plan::{Place, Plan, Planner, Region, TILE, Transpose};
+use crate::single::plan::{Place, Plan, Planner, Region, TILE};
 use crate::single::sums::{LaneSum, Tile, lane_sums};
 
 /// Lanes of one block: enough for a product to run at full speed, few enough that every core has
@@ -128,11 +127,11 @@ impl SingleProgram {
             };
             places.insert(id, place);
         }
-        let shared_len = Cell::new(0);
-        let keep_shared = |places: &mut HashMap<NodeId, Place>, id: NodeId| {
+        let mut shared_len = 0;
+        let mut keep_shared = |places: &mut HashMap<NodeId, Place>, id: NodeId| {
             places.entry(id).or_insert_with(|| {
-                let offset = shared_len.get();
-                shared_len.set(offset + graph.shape(id).len as usize);
+                let offset = shared_len;
+                shared_len += graph.shape(id).len as usize;
                 Place {
                     region: Region::Shared,
                     offset,
@@ -155,7 +154,7 @@ impl SingleProgram {
         early.sort_unstable();
         early.dedup();
         early.iter().for_each(|&id| keep_shared(&mut places, id));
-        let before = Planner::plan(&graph, simd, &early, leaf, &mut places, &shared_len)?;
+        let before = Planner::plan(&graph, simd, &early, leaf, &mut places)?;
         forget_blocks(&mut places);
 
         // Sums over lanes, and the lane values that they and the outputs read.
@@ -194,7 +193,7 @@ impl SingleProgram {
             kept_len += len;
         }
         let known = |id: NodeId| graph.placement(id) != Placement::Lane || leaf(id);
-        let lanes = Planner::plan(&graph, simd, &targets, known, &mut places, &shared_len)?;
+        let lanes = Planner::plan(&graph, simd, &targets, known, &mut places)?;
         forget_blocks(&mut places);
         let late: Vec<NodeId> = graph
             .outputs()
@@ -216,7 +215,7 @@ impl SingleProgram {
             .collect();
         late.iter().for_each(|&id| keep_shared(&mut places, id));
         let follows = |id: NodeId| !after_sum[id.index()] || graph.op(id) == Op::LaneSum;
-        let after = Planner::plan(&graph, simd, &late, follows, &mut places, &shared_len)?;
+        let after = Planner::plan(&graph, simd, &late, follows, &mut places)?;
         let outputs = graph.outputs().iter().map(|id| places[id]).collect();
         let mut program = Self {
             simd,
@@ -226,7 +225,7 @@ impl SingleProgram {
             after,
             sums,
             kept_len,
-            shared_len: shared_len.get(),
+            shared_len,
             outputs,
             tiles: Vec::new(),
             graph,
@@ -285,7 +284,6 @@ impl SingleProgram {
     pub fn run_lanes(&self, workspace: &mut SingleWorkspace, inputs: &[&[f32]], lanes: usize) {
         self.check(workspace, inputs, lanes, true);
         self.run_shared(&self.before, workspace, inputs, lanes);
-        self.transpose(&self.lanes, workspace, inputs, lanes);
         let memory = self.memory(workspace, inputs, lanes);
         // Equal blocks, cut by the number of lanes alone.
         let count = lanes.div_ceil(BLOCK).max(1);
@@ -318,33 +316,6 @@ impl SingleProgram {
         }
     }
 
-    /// Transposes the shared matrices that a plan reads so.
-    fn transpose(
-        &self,
-        plan: &Plan,
-        workspace: &mut SingleWorkspace,
-        inputs: &[&[f32]],
-        lanes: usize,
-    ) {
-        let memory = self.memory(workspace, inputs, lanes);
-        for matrix in &plan.transposes {
-            let Transpose {
-                source,
-                target,
-                rows,
-                columns,
-            } = *matrix;
-            // SAFETY: the source has that many elements and is not the target, both by the plan.
-            let from = unsafe { std::slice::from_raw_parts(memory.at(&source, 0), rows * columns) };
-            let to = &mut workspace.shared[target.offset..target.offset + rows * columns];
-            to.par_chunks_mut(TRANSPOSE_COLUMNS * rows)
-                .enumerate()
-                .for_each(|(strip, to)| {
-                    transpose_strip(from, columns, strip * TRANSPOSE_COLUMNS, to, rows);
-                });
-        }
-    }
-
     /// Runs the steps that are the same for all lanes.
     fn run_shared(
         &self,
@@ -353,7 +324,6 @@ impl SingleProgram {
         inputs: &[&[f32]],
         lanes: usize,
     ) {
-        self.transpose(plan, workspace, inputs, lanes);
         if plan.steps.is_empty() {
             return;
         }
@@ -440,32 +410,6 @@ impl SingleProgram {
             Region::Kept => &workspace.kept[place.offset * lanes..(place.offset + len) * lanes],
             Region::Shared => &workspace.shared[place.offset..place.offset + len],
             region => panic!("an output in {region:?} is not computed"),
-        }
-    }
-}
-
-/// Columns of a transposed matrix that are made together.
-const TRANSPOSE_COLUMNS: usize = 112;
-
-/// Columns `first ..` of the transpose of `from` (`columns` contiguous elements a row of the result), `rows` elements
-/// each, square by square.
-fn transpose_strip(from: &[f32], columns: usize, first: usize, to: &mut [f32], rows: usize) {
-    const SIDE: usize = 16;
-    let count = to.len() / rows.max(1);
-    for row in (0..rows).step_by(SIDE) {
-        let height = SIDE.min(rows - row);
-        for column in (0..count).step_by(SIDE) {
-            let width = SIDE.min(count - column);
-            let mut square = [[0.0_f32; SIDE]; SIDE];
-            for (i, line) in square.iter_mut().enumerate().take(height) {
-                let start = (row + i) * columns + first + column;
-                line[..width].copy_from_slice(&from[start..start + width]);
-            }
-            let lines = to.chunks_mut(rows).skip(column).take(width);
-            for (j, to) in lines.enumerate() {
-                let line: [f32; SIDE] = std::array::from_fn(|i| square[i][j]);
-                to[row..row + height].copy_from_slice(&line[..height]);
-            }
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::single::program::{Memory, SingleProgram, SingleWorkspace};
 
 /// Elements of a tile of a sum: few enough that what is done with it next finds it in L2, enough
 /// that rearranging the left factor of its product is a small part of the work.
-const TILE_ELEMENTS: usize = 1 << 16;
+const TILE_ELEMENTS: usize = 1 << 13;
 
 /// Consecutive elements of an output that is a sum over lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -186,7 +186,8 @@ impl LaneSum {
                         };
                         let to = dst.as_mut_ptr();
                         let left = stored(a, m);
-                        multiply(to, m, left, right, m, k * lanes, columns, written);
+                        let simd = program.simd;
+                        multiply(simd, to, m, left, right, m, k * lanes, columns, written);
                     }
                     Addend::Plain(place) => {
                         if !written {

@@ -183,6 +183,31 @@ mod tests {
     }
 
     #[test]
+    fn grey_files_have_one_byte_a_pixel_and_all_files_have_their_pixels() {
+        let shades: Vec<f64> = (0..60).map(|i| f64::from(i) / 59.0).collect();
+        let grey = Image::grey(10, 6, shades).unwrap();
+        let colours = (0..60).map(|i| [i, 2 * i, 255 - i]).collect();
+        let colours = Image::rgb(10, 6, colours).unwrap();
+        for (image, kind) in [
+            (grey, png::ColorType::Grayscale),
+            (colours, png::ColorType::Rgb),
+        ] {
+            let file = image.to_png();
+            let mut reader = png::Decoder::new(std::io::Cursor::new(&file))
+                .read_info()
+                .unwrap();
+            assert_eq!(reader.info().color_type, kind);
+            let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
+            reader.next_frame(&mut bytes).unwrap();
+            let expected: Vec<u8> = match kind {
+                png::ColorType::Grayscale => image.pixels().iter().map(|p| p[0]).collect(),
+                _ => image.pixels().concat(),
+            };
+            assert_eq!(bytes, expected);
+        }
+    }
+
+    #[test]
     fn rows_are_as_high_as_their_images_and_captions() {
         let image = |height| Image::grey(10, height, vec![0.0; 10 * height]).unwrap();
         let grid = ImageGrid::new("", 2)

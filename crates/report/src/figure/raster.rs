@@ -37,9 +37,25 @@ fn encode(map: &Pixmap) -> Vec<u8> {
         .expect("memory takes what is written to it")
 }
 
-/// An image in its own size.
+/// An image in its own size: eight bits a pixel where all of it is grey, and no transparency.
 pub(super) fn encode_image(image: &Image) -> Vec<u8> {
-    encode(&pixmap(image))
+    let grey = image.pixels().iter().all(|[r, g, b]| r == g && g == b);
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, image.width() as u32, image.height() as u32);
+    encoder.set_depth(png::BitDepth::Eight);
+    encoder.set_compression(png::Compression::High);
+    let data: Vec<u8> = if grey {
+        encoder.set_color(png::ColorType::Grayscale);
+        image.pixels().iter().map(|pixel| pixel[0]).collect()
+    } else {
+        encoder.set_color(png::ColorType::Rgb);
+        image.pixels().as_flattened().to_vec()
+    };
+    let written = encoder
+        .write_header()
+        .and_then(|mut writer| writer.write_image_data(&data));
+    // Memory takes what is written; an image has the pixels that it says.
+    written.map_or_else(|_| encode(&pixmap(image)), |()| bytes)
 }
 
 fn draw(map: &mut Pixmap, shape: &Shape, transform: Transform) {

@@ -46,7 +46,7 @@ impl Extent {
                 },
                 Self {
                     latents: &[20, 3, 5, 10, 200],
-                    marks: &[1e6, 2.4e6, 4.8e6, 1e7, 2e7],
+                    marks: &[1e6, 2.4e6, 4.8e6, 7.2e6, 1.08e7, 1.56e7, 2e7],
                     minibatches: 1000,
                     steps: STEPS,
                     test: 10_000,

@@ -113,33 +113,34 @@ fn score(
     };
     let iterations = samples / (MINIBATCHES * BATCH as u64) as f64;
     let trail = job.train(context, iterations.round() as u64, true)?;
-    let decoder = match method {
-        Method::Mcem => &trail.tensors[..],
-        _ => &trail.tensors[architecture.encoder_tensors()..],
-    };
     let seen = trail.curve.last().map_or(samples, |point| point[0]);
     let mut values = [seen, 0.0, 0.0, 0.0, 0.0];
     for (place, records) in [(1, views.train(scored)), (3, views.test(scored))] {
-        let (value, error) = estimate(&architecture, decoder, &records)?;
+        let (value, error) = estimate(&architecture, &trail.tensors, &records)?;
         values[place] = value;
         values[place + 1] = error;
     }
     Ok(values)
 }
 
-/// The estimator of appendix D: mean over records and its standard error.
+/// The estimator of appendix D: mean over records and its standard error. Chains begin at the encoder's codes, where the
+/// method has an encoder.
 fn estimate(
     architecture: &Architecture,
-    decoder: &[Tensor],
+    tensors: &[Tensor],
     records: &dyn Records,
 ) -> Result<(f64, f64), Failure> {
-    let tensors: Vec<&[f32]> = decoder
-        .iter()
-        .map(|tensor| tensor.data.as_slice())
-        .collect();
-    let settings = Autoencoder::paper_marginal();
-    let model = architecture.decoder();
-    let estimated = marginal::estimate(&model, &tensors, records, &settings, Simd::detect(), 1);
-    let estimated = estimated.map_err(|error| Failure::Method(error.to_string()))?;
+    let (settings, simd) = (Autoencoder::paper_marginal(), Simd::detect());
+    let failed = |error: String| Failure::Method(error);
+    let estimated = if tensors.len() == architecture.specs().len() {
+        Autoencoder::new(architecture.clone(), tensors.to_vec(), simd)
+            .map_err(|error| failed(error.to_string()))?
+            .marginal_likelihood(records, &settings, 1)
+    } else {
+        let views: Vec<&[f32]> = tensors.iter().map(|t| t.data.as_slice()).collect();
+        let model = architecture.decoder();
+        marginal::estimate(&model, &views, records, None, &settings, simd, 1)
+    };
+    let estimated = estimated.map_err(|error| failed(error.to_string()))?;
     Ok((estimated.mean, estimated.standard_error))
 }

@@ -27,6 +27,27 @@ macro_rules! both {
     };
 }
 
+/// All bits set in the first `n` of sixteen lanes.
+#[inline(always)]
+fn first(n: usize) -> (__m256i, __m256i) {
+    let n = v!(_mm256_set1_epi32(n as i32));
+    let low = v!(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    let high = v!(_mm256_add_epi32(low, _mm256_set1_epi32(8)));
+    (
+        v!(_mm256_cmpgt_epi32(n, low)),
+        v!(_mm256_cmpgt_epi32(n, high)),
+    )
+}
+
+/// The sum of eight numbers: halves are added until one number is left.
+#[inline(always)]
+pub(super) fn sum8(x: __m256) -> f32 {
+    let high = v!(_mm256_extractf128_ps::<1>(x));
+    let four = v!(_mm_add_ps(_mm256_castps256_ps128(x), high));
+    let two = v!(_mm_add_ps(four, _mm_movehl_ps(four, four)));
+    v!(_mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two))))
+}
+
 /// `2^n` for integral `n` in `[-126, 127]`.
 #[inline(always)]
 fn pow2(n: __m256) -> __m256 {
@@ -143,8 +164,32 @@ impl F32x16 for Avx2Singles {
     }
 
     #[inline(always)]
+    unsafe fn load_part(p: *const f32, n: usize) -> Self {
+        let (low, high) = first(n);
+        // The second address need not exist: nothing is read where the mask is zero.
+        let second = p.wrapping_add(8);
+        Self(
+            v!(_mm256_maskload_ps(p, low)),
+            v!(_mm256_maskload_ps(second, high)),
+        )
+    }
+
+    #[inline(always)]
+    unsafe fn store_part(self, p: *mut f32, n: usize) {
+        let (low, high) = first(n);
+        let second = p.wrapping_add(8);
+        v!(_mm256_maskstore_ps(p, low, self.0));
+        v!(_mm256_maskstore_ps(second, high, self.1));
+    }
+
+    #[inline(always)]
     fn fma(self, b: Self, c: Self) -> Self {
         both!(Self, _mm256_fmadd_ps, self, b, c)
+    }
+
+    #[inline(always)]
+    fn sum(self) -> f32 {
+        sum8(v!(_mm256_add_ps(self.0, self.1)))
     }
 
     #[inline(always)]

@@ -44,7 +44,7 @@ pub trait F32x16:
     /// `p` must be valid for writing sixteen `f32`.
     unsafe fn store(self, p: *mut f32);
 
-    /// Reads the first `n < 16` numbers; the other lanes are zero.
+    /// Reads the first `n <= 16` numbers; the other lanes are zero.
     ///
     /// # Safety
     /// `p` must be valid for reading `n` `f32`.
@@ -58,7 +58,7 @@ pub trait F32x16:
         }
     }
 
-    /// Writes the first `n < 16` lanes.
+    /// Writes the first `n <= 16` lanes.
     ///
     /// # Safety
     /// `p` must be valid for writing `n` `f32`.

@@ -20,6 +20,14 @@ crate::simd_fn! {
             let mut part = [9.0; 16];
             V::Single::load_part(x.as_ptr().add(3), 5).store_part(part.as_mut_ptr(), 4);
             out.push(part);
+            for n in 0..=16 {
+                let mut part = [7.0; 16];
+                V::Single::load_part(x.as_ptr(), n).store(part.as_mut_ptr());
+                out.push(part);
+                let mut part = [7.0; 16];
+                b.store_part(part.as_mut_ptr(), n);
+                out.push(part);
+            }
         }
     }
 }
