@@ -373,16 +373,13 @@ fn bounds_are_ordered_and_estimators_of_the_marginal_likelihood_agree() {
         Autoencoder::new(small(), trained.tensors, Simd::detect()).expect("its weights");
     let test = bars(40);
     let bound = model.bound(&test, 200, 1).expect("a bound").bound;
-    let (few, many) = (
-        model.importance_bound(&test, 5, 1).expect("an estimate"),
-        model.importance_bound(&test, 2000, 1).expect("an estimate"),
-    );
-    assert!(
-        bound < few.mean && few.mean < many.mean,
-        "{bound}, {}, {}",
-        few.mean,
-        many.mean
-    );
+    let mut importance = |draws, seed| {
+        let estimate = model.importance_bound(&test, draws, seed);
+        estimate.expect("an estimate").mean
+    };
+    let few = (0..40).map(|seed| importance(5, seed)).sum::<f64>() / 40.0;
+    let many = importance(2000, 1);
+    assert!(bound < few && few < many, "{bound}, {few}, {many}");
     let settings = MarginalSettings {
         chains: 10,
         burn_in: 200,
@@ -393,10 +390,9 @@ fn bounds_are_ordered_and_estimators_of_the_marginal_likelihood_agree() {
         .marginal_likelihood(&test, &settings, 1)
         .expect("an estimate");
     assert!(
-        (marginal.mean - many.mean).abs() < 0.15,
-        "{} by posterior draws, {} by importance",
-        marginal.mean,
-        many.mean
+        (marginal.mean - many).abs() < 0.15,
+        "{} by posterior draws, {many} by importance",
+        marginal.mean
     );
     assert!(bound > -9.5, "the bars are learned: {bound}");
     let units = model.active_units(&data);
