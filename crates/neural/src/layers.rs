@@ -76,6 +76,11 @@ impl TensorSpec {
         self.inputs * self.outputs
     }
 
+    /// Whether these are the biases of a layer, by their name.
+    pub fn is_bias(&self) -> bool {
+        self.name.ends_with(".bias")
+    }
+
     /// Whether it has no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -52,7 +52,7 @@ pub use layers::{Activation, Perceptron, TensorSpec};
 pub use likelihood::{Likelihood, OutOfDomain};
 pub use marginal::MarginalSettings;
 pub use model::{
-    Architecture, ArchitectureError, Decoder, Encoder, INITIAL_SD, LocalModel, RecordError, Tensor,
+    Architecture, ArchitectureError, Decoder, Encoder, LocalModel, RecordError, Tensor,
     initial_weights,
 };
 pub use optimise::Optimiser;

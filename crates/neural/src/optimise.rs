@@ -219,3 +219,37 @@ jensen_math::simd_fn! {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn adagrad_begins_with_steps_that_follow_the_gradient() {
+        let rule = Optimiser::adagrad(0.02);
+        for simd in Simd::available() {
+            let gradient: Vec<f32> = (0..21).map(|i| (i as f32 - 10.0) * 0.03).collect();
+            let (mut weights, mut sums) = (vec![0.5; 21], vec![rule.start(); 21]);
+            for count in 1..=2 {
+                let mut moving = Moving {
+                    weights: &mut weights,
+                    first: &mut sums,
+                    second: &mut [],
+                };
+                ascend(simd, rule, &mut moving, &gradient, 0.5, 0.1, count);
+            }
+            for (i, g) in gradient.iter().enumerate() {
+                let (mut w, mut h) = (0.5_f32, 0.1_f32);
+                for _ in 0..2 {
+                    let g = 0.5 * g - 0.1 * w;
+                    h += g * g;
+                    w += 0.02 * g / (h.sqrt() + 1e-8);
+                }
+                assert!(
+                    (weights[i] - w).abs() < 1e-6 && (sums[i] - h).abs() < 1e-6,
+                    "{simd}"
+                );
+            }
+        }
+    }
+}

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bound::{BoundGraph, Estimator};
 use crate::evaluate::{Bound, BoundEvaluator, normals};
-use crate::model::{Encoder, INITIAL_SD, LocalModel, Tensor, initial_weights};
+use crate::model::{Encoder, LocalModel, Tensor, initial_weights};
 use crate::optimise::Optimiser;
 use crate::parameters::{Parameters, UpdateRule};
 use crate::records::{Minibatches, Records};
@@ -30,8 +30,8 @@ pub struct TrainSettings {
     pub weight_prior: bool,
     /// Whether the model's weights get a normal posterior (Eq. 24) instead of point estimates.
     pub full_bayes: bool,
-    /// Standard deviation of the initial weights.
-    pub initial_sd: f64,
+    /// Standard deviation of the initial weights; see [`initial_weights`] for what it is otherwise.
+    pub initial_sd: Option<f64>,
     /// Initial standard deviation of the weights' posterior, with `full_bayes`.
     pub initial_posterior_sd: f64,
     /// Temperature of the likelihood.
@@ -57,7 +57,7 @@ impl Default for TrainSettings {
             optimiser: Optimiser::default(),
             weight_prior: true,
             full_bayes: false,
-            initial_sd: INITIAL_SD,
+            initial_sd: None,
             initial_posterior_sd: 0.01,
             temper: Temper::None,
             warm_up: 0.0,

@@ -173,7 +173,7 @@ fn a_linear_model_reaches_the_likelihood_of_probabilistic_pca() {
             samples: 4,
             optimiser: Optimiser::adam(step),
             weight_prior: false,
-            initial_sd: 0.3,
+            initial_sd: Some(0.3),
             ..TrainSettings::default()
         };
         let mut trainer = Trainer::new(&encoder, &model, settings, &data, None, Simd::detect())
@@ -294,7 +294,7 @@ fn settings() -> TrainSettings {
     TrainSettings {
         batch: 60,
         optimiser: Optimiser::adagrad(0.1),
-        initial_sd: 0.1,
+        initial_sd: Some(0.1),
         ..TrainSettings::default()
     }
 }
@@ -541,7 +541,7 @@ fn mistakes_are_errors() {
             .to_string()
             .contains("no training records")
     );
-    let weights = jensen_neural::initial_weights(&architecture.specs(), 0, 0.01);
+    let weights = jensen_neural::initial_weights(&architecture.specs(), 0, Some(0.01));
     let other = Architecture::paper(16, 3, 24, Likelihood::Bernoulli);
     let error = Autoencoder::new(other, weights, simd)
         .err()

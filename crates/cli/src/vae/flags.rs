@@ -70,7 +70,7 @@ pub struct VaeFlags {
     /// Passes during which the weight of the divergence rises from 0 to 1 [default: 0]
     #[arg(long, value_name = "E", value_parser = parse_not_negative, help_heading = "Method")]
     pub warm_up: Option<f64>,
-    /// Standard deviation of the initial weights [default: 0.1]
+    /// Standard deviation of the initial weights [default: 1/√inputs of a layer, biases 0]
     #[arg(long, value_name = "X", value_parser = parse_positive, help_heading = "Method")]
     pub initial_sd: Option<f64>,
     /// Passes over the data; fractions are allowed [default: 100]
@@ -175,7 +175,7 @@ impl VaeFlags {
     pub fn settings(&self, records: usize) -> Result<TrainSettings, Failure> {
         let batch = self.batch.map_or(100, |batch| batch as usize);
         let per_pass = records.div_ceil(batch) as u64;
-        let settings = TrainSettings {
+        Ok(TrainSettings {
             estimator: match self.estimator.as_deref() {
                 Some("a") => Estimator::Joint,
                 _ => Estimator::Analytic,
@@ -192,11 +192,8 @@ impl VaeFlags {
             validate_every: self.validate_every.unwrap_or(1),
             patience: self.patience,
             seed: self.seed(),
+            initial_sd: self.initial_sd,
             ..TrainSettings::default()
-        };
-        Ok(TrainSettings {
-            initial_sd: self.initial_sd.unwrap_or(settings.initial_sd),
-            ..settings
         })
     }
 
@@ -289,7 +286,7 @@ fn parse_image(text: &str) -> Result<String, String> {
 fn temper(text: &str) -> Result<Temper, String> {
     let fail = || {
         "expected none or anneal=PASSES[:FROM], such as anneal=10 or anneal=10:5 with a temperature of at least 1; inferred \
-         temperatures (global, local) are for conjugate models"
+         temperatures (global, local) are for conjugate models: a decoder's weights would undo them"
             .to_owned()
     };
     if text == "none" {

@@ -21,6 +21,8 @@ pub struct Extent {
     pub steps: &'static [f32],
     /// Test images whose bound is estimated.
     pub test: usize,
+    /// Latent dimension that auto-encoding variational Bayes runs with several seeds, and how many.
+    repeated: Option<(usize, u64)>,
     /// Lower end of the vertical axis: what lies below is left out of the figure.
     range: (f64, f64),
 }
@@ -42,14 +44,16 @@ impl Extent {
                     minibatches: 100,
                     steps: &[0.02],
                     test: 1000,
+                    repeated: None,
                     range: (-220.0, -90.0),
                 },
                 Self {
                     latents: &[20, 3, 5, 10, 200],
                     marks: &[1e6, 2.4e6, 4.8e6, 7.2e6, 1.08e7, 1.56e7, 2e7],
                     minibatches: 1000,
-                    steps: STEPS,
+                    steps: &[0.02],
                     test: 10_000,
+                    repeated: Some((20, 3)),
                     range: (-150.0, -95.0),
                 },
             ),
@@ -60,6 +64,7 @@ impl Extent {
                     minibatches: 100,
                     steps: &[0.02],
                     test: 1000,
+                    repeated: None,
                     range: (0.0, 1200.0),
                 },
                 Self {
@@ -68,11 +73,20 @@ impl Extent {
                     minibatches: 500,
                     steps: STEPS,
                     test: 1000,
+                    repeated: None,
                     range: (0.0, 1600.0),
                 },
             ),
         };
         context.pick(quick, paper)
+    }
+
+    /// Seeds of a run.
+    fn seeds(&self, latent: usize, method: Method) -> u64 {
+        match self.repeated {
+            Some((repeated, seeds)) if repeated == latent && method == Method::Aevb => seeds,
+            _ => 1,
+        }
     }
 
     /// Iterations until so many samples are seen.
@@ -143,7 +157,14 @@ fn panels(context: &mut Context<'_>, set: Set, figure: &str) -> Result<(), Failu
     Ok(())
 }
 
-/// Trains to every mark, a row each, and returns the whole curve.
+/// The median of some numbers.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let (low, high) = ((values.len() - 1) / 2, values.len() / 2);
+    0.5 * (values[low] + values[high])
+}
+
+/// Trains with every seed to every mark, a row each, and returns the whole curve, point by point the median of the seeds.
 fn measure(
     context: &mut Context<'_>,
     set: Set,
@@ -153,15 +174,16 @@ fn measure(
 ) -> Result<Vec<[f64; 3]>, Failure> {
     let mut curve = Vec::new();
     for &mark in extent.marks {
-        let leg: Leg = context.keep(
-            &format!("{}-{mark:e}", key(set, latent, method)),
-            |context| {
+        let mut legs: Vec<Vec<[f64; 3]>> = Vec::new();
+        for seed in 1..=extent.seeds(latent, method) {
+            let key = format!("{}-{mark:e}", key(set, latent, method, seed));
+            let leg: Leg = context.keep(&key, |context| {
                 context.say(format!(
-                    "{}, {latent} latent values, {}: to {mark:e} samples",
+                    "{}, {latent} latent values, {}, seed {seed}: to {mark:e} samples",
                     set.name(),
                     method.name()
                 ));
-                let trail = trained(context, set, extent, latent, method, mark)?;
+                let trail = trained(context, set, extent, latent, (method, seed), mark)?;
                 // A run that went further has this one as its beginning.
                 let points = trail.curve.into_iter();
                 Ok(Leg {
@@ -169,10 +191,24 @@ fn measure(
                         .filter(|point| point[0] <= mark * (1.0 + 1e-6))
                         .collect(),
                 })
-            },
-        )?;
-        curve = leg.points;
+            })?;
+            legs.push(leg.points);
+        }
+        let points = legs.iter().map(Vec::len).min().unwrap_or(0);
+        let middle =
+            |point: usize, which: usize| median(legs.iter().map(|leg| leg[point][which]).collect());
+        curve = (0..points)
+            .map(|point| [0, 1, 2].map(|which| middle(point, which)))
+            .collect();
         let [samples, train, test] = curve.last().copied().unwrap_or([f64::NAN; 3]);
+        let ends: Vec<String> = legs
+            .iter()
+            .filter_map(|leg| Some(format!("{:.2}", leg.last()?[2])))
+            .collect();
+        let seeds = match ends.len() {
+            0 | 1 => String::new(),
+            _ => format!("median of the seeds' {}; ", ends.join(", ")),
+        };
         let what = What::new(
             format!(
                 "{}, {latent} latent values, {}: test bound after {mark:e} samples",
@@ -182,20 +218,23 @@ fn measure(
             "nats an image",
         );
         context.row(what, |_| {
-            Ok(Ours::value(test).note(format!(
-                "of the minibatches before: {train:.2}; {samples:.0} samples; the paper plots curves and prints no numbers"
+            Ok(Ours::value(test).seeds(legs.len() as u64).note(format!(
+                "{seeds}of the minibatches before: {train:.2}; {samples:.0} samples; the paper plots curves and prints no numbers"
             )))
         })?;
     }
     Ok(curve)
 }
 
-fn key(set: Set, latent: usize, method: Method) -> String {
+fn key(set: Set, latent: usize, method: Method, seed: u64) -> String {
     let set = match set {
         Set::Digits => "digits",
         Set::Faces => "faces",
     };
-    format!("{set}-{latent}-{}", method.name())
+    match seed {
+        1 => format!("{set}-{latent}-{}", method.name()),
+        _ => format!("{set}-{latent}-{}-seed{seed}", method.name()),
+    }
 }
 
 /// A run of this figure to so many samples or further, with its weights.
@@ -207,14 +246,14 @@ pub fn trained(
     set: Set,
     extent: &Extent,
     latent: usize,
-    method: Method,
+    (method, seed): (Method, u64),
     samples: f64,
 ) -> Result<super::training::Trail, Failure> {
     let images = set.open(context)?;
     let views = images.views();
     let (train, test) = (views.train(usize::MAX), views.test(extent.test));
     let mut job = Job {
-        key: key(set, latent, method),
+        key: key(set, latent, method, seed),
         method,
         architecture: set.architecture(latent),
         train: &train,
@@ -222,7 +261,7 @@ pub fn trained(
         digest: images.digest(),
         step: extent.steps[0],
         minibatches: extent.minibatches,
-        seed: 1,
+        seed,
     };
     job.step = choose_step(context, &job, extent.steps, PROBE)?;
     job.train(context, extent.iterations(samples), false)

@@ -33,7 +33,7 @@ fn networks(
         "{}, {latent} latent values: {samples:e} samples",
         set.name()
     ));
-    let trail = trained(context, set, &extent, latent, Method::Aevb, samples)?;
+    let trail = trained(context, set, &extent, latent, (Method::Aevb, 1), samples)?;
     let [samples, _, bound] = trail
         .curve
         .last()
