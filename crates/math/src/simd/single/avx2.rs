@@ -39,15 +39,6 @@ fn first(n: usize) -> (__m256i, __m256i) {
     )
 }
 
-/// The sum of eight numbers: halves are added until one number is left.
-#[inline(always)]
-pub(super) fn sum8(x: __m256) -> f32 {
-    let high = v!(_mm256_extractf128_ps::<1>(x));
-    let four = v!(_mm_add_ps(_mm256_castps256_ps128(x), high));
-    let two = v!(_mm_add_ps(four, _mm_movehl_ps(four, four)));
-    v!(_mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two))))
-}
-
 /// `2^n` for integral `n` in `[-126, 127]`.
 #[inline(always)]
 fn pow2(n: __m256) -> __m256 {
@@ -185,11 +176,6 @@ impl F32x16 for Avx2Singles {
     #[inline(always)]
     fn fma(self, b: Self, c: Self) -> Self {
         both!(Self, _mm256_fmadd_ps, self, b, c)
-    }
-
-    #[inline(always)]
-    fn sum(self) -> f32 {
-        sum8(v!(_mm256_add_ps(self.0, self.1)))
     }
 
     #[inline(always)]

@@ -95,14 +95,6 @@ impl F32x16 for Avx512Singles {
     }
 
     #[inline(always)]
-    fn sum(self) -> f32 {
-        let bits = v!(_mm512_castps_pd(self.0));
-        let high = v!(_mm256_castpd_ps(_mm512_extractf64x4_pd::<1>(bits)));
-        let low = v!(_mm512_castps512_ps256(self.0));
-        super::avx2::sum8(v!(_mm256_add_ps(low, high)))
-    }
-
-    #[inline(always)]
     fn sqrt(self) -> Self {
         Self(v!(_mm512_sqrt_ps(self.0)))
     }
