@@ -237,8 +237,11 @@ pub fn npz_columns(bytes: &[u8], label: &str) -> Result<Vec<Column>, DataError> 
     Ok(all)
 }
 
+/// An array of an archive: its name and its NPY file.
+type Member<'a> = (String, Cow<'a, [u8]>);
+
 /// The names and NPY files of an NPZ archive; those that are stored as they are stay where they are.
-fn members<'a>(bytes: &'a [u8], label: &str) -> Result<Vec<(String, Cow<'a, [u8]>)>, DataError> {
+fn members<'a>(bytes: &'a [u8], label: &str) -> Result<Vec<Member<'a>>, DataError> {
     let fail = |what: &str| damaged(label, what);
     let cut = || damaged(label, "its directory is cut short");
     const END: &[u8] = b"PK\x05\x06";

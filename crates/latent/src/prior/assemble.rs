@@ -47,7 +47,7 @@ pub fn assemble(spec: &Spec, source: &dyn Source, rows: &[usize]) -> Result<Asse
     let mut graphs = Vec::new();
     let mut names: BTreeMap<String, usize> = BTreeMap::new();
     let mut terms = Vec::with_capacity(spec.terms.len());
-    let process = (spec.terms.iter().flatten()).any(|call| is_process(call));
+    let process = (spec.terms.iter().flatten()).any(is_process);
     if process {
         refuse_fields(spec)?;
     }

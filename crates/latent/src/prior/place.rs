@@ -364,7 +364,7 @@ pub(super) fn check(
     source: &dyn Source,
     rows: &[usize],
 ) -> Result<(), String> {
-    let values = |c: &Covariate| present(&*c.values(source, rows)?, &c.column, rows);
+    let values = |c: &Covariate| present(&c.values(source, rows)?, &c.column, rows);
     covariates.iter().try_for_each(values)
 }
 
