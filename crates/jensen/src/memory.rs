@@ -124,6 +124,7 @@ pub fn format_bytes(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jensen_blackbox::Settings;
 
     #[test]
     fn bytes_read_well() {
@@ -136,7 +137,7 @@ mod tests {
     #[test]
     fn a_huge_family_is_refused_with_advice() {
         let family = FamilyChoice::Only(FamilyKind::FullRank);
-        let lanes = lanes_of(&Method::default());
+        let lanes = lanes_of(&Settings::default().method);
         let footprint = Footprint::of_fit(family, lanes, 50_000, 1000, 50_000, 2, 1 << 20);
         let error = footprint
             .check(8 << 30, "raise the limit")
