@@ -130,6 +130,11 @@ def summary(rows):
     ]
     if small:
         lines.append(f"median fit up to 200 dimensions: {statistics.median(small):.3f} s, slowest {max(small):.2f} s")
+        whole = sorted(row["wall"] for row in good if row["dim"] <= 200)
+        lines.append(
+            f"whole processes up to 200 dimensions: median {statistics.median(whole):.3f} s, "
+            f"upper quartile {whole[3 * len(whole) // 4]:.3f} s"
+        )
     best = {}
     for row in good:
         if isinstance(row.get("elbo"), (int, float)):

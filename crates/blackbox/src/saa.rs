@@ -62,6 +62,11 @@ impl SaaSettings {
             .unwrap_or((1e-3 * dim as f64).clamp(0.05, 0.5))
     }
 
+    /// Draws of the largest round there can be with d coordinates.
+    pub fn most_draws(&self, dim: usize) -> usize {
+        within_memory(2 * self.max_draws, dim)
+    }
+
     fn max_draws(&self, dim: usize) -> usize {
         within_memory(self.max_draws, dim)
     }
@@ -70,7 +75,7 @@ impl SaaSettings {
     /// practice two thirds, which may be little enough.
     fn last_draws(&self, dim: usize, remaining: f64) -> usize {
         if remaining <= 1.5 * self.tolerance(dim) {
-            within_memory(2 * self.max_draws, dim)
+            self.most_draws(dim)
         } else {
             self.max_draws(dim)
         }

@@ -121,7 +121,7 @@ pub fn fit_with<P: Problem>(
     let dim = problem.density().dim();
     Footprint::of_fit(
         options.settings.family,
-        lanes_of(&options.settings.method),
+        lanes_of(&options.settings.method, dim),
         dim,
         options.draws,
         width,

@@ -30,12 +30,12 @@ pub struct Footprint {
     pub blocks: u64,
 }
 
-/// Draws whose derivatives a method holds at once.
-pub fn lanes_of(method: &Method) -> u64 {
+/// Draws whose derivatives a method holds at once with `dim` coordinates.
+pub fn lanes_of(method: &Method, dim: usize) -> u64 {
     match method {
         // Draws come in blocks; matrices are bounded whatever the sample size.
         Method::Trust(_) | Method::Hfsgvi(_) => TRUST_LANES,
-        Method::Auto(AutoSettings { saa, .. }) | Method::Saa(saa) => saa.max_draws as u64,
+        Method::Auto(AutoSettings { saa, .. }) | Method::Saa(saa) => saa.most_draws(dim) as u64,
         Method::Advi(advi) => advi.grad_samples.max(advi.elbo_samples).max(512) as u64,
         Method::Bbvi(bbvi) => bbvi.draws.max(bbvi.judges) as u64,
     }
@@ -137,15 +137,15 @@ mod tests {
     #[test]
     fn a_huge_family_is_refused_with_advice() {
         let family = FamilyChoice::Only(FamilyKind::FullRank);
-        let lanes = lanes_of(&Settings::default().method);
-        let footprint = Footprint::of_fit(family, lanes, 50_000, 1000, 50_000, 2, 1 << 20);
+        let lanes = |dim| lanes_of(&Settings::default().method, dim);
+        let footprint = Footprint::of_fit(family, lanes(50_000), 50_000, 1000, 50_000, 2, 1 << 20);
         let error = footprint
             .check(8 << 30, "raise the limit")
             .unwrap_err()
             .to_string();
         assert!(error.contains("the limit is 8 GiB"), "{error}");
         assert!(error.contains("smaller family"), "{error}");
-        let small = Footprint::of_fit(family, lanes, 50, 1000, 50, 2, 1 << 20);
+        let small = Footprint::of_fit(family, lanes(50), 50, 1000, 50, 2, 1 << 20);
         assert!(small.check(8 << 30, "raise the limit").is_ok());
     }
 }

@@ -102,7 +102,7 @@ impl Default for TrustSettings {
 impl TrustSettings {
     /// The tolerance in nats for d coordinates.
     pub fn tolerance(&self, dim: usize) -> f64 {
-        self.tolerance.unwrap_or((3e-4 * dim as f64).max(0.01))
+        self.tolerance.unwrap_or((3.0 * dim as f64 / 1e4).max(0.01))
     }
 
     /// τ₁ and τ₂ of Equation 12.

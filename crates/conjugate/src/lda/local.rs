@@ -124,6 +124,18 @@ impl Solver {
         self.norms.resize(slots.len(), 0.0);
     }
 
+    /// The normaliser of each word's responsibilities and their sums over words, at the present factors.
+    fn sweep(&mut self, simd: Simd, counts: &[f32]) {
+        kernel::sweep(
+            simd,
+            &self.rows,
+            counts,
+            &self.t[..self.stride],
+            &mut self.norms,
+            &mut self.sums[..self.stride],
+        );
+    }
+
     /// Sweeps until the rule is met or `limit` sweeps are done; returns the number of sweeps and whether it is met.
     fn sweeps(
         &mut self,
@@ -137,14 +149,7 @@ impl Solver {
         for sweep in 1..=limit {
             let stride = self.stride;
             let columns = self.columns(spec);
-            kernel::sweep(
-                spec.simd,
-                &self.rows,
-                counts,
-                &self.t[..stride],
-                &mut self.norms,
-                &mut self.sums[..stride],
-            );
+            self.sweep(spec.simd, counts);
             let (moved, positive) = kernel::update(
                 spec.simd,
                 &self.sums[..stride],
@@ -226,15 +231,7 @@ impl Solver {
             converged,
             ..Found::default()
         };
-        let stride = self.stride;
-        kernel::sweep(
-            spec.simd,
-            &self.rows,
-            counts,
-            &self.t[..stride],
-            &mut self.norms,
-            &mut self.sums[..stride],
-        );
+        self.sweep(spec.simd, counts);
         let pairs = counts.iter().zip(&self.norms);
         self.weights.clear();
         self.weights
