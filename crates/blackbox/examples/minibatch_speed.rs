@@ -48,10 +48,10 @@ fn images() -> Vec<u8> {
 }
 
 fn mnist() -> Glm<StandardNormal> {
-    let dense = Dense::bytes(images(), vec![0.0; 784], vec![1.0 / 255.0; 784]).expect("rows");
+    let sparse = Sparse::bytes(&images(), 784, 1.0 / 255.0).expect("rows");
     let labels = (0..60_000).map(|n| n * 7 % 10).collect();
     let link = Link::categorical(labels, 10).expect("labels");
-    Glm::new(Features::Dense(dense), link, StandardNormal(7840)).expect("shapes")
+    Glm::new(Features::Sparse(sparse), link, StandardNormal(7840)).expect("shapes")
 }
 
 fn movielens() -> Glm<CommonNormal> {

@@ -182,11 +182,14 @@ jensen_math::simd_fn! {
                 beta2,
                 epsilon,
             } => {
-                let (bias1, bias2) = (1.0 - beta1.powi(t), 1.0 - beta2.powi(t));
+                // m / bias₁ / (√(v / bias₂) + ε) with one division.
+                let root = (1.0 - beta2.powi(t)).sqrt();
+                let rate = gamma * root / (1.0 - beta1.powi(t));
+                let epsilon = epsilon * root;
                 for ((w, &g), (m, v)) in all {
                     *m = beta1 * *m + (1.0 - beta1) * g;
                     *v = beta2 * *v + (1.0 - beta2) * g * g;
-                    *w += gamma * ((*m / bias1) / ((*v / bias2).sqrt() + epsilon));
+                    *w += rate * *m / (v.sqrt() + epsilon);
                 }
             }
             Rule::Adagrad { epsilon } => {

@@ -2,7 +2,7 @@
 
 use jensen_density::{Lanes, LanesMut, PredictorScratch, RecordDensity};
 
-use super::gradients::{Gradients, Request};
+use super::gradients::{Gradients, Request, all_finite};
 use super::table::{Store, Table};
 
 /// Scratch memory.
@@ -176,6 +176,6 @@ impl<D: RecordDensity> Gradients<'_, D> {
                 out_spread[i] += e.variances[i] * squares[i];
             }
         }
-        out.iter().all(|g| g.is_finite())
+        all_finite(out)
     }
 }

@@ -5,7 +5,7 @@ use jensen_math::rng;
 use serde::{Deserialize, Serialize};
 
 use super::batches::{Batches, Order};
-use super::gradients::fill_noise;
+use super::gradients::{all_finite, fill_noise};
 use super::table::{Slots, Store, Table};
 use super::{RecordError, RecordEstimator};
 use crate::optimiser::{Optimiser, OptimiserState};
@@ -309,8 +309,7 @@ impl<O: DoublyStochastic> Algorithm for Generic<'_, O> {
             change = self.control(state, &batch, &self.noise, &mut g);
         }
         let mut record = Record::new(iteration).with("value", value * scale);
-        let finite =
-            g.iter().all(|g| g.is_finite()) && change.iter().flatten().all(|c| c.is_finite());
+        let finite = all_finite(&g) && change.iter().all(|part| all_finite(part));
         if !finite {
             let reason = "the gradient is not finite; try a smaller step size".to_owned();
             record = record.with("rejected", 1.0);

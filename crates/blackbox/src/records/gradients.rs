@@ -170,6 +170,12 @@ jensen_math::simd_fn! {
     }
 }
 
+/// Whether all numbers are finite. Looks at whole stretches, which become vector code.
+pub(super) fn all_finite(x: &[f64]) -> bool {
+    x.chunks(256)
+        .all(|part| part.iter().fold(true, |fine, x| fine & x.is_finite()))
+}
+
 impl<'a, D: RecordDensity> Gradients<'a, D> {
     /// Gradients for members of `family` from `draws` draws an iteration and batches of up to `batch`
     /// records.
@@ -306,8 +312,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
             }
         }
         self.pull(request, out);
-        out.iter().all(|g| g.is_finite())
-            && (!request.visit || self.change.iter().all(|c| c.is_finite()))
+        all_finite(out) && (!request.visit || all_finite(&self.change))
     }
 
     /// Fills `z`, `displacement` and `shift`.

@@ -55,6 +55,13 @@ fn set_column(x: &[f64], first: usize, stride: usize, out: &mut [f64]) {
     }
 }
 
+/// `target += factor · column` of a matrix of C columns.
+fn add_column<const C: usize>(rows: &[f64], column: usize, factor: f64, target: &mut [f64]) {
+    for (target, row) in target.iter_mut().zip(rows.as_chunks::<C>().0) {
+        *target += factor * row[column];
+    }
+}
+
 impl<D: RecordDensity> Gradients<'_, D> {
     /// Adds the batch's part to `gradient` and `correction`; writes `change` if asked for.
     pub(super) fn add_predictors(&mut self, request: &Request<'_>, table: &Table) {
@@ -207,6 +214,24 @@ impl<D: RecordDensity> Gradients<'_, D> {
         let weight = self.density.records() as f64 / batch.len() as f64;
         let (gradient, correction) = (&mut self.gradient, &mut self.correction);
         let (change, changed) = (&mut self.change, &mut self.changed);
+        if !sparse && draws == 1 {
+            let add = |column: usize, factor: f64, target: &mut [f64]| match columns {
+                1 => add_column::<1>(&p.out, column, factor, target),
+                2 => add_column::<2>(&p.out, column, factor, target),
+                _ => add_column::<3>(&p.out, column, factor, target),
+            };
+            add(0, weight, gradient);
+            if control {
+                add(1, weight, correction);
+            }
+            if visit {
+                change.fill(0.0);
+                add(columns - 1, 1.0, change);
+            }
+            p.out.fill(0.0);
+            changed.clear();
+            return;
+        }
         let mut unpack = |i: usize| {
             let row = &mut p.out[i * columns..(i + 1) * columns];
             let draws_here = &mut gradient[i * draws..(i + 1) * draws];

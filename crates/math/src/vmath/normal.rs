@@ -162,14 +162,11 @@ pub fn inv_phi<V: F64x8>(p: V) -> V {
     }
     let tail = p.min(complement);
     let r = (-log(tail)).sqrt();
-    let ratio = |shift: f64, c: &([f64; 8], [f64; 8])| {
-        let t = r - V::splat(shift);
-        poly(t, &c.0) / poly(t, &c.1)
-    };
+    let (near, far) = (r - V::splat(1.6), r - V::splat(5.0));
     let outer = V::select(
         r.le(V::splat(5.0)),
-        ratio(1.6, &TAIL_NEAR),
-        ratio(5.0, &TAIL_FAR),
+        poly(near, &TAIL_NEAR.0) / poly(near, &TAIL_NEAR.1),
+        poly(far, &TAIL_FAR.0) / poly(far, &TAIL_FAR.1),
     );
     let outer = V::select(tail.eq(V::zero()), V::splat(f64::INFINITY), outer).copysign(q);
     V::select(inner, central, outer)

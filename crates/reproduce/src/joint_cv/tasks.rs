@@ -280,11 +280,11 @@ pub(super) const PIXELS: usize = 784;
 
 fn mnist(context: &Context<'_>) -> Result<Model, Failure> {
     let (images, labels) = digits(context)?;
-    let features = Dense::bytes(images, vec![0.0; PIXELS], vec![1.0 / 255.0; PIXELS])?;
+    let features = Sparse::bytes(&images, PIXELS, 1.0 / 255.0)?;
     let link = Link::categorical(labels, 10)?;
     let prior: Box<dyn Prior> = Box::new(StandardNormal(10 * PIXELS));
     Ok(Model::Linear(Glm::new(
-        Features::Dense(features),
+        Features::Sparse(features),
         link,
         prior,
     )?))

@@ -2,7 +2,7 @@
 
 use jensen_math::simd::LANES;
 
-use super::ShapeError;
+use super::{ShapeError, Sparse};
 use crate::records::gemm::{Matrix, multiply};
 
 /// The rows of a design matrix with P columns.
@@ -164,80 +164,13 @@ impl Dense {
     }
 }
 
-fn whole_rows(numbers: usize, columns: usize) -> Result<(), ShapeError> {
+pub(super) fn whole_rows(numbers: usize, columns: usize) -> Result<(), ShapeError> {
     if columns == 0 || !numbers.is_multiple_of(columns) {
         return Err(ShapeError(format!(
             "{numbers} numbers do not fill rows of {columns} columns"
         )));
     }
     Ok(())
-}
-
-/// Sparse rows: columns and values, row after row.
-#[derive(Clone, Debug)]
-pub struct Sparse {
-    columns: usize,
-    starts: Vec<usize>,
-    column: Vec<u32>,
-    value: Vec<f64>,
-}
-
-impl Sparse {
-    /// Rows of `(column, value)` pairs; the values of a column that a row names twice are added.
-    ///
-    /// # Errors
-    /// When a column is not below `columns`.
-    pub fn new<R>(columns: usize, rows: R) -> Result<Self, ShapeError>
-    where
-        R: IntoIterator<Item: AsRef<[(u32, f64)]>>,
-    {
-        let (mut starts, mut column, mut value) = (vec![0], Vec::new(), Vec::new());
-        for (n, row) in rows.into_iter().enumerate() {
-            let first = column.len();
-            for &(c, v) in row.as_ref() {
-                if c as usize >= columns {
-                    return Err(ShapeError(format!(
-                        "row {n} names column {c} of {columns} columns (counted from 0)"
-                    )));
-                }
-                match column[first..].iter().position(|&other| other == c) {
-                    Some(at) => value[first + at] += v,
-                    None => {
-                        column.push(c);
-                        value.push(v);
-                    }
-                }
-            }
-            starts.push(column.len());
-        }
-        Ok(Self {
-            columns,
-            starts,
-            column,
-            value,
-        })
-    }
-
-    /// P.
-    pub fn columns(&self) -> usize {
-        self.columns
-    }
-
-    /// The number of rows.
-    pub fn rows(&self) -> usize {
-        self.starts.len() - 1
-    }
-
-    /// Bytes of memory.
-    pub fn size(&self) -> usize {
-        8 * self.starts.len() + 12 * self.column.len()
-    }
-
-    /// The columns and values of a row.
-    pub fn row(&self, n: u32) -> (&[u32], &[f64]) {
-        let range = self.starts[n as usize]..self.starts[n as usize + 1];
-        (&self.column[range.clone()], &self.value[range])
-    }
 }
 
 impl Features {
@@ -282,18 +215,7 @@ impl Features {
                 0.0,
                 out,
             ),
-            Self::Sparse(sparse) => {
-                for (out, &n) in out.chunks_exact_mut(width).zip(batch) {
-                    out.fill(0.0);
-                    let (columns, values) = sparse.row(n);
-                    for (&c, v) in columns.iter().zip(values) {
-                        let w = &w[c as usize * width..][..width];
-                        for (out, w) in out.iter_mut().zip(w) {
-                            *out += v * w;
-                        }
-                    }
-                }
-            }
+            Self::Sparse(sparse) => sparse.times(batch, w, width, out),
         }
     }
 
@@ -313,17 +235,7 @@ impl Features {
                 1.0,
                 out,
             ),
-            Self::Sparse(sparse) => {
-                for (r, &n) in r.chunks_exact(width).zip(batch) {
-                    let (columns, values) = sparse.row(n);
-                    for (&c, v) in columns.iter().zip(values) {
-                        let out = &mut out[c as usize * width..][..width];
-                        for (out, r) in out.iter_mut().zip(r) {
-                            *out += v * r;
-                        }
-                    }
-                }
-            }
+            Self::Sparse(sparse) => sparse.transposed_times(batch, r, width, out),
         }
     }
 
@@ -345,13 +257,7 @@ impl Features {
                     *out = strands.iter().sum();
                 }
             }
-            Self::Sparse(sparse) => {
-                for (out, &n) in out.iter_mut().zip(batch) {
-                    let (columns, values) = sparse.row(n);
-                    let terms = columns.iter().zip(values);
-                    *out = terms.map(|(&c, v)| v * v * w[c as usize]).sum();
-                }
-            }
+            Self::Sparse(sparse) => sparse.squares_times(batch, w, out),
         }
     }
 
@@ -370,14 +276,7 @@ impl Features {
                     add_squares(simd, row, *r, out);
                 }
             }
-            Self::Sparse(sparse) => {
-                for (r, &n) in r.iter().zip(batch) {
-                    let (columns, values) = sparse.row(n);
-                    for (&c, v) in columns.iter().zip(values) {
-                        out[c as usize] += v * v * r;
-                    }
-                }
-            }
+            Self::Sparse(sparse) => sparse.transposed_squares_times(batch, r, out),
         }
     }
 }

@@ -334,9 +334,12 @@ impl<P: Prior> RecordDensity for Glm<P> {
             return false;
         };
         coordinates.clear();
+        if !sparse.leaves_out() {
+            return false;
+        }
         let (width, offset) = (self.width() as u32, self.offset as u32);
         for &n in batch {
-            coordinates.extend_from_slice(sparse.row(n).0);
+            sparse.columns_of(n, coordinates);
         }
         coordinates.sort_unstable();
         coordinates.dedup();

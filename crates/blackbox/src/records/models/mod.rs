@@ -2,7 +2,8 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `features` | [`Dense`] and [`Sparse`] rows of a design matrix, gathered a batch at a time |
+//! | `features` | [`Features`]: the rows of a design matrix; [`Dense`] ones, gathered a batch at a time |
+//! | `sparse` | [`Sparse`]: rows with few entries, and their products |
 //! | `link` | [`Link`]: Bernoulli-logit and categorical-logit, their derivatives in the predictors |
 //! | `prior` | [`Prior`]: independent normals, normals with a common mean and scale |
 //! | `glm` | [`Glm`]: features, link and prior as one density |
@@ -15,13 +16,15 @@ mod glm;
 mod link;
 mod ppca;
 mod prior;
+mod sparse;
 
 pub use dropout::GaussianDropout;
-pub use features::{Dense, Features, Sparse};
+pub use features::{Dense, Features};
 pub use glm::Glm;
 pub use link::Link;
 pub use ppca::Ppca;
 pub use prior::{CommonNormal, Prior, StandardNormal};
+pub use sparse::Sparse;
 
 /// A model that cannot be built from what was given.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,0 +1,503 @@
+//! Rows with few entries, and products with a batch of them.
+
+use jensen_math::simd::{F64x8, LANES, Simd, prefetch};
+
+use super::ShapeError;
+use super::features::whole_rows;
+
+/// Sparse rows: columns and values, row after row.
+#[derive(Clone, Debug)]
+pub struct Sparse {
+    columns: usize,
+    starts: Vec<usize>,
+    entries: Entries,
+}
+
+#[derive(Clone, Debug)]
+enum Entries {
+    Floats {
+        column: Vec<u32>,
+        value: Vec<f64>,
+    },
+    /// `byte · scale`.
+    Bytes {
+        column: Vec<u16>,
+        byte: Vec<u8>,
+        scale: f64,
+    },
+}
+
+/// The entries of one row.
+trait Row: Copy {
+    fn len(self) -> usize;
+
+    /// Column and value of an entry.
+    fn entry(self, i: usize) -> (usize, f64);
+
+    /// Brings the entries into the cache.
+    fn prefetch(self);
+
+    fn each(self, mut f: impl FnMut(usize, f64)) {
+        for i in 0..self.len() {
+            let (column, value) = self.entry(i);
+            f(column, value);
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Floats<'a> {
+    column: &'a [u32],
+    value: &'a [f64],
+}
+
+impl Row for Floats<'_> {
+    #[inline(always)]
+    fn len(self) -> usize {
+        self.value.len()
+    }
+
+    #[inline(always)]
+    fn entry(self, i: usize) -> (usize, f64) {
+        (self.column[i] as usize, self.value[i])
+    }
+
+    #[inline(always)]
+    fn prefetch(self) {
+        prefetch(self.column);
+        prefetch(self.value);
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Bytes<'a> {
+    column: &'a [u16],
+    byte: &'a [u8],
+    scale: f64,
+}
+
+impl Row for Bytes<'_> {
+    #[inline(always)]
+    fn len(self) -> usize {
+        self.byte.len()
+    }
+
+    #[inline(always)]
+    fn entry(self, i: usize) -> (usize, f64) {
+        (
+            usize::from(self.column[i]),
+            f64::from(self.byte[i]) * self.scale,
+        )
+    }
+
+    #[inline(always)]
+    fn prefetch(self) {
+        prefetch(self.column);
+        prefetch(self.byte);
+    }
+}
+
+/// How many rows ahead of their use entries are asked for.
+const AHEAD: usize = 6;
+
+/// Runs code on the row `n`, whatever its entries are.
+macro_rules! with_row {
+    ($sparse:expr, $n:expr, $row:ident => $body:expr) => {{
+        let range = $sparse.starts[$n as usize]..$sparse.starts[$n as usize + 1];
+        match &$sparse.entries {
+            Entries::Floats { column, value } => {
+                let $row = Floats {
+                    column: &column[range.clone()],
+                    value: &value[range],
+                };
+                $body
+            }
+            Entries::Bytes {
+                column,
+                byte,
+                scale,
+            } => {
+                let $row = Bytes {
+                    column: &column[range.clone()],
+                    byte: &byte[range],
+                    scale: *scale,
+                };
+                $body
+            }
+        }
+    }};
+}
+
+impl Sparse {
+    /// Rows of `(column, value)` pairs; the values of a column that a row names twice are added.
+    ///
+    /// # Errors
+    /// When a column is not below `columns`.
+    pub fn new<R>(columns: usize, rows: R) -> Result<Self, ShapeError>
+    where
+        R: IntoIterator<Item: AsRef<[(u32, f64)]>>,
+    {
+        let (mut starts, mut column, mut value) = (vec![0], Vec::new(), Vec::new());
+        for (n, row) in rows.into_iter().enumerate() {
+            let first = column.len();
+            for &(c, v) in row.as_ref() {
+                if c as usize >= columns {
+                    return Err(ShapeError(format!(
+                        "row {n} names column {c} of {columns} columns (counted from 0)"
+                    )));
+                }
+                match column[first..].iter().position(|&other| other == c) {
+                    Some(at) => value[first + at] += v,
+                    None => {
+                        column.push(c);
+                        value.push(v);
+                    }
+                }
+            }
+            starts.push(column.len());
+        }
+        Ok(Self {
+            columns,
+            starts,
+            entries: Entries::Floats { column, value },
+        })
+    }
+
+    /// Whole rows of bytes (an image's pixels), read as `byte · scale`, of which all but the zeros are
+    /// kept, in three bytes each.
+    ///
+    /// # Errors
+    /// When the bytes do not fill whole rows, or there are more than 65 536 columns.
+    pub fn bytes(data: &[u8], columns: usize, scale: f64) -> Result<Self, ShapeError> {
+        whole_rows(data.len(), columns)?;
+        if columns > usize::from(u16::MAX) + 1 {
+            return Err(ShapeError(format!(
+                "{columns} columns are more than the 65536 that sparse rows of bytes may have"
+            )));
+        }
+        let kept = data.iter().filter(|&&b| b != 0).count();
+        let mut starts = Vec::with_capacity(data.len() / columns + 1);
+        let (mut column, mut byte) = (Vec::with_capacity(kept), Vec::with_capacity(kept));
+        starts.push(0);
+        for row in data.chunks_exact(columns) {
+            for (c, &b) in row.iter().enumerate().filter(|(_, b)| **b != 0) {
+                column.push(c as u16);
+                byte.push(b);
+            }
+            starts.push(byte.len());
+        }
+        Ok(Self {
+            columns,
+            starts,
+            entries: Entries::Bytes {
+                column,
+                byte,
+                scale,
+            },
+        })
+    }
+
+    /// P.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// Bytes of memory.
+    pub fn size(&self) -> usize {
+        let entries = match &self.entries {
+            Entries::Floats { value, .. } => 12 * value.len(),
+            Entries::Bytes { byte, .. } => 3 * byte.len(),
+        };
+        8 * self.starts.len() + entries
+    }
+
+    /// Appends the columns of a row's entries.
+    pub(super) fn columns_of(&self, n: u32, out: &mut Vec<u32>) {
+        with_row!(self, n, row => row.each(|c, _| out.push(c as u32)));
+    }
+
+    /// Whether a batch leaves most columns out, so that it is worth knowing which. Rows of bytes are images, which
+    /// together fill their frame.
+    pub(super) fn leaves_out(&self) -> bool {
+        matches!(self.entries, Entries::Floats { .. })
+    }
+
+    /// `out = X_batch W` for `W` of `P × width`, contiguous rows.
+    pub(super) fn times(&self, batch: &[u32], w: &[f64], width: usize, out: &mut [f64]) {
+        assert!(w.len() >= self.columns * width, "a row of W a column");
+        let simd = Simd::detect();
+        for (b, (out, &n)) in out.chunks_exact_mut(width).zip(batch).enumerate() {
+            // The rows of a random batch lie far apart.
+            if let Some(&n) = batch.get(b + AHEAD) {
+                with_row!(self, n, row => row.prefetch());
+            }
+            with_row!(self, n, row => if width < LANES {
+                out.fill(0.0);
+                row.each(|c, v| {
+                    for (out, w) in out.iter_mut().zip(&w[c * width..][..width]) {
+                        *out += v * w;
+                    }
+                });
+            } else {
+                combine(simd, row, w, out);
+            });
+        }
+    }
+
+    /// `out += X_batchᵀ R` for `R` of `batch × width`, contiguous rows.
+    pub(super) fn transposed_times(&self, batch: &[u32], r: &[f64], width: usize, out: &mut [f64]) {
+        assert!(out.len() >= self.columns * width, "a row of out a column");
+        let simd = Simd::detect();
+        for (r, &n) in r.chunks_exact(width).zip(batch) {
+            with_row!(self, n, row => if width < LANES {
+                row.each(|c, v| {
+                    for (out, r) in out[c * width..][..width].iter_mut().zip(r) {
+                        *out += v * r;
+                    }
+                });
+            } else {
+                distribute(simd, row, r, out);
+            });
+        }
+    }
+
+    /// `out[b] = Σ_p x_bp² w_p`.
+    pub(super) fn squares_times(&self, batch: &[u32], w: &[f64], out: &mut [f64]) {
+        for (out, &n) in out.iter_mut().zip(batch) {
+            *out = 0.0;
+            with_row!(self, n, row => row.each(|c, v| *out += v * v * w[c]));
+        }
+    }
+
+    /// `out[p] += Σ_b x_bp² r_b`.
+    pub(super) fn transposed_squares_times(&self, batch: &[u32], r: &[f64], out: &mut [f64]) {
+        for (r, &n) in r.iter().zip(batch) {
+            with_row!(self, n, row => row.each(|c, v| out[c] += v * v * r));
+        }
+    }
+}
+
+jensen_math::simd_fn! {
+    /// `out = Σᵢ xᵢ W[cᵢ, ·]` over the entries of a row, for at least eight columns of W.
+    fn combine, combine_fn = <V, R: Row>(row: R, w: &[f64], out: &mut [f64]) {
+        let vectors = out.len().div_ceil(LANES);
+        let mut first = 0;
+        while first < vectors {
+            let count = block(vectors - first);
+            // SAFETY: the callers have checked that W has a row of `out.len()` numbers for every column.
+            unsafe {
+                match count {
+                    1 => combine_block::<V, R, 1>(row, w, first, out),
+                    2 => combine_block::<V, R, 2>(row, w, first, out),
+                    3 => combine_block::<V, R, 3>(row, w, first, out),
+                    _ => combine_block::<V, R, 4>(row, w, first, out),
+                }
+            }
+            first += count;
+        }
+    }
+
+    /// `out[cᵢ, ·] += xᵢ r` over the entries of a row, for at least eight numbers in `r`.
+    fn distribute, distribute_fn = <V, R: Row>(row: R, r: &[f64], out: &mut [f64]) {
+        let vectors = r.len().div_ceil(LANES);
+        let mut first = 0;
+        while first < vectors {
+            let count = block(vectors - first);
+            // SAFETY: the callers have checked that `out` has a row of `r.len()` numbers for every column.
+            unsafe {
+                match count {
+                    1 => distribute_block::<V, R, 1>(row, r, first, out),
+                    2 => distribute_block::<V, R, 2>(row, r, first, out),
+                    3 => distribute_block::<V, R, 3>(row, r, first, out),
+                    _ => distribute_block::<V, R, 4>(row, r, first, out),
+                }
+            }
+            first += count;
+        }
+    }
+}
+
+/// Vectors of the next block when so many are left to cover: up to four, and never one alone after others.
+#[inline(always)]
+fn block(left: usize) -> usize {
+    match left {
+        0..=4 => left,
+        5 => 3,
+        _ => 4,
+    }
+}
+
+/// Where the vectors of a block begin. The last vector of a row ends with it, and may overlap the one before it,
+/// which is of the same block.
+#[inline(always)]
+fn starts<const C: usize>(first: usize, width: usize) -> [usize; C] {
+    let mut starts = [0; C];
+    for (k, start) in starts.iter_mut().enumerate() {
+        *start = ((first + k) * LANES).min(width - LANES);
+    }
+    starts
+}
+
+/// A block of [`combine`]. Even and odd entries are added apart, which hides the latency of additions.
+///
+/// # Safety
+/// W has a row of `out.len() ≥ 8` numbers for every column of the row.
+#[inline(always)]
+unsafe fn combine_block<V: F64x8, R: Row, const C: usize>(
+    row: R,
+    w: &[f64],
+    first: usize,
+    out: &mut [f64],
+) {
+    let width = out.len();
+    let starts = starts::<C>(first, width);
+    let (mut even, mut odd) = ([V::splat(0.0); C], [V::splat(0.0); C]);
+    let pairs = row.len() / 2;
+    for i in 0..pairs {
+        // SAFETY: `starts` are at most `width − 8`, and the rows of W are there by the caller's word.
+        unsafe {
+            add_scaled(row.entry(2 * i), w, width, starts, &mut even);
+            add_scaled(row.entry(2 * i + 1), w, width, starts, &mut odd);
+        }
+    }
+    if row.len() > 2 * pairs {
+        // SAFETY: as above.
+        unsafe { add_scaled(row.entry(2 * pairs), w, width, starts, &mut even) };
+    }
+    for ((even, odd), start) in even.into_iter().zip(odd).zip(starts) {
+        // SAFETY: `start + 8 ≤ width`.
+        unsafe { (even + odd).store(out.as_mut_ptr().add(start)) };
+    }
+}
+
+/// `sums += value · W[column, ·]` for the vectors that begin at `starts`.
+///
+/// # Safety
+/// W has the row, and vectors end within its `width` numbers.
+#[inline(always)]
+unsafe fn add_scaled<V: F64x8, const C: usize>(
+    (column, value): (usize, f64),
+    w: &[f64],
+    width: usize,
+    starts: [usize; C],
+    sums: &mut [V; C],
+) {
+    let value = V::splat(value);
+    for (sum, start) in sums.iter_mut().zip(starts) {
+        // SAFETY: the caller's word.
+        *sum = value.fma(
+            unsafe { V::load(w.as_ptr().add(column * width + start)) },
+            *sum,
+        );
+    }
+}
+
+/// A block of [`distribute`]. All loads of an entry come before its stores, so that vectors may overlap.
+///
+/// # Safety
+/// `out` has a row of `r.len() ≥ 8` numbers for every column of the row.
+#[inline(always)]
+unsafe fn distribute_block<V: F64x8, R: Row, const C: usize>(
+    row: R,
+    r: &[f64],
+    first: usize,
+    out: &mut [f64],
+) {
+    let width = r.len();
+    let starts = starts::<C>(first, width);
+    let mut rates = [V::splat(0.0); C];
+    for (rate, start) in rates.iter_mut().zip(starts) {
+        // SAFETY: `start + 8 ≤ width`.
+        *rate = unsafe { V::load(r.as_ptr().add(start)) };
+    }
+    let mut sums = [V::splat(0.0); C];
+    for i in 0..row.len() {
+        let (column, value) = row.entry(i);
+        let value = V::splat(value);
+        // SAFETY: the row of `out` is there by the caller's word.
+        let target = unsafe { out.as_mut_ptr().add(column * width) };
+        for ((sum, rate), start) in sums.iter_mut().zip(rates).zip(starts) {
+            // SAFETY: `start + 8 ≤ width`.
+            *sum = value.fma(rate, unsafe { V::load(target.add(start)) });
+        }
+        for (sum, start) in sums.into_iter().zip(starts) {
+            // SAFETY: as above.
+            unsafe { sum.store(target.add(start)) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes, a third of them not zero, in two forms; no width that vectors do not divide is like another.
+    #[test]
+    fn products_are_sums_over_entries() {
+        let (rows, columns) = (7, 23);
+        let bytes: Vec<u8> = (0..rows * columns)
+            .map(|i| {
+                if i % 3 == 1 {
+                    (i * 37 % 255) as u8 + 1
+                } else {
+                    0
+                }
+            })
+            .collect();
+        let scale = 1.0 / 255.0;
+        let row = |n: usize| &bytes[n * columns..(n + 1) * columns];
+        let pairs = (0..rows).map(|n| {
+            let entries = row(n).iter().enumerate().filter(|(_, b)| **b > 0);
+            let pairs = entries.map(|(c, &b)| (c as u32, f64::from(b) * scale));
+            pairs.collect::<Vec<_>>()
+        });
+        let forms = [
+            Sparse::bytes(&bytes, columns, scale).unwrap(),
+            Sparse::new(columns, pairs).unwrap(),
+        ];
+        let batch = [6, 0, 3];
+        for width in [
+            1, 2, 7, 8, 9, 10, 16, 23, 30, 32, 33, 35, 40, 41, 64, 67, 72, 73,
+        ] {
+            let w: Vec<f64> = (0..columns * width)
+                .map(|i| (i as f64 * 0.7).sin())
+                .collect();
+            let r: Vec<f64> = (0..batch.len() * width).map(|i| (i as f64).cos()).collect();
+            let mut times = vec![0.0; batch.len() * width];
+            let mut back = vec![0.5; columns * width];
+            for (b, &n) in batch.iter().enumerate() {
+                for (c, &byte) in row(n as usize).iter().enumerate() {
+                    for k in 0..width {
+                        let x = f64::from(byte) * scale;
+                        times[b * width + k] += x * w[c * width + k];
+                        back[c * width + k] += x * r[b * width + k];
+                    }
+                }
+            }
+            for form in &forms {
+                let mut out = vec![f64::NAN; times.len()];
+                form.times(&batch, &w, width, &mut out);
+                let mut transposed = vec![0.5; back.len()];
+                form.transposed_times(&batch, &r, width, &mut transposed);
+                let pairs = out.iter().chain(&transposed).zip(times.iter().chain(&back));
+                for (found, expected) in pairs {
+                    assert!(
+                        (found - expected).abs() < 1e-13,
+                        "{width}: {found}, not {expected}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_fill_whole_rows_of_few_columns() {
+        assert!(Sparse::bytes(&[1, 2, 3], 2, 1.0).is_err());
+        assert!(Sparse::bytes(&vec![0; 70_000], 70_000, 1.0).is_err());
+    }
+}
