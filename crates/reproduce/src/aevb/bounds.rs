@@ -1,5 +1,7 @@
 //! Figure 2: the lower bound against samples seen, for several latent dimensions.
 
+use std::collections::BTreeMap;
+
 use jensen::report::figure::{Axis, Chart, Figure, Series};
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +17,8 @@ pub struct Extent {
     pub latents: &'static [usize],
     /// Samples seen at which the bound becomes a row, the last of them the end.
     pub marks: &'static [f64],
+    /// How many of the marks every panel reaches before any goes on: the last is their number.
+    stages: &'static [usize],
     /// Minibatches between points of the curve.
     pub minibatches: u64,
     /// Step sizes of Adagrad to choose from.
@@ -41,6 +45,7 @@ impl Extent {
                 Self {
                     latents: &[3, 20],
                     marks: &[1e5],
+                    stages: &[1],
                     minibatches: 100,
                     steps: &[0.02],
                     test: 1000,
@@ -50,6 +55,7 @@ impl Extent {
                 Self {
                     latents: &[20, 3, 5, 10, 200],
                     marks: &[1e6, 2.4e6, 4.8e6, 7.2e6, 1.08e7, 1.56e7, 2e7],
+                    stages: &[3, 7],
                     minibatches: 1000,
                     steps: &[0.02],
                     test: 10_000,
@@ -61,6 +67,7 @@ impl Extent {
                 Self {
                     latents: &[2, 10],
                     marks: &[2e5],
+                    stages: &[1],
                     minibatches: 100,
                     steps: &[0.02],
                     test: 1000,
@@ -70,6 +77,7 @@ impl Extent {
                 Self {
                     latents: &[10, 2, 5, 20],
                     marks: &[1e6, 3e6, 1e7],
+                    stages: &[3],
                     minibatches: 500,
                     steps: STEPS,
                     test: 1000,
@@ -114,15 +122,21 @@ struct Leg {
 /// Every panel of a set; the figure is drawn anew after each.
 fn panels(context: &mut Context<'_>, set: Set, figure: &str) -> Result<(), Failure> {
     let extent = Extent::of(set, context);
-    let mut charts: Vec<(usize, Chart)> = Vec::new();
-    for &latent in extent.latents {
+    let mut charts: BTreeMap<usize, Chart> = BTreeMap::new();
+    let places = extent
+        .stages
+        .iter()
+        .flat_map(|&stage| extent.latents.iter().map(move |&latent| (stage, latent)));
+    for (stage, latent) in places {
+        let marks = &extent.marks[..stage];
+        let end = extent.marks[stage - 1];
         let mut chart = Chart::new(format!("{}, {latent} latent values", set.name()))
             .x(Axis::new("samples seen").log())
             .y(Axis::new("nats an image").range(extent.range.0, extent.range.1))
             .sized(300.0, 300.0);
         let mut last = Vec::new();
         for (number, method) in [Method::Aevb, Method::WakeSleep].into_iter().enumerate() {
-            let curve = measure(context, set, &extent, latent, method)?;
+            let curve = measure(context, set, &extent, (latent, marks), method)?;
             let line = |which: usize| {
                 let points = curve.iter().map(move |point| (point[0], point[which]));
                 points.filter(|p| p.1 >= extent.range.0).collect::<Vec<_>>()
@@ -136,7 +150,7 @@ fn panels(context: &mut Context<'_>, set: Set, figure: &str) -> Result<(), Failu
         }
         let what = What::new(
             format!(
-                "{}, {latent} latent values: AEVB ahead of wake-sleep at the end, test bound",
+                "{}, {latent} latent values: AEVB ahead of wake-sleep after {end:e} samples, test bound",
                 set.name()
             ),
             "nats an image",
@@ -145,9 +159,8 @@ fn panels(context: &mut Context<'_>, set: Set, figure: &str) -> Result<(), Failu
             Ok(Ours::value(last[0] - last[1])
                 .note("the paper's curves have AEVB ahead in every panel"))
         })?;
-        charts.push((latent, chart));
-        charts.sort_by_key(|(latent, _)| *latent);
-        let shown = charts.iter().map(|(_, chart)| chart.clone());
+        charts.insert(latent, chart);
+        let shown = charts.values().cloned();
         let columns = charts.len().min(3);
         context.figure(
             figure,
@@ -169,11 +182,11 @@ fn measure(
     context: &mut Context<'_>,
     set: Set,
     extent: &Extent,
-    latent: usize,
+    (latent, marks): (usize, &[f64]),
     method: Method,
 ) -> Result<Vec<[f64; 3]>, Failure> {
     let mut curve = Vec::new();
-    for &mark in extent.marks {
+    for &mark in marks {
         let mut legs: Vec<Vec<[f64; 3]>> = Vec::new();
         for seed in 1..=extent.seeds(latent, method) {
             let key = format!("{}-{mark:e}", key(set, latent, method, seed));

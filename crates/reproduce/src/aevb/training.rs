@@ -24,6 +24,9 @@ const CHECKPOINT_SECONDS: f64 = 20.0;
 /// Records of a minibatch.
 pub const BATCH: usize = 100;
 
+/// Standard deviation of all initial weights and biases: the paper's N(0, 0.01), read as a standard deviation.
+const INITIAL_SD: f64 = 0.01;
+
 /// A way to train.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
@@ -82,6 +85,7 @@ impl Job<'_> {
         TrainSettings {
             batch: BATCH,
             optimiser: Optimiser::adagrad(self.step),
+            initial_sd: Some(INITIAL_SD),
             minibatches: Some(self.minibatches),
             seed: self.seed,
             ..TrainSettings::default()

@@ -210,17 +210,17 @@ impl From<ShapeError> for Failure {
     }
 }
 
-/// Logistic regression on standardised features, without an intercept: as many dimensions as the
-/// paper's Table 2 has.
+/// Logistic regression on features scaled to [−1, 1], without an intercept: as many dimensions as the paper's Table 2
+/// has. The paper does not state a scaling; this one is that of both sets in the LIBSVM collection, and with it the
+/// variances of Table 1 agree within a few per cent, where standardised features give twice as much.
 fn logistic(columns: &[Vec<f64>], outcomes: &[bool]) -> Result<Model, Failure> {
     let (records, width) = (outcomes.len(), columns.len());
     let mut x = vec![0.0; records * width];
     for (j, column) in columns.iter().enumerate() {
-        let n = records as f64;
-        let mean = column.iter().sum::<f64>() / n;
-        let variance = column.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n;
+        let least = column.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = column.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         for (i, value) in column.iter().enumerate() {
-            x[i * width + j] = (value - mean) / variance.sqrt();
+            x[i * width + j] = 2.0 * (value - least) / (most - least) - 1.0;
         }
     }
     let features = Features::Dense(Dense::new(x, width)?);
