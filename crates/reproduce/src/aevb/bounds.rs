@@ -55,7 +55,7 @@ impl Extent {
                 Self {
                     latents: &[20, 3, 5, 10, 200],
                     marks: &[1e6, 2.4e6, 4.8e6, 7.2e6, 1.08e7, 1.56e7, 2e7],
-                    stages: &[3, 7],
+                    stages: &[2, 7],
                     minibatches: 1000,
                     steps: &[0.02],
                     test: 10_000,
@@ -77,7 +77,7 @@ impl Extent {
                 Self {
                     latents: &[10, 2, 5, 20],
                     marks: &[1e6, 3e6, 1e7],
-                    stages: &[3],
+                    stages: &[2, 3],
                     minibatches: 500,
                     steps: STEPS,
                     test: 1000,
@@ -272,6 +272,7 @@ pub fn trained(
         train: &train,
         test: Some(&test),
         digest: images.digest(),
+        initial_sd: set.initial_sd(),
         step: extent.steps[0],
         minibatches: extent.minibatches,
         seed,

@@ -107,6 +107,7 @@ fn score(
         train: &train,
         test: None,
         digest: format!("{}-{size}", images.digest()),
+        initial_sd: Set::Digits.initial_sd(),
         step: 0.02,
         minibatches: MINIBATCHES,
         seed: 1,

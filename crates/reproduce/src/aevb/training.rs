@@ -24,9 +24,6 @@ const CHECKPOINT_SECONDS: f64 = 20.0;
 /// Records of a minibatch.
 pub const BATCH: usize = 100;
 
-/// Standard deviation of all initial weights and biases: the paper's N(0, 0.01), read as a standard deviation.
-const INITIAL_SD: f64 = 0.01;
-
 /// A way to train.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
@@ -63,6 +60,8 @@ pub struct Job<'a> {
     pub test: Option<&'a dyn Records>,
     /// A digest of both.
     pub digest: String,
+    /// Standard deviation of all initial weights and biases; the default beginning unless given.
+    pub initial_sd: Option<f64>,
     /// Adagrad's step size.
     pub step: f32,
     /// Minibatches of an iteration: the curve has a point each.
@@ -85,7 +84,7 @@ impl Job<'_> {
         TrainSettings {
             batch: BATCH,
             optimiser: Optimiser::adagrad(self.step),
-            initial_sd: Some(INITIAL_SD),
+            initial_sd: self.initial_sd,
             minibatches: Some(self.minibatches),
             seed: self.seed,
             ..TrainSettings::default()
