@@ -2,8 +2,8 @@
 
 use super::scene::Colour;
 
-/// Colours that people with any colour vision tell apart (Okabe and Ito 2008), the darkest first.
-const SERIES: [Colour; 7] = [
+/// Colours that people with any colour vision tell apart (Okabe and Ito 2008, with dark grey and brown for yellow and black).
+const SERIES: [Colour; 8] = [
     Colour::new(0x00, 0x72, 0xb2),
     Colour::new(0xd5, 0x5e, 0x00),
     Colour::new(0x00, 0x9e, 0x73),
@@ -11,6 +11,7 @@ const SERIES: [Colour; 7] = [
     Colour::new(0xe6, 0x9f, 0x00),
     Colour::new(0x56, 0xb4, 0xe9),
     Colour::new(0x33, 0x33, 0x33),
+    Colour::new(0x8c, 0x56, 0x4b),
 ];
 
 /// The colour of the series of this number.

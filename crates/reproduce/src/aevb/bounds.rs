@@ -17,8 +17,8 @@ pub struct Extent {
     pub latents: &'static [usize],
     /// Samples seen at which the bound becomes a row, the last of them the end.
     pub marks: &'static [f64],
-    /// How many of the marks every panel reaches before any goes on: the last is their number.
-    stages: &'static [usize],
+    /// How many of the marks every panel reaches before any goes on: auto-encoding variational Bayes, and wake-sleep.
+    stages: &'static [(usize, usize)],
     /// Minibatches between points of the curve.
     pub minibatches: u64,
     /// Step sizes of Adagrad to choose from.
@@ -45,7 +45,7 @@ impl Extent {
                 Self {
                     latents: &[3, 20],
                     marks: &[1e5],
-                    stages: &[1],
+                    stages: &[(1, 1)],
                     minibatches: 100,
                     steps: &[0.02],
                     test: 1000,
@@ -55,7 +55,7 @@ impl Extent {
                 Self {
                     latents: &[20, 3, 5, 10, 200],
                     marks: &[1e6, 2.4e6, 4.8e6, 7.2e6, 1.08e7, 1.56e7, 2e7],
-                    stages: &[2, 7],
+                    stages: &[(2, 2), (7, 3)],
                     minibatches: 1000,
                     steps: &[0.02],
                     test: 10_000,
@@ -67,7 +67,7 @@ impl Extent {
                 Self {
                     latents: &[2, 10],
                     marks: &[2e5],
-                    stages: &[1],
+                    stages: &[(1, 1)],
                     minibatches: 100,
                     steps: &[0.02],
                     test: 1000,
@@ -77,7 +77,7 @@ impl Extent {
                 Self {
                     latents: &[10, 2, 5, 20],
                     marks: &[1e6, 3e6, 1e7],
-                    stages: &[2, 3],
+                    stages: &[(2, 2), (3, 3)],
                     minibatches: 500,
                     steps: STEPS,
                     test: 1000,
@@ -127,15 +127,16 @@ fn panels(context: &mut Context<'_>, set: Set, figure: &str) -> Result<(), Failu
         .stages
         .iter()
         .flat_map(|&stage| extent.latents.iter().map(move |&latent| (stage, latent)));
-    for (stage, latent) in places {
-        let marks = &extent.marks[..stage];
-        let end = extent.marks[stage - 1];
+    for ((reach, followed), latent) in places {
+        let end = extent.marks[followed - 1];
         let mut chart = Chart::new(format!("{}, {latent} latent values", set.name()))
             .x(Axis::new("samples seen").log())
             .y(Axis::new("nats an image").range(extent.range.0, extent.range.1))
             .sized(300.0, 300.0);
         let mut last = Vec::new();
-        for (number, method) in [Method::Aevb, Method::WakeSleep].into_iter().enumerate() {
+        let methods = [(Method::Aevb, reach), (Method::WakeSleep, followed)];
+        for (number, (method, reach)) in methods.into_iter().enumerate() {
+            let marks = &extent.marks[..reach];
             let curve = measure(context, set, &extent, (latent, marks), method)?;
             let line = |which: usize| {
                 let points = curve.iter().map(move |point| (point[0], point[which]));
@@ -146,7 +147,8 @@ fn panels(context: &mut Context<'_>, set: Set, figure: &str) -> Result<(), Failu
             chart = chart
                 .series(test.colour(number))
                 .series(train.colour(number).dashed());
-            last.push(curve.last().map_or(f64::NAN, |point| point[2]));
+            let seen = curve.iter().rfind(|point| point[0] <= end * (1.0 + 1e-6));
+            last.push(seen.map_or(f64::NAN, |point| point[2]));
         }
         let what = What::new(
             format!(
