@@ -55,7 +55,7 @@ impl Extent {
                 Self {
                     latents: &[20, 3, 5, 10, 200],
                     marks: &[1e6, 2.4e6, 4.8e6, 7.2e6, 1.08e7, 1.56e7, 2e7],
-                    stages: &[(2, 2), (7, 3)],
+                    stages: &[(2, 2), (6, 3), (7, 3)],
                     minibatches: 1000,
                     steps: &[0.02],
                     test: 10_000,
