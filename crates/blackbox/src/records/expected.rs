@@ -9,7 +9,6 @@ use super::table::{Store, Table};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Expected {
     scratch: PredictorScratch,
-    support: Vec<u32>,
     /// σ², d.
     variances: Vec<f64>,
     eta_mean: Vec<f64>,
@@ -20,29 +19,14 @@ pub(super) struct Expected {
     /// The same less what the table holds.
     first_change: Vec<f64>,
     second_change: Vec<f64>,
-    /// `A²ᵀ` of the change of `E[ℓ'']`, d; zero outside `support` where that is not empty.
-    squares: Vec<f64>,
 }
 
 impl Expected {
-    /// Remembers the expectations of the last batch, and what they change in the second sum.
-    pub(super) fn store(
-        &self,
-        batch: &[u32],
-        first: &mut [f64],
-        second: &mut [f64],
-        squares: &mut [f64],
-    ) {
+    /// Remembers the expectations of the last batch.
+    pub(super) fn store(&self, batch: &[u32], first: &mut [f64], second: &mut [f64]) {
         for (&n, (a, c)) in batch.iter().zip(self.first.iter().zip(&self.second)) {
             first[n as usize] = *a;
             second[n as usize] = *c;
-        }
-        if self.support.is_empty() {
-            crate::reduce::axpy(1.0, &self.squares, squares);
-        } else {
-            for &i in &self.support {
-                squares[i as usize] += self.squares[i as usize];
-            }
         }
     }
 }
@@ -60,15 +44,11 @@ impl<D: RecordDensity> Gradients<'_, D> {
         let Some((linear, link)) = linear.and_then(|l| Some((l, l.expectations()?))) else {
             return false;
         };
-        let Store::Expectations {
-            first,
-            second,
-            squares,
-        } = &table.store
-        else {
+        let Store::Expectations { first, second } = &table.store else {
             return false;
         };
         let mean = &request.omega[..d];
+        let sparse = self.locate(batch);
         self.draw(request.omega, request.noise);
 
         // The prior at the draws, less its expansion at the mean in both parts of ω.
@@ -142,39 +122,24 @@ impl<D: RecordDensity> Gradients<'_, D> {
         }
 
         // What goes back, which is also what a visit changes in the sums.
-        e.squares.resize(d, 0.0);
-        if e.support.is_empty() {
-            e.squares.fill(0.0);
-            self.change.fill(0.0);
-        } else {
-            for &i in &e.support {
-                e.squares[i as usize] = 0.0;
-                self.change[i as usize] = 0.0;
-            }
-        }
-        if !self.density.support(batch, &mut e.support) {
-            e.support.clear();
-        }
         let r = Lanes::new(&e.first_change, rows, 1);
         let change = LanesMut::new(&mut self.change, d, 1);
         linear.adjoint(&mut e.scratch, batch, r, change);
-        link.adjoint_squares(&mut e.scratch, batch, &e.second_change, &mut e.squares);
-        self.changed.clone_from(&e.support);
+        let squares = &mut self.change_squares;
+        link.adjoint_squares(&mut e.scratch, batch, &e.second_change, squares);
         let weight = self.density.records() as f64 / rows as f64;
         let mut add = |i: usize| {
             out_mean[i] += weight * self.change[i];
-            out_spread[i] += weight * e.variances[i] * e.squares[i];
+            out_spread[i] += weight * e.variances[i] * squares[i];
         };
-        if e.support.is_empty() {
-            (0..d).for_each(&mut add);
+        if sparse {
+            self.changed.iter().for_each(|&i| add(i as usize));
         } else {
-            e.support.iter().for_each(|&i| add(i as usize));
+            (0..d).for_each(&mut add);
         }
         if table.complete {
-            for i in 0..d {
-                out_mean[i] += table.sum[i];
-                out_spread[i] += e.variances[i] * squares[i];
-            }
+            crate::reduce::axpy(1.0, &table.sum, &mut out[..d]);
+            self.add_diagonal(request.omega, table, out);
         }
         all_finite(out)
     }

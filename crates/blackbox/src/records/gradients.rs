@@ -42,8 +42,10 @@ use crate::reduce::axpy;
 ///   `z = μ + δ(ε)` will do, full-rank and low-rank included.
 /// * The paper controls the gradient of the mean alone, because the expectation of the expansion for
 ///   the spread needs the diagonal of the Hessian. Its first-order part, c, has mean zero over the
-///   records at any draw, so it serves the spread as well: what is left there is subsampling noise
-///   of second order in δ.
+///   records at any draw, so it serves the spread as well. Where the diagonal is at hand (one linear
+///   predictor, a mean-field family: `diag ∇²ℓₙ(μⁿ) = Aₙ² ℓₙ''`) the second-order part serves it, too:
+///   `joint` and `joint-svrg` add `σ² ⊙ Σₘ diag ∇²ℓₘ(μᵐ) − δ ⊙ b ∇²ℓₙ(μⁿ) δ` to the part for log σ. Elsewhere
+///   noise of second order in δ is left there, which no batch averages out.
 ///
 /// `joint-exact` is `joint` whose approximation is the likelihood itself. Where that sees one linear
 /// predictor, ηₙ is normal under a mean-field q, `Aₙμ` and `Aₙ²σ²` being mean and variance, and the
@@ -73,7 +75,9 @@ pub struct Gradients<'a, D: RecordDensity> {
     pub(super) incremental: Vec<f64>,
     /// `Σ_B ∇ℓₙ(μ) − ∇ℓₙ(μⁿ)`: what the visit changes in G.
     pub(super) change: Vec<f64>,
-    /// The coordinates outside which `change` is zero; all when empty.
+    /// `diag Σ_B ∇²ℓₙ(μ) − ∇²ℓₙ(μⁿ)`: what the visit changes in the table's diagonal, where it has one.
+    pub(super) change_squares: Vec<f64>,
+    /// The coordinates that the last batch touches, outside which both mean nothing; all when empty.
     pub(super) changed: Vec<u32>,
     pub(super) scratch: Vec<f64>,
     pub(super) values: Vec<f64>,
@@ -168,6 +172,20 @@ jensen_math::simd_fn! {
             *log_sd = g * d + 1.0;
         }
     }
+
+    /// `out += exp(2λ) h`.
+    fn add_variances_times, add_variances_times_fn = <V>(log_sd: &[f64], h: &[f64], out: &mut [f64]) {
+        let rows = log_sd.chunks(LANES).zip(h.chunks(LANES)).zip(out.chunks_mut(LANES));
+        for ((log_sd, h), out) in rows {
+            let mut lanes = [0.0; LANES];
+            lanes[..log_sd.len()].copy_from_slice(log_sd);
+            let sd = vmath::exp(V::from_array(lanes));
+            let variance = (sd * sd).to_array();
+            for ((out, h), v) in out.iter_mut().zip(h).zip(variance) {
+                *out += v * h;
+            }
+        }
+    }
 }
 
 /// Whether all numbers are finite. Looks at whole stretches, which become vector code.
@@ -192,6 +210,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
             correction: vec![0.0; d],
             incremental: Vec::new(),
             change: vec![0.0; d],
+            change_squares: vec![0.0; d],
             changed: Vec::new(),
             scratch: Vec::new(),
             values: vec![0.0; draws],
@@ -239,14 +258,25 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
             RecordEstimator::JointExact => Store::Expectations {
                 first: vec![0.0; n],
                 second: vec![0.0; n],
-                squares: vec![0.0; d],
             },
         };
+        let controlled = self.controls_spread(estimator);
         Table {
             store,
             sum: vec![0.0; d],
+            squares: vec![0.0; if controlled { d } else { 0 }],
             complete: false,
         }
+    }
+
+    /// Whether the second-order part serves the spread: the diagonal of the Hessian must be at hand, and
+    /// the family must need no more than that.
+    fn controls_spread(&self, estimator: RecordEstimator) -> bool {
+        use RecordEstimator::{Joint, JointExact, JointSvrg};
+        let linear = self.density.linear();
+        matches!(estimator, Joint | JointSvrg | JointExact)
+            && self.family.kind() == FamilyKind::MeanField
+            && linear.and_then(|linear| linear.expectations()).is_some()
     }
 
     /// The noise of an iteration of a run, `noise_dim × draws`.
@@ -312,7 +342,44 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
             }
         }
         self.pull(request, out);
-        all_finite(out) && (!request.visit || all_finite(&self.change))
+        if request.estimator.remembers() {
+            self.add_diagonal(request.omega, table, out);
+        }
+        all_finite(out) && (!request.visit || self.change_is_finite())
+    }
+
+    /// Adds the table's part to the gradient of log σ, where it has one.
+    pub(super) fn add_diagonal(&self, omega: &[f64], table: &Table, out: &mut [f64]) {
+        let d = self.density.dim();
+        if !table.squares.is_empty() {
+            let simd = Simd::detect();
+            add_variances_times(simd, &omega[d..2 * d], &table.squares, &mut out[d..2 * d]);
+        }
+    }
+
+    /// Finds the coordinates that a batch touches and clears what it changes there. Whether they are few.
+    pub(super) fn locate(&mut self, batch: &[u32]) -> bool {
+        self.changed.clear();
+        let sparse = self.density.support(batch, &mut self.changed);
+        for change in [&mut self.change, &mut self.change_squares] {
+            if sparse {
+                self.changed.iter().for_each(|&i| change[i as usize] = 0.0);
+            } else {
+                change.fill(0.0);
+            }
+        }
+        sparse
+    }
+
+    fn change_is_finite(&self) -> bool {
+        [&self.change, &self.change_squares].iter().all(|change| {
+            let mut touched = self.changed.iter().map(|&i| change[i as usize]);
+            if self.changed.is_empty() {
+                all_finite(change)
+            } else {
+                touched.all(f64::is_finite)
+            }
+        })
     }
 
     /// Fills `z`, `displacement` and `shift`.
@@ -389,11 +456,9 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         match &mut table.store {
             Store::Nothing | Store::Anchor { .. } => return,
             Store::Predictors(eta) => self.predictors.store(request.batch, eta),
-            Store::Expectations {
-                first,
-                second,
-                squares,
-            } => self.expected.store(request.batch, first, second, squares),
+            Store::Expectations { first, second } => {
+                self.expected.store(request.batch, first, second);
+            }
             Store::Slots(slots) => {
                 let whole = slots.whole();
                 self.changed.clear();
@@ -413,11 +478,17 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
                 }
             }
         }
-        if self.changed.is_empty() {
-            axpy(1.0, &self.change, &mut table.sum);
-        } else {
-            for &i in &self.changed {
-                table.sum[i as usize] += self.change[i as usize];
+        let sums = [
+            (&self.change, &mut table.sum),
+            (&self.change_squares, &mut table.squares),
+        ];
+        for (change, sum) in sums.into_iter().filter(|(_, sum)| !sum.is_empty()) {
+            if self.changed.is_empty() {
+                axpy(1.0, change, sum);
+            } else {
+                for &i in &self.changed {
+                    sum[i as usize] += change[i as usize];
+                }
             }
         }
         table.complete = complete;
@@ -435,7 +506,8 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         stored.clear();
         stored.extend_from_slice(mean);
         table.sum.fill(0.0);
-        self.full_gradient(mean, predictors, &mut table.sum);
+        table.squares.fill(0.0);
+        self.full_gradient(mean, predictors, &mut table.sum, &mut table.squares);
         table.complete = true;
     }
 }

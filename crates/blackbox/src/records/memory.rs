@@ -49,13 +49,13 @@ pub fn footprint<D: RecordDensity>(
     let numbers = match (estimator, width) {
         (RecordEstimator::Naive | RecordEstimator::Stl | RecordEstimator::Cv, _) => 0,
         (RecordEstimator::Inc | RecordEstimator::Ens { .. }, _) => slots * parameters + d + n,
-        (RecordEstimator::Joint, Some(width)) => n * width + d,
+        (RecordEstimator::Joint, Some(width)) => n * width + 2 * d,
         (RecordEstimator::Joint, None) => {
             let kept = touched(density, batches).map_or(d, |touched| touched + touched / 2);
             slots * kept + d + n
         }
         (RecordEstimator::JointExact, _) => 2 * n + 2 * d,
-        (RecordEstimator::JointSvrg, width) => n * width.unwrap_or(0) + 2 * d,
+        (RecordEstimator::JointSvrg, width) => n * width.unwrap_or(0) + 3 * d,
     };
     let lanes = draws as u64 + 2;
     Footprint {

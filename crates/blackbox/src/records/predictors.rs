@@ -13,7 +13,6 @@ const CHUNK: usize = 1024;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Predictors {
     scratch: PredictorScratch,
-    support: Vec<u32>,
     /// `d × (draws + 1)`: draws and mean.
     points: Vec<f64>,
     /// `(B·K) × (draws + 1)`.
@@ -26,6 +25,11 @@ pub(super) struct Predictors {
     eta_shift: Vec<f64>,
     first: Vec<f64>,
     second: Vec<f64>,
+    /// `ℓₙ''` at the mean and as stored, B; for one predictor a record.
+    curvature_mean: Vec<f64>,
+    curvature_stored: Vec<f64>,
+    /// Ones.
+    ones: Vec<f64>,
     /// `(B·K) × columns`: what goes back.
     rest: Vec<f64>,
     /// `d × columns`; zero between calls.
@@ -71,17 +75,22 @@ impl<D: RecordDensity> Gradients<'_, D> {
         let (d, draws, batch) = (self.density.dim(), self.draws, request.batch);
         let (rows, width) = (batch.len() * linear.width(), linear.width());
         let estimator = request.estimator;
-        let control = estimator.expansion() > 0.0
-            || matches!(
-                estimator,
-                RecordEstimator::Joint | RecordEstimator::JointSvrg
-            );
+        let joint = matches!(
+            estimator,
+            RecordEstimator::Joint | RecordEstimator::JointSvrg
+        );
+        // Either every draw's column carries its own expansion, which then serves the spread as well, or
+        // the mean displacement's has a column apart, for the mean alone.
+        let diagonal = (!table.squares.is_empty())
+            .then(|| linear.expectations())
+            .flatten();
+        let inline = joint && diagonal.is_some();
+        let control = estimator.expansion() > 0.0 || (joint && !inline);
         // Slots of `inc` hold ω; they have no sum that changes.
         let visit = request.visit && matches!(table.store, Store::Predictors(_));
-        let lanes = draws + usize::from(control || visit);
+        let lanes = draws + usize::from(joint || control || visit);
+        let sparse = self.locate(batch);
         let p = &mut self.predictors;
-        p.support.clear();
-        let sparse = self.density.support(batch, &mut p.support);
 
         // η at the draws and, for whatever needs it, at the mean.
         p.points.resize(d * lanes, 0.0);
@@ -104,7 +113,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
                 }
             };
             if sparse {
-                p.support.iter().for_each(|&i| pack(i as usize));
+                self.changed.iter().for_each(|&i| pack(i as usize));
             } else {
                 (0..d).for_each(pack);
             }
@@ -163,15 +172,46 @@ impl<D: RecordDensity> Gradients<'_, D> {
         } else {
             p.first.fill(0.0);
         }
-        if control {
-            p.eta_shift.clear();
-            for (row, mean) in p.eta_draws.chunks_exact(draws).zip(&p.eta_mean) {
-                let sum: f64 = row.iter().map(|eta| eta - mean).sum();
-                p.eta_shift.push(sum / draws as f64);
+        // ℓₙ'' as stored: for one predictor a record the product with any displacement follows.
+        if diagonal.is_some() {
+            p.ones.resize(rows, 1.0);
+            p.curvature_stored.clear();
+            p.curvature_stored.resize(rows, 0.0);
+            if stored.is_some() {
+                linear.link_curvature(
+                    batch,
+                    Lanes::new(&p.eta_stored, rows, 1),
+                    Lanes::new(&p.ones[..rows], rows, 1),
+                    LanesMut::new(&mut p.curvature_stored, rows, 1),
+                );
+                self.calls += 2 * batch.len() as u64;
             }
-            let joint = estimator.expansion() == 0.0;
+        }
+        if joint && stored.is_some() {
+            for (row, first) in p.rest.chunks_exact_mut(columns).zip(&p.first) {
+                row[..draws].iter_mut().for_each(|x| *x -= first);
+            }
+        }
+        if inline {
+            let of_row = p.eta_mean.iter().zip(&p.curvature_stored);
+            let rows = p.rest.chunks_exact_mut(columns);
+            for ((out, eta), (mean, curvature)) in
+                rows.zip(p.eta_draws.chunks_exact(draws)).zip(of_row)
+            {
+                for (out, eta) in out.iter_mut().zip(eta) {
+                    *out -= curvature * (eta - mean);
+                }
+            }
+        }
+        if control {
+            p.second.fill(0.0);
             let at = if joint { &p.eta_stored } else { &p.eta_mean };
             if !joint || stored.is_some() {
+                p.eta_shift.clear();
+                for (row, mean) in p.eta_draws.chunks_exact(draws).zip(&p.eta_mean) {
+                    let sum: f64 = row.iter().map(|eta| eta - mean).sum();
+                    p.eta_shift.push(sum / draws as f64);
+                }
                 linear.link_curvature(
                     batch,
                     Lanes::new(at, rows, 1),
@@ -180,14 +220,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
                 );
                 let factor = if joint { -1.0 } else { -estimator.expansion() };
                 p.second.iter_mut().for_each(|x| *x *= factor);
-                if joint {
-                    for (row, first) in p.rest.chunks_exact_mut(columns).zip(&p.first) {
-                        row[..draws].iter_mut().for_each(|x| *x -= first);
-                    }
-                }
                 self.calls += 2 * batch.len() as u64;
-            } else {
-                p.second.fill(0.0);
             }
             set_column(&p.second, draws, columns, &mut p.rest);
         }
@@ -203,6 +236,20 @@ impl<D: RecordDensity> Gradients<'_, D> {
             set_column(&p.second, columns - 1, columns, &mut p.rest);
             self.calls += batch.len() as u64;
         }
+        if visit && let Some(diagonal) = diagonal {
+            linear.link_curvature(
+                batch,
+                Lanes::new(&p.eta_mean, rows, 1),
+                Lanes::new(&p.ones[..rows], rows, 1),
+                LanesMut::new(&mut p.second, rows, 1),
+            );
+            for (second, stored) in p.second.iter_mut().zip(&p.curvature_stored) {
+                *second -= stored;
+            }
+            let change = &mut self.change_squares;
+            diagonal.adjoint_squares(&mut p.scratch, batch, &p.second, change);
+            self.calls += 2 * batch.len() as u64;
+        }
 
         p.out.resize(d * columns, 0.0);
         linear.adjoint(
@@ -213,7 +260,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
         );
         let weight = self.density.records() as f64 / batch.len() as f64;
         let (gradient, correction) = (&mut self.gradient, &mut self.correction);
-        let (change, changed) = (&mut self.change, &mut self.changed);
+        let change = &mut self.change;
         if !sparse && draws == 1 {
             let add = |column: usize, factor: f64, target: &mut [f64]| match columns {
                 1 => add_column::<1>(&p.out, column, factor, target),
@@ -225,11 +272,9 @@ impl<D: RecordDensity> Gradients<'_, D> {
                 add(1, weight, correction);
             }
             if visit {
-                change.fill(0.0);
                 add(columns - 1, 1.0, change);
             }
             p.out.fill(0.0);
-            changed.clear();
             return;
         }
         let mut unpack = |i: usize| {
@@ -247,17 +292,21 @@ impl<D: RecordDensity> Gradients<'_, D> {
             row.fill(0.0);
         };
         if sparse {
-            p.support.iter().for_each(|&i| unpack(i as usize));
-            changed.clear();
-            changed.extend_from_slice(&p.support);
+            self.changed.iter().for_each(|&i| unpack(i as usize));
         } else {
             (0..d).for_each(unpack);
-            changed.clear();
         }
     }
 
-    /// `sum += Σₙ ∇ℓₙ(mean)` over all records; for a linear predictor ηₙ goes to `stored`.
-    pub(super) fn full_gradient(&mut self, mean: &[f64], stored: &mut Vec<f64>, sum: &mut [f64]) {
+    /// `sum += Σₙ ∇ℓₙ(mean)` over all records; for a linear predictor ηₙ goes to `stored`. The diagonal of
+    /// the Hessian is added to `squares` where that is not empty.
+    pub(super) fn full_gradient(
+        &mut self,
+        mean: &[f64],
+        stored: &mut Vec<f64>,
+        sum: &mut [f64],
+        squares: &mut [f64],
+    ) {
         let (d, n) = (self.density.dim(), self.density.records());
         self.calls += n as u64;
         let batches = (0..n as u32).step_by(CHUNK);
@@ -291,6 +340,12 @@ impl<D: RecordDensity> Gradients<'_, D> {
             linear.link_gradient(&batch, Lanes::new(eta, rows, 1), out);
             let r = Lanes::new(&p.first[..rows], rows, 1);
             linear.adjoint(&mut p.scratch, &batch, r, LanesMut::new(sum, d, 1));
+            if let Some(diagonal) = linear.expectations().filter(|_| !squares.is_empty()) {
+                let (ones, eta) = (vec![1.0; rows], Lanes::new(eta, rows, 1));
+                let out = LanesMut::new(&mut p.first[..rows], rows, 1);
+                linear.link_curvature(&batch, eta, Lanes::new(&ones, rows, 1), out);
+                diagonal.adjoint_squares(&mut p.scratch, &batch, &p.first[..rows], squares);
+            }
         }
     }
 }

@@ -138,6 +138,8 @@ pub struct Table {
     pub(crate) store: Store,
     /// `G = Σ_m ∇ log p(x_m | μ^m)` over the records visited so far.
     pub(crate) sum: Vec<f64>,
+    /// The diagonal of `Σ_m ∇² log p(x_m | μ^m)`, or its expectation; empty where the spread needs none.
+    pub(crate) squares: Vec<f64>,
     /// Whether every record has its entry.
     pub(crate) complete: bool,
 }
@@ -164,8 +166,6 @@ pub(crate) enum Store {
         first: Vec<f64>,
         /// `E[ℓₙ'']`, N.
         second: Vec<f64>,
-        /// `Σ_m A_m² E[ℓ_m'']`, d.
-        squares: Vec<f64>,
     },
 }
 
@@ -174,6 +174,7 @@ impl Table {
         Self {
             store: Store::Nothing,
             sum: Vec::new(),
+            squares: Vec::new(),
             complete: false,
         }
     }
@@ -202,6 +203,7 @@ impl Snapshot for Table {
     fn save(&self) -> Archive {
         let mut archive = Archive::new();
         archive.put("sum", &self.sum);
+        archive.put("squares", &self.squares);
         archive.set("complete", self.complete);
         let kind = match &self.store {
             Store::Nothing => "nothing",
@@ -214,14 +216,9 @@ impl Snapshot for Table {
                 archive.put("predictors", predictors);
                 "anchor"
             }
-            Store::Expectations {
-                first,
-                second,
-                squares,
-            } => {
+            Store::Expectations { first, second } => {
                 archive.put("first", first);
                 archive.put("second", second);
-                archive.put("squares", squares);
                 "expectations"
             }
             Store::Slots(slots) => {
@@ -267,7 +264,6 @@ impl Snapshot for Table {
                 let first = archive.vec("first")?;
                 Store::Expectations {
                     second: archive.vec_of("second", first.len())?,
-                    squares: archive.vec("squares")?,
                     first,
                 }
             }
@@ -302,6 +298,7 @@ impl Snapshot for Table {
         Ok(Self {
             store,
             sum: archive.vec("sum")?,
+            squares: archive.vec("squares")?,
             complete: archive.get("complete")?,
         })
     }
@@ -338,6 +335,7 @@ mod tests {
         let table = Table {
             store: Store::Slots(slots),
             sum: vec![1.0, f64::MIN_POSITIVE],
+            squares: vec![-2.0, 0.5],
             complete: true,
         };
         assert_eq!(Table::restore(&table.save()).unwrap(), table);

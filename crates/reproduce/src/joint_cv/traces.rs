@@ -47,7 +47,7 @@ fn steps(task: &Task, method: Method, scale: Scale) -> &'static [f64] {
     match (method, task.small, scale) {
         (Method::Smiso, _, _) => task.smiso,
         // Whose iterations are the dear ones: the step sizes around the best.
-        (Method::Estimator(RecordEstimator::Inc, _), _, _) => &SGD_STEPS[3..6],
+        (Method::Estimator(RecordEstimator::Inc, _), _, _) => &SGD_STEPS[3..7],
         (Method::Estimator(RecordEstimator::Joint, _), false, Scale::Paper)
             if task.name == "PPCA" =>
         {

@@ -160,7 +160,7 @@ fn table1(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
         // Spreads settle slowly, and the Monte-Carlo variance with them.
         let iterations = match (task.small, &model) {
             (true, _) => context.pick(50_000, 200_000),
-            (false, Model::Components(_)) => epoch * context.pick(2, 10),
+            (false, Model::Components(_)) => epoch * context.pick(2, 100),
             (false, _) => epoch * context.pick(5, 50),
         };
         let mut estimators = vec![RecordEstimator::Cv, RecordEstimator::Joint];
