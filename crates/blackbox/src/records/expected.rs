@@ -9,7 +9,7 @@ use super::table::{Store, Table};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Expected {
     scratch: PredictorScratch,
-    /// σ², d.
+    /// σ² of the coordinates that the batch touches, d.
     variances: Vec<f64>,
     eta_mean: Vec<f64>,
     eta_variance: Vec<f64>,
@@ -99,8 +99,13 @@ impl<D: RecordDensity> Gradients<'_, D> {
             buffer.resize(rows, 0.0);
         }
         let log_sd = &request.omega[d..2 * d];
-        e.variances.clear();
-        e.variances.extend(log_sd.iter().map(|l| (2.0 * l).exp()));
+        e.variances.resize(d, 0.0);
+        let mut variance = |i: usize| e.variances[i] = (2.0 * log_sd[i]).exp();
+        if sparse {
+            self.changed.iter().for_each(|&i| variance(i as usize));
+        } else {
+            (0..d).for_each(variance);
+        }
         let eta = LanesMut::new(&mut e.eta_mean, rows, 1);
         linear.project(&mut e.scratch, batch, Lanes::new(mean, d, 1), eta);
         link.project_squares(&mut e.scratch, batch, &e.variances, &mut e.eta_variance);

@@ -1,6 +1,8 @@
 //! Minibatch gradients of linear predictors: everything is done on ηₙ.
 
-use jensen_density::{Lanes, LanesMut, PredictorScratch, RecordDensity};
+use jensen_density::{
+    Lanes, LanesMut, LinearPredictor, LinkExpectations, PredictorScratch, RecordDensity,
+};
 
 use super::estimator::RecordEstimator;
 use super::gradients::{Gradients, Request};
@@ -23,12 +25,13 @@ pub(super) struct Predictors {
     eta_stored: Vec<f64>,
     /// η of the mean displacement, B·K.
     eta_shift: Vec<f64>,
+    /// `ℓₙ'` at the draws, then whatever of second order is needed next.
     first: Vec<f64>,
     second: Vec<f64>,
-    /// `ℓₙ''` at the mean and as stored, B; for one predictor a record.
-    curvature_mean: Vec<f64>,
+    /// `ℓₙ'` and `ℓₙ''` as stored, B·K.
+    stored: Vec<f64>,
     curvature_stored: Vec<f64>,
-    /// Ones.
+    /// Ones, along which a curvature is its own product.
     ones: Vec<f64>,
     /// `(B·K) × columns`: what goes back.
     rest: Vec<f64>,
@@ -66,191 +69,255 @@ fn add_column<const C: usize>(rows: &[f64], column: usize, factor: f64, target: 
     }
 }
 
-impl<D: RecordDensity> Gradients<'_, D> {
-    /// Adds the batch's part to `gradient` and `correction`; writes `change` if asked for.
-    pub(super) fn add_predictors(&mut self, request: &Request<'_>, table: &Table) {
-        let Some(linear) = self.density.linear() else {
-            return;
-        };
-        let (d, draws, batch) = (self.density.dim(), self.draws, request.batch);
-        let (rows, width) = (batch.len() * linear.width(), linear.width());
+/// What an estimate is made of.
+#[derive(Clone, Copy)]
+struct Parts<'l> {
+    draws: usize,
+    estimator: RecordEstimator,
+    /// Whether the expansion at the stored entries is subtracted. Their table is complete then.
+    joint: bool,
+    /// Where the table keeps a diagonal. Every draw's column then carries its own expansion, which serves
+    /// the spread as well.
+    diagonal: Option<&'l dyn LinkExpectations>,
+    /// Whether the expansion along the mean displacement has a column of its own, for the mean alone.
+    control: bool,
+    /// Whether the table's entries are to be renewed.
+    visit: bool,
+}
+
+impl<'l> Parts<'l> {
+    fn of(
+        request: &Request<'_>,
+        table: &Table,
+        linear: &'l dyn LinearPredictor,
+        draws: usize,
+    ) -> Self {
         let estimator = request.estimator;
         let joint = matches!(
             estimator,
             RecordEstimator::Joint | RecordEstimator::JointSvrg
         );
-        // Either every draw's column carries its own expansion, which then serves the spread as well, or
-        // the mean displacement's has a column apart, for the mean alone.
-        let diagonal = (!table.squares.is_empty())
-            .then(|| linear.expectations())
-            .flatten();
-        let inline = joint && diagonal.is_some();
-        let control = estimator.expansion() > 0.0 || (joint && !inline);
-        // Slots of `inc` hold ω; they have no sum that changes.
-        let visit = request.visit && matches!(table.store, Store::Predictors(_));
-        let lanes = draws + usize::from(joint || control || visit);
-        let sparse = self.locate(batch);
-        let p = &mut self.predictors;
-
-        // η at the draws and, for whatever needs it, at the mean.
-        p.points.resize(d * lanes, 0.0);
-        let mean = &request.omega[..d];
-        if lanes == draws && !sparse {
-            p.points.copy_from_slice(&self.z);
-        } else if draws == 1 && !sparse {
-            for ((row, z), m) in p.points.chunks_exact_mut(2).zip(&self.z).zip(mean) {
-                row[0] = *z;
-                row[1] = *m;
-            }
-        } else {
-            let mut pack = |i: usize| {
-                let row = &mut p.points[i * lanes..(i + 1) * lanes];
-                for (out, z) in row.iter_mut().zip(&self.z[i * draws..(i + 1) * draws]) {
-                    *out = *z;
-                }
-                if lanes > draws {
-                    row[draws] = mean[i];
-                }
-            };
-            if sparse {
-                self.changed.iter().for_each(|&i| pack(i as usize));
-            } else {
-                (0..d).for_each(pack);
-            }
+        let diagonal = linear.expectations().filter(|_| !table.squares.is_empty());
+        Self {
+            draws,
+            estimator,
+            joint,
+            diagonal,
+            control: estimator.expansion() > 0.0 || (joint && diagonal.is_none()),
+            // Slots of `inc` hold ω; they have no sum that changes.
+            visit: request.visit && matches!(table.store, Store::Predictors(_)),
         }
-        p.eta.resize(rows * lanes, 0.0);
+    }
+
+    /// Points at which η is needed: the draws and, for whatever needs it, the mean.
+    fn lanes(&self) -> usize {
+        self.draws + usize::from(self.joint || self.control || self.visit)
+    }
+
+    /// What goes back: a column a draw, then the correction, then the change of G.
+    fn columns(&self) -> usize {
+        self.draws + usize::from(self.control) + usize::from(self.visit)
+    }
+}
+
+impl Predictors {
+    /// η of a batch at the draws z and at the mean; only `touched` coordinates are read, where given.
+    fn project(
+        &mut self,
+        linear: &dyn LinearPredictor,
+        batch: &[u32],
+        parts: &Parts<'_>,
+        mean: &[f64],
+        z: &[f64],
+        touched: Option<&[u32]>,
+    ) {
+        let (d, draws, lanes) = (mean.len(), parts.draws, parts.lanes());
+        self.points.resize(d * lanes, 0.0);
+        let mut pack = |i: usize| {
+            let row = &mut self.points[i * lanes..(i + 1) * lanes];
+            row[..draws].copy_from_slice(&z[i * draws..(i + 1) * draws]);
+            if lanes > draws {
+                row[draws] = mean[i];
+            }
+        };
+        match touched {
+            Some(touched) => touched.iter().for_each(|&i| pack(i as usize)),
+            None if lanes == draws => self.points.copy_from_slice(z),
+            None if draws == 1 => {
+                for ((row, z), m) in self
+                    .points
+                    .as_chunks_mut::<2>()
+                    .0
+                    .iter_mut()
+                    .zip(z)
+                    .zip(mean)
+                {
+                    *row = [*z, *m];
+                }
+            }
+            None => (0..d).for_each(pack),
+        }
+        let rows = batch.len() * linear.width();
+        self.eta.resize(rows * lanes, 0.0);
         linear.project(
-            &mut p.scratch,
+            &mut self.scratch,
             batch,
-            Lanes::new(&p.points, d, lanes),
-            LanesMut::new(&mut p.eta, rows, lanes),
+            Lanes::new(&self.points, d, lanes),
+            LanesMut::new(&mut self.eta, rows, lanes),
         );
         if lanes > draws {
-            column(&p.eta, draws, lanes, &mut p.eta_mean);
-            p.eta_draws.clear();
-            for row in p.eta.chunks_exact(lanes) {
-                p.eta_draws.extend_from_slice(&row[..draws]);
+            column(&self.eta, draws, lanes, &mut self.eta_mean);
+            self.eta_draws.clear();
+            for row in self.eta.chunks_exact(lanes) {
+                self.eta_draws.extend_from_slice(&row[..draws]);
             }
         } else {
-            std::mem::swap(&mut p.eta, &mut p.eta_draws);
+            std::mem::swap(&mut self.eta, &mut self.eta_draws);
         }
+    }
 
-        // What goes back: a column a draw, then the correction, then the change of G.
-        let columns = draws + usize::from(control) + usize::from(visit);
-        p.rest.resize(rows * columns, 0.0);
-        p.first.resize(rows * draws, 0.0);
+    /// Gathers the stored entries of a batch: their gradients into `first` and, where the table keeps a
+    /// diagonal, their curvatures. Zeros where there are none yet.
+    fn load(
+        &mut self,
+        linear: &dyn LinearPredictor,
+        batch: &[u32],
+        parts: &Parts<'_>,
+        table: &Table,
+    ) -> u64 {
+        let (rows, width) = (batch.len() * linear.width(), linear.width());
+        self.ones.resize(rows, 1.0);
+        self.stored.clear();
+        self.stored.resize(rows, 0.0);
+        self.curvature_stored.clear();
+        self.curvature_stored.resize(rows, 0.0);
+        let entries = match &table.store {
+            Store::Predictors(eta) if table.complete => eta,
+            Store::Anchor { predictors, .. } if table.complete => predictors,
+            _ => return 0,
+        };
+        self.eta_stored.clear();
+        for &n in batch {
+            self.eta_stored
+                .extend_from_slice(&entries[n as usize * width..][..width]);
+        }
+        let eta = Lanes::new(&self.eta_stored, rows, 1);
+        linear.link_gradient(batch, eta, LanesMut::new(&mut self.stored, rows, 1));
+        if parts.diagonal.is_none() {
+            return batch.len() as u64;
+        }
+        let ones = Lanes::new(&self.ones[..rows], rows, 1);
+        let out = LanesMut::new(&mut self.curvature_stored, rows, 1);
+        linear.link_curvature(batch, eta, ones, out);
+        3 * batch.len() as u64
+    }
+
+    /// Fills `rest`, and `second` with the change of the curvatures where the table keeps a diagonal.
+    /// The evaluations of records that it took.
+    fn differences(
+        &mut self,
+        linear: &dyn LinearPredictor,
+        batch: &[u32],
+        parts: &Parts<'_>,
+    ) -> u64 {
+        let (draws, columns) = (parts.draws, parts.columns());
+        let rows = batch.len() * linear.width();
+        let mut calls = draws;
+        self.first.resize(rows * draws, 0.0);
+        self.second.resize(rows, 0.0);
+        self.rest.resize(rows * columns, 0.0);
         linear.link_gradient(
             batch,
-            Lanes::new(&p.eta_draws, rows, draws),
-            LanesMut::new(&mut p.first, rows, draws),
+            Lanes::new(&self.eta_draws, rows, draws),
+            LanesMut::new(&mut self.first, rows, draws),
         );
-        let out_rows = p.rest.chunks_exact_mut(columns);
-        for (out, row) in out_rows.zip(p.first.chunks_exact(draws)) {
+        let out_rows = self.rest.chunks_exact_mut(columns);
+        for (out, row) in out_rows.zip(self.first.chunks_exact(draws)) {
             out[..draws].copy_from_slice(row);
         }
-        self.calls += (batch.len() * draws) as u64;
-        // The stored entries, where there are any.
-        let stored = match &table.store {
-            Store::Predictors(eta) if table.complete => Some(eta),
-            Store::Anchor { predictors, .. } if table.complete => Some(predictors),
-            _ => None,
-        };
-        p.first.resize(rows, 0.0);
-        p.second.resize(rows, 0.0);
-        if let Some(eta) = stored {
-            p.eta_stored.clear();
-            for &n in batch {
-                p.eta_stored
-                    .extend_from_slice(&eta[n as usize * width..][..width]);
-            }
-            linear.link_gradient(
-                batch,
-                Lanes::new(&p.eta_stored, rows, 1),
-                LanesMut::new(&mut p.first, rows, 1),
-            );
-            self.calls += batch.len() as u64;
-        } else {
-            p.first.fill(0.0);
-        }
-        // ℓₙ'' as stored: for one predictor a record the product with any displacement follows.
-        if diagonal.is_some() {
-            p.ones.resize(rows, 1.0);
-            p.curvature_stored.clear();
-            p.curvature_stored.resize(rows, 0.0);
-            if stored.is_some() {
-                linear.link_curvature(
-                    batch,
-                    Lanes::new(&p.eta_stored, rows, 1),
-                    Lanes::new(&p.ones[..rows], rows, 1),
-                    LanesMut::new(&mut p.curvature_stored, rows, 1),
-                );
-                self.calls += 2 * batch.len() as u64;
+        if parts.joint {
+            for (out, stored) in self.rest.chunks_exact_mut(columns).zip(&self.stored) {
+                out[..draws].iter_mut().for_each(|x| *x -= stored);
             }
         }
-        if joint && stored.is_some() {
-            for (row, first) in p.rest.chunks_exact_mut(columns).zip(&p.first) {
-                row[..draws].iter_mut().for_each(|x| *x -= first);
-            }
-        }
-        if inline {
-            let of_row = p.eta_mean.iter().zip(&p.curvature_stored);
-            let rows = p.rest.chunks_exact_mut(columns);
-            for ((out, eta), (mean, curvature)) in
-                rows.zip(p.eta_draws.chunks_exact(draws)).zip(of_row)
-            {
-                for (out, eta) in out.iter_mut().zip(eta) {
+        if parts.joint && parts.diagonal.is_some() {
+            let of_row = self.eta_mean.iter().zip(&self.curvature_stored);
+            let etas = self.eta_draws.chunks_exact(draws);
+            let out_rows = self.rest.chunks_exact_mut(columns);
+            for ((out, etas), (mean, curvature)) in out_rows.zip(etas).zip(of_row) {
+                for (out, eta) in out.iter_mut().zip(etas) {
                     *out -= curvature * (eta - mean);
                 }
             }
         }
-        if control {
-            p.second.fill(0.0);
-            let at = if joint { &p.eta_stored } else { &p.eta_mean };
-            if !joint || stored.is_some() {
-                p.eta_shift.clear();
-                for (row, mean) in p.eta_draws.chunks_exact(draws).zip(&p.eta_mean) {
-                    let sum: f64 = row.iter().map(|eta| eta - mean).sum();
-                    p.eta_shift.push(sum / draws as f64);
-                }
-                linear.link_curvature(
-                    batch,
-                    Lanes::new(at, rows, 1),
-                    Lanes::new(&p.eta_shift, rows, 1),
-                    LanesMut::new(&mut p.second, rows, 1),
-                );
-                let factor = if joint { -1.0 } else { -estimator.expansion() };
-                p.second.iter_mut().for_each(|x| *x *= factor);
-                self.calls += 2 * batch.len() as u64;
+        if parts.control {
+            self.eta_shift.clear();
+            for (row, mean) in self.eta_draws.chunks_exact(draws).zip(&self.eta_mean) {
+                let sum: f64 = row.iter().map(|eta| eta - mean).sum();
+                self.eta_shift.push(sum / draws as f64);
             }
-            set_column(&p.second, draws, columns, &mut p.rest);
-        }
-        if visit {
-            linear.link_gradient(
-                batch,
-                Lanes::new(&p.eta_mean, rows, 1),
-                LanesMut::new(&mut p.second, rows, 1),
-            );
-            for (second, first) in p.second.iter_mut().zip(&p.first) {
-                *second -= first;
-            }
-            set_column(&p.second, columns - 1, columns, &mut p.rest);
-            self.calls += batch.len() as u64;
-        }
-        if visit && let Some(diagonal) = diagonal {
+            let (at, factor) = if parts.joint {
+                (&self.eta_stored, -1.0)
+            } else {
+                (&self.eta_mean, -parts.estimator.expansion())
+            };
             linear.link_curvature(
                 batch,
-                Lanes::new(&p.eta_mean, rows, 1),
-                Lanes::new(&p.ones[..rows], rows, 1),
-                LanesMut::new(&mut p.second, rows, 1),
+                Lanes::new(at, rows, 1),
+                Lanes::new(&self.eta_shift, rows, 1),
+                LanesMut::new(&mut self.second, rows, 1),
             );
-            for (second, stored) in p.second.iter_mut().zip(&p.curvature_stored) {
+            self.second.iter_mut().for_each(|x| *x *= factor);
+            set_column(&self.second, draws, columns, &mut self.rest);
+            calls += 2;
+        }
+        if parts.visit {
+            let eta = Lanes::new(&self.eta_mean, rows, 1);
+            linear.link_gradient(batch, eta, LanesMut::new(&mut self.second, rows, 1));
+            for (second, stored) in self.second.iter_mut().zip(&self.stored) {
                 *second -= stored;
             }
+            set_column(&self.second, columns - 1, columns, &mut self.rest);
+            calls += 1;
+            if parts.diagonal.is_some() {
+                let ones = Lanes::new(&self.ones[..rows], rows, 1);
+                let out = LanesMut::new(&mut self.second, rows, 1);
+                linear.link_curvature(batch, eta, ones, out);
+                for (second, stored) in self.second.iter_mut().zip(&self.curvature_stored) {
+                    *second -= stored;
+                }
+                calls += 2;
+            }
+        }
+        (calls * batch.len()) as u64
+    }
+}
+
+impl<D: RecordDensity> Gradients<'_, D> {
+    /// Adds the batch's part to `gradient` and `correction`; writes `change` and `change_squares` if asked
+    /// for.
+    pub(super) fn add_predictors(&mut self, request: &Request<'_>, table: &Table) {
+        let Some(linear) = self.density.linear() else {
+            return;
+        };
+        let (d, draws, batch) = (self.density.dim(), self.draws, request.batch);
+        let parts = Parts::of(request, table, linear, draws);
+        let sparse = self.locate(batch);
+        let p = &mut self.predictors;
+        let touched = sparse.then_some(self.changed.as_slice());
+        p.project(linear, batch, &parts, &request.omega[..d], &self.z, touched);
+        if parts.joint || parts.visit {
+            self.calls += p.load(linear, batch, &parts, table);
+        }
+        self.calls += p.differences(linear, batch, &parts);
+        if parts.visit
+            && let Some(diagonal) = parts.diagonal
+        {
             let change = &mut self.change_squares;
             diagonal.adjoint_squares(&mut p.scratch, batch, &p.second, change);
-            self.calls += 2 * batch.len() as u64;
         }
 
+        let (rows, columns) = (batch.len() * linear.width(), parts.columns());
         p.out.resize(d * columns, 0.0);
         linear.adjoint(
             &mut p.scratch,
@@ -268,10 +335,10 @@ impl<D: RecordDensity> Gradients<'_, D> {
                 _ => add_column::<3>(&p.out, column, factor, target),
             };
             add(0, weight, gradient);
-            if control {
+            if parts.control {
                 add(1, weight, correction);
             }
-            if visit {
+            if parts.visit {
                 add(columns - 1, 1.0, change);
             }
             p.out.fill(0.0);
@@ -283,10 +350,10 @@ impl<D: RecordDensity> Gradients<'_, D> {
             for (g, x) in draws_here.iter_mut().zip(row.iter()) {
                 *g += weight * x;
             }
-            if control {
+            if parts.control {
                 correction[i] += weight * row[draws];
             }
-            if visit {
+            if parts.visit {
                 change[i] = row[columns - 1];
             }
             row.fill(0.0);

@@ -19,12 +19,19 @@ fn filled<D: RecordDensity>(
     batches: &Batches,
     omega: &[f64],
 ) -> Table {
-    let mut table = gradients.table(estimator);
-    if estimator == RecordEstimator::JointSvrg {
-        let d = gradients.family().dim();
-        gradients.anchor(&omega[..d], &mut table);
-        return table;
-    }
+    let mut tables = filled_in_turn(gradients, &[estimator], batches, omega);
+    tables.pop().unwrap()
+}
+
+/// The same for several estimators, visited in turn.
+fn filled_in_turn<D: RecordDensity>(
+    gradients: &mut Gradients<'_, D>,
+    estimators: &[RecordEstimator],
+    batches: &Batches,
+    omega: &[f64],
+) -> Vec<Table> {
+    let d = gradients.family().dim();
+    let mut tables: Vec<Table> = estimators.iter().map(|e| gradients.table(*e)).collect();
     let (rows, draws) = (gradients.family().noise_dim(), gradients.draws());
     let mut noise = Vec::new();
     let mut out = vec![0.0; omega.len()];
@@ -34,18 +41,24 @@ fn filled<D: RecordDensity>(
         let order = batches.order(epoch);
         gradients.noise(5, t, &mut noise);
         let moved: Vec<f64> = omega.iter().map(|w| w + 0.1 * (t as f64).sin()).collect();
-        let request = Request {
-            estimator,
-            omega: &moved,
-            noise: Lanes::new(&noise, rows, draws),
-            batch: &order[batches.range(k)],
-            visit: true,
-        };
-        assert!(gradients.evaluate(&request, &table, &mut out));
-        let complete = t >= batches.per_epoch() as u64;
-        gradients.visit(&request, &mut table, complete);
+        for (&estimator, table) in estimators.iter().zip(&mut tables) {
+            if estimator == RecordEstimator::JointSvrg {
+                gradients.anchor(&omega[..d], table);
+                continue;
+            }
+            let request = Request {
+                estimator,
+                omega: &moved,
+                noise: Lanes::new(&noise, rows, draws),
+                batch: &order[batches.range(k)],
+                visit: true,
+            };
+            assert!(gradients.evaluate(&request, table, &mut out));
+            let complete = t >= batches.per_epoch() as u64;
+            gradients.visit(&request, table, complete);
+        }
     }
-    table
+    tables
 }
 
 /// Patterns of signs under which every coordinate has mean zero and variance one, and no two are
@@ -207,6 +220,23 @@ fn snapshots_and_predictors_agree() {
             assert_close(&outs[0][..same], &other[..same], 1e-12, estimator.name());
         }
         assert_close(&outs[1], &outs[2], 1e-12, estimator.name());
+    }
+}
+
+#[test]
+fn estimators_in_turn_do_not_disturb_each_other() {
+    let estimators = [RecordEstimator::Joint, RecordEstimator::JointExact];
+    for model in [logistic(30, 7), matches(30, 7)] {
+        let family: Arc<dyn Family> = Arc::new(MeanField::new(7));
+        let batches = Batches::new(8, 30, 4).unwrap();
+        let omega: Vec<f64> = numbers(31, 14);
+        let mut gradients = Gradients::new(&model, family.clone(), 1, 4);
+        let together = filled_in_turn(&mut gradients, &estimators, &batches, &omega);
+        for (estimator, table) in estimators.into_iter().zip(together) {
+            let mut gradients = Gradients::new(&model, family.clone(), 1, 4);
+            let alone = filled(&mut gradients, estimator, &batches, &omega);
+            assert_eq!(table, alone, "{estimator}");
+        }
     }
 }
 

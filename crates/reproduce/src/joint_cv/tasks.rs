@@ -122,7 +122,7 @@ pub(super) static TASKS: [Task; 6] = [
         load: mnist,
         spread: 1.0,
         epochs: [3, 50],
-        seeds: 5,
+        seeds: 3,
         variances: [4.21e8, 3.21e8, 1.75e4],
         times: Some(Times {
             naive: 10.4,
@@ -144,7 +144,7 @@ pub(super) static TASKS: [Task; 6] = [
         load: components,
         spread: 1.0,
         epochs: [2, 20],
-        seeds: 5,
+        seeds: 3,
         variances: [1.69e10, 1.68e10, 3.73e7],
         times: Some(Times {
             naive: 12.8,
@@ -184,7 +184,7 @@ pub(super) static TASKS: [Task; 6] = [
         load: movielens,
         spread: 0.1,
         epochs: [3, 20],
-        seeds: 5,
+        seeds: 1,
         variances: [1.78e9, 1.69e9, 1.75e6],
         times: Some(Times {
             naive: 16.3,
