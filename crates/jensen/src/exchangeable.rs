@@ -60,6 +60,11 @@ const EVALUATIONS: usize = 20_000_000;
 /// Draws of the final bound, at the least.
 const LEAST_DRAWS: usize = 64;
 
+/// Evaluations of one record beyond which no more draws are taken for a k̂ in doubt, and draws that are
+/// taken even then.
+const MOST_EVALUATIONS: usize = 200_000_000;
+const DOUBTFUL_DRAWS: usize = 512;
+
 /// Points that are tried for a random start.
 const ATTEMPTS: u64 = 100;
 
@@ -327,7 +332,8 @@ pub fn fit(
     let all = AllRecords::new(density);
     let mut oracle = Oracle::new(&all, family);
     let draws = (EVALUATIONS / density.records()).clamp(LEAST_DRAWS, settings.evaluation_draws);
-    let evaluation = evaluate(&mut oracle, &omega, source, draws);
+    let most = (MOST_EVALUATIONS / density.records()).max(DOUBTFUL_DRAWS);
+    let evaluation = evaluate(&mut oracle, &omega, source, draws, most);
     let result = FamilyResult {
         kind,
         omega,

@@ -13,14 +13,19 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// The loss along a run.
-fn descend(
-    context: &Context<'_>,
-    objective: &GaussianDropout,
+/// A run.
+struct Plan {
     estimator: RecordEstimator,
     step_size: f64,
+}
+
+/// The loss along a run; it ends where that diverges.
+fn descend(
+    objective: &GaussianDropout,
+    plan: &Plan,
     epochs: u64,
 ) -> Result<Vec<(f64, f64)>, Failure> {
+    let (estimator, step_size) = (plan.estimator, plan.step_size);
     let settings = GenericSettings {
         estimator,
         optimiser: Optimiser {
@@ -39,7 +44,6 @@ fn descend(
     let mut curve = Vec::new();
     let (mut iteration, epoch) = (0, DoublyStochastic::records(objective).div_ceil(100) as u64);
     for _ in 0..2 * epochs {
-        context.check_stopped()?;
         for _ in 0..epoch / 2 {
             iteration += 1;
             if run.step(&mut state, iteration).status.is_some() {
@@ -59,25 +63,38 @@ pub(super) fn figure5(context: &mut Context<'_>) -> Result<(), Failure> {
         RecordEstimator::Joint,
     ];
     let steps = context.pick(vec![0.5, 0.1], vec![1.0, 0.5, 0.25, 0.1, 0.05, 0.01]);
+    let plans: Vec<Plan> = steps
+        .iter()
+        .flat_map(|&step_size| {
+            estimators.map(|estimator| Plan {
+                estimator,
+                step_size,
+            })
+        })
+        .collect();
+    let (mut images, mut labels) = digits(context)?;
+    let records = context.pick(5_000, 60_000);
+    images.truncate(records * PIXELS);
+    labels.truncate(records);
+    let scale = vec![1.0 / 255.0; PIXELS];
+    let features = Dense::bytes(images, vec![0.0; PIXELS], scale)?;
+    let objective = GaussianDropout::new(features, labels, 10, 0.5f64.sqrt())?;
+    // The table is old for some epochs; the gain comes after them.
+    let epochs = context.pick(30, 100);
+    let curves = context.keep_each(
+        &plans,
+        |plan| format!("figure5-{}-{}", plan.estimator, plan.step_size),
+        |plan| descend(&objective, plan, epochs),
+    )?;
     let mut figure = Figure::new("Softmax regression on MNIST with Gaussian dropout").columns(2);
-    for step in steps {
+    let of_step = plans.chunks(estimators.len());
+    for (plans, curves) in of_step.zip(curves.chunks(estimators.len())) {
+        let step = plans[0].step_size;
         let mut chart = Chart::new(format!("step size {step}"))
             .x(Axis::new("iteration"))
             .y(Axis::new("loss (nats)"));
-        for estimator in estimators {
-            let curve = context.keep(&format!("figure5-{estimator}-{step}"), |context| {
-                context.say(format!("dropout, {estimator}, step size {step}"));
-                let (mut images, mut labels) = digits(context)?;
-                let records = context.pick(5_000, 60_000);
-                images.truncate(records * PIXELS);
-                labels.truncate(records);
-                let scale = vec![1.0 / 255.0; PIXELS];
-                let features = Dense::bytes(images, vec![0.0; PIXELS], scale)?;
-                let objective = GaussianDropout::new(features, labels, 10, 0.5f64.sqrt())?;
-                // The table is old for some epochs; the gain comes after them.
-                let epochs = context.pick(30, 100);
-                descend(context, &objective, estimator, step, epochs)
-            })?;
+        for (plan, curve) in plans.iter().zip(curves) {
+            let estimator = plan.estimator;
             let what = format!("Figure 5: loss of {estimator} at the end, step size {step}");
             context.row(What::new(what, "nats"), |_| {
                 Ok(match curve.last() {
@@ -87,7 +104,7 @@ pub(super) fn figure5(context: &mut Context<'_>) -> Result<(), Failure> {
                     None => Ours::none("diverged"),
                 })
             })?;
-            chart = chart.series(Series::line(estimator.name(), curve));
+            chart = chart.series(Series::line(estimator.name(), curve.clone()));
         }
         figure = figure.panel(chart);
     }

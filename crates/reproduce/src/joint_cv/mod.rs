@@ -52,6 +52,12 @@ pub const EXPERIMENT: Experiment = Experiment {
             run: variance::ppca,
         },
         Part {
+            name: "table1-ppca-centred",
+            about: "the same on PPCA of pixels that are centred and not standardised",
+            from: Scale::Quick,
+            run: variance::centred_ppca,
+        },
+        Part {
             name: "table1-tennis",
             about: "the same on Tennis",
             from: Scale::Quick,

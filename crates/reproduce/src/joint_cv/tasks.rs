@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 
 /// A task of the paper (Table 2).
+#[derive(Clone, Copy)]
 pub(super) struct Task {
     /// Its name.
     pub(super) name: &'static str,
@@ -38,6 +39,7 @@ pub(super) struct Task {
 }
 
 /// Milliseconds an iteration on the paper's GPU.
+#[derive(Clone, Copy)]
 pub(super) struct Times {
     pub(super) naive: f64,
     pub(super) cv: f64,
@@ -296,6 +298,22 @@ fn mnist(context: &Context<'_>) -> Result<Model, Failure> {
 fn components(context: &Context<'_>) -> Result<Model, Failure> {
     let (images, _) = digits(context)?;
     let data = Dense::standardised_bytes(images, PIXELS)?;
+    Ok(Model::Components(Ppca::new(data, 16, 1.0)))
+}
+
+/// Principal components of pixels in [0, 1] that are centred and not standardised, as one sentence of the
+/// paper has it; another says standardised.
+pub(super) fn centred_components(context: &Context<'_>) -> Result<Model, Failure> {
+    let (images, _) = digits(context)?;
+    let count = (images.len() / PIXELS) as f64;
+    let mut mean = vec![0.0; PIXELS];
+    for image in images.chunks_exact(PIXELS) {
+        mean.iter_mut()
+            .zip(image)
+            .for_each(|(m, &b)| *m += f64::from(b));
+    }
+    mean.iter_mut().for_each(|m| *m /= count);
+    let data = Dense::bytes(images, mean, vec![1.0 / 255.0; PIXELS])?;
     Ok(Model::Components(Ppca::new(data, 16, 1.0)))
 }
 

@@ -1,6 +1,6 @@
 //! Softmax regression with Gaussian dropout on its features.
 
-use jensen_math::simd::Simd;
+use jensen_math::simd::{LANES, Simd};
 use jensen_math::vmath::slices;
 
 use super::{Dense, ShapeError};
@@ -96,6 +96,53 @@ impl GaussianDropout {
     }
 }
 
+jensen_math::simd_fn! {
+    /// `w·x`, `w·m` and `w²·x²`.
+    fn products, products_fn = <V>(w: &[f64], x: &[f64], m: &[f64]) -> [f64; 3] {
+        let ((w, w_rest), (x, x_rest), (m, m_rest)) =
+            (w.as_chunks::<LANES>(), x.as_chunks::<LANES>(), m.as_chunks::<LANES>());
+        let mut sums = [V::zero(); 3];
+        for ((w, x), m) in w.iter().zip(x).zip(m) {
+            let w = V::from_array(*w);
+            let product = w * V::from_array(*x);
+            sums[0] = sums[0] + product;
+            sums[1] = sums[1] + w * V::from_array(*m);
+            sums[2] = sums[2] + product * product;
+        }
+        let mut out = sums.map(|sum| sum.to_array().iter().sum::<f64>());
+        for ((w, x), m) in w_rest.iter().zip(x_rest).zip(m_rest) {
+            out[0] += w * x;
+            out[1] += w * m;
+            out[2] += (w * x) * (w * x);
+        }
+        out
+    }
+
+    /// `out = x² a`.
+    fn weigh, weigh_fn = <V>(x: &[f64], a: &[f64], out: &mut [f64]) {
+        let _ = std::marker::PhantomData::<V>;
+        for ((out, x), a) in out.iter_mut().zip(x).zip(a) {
+            *out = x * x * a;
+        }
+    }
+
+    /// `out += a x + b m`.
+    fn add_two, add_two_fn = <V>(factors: [f64; 2], rows: [&[f64]; 2], out: &mut [f64]) {
+        let _ = std::marker::PhantomData::<V>;
+        for ((out, x), m) in out.iter_mut().zip(rows[0]).zip(rows[1]) {
+            *out += factors[0] * x + factors[1] * m;
+        }
+    }
+
+    /// `out += a x + c x² (w − v)`.
+    fn add_expected, add_expected_fn = <V>(factors: [f64; 2], x: &[f64], rows: [&[f64]; 2], out: &mut [f64]) {
+        let _ = std::marker::PhantomData::<V>;
+        for (((out, x), w), v) in out.iter_mut().zip(x).zip(rows[0]).zip(rows[1]) {
+            *out += factors[0] * x + factors[1] * x * x * (w - v);
+        }
+    }
+}
+
 /// `out += c x` row by row: `out += a xᵀ`.
 fn add_outer(a: &[f64], x: &[f64], out: &mut [f64]) {
     for (out, c) in out.chunks_exact_mut(x.len()).zip(a) {
@@ -149,67 +196,44 @@ impl DoublyStochastic for GaussianDropout {
     ) {
         let (columns, k) = (self.features.columns(), self.classes);
         let (x, moved) = self.rows(batch, noise);
-        let variance = self.sd * self.sd;
+        let (simd, variance) = (Simd::detect(), self.sd * self.sd);
+        let (mut eta, mut u, mut diagonal) = (vec![0.0; k], vec![0.0; k], vec![0.0; k]);
+        let (mut average, mut weighted) = (vec![0.0; columns], vec![0.0; columns]);
         let rows = x.chunks_exact(columns).zip(moved.chunks_exact(columns));
         for ((x, moved), &n) in rows.zip(batch) {
             let label = self.labels[n as usize];
-            let (p, _) = self.softmax(label, &self.times(w, x));
-            let mut g = p.clone();
-            g[label as usize] -= 1.0;
-
-            let u = self.times(w, moved);
-            let mean: f64 = p.iter().zip(&u).map(|(p, u)| p * u).sum();
+            for (i, w) in w.chunks_exact(columns).enumerate() {
+                [eta[i], u[i], diagonal[i]] = products(simd, w, x, moved);
+            }
+            let (p, _) = self.softmax(label, &eta);
+            // pᵀW, and with M = W diag(x²) Wᵀ: M p, pᵀM p and the mean of its diagonal.
+            average.fill(0.0);
+            for (w, p) in w.chunks_exact(columns).zip(&p) {
+                crate::reduce::axpy(*p, w, &mut average);
+            }
+            weigh(simd, x, &average, &mut weighted);
+            let mp = self.times(w, &weighted);
+            let over_p = |of: &[f64]| -> f64 { p.iter().zip(of).map(|(p, x)| p * x).sum() };
+            let (mean, pmp, trace) = (over_p(&u), over_p(&mp), over_p(&diagonal));
             let spread: f64 = p
                 .iter()
                 .zip(&u)
                 .map(|(p, u)| p * (u - mean) * (u - mean))
                 .sum();
-            let mut along = vec![0.0; k];
-            let mut at = vec![0.0; k];
-            for i in 0..k {
+            let out = at_noise
+                .chunks_exact_mut(columns)
+                .zip(expected.chunks_exact_mut(columns));
+            for (i, (w, (at_noise, expected))) in w.chunks_exact(columns).zip(out).enumerate() {
+                let g = p[i] - f64::from(u8::from(i == label as usize));
                 let t = u[i] - mean;
-                along[i] = scale * (g[i] + p[i] * t);
-                at[i] = along[i] + scale * 0.5 * p[i] * (t * t - spread);
-            }
-            add_outer(&at, x, at_noise);
-            add_outer(&along, moved, at_noise);
-
-            // M = W diag(x²) Wᵀ.
-            let square: Vec<f64> = x.iter().map(|x| x * x).collect();
-            let weighted: Vec<f64> = w
-                .chunks_exact(columns)
-                .flat_map(|w| w.iter().zip(&square).map(|(w, q)| w * q))
-                .collect();
-            let mut m = vec![0.0; k * k];
-            for (i, row) in weighted.chunks_exact(columns).enumerate() {
-                for (j, w) in w.chunks_exact(columns).enumerate().take(i + 1) {
-                    let product = crate::reduce::dot(row, w);
-                    m[i * k + j] = product;
-                    m[j * k + i] = product;
-                }
-            }
-            let mp: Vec<f64> = m
-                .chunks_exact(k)
-                .map(|row| row.iter().zip(&p).map(|(m, p)| m * p).sum())
-                .collect();
-            let pmp: f64 = p.iter().zip(&mp).map(|(p, x)| p * x).sum();
-            let trace: f64 = (0..k).map(|i| p[i] * m[i * k + i]).sum();
-            for i in 0..k {
-                let t = 0.5 * variance * p[i] * (m[i * k + i] - 2.0 * mp[i] + 2.0 * pmp - trace);
-                at[i] = scale * (g[i] + t);
-            }
-            add_outer(&at, x, expected);
-            // (C W) diag(x²) = p ⊙ (W − pᵀW) diag(x²), row by row.
-            let mut average = vec![0.0; columns];
-            for (row, p) in weighted.chunks_exact(columns).zip(&p) {
-                crate::reduce::axpy(*p, row, &mut average);
-            }
-            let out = expected.chunks_exact_mut(columns);
-            for ((out, row), p) in out.zip(weighted.chunks_exact(columns)).zip(&p) {
-                let c = scale * variance * p;
-                for ((out, x), m) in out.iter_mut().zip(row).zip(&average) {
-                    *out += c * (x - m);
-                }
+                let along = scale * (g + p[i] * t);
+                let at = along + scale * 0.5 * p[i] * (t * t - spread);
+                add_two(simd, [at, along], [x, moved], at_noise);
+                // (C W) diag(x²) = p ⊙ (W − pᵀW) diag(x²), row by row.
+                let t = diagonal[i] - 2.0 * mp[i] + 2.0 * pmp - trace;
+                let at = scale * (g + 0.5 * variance * p[i] * t);
+                let c = scale * variance * p[i];
+                add_expected(simd, [at, c], x, [w, &average], expected);
             }
         }
     }
