@@ -67,7 +67,7 @@ pub fn log_weights<D: LogDensity>(
 }
 
 /// Evaluates `omega` on `draws` fresh draws, on 8 times as many where these leave k̂ in doubt, and on 32
-/// times as many where it then is near the threshold (up to 400 dimensions), but never on more than
+/// times as many where it then is near the threshold (up to 400 dimensions), unless that would be more than
 /// `most`.
 ///
 /// The doubt is on both sides. From a few thousand draws k̂ has a standard error above 0.1, so that a

@@ -13,7 +13,8 @@ fn numbers(seed: u64, count: usize) -> Vec<f64> {
     (0..count).map(|_| 2.0 * stream.uniform() - 1.0).collect()
 }
 
-const COLUMNS: usize = 4;
+/// More than a vector's lanes, and not a multiple of them.
+const COLUMNS: usize = 11;
 const CLASSES: usize = 3;
 const SD: f64 = 0.6;
 

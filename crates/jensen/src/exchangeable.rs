@@ -60,9 +60,10 @@ const EVALUATIONS: usize = 20_000_000;
 /// Draws of the final bound, at the least.
 const LEAST_DRAWS: usize = 64;
 
-/// Evaluations of one record beyond which no more draws are taken for a k̂ in doubt, and draws that are
-/// taken even then.
+/// Evaluations of one record beyond which no more draws are taken for a k̂ in doubt.
 const MOST_EVALUATIONS: usize = 200_000_000;
+
+/// Draws for a k̂ in doubt that are taken even then.
 const DOUBTFUL_DRAWS: usize = 512;
 
 /// Points that are tried for a random start.
@@ -331,7 +332,9 @@ pub fn fit(
     let before = clock.seconds();
     let all = AllRecords::new(density);
     let mut oracle = Oracle::new(&all, family);
-    let draws = (EVALUATIONS / density.records()).clamp(LEAST_DRAWS, settings.evaluation_draws);
+    let draws = (EVALUATIONS / density.records())
+        .max(LEAST_DRAWS)
+        .min(settings.evaluation_draws);
     let most = (MOST_EVALUATIONS / density.records()).max(DOUBTFUL_DRAWS);
     let evaluation = evaluate(&mut oracle, &omega, source, draws, most);
     let result = FamilyResult {

@@ -2,6 +2,7 @@
 
 use jensen_density::{Lanes, LanesMut, PredictorScratch, RecordDensity};
 
+use super::change::Change;
 use super::gradients::{Gradients, Request, all_finite};
 use super::table::{Store, Table};
 
@@ -48,7 +49,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
             return false;
         };
         let mean = &request.omega[..d];
-        let sparse = self.locate(batch);
+        let few = self.change.begin(self.density, batch);
         self.draw(request.omega, request.noise);
 
         // The prior at the draws, less its expansion at the mean in both parts of ω.
@@ -101,8 +102,11 @@ impl<D: RecordDensity> Gradients<'_, D> {
         let log_sd = &request.omega[d..2 * d];
         e.variances.resize(d, 0.0);
         let mut variance = |i: usize| e.variances[i] = (2.0 * log_sd[i]).exp();
-        if sparse {
-            self.changed.iter().for_each(|&i| variance(i as usize));
+        if few {
+            self.change
+                .touched
+                .iter()
+                .for_each(|&i| variance(i as usize));
         } else {
             (0..d).for_each(variance);
         }
@@ -127,18 +131,22 @@ impl<D: RecordDensity> Gradients<'_, D> {
         }
 
         // What goes back, which is also what a visit changes in the sums.
+        let Change {
+            gradient,
+            diagonal,
+            touched,
+            ..
+        } = &mut self.change;
         let r = Lanes::new(&e.first_change, rows, 1);
-        let change = LanesMut::new(&mut self.change, d, 1);
-        linear.adjoint(&mut e.scratch, batch, r, change);
-        let squares = &mut self.change_squares;
-        link.adjoint_squares(&mut e.scratch, batch, &e.second_change, squares);
+        linear.adjoint(&mut e.scratch, batch, r, LanesMut::new(gradient, d, 1));
+        link.adjoint_squares(&mut e.scratch, batch, &e.second_change, diagonal);
         let weight = self.density.records() as f64 / rows as f64;
         let mut add = |i: usize| {
-            out_mean[i] += weight * self.change[i];
-            out_spread[i] += weight * e.variances[i] * squares[i];
+            out_mean[i] += weight * gradient[i];
+            out_spread[i] += weight * e.variances[i] * diagonal[i];
         };
-        if sparse {
-            self.changed.iter().for_each(|&i| add(i as usize));
+        if few {
+            touched.iter().for_each(|&i| add(i as usize));
         } else {
             (0..d).for_each(&mut add);
         }

@@ -175,7 +175,7 @@ impl<'a, O: DoublyStochastic> Generic<'a, O> {
         Table {
             store,
             sum: vec![0.0; self.start.len()],
-            squares: Vec::new(),
+            diagonal: Vec::new(),
             complete: false,
         }
     }

@@ -7,6 +7,7 @@ use jensen_math::rng;
 use jensen_math::simd::{LANES, Simd};
 use jensen_math::vmath;
 
+use super::change::Change;
 use super::estimator::RecordEstimator;
 use super::expected::Expected;
 use super::predictors::Predictors;
@@ -53,9 +54,13 @@ use crate::reduce::axpy;
 /// `∇_μ E[ℓₙ] = Aₙᵀ E[ℓₙ']`, `∇_{log σ} E[ℓₙ] = σ² ⊙ Aₙ²ᵀ E[ℓₙ'']`. The draws of the batch cancel, and a
 /// SAGA table of the two expectations is left; the prior is still sampled, with its expansion.
 ///
-/// With several draws, m is that of their mean displacement. Cost of an iteration, in gradients of a
-/// batch: naive 1; cv 1 and a Hessian-vector product; joint 3 and a product, of which the linear
-/// predictor saves all but one pass forwards and three backwards; inc N/B + 2.
+/// With several draws, m is that of their mean displacement. The prior's expansion, too, is for the mean
+/// alone, except in c: the noise of its curvature in the spread, −σ²(ε² − 1) a coordinate of a standard normal
+/// prior, is not multiplied by N/B and is left.
+///
+/// Cost of an iteration, in gradients of a batch: naive 1; cv 1 and a Hessian-vector product; joint 3 and a
+/// product, of which the linear predictor saves all but one pass forwards and two or three backwards; inc
+/// N/B + 2.
 pub struct Gradients<'a, D: RecordDensity> {
     pub(super) density: &'a D,
     pub(super) family: Arc<dyn Family>,
@@ -73,12 +78,8 @@ pub struct Gradients<'a, D: RecordDensity> {
     pub(super) correction: Vec<f64>,
     /// Addition to the gradient of ω (`inc`).
     pub(super) incremental: Vec<f64>,
-    /// `Σ_B ∇ℓₙ(μ) − ∇ℓₙ(μⁿ)`: what the visit changes in G.
-    pub(super) change: Vec<f64>,
-    /// `diag Σ_B ∇²ℓₙ(μ) − ∇²ℓₙ(μⁿ)`: what the visit changes in the table's diagonal, where it has one.
-    pub(super) change_squares: Vec<f64>,
-    /// The coordinates that the last batch touches, outside which both mean nothing; all when empty.
-    pub(super) changed: Vec<u32>,
+    /// What the visit changes.
+    pub(super) change: Change,
     pub(super) scratch: Vec<f64>,
     pub(super) values: Vec<f64>,
     pub(super) predictors: Predictors,
@@ -209,9 +210,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
             gradient: vec![0.0; d * draws],
             correction: vec![0.0; d],
             incremental: Vec::new(),
-            change: vec![0.0; d],
-            change_squares: vec![0.0; d],
-            changed: Vec::new(),
+            change: Change::new(d),
             scratch: Vec::new(),
             values: vec![0.0; draws],
             predictors: Predictors::default(),
@@ -264,7 +263,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         Table {
             store,
             sum: vec![0.0; d],
-            squares: vec![0.0; if controlled { d } else { 0 }],
+            diagonal: vec![0.0; if controlled { d } else { 0 }],
             complete: false,
         }
     }
@@ -345,41 +344,16 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         if request.estimator.remembers() {
             self.add_diagonal(request.omega, table, out);
         }
-        all_finite(out) && (!request.visit || self.change_is_finite())
+        all_finite(out) && (!(request.visit && table.has_sums()) || self.change.is_finite())
     }
 
     /// Adds the table's part to the gradient of log σ, where it has one.
     pub(super) fn add_diagonal(&self, omega: &[f64], table: &Table, out: &mut [f64]) {
         let d = self.density.dim();
-        if !table.squares.is_empty() {
+        if !table.diagonal.is_empty() {
             let simd = Simd::detect();
-            add_variances_times(simd, &omega[d..2 * d], &table.squares, &mut out[d..2 * d]);
+            add_variances_times(simd, &omega[d..2 * d], &table.diagonal, &mut out[d..2 * d]);
         }
-    }
-
-    /// Finds the coordinates that a batch touches and clears what it changes there. Whether they are few.
-    pub(super) fn locate(&mut self, batch: &[u32]) -> bool {
-        self.changed.clear();
-        let sparse = self.density.support(batch, &mut self.changed);
-        for change in [&mut self.change, &mut self.change_squares] {
-            if sparse {
-                self.changed.iter().for_each(|&i| change[i as usize] = 0.0);
-            } else {
-                change.fill(0.0);
-            }
-        }
-        sparse
-    }
-
-    fn change_is_finite(&self) -> bool {
-        [&self.change, &self.change_squares].iter().all(|change| {
-            let mut touched = self.changed.iter().map(|&i| change[i as usize]);
-            if self.changed.is_empty() {
-                all_finite(change)
-            } else {
-                touched.all(f64::is_finite)
-            }
-        })
     }
 
     /// Fills `z`, `displacement` and `shift`.
@@ -461,35 +435,17 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
             }
             Store::Slots(slots) => {
                 let whole = slots.whole();
-                self.changed.clear();
                 let kept = if whole {
                     request.omega
                 } else {
                     &request.omega[..d]
                 };
-                if !whole && self.density.support(request.batch, &mut self.changed) {
-                    slots.assign(request.batch, &self.changed, kept);
-                } else {
-                    slots.assign(request.batch, &[], kept);
-                }
-                if whole {
-                    table.complete = complete;
-                    return;
-                }
+                let few = self.change.touched().filter(|_| !whole);
+                slots.assign(request.batch, few.unwrap_or_default(), kept);
             }
         }
-        let sums = [
-            (&self.change, &mut table.sum),
-            (&self.change_squares, &mut table.squares),
-        ];
-        for (change, sum) in sums.into_iter().filter(|(_, sum)| !sum.is_empty()) {
-            if self.changed.is_empty() {
-                axpy(1.0, change, sum);
-            } else {
-                for &i in &self.changed {
-                    sum[i as usize] += change[i as usize];
-                }
-            }
+        if table.has_sums() {
+            self.change.add_to(table);
         }
         table.complete = complete;
     }
@@ -506,8 +462,8 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         stored.clear();
         stored.extend_from_slice(mean);
         table.sum.fill(0.0);
-        table.squares.fill(0.0);
-        self.full_gradient(mean, predictors, &mut table.sum, &mut table.squares);
+        table.diagonal.fill(0.0);
+        self.full_gradient(mean, predictors, &mut table.sum, &mut table.diagonal);
         table.complete = true;
     }
 }

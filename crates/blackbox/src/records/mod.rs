@@ -46,6 +46,7 @@
 //! | `models` | models with hand-written kernels |
 
 mod batches;
+mod change;
 mod error;
 mod estimator;
 mod expected;

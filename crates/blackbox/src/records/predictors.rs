@@ -4,6 +4,7 @@ use jensen_density::{
     Lanes, LanesMut, LinearPredictor, LinkExpectations, PredictorScratch, RecordDensity,
 };
 
+use super::change::Change;
 use super::estimator::RecordEstimator;
 use super::gradients::{Gradients, Request};
 use super::table::{Store, Table};
@@ -25,8 +26,9 @@ pub(super) struct Predictors {
     eta_stored: Vec<f64>,
     /// η of the mean displacement, B·K.
     eta_shift: Vec<f64>,
-    /// `ℓₙ'` at the draws, then whatever of second order is needed next.
+    /// `ℓₙ'` at the draws, B·K × draws.
     first: Vec<f64>,
+    /// What goes into a column of its own next, B·K.
     second: Vec<f64>,
     /// `ℓₙ'` and `ℓₙ''` as stored, B·K.
     stored: Vec<f64>,
@@ -76,9 +78,9 @@ struct Parts<'l> {
     estimator: RecordEstimator,
     /// Whether the expansion at the stored entries is subtracted. Their table is complete then.
     joint: bool,
-    /// Where the table keeps a diagonal. Every draw's column then carries its own expansion, which serves
-    /// the spread as well.
-    diagonal: Option<&'l dyn LinkExpectations>,
+    /// The view that gives a diagonal, where the table keeps one. Every draw's column then carries its own
+    /// expansion, which serves the spread as well.
+    view: Option<&'l dyn LinkExpectations>,
     /// Whether the expansion along the mean displacement has a column of its own, for the mean alone.
     control: bool,
     /// Whether the table's entries are to be renewed.
@@ -97,15 +99,15 @@ impl<'l> Parts<'l> {
             estimator,
             RecordEstimator::Joint | RecordEstimator::JointSvrg
         );
-        let diagonal = linear.expectations().filter(|_| !table.squares.is_empty());
+        let view = linear.expectations().filter(|_| !table.diagonal.is_empty());
         Self {
             draws,
             estimator,
             joint,
-            diagonal,
-            control: estimator.expansion() > 0.0 || (joint && diagonal.is_none()),
+            view,
+            control: estimator.expansion() > 0.0 || (joint && view.is_none()),
             // Slots of `inc` hold ω; they have no sum that changes.
-            visit: request.visit && matches!(table.store, Store::Predictors(_)),
+            visit: request.visit && table.has_sums(),
         }
     }
 
@@ -176,7 +178,7 @@ impl Predictors {
         }
     }
 
-    /// Gathers the stored entries of a batch: their gradients into `first` and, where the table keeps a
+    /// Gathers the stored entries of a batch: their gradients into `stored` and, where the table keeps a
     /// diagonal, their curvatures. Zeros where there are none yet.
     fn load(
         &mut self,
@@ -203,7 +205,7 @@ impl Predictors {
         }
         let eta = Lanes::new(&self.eta_stored, rows, 1);
         linear.link_gradient(batch, eta, LanesMut::new(&mut self.stored, rows, 1));
-        if parts.diagonal.is_none() {
+        if parts.view.is_none() {
             return batch.len() as u64;
         }
         let ones = Lanes::new(&self.ones[..rows], rows, 1);
@@ -240,7 +242,7 @@ impl Predictors {
                 out[..draws].iter_mut().for_each(|x| *x -= stored);
             }
         }
-        if parts.joint && parts.diagonal.is_some() {
+        if parts.joint && parts.view.is_some() {
             let of_row = self.eta_mean.iter().zip(&self.curvature_stored);
             let etas = self.eta_draws.chunks_exact(draws);
             let out_rows = self.rest.chunks_exact_mut(columns);
@@ -279,7 +281,7 @@ impl Predictors {
             }
             set_column(&self.second, columns - 1, columns, &mut self.rest);
             calls += 1;
-            if parts.diagonal.is_some() {
+            if parts.view.is_some() {
                 let ones = Lanes::new(&self.ones[..rows], rows, 1);
                 let out = LanesMut::new(&mut self.second, rows, 1);
                 linear.link_curvature(batch, eta, ones, out);
@@ -294,27 +296,30 @@ impl Predictors {
 }
 
 impl<D: RecordDensity> Gradients<'_, D> {
-    /// Adds the batch's part to `gradient` and `correction`; writes `change` and `change_squares` if asked
-    /// for.
+    /// Adds the batch's part to `gradient` and `correction`; writes `change` if asked for.
     pub(super) fn add_predictors(&mut self, request: &Request<'_>, table: &Table) {
         let Some(linear) = self.density.linear() else {
             return;
         };
         let (d, draws, batch) = (self.density.dim(), self.draws, request.batch);
         let parts = Parts::of(request, table, linear, draws);
-        let sparse = self.locate(batch);
-        let p = &mut self.predictors;
-        let touched = sparse.then_some(self.changed.as_slice());
-        p.project(linear, batch, &parts, &request.omega[..d], &self.z, touched);
+        let few = self.change.begin(self.density, batch);
+        let (p, mean) = (&mut self.predictors, &request.omega[..d]);
+        p.project(linear, batch, &parts, mean, &self.z, self.change.touched());
         if parts.joint || parts.visit {
             self.calls += p.load(linear, batch, &parts, table);
         }
         self.calls += p.differences(linear, batch, &parts);
+        let Change {
+            gradient: change,
+            diagonal,
+            touched,
+            ..
+        } = &mut self.change;
         if parts.visit
-            && let Some(diagonal) = parts.diagonal
+            && let Some(view) = parts.view
         {
-            let change = &mut self.change_squares;
-            diagonal.adjoint_squares(&mut p.scratch, batch, &p.second, change);
+            view.adjoint_squares(&mut p.scratch, batch, &p.second, diagonal);
         }
 
         let (rows, columns) = (batch.len() * linear.width(), parts.columns());
@@ -327,8 +332,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
         );
         let weight = self.density.records() as f64 / batch.len() as f64;
         let (gradient, correction) = (&mut self.gradient, &mut self.correction);
-        let change = &mut self.change;
-        if !sparse && draws == 1 {
+        if !few && draws == 1 {
             let add = |column: usize, factor: f64, target: &mut [f64]| match columns {
                 1 => add_column::<1>(&p.out, column, factor, target),
                 2 => add_column::<2>(&p.out, column, factor, target),
@@ -358,21 +362,21 @@ impl<D: RecordDensity> Gradients<'_, D> {
             }
             row.fill(0.0);
         };
-        if sparse {
-            self.changed.iter().for_each(|&i| unpack(i as usize));
+        if few {
+            touched.iter().for_each(|&i| unpack(i as usize));
         } else {
             (0..d).for_each(unpack);
         }
     }
 
     /// `sum += Σₙ ∇ℓₙ(mean)` over all records; for a linear predictor ηₙ goes to `stored`. The diagonal of
-    /// the Hessian is added to `squares` where that is not empty.
+    /// the Hessian is added to `diagonal` where that is not empty.
     pub(super) fn full_gradient(
         &mut self,
         mean: &[f64],
         stored: &mut Vec<f64>,
         sum: &mut [f64],
-        squares: &mut [f64],
+        diagonal: &mut [f64],
     ) {
         let (d, n) = (self.density.dim(), self.density.records());
         self.calls += n as u64;
@@ -407,11 +411,16 @@ impl<D: RecordDensity> Gradients<'_, D> {
             linear.link_gradient(&batch, Lanes::new(eta, rows, 1), out);
             let r = Lanes::new(&p.first[..rows], rows, 1);
             linear.adjoint(&mut p.scratch, &batch, r, LanesMut::new(sum, d, 1));
-            if let Some(diagonal) = linear.expectations().filter(|_| !squares.is_empty()) {
-                let (ones, eta) = (vec![1.0; rows], Lanes::new(eta, rows, 1));
+            if let Some(view) = linear.expectations().filter(|_| !diagonal.is_empty()) {
+                self.calls += 2 * batch.len() as u64;
+                p.ones.resize(rows, 1.0);
+                let (ones, eta) = (
+                    Lanes::new(&p.ones[..rows], rows, 1),
+                    Lanes::new(eta, rows, 1),
+                );
                 let out = LanesMut::new(&mut p.first[..rows], rows, 1);
-                linear.link_curvature(&batch, eta, Lanes::new(&ones, rows, 1), out);
-                diagonal.adjoint_squares(&mut p.scratch, &batch, &p.first[..rows], squares);
+                linear.link_curvature(&batch, eta, ones, out);
+                view.adjoint_squares(&mut p.scratch, &batch, &p.first[..rows], diagonal);
             }
         }
     }

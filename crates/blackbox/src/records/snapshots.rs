@@ -35,7 +35,10 @@ impl<D: RecordDensity> Gradients<'_, D> {
         let mean = &request.omega[..d];
         let weight = self.density.records() as f64 / batch.len() as f64;
         let s = &mut self.snapshots;
-        let visit = request.visit && matches!(&table.store, Store::Slots(slots) if !slots.whole());
+        let visit = request.visit && table.has_sums();
+        if visit {
+            self.change.begin(self.density, batch);
+        }
         let anchor = match (&table.store, estimator) {
             (Store::Anchor { mean, .. }, RecordEstimator::JointSvrg) if table.complete => {
                 Some(mean)
@@ -72,10 +75,9 @@ impl<D: RecordDensity> Gradients<'_, D> {
                 *g += weight * (x - stored);
             }
             if visit && anchor.is_none() {
-                self.change[i] = row[draws];
+                self.change.gradient[i] = row[draws];
             }
         }
-        self.changed.clear();
 
         // Hessian-vector products along the mean displacement.
         let expansion = match anchor {
@@ -135,7 +137,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
         }
         axpy(-weight, &s.second, &mut self.correction);
         if visit {
-            axpy(-1.0, &s.first, &mut self.change);
+            axpy(-1.0, &s.first, &mut self.change.gradient);
         }
         self.calls += 3 * batch.len() as u64;
     }

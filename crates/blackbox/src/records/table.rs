@@ -4,7 +4,8 @@
 //! stored mean enters the expansion through them alone. Any other model shares one snapshot among the
 //! records of an iteration; with reshuffled epochs at most `2⌈N/B⌉ − 1` snapshots are alive. Where a
 //! batch touches few coordinates a snapshot keeps those only. Where the draw is integrated out, two
-//! expectations a record are kept.
+//! expectations a record are kept. Beside the entries stands their sum, and the sum of the Hessians' diagonals
+//! where that serves the spread.
 
 use jensen_fit::{Archive, ArchiveError, Snapshot};
 
@@ -136,10 +137,10 @@ impl Groups {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     pub(crate) store: Store,
-    /// `G = Σ_m ∇ log p(x_m | μ^m)` over the records visited so far.
+    /// `G = Σ_m ∇ log p(x_m | μ^m)` over the records visited so far, or its expectation.
     pub(crate) sum: Vec<f64>,
     /// The diagonal of `Σ_m ∇² log p(x_m | μ^m)`, or its expectation; empty where the spread needs none.
-    pub(crate) squares: Vec<f64>,
+    pub(crate) diagonal: Vec<f64>,
     /// Whether every record has its entry.
     pub(crate) complete: bool,
 }
@@ -170,11 +171,20 @@ pub(crate) enum Store {
 }
 
 impl Table {
+    /// Whether a visit changes the sums; where entries are all of ω there are none.
+    pub(crate) fn has_sums(&self) -> bool {
+        match &self.store {
+            Store::Predictors(_) | Store::Expectations { .. } => true,
+            Store::Slots(slots) => !slots.whole(),
+            Store::Nothing | Store::Anchor { .. } => false,
+        }
+    }
+
     pub(crate) fn nothing() -> Self {
         Self {
             store: Store::Nothing,
             sum: Vec::new(),
-            squares: Vec::new(),
+            diagonal: Vec::new(),
             complete: false,
         }
     }
@@ -203,7 +213,7 @@ impl Snapshot for Table {
     fn save(&self) -> Archive {
         let mut archive = Archive::new();
         archive.put("sum", &self.sum);
-        archive.put("squares", &self.squares);
+        archive.put("diagonal", &self.diagonal);
         archive.set("complete", self.complete);
         let kind = match &self.store {
             Store::Nothing => "nothing",
@@ -298,7 +308,7 @@ impl Snapshot for Table {
         Ok(Self {
             store,
             sum: archive.vec("sum")?,
-            squares: archive.vec("squares")?,
+            diagonal: archive.vec("diagonal")?,
             complete: archive.get("complete")?,
         })
     }
@@ -335,7 +345,7 @@ mod tests {
         let table = Table {
             store: Store::Slots(slots),
             sum: vec![1.0, f64::MIN_POSITIVE],
-            squares: vec![-2.0, 0.5],
+            diagonal: vec![-2.0, 0.5],
             complete: true,
         };
         assert_eq!(Table::restore(&table.save()).unwrap(), table);

@@ -110,7 +110,16 @@ fn average(vectors: impl ExactSizeIterator<Item = Vec<f64>>) -> Vec<f64> {
 /// With the table frozen, the mean over an epoch (weighted by the sizes of batches) and over patterns of
 /// signs is the full gradient, and the full gradient at any ε where nothing controls Monte-Carlo noise.
 fn check_unbiased<D: RecordDensity>(density: &D, family: Arc<dyn Family>, draws: usize) {
-    let batches = Batches::new(4, density.records(), 4).unwrap();
+    check_unbiased_in(density, family, draws, 4);
+}
+
+fn check_unbiased_in<D: RecordDensity>(
+    density: &D,
+    family: Arc<dyn Family>,
+    draws: usize,
+    batch: usize,
+) {
+    let batches = Batches::new(4, density.records(), batch).unwrap();
     let omega: Vec<f64> = numbers(30, family.parameters())
         .iter()
         .map(|x| 0.4 * x)
@@ -121,7 +130,7 @@ fn check_unbiased<D: RecordDensity>(density: &D, family: Arc<dyn Family>, draws:
             // It has no draws of the likelihood to average over: see below.
             continue;
         }
-        let mut gradients = Gradients::new(density, family.clone(), draws, 4);
+        let mut gradients = Gradients::new(density, family.clone(), draws, batch);
         let table = filled(&mut gradients, estimator, &batches, &omega);
         let order = batches.order(17);
         let mut epoch = |noise: &[f64]| {
@@ -189,6 +198,23 @@ fn estimators_are_unbiased() {
     check_unbiased(&hierarchy(18), Arc::new(MeanField::new(40)), 1);
     check_unbiased(&ppca(15), Arc::new(MeanField::new(12)), 1);
     check_unbiased(&ppca(15), Arc::new(FullRank::new(12)), 2);
+}
+
+#[test]
+fn records_without_features_change_nothing() {
+    // Every other batch touches no coordinate.
+    let row = |n: u32| {
+        if n.is_multiple_of(2) {
+            vec![]
+        } else {
+            vec![(n % 5, 1.0)]
+        }
+    };
+    let features = Features::Sparse(Sparse::new(5, (0..14).map(row)).unwrap());
+    let outcomes: Vec<bool> = (0..14).map(|n| n % 3 == 0).collect();
+    let prior = StandardNormal(5);
+    let model = Glm::new(features, Link::bernoulli(&outcomes), prior).unwrap();
+    check_unbiased_in(&model, Arc::new(MeanField::new(5)), 1, 1);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Figure 5: the generic form on softmax regression with Gaussian dropout.
 
+use std::sync::atomic::Ordering;
+
 use jensen::blackbox::records::models::{Dense, GaussianDropout};
 use jensen::blackbox::records::{
     DoublyStochastic, Generic, GenericSettings, GenericState, RecordEstimator,
@@ -24,6 +26,7 @@ fn descend(
     objective: &GaussianDropout,
     plan: &Plan,
     epochs: u64,
+    stopped: &(dyn Fn() -> Result<(), Failure> + Sync),
 ) -> Result<Vec<(f64, f64)>, Failure> {
     let (estimator, step_size) = (plan.estimator, plan.step_size);
     let settings = GenericSettings {
@@ -44,6 +47,7 @@ fn descend(
     let mut curve = Vec::new();
     let (mut iteration, epoch) = (0, DoublyStochastic::records(objective).div_ceil(100) as u64);
     for _ in 0..2 * epochs {
+        stopped()?;
         for _ in 0..epoch / 2 {
             iteration += 1;
             if run.step(&mut state, iteration).status.is_some() {
@@ -81,10 +85,15 @@ pub(super) fn figure5(context: &mut Context<'_>) -> Result<(), Failure> {
     let objective = GaussianDropout::new(features, labels, 10, 0.5f64.sqrt())?;
     // The table is old for some epochs; the gain comes after them.
     let epochs = context.pick(30, 100);
+    let cancel = context.cancel();
+    let stopped = || match cancel {
+        Some(flag) if flag.load(Ordering::Relaxed) => Err(Failure::Stopped),
+        _ => Ok(()),
+    };
     let curves = context.keep_each(
         &plans,
         |plan| format!("figure5-{}-{}", plan.estimator, plan.step_size),
-        |plan| descend(&objective, plan, epochs),
+        |plan| descend(&objective, plan, epochs, &stopped),
     )?;
     let mut figure = Figure::new("Softmax regression on MNIST with Gaussian dropout").columns(2);
     let of_step = plans.chunks(estimators.len());
@@ -97,7 +106,8 @@ pub(super) fn figure5(context: &mut Context<'_>) -> Result<(), Failure> {
             let estimator = plan.estimator;
             let what = format!("Figure 5: loss of {estimator} at the end, step size {step}");
             context.row(What::new(what, "nats"), |_| {
-                Ok(match curve.last() {
+                let ended = curve.last().filter(|_| curve.len() as u64 == 2 * epochs);
+                Ok(match ended {
                     Some((_, loss)) => Ours::value(*loss)
                         .seeds(1)
                         .note("pixels of MNIST stand in for features of CIFAR-10"),

@@ -42,7 +42,7 @@ pub(super) fn methods(task: &Task, scale: Scale) -> Result<Vec<Method>, Failure>
     Ok(methods)
 }
 
-/// The step sizes of appendix D; at the quick scale the two that serve the large tasks best.
+/// The step sizes of a method; at the quick scale the two that serve the large tasks best.
 fn steps(task: &Task, method: Method, scale: Scale) -> &'static [f64] {
     match (method, task.small, scale) {
         (Method::Smiso, _, _) => task.smiso,

@@ -81,6 +81,11 @@ fn look<D: RecordDensity>(
     let mut order = Vec::new();
     let mut points = Vec::new();
     let mut unused = vec![0.0; omega.len()];
+    let finite = |is: bool, iteration: u64| {
+        let name = look.task.name;
+        let failure = || format!("a gradient of {name} is not finite at iteration {iteration}");
+        is.then_some(()).ok_or_else(|| Failure::Method(failure()))
+    };
     for iteration in 1..=look.iterations {
         let (_, k) = batches.place(iteration);
         if k == 0 {
@@ -124,12 +129,10 @@ fn look<D: RecordDensity>(
                 totals,
             });
         }
-        if !gradients.evaluate(&request, &table, &mut gradient) {
-            return Err(Failure::Method(format!(
-                "the gradient of {} is not finite at iteration {iteration}",
-                look.task.name
-            )));
-        }
+        finite(
+            gradients.evaluate(&request, &table, &mut gradient),
+            iteration,
+        )?;
         gradients.visit(&request, &mut table, complete);
         for (estimator, own) in &mut watched {
             if estimator.remembers() && *estimator != joint {
@@ -140,7 +143,7 @@ fn look<D: RecordDensity>(
                 // What a visit changes is computed with the estimate; those that pass over all
                 // records keep the parameters alone.
                 if *estimator == RecordEstimator::JointExact {
-                    gradients.evaluate(&request, own, &mut unused);
+                    finite(gradients.evaluate(&request, own, &mut unused), iteration)?;
                 }
                 gradients.visit(&request, own, complete);
             }

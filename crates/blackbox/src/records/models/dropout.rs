@@ -206,7 +206,7 @@ impl DoublyStochastic for GaussianDropout {
                 [eta[i], u[i], diagonal[i]] = products(simd, w, x, moved);
             }
             let (p, _) = self.softmax(label, &eta);
-            // pᵀW, and with M = W diag(x²) Wᵀ: M p, pᵀM p and the mean of its diagonal.
+            // pᵀW, and with M = W diag(x²) Wᵀ: M p, pᵀM p and the average of M's diagonal.
             average.fill(0.0);
             for (w, p) in w.chunks_exact(columns).zip(&p) {
                 crate::reduce::axpy(*p, w, &mut average);
@@ -214,7 +214,7 @@ impl DoublyStochastic for GaussianDropout {
             weigh(simd, x, &average, &mut weighted);
             let mp = self.times(w, &weighted);
             let over_p = |of: &[f64]| -> f64 { p.iter().zip(of).map(|(p, x)| p * x).sum() };
-            let (mean, pmp, trace) = (over_p(&u), over_p(&mp), over_p(&diagonal));
+            let (mean, pmp, average_diagonal) = (over_p(&u), over_p(&mp), over_p(&diagonal));
             let spread: f64 = p
                 .iter()
                 .zip(&u)
@@ -230,7 +230,7 @@ impl DoublyStochastic for GaussianDropout {
                 let at = along + scale * 0.5 * p[i] * (t * t - spread);
                 add_two(simd, [at, along], [x, moved], at_noise);
                 // (C W) diag(x²) = p ⊙ (W − pᵀW) diag(x²), row by row.
-                let t = diagonal[i] - 2.0 * mp[i] + 2.0 * pmp - trace;
+                let t = diagonal[i] - 2.0 * mp[i] + 2.0 * pmp - average_diagonal;
                 let at = scale * (g + 0.5 * variance * p[i] * t);
                 let c = scale * variance * p[i];
                 add_expected(simd, [at, c], x, [w, &average], expected);

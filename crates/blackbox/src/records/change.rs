@@ -1,0 +1,76 @@
+//! What a visit changes in the sums of a table.
+
+use jensen_density::RecordDensity;
+
+use super::gradients::all_finite;
+use super::table::Table;
+use crate::reduce::axpy;
+
+/// The changes that renewing a batch's entries makes, kept from the estimate to the visit.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    /// `Σ_B ∇ℓₙ(μ) − ∇ℓₙ(μⁿ)`, d, or the same of expectations.
+    pub(super) gradient: Vec<f64>,
+    /// `diag Σ_B ∇²ℓₙ(μ) − ∇²ℓₙ(μⁿ)`, d, where the table keeps a diagonal.
+    pub(super) diagonal: Vec<f64>,
+    /// The coordinates that the batch touches, where these are few; what stands elsewhere means nothing.
+    pub(super) touched: Vec<u32>,
+    few: bool,
+}
+
+impl Change {
+    pub(super) fn new(dim: usize) -> Self {
+        Self {
+            gradient: vec![0.0; dim],
+            diagonal: vec![0.0; dim],
+            touched: Vec::new(),
+            few: false,
+        }
+    }
+
+    /// Finds the coordinates that a batch touches, and clears them. Whether they are few.
+    pub(super) fn begin<D: RecordDensity>(&mut self, density: &D, batch: &[u32]) -> bool {
+        self.touched.clear();
+        self.few = density.support(batch, &mut self.touched);
+        for change in [&mut self.gradient, &mut self.diagonal] {
+            if self.few {
+                self.touched.iter().for_each(|&i| change[i as usize] = 0.0);
+            } else {
+                change.fill(0.0);
+            }
+        }
+        self.few
+    }
+
+    /// The touched coordinates, where they are few.
+    pub(super) fn touched(&self) -> Option<&[u32]> {
+        self.few.then_some(&self.touched)
+    }
+
+    /// Whether all changes are finite.
+    pub(super) fn is_finite(&self) -> bool {
+        [&self.gradient, &self.diagonal]
+            .into_iter()
+            .all(|change| match self.touched() {
+                Some(touched) => touched.iter().all(|&i| change[i as usize].is_finite()),
+                None => all_finite(change),
+            })
+    }
+
+    /// Adds the changes to the table's sums.
+    pub(super) fn add_to(&self, table: &mut Table) {
+        add(&self.gradient, self.touched(), &mut table.sum);
+        if !table.diagonal.is_empty() {
+            add(&self.diagonal, self.touched(), &mut table.diagonal);
+        }
+    }
+}
+
+fn add(change: &[f64], touched: Option<&[u32]>, sum: &mut [f64]) {
+    match touched {
+        Some(touched) => touched
+            .iter()
+            .for_each(|&i| sum[i as usize] += change[i as usize]),
+        None => axpy(1.0, change, sum),
+    }
+}
