@@ -349,7 +349,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
         let mut oracle = Oracle::new(self.density, family);
         let draws = self.settings.evaluation_draws;
-        let evaluation = evaluate(&mut oracle, &omega, self.source, draws, usize::MAX);
+        let evaluation = evaluate(&mut oracle, &omega, self.source, draws);
         *calls += oracle.take_calls();
         FamilyResult {
             kind,

@@ -67,8 +67,7 @@ pub fn log_weights<D: LogDensity>(
 }
 
 /// Evaluates `omega` on `draws` fresh draws, on 8 times as many where these leave k̂ in doubt, and on 32
-/// times as many where it then is near the threshold (up to 400 dimensions), unless that would be more than
-/// `most`.
+/// times as many where it then is near the threshold (up to 400 dimensions).
 ///
 /// The doubt is on both sides. From a few thousand draws k̂ has a standard error above 0.1, so that a
 /// funnel may pass by luck; and where the weights are nearly constant, the few per cent of draws in
@@ -78,7 +77,6 @@ pub fn evaluate<D: LogDensity>(
     omega: &[f64],
     source: NoiseSource,
     draws: usize,
-    most: usize,
 ) -> Evaluation {
     let dim = oracle.family().dim();
     let mut more = |range| log_weights(oracle, omega, source, Purpose::Final, 0, range);
@@ -90,7 +88,7 @@ pub fn evaluate<D: LogDensity>(
             0 => !in_doubt(&evaluation),
             _ => (evaluation.khat - evaluation.khat_threshold).abs() > 0.1,
         };
-        if settled || factor * draws > most {
+        if settled {
             break;
         }
         weights.extend(more(weights.len()..factor * draws));

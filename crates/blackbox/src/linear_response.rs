@@ -406,13 +406,7 @@ impl Fit {
         let family = found.approximation.family().clone();
         let mut oracle = Oracle::new(density, family);
         let omega = found.approximation.omega();
-        let evaluation = evaluate(
-            &mut oracle,
-            omega,
-            source,
-            settings.evaluation_draws,
-            usize::MAX,
-        );
+        let evaluation = evaluate(&mut oracle, omega, source, settings.evaluation_draws);
         self.calls += found.calls;
         // What was said of the mean-field result itself holds no longer; what was said of the starts does.
         let said = fit::warnings(self.best(), &self.status, &self.modes);

@@ -311,6 +311,10 @@ impl GraphDensity {
     }
 }
 
+/// Numbers that a thread must have to compute before another one is woken: waking one takes some ten
+/// microseconds.
+const GRAIN: usize = 1 << 15;
+
 /// Runs a program over all blocks of `total` lanes; `block(first, count, state)` does the rest.
 pub(crate) fn for_blocks(
     threads: usize,
@@ -321,7 +325,8 @@ pub(crate) fn for_blocks(
 ) {
     let width = program.block();
     let blocks = total.div_ceil(width);
-    let threads = threads.min(blocks).max(1);
+    let worthwhile = 1 + program.work().saturating_mul(total) / GRAIN;
+    let threads = threads.min(blocks).min(worthwhile).max(1);
     while states.len() < threads {
         let inputs = program
             .graph()

@@ -60,12 +60,6 @@ const EVALUATIONS: usize = 20_000_000;
 /// Draws of the final bound, at the least.
 const LEAST_DRAWS: usize = 64;
 
-/// Evaluations of one record beyond which no more draws are taken for a k̂ in doubt.
-const MOST_EVALUATIONS: usize = 200_000_000;
-
-/// Draws for a k̂ in doubt that are taken even then.
-const DOUBTFUL_DRAWS: usize = 512;
-
 /// Points that are tried for a random start.
 const ATTEMPTS: u64 = 100;
 
@@ -335,8 +329,7 @@ pub fn fit(
     let draws = (EVALUATIONS / density.records())
         .max(LEAST_DRAWS)
         .min(settings.evaluation_draws);
-    let most = (MOST_EVALUATIONS / density.records()).max(DOUBTFUL_DRAWS);
-    let evaluation = evaluate(&mut oracle, &omega, source, draws, most);
+    let evaluation = evaluate(&mut oracle, &omega, source, draws);
     let result = FamilyResult {
         kind,
         omega,

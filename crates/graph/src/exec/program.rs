@@ -145,6 +145,11 @@ impl Program {
         self.records
     }
 
+    /// Rows moved per lane, a rough cost of one evaluation.
+    pub fn work(&self) -> usize {
+        self.plan.work
+    }
+
     /// Number of instructions.
     pub fn instructions(&self) -> usize {
         self.plan.instructions
