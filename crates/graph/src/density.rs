@@ -311,8 +311,8 @@ impl GraphDensity {
     }
 }
 
-/// Numbers that a thread must have to compute before another one is woken: waking one takes some ten
-/// microseconds.
+/// Numbers that a thread must have to compute before another one is woken: for less, waking one costs more
+/// than it saves.
 const GRAIN: usize = 1 << 15;
 
 /// Runs a program over all blocks of `total` lanes; `block(first, count, state)` does the rest.

@@ -117,6 +117,24 @@ fn check_executor(recipe: &Recipe) {
     }
 }
 
+/// So many lanes that several threads share them, however small the graph is.
+fn check_threads(recipe: &Recipe) {
+    let graph = build(recipe);
+    let lanes = sequence(1 << 16);
+    let (z, v) = (
+        draws(recipe.dim, &lanes, 0),
+        draws(recipe.dim, &lanes, 1000),
+    );
+    let with = |threads: usize| {
+        let density = density(&graph, Simd::detect(), threads);
+        bits(&run(&density, &mut density.workspace(lanes.len()), &z, &v))
+    };
+    let one = with(1);
+    for threads in [2, 3] {
+        assert_eq!(one, with(threads), "{threads} threads");
+    }
+}
+
 fn check_lanes(recipe: &Recipe) {
     let graph = build(recipe);
     let dim = recipe.dim;
@@ -250,6 +268,15 @@ proptest! {
     #[test]
     fn a_lane_does_not_depend_on_its_neighbours(recipe in recipes(25)) {
         check_lanes(&recipe);
+    }
+}
+
+proptest! {
+    #![proptest_config(config(8, 4))]
+
+    #[test]
+    fn bits_do_not_depend_on_threads(recipe in recipes(25)) {
+        check_threads(&recipe);
     }
 }
 

@@ -101,6 +101,12 @@ impl<'a> Context<'a> {
         self.setup.cancel
     }
 
+    /// [`Context::check_stopped`] for other threads.
+    pub fn stopper(&self) -> impl Fn() -> Result<(), Failure> + Sync + use<'a> {
+        let setup = self.setup;
+        move || stopped(setup)
+    }
+
     /// A file or folder of the data, such as `mnist/train-images-idx3-ubyte.gz`.
     ///
     /// # Errors

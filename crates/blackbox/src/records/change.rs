@@ -28,18 +28,23 @@ impl Change {
         }
     }
 
-    /// Finds the coordinates that a batch touches, and clears them. Whether they are few.
-    pub(super) fn begin<D: RecordDensity>(&mut self, density: &D, batch: &[u32]) -> bool {
+    /// Finds the coordinates that a batch touches. Whether they are few.
+    pub(super) fn locate<D: RecordDensity>(&mut self, density: &D, batch: &[u32]) -> bool {
         self.touched.clear();
         self.few = density.support(batch, &mut self.touched);
-        for change in [&mut self.gradient, &mut self.diagonal] {
+        self.few
+    }
+
+    /// Clears what will be added to: the diagonal only where the table keeps one.
+    pub(super) fn clear(&mut self, table: &Table) {
+        let diagonal = (!table.diagonal.is_empty()).then_some(&mut self.diagonal);
+        for change in [Some(&mut self.gradient), diagonal].into_iter().flatten() {
             if self.few {
                 self.touched.iter().for_each(|&i| change[i as usize] = 0.0);
             } else {
                 change.fill(0.0);
             }
         }
-        self.few
     }
 
     /// The touched coordinates, where they are few.
@@ -47,14 +52,13 @@ impl Change {
         self.few.then_some(&self.touched)
     }
 
-    /// Whether all changes are finite.
-    pub(super) fn is_finite(&self) -> bool {
-        [&self.gradient, &self.diagonal]
-            .into_iter()
-            .all(|change| match self.touched() {
-                Some(touched) => touched.iter().all(|&i| change[i as usize].is_finite()),
-                None => all_finite(change),
-            })
+    /// Whether all changes to the table are finite.
+    pub(super) fn is_finite(&self, table: &Table) -> bool {
+        let finite = |change: &[f64]| match self.touched() {
+            Some(touched) => touched.iter().all(|&i| change[i as usize].is_finite()),
+            None => all_finite(change),
+        };
+        finite(&self.gradient) && (table.diagonal.is_empty() || finite(&self.diagonal))
     }
 
     /// Adds the changes to the table's sums.

@@ -49,7 +49,8 @@ impl<D: RecordDensity> Gradients<'_, D> {
             return false;
         };
         let mean = &request.omega[..d];
-        let few = self.change.begin(self.density, batch);
+        let few = self.change.locate(self.density, batch);
+        self.change.clear(table);
         self.draw(request.omega, request.noise);
 
         // The prior at the draws, less its expansion at the mean in both parts of ω.

@@ -344,7 +344,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         if request.estimator.remembers() {
             self.add_diagonal(request.omega, table, out);
         }
-        all_finite(out) && (!(request.visit && table.has_sums()) || self.change.is_finite())
+        all_finite(out) && (!(request.visit && table.has_sums()) || self.change.is_finite(table))
     }
 
     /// Adds the table's part to the gradient of log σ, where it has one.

@@ -36,6 +36,7 @@
 //! | `predictors`, `snapshots` | the same through linear predictors, and for any other model |
 //! | `expected` | the same with the draw integrated out |
 //! | `table` | [`Table`]: what is remembered of earlier iterations |
+//! | `change` | what renewing a batch's entries changes in a table's sums |
 //! | `batches` | [`Batches`]: reshuffled epochs |
 //! | `minibatch` | [`Minibatch`]: estimator × family × optimiser as an algorithm, with a stopping rule |
 //! | `smiso` | [`Smiso`]: an incremental method of its own |

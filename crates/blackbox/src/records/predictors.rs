@@ -303,7 +303,10 @@ impl<D: RecordDensity> Gradients<'_, D> {
         };
         let (d, draws, batch) = (self.density.dim(), self.draws, request.batch);
         let parts = Parts::of(request, table, linear, draws);
-        let few = self.change.begin(self.density, batch);
+        let few = self.change.locate(self.density, batch);
+        if parts.visit {
+            self.change.clear(table);
+        }
         let (p, mean) = (&mut self.predictors, &request.omega[..d]);
         p.project(linear, batch, &parts, mean, &self.z, self.change.touched());
         if parts.joint || parts.visit {

@@ -37,7 +37,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
         let s = &mut self.snapshots;
         let visit = request.visit && table.has_sums();
         if visit {
-            self.change.begin(self.density, batch);
+            self.change.locate(self.density, batch);
         }
         let anchor = match (&table.store, estimator) {
             (Store::Anchor { mean, .. }, RecordEstimator::JointSvrg) if table.complete => {

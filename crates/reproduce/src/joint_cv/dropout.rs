@@ -1,7 +1,5 @@
 //! Figure 5: the generic form on softmax regression with Gaussian dropout.
 
-use std::sync::atomic::Ordering;
-
 use jensen::blackbox::records::models::{Dense, GaussianDropout};
 use jensen::blackbox::records::{
     DoublyStochastic, Generic, GenericSettings, GenericState, RecordEstimator,
@@ -85,11 +83,7 @@ pub(super) fn figure5(context: &mut Context<'_>) -> Result<(), Failure> {
     let objective = GaussianDropout::new(features, labels, 10, 0.5f64.sqrt())?;
     // The table is old for some epochs; the gain comes after them.
     let epochs = context.pick(30, 100);
-    let cancel = context.cancel();
-    let stopped = || match cancel {
-        Some(flag) if flag.load(Ordering::Relaxed) => Err(Failure::Stopped),
-        _ => Ok(()),
-    };
+    let stopped = context.stopper();
     let curves = context.keep_each(
         &plans,
         |plan| format!("figure5-{}-{}", plan.estimator, plan.step_size),

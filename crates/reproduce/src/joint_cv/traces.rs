@@ -120,7 +120,7 @@ fn runs_of(
     model: &Model,
     task: &Task,
 ) -> Result<Vec<(&'static str, Runs)>, Failure> {
-    let (scale, cancel) = (context.scale(), context.cancel());
+    let scale = context.scale();
     let seeds = context.pick(1, task.seeds);
     let epochs = context.pick(task.epochs[0], task.epochs[1]);
     let points = if task.small { POINTS_SMALL } else { POINTS };
@@ -142,10 +142,7 @@ fn runs_of(
             }
         }
     }
-    let stopped = || {
-        let stop = cancel.is_some_and(|flag| flag.load(std::sync::atomic::Ordering::Relaxed));
-        if stop { Err(Failure::Stopped) } else { Ok(()) }
-    };
+    let stopped = context.stopper();
     let traces: Vec<Trace> = context.keep_each(
         &plans,
         |plan| {

@@ -100,18 +100,8 @@ impl Dense {
     /// # Errors
     /// When the bytes do not fill whole rows.
     pub fn standardised_bytes(data: Vec<u8>, columns: usize) -> Result<Self, ShapeError> {
-        whole_rows(data.len(), columns)?;
-        let rows = (data.len() / columns) as f64;
-        let (mut sums, mut squares) = (vec![0u64; columns], vec![0u64; columns]);
-        for row in data.chunks_exact(columns) {
-            for ((s, q), &b) in sums.iter_mut().zip(&mut squares).zip(row) {
-                *s += u64::from(b);
-                *q += u64::from(b) * u64::from(b);
-            }
-        }
-        let shift: Vec<f64> = sums.iter().map(|&s| s as f64 / rows).collect();
-        let scale = squares.iter().zip(&shift).map(|(&q, m)| {
-            let variance = q as f64 / rows - m * m;
+        let (mean, variance) = moments(&data, columns)?;
+        let scale = variance.iter().map(|&variance| {
             if variance > 1e-9 {
                 variance.sqrt().recip()
             } else {
@@ -119,7 +109,16 @@ impl Dense {
             }
         });
         let scale = scale.collect();
-        Self::bytes(data, shift, scale)
+        Self::bytes(data, mean, scale)
+    }
+
+    /// Rows of bytes read as `(byte − m) · scale`, m being their column's mean.
+    ///
+    /// # Errors
+    /// When the bytes do not fill whole rows.
+    pub fn centred_bytes(data: Vec<u8>, columns: usize, scale: f64) -> Result<Self, ShapeError> {
+        let (mean, _) = moments(&data, columns)?;
+        Self::bytes(data, mean, vec![scale; columns])
     }
 
     /// P.
@@ -162,6 +161,23 @@ impl Dense {
             }
         }
     }
+}
+
+/// Mean and variance of every column of bytes.
+fn moments(data: &[u8], columns: usize) -> Result<(Vec<f64>, Vec<f64>), ShapeError> {
+    whole_rows(data.len(), columns)?;
+    let rows = (data.len() / columns) as f64;
+    let (mut sums, mut squares) = (vec![0u64; columns], vec![0u64; columns]);
+    for row in data.chunks_exact(columns) {
+        for ((s, q), &b) in sums.iter_mut().zip(&mut squares).zip(row) {
+            *s += u64::from(b);
+            *q += u64::from(b) * u64::from(b);
+        }
+    }
+    let mean: Vec<f64> = sums.iter().map(|&s| s as f64 / rows).collect();
+    let squares = squares.iter().zip(&mean);
+    let variance = squares.map(|(&q, m)| q as f64 / rows - m * m).collect();
+    Ok((mean, variance))
 }
 
 pub(super) fn whole_rows(numbers: usize, columns: usize) -> Result<(), ShapeError> {
