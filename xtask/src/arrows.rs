@@ -24,7 +24,7 @@ const HOUSE: [Room; 17] = [
         may_use: &["jensen-math"],
     },
     Room {
-        name: "jensen-fit",
+        name: "jensen-run",
         may_use: &["jensen-math"],
     },
     Room {
@@ -42,15 +42,15 @@ const HOUSE: [Room; 17] = [
     // Black-box inference sees the contract alone: neither Stan nor the graph.
     Room {
         name: "jensen-blackbox",
-        may_use: &["jensen-math", "jensen-density", "jensen-fit"],
+        may_use: &["jensen-math", "jensen-density", "jensen-run"],
     },
     Room {
         name: "jensen-conjugate",
-        may_use: &["jensen-math", "jensen-fit"],
+        may_use: &["jensen-math", "jensen-run"],
     },
     Room {
         name: "jensen-latent",
-        may_use: &["jensen-math", "jensen-fit"],
+        may_use: &["jensen-math", "jensen-run"],
     },
     Room {
         name: "jensen-neural",
@@ -58,7 +58,7 @@ const HOUSE: [Room; 17] = [
             "jensen-math",
             "jensen-density",
             "jensen-graph",
-            "jensen-fit",
+            "jensen-run",
         ],
     },
     Room {
@@ -72,7 +72,7 @@ const HOUSE: [Room; 17] = [
             "jensen-density",
             "jensen-graph",
             "jensen-stan",
-            "jensen-fit",
+            "jensen-run",
             "jensen-blackbox",
             "jensen-conjugate",
             "jensen-latent",

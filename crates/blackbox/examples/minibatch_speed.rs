@@ -11,8 +11,8 @@ use jensen_blackbox::records::models::{
 };
 use jensen_blackbox::records::{Minibatch, MinibatchSettings, RecordEstimator};
 use jensen_density::RecordDensity;
-use jensen_fit::Algorithm;
 use jensen_math::rng::{Purpose, Stream};
+use jensen_run::Algorithm;
 
 fn stream() -> Stream {
     Stream::new(1, Purpose::new("minibatch speed"), 0, 0)

@@ -22,7 +22,7 @@
 use std::sync::Arc;
 
 use jensen_density::{Lanes, TwiceDifferentiable};
-use jensen_fit::{
+use jensen_run::{
     Algorithm, Archive, ArchiveError, Evidence, Limit, Record, Snapshot, Status, Step,
 };
 use serde::{Deserialize, Serialize};

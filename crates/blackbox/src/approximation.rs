@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use jensen_density::{Lanes, LanesMut};
-use jensen_fit::{Archive, ArchiveError, Checkpoint, CheckpointError, Identity, Snapshot};
+use jensen_run::{Archive, ArchiveError, Checkpoint, CheckpointError, Identity, Snapshot};
 
 use crate::family::{Family, FamilyKind};
 use crate::noise::{NoiseSource, Purpose};

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use jensen_density::{Lanes, TwiceDifferentiable};
-use jensen_fit::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
+use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
 use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;

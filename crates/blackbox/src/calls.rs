@@ -8,7 +8,7 @@
 
 use std::ops::{Add, AddAssign};
 
-use jensen_fit::Record;
+use jensen_run::Record;
 use serde::{Deserialize, Serialize};
 
 /// Draws of one gradient that make an oracle call.

@@ -8,7 +8,7 @@
 //! [`Algorithm`], budgets, traces and checkpoints hold across them.
 
 use jensen_density::TwiceDifferentiable;
-use jensen_fit::{Algorithm, Archive, ArchiveError, Snapshot, Status, Step};
+use jensen_run::{Algorithm, Archive, ArchiveError, Snapshot, Status, Step};
 
 use crate::advi::{Advi, AdviState, AdviStop};
 use crate::bbvi::{Bbvi, BbviSettings, BbviState};

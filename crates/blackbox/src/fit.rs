@@ -3,7 +3,7 @@
 use std::fmt;
 
 use jensen_density::TwiceDifferentiable;
-use jensen_fit::{Control, Identity, RunError, Status, run};
+use jensen_run::{Control, Identity, RunError, Status, run};
 
 use crate::approximation::Approximation;
 use crate::calls::Calls;
@@ -181,7 +181,7 @@ pub fn identity(settings: &Settings, subject: &Subject) -> Identity {
 /// ```
 /// use jensen_blackbox::{Settings, Subject, fit};
 /// use jensen_density::{Differenced, Lanes, LanesMut, LogDensity};
-/// use jensen_fit::{Budget, Control, Silent};
+/// use jensen_run::{Budget, Control, Silent};
 ///
 /// /// log p(z) of a unit normal around 2, constants kept.
 /// struct Normal;

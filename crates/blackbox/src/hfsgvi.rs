@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use jensen_density::TwiceDifferentiable;
-use jensen_fit::{
+use jensen_run::{
     Algorithm, Archive, ArchiveError, Evidence, Limit, Record, Snapshot, Status, Step,
 };
 use serde::{Deserialize, Serialize};

@@ -9,7 +9,7 @@
 //! finite is a rejection.
 
 use jensen_density::TwiceDifferentiable;
-use jensen_fit::{Archive, ArchiveError, Snapshot};
+use jensen_run::{Archive, ArchiveError, Snapshot};
 
 use crate::objective::Objective;
 use crate::reduce::dot;

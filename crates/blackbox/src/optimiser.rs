@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use jensen_fit::{Archive, ArchiveError, Snapshot};
 use jensen_math::simd::Simd;
+use jensen_run::{Archive, ArchiveError, Snapshot};
 use serde::{Deserialize, Serialize};
 
 /// How the step size falls with the iteration t = 1, 2, ….

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
-use jensen_fit::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Step};
+use jensen_run::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Step};
 use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
@@ -422,7 +422,7 @@ impl<D: TwiceDifferentiable> Algorithm for Starts<'_, D> {
                 return Step::go_on(record);
             }
         }
-        let evidence = jensen_fit::Evidence {
+        let evidence = jensen_run::Evidence {
             rule: format!("{} starts compared on the same draws", state.outcomes.len()),
             remaining: None,
             standard_error: None,

@@ -1,8 +1,8 @@
 //! ADVI against a plain transcription of its definition, one draw and one coordinate at a time.
 
 use jensen_blackbox::{Advi, AdviSettings, FamilyKind, NoiseSource, Purpose};
-use jensen_fit::Algorithm;
 use jensen_math::simd::Simd;
+use jensen_run::Algorithm;
 use jensen_testkit::CorrelatedGaussian;
 
 /// Independent normals with these means and standard deviations, so that a gradient is one line.

@@ -5,8 +5,8 @@ use jensen_blackbox::records::{
     Batches, DoublyStochastic, Generic, GenericSettings, RecordError, RecordEstimator,
 };
 use jensen_blackbox::{Optimiser, Rule, Schedule};
-use jensen_fit::{Algorithm, Snapshot};
 use jensen_math::rng::{Purpose, Stream};
+use jensen_run::{Algorithm, Snapshot};
 
 fn numbers(seed: u64, count: usize) -> Vec<f64> {
     let mut stream = Stream::new(seed, Purpose::new("test dropout"), 0, 0);

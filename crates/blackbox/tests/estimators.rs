@@ -9,8 +9,8 @@ use jensen_blackbox::{
     evaluate, log_weights, summarize,
 };
 use jensen_density::{Lanes, LanesMut, LogDensity};
-use jensen_fit::Identity;
 use jensen_math::simd::Simd;
+use jensen_run::Identity;
 use jensen_testkit::{CorrelatedGaussian, EightSchools, Scalar};
 
 fn source() -> NoiseSource {

@@ -5,7 +5,7 @@ use jensen_blackbox::{
     SaaSettings, Settings, Subject, evaluate, fit,
 };
 use jensen_density::{Differenced, Lanes, LanesMut, LogDensity, TwiceDifferentiable};
-use jensen_fit::{Budget, Control, Silent, Status};
+use jensen_run::{Budget, Control, Silent, Status};
 use jensen_testkit::{
     CorrelatedGaussian, EightSchools, Funnel, LinearRegression, LogisticRegression, Mixture, Scalar,
 };

@@ -5,8 +5,8 @@ use jensen_blackbox::{
     NoiseSource, SaaSettings, Settings, Subject, fit, linear_response,
 };
 use jensen_density::{Differenced, Lanes, LanesMut, LogDensity, TwiceDifferentiable};
-use jensen_fit::{Budget, Control, Silent};
 use jensen_math::simd::Simd;
+use jensen_run::{Budget, Control, Silent};
 use jensen_testkit::{
     CorrelatedGaussian, EightSchools, LinearRegression, LogisticRegression, Scalar,
 };

@@ -5,7 +5,7 @@ use jensen_blackbox::{
     Method, SaaSettings, Settings, Subject, TrustSettings, fit,
 };
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
-use jensen_fit::{Budget, Checkpoint, Control, Record};
+use jensen_run::{Budget, Checkpoint, Control, Record};
 use jensen_testkit::{CorrelatedGaussian, EightSchools, Scalar};
 
 fn methods() -> Vec<Settings> {

@@ -6,8 +6,8 @@ use jensen_blackbox::{
     StartSettings, Subject, Subsampled, Trust, TrustSettings, fit,
 };
 use jensen_density::{AllRecords, Lanes, LanesMut, LogDensity, TwiceDifferentiable};
-use jensen_fit::{Algorithm, Budget, Control, Record, Status};
 use jensen_math::simd::Simd;
+use jensen_run::{Algorithm, Budget, Control, Record, Status};
 use jensen_testkit::{CorrelatedGaussian, EightSchools, Funnel, Scalar};
 
 fn run(density: &impl TwiceDifferentiable, settings: &Settings) -> (Fit, Vec<Record>) {

@@ -5,7 +5,7 @@ use jensen_conjugate::family::Family;
 use jensen_conjugate::fit::fit;
 use jensen_conjugate::models::{Components, Mixture};
 use jensen_conjugate::temper::Temper;
-use jensen_fit::{Budget, Control, Silent};
+use jensen_run::{Budget, Control, Silent};
 
 /// Components over answers: every question has its own number of choices.
 struct Answers {

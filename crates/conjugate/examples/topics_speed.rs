@@ -11,9 +11,9 @@ use std::time::Instant;
 use jensen_conjugate::documents::{Bag, Documents, MemoryDocuments, Part};
 use jensen_conjugate::lda::{self, LdaJob, LdaSettings};
 use jensen_conjugate::temper::{GlobalTempering, LocalTempering, Temper};
-use jensen_fit::{Budget, Control, Record};
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::simd::Simd;
+use jensen_run::{Budget, Control, Record};
 
 /// Documents of about a hundred words over 8 000 terms, two topics each; a topic is a window of the vocabulary.
 fn generate(topics: usize, documents: usize) -> MemoryDocuments {

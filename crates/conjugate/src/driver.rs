@@ -1,6 +1,6 @@
 //! Batch coordinate ascent and stochastic variational inference, for every engine and every temperature policy.
 //!
-//! [`Driver`] is an [`Algorithm`] of [`jensen_fit`]: one step is one iteration of batch ascent or one minibatch. All
+//! [`Driver`] is an [`Algorithm`] of [`jensen_run`]: one step is one iteration of batch ascent or one minibatch. All
 //! randomness is keyed by seed, pass and block, and the state holds all that a later step depends on, so that runs are
 //! prefixes of longer ones and resume to the same bits.
 //!
@@ -11,7 +11,7 @@
 //! matches the first sufficient statistic only and counts every point as if it had temperature 1 (Mandt et al. 2016,
 //! Eq. 11), and no monotonicity is claimed for it.
 
-use jensen_fit::{
+use jensen_run::{
     Algorithm, Archive, ArchiveError, Evidence, Limit, Record, Snapshot, Status, Step,
 };
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,7 @@
 //! [`Model`](crate::model::Model), whose globals are one vector of natural parameters; latent Dirichlet allocation has
 //! its own, whose globals are too many to touch in every step.
 
-use jensen_fit::{Record, Snapshot};
+use jensen_run::{Record, Snapshot};
 
 /// How the likelihood of the points of a batch is weighed.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! Fitting a model of the class under the loop's control.
 
-use jensen_fit::{Control, Identity, Outcome, RunError, run};
+use jensen_run::{Control, Identity, Outcome, RunError, run};
 
 use crate::driver::{Driver, DriverSettings};
 use crate::model::Model;

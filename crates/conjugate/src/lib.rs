@@ -14,7 +14,7 @@
 //!
 //! ## Topics
 //!
-//! A corpus implements [`documents::Documents`]; [`lda::fit`] runs an [`lda::LdaJob`] under a [`jensen_fit::Control`] and
+//! A corpus implements [`documents::Documents`]; [`lda::fit`] runs an [`lda::LdaJob`] under a [`jensen_run::Control`] and
 //! gives an [`lda::LdaFit`] with [`lda::Topics`]; [`lda::Predictor`] gives the topic proportions of new documents and
 //! scores held-out words. Going on with new documents is a job whose `start` holds the old topics and whose
 //! `population` counts old and new documents together.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use jensen_fit::{Archive, ArchiveError, Record, Snapshot};
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::special;
 use jensen_math::sum::Moments;
+use jensen_run::{Archive, ArchiveError, Record, Snapshot};
 use rayon::prelude::*;
 
 use crate::engine::{Engine, Heat, Measure, Partition, Sums};

@@ -1,6 +1,6 @@
 //! Temperature policies at work: schedules, and the inference of a global temperature.
 
-use jensen_fit::{Archive, ArchiveError, Snapshot};
+use jensen_run::{Archive, ArchiveError, Snapshot};
 
 use crate::temper::{GlobalTempering, LocalTempering, Temper, cooled};
 

@@ -37,8 +37,8 @@ use jensen_blackbox::{
 };
 use jensen_data::DataSet;
 use jensen_density::{AllRecords, Lanes, LogDensity, Posterior, RecordDensity};
-use jensen_fit::{Control, Identity, Observer, Progress, Record, Status, Store, run};
 use jensen_graph::RecordGraph;
+use jensen_run::{Control, Identity, Observer, Progress, Record, Status, Store, run};
 use jensen_stan::lower::lower_records;
 use serde::{Deserialize, Serialize};
 

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use jensen_blackbox::{Approximation, Fit, NoiseSource, Settings};
 use jensen_density::LogDensity;
-use jensen_fit::{Budget, Control, Identity, Observer, Progress, Record, Silent, Status, Store};
+use jensen_run::{Budget, Control, Identity, Observer, Progress, Record, Silent, Status, Store};
 
 use crate::covariance::Covariance;
 use crate::memory::lanes_of;

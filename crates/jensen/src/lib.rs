@@ -65,10 +65,10 @@ pub use jensen_blackbox as blackbox;
 pub use jensen_conjugate as conjugate;
 pub use jensen_data as data;
 pub use jensen_density as density;
-pub use jensen_fit as run;
 pub use jensen_graph as graph;
 pub use jensen_math as math;
 pub use jensen_report as report;
+pub use jensen_run as run;
 
 pub use covariance::Covariance;
 pub use error::Error;

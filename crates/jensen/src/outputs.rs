@@ -2,8 +2,8 @@
 
 use jensen_data::{ElboPoint, FitSummary, ParameterSummary, Seconds};
 use jensen_density::VariableKind;
-use jensen_fit::Record;
 use jensen_report::{Khat, Marginal, Parameter, Report, Stage, TracePoint};
+use jensen_run::Record;
 
 use crate::Fitted;
 

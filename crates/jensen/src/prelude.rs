@@ -5,8 +5,8 @@ pub use jensen_data::{DataSet, Value};
 pub use jensen_density::{
     Differenced, Lanes, LanesMut, LogDensity, Posterior, TwiceDifferentiable,
 };
-pub use jensen_fit::{Budget, Control, Silent, Status};
 pub use jensen_graph::{Builder, Execution, Expr};
+pub use jensen_run::{Budget, Control, Silent, Status};
 
 pub use crate::stan::{Build, Model};
 pub use crate::{Bare, Error, Fitted, Options, Problem, fit, fit_with};

@@ -2,8 +2,8 @@
 
 use jensen_blackbox::{NoiseSource, Purpose};
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
-use jensen_fit::Clock;
 use jensen_math::simd::Simd;
+use jensen_run::Clock;
 use serde::Serialize;
 
 /// Shortest run of one repetition in seconds: well above the resolution of any clock.

@@ -1,9 +1,9 @@
 //! Variances of gradient estimators along a fit, from its trace to the report.
 
 use jensen_blackbox::records::RecordEstimator;
-use jensen_fit::Record;
 use jensen_report::Section;
 use jensen_report::figure::{Axis, Chart, Figure, Series};
+use jensen_run::Record;
 
 /// The traces of the covariances of gradient estimators at an iterate, in squared units of the gradient.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,11 +6,11 @@
 
 use std::time::Instant;
 
-use jensen_fit::{Budget, Control, Identity, Record};
 use jensen_latent::{
     Bound, Covariance, Dense, Design, Likelihood, Model, Observations, Precision, Settings, Solver,
     Sparse, Structure, fit,
 };
+use jensen_run::{Budget, Control, Identity, Record};
 
 fn identity() -> Identity {
     Identity {

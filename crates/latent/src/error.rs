@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use jensen_fit::RunError;
+use jensen_run::RunError;
 
 /// Why a latent Gaussian model cannot be fitted or used. Non-convergence is not among these: it is a
-/// [`jensen_fit::Status`].
+/// [`jensen_run::Status`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// The observations do not fit the likelihood, the design or each other.

@@ -8,11 +8,11 @@
 
 use std::sync::Arc;
 
-use jensen_fit::{
+use jensen_math::rng::{Purpose, Stream};
+use jensen_run::{
     Algorithm, Archive, ArchiveError, Budget, Control, Evidence, Identity, Record, Silent,
     Snapshot, Status, Step, run,
 };
-use jensen_math::rng::{Purpose, Stream};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! What is asked of a fit and what it answers.
 
-use jensen_fit::Status;
+use jensen_run::Status;
 use serde::{Deserialize, Serialize};
 
 use crate::Sensitivity;

@@ -5,11 +5,11 @@
 //! unconstrained coordinates — logarithms of positive ones, logits of those between bounds — with a line search on the bound;
 //! every inner fit starts from the site parameters of the last accepted one. Each restart begins at a displaced start.
 
-use jensen_fit::{
+use jensen_math::rng::{Purpose, Stream};
+use jensen_run::{
     Algorithm, Archive, ArchiveError, Budget, Control, Evidence, Identity, Record, Silent,
     Snapshot, Status, Step, run,
 };
-use jensen_math::rng::{Purpose, Stream};
 use serde::{Deserialize, Serialize};
 
 use crate::linear::kernels::dot;
@@ -388,7 +388,7 @@ impl Algorithm for Search<'_> {
         let line = record(self, state.bound, state.starts.len());
         if state.steps >= u64::from(self.settings.max_steps) {
             let status = Status::BudgetReached {
-                limit: jensen_fit::Limit::Iterations(u64::from(self.settings.max_steps)),
+                limit: jensen_run::Limit::Iterations(u64::from(self.settings.max_steps)),
                 detail: "steps of one start".to_owned(),
             };
             return match self.next_start(state, status) {

@@ -1,9 +1,9 @@
 //! Factor analysis against its closed form and against held-out entries.
 
-use jensen_fit::{Budget, Control, Identity, Record};
 use jensen_latent::{
     Bound, Dense, Error, FactorFit, FactorModel, FactorSettings, Likelihood, fit_factors,
 };
+use jensen_run::{Budget, Control, Identity, Record};
 
 fn run(model: &FactorModel, settings: &FactorSettings) -> (Result<FactorFit, Error>, Vec<Record>) {
     let clock = || 0.0;

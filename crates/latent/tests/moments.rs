@@ -1,10 +1,10 @@
 //! Posterior moments against what does not approximate: long chains (stored with how they were made) and quadrature.
 
-use jensen_fit::{Budget, Control, Identity, Silent};
 use jensen_latent::{
     Bound, Covariance, Dense, Design, Fit, Likelihood, Model, Observations, Settings, Structure,
     fit,
 };
+use jensen_run::{Budget, Control, Identity, Silent};
 use serde::Deserialize;
 
 fn solved(model: &Model) -> Fit {

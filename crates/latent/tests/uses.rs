@@ -3,12 +3,12 @@
 mod common;
 
 use common::{as_precision, close, converged, field, identity, kernel, model, noise, run, tight};
-use jensen_fit::{Budget, Control, Silent};
 use jensen_latent::{
     Bound, Covariance, CovarianceSensitivity, Dense, Design, Error, LearnSettings, Likelihood,
     Model, Observations, Parameter, Precision, Prior, Query, Range, Sensitivity, Settings, Solver,
     Sparse, Structure, fit, learn, predict,
 };
+use jensen_run::{Budget, Control, Silent};
 
 #[test]
 fn wrong_models_are_refused_with_advice() {
@@ -271,7 +271,7 @@ fn learning_ends_where_the_bound_is_flat() {
         assert!(bound(t, variance * factor) < best);
     }
     // A resumed search has the bits of one that was never stopped.
-    let middle = jensen_fit::Checkpoint::decode(&checkpoints[2]).unwrap();
+    let middle = jensen_run::Checkpoint::decode(&checkpoints[2]).unwrap();
     let mut silent = Silent;
     let mut control = Control::new(Budget::iterations(300), &clock, &mut silent);
     control.resume = Some(middle);
@@ -300,7 +300,7 @@ fn a_resumed_fit_has_the_bits_of_one_that_was_never_stopped() {
         control.store = Some(&mut checkpoints);
         control.checkpoint_seconds = 0.0;
         let whole = fit(model, &settings, None, false, &identity(), &mut control).unwrap();
-        let middle = jensen_fit::Checkpoint::decode(&checkpoints[1]).unwrap();
+        let middle = jensen_run::Checkpoint::decode(&checkpoints[1]).unwrap();
         let mut silent = Silent;
         let mut control = Control::new(Budget::iterations(5000), &clock, &mut silent);
         control.resume = Some(middle);

@@ -3,10 +3,10 @@
 //! Every record has a chain over its latent values. A minibatch advances the chains of its records by one transition of Hamiltonian
 //! Monte Carlo and then moves the model's weights several times along the gradient of log p(x, z) at where they stand.
 
-use jensen_fit::{Algorithm, Archive, ArchiveError, Snapshot, Status, Step};
 use jensen_graph::{SingleProgram, SingleWorkspace};
 use jensen_math::rng::Purpose;
 use jensen_math::simd::Simd;
+use jensen_run::{Algorithm, Archive, ArchiveError, Snapshot, Status, Step};
 
 use crate::evaluate::{Bound, LANES, normals};
 use crate::forward::Forward;
@@ -193,7 +193,7 @@ impl Algorithm for MonteCarloEm<'_> {
         let bound = Bound::from_terms(&joints, &vec![0.0; joints.len()]);
         let records = self.minibatches.data.len() as f64;
         let passes = state.minibatches as f64 / self.minibatches.per_pass() as f64;
-        let record = jensen_fit::Record::new(state.train.parameters.updates)
+        let record = jensen_run::Record::new(state.train.parameters.updates)
             .with("samples", passes * records)
             .with("passes", passes)
             .with("log_joint", bound.bound)

@@ -6,10 +6,10 @@
 //! the bound (Eq. 6 with the entropy in closed form). Models written as graphs are [`LocalModel`](crate::LocalModel)s, which
 //! learn their own parameters too.
 
-use jensen_fit::{Algorithm, Status, Step};
 use jensen_graph::{Graph, NodeId, SingleProgram, SingleWorkspace};
 use jensen_math::rng::Purpose;
 use jensen_math::simd::Simd;
+use jensen_run::{Algorithm, Status, Step};
 
 use crate::evaluate::normals;
 use crate::model::{Encoder, initial_weights};

@@ -1,10 +1,10 @@
 //! Weights under training: point estimates, or a normal posterior over each weight (appendix F).
 
-use jensen_fit::{Archive, ArchiveError};
 use jensen_graph::{SingleProgram, SingleWorkspace};
 use jensen_math::rng::{Purpose, fill_normals};
 use jensen_math::simd::{F32x16, LANES32, Simd};
 use jensen_math::vmath::single as vmath;
+use jensen_run::{Archive, ArchiveError};
 use rayon::prelude::*;
 
 use crate::layers::TensorSpec;

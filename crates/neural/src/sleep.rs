@@ -3,10 +3,10 @@
 //! The wake phase draws z from q(z | x) and moves the model's weights along the gradient of log p(x, z); the sleep
 //! phase draws (z, x) from the model and moves the recognition weights along the gradient of log q(z | x).
 
-use jensen_fit::{Algorithm, Status, Step};
 use jensen_graph::{Graph, NodeId, SingleProgram, SingleWorkspace};
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::simd::Simd;
+use jensen_run::{Algorithm, Status, Step};
 
 use crate::bound::normal_divergence;
 use crate::evaluate::{BoundEvaluator, normals};

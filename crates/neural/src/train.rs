@@ -1,10 +1,10 @@
 //! Training: algorithm 1 of the paper (algorithm 2 with a posterior over the decoder's weights), as an
 //! [`Algorithm`] of the common fit loop.
 
-use jensen_fit::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
 use jensen_graph::{SingleProgram, SingleWorkspace};
 use jensen_math::rng::Purpose;
 use jensen_math::simd::Simd;
+use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
 use serde::{Deserialize, Serialize};
 
 use crate::bound::{BoundGraph, Estimator};

@@ -1,8 +1,5 @@
 //! Training: exact answers, promises of the fit loop, baselines.
 
-use jensen_fit::{
-    Algorithm, Budget, Checkpoint, Control, Identity, Outcome, Record, Silent, Status, run,
-};
 use jensen_graph::{Graph, NodeId};
 use jensen_math::rng::{Purpose, fill_normals, fill_uniforms};
 use jensen_math::simd::Simd;
@@ -11,6 +8,9 @@ use jensen_neural::{
     FloatRecords, HmcSettings, Likelihood, LocalDensity, LocalModel, MarginalSettings,
     MonteCarloEm, Optimiser, Records, Temper, TensorSpec, TrainSettings, Trained, Trainer,
     WakeSleep,
+};
+use jensen_run::{
+    Algorithm, Budget, Checkpoint, Control, Identity, Outcome, Record, Silent, Status, run,
 };
 
 fn identity(seed: u64) -> Identity {

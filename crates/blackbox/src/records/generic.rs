@@ -1,7 +1,7 @@
 //! The joint control variate for any doubly stochastic objective, not only a bound.
 
-use jensen_fit::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Step};
 use jensen_math::rng;
+use jensen_run::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Step};
 use serde::{Deserialize, Serialize};
 
 use super::batches::{Batches, Order};

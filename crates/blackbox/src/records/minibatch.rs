@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use jensen_density::{AllRecords, Lanes, RecordDensity};
-use jensen_fit::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
 use jensen_math::simd::Simd;
+use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
 use serde::{Deserialize, Serialize};
 
 use super::batches::{Batches, Order};

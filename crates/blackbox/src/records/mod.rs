@@ -9,7 +9,7 @@
 //! use jensen_blackbox::family::{Family, MeanField};
 //! use jensen_blackbox::records::models::{Features, Glm, Link, Sparse, StandardNormal};
 //! use jensen_blackbox::records::{Minibatch, MinibatchSettings};
-//! use jensen_fit::Algorithm;
+//! use jensen_run::Algorithm;
 //!
 //! // Three players; a row is a match, +1 for who won it and −1 for who lost.
 //! let matches = [[(0, 1.0), (1, -1.0)], [(1, 1.0), (2, -1.0)], [(0, 1.0), (2, -1.0)]];

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use jensen_density::{AllRecords, Lanes, LanesMut, LogDensity, RecordDensity, TwiceDifferentiable};
-use jensen_fit::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Step};
 use jensen_math::rng;
+use jensen_run::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Step};
 use serde::{Deserialize, Serialize};
 
 use super::batches::Batches;

@@ -7,7 +7,7 @@
 //! expectations a record are kept. Beside the entries stands their sum, and the sum of the Hessians' diagonals
 //! where that serves the spread.
 
-use jensen_fit::{Archive, ArchiveError, Snapshot};
+use jensen_run::{Archive, ArchiveError, Snapshot};
 
 /// Parameters at the iteration in which some records were last visited.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,8 +1,8 @@
 //! How noisy an estimator is at an iterate, and through which of its two sources.
 
 use jensen_density::{Lanes, RecordDensity};
-use jensen_fit::{Archive, ArchiveError, Record, Snapshot};
 use jensen_math::rng;
+use jensen_run::{Archive, ArchiveError, Record, Snapshot};
 use serde::{Deserialize, Serialize};
 
 use super::batches::Batches;

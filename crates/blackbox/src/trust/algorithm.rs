@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jensen_density::{RecordDensity, TwiceDifferentiable};
-use jensen_fit::{Algorithm, Record, Status, Step};
+use jensen_run::{Algorithm, Record, Status, Step};
 
 use crate::family::{Family, FamilyKind};
 use crate::noise::{NoiseSource, Purpose};

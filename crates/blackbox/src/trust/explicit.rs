@@ -16,7 +16,7 @@
 //! long as d products and factors of 2d × 2d are affordable.
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
-use jensen_fit::{Archive, ArchiveError, Snapshot};
+use jensen_run::{Archive, ArchiveError, Snapshot};
 
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
 use crate::noise::{NoiseSource, Purpose};

@@ -1,6 +1,6 @@
 //! What a run carries from one iteration to the next.
 
-use jensen_fit::{Archive, ArchiveError, Snapshot};
+use jensen_run::{Archive, ArchiveError, Snapshot};
 
 use crate::calls::Calls;
 

@@ -1,6 +1,6 @@
 //! When a run is over: the promise of a Newton step within the tolerance, and what shows that it never will be.
 
-use jensen_fit::{Evidence, Limit, Status};
+use jensen_run::{Evidence, Limit, Status};
 
 use super::assessment::Assessment;
 use super::settings::TrustSettings;

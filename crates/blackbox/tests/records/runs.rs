@@ -10,8 +10,8 @@ use jensen_blackbox::records::{
 };
 use jensen_blackbox::{Family, NoiseSource, Optimiser, Oracle, Purpose as NoisePurpose, Schedule};
 use jensen_density::{AllRecords, Lanes, RecordDensity};
-use jensen_fit::{Algorithm, Budget, Checkpoint, Control, Record, Snapshot};
 use jensen_math::simd::Simd;
+use jensen_run::{Algorithm, Budget, Checkpoint, Control, Record, Snapshot};
 
 use crate::support::{
     assert_close, australian, identity, logistic, matches, numbers, optimum, ppca, settings,
@@ -28,7 +28,7 @@ fn run<A: Algorithm<Output = Vec<f64>>>(
     let mut control = Control::new(Budget::iterations(iterations), &clock, &mut records);
     control.store = Some(&mut store);
     control.resume = resume.map(|bytes| Checkpoint::decode(bytes).unwrap());
-    let outcome = jensen_fit::run(algorithm, &identity(), &mut control).unwrap();
+    let outcome = jensen_run::run(algorithm, &identity(), &mut control).unwrap();
     (outcome.output.unwrap(), records, store.pop().unwrap())
 }
 
@@ -139,9 +139,9 @@ fn every_optimiser_reaches_the_optimum() {
             let family = Arc::new(MeanField::new(4));
             let mut fit = Minibatch::new(&model, family, 1, settings, vec![0.5; 8]).unwrap();
             let clock = || 0.0;
-            let mut silent = jensen_fit::Silent;
+            let mut silent = jensen_run::Silent;
             let mut control = Control::new(Budget::iterations(60_000), &clock, &mut silent);
-            let outcome = jensen_fit::run(&mut fit, &identity(), &mut control).unwrap();
+            let outcome = jensen_run::run(&mut fit, &identity(), &mut control).unwrap();
             assert!(
                 outcome.status.is_converged(),
                 "{rule} {estimator}: {}",
@@ -206,7 +206,7 @@ fn a_draw_without_gradient_is_skipped() {
     let clock = || 0.0;
     let mut records = Vec::<Record>::new();
     let mut control = Control::new(Budget::iterations(500), &clock, &mut records);
-    let outcome = jensen_fit::run(&mut fit, &identity(), &mut control).unwrap();
+    let outcome = jensen_run::run(&mut fit, &identity(), &mut control).unwrap();
     assert_eq!(outcome.status.name(), "diverged", "{}", outcome.status);
     assert_eq!(outcome.iterations, 100);
     assert!(records.iter().all(|r| r.fields.contains_key("rejected")));

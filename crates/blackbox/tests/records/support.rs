@@ -9,9 +9,9 @@ use jensen_blackbox::records::models::{
 use jensen_blackbox::records::{MinibatchSettings, RecordEstimator};
 use jensen_blackbox::{Family, NoiseSource, Saa, SaaSettings};
 use jensen_density::{AllRecords, Lanes, LanesMut, RecordDensity};
-use jensen_fit::{Budget, Control, Identity};
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::simd::Simd;
+use jensen_run::{Budget, Control, Identity};
 /// Uniform numbers in (−1, 1).
 pub fn numbers(seed: u64, count: usize) -> Vec<f64> {
     let mut stream = Stream::new(seed, Purpose::new("test records"), 0, 0);
@@ -206,9 +206,9 @@ pub fn optimum<D: RecordDensity>(density: &D) -> Vec<f64> {
     let start = family.diagonal(&vec![0.0; density.dim()], &vec![-1.0; density.dim()]);
     let mut saa = Saa::new(&all, family, source, settings, start, 0);
     let clock = || 0.0;
-    let mut silent = jensen_fit::Silent;
+    let mut silent = jensen_run::Silent;
     let mut control = Control::new(Budget::iterations(500), &clock, &mut silent);
-    let outcome = jensen_fit::run(&mut saa, &identity(), &mut control).unwrap();
+    let outcome = jensen_run::run(&mut saa, &identity(), &mut control).unwrap();
     assert!(outcome.status.is_converged(), "{}", outcome.status);
     outcome.output.unwrap()
 }

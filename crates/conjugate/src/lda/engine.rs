@@ -7,10 +7,10 @@
 
 use std::sync::OnceLock;
 
-use jensen_fit::Record;
 use jensen_math::simd::Simd;
 use jensen_math::special;
 use jensen_math::vmath::slices;
+use jensen_run::Record;
 use rayon::prelude::*;
 
 use super::globals::{CHUNK, LdaGlobals};

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use jensen_fit::{Control, Identity, Outcome, RunError, run};
 use jensen_math::rng::Purpose;
 use jensen_math::rng::permutation;
 use jensen_math::simd::Simd;
 use jensen_math::sum::Moments;
+use jensen_run::{Control, Identity, Outcome, RunError, run};
 
 use super::engine::LdaEngine;
 use super::globals::LdaGlobals;
@@ -99,7 +99,7 @@ pub fn identity(job: &LdaJob<'_>) -> Identity {
 ///
 /// One iteration is one minibatch; the trace has `pass`, `temperature`, `step_size`, `sweeps` (mean number of sweeps over
 /// a document's words) and `unconverged` (documents whose local step was cut off). The run ends by itself when the
-/// planned passes are done, with [`Status::BudgetReached`](jensen_fit::Status::BudgetReached): stochastic steps have no
+/// planned passes are done, with [`Status::BudgetReached`](jensen_run::Status::BudgetReached): stochastic steps have no
 /// stopping rule of their own. Scoring and the bound come after the last iteration, so that the last trace line's
 /// seconds are those of training alone (without scores in between).
 ///

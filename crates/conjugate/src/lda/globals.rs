@@ -5,9 +5,9 @@
 //! that a step costs nothing for the rest of the vocabulary. Before `decay` leaves the range in which single precision
 //! keeps its digits, it is multiplied into the rows.
 
-use jensen_fit::{Archive, ArchiveError, Snapshot};
 use jensen_math::rng::{Purpose, fill_normals};
 use jensen_math::simd::Simd;
+use jensen_run::{Archive, ArchiveError, Snapshot};
 use rayon::prelude::*;
 
 use super::kernel::padded;

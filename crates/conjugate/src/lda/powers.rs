@@ -10,9 +10,9 @@
 
 use std::sync::OnceLock;
 
-use jensen_fit::{Archive, ArchiveError, Snapshot};
 use jensen_math::simd::Simd;
 use jensen_math::special;
+use jensen_run::{Archive, ArchiveError, Snapshot};
 use rayon::prelude::*;
 
 use super::globals::LdaGlobals;

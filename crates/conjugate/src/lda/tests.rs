@@ -1,9 +1,9 @@
 //! Topic models against a slow implementation in double precision that shares no code with the fast one.
 
-use jensen_fit::{Algorithm, Archive, Budget, Control, Snapshot, Status};
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::simd::Simd;
 use jensen_math::special::{digamma, lgamma};
+use jensen_run::{Algorithm, Archive, Budget, Control, Snapshot, Status};
 
 use super::kernel;
 use super::kernel::WIDTH;
@@ -563,7 +563,7 @@ fn fits_find_the_topics_and_go_on_from_them() {
     s.passes = 5.0;
     let clock = || 0.0;
     let run = |start: Option<&Topics>, s: &LdaSettings| {
-        let mut silent = jensen_fit::Silent;
+        let mut silent = jensen_run::Silent;
         let job = LdaJob {
             documents: &documents,
             heldout: Some(&heldout),
@@ -620,7 +620,7 @@ fn unfit_input_is_named() {
     let refused = |documents: &MemoryDocuments, change: &dyn Fn(&mut LdaSettings)| {
         let mut s = settings(3);
         change(&mut s);
-        let mut silent = jensen_fit::Silent;
+        let mut silent = jensen_run::Silent;
         let job = LdaJob {
             documents,
             heldout: None,

@@ -1,6 +1,6 @@
 //! Fitted topics: the variational parameters of the word proportions.
 
-use jensen_fit::{Archive, ArchiveError, Snapshot};
+use jensen_run::{Archive, ArchiveError, Snapshot};
 
 /// q(β) of a fit: topic k is Dirichlet(λ_k·).
 #[derive(Clone, Debug, PartialEq)]

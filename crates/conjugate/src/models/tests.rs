@@ -1,8 +1,8 @@
 //! Models against enumeration, batch ascent against its promise, policies against each other.
 
-use jensen_fit::{Algorithm, Archive, Budget, Control, Record, Silent, Snapshot};
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::special::log_sum_exp_slice;
+use jensen_run::{Algorithm, Archive, Budget, Control, Record, Silent, Snapshot};
 
 use super::*;
 use crate::driver::{Driver, DriverSettings, Mode};

@@ -1,7 +1,7 @@
 //! Fits of tables at given or learnt hyperparameters, and the posterior at the rows of other tables.
 
-use jensen_fit::{Control, Identity, Status};
 use jensen_latent::{Fit, LearnSettings, Likelihood, Settings};
+use jensen_run::{Control, Identity, Status};
 
 use super::{Prediction, Stored, TableModel};
 use crate::Error;

@@ -1,7 +1,7 @@
 //! A fit as it is kept on disk.
 
-use jensen_fit::{Archive, ArchiveError, Checkpoint, Identity, Snapshot};
 use jensen_latent::{Fit, Likelihood, Warm};
+use jensen_run::{Archive, ArchiveError, Checkpoint, Identity, Snapshot};
 
 use crate::Error;
 

@@ -114,7 +114,7 @@ pub struct Made<'a> {
     /// Seconds in solvers.
     pub solver_seconds: f64,
     /// How the run as a whole ended.
-    pub status: &'a jensen_fit::Status,
+    pub status: &'a jensen_run::Status,
     /// Where the time went.
     pub seconds: LatentSeconds,
     /// The seed.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use jensen_conjugate::lda::Topics;
 use jensen_data::corpus::Tokeniser;
-use jensen_fit::{Archive, ArchiveError, Checkpoint, CheckpointError, Identity, Snapshot};
+use jensen_run::{Archive, ArchiveError, Checkpoint, CheckpointError, Identity, Snapshot};
 use rayon::prelude::*;
 
 /// Name of the algorithm in the file's header.

@@ -18,7 +18,7 @@
 
 use std::collections::VecDeque;
 
-use jensen_fit::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
+use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
 
 use super::fixed::FixedPoint;
 use super::{Problem, Solution};

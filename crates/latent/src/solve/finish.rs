@@ -1,6 +1,6 @@
 //! From a solved (α, λ) to a fit.
 
-use jensen_fit::{Outcome, Status};
+use jensen_run::{Outcome, Status};
 
 use super::{Problem, Solution};
 use crate::linear::design;
@@ -79,7 +79,7 @@ pub(crate) fn finish(
 
 #[cfg(test)]
 mod tests {
-    use jensen_fit::Evidence;
+    use jensen_run::Evidence;
 
     use super::*;
 

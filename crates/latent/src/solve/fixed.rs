@@ -7,7 +7,7 @@
 //!
 //! Steps are accelerated by Anderson's mixing of the last few where the mixture raises the bound further.
 
-use jensen_fit::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
+use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
 
 use super::{Problem, Solution};
 use crate::linear::kernels::{dot, map, sum};

@@ -12,7 +12,7 @@ mod dual;
 mod finish;
 mod fixed;
 
-use jensen_fit::{Control, Identity, Outcome, run};
+use jensen_run::{Control, Identity, Outcome, run};
 
 use crate::linear::Geometry;
 use crate::linear::design;

@@ -5,11 +5,11 @@
 
 use std::time::Instant;
 
-use jensen_fit::{Budget, Control, Identity, Silent};
 use jensen_latent::{
     Bound, Covariance, Dense, Design, Error, Fit, Likelihood, Model, Observations, Precision,
     Settings, Sparse, Structure, fit,
 };
+use jensen_run::{Budget, Control, Identity, Silent};
 
 pub fn run(model: &Model, settings: &Settings) -> Result<Fit, Error> {
     let start = Instant::now();

@@ -4,7 +4,7 @@
 //! `v = 1/(1/c + 2 ∂f/∂v(m̄_n, v))`, which changes λ_n by some δ and S by `−δ/(1 + δ S_nn) S_n S_nᵀ`. After each sweep the mean takes
 //! steps `m̄ ← μ̃ − S (Λμ̃ − b)`, `b = Λm̄ − ∂f/∂m`, halved while the bound would fall.
 
-use jensen_fit::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
+use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
 use rayon::prelude::*;
 
 use super::{Problem, Solution};

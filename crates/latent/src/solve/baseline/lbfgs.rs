@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use jensen_fit::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
+use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
 
 use super::Solution;
 use crate::linear::kernels::{CHUNK, map};

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use jensen_fit::{
+use jensen_run::{
     Algorithm, Archive, ArchiveError, Budget, Checkpoint, CheckpointError, Control, Evidence,
     Identity, Limit, Observer, Record, RunError, Silent, Snapshot, Status, Step, Store, StoreError,
     run,
