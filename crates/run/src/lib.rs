@@ -13,6 +13,7 @@
 //! | `run` | [`run`]: the loop; [`Budget`], [`Control`], [`Outcome`] |
 //! | `status` | [`Status`]: how a fit ended, with advice |
 //! | `trace` | [`Record`] and [`Observer`]: one line an iteration |
+//! | `verdict` | [`Verdict`]: whether a result is to be trusted, and why not |
 //!
 //! Two promises hold for every algorithm that derives its randomness from (seed, iteration) alone:
 //! a shorter run is a prefix of a longer one, and a resumed run has the bits of one that was never
@@ -24,6 +25,7 @@ mod checkpoint;
 mod run;
 mod status;
 mod trace;
+mod verdict;
 
 pub use algorithm::{Algorithm, Step};
 pub use archive::{Archive, ArchiveError, Snapshot, Tensor};
@@ -33,3 +35,4 @@ pub use checkpoint::{
 pub use run::{Budget, Clock, Control, Outcome, RunError, Store, StoreError, run};
 pub use status::{Evidence, Limit, Status};
 pub use trace::{Observer, Progress, Record, Silent};
+pub use verdict::{Reason, Verdict};
