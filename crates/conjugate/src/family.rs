@@ -10,7 +10,7 @@ use jensen_math::special;
 use crate::draws::{log_dirichlet, log_gamma, normal};
 use crate::linalg;
 
-const LOG_2PI: f64 = 1.837_877_066_409_345_5;
+use jensen_math::constants::LOG_TWO_PI;
 
 /// A family of distributions with the shape of its variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ impl Family {
                     out[1] = -0.5 * (1.0 / kappa + m * m * tau);
                     out[2] = -tau;
                     out[3] = special::digamma(a) - b.ln();
-                    special::lgamma(a) - a * b.ln() + 0.5 * (LOG_2PI - kappa.ln())
+                    special::lgamma(a) - a * b.ln() + 0.5 * (LOG_TWO_PI - kappa.ln())
                 })
                 .sum(),
             Self::NormalWishart { dim } => normal_wishart(lambda, dim, out),
@@ -108,7 +108,7 @@ impl Family {
                     }
                 }
                 let quadratic: f64 = b.iter().zip(mean.iter()).map(|(x, y)| x * y).sum();
-                0.5 * quadratic + 0.5 * (rows * columns) as f64 * LOG_2PI
+                0.5 * quadratic + 0.5 * (rows * columns) as f64 * LOG_TWO_PI
                     - 0.5 * columns as f64 * linalg::log_determinant(&l, rows)
             }
         }
@@ -193,7 +193,7 @@ fn normal_wishart(lambda: &[f64], dim: usize, out: &mut [f64]) -> f64 {
         .sum();
     let ln2 = std::f64::consts::LN_2;
     out[dim + 1 + dim * dim] = 0.5 * (psi + d * ln2 + log_w);
-    0.5 * d * (LOG_2PI - kappa.ln())
+    0.5 * d * (LOG_TWO_PI - kappa.ln())
         + 0.5 * nu * (d * ln2 + log_w)
         + special::lmgamma(dim as u32, 0.5 * nu)
 }

@@ -16,7 +16,7 @@ fn assert_close(a: f64, b: f64, what: &str) {
     );
 }
 
-const LOG_SQRT_2PI: f64 = 0.918_938_533_204_672_8;
+use jensen_math::constants::HALF_LOG_TWO_PI;
 
 #[test]
 fn log_densities_equal_their_formulas() {
@@ -28,12 +28,12 @@ fn log_densities_equal_their_formulas() {
         (
             "normal",
             |y, a, b| y.normal_lpdf(a, b),
-            |y, a, b| -0.5 * ((y - a) / b).powi(2) - b.ln() - LOG_SQRT_2PI,
+            |y, a, b| -0.5 * ((y - a) / b).powi(2) - b.ln() - HALF_LOG_TWO_PI,
         ),
         (
             "std_normal",
             |y, _, _| y.std_normal_lpdf(),
-            |y, _, _| -0.5 * y * y - LOG_SQRT_2PI,
+            |y, _, _| -0.5 * y * y - HALF_LOG_TWO_PI,
         ),
         (
             "cauchy",

@@ -1,5 +1,6 @@
 //! SIMD special functions, counter-based random streams and small numerics.
 //!
+//! - [`constants`]: logarithms of π,
 //! - [`simd`]: eight virtual lanes and dispatch at run time,
 //! - [`vmath`]: special functions on lanes and slices,
 //! - [`special`]: scalar special functions,
@@ -7,6 +8,7 @@
 //! - [`sum`]: sums, means and their errors,
 //! - [`quadrature`]: Gauss-Hermite nodes and weights.
 
+pub mod constants;
 pub mod quadrature;
 pub mod rng;
 pub mod simd;

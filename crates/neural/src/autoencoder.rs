@@ -1,6 +1,7 @@
 //! A trained auto-encoder: codes, reconstructions, samples, pictures of the latent space, evaluations.
 
 use jensen_graph::Unsupported;
+use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::simd::Simd;
 use jensen_math::special::inv_phi;
@@ -397,10 +398,9 @@ pub(crate) fn views(tensors: &[Tensor]) -> Vec<&[f32]> {
 
 /// log N(z; mean, diag exp(log_variance)) at `z = mean + sd · noise`.
 fn log_normal(noise: &[f32], log_variance: &[f32]) -> f64 {
-    let log_two_pi = (2.0 * std::f64::consts::PI).ln();
     let terms = noise.iter().zip(log_variance);
     terms
-        .map(|(&e, &v)| -0.5 * (f64::from(e * e) + f64::from(v) + log_two_pi))
+        .map(|(&e, &v)| -0.5 * (f64::from(e * e) + f64::from(v) + LOG_TWO_PI))
         .sum()
 }
 

@@ -7,6 +7,7 @@
 //! learn their own parameters too.
 
 use jensen_graph::{Graph, NodeId, SingleProgram, SingleWorkspace};
+use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::rng::Purpose;
 use jensen_math::simd::Simd;
 use jensen_run::{Algorithm, Status, Step};
@@ -157,7 +158,7 @@ impl<'a> Amortisation<'a> {
         self.slope.resize(lanes * latent, 0.0);
         self.model
             .value_grad(&chosen, x, z, &mut self.value, &mut self.slope);
-        let base = 0.5 * latent as f64 * (1.0 + (2.0 * std::f64::consts::PI).ln());
+        let base = 0.5 * latent as f64 * (1.0 + LOG_TWO_PI);
         let values: Vec<f64> = self.value.iter().map(|&v| f64::from(v)).collect();
         let negentropies: Vec<f64> = spread.iter().map(|&s| -f64::from(s) - base).collect();
         let finite = |x: &[f64]| x.iter().all(|x| x.is_finite());

@@ -1,6 +1,7 @@
 //! Observation models: log p(x | network outputs).
 
 use jensen_graph::{ElemOp, Graph, NodeId};
+use jensen_math::constants::LOG_TWO_PI;
 use serde::{Deserialize, Serialize};
 
 /// The distribution of a record given the outputs of the decoder (appendix C of the paper).
@@ -46,8 +47,6 @@ impl std::fmt::Display for OutOfDomain {
 
 impl std::error::Error for OutOfDomain {}
 
-const LOG_2PI: f64 = 1.837_877_066_409_345_3;
-
 impl Likelihood {
     /// A fixed word: `bernoulli`, `gaussian` or `categorical`.
     pub fn name(self) -> &'static str {
@@ -86,7 +85,7 @@ impl Likelihood {
                 let terms = graph.add(scaled, outputs[1]);
                 let sum = graph.sum(terms);
                 let width = f64::from(graph.shape(x).len);
-                let constant = graph.constant(width * LOG_2PI);
+                let constant = graph.constant(width * LOG_TWO_PI);
                 let total = graph.add(sum, constant);
                 graph.scale(-0.5, total)
             }

@@ -1,6 +1,7 @@
 //! The marginal likelihood of records from posterior draws (appendix D).
 
 use jensen_graph::Unsupported;
+use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::rng::Purpose;
 use jensen_math::simd::Simd;
 
@@ -224,6 +225,6 @@ impl Normal {
             w[i] = (f64::from(z[i]) - self.mean[i] - dot) / self.factor[i * dim + i];
             square += w[i] * w[i];
         }
-        -0.5 * (square + dim as f64 * (2.0 * std::f64::consts::PI).ln()) - self.log_det
+        -0.5 * (square + dim as f64 * LOG_TWO_PI) - self.log_det
     }
 }

@@ -1,6 +1,7 @@
 //! Models with one latent vector a record, and the auto-encoder as the model that the command fits.
 
 use jensen_graph::{Graph, NodeId};
+use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::rng::{Purpose, fill_normals};
 use jensen_math::simd::Simd;
 use serde::{Deserialize, Serialize};
@@ -44,7 +45,7 @@ pub(crate) fn standard_normal(graph: &mut Graph, z: NodeId) -> NodeId {
     let square = graph.square(z);
     let sum = graph.sum(square);
     let width = f64::from(graph.shape(z).len);
-    let constant = graph.constant(width * (2.0 * std::f64::consts::PI).ln());
+    let constant = graph.constant(width * LOG_TWO_PI);
     let total = graph.add(sum, constant);
     graph.scale(-0.5, total)
 }

@@ -40,7 +40,7 @@ pub trait Real:
     /// Log density of N(mean, (eˢ)²) at `self`, constants kept.
     fn normal_log_scale(self, mean: Self, log_sd: Self) -> Self {
         let standard = (self - mean) * (-log_sd).exp();
-        Self::constant(-0.5 * (2.0 * std::f64::consts::PI).ln())
+        Self::constant(-jensen_math::constants::HALF_LOG_TWO_PI)
             - log_sd
             - standard.square().scale(0.5)
     }

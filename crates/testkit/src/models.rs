@@ -1,6 +1,6 @@
 //! Test densities, some with known optima.
 
-use std::f64::consts::PI;
+use jensen_math::constants::LOG_TWO_PI;
 
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 
@@ -113,7 +113,7 @@ impl LogDensity for CorrelatedGaussian {
     fn value_grad(&self, _: &mut usize, z: Lanes<'_>, out: &mut [f64], mut grad: LanesMut<'_>) {
         let d = self.dim();
         let constant =
-            self.log_evidence + 0.5 * self.log_det_precision - 0.5 * d as f64 * (2.0 * PI).ln();
+            self.log_evidence + 0.5 * self.log_det_precision - 0.5 * d as f64 * LOG_TWO_PI;
         let (mut x, mut px) = (vec![0.0; d], vec![0.0; d]);
         for (lane, value) in out.iter_mut().enumerate() {
             z.copy_lane(lane, &mut x);

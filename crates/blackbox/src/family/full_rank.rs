@@ -7,8 +7,9 @@
 use jensen_density::{Lanes, LanesMut};
 
 use super::mean_field::standard_normal;
-use super::{Curvature, Family, FamilyKind, HALF_LOG_TWO_PI};
+use super::{Curvature, Family, FamilyKind};
 use crate::reduce::{axpy, combine, dot, dots, sum};
+use jensen_math::constants::HALF_LOG_TWO_PI;
 
 /// Lanes worked on together, so that the noise of all rows stays in the second-level cache.
 const BLOCK: usize = 256;

@@ -8,9 +8,10 @@
 use jensen_density::{Lanes, LanesMut};
 
 use super::mean_field::precondition_mean;
-use super::{Curvature, Family, FamilyKind, HALF_LOG_TWO_PI};
+use super::{Curvature, Family, FamilyKind};
 use crate::dense::{cholesky, solve_lower};
 use crate::reduce::{affine_row, axpy, dot, sum};
+use jensen_math::constants::HALF_LOG_TWO_PI;
 
 /// Gaussians with covariance diagonal + `rank` factors, d(2 + R) parameters.
 #[derive(Clone, Copy, Debug)]

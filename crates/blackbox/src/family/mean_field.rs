@@ -2,9 +2,10 @@
 
 use jensen_density::{Lanes, LanesMut};
 
-use super::{Curvature, Family, FamilyKind, HALF_LOG_TWO_PI};
+use super::{Curvature, Family, FamilyKind};
 use crate::dense::{solve_lower, solve_lower_transposed};
 use crate::reduce::{affine_row, dot, sum};
+use jensen_math::constants::HALF_LOG_TWO_PI;
 
 /// Independent Gaussian coordinates, ω = (μ, log σ), 2d parameters.
 #[derive(Clone, Copy, Debug)]

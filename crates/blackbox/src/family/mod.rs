@@ -27,9 +27,6 @@ pub use full_rank::FullRank;
 pub use low_rank::LowRank;
 pub use mean_field::MeanField;
 
-/// `½ log 2π`.
-pub(crate) const HALF_LOG_TWO_PI: f64 = 0.918_938_533_204_672_8;
-
 /// Which family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

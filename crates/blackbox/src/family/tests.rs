@@ -175,7 +175,9 @@ fn dense_log_density(family: &dyn Family, omega: &[f64], z: &[f64]) -> f64 {
     let mut x: Vec<f64> = (0..DIM).map(|i| z[i] - omega[i]).collect();
     crate::dense::solve_lower(&l, &mut x);
     let log_det: f64 = (0..DIM).map(|i| l[i * DIM + i].ln()).sum();
-    -0.5 * x.iter().map(|x| x * x).sum::<f64>() - log_det - DIM as f64 * super::HALF_LOG_TWO_PI
+    -0.5 * x.iter().map(|x| x * x).sum::<f64>()
+        - log_det
+        - DIM as f64 * jensen_math::constants::HALF_LOG_TWO_PI
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::family::{Blocks, Family};
 use crate::linalg::dot;
 use crate::model::{Local, Model};
 
-const LOG_2PI: f64 = 1.837_877_066_409_345_5;
+use jensen_math::constants::LOG_TWO_PI;
 
 /// Settings of a factorial mixture.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -192,7 +192,7 @@ impl Model for FactorialMixture {
             local.entropy += part(v[i]) + part(1.0 - v[i]);
         }
         local.energy -= 0.5 * precision * distance;
-        local.energy -= 0.5 * dim as f64 * (LOG_2PI + self.settings.noise_variance.ln());
+        local.energy -= 0.5 * dim as f64 * (LOG_TWO_PI + self.settings.noise_variance.ln());
         local
     }
 
@@ -220,7 +220,7 @@ impl Model for FactorialMixture {
     fn log_normaliser(&self, _t: &[f64], _size: f64, s: f64) -> f64 {
         let p = self.settings.activation;
         let switches = self.settings.factors as f64 * (p.powf(s) + (1.0 - p).powf(s)).ln();
-        let log_noise = LOG_2PI + self.settings.noise_variance.ln();
+        let log_noise = LOG_TWO_PI + self.settings.noise_variance.ln();
         switches + 0.5 * self.dim as f64 * ((1.0 - s) * log_noise - s.ln())
     }
 

@@ -3,7 +3,7 @@
 use crate::family::Family;
 use crate::models::mixture::Components;
 
-const LOG_2PI: f64 = 1.837_877_066_409_345_5;
+use jensen_math::constants::LOG_TWO_PI;
 
 /// The shape of covariance matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,7 +173,7 @@ impl Components for Gaussians {
                 .map(|(t, x)| x * (t[0] + 0.5 * t[2] * x) + t[1] + 0.5 * t[3])
                 .sum(),
         };
-        core - 0.5 * d as f64 * LOG_2PI
+        core - 0.5 * d as f64 * LOG_TWO_PI
     }
 
     fn add(&self, point: usize, weight: f64, out: &mut [f64]) {
@@ -207,7 +207,7 @@ impl Components for Gaussians {
             Covariance::Full => 2.0 * t[self.dim + 1 + self.dim * self.dim],
             Covariance::Diagonal => t.chunks_exact(4).map(|t| t[3]).sum(),
         };
-        0.5 * (s - 1.0) * log_det + 0.5 * d * ((1.0 - s) * LOG_2PI - s.ln())
+        0.5 * (s - 1.0) * log_det + 0.5 * d * ((1.0 - s) * LOG_TWO_PI - s.ln())
     }
 
     /// Precisions near 0 have more prior weight than the tempered likelihoods of many points leave integrable.

@@ -4,8 +4,7 @@
 
 use super::{Expr, Operand};
 
-/// log √(2π).
-const LOG_SQRT_2PI: f64 = 0.918_938_533_204_672_8;
+use jensen_math::constants::{HALF_LOG_TWO_PI, LOG_PI};
 
 impl<'b> Expr<'b> {
     /// Normal with mean `mu` and standard deviation `sigma`.
@@ -13,13 +12,13 @@ impl<'b> Expr<'b> {
     pub fn normal_lpdf(self, mu: impl Operand<'b>, sigma: impl Operand<'b>) -> Expr<'b> {
         let sigma = sigma.expr(self.builder);
         let z = (self - mu.expr(self.builder)) / sigma;
-        (-0.5 * z.square() - sigma.log() - LOG_SQRT_2PI).sum()
+        (-0.5 * z.square() - sigma.log() - HALF_LOG_TWO_PI).sum()
     }
 
     /// Normal with mean 0 and standard deviation 1.
     #[track_caller]
     pub fn std_normal_lpdf(self) -> Expr<'b> {
-        (-0.5 * self.square() - LOG_SQRT_2PI).sum()
+        (-0.5 * self.square() - HALF_LOG_TWO_PI).sum()
     }
 
     /// Cauchy with median `mu` and scale `sigma`.
@@ -27,7 +26,7 @@ impl<'b> Expr<'b> {
     pub fn cauchy_lpdf(self, mu: impl Operand<'b>, sigma: impl Operand<'b>) -> Expr<'b> {
         let sigma = sigma.expr(self.builder);
         let z = (self - mu.expr(self.builder)) / sigma;
-        (-z.square().log1p() - sigma.log() - std::f64::consts::PI.ln()).sum()
+        (-z.square().log1p() - sigma.log() - LOG_PI).sum()
     }
 
     /// Student's t with `nu` degrees of freedom, location `mu` and scale `sigma`.

@@ -1,6 +1,7 @@
 //! Densities and means of observations given their linear predictor η, as `jensen-latent` names them.
 
 use jensen_latent::Likelihood;
+use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::special::{inv_logit, lgamma, log_phi, log1p_exp, phi};
 
 /// What multiplies the mean of an observation: exposure, or the number of trials.
@@ -30,7 +31,6 @@ pub(super) fn mean(likelihood: Likelihood, eta: f64) -> f64 {
 
 /// log p(y | η) with all constants, in nats; NaN for multinomial observations, which have several η.
 pub(super) fn log_density(likelihood: Likelihood, eta: f64, y: f64, size: f64) -> f64 {
-    const LOG_TWO_PI: f64 = 1.837_877_066_409_345_3;
     let normal = |x: f64, log_variance: f64| {
         -0.5 * (LOG_TWO_PI + log_variance + x * x * (-log_variance).exp())
     };

@@ -21,6 +21,7 @@ use super::kernels::map;
 use super::selected::Order;
 use super::{Block, design};
 use crate::{CovarianceSensitivity, Dense, Design, Error, Model, Precision, Sparse};
+use jensen_math::constants::LOG_TWO_PI;
 
 /// Independent latent variables as a precision.
 pub(crate) fn diagonal(variances: &[f64]) -> Precision {
@@ -117,7 +118,7 @@ impl SparseField {
             Some(given) => given,
             None => field.log_determinant() - field.ground_determinant(),
         };
-        field.reference = determinant + nullity * (2.0 * std::f64::consts::PI).ln();
+        field.reference = determinant + nullity * LOG_TWO_PI;
         Ok(field)
     }
 

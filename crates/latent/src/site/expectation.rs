@@ -3,6 +3,7 @@
 //! For an exact expectation `f(m, v) = E g(η)`, η ~ N(m, v), with g = −log p: `∂f/∂m = E g′` and `∂f/∂v = ½ E g″` (Bonnet,
 //! Price), by Gauss-Hermite quadrature.
 
+use jensen_math::constants::HALF_LOG_TWO_PI;
 use jensen_math::quadrature::Rule;
 use jensen_math::simd::{F64x8, LANES, Simd};
 use jensen_math::simd_fn;
@@ -97,7 +98,7 @@ fn potential<V: F64x8>(p: &Potential, eta: V) -> (V, V, V) {
             let x = sign * eta;
             let log = log_phi(x);
             // φ(x)/Φ(x).
-            let log_root = V::splat(0.5 * (2.0 * std::f64::consts::PI).ln());
+            let log_root = V::splat(HALF_LOG_TWO_PI);
             let ratio = exp(-half * x * x - log_root - log);
             (-log, -sign * ratio, ratio * (ratio + x))
         }

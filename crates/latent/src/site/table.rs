@@ -1,5 +1,6 @@
 //! Likelihood × bound → site.
 
+use jensen_math::constants::HALF_LOG_TWO_PI;
 use jensen_math::quadrature::gauss_hermite;
 use jensen_math::simd::Simd;
 use jensen_math::special::{digamma, lgamma};
@@ -29,10 +30,6 @@ pub(crate) enum Sites {
 }
 
 /// `log(2π)/2`.
-fn half_log_two_pi() -> f64 {
-    0.5 * (2.0 * std::f64::consts::PI).ln()
-}
-
 /// The pieces of a logistic potential `−y (η−t) + n log(1 + e^(η−t)) + c`: y, n, t, c.
 fn logistic(model: &Model, i: usize) -> Option<(f64, f64, f64, f64)> {
     let data = &model.observations;
@@ -83,7 +80,7 @@ fn convex(model: &Model, i: usize) -> Option<Convex> {
         Likelihood::Gaussian { variance } => Some(Convex::Quadratic {
             a: 1.0 / variance,
             b: -y / variance,
-            c: y * y / (2.0 * variance) + half_log_two_pi() + 0.5 * variance.ln(),
+            c: y * y / (2.0 * variance) + HALF_LOG_TWO_PI + 0.5 * variance.ln(),
         }),
         Likelihood::Poisson => {
             let rate = data.exposure.as_ref().map_or(1.0, |e| e[i]);
@@ -99,13 +96,13 @@ fn convex(model: &Model, i: usize) -> Option<Convex> {
         Likelihood::Exponential => Some(gamma(1.0)),
         Likelihood::StochasticVolatility if y == 0.0 => Some(Convex::Linear {
             a: -0.5,
-            c: half_log_two_pi(),
+            c: HALF_LOG_TWO_PI,
         }),
         Likelihood::StochasticVolatility => Some(Convex::Exponential {
             a: -0.5,
             rate: 0.5 * y * y,
             sign: -1.0,
-            c: half_log_two_pi(),
+            c: HALF_LOG_TWO_PI,
         }),
         _ => None,
     }

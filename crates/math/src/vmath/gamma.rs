@@ -2,6 +2,7 @@
 
 use super::log::{log, log1p};
 use super::poly;
+use crate::constants::HALF_LOG_TWO_PI;
 use crate::simd::F64x8;
 use crate::special;
 
@@ -52,9 +53,6 @@ const TRIGAMMA_FAR: [f64; 7] = [
 
 /// From here on Stirling's series serves.
 const FAR: f64 = 8.5;
-/// `log(2 pi) / 2`.
-const HALF_LOG_TWO_PI: f64 = 0.918_938_533_204_672_8;
-
 /// The remainder of Stirling's formula for `x >= FAR`.
 #[inline(always)]
 pub(crate) fn stirling<V: F64x8>(x: V) -> V {

@@ -1,5 +1,6 @@
 //! Figure 1: the annealed objective of a mixture of two one-dimensional Gaussians as a function of their means.
 
+use jensen::math::constants::LOG_TWO_PI;
 use jensen::math::rng::{Purpose, Stream};
 use jensen::math::special::{inv_phi, log_sum_exp};
 use jensen::report::figure::{Axis, Figure, HeatMap, Series};
@@ -37,9 +38,8 @@ fn data() -> Vec<f64> {
 
 /// The objective at the means with q(z) optimal: log prior + Σ_n log Σ_k (π_k N(x_n; μ_k, 1))^(1/T), in nats.
 fn objective(data: &[f64], means: [f64; 2], temperature: f64) -> f64 {
-    let log_2pi = (2.0 * std::f64::consts::PI).ln();
     let part = |x: f64, mean: f64, weight: f64| {
-        (weight.ln() - 0.5 * (x - mean) * (x - mean) - 0.5 * log_2pi) / temperature
+        (weight.ln() - 0.5 * (x - mean) * (x - mean) - 0.5 * LOG_TWO_PI) / temperature
     };
     let likelihood: f64 = data
         .iter()
@@ -47,7 +47,7 @@ fn objective(data: &[f64], means: [f64; 2], temperature: f64) -> f64 {
         .sum();
     let prior: f64 = means
         .iter()
-        .map(|m| -0.5 * m * m / PRIOR - 0.5 * (log_2pi + PRIOR.ln()))
+        .map(|m| -0.5 * m * m / PRIOR - 0.5 * (LOG_TWO_PI + PRIOR.ln()))
         .sum();
     likelihood + prior
 }

@@ -6,8 +6,8 @@ use rayon::prelude::*;
 use super::glm::paste_lane;
 use super::{Dense, Prior, StandardNormal};
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
-use crate::family::HALF_LOG_TWO_PI;
 use crate::records::gemm::{Matrix, multiply};
+use jensen_math::constants::HALF_LOG_TWO_PI;
 
 /// `xₙ ~ normal(0, W Wᵀ + s I)` for rows xₙ of P columns, with `W` (P × K, row after row in z)
 /// standard normal a priori and a known noise variance s (Tipping and Bishop 1999).

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use jensen_density::{Lanes, LanesMut};
 use jensen_math::simd::Simd;
 
-use crate::family::HALF_LOG_TWO_PI;
+use jensen_math::constants::HALF_LOG_TWO_PI;
 
 /// A twice differentiable log density on ℝᵈ over lanes; everything overwrites its output.
 pub trait Prior: Debug + Sync {

@@ -4,8 +4,7 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, LN_2, PI, SQRT_2};
 
-/// log √(2π)
-pub const LOG_SQRT_2PI: f64 = 0.918_938_533_204_672_7;
+pub use jensen_math::constants::HALF_LOG_TWO_PI;
 
 /// log |Γ(x)|; infinite at 0, −1, −2, …
 pub fn lgamma(x: f64) -> f64 {
@@ -94,7 +93,7 @@ pub fn lbeta(a: f64, b: f64) -> f64 {
             + (large - 0.5) * (-small / (small + large)).ln_1p();
     }
     let sum = small + large;
-    stirling_rest(large) + stirling_rest(small) - stirling_rest(sum) + LOG_SQRT_2PI
+    stirling_rest(large) + stirling_rest(small) - stirling_rest(sum) + HALF_LOG_TWO_PI
         - 0.5 * large.ln()
         + (small - 0.5) * (small / sum).ln()
         + large * (-small / sum).ln_1p()
@@ -299,7 +298,7 @@ pub fn log_phi(x: f64) -> f64 {
         term *= -f64::from(2 * k + 1) * y;
         sum += term;
     }
-    -0.5 * x * x - LOG_SQRT_2PI - (-x).ln() + sum.ln()
+    -0.5 * x * x - HALF_LOG_TWO_PI - (-x).ln() + sum.ln()
 }
 
 /// The quantile of the standard normal distribution: a rough start and Halley's steps on the nearer tail.
@@ -341,7 +340,7 @@ pub fn inv_phi_log(log_p: f64) -> f64 {
     // Newton on log Φ, which is concave: its slope is the inverse Mills ratio.
     for _ in 0..60 {
         let value = log_phi(x);
-        let slope = (-0.5 * x * x - LOG_SQRT_2PI - value).exp();
+        let slope = (-0.5 * x * x - HALF_LOG_TWO_PI - value).exp();
         let step = (value - log_p) / slope;
         x -= step;
         if step.abs() <= 1e-16 * x.abs() {

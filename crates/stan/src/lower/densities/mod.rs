@@ -32,8 +32,7 @@ use super::value::{SHORT, Sym};
 use crate::interpret::error::{FnError, FnResult};
 use crate::program::Level;
 
-/// ½ log 2π
-pub const HALF_LOG_TWO_PI: f64 = 0.918_938_533_204_672_7;
+pub use jensen_math::constants::HALF_LOG_TWO_PI;
 
 /// A condition on an argument.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -160,6 +160,6 @@ fn von_mises(d: &mut Density<'_>) -> FnResult<()> {
         .collect();
     d.term(&[0, 1, 2], kappa * (mu - y).cos());
     d.term(&[2], d.tape.vector(&bessel));
-    d.term(&[], d.num(-(2.0 * PI).ln()));
+    d.term(&[], d.num(-2.0 * HALF_LOG_TWO_PI));
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::f64::consts::{LN_2, PI};
 
 use super::super::elementary::log1p_exp;
-use super::super::special::{LOG_SQRT_2PI, lgamma, ln_inc_beta, log_phi};
+use super::super::special::{HALF_LOG_TWO_PI, lgamma, ln_inc_beta, log_phi};
 use super::family::{
     Domain::{Finite, NotNan, Positive, PositiveFinite},
     Family, Tails,
@@ -25,13 +25,13 @@ pub(super) static FAMILIES: &[Family] = &[
         &[(LOCATION, Finite), (SCALE, Positive)],
         |k, x| {
             let z = (x[0] - x[1]) / x[2];
-            k.constant(-LOG_SQRT_2PI) + k.term(B, -x[2].ln()) + k.term(Y | A | B, -0.5 * z * z)
+            k.constant(-HALF_LOG_TWO_PI) + k.term(B, -x[2].ln()) + k.term(Y | A | B, -0.5 * z * z)
         },
     )
     .tails(|x| normal_tails((x[0] - x[1]) / x[2]))
     .sample(|r, x| x[0] + x[1] * r.normal()),
     Family::new("std_normal", NotNan, &[], |k, x| {
-        k.constant(-LOG_SQRT_2PI) + k.term(Y, -0.5 * x[0] * x[0])
+        k.constant(-HALF_LOG_TWO_PI) + k.term(Y, -0.5 * x[0] * x[0])
     })
     .tails(|x| normal_tails(x[0]))
     .sample(|r, _| r.normal()),

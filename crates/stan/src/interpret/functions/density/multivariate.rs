@@ -4,7 +4,7 @@ use std::f64::consts::PI;
 
 use super::super::dense::{self, multiply, solve_lower};
 use super::super::reductions::log_sum_exp;
-use super::super::special::{LOG_SQRT_2PI, lgamma};
+use super::super::special::{HALF_LOG_TWO_PI, lgamma};
 use super::super::{Builtin, Draws, Entry, Keep};
 use super::family::{Domain, check};
 use super::simplexes::check_simplex;
@@ -176,7 +176,7 @@ fn normal(function: &str, k: Keep, y: &Value, mu: &Value, l: &Matrix) -> FnResul
     let n = l.rows();
     let mut sum = 0.0;
     for d in differences(function, y, mu, n)? {
-        sum += k.constant(-(n as f64) * LOG_SQRT_2PI)
+        sum += k.constant(-(n as f64) * HALF_LOG_TWO_PI)
             + k.term(4, -0.5 * dense::log_det_cholesky(l))
             + k.term(1 | 2 | 4, -0.5 * quadratic(l, &d));
     }
@@ -192,7 +192,7 @@ fn precision(k: Keep, a: &[&Value]) -> FnResult<f64> {
     for d in differences(NAME, a[0], a[1], n)? {
         let v = Mat::new(n, 1, d);
         let quadratic = multiply(&v.transpose(), &multiply(omega, &v));
-        sum += k.constant(-(n as f64) * LOG_SQRT_2PI)
+        sum += k.constant(-(n as f64) * HALF_LOG_TWO_PI)
             + k.term(4, 0.5 * dense::log_det_cholesky(&l))
             + k.term(1 | 2 | 4, -0.5 * quadratic.data().iter().sum::<f64>());
     }
@@ -290,7 +290,7 @@ fn process(function: &str, k: Keep, a: &[&Value], l: &Matrix) -> FnResult<f64> {
     check(function, "the kernel scales", Domain::PositiveFinite, w)?;
     let (rows, cols) = (y.rows() as f64, y.cols() as f64);
     let quad: f64 = (0..y.rows()).map(|i| w[i] * quadratic(l, &y.row(i))).sum();
-    Ok(k.constant(-rows * cols * LOG_SQRT_2PI)
+    Ok(k.constant(-rows * cols * HALF_LOG_TWO_PI)
         + k.term(2, -0.5 * rows * dense::log_det_cholesky(l))
         + k.term(4, 0.5 * cols * w.iter().map(|w| w.ln()).sum::<f64>())
         + k.term(1 | 2 | 4, -0.5 * quad))
@@ -338,7 +338,7 @@ fn dynamic_linear(k: Keep, a: &[&Value]) -> FnResult<f64> {
             &expected,
             -1.0,
         );
-        sum += k.constant(-(y.rows() as f64) * LOG_SQRT_2PI)
+        sum += k.constant(-(y.rows() as f64) * HALF_LOG_TWO_PI)
             + k.term(
                 u32::MAX,
                 -0.5 * dense::log_det_cholesky(&l) - 0.5 * quadratic(&l, e.data()),

@@ -3,7 +3,7 @@
 use std::f64::consts::LN_2;
 
 use super::super::elementary::{lmultiply, log1p_exp};
-use super::super::special::{LOG_SQRT_2PI, lbeta, lgamma, ln_gamma_pq, ln_inc_beta};
+use super::super::special::{HALF_LOG_TWO_PI, lbeta, lgamma, ln_gamma_pq, ln_inc_beta};
 use super::continuous::normal_tails;
 use super::family::{
     Domain::{Finite, NonNegative, NotNan, Positive, PositiveFinite, Unit},
@@ -36,7 +36,7 @@ pub(super) static FAMILIES: &[Family] = &[
             let log_y = x[0].ln();
             let z = (log_y - x[1]) / x[2];
             // Stan keeps the constant of this density whenever any argument varies.
-            k.term(Y | A | B, -LOG_SQRT_2PI - 0.5 * z * z)
+            k.term(Y | A | B, -HALF_LOG_TWO_PI - 0.5 * z * z)
                 + k.term(B, -x[2].ln())
                 + k.term(Y, -log_y)
         },

@@ -3,11 +3,14 @@
 use std::f64::consts::{LN_2, PI};
 
 use super::super::elementary::log_add_exp;
-use super::super::special::{LOG_SQRT_2PI, gauss, log_bessel_i, log_phi, log1m_exp, owens_t, phi};
+use super::super::special::{
+    HALF_LOG_TWO_PI, gauss, log_bessel_i, log_phi, log1m_exp, owens_t, phi,
+};
 use super::family::{
     Domain::{Finite, NonNegativeFinite, NotNan, Positive, PositiveFinite, Unit},
     Family, Tails,
 };
+use jensen_math::constants::LOG_TWO_PI;
 
 const Y: u32 = 1;
 const A: u32 = 2;
@@ -28,7 +31,7 @@ pub(super) static FAMILIES: &[Family] = &[
         ],
         |k, x| {
             let z = (x[0] - x[1]) / x[2];
-            k.constant(-LOG_SQRT_2PI)
+            k.constant(-HALF_LOG_TWO_PI)
                 + k.term(B, -x[2].ln())
                 + k.term(Y | A | B, -0.5 * z * z)
                 + k.term(Y | A | B | C, LN_2 + log_phi(x[3] * z))
@@ -126,7 +129,7 @@ pub(super) static FAMILIES: &[Family] = &[
         Finite,
         &[(LOCATION, Finite), (SCALE, NonNegativeFinite)],
         |k, x| {
-            k.constant(-(2.0 * PI).ln())
+            k.constant(-LOG_TWO_PI)
                 + k.term(B, -log_bessel_i(0.0, x[2]))
                 + k.term(Y | A | B, x[2] * (x[1] - x[0]).cos())
         },
@@ -139,7 +142,7 @@ pub(super) static FAMILIES: &[Family] = &[
             return Tails::ALL;
         }
         let (mu, kappa) = (x[1], x[2]);
-        let log_norm = (2.0 * PI).ln() + log_bessel_i(0.0, kappa) - kappa;
+        let log_norm = LOG_TWO_PI + log_bessel_i(0.0, kappa) - kappa;
         let density = |t: f64| (kappa * ((t - mu).cos() - 1.0) - log_norm).exp();
         Tails {
             lower: gauss(density, -PI, x[0], 400).min(1.0).ln(),
