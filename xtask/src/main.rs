@@ -1,17 +1,24 @@
-//! Repository checks: `cargo run -p xtask -- check`.
+//! Repository checks: `cargo run -p xtask -- NAME`.
 //!
-//! | file | what is checked |
-//! | --- | --- |
-//! | `arrows` | which crate may depend on which |
-//! | `sources` | no printing, environment, files or processes below the command; file lengths |
-//! | `manifests` | every crate takes the workspace's lints |
+//! | name | file | what is checked |
+//! | --- | --- | --- |
+//! | `check` | `arrows` | which crate may depend on which |
+//! | | `sources` | file lengths; every library turns on the lints that keep it from printing, files and processes |
+//! | | `manifests` | every crate takes the workspace's lints |
+//! | `features` | `features` | every feature of the facade and of the command builds alone |
+//! | `oldest`, `sanitizer`, `miri` | `toolchains` | the oldest Rust, AddressSanitizer and Miri where they are installed |
 
 mod arrows;
+mod features;
 mod manifests;
+mod run;
 mod sources;
+mod toolchains;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+use crate::run::Ended;
 
 /// What the checks found.
 #[derive(Debug, Default)]
@@ -20,30 +27,46 @@ struct Findings {
     warnings: Vec<String>,
 }
 
+/// A check by its name.
+type Check = (&'static str, fn(&Path) -> Result<Ended, String>);
+
+const CHECKS: [Check; 5] = [
+    ("check", order),
+    ("features", features::check),
+    ("oldest", toolchains::oldest),
+    ("sanitizer", toolchains::sanitizer),
+    ("miri", toolchains::miri),
+];
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if arguments != ["check"] {
-        eprintln!("usage: cargo run -p xtask -- check");
+    let chosen = CHECKS.iter().find(|(name, _)| arguments == [*name]);
+    let Some((name, check)) = chosen else {
+        let names = CHECKS.map(|(name, _)| name).join("|");
+        eprintln!("usage: cargo run -p xtask -- {names}");
         return ExitCode::from(2);
-    }
-    let findings = match check(&root()) {
-        Ok(findings) => findings,
+    };
+    match check(&root()) {
+        Ok(Ended::Done) => println!("{name}: in order"),
+        Ok(Ended::Skipped(reason)) => println!("{name}: skipped, {reason}"),
         Err(error) => {
             eprintln!("error: {error}");
             return ExitCode::FAILURE;
         }
-    };
+    }
+    ExitCode::SUCCESS
+}
+
+/// The workspace's folder is in order.
+fn order(root: &Path) -> Result<Ended, String> {
+    let findings = check(root)?;
     for warning in &findings.warnings {
         eprintln!("warning: {warning}");
     }
-    for error in &findings.errors {
-        eprintln!("error: {error}");
-    }
     if findings.errors.is_empty() {
-        println!("the repository is in order");
-        ExitCode::SUCCESS
+        Ok(Ended::Done)
     } else {
-        ExitCode::FAILURE
+        Err(findings.errors.join("\nerror: "))
     }
 }
 

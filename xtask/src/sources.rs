@@ -1,5 +1,5 @@
-//! Library sources print nothing, read no environment, open no files and start no processes; files stay
-//! short.
+//! Files stay short, and every library turns on the lints that keep it from printing, from the environment, files and
+//! processes: `clippy.toml` has their list.
 
 use std::path::{Path, PathBuf};
 
@@ -9,24 +9,8 @@ use crate::arrows::Package;
 /// Faces and tools: they may do what libraries may not.
 const OUTSIDE: [&str; 4] = ["jensen-cli", "jensen-bench", "jensen-testkit", "xtask"];
 
-/// The only library that opens files.
-const OPENS_FILES: &str = "jensen-data";
-
-/// What no library contains, and what it is called.
-const BANNED: [(&str, &str); 9] = [
-    ("println!", "prints"),
-    ("print!(", "prints"),
-    ("dbg!(", "prints"),
-    ("std::io::stdout", "prints"),
-    ("std::io::stderr", "prints"),
-    ("env::var", "reads the environment"),
-    ("env::args", "reads the command line"),
-    ("process::Command", "starts processes"),
-    ("process::exit", "ends the process"),
-];
-
-/// What only [`OPENS_FILES`] contains.
-const FILES: [&str; 4] = ["std::fs", "fs::read", "File::open", "File::create"];
+/// What stands in the `lib.rs` of every library.
+const KEPT: &str = "#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout))]";
 
 /// Lines of a file beyond which it has more than one subject.
 const LONG: usize = 800;
@@ -35,29 +19,35 @@ const LONG: usize = 800;
 pub fn check(package: &Package, root: &Path, findings: &mut Findings) -> Result<(), String> {
     let folder = package.folder.join("src");
     for path in files(&folder)? {
-        let text = std::fs::read_to_string(&path)
-            .map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
-        let name = shown(&path, root);
-        let lines = text.lines().count();
+        let lines = read(&path)?.lines().count();
         if lines > LONG {
+            let name = shown(&path, root);
             findings.warnings.push(format!(
                 "{name} has {lines} lines: does it have one subject?"
             ));
         }
-        let inside = path.strip_prefix(&folder).unwrap_or(&path);
-        let tests = inside
-            .components()
-            .any(|part| part.as_os_str().to_string_lossy().starts_with("tests"));
-        if OUTSIDE.contains(&package.name.as_str()) || tests {
-            continue;
-        }
-        for (line, what) in offences(&text, package.name == OPENS_FILES) {
+    }
+    if !OUTSIDE.contains(&package.name.as_str()) {
+        let path = folder.join("lib.rs");
+        if !is_kept(&read(&path)?) {
+            let name = shown(&path, root);
             findings
                 .errors
-                .push(format!("{name}:{line}: a library crate {what}"));
+                .push(format!("{name}: a library needs the line {KEPT}"));
         }
     }
     Ok(())
+}
+
+/// Whether a `lib.rs` turns the lints on, however its lines are broken.
+fn is_kept(text: &str) -> bool {
+    let dense = |text: &str| -> String { text.split_whitespace().collect() };
+    dense(text).replace(",)", ")").contains(&dense(KEPT))
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path)
+        .map_err(|error| format!("cannot read `{}`: {error}", path.display()))
 }
 
 fn shown(path: &Path, root: &Path) -> String {
@@ -66,30 +56,6 @@ fn shown(path: &Path, root: &Path) -> String {
         .unwrap_or(path)
         .display()
         .to_string()
-}
-
-/// Line numbers and what is wrong there, outside comments and tests.
-fn offences(text: &str, may_open_files: bool) -> Vec<(usize, &'static str)> {
-    let mut found = Vec::new();
-    let mut test_attribute = false;
-    for (i, line) in text.lines().enumerate() {
-        let code = line.trim_start();
-        if test_attribute && code.starts_with("mod ") && code.ends_with('{') {
-            // A module of tests stands at the end of its file.
-            break;
-        }
-        test_attribute = code == "#[cfg(test)]";
-        if code.starts_with("//") {
-            continue;
-        }
-        let banned = BANNED.iter().find(|(text, _)| code.contains(text));
-        if let Some((_, what)) = banned {
-            found.push((i + 1, *what));
-        } else if !may_open_files && FILES.iter().any(|text| code.contains(text)) {
-            found.push((i + 1, "opens files"));
-        }
-    }
-    found
 }
 
 /// Every source file below a folder, in order.
@@ -114,36 +80,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn offences_are_found_outside_comments_and_tests() {
-        let text = "\
-//! Never call println!().
-fn f() {
-    eprintln!(\"x\");
-    let home = std::env::var(\"HOME\");
-    let text = std::fs::read(\"x\");
-    let version = env!(\"CARGO_PKG_VERSION\");
-}
+    fn the_lints_are_found_however_they_are_wrapped() {
+        assert!(is_kept(KEPT));
+        assert!(is_kept(
+            "//! A library.
 
-#[cfg(test)]
-mod tests {
-    fn g() { println!(); }
-}
-";
-        let found = offences(text, false);
-        assert_eq!(
-            found,
-            [
-                (3, "prints"),
-                (4, "reads the environment"),
-                (5, "opens files")
-            ]
-        );
-        assert_eq!(offences(text, true).len(), 2);
-    }
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::disallowed_methods,
+        clippy::print_stderr,
+        clippy::print_stdout,
+    )
+)]
 
-    #[test]
-    fn a_module_of_tests_elsewhere_does_not_end_the_search() {
-        let text = "#[cfg(test)]\nmod tests;\nfn f() { println!(); }\n";
-        assert_eq!(offences(text, false), [(3, "prints")]);
+mod a;
+"
+        ));
+        assert!(!is_kept("//! A library.\n\nmod a;\n"));
+        assert!(!is_kept(
+            "#![cfg_attr(not(test), deny(clippy::print_stdout))]\n"
+        ));
     }
 }

@@ -28,6 +28,11 @@
 //! | `summary` | mean, standard deviation and quantiles of draws |
 //! | `noise` | normals by purpose, iteration and lane |
 
+#![cfg_attr(
+    not(test),
+    deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)
+)]
+
 mod advi;
 mod approximation;
 mod bbvi;

@@ -4,16 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::factors::FactorsCommand;
 use crate::flags::FitFlags;
-use crate::latent::args::LatentCommand;
-use crate::mixture::MixtureCommand;
-use crate::topics::args::TopicsCommand;
-use crate::vae::args::VaeCommand;
 
 /// Variational inference with evidence: a Stan program and data in, a checked posterior out.
 #[derive(Parser)]
-#[command(name = "jensen", version, after_help = EXIT_CODES, max_term_width = 100)]
+#[command(name = "jensen", version, after_help = crate::left_out::help() + EXIT_CODES, max_term_width = 100)]
 pub struct Line {
     #[command(subcommand)]
     pub command: Command,
@@ -39,23 +34,29 @@ pub enum Command {
     Density(DensityArgs),
     /// Show what a stage makes of a program
     Show(ShowArgs),
+    #[cfg(feature = "reproduce")]
     /// Make a paper's tables and figures again, from real data
     Reproduce(ReproduceArgs),
+    #[cfg(feature = "topics")]
     /// Topic models of text that need not fit in memory
     #[command(subcommand)]
-    Topics(Box<TopicsCommand>),
+    Topics(Box<crate::topics::args::TopicsCommand>),
+    #[cfg(feature = "conjugate")]
     /// Mixtures: clusters of points
     #[command(subcommand)]
-    Mixture(MixtureCommand),
+    Mixture(crate::mixture::MixtureCommand),
+    #[cfg(feature = "conjugate")]
     /// Factorial mixtures: points as sums of binary factors
     #[command(subcommand)]
-    Factors(FactorsCommand),
+    Factors(crate::factors::FactorsCommand),
+    #[cfg(feature = "latent")]
     /// Latent Gaussian models of tables: Gaussian processes, Markov fields, linear models
     #[command(subcommand)]
-    Latent(Box<LatentCommand>),
+    Latent(Box<crate::latent::args::LatentCommand>),
+    #[cfg(feature = "neural")]
     /// Auto-encoders of images and tables
     #[command(subcommand)]
-    Vae(Box<VaeCommand>),
+    Vae(Box<crate::vae::args::VaeCommand>),
     /// Measure speed
     #[command(subcommand)]
     Bench(BenchCommand),

@@ -10,29 +10,41 @@
 //! | `mixture`, `factors`, `points` | `jensen mixture` and `jensen factors`, and what they share |
 //! | `latent` | `jensen latent`: latent Gaussian models of tables |
 //! | `vae` | `jensen vae`: auto-encoders of images and tables |
+//! | `left_out` | what a build without some features says of their commands |
 //! | `draws`, `check`, `density`, `show`, `reproduce`, `bench` | the other commands |
+
+// A build that leaves commands out does not use all that they share.
+#![cfg_attr(not(feature = "full"), allow(dead_code, unused_imports))]
 
 mod args;
 mod bench;
 mod check;
 mod density;
 mod draws;
+#[cfg(feature = "conjugate")]
 mod factors;
 mod failure;
 mod fit;
 mod flags;
 mod input;
+#[cfg(feature = "latent")]
 mod latent;
+mod left_out;
 mod minibatch;
+#[cfg(feature = "conjugate")]
 mod mixture;
+#[cfg(feature = "conjugate")]
 mod points;
 mod progress;
+#[cfg(feature = "reproduce")]
 mod reproduce;
 mod run;
 mod show;
 mod store;
 mod table;
+#[cfg(feature = "topics")]
 mod topics;
+#[cfg(feature = "neural")]
 mod vae;
 
 use std::process::ExitCode;
@@ -47,7 +59,7 @@ use crate::failure::{Exit, Failure, Outcome};
 const STACK: usize = 512 << 20;
 
 fn main() -> ExitCode {
-    let line = Line::parse();
+    let line = Line::try_parse().unwrap_or_else(|error| left_out::refuse(error));
     std::panic::set_hook(Box::new(failure::report_panic));
     guarded(move || run(line)).into()
 }
@@ -75,11 +87,17 @@ fn run(line: Line) -> Outcome {
         Command::Check(args) => check::run(&args),
         Command::Density(args) => density::run(&args),
         Command::Show(args) => show::run(&args),
+        #[cfg(feature = "reproduce")]
         Command::Reproduce(args) => reproduce::run(&args),
+        #[cfg(feature = "topics")]
         Command::Topics(command) => topics::run(*command),
+        #[cfg(feature = "conjugate")]
         Command::Mixture(command) => mixture::run(&command),
+        #[cfg(feature = "conjugate")]
         Command::Factors(command) => factors::run(&command),
+        #[cfg(feature = "latent")]
         Command::Latent(command) => latent::run(*command),
+        #[cfg(feature = "neural")]
         Command::Vae(command) => vae::run(*command),
         Command::Bench(args) => bench::run(&args),
     }

@@ -19,6 +19,11 @@
 //! scores held-out words. Going on with new documents is a job whose `start` holds the old topics and whose
 //! `population` counts old and new documents together.
 
+#![cfg_attr(
+    not(test),
+    deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)
+)]
+
 pub mod documents;
 mod draws;
 pub mod driver;

@@ -18,9 +18,15 @@
 //! Arrays read from data files are kept in row-major order (the order of the nested JSON lists, last index fastest);
 //! draws are kept in the column-major order of CmdStan's CSV columns (first index fastest). Each type says so again.
 
+#![cfg_attr(
+    not(test),
+    deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)
+)]
+
 pub mod adjacency;
 pub mod atomic;
 pub mod bytes;
+#[cfg(feature = "corpus")]
 pub mod corpus;
 pub mod dataset;
 pub mod draws;

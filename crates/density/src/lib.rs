@@ -14,6 +14,11 @@
 //!
 //! What inference may rely on, and what it may not, stands on the traits themselves.
 
+#![cfg_attr(
+    not(test),
+    deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)
+)]
+
 mod density;
 mod difference;
 mod lanes;

@@ -19,6 +19,11 @@
 //! | [`single`] | the single-precision executor, for networks |
 //! | [`scalar`] | the slow evaluator, the executor's oracle |
 
+#![cfg_attr(
+    not(test),
+    deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)
+)]
+
 pub mod build;
 mod density;
 mod diff;
@@ -29,6 +34,7 @@ pub mod ops;
 pub mod passes;
 mod records;
 pub mod scalar;
+#[cfg(feature = "single")]
 pub mod single;
 pub mod text;
 pub mod verify;
@@ -39,5 +45,6 @@ pub use ir::{Graph, NodeId, Placement, Record, RecordId, Shape};
 pub use ops::{ElemOp, MatMul, Op};
 pub use records::{Dependence, RecordGraph, RecordWorkspace, Separation};
 pub use scalar::evaluate;
+#[cfg(feature = "single")]
 pub use single::{SingleProgram, SingleWorkspace, Unsupported};
 pub use text::TextError;

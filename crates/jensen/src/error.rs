@@ -20,6 +20,7 @@ pub enum Error {
     /// Records cannot be fitted by minibatches as asked.
     Records(RecordError),
     /// A latent Gaussian model, or its fit.
+    #[cfg(feature = "latent")]
     Latent(jensen_latent::Error),
     /// It would take more memory than allowed.
     Memory {
@@ -43,6 +44,7 @@ impl fmt::Display for Error {
             Self::Data(error) => error.fmt(f),
             Self::Fit(error) => error.fmt(f),
             Self::Records(error) => error.fmt(f),
+            #[cfg(feature = "latent")]
             Self::Latent(error) => error.fmt(f),
             Self::Memory {
                 what,
@@ -86,6 +88,7 @@ impl From<FitError> for Error {
     }
 }
 
+#[cfg(feature = "latent")]
 impl From<jensen_latent::Error> for Error {
     fn from(error: jensen_latent::Error) -> Self {
         Self::Latent(error)

@@ -92,6 +92,7 @@ impl Fitted {
 /// # Errors
 /// When the problem has no parameters, no starting point has a finite density, or it would take more
 /// memory than allowed.
+#[allow(clippy::disallowed_methods, reason = "whoever brings a clock calls `fit_with`")]
 pub fn fit<P: Problem>(problem: &P, options: &Options) -> Result<Fitted, Error> {
     let epoch = Instant::now();
     let clock = move || epoch.elapsed().as_secs_f64();

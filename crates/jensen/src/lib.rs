@@ -44,12 +44,19 @@
 //! The crates underneath are re-exported under their own names. Nothing here prints, reads the
 //! environment or opens a file.
 
+#![cfg_attr(
+    not(test),
+    deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)
+)]
+
 mod covariance;
 mod error;
 pub mod exchangeable;
 mod fit;
+#[cfg(feature = "latent")]
 pub mod latent;
 mod memory;
+#[cfg(feature = "neural")]
 pub mod neural;
 mod outputs;
 pub mod prelude;
@@ -58,10 +65,12 @@ mod query;
 mod sample;
 pub mod stan;
 mod timing;
+#[cfg(feature = "topics")]
 pub mod topics;
 mod variances;
 
 pub use jensen_blackbox as blackbox;
+#[cfg(feature = "conjugate")]
 pub use jensen_conjugate as conjugate;
 pub use jensen_data as data;
 pub use jensen_density as density;

@@ -19,6 +19,11 @@
 //! | [`prior`] | Gaussian processes, Markov fields, covariates; their specification as text |
 //! | `error` | what can be wrong with a model or its data |
 
+#![cfg_attr(
+    not(test),
+    deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)
+)]
+
 mod error;
 mod factors;
 mod fit;

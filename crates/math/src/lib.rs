@@ -8,6 +8,11 @@
 //! - [`sum`]: sums, means and their errors,
 //! - [`quadrature`]: Gauss-Hermite nodes and weights.
 
+#![cfg_attr(
+    not(test),
+    deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)
+)]
+
 pub mod constants;
 pub mod quadrature;
 pub mod rng;

@@ -22,6 +22,11 @@
 //!
 //! The method is that of Kingma and Welling (2014), "Auto-Encoding Variational Bayes"; equation numbers are theirs.
 
+#![cfg_attr(
+    not(test),
+    deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)
+)]
+
 pub mod autoencoder;
 pub mod bound;
 pub mod evaluate;

@@ -13,6 +13,11 @@
 //! | charts, heat maps and images for files | [`figure`] |
 //! | escaping and the spelling of numbers | `text` |
 
+#![cfg_attr(
+    not(test),
+    deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)
+)]
+
 pub mod figure;
 pub mod model;
 mod page;

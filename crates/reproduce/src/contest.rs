@@ -5,7 +5,6 @@
 //! method's own estimates neither helps nor harms it. Those evaluations cost no oracle calls and no seconds.
 //! Oracle calls are counted as in the paper: see [`jensen::blackbox::Calls`].
 
-use std::time::Instant;
 
 use jensen::Problem;
 use jensen::blackbox::{
@@ -167,7 +166,7 @@ impl<A: Algorithm, D: jensen::density::TwiceDifferentiable> Algorithm for Watche
     }
 
     fn step(&mut self, state: &mut A::State, iteration: u64) -> Step {
-        let start = Instant::now();
+        let start = crate::now();
         let step = self.inner.step(state, iteration);
         self.seconds += start.elapsed().as_secs_f64();
         let calls = step.record.oracle_calls as f64;
@@ -249,7 +248,7 @@ fn watch<A: Algorithm>(
         points: Vec::new(),
         seconds: 0.0,
     };
-    let epoch = Instant::now();
+    let epoch = crate::now();
     let clock = move || epoch.elapsed().as_secs_f64();
     let mut silent = Silent;
     let mut control = Control::new(Budget::iterations(MOST_ITERATIONS), &clock, &mut silent);

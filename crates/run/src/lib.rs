@@ -19,6 +19,11 @@
 //! a shorter run is a prefix of a longer one, and a resumed run has the bits of one that was never
 //! stopped (seconds excepted).
 
+#![cfg_attr(
+    not(test),
+    deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)
+)]
+
 mod algorithm;
 mod archive;
 mod checkpoint;

@@ -4,6 +4,11 @@
 //! to the typed [`program`], which the evaluators start from. What is wrong is said in [`diagnostic`]s; [`pretty`] shows
 //! the stages as text.
 
+#![cfg_attr(
+    not(test),
+    deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)
+)]
+
 pub mod check;
 pub mod diagnostic;
 pub mod interpret;

@@ -79,6 +79,7 @@ impl Stages {
     }
 
     /// The same for `outputs`, where the values that are `known` are leaves.
+    #[cfg(feature = "single")]
     pub(crate) fn from_known(
         graph: &Graph,
         outputs: &[NodeId],

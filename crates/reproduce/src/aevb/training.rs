@@ -1,7 +1,6 @@
 //! Runs of every algorithm, stored so that they go on where they were.
 
 use std::path::PathBuf;
-use std::time::Instant;
 
 use jensen::data::{read_optional, write_atomic_bytes};
 use jensen::math::simd::Simd;
@@ -146,7 +145,7 @@ impl Job<'_> {
         let resume = stored.filter(|stored| {
             (!exact || stored.iteration <= iterations) && stored.accept(&identity, false).is_ok()
         });
-        let begun = Instant::now();
+        let begun = crate::now();
         let clock = move || begun.elapsed().as_secs_f64();
         let (mut file, mut silent) = (File(path), Silent);
         let mut control = Control::new(Budget::iterations(iterations), &clock, &mut silent);

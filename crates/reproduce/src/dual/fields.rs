@@ -1,6 +1,5 @@
 //! Markov fields, Cox processes and stochastic volatility.
 
-use std::time::Instant;
 
 use jensen::data::{Table, read_bytes};
 use jensen::latent::{Fit, Request, Settings, Solver, TableModel};
@@ -103,7 +102,7 @@ fn learn_and_fit(context: &mut Context<'_>, case: &Case) -> Result<Fit, Failure>
     let model = TableModel::new(&case.request, &case.table, &case.files)?;
     let (_, learnt, seconds) = fit(context, &model, &learning(Solver::Dual, true), None)?;
     let again = jensen::latent::TableModel::model(&model, &learnt.theta, learnt.likelihood)?;
-    let epoch = Instant::now();
+    let epoch = crate::now();
     let clock = || epoch.elapsed().as_secs_f64();
     let mut silent = jensen::run::Silent;
     let mut control = Control::new(Budget::iterations(10_000), &clock, &mut silent);

@@ -100,7 +100,7 @@ pub(super) fn fit(
     learning: &Learning,
     max_seconds: Option<f64>,
 ) -> Result<(Curve, Learnt, f64), jensen::Error> {
-    let epoch = Instant::now();
+    let epoch = crate::now();
     let clock = || epoch.elapsed().as_secs_f64();
     let mut trail = Trail {
         epoch,
@@ -124,7 +124,7 @@ fn solve(
     solver: Solver,
     max_seconds: f64,
 ) -> Result<(Curve, Fit, f64), jensen::Error> {
-    let epoch = Instant::now();
+    let epoch = crate::now();
     let clock = || epoch.elapsed().as_secs_f64();
     let mut trail = Trail {
         epoch,

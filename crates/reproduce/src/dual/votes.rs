@@ -1,6 +1,5 @@
 //! Factor analysis of votes: variational EM over the loadings, entries held out.
 
-use std::time::Instant;
 
 use jensen::data::Table;
 use jensen::latent::{
@@ -116,7 +115,7 @@ pub(super) fn votes_of_the_house(context: &mut Context<'_>) -> Result<(), Failur
                 context.keep(&format!("votes/{}-{factors}", bound.name()), |context| {
                     context.say(format!("Votes: {} factors, {}", factors, bound.name()));
                     context.check_stopped()?;
-                    let epoch = Instant::now();
+                    let epoch = crate::now();
                     let clock = || epoch.elapsed().as_secs_f64();
                     let mut silent = Silent;
                     let mut control = Control::new(Budget::iterations(500), &clock, &mut silent);

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
 
 use jensen::blackbox::Family;
 use jensen::blackbox::family::MeanField;
@@ -87,7 +86,7 @@ pub(super) fn milliseconds(
                 fits.push((method.name().to_owned(), advance, Vec::new(), Vec::new()));
             }
             let timed = |advance: &mut Advance<'_>, count: u64| {
-                let begin = Instant::now();
+                let begin = crate::now();
                 advance(count);
                 1e3 * begin.elapsed().as_secs_f64()
             };
@@ -129,7 +128,7 @@ fn full<D: RecordDensity>(density: &D, estimator: RecordEstimator, spread: f64) 
     };
     let mut fastest = f64::INFINITY;
     for _ in 0..=REPEATS {
-        let begin = Instant::now();
+        let begin = crate::now();
         gradients.evaluate(&request, &table, &mut out);
         fastest = fastest.min(1e3 * begin.elapsed().as_secs_f64());
     }

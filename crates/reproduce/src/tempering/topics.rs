@@ -1,7 +1,6 @@
 //! Figure 2: topic models under every policy.
 
 use std::path::PathBuf;
-use std::time::Instant;
 
 use jensen::conjugate::documents::Documents;
 use jensen::conjugate::lda::{self, LdaJob, LdaSettings};
@@ -281,7 +280,7 @@ fn run(
         data_hash: corpus.digest().to_owned(),
     };
     let mut records: Vec<Record> = Vec::new();
-    let begun = Instant::now();
+    let begun = crate::now();
     let clock = || begun.elapsed().as_secs_f64();
     let mut control = Control::new(Budget::iterations(u64::MAX), &clock, &mut records);
     control.cancel = context.cancel();

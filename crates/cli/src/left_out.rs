@@ -1,0 +1,63 @@
+//! Commands that this build leaves out, and how to build them in.
+
+use clap::CommandFactory;
+use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
+
+use crate::args::Line;
+
+/// A command that a build can leave out.
+struct Optional {
+    command: &'static str,
+    /// The feature of the crate that brings it.
+    feature: &'static str,
+    built: bool,
+}
+
+macro_rules! optional {
+    ($($command:literal: $feature:literal),* $(,)?) => {
+        [$(Optional { command: $command, feature: $feature, built: cfg!(feature = $feature) }),*]
+    };
+}
+
+const OPTIONAL: [Optional; 6] = optional! {
+    "topics": "topics",
+    "mixture": "conjugate",
+    "factors": "conjugate",
+    "latent": "latent",
+    "vae": "neural",
+    "reproduce": "reproduce",
+};
+
+/// What the help says of the commands that are not there.
+pub fn help() -> String {
+    let names: Vec<&str> = absent().map(|optional| optional.command).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    format!(
+        "Left out of this build: {}. To have them: cargo build --release -p jensen-cli\n\n",
+        names.join(", ")
+    )
+}
+
+/// Ends the process after a command line that is not understood.
+pub fn refuse(error: Error) -> ! {
+    if error.kind() == ErrorKind::InvalidSubcommand
+        && let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand)
+        && let Some(optional) = absent().find(|optional| optional.command == given)
+    {
+        let message = format!(
+            "this build leaves `jensen {given}` out; to have it: \
+             cargo build --release -p jensen-cli --features {}",
+            optional.feature
+        );
+        Line::command()
+            .error(ErrorKind::InvalidSubcommand, message)
+            .exit()
+    }
+    error.exit()
+}
+
+fn absent() -> impl Iterator<Item = &'static Optional> {
+    OPTIONAL.iter().filter(|optional| !optional.built)
+}

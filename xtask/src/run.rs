@@ -1,0 +1,67 @@
+//! Cargo, started by the checks that need it.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// How a check ended that found nothing wrong.
+#[derive(Debug)]
+pub enum Ended {
+    /// It was made.
+    Done,
+    /// It could not be made here, for this reason.
+    Skipped(String),
+}
+
+/// Runs the cargo that runs this, with variables added to the environment.
+pub fn cargo(root: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Result<(), String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    finish(Command::new(cargo), root, arguments, variables)
+}
+
+/// Runs cargo of another toolchain.
+pub fn cargo_of(
+    toolchain: &str,
+    root: &Path,
+    arguments: &[&str],
+    variables: &[(&str, &str)],
+) -> Result<(), String> {
+    let mut command = Command::new("rustup");
+    command.args(["run", toolchain, "cargo"]);
+    // What cargo says of itself to the programs that it runs must not reach another cargo.
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_cargos(name)) {
+        command.env_remove(name);
+    }
+    finish(command, root, arguments, variables)
+}
+
+/// Whether a program of a toolchain can be run here.
+pub fn has(toolchain: &str, program: &[&str]) -> bool {
+    let mut command = Command::new("rustup");
+    command.args(["run", toolchain]).args(program);
+    let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
+    quiet.status().is_ok_and(|status| status.success())
+}
+
+fn is_cargos(name: &OsString) -> bool {
+    let name = name.to_string_lossy();
+    name == "CARGO" || name.starts_with("CARGO_PKG") || name == "RUSTUP_TOOLCHAIN"
+}
+
+fn finish(
+    mut command: Command,
+    root: &Path,
+    arguments: &[&str],
+    variables: &[(&str, &str)],
+) -> Result<(), String> {
+    command.args(arguments).current_dir(root);
+    command.envs(variables.iter().copied());
+    let status = command
+        .status()
+        .map_err(|error| format!("cannot run cargo: {error}"))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("cargo {} failed", arguments.join(" ")))
+    }
+}

@@ -1,0 +1,70 @@
+//! What other toolchains show where they are installed: the oldest Rust, AddressSanitizer, Miri.
+
+use std::path::Path;
+
+use crate::arrows::metadata;
+use crate::run::{self, Ended};
+
+/// The crates with unsafe kernels.
+const KERNELS: [&str; 6] = [
+    "jensen-math",
+    "jensen-graph",
+    "jensen-blackbox",
+    "jensen-conjugate",
+    "jensen-latent",
+    "jensen-neural",
+];
+
+/// The only platform whose sanitizer is asked for.
+const PLATFORM: &str = "x86_64-unknown-linux-gnu";
+
+const NIGHTLY: &str = "nightly";
+
+/// The workspace type-checks with the Rust that its manifests promise.
+pub fn oldest(root: &Path) -> Result<Ended, String> {
+    let metadata = metadata(root)?;
+    let promised = metadata["packages"][0]["rust_version"]
+        .as_str()
+        .ok_or("no rust-version in the workspace")?
+        .to_owned();
+    if !run::has(&promised, &["cargo", "--version"]) {
+        return Ok(Ended::Skipped(format!("Rust {promised} is not installed")));
+    }
+    let arguments = ["check", "-q", "--workspace", "--all-targets"];
+    run::cargo_of(&promised, root, &arguments, &[])?;
+    Ok(Ended::Done)
+}
+
+/// The unit tests of the crates with unsafe kernels run under AddressSanitizer.
+pub fn sanitizer(root: &Path) -> Result<Ended, String> {
+    if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        return Ok(Ended::Skipped(format!("this is no {PLATFORM}")));
+    }
+    if !run::has(NIGHTLY, &["cargo", "--version"]) {
+        return Ok(Ended::Skipped("no nightly Rust is installed".into()));
+    }
+    let mut arguments = vec!["test", "-q", "--lib", "--target", PLATFORM];
+    arguments.extend(["--target-dir", "target/sanitizer"]);
+    KERNELS
+        .iter()
+        .for_each(|name| arguments.extend(["-p", name]));
+    // Leaks are no unsafety, and the threads of a pool live until the process ends.
+    let variables = [
+        ("RUSTFLAGS", "-Zsanitizer=address"),
+        ("ASAN_OPTIONS", "detect_leaks=0"),
+    ];
+    run::cargo_of(NIGHTLY, root, &arguments, &variables)?;
+    Ok(Ended::Done)
+}
+
+/// The unit tests of the kernels on whole vectors run under Miri, which knows no vector instructions: the scalar ones.
+pub fn miri(root: &Path) -> Result<Ended, String> {
+    if !run::has(NIGHTLY, &["cargo", "miri", "--version"]) {
+        return Ok(Ended::Skipped(
+            "no nightly Rust with Miri is installed".into(),
+        ));
+    }
+    let arguments = ["miri", "test", "-p", "jensen-math", "--lib", "simd"];
+    run::cargo_of(NIGHTLY, root, &arguments, &[])?;
+    Ok(Ended::Done)
+}
