@@ -25,6 +25,7 @@
 //! | `certificate` | what a second-order polish still finds in a stochastic fit |
 //! | `evaluation`, `psis` | the final bound, Pareto k̂, importance bounds and resampling |
 //! | `records` | minibatches of exchangeable records: control variates, SMISO, variance analysis |
+//! | `refine` | [`Refine`]: from an approximation to draws of the posterior, its evidence and the divergence |
 //! | `summary` | mean, standard deviation and quantiles of draws |
 //! | `noise` | normals by purpose, iteration and lane |
 
@@ -53,6 +54,7 @@ mod oracle;
 mod psis;
 pub mod records;
 mod reduce;
+mod refine;
 mod saa;
 mod settings;
 mod starts;
@@ -81,6 +83,10 @@ pub use objective::Objective;
 pub use optimiser::{Optimiser, OptimiserState, Rule, Schedule};
 pub use oracle::{Estimate, Estimator, Oracle, Stream};
 pub use psis::{Psis, khat_threshold, log_sum_exp, psis};
+pub use refine::{
+    ESS_LIMIT, Ensemble, Mixing, RHAT_LIMIT, Refine, RefineSettings, RefineState, Refined, Round,
+    Rung,
+};
 pub use saa::{Saa, SaaSettings, SaaState};
 pub use settings::{AutoSettings, FamilyChoice, Method, Settings};
 pub use starts::{Init, OtherMode, StartOutcome, StartSettings, Starts, StartsState};

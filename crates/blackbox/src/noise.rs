@@ -33,6 +33,10 @@ pub enum Purpose {
     Curvature,
     /// Draws by which a step is assessed.
     Change,
+    /// Particles of a refinement: where they start, and which go on.
+    Particle,
+    /// Their momenta, step sizes and acceptances.
+    Momentum,
 }
 
 impl Purpose {
@@ -54,6 +58,8 @@ impl Purpose {
             Self::Resample => const { named("resample") },
             Self::Curvature => const { named("curvature") },
             Self::Change => const { named("change") },
+            Self::Particle => const { named("particle") },
+            Self::Momentum => const { named("momentum") },
         }
     }
 }

@@ -61,6 +61,12 @@ pub struct Estimate {
 }
 
 impl Estimate {
+    /// Of what nobody has estimated.
+    pub(crate) const UNKNOWN: Self = Self {
+        mean: f64::NAN,
+        standard_error: f64::NAN,
+    };
+
     pub(crate) fn of(values: &[f64]) -> Self {
         let (mean, standard_error) = mean_se(values);
         Self {

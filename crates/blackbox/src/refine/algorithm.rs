@@ -1,0 +1,489 @@
+//! Refinement as an algorithm: tempering, then rounds of Hamiltonian transitions until their draws have mixed.
+
+use std::f64::consts::{FRAC_PI_2, TAU};
+
+use jensen_density::LogDensity;
+use jensen_run::{Algorithm, Evidence, Record, Status, Step};
+
+use super::evidence::{Sheet, log_evidence};
+use super::kernel::{Moved, Stride, transition};
+use super::map::{Map, Root, largest_variance};
+use super::mixing::{ESS_LIMIT, Ensemble, Mixing, RHAT_LIMIT};
+use super::outcome::{Refined, Round, Rung};
+use super::settings::RefineSettings;
+use super::state::{Phase, RefineState, Tape};
+use super::target::{Target, base_draws};
+use super::tempering::{log_ratios, memory, next_beta, resample};
+use super::whitening;
+use crate::approximation::{Approximation, Draws};
+use crate::noise::{NoiseSource, Purpose};
+use crate::oracle::Estimate;
+
+/// Acceptance of the largest steps that their size is steered to.
+const ACCEPTANCE: f64 = 0.8;
+
+/// Largest step size, in standard deviations.
+const LARGEST_STEP: f64 = 1.0;
+
+/// Fewest and most transitions at a temperature.
+const MOVES: (usize, usize) = (2, 8);
+
+/// Correlation with their start below which particles go on to the next temperature before that.
+const FORGOTTEN: f64 = 0.5;
+
+/// Recorded transitions of the first round; each later one has twice as many.
+const FIRST_ROUND: usize = 16;
+
+/// Numbers that the recorded draws may take.
+const TAPE: usize = 1 << 24;
+
+/// Most times of which draws are kept.
+const TIMES: usize = 64;
+
+/// Largest spread of the populations' log evidence, in nats, and share of transitions without a step size small
+/// enough, of draws that are trusted.
+const LIMITS: (f64, f64) = (0.5, 0.01);
+
+/// Refines one approximation to draws of the density.
+pub struct Refine<'a, D: LogDensity> {
+    target: Target<'a, D>,
+    base: Map,
+    source: NoiseSource,
+    settings: RefineSettings,
+}
+
+impl<'a, D: LogDensity> Refine<'a, D> {
+    /// A refinement of `approximation` to draws of `density`.
+    pub fn new(
+        density: &'a D,
+        approximation: &Approximation,
+        source: NoiseSource,
+        settings: RefineSettings,
+    ) -> Self {
+        let base = Map::of(approximation);
+        let lanes = settings.ensemble.lanes();
+        Self {
+            target: Target::new(density, base.clone(), lanes),
+            base,
+            source,
+            settings,
+        }
+    }
+
+    fn ensemble(&self) -> Ensemble {
+        self.settings.ensemble
+    }
+
+    /// Times that a round keeps.
+    fn times(&self, transitions: usize) -> usize {
+        let room = TAPE / (self.ensemble().lanes() * self.target.dim());
+        transitions.min(TIMES.min(room).max(4))
+    }
+
+    fn stride(state: &RefineState) -> Stride {
+        Stride {
+            beta: state.beta,
+            size: state.log_size.exp(),
+            length: state.length,
+        }
+    }
+
+    /// Chooses the next temperature and resamples. `false` where a population died.
+    fn heat_up(&self, state: &mut RefineState, iteration: u64) -> bool {
+        let lanes = state.cloud.lanes();
+        let squares = Map::squares(&state.cloud.x, lanes);
+        let ratios = log_ratios(self.target.dim(), &state.cloud.log_p, &squares);
+        let (beta, share) = next_beta(state.beta, &ratios);
+        let change = beta - state.beta;
+        let ensemble = self.ensemble();
+        let Some(from) = resample(ensemble, &ratios, change, self.source, iteration) else {
+            return false;
+        };
+        state.sheets.push(Sheet {
+            beta: state.beta,
+            ratios,
+        });
+        state.cloud = state.cloud.gather(&from);
+        state.beta = beta;
+        state.anchor = state.cloud.x.clone();
+        let mut centred = state.cloud.x.clone();
+        for row in centred.chunks_mut(lanes) {
+            let mean = row.iter().sum::<f64>() / lanes as f64;
+            row.iter_mut().for_each(|x| *x -= mean);
+        }
+        // Independent particles show a variance larger than the largest by this factor.
+        let dim = self.target.dim() as f64;
+        let excess = (1.0 + (dim / lanes as f64).sqrt()).powi(2);
+        let widest = (largest_variance(&centred, lanes) / excess).sqrt();
+        state.length = FRAC_PI_2 * widest.clamp(1.0, 10.0);
+        state.ladder.push(Rung {
+            beta,
+            share,
+            acceptance: 0.0,
+            moves: 0,
+        });
+        true
+    }
+
+    /// One transition at a temperature, and whether the particles go on to the next.
+    fn temper(&mut self, state: &mut RefineState, iteration: u64) -> Result<Moved, String> {
+        if state.moves == 0 && !self.heat_up(state, iteration) {
+            return Err("a population has no particle of positive density left".to_owned());
+        }
+        let stride = Self::stride(state);
+        let moved = transition(
+            &mut self.target,
+            &mut state.cloud,
+            stride,
+            self.source,
+            iteration,
+        );
+        steer(state, moved, 1.0);
+        state.moves += 1;
+        let rung = state.ladder.last_mut().expect("a stage was begun");
+        rung.acceptance += (moved.acceptance - rung.acceptance) / state.moves as f64;
+        rung.moves = state.moves;
+        let lanes = state.cloud.lanes();
+        let forgotten = || memory(&state.anchor, &state.cloud.x, lanes) <= FORGOTTEN;
+        if state.moves >= MOVES.1 || (state.moves >= MOVES.0 && forgotten()) {
+            state.moves = 0;
+            if state.beta == 1.0 {
+                let root = whitening::estimate(&state.cloud.x, lanes, 1);
+                self.whiten(state, root);
+                self.collapse(state, iteration);
+                self.begin_round(state);
+            }
+        }
+        Ok(moved)
+    }
+
+    /// Goes over to coordinates in which the particles have unit variances.
+    fn whiten(&mut self, state: &mut RefineState, root: Option<Root>) {
+        let Some(root) = root else { return };
+        let lanes = state.cloud.lanes();
+        root.solve(&mut state.cloud.x, lanes);
+        let grad = state.cloud.grad.clone();
+        root.transposed_times(&grad, lanes, &mut state.cloud.grad);
+        let before = self.target.map.log_det();
+        state.whitening = Some(match &state.whitening {
+            Some(earlier) => earlier.times_root(&root),
+            None => root,
+        });
+        self.place(state);
+        let change = self.target.map.log_det() - before;
+        state.cloud.log_p.iter_mut().for_each(|p| *p += change);
+    }
+
+    /// Makes the target's map that of the state.
+    fn place(&mut self, state: &RefineState) {
+        self.target.map = match &state.whitening {
+            Some(root) => self.base.after(root),
+            None => self.base.clone(),
+        };
+    }
+
+    /// Puts all chains of a population on one of its particles, so that what they remember of it can be seen.
+    fn collapse(&self, state: &mut RefineState, iteration: u64) {
+        let Ensemble {
+            populations,
+            chains,
+        } = self.ensemble();
+        let mut from = Vec::new();
+        for p in 0..populations {
+            let mut u = [0.0; 2];
+            let lane = p as u64;
+            self.source
+                .uniforms(Purpose::Particle, iteration, lane, &mut u);
+            let chosen = (u[1] * chains as f64) as usize;
+            from.extend(vec![p * chains + chosen.min(chains - 1); chains]);
+        }
+        state.cloud = state.cloud.gather(&from);
+    }
+
+    fn begin_round(&self, state: &mut RefineState) {
+        state.phase = Phase::Settle;
+        state.moves = 0;
+        state.calls_before = state.calls.gradients;
+        state.tape = Tape::default();
+        state.rounds.push(Round {
+            transitions: FIRST_ROUND << state.rounds.len(),
+            ..Round::default()
+        });
+    }
+
+    /// One transition of a round. A quarter as many as are recorded settle first and choose the step size.
+    fn round(&mut self, state: &mut RefineState, iteration: u64) -> Moved {
+        let stride = Self::stride(state);
+        let moved = transition(
+            &mut self.target,
+            &mut state.cloud,
+            stride,
+            self.source,
+            iteration,
+        );
+        state.moves += 1;
+        let planned = state.rounds.last().expect("a round was begun").transitions;
+        if state.phase == Phase::Settle {
+            steer(state, moved, 2.0 / (1.0 + state.moves as f64).sqrt());
+            if state.moves >= planned / 4 {
+                state.phase = Phase::Draw;
+                state.moves = 0;
+            }
+            return moved;
+        }
+        let n = state.moves as f64;
+        let lanes = state.cloud.lanes();
+        let every = planned.div_ceil(self.times(planned));
+        if state.moves.is_multiple_of(every) {
+            state.tape.x.extend_from_slice(&state.cloud.x);
+            let log_det = self.target.map.log_det();
+            let log_p = state.cloud.log_p.iter().map(|p| p - log_det);
+            state.tape.log_p.extend(log_p);
+            let squares = match &state.whitening {
+                Some(root) => Map::squares(&root.times(&state.cloud.x, lanes), lanes),
+                None => Map::squares(&state.cloud.x, lanes),
+            };
+            state.tape.squares.extend(squares);
+        }
+        let size = state.log_size.exp();
+        let round = state.rounds.last_mut().expect("a round was begun");
+        round.acceptance += (moved.acceptance - round.acceptance) / n;
+        round.stuck += (moved.stuck as f64 / lanes as f64 - round.stuck) / n;
+        round.step_size = size;
+        moved
+    }
+
+    /// Judges a round that is over, and ends or begins the next one.
+    fn judge(&mut self, state: &mut RefineState, iteration: u64) -> Option<Status> {
+        let mixing = mixing_of(self.ensemble(), self.target.dim(), &state.tape);
+        let cost = state.calls.gradients - state.calls_before;
+        let evidence = self.evidence(state);
+        let round = state.rounds.last_mut().expect("a round was begun");
+        round.mixing = mixing;
+        round.log_evidence = evidence;
+        let reasons = state.reasons();
+        if reasons.is_empty() {
+            return Some(Status::Converged {
+                evidence: Evidence {
+                    rule: format!(
+                        "refined draws have mixed: nested R̂ {:.3} (limit {RHAT_LIMIT}), {:.0} effective draws or more \
+                         of every coordinate (limit {ESS_LIMIT})",
+                        mixing.rhat, mixing.ess
+                    ),
+                    remaining: None,
+                    standard_error: None,
+                },
+            });
+        }
+        // The next round costs twice this one.
+        if state.calls.gradients + 2 * cost > self.settings.max_gradients {
+            return Some(Status::Stalled {
+                at: iteration,
+                reason: reasons.join("; "),
+            });
+        }
+        let lanes = state.cloud.lanes();
+        let times = state.tape.log_p.len() / lanes;
+        let root = whitening::estimate(&state.tape.x, lanes, times);
+        self.whiten(state, root);
+        self.begin_round(state);
+        None
+    }
+}
+
+impl<D: LogDensity> Refine<'_, D> {
+    /// The log evidence from the particles of all temperatures and the draws of the present round.
+    fn evidence(&self, state: &RefineState) -> Estimate {
+        let tape = &state.tape;
+        let mut ratios = log_ratios(self.target.dim(), &tape.log_p, &tape.squares);
+        ratios.iter_mut().for_each(|r| *r += self.base.log_det());
+        let mut sheets = state.sheets.clone();
+        sheets.push(Sheet { beta: 1.0, ratios });
+        log_evidence(self.ensemble(), &sheets)
+    }
+}
+
+/// Steers the step size towards the acceptance wanted.
+fn steer(state: &mut RefineState, moved: Moved, gain: f64) {
+    let change = gain * (moved.acceptance - ACCEPTANCE);
+    state.log_size = (state.log_size + change).min(LARGEST_STEP.ln());
+}
+
+/// The worst mixing of the coordinates, their squares and the log density.
+fn mixing_of(ensemble: Ensemble, dim: usize, tape: &Tape) -> Mixing {
+    let lanes = ensemble.lanes();
+    let mut worst = ensemble.judge(&tape.log_p);
+    for i in 0..dim {
+        let column: Vec<f64> = tape
+            .x
+            .chunks(dim * lanes)
+            .flat_map(|cloud| cloud[i * lanes..(i + 1) * lanes].iter().copied())
+            .collect();
+        worst = worst.join(ensemble.judge_with_spread(&column));
+    }
+    worst
+}
+
+impl<D: LogDensity> Algorithm for Refine<'_, D> {
+    type State = RefineState;
+    type Output = Refined;
+
+    fn init(&mut self) -> Result<RefineState, Status> {
+        let dim = self.target.dim();
+        let lanes = self.ensemble().lanes();
+        let cloud = self.target.at(base_draws(self.source, dim, lanes));
+        let calls = self.target.take_calls();
+        if cloud.log_p.iter().all(|p| !p.is_finite()) {
+            return Err(Status::Diverged {
+                at: 0,
+                reason: "no draw of the widened approximation has a finite log density".into(),
+            });
+        }
+        let size = (1.2 * (dim as f64).powf(-0.25)).min(LARGEST_STEP);
+        Ok(RefineState {
+            ensemble: self.ensemble(),
+            phase: Phase::Temper,
+            anchor: cloud.x.clone(),
+            cloud,
+            whitening: None,
+            log_size: size.ln(),
+            length: FRAC_PI_2,
+            beta: 0.0,
+            sheets: Vec::new(),
+            moves: 0,
+            tape: Tape::default(),
+            ladder: Vec::new(),
+            rounds: Vec::new(),
+            calls_before: 0,
+            calls,
+            failure: None,
+        })
+    }
+
+    fn step(&mut self, state: &mut RefineState, iteration: u64) -> Step {
+        // After a resume the map is that of the state again.
+        self.place(state);
+        let phase = state.phase;
+        let moved = match phase {
+            Phase::Temper => self.temper(state, iteration),
+            Phase::Settle | Phase::Draw => Ok(self.round(state, iteration)),
+        };
+        state.calls += self.target.take_calls();
+        let record = Record::new(0)
+            .with_text("phase", phase.name())
+            .with("beta", state.beta)
+            .with("step_size", state.log_size.exp());
+        let record = state.calls.on(record);
+        let moved = match moved {
+            Ok(moved) => moved,
+            Err(reason) => {
+                state.failure = Some(reason.clone());
+                let at = iteration;
+                return Step::finish(record, Status::Stalled { at, reason });
+            }
+        };
+        let record = record
+            .with("acceptance", moved.acceptance)
+            .with("steps", moved.steps as f64)
+            .with("stuck", moved.stuck as f64);
+        let over = phase == Phase::Draw
+            && Some(state.moves) == state.rounds.last().map(|round| round.transitions);
+        let status = if over {
+            self.judge(state, iteration)
+        } else if state.calls.gradients > self.settings.max_gradients {
+            let reason = "the particles have not mixed within the gradients allowed".to_owned();
+            state.failure = Some(reason.clone());
+            let at = iteration;
+            Some(Status::Stalled { at, reason })
+        } else {
+            None
+        };
+        Step { record, status }
+    }
+
+    fn output(&mut self, state: &RefineState) -> Refined {
+        self.place(state);
+        let (dim, lanes) = (self.target.dim(), state.cloud.lanes());
+        let count = state.tape.log_p.len();
+        let mut z = vec![0.0; dim * count];
+        for (t, x) in state.tape.x.chunks(dim * lanes).enumerate() {
+            let placed = self.target.map.place(x, lanes);
+            for (i, row) in placed.chunks(lanes).enumerate() {
+                z[i * count + t * lanes..][..lanes].copy_from_slice(row);
+            }
+        }
+        let constant = -0.5 * dim as f64 * TAU.ln() - self.base.log_det();
+        let squares = state.tape.squares.iter();
+        let log_q = squares.map(|s| constant - 0.5 * s).collect();
+        Refined {
+            ensemble: state.ensemble,
+            draws: Draws {
+                z,
+                dim,
+                count,
+                log_q,
+            },
+            log_p: state.tape.log_p.clone(),
+            log_evidence: state.evidence(),
+            mixing: state.mixing(),
+            ladder: state.ladder.clone(),
+            rounds: state.rounds.clone(),
+            calls: state.calls,
+            reasons: state.reasons(),
+        }
+    }
+}
+
+impl RefineState {
+    /// How well the last finished round has mixed.
+    fn mixing(&self) -> Mixing {
+        self.rounds
+            .last()
+            .map_or(Mixing::UNKNOWN, |round| round.mixing)
+    }
+
+    /// The log evidence as of the last finished round.
+    fn evidence(&self) -> Estimate {
+        self.rounds
+            .last()
+            .map_or(Estimate::UNKNOWN, |round| round.log_evidence)
+    }
+
+    /// What speaks against the draws; empty where they have mixed.
+    fn reasons(&self) -> Vec<String> {
+        if let Some(failure) = &self.failure {
+            return vec![failure.clone()];
+        }
+        let mixing = self.mixing();
+        if mixing.rhat.is_nan() {
+            return vec!["refinement was not finished".to_owned()];
+        }
+        let mut reasons = Vec::new();
+        if mixing.rhat > RHAT_LIMIT {
+            reasons.push(format!(
+                "chains remember their start: nested R̂ is {:.3}, above {RHAT_LIMIT}",
+                mixing.rhat
+            ));
+        }
+        if mixing.ess < ESS_LIMIT {
+            reasons.push(format!(
+                "some quantity has {:.0} effective draws, fewer than {ESS_LIMIT}",
+                mixing.ess
+            ));
+        }
+        let spread = self.evidence().standard_error;
+        if spread.is_nan() || spread > LIMITS.0 {
+            reasons.push(format!(
+                "populations disagree on the log evidence by {spread:.1} nats"
+            ));
+        }
+        let stuck = self.rounds.last().map_or(0.0, |round| round.stuck);
+        if stuck > LIMITS.1 {
+            reasons.push(format!(
+                "{:.1} % of the transitions found no step size that keeps the energy",
+                100.0 * stuck
+            ));
+        }
+        reasons
+    }
+}

@@ -1,0 +1,240 @@
+//! One Hamiltonian transition of all particles at once.
+//!
+//! All lanes take the same number of leapfrog steps, so that every step is one call to the density. Step sizes
+//! differ from lane to lane by up to a quarter, which breaks periods. A lane whose energy wanders by more than
+//! [`WANDER`] nats along its trajectory is sent again from its start, with steps four times smaller and more of
+//! them, up to [`LEVELS`] times; only such lanes pay for it. The level reached is a function of position and
+//! momentum, so that the map to the trajectory's end with momentum turned round preserves the target if it is
+//! proposed only where the way back reaches the same level: no coarser trajectory from the end may be good. (The
+//! step size is chosen as by Bou-Rabee, Carpenter and Marsden, *GIST: Gibbs self-tuning for locally adaptive
+//! Hamiltonian Monte Carlo*, 2024, with a choice that has no randomness of its own.) In the neck of a funnel small
+//! steps are taken, elsewhere large ones, and detailed balance holds exactly.
+
+use jensen_density::LogDensity;
+
+use super::map::Map;
+use super::target::{Cloud, Target, gather, tempered};
+use crate::noise::{NoiseSource, Purpose};
+
+/// Step sizes tried, each a quarter of the one before.
+const LEVELS: u32 = 4;
+
+/// How much smaller the steps of a level are than those of the one before.
+const SHRINK: f64 = 4.0;
+
+/// How many times more of them there are.
+const GROWTH: usize = 2;
+
+/// Range of the energy along a trajectory, in nats, beyond which smaller steps are tried.
+const WANDER: f64 = 2.0;
+
+/// Steps of the longest trajectory.
+const LONGEST: usize = 1024;
+
+/// How to move.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stride {
+    /// Inverse temperature of the target.
+    pub beta: f64,
+    /// Step size before it is jittered.
+    pub size: f64,
+    /// Mean length of a trajectory.
+    pub length: f64,
+}
+
+/// What a transition did.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Moved {
+    /// Mean acceptance probability of the largest steps, by which their size is chosen.
+    pub acceptance: f64,
+    /// Lanes that moved.
+    pub moved: usize,
+    /// Lanes for which no step size was small enough; those that left the support are not among them.
+    pub stuck: usize,
+    /// Leapfrog steps of the first level.
+    pub steps: usize,
+}
+
+/// A bundle of trajectories' ends.
+struct Arrival {
+    cloud: Cloud,
+    momentum: Vec<f64>,
+    /// Energy at the end minus energy at the start.
+    error: Vec<f64>,
+    /// Largest minus smallest energy along the way; infinite where that was too large.
+    wander: Vec<f64>,
+    /// Whether it ended outside the support.
+    outside: Vec<bool>,
+}
+
+/// Moves every particle of `cloud` once; numbers are keyed by `iteration`.
+pub(super) fn transition<D: LogDensity>(
+    target: &mut Target<'_, D>,
+    cloud: &mut Cloud,
+    stride: Stride,
+    source: NoiseSource,
+    iteration: u64,
+) -> Moved {
+    let (dim, lanes) = (target.dim(), cloud.lanes());
+    let mut momentum = vec![0.0; dim * lanes];
+    source.fill(Purpose::Momentum, iteration, 0, dim, lanes, &mut momentum);
+    let mut shared = [0.0];
+    source.uniforms(Purpose::Momentum, iteration, lanes as u64, &mut shared);
+    let (mut sizes, mut chances) = (Vec::new(), Vec::new());
+    for l in 0..lanes {
+        let mut own = [0.0; 2];
+        source.uniforms(Purpose::Momentum, iteration, l as u64, &mut own);
+        sizes.push(stride.size * (0.75 + 0.5 * own[0]));
+        chances.push(own[1]);
+    }
+    let steps = (stride.length * (0.5 + shared[0]) / stride.size).round();
+    let steps = (steps as usize).clamp(1, LONGEST);
+    let mut result = Moved {
+        steps,
+        ..Moved::default()
+    };
+    let mut pending: Vec<usize> = (0..lanes).collect();
+    for level in 0..LEVELS {
+        let start = cloud.gather(&pending);
+        let push = gather(&momentum, lanes, &pending);
+        let own: Vec<f64> = pending.iter().map(|&l| sizes[l]).collect();
+        let arrival = trajectory(target, &start, &push, &own, steps, level, stride.beta);
+        if level == 0 {
+            let chance = |error: &f64| (-error).exp().min(1.0);
+            result.acceptance = arrival.error.iter().map(chance).sum::<f64>() / lanes as f64;
+        }
+        let good: Vec<usize> = (0..pending.len())
+            .filter(|&k| arrival.wander[k] <= WANDER)
+            .collect();
+        for k in reversible(
+            target,
+            &arrival,
+            good.clone(),
+            &own,
+            steps,
+            level,
+            stride.beta,
+        ) {
+            if chances[pending[k]] < (-arrival.error[k]).exp() {
+                cloud.replace(pending[k], &arrival.cloud, k);
+                result.moved += 1;
+            }
+        }
+        let bad = (0..pending.len()).filter(|&k| arrival.wander[k] > WANDER);
+        let bad: Vec<usize> = bad.collect();
+        if level + 1 == LEVELS {
+            result.stuck = bad.iter().filter(|&&k| !arrival.outside[k]).count();
+        }
+        pending = bad.into_iter().map(|k| pending[k]).collect();
+        if pending.is_empty() {
+            break;
+        }
+    }
+    result
+}
+
+/// Those of the arrivals `good` whose way back reaches the same level.
+fn reversible<D: LogDensity>(
+    target: &mut Target<'_, D>,
+    arrival: &Arrival,
+    mut good: Vec<usize>,
+    sizes: &[f64],
+    steps: usize,
+    level: u32,
+    beta: f64,
+) -> Vec<usize> {
+    for coarser in 0..level {
+        if good.is_empty() {
+            break;
+        }
+        let start = arrival.cloud.gather(&good);
+        let mut momentum = gather(&arrival.momentum, arrival.error.len(), &good);
+        momentum.iter_mut().for_each(|r| *r = -*r);
+        let own: Vec<f64> = good.iter().map(|&k| sizes[k]).collect();
+        let back = trajectory(target, &start, &momentum, &own, steps, coarser, beta);
+        let wander = back.wander.iter();
+        good = good
+            .into_iter()
+            .zip(wander)
+            .filter_map(|(k, wander)| (*wander > WANDER).then_some(k))
+            .collect();
+    }
+    good
+}
+
+/// Leapfrog steps of a level from `start` with the given momenta.
+fn trajectory<D: LogDensity>(
+    target: &mut Target<'_, D>,
+    start: &Cloud,
+    momentum: &[f64],
+    sizes: &[f64],
+    steps: usize,
+    level: u32,
+    beta: f64,
+) -> Arrival {
+    let lanes = start.lanes();
+    let shrink = SHRINK.powi(-(level as i32));
+    let mut sizes: Vec<f64> = sizes.iter().map(|h| h * shrink).collect();
+    let steps = steps * GROWTH.pow(level);
+    let mut cloud = start.clone();
+    let mut momentum = momentum.to_vec();
+    let mut grad = vec![0.0; cloud.x.len()];
+    let energy = |values: &[f64], momentum: &[f64]| -> Vec<f64> {
+        let kinetic = Map::squares(momentum, lanes);
+        let pairs = kinetic.iter().zip(values);
+        pairs.map(|(k, value)| 0.5 * k - value).collect()
+    };
+    let begin = energy(&tempered(beta, &cloud, &mut grad), &momentum);
+    let (mut low, mut high) = (begin.clone(), begin.clone());
+    let mut end = begin.clone();
+    let mut outside = vec![false; lanes];
+    let mut alive = lanes;
+    for _ in 0..steps {
+        kick(&mut momentum, &grad, &sizes);
+        for (x, r) in cloud.x.chunks_mut(lanes).zip(momentum.chunks(lanes)) {
+            for ((x, r), h) in x.iter_mut().zip(r).zip(&sizes) {
+                *x += h * r;
+            }
+        }
+        target.evaluate(&mut cloud);
+        let values = tempered(beta, &cloud, &mut grad);
+        kick(&mut momentum, &grad, &sizes);
+        end = energy(&values, &momentum);
+        for l in 0..lanes {
+            if high[l] == f64::INFINITY {
+                end[l] = f64::INFINITY;
+                continue;
+            }
+            low[l] = low[l].min(end[l]);
+            high[l] = high[l].max(end[l]);
+            let lost = !end[l].is_finite() || high[l] - low[l] > WANDER;
+            if lost {
+                // Stands still for the rest, where it can be evaluated.
+                outside[l] = !values[l].is_finite();
+                (high[l], end[l], sizes[l]) = (f64::INFINITY, f64::INFINITY, 0.0);
+                cloud.replace(l, start, l);
+                alive -= 1;
+            }
+        }
+        if alive == 0 {
+            break;
+        }
+    }
+    Arrival {
+        cloud,
+        momentum,
+        error: end.iter().zip(&begin).map(|(e, b)| e - b).collect(),
+        wander: high.iter().zip(&low).map(|(h, l)| h - l).collect(),
+        outside,
+    }
+}
+
+/// Half a step of the momenta.
+fn kick(momentum: &mut [f64], grad: &[f64], sizes: &[f64]) {
+    let lanes = sizes.len();
+    for (r, g) in momentum.chunks_mut(lanes).zip(grad.chunks(lanes)) {
+        for ((r, g), h) in r.iter_mut().zip(g).zip(sizes) {
+            *r += 0.5 * h * g;
+        }
+    }
+}

@@ -1,0 +1,475 @@
+//! The affine map `z = m + A x` under which a fitted Gaussian is standard normal and the posterior nearly so.
+//!
+//! A is the family's own square root of its covariance: the standard deviations, the Cholesky factor, or for
+//! `D² + U Uᵀ` the matrix `D (I + V M Vᵀ)` with `V = D⁻¹ U`, `Vᵀ V = Q Λ Qᵀ` and
+//! `M = Q diag(1/(1 + √(1 + λ))) Qᵀ`, which is square where the family's own map from its noise is not.
+
+use crate::approximation::Approximation;
+use crate::dense::solve_lower_lanes;
+use crate::family::{FamilyKind, FullRank};
+use crate::reduce::{affine_row, axpy, combine, dot, sum};
+
+/// Passes of Jacobi rotations; four are enough for any matrix of a few dozen rows.
+const ROTATIONS: usize = 12;
+
+/// A square, invertible factor.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Root {
+    /// A diagonal.
+    Diagonal(Vec<f64>),
+    /// A lower triangle as a full square, and its transpose.
+    Lower {
+        lower: Vec<f64>,
+        transposed: Vec<f64>,
+    },
+    /// `D (I + V M Vᵀ)`.
+    LowRank(LowRankRoot),
+}
+
+/// `D (I + V M Vᵀ)`, V of `dim × rank`.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct LowRankRoot {
+    scale: Vec<f64>,
+    v: Vec<f64>,
+    /// M.
+    inner: Vec<f64>,
+    /// M' with `(I + V M Vᵀ)⁻¹ = I + V M' Vᵀ`.
+    inverse: Vec<f64>,
+    rank: usize,
+}
+
+impl Root {
+    /// A lower triangular factor, d × d row-major.
+    pub(super) fn lower(lower: Vec<f64>, dim: usize) -> Self {
+        let mut transposed = vec![0.0; dim * dim];
+        for i in 0..dim {
+            for j in 0..=i {
+                transposed[j * dim + i] = lower[i * dim + j];
+            }
+        }
+        Self::Lower { lower, transposed }
+    }
+
+    /// `A x`, x of `dim × lanes`.
+    pub(super) fn times(&self, x: &[f64], lanes: usize) -> Vec<f64> {
+        let mut out = vec![0.0; x.len()];
+        match self {
+            Self::Diagonal(scale) => scale_rows(scale, x, lanes, &mut out),
+            Self::Lower { lower, .. } => multiply(Half::Lower, lower, x, lanes, &mut out),
+            Self::LowRank(root) => {
+                let mut inner = x.to_vec();
+                root.add(&root.inner, x, lanes, &mut inner);
+                scale_rows(&root.scale, &inner, lanes, &mut out);
+            }
+        }
+        out
+    }
+
+    /// `out = Aᵀ g`.
+    pub(super) fn transposed_times(&self, g: &[f64], lanes: usize, out: &mut [f64]) {
+        match self {
+            Self::Diagonal(scale) => scale_rows(scale, g, lanes, out),
+            Self::Lower { transposed, .. } => {
+                out.fill(0.0);
+                multiply(Half::Upper, transposed, g, lanes, out);
+            }
+            Self::LowRank(root) => {
+                let mut scaled = vec![0.0; g.len()];
+                scale_rows(&root.scale, g, lanes, &mut scaled);
+                out.copy_from_slice(&scaled);
+                root.add(&root.inner, &scaled, lanes, out);
+            }
+        }
+    }
+
+    /// `x ← A⁻¹ x`.
+    pub(super) fn solve(&self, x: &mut [f64], lanes: usize) {
+        let divide = |scale: &[f64], x: &mut [f64]| {
+            for (row, s) in x.chunks_mut(lanes).zip(scale) {
+                row.iter_mut().for_each(|x| *x /= s);
+            }
+        };
+        match self {
+            Self::Diagonal(scale) => divide(scale, x),
+            Self::Lower { lower, .. } => solve_lower_lanes(lower, x.len() / lanes, x, lanes),
+            Self::LowRank(root) => {
+                divide(&root.scale, x);
+                let right = x.to_vec();
+                root.add(&root.inverse, &right, lanes, x);
+            }
+        }
+    }
+
+    /// `self · other`, for diagonals and triangles.
+    pub(super) fn times_root(&self, other: &Self) -> Self {
+        match (self, other) {
+            (Self::Diagonal(a), Self::Diagonal(b)) => {
+                Self::Diagonal(a.iter().zip(b).map(|(a, b)| a * b).collect())
+            }
+            (Self::Lower { lower, .. }, Self::Diagonal(scale)) => {
+                let dim = scale.len();
+                let mut lower = lower.clone();
+                for row in lower.chunks_mut(dim) {
+                    row.iter_mut().zip(scale).for_each(|(x, s)| *x *= s);
+                }
+                Self::lower(lower, dim)
+            }
+            (_, Self::Lower { lower, .. }) => {
+                let dim = lower.len().isqrt();
+                Self::lower(self.times(lower, dim), dim)
+            }
+            (_, Self::LowRank(_)) | (Self::LowRank(_), _) => {
+                unreachable!("particles show no low-rank root, and a family's stays apart")
+            }
+        }
+    }
+
+    fn log_det(&self) -> f64 {
+        let logs = |values: &mut dyn Iterator<Item = f64>| {
+            let logs: Vec<f64> = values.map(|x| x.abs().ln()).collect();
+            sum(&logs)
+        };
+        match self {
+            Self::Diagonal(scale) => logs(&mut scale.iter().copied()),
+            Self::Lower { lower, .. } => {
+                let dim = lower.len().isqrt();
+                logs(&mut (0..dim).map(|i| lower[i * dim + i]))
+            }
+            Self::LowRank(root) => {
+                let (values, _) = root.spectrum();
+                let scales = logs(&mut root.scale.iter().copied());
+                scales + 0.5 * logs(&mut values.iter().map(|l| 1.0 + l))
+            }
+        }
+    }
+}
+
+impl LowRankRoot {
+    fn new(log_sd: &[f64], factors: &[f64], rank: usize) -> Self {
+        let scale: Vec<f64> = log_sd.iter().map(|l| l.exp()).collect();
+        let rows = factors.chunks(rank).zip(&scale);
+        let v = rows.flat_map(|(row, s)| row.iter().map(move |u| u / s));
+        let mut root = Self {
+            v: v.collect(),
+            scale,
+            inner: Vec::new(),
+            inverse: Vec::new(),
+            rank,
+        };
+        let (values, vectors) = root.spectrum();
+        let function = |f: &dyn Fn(f64) -> f64| {
+            let mut out = vec![0.0; rank * rank];
+            for (value, vector) in values.iter().zip(vectors.chunks(rank)) {
+                for (a, row) in vector.iter().zip(out.chunks_mut(rank)) {
+                    axpy(f(*value) * a, vector, row);
+                }
+            }
+            out
+        };
+        root.inner = function(&|l| 1.0 / (1.0 + (1.0 + l).sqrt()));
+        root.inverse = function(&|l| -1.0 / ((1.0 + l).sqrt() * (1.0 + (1.0 + l).sqrt())));
+        root
+    }
+
+    /// `out += V K Vᵀ x`.
+    fn add(&self, k: &[f64], x: &[f64], lanes: usize, out: &mut [f64]) {
+        let mut projected = vec![0.0; self.rank * lanes];
+        for (v, x) in self.v.chunks(self.rank).zip(x.chunks(lanes)) {
+            for (v, row) in v.iter().zip(projected.chunks_mut(lanes)) {
+                axpy(*v, x, row);
+            }
+        }
+        let mut mixed = vec![0.0; self.rank * lanes];
+        for (k, row) in k.chunks(self.rank).zip(mixed.chunks_mut(lanes)) {
+            for (k, x) in k.iter().zip(projected.chunks(lanes)) {
+                axpy(*k, x, row);
+            }
+        }
+        for (v, row) in self.v.chunks(self.rank).zip(out.chunks_mut(lanes)) {
+            for (v, x) in v.iter().zip(mixed.chunks(lanes)) {
+                axpy(*v, x, row);
+            }
+        }
+    }
+
+    /// Eigenvalues of `Vᵀ V` and its eigenvectors as rows.
+    fn spectrum(&self) -> (Vec<f64>, Vec<f64>) {
+        let rank = self.rank;
+        let mut gram = vec![0.0; rank * rank];
+        for row in self.v.chunks(rank) {
+            for (a, out) in row.iter().zip(gram.chunks_mut(rank)) {
+                axpy(*a, row, out);
+            }
+        }
+        eigen(gram, rank)
+    }
+}
+
+/// Eigenvalues and eigenvectors (as rows) of a symmetric matrix by Jacobi rotations.
+fn eigen(mut a: Vec<f64>, n: usize) -> (Vec<f64>, Vec<f64>) {
+    let mut vectors = vec![0.0; n * n];
+    (0..n).for_each(|i| vectors[i * n + i] = 1.0);
+    for _ in 0..ROTATIONS {
+        for p in 0..n {
+            for q in p + 1..n {
+                if a[p * n + q] == 0.0 {
+                    continue;
+                }
+                let theta = (a[q * n + q] - a[p * n + p]) / (2.0 * a[p * n + q]);
+                let t = theta.signum() / (theta.abs() + theta.hypot(1.0));
+                let c = 1.0 / t.hypot(1.0);
+                let s = t * c;
+                for k in 0..n {
+                    let (x, y) = (a[k * n + p], a[k * n + q]);
+                    (a[k * n + p], a[k * n + q]) = (c * x - s * y, s * x + c * y);
+                }
+                for rows in [&mut a, &mut vectors] {
+                    for k in 0..n {
+                        let (x, y) = (rows[p * n + k], rows[q * n + k]);
+                        (rows[p * n + k], rows[q * n + k]) = (c * x - s * y, s * x + c * y);
+                    }
+                }
+            }
+        }
+    }
+    ((0..n).map(|i| a[i * n + i].max(0.0)).collect(), vectors)
+}
+
+fn scale_rows(scale: &[f64], x: &[f64], lanes: usize, out: &mut [f64]) {
+    for ((row, x), s) in out.chunks_mut(lanes).zip(x.chunks(lanes)).zip(scale) {
+        affine_row(0.0, *s, x, row);
+    }
+}
+
+/// Which half of a square is not zero.
+#[derive(Clone, Copy, PartialEq)]
+enum Half {
+    Lower,
+    Upper,
+}
+
+/// `out += A x` for a triangular square A: four rows at a time over what they may hold.
+fn multiply(half: Half, a: &[f64], x: &[f64], lanes: usize, out: &mut [f64]) {
+    let dim = x.len() / lanes;
+    for (four, rows) in out.chunks_mut(4 * lanes).enumerate() {
+        let i = 4 * four;
+        let height = rows.len() / lanes;
+        let columns = match half {
+            Half::Lower => 0..i + height,
+            Half::Upper => i..dim,
+        };
+        let weights = |k: usize| &a[(i + k) * dim + columns.start..(i + k) * dim + columns.end];
+        let x = &x[columns.start * lanes..columns.end * lanes];
+        if height == 4 {
+            let mut parts = rows.chunks_mut(lanes);
+            let outs = [(); 4].map(|()| parts.next().expect("four rows"));
+            combine([0, 1, 2, 3].map(weights), x, lanes, 0, outs);
+        } else {
+            for (k, row) in rows.chunks_mut(lanes).enumerate() {
+                for (w, x) in weights(k).iter().zip(x.chunks(lanes)) {
+                    axpy(*w, x, row);
+                }
+            }
+        }
+    }
+}
+
+/// `z = m + A W x`: the family's own map after a whitening that particles have shown.
+#[derive(Clone, Debug)]
+pub(super) struct Map {
+    mean: Vec<f64>,
+    roots: Vec<Root>,
+    log_det: f64,
+}
+
+impl Map {
+    /// The map under which the approximation is standard normal.
+    pub(super) fn of(approximation: &Approximation) -> Self {
+        let (dim, omega) = (approximation.dim(), approximation.omega());
+        let root = match approximation.kind() {
+            FamilyKind::MeanField => Root::Diagonal(approximation.sd()),
+            FamilyKind::FullRank => {
+                let family = FullRank::new(dim);
+                let mut lower = vec![0.0; dim * dim];
+                for (i, row) in lower.chunks_mut(dim).enumerate() {
+                    row[..=i].copy_from_slice(family.factor_row(omega, i));
+                }
+                Root::lower(lower, dim)
+            }
+            FamilyKind::LowRank { rank } => Root::LowRank(LowRankRoot::new(
+                &omega[dim..2 * dim],
+                &omega[2 * dim..],
+                rank,
+            )),
+        };
+        Self {
+            mean: approximation.mean().to_vec(),
+            log_det: root.log_det(),
+            roots: vec![root],
+        }
+    }
+
+    /// This map after `whitening`; two triangles become one.
+    pub(super) fn after(&self, whitening: &Root) -> Self {
+        let log_det = self.log_det + whitening.log_det();
+        let roots = match &self.roots[..] {
+            [own @ (Root::Diagonal(_) | Root::Lower { .. })] => vec![own.times_root(whitening)],
+            own => [own, std::slice::from_ref(whitening)].concat(),
+        };
+        Self {
+            mean: self.mean.clone(),
+            roots,
+            log_det,
+        }
+    }
+
+    /// Log of the map's Jacobian determinant.
+    pub(super) fn log_det(&self) -> f64 {
+        self.log_det
+    }
+
+    /// The draws at `x` (`dim × lanes`).
+    pub(super) fn place(&self, x: &[f64], lanes: usize) -> Vec<f64> {
+        let mut z = x.to_vec();
+        for root in self.roots.iter().rev() {
+            z = root.times(&z, lanes);
+        }
+        for (row, mean) in z.chunks_mut(lanes).zip(&self.mean) {
+            row.iter_mut().for_each(|z| *z += mean);
+        }
+        z
+    }
+
+    /// `out = ∂/∂x` from the gradient at the draws.
+    pub(super) fn pull(&self, grad: &[f64], lanes: usize, out: &mut [f64]) {
+        let (first, rest) = self.roots.split_first().expect("a map has a root");
+        first.transposed_times(grad, lanes, out);
+        for root in rest {
+            let given = out.to_vec();
+            root.transposed_times(&given, lanes, out);
+        }
+    }
+
+    /// Squared lengths of the lanes of `x`.
+    pub(super) fn squares(x: &[f64], lanes: usize) -> Vec<f64> {
+        let mut out = vec![0.0; lanes];
+        for row in x.chunks(lanes) {
+            out.iter_mut().zip(row).for_each(|(s, x)| *s += x * x);
+        }
+        out
+    }
+}
+
+/// The largest eigenvalue of `X Xᵀ / lanes` by power iteration, for rows of mean zero.
+pub(super) fn largest_variance(x: &[f64], lanes: usize) -> f64 {
+    let mut direction = vec![1.0; lanes];
+    direction[0] += lanes as f64;
+    let mut value = 0.0;
+    for _ in 0..12 {
+        let norm = dot(&direction, &direction).sqrt();
+        if norm == 0.0 || !norm.is_finite() {
+            return value;
+        }
+        direction.iter_mut().for_each(|v| *v /= norm);
+        let mut next = vec![0.0; lanes];
+        for row in x.chunks(lanes) {
+            axpy(dot(row, &direction), row, &mut next);
+        }
+        value = dot(&next, &direction) / lanes as f64;
+        direction = next;
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where the draws `z` come from.
+    fn origin(map: &Map, z: &[f64], lanes: usize) -> Vec<f64> {
+        let mut x = z.to_vec();
+        for (row, mean) in x.chunks_mut(lanes).zip(&map.mean) {
+            row.iter_mut().for_each(|x| *x -= mean);
+        }
+        map.roots.iter().for_each(|root| root.solve(&mut x, lanes));
+        x
+    }
+    use jensen_density::{Lanes, LanesMut};
+
+    fn wave(n: usize, scale: f64) -> Vec<f64> {
+        (0..n)
+            .map(|i| scale * (1.7 * i as f64 + 0.3).sin())
+            .collect()
+    }
+
+    /// Every family's map is a square root of its covariance: log q agrees, and there is a way back.
+    #[test]
+    fn maps_make_the_families_standard_normal() {
+        let (dim, lanes) = (7, 5);
+        for kind in [
+            FamilyKind::MeanField,
+            FamilyKind::FullRank,
+            FamilyKind::LowRank { rank: 3 },
+        ] {
+            let family = kind.build(dim);
+            let mut omega = family.diagonal(&wave(dim, 2.0), &wave(dim, 0.7));
+            let spread = wave(omega.len(), 0.4);
+            omega.iter_mut().zip(spread).for_each(|(o, s)| *o += s);
+            let approximation = Approximation::new(kind, dim, omega.clone()).unwrap();
+            let base = Map::of(&approximation);
+            let mut triangle = vec![0.0; dim * dim];
+            for (i, row) in triangle.chunks_mut(dim).enumerate() {
+                row[..i].copy_from_slice(&wave(i, 0.3));
+                row[i] = 1.5;
+            }
+            let whitenings = [
+                None,
+                Some(Root::Diagonal(
+                    wave(dim, 0.3).iter().map(|x| x.exp()).collect(),
+                )),
+                Some(Root::lower(triangle, dim)),
+            ];
+            for whitening in whitenings {
+                let map = whitening.as_ref().map_or(base.clone(), |w| base.after(w));
+                let x = wave(dim * lanes, 1.3);
+                let z = map.place(&x, lanes);
+                let back = origin(&map, &z, lanes);
+                assert!(x.iter().zip(&back).all(|(a, b)| (a - b).abs() < 1e-11));
+                // ⟨g, A x⟩ = ⟨Aᵀ g, x⟩, lane by lane added up.
+                let (g, mut pulled) = (wave(dim * lanes, 1.1), vec![0.0; dim * lanes]);
+                map.pull(&g, lanes, &mut pulled);
+                let centre = map.place(&vec![0.0; dim * lanes], lanes);
+                let moved: Vec<f64> = z.iter().zip(&centre).map(|(z, c)| z - c).collect();
+                assert!((dot(&g, &moved) - dot(&pulled, &x)).abs() < 1e-11);
+                if let Some(w) = whitening {
+                    assert!((map.log_det() - base.log_det() - w.log_det()).abs() < 1e-12);
+                }
+            }
+            // log q by the family at draws of its own noise, and by the map.
+            let noise = wave(family.noise_dim() * lanes, 0.9);
+            let noise = Lanes::new(&noise, family.noise_dim(), lanes);
+            let (mut z, mut log_q) = (vec![0.0; dim * lanes], vec![0.0; lanes]);
+            family.transform(&omega, noise, LanesMut::new(&mut z, dim, lanes));
+            family.log_density(&omega, noise, Lanes::new(&z, dim, lanes), &mut log_q);
+            let squares = Map::squares(&origin(&base, &z, lanes), lanes);
+            for (log_q, square) in log_q.iter().zip(squares) {
+                let constant = 0.5 * dim as f64 * std::f64::consts::TAU.ln() + base.log_det();
+                assert!((log_q + 0.5 * square + constant).abs() < 1e-10);
+            }
+        }
+    }
+
+    #[test]
+    fn power_iteration_finds_the_largest_variance() {
+        let lanes = 64;
+        let mut x = wave(3 * lanes, 1.0);
+        x[lanes..2 * lanes].iter_mut().for_each(|x| *x *= 5.0);
+        let row = &x[lanes..2 * lanes];
+        let own = dot(row, row) / lanes as f64;
+        let found = largest_variance(&x, lanes);
+        assert!(
+            found >= own * (1.0 - 1e-9) && found < 1.2 * own,
+            "{found} {own}"
+        );
+    }
+}

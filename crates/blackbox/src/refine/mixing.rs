@@ -1,0 +1,206 @@
+//! Whether chains have forgotten their start: nested R̂, effective sample size, Monte-Carlo standard error.
+//!
+//! Draws of a quantity stand in order of time, and within a time in order of populations and of the chains in
+//! each: draw `t (P K) + p K + k`. The K chains of a population started at one point, so that the spread of the
+//! population means shows what they still remember of it (Margossian, Hoffman, Sountsov, Riou-Durand, Vehtari and
+//! Gelman, *Nested R̂*, Bayesian Analysis 2024): `nR̂ = √(1 + B/W)` with B the variance of the population means
+//! and W the mean over populations of the variance between its chains plus that within them.
+//!
+//! The standard error of the mean comes from the spread of the chain means or of the population means, whichever
+//! is larger; the effective sample size is the variance over its square.
+
+use serde::{Deserialize, Serialize};
+
+use crate::reduce::{mean_se, sum};
+
+/// How chains are arranged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ensemble {
+    /// Number of populations.
+    pub populations: usize,
+    /// Chains of each.
+    pub chains: usize,
+}
+
+impl Ensemble {
+    /// Number of chains.
+    pub fn lanes(&self) -> usize {
+        self.populations * self.chains
+    }
+
+    /// How well one quantity's draws have mixed; draws of a whole number of times.
+    ///
+    /// A quantity that is the same in all draws has mixed. One that is not finite somewhere has not.
+    pub fn judge(&self, draws: &[f64]) -> Mixing {
+        let (lanes, chains) = (self.lanes(), self.chains);
+        let times = draws.len() / lanes;
+        let mut means = vec![0.0; lanes];
+        for row in draws.chunks(lanes) {
+            means.iter_mut().zip(row).for_each(|(m, x)| *m += x);
+        }
+        means.iter_mut().for_each(|m| *m /= times as f64);
+        let mut within = vec![0.0; lanes];
+        for row in draws.chunks(lanes) {
+            for ((w, x), m) in within.iter_mut().zip(row).zip(&means) {
+                *w += (x - m) * (x - m);
+            }
+        }
+        let within = sum(&within) / (lanes * (times.max(2) - 1)) as f64;
+        let variance = |values: &[f64]| {
+            let (_, se) = mean_se(values);
+            se * se * values.len() as f64
+        };
+        let groups: Vec<f64> = means
+            .chunks(chains)
+            .map(|group| sum(group) / chains as f64)
+            .collect();
+        let beside: Vec<f64> = means.chunks(chains).map(variance).collect();
+        let beside = if chains > 1 {
+            sum(&beside) / self.populations as f64
+        } else {
+            0.0
+        };
+        let between = variance(&groups);
+        let inside = within + beside;
+        let total = inside + between;
+        let error = (variance(&means) / lanes as f64).max(between / self.populations as f64);
+        let constant = draws.iter().all(|x| *x == draws[0]);
+        if constant {
+            return Mixing {
+                rhat: 1.0,
+                ess: draws.len() as f64,
+                sd: 0.0,
+            };
+        }
+        Mixing {
+            rhat: (1.0 + between / inside).sqrt(),
+            ess: total / error,
+            sd: total.sqrt(),
+        }
+    }
+
+    /// The worse of a quantity and its squared distance from its mean, so that spreads have mixed too.
+    pub fn judge_with_spread(&self, draws: &[f64]) -> Mixing {
+        let (mean, _) = mean_se(draws);
+        let own = self.judge(draws);
+        let squares: Vec<f64> = draws.iter().map(|x| (x - mean) * (x - mean)).collect();
+        let spread = self.judge(&squares);
+        Mixing {
+            rhat: worse(own.rhat, spread.rhat, f64::max),
+            ess: worse(own.ess, spread.ess, f64::min),
+            sd: own.sd,
+        }
+    }
+}
+
+/// The worse of two numbers; NaN is the worst.
+fn worse(a: f64, b: f64, choose: fn(f64, f64) -> f64) -> f64 {
+    if a.is_nan() || b.is_nan() {
+        f64::NAN
+    } else {
+        choose(a, b)
+    }
+}
+
+/// How well a quantity has mixed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Mixing {
+    /// Nested R̂.
+    pub rhat: f64,
+    /// Effective sample size.
+    pub ess: f64,
+    /// The standard deviation.
+    pub sd: f64,
+}
+
+/// Largest nested R̂ of draws that have mixed.
+pub const RHAT_LIMIT: f64 = 1.01;
+
+/// Smallest effective sample size: standard errors of means are then 0.05 standard deviations.
+pub const ESS_LIMIT: f64 = 400.0;
+
+impl Mixing {
+    /// Of draws that nobody has judged.
+    pub(crate) const UNKNOWN: Self = Self {
+        rhat: f64::NAN,
+        ess: f64::NAN,
+        sd: f64::NAN,
+    };
+
+    /// Whether nested R̂ and the effective sample size are within their limits.
+    pub fn is_good(&self) -> bool {
+        self.rhat <= RHAT_LIMIT && self.ess >= ESS_LIMIT
+    }
+
+    /// Monte-Carlo standard error of the mean.
+    pub fn mcse(&self) -> f64 {
+        self.sd / self.ess.sqrt()
+    }
+
+    /// The worse of both.
+    pub(crate) fn join(self, other: Self) -> Self {
+        Self {
+            rhat: worse(self.rhat, other.rhat, f64::max),
+            ess: worse(self.ess, other.ess, f64::min),
+            sd: self.sd,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::noise::{NoiseSource, Purpose};
+    use jensen_math::simd::Simd;
+
+    const ENSEMBLE: Ensemble = Ensemble {
+        populations: 8,
+        chains: 16,
+    };
+
+    fn normals(times: usize, seed: u64) -> Vec<f64> {
+        let mut out = vec![0.0; times * ENSEMBLE.lanes()];
+        let source = NoiseSource::new(seed, Simd::detect());
+        source.fill(Purpose::Draws, 0, 0, 1, out.len(), &mut out);
+        out
+    }
+
+    #[test]
+    fn independent_draws_have_mixed() {
+        for seed in 0..20 {
+            let mixing = ENSEMBLE.judge_with_spread(&normals(40, seed));
+            assert!(mixing.is_good(), "{mixing:?}");
+            assert!(mixing.ess < 1.3 * 40.0 * 128.0);
+            assert!((mixing.sd - 1.0).abs() < 0.05);
+        }
+    }
+
+    #[test]
+    fn memory_of_the_start_is_seen() {
+        // Every population is half a standard deviation elsewhere.
+        let mut draws = normals(40, 3);
+        let shifts = normals(1, 4);
+        for (i, x) in draws.iter_mut().enumerate() {
+            *x += 0.5 * shifts[i % 128 / 16];
+        }
+        let mixing = ENSEMBLE.judge(&draws);
+        assert!(mixing.rhat > 1.05 && mixing.ess < 200.0, "{mixing:?}");
+        // Chains that never move, from different points: no number of draws helps.
+        let still: Vec<f64> = normals(1, 5).repeat(100);
+        assert!(ENSEMBLE.judge(&still).ess < 200.0);
+    }
+
+    #[test]
+    fn spreads_count_too_and_so_do_undefined_numbers() {
+        let mut draws = normals(40, 6);
+        for (i, x) in draws.iter_mut().enumerate() {
+            *x *= 1.0 + (i % 128 / 16) as f64;
+        }
+        assert!(ENSEMBLE.judge_with_spread(&draws).rhat > 1.05);
+        draws[7] = f64::NAN;
+        assert!(!ENSEMBLE.judge(&draws).is_good());
+        draws[7] = f64::INFINITY;
+        assert!(!ENSEMBLE.judge(&draws).is_good());
+        assert!(ENSEMBLE.judge(&[0.1; 1024]).is_good());
+    }
+}

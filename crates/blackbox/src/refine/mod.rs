@@ -1,0 +1,41 @@
+//! From an approximation to draws of the posterior itself, and what they say of the approximation.
+//!
+//! In the coordinates in which a fitted Gaussian is standard normal the posterior nearly is, and the density takes
+//! hundreds of particles a call. So particles are drawn from a widened approximation in independent populations,
+//! moved to the posterior over a ladder of temperatures, and then moved by Hamiltonian transitions until draws
+//! have mixed. Nothing about it is variational but its start and its coordinates; it measures the approximation by
+//! the evidence: `KL(q‖p) = log Z − ELBO`.
+//!
+//! Rounds of 16, 32, 64, … transitions follow each other; each chooses coordinates and step size from the
+//! one before, keeps them while it records, and is judged alone. At the first, the chains of a population
+//! start at one point, so that nested R̂ shows what they remember of it. A round that is good ends the
+//! refinement; where the next would cost more gradients than are allowed, it ends with reasons against its draws.
+//! The cost is the stated limit in gradients at most, and usually a tenth of it.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `algorithm` | [`Refine`]: tempering and rounds as one algorithm |
+//! | `settings`, `outcome`, `state` | [`RefineSettings`], [`Refined`], [`RefineState`] |
+//! | `map`, `whitening` | coordinates: the family's own, then the particles' |
+//! | `target` | the path of densities and its base |
+//! | `tempering`, `evidence` | temperatures, weights, resampling; the log evidence from all of them |
+//! | `kernel` | one transition of all particles |
+//! | `mixing` | [`Ensemble`], [`Mixing`]: nested R̂, effective sample size, standard errors |
+
+mod algorithm;
+mod evidence;
+mod kernel;
+mod map;
+mod mixing;
+mod outcome;
+mod settings;
+mod state;
+mod target;
+mod tempering;
+mod whitening;
+
+pub use algorithm::Refine;
+pub use mixing::{ESS_LIMIT, Ensemble, Mixing, RHAT_LIMIT};
+pub use outcome::{Refined, Round, Rung};
+pub use settings::RefineSettings;
+pub use state::RefineState;

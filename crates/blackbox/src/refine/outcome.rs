@@ -1,0 +1,91 @@
+//! What a refinement made.
+
+use serde::{Deserialize, Serialize};
+
+use super::mixing::{Ensemble, Mixing};
+use crate::approximation::Draws;
+use crate::calls::Calls;
+use crate::oracle::Estimate;
+
+/// A temperature of the way from the widened approximation to the posterior.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rung {
+    /// Inverse temperature.
+    pub beta: f64,
+    /// Share of the particles that the weights of the change to it left.
+    pub share: f64,
+    /// Mean acceptance of the transitions at it.
+    pub acceptance: f64,
+    /// Number of transitions at it.
+    pub moves: usize,
+}
+
+/// A round of transitions at the posterior.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Round {
+    /// Transitions recorded, after a quarter as many that were not.
+    pub transitions: usize,
+    /// Step size in standard deviations.
+    pub step_size: f64,
+    /// Mean acceptance of the largest steps.
+    pub acceptance: f64,
+    /// Share of transitions for which no step size was small enough.
+    pub stuck: f64,
+    /// The log evidence in nats.
+    pub log_evidence: Estimate,
+    /// The worst of the coordinates, of their spreads and of the log density.
+    pub mixing: Mixing,
+}
+
+impl Default for Round {
+    fn default() -> Self {
+        Self {
+            transitions: 0,
+            step_size: 0.0,
+            acceptance: 0.0,
+            stuck: 0.0,
+            log_evidence: Estimate::UNKNOWN,
+            mixing: Mixing::UNKNOWN,
+        }
+    }
+}
+
+/// Draws of the posterior, and what they say of the approximation that they began from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refined {
+    /// How the chains are arranged.
+    pub ensemble: Ensemble,
+    /// Equally weighted draws on the unconstrained scale in the order that [`Ensemble::judge`] expects, with the
+    /// approximation's log density.
+    pub draws: Draws,
+    /// Their log density.
+    pub log_p: Vec<f64>,
+    /// The log evidence in nats, of the region that was reached; with improper priors or dropped constants up to a
+    /// constant.
+    pub log_evidence: Estimate,
+    /// The worst mixing of the last round.
+    pub mixing: Mixing,
+    /// The temperatures.
+    pub ladder: Vec<Rung>,
+    /// The rounds.
+    pub rounds: Vec<Round>,
+    /// Evaluations.
+    pub calls: Calls,
+    /// What speaks against the draws, a sentence each without its full stop; empty where they have mixed.
+    pub reasons: Vec<String>,
+}
+
+impl Refined {
+    /// Whether the draws are the posterior's as far as can be seen.
+    pub fn mixed(&self) -> bool {
+        self.reasons.is_empty()
+    }
+
+    /// The divergence KL(q‖p) of the approximation in nats, `log Z` minus its bound.
+    pub fn divergence(&self, elbo: Estimate) -> Estimate {
+        Estimate {
+            mean: self.log_evidence.mean - elbo.mean,
+            standard_error: self.log_evidence.standard_error.hypot(elbo.standard_error),
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! What a refinement is asked to do.
+
+use serde::{Deserialize, Serialize};
+
+use super::mixing::Ensemble;
+
+/// Settings of a refinement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RefineSettings {
+    /// Populations and chains of each.
+    pub ensemble: Ensemble,
+    /// Gradients, counted by draw, beyond which no further round is begun.
+    pub max_gradients: u64,
+}
+
+impl Default for RefineSettings {
+    /// Eight populations of 32 chains: 256 lanes fill a call to the density, and a nested R̂ of 1.01 is then as strict
+    /// as 400 effective draws by the spread of the population means; with 16 populations it asks for 800, half as
+    /// many transitions again on funnels. Two million gradients.
+    fn default() -> Self {
+        Self {
+            ensemble: Ensemble {
+                populations: 8,
+                chains: 32,
+            },
+            max_gradients: 2_000_000,
+        }
+    }
+}
+
+impl RefineSettings {
+    /// Checks that there are populations and chains.
+    ///
+    /// # Errors
+    /// One sentence that names the setting and its value.
+    pub fn validate(&self) -> Result<(), String> {
+        let Ensemble {
+            populations,
+            chains,
+        } = self.ensemble;
+        if populations < 2 || chains < 2 {
+            return Err(format!(
+                "a refinement needs two populations of two chains or more, not {populations} of {chains}"
+            ));
+        }
+        Ok(())
+    }
+}

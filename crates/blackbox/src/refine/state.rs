@@ -1,0 +1,207 @@
+//! The state of a refinement as plain data.
+
+use jensen_run::{Archive, ArchiveError, Snapshot};
+use serde::{Deserialize, Serialize};
+
+use super::evidence::Sheet;
+use super::map::Root;
+use super::mixing::{Ensemble, Mixing};
+use super::outcome::{Round, Rung};
+use super::target::Cloud;
+use crate::calls::Calls;
+use crate::oracle::Estimate;
+
+/// Where a refinement is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Phase {
+    /// On the way to the posterior.
+    Temper,
+    /// At the posterior, choosing a step size.
+    Settle,
+    /// At the posterior, recording.
+    Draw,
+}
+
+impl Phase {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Temper => "temper",
+            Self::Settle => "settle",
+            Self::Draw => "draw",
+        }
+    }
+}
+
+/// Recorded draws of a round.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Tape {
+    /// Clouds, one after another.
+    pub x: Vec<f64>,
+    /// Their log densities, without the map's Jacobian.
+    pub log_p: Vec<f64>,
+    /// Their squared distances from the approximation's mean where it is standard normal.
+    pub squares: Vec<f64>,
+}
+
+/// State of a [`Refine`](super::Refine).
+#[derive(Clone, Debug, PartialEq)]
+pub struct RefineState {
+    pub(super) ensemble: Ensemble,
+    pub(super) phase: Phase,
+    pub(super) cloud: Cloud,
+    /// Positions at the beginning of the temperature.
+    pub(super) anchor: Vec<f64>,
+    /// What the particles have shown beyond the approximation's own map.
+    pub(super) whitening: Option<Root>,
+    pub(super) log_size: f64,
+    pub(super) length: f64,
+    pub(super) beta: f64,
+    /// `log p − log t` at the end of every temperature.
+    pub(super) sheets: Vec<Sheet>,
+    /// Transitions at this temperature or in this phase of the round.
+    pub(super) moves: usize,
+    pub(super) tape: Tape,
+    pub(super) ladder: Vec<Rung>,
+    pub(super) rounds: Vec<Round>,
+    /// Gradients before the round.
+    pub(super) calls_before: u64,
+    pub(super) calls: Calls,
+    /// Why it cannot go on.
+    pub(super) failure: Option<String>,
+}
+
+impl Snapshot for RefineState {
+    fn save(&self) -> Archive {
+        let mut archive = Archive::new();
+        archive.set("ensemble", self.ensemble);
+        archive.set("phase", self.phase);
+        archive.put("x", &self.cloud.x);
+        archive.put("grad", &self.cloud.grad);
+        archive.put("log_p", &self.cloud.log_p);
+        archive.put("anchor", &self.anchor);
+        let (kind, whitening) = match &self.whitening {
+            None => ("none", &Vec::new()),
+            Some(Root::Diagonal(scale)) => ("diagonal", scale),
+            Some(Root::Lower { lower, .. }) => ("lower", lower),
+            Some(Root::LowRank(_)) => unreachable!("particles show no low-rank root"),
+        };
+        archive.set("whitening", kind);
+        archive.put("whitening", whitening);
+        archive.put("stride", &[self.log_size, self.length, self.beta]);
+        let betas: Vec<f64> = self.sheets.iter().map(|sheet| sheet.beta).collect();
+        archive.put("sheets.beta", &betas);
+        let ratios: Vec<f64> = self.sheets.iter().flat_map(|s| s.ratios.clone()).collect();
+        archive.put("sheets.ratios", &ratios);
+        archive.set("moves", self.moves);
+        archive.put("tape.x", &self.tape.x);
+        archive.put("tape.log_p", &self.tape.log_p);
+        archive.put("tape.squares", &self.tape.squares);
+        let ladder = self.ladder.iter();
+        let ladder: Vec<f64> = ladder
+            .flat_map(|r| [r.beta, r.share, r.acceptance, r.moves as f64])
+            .collect();
+        archive.put("ladder", &ladder);
+        let rounds: Vec<f64> = self.rounds.iter().flat_map(numbers).collect();
+        archive.put("rounds", &rounds);
+        archive.set("calls_before", self.calls_before);
+        archive.set("calls", self.calls);
+        archive.set("failure", &self.failure);
+        archive
+    }
+
+    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        let stride = archive.vec_of("stride", 3)?;
+        let kind: String = archive.get("whitening")?;
+        let whitening = archive.vec("whitening")?;
+        let whitening = match kind.as_str() {
+            "none" => None,
+            "diagonal" => Some(Root::Diagonal(whitening)),
+            "lower" => {
+                let dim = whitening.len().isqrt();
+                Some(Root::lower(whitening, dim))
+            }
+            other => return Err(ArchiveError(format!("unknown whitening `{other}`"))),
+        };
+        let rung = |r: &[f64]| Rung {
+            beta: r[0],
+            share: r[1],
+            acceptance: r[2],
+            moves: r[3] as usize,
+        };
+        let ensemble: Ensemble = archive.get("ensemble")?;
+        let ratios = archive.vec("sheets.ratios")?;
+        let clouds = ratios.chunks(ensemble.lanes()).map(<[f64]>::to_vec);
+        let betas = archive.vec("sheets.beta")?.into_iter();
+        let sheets = betas
+            .zip(clouds)
+            .map(|(beta, ratios)| Sheet { beta, ratios })
+            .collect();
+        Ok(Self {
+            ensemble,
+            phase: archive.get("phase")?,
+            cloud: Cloud {
+                x: archive.vec("x")?,
+                grad: archive.vec("grad")?,
+                log_p: archive.vec("log_p")?,
+            },
+            anchor: archive.vec("anchor")?,
+            whitening,
+            log_size: stride[0],
+            length: stride[1],
+            beta: stride[2],
+            sheets,
+            moves: archive.get("moves")?,
+            tape: Tape {
+                x: archive.vec("tape.x")?,
+                log_p: archive.vec("tape.log_p")?,
+                squares: archive.vec("tape.squares")?,
+            },
+            ladder: archive.vec("ladder")?.chunks_exact(4).map(rung).collect(),
+            rounds: archive
+                .vec("rounds")?
+                .chunks_exact(NUMBERS)
+                .map(round)
+                .collect(),
+            calls_before: archive.get("calls_before")?,
+            calls: archive.get("calls")?,
+            failure: archive.get("failure")?,
+        })
+    }
+}
+
+/// Numbers of a round.
+const NUMBERS: usize = 9;
+
+fn numbers(round: &Round) -> [f64; NUMBERS] {
+    let mixing = round.mixing;
+    [
+        round.transitions as f64,
+        round.step_size,
+        round.acceptance,
+        round.stuck,
+        mixing.rhat,
+        mixing.ess,
+        mixing.sd,
+        round.log_evidence.mean,
+        round.log_evidence.standard_error,
+    ]
+}
+
+fn round(numbers: &[f64]) -> Round {
+    Round {
+        transitions: numbers[0] as usize,
+        step_size: numbers[1],
+        acceptance: numbers[2],
+        stuck: numbers[3],
+        mixing: Mixing {
+            rhat: numbers[4],
+            ess: numbers[5],
+            sd: numbers[6],
+        },
+        log_evidence: Estimate {
+            mean: numbers[7],
+            standard_error: numbers[8],
+        },
+    }
+}

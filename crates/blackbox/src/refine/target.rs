@@ -1,0 +1,181 @@
+//! The path from a widened approximation to the posterior, in the coordinates of a map.
+//!
+//! The base is the multivariate t with [`FREEDOM`] degrees of freedom in the coordinates in which the
+//! approximation is standard normal: its tails cover a posterior's that are heavier than q's, and it costs a
+//! posterior that is normal there `O(log d)` nats, where wider standard deviations cost `O(d)`. At inverse
+//! temperature β the target is `(1 − β) log t(x) + β log p(m + A x) |A|`.
+
+use jensen_density::{Lanes, LanesMut, LogDensity};
+use jensen_math::special::lgamma;
+
+use super::map::Map;
+use crate::calls::Calls;
+use crate::noise::{NoiseSource, Purpose};
+
+/// Degrees of freedom of the base.
+const FREEDOM: usize = 5;
+
+/// Particles: where they are, with the log density (its Jacobian included) and its gradient there.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Cloud {
+    /// `dim × lanes`.
+    pub x: Vec<f64>,
+    /// `∂/∂x log p`, as `x`; zero where the value is not finite.
+    pub grad: Vec<f64>,
+    /// `log p(m + A x) + log |A|`; −∞ where the density is zero or undefined.
+    pub log_p: Vec<f64>,
+}
+
+impl Cloud {
+    /// Number of particles.
+    pub(super) fn lanes(&self) -> usize {
+        self.log_p.len()
+    }
+
+    /// The given particles, in the given order.
+    pub(super) fn gather(&self, from: &[usize]) -> Self {
+        Self {
+            x: gather(&self.x, self.lanes(), from),
+            grad: gather(&self.grad, self.lanes(), from),
+            log_p: from.iter().map(|&l| self.log_p[l]).collect(),
+        }
+    }
+
+    /// Overwrites particle `to` by particle `from` of another cloud.
+    pub(super) fn replace(&mut self, to: usize, other: &Self, from: usize) {
+        let (lanes, others) = (self.lanes(), other.lanes());
+        self.log_p[to] = other.log_p[from];
+        for (own, given) in [(&mut self.x, &other.x), (&mut self.grad, &other.grad)] {
+            for (own, given) in own.chunks_mut(lanes).zip(given.chunks(others)) {
+                own[to] = given[from];
+            }
+        }
+    }
+}
+
+/// The given columns of `rows × lanes`.
+pub(super) fn gather(x: &[f64], lanes: usize, from: &[usize]) -> Vec<f64> {
+    x.chunks(lanes)
+        .flat_map(|row| from.iter().map(|&l| row[l]))
+        .collect()
+}
+
+/// Evaluates a density in the coordinates of a map.
+pub(super) struct Target<'a, D: LogDensity> {
+    density: &'a D,
+    workspace: D::Workspace,
+    pub(super) map: Map,
+    calls: Calls,
+}
+
+impl<'a, D: LogDensity> Target<'a, D> {
+    /// The density for up to `lanes` particles.
+    pub(super) fn new(density: &'a D, map: Map, lanes: usize) -> Self {
+        Self {
+            density,
+            workspace: density.workspace(lanes),
+            map,
+            calls: Calls::default(),
+        }
+    }
+
+    pub(super) fn dim(&self) -> usize {
+        self.density.dim()
+    }
+
+    /// Evaluations since the last call of this.
+    pub(super) fn take_calls(&mut self) -> Calls {
+        std::mem::take(&mut self.calls)
+    }
+
+    /// The cloud at `x`.
+    pub(super) fn at(&mut self, x: Vec<f64>) -> Cloud {
+        let dim = self.dim();
+        let lanes = x.len() / dim;
+        let mut cloud = Cloud {
+            grad: vec![0.0; x.len()],
+            log_p: vec![0.0; lanes],
+            x,
+        };
+        self.evaluate(&mut cloud);
+        cloud
+    }
+
+    /// Makes values and gradients those of the cloud's positions.
+    pub(super) fn evaluate(&mut self, cloud: &mut Cloud) {
+        let (dim, lanes) = (self.dim(), cloud.lanes());
+        let z = self.map.place(&cloud.x, lanes);
+        let mut grad = vec![0.0; z.len()];
+        self.density.value_grad(
+            &mut self.workspace,
+            Lanes::new(&z, dim, lanes),
+            &mut cloud.log_p,
+            LanesMut::new(&mut grad, dim, lanes),
+        );
+        self.calls.gradients += lanes as u64;
+        self.map.pull(&grad, lanes, &mut cloud.grad);
+        for (l, value) in cloud.log_p.iter_mut().enumerate() {
+            *value += self.map.log_det();
+            let defined =
+                value.is_finite() && cloud.grad[l..].iter().step_by(lanes).all(|g| g.is_finite());
+            if !defined {
+                *value = f64::NEG_INFINITY;
+                cloud.grad[l..]
+                    .iter_mut()
+                    .step_by(lanes)
+                    .for_each(|g| *g = 0.0);
+            }
+        }
+    }
+}
+
+/// Draws of the base, `dim × lanes`.
+pub(super) fn base_draws(source: NoiseSource, dim: usize, lanes: usize) -> Vec<f64> {
+    let mut noise = vec![0.0; (dim + FREEDOM) * lanes];
+    source.fill(Purpose::Particle, 0, 0, dim + FREEDOM, lanes, &mut noise);
+    let squares = Map::squares(&noise[dim * lanes..], lanes);
+    noise.truncate(dim * lanes);
+    for row in noise.chunks_mut(lanes) {
+        for (x, square) in row.iter_mut().zip(&squares) {
+            *x *= (FREEDOM as f64 / square).sqrt();
+        }
+    }
+    noise
+}
+
+/// The base's log density at squared distances from its centre.
+pub(super) fn base_log_density(dim: usize, squares: &[f64]) -> Vec<f64> {
+    let (freedom, d) = (FREEDOM as f64, dim as f64);
+    let constant = lgamma(0.5 * (freedom + d))
+        - lgamma(0.5 * freedom)
+        - 0.5 * d * (freedom * std::f64::consts::PI).ln();
+    squares
+        .iter()
+        .map(|s| constant - 0.5 * (freedom + d) * (s / freedom).ln_1p())
+        .collect()
+}
+
+/// The tempered log density of every particle, and its gradient into `grad`.
+pub(super) fn tempered(beta: f64, cloud: &Cloud, grad: &mut [f64]) -> Vec<f64> {
+    let lanes = cloud.lanes();
+    grad.copy_from_slice(&cloud.grad);
+    if beta == 1.0 {
+        return cloud.log_p.clone();
+    }
+    let dim = cloud.x.len() / lanes;
+    let squares = Map::squares(&cloud.x, lanes);
+    let pulls: Vec<f64> = squares
+        .iter()
+        .map(|s| (1.0 - beta) * (FREEDOM + dim) as f64 / (FREEDOM as f64 + s))
+        .collect();
+    for (grad, x) in grad.chunks_mut(lanes).zip(cloud.x.chunks(lanes)) {
+        for ((g, x), pull) in grad.iter_mut().zip(x).zip(&pulls) {
+            *g = beta * *g - pull * x;
+        }
+    }
+    let base = base_log_density(dim, &squares);
+    let values = cloud.log_p.iter().zip(base);
+    values
+        .map(|(p, base)| (1.0 - beta) * base + beta * p)
+        .collect()
+}

@@ -1,0 +1,95 @@
+//! From the widened approximation to the posterior by small changes of the target (Del Moral, Doucet and Jasra 2006).
+
+use super::mixing::Ensemble;
+use super::target::base_log_density;
+use crate::noise::{NoiseSource, Purpose};
+use crate::psis::log_sum_exp;
+
+/// Share of the particles that the weights of one change of temperature leave.
+const SHARE: f64 = 0.6;
+
+/// Bisections by which the next temperature is found.
+const BISECTIONS: usize = 50;
+
+/// `log p − log t` of particles: what a unit of inverse temperature multiplies their weight by.
+pub(super) fn log_ratios(dim: usize, log_p: &[f64], squares: &[f64]) -> Vec<f64> {
+    let base = base_log_density(dim, squares);
+    log_p.iter().zip(base).map(|(p, b)| p - b).collect()
+}
+
+/// Share of the particles that weights `ratio^change` leave.
+fn share(ratios: &[f64], change: f64) -> f64 {
+    let weights: Vec<f64> = ratios.iter().map(|r| change * r).collect();
+    let squares: Vec<f64> = weights.iter().map(|w| 2.0 * w).collect();
+    let log_share = 2.0 * log_sum_exp(&weights) - log_sum_exp(&squares);
+    log_share.exp() / ratios.len() as f64
+}
+
+/// The next inverse temperature, and the share of the particles that is left of those with a finite density.
+pub(super) fn next_beta(beta: f64, ratios: &[f64]) -> (f64, f64) {
+    let possible: Vec<f64> = ratios.iter().copied().filter(|r| r.is_finite()).collect();
+    let whole = 1.0 - beta;
+    let at_once = share(&possible, whole);
+    if at_once >= SHARE {
+        return (1.0, at_once);
+    }
+    let (mut low, mut high) = (0.0, whole);
+    for _ in 0..BISECTIONS {
+        let middle = 0.5 * (low + high);
+        if share(&possible, middle) >= SHARE {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    (beta + low, SHARE)
+}
+
+/// The particles after a change of temperature: for each lane the lane that it continues (systematic resampling within
+/// populations). `None` where a population has no particle of positive weight left.
+pub(super) fn resample(
+    ensemble: Ensemble,
+    ratios: &[f64],
+    change: f64,
+    source: NoiseSource,
+    iteration: u64,
+) -> Option<Vec<usize>> {
+    let mut ancestors = Vec::with_capacity(ratios.len());
+    for (p, ratios) in ratios.chunks(ensemble.chains).enumerate() {
+        let weights: Vec<f64> = ratios.iter().map(|r| change * r).collect();
+        let total = log_sum_exp(&weights);
+        if !total.is_finite() {
+            return None;
+        }
+        let mut u = [0.0];
+        source.uniforms(Purpose::Particle, iteration, p as u64, &mut u);
+        let count = ratios.len() as f64;
+        let (mut reached, mut from) = ((weights[0] - total).exp() * count, 0);
+        for k in 0..ratios.len() {
+            while reached < k as f64 + u[0] && from + 1 < ratios.len() {
+                from += 1;
+                reached += (weights[from] - total).exp() * count;
+            }
+            ancestors.push(p * ensemble.chains + from);
+        }
+    }
+    Some(ancestors)
+}
+
+/// How much of their positions at `anchor` the particles still remember: the largest correlation over coordinates.
+pub(super) fn memory(anchor: &[f64], now: &[f64], lanes: usize) -> f64 {
+    let correlation = |(a, b): (&[f64], &[f64])| {
+        let n = lanes as f64;
+        let (ma, mb) = (a.iter().sum::<f64>() / n, b.iter().sum::<f64>() / n);
+        let (mut ab, mut aa, mut bb) = (0.0, 0.0, 0.0);
+        for (a, b) in a.iter().zip(b) {
+            ab += (a - ma) * (b - mb);
+            aa += (a - ma) * (a - ma);
+            bb += (b - mb) * (b - mb);
+        }
+        let root = (aa * bb).sqrt();
+        if root > 0.0 { ab / root } else { 1.0 }
+    };
+    let rows = anchor.chunks(lanes).zip(now.chunks(lanes));
+    rows.map(correlation).fold(0.0, f64::max)
+}

@@ -1,0 +1,501 @@
+//! Refinement against exact answers, and where it must refuse.
+
+use std::f64::consts::{PI, TAU};
+
+use jensen_blackbox::{
+    Approximation, Estimate, FamilyKind, NoiseSource, Refine, RefineSettings, Refined, Summary,
+};
+use jensen_density::{Lanes, LanesMut, LogDensity};
+use jensen_math::simd::Simd;
+use jensen_math::special::{digamma, lbeta, lgamma, trigamma};
+use jensen_run::{Budget, Checkpoint, Control, Identity, Outcome, Record, run};
+use jensen_testkit::{CorrelatedGaussian, Mixture, Real, Scalar, ScalarModel};
+
+/// A density of one lane at a time: value and gradient.
+struct Plain<F> {
+    dim: usize,
+    log_density: F,
+}
+
+impl<F: Fn(&[f64], &mut [f64]) -> f64 + Sync> LogDensity for Plain<F> {
+    type Workspace = ();
+
+    fn dim(&self) -> usize {
+        self.dim
+    }
+    fn workspace(&self, _lanes: usize) {}
+    fn value(&self, _: &mut (), z: Lanes<'_>, out: &mut [f64]) {
+        let mut grad = vec![0.0; self.dim * z.lanes()];
+        self.value_grad(
+            &mut (),
+            z,
+            out,
+            LanesMut::new(&mut grad, self.dim, z.lanes()),
+        );
+    }
+    fn value_grad(&self, _: &mut (), z: Lanes<'_>, out: &mut [f64], mut grad: LanesMut<'_>) {
+        let (mut point, mut slope) = (vec![0.0; self.dim], vec![0.0; self.dim]);
+        for (l, value) in out.iter_mut().enumerate() {
+            z.copy_lane(l, &mut point);
+            *value = (self.log_density)(&point, &mut slope);
+            for (i, s) in slope.iter().enumerate() {
+                grad.row_mut(i)[l] = *s;
+            }
+        }
+    }
+}
+
+/// Gradients allowed.
+const LIMIT: u64 = 12_000_000;
+
+fn identity() -> Identity {
+    Identity {
+        algorithm: "refine".into(),
+        settings: serde_json::to_value(RefineSettings::default()).unwrap(),
+        seed: 0,
+        model_hash: String::new(),
+        data_hash: String::new(),
+        simd: Simd::detect().name().into(),
+    }
+}
+
+fn mean_field(mean: &[f64], sd: &[f64]) -> Approximation {
+    let log_sd = sd.iter().map(|s| s.ln());
+    let omega = mean.iter().copied().chain(log_sd).collect();
+    Approximation::new(FamilyKind::MeanField, mean.len(), omega).unwrap()
+}
+
+struct Run {
+    outcome: Outcome<Refined>,
+    records: Vec<Record>,
+    checkpoints: Vec<Vec<u8>>,
+}
+
+impl Run {
+    fn refined(&self) -> &Refined {
+        self.outcome.output.as_ref().unwrap()
+    }
+}
+
+fn controlled(
+    density: &impl LogDensity,
+    approximation: &Approximation,
+    seed: u64,
+    budget: u64,
+    resume: Option<Checkpoint>,
+) -> Run {
+    let source = NoiseSource::new(seed, Simd::detect());
+    // Enough for funnels.
+    let settings = RefineSettings {
+        max_gradients: LIMIT,
+        ..RefineSettings::default()
+    };
+    let mut refine = Refine::new(density, approximation, source, settings);
+    let ticks = std::cell::Cell::new(0.0);
+    let clock = || {
+        ticks.set(ticks.get() + 0.001);
+        ticks.get()
+    };
+    let mut records: Vec<Record> = Vec::new();
+    let mut checkpoints: Vec<Vec<u8>> = Vec::new();
+    let mut control = Control::new(Budget::iterations(budget), &clock, &mut records);
+    control.store = Some(&mut checkpoints);
+    control.checkpoint_seconds = 0.0;
+    control.resume = resume;
+    let outcome = run(&mut refine, &identity(), &mut control).unwrap();
+    Run {
+        outcome,
+        records,
+        checkpoints,
+    }
+}
+
+fn refine(density: &impl LogDensity, approximation: &Approximation, seed: u64) -> Refined {
+    let run = controlled(density, approximation, seed, 1_000_000, None);
+    run.outcome.output.unwrap()
+}
+
+fn column(refined: &Refined, i: usize) -> &[f64] {
+    &refined.draws.z[i * refined.draws.count..(i + 1) * refined.draws.count]
+}
+
+/// Mean and standard deviation of a coordinate are right beyond chance.
+fn check(refined: &Refined, i: usize, mean: f64, sd: f64) {
+    assert!(refined.mixed(), "{:?}", refined.reasons);
+    let mixing = refined.ensemble.judge_with_spread(column(refined, i));
+    let found = Summary::of(column(refined, i));
+    assert!(
+        (found.mean - mean).abs() < 4.5 * mixing.mcse(),
+        "{} for {mean}, {mixing:?}",
+        found.mean
+    );
+    // The spread's error, for tails up to those of an exponential distribution.
+    let error = 4.5 * sd * (2.0 / mixing.ess).sqrt();
+    assert!(
+        (found.sd - sd).abs() < error,
+        "{} for {sd}, {mixing:?}",
+        found.sd
+    );
+}
+
+fn within(estimate: Estimate, truth: f64, errors: f64) {
+    let error = estimate.mean - truth;
+    assert!(
+        error.abs() < errors * estimate.standard_error,
+        "{estimate:?} for {truth}"
+    );
+}
+
+/// Log evidence and divergence of a correlated normal, whose mean field is known, on 20 seeds: within three standard
+/// errors, and the errors have the size that they claim.
+#[test]
+fn evidences_are_calibrated() {
+    let density = CorrelatedGaussian::exchangeable(&[1.0, 100.0, 0.01, 3.0, 20.0, 1.0], 0.6);
+    let approximation = mean_field(density.mean(), &density.mean_field_sd());
+    let elbo = Estimate {
+        mean: density.mean_field_elbo(),
+        standard_error: 0.0,
+    };
+    let mut squares = 0.0;
+    for seed in 0..20 {
+        let refined = refine(&density, &approximation, seed);
+        within(refined.log_evidence, 0.0, 3.5);
+        within(refined.divergence(elbo), -density.mean_field_elbo(), 3.5);
+        assert!(refined.log_evidence.standard_error < 0.2);
+        squares += (refined.log_evidence.mean / refined.log_evidence.standard_error).powi(2);
+        check(&refined, 1, 100.0, 100.0);
+        check(&refined, 2, 0.02, 0.01);
+    }
+    let spread = (squares / 20.0).sqrt();
+    assert!((0.6..1.6).contains(&spread), "{spread}");
+}
+
+/// Shapes that no normal has: exponential tails on one side or both.
+#[test]
+fn shapes_of_one_dimension() {
+    for shape in [0.3, 1.0, 3.0] {
+        let gamma = Plain {
+            dim: 1,
+            log_density: |z: &[f64], slope: &mut [f64]| {
+                slope[0] = shape - z[0].exp();
+                shape * z[0] - z[0].exp()
+            },
+        };
+        let (mean, sd) = (digamma(shape), trigamma(shape).sqrt());
+        let refined = refine(&gamma, &mean_field(&[mean], &[0.6 * sd]), 1);
+        within(refined.log_evidence, lgamma(shape), 4.0);
+        check(&refined, 0, mean, sd);
+    }
+    for (a, b) in [(0.5, 0.5), (6.0, 6.0), (1.0, 40.0)] {
+        let beta = Plain {
+            dim: 1,
+            log_density: |z: &[f64], slope: &mut [f64]| {
+                let p = 1.0 / (1.0 + (-z[0]).exp());
+                slope[0] = a * (1.0 - p) - b * p;
+                -a * (-z[0]).exp().ln_1p() - b * z[0].exp().ln_1p()
+            },
+        };
+        let mean = digamma(a) - digamma(b);
+        let sd = (trigamma(a) + trigamma(b)).sqrt();
+        let refined = refine(&beta, &mean_field(&[mean], &[0.7 * sd]), 1);
+        within(refined.log_evidence, lbeta(a, b), 4.0);
+        check(&refined, 0, mean, sd);
+    }
+}
+
+/// Student's t with four degrees of freedom: a variance of 2, no fourth moment.
+#[test]
+fn tails_heavier_than_the_approximation() {
+    let t = Plain {
+        dim: 2,
+        log_density: |z: &[f64], slope: &mut [f64]| {
+            let mut sum = 0.0;
+            for (z, s) in z.iter().zip(slope) {
+                *s = -5.0 * z / (4.0 + z * z);
+                sum += -2.5 * (z * z / 4.0).ln_1p() + (0.375f64).ln();
+            }
+            sum
+        },
+    };
+    let refined = refine(&t, &mean_field(&[0.0; 2], &[1.1; 2]), 3);
+    within(refined.log_evidence, 0.0, 4.0);
+    let found = Summary::of(column(&refined, 0));
+    assert!(
+        found.mean.abs() < 0.1 && (found.q95 - 2.132).abs() < 0.12,
+        "{found:?}"
+    );
+}
+
+/// A density that is zero on one side, and undefined on a part of the other.
+#[test]
+fn hard_edges_and_undefined_places() {
+    let half = Plain {
+        dim: 2,
+        log_density: |z: &[f64], slope: &mut [f64]| {
+            slope.copy_from_slice(&[-z[0], -z[1]]);
+            match z[0] {
+                x if x < -1.5 => f64::NAN,
+                x if x < 0.0 => f64::NEG_INFINITY,
+                x => -0.5 * (x * x + z[1] * z[1]),
+            }
+        },
+    };
+    let refined = refine(&half, &mean_field(&[0.7, 0.1], &[0.7, 1.1]), 2);
+    assert!(
+        refined.mixed(),
+        "{:?} {:?}",
+        refined.reasons,
+        refined.rounds
+    );
+    within(refined.log_evidence, (0.5 * TAU).ln(), 4.0);
+    check(&refined, 0, (2.0 / PI).sqrt(), (1.0 - 2.0 / PI).sqrt());
+    check(&refined, 1, 0.0, 1.0);
+}
+
+/// Neal's funnel v ~ N(0, 3), x | v ~ N(0, e^(v/2)): scales from e^(-4.5) to e^4.5 in one posterior.
+fn funnel(leaves: usize) -> impl LogDensity {
+    Plain {
+        dim: leaves + 1,
+        log_density: move |z: &[f64], slope: &mut [f64]| {
+            let precision = (-z[0]).exp();
+            let squares: f64 = z[1..].iter().map(|x| x * x).sum();
+            let d = leaves as f64;
+            slope[0] = -z[0] / 9.0 - 0.5 * d + 0.5 * precision * squares;
+            for (s, x) in slope[1..].iter_mut().zip(&z[1..]) {
+                *s = -precision * x;
+            }
+            let constant = 0.5 * (d + 1.0) * TAU.ln() + 3f64.ln();
+            -z[0] * z[0] / 18.0 - 0.5 * d * z[0] - 0.5 * precision * squares - constant
+        },
+    }
+}
+
+#[test]
+fn funnels() {
+    for leaves in [1, 4] {
+        let mut sd = vec![1.0; leaves + 1];
+        sd[0] = 2.0;
+        let refined = refine(&funnel(leaves), &mean_field(&vec![0.0; leaves + 1], &sd), 5);
+        within(refined.log_evidence, 0.0, 4.0);
+        check(&refined, 0, 0.0, 3.0);
+    }
+}
+
+/// Eight schools with half-Cauchy τ (unnormalised): coordinates μ, log τ and θ or the standardised effects.
+fn schools(centred: bool) -> impl LogDensity {
+    const DATA: [(f64, f64); 8] = [
+        (28.0, 15.0),
+        (8.0, 10.0),
+        (-3.0, 16.0),
+        (7.0, 11.0),
+        (-1.0, 9.0),
+        (1.0, 11.0),
+        (18.0, 10.0),
+        (12.0, 18.0),
+    ];
+    Plain {
+        dim: 10,
+        log_density: move |z: &[f64], slope: &mut [f64]| {
+            let (mu, tau) = (z[0], z[1].exp());
+            let share = tau * tau / (25.0 + tau * tau);
+            let mut value = -0.02 * mu * mu + z[1] - (tau * tau / 25.0).ln_1p();
+            (slope[0], slope[1]) = (-0.04 * mu, 1.0 - 2.0 * share);
+            for (k, (y, se)) in DATA.iter().enumerate() {
+                let x = z[2 + k];
+                let theta = if centred { x } else { mu + tau * x };
+                let pull = (y - theta) / (se * se);
+                value -= 0.5 * (y - theta) * pull;
+                if centred {
+                    let e = (x - mu) / tau;
+                    value -= 0.5 * e * e + z[1];
+                    slope[0] += e / tau;
+                    slope[1] += e * e - 1.0;
+                    slope[2 + k] = pull - e / tau;
+                } else {
+                    value -= 0.5 * x * x;
+                    slope[0] += pull;
+                    slope[1] += pull * tau * x;
+                    slope[2 + k] = pull * tau - x;
+                }
+            }
+            value
+        },
+    }
+}
+
+/// The centred eight schools are a funnel whose neck is thousands of times narrower than its mouth; the standardised
+/// ones are the same posterior without it.
+#[test]
+fn centred_schools_agree_with_standardised_ones() {
+    let (mut mean, mut sd) = (vec![4.5; 10], vec![5.0; 10]);
+    (mean[1], sd[1]) = (1.0, 1.0);
+    let centred = refine(&schools(true), &mean_field(&mean, &sd), 1);
+    let (mut mean, mut sd) = (vec![0.0; 10], vec![1.0; 10]);
+    (mean[0], mean[1], sd[0]) = (4.5, 1.0, 4.0);
+    let standard = refine(&schools(false), &mean_field(&mean, &sd), 1);
+    assert!(standard.mixed() && centred.mixed(), "{:?}", centred.reasons);
+    for i in 0..2 {
+        let judged = |r: &Refined| r.ensemble.judge_with_spread(column(r, i));
+        let error = judged(&centred).mcse().hypot(judged(&standard).mcse());
+        let (x, y) = (
+            Summary::of(column(&centred, i)),
+            Summary::of(column(&standard, i)),
+        );
+        assert!((x.mean - y.mean).abs() < 4.5 * error, "{x:?} {y:?}");
+        assert!((x.sd / y.sd - 1.0).abs() < 0.1, "{x:?} {y:?}");
+    }
+    let (a, b) = (centred.log_evidence, standard.log_evidence);
+    let size = a.standard_error.hypot(b.standard_error);
+    assert!((a.mean - b.mean).abs() < 4.0 * size, "{a:?} {b:?}");
+}
+
+/// A stationary autoregression of 300 steps, in scales from 1 to e^3 and with neighbours correlated by 0.8.
+#[test]
+fn hundreds_of_dimensions() {
+    const D: usize = 300;
+    let scale = |i: usize| (3.0 * i as f64 / D as f64).exp();
+    let density = Plain {
+        dim: D,
+        log_density: |z: &[f64], slope: &mut [f64]| {
+            let (rho, variance) = (0.8, 1.0 - 0.64);
+            slope.fill(0.0);
+            let mut value = -0.5 * D as f64 * TAU.ln() - 0.5 * (D - 1) as f64 * f64::ln(variance);
+            let mut before = 0.0;
+            for i in 0..D {
+                let x = z[i] / scale(i);
+                let (r, v) = if i == 0 { (0.0, 1.0) } else { (rho, variance) };
+                let e = (x - r * before) / v;
+                value -= 0.5 * e * e * v + scale(i).ln();
+                slope[i] -= e / scale(i);
+                if i > 0 {
+                    slope[i - 1] += r * e / scale(i - 1);
+                }
+                before = x;
+            }
+            value
+        },
+    };
+    let sd: Vec<f64> = (0..D).map(|i| 0.47 * scale(i)).collect();
+    let refined = refine(&density, &mean_field(&[0.0; D], &sd), 1);
+    within(refined.log_evidence, 0.0, 4.0);
+    check(&refined, 0, 0.0, 1.0);
+    check(&refined, 299, 0.0, scale(299));
+}
+
+/// Two modes: near ones mix, far ones are refused or weighed right, and never given as one.
+#[test]
+fn a_mixture_that_does_not_mix_is_refused() {
+    let both = |distance: f64, seed: u64| {
+        let density = Scalar(Mixture {
+            dim: 2,
+            distance,
+            log_odds: 0.0,
+        });
+        let wide = (1.0 + 0.25 * distance * distance).sqrt();
+        refine(&density, &mean_field(&[0.0; 2], &[wide; 2]), seed)
+    };
+    let near = both(2.0, 1);
+    check(&near, 0, 0.0, 2f64.sqrt());
+    let mut refused = 0;
+    for seed in 0..4 {
+        let far = both(12.0, seed);
+        refused += usize::from(!far.mixed());
+        assert!(!far.mixed() || Summary::of(column(&far, 0)).mean.abs() < 1.0);
+    }
+    assert!(refused >= 3, "{refused}");
+    // From one of two modes, seven standard deviations from the other: it is found, or the draws are refused.
+    let density = Scalar(Mixture {
+        dim: 1,
+        distance: 7.0,
+        log_odds: 0.0,
+    });
+    let one = refine(&density, &mean_field(&[3.5], &[1.0]), 1);
+    let found = Summary::of(column(&one, 0));
+    assert!(!one.mixed() || found.mean.abs() < 0.8, "{found:?}");
+}
+
+/// A flat direction has no posterior, and so nothing to mix over.
+#[test]
+fn improper_densities_are_refused() {
+    let flat = Plain {
+        dim: 2,
+        log_density: |z: &[f64], slope: &mut [f64]| {
+            slope.copy_from_slice(&[-z[0], 0.0]);
+            -0.5 * z[0] * z[0]
+        },
+    };
+    let refined = refine(&flat, &mean_field(&[0.0, 0.0], &[1.0, 50.0]), 1);
+    assert!(!refined.mixed());
+    let nowhere = Plain {
+        dim: 1,
+        log_density: |_: &[f64], _: &mut [f64]| f64::NAN,
+    };
+    let run = controlled(&nowhere, &mean_field(&[0.0], &[1.0]), 1, 10, None);
+    assert!(run.outcome.output.is_none() && !run.outcome.status.is_converged());
+}
+
+/// A skewed density in correlated coordinates.
+struct Banana;
+
+impl ScalarModel for Banana {
+    fn dim(&self) -> usize {
+        3
+    }
+    fn log_density<T: Real>(&self, z: &[T]) -> T {
+        let zero = T::constant(0.0);
+        z[0].normal_log_scale(zero, zero)
+            + z[1].normal_log_scale(z[0].square().scale(0.5), zero)
+            + z[2].normal_log_scale(z[1].scale(0.7), zero)
+    }
+}
+
+#[test]
+fn resuming_equals_never_stopping() {
+    let density = Scalar(Banana);
+    let approximation = mean_field(&[0.0, 0.5, 0.3], &[0.8, 1.0, 1.0]);
+    let whole = controlled(&density, &approximation, 7, 1_000_000, None);
+    assert!(
+        whole.outcome.status.is_converged(),
+        "{}",
+        whole.outcome.status
+    );
+    let n = whole.checkpoints.len();
+    for at in (0..n).step_by(n / 9 + 1).chain([n - 1]) {
+        let checkpoint = Checkpoint::decode(&whole.checkpoints[at]).unwrap();
+        let rest = controlled(&density, &approximation, 7, 1_000_000, Some(checkpoint));
+        assert_eq!(rest.refined(), whole.refined());
+        assert_eq!(rest.outcome.status, whole.outcome.status);
+    }
+    let short = controlled(&density, &approximation, 7, n as u64 / 2, None);
+    assert!(!short.refined().mixed());
+    let pairs = short.records.iter().zip(&whole.records);
+    assert!(pairs.clone().all(|(a, b)| a.same_result(b)));
+}
+
+#[test]
+fn threads_change_no_bit() {
+    let density = CorrelatedGaussian::exchangeable(&[1.0, 2.0, 3.0], 0.5);
+    let approximation = mean_field(density.mean(), &[0.7, 1.4, 2.0]);
+    let pool = |threads| {
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap()
+    };
+    let one = pool(1).install(|| refine(&density, &approximation, 3));
+    let four = pool(4).install(|| refine(&density, &approximation, 3));
+    assert_eq!(one, four);
+}
+
+/// The limit holds for what cannot mix, and the cost is stated.
+#[test]
+fn costs_are_bounded() {
+    let density = Scalar(Mixture {
+        dim: 2,
+        distance: 40.0,
+        log_odds: 0.0,
+    });
+    let refined = refine(&density, &mean_field(&[0.0; 2], &[20.0; 2]), 1);
+    assert!(!refined.mixed());
+    assert!(refined.calls.gradients <= LIMIT + LIMIT / 10 && refined.calls.gradients > LIMIT / 8);
+}
