@@ -29,7 +29,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
 use crate::certificate::certify;
-use crate::family::Family;
+use crate::family::{Family, FamilyKind};
+use crate::fit::FitError;
+use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState, positive};
 use crate::noise::{NoiseSource, Purpose};
 use crate::oracle::{Estimate, Oracle, Stream};
 
@@ -83,6 +85,51 @@ impl Default for AdviSettings {
             stop: AdviStop::Relative,
             tolerance: 0.5,
         }
+    }
+}
+
+impl MethodSettings for AdviSettings {
+    const NAME: &'static str = "advi";
+    const STARTS: bool = false;
+
+    fn validate(&self) -> Result<(), String> {
+        positive([
+            ("grad_samples", self.grad_samples as f64),
+            ("elbo_samples", self.elbo_samples as f64),
+            ("eta", self.eta.unwrap_or(1.0)),
+            ("adapt_iterations", self.adapt_iterations as f64),
+            ("eval_elbo", self.eval_elbo as f64),
+            ("tol_rel_obj", self.tol_rel_obj),
+            ("max_iterations", self.max_iterations as f64),
+            ("tolerance", self.tolerance),
+        ])
+    }
+
+    fn lanes(&self, _dim: usize) -> usize {
+        self.grad_samples.max(self.elbo_samples).max(512)
+    }
+
+    fn plan(&self, _kind: FamilyKind) -> Vec<Method> {
+        vec![(*self).into()]
+    }
+}
+
+impl Fitting for AdviSettings {
+    type State = AdviState;
+
+    fn begin<'a, D: TwiceDifferentiable>(
+        &self,
+        at: Beginning<'a, D>,
+    ) -> Result<Box<dyn Engine + 'a>, FitError> {
+        let start = &at.omega[..at.family.dim()];
+        Ok(Box::new(Advi::new(
+            at.density, at.family, at.source, *self, start,
+        )))
+    }
+
+    /// The relative rule has to answer to the certificate; the rule in nats contains it.
+    fn certificate(&self) -> Option<f64> {
+        (self.stop == AdviStop::Relative).then_some(self.tolerance)
     }
 }
 
@@ -156,15 +203,13 @@ pub struct AdviState {
     calls: Calls,
 }
 
-impl AdviState {
-    /// Evaluations so far.
-    pub fn calls(&self) -> Calls {
-        self.calls
+impl MethodState for AdviState {
+    fn omega(&self) -> &[f64] {
+        &self.omega
     }
 
-    /// The present parameters.
-    pub fn omega(&self) -> &[f64] {
-        &self.omega
+    fn calls(&self) -> Calls {
+        self.calls
     }
 }
 

@@ -9,7 +9,7 @@ use jensen_run::{Archive, ArchiveError, Checkpoint, CheckpointError, Identity, S
 use crate::family::{Family, FamilyKind};
 use crate::noise::{NoiseSource, Purpose};
 
-/// A member of a Gaussian family on the unconstrained space.
+/// A member of a family on the unconstrained space.
 #[derive(Clone, Debug)]
 pub struct Approximation {
     family: Arc<dyn Family>,
@@ -91,7 +91,7 @@ impl Approximation {
     }
 
     /// The mean.
-    pub fn mean(&self) -> &[f64] {
+    pub fn mean(&self) -> Vec<f64> {
         self.family.mean(&self.omega)
     }
 

@@ -15,7 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
 use crate::certificate::certify;
-use crate::family::Family;
+use crate::family::{Family, FamilyKind};
+use crate::fit::FitError;
+use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState, positive};
 use crate::noise::{NoiseSource, Purpose};
 use crate::optimiser::{Optimiser, OptimiserState, Rule, Schedule};
 use crate::oracle::{Estimator, Oracle, Stream};
@@ -62,6 +64,41 @@ impl Default for BbviSettings {
     }
 }
 
+impl MethodSettings for BbviSettings {
+    const NAME: &'static str = "bbvi";
+
+    fn validate(&self) -> Result<(), String> {
+        positive([
+            ("draws", self.draws as f64),
+            ("window", self.window as f64),
+            ("judges", self.judges as f64),
+            ("step_size", self.optimiser.step_size),
+            ("tolerance", self.tolerance),
+        ])
+    }
+
+    fn lanes(&self, _dim: usize) -> usize {
+        self.draws.max(self.judges)
+    }
+
+    fn plan(&self, _kind: FamilyKind) -> Vec<Method> {
+        vec![(*self).into()]
+    }
+}
+
+impl Fitting for BbviSettings {
+    type State = BbviState;
+
+    fn begin<'a, D: TwiceDifferentiable>(
+        &self,
+        at: Beginning<'a, D>,
+    ) -> Result<Box<dyn Engine + 'a>, FitError> {
+        Ok(Box::new(Bbvi::new(
+            at.density, at.family, at.source, *self, at.omega,
+        )))
+    }
+}
+
 /// Certificates that may fail before the run is given up.
 const PATIENCE: u64 = 4;
 
@@ -93,15 +130,14 @@ pub struct BbviState {
     calls: Calls,
 }
 
-impl BbviState {
-    /// Evaluations so far.
-    pub fn calls(&self) -> Calls {
-        self.calls
+impl MethodState for BbviState {
+    /// The best averaged parameters.
+    fn omega(&self) -> &[f64] {
+        &self.best
     }
 
-    /// The best averaged parameters so far.
-    pub fn best(&self) -> &[f64] {
-        &self.best
+    fn calls(&self) -> Calls {
+        self.calls
     }
 }
 

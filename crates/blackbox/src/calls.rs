@@ -4,7 +4,8 @@
 //! two. *Oracle calls* are the unit of Regier, Jordan and McAuliffe (NeurIPS 2017, section 5): one call
 //! is one minibatch at its default size, which is 256 draws for a gradient, 85 for Hessian-vector products
 //! (counted twice) and 128 for an estimate of a change of the bound, which evaluates each draw at both ends.
-//! Minibatches of other sizes count in proportion to their own default. Seconds need neither.
+//! Minibatches of other sizes count in proportion to their own default, and a lane that sees some of the records
+//! counts as their share of all. Seconds need neither.
 
 use std::ops::{Add, AddAssign};
 
@@ -43,6 +44,20 @@ impl Calls {
         share(self.values, 2 * CHANGE_BATCH)
             + share(self.gradients, GRADIENT_BATCH)
             + 2.0 * share(self.products, PRODUCT_BATCH)
+    }
+
+    /// The same where each lane saw the share (part, whole) of the data, rounded up.
+    #[must_use]
+    pub fn share(&self, (part, whole): (u64, u64)) -> Self {
+        let share = |lanes: u64| {
+            let counted = u128::from(lanes) * u128::from(part);
+            counted.div_ceil(u128::from(whole.max(1))) as u64
+        };
+        Self {
+            values: share(self.values),
+            gradients: share(self.gradients),
+            products: share(self.products),
+        }
     }
 
     /// Writes both units into a record: `oracle_calls`, and `lane_evaluations` among its fields.

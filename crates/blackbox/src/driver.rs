@@ -1,30 +1,29 @@
-//! The policy that joins starts, an algorithm and families into one algorithm.
+//! The policy that joins starts, methods and families into one algorithm.
 //!
-//! Stages: starts (not for the baselines ADVI and HFSGVI), the first family, and under [`FamilyChoice::Auto`] a richer family
-//! where the first one's importance weights have too heavy a tail. By default mean fields are fitted by TrustVI;
-//! where its stopping rule does not hold in the end, as for funnels and kinks, Newton rounds on fixed draws take
-//! over. Richer families are fitted by those rounds from the beginning. A family on which the Newton rounds
-//! find that second derivatives mislead goes on with stochastic gradients. As all stages are steps of one
-//! [`Algorithm`], budgets, traces and checkpoints hold across them.
+//! Stages: starts (not for methods that do without), the first family, and under [`FamilyChoice::Auto`] a
+//! richer family where the first one's importance weights have too heavy a tail. A family is fitted by
+//! the methods of its [plan](Method::plan), each taking over where the one before gave up. As all stages
+//! are steps of one [`Algorithm`], budgets, traces and checkpoints hold across them.
+//!
+//! Methods of minibatches take the same way: their starts, and the place where a richer family begins,
+//! come from a sample of the records where there are many, see [`Prepared`].
 
 use jensen_density::TwiceDifferentiable;
-use jensen_run::{Algorithm, Archive, ArchiveError, Snapshot, Status, Step};
+use jensen_run::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Step};
 
-use crate::advi::{Advi, AdviState, AdviStop};
-use crate::bbvi::{Bbvi, BbviSettings, BbviState};
 use crate::calls::Calls;
 use crate::certificate::certify;
 use crate::evaluation::{Evaluation, evaluate};
 use crate::family::FamilyKind;
-use crate::hfsgvi::{Hfsgvi, HfsgviState};
+use crate::fit::FitError;
+use crate::method::{Beginning, Engine, Method, StoredState, restore};
 use crate::noise::NoiseSource;
 use crate::oracle::{Estimate, Oracle};
-use crate::saa::{Saa, SaaSettings, SaaState, is_kink};
-use crate::settings::{FamilyChoice, Method, Settings};
+use crate::records::{Prepared, evaluation_draws};
+use crate::settings::{FamilyChoice, Settings};
 use crate::starts::{
     Init, StartOutcome, Starts, StartsState, best_start, restore_outcomes, save_outcomes,
 };
-use crate::trust::{Trust, TrustSettings, TrustState};
 use crate::widen::widen;
 
 /// Largest dimension at which the richer family is full-rank.
@@ -32,13 +31,6 @@ const FULL_RANK_LIMIT: usize = 400;
 
 /// Factors of the richer family beyond that.
 const FACTORS: usize = 8;
-
-/// Hessian-vector products that the richer low-rank family may take: its Newton systems are badly
-/// conditioned, and at such dimensions a few factors rarely earn trust.
-const LOW_RANK_PRODUCTS: u64 = 100;
-
-/// Draws of its largest round.
-const LOW_RANK_DRAWS: usize = 512;
 
 /// One family's end.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,27 +58,19 @@ pub struct DriverOutput {
     pub calls: Calls,
 }
 
-#[expect(
-    clippy::large_enum_variant,
-    reason = "one engine lives at a time, and never in a collection"
-)]
-enum Engine<'a, D: TwiceDifferentiable> {
-    Starts(Starts<'a, D>),
-    Trust(Trust<'a, D>),
-    Hfsgvi(Hfsgvi<'a, D>),
-    Saa(Saa<'a, D>),
-    Advi(Advi<'a, D>),
-    Bbvi(Bbvi<'a, D>),
+/// What works at a stage.
+enum Engaged<'a> {
+    Starts(Box<dyn Algorithm<State = StartsState, Output = Vec<StartOutcome>> + 'a>),
+    Method(Box<dyn Engine + 'a>),
 }
 
-#[derive(Clone, Debug, PartialEq)]
+/// Where a run is.
 enum Stage {
     Starts(StartsState),
-    Trust(TrustState),
-    Hfsgvi(HfsgviState),
-    Saa(SaaState),
-    Advi(AdviState),
-    Bbvi(BbviState),
+    Method {
+        name: &'static str,
+        state: Box<dyn StoredState>,
+    },
     Done,
 }
 
@@ -94,42 +78,13 @@ impl Stage {
     fn name(&self) -> &'static str {
         match self {
             Self::Starts(_) => "starts",
-            Self::Trust(_) => "trust",
-            Self::Hfsgvi(_) => "hfsgvi",
-            Self::Saa(_) => "saa",
-            Self::Advi(_) => "advi",
-            Self::Bbvi(_) => "bbvi",
+            Self::Method { name, .. } => name,
             Self::Done => "done",
-        }
-    }
-
-    fn omega(&self) -> Option<&[f64]> {
-        match self {
-            Self::Trust(state) => Some(state.omega()),
-            Self::Hfsgvi(state) => Some(state.omega()),
-            Self::Saa(state) => Some(state.omega()),
-            Self::Advi(state) => Some(state.omega()),
-            Self::Bbvi(state) => Some(state.best()),
-            Self::Starts(_) | Self::Done => None,
-        }
-    }
-
-    /// Evaluations of the stage so far.
-    fn calls(&self) -> Calls {
-        match self {
-            Self::Starts(state) => state.calls(),
-            Self::Trust(state) => state.calls(),
-            Self::Hfsgvi(state) => state.calls(),
-            Self::Saa(state) => state.calls(),
-            Self::Advi(state) => state.calls(),
-            Self::Bbvi(state) => state.calls(),
-            Self::Done => Calls::default(),
         }
     }
 }
 
 /// State of a [`Driver`].
-#[derive(Clone, Debug, PartialEq)]
 pub struct DriverState {
     stage: Stage,
     /// Iterations before the stage.
@@ -147,20 +102,35 @@ pub struct DriverState {
 /// The whole fit as an algorithm.
 pub struct Driver<'a, D: TwiceDifferentiable> {
     density: &'a D,
+    records: Option<&'a Prepared<'a>>,
     settings: Settings,
     source: NoiseSource,
-    engine: Option<(FamilyKind, Engine<'a, D>)>,
+    /// What works at the present stage, by the family and name of that stage.
+    engaged: Option<(FamilyKind, &'static str, Engaged<'a>)>,
 }
 
 impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
-    /// A fit of `density`.
-    pub fn new(density: &'a D, settings: Settings) -> Self {
+    /// A fit of `density`, whose `records` are prepared where the method needs them.
+    pub fn new(density: &'a D, records: Option<&'a Prepared<'a>>, settings: Settings) -> Self {
         Self {
             density,
+            records,
             source: NoiseSource::new(settings.seed, settings.simd),
             settings,
-            engine: None,
+            engaged: None,
         }
+    }
+
+    /// Whether the first method can begin at all.
+    ///
+    /// # Errors
+    /// When its settings do not suit the density.
+    pub fn check(&self) -> Result<(), FitError> {
+        let kind = self.first_kind();
+        let zero = vec![0.0; self.density.dim()];
+        let omega = kind.build(zero.len()).diagonal(&zero, &zero);
+        self.engine(kind, self.first_method(kind), omega)
+            .map(|_| ())
     }
 
     fn first_kind(&self) -> FamilyKind {
@@ -170,164 +140,138 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// The engine of the present stage, made anew after a resume.
-    fn engine(&mut self, stage: &Stage, kind: FamilyKind) -> &mut Engine<'a, D> {
-        let fits = match (&self.engine, stage) {
-            (Some((_, Engine::Starts(_))), Stage::Starts(_)) => true,
-            (Some((k, Engine::Trust(_))), Stage::Trust(_))
-            | (Some((k, Engine::Hfsgvi(_))), Stage::Hfsgvi(_))
-            | (Some((k, Engine::Saa(_))), Stage::Saa(_))
-            | (Some((k, Engine::Advi(_))), Stage::Advi(_))
-            | (Some((k, Engine::Bbvi(_))), Stage::Bbvi(_)) => *k == kind,
-            _ => false,
-        };
-        if !fits {
-            let engine = match stage {
-                Stage::Starts(_) => self.starts(),
-                Stage::Bbvi(_) => self.bbvi(kind, Vec::new()),
-                Stage::Saa(_) => self
-                    .takes_over(kind, Vec::new())
-                    .unwrap_or_else(|| self.method(kind, Vec::new())),
-                _ => self.method(kind, Vec::new()),
+    fn first_method(&self, kind: FamilyKind) -> Method {
+        self.settings.method.plan(kind)[0]
+    }
+
+    /// The method of this name, and the one that takes over from it.
+    fn planned(&self, kind: FamilyKind, name: &str) -> (Method, Option<Method>) {
+        let plan = self.settings.method.plan(kind);
+        let at = plan.iter().position(|method| method.name() == name);
+        let at = at.expect("a stage of the plan");
+        (plan[at], plan.get(at + 1).copied())
+    }
+
+    fn starts(&self) -> Engaged<'a> {
+        let (source, settings) = (self.source, self.settings.start.clone());
+        Engaged::Starts(match self.records {
+            None => Box::new(Starts::new(self.density, source, settings)),
+            Some(records) => Box::new(Starts::new(records.scout(), source, settings)),
+        })
+    }
+
+    fn first_finite_point(&self) -> Option<Vec<f64>> {
+        let (source, settings) = (self.source, self.settings.start.clone());
+        match self.records {
+            None => Starts::new(self.density, source, settings).first_finite_point(),
+            Some(records) => Starts::new(records.scout(), source, settings).first_finite_point(),
+        }
+    }
+
+    /// ω of `kind` where `omega` of another kind stands, and the evaluations it took.
+    fn widen(&self, kind: FamilyKind, from: FamilyKind, omega: &[f64]) -> (Vec<f64>, Calls) {
+        let from = from.build(self.density.dim());
+        let (mean, log_sd) = (from.mean(omega), from.marginal_log_sd(omega));
+        match self.records {
+            None => widen(self.density, self.source, kind, &mean, &log_sd),
+            Some(records) => {
+                let (omega, calls) = widen(records.scout(), self.source, kind, &mean, &log_sd);
+                (omega, calls.share(records.scouted()))
+            }
+        }
+    }
+
+    /// A method for a family, starting at `omega`.
+    fn engine(
+        &self,
+        kind: FamilyKind,
+        method: Method,
+        omega: Vec<f64>,
+    ) -> Result<Box<dyn Engine + 'a>, FitError> {
+        method.begin(Beginning {
+            density: self.density,
+            records: self.records,
+            family: kind.build(self.density.dim()),
+            source: self.source,
+            omega,
+            stream: u64::from(kind != self.first_kind()),
+        })
+    }
+
+    /// Begins a stage.
+    fn begin(
+        &mut self,
+        kind: FamilyKind,
+        method: Method,
+        omega: Vec<f64>,
+    ) -> Result<Stage, Status> {
+        let mut engine = self.engine(kind, method, omega).map_err(refused)?;
+        let name = method.name();
+        let state = engine.init()?;
+        self.engaged = Some((kind, name, Engaged::Method(engine)));
+        Ok(Stage::Method { name, state })
+    }
+
+    /// What works at the present stage, made anew after a resume.
+    fn engage(&mut self, stage: &Stage, kind: FamilyKind) -> Result<&mut Engaged<'a>, FitError> {
+        let name = stage.name();
+        if !matches!(self.engaged, Some((k, n, _)) if (k, n) == (kind, name)) {
+            let engaged = match stage {
+                Stage::Method { name, state } => {
+                    let (method, _) = self.planned(kind, name);
+                    Engaged::Method(self.engine(kind, method, state.omega().to_vec())?)
+                }
+                Stage::Starts(_) | Stage::Done => self.starts(),
             };
-            self.engine = Some((kind, engine));
+            self.engaged = Some((kind, name, engaged));
         }
-        let (_, engine) = self.engine.as_mut().expect("made above");
-        engine
+        let (_, _, engaged) = self.engaged.as_mut().expect("made above");
+        Ok(engaged)
     }
 
-    fn starts(&self) -> Engine<'a, D> {
-        let settings = self.settings.start.clone();
-        Engine::Starts(Starts::new(self.density, self.source, settings))
-    }
-
-    /// The method for a family, starting at `omega` (ADVI at its mean).
-    fn method(&self, kind: FamilyKind, omega: Vec<f64>) -> Engine<'a, D> {
-        let family = kind.build(self.density.dim());
-        let (density, source) = (self.density, self.source);
-        match self.settings.method {
-            Method::Auto(auto) => match kind {
-                FamilyKind::MeanField => self.trust(kind, auto.trust, omega),
-                _ => self.saa(kind, auto.saa, omega),
-            },
-            Method::Trust(settings) => self.trust(kind, settings, omega),
-            Method::Hfsgvi(settings) => {
-                Engine::Hfsgvi(Hfsgvi::new(density, family, source, settings, omega))
+    /// Evaluations of a stage so far; a lane that sees some of the data counts for as much.
+    fn calls(&self, stage: &Stage, kind: FamilyKind) -> Calls {
+        match stage {
+            Stage::Starts(state) => {
+                let share = self.records.map_or((1, 1), Prepared::scouted);
+                state.calls().share(share)
             }
-            Method::Saa(settings) => self.saa(kind, settings, omega),
-            Method::Advi(settings) => {
-                let mut point = omega;
-                point.resize(family.dim(), 0.0);
-                Engine::Advi(Advi::new(density, family, source, settings, &point))
+            Stage::Method { name, state } => {
+                let records = self.records.map_or(1, |records| records.scouted().1);
+                let (method, _) = self.planned(kind, name);
+                state.calls().share(method.share(records))
             }
-            Method::Bbvi(_) => self.bbvi(kind, omega),
+            Stage::Done => Calls::default(),
         }
     }
 
-    /// Keeps the draws of the first family apart from those of a richer one.
-    fn stream(&self, kind: FamilyKind) -> u64 {
-        u64::from(kind != self.first_kind())
-    }
-
-    fn trust(&self, kind: FamilyKind, settings: TrustSettings, omega: Vec<f64>) -> Engine<'a, D> {
-        let family = kind.build(self.density.dim());
-        let (source, stream) = (self.source, self.stream(kind));
-        Engine::Trust(Trust::new(
-            self.density,
-            family,
-            source,
-            settings,
-            omega,
-            stream,
-        ))
-    }
-
-    fn saa(&self, kind: FamilyKind, mut settings: SaaSettings, omega: Vec<f64>) -> Engine<'a, D> {
-        let family = kind.build(self.density.dim());
-        let (source, stream) = (self.source, self.stream(kind));
-        if stream > 0 && matches!(kind, FamilyKind::LowRank { .. }) {
-            settings.max_products = settings.max_products.min(LOW_RANK_PRODUCTS);
-            settings.max_draws = settings.max_draws.min(LOW_RANK_DRAWS);
-        }
-        Engine::Saa(Saa::new(
-            self.density,
-            family,
-            source,
-            settings,
-            omega,
-            stream,
-        ))
-    }
-
-    /// The Newton rounds that take over from TrustVI under the policy; `None` for any other method.
-    fn takes_over(&self, kind: FamilyKind, omega: Vec<f64>) -> Option<Engine<'a, D>> {
-        match self.settings.method {
-            Method::Auto(auto) => Some(self.saa(kind, auto.saa, omega)),
-            _ => None,
+    /// The richer family for the policy; none of one coordinate, nor for minibatches where a full covariance is out
+    /// of reach: at such dimensions a few factors rarely earn trust, and the fit would take twice as long.
+    fn richer(&self) -> Option<FamilyKind> {
+        match self.density.dim() {
+            0 | 1 => None,
+            2..=FULL_RANK_LIMIT => Some(FamilyKind::FullRank),
+            _ if self.records.is_some() => None,
+            _ => Some(FamilyKind::LowRank { rank: FACTORS }),
         }
     }
 
-    /// Stochastic gradients, with the method's settings or the usual ones.
-    fn bbvi(&self, kind: FamilyKind, omega: Vec<f64>) -> Engine<'a, D> {
-        let settings = match self.settings.method {
-            Method::Bbvi(settings) => settings,
-            _ => BbviSettings::default(),
-        };
-        let family = kind.build(self.density.dim());
-        Engine::Bbvi(Bbvi::new(
-            self.density,
-            family,
-            self.source,
-            settings,
-            omega,
-        ))
-    }
-
-    /// Begins fitting `kind` at `omega`.
-    fn begin(&mut self, kind: FamilyKind, omega: Vec<f64>) -> Result<Stage, Status> {
-        let engine = self.method(kind, omega);
-        self.begin_with(kind, engine)
-    }
-
-    fn begin_with(&mut self, kind: FamilyKind, mut engine: Engine<'a, D>) -> Result<Stage, Status> {
-        let stage = match &mut engine {
-            Engine::Trust(trust) => Stage::Trust(trust.init()?),
-            Engine::Hfsgvi(hfsgvi) => Stage::Hfsgvi(hfsgvi.init()?),
-            Engine::Saa(saa) => Stage::Saa(saa.init()?),
-            Engine::Advi(advi) => Stage::Advi(advi.init()?),
-            Engine::Bbvi(bbvi) => Stage::Bbvi(bbvi.init()?),
-            Engine::Starts(_) => Stage::Done,
-        };
-        self.engine = Some((kind, engine));
-        Ok(stage)
-    }
-
-    /// The richer family for the policy.
-    fn richer(&self) -> FamilyKind {
-        if self.density.dim() <= FULL_RANK_LIMIT {
-            FamilyKind::FullRank
-        } else {
-            FamilyKind::LowRank { rank: FACTORS }
-        }
-    }
-
-    /// Evaluates a family's parameters, whose optimisation ended with a status at an iteration; evaluations are added to `calls`.
+    /// Evaluates a family's parameters, whose optimisation by a method ended with a status at an iteration;
+    /// evaluations are added to `calls`.
     fn result(
         &self,
         kind: FamilyKind,
         omega: Vec<f64>,
-        ended: Option<(Status, u64)>,
+        ended: Option<(Method, Status, u64)>,
         calls: &mut Calls,
     ) -> FamilyResult {
         let family = kind.build(self.density.dim());
-        let (mut status, at) = ended.unzip();
         let mut polish = None;
-        // The relative rule has to answer to the certificate; the other methods' rules contain it.
-        if let (Method::Advi(settings), Some(Status::Converged { evidence })) =
-            (self.settings.method, &status)
-            && settings.stop == AdviStop::Relative
-        {
-            let tolerance = settings.tolerance;
+        let status = ended.map(|(method, status, at)| {
+            let (Status::Converged { evidence }, Some(tolerance)) = (&status, method.certificate())
+            else {
+                return status;
+            };
             let certificate = certify(self.density, &family, &omega, self.source, 0, tolerance);
             *calls += certificate.calls;
             let found = certificate.improvement;
@@ -336,19 +280,19 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
                 let mut evidence = evidence.clone();
                 evidence.remaining = Some(found.mean);
                 evidence.standard_error = Some(found.standard_error);
-                status = Some(Status::Converged { evidence });
+                Status::Converged { evidence }
             } else {
-                status = Some(Status::Stalled {
-                    at: at.unwrap_or(0),
+                Status::Stalled {
+                    at,
                     reason: format!(
                         "{}, but a second-order polish finds {:.2} ± {:.2} nats more",
                         evidence.rule, found.mean, found.standard_error
                     ),
-                });
+                }
             }
-        }
+        });
         let mut oracle = Oracle::new(self.density, family);
-        let draws = self.settings.evaluation_draws;
+        let draws = evaluation_draws(self.density, &self.settings);
         let evaluation = evaluate(&mut oracle, &omega, self.source, draws);
         *calls += oracle.take_calls();
         FamilyResult {
@@ -360,6 +304,49 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
+    /// The best start, widened to the first family, and the evaluations that took.
+    fn best_of(&self, starts: &[StartOutcome]) -> (FamilyKind, Vec<f64>, Calls) {
+        let kind = self.first_kind();
+        let (omega, calls) = self.widen(kind, Starts::<D>::KIND, &starts[best_start(starts)].omega);
+        (kind, omega, calls)
+    }
+
+    /// The stage after the present one, which ended with `status`: its family, method and beginning.
+    fn next(
+        &self,
+        state: &mut DriverState,
+        iteration: u64,
+        status: &Status,
+    ) -> Option<(FamilyKind, Method, Vec<f64>)> {
+        let (name, omega) = match &state.stage {
+            Stage::Starts(starts) => {
+                state.starts = starts.outcomes();
+                let (kind, omega, calls) = self.best_of(&state.starts);
+                state.calls += calls;
+                return Some((kind, self.first_method(kind), omega));
+            }
+            Stage::Method { name, state } => (*name, state.omega().to_vec()),
+            Stage::Done => return None,
+        };
+        let (method, heir) = self.planned(state.kind, name);
+        if let Some(heir) = heir.filter(|_| method.gives_up(status)) {
+            return Some((state.kind, heir, omega));
+        }
+        let ended = Some((method, status.clone(), iteration));
+        let result = self.result(state.kind, omega, ended, &mut state.calls);
+        let first = state.results.is_empty();
+        let too_heavy = !result.evaluation.khat_is_good();
+        state.results.push(result);
+        if !(first && too_heavy && self.settings.family == FamilyChoice::Auto) {
+            return None;
+        }
+        let kind = self.richer()?;
+        let poorer = &state.results[0];
+        let (omega, calls) = self.widen(kind, poorer.kind, &poorer.omega);
+        state.calls += calls;
+        Some((kind, self.first_method(kind), omega))
+    }
+
     /// Goes on to the stage after the present one, which ended with `status`.
     fn advance(
         &mut self,
@@ -367,45 +354,8 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         iteration: u64,
         status: Status,
     ) -> Option<Status> {
-        let next = match &state.stage {
-            Stage::Starts(starts) => {
-                state.starts = starts_of(self.engine.as_mut(), starts);
-                let best = best_start(&state.starts);
-                let kind = self.first_kind();
-                let (omega, calls) =
-                    widen(self.density, self.source, kind, &state.starts[best].omega);
-                state.calls += calls;
-                Some((kind, self.method(kind, omega)))
-            }
-            Stage::Trust(trust)
-                if !status.is_converged() && matches!(self.settings.method, Method::Auto(_)) =>
-            {
-                let engine = self.takes_over(state.kind, trust.omega().to_vec());
-                engine.map(|engine| (state.kind, engine))
-            }
-            Stage::Saa(saa) if is_kink(&status) => {
-                Some((state.kind, self.bbvi(state.kind, saa.omega().to_vec())))
-            }
-            stage => {
-                let omega = stage.omega().expect("a fitting stage").to_vec();
-                let ended = Some((status.clone(), iteration));
-                let result = self.result(state.kind, omega, ended, &mut state.calls);
-                let too_heavy = !result.evaluation.khat_is_good();
-                let widened = too_heavy
-                    && self.settings.family == FamilyChoice::Auto
-                    && state.results.is_empty()
-                    && self.density.dim() > 1;
-                let next = widened.then(|| {
-                    let kind = self.richer();
-                    let (omega, calls) = widen(self.density, self.source, kind, &result.omega);
-                    state.calls += calls;
-                    (kind, self.method(kind, omega))
-                });
-                state.results.push(result);
-                next
-            }
-        };
-        let begun = next.map(|(kind, engine)| (kind, self.begin_with(kind, engine)));
+        let next = self.next(state, iteration, &status);
+        let begun = next.map(|(kind, method, omega)| (kind, self.begin(kind, method, omega)));
         match begun {
             Some((kind, Ok(stage))) => {
                 state.stage = stage;
@@ -428,13 +378,11 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
     }
 }
 
-fn starts_of<D: TwiceDifferentiable>(
-    engine: Option<&mut (FamilyKind, Engine<'_, D>)>,
-    state: &StartsState,
-) -> Vec<StartOutcome> {
-    match engine {
-        Some((_, Engine::Starts(starts))) => starts.output(state),
-        _ => Vec::new(),
+/// A method that cannot begin, as the end of a run.
+fn refused(error: FitError) -> Status {
+    Status::Diverged {
+        at: 0,
+        reason: error.to_string(),
     }
 }
 
@@ -463,30 +411,27 @@ impl<D: TwiceDifferentiable> Algorithm for Driver<'_, D> {
 
     fn init(&mut self) -> Result<DriverState, Status> {
         let kind = self.first_kind();
-        let baseline = matches!(self.settings.method, Method::Advi(_) | Method::Hfsgvi(_));
-        let stage = if baseline || self.settings.start.starts == Some(0) {
+        let starts = self.settings.method.has_starts() && self.settings.start.starts != Some(0);
+        let stage = if starts {
+            let mut starts = self.starts();
+            let Engaged::Starts(search) = &mut starts else {
+                unreachable!("just made");
+            };
+            let state = search.init()?;
+            self.engaged = Some((kind, "starts", starts));
+            Stage::Starts(state)
+        } else {
             let point = match &self.settings.start.init {
                 Init::Point(point) => point.clone(),
                 Init::Zero => vec![0.0; self.density.dim()],
-                Init::Random => Starts::new(self.density, self.source, self.settings.start.clone())
-                    .first_finite_point()
-                    .ok_or_else(|| Status::Diverged {
-                        at: 0,
-                        reason: "no random starting point has a finite log density and gradient"
-                            .into(),
-                    })?,
+                Init::Random => self.first_finite_point().ok_or_else(|| Status::Diverged {
+                    at: 0,
+                    reason: "no random starting point has a finite log density and gradient".into(),
+                })?,
             };
             let unit = vec![0.0; point.len()];
             let omega = kind.build(point.len()).diagonal(&point, &unit);
-            self.begin(kind, omega)?
-        } else {
-            let mut engine = self.starts();
-            let Engine::Starts(starts) = &mut engine else {
-                unreachable!("just made");
-            };
-            let state = starts.init()?;
-            self.engine = Some((kind, engine));
-            Stage::Starts(state)
+            self.begin(kind, self.first_method(kind), omega)?
         };
         Ok(DriverState {
             stage,
@@ -502,19 +447,18 @@ impl<D: TwiceDifferentiable> Algorithm for Driver<'_, D> {
     fn step(&mut self, state: &mut DriverState, iteration: u64) -> Step {
         let local = iteration - state.before;
         let kind = state.kind;
-        let mut stage = std::mem::replace(&mut state.stage, Stage::Done);
-        let name = stage.name();
-        let step = match (self.engine(&stage, kind), &mut stage) {
-            (Engine::Starts(engine), Stage::Starts(inner)) => engine.step(inner, local),
-            (Engine::Trust(engine), Stage::Trust(inner)) => engine.step(inner, local),
-            (Engine::Hfsgvi(engine), Stage::Hfsgvi(inner)) => engine.step(inner, local),
-            (Engine::Saa(engine), Stage::Saa(inner)) => engine.step(inner, local),
-            (Engine::Advi(engine), Stage::Advi(inner)) => engine.step(inner, local),
-            (Engine::Bbvi(engine), Stage::Bbvi(inner)) => engine.step(inner, local),
-            _ => unreachable!("the engine is made for the stage"),
+        let step = match self.engage(&state.stage, kind) {
+            Err(error) => return Step::finish(Record::default(), refused(error)),
+            Ok(engaged) => match (engaged, &mut state.stage) {
+                (Engaged::Starts(search), Stage::Starts(inner)) => search.step(inner, local),
+                (Engaged::Method(engine), Stage::Method { state, .. }) => {
+                    engine.step(state.as_mut(), local)
+                }
+                _ => unreachable!("what works is made for the stage"),
+            },
         };
-        state.stage = stage;
-        state.calls = state.calls_before + state.stage.calls();
+        let name = state.stage.name();
+        state.calls = state.calls_before + self.calls(&state.stage, kind);
         let mut record = step.record.with_text("stage", name);
         if name != "starts" {
             record = record.with_text("family", &kind.to_string());
@@ -532,16 +476,18 @@ impl<D: TwiceDifferentiable> Algorithm for Driver<'_, D> {
         let mut calls = state.calls;
         let mut results = state.results.clone();
         let mut starts = state.starts.clone();
-        if let Stage::Starts(inner) = &state.stage {
-            self.engine(&state.stage, state.kind);
-            starts = starts_of(self.engine.as_mut(), inner);
-            let best = best_start(&starts);
-            let kind = self.first_kind();
-            let (omega, widening) = widen(self.density, self.source, kind, &starts[best].omega);
-            calls += widening;
-            results.push(self.result(self.first_kind(), omega, None, &mut calls));
-        } else if let Some(omega) = state.stage.omega() {
-            results.push(self.result(state.kind, omega.to_vec(), None, &mut calls));
+        match &state.stage {
+            Stage::Starts(inner) => {
+                starts = inner.outcomes();
+                let (kind, omega, widening) = self.best_of(&starts);
+                calls += widening;
+                results.push(self.result(kind, omega, None, &mut calls));
+            }
+            Stage::Method { state: inner, .. } => {
+                let omega = inner.omega().to_vec();
+                results.push(self.result(state.kind, omega, None, &mut calls));
+            }
+            Stage::Done => {}
         }
         DriverOutput {
             results,
@@ -556,11 +502,7 @@ impl Snapshot for DriverState {
         let mut archive = Archive::new();
         let inner = match &self.stage {
             Stage::Starts(state) => state.save(),
-            Stage::Trust(state) => state.save(),
-            Stage::Hfsgvi(state) => state.save(),
-            Stage::Saa(state) => state.save(),
-            Stage::Advi(state) => state.save(),
-            Stage::Bbvi(state) => state.save(),
+            Stage::Method { state, .. } => state.archive(),
             Stage::Done => Archive::new(),
         };
         archive.nest("inner", inner);
@@ -581,13 +523,15 @@ impl Snapshot for DriverState {
         let stage: String = archive.get("stage")?;
         let stage = match stage.as_str() {
             "starts" => Stage::Starts(StartsState::restore(&inner)?),
-            "trust" => Stage::Trust(TrustState::restore(&inner)?),
-            "hfsgvi" => Stage::Hfsgvi(HfsgviState::restore(&inner)?),
-            "saa" => Stage::Saa(SaaState::restore(&inner)?),
-            "advi" => Stage::Advi(AdviState::restore(&inner)?),
-            "bbvi" => Stage::Bbvi(BbviState::restore(&inner)?),
             "done" => Stage::Done,
-            other => return Err(ArchiveError(format!("unknown stage `{other}`"))),
+            name => {
+                let unknown = || ArchiveError(format!("unknown stage `{name}`"));
+                let (name, state) = restore(name, &inner).ok_or_else(unknown)?;
+                Stage::Method {
+                    name,
+                    state: state?,
+                }
+            }
         };
         let [calls_before, calls] = archive.get("calls")?;
         let count: usize = archive.get("results")?;

@@ -3,13 +3,16 @@
 use std::fmt;
 
 use jensen_density::TwiceDifferentiable;
-use jensen_run::{Control, Identity, RunError, Status, run};
+use jensen_run::{Control, Identity, Reason, RunError, Status, run};
 
 use crate::approximation::Approximation;
 use crate::calls::Calls;
 use crate::driver::{Driver, FamilyResult, choose};
+use crate::method::no_records;
+use crate::noise::NoiseSource;
+use crate::records::{Prepared, RecordError};
 use crate::settings::Settings;
-use crate::starts::{Init, OtherMode, best_start, other_modes, scattered};
+use crate::starts::{Init, OtherMode, StartOutcome, best_start, other_modes};
 
 /// Names a model and its data for checkpoints; digests, or empty when nothing is stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,13 +32,10 @@ pub struct Fit {
     pub chosen: usize,
     /// How the run ended.
     pub status: Status,
-    /// Whether the optimiser converged, k̂ is good, every draw has a finite density and the starts
-    /// agree.
-    pub trusted: bool,
-    /// Other optima of comparable mass that the starts found.
-    pub modes: Vec<OtherMode>,
-    /// What speaks against trusting the fit, one sentence each; empty for a trusted fit.
-    pub warnings: Vec<String>,
+    /// Every start's end; empty where the method begins without them.
+    pub starts: Vec<StartOutcome>,
+    /// What was found against it after the fit.
+    pub(crate) objections: Vec<Reason>,
     /// Finished iterations.
     pub iterations: u64,
     /// What was evaluated, in oracle calls and lanes.
@@ -46,30 +46,6 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// The judged result of an algorithm that fits one family to a density of dimension `dim`.
-    pub fn of_family(
-        result: FamilyResult,
-        status: Status,
-        iterations: u64,
-        calls: Calls,
-        seconds: f64,
-        dim: usize,
-    ) -> Self {
-        let warnings = warnings(&result, &status, &[]);
-        Self {
-            chosen: 0,
-            trusted: warnings.is_empty(),
-            families: vec![result],
-            status,
-            modes: Vec::new(),
-            warnings,
-            iterations,
-            calls,
-            seconds,
-            dim,
-        }
-    }
-
     /// The chosen family's result.
     pub fn best(&self) -> &FamilyResult {
         &self.families[self.chosen]
@@ -114,6 +90,24 @@ impl Fit {
     pub fn converged(&self) -> bool {
         self.status.is_converged()
     }
+
+    /// Other optima of comparable mass that the starts found.
+    pub fn modes(&self) -> Vec<OtherMode> {
+        if self.starts.is_empty() {
+            return Vec::new();
+        }
+        other_modes(&self.starts, best_start(&self.starts))
+    }
+
+    /// Whether the optimiser converged, k̂ is good, every draw has a finite density and the starts agree.
+    pub fn trusted(&self) -> bool {
+        self.verdict().trusted()
+    }
+
+    /// What speaks against trusting the fit, a text each; empty for a trusted fit.
+    pub fn warnings(&self) -> Vec<String> {
+        self.verdict().warnings()
+    }
 }
 
 /// Why there is no fit at all.
@@ -132,8 +126,16 @@ pub enum FitError {
     },
     /// No starting point could be evaluated.
     CannotStart(Status),
+    /// Records cannot be fitted as asked.
+    Records(RecordError),
     /// A checkpoint could not be resumed.
     Run(RunError),
+}
+
+impl From<RecordError> for FitError {
+    fn from(error: RecordError) -> Self {
+        Self::Records(error)
+    }
 }
 
 impl fmt::Display for FitError {
@@ -146,6 +148,7 @@ impl fmt::Display for FitError {
                 "the initial point has {found} coordinates, the model has {expected}"
             ),
             Self::CannotStart(status) => write!(f, "{status}. {}", status.advice()),
+            Self::Records(error) => error.fmt(f),
             Self::Run(error) => error.fmt(f),
         }
     }
@@ -209,7 +212,7 @@ pub fn identity(settings: &Settings, subject: &Subject) -> Identity {
 /// let mut observer = Silent;
 /// let mut control = Control::new(Budget::iterations(1000), &clock, &mut observer);
 /// let fit = fit(&Differenced(Normal), &Settings::default(), &Subject::default(), &mut control)?;
-/// assert!(fit.trusted);
+/// assert!(fit.trusted());
 /// assert!((fit.approximation().mean()[0] - 2.0).abs() < 1e-3);
 /// assert!(fit.elbo().abs() < 1e-3);
 /// # Ok::<(), jensen_blackbox::FitError>(())
@@ -233,82 +236,34 @@ pub fn fit<D: TwiceDifferentiable>(
             found: point.len(),
         });
     }
-    let mut driver = Driver::new(density, settings.clone());
+    let prepared = match settings.method.batch() {
+        Some(batch) => {
+            let records = density.records().ok_or_else(no_records)?;
+            let source = NoiseSource::new(settings.seed, settings.simd);
+            let prepared = Prepared::new(records, batch, source, settings.memory_limit);
+            Some(prepared.map_err(FitError::Setting)?)
+        }
+        None => None,
+    };
+    let mut driver = Driver::new(density, prepared.as_ref(), settings.clone());
+    driver.check()?;
     let identity = identity(settings, subject);
     let outcome = run(&mut driver, &identity, control).map_err(FitError::Run)?;
     let output = outcome
         .output
         .filter(|output| !output.results.is_empty())
         .ok_or_else(|| FitError::CannotStart(outcome.status.clone()))?;
-    let (modes, scattered) = if output.starts.is_empty() {
-        (Vec::new(), None)
-    } else {
-        let best = best_start(&output.starts);
-        (
-            other_modes(&output.starts, best),
-            scattered(&output.starts, best),
-        )
-    };
     let chosen = choose(&output.results);
-    let status = output.results[chosen]
-        .status
-        .clone()
-        .unwrap_or(outcome.status);
-    let mut warnings = warnings(&output.results[chosen], &status, &modes);
-    if let Some(others) = scattered {
-        warnings.push(format!(
-            "{} starts ended in {} different optima, few of them in the best: there may be better ones; \
-             start near a sensible point, or reparameterise",
-            output.starts.len(),
-            others + 1
-        ));
-    }
+    let status = output.results[chosen].status.clone();
     Ok(Fit {
         chosen,
-        trusted: warnings.is_empty(),
         families: output.results,
-        status,
-        modes,
-        warnings,
+        status: status.unwrap_or(outcome.status),
+        starts: output.starts,
+        objections: Vec::new(),
         iterations: outcome.iterations,
         calls: output.calls,
         seconds: outcome.seconds,
         dim,
     })
-}
-
-/// Everything that speaks against a result.
-pub(crate) fn warnings(result: &FamilyResult, status: &Status, modes: &[OtherMode]) -> Vec<String> {
-    let e = &result.evaluation;
-    let mut warnings = Vec::new();
-    if !status.is_converged() {
-        warnings.push(format!("{status}. {}", status.advice()));
-    }
-    if !e.khat_is_good() {
-        warnings.push(format!(
-            "Pareto k̂ is {:.2}, above {:.2}: the {} approximation misses mass of the posterior; \
-             reparameterise, or try a richer family",
-            e.khat, e.khat_threshold, result.kind
-        ));
-    }
-    if e.rejected + e.impossible > 0 {
-        warnings.push(format!(
-            "{} of {} draws have no finite log density",
-            e.rejected + e.impossible,
-            e.draws
-        ));
-    } else if !e.elbo.mean.is_finite() {
-        warnings.push("the bound is not finite".to_owned());
-    }
-    for mode in modes {
-        warnings.push(format!(
-            "another start ended in a different optimum, {:.1} standard deviations away in \
-             coordinate {} and only {:.2} nats lower: the posterior has several modes and the fit \
-             covers one",
-            mode.distance,
-            mode.coordinate + 1,
-            mode.below
-        ));
-    }
-    warnings
 }

@@ -18,12 +18,14 @@ use jensen_run::{
 use serde::{Deserialize, Serialize};
 
 use crate::calls::{CHANGE_BATCH, Calls, GRADIENT_BATCH, PRODUCT_BATCH};
-use crate::family::Family;
+use crate::family::{Family, FamilyKind};
+use crate::fit::FitError;
+use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState, positive};
 use crate::noise::{NoiseSource, Purpose};
 use crate::objective::Objective;
 use crate::oracle::Oracle;
 use crate::reduce::{axpy, dot};
-use crate::trust::{Gradients, Sample, assess};
+use crate::trust::{BLOCK_LANES, Gradients, Sample, assess};
 
 /// Settings of [`Hfsgvi`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,6 +60,45 @@ impl Default for HfsgviSettings {
     }
 }
 
+impl MethodSettings for HfsgviSettings {
+    const NAME: &'static str = "hfsgvi";
+    const STARTS: bool = false;
+
+    fn validate(&self) -> Result<(), String> {
+        positive([
+            ("gradient_draws", self.gradient_draws as f64),
+            ("hessian_draws", self.hessian_draws as f64),
+            ("change_draws", self.change_draws as f64),
+            ("refine", self.refine),
+            ("max_products", self.max_products as f64),
+            ("tolerance", self.tolerance),
+            ("max_iterations", self.max_iterations as f64),
+        ])
+    }
+
+    /// Draws come in blocks: matrices are bounded whatever the sample size.
+    fn lanes(&self, _dim: usize) -> usize {
+        BLOCK_LANES
+    }
+
+    fn plan(&self, _kind: FamilyKind) -> Vec<Method> {
+        vec![(*self).into()]
+    }
+}
+
+impl Fitting for HfsgviSettings {
+    type State = HfsgviState;
+
+    fn begin<'a, D: TwiceDifferentiable>(
+        &self,
+        at: Beginning<'a, D>,
+    ) -> Result<Box<dyn Engine + 'a>, FitError> {
+        Ok(Box::new(Hfsgvi::new(
+            at.density, at.family, at.source, *self, at.omega,
+        )))
+    }
+}
+
 /// Iterations in a row on which the stopping rule must hold.
 const QUIET: u64 = 3;
 
@@ -80,14 +121,12 @@ pub struct HfsgviState {
     calls: Calls,
 }
 
-impl HfsgviState {
-    /// The present parameters.
-    pub fn omega(&self) -> &[f64] {
+impl MethodState for HfsgviState {
+    fn omega(&self) -> &[f64] {
         &self.omega
     }
 
-    /// Evaluations so far.
-    pub fn calls(&self) -> Calls {
+    fn calls(&self) -> Calls {
         self.calls
     }
 }

@@ -7,7 +7,9 @@
 //! | --- | --- |
 //! | `fit` | [`fit`], [`Fit`]: the judged result |
 //! | `driver` | the stages (starts, family, richer family) as one algorithm |
-//! | `settings` | [`Settings`], [`Method`], [`FamilyChoice`] |
+//! | `verdict` | [`Fit::verdict`]: whether it is to be trusted, decided in one place |
+//! | `settings` | [`Settings`], [`FamilyChoice`] |
+//! | `method` | [`Method`]: the list of methods, and what one is |
 //! | `approximation` | [`Approximation`]: reproducible draws, storable |
 //! | `family` | mean-field, full-rank and low-rank Gaussians: [`Family`] |
 //! | `starts` | several short fits, the best kept, disagreement noticed |
@@ -46,6 +48,7 @@ pub mod family;
 mod fit;
 mod hfsgvi;
 mod linear_response;
+mod method;
 mod newton;
 mod noise;
 mod objective;
@@ -60,6 +63,7 @@ mod settings;
 mod starts;
 mod summary;
 pub mod trust;
+mod verdict;
 mod widen;
 
 pub use advi::{Advi, AdviSettings, AdviState, AdviStop, RelativeRule};
@@ -77,6 +81,7 @@ pub use hfsgvi::{Hfsgvi, HfsgviSettings, HfsgviState};
 pub use linear_response::{
     LinearResponse, LinearResponseError, LinearResponseSettings, linear_response,
 };
+pub use method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState, StoredState};
 pub use newton::{Effort, Newton, NewtonStep};
 pub use noise::{NoiseSource, Purpose};
 pub use objective::Objective;
@@ -88,7 +93,7 @@ pub use refine::{
     Rung,
 };
 pub use saa::{Saa, SaaSettings, SaaState};
-pub use settings::{AutoSettings, FamilyChoice, Method, Settings};
+pub use settings::{AutoSettings, FamilyChoice, Settings};
 pub use starts::{Init, OtherMode, StartOutcome, StartSettings, Starts, StartsState};
 pub use summary::{Summary, quantile};
-pub use trust::{Subsampled, Trust, TrustSettings, TrustState};
+pub use trust::{RecordTrust, Subsampled, Trust, TrustSettings, TrustState};

@@ -35,6 +35,7 @@
 use std::fmt;
 
 use jensen_density::TwiceDifferentiable;
+use jensen_run::Reason;
 
 use crate::approximation::Approximation;
 use crate::calls::Calls;
@@ -42,11 +43,12 @@ use crate::dense::{cholesky, inverse_factor};
 use crate::driver::FamilyResult;
 use crate::evaluation::evaluate;
 use crate::family::{FamilyKind, FullRank};
-use crate::fit::{self, Fit};
+use crate::fit::Fit;
 use crate::newton::{Effort, Newton};
 use crate::noise::{NoiseSource, Purpose};
 use crate::objective::Objective;
 use crate::oracle::Oracle;
+use crate::records::evaluation_draws;
 use crate::reduce::{axpy, dot};
 use crate::settings::Settings;
 
@@ -398,19 +400,16 @@ impl Fit {
         let found = match linear_response(density, &base.omega, source, response) {
             Ok(found) => found,
             Err(error) => {
-                self.warnings.push(error.to_string());
-                self.trusted = false;
+                self.objections.push(Reason::bare(error.to_string()));
                 return;
             }
         };
         let family = found.approximation.family().clone();
         let mut oracle = Oracle::new(density, family);
         let omega = found.approximation.omega();
-        let evaluation = evaluate(&mut oracle, omega, source, settings.evaluation_draws);
+        let draws = evaluation_draws(density, settings);
+        let evaluation = evaluate(&mut oracle, omega, source, draws);
         self.calls += found.calls;
-        // What was said of the mean-field result itself holds no longer; what was said of the starts does.
-        let said = fit::warnings(self.best(), &self.status, &self.modes);
-        self.warnings.retain(|warning| !said.contains(warning));
         self.families.push(FamilyResult {
             kind: found.approximation.kind(),
             omega: omega.to_vec(),
@@ -419,17 +418,16 @@ impl Fit {
             ..base
         });
         self.chosen = self.families.len() - 1;
-        let mut warnings = fit::warnings(self.best(), &self.status, &self.modes);
         let (before, after) = (base_bound, self.best().evaluation.elbo);
         let loss = before.mean - after.mean;
         if loss > LOSS + 2.0 * (before.standard_error + after.standard_error) {
-            warnings.push(format!(
-                "the covariances by linear response lower the bound by {loss:.2} nats: the posterior is too far \
-                 from a Gaussian for them; leave them out, or choose the draws by importance weights"
+            self.objections.push(Reason::new(
+                format!(
+                    "the covariances by linear response lower the bound by {loss:.2} nats: the posterior is too far \
+                     from a Gaussian for them"
+                ),
+                "Leave them out, or choose the draws by importance weights.",
             ));
         }
-        warnings.append(&mut self.warnings);
-        self.trusted = warnings.is_empty();
-        self.warnings = warnings;
     }
 }

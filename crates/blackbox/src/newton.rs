@@ -98,9 +98,7 @@ impl Newton {
             // The last evaluation was at the rejected trial.
             objective.charge();
         }
-        let dense = dim <= DENSE_LIMIT
-            && !matches!(family.kind(), crate::FamilyKind::FullRank)
-            && family.dim() > 1;
+        let dense = dim <= DENSE_LIMIT && family.uses_curvature() && family.dim() > 1;
         let curvature = dense
             .then(|| objective.curvature(&self.omega, (2 * objective.lanes() / dim).clamp(2, 16)))
             .flatten();

@@ -77,6 +77,11 @@ impl NoiseSource {
         Self { seed, simd }
     }
 
+    /// The seed.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
     /// Fills `out` (`rows × lanes`) with standard normals. A lane's numbers depend on (seed,
     /// purpose, iteration, index of the lane, row) only.
     pub fn fill(

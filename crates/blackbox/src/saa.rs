@@ -20,8 +20,11 @@ use jensen_run::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::bbvi::BbviSettings;
 use crate::calls::Calls;
 use crate::family::{Family, FamilyKind};
+use crate::fit::FitError;
+use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState, positive};
 use crate::newton::{Effort, Newton};
 use crate::noise::{NoiseSource, Purpose};
 use crate::objective::Objective;
@@ -63,7 +66,7 @@ impl SaaSettings {
     }
 
     /// Draws of the largest round there can be with d coordinates.
-    pub fn most_draws(&self, dim: usize) -> usize {
+    fn most_draws(&self, dim: usize) -> usize {
         within_memory(2 * self.max_draws, dim)
     }
 
@@ -84,10 +87,7 @@ impl SaaSettings {
     fn first_draws(&self, family: &dyn Family) -> usize {
         let noise_dim = family.noise_dim();
         // Fewer draws than a covariance has rows would be fitted, not averaged over.
-        let most = match family.kind() {
-            FamilyKind::FullRank => 2048,
-            _ => 512,
-        };
+        let most = if family.free_rows() > 0 { 2048 } else { 512 };
         let chosen = self
             .first_draws
             .unwrap_or((4 * noise_dim).next_power_of_two().clamp(128, most));
@@ -96,6 +96,57 @@ impl SaaSettings {
             .min(self.max_draws(noise_dim))
             .max(2)
             .next_multiple_of(2)
+    }
+}
+
+/// Hessian-vector products that an [ill-conditioned](Family::is_ill_conditioned) family may take where it is the richer
+/// one: at the dimensions where a few factors are chosen they rarely earn trust.
+const HARD_PRODUCTS: u64 = 100;
+
+/// Draws of its largest round.
+const HARD_DRAWS: usize = 512;
+
+impl MethodSettings for SaaSettings {
+    const NAME: &'static str = "saa";
+
+    fn validate(&self) -> Result<(), String> {
+        positive([
+            ("tolerance", self.tolerance.unwrap_or(1.0)),
+            ("first_draws", self.first_draws.unwrap_or(1) as f64),
+            ("max_draws", self.max_draws as f64),
+            ("max_products", self.max_products as f64),
+        ])
+    }
+
+    fn lanes(&self, dim: usize) -> usize {
+        self.most_draws(dim)
+    }
+
+    /// Where second derivatives mislead, stochastic gradients go on.
+    fn plan(&self, _kind: FamilyKind) -> Vec<Method> {
+        vec![(*self).into(), BbviSettings::default().into()]
+    }
+}
+
+impl Fitting for SaaSettings {
+    type State = SaaState;
+
+    fn begin<'a, D: TwiceDifferentiable>(
+        &self,
+        at: Beginning<'a, D>,
+    ) -> Result<Box<dyn Engine + 'a>, FitError> {
+        let mut settings = *self;
+        if at.stream > 0 && at.family.is_ill_conditioned() {
+            settings.max_products = settings.max_products.min(HARD_PRODUCTS);
+            settings.max_draws = settings.max_draws.min(HARD_DRAWS);
+        }
+        Ok(Box::new(Saa::new(
+            at.density, at.family, at.source, settings, at.omega, at.stream,
+        )))
+    }
+
+    fn gives_up(&self, status: &Status) -> bool {
+        matches!(status, Status::Stalled { reason, .. } if reason == KINK)
     }
 }
 
@@ -145,20 +196,13 @@ const ROUND_ITERATIONS: u64 = 100;
 const KINK: &str = "the bound on fixed draws does not follow its second derivatives, as when the \
                     density has kinks";
 
-/// Whether a run ended because second derivatives mislead.
-pub(crate) fn is_kink(status: &Status) -> bool {
-    matches!(status, Status::Stalled { reason, .. } if reason == KINK)
-}
-
-impl SaaState {
-    /// Evaluations so far.
-    pub fn calls(&self) -> Calls {
-        self.calls
+impl MethodState for SaaState {
+    fn omega(&self) -> &[f64] {
+        &self.newton.omega
     }
 
-    /// The present parameters.
-    pub fn omega(&self) -> &[f64] {
-        &self.newton.omega
+    fn calls(&self) -> Calls {
+        self.calls
     }
 }
 

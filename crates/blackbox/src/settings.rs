@@ -3,46 +3,11 @@
 use jensen_math::simd::Simd;
 use serde::{Deserialize, Serialize};
 
-use crate::advi::AdviSettings;
-use crate::bbvi::BbviSettings;
 use crate::family::FamilyKind;
-use crate::hfsgvi::HfsgviSettings;
+use crate::method::{Method, MethodSettings, positive};
 use crate::saa::SaaSettings;
 use crate::starts::StartSettings;
 use crate::trust::TrustSettings;
-
-/// Which algorithm optimises.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Method {
-    /// The default: mean fields by TrustVI, and by Newton rounds on fixed draws from where it stopped should its
-    /// rule not hold there; richer families by Newton rounds on fixed draws.
-    Auto(AutoSettings),
-    /// TrustVI: stochastic trust regions, after a robust start.
-    Trust(TrustSettings),
-    /// Hessian-free Newton steps without a trust region, from the initial point: a baseline.
-    Hfsgvi(HfsgviSettings),
-    /// Newton rounds on fixed draws, after a robust start.
-    Saa(SaaSettings),
-    /// ADVI as Stan defines it, from the initial point, without a robust start.
-    Advi(AdviSettings),
-    /// Stochastic gradients, after a robust start.
-    Bbvi(BbviSettings),
-}
-
-impl Method {
-    /// The method's name in traces and checkpoints.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Auto(_) => "auto",
-            Self::Trust(_) => "trust",
-            Self::Hfsgvi(_) => "hfsgvi",
-            Self::Saa(_) => "saa",
-            Self::Advi(_) => "advi",
-            Self::Bbvi(_) => "bbvi",
-        }
-    }
-}
 
 /// Settings of [`Method::Auto`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,6 +27,29 @@ impl Default for AutoSettings {
                 ..TrustSettings::default()
             },
             saa: SaaSettings::default(),
+        }
+    }
+}
+
+impl MethodSettings for AutoSettings {
+    const NAME: &'static str = "auto";
+
+    fn validate(&self) -> Result<(), String> {
+        self.trust.validate()?;
+        self.saa.validate()
+    }
+
+    fn lanes(&self, dim: usize) -> usize {
+        self.saa.lanes(dim)
+    }
+
+    /// Mean fields by TrustVI, and by Newton rounds where its rule does not hold in the end, as for funnels and
+    /// kinks; richer families by those rounds from the beginning.
+    fn plan(&self, kind: FamilyKind) -> Vec<Method> {
+        let rounds = self.saa.plan(kind);
+        match kind {
+            FamilyKind::MeanField => [vec![self.trust.into()], rounds].concat(),
+            _ => rounds,
         }
     }
 }
@@ -93,6 +81,9 @@ pub struct Settings {
     pub start: StartSettings,
     /// Fresh draws of the final bound and of k̂; 8 or 32 times as many where k̂ is in doubt.
     pub evaluation_draws: usize,
+    /// Bytes that what a method remembers of records may take. No result depends on it.
+    #[serde(skip)]
+    pub memory_limit: Option<u64>,
 }
 
 impl Default for Settings {
@@ -104,6 +95,7 @@ impl Default for Settings {
             family: FamilyChoice::Auto,
             start: StartSettings::default(),
             evaluation_draws: 4096,
+            memory_limit: None,
         }
     }
 }
@@ -114,59 +106,14 @@ impl Settings {
     /// # Errors
     /// One sentence that names the setting and its value.
     pub fn validate(&self) -> Result<(), String> {
-        let positive = |name: &str, value: f64| {
-            let good = value > 0.0 && value.is_finite();
-            good.then_some(())
-                .ok_or_else(|| format!("the setting {name} must be positive, not {value}"))
-        };
-        positive("evaluation_draws", self.evaluation_draws as f64)?;
-        positive("start.draws", self.start.draws as f64)?;
-        positive("start.iterations", self.start.iterations as f64)?;
-        if let FamilyChoice::Only(FamilyKind::LowRank { rank }) = self.family {
-            positive("rank", rank as f64)?;
+        positive([
+            ("evaluation_draws", self.evaluation_draws as f64),
+            ("start.draws", self.start.draws as f64),
+            ("start.iterations", self.start.iterations as f64),
+        ])?;
+        if let FamilyChoice::Only(kind) = self.family {
+            kind.validate()?;
         }
-        match self.method {
-            Method::Auto(auto) => {
-                let with = |method| Self {
-                    method,
-                    ..self.clone()
-                };
-                with(Method::Trust(auto.trust)).validate()?;
-                with(Method::Saa(auto.saa)).validate()
-            }
-            Method::Trust(trust) => trust.validate(),
-            Method::Hfsgvi(hfsgvi) => {
-                positive("gradient_draws", hfsgvi.gradient_draws as f64)?;
-                positive("hessian_draws", hfsgvi.hessian_draws as f64)?;
-                positive("change_draws", hfsgvi.change_draws as f64)?;
-                positive("refine", hfsgvi.refine)?;
-                positive("max_products", hfsgvi.max_products as f64)?;
-                positive("tolerance", hfsgvi.tolerance)?;
-                positive("max_iterations", hfsgvi.max_iterations as f64)
-            }
-            Method::Saa(saa) => {
-                positive("tolerance", saa.tolerance.unwrap_or(1.0))?;
-                positive("first_draws", saa.first_draws.unwrap_or(1) as f64)?;
-                positive("max_draws", saa.max_draws as f64)?;
-                positive("max_products", saa.max_products as f64)
-            }
-            Method::Advi(advi) => {
-                positive("grad_samples", advi.grad_samples as f64)?;
-                positive("elbo_samples", advi.elbo_samples as f64)?;
-                positive("eta", advi.eta.unwrap_or(1.0))?;
-                positive("adapt_iterations", advi.adapt_iterations as f64)?;
-                positive("eval_elbo", advi.eval_elbo as f64)?;
-                positive("tol_rel_obj", advi.tol_rel_obj)?;
-                positive("max_iterations", advi.max_iterations as f64)?;
-                positive("tolerance", advi.tolerance)
-            }
-            Method::Bbvi(bbvi) => {
-                positive("draws", bbvi.draws as f64)?;
-                positive("window", bbvi.window as f64)?;
-                positive("judges", bbvi.judges as f64)?;
-                positive("step_size", bbvi.optimiser.step_size)?;
-                positive("tolerance", bbvi.tolerance)
-            }
-        }
+        self.method.validate()
     }
 }

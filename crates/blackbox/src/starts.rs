@@ -13,7 +13,7 @@ use jensen_run::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Ste
 use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
-use crate::family::{Family, MeanField};
+use crate::family::{Family, FamilyKind};
 use crate::newton::{Effort, Newton};
 use crate::noise::{NoiseSource, Purpose};
 use crate::objective::Objective;
@@ -108,6 +108,18 @@ impl StartsState {
     pub fn calls(&self) -> Calls {
         self.calls
     }
+
+    /// The ends of the starts so far; where none is over, the place of the first.
+    pub fn outcomes(&self) -> Vec<StartOutcome> {
+        if !self.outcomes.is_empty() {
+            return self.outcomes.clone();
+        }
+        vec![StartOutcome {
+            omega: self.newton.omega.clone(),
+            elbo: -self.newton.value,
+            settled: false,
+        }]
+    }
 }
 
 /// The starts as an algorithm; a step is one Newton iteration of one start.
@@ -133,9 +145,12 @@ pub struct StartsState {
 }
 
 impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
+    /// What every start fits.
+    pub const KIND: FamilyKind = FamilyKind::MeanField;
+
     /// Starts for a density.
     pub fn new(density: &'a D, source: NoiseSource, settings: StartSettings) -> Self {
-        let family: Arc<dyn Family> = Arc::new(MeanField::new(density.dim()));
+        let family = Self::KIND.build(density.dim());
         let lanes = settings.draws.max(2).next_multiple_of(2);
         let noise = source.matched(Purpose::Start, u64::MAX, family.noise_dim(), lanes);
         Self {
@@ -431,15 +446,7 @@ impl<D: TwiceDifferentiable> Algorithm for Starts<'_, D> {
     }
 
     fn output(&mut self, state: &StartsState) -> Vec<StartOutcome> {
-        let mut outcomes = state.outcomes.clone();
-        if outcomes.is_empty() {
-            outcomes.push(StartOutcome {
-                omega: state.newton.omega.clone(),
-                elbo: -state.newton.value,
-                settled: false,
-            });
-        }
-        outcomes
+        state.outcomes()
     }
 }
 

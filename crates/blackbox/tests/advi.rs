@@ -1,6 +1,6 @@
 //! ADVI against a plain transcription of its definition, one draw and one coordinate at a time.
 
-use jensen_blackbox::{Advi, AdviSettings, FamilyKind, NoiseSource, Purpose};
+use jensen_blackbox::{Advi, AdviSettings, FamilyKind, MethodState, NoiseSource, Purpose};
 use jensen_math::simd::Simd;
 use jensen_run::Algorithm;
 use jensen_testkit::CorrelatedGaussian;

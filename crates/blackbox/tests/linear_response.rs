@@ -236,13 +236,13 @@ fn a_fit_takes_it_as_a_family_of_its_own_and_says_when_it_overshoots() {
     let good = responded(&CorrelatedGaussian::exchangeable(&[1.0, 3.0, 0.1], 0.9));
     assert_eq!(good.best().kind, FamilyKind::FullRank);
     assert_eq!(good.families[0].kind, FamilyKind::MeanField);
-    assert!(good.trusted, "{:?}", good.warnings);
+    assert!(good.trusted(), "{:?}", good.warnings());
     assert!(good.elbo().abs() < 1e-3 && good.families[0].evaluation.elbo.mean < -0.5);
 
     // The scale of the effects has a long tail towards 0, along which the first order goes too far.
     let far = responded(&Scalar(EightSchools { centred: false }));
-    assert!(!far.trusted);
-    let said = far.warnings.join("\n");
+    assert!(!far.trusted());
+    let said = far.warnings().join("\n");
     assert!(said.contains("lower the bound"), "{said}");
 }
 

@@ -86,7 +86,7 @@ fn same(a: &Fit, b: &Fit) {
     assert_eq!(a.status, b.status);
     assert_eq!(a.iterations, b.iterations);
     assert_eq!(a.calls, b.calls);
-    assert_eq!(a.warnings, b.warnings);
+    assert_eq!(a.warnings(), b.warnings());
     for (x, y) in a.best().omega.iter().zip(&b.best().omega) {
         assert_eq!(x.to_bits(), y.to_bits());
     }
@@ -131,11 +131,11 @@ fn a_stopped_run_is_still_judged() {
     let density = Scalar(EightSchools { centred: false });
     for settings in methods() {
         let stopped = run(&density, &settings, 3, None).fit;
-        assert!(!stopped.converged() && !stopped.trusted);
+        assert!(!stopped.converged() && !stopped.trusted());
         assert_eq!(stopped.status.name(), "budget_reached");
         let draws = stopped.best().evaluation.draws;
         assert!([1, 8, 32].contains(&(draws / settings.evaluation_draws)));
-        assert!(!stopped.warnings.is_empty());
+        assert!(!stopped.warnings().is_empty());
     }
 }
 

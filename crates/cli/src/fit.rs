@@ -2,15 +2,14 @@
 
 use std::path::Path;
 
-use jensen::blackbox::{Init, Settings};
+use jensen::blackbox::{Init, Method, Settings};
 use jensen::data::{
     Artefact, DataSet, NetcdfAttributes, RunDir, StanCsvHeader, write_atomic_bytes,
     write_draws_csv, write_draws_netcdf,
 };
-use jensen::density::{AllRecords, RecordDensity};
-use jensen::exchangeable::{self, RecordMethod, RecordModel, VariancePoint, variance_section};
-use jensen::graph::{GraphDensity, RecordGraph};
-use jensen::run::{Budget, Control, Identity};
+use jensen::density::RecordDensity;
+use jensen::exchangeable::{self, VariancePoint, variance_section};
+use jensen::run::Budget;
 use jensen::stan::{Build, Model};
 use jensen::{About, Fitted, HistoryPoint, Options, Problem, fit_with};
 
@@ -72,94 +71,35 @@ pub fn run(args: FitArgs) -> Outcome {
                     )));
                 }
                 Some(_) => method,
-                None => method.with_at_most(records),
+                None => exchangeable::with_at_most(method, records),
             };
             let method = match plan.flags.estimator {
                 Some(_) => method,
-                None => method.with_usual_estimator(&model, family),
+                None => exchangeable::with_usual_estimator(method, &model, family),
             };
-            fit_model(&args, plan, &Minibatches { model, method }, threads)
+            fit_model(&args, plan, &model, Some(method), threads)
         }
         _ => {
             let model = Model::compile(text, name, &plan.data, &build)?;
-            fit_model(&args, plan, &Whole(model), threads)
+            fit_model(&args, plan, &model, None, threads)
         }
     }
 }
 
-/// A model with the way in which it is fitted.
-trait Subject {
-    /// The kind of density.
-    type Density;
-
-    fn model(&self) -> &Model<Self::Density>;
-
-    fn identity(&self, settings: &Settings) -> Identity;
-
-    fn fit(
-        &self,
-        options: &Options,
-        control: Control<'_>,
-        history: Vec<HistoryPoint>,
-    ) -> Result<Fitted, jensen::Error>;
-}
-
-/// A model of all its data at once.
-struct Whole(Model);
-
-impl Subject for Whole {
-    type Density = GraphDensity;
-
-    fn model(&self) -> &Model {
-        &self.0
-    }
-
-    fn identity(&self, settings: &Settings) -> Identity {
-        jensen::blackbox::identity(settings, &self.0.subject())
-    }
-
-    fn fit(
-        &self,
-        options: &Options,
-        control: Control<'_>,
-        history: Vec<HistoryPoint>,
-    ) -> Result<Fitted, jensen::Error> {
-        fit_with(&self.0, options, control, history)
-    }
-}
-
-/// A model fitted by minibatches of its records.
-struct Minibatches {
-    model: RecordModel,
-    method: RecordMethod,
-}
-
-impl Subject for Minibatches {
-    type Density = AllRecords<RecordGraph>;
-
-    fn model(&self) -> &RecordModel {
-        &self.model
-    }
-
-    fn identity(&self, settings: &Settings) -> Identity {
-        exchangeable::identity(settings, &self.method, &self.model.subject())
-    }
-
-    fn fit(
-        &self,
-        options: &Options,
-        control: Control<'_>,
-        history: Vec<HistoryPoint>,
-    ) -> Result<Fitted, jensen::Error> {
-        exchangeable::fit(&self.model, options, &self.method, control, history)
-    }
-}
-
-fn fit_model<S: Subject>(args: &FitArgs, mut plan: Plan, subject: &S, threads: usize) -> Outcome {
+/// Fits a model by the method of the flags, or by one of minibatches.
+fn fit_model<D>(
+    args: &FitArgs,
+    mut plan: Plan,
+    model: &Model<D>,
+    minibatches: Option<Method>,
+    threads: usize,
+) -> Outcome
+where
+    Model<D>: Problem,
+{
     let quiet = args.quiet || args.json;
     let simd = plan.flags.simd()?;
     let memory_limit = plan.flags.memory_limit.unwrap_or(flags::MEMORY_LIMIT);
-    let model = subject.model();
     if !quiet {
         say_what_the_model_says(model);
     }
@@ -167,8 +107,12 @@ fn fit_model<S: Subject>(args: &FitArgs, mut plan: Plan, subject: &S, threads: u
         (None, Some(stored)) => stored.clone(),
         (given, _) => read_init(given.as_deref(), model)?,
     };
+    let usual = plan.flags.settings(init.clone())?;
     let options = Options {
-        settings: plan.flags.settings(init.clone())?,
+        settings: Settings {
+            method: minibatches.unwrap_or(usual.method),
+            ..usual
+        },
         draws: plan.flags.draws.unwrap_or(flags::DRAWS) as usize,
         resample: plan.flags.importance_resample.unwrap_or(false),
         threads,
@@ -182,7 +126,7 @@ fn fit_model<S: Subject>(args: &FitArgs, mut plan: Plan, subject: &S, threads: u
     }
     let position = match &plan.folder {
         Some(folder) if plan.resumed => {
-            let identity = subject.identity(&options.settings);
+            let identity = jensen::blackbox::identity(&options.settings, &model.subject());
             folder::position(folder, &identity, args.force, args.quiet)?
         }
         _ => None,
@@ -195,7 +139,7 @@ fn fit_model<S: Subject>(args: &FitArgs, mut plan: Plan, subject: &S, threads: u
         };
         store::write(folder, &plan.inputs, &resolved, &init)?;
     }
-    let (fitted, variances) = fit(&plan, args, subject, &options, position)?;
+    let (fitted, variances) = fit(&plan, args, model, &options, position)?;
     if let Some(folder) = &plan.folder {
         write_results(folder, &plan, &fitted, &variances)?;
     }
@@ -306,13 +250,16 @@ fn read_init<D>(given: Option<&str>, model: &Model<D>) -> Result<Init, Failure> 
     Ok(Init::Point(point))
 }
 
-fn fit<S: Subject>(
+fn fit<D>(
     plan: &Plan,
     args: &FitArgs,
-    subject: &S,
+    model: &Model<D>,
     options: &Options,
     position: Option<Position>,
-) -> Result<(Fitted, Vec<VariancePoint>), Failure> {
+) -> Result<(Fitted, Vec<VariancePoint>), Failure>
+where
+    Model<D>: Problem,
+{
     let history = position.as_ref().map_or(Vec::new(), |position| {
         let records = position.records.iter();
         records.filter_map(HistoryPoint::of).collect()
@@ -331,10 +278,9 @@ fn fit<S: Subject>(
     let mut variances = Vec::new();
     let (fitted, _) = session.carry_out(
         |record| variances.extend(VariancePoint::of(record)),
-        |control| subject.fit(options, control, history),
+        |control| fit_with(model, options, control, history),
     )?;
-    let fitted =
-        fitted.map_err(|error| explain(error, subject.model(), &options.settings.start.init))?;
+    let fitted = fitted.map_err(|error| explain(error, model, &options.settings.start.init))?;
     Ok((fitted, variances))
 }
 

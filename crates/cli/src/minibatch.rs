@@ -1,10 +1,9 @@
 //! `jensen fit --exchangeable`: the flags of minibatches, and how they become a method.
 
-use jensen::blackbox::TrustSettings;
 use jensen::blackbox::records::{
     Judge, MinibatchSettings, RecordEstimator, SmisoSettings, VarianceSettings,
 };
-use jensen::exchangeable::{RecordMethod, RecordTrust};
+use jensen::blackbox::{Method, RecordTrust, TrustSettings};
 
 use crate::failure::Failure;
 use crate::flags::{EstimatorName, FitFlags, MethodName};
@@ -19,7 +18,7 @@ const ALPHA: f64 = 0.9;
 const VARIANCE_SAMPLES: usize = 64;
 
 /// The method that the flags ask for; `None` without `--exchangeable`.
-pub fn method(flags: &FitFlags) -> Result<Option<RecordMethod>, Failure> {
+pub fn method(flags: &FitFlags) -> Result<Option<Method>, Failure> {
     if flags.exchangeable.is_none() {
         let needs = |flag: &str| {
             Err(Failure::usage(format!(
@@ -45,18 +44,13 @@ pub fn method(flags: &FitFlags) -> Result<Option<RecordMethod>, Failure> {
             "--elbo-samples and --advi-iters belong to --method advi, which takes no minibatches",
         ));
     }
-    if flags.covariance.is_some() {
-        return Err(Failure::usage(
-            "--covariance is not supported with --exchangeable",
-        ));
-    }
     let batch = flags.batch.unwrap_or(BATCH) as usize;
     let draws = flags.grad_samples.unwrap_or(1) as usize;
     match flags.method {
         None | Some(MethodName::Auto | MethodName::Bbvi) => {
             let usual = MinibatchSettings::default();
             let judge = Judge::default();
-            Ok(Some(RecordMethod::Minibatch(MinibatchSettings {
+            Ok(Some(Method::Minibatch(MinibatchSettings {
                 estimator: flags
                     .estimator
                     .map_or(RecordEstimator::JointSvrg, estimator),
@@ -90,7 +84,7 @@ pub fn method(flags: &FitFlags) -> Result<Option<RecordMethod>, Failure> {
                     "--method smiso has no stopping rule: leave out --tol, and give --max-iters or --max-seconds",
                 ));
             }
-            Ok(Some(RecordMethod::Smiso(SmisoSettings {
+            Ok(Some(Method::Smiso(SmisoSettings {
                 alpha: ALPHA,
                 gamma: flags.step_size,
                 batch,
@@ -110,7 +104,7 @@ pub fn method(flags: &FitFlags) -> Result<Option<RecordMethod>, Failure> {
                 ));
             }
             let usual = TrustSettings::default();
-            Ok(Some(RecordMethod::Trust(RecordTrust {
+            Ok(Some(Method::RecordTrust(RecordTrust {
                 trust: TrustSettings {
                     gradient_draws: flags
                         .grad_samples

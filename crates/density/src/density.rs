@@ -1,8 +1,6 @@
 //! Batched log densities and their derivatives.
 
-use std::any::Any;
-
-use crate::{Lanes, LanesMut};
+use crate::{ErasedRecords, Lanes, LanesMut};
 
 /// A log density on ℝᵈ, evaluated for many draws at once. The model is immutable; scratch memory
 /// belongs to the caller and is made by [`LogDensity::workspace`].
@@ -34,6 +32,12 @@ pub trait LogDensity: Sync {
         out: &mut [f64],
         grad: LanesMut<'_>,
     );
+
+    /// The exchangeable records that the density sums over, where it does and can show them: methods
+    /// that see a few records at a time ask for them.
+    fn records(&self) -> Option<ErasedRecords<'_>> {
+        None
+    }
 }
 
 impl<D: LogDensity> LogDensity for &D {
@@ -56,6 +60,9 @@ impl<D: LogDensity> LogDensity for &D {
         grad: LanesMut<'_>,
     ) {
         (**self).value_grad(ws, z, out, grad);
+    }
+    fn records(&self) -> Option<ErasedRecords<'_>> {
+        (**self).records()
     }
 }
 
@@ -86,103 +93,5 @@ impl<D: TwiceDifferentiable> TwiceDifferentiable for &D {
     }
     fn apply(&self, ws: &mut Self::Workspace, v: Lanes<'_>, out: LanesMut<'_>) {
         (**self).apply(ws, v, out);
-    }
-}
-
-/// Scratch memory of an [`ErasedDensity`].
-pub type ErasedWorkspace = Box<dyn Any + Send>;
-
-/// The object-safe face of a density with second derivatives; every
-/// [`TwiceDifferentiable`] density with a `'static` workspace has it.
-pub trait ErasedDensity: Sync {
-    /// See [`LogDensity::dim`].
-    fn erased_dim(&self) -> usize;
-    /// See [`LogDensity::workspace`].
-    fn erased_workspace(&self, lanes: usize) -> ErasedWorkspace;
-    /// See [`LogDensity::value`].
-    fn erased_value(&self, ws: &mut ErasedWorkspace, z: Lanes<'_>, out: &mut [f64]);
-    /// See [`LogDensity::value_grad`].
-    fn erased_value_grad(
-        &self,
-        ws: &mut ErasedWorkspace,
-        z: Lanes<'_>,
-        out: &mut [f64],
-        grad: LanesMut<'_>,
-    );
-    /// See [`TwiceDifferentiable::linearize`].
-    fn erased_linearize(&self, ws: &mut ErasedWorkspace, z: Lanes<'_>);
-    /// See [`TwiceDifferentiable::apply`].
-    fn erased_apply(&self, ws: &mut ErasedWorkspace, v: Lanes<'_>, out: LanesMut<'_>);
-}
-
-fn concrete<W: 'static>(ws: &mut ErasedWorkspace) -> &mut W {
-    ws.downcast_mut()
-        .expect("a workspace made by the same density")
-}
-
-impl<D> ErasedDensity for D
-where
-    D: TwiceDifferentiable,
-    D::Workspace: 'static,
-{
-    fn erased_dim(&self) -> usize {
-        self.dim()
-    }
-    fn erased_workspace(&self, lanes: usize) -> ErasedWorkspace {
-        Box::new(self.workspace(lanes))
-    }
-    fn erased_value(&self, ws: &mut ErasedWorkspace, z: Lanes<'_>, out: &mut [f64]) {
-        self.value(concrete(ws), z, out);
-    }
-    fn erased_value_grad(
-        &self,
-        ws: &mut ErasedWorkspace,
-        z: Lanes<'_>,
-        out: &mut [f64],
-        grad: LanesMut<'_>,
-    ) {
-        self.value_grad(concrete(ws), z, out, grad);
-    }
-    fn erased_linearize(&self, ws: &mut ErasedWorkspace, z: Lanes<'_>) {
-        self.linearize(concrete(ws), z);
-    }
-    fn erased_apply(&self, ws: &mut ErasedWorkspace, v: Lanes<'_>, out: LanesMut<'_>) {
-        self.apply(concrete(ws), v, out);
-    }
-}
-
-/// A borrowed [`ErasedDensity`] as a density again, so that generic algorithms take either.
-#[derive(Clone, Copy)]
-pub struct Erased<'a>(pub &'a dyn ErasedDensity);
-
-impl LogDensity for Erased<'_> {
-    type Workspace = ErasedWorkspace;
-
-    fn dim(&self) -> usize {
-        self.0.erased_dim()
-    }
-    fn workspace(&self, lanes: usize) -> ErasedWorkspace {
-        self.0.erased_workspace(lanes)
-    }
-    fn value(&self, ws: &mut ErasedWorkspace, z: Lanes<'_>, out: &mut [f64]) {
-        self.0.erased_value(ws, z, out);
-    }
-    fn value_grad(
-        &self,
-        ws: &mut ErasedWorkspace,
-        z: Lanes<'_>,
-        out: &mut [f64],
-        grad: LanesMut<'_>,
-    ) {
-        self.0.erased_value_grad(ws, z, out, grad);
-    }
-}
-
-impl TwiceDifferentiable for Erased<'_> {
-    fn linearize(&self, ws: &mut ErasedWorkspace, z: Lanes<'_>) {
-        self.0.erased_linearize(ws, z);
-    }
-    fn apply(&self, ws: &mut ErasedWorkspace, v: Lanes<'_>, out: LanesMut<'_>) {
-        self.0.erased_apply(ws, v, out);
     }
 }

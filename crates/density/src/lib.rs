@@ -7,8 +7,9 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `lanes` | borrowed views of such matrices |
-//! | `density` | [`LogDensity`], [`TwiceDifferentiable`] and the object-safe [`ErasedDensity`] |
+//! | `density` | [`LogDensity`], [`TwiceDifferentiable`] |
 //! | `difference` | [`Differenced`]: second derivatives by differences of gradients |
+//! | `erased` | [`ErasedRecords`]: records of any model behind a pointer |
 //! | `posterior` | [`Posterior`]: names, shapes, constrained values and generated quantities |
 //! | `records` | [`RecordDensity`], [`LinearPredictor`]: exchangeable data, one minibatch at a time |
 //!
@@ -21,12 +22,14 @@
 
 mod density;
 mod difference;
+mod erased;
 mod lanes;
 mod posterior;
 mod records;
 
-pub use density::{Erased, ErasedDensity, ErasedWorkspace, LogDensity, TwiceDifferentiable};
+pub use density::{LogDensity, TwiceDifferentiable};
 pub use difference::{Differenced, DifferencedWorkspace};
+pub use erased::{ErasedRecords, ErasedWorkspace};
 pub use lanes::{Lanes, LanesMut};
 pub use posterior::{ConstrainError, DrawKey, Posterior, Unconstrained, Variable, VariableKind};
 pub use records::{

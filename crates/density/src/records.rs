@@ -1,6 +1,6 @@
 //! Models of exchangeable records: prior and likelihood apart, any minibatch at any time.
 
-use crate::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
+use crate::{ErasedRecords, Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 
 /// A log density `log p(z) + Σₙ log p(xₙ | z)` over N exchangeable records, evaluated for chosen
 /// records and many draws at once.
@@ -21,7 +21,7 @@ use crate::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 /// matrix products at most.
 pub trait RecordDensity: Sync {
     /// Scratch memory of one caller.
-    type Workspace: Send;
+    type Workspace: Send + 'static;
 
     /// The unconstrained dimension d.
     fn dim(&self) -> usize;
@@ -244,12 +244,20 @@ fn add(x: &[f64], y: &mut [f64]) {
     }
 }
 
+fn add_weighted(weight: f64, x: &[f64], y: &mut [f64]) {
+    for (y, x) in y.iter_mut().zip(x) {
+        *y += weight * x;
+    }
+}
+
 /// All records of a [`RecordDensity`] as one density: prior plus the whole likelihood, records in
-/// order, a chunk at a time.
-#[derive(Clone, Copy, Debug)]
+/// order, a chunk at a time. A [sample](Self::sample) stands for all with a weight.
+#[derive(Clone, Debug)]
 pub struct AllRecords<D> {
     density: D,
     chunk: usize,
+    /// The records that stand for all, and what each of them counts.
+    sample: Option<(Vec<u32>, f64)>,
 }
 
 /// Scratch memory of [`AllRecords`].
@@ -272,6 +280,18 @@ impl<D: RecordDensity> AllRecords<D> {
         Self {
             density,
             chunk: CHUNK,
+            sample: None,
+        }
+    }
+
+    /// The density in which the given records stand for all N of `density`: each counts N over their
+    /// number. It shows no records of its own.
+    pub fn sample(density: D, records: Vec<u32>) -> Self {
+        let weight = density.records() as f64 / records.len().max(1) as f64;
+        Self {
+            density,
+            chunk: CHUNK,
+            sample: Some((records, weight)),
         }
     }
 
@@ -280,12 +300,18 @@ impl<D: RecordDensity> AllRecords<D> {
         &self.density
     }
 
-    fn chunks(&self, batch: &mut Vec<u32>, mut each: impl FnMut(&[u32])) {
+    /// Visits the records a chunk at a time, with what each of them counts.
+    fn chunks(&self, batch: &mut Vec<u32>, mut each: impl FnMut(&[u32], f64)) {
+        if let Some((records, weight)) = &self.sample {
+            return records
+                .chunks(self.chunk)
+                .for_each(|batch| each(batch, *weight));
+        }
         let records = u32::try_from(self.density.records()).unwrap_or(u32::MAX);
         for first in (0..records).step_by(self.chunk) {
             batch.clear();
             batch.extend(first..records.min(first.saturating_add(self.chunk as u32)));
-            each(batch);
+            each(batch, 1.0);
         }
     }
 }
@@ -312,9 +338,9 @@ impl<D: RecordDensity> LogDensity for AllRecords<D> {
         let (inner, values) = (&mut ws.inner, &mut ws.values);
         self.density.prior_value(inner, z, out);
         values.resize(z.lanes(), 0.0);
-        self.chunks(&mut ws.batch, |batch| {
+        self.chunks(&mut ws.batch, |batch, weight| {
             self.density.batch_value(inner, batch, z, values);
-            add(values, out);
+            add_weighted(weight, values, out);
         });
     }
 
@@ -331,12 +357,18 @@ impl<D: RecordDensity> LogDensity for AllRecords<D> {
         let (rows, lanes) = (z.rows(), z.lanes());
         values.resize(lanes, 0.0);
         part.resize(rows * lanes, 0.0);
-        self.chunks(&mut ws.batch, |batch| {
+        self.chunks(&mut ws.batch, |batch, weight| {
             let view = LanesMut::new(part, rows, lanes);
             self.density.batch_value_grad(inner, batch, z, values, view);
-            add(values, out);
-            add(part, grad.as_mut_slice());
+            add_weighted(weight, values, out);
+            add_weighted(weight, part, grad.as_mut_slice());
         });
+    }
+
+    fn records(&self) -> Option<ErasedRecords<'_>> {
+        self.sample
+            .is_none()
+            .then(|| ErasedRecords::new(&self.density))
     }
 }
 
@@ -354,10 +386,10 @@ impl<D: RecordDensity> TwiceDifferentiable for AllRecords<D> {
         let z = Lanes::new(&ws.draws, rows, lanes);
         self.density.prior_hvp(inner, z, v, out.reborrow());
         part.resize(rows * lanes, 0.0);
-        self.chunks(&mut ws.batch, |batch| {
+        self.chunks(&mut ws.batch, |batch, weight| {
             let view = LanesMut::new(part, rows, lanes);
             self.density.batch_hvp(inner, batch, z, v, view);
-            add(part, out.as_mut_slice());
+            add_weighted(weight, part, out.as_mut_slice());
         });
     }
 }

@@ -84,7 +84,10 @@ impl From<RecordError> for Error {
 
 impl From<FitError> for Error {
     fn from(error: FitError) -> Self {
-        Self::Fit(error)
+        match error {
+            FitError::Records(error) => Self::Records(error),
+            error => Self::Fit(error),
+        }
     }
 }
 

@@ -4,10 +4,11 @@ use std::time::Instant;
 
 use jensen_blackbox::{Approximation, Fit, NoiseSource, Settings};
 use jensen_density::LogDensity;
-use jensen_run::{Budget, Control, Identity, Observer, Progress, Record, Silent, Status, Store};
+use jensen_run::{
+    Budget, Control, Identity, Observer, Progress, Reason, Record, Silent, Status, Store, Verdict,
+};
 
 use crate::covariance::Covariance;
-use crate::memory::lanes_of;
 use crate::outputs::HistoryPoint;
 use crate::sample::{Sample, SampleRequest, sample};
 use crate::{Error, Footprint, Problem};
@@ -68,9 +69,24 @@ pub struct Fitted {
 }
 
 impl Fitted {
-    /// Whether the fit converged, its k̂ is good, and every draw can be used.
+    /// Everything that speaks against trusting the draws: against the [fit](Fit::verdict), and draws that cannot be
+    /// used.
+    pub fn verdict(&self) -> Verdict {
+        let mut verdict = self.fit.verdict();
+        if self.sample.rejected > 0 {
+            let total = self.sample.rejected + self.sample.table.len();
+            let reason = self.sample.rejection.as_deref().unwrap_or("");
+            verdict.against(Reason::bare(format!(
+                "the model rejects {} of {total} draws, which are left out; the first because: {reason}",
+                self.sample.rejected
+            )));
+        }
+        verdict
+    }
+
+    /// Whether nothing speaks against the draws.
     pub fn trusted(&self) -> bool {
-        self.fit.trusted && self.sample.rejected == 0
+        self.verdict().trusted()
     }
 
     /// The chosen approximation.
@@ -92,7 +108,10 @@ impl Fitted {
 /// # Errors
 /// When the problem has no parameters, no starting point has a finite density, or it would take more
 /// memory than allowed.
-#[allow(clippy::disallowed_methods, reason = "whoever brings a clock calls `fit_with`")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "whoever brings a clock calls `fit_with`"
+)]
 pub fn fit<P: Problem>(problem: &P, options: &Options) -> Result<Fitted, Error> {
     let epoch = Instant::now();
     let clock = move || epoch.elapsed().as_secs_f64();
@@ -120,23 +139,33 @@ pub fn fit_with<P: Problem>(
     let posterior = problem.posterior();
     let width = posterior.variables().iter().map(|v| v.len()).sum();
     let dim = problem.density().dim();
-    Footprint::of_fit(
+    let beside = Footprint::of_fit(
         options.settings.family,
-        lanes_of(&options.settings.method, dim),
+        options.settings.method.lanes(dim),
         dim,
         options.draws,
         width,
         options.threads.max(1),
         problem.block_bytes(),
-    )
-    .check(
+    );
+    beside.check(
         options.memory_limit,
-        "choose a method with fewer draws an iteration (`--method bbvi`), or raise the limit",
+        match options.settings.method.batch() {
+            Some(_) => "raise the limit",
+            None => {
+                "choose a method with fewer draws an iteration (`--method bbvi`), or raise the limit"
+            }
+        },
     )?;
+    // Methods of minibatches count parameters and what they remember themselves.
+    let settings = Settings {
+        memory_limit: Some(options.memory_limit - (beside.total() - beside.family)),
+        ..options.settings.clone()
+    };
 
     options.covariance.check(problem)?;
     let subject = problem.subject();
-    let identity = jensen_blackbox::identity(&options.settings, &subject);
+    let identity = jensen_blackbox::identity(&settings, &subject);
     let clock = control.clock;
     let mut historian = Historian {
         inner: control.observer,
@@ -153,20 +182,17 @@ pub fn fit_with<P: Problem>(
         resume: control.resume,
         force_resume: control.force_resume,
     };
-    let mut fit =
-        jensen_blackbox::fit(problem.density(), &options.settings, &subject, &mut control)?;
+    let mut fit = jensen_blackbox::fit(problem.density(), &settings, &subject, &mut control)?;
     let before_response = clock.seconds();
-    options
-        .covariance
-        .apply(problem, &mut fit, &options.settings)?;
+    options.covariance.apply(problem, &mut fit, &settings)?;
     fit.seconds += clock.seconds() - before_response;
     let before_draws = clock.seconds();
     let request = SampleRequest {
         first: 0,
         draws: options.draws,
         resample: options.resample,
-        source: NoiseSource::new(options.settings.seed, options.settings.simd),
-        seed: options.settings.seed,
+        source: NoiseSource::new(settings.seed, settings.simd),
+        seed: settings.seed,
         threads: options.threads,
     };
     let sample = sample(problem, &fit.approximation(), &request)?;
@@ -177,15 +203,15 @@ pub fn fit_with<P: Problem>(
         history: historian.history,
         build_seconds: problem.build_seconds(),
         draws_seconds: clock.seconds() - before_draws,
-        settings: options.settings.clone(),
+        settings,
         model_remarks: problem.remarks(),
     })
 }
 
 /// Keeps the estimates of the bound and passes everything on.
-pub(crate) struct Historian<'a> {
-    pub(crate) inner: &'a mut dyn Observer,
-    pub(crate) history: Vec<HistoryPoint>,
+struct Historian<'a> {
+    inner: &'a mut dyn Observer,
+    history: Vec<HistoryPoint>,
 }
 
 impl Observer for Historian<'_> {

@@ -1,6 +1,6 @@
 //! What a fit will take, before it is taken.
 
-use jensen_blackbox::{AutoSettings, FamilyChoice, FamilyKind, Method};
+use jensen_blackbox::FamilyChoice;
 
 use crate::Error;
 
@@ -13,9 +13,6 @@ const MATRICES: u64 = 8;
 /// Vectors of family parameters that a method holds at once: iterates, gradients and the vectors of
 /// conjugate gradients.
 const VECTORS: u64 = 16;
-
-/// Draws of a block of the trust-region methods.
-pub const TRUST_LANES: u64 = 1024;
 
 /// An estimate of the memory that a fit takes beside the model and its data, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,23 +27,12 @@ pub struct Footprint {
     pub blocks: u64,
 }
 
-/// Draws whose derivatives a method holds at once with `dim` coordinates.
-pub fn lanes_of(method: &Method, dim: usize) -> u64 {
-    match method {
-        // Draws come in blocks; matrices are bounded whatever the sample size.
-        Method::Trust(_) | Method::Hfsgvi(_) => TRUST_LANES,
-        Method::Auto(AutoSettings { saa, .. }) | Method::Saa(saa) => saa.most_draws(dim) as u64,
-        Method::Advi(advi) => advi.grad_samples.max(advi.elbo_samples).max(512) as u64,
-        Method::Bbvi(bbvi) => bbvi.draws.max(bbvi.judges) as u64,
-    }
-}
-
 impl Footprint {
     /// Of a fit of `dim` coordinates by a method that holds `lanes` draws at once and that reports
     /// `draws` draws of `width` numbers, on `threads` threads with blocks of `block_bytes` each.
     pub fn of_fit(
         family: FamilyChoice,
-        lanes: u64,
+        lanes: usize,
         dim: usize,
         draws: usize,
         width: usize,
@@ -56,12 +42,11 @@ impl Footprint {
         let d = dim as u64;
         let number = size_of::<f64>() as u64;
         let parameters = match family {
-            FamilyChoice::Only(FamilyKind::FullRank) => d.saturating_mul(d.saturating_add(3)) / 2,
-            FamilyChoice::Only(FamilyKind::LowRank { rank }) => d.saturating_mul(2 + rank as u64),
+            FamilyChoice::Only(kind) => kind.build(dim).parameters() as u64,
             // The policy goes to full rank only where that is small.
-            FamilyChoice::Auto | FamilyChoice::Only(FamilyKind::MeanField) => d.saturating_mul(10),
+            FamilyChoice::Auto => d.saturating_mul(10),
         };
-        let matrix = d.saturating_mul(lanes).saturating_mul(number);
+        let matrix = d.saturating_mul(lanes as u64).saturating_mul(number);
         Self {
             lanes: matrix
                 .saturating_mul(MATRICES)
@@ -124,7 +109,7 @@ pub fn format_bytes(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jensen_blackbox::Settings;
+    use jensen_blackbox::{FamilyKind, Settings};
 
     #[test]
     fn bytes_read_well() {
@@ -137,7 +122,7 @@ mod tests {
     #[test]
     fn a_huge_family_is_refused_with_advice() {
         let family = FamilyChoice::Only(FamilyKind::FullRank);
-        let lanes = |dim| lanes_of(&Settings::default().method, dim);
+        let lanes = |dim| Settings::default().method.lanes(dim);
         let footprint = Footprint::of_fit(family, lanes(50_000), 50_000, 1000, 50_000, 2, 1 << 20);
         let error = footprint
             .check(8 << 30, "raise the limit")

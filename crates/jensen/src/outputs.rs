@@ -71,16 +71,7 @@ impl Fitted {
 
     /// Everything that speaks against trusting the fit, a sentence each; empty when nothing does.
     pub fn warnings(&self) -> Vec<String> {
-        let mut warnings = self.fit.warnings.clone();
-        if self.sample.rejected > 0 {
-            let total = self.sample.rejected + self.sample.table.len();
-            let reason = self.sample.rejection.as_deref().unwrap_or("");
-            warnings.push(format!(
-                "the model rejects {} of {total} draws, which are left out; the first because: {reason}",
-                self.sample.rejected
-            ));
-        }
-        warnings
+        self.verdict().warnings()
     }
 
     /// What speaks against the fit, and what is to be known of the model.

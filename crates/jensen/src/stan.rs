@@ -143,7 +143,10 @@ impl Model {
 
 impl<D> Model<D> {
     /// Parses, checks and binds; `lower` makes the density.
-    #[allow(clippy::disallowed_methods, reason = "the seconds of building are no run's")]
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the seconds of building are no run's"
+    )]
     pub(crate) fn build(
         source: &str,
         name: &str,

@@ -15,7 +15,7 @@ fn rejected_draws_are_left_out_and_told() {
          generated quantities { if (x > 1) reject(\"x is \", x); real y = 2 * x; }",
     );
     let fitted = fit(&model, &Options::default()).unwrap();
-    assert!(fitted.fit.trusted, "the approximation itself is exact");
+    assert!(fitted.fit.trusted(), "the approximation itself is exact");
     assert!(!fitted.trusted());
     let (kept, rejected) = (fitted.sample.table.len(), fitted.sample.rejected);
     assert_eq!(kept + rejected, 1000);

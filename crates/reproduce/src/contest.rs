@@ -5,11 +5,10 @@
 //! method's own estimates neither helps nor harms it. Those evaluations cost no oracle calls and no seconds.
 //! Oracle calls are counted as in the paper: see [`jensen::blackbox::Calls`].
 
-
 use jensen::Problem;
 use jensen::blackbox::{
-    Advi, AdviSettings, FamilyKind, GRADIENT_BATCH, Hfsgvi, HfsgviSettings, NoiseSource, Objective,
-    Purpose, Trust, TrustSettings,
+    Advi, AdviSettings, FamilyKind, GRADIENT_BATCH, Hfsgvi, HfsgviSettings, MethodState,
+    NoiseSource, Objective, Purpose, Trust, TrustSettings,
 };
 use jensen::density::LogDensity;
 use jensen::math::simd::Simd;

@@ -7,7 +7,9 @@
 use jensen_density::{Lanes, LanesMut};
 
 use super::mean_field::standard_normal;
-use super::{Curvature, Family, FamilyKind};
+use super::{Bound, Curvature, Family, FamilyKind};
+use crate::dense::{cholesky, inverse_factor, solve_lower, solve_lower_transposed};
+use crate::noise::NoiseSource;
 use crate::reduce::{axpy, combine, dot, dots, sum};
 use jensen_math::constants::HALF_LOG_TWO_PI;
 
@@ -80,6 +82,30 @@ impl FullRank {
     }
 }
 
+/// Largest number of fixed-point iterations of [`FullRank::widen`].
+const ITERATIONS: usize = 12;
+
+/// An iteration that brings fewer nats is the last.
+const ENOUGH: f64 = 0.2;
+
+/// Lanes of Hessian-vector products of one iteration, about.
+const HESSIAN_LANES: usize = 8192;
+
+/// The lower factor of `(1 − share) A Aᵀ + share B Bᵀ` for lower factors A and B.
+fn mix(a: &[f64], b: &[f64], n: usize, share: f64) -> Option<Vec<f64>> {
+    if share == 1.0 {
+        return Some(b.to_vec());
+    }
+    let mut sum = vec![0.0; n * n];
+    for i in 0..n {
+        for j in 0..=i {
+            let product = |f: &[f64]| dot(&f[i * n..i * n + j + 1], &f[j * n..j * n + j + 1]);
+            sum[i * n + j] = (1.0 - share) * product(a) + share * product(b);
+        }
+    }
+    cholesky(&sum, n)
+}
+
 /// Columns of a tile, a multiple of four.
 const TILE: usize = 16;
 
@@ -101,6 +127,71 @@ impl Family for FullRank {
         omega.resize(self.parameters(), 0.0);
         for (i, l) in log_sd.iter().enumerate() {
             omega[self.diagonal_index(i)] = l.exp();
+        }
+        omega
+    }
+    fn mean(&self, omega: &[f64]) -> Vec<f64> {
+        omega[..self.dim].to_vec()
+    }
+    fn free_rows(&self) -> usize {
+        self.dim
+    }
+    fn uses_curvature(&self) -> bool {
+        false
+    }
+    /// Fixed-point iterations of full-rank inference, `Σ⁻¹ ← −E ∇²log p`, `μ ← μ + Σ E ∇log p` under the
+    /// present member (Opper and Archambeau 2009), damped where the bound on fixed draws would fall.
+    fn widen(
+        &self,
+        mean: &[f64],
+        log_sd: &[f64],
+        _source: NoiseSource,
+        bound: &mut dyn Bound,
+    ) -> Vec<f64> {
+        let dim = self.dim;
+        let lanes = (2 * dim).next_power_of_two().clamp(256, 512);
+        let draws = (HESSIAN_LANES / dim).clamp(16, 64);
+        bound.fix(lanes);
+        let mut omega = self.diagonal(mean, log_sd);
+        let mut gradient = vec![0.0; omega.len()];
+        let mut value = bound.value_gradient(&omega, &mut gradient);
+        // The lower factor of the present member's precision.
+        let mut precision = vec![0.0; dim * dim];
+        for (i, l) in log_sd.iter().enumerate() {
+            precision[i * dim + i] = (-l).exp();
+        }
+        for _ in 0..ITERATIONS {
+            let Some(curvature) = bound.curvature(&omega, draws) else {
+                break;
+            };
+            let mut taken = None;
+            for share in [1.0, 0.5, 0.2] {
+                let Some(factor) = mix(&precision, &curvature.factor, dim, share) else {
+                    continue;
+                };
+                let Some(spread) = inverse_factor(&factor, dim) else {
+                    continue;
+                };
+                let mut step: Vec<f64> = gradient[..dim].iter().map(|g| -share * g).collect();
+                solve_lower(&factor, &mut step);
+                solve_lower_transposed(&factor, &mut step);
+                let mean: Vec<f64> = omega.iter().zip(&step).map(|(m, s)| m + s).collect();
+                let trial = self.assemble(&mean, &spread);
+                let mut trial_gradient = vec![0.0; trial.len()];
+                let trial_value = bound.value_gradient(&trial, &mut trial_gradient);
+                if trial_value < value {
+                    taken = Some((trial, trial_value, trial_gradient, factor));
+                    break;
+                }
+            }
+            let Some((trial, trial_value, trial_gradient, factor)) = taken else {
+                break;
+            };
+            let gain = value - trial_value;
+            (omega, value, gradient, precision) = (trial, trial_value, trial_gradient, factor);
+            if gain < ENOUGH {
+                break;
+            }
         }
         omega
     }
@@ -238,5 +329,17 @@ impl Family for FullRank {
         let mut shrunk = omega.to_vec();
         shrunk[self.dim..].iter_mut().for_each(|l| *l *= factor);
         shrunk
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mix;
+
+    #[test]
+    fn mixing_adds_precisions() {
+        let mixed = mix(&[2.0, 0.0, 0.0, 1.0], &[4.0, 0.0, 0.0, 3.0], 2, 0.5).unwrap();
+        assert!((mixed[0] * mixed[0] - 10.0).abs() < 1e-12);
+        assert!((mixed[3] * mixed[3] - 5.0).abs() < 1e-12);
     }
 }

@@ -2,8 +2,9 @@
 
 use jensen_density::{Lanes, LanesMut};
 
-use super::{Curvature, Family, FamilyKind};
+use super::{Bound, Curvature, Family, FamilyKind};
 use crate::dense::{solve_lower, solve_lower_transposed};
+use crate::noise::NoiseSource;
 use crate::reduce::{affine_row, dot, sum};
 use jensen_math::constants::HALF_LOG_TWO_PI;
 
@@ -35,6 +36,24 @@ impl Family for MeanField {
     }
     fn diagonal(&self, mean: &[f64], log_sd: &[f64]) -> Vec<f64> {
         [mean, log_sd].concat()
+    }
+    fn mean(&self, omega: &[f64]) -> Vec<f64> {
+        omega[..self.dim].to_vec()
+    }
+    fn marginal_log_sd(&self, omega: &[f64]) -> Vec<f64> {
+        omega[self.dim..].to_vec()
+    }
+    fn is_factorised(&self) -> bool {
+        true
+    }
+    fn widen(
+        &self,
+        mean: &[f64],
+        log_sd: &[f64],
+        _source: NoiseSource,
+        _bound: &mut dyn Bound,
+    ) -> Vec<f64> {
+        self.diagonal(mean, log_sd)
     }
     fn marginal_sd(&self, omega: &[f64]) -> Vec<f64> {
         omega[self.dim..].iter().map(|l| l.exp()).collect()

@@ -1,4 +1,4 @@
-//! Gaussian families on ℝᵈ with reparameterised draws `z = T(ω, ε)`, ε standard normal.
+//! Families on ℝᵈ with reparameterised draws `z = T(ω, ε)`, ε standard normal.
 //!
 //! A family is a shape; its parameters ω are one flat vector. Every method that meets the density
 //! goes through five maps, from which gradients and Hessian-vector products of
@@ -9,6 +9,8 @@
 //! * `∇²L d = E[Jᵀ ∇²log p(z) J d + Σᵢ gᵢ ∂²Tᵢ/∂ω² d] + ∇²H d`: [`Family::push`] makes `J d`, the
 //!   density multiplies, [`Family::pull`] returns, [`Family::pull_second`] adds the curvature of T,
 //!   [`Family::add_entropy_hvp`] that of the entropy.
+//!
+//! The next family is one file and one line of the list below.
 //!
 //! Sums over lanes have a fixed order; results do not depend on threads.
 
@@ -23,68 +25,105 @@ use std::sync::Arc;
 use jensen_density::{Lanes, LanesMut};
 use serde::{Deserialize, Serialize};
 
+use crate::method::positive;
+use crate::noise::NoiseSource;
+
 pub use full_rank::FullRank;
 pub use low_rank::LowRank;
 pub use mean_field::MeanField;
 
-/// Which family.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FamilyKind {
+/// The list: what [`FamilyKind`] says of each. A kind may be told one positive whole number.
+macro_rules! families {
+    ($($(#[$doc:meta])* $kind:ident $({ $(#[$about:meta])* $number:ident })? => $name:literal,)*) => {
+        /// Which family.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum FamilyKind {
+            $($(#[$doc])* $kind $({ $(#[$about])* $number: usize })?,)*
+        }
+
+        impl FamilyKind {
+            /// The family of this kind on ℝᵈ.
+            pub fn build(self, dim: usize) -> Arc<dyn Family> {
+                match self {
+                    $(Self::$kind $({ $number })? => Arc::new($kind::new(dim $(, $number)?)),)*
+                }
+            }
+
+            /// Checks what the kind itself is told.
+            ///
+            /// # Errors
+            /// One sentence that names the setting and its value.
+            pub fn validate(self) -> Result<(), String> {
+                match self {
+                    $(Self::$kind $({ $number })? => {
+                        $(positive([(stringify!($number), $number as f64)])?;)?
+                        Ok(())
+                    })*
+                }
+            }
+        }
+
+        impl fmt::Display for FamilyKind {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $(Self::$kind $({ $number })? => {
+                        f.write_str($name)?;
+                        $(write!(f, "={}", $number)?;)?
+                        Ok(())
+                    })*
+                }
+            }
+        }
+
+        impl FromStr for FamilyKind {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, String> {
+                let (name, number) = match text.split_once('=') {
+                    Some((name, number)) => (name, Some(number)),
+                    None => (text, None),
+                };
+                $(if name == $name {
+                    let told: &[&str] = &[$(stringify!($number))?];
+                    if told.is_empty() && number.is_some() {
+                        return Err(format!("`{text}`: the family `{name}` is told no number"));
+                    }
+                    return Ok(Self::$kind $({ $number: whole(text, stringify!($number), number)? })?);
+                })*
+                let known = [$(concat!($name $(, "=", stringify!($number))?)),*];
+                Err(format!("unknown family `{text}`; expected one of {}", known.join(", ")))
+            }
+        }
+    };
+}
+
+/// The positive whole number that a family is told.
+fn whole(text: &str, what: &str, number: Option<&str>) -> Result<usize, String> {
+    match number.map(str::parse) {
+        Some(Ok(number)) if number > 0 => Ok(number),
+        _ => Err(format!(
+            "`{text}`: the {what} must be a positive whole number"
+        )),
+    }
+}
+
+families! {
     /// Independent coordinates.
-    MeanField,
+    MeanField => "meanfield",
     /// Any covariance.
-    FullRank,
+    FullRank => "fullrank",
     /// Diagonal plus a product of `rank` factors.
     LowRank {
         /// Number of factors.
-        rank: usize,
-    },
+        rank
+    } => "lowrank",
 }
 
-impl FamilyKind {
-    /// The family of this kind on ℝᵈ.
-    pub fn build(self, dim: usize) -> Arc<dyn Family> {
-        match self {
-            Self::MeanField => Arc::new(MeanField::new(dim)),
-            Self::FullRank => Arc::new(FullRank::new(dim)),
-            Self::LowRank { rank } => Arc::new(LowRank::new(dim, rank)),
-        }
-    }
-}
-
-impl fmt::Display for FamilyKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::MeanField => f.write_str("meanfield"),
-            Self::FullRank => f.write_str("fullrank"),
-            Self::LowRank { rank } => write!(f, "lowrank={rank}"),
-        }
-    }
-}
-
-impl FromStr for FamilyKind {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "meanfield" => Ok(Self::MeanField),
-            "fullrank" => Ok(Self::FullRank),
-            _ => match text.strip_prefix("lowrank=").map(str::parse) {
-                Some(Ok(rank)) if rank > 0 => Ok(Self::LowRank { rank }),
-                Some(_) => Err(format!(
-                    "`{text}`: the rank must be a positive whole number"
-                )),
-                None => Err(format!(
-                    "unknown family `{text}`; expected meanfield, fullrank or lowrank=R"
-                )),
-            },
-        }
-    }
-}
-
-/// A reparameterised Gaussian family. `omega` always has [`parameters`](Self::parameters) elements
-/// and starts with the mean; noise is `noise_dim × lanes`, draws and gradients `dim × lanes`.
+/// A family with reparameterised draws. `omega` always has [`parameters`](Self::parameters) elements;
+/// noise is `noise_dim × lanes`, draws and gradients `dim × lanes`.
+///
+/// What a method may do with a family it asks of the family, never of its kind.
 pub trait Family: fmt::Debug + Send + Sync {
     /// Which family this is.
     fn kind(&self) -> FamilyKind;
@@ -102,12 +141,46 @@ pub trait Family: fmt::Debug + Send + Sync {
     fn diagonal(&self, mean: &[f64], log_sd: &[f64]) -> Vec<f64>;
 
     /// The mean.
-    fn mean<'a>(&self, omega: &'a [f64]) -> &'a [f64] {
-        &omega[..self.dim()]
-    }
+    fn mean(&self, omega: &[f64]) -> Vec<f64>;
 
     /// The marginal standard deviations.
     fn marginal_sd(&self, omega: &[f64]) -> Vec<f64>;
+
+    /// Their logarithms.
+    fn marginal_log_sd(&self, omega: &[f64]) -> Vec<f64> {
+        self.marginal_sd(omega).iter().map(|sd| sd.ln()).collect()
+    }
+
+    /// Whether ω is means and log standard deviations of independent normals: then explicit Hessians, exact
+    /// expectations and linear response are at hand.
+    fn is_factorised(&self) -> bool {
+        false
+    }
+
+    /// Rows of a free matrix that draws have to determine: too few of them would be fitted, not averaged over.
+    fn free_rows(&self) -> usize {
+        0
+    }
+
+    /// Whether [`precondition`](Self::precondition) makes use of a curvature.
+    fn uses_curvature(&self) -> bool {
+        true
+    }
+
+    /// Whether its Newton systems are so badly conditioned that effort on them is bounded where it is the richer of
+    /// two families.
+    fn is_ill_conditioned(&self) -> bool {
+        false
+    }
+
+    /// The member that stands where a poorer family's answer with this mean and these log standard deviations stands.
+    fn widen(
+        &self,
+        mean: &[f64],
+        log_sd: &[f64],
+        source: NoiseSource,
+        bound: &mut dyn Bound,
+    ) -> Vec<f64>;
 
     /// Entropy in nats.
     fn entropy(&self, omega: &[f64]) -> f64;
@@ -156,6 +229,18 @@ pub trait Family: fmt::Debug + Send + Sync {
 
     /// The member with every spread multiplied by `factor`.
     fn shrink(&self, omega: &[f64], factor: f64) -> Vec<f64>;
+}
+
+/// The bound of a density on fixed draws, as a family sees it that looks for its [place](Family::widen) there.
+pub trait Bound {
+    /// Fixes the draws, `lanes` of them with matched moments. Comes first.
+    fn fix(&mut self, lanes: usize);
+
+    /// The negated bound at ω, and its gradient into `out`.
+    fn value_gradient(&mut self, omega: &[f64], out: &mut [f64]) -> f64;
+
+    /// An estimate of the density's curvature under ω from so many of the draws; `None` where there is none.
+    fn curvature(&mut self, omega: &[f64], draws: usize) -> Option<Curvature>;
 }
 
 /// A positive definite estimate of the density's average negated Hessian.

@@ -1,6 +1,8 @@
 //! Gradients with the draw integrated out, for likelihoods of one linear predictor.
 
-use jensen_density::{Lanes, LanesMut, PredictorScratch, RecordDensity};
+use jensen_density::{
+    Lanes, LanesMut, LinearPredictor, LinkExpectations, PredictorScratch, RecordDensity,
+};
 
 use super::change::Change;
 use super::gradients::{Gradients, Request, all_finite};
@@ -40,7 +42,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
         table: &Table,
         out: &mut [f64],
     ) -> bool {
-        let (d, draws, batch) = (self.density.dim(), self.draws, request.batch);
+        let (d, batch) = (self.density.dim(), request.batch);
         let linear = self.density.linear();
         let Some((linear, link)) = linear.and_then(|l| Some((l, l.expectations()?))) else {
             return false;
@@ -52,8 +54,45 @@ impl<D: RecordDensity> Gradients<'_, D> {
         let few = self.change.locate(self.density, batch);
         self.change.clear(table);
         self.draw(request.omega, request.noise);
+        self.prior_at_draws(mean, out);
+        let held = table
+            .complete
+            .then_some((first.as_slice(), second.as_slice()));
+        self.expect(request, few, held, linear, link);
 
-        // The prior at the draws, less its expansion at the mean in both parts of ω.
+        // What goes back, which is also what a visit changes in the sums.
+        let (out_mean, out_spread) = out.split_at_mut(d);
+        let e = &mut self.expected;
+        let rows = batch.len();
+        let Change {
+            gradient,
+            diagonal,
+            touched,
+            ..
+        } = &mut self.change;
+        let r = Lanes::new(&e.first_change, rows, 1);
+        linear.adjoint(&mut e.scratch, batch, r, LanesMut::new(gradient, d, 1));
+        link.adjoint_squares(&mut e.scratch, batch, &e.second_change, diagonal);
+        let weight = self.density.records() as f64 / rows as f64;
+        let mut add = |i: usize| {
+            out_mean[i] += weight * gradient[i];
+            out_spread[i] += weight * e.variances[i] * diagonal[i];
+        };
+        if few {
+            touched.iter().for_each(|&i| add(i as usize));
+        } else {
+            (0..d).for_each(&mut add);
+        }
+        if table.complete {
+            crate::reduce::axpy(1.0, &table.sum, &mut out[..d]);
+            self.add_diagonal(request.omega, table, out);
+        }
+        all_finite(out)
+    }
+
+    /// Writes the prior at the draws, less its expansion at the mean in both parts of ω.
+    fn prior_at_draws(&mut self, mean: &[f64], out: &mut [f64]) {
+        let (d, draws) = (self.density.dim(), self.draws);
         self.density.prior_value_grad(
             &mut self.ws,
             Lanes::new(&self.z, d, draws),
@@ -88,8 +127,19 @@ impl<D: RecordDensity> Gradients<'_, D> {
             out_mean[i] = mean * scale - self.correction[i];
             out_spread[i] = spread * scale + 1.0;
         }
+    }
 
-        // Expectations of the batch.
+    /// Expectations of the batch, and how they differ from what the table holds.
+    fn expect(
+        &mut self,
+        request: &Request<'_>,
+        few: bool,
+        held: Option<(&[f64], &[f64])>,
+        linear: &dyn LinearPredictor,
+        link: &dyn LinkExpectations,
+    ) {
+        let (d, batch) = (self.density.dim(), request.batch);
+        let mean = &request.omega[..d];
         let e = &mut self.expected;
         let rows = batch.len();
         for buffer in [
@@ -124,37 +174,11 @@ impl<D: RecordDensity> Gradients<'_, D> {
         self.calls += 3 * rows as u64;
         e.first_change.clone_from(&e.first);
         e.second_change.clone_from(&e.second);
-        if table.complete {
+        if let Some((first, second)) = held {
             for (i, &n) in batch.iter().enumerate() {
                 e.first_change[i] -= first[n as usize];
                 e.second_change[i] -= second[n as usize];
             }
         }
-
-        // What goes back, which is also what a visit changes in the sums.
-        let Change {
-            gradient,
-            diagonal,
-            touched,
-            ..
-        } = &mut self.change;
-        let r = Lanes::new(&e.first_change, rows, 1);
-        linear.adjoint(&mut e.scratch, batch, r, LanesMut::new(gradient, d, 1));
-        link.adjoint_squares(&mut e.scratch, batch, &e.second_change, diagonal);
-        let weight = self.density.records() as f64 / rows as f64;
-        let mut add = |i: usize| {
-            out_mean[i] += weight * gradient[i];
-            out_spread[i] += weight * e.variances[i] * diagonal[i];
-        };
-        if few {
-            touched.iter().for_each(|&i| add(i as usize));
-        } else {
-            (0..d).for_each(&mut add);
-        }
-        if table.complete {
-            crate::reduce::axpy(1.0, &table.sum, &mut out[..d]);
-            self.add_diagonal(request.omega, table, out);
-        }
-        all_finite(out)
     }
 }

@@ -13,7 +13,7 @@ use super::expected::Expected;
 use super::predictors::Predictors;
 use super::snapshots::Snapshots;
 use super::table::{Slots, Store, Table};
-use crate::family::{Family, FamilyKind};
+use crate::family::Family;
 use crate::reduce::axpy;
 
 /// Estimates `∇_ω L`, the gradient of the bound
@@ -274,7 +274,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         use RecordEstimator::{Joint, JointExact, JointSvrg};
         let linear = self.density.linear();
         matches!(estimator, Joint | JointSvrg | JointExact)
-            && self.family.kind() == FamilyKind::MeanField
+            && self.family.is_factorised()
             && linear.and_then(|linear| linear.expectations()).is_some()
     }
 
@@ -286,7 +286,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
 
     /// Whether draws are made and pulled back by kernels for one draw of independent coordinates.
     fn is_plain(&self) -> bool {
-        self.draws == 1 && self.family.kind() == FamilyKind::MeanField
+        self.draws == 1 && self.family.is_factorised()
     }
 
     /// Writes the estimate into `out` (one number a parameter, upwards). `false` when the density, a

@@ -3,7 +3,7 @@
 use jensen_density::RecordDensity;
 
 use super::{Batches, RecordError, RecordEstimator};
-use crate::family::{Family, FamilyKind};
+use crate::family::Family;
 
 /// Records beyond which the estimators that pass over all of them are refused.
 const SMALL: usize = 10_000;
@@ -116,7 +116,7 @@ pub fn admit<D: RecordDensity>(
     }
     if estimator == RecordEstimator::JointExact {
         let offered = density.linear().is_some_and(|l| l.expectations().is_some());
-        if !offered || family.kind() != FamilyKind::MeanField {
+        if !offered || !family.is_factorised() {
             let lack = if offered {
                 "the family is not mean-field"
             } else {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use jensen_density::{AllRecords, Lanes, RecordDensity};
+use jensen_density::{AllRecords, Lanes, RecordDensity, TwiceDifferentiable};
 use jensen_math::simd::Simd;
 use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
 use serde::{Deserialize, Serialize};
@@ -11,8 +11,11 @@ use super::batches::{Batches, Order};
 use super::memory::admit;
 use super::variance::{Place, VarianceSettings, Watch, trace_variances, watched};
 use super::{Footprint, Gradients, RecordError, RecordEstimator, Request, Table};
+use crate::calls::Calls;
 use crate::certificate::certify;
-use crate::family::Family;
+use crate::family::{Family, FamilyKind};
+use crate::fit::FitError;
+use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState, positive};
 use crate::noise::{NoiseSource, Purpose};
 use crate::optimiser::{Optimiser, OptimiserState, Rule, Schedule};
 use crate::oracle::{Estimate, Oracle, Stream};
@@ -94,6 +97,64 @@ impl Default for MinibatchSettings {
     }
 }
 
+impl MinibatchSettings {
+    /// The usual settings with minibatches of `batch` records.
+    pub fn of(batch: usize) -> Self {
+        Self {
+            batch,
+            ..Self::default()
+        }
+    }
+}
+
+impl MethodSettings for MinibatchSettings {
+    const NAME: &'static str = "minibatch";
+
+    fn validate(&self) -> Result<(), String> {
+        positive([
+            ("draws", self.draws as f64),
+            ("step_size", self.optimiser.step_size),
+            ("tolerance", self.judge.map_or(1.0, |judge| judge.tolerance)),
+        ])
+    }
+
+    fn lanes(&self, _dim: usize) -> usize {
+        self.judge.map_or(self.draws, |judge| judge.draws)
+    }
+
+    fn batch(&self) -> Option<usize> {
+        Some(self.batch)
+    }
+
+    fn plan(&self, _kind: FamilyKind) -> Vec<Method> {
+        vec![(*self).into()]
+    }
+}
+
+impl Fitting for MinibatchSettings {
+    type State = MinibatchState;
+
+    fn begin<'a, D: TwiceDifferentiable>(
+        &self,
+        at: Beginning<'a, D>,
+    ) -> Result<Box<dyn Engine + 'a>, FitError> {
+        let prepared = at.prepared()?;
+        let mut settings = *self;
+        settings.memory_limit = settings.memory_limit.or(prepared.memory_limit());
+        // What suits the first family may be refused to a richer one.
+        if at.stream > 0 && settings.estimator == RecordEstimator::JointExact {
+            settings.estimator = RecordEstimator::Joint;
+        }
+        let seed = at.source.seed();
+        let fit = Minibatch::new(prepared.records(), at.family, seed, settings, at.omega)?;
+        Ok(Box::new(fit))
+    }
+
+    fn share(&self, records: u64) -> (u64, u64) {
+        (1, records)
+    }
+}
+
 /// Iterations of a window, at least.
 const WINDOW: u64 = 500;
 
@@ -159,9 +220,28 @@ pub struct MinibatchState {
     calls: u64,
 }
 
+impl MethodState for MinibatchState {
+    /// The best average, once there is one; else the iterate.
+    fn omega(&self) -> &[f64] {
+        if self.best.is_empty() {
+            &self.omega
+        } else {
+            &self.best
+        }
+    }
+
+    /// Gradients of single records at single draws.
+    fn calls(&self) -> Calls {
+        Calls {
+            gradients: self.calls,
+            ..Calls::default()
+        }
+    }
+}
+
 impl MinibatchState {
     /// The iterate.
-    pub fn omega(&self) -> &[f64] {
+    pub fn iterate(&self) -> &[f64] {
         &self.omega
     }
 
@@ -535,11 +615,7 @@ impl<D: RecordDensity> Algorithm for Minibatch<'_, D> {
     }
 
     fn output(&mut self, state: &MinibatchState) -> Vec<f64> {
-        if state.best.is_empty() {
-            state.omega.clone()
-        } else {
-            state.best.clone()
-        }
+        MethodState::omega(state).to_vec()
     }
 }
 

@@ -41,6 +41,7 @@
 //! | `minibatch` | [`Minibatch`]: estimator × family × optimiser as an algorithm, with a stopping rule |
 //! | `smiso` | [`Smiso`]: an incremental method of its own |
 //! | `generic` | [`DoublyStochastic`], [`Generic`]: the same for any doubly stochastic objective |
+//! | `prepared` | [`Prepared`]: a density's records as a fit uses them |
 //! | `variance` | [`variances`]: total, subsampling and Monte-Carlo variance at an iterate |
 //! | `memory` | [`footprint`], [`admit`]: memory before it is taken |
 //! | `error` | [`RecordError`]: what is refused, with the way out |
@@ -58,6 +59,7 @@ mod memory;
 mod minibatch;
 pub mod models;
 mod predictors;
+mod prepared;
 mod smiso;
 mod snapshots;
 mod table;
@@ -70,6 +72,8 @@ pub use generic::{DoublyStochastic, Generic, GenericSettings, GenericState};
 pub use gradients::{Gradients, Request};
 pub use memory::{Footprint, admit, footprint};
 pub use minibatch::{Judge, Minibatch, MinibatchSettings, MinibatchState};
+pub use prepared::Prepared;
+pub(crate) use prepared::evaluation_draws;
 pub use smiso::{Smiso, SmisoSettings, SmisoState};
 pub use table::Table;
 pub use variance::{Place, VarianceSettings, Variances, variances};

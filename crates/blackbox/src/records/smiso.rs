@@ -9,7 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::batches::Batches;
 use super::{Gradients, RecordError, RecordEstimator, Request, Table};
-use crate::family::Family;
+use crate::calls::Calls;
+use crate::family::{Family, FamilyKind};
+use crate::fit::FitError;
+use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState, positive};
 use crate::reduce::{axpy, dot};
 
 /// Settings of [`Smiso`].
@@ -28,6 +31,52 @@ pub struct SmisoSettings {
     pub memory_limit: Option<u64>,
 }
 
+impl MethodSettings for SmisoSettings {
+    const NAME: &'static str = "smiso";
+
+    fn validate(&self) -> Result<(), String> {
+        positive([
+            ("alpha", self.alpha),
+            ("gamma", self.gamma.unwrap_or(1.0)),
+            ("draws", self.draws as f64),
+        ])
+    }
+
+    fn lanes(&self, _dim: usize) -> usize {
+        self.draws
+    }
+
+    fn batch(&self) -> Option<usize> {
+        Some(self.batch)
+    }
+
+    fn plan(&self, _kind: FamilyKind) -> Vec<Method> {
+        vec![(*self).into()]
+    }
+}
+
+impl Fitting for SmisoSettings {
+    type State = SmisoState;
+
+    fn begin<'a, D: TwiceDifferentiable>(
+        &self,
+        at: Beginning<'a, D>,
+    ) -> Result<Box<dyn Engine + 'a>, FitError> {
+        let prepared = at.prepared()?;
+        let settings = Self {
+            memory_limit: self.memory_limit.or(prepared.memory_limit()),
+            ..*self
+        };
+        let seed = at.source.seed();
+        let fit = Smiso::new(prepared.records(), at.family, seed, settings, at.omega)?;
+        Ok(Box::new(fit))
+    }
+
+    fn share(&self, records: u64) -> (u64, u64) {
+        (1, records)
+    }
+}
+
 /// The algorithm (Eqs. 18, 19 and 25 of Wang, Geffner and Domke 2024, for the bound instead of its
 /// negative); its output is ω.
 ///
@@ -39,8 +88,8 @@ pub struct SmisoSettings {
 /// batch matters then, so that ⌈N/B⌉ entries are kept instead of N. The iterate is the weighted mean
 /// of the entries at all times; momentum or adaptive steps would break that, so there are none.
 pub struct Smiso<'a, D: RecordDensity> {
+    density: &'a D,
     settings: SmisoSettings,
-    gamma: f64,
     seed: u64,
     batches: Batches,
     groups: Batches,
@@ -58,14 +107,23 @@ pub struct SmisoState {
     omega: Vec<f64>,
     /// One entry a batch.
     entries: Vec<f64>,
+    /// The step size.
+    gamma: f64,
     rejected: u64,
     calls: u64,
 }
 
-impl SmisoState {
-    /// The iterate.
-    pub fn omega(&self) -> &[f64] {
+impl MethodState for SmisoState {
+    fn omega(&self) -> &[f64] {
         &self.omega
+    }
+
+    /// Gradients of single records at single draws.
+    fn calls(&self) -> Calls {
+        Calls {
+            gradients: self.calls,
+            ..Calls::default()
+        }
     }
 }
 
@@ -146,16 +204,15 @@ impl<'a, D: RecordDensity> Smiso<'a, D> {
                 svrg: None,
             });
         }
-        let gamma = settings
-            .gamma
-            .unwrap_or_else(|| 0.5 / largest_curvature(density, &start[..density.dim()], seed));
-        if !(gamma > 0.0 && gamma.is_finite()) {
+        if let Some(gamma) = settings.gamma
+            && !(gamma > 0.0 && gamma.is_finite())
+        {
             return Err(RecordError::Setting(format!(
                 "SMISO needs a positive step size, not {gamma}"
             )));
         }
         Ok(Self {
-            gamma,
+            density,
             settings,
             seed,
             members: batches.order(0),
@@ -175,9 +232,15 @@ impl<D: RecordDensity> Algorithm for Smiso<'_, D> {
     type Output = Vec<f64>;
 
     fn init(&mut self) -> Result<SmisoState, Status> {
+        let mean = &self.start[..self.density.dim()];
+        let gamma = self
+            .settings
+            .gamma
+            .unwrap_or_else(|| 0.5 / largest_curvature(self.density, mean, self.seed));
         Ok(SmisoState {
             omega: self.start.clone(),
             entries: self.start.repeat(self.batches.per_epoch()),
+            gamma,
             rejected: 0,
             calls: 0,
         })
@@ -209,7 +272,7 @@ impl<D: RecordDensity> Algorithm for Smiso<'_, D> {
             state.rejected = 0;
             let n = state.omega.len();
             let entry = &mut state.entries[group * n..(group + 1) * n];
-            let (alpha, gamma) = (self.settings.alpha, self.gamma);
+            let (alpha, gamma) = (self.settings.alpha, state.gamma);
             // The change of the entry, kept in place of the gradient.
             for ((g, w), mean) in self
                 .gradient
@@ -246,6 +309,7 @@ impl Snapshot for SmisoState {
         let mut archive = Archive::new();
         archive.put("omega", &self.omega);
         archive.put("entries", &self.entries);
+        archive.put("gamma", &[self.gamma]);
         archive.set("counts", [self.rejected, self.calls]);
         archive
     }
@@ -255,6 +319,7 @@ impl Snapshot for SmisoState {
         Ok(Self {
             omega: archive.vec("omega")?,
             entries: archive.vec("entries")?,
+            gamma: archive.vec_of("gamma", 1)?[0],
             rejected,
             calls,
         })

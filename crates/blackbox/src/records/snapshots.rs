@@ -96,8 +96,17 @@ impl<D: RecordDensity> Gradients<'_, D> {
             axpy(-weight * expansion, &s.first, &mut self.correction);
             self.calls += 2 * batch.len() as u64;
         }
+        self.take_out_slots(request, table);
+    }
+
+    /// Takes the batch's entries of `joint`'s table out again, whose sum holds them.
+    fn take_out_slots(&mut self, request: &Request<'_>, table: &Table) {
+        let (d, draws, batch) = (self.density.dim(), self.draws, request.batch);
+        let weight = self.density.records() as f64 / batch.len() as f64;
+        let visit = request.visit && table.has_sums();
+        let s = &mut self.snapshots;
         let (Store::Slots(slots), RecordEstimator::Joint, true) =
-            (&table.store, estimator, table.complete)
+            (&table.store, request.estimator, table.complete)
         else {
             return;
         };

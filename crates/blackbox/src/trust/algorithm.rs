@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jensen_density::{RecordDensity, TwiceDifferentiable};
 use jensen_run::{Algorithm, Record, Status, Step};
 
-use crate::family::{Family, FamilyKind};
+use crate::family::Family;
 use crate::noise::{NoiseSource, Purpose};
 use crate::objective::Objective;
 use crate::oracle::{Oracle, Stream};
@@ -108,8 +108,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
     }
 
     fn is_explicit(&self) -> bool {
-        self.family.kind() == FamilyKind::MeanField
-            && self.family.dim() <= self.settings.explicit_limit
+        self.family.is_factorised() && self.family.dim() <= self.settings.explicit_limit
     }
 
     /// Draws of an explicit Hessian: about two minibatches of products, at least four draws; far from the optimum
@@ -126,10 +125,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
 
     /// Draws of Hessian-vector products; far from the optimum half as many.
     fn product_draws(&self, far: bool) -> usize {
-        let least = match self.family.kind() {
-            FamilyKind::FullRank => (4 * self.family.dim()).min(1024),
-            _ => 0,
-        };
+        let least = (4 * self.family.free_rows()).min(1024);
         let draws = self.settings.hessian_draws.max(least);
         let draws = if far { draws / 2 } else { draws };
         draws.next_multiple_of(2)
@@ -255,17 +251,157 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         }
     }
 
+    /// Draws a gradient and solves the subproblem; `None` where no draw has a finite gradient.
+    fn prepare(&mut self, state: &mut TrustState, iteration: u64) -> Option<Proposal> {
+        let family = self.family.clone();
+        let gradient = self.gradients.estimate(
+            family.as_ref(),
+            &state.omega,
+            self.source,
+            self.key(iteration),
+            state.gradient_draws,
+            state.hessian_mean(),
+        );
+        state.calls += self.gradients.take_calls();
+        let gradient = gradient?;
+        let metric = |r: &[f64], out: &mut [f64]| family.precondition(&state.omega, None, r, out);
+        let noise = gradient.noise(&metric);
+        let mut scaled = vec![0.0; gradient.mean.len()];
+        metric(&gradient.mean, &mut scaled);
+        let squared = dot(&gradient.mean, &scaled).max(0.0);
+        let solution = self.propose(state, &gradient);
+        let deviation = gradient.deviation_along(&solution.step);
+        state.gap = [solution.predicted, deviation];
+        Some(Proposal {
+            // Noise in the gradient is promised as well, but not kept.
+            promised: solution.predicted * (1.0 - noise / squared).max(LEAST_PROMISE),
+            gradient,
+            solution,
+            squared,
+            noise,
+            deviation,
+        })
+    }
+
+    /// A start too wide for the density: narrower, until draws are finite.
+    fn narrow(&self, state: &mut TrustState, iteration: u64) -> Step {
+        if state.moved.is_infinite() && state.rejected < PATIENCE {
+            state.rejected += 1;
+            state.uses = 0;
+            state.omega = self.family.shrink(&state.omega, 0.5);
+            let record = state.calls.on(Record::default());
+            return Step::go_on(record.with("shrunk", 1.0));
+        }
+        let reason = "the density or its gradient is not finite at the present draws".into();
+        let at = iteration;
+        let record = state.calls.on(Record::default());
+        Step::finish(record, Status::Diverged { at, reason })
+    }
+
+    /// Assesses the step on fresh draws where it is worth that or may be the last, and takes it where it keeps its
+    /// promise.
+    fn attempt(&mut self, state: &mut TrustState, proposal: &Proposal, iteration: u64) -> Trial {
+        let settings = self.settings;
+        let tolerance = settings.tolerance(self.family.dim());
+        let (solution, promised) = (&proposal.solution, proposal.promised);
+        let situation = Situation {
+            predicted: promised,
+            radius: state.radius,
+            variance: 0.0,
+            gradient_squared: (proposal.squared - proposal.noise).max(0.1 * proposal.squared),
+            curvature: solution.curvature,
+        };
+        let worth = settings.eta * promised >= settings.lambda * state.radius.powi(2);
+        let mut attempt = Trial {
+            found: None,
+            required: None,
+            accepted: false,
+            near: is_near(solution, proposal.deviation, tolerance),
+            small: small_radius(&settings, situation),
+        };
+        if !(worth || attempt.near) {
+            return attempt;
+        }
+        let mut trial = state.omega.clone();
+        for (w, s) in trial.iter_mut().zip(&solution.step) {
+            *w += s;
+        }
+        let sample = Sample {
+            source: self.source,
+            key: self.key(iteration),
+            draws: state.change_draws,
+            precision: if attempt.near {
+                0.6 * tolerance
+            } else {
+                f64::INFINITY
+            },
+            most: settings.max_draws,
+            records: self.records,
+        };
+        let (family, from) = (self.family.as_ref(), &state.omega);
+        let quadratic = Quadratic::new(family, from, &trial, state.hessian_mean());
+        let found = assess(&mut self.oracle, from, &trial, sample, quadratic.as_ref());
+        state.calls += self.oracle.take_calls();
+        attempt.accepted = worth && found.change.mean >= settings.eta * promised;
+        if found.variance.is_finite() {
+            let at = Situation {
+                variance: found.variance,
+                ..situation
+            };
+            attempt.required = Some(required_draws(&settings, at));
+        }
+        if attempt.accepted {
+            state.omega = trial;
+        }
+        attempt.found = Some(found);
+        attempt
+    }
+
+    /// Radius and counters after the step was taken or refused.
+    fn settle(
+        &self,
+        state: &mut TrustState,
+        proposal: &Proposal,
+        trial: &Trial,
+        contradicted: bool,
+    ) {
+        let (settings, solution) = (&self.settings, &proposal.solution);
+        let change = trial.found.as_ref().map(|found| found.change.mean);
+        if trial.accepted {
+            if solution.bounded {
+                let ratio = change.unwrap_or(0.0) / proposal.promised;
+                let again = state.rejected > 0;
+                state.radius =
+                    radius_after_success(settings, state.radius, trial.small, ratio, again);
+            }
+            state.moved = solution.norm;
+            state.uses = 0;
+            state.rejected = 0;
+            return;
+        }
+        state.rejected += 1;
+        if contradicted {
+            state.uses = USES;
+        }
+        if !trial.near {
+            let change = change.unwrap_or(f64::NEG_INFINITY);
+            let slope = dot(&proposal.gradient.mean, &solution.step);
+            let (radius, norm) = (state.radius, solution.norm);
+            state.radius = radius_after_refusal(settings, radius, norm, trial.small, slope, change);
+        }
+    }
+
     /// Sample sizes of the next iteration.
     fn resize(
         &self,
         state: &mut TrustState,
-        norm: f64,
-        noise: f64,
+        proposal: &Proposal,
+        trial: &Trial,
         contradicted: bool,
-        required: Option<f64>,
     ) {
         let settings = self.settings;
-        let by_noise = next_gradient_draws(state.gradient_draws, norm, noise.sqrt());
+        let (norm, noise) = (proposal.squared.sqrt(), proposal.noise.sqrt());
+        let by_noise = next_gradient_draws(state.gradient_draws, norm, noise);
         // Tails that a gradient's draws have not met do not show in their noise.
         let least = if contradicted {
             2 * state.gradient_draws
@@ -280,7 +416,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
             settings.max_draws
         };
         state.gradient_draws = by_noise.max(least).min(most).max(settings.gradient_draws);
-        if let Some(required) = required {
+        if let Some(required) = trial.required {
             state.change_draws = next_change_draws(state.change_draws, required)
                 .min(most)
                 .max(settings.change_draws);
@@ -327,16 +463,97 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
     }
 }
 
-impl<'a, R: RecordDensity> Trust<'a, Subsampled<'a, R>> {
+/// Whether a step was clearly worse than predicted where the quadratic should hold, which speaks against the Hessian:
+/// more draws of it are wanted. Far from the optimum it is as often the bound that is no quadratic.
+fn weigh_hessian(state: &mut TrustState, proposal: &Proposal, trial: &Trial) -> bool {
+    let promised = proposal.promised;
+    let contradicted = proposal.solution.norm <= BELIEVED
+        && trial.found.as_ref().is_some_and(|found| {
+            found.change.mean + 2.0 * found.change.standard_error < FAIR * promised
+        });
+    let far = promised > FAR;
+    if contradicted && !(far && trial.accepted) {
+        state.boost = (2 * state.boost).min(BOOST);
+    } else if far && trial.accepted {
+        state.boost = (state.boost / 2).max(1);
+    }
+    contradicted
+}
+
+/// What an iteration knows before its step is tried.
+struct Proposal {
+    gradient: Gradient,
+    solution: Solution,
+    /// Squared length of the gradient in the metric.
+    squared: f64,
+    /// The squared noise in it.
+    noise: f64,
+    /// Standard error of the predicted improvement.
+    deviation: f64,
+    /// The predicted improvement, less what noise in the gradient promises.
+    promised: f64,
+}
+
+impl Proposal {
+    fn on(&self, record: Record, state: &TrustState) -> Record {
+        let record = record
+            .with("radius", state.radius)
+            .with("predicted", self.solution.predicted)
+            .with("predicted_se", self.deviation)
+            .with("gradient_norm", self.squared.sqrt())
+            .with("gradient_noise", self.noise.sqrt())
+            .with("gradient_draws", state.gradient_draws as f64)
+            .with("products", self.solution.products as f64)
+            .with("hessian_boost", state.boost as f64);
+        match self.gradient.dropped {
+            0 => record,
+            dropped => record.with("dropped_pairs", dropped as f64),
+        }
+    }
+}
+
+/// What came of trying it.
+struct Trial {
+    /// The change of the bound, where it was assessed.
+    found: Option<Assessment>,
+    /// Draws that Inequalities 11 and 13 ask of an assessment.
+    required: Option<f64>,
+    accepted: bool,
+    /// Whether no more than the tolerance is promised.
+    near: bool,
+    /// δₖ⁻.
+    small: f64,
+}
+
+impl Trial {
+    fn on(&self, mut record: Record) -> Record {
+        if let Some(found) = &self.found {
+            let bound = match self.accepted {
+                true => found.after,
+                false => found.before,
+            };
+            record = record
+                .with_elbo(bound.mean, Some(bound.standard_error))
+                .with("observed", found.change.mean)
+                .with("observed_se", found.change.standard_error)
+                .with("change_draws", found.draws as f64)
+                .with("required_draws", self.required.unwrap_or(f64::NAN));
+        }
+        record.with("accepted", f64::from(u8::from(self.accepted)))
+    }
+}
+
+impl<'a, R: RecordDensity> Trust<'a, Subsampled<R>> {
     /// A fit to records, of which every pair of draws sees a minibatch.
     pub fn on_records(
-        density: &'a Subsampled<'a, R>,
+        density: &'a Subsampled<R>,
         family: Arc<dyn Family>,
         source: NoiseSource,
         settings: TrustSettings,
         start: Vec<f64>,
+        stream: u64,
     ) -> Self {
-        Self::new(density, family, source, settings, start, 0).telling(density)
+        Self::new(density, family, source, settings, start, stream).telling(density)
     }
 }
 
@@ -349,162 +566,23 @@ impl<D: TwiceDifferentiable> Algorithm for Trust<'_, D> {
     }
 
     fn step(&mut self, state: &mut TrustState, iteration: u64) -> Step {
-        let settings = self.settings;
-        let family = self.family.clone();
-        let tolerance = settings.tolerance(family.dim());
+        let tolerance = self.settings.tolerance(self.family.dim());
         self.renew_hessian(state, iteration);
-        let gradient = self.gradients.estimate(
-            family.as_ref(),
-            &state.omega,
-            self.source,
-            self.key(iteration),
-            state.gradient_draws,
-            state.hessian_mean(),
-        );
-        state.calls += self.gradients.take_calls();
-        let Some(gradient) = gradient else {
-            if state.moved.is_infinite() && state.rejected < PATIENCE {
-                // A start too wide for the density: narrower, until draws are finite.
-                state.rejected += 1;
-                state.uses = 0;
-                state.omega = family.shrink(&state.omega, 0.5);
-                let record = state.calls.on(Record::default());
-                return Step::go_on(record.with("shrunk", 1.0));
-            }
-            let reason = "the density or its gradient is not finite at the present draws".into();
-            let at = iteration;
-            let record = state.calls.on(Record::default());
-            return Step::finish(record, Status::Diverged { at, reason });
+        let Some(proposal) = self.prepare(state, iteration) else {
+            return self.narrow(state, iteration);
         };
-        let metric = |r: &[f64], out: &mut [f64]| family.precondition(&state.omega, None, r, out);
-        let noise = gradient.noise(&metric);
-        let mut scaled = vec![0.0; gradient.mean.len()];
-        metric(&gradient.mean, &mut scaled);
-        let squared = dot(&gradient.mean, &scaled).max(0.0);
-
-        let solution = self.propose(state, &gradient);
-        let deviation = gradient.deviation_along(&solution.step);
-        state.gap = [solution.predicted, deviation];
-        let mut record = Record::default()
-            .with("radius", state.radius)
-            .with("predicted", solution.predicted)
-            .with("predicted_se", deviation)
-            .with("gradient_norm", squared.sqrt())
-            .with("gradient_noise", noise.sqrt())
-            .with("gradient_draws", state.gradient_draws as f64)
-            .with("products", solution.products as f64)
-            .with("hessian_boost", state.boost as f64);
-        if gradient.dropped > 0 {
-            record = record.with("dropped_pairs", gradient.dropped as f64);
+        let record = proposal.on(Record::default(), state);
+        let trial = self.attempt(state, &proposal, iteration);
+        let record = trial.on(record);
+        let contradicted = weigh_hessian(state, &proposal, &trial);
+        self.settle(state, &proposal, &trial, contradicted);
+        if let Some(found) = &trial.found {
+            self.retreat(state, found, proposal.promised, self.key(iteration));
         }
-
-        // Noise in the gradient is promised as well, but not kept.
-        let promised = solution.predicted * (1.0 - noise / squared).max(LEAST_PROMISE);
-        let situation = Situation {
-            predicted: promised,
-            radius: state.radius,
-            variance: 0.0,
-            gradient_squared: (squared - noise).max(0.1 * squared),
-            curvature: solution.curvature,
-        };
-        let small = small_radius(&settings, situation);
-        let worth = settings.eta * promised >= settings.lambda * state.radius.powi(2);
-        let near = is_near(&solution, deviation, tolerance);
-        let mut assessment = None;
-        let mut required = None;
-        let mut accepted = false;
-        if worth || near {
-            let mut trial = state.omega.clone();
-            for (w, s) in trial.iter_mut().zip(&solution.step) {
-                *w += s;
-            }
-            let sample = Sample {
-                source: self.source,
-                key: self.key(iteration),
-                draws: state.change_draws,
-                precision: if near { 0.6 * tolerance } else { f64::INFINITY },
-                most: settings.max_draws,
-                records: self.records,
-            };
-            let quadratic =
-                Quadratic::new(family.as_ref(), &state.omega, &trial, state.hessian_mean());
-            let found = assess(
-                &mut self.oracle,
-                &state.omega,
-                &trial,
-                sample,
-                quadratic.as_ref(),
-            );
-            state.calls += self.oracle.take_calls();
-            accepted = worth && found.change.mean >= settings.eta * promised;
-            if found.variance.is_finite() {
-                let at = Situation {
-                    variance: found.variance,
-                    ..situation
-                };
-                required = Some(required_draws(&settings, at));
-            }
-            let bound = if accepted { found.after } else { found.before };
-            record = record
-                .with_elbo(bound.mean, Some(bound.standard_error))
-                .with("observed", found.change.mean)
-                .with("observed_se", found.change.standard_error)
-                .with("change_draws", found.draws as f64)
-                .with("required_draws", required.unwrap_or(f64::NAN));
-            if accepted {
-                state.omega = trial;
-            }
-            assessment = Some(found);
-        }
-        record = record.with("accepted", f64::from(u8::from(accepted)));
-        // Where the quadratic should hold, a step that is clearly worse than predicted speaks against the Hessian.
-        let contradicted = solution.norm <= BELIEVED
-            && assessment.as_ref().is_some_and(|a: &Assessment| {
-                a.change.mean + 2.0 * a.change.standard_error < FAIR * promised
-            });
-        // Far from the optimum it is as often the bound that is no quadratic.
-        let far = promised > FAR;
-        if contradicted && !(far && accepted) {
-            state.boost = (2 * state.boost).min(BOOST);
-        } else if far && accepted {
-            state.boost = (state.boost / 2).max(1);
-        }
-        if accepted {
-            let observed = assessment.as_ref().map_or(0.0, |a| a.change.mean);
-            if solution.bounded {
-                let ratio = observed / promised;
-                let again = state.rejected > 0;
-                state.radius = radius_after_success(&settings, state.radius, small, ratio, again);
-            }
-            state.moved = solution.norm;
-            state.uses = 0;
-            state.rejected = 0;
-        } else {
-            state.rejected += 1;
-            if contradicted {
-                state.uses = USES;
-            }
-            if !near {
-                let change = assessment
-                    .as_ref()
-                    .map_or(f64::NEG_INFINITY, |a| a.change.mean);
-                let slope = dot(&gradient.mean, &solution.step);
-                let (radius, norm) = (state.radius, solution.norm);
-                state.radius = radius_after_refusal(&settings, radius, norm, small, slope, change);
-            }
-        }
-        if let Some(found) = &assessment {
-            self.retreat(state, found, promised, self.key(iteration));
-        }
-        self.resize(state, squared.sqrt(), noise, contradicted, required);
-        let status = judge(
-            &settings,
-            tolerance,
-            state,
-            iteration,
-            &solution,
-            assessment.as_ref(),
-        );
+        self.resize(state, &proposal, &trial, contradicted);
+        let solution = &proposal.solution;
+        let found = trial.found.as_ref();
+        let status = judge(&self.settings, tolerance, state, iteration, solution, found);
         state.fine = state.fine || solution.unbounded.is_some_and(|gain| gain <= 1.0);
         Step {
             record: state.calls.on(record),

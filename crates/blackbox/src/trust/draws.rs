@@ -6,12 +6,12 @@ use crate::oracle::Stream;
 const BLOCK: usize = 1 << 19;
 
 /// Largest number of lanes of a block.
-const MOST: usize = 1024;
+pub(crate) const BLOCK_LANES: usize = 1024;
 
 /// Lanes of one call to the density for draws of `rows` numbers: even, bounded, so that memory grows with
 /// the dimension alone.
 pub(crate) fn block_lanes(rows: usize) -> usize {
-    (BLOCK / rows.max(1)).clamp(32, MOST) & !1
+    (BLOCK / rows.max(1)).clamp(32, BLOCK_LANES) & !1
 }
 
 /// Writes `pairs` pairs of draws from pair `first` of a stream on into columns of a `rows × lanes`

@@ -48,6 +48,108 @@ const MEMORY: f64 = 8.0;
 /// √½: the scale of log standard deviations in the metric of the Fisher information.
 const HALF_ROOT: f64 = std::f64::consts::FRAC_1_SQRT_2;
 
+/// Sums over mirrored pairs of draws.
+struct Sums {
+    /// Sums of the blocks.
+    found: Explicit,
+    /// Σ εᵢεⱼ.
+    square: Vec<f64>,
+    /// Sums of squares and products: of `cross`, of `logs`, of `logs` with εᵢεⱼ, of that.
+    squares: [Vec<f64>; 4],
+    /// Pairs whose products are finite.
+    kept: usize,
+}
+
+impl Sums {
+    fn new(dim: usize) -> Self {
+        let matrix = || vec![0.0; dim * dim];
+        Self {
+            found: Explicit {
+                mean: matrix(),
+                cross: matrix(),
+                logs: matrix(),
+                weight: 0.0,
+                noise: [0.0; 2],
+            },
+            square: matrix(),
+            squares: [(); 4].map(|()| matrix()),
+            kept: 0,
+        }
+    }
+
+    /// Adds the pair at noise `e`, whose Hessians stand side by side in the columns of `product` from `first` on,
+    /// unless they are not finite.
+    fn add(&mut self, product: &[f64], first: usize, sd: &[f64], e: &[f64]) {
+        let dim = sd.len();
+        let rows = || product.chunks(product.len() / dim);
+        let lanes = first..first + 2 * dim;
+        if rows().any(|row| row[lanes.clone()].iter().any(|x| !x.is_finite())) {
+            return;
+        }
+        self.kept += 1;
+        for (i, row) in rows().enumerate() {
+            let (plus, minus) = row[lanes.clone()].split_at(dim);
+            let target = &mut self.found.mean[i * dim..(i + 1) * dim];
+            axpy(1.0, plus, target);
+            axpy(1.0, minus, target);
+            for j in 0..dim {
+                let at = i * dim + j;
+                let cross = sd[j] * e[j] * (plus[j] - minus[j]);
+                let both = e[i] * e[j];
+                let logs = both * (plus[j] + minus[j]);
+                self.found.cross[at] += cross;
+                self.found.logs[at] += logs;
+                self.square[at] += both;
+                let terms = [cross * cross, logs * logs, logs * both, both * both];
+                for (sum, term) in self.squares.iter_mut().zip(terms) {
+                    sum[at] += term;
+                }
+            }
+        }
+    }
+
+    /// The blocks with their noise; `None` when no pair was kept.
+    fn average(self, sd: &[f64]) -> Option<Explicit> {
+        let Self {
+            mut found,
+            square,
+            squares,
+            kept,
+        } = self;
+        let dim = sd.len();
+        if kept == 0 {
+            return None;
+        }
+        found.weight = 2.0 * kept as f64;
+        let scale = 0.5 / kept as f64;
+        for block in [&mut found.mean, &mut found.cross, &mut found.logs] {
+            block.iter_mut().for_each(|x| *x *= scale);
+        }
+        symmetrise(&mut found.mean, dim);
+        for i in 0..dim {
+            for j in 0..dim {
+                let at = i * dim + j;
+                let off = square[at] / kept as f64;
+                // The scatter of a pair's contribution, with the control variate taken out.
+                let m = 2.0 * found.mean[at];
+                let total = 2.0 * found.logs[at] - m * square[at] / kept as f64;
+                let logs = squares[1][at] - 2.0 * m * squares[2][at] + m * m * squares[3][at];
+                let n = kept as f64;
+                let scatter = |sum: f64, mean: f64| 0.25 * (sum / n - mean * mean) / (n - 1.0);
+                found.noise[0] += sd[i].powi(2) * scatter(squares[0][at], 2.0 * found.cross[at]);
+                found.noise[1] += (sd[i] * sd[j]).powi(2) * scatter(logs, total);
+                found.logs[at] = sd[i] * sd[j] * (found.logs[at] - off * found.mean[at]);
+            }
+        }
+        symmetrise(&mut found.logs, dim);
+        if kept == 1 {
+            // One pair says nothing of its noise.
+            found.noise = found.sizes(sd);
+        }
+        Some(found)
+    }
+}
+
 impl Explicit {
     /// The blocks at the mean field `omega` from `draws` draws of (purpose curvature, `key`), which `records` is told
     /// of, and the number of products; `None` when no pair of draws has finite products.
@@ -62,15 +164,7 @@ impl Explicit {
         let dim = density.dim();
         let sd: Vec<f64> = omega[dim..].iter().map(|l| l.exp()).collect();
         let pairs = draws.div_ceil(2);
-        let mut found = Self {
-            mean: vec![0.0; dim * dim],
-            cross: vec![0.0; dim * dim],
-            logs: vec![0.0; dim * dim],
-            weight: 0.0,
-            noise: [0.0; 2],
-        };
-        // Sums of squares and products over pairs: of `cross`, of `logs`, of `logs` with εᵢεⱼ, of that.
-        let mut squares = [(); 4].map(|()| vec![0.0; dim * dim]);
+        let mut sums = Sums::new(dim);
         let mut noise = vec![0.0; dim * 2 * pairs];
         let columns = (0, 2 * pairs);
         let stream = Stream {
@@ -81,9 +175,7 @@ impl Explicit {
         mirrored(stream, 0, dim, pairs, columns, &mut noise);
         // Both draws of whole pairs a call, lane by lane with all unit vectors.
         let together = (block_lanes(dim) / (2 * dim)).clamp(1, pairs);
-        let (mut kept, mut products) = (0usize, 0);
-        // Σ εᵢεⱼ over pairs.
-        let mut square = vec![0.0; dim * dim];
+        let mut products = 0;
         let mut e = vec![0.0; dim];
         let mut workspace = density.workspace(2 * dim * together);
         for first in (0..pairs).step_by(together) {
@@ -115,68 +207,13 @@ impl Explicit {
             );
             products += width as u64;
             for pair in 0..count {
-                let lanes = 2 * pair * dim..2 * (pair + 1) * dim;
-                let finite = product
-                    .chunks(width)
-                    .all(|row| row[lanes.clone()].iter().all(|x| x.is_finite()));
-                if !finite {
-                    continue;
-                }
-                kept += 1;
                 for (j, e) in e.iter_mut().enumerate() {
                     *e = noise[j * 2 * pairs + 2 * (first + pair)];
                 }
-                for (i, row) in product.chunks(width).enumerate() {
-                    let (plus, minus) = row[lanes.clone()].split_at(dim);
-                    let target = &mut found.mean[i * dim..(i + 1) * dim];
-                    axpy(1.0, plus, target);
-                    axpy(1.0, minus, target);
-                    for j in 0..dim {
-                        let at = i * dim + j;
-                        let cross = sd[j] * e[j] * (plus[j] - minus[j]);
-                        let both = e[i] * e[j];
-                        let logs = both * (plus[j] + minus[j]);
-                        found.cross[at] += cross;
-                        found.logs[at] += logs;
-                        square[at] += both;
-                        let terms = [cross * cross, logs * logs, logs * both, both * both];
-                        for (sum, term) in squares.iter_mut().zip(terms) {
-                            sum[at] += term;
-                        }
-                    }
-                }
+                sums.add(&product, 2 * pair * dim, &sd, &e);
             }
         }
-        if kept == 0 {
-            return (None, products);
-        }
-        found.weight = 2.0 * kept as f64;
-        let scale = 0.5 / kept as f64;
-        for block in [&mut found.mean, &mut found.cross, &mut found.logs] {
-            block.iter_mut().for_each(|x| *x *= scale);
-        }
-        symmetrise(&mut found.mean, dim);
-        for i in 0..dim {
-            for j in 0..dim {
-                let at = i * dim + j;
-                let off = square[at] / kept as f64;
-                // The scatter of a pair's contribution, with the control variate taken out.
-                let m = 2.0 * found.mean[at];
-                let total = 2.0 * found.logs[at] - m * square[at] / kept as f64;
-                let logs = squares[1][at] - 2.0 * m * squares[2][at] + m * m * squares[3][at];
-                let n = kept as f64;
-                let scatter = |sum: f64, mean: f64| 0.25 * (sum / n - mean * mean) / (n - 1.0);
-                found.noise[0] += sd[i].powi(2) * scatter(squares[0][at], 2.0 * found.cross[at]);
-                found.noise[1] += (sd[i] * sd[j]).powi(2) * scatter(logs, total);
-                found.logs[at] = sd[i] * sd[j] * (found.logs[at] - off * found.mean[at]);
-            }
-        }
-        symmetrise(&mut found.logs, dim);
-        if kept == 1 {
-            // One pair says nothing of its noise.
-            found.noise = found.sizes(&sd);
-        }
-        (Some(found), products)
+        (sums.average(&sd), products)
     }
 
     /// Sums of squares of `cross` and `logs`, means in units of their scales.

@@ -248,7 +248,7 @@ impl<'a, D: TwiceDifferentiable> Gradients<'a, D> {
         let mut variate = vec![0.0; dim * lanes];
         match hessian {
             Some(hessian) => {
-                for (row, mean) in z.chunks_mut(lanes).zip(family.mean(omega)) {
+                for (row, mean) in z.chunks_mut(lanes).zip(&family.mean(omega)) {
                     row.iter_mut().for_each(|x| *x -= mean);
                 }
                 multiply(hessian, dim, &z, lanes, &mut variate);

@@ -54,9 +54,10 @@ mod subproblem;
 mod subsampled;
 
 pub use algorithm::Trust;
-pub use settings::TrustSettings;
+pub use settings::{RecordTrust, TrustSettings};
 pub use state::TrustState;
 pub use subsampled::{Subsampled, SubsampledWorkspace};
 
 pub(crate) use assessment::{Sample, assess};
+pub(crate) use draws::BLOCK_LANES;
 pub(crate) use gradient::Gradients;

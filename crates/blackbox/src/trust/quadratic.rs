@@ -5,7 +5,7 @@
 //! known. What is left of a change after it is taken out is what makes the density other than Gaussian, so that the
 //! changes of small steps near an optimum are known from few draws. A comes from other draws than those it is used on.
 
-use crate::family::{Family, FamilyKind};
+use crate::family::Family;
 use crate::reduce::{axpy, combine, dot};
 
 /// The control variate of one step of a mean field.
@@ -25,7 +25,7 @@ impl<'h> Quadratic<'h> {
         to: &[f64],
         hessian: Option<&'h [f64]>,
     ) -> Option<Self> {
-        if family.kind() != FamilyKind::MeanField {
+        if !family.is_factorised() {
             return None;
         }
         let (mut before, mut after) = (family.marginal_sd(from), family.marginal_sd(to));

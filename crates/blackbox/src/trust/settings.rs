@@ -20,7 +20,17 @@
 //! Lengths are in the metric of the family's Fisher information (see [`crate::trust`]), so that none of
 //! them depends on the units of the data.
 
+use jensen_density::TwiceDifferentiable;
+use jensen_run::Status;
 use serde::{Deserialize, Serialize};
+
+use crate::family::FamilyKind;
+use crate::fit::FitError;
+use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings};
+
+use super::algorithm::Trust;
+use super::draws::BLOCK_LANES;
+use super::state::TrustState;
 
 use crate::calls::PRODUCT_BATCH;
 
@@ -113,12 +123,13 @@ impl TrustSettings {
             self.alpha * (self.gamma * self.gamma - shrunk),
         )
     }
+}
+
+impl MethodSettings for TrustSettings {
+    const NAME: &'static str = "trust";
 
     /// Checks the ranges of Table 1 and that counts are positive.
-    ///
-    /// # Errors
-    /// One sentence that names the first setting out of range, its value and its range.
-    pub fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), String> {
         let least_alpha = self.lambda / (1.0 - self.gamma.powi(-2));
         let open = |name: &str, x: f64, low: f64, high: f64| {
             (x > low && x < high).then_some(()).ok_or_else(|| {
@@ -161,6 +172,84 @@ impl TrustSettings {
             open(name, count as f64, 0.0, inf)?;
         }
         Ok(())
+    }
+
+    /// Draws come in blocks: matrices are bounded whatever the sample size.
+    fn lanes(&self, _dim: usize) -> usize {
+        BLOCK_LANES
+    }
+
+    fn plan(&self, _kind: FamilyKind) -> Vec<Method> {
+        vec![(*self).into()]
+    }
+}
+
+impl Fitting for TrustSettings {
+    type State = TrustState;
+
+    fn begin<'a, D: TwiceDifferentiable>(
+        &self,
+        at: Beginning<'a, D>,
+    ) -> Result<Box<dyn Engine + 'a>, FitError> {
+        Ok(Box::new(Trust::new(
+            at.density, at.family, at.source, *self, at.omega, at.stream,
+        )))
+    }
+
+    fn gives_up(&self, status: &Status) -> bool {
+        !status.is_converged()
+    }
+}
+
+/// Settings of TrustVI on minibatches of records.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecordTrust {
+    /// Of the method.
+    pub trust: TrustSettings,
+    /// Records of a minibatch.
+    pub batch: usize,
+}
+
+impl MethodSettings for RecordTrust {
+    const NAME: &'static str = TrustSettings::NAME;
+
+    fn validate(&self) -> Result<(), String> {
+        self.trust.validate()
+    }
+
+    fn lanes(&self, dim: usize) -> usize {
+        self.trust.lanes(dim)
+    }
+
+    fn batch(&self) -> Option<usize> {
+        Some(self.batch)
+    }
+
+    fn plan(&self, _kind: FamilyKind) -> Vec<Method> {
+        vec![(*self).into()]
+    }
+}
+
+impl Fitting for RecordTrust {
+    type State = TrustState;
+
+    fn begin<'a, D: TwiceDifferentiable>(
+        &self,
+        at: Beginning<'a, D>,
+    ) -> Result<Box<dyn Engine + 'a>, FitError> {
+        let minibatches = at.prepared()?.minibatches();
+        Ok(Box::new(Trust::on_records(
+            minibatches,
+            at.family,
+            at.source,
+            self.trust,
+            at.omega,
+            at.stream,
+        )))
+    }
+
+    fn share(&self, records: u64) -> (u64, u64) {
+        (self.batch as u64, records)
     }
 }
 

@@ -3,6 +3,7 @@
 use jensen_run::{Archive, ArchiveError, Snapshot};
 
 use crate::calls::Calls;
+use crate::method::MethodState;
 
 use super::explicit::Explicit;
 use super::settings::TrustSettings;
@@ -65,21 +66,21 @@ impl TrustState {
         }
     }
 
-    /// The present parameters.
-    pub fn omega(&self) -> &[f64] {
-        &self.omega
-    }
-
-    /// Evaluations so far.
-    pub fn calls(&self) -> Calls {
-        self.calls
-    }
-
     /// The averaged Hessian of the log density, where there is an explicit one.
     pub(super) fn hessian_mean(&self) -> Option<&[f64]> {
         self.explicit
             .as_ref()
             .map(|explicit| explicit.mean.as_slice())
+    }
+}
+
+impl MethodState for TrustState {
+    fn omega(&self) -> &[f64] {
+        &self.omega
+    }
+
+    fn calls(&self) -> Calls {
+        self.calls
     }
 }
 

@@ -46,8 +46,8 @@ pub(crate) trait Choose: Sync {
 ///
 /// It is a density to [`Trust`](super::Trust) alone, which names the minibatches: see
 /// [`Trust::on_records`](super::Trust::on_records).
-pub struct Subsampled<'a, D: RecordDensity> {
-    density: &'a D,
+pub struct Subsampled<D: RecordDensity> {
+    density: D,
     batch: usize,
     place: Mutex<Place>,
 }
@@ -63,12 +63,12 @@ pub struct SubsampledWorkspace<W> {
     part: Vec<f64>,
 }
 
-impl<'a, D: RecordDensity> Subsampled<'a, D> {
+impl<D: RecordDensity> Subsampled<D> {
     /// Minibatches of `batch` records, from the streams of `source`.
     ///
     /// # Errors
     /// One sentence where there are no records or `batch` is not between one and their number.
-    pub fn new(density: &'a D, batch: usize, source: NoiseSource) -> Result<Self, String> {
+    pub fn new(density: D, batch: usize, source: NoiseSource) -> Result<Self, String> {
         let records = density.records();
         if records == 0 || batch == 0 || batch > records {
             return Err(format!(
@@ -123,7 +123,7 @@ impl<'a, D: RecordDensity> Subsampled<'a, D> {
     }
 }
 
-impl<D: RecordDensity> Choose for Subsampled<'_, D> {
+impl<D: RecordDensity> Choose for Subsampled<D> {
     fn choose(&self, place: Place) {
         *self.place.lock().unwrap_or_else(PoisonError::into_inner) = place;
     }
@@ -135,7 +135,7 @@ fn add(weight: f64, x: &[f64], y: &mut [f64]) {
     }
 }
 
-impl<D: RecordDensity> LogDensity for Subsampled<'_, D> {
+impl<D: RecordDensity> LogDensity for Subsampled<D> {
     type Workspace = SubsampledWorkspace<D::Workspace>;
 
     fn dim(&self) -> usize {
@@ -188,7 +188,7 @@ impl<D: RecordDensity> LogDensity for Subsampled<'_, D> {
     }
 }
 
-impl<D: RecordDensity> TwiceDifferentiable for Subsampled<'_, D> {
+impl<D: RecordDensity> TwiceDifferentiable for Subsampled<D> {
     fn linearize(&self, ws: &mut Self::Workspace, z: Lanes<'_>) {
         self.pick(z.lanes(), &mut ws.records);
         ws.at.clear();

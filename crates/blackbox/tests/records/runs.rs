@@ -8,7 +8,9 @@ use jensen_blackbox::records::{
     Judge, Minibatch, MinibatchSettings, MinibatchState, RecordError, RecordEstimator, Smiso,
     SmisoSettings, VarianceSettings,
 };
-use jensen_blackbox::{Family, NoiseSource, Optimiser, Oracle, Purpose as NoisePurpose, Schedule};
+use jensen_blackbox::{
+    Family, MethodState as _, NoiseSource, Optimiser, Oracle, Purpose as NoisePurpose, Schedule,
+};
 use jensen_density::{AllRecords, Lanes, RecordDensity};
 use jensen_math::simd::Simd;
 use jensen_run::{Algorithm, Budget, Checkpoint, Control, Record, Snapshot};
@@ -326,7 +328,7 @@ fn joint_needs_a_tenth_of_the_iterations_of_naive() {
                     return f64::NEG_INFINITY;
                 }
             }
-            bound(&model, state.omega())
+            bound(&model, state.iterate())
         });
         bounds
             .filter(|b| b.is_finite())

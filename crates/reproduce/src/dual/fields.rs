@@ -1,6 +1,5 @@
 //! Markov fields, Cox processes and stochastic volatility.
 
-
 use jensen::data::{Table, read_bytes};
 use jensen::latent::{Fit, Request, Settings, Solver, TableModel};
 use jensen::report::figure::{Axis, Chart, Figure, HeatMap, Series};

@@ -1,6 +1,5 @@
 //! Factor analysis of votes: variational EM over the loadings, entries held out.
 
-
 use jensen::data::Table;
 use jensen::latent::{
     Bound, Dense, FactorFit, FactorModel, FactorSettings, Likelihood, fit_factors,

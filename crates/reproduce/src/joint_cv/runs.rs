@@ -8,7 +8,9 @@ use jensen::blackbox::records::{
     Minibatch, MinibatchSettings, MinibatchState, RecordError, RecordEstimator, Smiso,
     SmisoSettings, SmisoState,
 };
-use jensen::blackbox::{Family, NoiseSource, Optimiser, Oracle, Purpose, Rule, Schedule, Stream};
+use jensen::blackbox::{
+    Family, MethodState as _, NoiseSource, Optimiser, Oracle, Purpose, Rule, Schedule, Stream,
+};
 use jensen::density::{
     AllRecords, Lanes, LanesMut, LinearPredictor, LinkExpectations, PredictorScratch, RecordDensity,
 };
@@ -181,7 +183,7 @@ pub(super) fn run(
             Method::Estimator(estimator, rule) => {
                 let settings = settings(estimator, rule, plan.step, plan.batch);
                 let fit = Minibatch::new(density, family, plan.seed, settings, omega)?;
-                follow(model, fit, MinibatchState::omega, plan, stopped)
+                follow(model, fit, MinibatchState::iterate, plan, stopped)
             }
             Method::Smiso => {
                 let settings = smiso(plan.step, plan.batch);

@@ -1,0 +1,328 @@
+//! What a method is, and the list of them.
+//!
+//! The next method is one file with its settings, its state and its algorithm, whose settings are
+//! [`Fitting`] and whose state is a [`MethodState`], and one line in the list below.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use jensen_density::TwiceDifferentiable;
+use jensen_run::{Algorithm, Archive, ArchiveError, Snapshot, Status, Step};
+use serde::{Deserialize, Serialize};
+
+use crate::advi::AdviSettings;
+use crate::bbvi::BbviSettings;
+use crate::calls::Calls;
+use crate::family::{Family, FamilyKind};
+use crate::fit::FitError;
+use crate::hfsgvi::HfsgviSettings;
+use crate::noise::NoiseSource;
+use crate::records::{MinibatchSettings, Prepared, SmisoSettings};
+use crate::saa::SaaSettings;
+use crate::settings::AutoSettings;
+use crate::trust::{RecordTrust, TrustSettings};
+
+/// What a method begins with.
+pub struct Beginning<'a, D: TwiceDifferentiable> {
+    /// The density, of all its data.
+    pub density: &'a D,
+    /// Its records, prepared for the fit; only where the method [asks](MethodSettings::batch) for them.
+    pub records: Option<&'a Prepared<'a>>,
+    /// What is fitted.
+    pub family: Arc<dyn Family>,
+    /// The random numbers.
+    pub source: NoiseSource,
+    /// Where it begins. After a resume that is where the stage stood, which no step depends on.
+    pub omega: Vec<f64>,
+    /// Keeps the draws of the fit's families apart: 0 for the first.
+    pub stream: u64,
+}
+
+impl<'a, D: TwiceDifferentiable> Beginning<'a, D> {
+    /// The records.
+    ///
+    /// # Errors
+    /// When the density shows none.
+    pub fn prepared(&self) -> Result<&'a Prepared<'a>, FitError> {
+        self.records.ok_or_else(no_records)
+    }
+}
+
+/// Why a method of minibatches cannot fit a density of no records.
+pub(crate) fn no_records() -> FitError {
+    FitError::Setting(
+        "the method needs exchangeable records, and the density shows none: compile the program over them, or choose \
+         another method"
+            .to_owned(),
+    )
+}
+
+/// What the fit has to know of the settings of a method or policy.
+pub trait MethodSettings: Copy {
+    /// The name in traces and checkpoints.
+    const NAME: &'static str;
+
+    /// Whether several starts come first; else it begins at the initial point with unit scales.
+    const STARTS: bool = true;
+
+    /// Checks ranges.
+    ///
+    /// # Errors
+    /// One sentence that names the setting, its value and its range.
+    fn validate(&self) -> Result<(), String>;
+
+    /// Draws in `dim` coordinates whose derivatives it holds at once.
+    fn lanes(&self, dim: usize) -> usize;
+
+    /// Records of a minibatch, for methods that need exchangeable records.
+    fn batch(&self) -> Option<usize> {
+        None
+    }
+
+    /// The methods that fit a family, each taking over where the one before [gives up](Fitting::gives_up).
+    fn plan(&self, kind: FamilyKind) -> Vec<Method>;
+}
+
+/// The settings of a method that fits by itself.
+pub trait Fitting: MethodSettings {
+    /// What it carries from one iteration to the next.
+    type State: MethodState + Snapshot + 'static;
+
+    /// The algorithm.
+    ///
+    /// # Errors
+    /// When the settings do not suit the density.
+    fn begin<'a, D: TwiceDifferentiable>(
+        &self,
+        at: Beginning<'a, D>,
+    ) -> Result<Box<dyn Engine + 'a>, FitError>;
+
+    /// Whether the next method of the plan should go on from where this one ended with `status`.
+    fn gives_up(&self, status: &Status) -> bool {
+        let _ = status;
+        false
+    }
+
+    /// The tolerance in nats within which a second-order polish has to confirm its convergence; `None`
+    /// where its rule says as much by itself.
+    fn certificate(&self) -> Option<f64> {
+        None
+    }
+
+    /// The share of the data that one of its lanes evaluates, as a fraction, where there are so many records.
+    fn share(&self, records: u64) -> (u64, u64) {
+        let _ = records;
+        (1, 1)
+    }
+}
+
+/// What a method's state shows while it runs.
+pub trait MethodState {
+    /// The parameters that it would report now.
+    fn omega(&self) -> &[f64];
+
+    /// Evaluations so far.
+    fn calls(&self) -> Calls;
+}
+
+/// A [`MethodState`] of any type that can be stored.
+pub trait StoredState: MethodState + Any {
+    /// See [`Snapshot::save`].
+    fn archive(&self) -> Archive;
+}
+
+impl<S: MethodState + Snapshot + Any> StoredState for S {
+    fn archive(&self) -> Archive {
+        self.save()
+    }
+}
+
+/// A method at work on one family, with a state of its own kind.
+pub trait Engine {
+    /// See [`Algorithm::init`].
+    ///
+    /// # Errors
+    /// A status when there is no sensible state to start from.
+    fn init(&mut self) -> Result<Box<dyn StoredState>, Status>;
+
+    /// See [`Algorithm::step`].
+    fn step(&mut self, state: &mut dyn StoredState, iteration: u64) -> Step;
+}
+
+impl<A: Algorithm> Engine for A
+where
+    A::State: MethodState + 'static,
+{
+    fn init(&mut self) -> Result<Box<dyn StoredState>, Status> {
+        Ok(Box::new(Algorithm::init(self)?))
+    }
+
+    fn step(&mut self, state: &mut dyn StoredState, iteration: u64) -> Step {
+        let state: &mut dyn Any = state;
+        let state = state.downcast_mut().expect("the method's own state");
+        Algorithm::step(self, state, iteration)
+    }
+}
+
+/// A method's name with its state.
+type Restored = (&'static str, Result<Box<dyn StoredState>, ArchiveError>);
+
+/// The list: what [`Method`] says of each comes from its settings.
+macro_rules! methods {
+    (
+        policies { $($(#[$about:meta])* $policy:ident($rules:ty),)* }
+        methods { $($(#[$doc:meta])* $method:ident($settings:ty),)* }
+    ) => {
+        /// Which algorithm optimises.
+        #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Method {
+            $($(#[$about])* $policy($rules),)*
+            $($(#[$doc])* $method($settings),)*
+        }
+
+        $(impl From<$settings> for Method {
+            fn from(settings: $settings) -> Self {
+                Self::$method(settings)
+            }
+        })*
+
+        impl Method {
+            /// The method's name in traces and checkpoints.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$policy(_) => <$rules>::NAME,)*
+                    $(Self::$method(_) => <$settings>::NAME,)*
+                }
+            }
+
+            /// Whether several starts come first.
+            pub fn has_starts(&self) -> bool {
+                match self {
+                    $(Self::$policy(_) => <$rules>::STARTS,)*
+                    $(Self::$method(_) => <$settings>::STARTS,)*
+                }
+            }
+
+            /// See [`MethodSettings::validate`].
+            ///
+            /// # Errors
+            /// One sentence that names the setting, its value and its range.
+            pub fn validate(&self) -> Result<(), String> {
+                match self {
+                    $(Self::$policy(settings) => settings.validate(),)*
+                    $(Self::$method(settings) => settings.validate(),)*
+                }
+            }
+
+            /// See [`MethodSettings::lanes`].
+            pub fn lanes(&self, dim: usize) -> usize {
+                match self {
+                    $(Self::$policy(settings) => settings.lanes(dim),)*
+                    $(Self::$method(settings) => settings.lanes(dim),)*
+                }
+            }
+
+            /// See [`MethodSettings::batch`].
+            pub fn batch(&self) -> Option<usize> {
+                match self {
+                    $(Self::$policy(settings) => settings.batch(),)*
+                    $(Self::$method(settings) => settings.batch(),)*
+                }
+            }
+
+            /// See [`MethodSettings::plan`].
+            pub fn plan(&self, kind: FamilyKind) -> Vec<Self> {
+                match self {
+                    $(Self::$policy(settings) => settings.plan(kind),)*
+                    $(Self::$method(settings) => settings.plan(kind),)*
+                }
+            }
+
+            /// The algorithm; a policy begins with the first of its plan.
+            ///
+            /// # Errors
+            /// When the settings do not suit the density.
+            pub fn begin<'a, D: TwiceDifferentiable>(
+                &self,
+                at: Beginning<'a, D>,
+            ) -> Result<Box<dyn Engine + 'a>, FitError> {
+                match self {
+                    $(Self::$policy(settings) => settings.plan(at.family.kind())[0].begin(at),)*
+                    $(Self::$method(settings) => settings.begin(at),)*
+                }
+            }
+
+            /// See [`Fitting::gives_up`].
+            pub fn gives_up(&self, status: &Status) -> bool {
+                match self {
+                    $(Self::$policy(_) => false,)*
+                    $(Self::$method(settings) => settings.gives_up(status),)*
+                }
+            }
+
+            /// See [`Fitting::certificate`].
+            pub fn certificate(&self) -> Option<f64> {
+                match self {
+                    $(Self::$policy(_) => None,)*
+                    $(Self::$method(settings) => settings.certificate(),)*
+                }
+            }
+
+            /// See [`Fitting::share`].
+            pub fn share(&self, records: u64) -> (u64, u64) {
+                match self {
+                    $(Self::$policy(_) => (1, 1),)*
+                    $(Self::$method(settings) => settings.share(records),)*
+                }
+            }
+        }
+
+        /// The state that the method of this name stored; `None` for a name that no method has.
+        pub(crate) fn restore(name: &str, archive: &Archive) -> Option<Restored> {
+            $(if name == <$settings>::NAME {
+                let state = <$settings as Fitting>::State::restore(archive);
+                let state = state.map(|state| Box::new(state) as Box<dyn StoredState>);
+                return Some((<$settings>::NAME, state));
+            })*
+            None
+        }
+    };
+}
+
+methods! {
+    policies {
+        /// The default: mean fields by TrustVI, and by Newton rounds on fixed draws from where it stopped should its
+        /// rule not hold there; richer families by Newton rounds on fixed draws.
+        Auto(AutoSettings),
+    }
+    methods {
+        /// TrustVI: stochastic trust regions, after a robust start.
+        Trust(TrustSettings),
+        /// Hessian-free Newton steps without a trust region, from the initial point: a baseline.
+        Hfsgvi(HfsgviSettings),
+        /// Newton rounds on fixed draws, after a robust start.
+        Saa(SaaSettings),
+        /// ADVI as Stan defines it, from the initial point, without a robust start.
+        Advi(AdviSettings),
+        /// Stochastic gradients, after a robust start.
+        Bbvi(BbviSettings),
+        /// Stochastic gradients of minibatches of records, after a robust start.
+        Minibatch(MinibatchSettings),
+        /// Incremental minimisation with exponential averages over minibatches, after a robust start.
+        Smiso(SmisoSettings),
+        /// TrustVI in which every pair of draws sees a minibatch of its own: the same algorithm, state and name.
+        RecordTrust(RecordTrust),
+    }
+}
+
+/// Checks that settings are positive and finite.
+///
+/// # Errors
+/// One sentence that names the first that is not.
+pub(crate) fn positive<const N: usize>(settings: [(&str, f64); N]) -> Result<(), String> {
+    match settings.iter().find(|(_, x)| !(*x > 0.0 && x.is_finite())) {
+        Some((name, value)) => Err(format!("the setting {name} must be positive, not {value}")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,99 @@
+//! The records of a density as a fit uses them.
+
+use jensen_density::{AllRecords, ErasedRecords, LogDensity, RecordDensity};
+
+use crate::noise::{NoiseSource, Purpose};
+use crate::settings::Settings;
+use crate::trust::Subsampled;
+
+/// Records that starts see, at the most. Starts have to find the right optimum and about its scales, and a
+/// thousand records put it within √(N/1000) posterior standard deviations; with all of a million, the starts
+/// would cost more than the fit.
+const SCOUTS: usize = 1000;
+
+/// Evaluations of one record that the final bound may take at first.
+const EVALUATIONS: usize = 20_000_000;
+
+/// Draws of the final bound, at the least.
+const LEAST_DRAWS: usize = 64;
+
+/// A density's records, prepared for methods of minibatches.
+pub struct Prepared<'a> {
+    records: ErasedRecords<'a>,
+    scouts: usize,
+    scout: AllRecords<ErasedRecords<'a>>,
+    minibatches: Subsampled<ErasedRecords<'a>>,
+    memory_limit: Option<u64>,
+}
+
+impl<'a> Prepared<'a> {
+    /// The records of a density, for minibatches of `batch`.
+    ///
+    /// # Errors
+    /// One sentence where there are no records or `batch` is not between one and their number.
+    pub fn new(
+        records: ErasedRecords<'a>,
+        batch: usize,
+        source: NoiseSource,
+        memory_limit: Option<u64>,
+    ) -> Result<Self, String> {
+        let minibatches = Subsampled::new(records, batch, source)?;
+        let total = records.records();
+        let scouts = total.min(SCOUTS);
+        // One of each of as many equal parts of the data, so that sorted data are seen throughout.
+        let mut places = vec![0.0; scouts];
+        source.choices(Purpose::Start, u64::MAX, 0, 1, &mut places);
+        let chosen = places.iter().enumerate().map(|(i, u)| {
+            let at = (i as f64 + u) * total as f64 / scouts as f64;
+            (at as u32).min(total as u32 - 1)
+        });
+        let scout = if scouts == total {
+            AllRecords::new(records)
+        } else {
+            AllRecords::sample(records, chosen.collect())
+        };
+        Ok(Self {
+            records,
+            scouts,
+            scout,
+            minibatches,
+            memory_limit,
+        })
+    }
+
+    /// The records.
+    pub fn records(&self) -> &ErasedRecords<'a> {
+        &self.records
+    }
+
+    /// What starts look at: all records, or a sample of a thousand of them that stands for all.
+    pub(crate) fn scout(&self) -> &AllRecords<ErasedRecords<'a>> {
+        &self.scout
+    }
+
+    /// The share of the records that starts look at.
+    pub(crate) fn scouted(&self) -> (u64, u64) {
+        (self.scouts as u64, self.records.records() as u64)
+    }
+
+    /// A minibatch for every pair of draws.
+    pub(crate) fn minibatches(&self) -> &Subsampled<ErasedRecords<'a>> {
+        &self.minibatches
+    }
+
+    /// Bytes that what a method remembers may take.
+    pub(crate) fn memory_limit(&self) -> Option<u64> {
+        self.memory_limit
+    }
+}
+
+/// Draws of the final bound: those of the settings, for methods of minibatches fewer where there are many records.
+pub(crate) fn evaluation_draws<D: LogDensity>(density: &D, settings: &Settings) -> usize {
+    let wanted = settings.evaluation_draws;
+    match settings.method.batch().and(density.records()) {
+        Some(records) => (EVALUATIONS / records.records().max(1))
+            .max(LEAST_DRAWS)
+            .min(wanted),
+        None => wanted,
+    }
+}
