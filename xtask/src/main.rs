@@ -3,6 +3,7 @@
 //! | name | file | what is checked |
 //! | --- | --- | --- |
 //! | `check` | `arrows` | which crate may depend on which |
+//! | | `modules` | which module may use which, inside large crates |
 //! | | `sources` | file lengths; every library turns on the lints that keep it from printing, files and processes |
 //! | | `manifests` | every crate takes the workspace's lints |
 //! | `features` | `features` | every feature of the facade and of the command builds alone |
@@ -11,6 +12,7 @@
 mod arrows;
 mod features;
 mod manifests;
+mod modules;
 mod run;
 mod sources;
 mod toolchains;
@@ -82,6 +84,7 @@ fn check(root: &Path) -> Result<Findings, String> {
     arrows::check(&packages, &mut findings);
     for package in &packages {
         manifests::check(package, &mut findings)?;
+        modules::check(package, root, &mut findings)?;
         sources::check(package, root, &mut findings)?;
     }
     Ok(findings)

@@ -50,7 +50,8 @@ fn read(path: &Path) -> Result<String, String> {
         .map_err(|error| format!("cannot read `{}`: {error}", path.display()))
 }
 
-fn shown(path: &Path, root: &Path) -> String {
+/// A path as seen from the workspace's folder.
+pub fn shown(path: &Path, root: &Path) -> String {
     let root = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
     path.strip_prefix(&root)
         .unwrap_or(path)
@@ -59,7 +60,7 @@ fn shown(path: &Path, root: &Path) -> String {
 }
 
 /// Every source file below a folder, in order.
-fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
+pub fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let entries = std::fs::read_dir(folder)
         .map_err(|error| format!("cannot read `{}`: {error}", folder.display()))?;
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();

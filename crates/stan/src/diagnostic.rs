@@ -4,7 +4,7 @@ use std::fmt;
 
 use annotate_snippets::{AnnotationKind, Group, Level as Title, Renderer, Snippet};
 
-use crate::syntax::source::{SourceFile, Span};
+use crate::source::{SourceFile, Span};
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

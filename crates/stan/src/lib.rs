@@ -1,8 +1,10 @@
 //! The Stan language: parser, checker, interpreter and lowering to the expression graph.
 //!
 //! Text goes through [`syntax`] (lexer and parser; knows nothing of types) and [`mod@check`] (names, types, block rules)
-//! to the typed [`program`], which the evaluators start from. What is wrong is said in [`diagnostic`]s; [`pretty`] shows
-//! the stages as text.
+//! to the typed [`program`], which the evaluators start from: [`interpret`] runs it on known values, [`lower`] makes
+//! the graph of its log density. They share [`value`]s, library functions (`functions`, `library`), `symbolic` values
+//! and `distributions`, each of which is one row. What is wrong is said in [`diagnostic`]s; [`pretty`] shows the stages
+//! as text. Which module may use which is written down in `xtask/src/modules.rs`.
 
 #![cfg_attr(
     not(test),
@@ -11,12 +13,18 @@
 
 pub mod check;
 pub mod diagnostic;
+mod distributions;
+mod functions;
 pub mod interpret;
+mod library;
 pub mod lower;
 pub mod pretty;
 pub mod program;
+pub mod source;
+mod symbolic;
 pub mod syntax;
 pub mod transform;
+pub mod value;
 
 pub use check::{Checked, check};
 pub use syntax::lexer::{IncludeResolver, NoIncludes};

@@ -13,10 +13,14 @@
 //!
 //! What only the data can tell (sizes, index bounds, constraint violations) is left to the evaluators.
 
+mod locals;
+pub mod signatures;
 mod ty;
 
-pub use crate::check::signatures::BuiltinId;
-pub use crate::syntax::source::{FileId, SourceFile, Span};
+pub use crate::source::{FileId, SourceFile, Span};
+pub use crate::syntax::ast::BlockKind;
+pub use locals::function_locals;
+pub use signatures::BuiltinId;
 pub use ty::{FunctionType, Level, ParamType, Type};
 
 /// Index of a variable in [`Program::vars`].
@@ -30,40 +34,6 @@ pub struct FunId(pub u32);
 /// Identifies one expression; unique in the program, below [`Program::expr_count`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExprId(pub u32);
-
-/// The seven blocks of a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum BlockKind {
-    /// `functions`
-    Functions,
-    /// `data`
-    Data,
-    /// `transformed data`
-    TransformedData,
-    /// `parameters`
-    Parameters,
-    /// `transformed parameters`
-    TransformedParameters,
-    /// `model`
-    Model,
-    /// `generated quantities`
-    GeneratedQuantities,
-}
-
-impl BlockKind {
-    /// The block's name in source.
-    pub fn name(self) -> &'static str {
-        match self {
-            BlockKind::Functions => "functions",
-            BlockKind::Data => "data",
-            BlockKind::TransformedData => "transformed data",
-            BlockKind::Parameters => "parameters",
-            BlockKind::TransformedParameters => "transformed parameters",
-            BlockKind::Model => "model",
-            BlockKind::GeneratedQuantities => "generated quantities",
-        }
-    }
-}
 
 /// What kind of name a variable is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

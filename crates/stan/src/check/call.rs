@@ -3,15 +3,15 @@
 use std::borrow::Cow;
 
 use super::expr::join;
-use super::signatures::{self, BuiltinId};
 use super::{Checker, Checking, suggest, types};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::program::signatures::{self, BuiltinId};
 use crate::program::{
     BlockKind, Call, Callee, Expr, ExprKind, FunRef, FunctionKind, FunctionType, Level, ParamType,
     Type,
 };
+use crate::source::Span;
 use crate::syntax::ast;
-use crate::syntax::source::Span;
 
 /// Signatures shown for a call that matches none.
 const SHOWN: usize = 5;

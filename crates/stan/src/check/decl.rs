@@ -3,8 +3,8 @@
 use super::{Checker, Checking, types};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::program::{BlockKind, Constraint, Decl, Expr, SizedType, Type, VarKind};
+use crate::source::Span;
 use crate::syntax::ast::{self, BaseType};
-use crate::syntax::source::Span;
 
 impl Checker {
     pub(super) fn declaration(&mut self, decl: &ast::Decl) -> Checking<Decl> {

@@ -1,11 +1,11 @@
 //! Expressions.
 
-use super::signatures::BuiltinId;
 use super::{Checker, Checking, Poison, suggest, types};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::program::signatures::BuiltinId;
 use crate::program::{BinaryOp, BlockKind, Expr, ExprKind, FunctionType, Level, Type, UnaryOp};
+use crate::source::Span;
 use crate::syntax::ast::{self, InfixOp, PrefixOp};
-use crate::syntax::source::Span;
 
 /// The library functions whose signatures an operator has.
 fn operator_functions(op: InfixOp) -> &'static [&'static str] {

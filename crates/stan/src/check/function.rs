@@ -1,8 +1,8 @@
 //! Function definitions.
 
-use super::signatures::BuiltinId;
 use super::{Checker, Checking, Context, Poison, Signature};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::program::signatures::BuiltinId;
 use crate::program::{
     BlockKind, FunId, Function, FunctionKind, FunctionType, Level, ParamType, Type, VarKind,
 };

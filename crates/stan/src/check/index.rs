@@ -3,8 +3,8 @@
 use super::{Checker, Checking};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::program::{Index, Type};
+use crate::source::Span;
 use crate::syntax::ast;
-use crate::syntax::source::Span;
 
 /// Number of indices a value takes.
 fn rank(ty: &Type) -> usize {

@@ -5,7 +5,6 @@ mod decl;
 mod expr;
 mod function;
 mod index;
-pub mod signatures;
 mod stmt;
 mod suggest;
 mod types;
@@ -17,10 +16,10 @@ use crate::program::{
     BlockKind, Expr, ExprId, ExprKind, FunId, Function, FunctionKind, FunctionType,
 };
 use crate::program::{Level, Program, Stmt, StmtKind, Type, Var, VarId, VarKind};
+use crate::source::{SourceFile, Span};
 use crate::syntax::ast;
 use crate::syntax::lexer::{IncludeResolver, lex};
 use crate::syntax::parser::parse;
-use crate::syntax::source::{SourceFile, Span};
 use crate::syntax::token::RESERVED;
 
 /// The outcome of [`check`].

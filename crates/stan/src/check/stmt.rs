@@ -2,13 +2,13 @@
 
 use super::call::Candidate;
 use super::expr::operation;
-use super::signatures::BuiltinId;
 use super::{Checker, Checking, Poison, suggest, types};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::program::signatures::BuiltinId;
 use crate::program::{Access, Assign, Expr, Index, LValue, Level, Message, Place, Stmt, StmtKind};
 use crate::program::{Tilde, Truncation, Type, VarId, VarKind};
+use crate::source::Span;
 use crate::syntax::ast::{self, InfixOp};
-use crate::syntax::source::Span;
 
 impl Checker {
     /// Statements of one scope; those in error are left out.

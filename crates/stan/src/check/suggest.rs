@@ -1,6 +1,6 @@
 //! Advice: names that were meant, and what replaced what Stan no longer has.
 
-use super::signatures::BuiltinId;
+use crate::program::signatures::BuiltinId;
 
 /// The candidate closest to `name`, if it is close enough to be a slip of the keyboard.
 pub(super) fn closest<'a>(

@@ -2,11 +2,11 @@
 
 use num_complex::Complex64;
 
-use super::error::{ErrorKind, Eval, EvalError};
 use super::machine::Machine;
-use super::sized::Sized;
-use super::value::{Mat, Value};
 use crate::program::{Decl, Span};
+use crate::value::error::{ErrorKind, Eval, EvalError};
+use crate::value::sized::Sized;
+use crate::value::{Mat, Value};
 
 /// A named input before the program says what it should be: a rectangular array of numbers, or of tuples.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,10 +1,12 @@
-//! Constraints of declarations: their bounds, and whether values satisfy them.
+//! Declarations: their sizes, the bounds of their constraints, and whether values satisfy them.
 
-use super::error::{ErrorKind, Eval, EvalError};
 use super::machine::Machine;
-use super::value::Value;
 use crate::program::{Constraint, Decl, Expr, SizedType, Span};
 use crate::transform::{Bound, Transform, Violation};
+use crate::value::Value;
+use crate::value::error::{ErrorKind, Eval, EvalError, FnError, check_bytes};
+use crate::value::shape::{element_name, extents, leaves};
+use crate::value::sized::{Sized, shape_only};
 
 impl Machine<'_> {
     /// The constraint with its bounds evaluated.
@@ -113,93 +115,71 @@ impl Machine<'_> {
     }
 }
 
-/// Rows and columns of a matrix, or of a vector as a column.
-pub fn extents(value: &Value) -> (usize, usize) {
-    match value {
-        Value::Matrix(m) => (m.rows(), m.cols()),
-        other => (other.len(), 1),
+impl Machine<'_> {
+    /// The type of a declaration with its sizes evaluated.
+    ///
+    /// # Errors
+    /// When a size is negative or the value would not fit the memory limit.
+    pub fn resolve(&mut self, decl: &Decl) -> Eval<Sized> {
+        let name = &self.program.var(decl.var).name;
+        self.resolve_type(&decl.ty, 1.0, name)
     }
-}
 
-/// The values `depth` array dimensions down, each with its index as text: `[2,1]`.
-pub fn leaves(value: &Value, depth: usize) -> Vec<(String, &Value)> {
-    fn walk<'v>(
-        value: &'v Value,
-        depth: usize,
-        path: &mut Vec<usize>,
-        out: &mut Vec<(String, &'v Value)>,
-    ) {
-        match value {
-            Value::Array(elements) if depth > 0 => {
-                for (i, element) in elements.iter().enumerate() {
-                    path.push(i + 1);
-                    walk(element, depth - 1, path, out);
-                    path.pop();
-                }
+    /// `outer` is the number of copies that the arrays around ask for.
+    fn resolve_type(&mut self, ty: &SizedType, outer: f64, name: &str) -> Eval<Sized> {
+        Ok(match ty {
+            SizedType::Int => Sized::Int,
+            SizedType::Real => Sized::Real,
+            SizedType::Complex => Sized::Complex,
+            SizedType::Vector(n) => Sized::Vector(self.extent(n, outer, 8, name)?),
+            SizedType::RowVector(n) => Sized::RowVector(self.extent(n, outer, 8, name)?),
+            SizedType::ComplexVector(n) => Sized::ComplexVector(self.extent(n, outer, 16, name)?),
+            SizedType::ComplexRowVector(n) => {
+                Sized::ComplexRowVector(self.extent(n, outer, 16, name)?)
             }
-            _ => out.push((bracketed(path), value)),
-        }
+            SizedType::Matrix(rows, cols) => {
+                let rows = self.extent(rows, outer, 8, name)?;
+                Sized::Matrix(rows, self.extent(cols, outer * rows as f64, 8, name)?)
+            }
+            SizedType::ComplexMatrix(rows, cols) => {
+                let rows = self.extent(rows, outer, 16, name)?;
+                Sized::ComplexMatrix(rows, self.extent(cols, outer * rows as f64, 16, name)?)
+            }
+            SizedType::Array(n, inner) => {
+                let bytes = match &**inner {
+                    SizedType::Int => 4,
+                    SizedType::Real => 8,
+                    _ => size_of::<Value>(),
+                };
+                let n = self.extent(n, outer, bytes, name)?;
+                // Inner sizes are evaluated, and refused, even if there are no elements.
+                let inner = self.resolve_type(inner, outer * n as f64, name)?;
+                Sized::Array(n, Box::new(inner))
+            }
+            SizedType::Tuple(parts) => Sized::Tuple(
+                parts
+                    .iter()
+                    .map(|(ty, _)| self.resolve_type(ty, outer, name))
+                    .collect::<Eval<_>>()?,
+            ),
+        })
     }
-    let mut out = Vec::new();
-    walk(value, depth, &mut Vec::new(), &mut out);
-    out
-}
 
-fn bracketed(path: &[usize]) -> String {
-    if path.is_empty() {
-        return String::new();
-    }
-    let parts: Vec<String> = path.iter().map(usize::to_string).collect();
-    format!("[{}]", parts.join(","))
-}
-
-/// The index of number `at` (storage order) of a value without tuples, as text: `[3]`, `[2,1]`; empty for a scalar.
-pub fn element_name(value: &Value, at: usize) -> String {
-    let dims = value.dims();
-    let mut leaf = value;
-    let mut depth = 0;
-    while let Value::Array(elements) = leaf {
-        depth += 1;
-        match elements.first() {
-            Some(first) => leaf = first,
-            None => return String::new(),
-        }
-    }
-    let mut path = Vec::new();
-    let inner: usize = dims[depth..].iter().product();
-    let (mut outer, within) = (at / inner.max(1), at % inner.max(1));
-    for d in dims[..depth].iter().rev() {
-        path.insert(0, outer % d + 1);
-        outer /= d;
-    }
-    match leaf {
-        Value::Matrix(m) => path.extend([within % m.rows() + 1, within / m.rows() + 1]),
-        Value::Int(_) | Value::Real(_) | Value::Complex(_) => {}
-        _ => path.push(within + 1),
-    }
-    bracketed(&path)
-}
-
-/// The transform of a constraint without its bounds: enough to count coordinates.
-pub fn shape_only(constraint: &Constraint) -> Transform {
-    match constraint {
-        Constraint::Ordered => Transform::Ordered,
-        Constraint::PositiveOrdered => Transform::PositiveOrdered,
-        Constraint::Simplex => Transform::Simplex,
-        Constraint::UnitVector => Transform::UnitVector,
-        Constraint::SumToZero => Transform::SumToZero,
-        Constraint::CholeskyFactorCorr => Transform::CholeskyFactorCorr,
-        Constraint::CholeskyFactorCov => Transform::CholeskyFactorCov,
-        Constraint::CorrMatrix => Transform::CorrMatrix,
-        Constraint::CovMatrix => Transform::CovMatrix,
-        Constraint::ColumnStochastic => Transform::ColumnStochastic,
-        Constraint::RowStochastic => Transform::RowStochastic,
-        Constraint::None
-        | Constraint::Lower(_)
-        | Constraint::Upper(_)
-        | Constraint::LowerUpper(..)
-        | Constraint::Offset(_)
-        | Constraint::Multiplier(_)
-        | Constraint::OffsetMultiplier(..) => Transform::Identity,
+    fn extent(&mut self, size: &Expr, outer: f64, bytes: usize, name: &str) -> Eval<usize> {
+        let n = self.eval_int(size)?;
+        let count = usize::try_from(n).map_err(|_| {
+            FnError::invalid(format!(
+                "variable `{name}`: expected a size that is not negative, found {n}"
+            ))
+            .at(size.span)
+        })?;
+        check_bytes(
+            &format!("variable `{name}`"),
+            outer * f64::from(n),
+            bytes,
+            self.limits.bytes,
+        )
+        .map_err(|e| e.at(size.span))?;
+        Ok(count)
     }
 }

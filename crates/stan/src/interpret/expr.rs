@@ -2,15 +2,17 @@
 
 use num_complex::Complex64;
 
-use super::error::{Eval, FnError};
-use super::functions::{self, Keep, higher_order};
-use super::index::{self, Idx};
+use super::higher_order;
 use super::machine::Machine;
-use super::ops;
-use super::value::{Mat, Operand, Value};
+use crate::functions::Keep;
+use crate::library;
 use crate::program::{
     BinaryOp, Call, Callee, Expr, ExprKind, FunId, FunctionKind, Index, Level, Span, Type,
 };
+use crate::value::error::{Eval, FnError};
+use crate::value::index::{self, Idx};
+use crate::value::ops;
+use crate::value::{Mat, Operand, Value};
 
 impl Machine<'_> {
     /// The value of an expression.
@@ -192,14 +194,14 @@ impl Machine<'_> {
                 let refs: Vec<&Value> = args.iter().map(|a| &**a).collect();
                 let result = if id.name().ends_with("_rng") {
                     match &mut self.rng {
-                        Some(rng) => functions::draw(id, rng, &refs),
+                        Some(rng) => library::draw(id, rng, &refs),
                         None => Err(FnError::invalid(format!(
                             "{}: there are no random numbers here",
                             id.name()
                         ))),
                     }
                 } else if id.name().ends_with("_jacobian") {
-                    functions::constrain(id, &refs).map(|(value, jacobian)| {
+                    library::constrain(id, &refs).map(|(value, jacobian)| {
                         if self.jacobian {
                             self.target += jacobian;
                         }
@@ -211,7 +213,7 @@ impl Machine<'_> {
                     } else {
                         Keep::ALL
                     };
-                    functions::call(id, keep, &refs)
+                    library::call(id, keep, &refs)
                 };
                 result.map(Operand::Owned).map_err(|e| e.at(span))
             }

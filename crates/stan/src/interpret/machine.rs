@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::error::{ErrorKind, Eval, EvalError, FnError, Limits};
-use super::functions::random::Draws;
-use super::value::Value;
-use crate::program::{Function, Program, Span, Stmt, StmtKind, VarId};
+use crate::functions::random::Draws;
+use crate::program::{Program, Span, VarId};
+use crate::value::Value;
+use crate::value::error::{ErrorKind, Eval, EvalError, FnError, Limits};
 
 /// Values of the variables, by [`VarId`]; `None` where the declaration was not met yet.
 pub type Slots = Vec<Option<Arc<Value>>>;
@@ -34,48 +34,8 @@ pub struct Machine<'m> {
     pub(super) sink: &'m mut Sink<'m>,
 }
 
-/// The variables of each function, by function: arguments, and whatever its body declares. A recursive call keeps
-/// those of its caller.
-pub fn function_locals(program: &Program) -> Vec<Vec<VarId>> {
-    program
-        .functions
-        .iter()
-        .map(|function: &Function| {
-            let mut vars = function.args.clone();
-            function
-                .body
-                .iter()
-                .for_each(|stmt| collect(stmt, &mut vars));
-            vars
-        })
-        .collect()
-}
-
-fn collect(stmt: &Stmt, vars: &mut Vec<VarId>) {
-    match &stmt.kind {
-        StmtKind::Decl(decl) => vars.push(decl.var),
-        StmtKind::For { var, body, .. } | StmtKind::ForEach { var, body, .. } => {
-            vars.push(*var);
-            collect(body, vars);
-        }
-        StmtKind::While { body, .. } => collect(body, vars),
-        StmtKind::If {
-            then, otherwise, ..
-        } => {
-            collect(then, vars);
-            if let Some(otherwise) = otherwise {
-                collect(otherwise, vars);
-            }
-        }
-        StmtKind::Block(body) | StmtKind::Profile(_, body) => {
-            body.iter().for_each(|stmt| collect(stmt, vars));
-        }
-        _ => {}
-    }
-}
-
 impl<'m> Machine<'m> {
-    /// A machine for `program` with the variables in `slots`. `locals` are the program's [`function_locals`]; constants
+    /// A machine for `program` with the variables in `slots`. `locals` are the program's [`function_locals`](crate::program::function_locals); constants
     /// are kept, Jacobians counted, and there are no random numbers, until the fields say otherwise.
     pub fn new(
         program: &'m Program,

@@ -5,28 +5,19 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `value`, `index`, `ops` | values, their parts, operators |
-//! | `sized`, `constraint`, `bind` | declared types, their constraints, data |
-//! | `machine`, `expr`, `stmt` | the evaluator |
-//! | `functions` | the library, one table from name to implementation |
+//! | `bind`, `constraint` | data, declared types and their constraints |
+//! | `machine`, `expr`, `stmt`, `higher_order` | the evaluator |
 //! | `model` | a program with its data as a density and a posterior |
-//! | `error` | what ends an evaluation, and its limits |
 
-pub mod bind;
-pub mod constraint;
-pub mod error;
+mod bind;
+mod constraint;
 mod expr;
-pub mod functions;
-pub mod index;
-pub mod machine;
-pub mod model;
-pub mod ops;
-pub mod sized;
+mod higher_order;
+mod machine;
+mod model;
 mod stmt;
-pub mod value;
 
+pub use crate::value::error::{ErrorKind, Eval, EvalError, FnError, Limits};
 pub use bind::{DataSource, Elements, Input, NoData};
-pub use error::{ErrorKind, Eval, EvalError, FnError, Limits};
 pub use machine::Machine;
 pub use model::{BoundModel, Interpreter};
-pub use value::Value;

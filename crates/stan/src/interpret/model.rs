@@ -5,12 +5,12 @@ use std::sync::Arc;
 use jensen_density::{ConstrainError, DrawKey, Posterior, Unconstrained, Variable, VariableKind};
 
 use super::bind::{DataSource, bind_data};
-use super::error::{ErrorKind, Eval, EvalError, FnError, Limits};
-use super::functions::random::{Draws, Purpose};
-use super::machine::{Machine, Sink, Slots, function_locals};
-use super::sized::{Part, Sized, part_of, parts, put_part};
-use super::value::Value;
-use crate::program::{BlockKind, Decl, Program, Span, Stmt, StmtKind, VarId};
+use super::machine::{Machine, Sink, Slots};
+use crate::functions::random::{Draws, Purpose};
+use crate::program::{BlockKind, Decl, Program, Span, Stmt, StmtKind, VarId, function_locals};
+use crate::value::Value;
+use crate::value::error::{ErrorKind, Eval, EvalError, FnError, Limits};
+use crate::value::sized::{Part, Sized, part_of, parts, put_part};
 
 /// Binds programs to data.
 #[derive(Clone, Copy, Debug, Default)]
@@ -76,7 +76,7 @@ impl Interpreter {
 fn coordinates(part: &Part<'_>) -> usize {
     let (dims, leaf) = part.ty.unwind();
     let (rows, cols) = leaf.leaf_extents();
-    let each = super::constraint::shape_only(part.constraint).coordinates(rows, cols);
+    let each = crate::value::sized::shape_only(part.constraint).coordinates(rows, cols);
     dims.iter().product::<usize>() * each
 }
 

@@ -3,16 +3,16 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use super::error::{Eval, FnError};
-use super::functions::elementary::log_diff_exp;
-use super::index::{self, Step};
 use super::machine::Machine;
-use super::ops;
-use super::value::{Operand, Value};
+use crate::functions::elementary::log_diff_exp;
 use crate::program::{
     Access, Assign, Callee, Decl, Expr, FunctionKind, LValue, Message, Place, Span, Stmt, StmtKind,
     Tilde, VarId,
 };
+use crate::value::error::{Eval, FnError};
+use crate::value::index::{self, Step};
+use crate::value::ops;
+use crate::value::{Operand, Value};
 
 /// How a statement ended.
 enum Flow {
@@ -272,7 +272,7 @@ impl Machine<'_> {
         &self,
         error: &index::IndexError,
         place: &Place,
-    ) -> Box<super::error::EvalError> {
+    ) -> Box<crate::value::error::EvalError> {
         let name = &self.program.var(place.var).name;
         FnError::invalid(format!("`{name}`: {error}")).at(place.span)
     }

@@ -4,13 +4,13 @@ use std::rc::Rc;
 
 use jensen_graph::{ElemOp, NodeId, Op};
 
-use super::functions::operators::select;
 use super::stmt::Flow;
-use super::tape::E;
-use super::value::Sym;
 use super::{Exit, Lower};
-use crate::interpret::error::{ErrorKind, Eval, EvalError, FnError};
 use crate::program::{Expr, LValue, Span, Stmt, StmtKind, VarId};
+use crate::symbolic::functions::operators::select;
+use crate::symbolic::tape::E;
+use crate::symbolic::value::Sym;
+use crate::value::error::{ErrorKind, Eval, EvalError, FnError};
 
 /// What one side did.
 struct Side<'g, T> {

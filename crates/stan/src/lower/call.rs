@@ -1,17 +1,19 @@
 //! Calls of library and user functions.
 
-use super::densities::{self, Formula, Passed};
-use super::functions::{self, Builder};
+use super::Lower;
 use super::stmt::Flow;
-use super::value::Sym;
-use super::{Lower, index};
-use crate::interpret::error::{Eval, FnError};
-use crate::interpret::functions::{self as library, Keep};
-use crate::interpret::index::Idx;
-use crate::interpret::value::Value;
+use crate::distributions::formulas::{self, Formula, Passed};
+use crate::functions::Keep;
+use crate::library;
 use crate::program::{
     BuiltinId, Call, Callee, Expr, ExprKind, FunId, FunctionKind, Level, Span, Type,
 };
+use crate::symbolic::functions::{self, Builder};
+use crate::symbolic::index;
+use crate::symbolic::value::Sym;
+use crate::value::Value;
+use crate::value::error::{Eval, FnError};
+use crate::value::index::Idx;
 
 /// How a library function is lowered.
 #[derive(Clone, Copy)]
@@ -104,7 +106,7 @@ impl Lower<'_, '_> {
     pub(super) fn resolved(&mut self, id: BuiltinId) -> Resolved {
         let name = id.name();
         *self.builders.entry(id.index()).or_insert_with(|| {
-            densities::find(name)
+            formulas::find(name)
                 .map(Resolved::Density)
                 .or_else(|| functions::find(name).map(Resolved::Function))
                 .unwrap_or(Resolved::Known)

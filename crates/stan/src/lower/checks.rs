@@ -1,10 +1,10 @@
 //! Constraints of transformed parameters: the conditions under which they are violated.
 
-use super::functions::Cx;
-use super::tape::E;
-use super::value::Sym;
-use crate::interpret::error::FnResult;
 use crate::program::Constraint;
+use crate::symbolic::functions::Cx;
+use crate::symbolic::tape::E;
+use crate::symbolic::value::Sym;
+use crate::value::error::FnResult;
 
 /// The condition under which a value violates the constraint of its declaration, `None` if it never does.
 ///
@@ -16,7 +16,7 @@ pub(super) fn violated<'g>(
     bounds: &[Sym],
     value: &Sym,
 ) -> FnResult<Option<E<'g>>> {
-    use super::known::range;
+    use crate::symbolic::known::range;
     let dims = value.dims()?;
     if dims.size() == 0 {
         return Ok(None);
@@ -66,16 +66,17 @@ pub(super) fn violated<'g>(
         Constraint::Ordered | Constraint::PositiveOrdered => {
             let positive = matches!(constraint, Constraint::PositiveOrdered);
             every(&|leaf| {
-                let steps = (each > 1 && !super::known::is_ordered(cx.tape, leaf)).then(|| {
-                    let (low, high) = (leaf.slice(0, each - 1), leaf.slice(1, each - 1));
-                    low.lt(high).not().sum()
-                });
+                let steps =
+                    (each > 1 && !crate::symbolic::known::is_ordered(cx.tape, leaf)).then(|| {
+                        let (low, high) = (leaf.slice(0, each - 1), leaf.slice(1, each - 1));
+                        low.lt(high).not().sum()
+                    });
                 let first = positive.then(|| cx.num(0.0).le(leaf.at(0)).not());
                 join(steps, first)
             })
         }
         Constraint::Simplex => every(&|leaf| {
-            if super::known::is_simplex(cx.tape, leaf) {
+            if crate::symbolic::known::is_simplex(cx.tape, leaf) {
                 return None;
             }
             let negative = (!range(leaf).nonnegative()).then(|| cx.num(0.0).le(leaf).not().sum());
@@ -121,14 +122,15 @@ pub(super) fn violated<'g>(
         Constraint::CorrMatrix | Constraint::CovMatrix => {
             let correlation = matches!(constraint, Constraint::CorrMatrix);
             every(&|leaf| {
-                let asymmetric = (rows > 1 && !super::known::is_symmetric(cx.tape, leaf, rows))
-                    .then(|| {
-                        let (low, high): (Vec<u32>, Vec<u32>) = (0..rows * rows)
-                            .filter(|at| at % rows > at / rows)
-                            .map(|at| (at as u32, (at % rows * rows + at / rows) as u32))
-                            .unzip();
-                        far(leaf.gather(&low) - leaf.gather(&high))
-                    });
+                let asymmetric = (rows > 1
+                    && !crate::symbolic::known::is_symmetric(cx.tape, leaf, rows))
+                .then(|| {
+                    let (low, high): (Vec<u32>, Vec<u32>) = (0..rows * rows)
+                        .filter(|at| at % rows > at / rows)
+                        .map(|at| (at as u32, (at % rows * rows + at / rows) as u32))
+                        .unzip();
+                    far(leaf.gather(&low) - leaf.gather(&high))
+                });
                 let corner = leaf.cholesky(rows).at(0);
                 let indefinite = Some(corner.eq(corner).not());
                 let diagonal = correlation.then(|| far(leaf.diagonal(rows, rows) - one));

@@ -4,14 +4,15 @@ use std::rc::Rc;
 
 use num_complex::Complex64;
 
-use super::functions::operators;
-use super::value::Sym;
-use super::{Lower, index};
-use crate::interpret::error::{Eval, FnError};
-use crate::interpret::index::Idx;
-use crate::interpret::ops;
-use crate::interpret::value::Value;
+use super::Lower;
 use crate::program::{BinaryOp, Expr, ExprKind, Index, Type};
+use crate::symbolic::functions::operators;
+use crate::symbolic::index;
+use crate::symbolic::value::Sym;
+use crate::value::Value;
+use crate::value::error::{Eval, FnError};
+use crate::value::index::Idx;
+use crate::value::ops;
 
 impl<'g> Lower<'_, 'g> {
     /// The value of an expression.
@@ -232,5 +233,5 @@ pub(super) enum Condition<'g> {
     /// Known.
     Known(bool),
     /// Depends on parameters: holds where this is not 0.
-    Depends(super::tape::E<'g>),
+    Depends(crate::symbolic::tape::E<'g>),
 }

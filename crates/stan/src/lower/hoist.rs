@@ -6,11 +6,11 @@
 use std::sync::Arc;
 
 use super::Lower;
-use super::tape::E;
-use super::value::{Dims, Leaf, Sym};
-use crate::interpret::error::Eval;
-use crate::interpret::value::Value;
 use crate::program::{Expr, ExprKind, Index};
+use crate::symbolic::tape::E;
+use crate::symbolic::value::{Dims, Leaf, Sym};
+use crate::value::Value;
+use crate::value::error::Eval;
 
 /// Shorter rows are written out, which joins with what stands around the product.
 const LONG: usize = 9;

@@ -7,28 +7,18 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `value`, `index` | symbolic values and their parts |
-//! | `tape`, `known` | the graph under construction; what is known of its values |
 //! | `expr`, `stmt`, `branch`, `masked`, `call`, `hoist` | the evaluator |
 //! | `params`, `checks` | constrained parameters, checks of transformed ones |
 //! | `records` | the axis of exchangeable records: prior and likelihood apart |
-//! | `functions`, `densities` | the library, one table each from name to formula |
 
 mod branch;
 mod call;
 mod checks;
-mod densities;
 mod expr;
-mod functions;
 mod hoist;
-mod index;
-mod known;
-mod masked;
 mod params;
 mod records;
 mod stmt;
-mod tape;
-mod value;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -39,13 +29,15 @@ use jensen_graph::{Graph, NodeId};
 
 pub use self::records::{LoweredRecords, lower_records};
 
-use self::functions::Cx;
-use self::tape::{E, Tape};
-use self::value::Sym;
-use crate::interpret::error::{ErrorKind, Eval, EvalError, FnError};
-use crate::interpret::machine::function_locals;
-use crate::interpret::{BoundModel, sized};
+use crate::interpret::BoundModel;
+use crate::program::function_locals;
 use crate::program::{Expr, Program, Span, Stmt, StmtKind, VarId};
+use crate::symbolic::functions::Cx;
+use crate::symbolic::index;
+use crate::symbolic::tape::{E, Tape};
+use crate::symbolic::value::Sym;
+use crate::value::error::{ErrorKind, Eval, EvalError, FnError};
+use crate::value::sized;
 
 /// What the graph is to compute, and how large it may become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

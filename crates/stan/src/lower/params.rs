@@ -4,14 +4,14 @@
 //! transformed alone, and so that logarithms of scales stay at hand (`log(exp z)` is `z` again).
 
 use super::Lower;
-use super::known::{Fact, note};
-use super::tape::{E, Tape};
-use super::value::{Cell, Dims, Leaf, Sym, e_cell};
-use crate::interpret::constraint::shape_only;
-use crate::interpret::error::{Eval, FnError, FnResult};
-use crate::interpret::sized::{Part, Sized, parts};
 use crate::program::{Constraint, Decl, Expr};
+use crate::symbolic::known::{Fact, note};
+use crate::symbolic::tape::{E, Tape};
+use crate::symbolic::value::{Cell, Dims, Leaf, Sym, e_cell};
 use crate::transform::Transform;
+use crate::value::error::{Eval, FnError, FnResult};
+use crate::value::sized::shape_only;
+use crate::value::sized::{Part, Sized, parts};
 
 /// Extents of a declared type.
 ///
@@ -179,11 +179,11 @@ impl<'g> Lower<'_, 'g> {
                 match (a, b) {
                     (Bound::All(a), Bound::All(b)) => {
                         let width = b - a;
-                        super::densities::check(
+                        crate::distributions::formulas::check(
                             "parameter",
                             width,
                             "upper bound minus lower bound",
-                            super::densities::Domain::PositiveByFormula,
+                            crate::distributions::formulas::Domain::PositiveByFormula,
                         )
                         .map_err(|e| e.at(high.span))?;
                         let jacobian = z - 2.0 * z.log1p_exp();
@@ -220,11 +220,11 @@ impl<'g> Lower<'_, 'g> {
 
     fn multiplier(&mut self, expr: &Expr, dims: &Dims) -> Eval<E<'g>> {
         let s = self.location(expr, dims)?;
-        super::densities::check(
+        crate::distributions::formulas::check(
             "parameter",
             s,
             "multiplier",
-            super::densities::Domain::PositiveByFormula,
+            crate::distributions::formulas::Domain::PositiveByFormula,
         )
         .map_err(|e| e.at(expr.span))?;
         Ok(s)
@@ -391,12 +391,12 @@ fn whole(e: E<'_>) -> Vec<Cell> {
 
 /// Notes a fact of the container that these cells make.
 fn note_cells(tape: &Tape, cells: &[Cell], fact: Fact) {
-    note(super::value::assemble(tape, cells), fact);
+    note(crate::symbolic::value::assemble(tape, cells), fact);
 }
 
 fn ordered<'g>(tape: &'g Tape, z: E<'g>, positive: bool) -> (Vec<Cell>, E<'g>) {
     let n = z.len();
-    if n > super::value::SHORT {
+    if n > crate::symbolic::value::SHORT {
         let steps = if positive {
             z.exp()
         } else {
@@ -449,7 +449,7 @@ fn zero_sum<'g>(tape: &'g Tape, z: E<'g>, n: usize) -> E<'g> {
     if n == 1 {
         return tape.constant(0.0);
     }
-    if n <= super::value::SHORT {
+    if n <= crate::symbolic::value::SHORT {
         return basis(tape, n).matmul(z, n, n - 1, 1);
     }
     // w = z / √(k (k + 1)); element i is the sum of later w, minus i times its own.
@@ -572,6 +572,6 @@ fn cholesky_cov<'g>(tape: &'g Tape, z: E<'g>, rows: usize, cols: usize) -> (Vec<
 
 /// L Lᵀ
 fn self_product(tape: &Tape, l: &[Cell], rows: usize, cols: usize) -> Vec<Cell> {
-    let l = super::value::assemble(tape, l);
+    let l = crate::symbolic::value::assemble(tape, l);
     whole(l.matmul_with(l, rows, cols, rows, false, true))
 }

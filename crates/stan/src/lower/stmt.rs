@@ -1,19 +1,19 @@
 //! Statements.
 
 use super::expr::Condition;
-use super::index::{self, Step};
-use super::tape::E;
-use super::value::Sym;
 use super::{Lower, Unrolled};
-use crate::interpret::error::{Eval, FnError, MAX_VALUE_BYTES, check_bytes};
-use crate::interpret::index::Idx;
-use crate::interpret::sized::Sized;
-use crate::interpret::value::Value;
-use crate::lower::functions::operators;
 use crate::program::{
     Access, Assign, Callee, Decl, Expr, LValue, Level, Message, Place, SizedType, Span, Stmt,
     StmtKind, Tilde, Truncation, VarId,
 };
+use crate::symbolic::functions::operators;
+use crate::symbolic::index::{self, Step};
+use crate::symbolic::tape::E;
+use crate::symbolic::value::Sym;
+use crate::value::Value;
+use crate::value::error::{Eval, FnError, MAX_VALUE_BYTES, check_bytes};
+use crate::value::index::Idx;
+use crate::value::sized::Sized;
 
 /// How a statement ended.
 #[derive(Clone, Debug)]
@@ -130,7 +130,7 @@ impl<'g> Lower<'_, 'g> {
         what: &str,
         parts: &[Message],
         span: Span,
-    ) -> Box<crate::interpret::error::EvalError> {
+    ) -> Box<crate::value::error::EvalError> {
         let text: Vec<&str> = parts
             .iter()
             .map(|part| match part {
@@ -355,7 +355,7 @@ impl<'g> Lower<'_, 'g> {
                     None => return Err(FnError::invalid("no value yet").at(place.span)),
                 };
                 let result = match (old.known(), value.known()) {
-                    (Some(x), Some(y)) => crate::interpret::ops::binary(op, &x, &y).map(Sym::from),
+                    (Some(x), Some(y)) => crate::value::ops::binary(op, &x, &y).map(Sym::from),
                     _ => {
                         self.site(&assign.rhs);
                         self.binary_of_records(op, &old, &value).unwrap_or_else(|| {
@@ -425,7 +425,7 @@ impl<'g> Lower<'_, 'g> {
             return self.store_records(place, path, value);
         }
         if matches!(value, Sym::Records(_)) {
-            return Err(super::value::interacting().at(place.span));
+            return Err(crate::symbolic::value::interacting().at(place.span));
         }
         match &mut self.slots[place.var.0 as usize] {
             Some(slot) => {
@@ -445,7 +445,7 @@ impl<'g> Lower<'_, 'g> {
         let value = self.expr(e)?;
         self.site(e);
         let cx = self.cx("target");
-        let sum = |value: &Sym| super::functions::reduce::sum(&cx, value);
+        let sum = |value: &Sym| crate::symbolic::functions::reduce::sum(&cx, value);
         let total = match &value {
             Sym::Records(one) => sum(one).map(E::sum_records),
             value => sum(value),
@@ -517,7 +517,7 @@ impl<'g> Lower<'_, 'g> {
         }
         // Outside of the bounds the log density is −∞.
         let x = args[0].e(tape).map_err(fail)?;
-        let range = super::known::range(x);
+        let range = crate::symbolic::known::range(x);
         let mut outside: Vec<E<'g>> = Vec::new();
         if let Some(low) = &lower {
             let low = low.e(tape).map_err(fail)?;

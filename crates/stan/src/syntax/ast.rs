@@ -1,6 +1,40 @@
 //! The syntax tree: what was written, without types.
 
-use super::source::Span;
+use crate::source::Span;
+
+/// The seven blocks of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum BlockKind {
+    /// `functions`
+    Functions,
+    /// `data`
+    Data,
+    /// `transformed data`
+    TransformedData,
+    /// `parameters`
+    Parameters,
+    /// `transformed parameters`
+    TransformedParameters,
+    /// `model`
+    Model,
+    /// `generated quantities`
+    GeneratedQuantities,
+}
+
+impl BlockKind {
+    /// The block's name in source.
+    pub fn name(self) -> &'static str {
+        match self {
+            BlockKind::Functions => "functions",
+            BlockKind::Data => "data",
+            BlockKind::TransformedData => "transformed data",
+            BlockKind::Parameters => "parameters",
+            BlockKind::TransformedParameters => "transformed parameters",
+            BlockKind::Model => "model",
+            BlockKind::GeneratedQuantities => "generated quantities",
+        }
+    }
+}
 
 /// A name and where it stands.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,9 +2,9 @@
 
 use logos::Logos;
 
-use super::source::{FileId, SourceFile, Span};
 use super::token::{Token, TokenKind};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::source::{FileId, SourceFile, Span};
 
 /// Finds included files. The parser opens nothing itself.
 pub trait IncludeResolver {

@@ -3,5 +3,4 @@
 pub mod ast;
 pub mod lexer;
 pub mod parser;
-pub mod source;
 pub mod token;

@@ -2,7 +2,7 @@
 
 use logos::Logos;
 
-use super::source::Span;
+use crate::source::Span;
 
 /// A token and where it stands; its text is read from the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,17 +2,19 @@
 
 use std::rc::Rc;
 
+use super::super::Lower;
 use super::super::call::Resolved;
-use super::super::densities::Formula;
-use super::super::functions::{Builder, operators};
-use super::super::value::{Dims, Leaf, Sym, interacting};
-use super::super::{Lower, index};
 use super::{all_records, is_flat};
-use crate::interpret::error::{Eval, FnError, FnResult};
-use crate::interpret::functions::{self as library, Keep};
-use crate::interpret::index::Idx;
-use crate::interpret::value::Value;
+use crate::distributions::formulas::Formula;
+use crate::functions::Keep;
+use crate::library;
 use crate::program::{BinaryOp, BuiltinId, Level, Span};
+use crate::symbolic::functions::{Builder, operators};
+use crate::symbolic::index;
+use crate::symbolic::value::{Dims, Leaf, Sym, interacting};
+use crate::value::Value;
+use crate::value::error::{Eval, FnError, FnResult};
+use crate::value::index::Idx;
 
 /// Functions of each record's own part: with one record in place of all they give one record's part of the result.
 const BY_RECORD: &[&str] = &[
@@ -300,7 +302,7 @@ impl Lower<'_, '_> {
                 };
                 Ok(Dims::leaf(leaf).value(&[x]).into())
             }
-            _ => match super::super::functions::find(name) {
+            _ => match crate::symbolic::functions::find(name) {
                 Some(builder) => builder.build(&self.cx("rep"), &ones),
                 None => Err(interacting()),
             },

@@ -2,14 +2,14 @@
 
 use std::rc::Rc;
 
-use super::super::densities::categories::pick_of;
-use super::super::index::{self, Pos, resolve};
-use super::super::tape::E;
-use super::super::value::{Cell, Dims, Leaf, Sym, cell_e, e_cell, interacting};
 use super::{Lower, all_records};
-use crate::interpret::error::{Eval, FnError, FnResult};
-use crate::interpret::index::Idx;
+use crate::distributions::formulas::categories::pick_of;
 use crate::program::{Expr, ExprKind, Index, Span};
+use crate::symbolic::index::{self, Pos, resolve};
+use crate::symbolic::tape::E;
+use crate::symbolic::value::{Cell, Dims, Leaf, Sym, cell_e, e_cell, interacting};
+use crate::value::error::{Eval, FnError, FnResult};
+use crate::value::index::Idx;
 
 /// An index whose values may be those of each record.
 enum Given {

@@ -4,11 +4,11 @@ use jensen_graph::{Dependence, NodeId};
 
 use super::super::branch::increment;
 use super::super::stmt::Flow;
-use super::super::tape::E;
-use super::super::value::{Cell, Sym, cell_e, e_cell};
 use super::Lower;
-use crate::interpret::error::{Eval, FnError};
 use crate::program::{Expr, Span, Stmt, VarId};
+use crate::symbolic::tape::E;
+use crate::symbolic::value::{Cell, Sym, cell_e, e_cell};
+use crate::value::error::{Eval, FnError};
 
 /// A variable of the surroundings that the body assigns to.
 struct Carried {

@@ -21,18 +21,18 @@ use std::rc::Rc;
 use jensen_density::Posterior;
 use jensen_graph::{Dependence, Graph, NodeId, Separation, passes};
 
-use super::index::{Step, check_shape, set_path};
-use super::tape::{E, Tape};
-use super::value::{Dims, Leaf, Sym, cell_e, e_cell, interacting};
 use super::{Lower, LowerError, LowerOptions, with_stack};
 use crate::interpret::BoundModel;
-use crate::interpret::error::{ErrorKind, Eval, FnError, FnResult};
-use crate::interpret::index::Idx;
-use crate::interpret::sized::Sized;
-use crate::interpret::value::Value;
 use crate::program::{
     Constraint, Decl, Expr, ExprKind, Place, Program, SizedType, Span, Stmt, StmtKind, VarId,
 };
+use crate::symbolic::index::{Step, check_shape, set_path};
+use crate::symbolic::tape::{E, Tape};
+use crate::symbolic::value::{Dims, Leaf, Sym, cell_e, e_cell, interacting};
+use crate::value::Value;
+use crate::value::error::{ErrorKind, Eval, FnError, FnResult};
+use crate::value::index::Idx;
+use crate::value::sized::Sized;
 
 /// The log density of a program over exchangeable records.
 #[derive(Clone, Debug)]

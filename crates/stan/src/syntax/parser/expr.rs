@@ -1,10 +1,10 @@
 //! Expressions, by operator precedence.
 
 use super::super::ast::{Call, Expr, ExprKind, Index, InfixOp, PrefixOp};
-use super::super::source::Span;
 use super::super::token::TokenKind;
 use super::{MAX_HEIGHT, Parsed, Parser};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::source::Span;
 
 /// Binding powers, from loose to tight.
 const TERNARY: u8 = 1;

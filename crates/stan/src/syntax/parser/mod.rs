@@ -7,11 +7,10 @@ mod expr;
 mod stmt;
 mod types;
 
-use super::ast::{Function, Ident, Param, Program, Stmt};
-use super::source::{SourceFile, Span};
+use super::ast::{BlockKind, Function, Ident, Param, Program, Stmt};
 use super::token::{Token, TokenKind};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::program::BlockKind;
+use crate::source::{SourceFile, Span};
 
 /// Statements, types and parentheses nest no deeper than this.
 pub const MAX_DEPTH: u32 = 200;

@@ -1,10 +1,10 @@
 //! Statements and declarations.
 
 use super::super::ast::{Decl, Expr, ExprKind, InfixOp, Message, Stmt, StmtKind, Truncation};
-use super::super::source::Span;
 use super::super::token::TokenKind;
 use super::{Failed, Parsed, Parser};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::source::Span;
 
 impl Parser<'_> {
     /// One statement, or several declarations that share a type; after an error, skips to the next statement.

@@ -1,10 +1,10 @@
 //! Types: with sizes in declarations, without in function signatures.
 
 use super::super::ast::{BaseType, Expr, SizedType, Transform, UnsizedBase, UnsizedType};
-use super::super::source::Span;
 use super::super::token::TokenKind;
 use super::{Parsed, Parser};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::source::Span;
 
 /// Number of sizes in brackets after a type: least and most.
 fn size_counts(base: &BaseType) -> (usize, usize) {

@@ -1,0 +1,179 @@
+//! Skew and circular distributions.
+
+use std::f64::consts::{LN_2, PI};
+
+use crate::distributions::family::{
+    Domain::{Finite, NonNegativeFinite, NotNan, Positive, PositiveFinite, Unit},
+    Family, Tails,
+};
+use jensen_math::constants::LOG_TWO_PI;
+
+use crate::functions::elementary::log_add_exp;
+use crate::functions::special::{
+    HALF_LOG_TWO_PI, gauss, log_bessel_i, log_phi, log1m_exp, owens_t, phi,
+};
+
+const Y: u32 = 1;
+const A: u32 = 2;
+const B: u32 = 4;
+const C: u32 = 8;
+
+const LOCATION: &str = "the location parameter";
+const SCALE: &str = "the scale parameter";
+
+pub(super) static FAMILIES: &[Family] = &[
+    Family::new(
+        "skew_normal",
+        NotNan,
+        &[
+            (LOCATION, Finite),
+            (SCALE, Positive),
+            ("the shape parameter", Finite),
+        ],
+        |k, x| {
+            let z = (x[0] - x[1]) / x[2];
+            k.constant(-HALF_LOG_TWO_PI)
+                + k.term(B, -x[2].ln())
+                + k.term(Y | A | B, -0.5 * z * z)
+                + k.term(Y | A | B | C, LN_2 + log_phi(x[3] * z))
+        },
+    )
+    .tails(|x| {
+        let z = (x[0] - x[1]) / x[2];
+        let t = 2.0 * owens_t(z, x[3]);
+        Tails {
+            lower: (phi(z) - t).max(0.0).ln(),
+            upper: (phi(-z) + t).max(0.0).ln(),
+        }
+    })
+    .sample(|r, x| {
+        // Azzalini's representation by two normal numbers.
+        let delta = x[2] / x[2].hypot(1.0);
+        let (u, v) = (r.normal(), r.normal());
+        x[0] + x[1] * (delta * u.abs() + (1.0 - delta * delta).sqrt() * v)
+    }),
+    Family::new(
+        "exp_mod_normal",
+        NotNan,
+        &[
+            (LOCATION, Finite),
+            (SCALE, PositiveFinite),
+            ("the inverse scale parameter", PositiveFinite),
+        ],
+        |k, x| {
+            let (y, mu, sigma, lambda) = (x[0], x[1], x[2], x[3]);
+            let s2 = sigma * sigma;
+            let arg = (y - mu - lambda * s2) / sigma;
+            k.constant(-LN_2)
+                + k.term(C, lambda.ln())
+                + k.term(
+                    Y | A | B | C,
+                    lambda * (mu + 0.5 * lambda * s2 - y) + LN_2 + log_phi(arg),
+                )
+        },
+    )
+    .tails(|x| {
+        let (mu, sigma, lambda) = (x[1], x[2], x[3]);
+        let z = (x[0] - mu) / sigma;
+        let ls = lambda * sigma;
+        let shifted = 0.5 * ls * ls - ls * z + log_phi(z - ls);
+        Tails {
+            lower: {
+                let lower = log_phi(z);
+                if shifted < lower {
+                    lower + log1m_exp(shifted - lower)
+                } else {
+                    f64::NEG_INFINITY
+                }
+            },
+            upper: log_add_exp(log_phi(-z), shifted).min(0.0),
+        }
+    })
+    .sample(|r, x| x[0] + x[1] * r.normal() + r.exponential() / x[2]),
+    Family::new(
+        "skew_double_exponential",
+        Finite,
+        &[
+            (LOCATION, Finite),
+            (SCALE, PositiveFinite),
+            ("the skewness parameter", Unit),
+        ],
+        |k, x| {
+            let (d, sigma, tau) = (x[0] - x[1], x[2], x[3]);
+            let weight = if d < 0.0 { 1.0 - tau } else { tau };
+            k.constant(LN_2)
+                + k.term(B, -sigma.ln())
+                + k.term(C, tau.ln() + (-tau).ln_1p())
+                + k.term(Y | A | B | C, -2.0 * weight * d.abs() / sigma)
+        },
+    )
+    .tails(|x| {
+        let (d, sigma, tau) = (x[0] - x[1], x[2], x[3]);
+        if d < 0.0 {
+            Tails::from_log_lower(tau.ln() + 2.0 * (1.0 - tau) * d / sigma)
+        } else {
+            Tails::from_log_upper((-tau).ln_1p() - 2.0 * tau * d / sigma)
+        }
+    })
+    .sample(|r, x| {
+        let (mu, sigma, tau) = (x[0], x[1], x[2]);
+        let below = r.uniform() < tau;
+        let e = r.exponential();
+        if below {
+            mu - sigma * e / (2.0 * (1.0 - tau))
+        } else {
+            mu + sigma * e / (2.0 * tau)
+        }
+    }),
+    Family::new(
+        "von_mises",
+        Finite,
+        &[(LOCATION, Finite), (SCALE, NonNegativeFinite)],
+        |k, x| {
+            k.constant(-LOG_TWO_PI)
+                + k.term(B, -log_bessel_i(0.0, x[2]))
+                + k.term(Y | A | B, x[2] * (x[1] - x[0]).cos())
+        },
+    )
+    .tails(|x| {
+        if x[0] <= -PI {
+            return Tails::NOTHING;
+        }
+        if x[0] >= PI {
+            return Tails::ALL;
+        }
+        let (mu, kappa) = (x[1], x[2]);
+        let log_norm = LOG_TWO_PI + log_bessel_i(0.0, kappa) - kappa;
+        let density = |t: f64| (kappa * ((t - mu).cos() - 1.0) - log_norm).exp();
+        Tails {
+            lower: gauss(density, -PI, x[0], 400).min(1.0).ln(),
+            upper: gauss(density, x[0], PI, 400).min(1.0).ln(),
+        }
+    })
+    .sample(von_mises),
+];
+
+/// Best and Fisher's rejection from a wrapped Cauchy envelope; the result is in [−π, π) around 0, as Stan wraps it.
+fn von_mises(r: &mut crate::functions::random::Draws, x: &[f64]) -> f64 {
+    let (mu, kappa) = (x[0], x[1]);
+    if kappa < 1e-8 {
+        return wrap(mu + 2.0 * PI * (r.uniform() - 0.5));
+    }
+    let tau = 1.0 + (1.0 + 4.0 * kappa * kappa).sqrt();
+    let rho = (tau - (2.0 * tau).sqrt()) / (2.0 * kappa);
+    let s = (1.0 + rho * rho) / (2.0 * rho);
+    loop {
+        let z = (PI * r.uniform()).cos();
+        let f = (1.0 + s * z) / (s + z);
+        let c = kappa * (s - f);
+        let u = r.uniform();
+        if c * (2.0 - c) - u > 0.0 || (c / u).ln() + 1.0 - c >= 0.0 {
+            let sign = if r.uniform() < 0.5 { -1.0 } else { 1.0 };
+            return wrap(mu + sign * f.clamp(-1.0, 1.0).acos());
+        }
+    }
+}
+
+fn wrap(angle: f64) -> f64 {
+    (angle + PI).rem_euclid(2.0 * PI) - PI
+}

@@ -1,0 +1,327 @@
+//! Factorisations, inverses and systems of equations.
+
+use num_complex::Complex64;
+
+use crate::functions::{Builtin, Entry};
+use crate::value::dense;
+use crate::value::error::{FnError, FnResult};
+use crate::value::{Mat, Matrix, Value};
+
+use Builtin::Pure;
+
+pub(super) const TABLE: &[Entry] = &[
+    (
+        "chol2inv",
+        Pure(|a| {
+            let l = lower_triangle("chol2inv", a[0].matrix()?)?;
+            Ok(Value::Matrix(dense::solve_cholesky(
+                &l,
+                &dense::identity(l.rows()),
+            )))
+        }),
+    ),
+    (
+        "cholesky_decompose",
+        Pure(|a| {
+            Ok(Value::Matrix(dense::cholesky(
+                "cholesky_decompose",
+                a[0].matrix()?,
+            )?))
+        }),
+    ),
+    (
+        "determinant",
+        Pure(|a| {
+            let m = a[0].matrix()?;
+            dense::check_square("determinant", m)?;
+            let lu = dense::lu(m);
+            Ok(Value::Real(lu.sign() * lu.diagonal().product::<f64>()))
+        }),
+    ),
+    (
+        "log_determinant",
+        Pure(|a| {
+            let m = a[0].matrix()?;
+            dense::check_square("log_determinant", m)?;
+            Ok(Value::Real(
+                dense::lu(m).diagonal().map(|d| d.abs().ln()).sum(),
+            ))
+        }),
+    ),
+    (
+        "log_determinant_spd",
+        Pure(|a| {
+            let l = dense::cholesky("log_determinant_spd", a[0].matrix()?)?;
+            Ok(Value::Real(dense::log_det_cholesky(&l)))
+        }),
+    ),
+    (
+        "eigendecompose_sym",
+        Pure(|a| {
+            let (values, vectors) = symmetric("eigendecompose_sym", a[0])?;
+            Ok(Value::Tuple(vec![
+                Value::Matrix(vectors),
+                Value::Vector(values),
+            ]))
+        }),
+    ),
+    (
+        "eigenvalues_sym",
+        Pure(|a| Ok(Value::Vector(symmetric("eigenvalues_sym", a[0])?.0))),
+    ),
+    (
+        "eigenvectors_sym",
+        Pure(|a| Ok(Value::Matrix(symmetric("eigenvectors_sym", a[0])?.1))),
+    ),
+    ("generalized_inverse", Pure(generalized_inverse)),
+    (
+        "inverse",
+        Pure(|a| {
+            let m = a[0].matrix()?;
+            let n = dense::check_square("inverse", m)?;
+            Ok(Value::Matrix(dense::solve(m, &dense::identity(n))?))
+        }),
+    ),
+    (
+        "inverse_spd",
+        Pure(|a| {
+            let l = dense::cholesky("inverse_spd", a[0].matrix()?)?;
+            Ok(Value::Matrix(dense::solve_cholesky(
+                &l,
+                &dense::identity(l.rows()),
+            )))
+        }),
+    ),
+    (
+        "matrix_exp",
+        Pure(|a| {
+            let m = a[0].matrix()?;
+            dense::check_square("matrix_exp", m)?;
+            Ok(Value::Matrix(dense::exponential(m)))
+        }),
+    ),
+    (
+        "matrix_exp_multiply",
+        Pure(|a| exp_multiply(1.0, a[0], a[1])),
+    ),
+    (
+        "scale_matrix_exp_multiply",
+        Pure(|a| exp_multiply(a[0].real()?, a[1], a[2])),
+    ),
+    ("matrix_power", Pure(matrix_power)),
+    (
+        "mdivide_left_spd",
+        Pure(|a| {
+            let l = dense::cholesky("mdivide_left_spd", a[0].matrix()?)?;
+            left(a[1], l.rows(), "mdivide_left_spd", |b| {
+                dense::solve_cholesky(&l, b)
+            })
+        }),
+    ),
+    (
+        "mdivide_left_tri_low",
+        Pure(|a| {
+            let l = lower_triangle("mdivide_left_tri_low", a[0].matrix()?)?;
+            left(a[1], l.rows(), "mdivide_left_tri_low", |b| {
+                dense::solve_lower(&l, b)
+            })
+        }),
+    ),
+    (
+        "mdivide_right_spd",
+        Pure(|a| {
+            let l = dense::cholesky("mdivide_right_spd", a[1].matrix()?)?;
+            right(a[0], l.rows(), "mdivide_right_spd", |b| {
+                dense::solve_cholesky(&l, b)
+            })
+        }),
+    ),
+    (
+        "mdivide_right_tri_low",
+        Pure(|a| {
+            let l = lower_triangle("mdivide_right_tri_low", a[1].matrix()?)?;
+            // x L = b: Lᵀ xᵀ = bᵀ
+            right(a[0], l.rows(), "mdivide_right_tri_low", |b| {
+                dense::solve_lower_transposed(&l, b)
+            })
+        }),
+    ),
+    (
+        "qr",
+        Pure(|a| {
+            let (q, r) = dense::qr(a[0].matrix()?);
+            Ok(Value::Tuple(vec![Value::Matrix(q), Value::Matrix(r)]))
+        }),
+    ),
+    (
+        "qr_Q",
+        Pure(|a| Ok(Value::Matrix(dense::qr(a[0].matrix()?).0))),
+    ),
+    (
+        "qr_R",
+        Pure(|a| Ok(Value::Matrix(dense::qr(a[0].matrix()?).1))),
+    ),
+    (
+        "qr_thin",
+        Pure(|a| {
+            let (q, r) = thin(a[0].matrix()?);
+            Ok(Value::Tuple(vec![Value::Matrix(q), Value::Matrix(r)]))
+        }),
+    ),
+    (
+        "qr_thin_Q",
+        Pure(|a| Ok(Value::Matrix(thin(a[0].matrix()?).0))),
+    ),
+    (
+        "qr_thin_R",
+        Pure(|a| Ok(Value::Matrix(thin(a[0].matrix()?).1))),
+    ),
+    (
+        "singular_values",
+        Pure(|a| Ok(Value::Vector(dense::svd(a[0].matrix()?).1))),
+    ),
+    (
+        "svd",
+        Pure(|a| {
+            let (u, s, v) = dense::svd(a[0].matrix()?);
+            Ok(Value::Tuple(vec![
+                Value::Matrix(u),
+                Value::Vector(s),
+                Value::Matrix(v),
+            ]))
+        }),
+    ),
+    (
+        "svd_U",
+        Pure(|a| Ok(Value::Matrix(dense::svd(a[0].matrix()?).0))),
+    ),
+    (
+        "svd_V",
+        Pure(|a| Ok(Value::Matrix(dense::svd(a[0].matrix()?).2))),
+    ),
+    (
+        "symmetrize_from_lower_tri",
+        Pure(|a| {
+            Ok(match a[0] {
+                Value::ComplexMatrix(m) => {
+                    Value::ComplexMatrix(Mat::from_fn(m.rows(), m.cols(), |i, j| {
+                        if i >= j {
+                            m[(i, j)]
+                        } else {
+                            Complex64::conj(&m[(j, i)])
+                        }
+                    }))
+                }
+                other => {
+                    let m = other.matrix()?;
+                    let n = dense::check_square("symmetrize_from_lower_tri", m)?;
+                    Value::Matrix(Mat::from_fn(n, n, |i, j| m[(i.max(j), i.min(j))]))
+                }
+            })
+        }),
+    ),
+];
+
+fn lower_triangle(name: &str, m: &Matrix) -> FnResult<Matrix> {
+    let n = dense::check_square(name, m)?;
+    Ok(Mat::from_fn(
+        n,
+        n,
+        |i, j| if i >= j { m[(i, j)] } else { 0.0 },
+    ))
+}
+
+fn symmetric(name: &str, m: &Value) -> FnResult<(Vec<f64>, Matrix)> {
+    let Value::Matrix(m) = m else {
+        return Err(FnError::unsupported(format!(
+            "function `{name}` of complex matrices is known but not supported yet by the interpreter"
+        )));
+    };
+    dense::check_symmetric(name, m)?;
+    Ok(dense::eigen_symmetric(m))
+}
+
+fn fits(name: &str, n: usize, found: usize) -> FnResult<()> {
+    if n != found {
+        return Err(FnError::invalid(format!(
+            "{name}: a {n} × {n} matrix does not fit {found} elements"
+        )));
+    }
+    Ok(())
+}
+
+/// `solve` of the columns of a vector or matrix.
+fn left(b: &Value, n: usize, name: &str, solve: impl Fn(&Matrix) -> Matrix) -> FnResult<Value> {
+    Ok(match b {
+        Value::Vector(x) => {
+            fits(name, n, x.len())?;
+            Value::Vector(solve(&Mat::new(n, 1, x.clone())).into_data())
+        }
+        other => {
+            let m = other.matrix()?;
+            fits(name, n, m.rows())?;
+            Value::Matrix(solve(m))
+        }
+    })
+}
+
+/// `solve` of the rows of a row vector or matrix.
+fn right(b: &Value, n: usize, name: &str, solve: impl Fn(&Matrix) -> Matrix) -> FnResult<Value> {
+    Ok(match b {
+        Value::RowVector(x) => {
+            fits(name, n, x.len())?;
+            Value::RowVector(solve(&Mat::new(n, 1, x.clone())).into_data())
+        }
+        other => {
+            let m = other.matrix()?;
+            fits(name, n, m.cols())?;
+            Value::Matrix(solve(&m.transpose()).transpose())
+        }
+    })
+}
+
+fn thin(m: &Matrix) -> (Matrix, Matrix) {
+    let (q, r) = dense::qr(m);
+    let k = m.rows().min(m.cols());
+    (
+        Mat::from_fn(m.rows(), k, |i, j| q[(i, j)]),
+        Mat::from_fn(k, m.cols(), |i, j| r[(i, j)]),
+    )
+}
+
+fn exp_multiply(t: f64, a: &Value, b: &Value) -> FnResult<Value> {
+    let (a, b) = (a.matrix()?, b.matrix()?);
+    let n = dense::check_square("matrix_exp_multiply", a)?;
+    fits("matrix_exp_multiply", n, b.rows())?;
+    let e = dense::exponential(&a.map(|x| t * x));
+    Ok(Value::Matrix(dense::multiply(&e, b)))
+}
+
+fn matrix_power(args: &[&Value]) -> FnResult<Value> {
+    let m = args[0].matrix()?;
+    let n = dense::check_square("matrix_power", m)?;
+    let mut power = args[1].size_arg("matrix_power: exponent")?;
+    let (mut result, mut square) = (dense::identity(n), m.clone());
+    while power > 0 {
+        if power % 2 == 1 {
+            result = dense::multiply(&result, &square);
+        }
+        square = dense::multiply(&square, &square);
+        power /= 2;
+    }
+    Ok(Value::Matrix(result))
+}
+
+/// The Moore–Penrose inverse from the singular values.
+fn generalized_inverse(args: &[&Value]) -> FnResult<Value> {
+    let m = args[0].matrix()?;
+    let (u, s, v) = dense::svd(m);
+    let largest = s.first().copied().unwrap_or(0.0);
+    let cutoff = largest * f64::EPSILON * m.rows().max(m.cols()) as f64;
+    Ok(Value::Matrix(Mat::from_fn(m.cols(), m.rows(), |i, j| {
+        (0..s.len())
+            .filter(|k| s[*k] > cutoff)
+            .map(|k| v[(i, k)] * u[(j, k)] / s[k])
+            .sum()
+    })))
+}

@@ -1,0 +1,119 @@
+//! Library functions of known values, one table from name to implementation.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `elementary`, `special`, `complex` | functions of real and complex numbers |
+//! | `containers`, `reductions`, `statistics` | building, reshaping, summing and ordering containers |
+//! | `linear_algebra`, `products`, `kernels` | matrices |
+//! | `transforms` | constraining transforms as functions |
+//! | `random` | the stream of random numbers |
+
+mod complex;
+mod containers;
+pub mod elementary;
+mod kernels;
+mod linear_algebra;
+mod products;
+pub mod random;
+pub mod reductions;
+pub mod special;
+mod statistics;
+mod transforms;
+
+use num_complex::Complex64;
+
+use self::random::Draws;
+use crate::program::BinaryOp;
+use crate::value::Value;
+use crate::value::error::FnResult;
+
+/// Which terms of a density are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keep {
+    constants: bool,
+    arguments: u32,
+}
+
+impl Keep {
+    /// Every term.
+    pub const ALL: Keep = Keep {
+        constants: true,
+        arguments: u32::MAX,
+    };
+
+    /// The terms that depend on one of the arguments marked `true`: the others are additive constants.
+    pub fn arguments(varies: impl Iterator<Item = bool>) -> Keep {
+        let arguments = varies
+            .take(32)
+            .enumerate()
+            .fold(0, |mask, (i, v)| mask | (u32::from(v) << i));
+        Keep {
+            constants: false,
+            arguments,
+        }
+    }
+
+    /// A term that depends on no argument.
+    pub fn constant(self, x: f64) -> f64 {
+        if self.constants { x } else { 0.0 }
+    }
+
+    /// A term that depends on the arguments in `mask` (bit i: argument i).
+    pub fn term(self, mask: u32, x: f64) -> f64 {
+        if self.on(mask) { x } else { 0.0 }
+    }
+
+    /// Whether terms that depend on the arguments in `mask` are kept.
+    pub fn on(self, mask: u32) -> bool {
+        self.arguments & mask != 0
+    }
+
+    /// The same for a density of other arguments: `masks[i]` are the arguments here that its argument i depends on.
+    pub fn reorder(self, masks: &[u32]) -> Keep {
+        let arguments = masks
+            .iter()
+            .enumerate()
+            .fold(0, |all, (i, mask)| all | (u32::from(self.on(*mask)) << i));
+        Keep {
+            constants: self.constants,
+            arguments,
+        }
+    }
+}
+
+/// An implementation.
+#[derive(Clone, Copy)]
+pub enum Builtin {
+    /// A function of one real, over containers.
+    Map(fn(f64) -> f64),
+    /// A function of one real or complex number, over containers.
+    MapComplex(fn(f64) -> f64, fn(Complex64) -> Complex64),
+    /// A function of two reals, over containers.
+    Map2(fn(f64, f64) -> f64),
+    /// An operator under another name.
+    Operator(BinaryOp),
+    /// Anything else without side effects.
+    Pure(fn(&[&Value]) -> FnResult<Value>),
+    /// A constraining transform: value and log-Jacobian.
+    Constrain(fn(&[&Value]) -> FnResult<(Value, f64)>),
+    /// A density with terms to keep or drop.
+    Density(fn(Keep, &[&Value]) -> FnResult<f64>),
+    /// A random number.
+    Random(fn(&mut Draws, &[&Value]) -> FnResult<Value>),
+}
+
+/// A name and its implementation.
+pub type Entry = (&'static str, Builtin);
+
+/// All functions here.
+pub const TABLES: &[&[Entry]] = &[
+    elementary::TABLE,
+    complex::TABLE,
+    containers::TABLE,
+    reductions::TABLE,
+    statistics::TABLE,
+    linear_algebra::TABLE,
+    products::TABLE,
+    kernels::TABLE,
+    transforms::TABLE,
+];

@@ -1,0 +1,172 @@
+//! Functions that take functions.
+
+use crate::interpret::machine::Machine;
+use crate::program::{BuiltinId, Expr, ExprKind, FunRef, Span};
+use crate::value::error::{Eval, FnError};
+use crate::value::{Operand, Value};
+
+/// Calls a library function that takes a function; `args` starts with it.
+pub(crate) fn call(
+    machine: &mut Machine<'_>,
+    id: BuiltinId,
+    args: &[Expr],
+    span: Span,
+) -> Eval<Value> {
+    let Some((
+        Expr {
+            kind: ExprKind::FunRef(function),
+            ..
+        },
+        rest,
+    )) = args.split_first()
+    else {
+        let message = format!("{}: the first argument is no function", id.name());
+        return Err(FnError::invalid(message).at(span));
+    };
+    let values = machine.eval_all(rest)?;
+    match id.name() {
+        "map_rect" => map_rect(machine, function, values, span),
+        "integrate_1d" => integrate(machine, function, values, span),
+        "reduce_sum" | "reduce_sum_static" => reduce_sum(machine, function, values, span),
+        _ => Err(crate::library::unsupported(id).at(span)),
+    }
+}
+
+fn invoke(
+    machine: &mut Machine<'_>,
+    function: &FunRef,
+    args: Vec<Operand>,
+    span: Span,
+) -> Eval<Value> {
+    let drop = function.unnormalised && machine.drop_constants;
+    machine
+        .apply(function.callee, args, &[], drop, span)
+        .map(Operand::into_value)
+}
+
+/// The partial sum over the whole list at once.
+fn reduce_sum(
+    machine: &mut Machine<'_>,
+    function: &FunRef,
+    mut values: Vec<Operand>,
+    span: Span,
+) -> Eval<Value> {
+    let n = values.first().map_or(0, |list| list.len());
+    if n == 0 {
+        return Ok(Value::Real(0.0));
+    }
+    // list, grain size, shared arguments → slice, start, end, shared arguments
+    values[1] = Operand::Owned(Value::Int(1));
+    values.insert(2, Operand::Owned(Value::Int(n as i32)));
+    invoke(machine, function, values, span)
+}
+
+/// The concatenated results of each job.
+fn map_rect(
+    machine: &mut Machine<'_>,
+    function: &FunRef,
+    values: Vec<Operand>,
+    span: Span,
+) -> Eval<Value> {
+    let list = |v: &Operand| -> Eval<Vec<Value>> {
+        v.elements().map(|x| x.into_owned()).map_err(|e| e.at(span))
+    };
+    let [phi, theta, reals, ints] = &values[..] else {
+        return Err(FnError::invalid("map_rect: four arguments are needed").at(span));
+    };
+    let (theta, reals, ints) = (list(theta)?, list(reals)?, list(ints)?);
+    if theta.len() != reals.len() || theta.len() != ints.len() {
+        let message = "map_rect: the lists of job parameters and data have different sizes";
+        return Err(FnError::invalid(message).at(span));
+    }
+    let mut out = Vec::new();
+    for ((theta, reals), ints) in theta.into_iter().zip(reals).zip(ints) {
+        let args = vec![
+            phi.clone(),
+            Operand::Owned(theta),
+            Operand::Owned(reals),
+            Operand::Owned(ints),
+        ];
+        out.extend(invoke(machine, function, args, span)?.numbers());
+    }
+    Ok(Value::Vector(out))
+}
+
+/// ∫ f(x, xc, θ, data) dx by the double exponential rule on the given interval, which may be infinite.
+fn integrate(
+    machine: &mut Machine<'_>,
+    function: &FunRef,
+    values: Vec<Operand>,
+    span: Span,
+) -> Eval<Value> {
+    let number = |v: &Operand| v.real().map_err(|e| e.at(span));
+    let (a, b) = (number(&values[0])?, number(&values[1])?);
+    if a.is_nan() || b.is_nan() || b < a {
+        let message = format!("integrate_1d: the limits are {a} and {b}, but must increase");
+        return Err(FnError::domain(message).at(span));
+    }
+    if a == b {
+        return Ok(Value::Real(0.0));
+    }
+    let half_pi = std::f64::consts::FRAC_PI_2;
+    // x(t), its derivative, and the signed distance to the nearer limit (NaN where a limit is infinite)
+    let node = |t: f64| -> (f64, f64, f64) {
+        let (s, c) = (half_pi * t.sinh(), half_pi * t.cosh());
+        match (a.is_finite(), b.is_finite()) {
+            (true, true) => {
+                let half = 0.5 * (b - a);
+                let distance = 2.0 * half / (1.0 + (2.0 * s.abs()).exp());
+                let (x, xc) = if t < 0.0 {
+                    (a + distance, -distance)
+                } else {
+                    (b - distance, distance)
+                };
+                (x, half * c / s.cosh().powi(2), xc)
+            }
+            (true, false) => (a + s.exp(), c * s.exp(), f64::NAN),
+            (false, true) => (b - s.exp(), c * s.exp(), f64::NAN),
+            (false, false) => (s.sinh(), c * s.cosh(), f64::NAN),
+        }
+    };
+    let mut value = |t: f64| -> Eval<f64> {
+        let (x, weight, xc) = node(t);
+        if !x.is_finite() || !weight.is_finite() || weight == 0.0 || x <= a || x >= b {
+            return Ok(0.0);
+        }
+        let mut args = vec![
+            Operand::Owned(Value::Real(x)),
+            Operand::Owned(Value::Real(xc)),
+        ];
+        args.extend(values[2..5.min(values.len())].iter().cloned());
+        let y = invoke(machine, function, args, span)?;
+        Ok(y.real().map_err(|e| e.at(span))? * weight)
+    };
+    let tolerance = match values.get(5) {
+        Some(t) => number(t)?.max(1e-14),
+        None => 1e-8,
+    };
+    let reach = 6.0;
+    let mut h = 1.0;
+    let mut sum = value(0.0)?;
+    for k in 1..=6 {
+        sum += value(f64::from(k) * h)? + value(-f64::from(k) * h)?;
+    }
+    let mut integral = sum * h;
+    for _ in 0..10 {
+        h *= 0.5;
+        let count = (reach / h) as i32;
+        for k in (1..=count).step_by(2) {
+            sum += value(f64::from(k) * h)? + value(-f64::from(k) * h)?;
+        }
+        let refined = sum * h;
+        let change = (refined - integral).abs();
+        integral = refined;
+        if change <= 0.1 * tolerance * integral.abs() || change == 0.0 {
+            return Ok(Value::Real(integral));
+        }
+    }
+    Err(FnError::domain(format!(
+        "integrate_1d: the integral did not settle, its last value is {integral}"
+    ))
+    .at(span))
+}

@@ -1,0 +1,119 @@
+//! The library of the language: from a function's identity to what computes it from known values.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::OnceLock;
+
+use crate::distributions::{self, Family, FamilyPart};
+use crate::functions::random::Draws;
+use crate::functions::{self, Builtin, Keep};
+use crate::program::BuiltinId;
+use crate::value::error::{FnError, FnResult};
+use crate::value::{Value, ops, vectorise};
+
+/// What computes a library function.
+#[derive(Clone, Copy)]
+enum Implementation {
+    /// A row of a table.
+    Function(Builtin),
+    /// A function of a univariate distribution.
+    Univariate(&'static Family, FamilyPart),
+}
+
+fn table() -> &'static [Option<Implementation>] {
+    static TABLE: OnceLock<Vec<Option<Implementation>>> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        let mut table = vec![None; BuiltinId::count()];
+        let mut add = |name: &str, implementation: Implementation| {
+            if let Some(id) = BuiltinId::from_name(name) {
+                table[id.index()] = Some(implementation);
+            }
+        };
+        let tables = functions::TABLES.iter().chain(distributions::TABLES);
+        for (name, builtin) in tables.copied().flatten() {
+            add(name, Implementation::Function(*builtin));
+        }
+        for family in distributions::families() {
+            for (name, part) in family.functions() {
+                add(&name, Implementation::Univariate(family, part));
+            }
+        }
+        table
+    })
+}
+
+fn implementation(id: BuiltinId) -> Option<Implementation> {
+    table()[id.index()]
+}
+
+/// The error of a function that has no implementation here.
+pub fn unsupported(id: BuiltinId) -> FnError {
+    FnError::unsupported(format!(
+        "function `{}` is known but not supported yet by the interpreter",
+        id.name()
+    ))
+}
+
+/// Calls a library function that draws no random numbers and takes no functions.
+///
+/// # Errors
+/// When an argument is outside its domain, sizes do not fit, or the function has no implementation here.
+pub fn call(id: BuiltinId, keep: Keep, args: &[&Value]) -> FnResult<Value> {
+    let implementation = implementation(id).ok_or_else(|| unsupported(id))?;
+    let argument = |i: usize| -> FnResult<&Value> {
+        args.get(i)
+            .copied()
+            .ok_or_else(|| FnError::invalid(format!("{}: too few arguments", id.name())))
+    };
+    let builtin = match implementation {
+        Implementation::Function(builtin) => builtin,
+        Implementation::Univariate(family, part) => {
+            return family.call(part, keep, args).map(Value::Real);
+        }
+    };
+    match builtin {
+        Builtin::Map(f) => argument(0)?.map_real(&f),
+        Builtin::MapComplex(f, g) => {
+            let x = argument(0)?;
+            if x.has_complex() {
+                x.map_complex(&g)
+            } else {
+                x.map_real(&f)
+            }
+        }
+        Builtin::Map2(f) => vectorise::map2(id.name(), argument(0)?, argument(1)?, &f),
+        Builtin::Operator(op) => ops::binary(op, argument(0)?, argument(1)?),
+        Builtin::Pure(f) => f(args),
+        Builtin::Constrain(f) => f(args).map(|(value, _)| value),
+        Builtin::Density(f) => f(keep, args).map(Value::Real),
+        Builtin::Random(_) => Err(FnError::invalid(format!(
+            "{}: there are no random numbers here",
+            id.name()
+        ))),
+    }
+}
+
+/// Calls a `…_jacobian` function of the library: the constrained value and the log-Jacobian, which the caller adds to
+/// the log density.
+///
+/// # Errors
+/// As [`call`].
+pub fn constrain(id: BuiltinId, args: &[&Value]) -> FnResult<(Value, f64)> {
+    match implementation(id) {
+        Some(Implementation::Function(Builtin::Constrain(f))) => f(args),
+        _ => Err(unsupported(id)),
+    }
+}
+
+/// Calls a library function that draws random numbers.
+///
+/// # Errors
+/// As [`call`].
+pub fn draw(id: BuiltinId, rng: &mut Draws, args: &[&Value]) -> FnResult<Value> {
+    match implementation(id).ok_or_else(|| unsupported(id))? {
+        Implementation::Function(Builtin::Random(f)) => f(rng, args),
+        Implementation::Univariate(family, FamilyPart::Random) => family.draw(rng, args),
+        _ => Err(unsupported(id)),
+    }
+}

@@ -1,0 +1,234 @@
+//! Scalar functions, applied to containers element by element.
+
+use std::f64::consts::PI;
+
+use jensen_graph::ElemOp;
+
+use crate::symbolic::functions::Cx;
+use crate::symbolic::known;
+use crate::symbolic::tape::E;
+use crate::symbolic::value::{Sym, cell_e, e_cell};
+use crate::value::error::FnResult;
+
+/// A scalar function of one argument.
+pub type Unary = for<'g> fn(E<'g>) -> E<'g>;
+/// A scalar function of two arguments.
+pub type Binary = for<'g> fn(E<'g>, E<'g>) -> E<'g>;
+/// A scalar function of three arguments.
+pub type Ternary = for<'g> fn(E<'g>, E<'g>, E<'g>) -> E<'g>;
+
+/// Functions of one number.
+pub const UNARY: &[(&str, Unary)] = &[
+    ("Phi", |x| x.normal_cdf()),
+    ("Phi_approx", phi_approx),
+    ("abs", |x| x.abs()),
+    ("acos", |x| x.op1(ElemOp::Acos)),
+    ("acosh", |x| x.op1(ElemOp::Acosh)),
+    ("asin", |x| x.op1(ElemOp::Asin)),
+    ("asinh", |x| x.op1(ElemOp::Asinh)),
+    ("atan", |x| x.atan()),
+    ("atanh", |x| x.op1(ElemOp::Atanh)),
+    ("cbrt", |x| x.op1(ElemOp::Cbrt)),
+    ("ceil", |x| x.op1(ElemOp::Ceil)),
+    ("cos", |x| x.cos()),
+    ("cosh", |x| x.op1(ElemOp::Cosh)),
+    ("digamma", |x| x.op1(ElemOp::Digamma)),
+    ("erf", |x| x.op1(ElemOp::Erf)),
+    ("erfc", |x| x.op1(ElemOp::Erfc)),
+    ("exp", |x| x.exp()),
+    ("exp2", |x| x.op1(ElemOp::Exp2)),
+    ("expm1", |x| x.expm1()),
+    ("fabs", |x| x.abs()),
+    ("floor", |x| x.op1(ElemOp::Floor)),
+    ("inv", |x| x.recip()),
+    ("inv_Phi", |x| x.op1(ElemOp::NormalQuantile)),
+    ("inv_cloglog", inv_cloglog),
+    ("inv_logit", |x| x.inv_logit()),
+    ("inv_sqrt", |x| x.sqrt().recip()),
+    ("inv_square", |x| x.square().recip()),
+    ("lgamma", |x| x.lgamma()),
+    ("log", |x| x.log()),
+    ("log10", |x| x.op1(ElemOp::Log10)),
+    ("log1m", |x| x.log1m()),
+    ("log1m_exp", |x| x.log1m_exp()),
+    ("log1m_inv_logit", |x| -x.log1p_exp()),
+    ("log1p", |x| x.log1p()),
+    ("log1p_exp", |x| x.log1p_exp()),
+    ("log2", |x| x.op1(ElemOp::Log2)),
+    ("log_inv_logit", |x| -(-x).log1p_exp()),
+    ("logit", logit),
+    ("minus", |x| -x),
+    ("plus", |x| x),
+    ("round", |x| x.op1(ElemOp::Round)),
+    ("sin", |x| x.sin()),
+    ("sinh", |x| x.op1(ElemOp::Sinh)),
+    ("sqrt", |x| x.sqrt()),
+    ("square", |x| x.square()),
+    ("std_normal_log_qf", |x| x.exp().op1(ElemOp::NormalQuantile)),
+    ("std_normal_qf", |x| x.op1(ElemOp::NormalQuantile)),
+    ("step", |x| x.num(0.0).le(x)),
+    ("tan", |x| x.op1(ElemOp::Tan)),
+    ("tanh", |x| x.tanh()),
+    ("tgamma", tgamma),
+    ("trigamma", |x| x.op1(ElemOp::Trigamma)),
+    ("trunc", |x| x.op1(ElemOp::Trunc)),
+];
+
+/// Functions of two numbers.
+pub const BINARY: &[(&str, Binary)] = &[
+    ("atan2", |y, x| y.op2(ElemOp::Atan2, x)),
+    ("beta", |a, b| lbeta(a, b).exp()),
+    ("fdim", |x, y| {
+        let gap = x - y;
+        x.le(y).select(x.num(0.0), gap)
+    }),
+    ("fmax", |x, y| unless_nan(x, y, x.fmax(y))),
+    ("fmin", |x, y| unless_nan(x, y, x.fmin(y))),
+    ("fmod", |x, y| x.op2(ElemOp::Fmod, y)),
+    ("hypot", |x, y| x.op2(ElemOp::Hypot, y)),
+    ("lbeta", lbeta),
+    ("lchoose", lchoose),
+    ("ldexp", |x, n| x * n.op1(ElemOp::Exp2)),
+    ("lmultiply", multiply_log),
+    ("log_diff_exp", log_diff_exp),
+    ("log_falling_factorial", |x, n| {
+        (x + 1.0).lgamma() - (x - n + 1.0).lgamma()
+    }),
+    ("log_inv_logit_diff", log_inv_logit_diff),
+    ("log_rising_factorial", |x, n| (x + n).lgamma() - x.lgamma()),
+    ("multiply_log", multiply_log),
+    ("pow", |x, y| x.pow(y)),
+];
+
+/// Functions of three numbers.
+pub const TERNARY: &[(&str, Ternary)] = &[("fma", |x, y, z| x * y + z)];
+
+/// `f` of the elements of all arguments; scalars go with every element.
+///
+/// # Errors
+/// When containers have different shapes.
+pub fn map<'g>(cx: &Cx<'g>, args: &[Sym], f: impl Fn(&[E<'g>]) -> E<'g>) -> FnResult<Sym> {
+    let mut shape: Option<&Sym> = None;
+    let mut short = false;
+    for arg in args {
+        if !arg.is_scalar() {
+            if let Some(other) = shape {
+                let (a, b) = (other.dims()?, arg.dims()?);
+                if a.extents() != b.extents() && (a.size() > 0 || b.size() > 0) {
+                    return Err(cx.mismatch(other, arg));
+                }
+            }
+            shape = match shape {
+                // Arrays of numbers give way to vectors.
+                Some(other)
+                    if !matches!(other.dims()?.leaf, crate::symbolic::value::Leaf::Scalar) =>
+                {
+                    Some(other)
+                }
+                _ => Some(arg),
+            };
+        }
+        short |= cx.short(arg) || arg.has_records(cx.tape);
+    }
+    let Some(shape) = shape else {
+        let scalars: Vec<E<'g>> = args.iter().map(|a| cx.e(a)).collect::<FnResult<_>>()?;
+        return Ok(f(&scalars).into());
+    };
+    let dims = shape.dims()?;
+    if dims.size() == 0 {
+        return Ok(dims.value(&[]).into());
+    }
+    if short && dims.size() > 1 {
+        let mut cells = Vec::with_capacity(dims.size());
+        let mut row = Vec::with_capacity(args.len());
+        for i in 0..dims.size() {
+            row.clear();
+            for arg in args {
+                row.push(if arg.is_scalar() {
+                    cx.e(arg)?
+                } else {
+                    arg.element(cx.tape, i)?
+                });
+            }
+            cells.push(e_cell(f(&row)));
+        }
+        return Ok(Sym::cells(dims, cells));
+    }
+    let whole: Vec<E<'g>> = args.iter().map(|a| cx.e(a)).collect::<FnResult<_>>()?;
+    let result = f(&whole).repeat(dims.size());
+    Ok(Sym::flat(dims, result))
+}
+
+/// Cells as scalars.
+pub fn scalars<'g>(cx: &Cx<'g>, cells: &[crate::symbolic::value::Cell]) -> Vec<E<'g>> {
+    cells.iter().map(|c| cell_e(cx.tape, *c)).collect()
+}
+
+/// The other argument where one is not a number, as C has it for `fmax` and `fmin`.
+fn unless_nan<'g>(x: E<'g>, y: E<'g>, both: E<'g>) -> E<'g> {
+    x.eq(x).select(y.eq(y).select(both, x), y)
+}
+
+fn phi_approx(x: E<'_>) -> E<'_> {
+    (0.07056 * x.square() * x + 1.5976 * x).inv_logit()
+}
+
+fn inv_cloglog(x: E<'_>) -> E<'_> {
+    -(-x.exp()).expm1()
+}
+
+fn logit(x: E<'_>) -> E<'_> {
+    x.inv_logit_argument()
+        .unwrap_or_else(|| x.op1(ElemOp::Logit))
+}
+
+/// Γ(x) from its logarithm; for x ≤ 0 by reflection.
+fn tgamma(x: E<'_>) -> E<'_> {
+    let positive = x.lgamma().exp();
+    if known::range(x).positive() {
+        return positive;
+    }
+    let reflected = PI / ((PI * x).sin() * (1.0 - x).lgamma().exp());
+    x.num(0.0).lt(x).select(positive, reflected)
+}
+
+/// log Γ_k(x)
+pub fn lmgamma(k: usize, x: E<'_>) -> E<'_> {
+    let mut sum = x.num(0.25 * (k * k.saturating_sub(1)) as f64 * PI.ln());
+    for j in 0..k {
+        sum = sum + (x - 0.5 * j as f64).lgamma();
+    }
+    sum
+}
+
+/// log B(a, b)
+pub fn lbeta<'g>(a: E<'g>, b: E<'g>) -> E<'g> {
+    a.lgamma() + b.lgamma() - (a + b).lgamma()
+}
+
+/// log of the binomial coefficient
+pub fn lchoose<'g>(n: E<'g>, k: E<'g>) -> E<'g> {
+    (n + 1.0).lgamma() - (k + 1.0).lgamma() - (n - k + 1.0).lgamma()
+}
+
+/// x log y, 0 where x is 0
+pub fn multiply_log<'g>(x: E<'g>, y: E<'g>) -> E<'g> {
+    if x.scalar() == Some(0.0) {
+        return x;
+    }
+    let product = x * y.log();
+    match x.data() {
+        Some(values) if values.iter().all(|v| *v != 0.0) => product,
+        _ if known::range(y).positive() => product,
+        _ => x.eq(x.num(0.0)).select(x.num(0.0), product),
+    }
+}
+
+/// log(eˣ − eʸ)
+pub fn log_diff_exp<'g>(x: E<'g>, y: E<'g>) -> E<'g> {
+    x + (y - x).log1m_exp()
+}
+
+fn log_inv_logit_diff<'g>(x: E<'g>, y: E<'g>) -> E<'g> {
+    (y - x).log1m_exp() - (-x).log1p_exp() - y.log1p_exp()
+}

@@ -1,0 +1,184 @@
+//! Covariance functions of Gaussian processes.
+
+use crate::symbolic::functions::{Build, Cx};
+use crate::symbolic::tape::E;
+use crate::symbolic::value::Sym;
+use crate::value::error::FnResult;
+
+/// Name and builder.
+pub const TABLE: &[(&str, Build)] = &[
+    ("gp_exp_quad_cov", exp_quad),
+    ("gp_exponential_cov", |cx, args| {
+        stationary(cx, args, |d2| {
+            let d = d2.sqrt();
+            (-d).exp()
+        })
+    }),
+    ("gp_matern32_cov", |cx, args| {
+        stationary(cx, args, |d2| {
+            let d = (3.0 * d2).sqrt();
+            (1.0 + d) * (-d).exp()
+        })
+    }),
+    ("gp_matern52_cov", |cx, args| {
+        stationary(cx, args, |d2| {
+            let d = (5.0 * d2).sqrt();
+            (1.0 + d + 5.0 / 3.0 * d2) * (-d).exp()
+        })
+    }),
+    ("gp_dot_prod_cov", dot_prod),
+    ("gp_periodic_cov", periodic),
+];
+
+/// The squared exponential kernel α² exp(−½ ‖(x − y)/ℓ‖²).
+///
+/// # Errors
+/// See [`stationary`].
+pub fn exp_quad(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
+    stationary(cx, args, |d2| (-0.5 * d2).exp())
+}
+
+/// Points and their coordinates: (number, coordinates each, elements point after point).
+fn points<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<(usize, usize, E<'g>)> {
+    let dims = x.dims()?;
+    let n = dims.array.first().copied().unwrap_or(0);
+    Ok((n, dims.leaf.size(), cx.e(x)?))
+}
+
+fn positive(cx: &Cx<'_>, what: &str, x: E<'_>) -> FnResult<()> {
+    if let Some(bad) = x
+        .values()
+        .and_then(|v| v.into_iter().find(|v| v.is_nan() || *v <= 0.0))
+    {
+        return Err(cx.domain(format!("{what} is {bad}, but must be positive!")));
+    }
+    if !crate::symbolic::known::range(x).positive() {
+        cx.tape.reject_where(x.le(cx.num(0.0)));
+    }
+    Ok(())
+}
+
+/// A kernel of the scaled squared distance: arguments x, magnitude, length scale (one, or one for each coordinate);
+/// or x₁, x₂, magnitude, length scale. The diagonal is the squared magnitude, without distances whose root has no
+/// derivative at 0.
+fn stationary(cx: &Cx<'_>, args: &[Sym], kernel: for<'g> fn(E<'g>) -> E<'g>) -> FnResult<Sym> {
+    let cross = args.len() == 4;
+    let (n, k, x) = points(cx, &args[0])?;
+    let (m, l, y) = if cross {
+        points(cx, &args[1])?
+    } else {
+        (n, k, x)
+    };
+    let (magnitude, scale) = (&args[args.len() - 2], &args[args.len() - 1]);
+    let (alpha, rho) = (cx.e(magnitude)?, cx.e(scale)?);
+    positive(cx, "magnitude", alpha)?;
+    positive(cx, "length scale", rho)?;
+    let each_scale = !scale.is_scalar();
+    if (k != l && n > 0 && m > 0) || (each_scale && rho.len() != k && n > 0) {
+        return Err(cx.mismatch(&args[0], scale));
+    }
+    if n * m == 0 {
+        return Ok(cx.matrix(cx.tape.vector(&[]), n, m));
+    }
+    // Only pairs below the diagonal when both sides are the same points.
+    let pairs: Vec<(usize, usize)> = (0..m)
+        .flat_map(|j| (0..n).map(move |i| (i, j)))
+        .filter(|(i, j)| cross || i > j)
+        .collect();
+    let variance = alpha.square();
+    let values = if pairs.is_empty() {
+        cx.tape.vector(&[])
+    } else {
+        let difference = |c: usize| {
+            let (from, to): (Vec<u32>, Vec<u32>) = pairs
+                .iter()
+                .map(|(i, j)| ((i * k + c) as u32, (j * k + c) as u32))
+                .unzip();
+            (pick(x, &from) - pick(y, &to)).square()
+        };
+        let distances = if each_scale {
+            let terms: Vec<E<'_>> = (0..k)
+                .map(|c| difference(c) * rho.at(c).recip().square())
+                .collect();
+            cx.tape.add_all(&terms)
+        } else {
+            let terms: Vec<E<'_>> = (0..k).map(difference).collect();
+            cx.tape.add_all(&terms) * rho.recip().square()
+        };
+        (variance * kernel(distances)).repeat(pairs.len())
+    };
+    if cross {
+        return Ok(cx.matrix(values, n, m));
+    }
+    // Element 0 is the diagonal, then the pairs.
+    let all = cx.tape.concat(&[variance, values]);
+    let mut place = vec![0_u32; n * n];
+    for (at, (i, j)) in pairs.iter().enumerate() {
+        place[j * n + i] = at as u32 + 1;
+        place[i * n + j] = at as u32 + 1;
+    }
+    Ok(cx.matrix(pick(all, &place), n, n))
+}
+
+fn pick<'g>(x: E<'g>, index: &[u32]) -> E<'g> {
+    if x.len() == 1 {
+        x.repeat(index.len())
+    } else {
+        x.gather(index)
+    }
+}
+
+/// σ² + ⟨x, y⟩
+fn dot_prod(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
+    let cross = args.len() == 3;
+    let (n, k, x) = points(cx, &args[0])?;
+    let (m, l, y) = if cross {
+        points(cx, &args[1])?
+    } else {
+        (n, k, x)
+    };
+    if k != l && n > 0 && m > 0 {
+        return Err(cx.mismatch(&args[0], &args[1]));
+    }
+    let sigma = cx.e(&args[args.len() - 1])?;
+    let products = x.matmul_with(y, n, k, m, true, false);
+    Ok(cx.matrix((products + sigma.square()).repeat(n * m), n, m))
+}
+
+/// α² exp(−2 sin²(π ‖x − y‖ / p) / ℓ²); arguments x, (y,) magnitude, length scale, period.
+fn periodic(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
+    let cross = args.len() == 5;
+    let first = usize::from(cross);
+    let (n, k, x) = points(cx, &args[0])?;
+    let (m, l, y) = if cross {
+        points(cx, &args[1])?
+    } else {
+        (n, k, x)
+    };
+    if k != l && n > 0 && m > 0 {
+        return Err(cx.mismatch(&args[0], &args[1]));
+    }
+    let scalar = |i: usize| cx.e(&args[first + i]);
+    let (alpha, rho, period) = (scalar(1)?, scalar(2)?, scalar(3)?);
+    positive(cx, "magnitude", alpha)?;
+    positive(cx, "length scale", rho)?;
+    positive(cx, "period", period)?;
+    if n * m == 0 {
+        return Ok(cx.matrix(cx.tape.vector(&[]), n, m));
+    }
+    let (Some(a), Some(b)) = (x.values(), y.values()) else {
+        return Err(crate::value::error::FnError::unsupported(
+            "gp_periodic_cov with inputs that depend on parameters is not supported yet in the log density",
+        ));
+    };
+    let distances: Vec<f64> = (0..n * m)
+        .map(|at| {
+            let (i, j) = (at % n, at / n);
+            let squared: f64 = (0..k).map(|c| (a[i * k + c] - b[j * k + c]).powi(2)).sum();
+            std::f64::consts::PI * squared.sqrt()
+        })
+        .collect();
+    let waves = (cx.tape.vector(&distances) * period.recip()).sin().square();
+    let values = alpha.square() * (-2.0 * (waves * rho.recip().square())).exp();
+    Ok(cx.matrix(values.repeat(n * m), n, m))
+}

@@ -1,0 +1,170 @@
+//! Library functions of values that depend on parameters, one table from name to builder.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `elementwise` | scalar functions, over containers element by element |
+//! | `operators` | the operators of the language |
+//! | `reduce` | containers to numbers: sums, extremes, products, log-sum-exp |
+//! | `containers` | building, cutting and joining containers |
+//! | `matrices` | linear algebra |
+//! | `kernels` | covariance functions of Gaussian processes |
+
+pub mod containers;
+pub mod elementwise;
+pub mod kernels;
+pub mod matrices;
+pub mod operators;
+pub mod reduce;
+
+use crate::symbolic::tape::{E, Tape};
+use crate::symbolic::value::{Dims, Leaf, Sym};
+use crate::value::error::{FnError, FnResult};
+
+/// A call being built.
+#[derive(Clone, Copy, Debug)]
+pub struct Cx<'g> {
+    /// Where.
+    pub tape: &'g Tape,
+    /// The function's name, for messages.
+    pub name: &'static str,
+}
+
+impl<'g> Cx<'g> {
+    /// A scalar constant.
+    pub fn num(&self, x: f64) -> E<'g> {
+        self.tape.constant(x)
+    }
+
+    /// All elements of a value.
+    ///
+    /// # Errors
+    /// For tuples and complex numbers.
+    pub fn e(&self, x: &Sym) -> FnResult<E<'g>> {
+        x.e(self.tape)
+    }
+
+    /// All elements, one by one.
+    ///
+    /// # Errors
+    /// For tuples and complex numbers.
+    pub fn elements(&self, x: &Sym) -> FnResult<Vec<E<'g>>> {
+        x.elements(self.tape)
+    }
+
+    /// Whether elements of `x` should be handled one by one.
+    pub fn short(&self, x: &Sym) -> bool {
+        x.is_short_table(self.tape)
+    }
+
+    /// An error that says which function it comes from.
+    pub fn invalid(&self, message: impl std::fmt::Display) -> FnError {
+        FnError::invalid(format!("{}: {message}", self.name))
+    }
+
+    /// A value outside the function's domain.
+    pub fn domain(&self, message: impl std::fmt::Display) -> FnError {
+        FnError::domain(format!("{}: {message}", self.name))
+    }
+
+    /// Two values of different sizes.
+    pub fn mismatch(&self, a: &Sym, b: &Sym) -> FnError {
+        self.invalid(format!(
+            "sizes do not match: {} and {}",
+            a.describe(),
+            b.describe()
+        ))
+    }
+
+    /// Rows and columns of a matrix or vector.
+    ///
+    /// # Errors
+    /// For arrays.
+    pub fn extents(&self, x: &Sym) -> FnResult<(usize, usize)> {
+        let dims = x.dims()?;
+        if dims.array.is_empty() {
+            Ok(dims.leaf.extents())
+        } else {
+            Err(self.invalid(format!("expected a matrix, found {}", dims.describe())))
+        }
+    }
+
+    /// Extent of a square matrix.
+    ///
+    /// # Errors
+    /// When it is not square.
+    pub fn square(&self, x: &Sym) -> FnResult<usize> {
+        match self.extents(x)? {
+            (rows, cols) if rows == cols => Ok(rows),
+            (rows, cols) => Err(self.invalid(format!(
+                "expecting a square matrix; rows of the matrix ({rows}) and columns ({cols}) must match in size"
+            ))),
+        }
+    }
+
+    /// A matrix.
+    pub fn matrix(&self, e: E<'g>, rows: usize, cols: usize) -> Sym {
+        Sym::flat(Dims::leaf(Leaf::Matrix(rows, cols)), e)
+    }
+}
+
+/// Builds the result of a function.
+pub type Build = for<'g> fn(&Cx<'g>, &[Sym]) -> FnResult<Sym>;
+
+/// How a function is built.
+#[derive(Clone, Copy)]
+pub enum Builder {
+    /// Of each element.
+    Unary(elementwise::Unary),
+    /// Of each pair of elements.
+    Binary(elementwise::Binary),
+    /// Of each three elements.
+    Ternary(elementwise::Ternary),
+    /// Of whole values.
+    Whole(Build),
+}
+
+/// The builder of a library function, if it has one.
+pub fn find(name: &str) -> Option<Builder> {
+    let unary = elementwise::UNARY
+        .iter()
+        .map(|(n, f)| (*n, Builder::Unary(*f)));
+    let binary = elementwise::BINARY
+        .iter()
+        .map(|(n, f)| (*n, Builder::Binary(*f)));
+    let ternary = elementwise::TERNARY
+        .iter()
+        .map(|(n, f)| (*n, Builder::Ternary(*f)));
+    let whole = [
+        reduce::TABLE,
+        containers::TABLE,
+        matrices::TABLE,
+        kernels::TABLE,
+        operators::TABLE,
+    ];
+    let whole = whole
+        .into_iter()
+        .flatten()
+        .map(|(n, f)| (*n, Builder::Whole(*f)));
+    unary
+        .chain(binary)
+        .chain(ternary)
+        .chain(whole)
+        .find(|(n, _)| *n == name)
+        .map(|(_, builder)| builder)
+}
+
+impl Builder {
+    /// The result for these arguments.
+    ///
+    /// # Errors
+    /// When sizes do not fit, or a known argument is outside the function's domain.
+    pub fn build(self, cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
+        match (self, args) {
+            (Builder::Unary(f), [_]) => elementwise::map(cx, args, |e| f(e[0])),
+            (Builder::Binary(f), [_, _]) => elementwise::map(cx, args, |e| f(e[0], e[1])),
+            (Builder::Ternary(f), [_, _, _]) => elementwise::map(cx, args, |e| f(e[0], e[1], e[2])),
+            (Builder::Whole(f), _) => f(cx, args),
+            _ => Err(cx.invalid(format!("called with {} arguments", args.len()))),
+        }
+    }
+}

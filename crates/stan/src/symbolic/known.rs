@@ -1,0 +1,294 @@
+//! What is known of a value's sign and range from the operations that made it: conditions that always hold need no
+//! guard.
+
+use jensen_graph::{ElemOp, Graph, NodeId, Op};
+
+use crate::symbolic::tape::{E, Tape};
+
+/// How far back the analysis looks.
+const DEPTH: u32 = 7;
+
+/// A range that every element is known to lie in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Range {
+    /// Not less than this.
+    pub low: f64,
+    /// Not greater than this.
+    pub high: f64,
+    /// Greater than `low`, not equal.
+    pub above: bool,
+}
+
+impl Range {
+    const ALL: Range = Range {
+        low: f64::NEG_INFINITY,
+        high: f64::INFINITY,
+        above: false,
+    };
+
+    fn at_least(low: f64, above: bool) -> Range {
+        Range {
+            low,
+            above,
+            ..Range::ALL
+        }
+    }
+
+    fn between(low: f64, high: f64) -> Range {
+        Range {
+            low,
+            high,
+            above: false,
+        }
+    }
+
+    /// Above 0.
+    pub fn positive(self) -> bool {
+        self.low > 0.0 || (self.low == 0.0 && self.above)
+    }
+
+    /// 0 or above.
+    pub fn nonnegative(self) -> bool {
+        self.low >= 0.0
+    }
+
+    /// Within [0, 1].
+    pub fn unit(self) -> bool {
+        self.low >= 0.0 && self.high <= 1.0
+    }
+}
+
+/// The range of all elements of a value.
+pub fn range(e: E<'_>) -> Range {
+    of(&e.tape.graph.borrow(), e.id, DEPTH)
+}
+
+fn of(g: &Graph, id: NodeId, depth: u32) -> Range {
+    if let Some(values) = g.constant_value(id) {
+        if values.iter().any(|v| v.is_nan()) {
+            return Range::ALL;
+        }
+        return values
+            .iter()
+            .fold(Range::between(f64::INFINITY, f64::NEG_INFINITY), |r, v| {
+                Range::between(r.low.min(*v), r.high.max(*v))
+            });
+    }
+    if depth == 0 {
+        return Range::ALL;
+    }
+    let arg = |k: usize| of(g, g.args(id)[k], depth - 1);
+    match g.op(id) {
+        Op::Elem(op) => elementwise(op, &arg),
+        Op::Gather(_) | Op::Broadcast | Op::Max => arg(0),
+        Op::Sum | Op::CumSum { .. } => {
+            let r = arg(0);
+            if r.nonnegative() {
+                Range::at_least(0.0, r.positive() && matches!(g.op(id), Op::Sum))
+            } else {
+                Range::ALL
+            }
+        }
+        Op::Concat if g.args(id).len() <= 16 => (0..g.args(id).len())
+            .map(arg)
+            .reduce(join)
+            .unwrap_or(Range::ALL),
+        Op::MatMul(_) if arg(0).nonnegative() && arg(1).nonnegative() => {
+            Range::at_least(0.0, false)
+        }
+        _ => Range::ALL,
+    }
+}
+
+fn join(a: Range, b: Range) -> Range {
+    let above = match a.low.total_cmp(&b.low) {
+        std::cmp::Ordering::Less => a.above,
+        std::cmp::Ordering::Greater => b.above,
+        std::cmp::Ordering::Equal => a.above && b.above,
+    };
+    Range {
+        low: a.low.min(b.low),
+        high: a.high.max(b.high),
+        above,
+    }
+}
+
+fn elementwise(op: ElemOp, arg: &dyn Fn(usize) -> Range) -> Range {
+    use ElemOp::*;
+    match op {
+        Exp | Log1pExp | Exp2 => Range::at_least(0.0, true),
+        Square | Abs => {
+            let a = arg(0);
+            Range::at_least(0.0, a.positive() || a.high < 0.0)
+        }
+        Sqrt => Range::at_least(0.0, arg(0).positive()),
+        Cosh => Range::at_least(1.0, false),
+        InvLogit | NormalCdf => Range {
+            above: true,
+            ..Range::between(0.0, 1.0)
+        },
+        Tanh | Sin | Cos | Erf => Range::between(-1.0, 1.0),
+        Add => {
+            let (a, b) = (arg(0), arg(1));
+            Range {
+                low: a.low + b.low,
+                high: a.high + b.high,
+                above: a.above || b.above,
+            }
+        }
+        Sub => {
+            let (a, b) = (arg(0), arg(1));
+            Range {
+                low: a.low - b.high,
+                high: a.high - b.low,
+                above: a.above,
+            }
+        }
+        Mul => {
+            let (a, b) = (arg(0), arg(1));
+            if a.nonnegative() && b.nonnegative() {
+                let high = if a.high.is_finite() && b.high.is_finite() {
+                    a.high * b.high
+                } else {
+                    f64::INFINITY
+                };
+                Range {
+                    low: a.low * b.low,
+                    high,
+                    above: a.positive() && b.positive(),
+                }
+            } else {
+                Range::ALL
+            }
+        }
+        Fma => {
+            let product = elementwise(Mul, arg);
+            let z = arg(2);
+            Range {
+                low: product.low + z.low,
+                high: product.high + z.high,
+                above: product.above || z.above,
+            }
+        }
+        Neg => {
+            let a = arg(0);
+            Range::between(-a.high, -a.low)
+        }
+        Div => {
+            if arg(0).nonnegative() && arg(1).positive() {
+                Range::at_least(0.0, arg(0).positive())
+            } else {
+                Range::ALL
+            }
+        }
+        Recip if arg(0).positive() => Range::at_least(0.0, true),
+        Pow if arg(0).positive() => Range::at_least(0.0, true),
+        Fmax => {
+            let (a, b) = (arg(0), arg(1));
+            Range {
+                low: a.low.max(b.low),
+                high: a.high.max(b.high),
+                above: a.positive() || b.positive(),
+            }
+        }
+        Select => join(arg(1), arg(2)),
+        Log1p if arg(0).nonnegative() => Range::at_least(0.0, arg(0).positive()),
+        Expm1 if arg(0).nonnegative() => Range::at_least(0.0, arg(0).positive()),
+        Lt | Le | Eq => Range::between(0.0, 1.0),
+        _ => Range::ALL,
+    }
+}
+
+/// What is known of a whole container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fact {
+    /// Not negative, sums to 1.
+    Simplex,
+    /// Increasing.
+    Ordered,
+    /// Lower triangular with a positive diagonal.
+    LowerFactor,
+}
+
+fn has(tape: &Tape, e: E<'_>, fact: Fact) -> bool {
+    tape.facts.borrow().contains(&(e.id, fact))
+}
+
+/// Notes a fact.
+pub fn note(e: E<'_>, fact: Fact) {
+    e.tape.facts.borrow_mut().insert((e.id, fact));
+}
+
+/// Whether it is known to be a simplex.
+pub fn is_simplex(tape: &Tape, e: E<'_>) -> bool {
+    has(tape, e, Fact::Simplex)
+}
+
+/// Whether it is known to be increasing.
+pub fn is_ordered(tape: &Tape, e: E<'_>) -> bool {
+    let increasing = |v: Vec<f64>| v.windows(2).all(|w| w[0] < w[1]);
+    has(tape, e, Fact::Ordered) || e.values().is_some_and(increasing)
+}
+
+/// Whether it is known to be lower triangular with a positive diagonal.
+pub fn is_lower_factor(tape: &Tape, e: E<'_>) -> bool {
+    has(tape, e, Fact::LowerFactor)
+}
+
+/// Whether an `n × n` matrix is symmetric by construction.
+pub fn is_symmetric(tape: &Tape, e: E<'_>, n: usize) -> bool {
+    symmetric(&tape.graph.borrow(), e.id, n as u32, DEPTH)
+}
+
+fn symmetric(g: &Graph, id: NodeId, n: u32, depth: u32) -> bool {
+    let mirror = |at: u32| at % n * n + at / n;
+    if g.shape(id).is_scalar() {
+        return true;
+    }
+    if depth == 0 || g.shape(id).len != n * n {
+        return false;
+    }
+    if let Some(values) = g.constant_value(id) {
+        return (0..n * n)
+            .all(|at| (values[at as usize] - values[mirror(at) as usize]).abs() <= 1e-8);
+    }
+    let args = g.args(id);
+    match g.op(id) {
+        Op::Elem(_) => args.iter().all(|a| symmetric(g, *a, n, depth - 1)),
+        Op::MatMul(dims) => args[0] == args[1] && dims.left_transposed != dims.right_transposed,
+        Op::Gather(index) => {
+            let index = g.index_data(index);
+            (0..n * n).all(|at| index[at as usize] == index[mirror(at) as usize])
+        }
+        Op::Scatter(maps) => {
+            // Only diagonal elements.
+            args.iter().zip(maps).all(|(_, map)| match map {
+                jensen_graph::ops::ScatterMap::Index(index) => {
+                    g.index_data(index).iter().all(|at| at % n == at / n)
+                }
+                _ => false,
+            })
+        }
+        Op::Broadcast => true,
+        Op::Concat => cells_symmetric(g, args, n),
+        _ => false,
+    }
+}
+
+/// A matrix put together from scalars.
+fn cells_symmetric(g: &Graph, args: &[NodeId], n: u32) -> bool {
+    let mut cells: Vec<(NodeId, u32)> = Vec::new();
+    for arg in args {
+        match g.op(*arg) {
+            Op::Gather(index) => {
+                cells.extend(g.index_data(index).iter().map(|i| (g.args(*arg)[0], *i)))
+            }
+            _ => cells.extend((0..g.shape(*arg).len).map(|i| (*arg, i))),
+        }
+    }
+    let same = |a: (NodeId, u32), b: (NodeId, u32)| {
+        a == b
+            || matches!((g.constant_value(a.0), g.constant_value(b.0)), (Some(x), Some(y)) if x[a.1 as usize] == y[b.1 as usize])
+    };
+    (0..n * n).all(|at| same(cells[at as usize], cells[(at % n * n + at / n) as usize]))
+}

@@ -1,0 +1,14 @@
+//! Values that depend on parameters: expressions over the graph under construction, and library functions of them.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `value`, `index` | symbolic values and their parts |
+//! | `tape`, `known`, `masked` | the graph under construction; what is known of its values |
+//! | `functions` | library functions, one table from name to builder |
+
+pub mod functions;
+pub mod index;
+pub mod known;
+mod masked;
+pub mod tape;
+pub mod value;

@@ -1,0 +1,687 @@
+//! The graph under construction, and expressions over it that read like formulas.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+use crate::symbolic::known::{self, Fact};
+use crate::symbolic::masked;
+use jensen_graph::{ElemOp, Graph, MatMul, NodeId, Op, Record, Shape};
+
+/// The graph being built, with the conditions that reject a draw.
+#[derive(Debug, Default)]
+pub struct Tape {
+    /// The graph.
+    pub graph: RefCell<Graph>,
+    /// Scalars that are non-zero where the draw is rejected.
+    pub guards: RefCell<Vec<NodeId>>,
+    /// Inside a loop that is being unrolled: short containers are then handled element by element.
+    pub unrolling: Cell<bool>,
+    /// Not 0 for draws that come by here; none where all do.
+    pub taken: Cell<Option<NodeId>>,
+    /// What is known of containers.
+    pub facts: RefCell<BTreeSet<(NodeId, Fact)>>,
+    /// Number of records where data are exchangeable.
+    pub records: Cell<Option<usize>>,
+    /// The first operation that has no form for one value a record, since it was last asked for.
+    pub fault: RefCell<Option<&'static str>>,
+}
+
+impl Tape {
+    /// A node as an expression.
+    pub fn e(&self, id: NodeId) -> E<'_> {
+        E { tape: self, id }
+    }
+
+    /// A constant scalar.
+    pub fn constant(&self, value: f64) -> E<'_> {
+        self.e(self.graph.borrow_mut().constant(value))
+    }
+
+    /// A constant vector.
+    pub fn vector(&self, values: &[f64]) -> E<'_> {
+        self.e(self.graph.borrow_mut().vector(values))
+    }
+
+    /// One known number for each record.
+    pub fn column(&self, values: &[f64]) -> E<'_> {
+        let first = values.first().map_or(0, |x| x.to_bits());
+        if values.iter().all(|x| x.to_bits() == first) {
+            return self.constant(f64::from_bits(first));
+        }
+        self.e(self.graph.borrow_mut().record(values, 1))
+    }
+
+    /// Known numbers in the form of `like`: one for each record, or elements.
+    pub fn known(&self, values: &[f64], like: bool) -> E<'_> {
+        if like {
+            self.column(values)
+        } else {
+            self.vector(values)
+        }
+    }
+
+    /// An elementwise operation; of numbers known for each record, the numbers.
+    fn elem(&self, op: ElemOp, args: &[NodeId]) -> NodeId {
+        let folded = self.records.get().and_then(|n| {
+            let g = self.graph.borrow();
+            if !args.iter().any(|id| g.shape(*id).record) {
+                return None;
+            }
+            let tables: Vec<&[f64]> = args
+                .iter()
+                .map(|id| known_numbers(&g, *id))
+                .collect::<Option<_>>()?;
+            let mut row = vec![0.0; args.len()];
+            let at = |table: &[f64], r: usize| if table.len() == 1 { table[0] } else { table[r] };
+            let values: Vec<f64> = (0..n)
+                .map(|r| {
+                    for (slot, table) in row.iter_mut().zip(&tables) {
+                        *slot = at(table, r);
+                    }
+                    op.value(&row)
+                })
+                .collect();
+            Some(values)
+        });
+        match folded {
+            Some(values) => self.column(&values).id,
+            None => {
+                let mixed = {
+                    let g = self.graph.borrow();
+                    args.iter().any(|id| g.shape(*id).record)
+                        && args.iter().any(|id| {
+                            let shape = g.shape(*id);
+                            !shape.record && !shape.is_scalar()
+                        })
+                };
+                if mixed {
+                    return self.no_form("an operation on a whole vector").id;
+                }
+                self.graph.borrow_mut().elem(op, args)
+            }
+        }
+    }
+
+    /// Which records come by here, where data say so: not 0 for each that does, or one number for all.
+    pub fn comes_by(&self) -> Option<Vec<f64>> {
+        self.records.get()?;
+        self.e(self.taken.get()?).data()
+    }
+
+    /// Notes that an operation has no form for one value a record.
+    fn no_form(&self, what: &'static str) -> E<'_> {
+        self.fault.borrow_mut().get_or_insert(what);
+        self.constant(f64::NAN)
+    }
+
+    /// Values one after another.
+    pub fn concat<'g>(&'g self, parts: &[E<'g>]) -> E<'g> {
+        if let [one] = parts {
+            return *one;
+        }
+        if parts.iter().any(|part| part.is_record()) {
+            return self.no_form("a vector of values of one record as a whole");
+        }
+        let ids: Vec<NodeId> = parts.iter().map(|part| part.id).collect();
+        self.e(self.graph.borrow_mut().concat(&ids))
+    }
+
+    /// A sum of values of one shape (scalars broadcast) as a balanced tree.
+    pub fn add_all<'g>(&'g self, terms: &[E<'g>]) -> E<'g> {
+        match *terms {
+            [] => self.constant(0.0),
+            [one] => one,
+            _ if self.records.get().is_some() => {
+                // Known numbers of records are added here, not in the graph.
+                let (left, right) = terms.split_at(terms.len() / 2);
+                let (left, right) = (self.add_all(left), self.add_all(right));
+                self.e(self.elem(ElemOp::Add, &[left.id, right.id]))
+            }
+            _ => {
+                let ids: Vec<NodeId> = terms.iter().map(|term| term.id).collect();
+                self.e(self.graph.borrow_mut().add_all(&ids))
+            }
+        }
+    }
+
+    /// Rejects the draw where any element of `bad` is non-zero.
+    pub fn reject_where(&self, bad: E<'_>) {
+        let bad = bad.sum();
+        if bad.scalar() != Some(0.0) {
+            self.guards.borrow_mut().push(bad.id);
+        }
+    }
+}
+
+/// A known scalar, or the numbers of a record column.
+fn known_numbers(g: &Graph, id: NodeId) -> Option<&[f64]> {
+    match g.op(id) {
+        Op::Record(column) => match g.record_data(column) {
+            Record::Values { width: 1, values } => Some(values),
+            _ => None,
+        },
+        _ => g.constant_value(id).filter(|values| values.len() == 1),
+    }
+}
+
+/// A value of the graph. Scalars broadcast in every elementwise operation; containers must have equal lengths, which
+/// callers check first.
+#[derive(Clone, Copy, Debug)]
+pub struct E<'g> {
+    /// Where it is built.
+    pub tape: &'g Tape,
+    /// The node.
+    pub id: NodeId,
+}
+
+macro_rules! unary {
+    ($($(#[$doc:meta])* $name:ident => $op:ident;)*) => {$(
+        $(#[$doc])*
+        pub fn $name(self) -> Self {
+            self.op1(ElemOp::$op)
+        }
+    )*};
+}
+
+macro_rules! binary {
+    ($($(#[$doc:meta])* $name:ident => $op:ident;)*) => {$(
+        $(#[$doc])*
+        pub fn $name(self, other: E<'g>) -> Self {
+            self.op2(ElemOp::$op, other)
+        }
+    )*};
+}
+
+impl<'g> E<'g> {
+    fn with(self, f: impl FnOnce(&mut Graph) -> NodeId) -> Self {
+        let id = f(&mut self.tape.graph.borrow_mut());
+        E { id, ..self }
+    }
+
+    /// An elementwise operation.
+    pub fn op1(self, op: ElemOp) -> Self {
+        let x = masked::argument(op, 0, self);
+        let id = x.tape.elem(op, &[x.id]);
+        E { id, ..self }
+    }
+
+    /// An elementwise operation of two arguments.
+    pub fn op2(self, op: ElemOp, other: E<'g>) -> Self {
+        let (x, y) = (
+            masked::argument(op, 0, self),
+            masked::argument(op, 1, other),
+        );
+        let id = x.tape.elem(op, &[x.id, y.id]);
+        E { id, ..self }
+    }
+
+    unary! {
+        /// 1/x
+        recip => Recip;
+        /// x²
+        square => Square;
+        /// √x
+        sqrt => Sqrt;
+        /// eˣ
+        exp => Exp;
+        /// eˣ − 1
+        expm1 => Expm1;
+        /// 1/(1 + e⁻ˣ)
+        inv_logit => InvLogit;
+        /// log(1 + eˣ)
+        log1p_exp => Log1pExp;
+        /// log(1 − eˣ)
+        log1m_exp => Log1mExp;
+        /// |x|
+        abs => Abs;
+        /// log |Γ(x)|
+        lgamma => Lgamma;
+        /// Φ(x)
+        normal_cdf => NormalCdf;
+        /// log Φ(x)
+        log_normal_cdf => LogNormalCdf;
+        /// tanh x
+        tanh => Tanh;
+        /// cos x
+        cos => Cos;
+        /// sin x
+        sin => Sin;
+        /// arctan x
+        atan => Atan;
+        /// x where finite, else 0, without derivative: the shift in a log-sum-exp, on which the result does not depend
+        pivot => Pivot;
+    }
+
+    binary! {
+        /// xʸ
+        pow => Pow;
+        /// 1 where x < y, else 0
+        lt => Lt;
+        /// 1 where x ≤ y, else 0
+        le => Le;
+        /// 1 where x = y, else 0
+        eq => Eq;
+        /// log(eˣ + eʸ)
+        log_add_exp => LogAddExp;
+        /// min(x, y), NaN if either is
+        fmin => Fmin;
+        /// max(x, y), NaN if either is
+        fmax => Fmax;
+    }
+
+    /// log x; of exponentials found through picks and concatenations, the exponent.
+    pub fn log(self) -> Self {
+        let (op, args) = {
+            let g = self.tape.graph.borrow();
+            match g.op(self.id) {
+                op @ (Op::Gather(_) | Op::Concat) => (op, g.args(self.id).to_vec()),
+                _ => (Op::Sum, Vec::new()),
+            }
+        };
+        let is_exp = |id: NodeId| matches!(self.tape.graph.borrow().op(id), Op::Elem(ElemOp::Exp));
+        match op {
+            Op::Gather(index) if is_exp(args[0]) => {
+                let index = self.tape.graph.borrow().index_data(index).clone();
+                self.tape.e(args[0]).op1(ElemOp::Log).gather(&index)
+            }
+            Op::Concat if args.len() <= 4 && args.iter().any(|a| is_exp(*a)) => {
+                let parts: Vec<E<'g>> = args.iter().map(|a| self.tape.e(*a).log()).collect();
+                self.tape.concat(&parts)
+            }
+            _ => self.op1(ElemOp::Log),
+        }
+    }
+
+    /// log(1 + x)
+    pub fn log1p(self) -> Self {
+        self.op1(ElemOp::Log1p)
+    }
+
+    /// log(1 − x); of an inverse logit without rounding
+    pub fn log1m(self) -> Self {
+        match self.inv_logit_argument() {
+            Some(z) => -z.log1p_exp(),
+            None => (-self).log1p(),
+        }
+    }
+
+    /// z if this is `inv_logit(z)`.
+    pub fn inv_logit_argument(self) -> Option<Self> {
+        let g = self.tape.graph.borrow();
+        match g.op(self.id) {
+            Op::Elem(ElemOp::InvLogit) => Some(E {
+                id: g.args(self.id)[0],
+                ..self
+            }),
+            _ => None,
+        }
+    }
+
+    /// `self ≠ 0 ? x : y`
+    pub fn select(self, x: E<'g>, y: E<'g>) -> Self {
+        let id = self.tape.elem(ElemOp::Select, &[self.id, x.id, y.id]);
+        E { id, ..self }
+    }
+
+    /// 1 where zero, else 0
+    pub fn not(self) -> Self {
+        let zero = self.tape.constant(0.0);
+        self.eq(zero)
+    }
+
+    /// A scalar with the value c.
+    pub fn num(self, c: f64) -> Self {
+        self.tape.constant(c)
+    }
+
+    /// Number of elements.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(self) -> usize {
+        self.tape.graph.borrow().shape(self.id).len as usize
+    }
+
+    /// The elements if they are known.
+    pub fn values(self) -> Option<Vec<f64>> {
+        let g = self.tape.graph.borrow();
+        g.constant_value(self.id).map(<[f64]>::to_vec)
+    }
+
+    /// The element of a known scalar.
+    pub fn scalar(self) -> Option<f64> {
+        self.tape.graph.borrow().scalar_value(self.id)
+    }
+
+    /// Whether it is known.
+    pub fn is_constant(self) -> bool {
+        self.tape.graph.borrow().constant_value(self.id).is_some()
+    }
+
+    /// Whether it is one value for each record.
+    pub fn is_record(self) -> bool {
+        self.tape.graph.borrow().shape(self.id).record
+    }
+
+    /// The number, or the numbers of all records, if they are known.
+    pub fn data(self) -> Option<Vec<f64>> {
+        let g = self.tape.graph.borrow();
+        match g.shape(self.id).record {
+            true => known_numbers(&g, self.id).map(<[f64]>::to_vec),
+            false => g.constant_value(self.id).map(<[f64]>::to_vec),
+        }
+    }
+
+    /// As [`data`](Self::data), without records that do not come by here; with their places.
+    pub fn visited(self) -> Option<Vec<(usize, f64)>> {
+        let data = self.data()?;
+        let taken = self.tape.comes_by();
+        let comes = |r: usize| match &taken {
+            Some(taken) if taken.len() == 1 => taken[0] != 0.0,
+            Some(taken) if taken.len() == data.len() => taken[r] != 0.0,
+            _ => true,
+        };
+        let all = data.iter().copied().enumerate();
+        Some(all.filter(|(r, _)| comes(*r)).collect())
+    }
+
+    /// Element `index[r]` for each record r.
+    pub fn gather_record(self, index: &[u32]) -> Self {
+        if let Some(values) = self.values() {
+            let picked: Vec<f64> = index.iter().map(|i| values[*i as usize]).collect();
+            return self.tape.column(&picked);
+        }
+        if self.len() == 1 {
+            return self;
+        }
+        self.with(|g| {
+            let column = g.record_indices(index);
+            g.gather_record(self.id, column)
+        })
+    }
+
+    /// The sum over records; what is no value of records counts for each.
+    pub fn sum_records(self) -> Self {
+        self.with(|g| {
+            if g.shape(self.id).record {
+                g.sum(self.id)
+            } else {
+                let count = g.records_in_batch();
+                g.mul(count, self.id)
+            }
+        })
+    }
+
+    fn one_record(self, what: &'static str) -> Option<Self> {
+        self.is_record().then(|| match self.len() {
+            1 => self,
+            _ => self.tape.no_form(what),
+        })
+    }
+
+    /// `self[index[i]]`
+    pub fn gather(self, index: &[u32]) -> Self {
+        if self.is_record() {
+            return if index.len() == 1 {
+                self
+            } else {
+                self.repeat(index.len())
+            };
+        }
+        self.with(|g| g.gather(self.id, index))
+    }
+
+    /// Element `i` as a scalar.
+    pub fn at(self, i: usize) -> Self {
+        self.with(|g| {
+            if g.shape(self.id).len == 1 {
+                self.id
+            } else {
+                g.element(self.id, i)
+            }
+        })
+    }
+
+    /// Elements `start .. start + len`.
+    pub fn slice(self, start: usize, len: usize) -> Self {
+        if self.is_record() {
+            return self.repeat(len);
+        }
+        self.with(|g| g.slice(self.id, start, len))
+    }
+
+    /// A scalar repeated `len` times.
+    pub fn repeat(self, len: usize) -> Self {
+        if self.is_record() && len != 1 {
+            return self.tape.no_form("a value of one record repeated");
+        }
+        self.with(|g| {
+            if g.shape(self.id).len as usize == len {
+                self.id
+            } else {
+                g.broadcast(self.id, Shape::fixed(len))
+            }
+        })
+    }
+
+    /// Sum of all elements.
+    pub fn sum(self) -> Self {
+        if let Some(one) = self.one_record("a sum") {
+            return one;
+        }
+        self.with(|g| {
+            if g.shape(self.id).len == 0 {
+                g.constant(0.0)
+            } else {
+                g.sum(self.id)
+            }
+        })
+    }
+
+    /// Largest element.
+    pub fn max(self) -> Self {
+        if let Some(one) = self.one_record("a maximum") {
+            return one;
+        }
+        self.with(|g| g.max(self.id))
+    }
+
+    /// Running sums.
+    pub fn cumsum(self) -> Self {
+        if let Some(one) = self.one_record("a running sum") {
+            return one;
+        }
+        self.with(|g| g.cumsum(self.id))
+    }
+
+    /// The transpose of a `rows × cols` matrix.
+    pub fn transpose(self, rows: usize, cols: usize) -> Self {
+        if rows <= 1 || cols <= 1 {
+            return self;
+        }
+        self.with(|g| g.transpose(self.id, rows, cols))
+    }
+
+    /// Product of an `m × k` and a `k × n` matrix.
+    pub fn matmul(self, other: E<'g>, m: usize, k: usize, n: usize) -> Self {
+        self.matmul_with(other, m, k, n, false, false)
+    }
+
+    /// Product of an `m × k` and a `k × n` matrix, either stored transposed.
+    pub fn matmul_with(
+        self,
+        other: E<'g>,
+        m: usize,
+        k: usize,
+        n: usize,
+        left: bool,
+        right: bool,
+    ) -> Self {
+        if k == 0 {
+            return self.tape.vector(&vec![0.0; m * n]);
+        }
+        if self.is_record() || other.is_record() {
+            return if (m, k, n) == (1, 1, 1) {
+                self * other
+            } else {
+                self.tape.no_form("a matrix product")
+            };
+        }
+        let dims = MatMul {
+            m: m as u32,
+            k: k as u32,
+            n: n as u32,
+            left_transposed: left,
+            right_transposed: right,
+        };
+        self.with(|g| g.matmul(self.id, other.id, dims))
+    }
+
+    /// Lower Cholesky factor of an `n × n` matrix.
+    pub fn cholesky(self, n: usize) -> Self {
+        if self.is_record() {
+            return self.tape.no_form("a Cholesky factor");
+        }
+        let squared = {
+            let g = self.tape.graph.borrow();
+            match (g.op(self.id), g.args(self.id)) {
+                (Op::MatMul(dims), [l, r])
+                    if l == r && dims.right_transposed && !dims.left_transposed =>
+                {
+                    Some(*l)
+                }
+                _ => None,
+            }
+        };
+        if let Some(l) = squared.map(|l| self.tape.e(l))
+            && l.len() == n * n
+            && known::is_lower_factor(self.tape, l)
+        {
+            return l;
+        }
+        let l = self.with(|g| g.cholesky(self.id, n));
+        known::note(l, Fact::LowerFactor);
+        l
+    }
+
+    /// X with L X = B (or Lᵀ X = B); `self` is the lower triangular `n × n` matrix L.
+    pub fn tri_solve(self, b: E<'g>, n: usize, cols: usize, transposed: bool) -> Self {
+        if self.is_record() || b.is_record() {
+            return self.tape.no_form("a system of equations");
+        }
+        self.with(|g| g.tri_solve(self.id, b.id, n, cols, transposed))
+    }
+
+    /// X with A X = B (or Aᵀ X = B); `self` is the `n × n` matrix A.
+    pub fn solve(self, b: E<'g>, n: usize, cols: usize, transposed: bool) -> Self {
+        if self.is_record() || b.is_record() {
+            return self.tape.no_form("a system of equations");
+        }
+        self.with(|g| g.solve(self.id, b.id, n, cols, transposed))
+    }
+
+    /// log |det| of an `n × n` matrix.
+    pub fn log_abs_det(self, n: usize) -> Self {
+        if self.is_record() {
+            return self.tape.no_form("a determinant");
+        }
+        self.with(|g| g.log_abs_det(self.id, n))
+    }
+
+    /// Zeros of length `len` with the elements added at `index`.
+    pub fn scatter(self, index: &[u32], len: usize) -> Self {
+        if self.is_record() {
+            return self
+                .tape
+                .no_form("a vector of values of one record as a whole");
+        }
+        self.with(|g| g.scatter_add(self.id, index, len))
+    }
+
+    /// The diagonal of an `n`-row matrix with `m` diagonal elements.
+    pub fn diagonal(self, n: usize, m: usize) -> Self {
+        let index: Vec<u32> = (0..m).map(|i| (i * n + i) as u32).collect();
+        self.gather(&index)
+    }
+
+    /// log Σ exp over all elements.
+    pub fn log_sum_exp(self) -> Self {
+        match self.len() {
+            0 => self.num(f64::NEG_INFINITY),
+            1 => self,
+            2 => self.at(0).log_add_exp(self.at(1)),
+            _ => {
+                let shift = self.max().pivot();
+                (self - shift).exp().sum().log() + shift
+            }
+        }
+    }
+}
+
+impl Neg for E<'_> {
+    type Output = Self;
+    fn neg(self) -> Self {
+        self.op1(ElemOp::Neg)
+    }
+}
+
+macro_rules! operator {
+    ($($trait:ident $method:ident $op:ident;)*) => {$(
+        impl<'g> $trait for E<'g> {
+            type Output = E<'g>;
+            fn $method(self, other: E<'g>) -> E<'g> {
+                self.op2(ElemOp::$op, other)
+            }
+        }
+        impl<'g> $trait<f64> for E<'g> {
+            type Output = E<'g>;
+            fn $method(self, other: f64) -> E<'g> {
+                self.op2(ElemOp::$op, self.num(other))
+            }
+        }
+        impl<'g> $trait<E<'g>> for f64 {
+            type Output = E<'g>;
+            fn $method(self, other: E<'g>) -> E<'g> {
+                other.num(self).op2(ElemOp::$op, other)
+            }
+        }
+    )*};
+}
+
+operator! {
+    Add add Add;
+    Sub sub Sub;
+    Div div Div;
+}
+
+impl<'g> Mul for E<'g> {
+    type Output = E<'g>;
+    /// In an unrolled loop a known scalar factor stays a factor even if it is 0 or 1 in this turn: otherwise turns would
+    /// differ in structure by their data, and could not be joined again.
+    fn mul(self, other: E<'g>) -> E<'g> {
+        let known = |e: E<'g>| e.scalar().is_some();
+        if self.tape.unrolling.get()
+            && self.len() == 1
+            && other.len() == 1
+            && known(self) != known(other)
+        {
+            let zero = self.num(0.0);
+            let id = self.tape.elem(ElemOp::Fma, &[self.id, other.id, zero.id]);
+            return E { id, ..self };
+        }
+        self.op2(ElemOp::Mul, other)
+    }
+}
+
+impl<'g> Mul<f64> for E<'g> {
+    type Output = E<'g>;
+    fn mul(self, other: f64) -> E<'g> {
+        self.op2(ElemOp::Mul, self.num(other))
+    }
+}
+
+impl<'g> Mul<E<'g>> for f64 {
+    type Output = E<'g>;
+    fn mul(self, other: E<'g>) -> E<'g> {
+        other.num(self).op2(ElemOp::Mul, other)
+    }
+}
