@@ -583,3 +583,26 @@ fn transform_functions() {
         assert!((back - z).abs() < 1e-12);
     }
 }
+
+#[test]
+fn a_factor_of_a_covariance_is_not_wider_than_high() {
+    for declaration in [
+        "cholesky_factor_cov[2, 3] L;",
+        "array[2] cholesky_factor_cov[2, 3] L;",
+    ] {
+        for block in [
+            "parameters",
+            "transformed parameters",
+            "generated quantities",
+        ] {
+            let error = bind(&format!("{block} {{ {declaration} }}"), "{}").expect_err(declaration);
+            assert_eq!(error.kind, ErrorKind::Failed);
+            assert_eq!(
+                error.message,
+                "variable `L`: a Cholesky factor has at least as many rows as columns, found 2 rows and 3 columns"
+            );
+        }
+    }
+    let high = bind("parameters { cholesky_factor_cov[3, 2] L; }", "{}").expect("a factor");
+    assert_eq!(high.unconstrained_dim(), 5);
+}

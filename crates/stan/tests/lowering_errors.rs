@@ -165,3 +165,25 @@ fn a_turn_takes_as_many_nodes_as_it_has_operations() {
         "the turns are joined: {joined}, {joined_too}"
     );
 }
+
+#[test]
+fn containers_that_no_memory_holds_are_refused() {
+    for (call, function) in [
+        ("rep_matrix(x, 2000000000, 2000000000)", "rep_matrix"),
+        ("rep_matrix(rep_vector(x, 1000), 2000000000)", "rep_matrix"),
+        ("rep_vector(x, 2000000000)", "rep_vector"),
+        ("rep_row_vector(x, 2000000000)", "rep_row_vector"),
+        (
+            "rep_array(x, 2000000000, 2000000000, 2000000000)[1, 1]",
+            "rep_array",
+        ),
+    ] {
+        let (kind, message) = failure(&format!(
+            "parameters {{ real x; }}\nmodel {{ target += sum({call}); }}"
+        ));
+        assert_eq!(kind, ErrorKind::Limit, "{message}");
+        let expected = format!("model.stan:2:23: {function} has ");
+        assert!(message.starts_with(&expected), "{message}");
+        assert!(message.ends_with("the limit is 2.000 GiB"), "{message}");
+    }
+}

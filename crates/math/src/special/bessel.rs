@@ -54,14 +54,18 @@ fn hankel_serves(v: f64, x: f64) -> bool {
     x > 50.0 && x > v * v
 }
 
-/// Logarithm of the modified Bessel function of the first kind, real order `v >= 0`, for `x >= 0`. The error is below
+/// Logarithm of the modified Bessel function of the first kind, real order `v > -1`, for `x >= 0`. The error is below
 /// 1e-14 times `1 + |result| + v |log x|`.
 pub fn log_modified_bessel_first_kind(v: f64, x: f64) -> f64 {
-    if v.is_nan() || x.is_nan() || v < 0.0 || x < 0.0 || v.is_infinite() {
+    if v.is_nan() || x.is_nan() || v <= -1.0 || x < 0.0 || v.is_infinite() {
         return f64::NAN;
     }
     if x == 0.0 {
-        return if v == 0.0 { 0.0 } else { f64::NEG_INFINITY };
+        return if v == 0.0 {
+            0.0
+        } else {
+            -f64::INFINITY.copysign(v)
+        };
     }
     if x.is_infinite() {
         return x;

@@ -1,20 +1,21 @@
-//! Distributions of counts and other ints.
+//! Distributions of counts.
 
-use crate::distributions::family::{
-    Domain::{AnyInt, Bool, Finite, NonNegative, NotNan, PositiveFinite, Unit},
-    Family, Tails,
-};
-use crate::functions::elementary::{lmultiply, log_add_exp, log1p_exp};
-use crate::functions::reductions::log_sum_exp;
-use crate::functions::special::{lbeta, lchoose, lgamma, ln_gamma_pq, ln_inc_beta};
+use jensen_math::special::{lbeta, lgamma, log_sum_exp, log_sum_exp_slice, log1p_exp};
+
+use super::formula::{Density, known_ints};
+use super::univariate::{Tails, Univariate};
+use crate::functions::elementary::lmultiply;
+use crate::functions::special::{ln_gamma_pq, ln_inc_beta};
+use crate::symbolic::domain::Domain::{Finite, NonNegative, NotNan, PositiveFinite};
+use crate::symbolic::functions::elementwise::{self, multiply_log};
+use crate::symbolic::tape::E;
 use crate::value::error::{FnError, FnResult};
 
+const Y: u32 = 1;
 const A: u32 = 2;
 const B: u32 = 4;
 const C: u32 = 8;
 
-const PROBABILITY: &str = "the probability parameter";
-const TRIALS: &str = "the population size parameter";
 const RATE: &str = "the rate parameter";
 
 const NONE: f64 = f64::NEG_INFINITY;
@@ -22,96 +23,9 @@ const NONE: f64 = f64::NEG_INFINITY;
 /// 2³⁰: log rates above give numbers beyond the ints.
 const MAX_LOG_RATE: f64 = 20.794_415_416_798_36;
 
-pub(super) static FAMILIES: &[Family] = &[
-    Family::new("bernoulli", Bool, &[(PROBABILITY, Unit)], |k, x| {
-        k.term(
-            A,
-            if x[0] == 1.0 {
-                x[1].ln()
-            } else {
-                (-x[1]).ln_1p()
-            },
-        )
-    })
-    .discrete()
-    .tails(|x| binomial_tails(x[0], 1.0, x[1]))
-    .sample(|r, x| f64::from(r.uniform() < x[0])),
-    Family::new(
-        "bernoulli_logit",
-        Bool,
-        &[("the logit transformed probability parameter", NotNan)],
-        |k, x| k.term(A, -log1p_exp(if x[0] == 1.0 { -x[1] } else { x[1] })),
-    )
-    .discrete()
-    .sample(|r, x| f64::from(r.uniform() < 1.0 / (1.0 + (-x[0]).exp()))),
-    Family::new(
-        "binomial",
-        NonNegative,
-        &[(TRIALS, NonNegative), (PROBABILITY, Unit)],
-        |k, x| {
-            if x[0] > x[1] {
-                return NONE;
-            }
-            let failures = x[1] - x[0];
-            let log_miss = if failures == 0.0 {
-                0.0
-            } else {
-                failures * (-x[2]).ln_1p()
-            };
-            k.constant(lchoose(x[1], x[0])) + k.term(B, lmultiply(x[0], x[2]) + log_miss)
-        },
-    )
-    .discrete()
-    .tails(|x| binomial_tails(x[0], x[1], x[2]))
-    .sample(|r, x| r.binomial(x[0], x[1])),
-    Family::new(
-        "binomial_logit",
-        NonNegative,
-        &[
-            (TRIALS, NonNegative),
-            ("the logit transformed probability parameter", Finite),
-        ],
-        |k, x| {
-            if x[0] > x[1] {
-                return NONE;
-            }
-            k.constant(lchoose(x[1], x[0]))
-                + k.term(
-                    B,
-                    -x[0] * log1p_exp(-x[2]) - (x[1] - x[0]) * log1p_exp(x[2]),
-                )
-        },
-    )
-    .discrete(),
-    Family::new(
-        "beta_binomial",
-        AnyInt,
-        &[
-            (TRIALS, NonNegative),
-            ("the first prior sample size parameter", PositiveFinite),
-            ("the second prior sample size parameter", PositiveFinite),
-        ],
-        |k, x| {
-            if x[0] < 0.0 || x[0] > x[1] {
-                return NONE;
-            }
-            k.constant(lchoose(x[1], x[0]))
-                + k.term(
-                    B | C,
-                    lbeta(x[0] + x[2], x[1] - x[0] + x[3]) - lbeta(x[2], x[3]),
-                )
-        },
-    )
-    .discrete()
-    .tails(|x| {
-        let mass = |n: f64| lchoose(x[1], n) + lbeta(n + x[2], x[1] - n + x[3]) - lbeta(x[2], x[3]);
-        summed_tails(x[0], 0.0, x[1], mass)
-    })
-    .sample(|r, x| {
-        let p = r.beta(x[1], x[2]);
-        r.binomial(x[0], p)
-    }),
-    Family::new(
+/// The rows.
+pub static TABLE: &[Univariate] = &[
+    Univariate::new(
         "beta_neg_binomial",
         NonNegative,
         &[
@@ -137,14 +51,15 @@ pub(super) static FAMILIES: &[Family] = &[
         }
         // The upper tail is endless: it is what the lower one leaves.
         let terms: Vec<f64> = (0..=x[0] as u64).map(|n| mass(n as f64)).collect();
-        Tails::from_log_lower(log_sum_exp(&terms))
+        Tails::from_log_lower(log_sum_exp_slice(&terms))
     })
     .sample(|r, x| {
         let p = r.beta(x[1], x[2]);
         let rate = r.gamma(x[0]) * (1.0 - p) / p;
         r.poisson(rate)
-    }),
-    Family::new(
+    })
+    .lowered(Y | A | B | C, lower_beta_neg_binomial),
+    Univariate::new(
         "yule_simon",
         NonNegative,
         &[("the shape parameter", PositiveFinite)],
@@ -169,8 +84,9 @@ pub(super) static FAMILIES: &[Family] = &[
         let w = r.exponential() / x[0];
         let log_failure = (-(-w).exp()).ln_1p();
         (r.uniform().ln() / log_failure).ceil().max(1.0)
-    }),
-    Family::new("poisson", NonNegative, &[(RATE, NonNegative)], |k, x| {
+    })
+    .lowered(A, lower_yule_simon),
+    Univariate::new("poisson", NonNegative, &[(RATE, NonNegative)], |k, x| {
         if x[1].is_infinite() || (x[1] == 0.0 && x[0] != 0.0) {
             return NONE;
         }
@@ -183,8 +99,9 @@ pub(super) static FAMILIES: &[Family] = &[
         }
         Tails::new(ln_gamma_pq(x[0] + 1.0, x[1])).swap()
     })
-    .sample(|r, x| r.poisson(x[0])),
-    Family::new(
+    .sample(|r, x| r.poisson(x[0]))
+    .lowered(A, lower_poisson),
+    Univariate::new(
         "poisson_log",
         NonNegative,
         &[("the log rate parameter", NotNan)],
@@ -198,8 +115,9 @@ pub(super) static FAMILIES: &[Family] = &[
     )
     .discrete()
     .joint(|function, p| check_log_rate(function, p[0]))
-    .sample(|r, x| r.poisson(x[0].exp())),
-    Family::new(
+    .sample(|r, x| r.poisson(x[0].exp()))
+    .lowered(Y, lower_poisson_log),
+    Univariate::new(
         "neg_binomial",
         NonNegative,
         &[
@@ -216,8 +134,9 @@ pub(super) static FAMILIES: &[Family] = &[
     .sample(|r, x| {
         let rate = r.gamma(x[0]) / x[1];
         r.poisson(rate)
-    }),
-    Family::new(
+    })
+    .lowered(Y | A | B, lower_neg_binomial),
+    Univariate::new(
         "neg_binomial_2",
         NonNegative,
         &[
@@ -236,8 +155,9 @@ pub(super) static FAMILIES: &[Family] = &[
     .sample(|r, x| {
         let rate = r.gamma(x[1]) * x[0] / x[1];
         r.poisson(rate)
-    }),
-    Family::new(
+    })
+    .lowered(Y | B, lower_neg_binomial_2),
+    Univariate::new(
         "neg_binomial_2_log",
         NonNegative,
         &[
@@ -250,7 +170,7 @@ pub(super) static FAMILIES: &[Family] = &[
                 + k.term(A, n * eta)
                 + k.term(
                     A | B,
-                    -phi * log1p_exp(eta - phi.ln()) - n * log_add_exp(eta, phi.ln()),
+                    -phi * log1p_exp(eta - phi.ln()) - n * log_sum_exp(eta, phi.ln()),
                 )
         },
     )
@@ -259,81 +179,8 @@ pub(super) static FAMILIES: &[Family] = &[
     .sample(|r, x| {
         let rate = r.gamma(x[1]) * x[0].exp() / x[1];
         r.poisson(rate)
-    }),
-    Family::new(
-        "hypergeometric",
-        NonNegative,
-        &[
-            ("the number of draws", NonNegative),
-            ("the number of successes", NonNegative),
-            ("the number of failures", NonNegative),
-        ],
-        |k, x| {
-            let (n, draws, a, b) = (x[0], x[1], x[2], x[3]);
-            if n > a || n > draws || draws - n > b {
-                return NONE;
-            }
-            k.constant(lchoose(a, n) + lchoose(b, draws - n) - lchoose(a + b, draws))
-        },
-    )
-    .discrete()
-    .joint(|function, p| {
-        if p[0] <= p[1] + p[2] {
-            return Ok(());
-        }
-        Err(FnError::domain(format!(
-            "{function}: the number of draws is {}, but must be at most {}",
-            p[0],
-            p[1] + p[2]
-        )))
     })
-    .sample(|r, x| {
-        // One draw after the other, without replacement.
-        let (mut a, mut b) = (x[1], x[2]);
-        let mut n = 0.0;
-        for _ in 0..x[0] as u64 {
-            if r.uniform() * (a + b) < a {
-                a -= 1.0;
-                n += 1.0;
-            } else {
-                b -= 1.0;
-            }
-        }
-        n
-    }),
-    Family::new(
-        "discrete_range",
-        AnyInt,
-        &[("the lower bound", AnyInt), ("the upper bound", AnyInt)],
-        |k, x| {
-            if x[0] < x[1] || x[0] > x[2] {
-                return NONE;
-            }
-            k.constant(-(x[2] - x[1] + 1.0).ln())
-        },
-    )
-    .discrete()
-    .joint(|function, p| {
-        if p[1] >= p[0] {
-            return Ok(());
-        }
-        Err(FnError::domain(format!(
-            "{function}: the upper bound is {}, but must be at least {}",
-            p[1], p[0]
-        )))
-    })
-    .tails(|x| {
-        let count = x[2] - x[1] + 1.0;
-        let below = (x[0] - x[1] + 1.0).clamp(0.0, count);
-        Tails {
-            lower: (below / count).ln(),
-            upper: ((count - below) / count).ln(),
-        }
-    })
-    .sample(|r, x| {
-        let count = x[1] - x[0] + 1.0;
-        x[0] + (r.uniform() * count).floor().min(count - 1.0)
-    }),
+    .lowered(Y | B, lower_neg_binomial_2_log),
 ];
 
 fn check_log_rate(function: &str, log_rate: f64) -> FnResult<()> {
@@ -354,16 +201,6 @@ fn rising_coefficient(a: f64, n: f64) -> f64 {
     -lbeta(a, n) - n.ln()
 }
 
-fn binomial_tails(n: f64, trials: f64, p: f64) -> Tails {
-    if n < 0.0 {
-        Tails::NOTHING
-    } else if n >= trials {
-        Tails::ALL
-    } else {
-        Tails::new(ln_inc_beta(trials - n, n + 1.0, 1.0 - p))
-    }
-}
-
 fn neg_binomial_tails(n: f64, shape: f64, p: f64) -> Tails {
     if n < 0.0 {
         return Tails::NOTHING;
@@ -371,21 +208,96 @@ fn neg_binomial_tails(n: f64, shape: f64, p: f64) -> Tails {
     Tails::new(ln_inc_beta(shape, n + 1.0, p))
 }
 
-fn summed_tails(n: f64, first: f64, last: f64, mass: impl Fn(f64) -> f64) -> Tails {
-    if n < first {
-        return Tails::NOTHING;
+/// −log y!
+pub fn log_factorial(d: &mut Density<'_>, y: E<'_>) {
+    if let Some(values) = y.data() {
+        let each: Vec<f64> = values.iter().map(|y| -lgamma(y + 1.0)).collect();
+        let constant = d.tape.known(&each, y.is_record());
+        d.term(&[], constant);
     }
-    if n >= last {
-        return Tails::ALL;
-    }
-    let sum = |from: f64, to: f64| {
-        let terms: Vec<f64> = (0..=(to - from) as u64)
-            .map(|i| mass(from + i as f64))
-            .collect();
-        log_sum_exp(&terms).min(0.0)
-    };
-    Tails {
-        lower: sum(first, n),
-        upper: sum(n + 1.0, last),
-    }
+}
+
+fn lower_beta_neg_binomial(d: &mut Density<'_>) -> FnResult<()> {
+    let [n, r, a, b] = d.get();
+    log_factorial(d, n);
+    d.term(
+        &[1, 2, 3],
+        (n + r).lgamma() - r.lgamma() + elementwise::lbeta(n + b, r + a) - elementwise::lbeta(a, b),
+    );
+    Ok(())
+}
+
+fn lower_yule_simon(d: &mut Density<'_>) -> FnResult<()> {
+    let [n, alpha] = d.get();
+    let bad = n.lt(d.num(1.0));
+    d.outside(bad);
+    let above = alpha + 1.0;
+    d.term(&[], n.lgamma());
+    d.term(&[1], alpha.log() + above.lgamma() - (n + above).lgamma());
+    Ok(())
+}
+
+fn lower_poisson(d: &mut Density<'_>) -> FnResult<()> {
+    known_ints(d, 0)?;
+    let [y, lambda] = d.get();
+    log_factorial(d, y);
+    d.term(&[1], multiply_log(y, lambda));
+    d.term(&[1], -lambda);
+    Ok(())
+}
+
+fn lower_poisson_log(d: &mut Density<'_>) -> FnResult<()> {
+    let [y, eta] = d.get();
+    poisson_log(d, y, eta);
+    Ok(())
+}
+
+/// y η − exp η − log y!
+pub fn poisson_log<'g>(d: &mut Density<'g>, y: E<'g>, eta: E<'g>) {
+    log_factorial(d, y);
+    d.term(&[1], y * eta);
+    d.term(&[1], -eta.exp());
+}
+
+/// log (y + φ − 1 choose y); as a whole a term of φ, argument `at`.
+fn log_coefficient<'g>(d: &mut Density<'g>, y: E<'g>, phi: E<'g>, at: usize) {
+    d.term(&[at], (y + phi).lgamma() - (y + 1.0).lgamma());
+    d.term(&[at], -phi.lgamma());
+}
+
+fn lower_neg_binomial(d: &mut Density<'_>) -> FnResult<()> {
+    let [y, alpha, beta] = d.get();
+    log_coefficient(d, y, alpha, 1);
+    d.term(&[1, 2], -(alpha * beta.recip().log1p()));
+    d.term(&[1, 2], -(y * beta.log1p()));
+    Ok(())
+}
+
+fn lower_neg_binomial_2(d: &mut Density<'_>) -> FnResult<()> {
+    let [y, mu, phi] = d.get();
+    log_coefficient(d, y, phi, 2);
+    d.term(&[1], multiply_log(y, mu));
+    d.term(&[1, 2], -(phi * (mu / phi).log1p()));
+    d.term(&[1, 2], -(y * (mu + phi).log()));
+    Ok(())
+}
+
+fn lower_neg_binomial_2_log(d: &mut Density<'_>) -> FnResult<()> {
+    let [y, eta, phi] = d.get();
+    log_coefficient(d, y, phi, 2);
+    neg_binomial_2_log(d, y, eta, phi);
+    Ok(())
+}
+
+/// The negative binomial with log mean η and precision φ, without the binomial coefficient.
+pub fn neg_binomial_2_log<'g>(d: &mut Density<'g>, y: E<'g>, eta: E<'g>, phi: E<'g>) {
+    let precision = d.args.len() - 1;
+    let location: Vec<usize> = (1..precision).collect();
+    let all: Vec<usize> = (1..=precision).collect();
+    // log(μ + φ) = log φ + log(1 + exp(η − log φ))
+    let log_phi = phi.log();
+    let excess = (eta - log_phi).log1p_exp();
+    d.term(&location, y * eta);
+    d.term(&all, -((y + phi) * excess));
+    d.term(&all, -(y * log_phi));
 }

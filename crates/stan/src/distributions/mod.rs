@@ -1,39 +1,95 @@
-//! Probability distributions: densities, distribution functions, random numbers.
+//! Probability distributions, each one row of a table: how its arguments are called and what they must be, its log
+//! density as a sum of terms that say which arguments they depend on, its distribution functions and sampler, and the
+//! same formulas over the graph. Vectorisation, sizes and domain checks are the same for all.
 //!
-//! A univariate distribution is one [`Family`]: its parameters with their domains, the log density as a sum of terms
-//! that say which arguments they depend on, the log probabilities of both tails, and a sampler. Vectorisation, size
-//! and domain checks are the same for all.
+//! A new distribution is its signatures in `program/signatures/library.sig` and one row in the file of its kind here.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `univariate`, `multivariate` | the two kinds of row, of numbers and of whole values |
+//! | `formula` | densities over the graph |
+//! | `real_line`, `skewed`, `half_line`, `interval` | real numbers |
+//! | `trials`, `counts` | ints |
+//! | `categories`, `ordered`, `simplexes` | categories, simplexes and counts of categories |
+//! | `regressions` | outcomes given a linear predictor |
+//! | `vectors`, `covariances` | vectors and matrices |
+//! | `hidden_markov` | functions of hidden Markov models |
 
-mod continuous;
+pub mod categories;
 mod counts;
-mod family;
-pub mod formulas;
-mod glm;
-mod matrices;
+mod covariances;
+mod formula;
+mod half_line;
+mod hidden_markov;
+mod interval;
 mod multivariate;
-mod ordinal;
-mod positive;
+mod ordered;
+mod real_line;
+mod regressions;
 mod simplexes;
 mod skewed;
+mod trials;
+mod univariate;
+mod vectors;
 
-pub use family::{Family, FamilyPart};
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+pub use formula::{Formula, Passed};
+pub use multivariate::{Multivariate, OverRecords};
+pub use univariate::{Suffix, Univariate};
 
 use crate::functions::Entry;
 
-/// All univariate families.
-pub fn families() -> impl Iterator<Item = &'static Family> {
-    continuous::FAMILIES
-        .iter()
-        .chain(skewed::FAMILIES)
-        .chain(positive::FAMILIES)
-        .chain(counts::FAMILIES)
+/// All distributions of one number.
+pub fn univariate() -> impl Iterator<Item = &'static Univariate> {
+    [
+        real_line::TABLE,
+        skewed::TABLE,
+        half_line::TABLE,
+        interval::TABLE,
+        trials::TABLE,
+        counts::TABLE,
+    ]
+    .into_iter()
+    .flatten()
 }
 
-/// The distributions that are no univariate family.
-pub const TABLES: &[&[Entry]] = &[
-    glm::TABLE,
-    matrices::TABLE,
-    multivariate::TABLE,
-    ordinal::TABLE,
-    simplexes::TABLE,
-];
+/// All distributions of whole values.
+pub fn multivariate() -> impl Iterator<Item = &'static Multivariate> {
+    [
+        categories::TABLE,
+        ordered::TABLE,
+        simplexes::TABLE,
+        regressions::TABLE,
+        vectors::TABLE,
+        covariances::TABLE,
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// Functions of models that are no distributions of one argument given others.
+pub const FUNCTIONS: &[Entry] = hidden_markov::TABLE;
+
+/// How a density or distribution function is built over the graph, if it can be.
+pub fn formula(name: &str) -> Option<Formula> {
+    static FORMULAS: OnceLock<BTreeMap<String, Formula>> = OnceLock::new();
+    let formulas = FORMULAS.get_or_init(|| {
+        let functions = univariate().flat_map(|row| {
+            let lowered = row.functions().into_iter();
+            lowered
+                .filter(|(_, suffix)| row.is_lowered(*suffix))
+                .map(move |(name, suffix)| (name, Formula::Univariate(row, suffix)))
+        });
+        let densities = multivariate().filter_map(|row| {
+            let (terms, records) = row.lowered?;
+            Some((
+                row.density.to_owned(),
+                Formula::Multivariate(terms, records),
+            ))
+        });
+        functions.chain(densities).collect()
+    });
+    formulas.get(name).copied()
+}

@@ -2,16 +2,19 @@
 
 use std::f64::consts::{LN_2, PI};
 
-use crate::distributions::family::{
-    Domain::{Finite, NonNegativeFinite, NotNan, Positive, PositiveFinite, Unit},
-    Family, Tails,
+use jensen_math::constants::{HALF_LOG_TWO_PI, LOG_TWO_PI};
+use jensen_math::special::{
+    log_modified_bessel_first_kind, log_phi, log_sum_exp, log1m_exp, owens_t, phi,
 };
-use jensen_math::constants::LOG_TWO_PI;
 
-use crate::functions::elementary::log_add_exp;
-use crate::functions::special::{
-    HALF_LOG_TWO_PI, gauss, log_bessel_i, log_phi, log1m_exp, owens_t, phi,
+use super::formula::{Density, TailTerms};
+use super::univariate::{Tails, Univariate};
+use crate::functions::random::Draws;
+use crate::functions::special::gauss;
+use crate::symbolic::domain::Domain::{
+    Finite, NonNegativeFinite, NotNan, Positive, PositiveFinite, Unit,
 };
+use crate::value::error::{FnError, FnResult};
 
 const Y: u32 = 1;
 const A: u32 = 2;
@@ -21,8 +24,9 @@ const C: u32 = 8;
 const LOCATION: &str = "the location parameter";
 const SCALE: &str = "the scale parameter";
 
-pub(super) static FAMILIES: &[Family] = &[
-    Family::new(
+/// The rows.
+pub static TABLE: &[Univariate] = &[
+    Univariate::new(
         "skew_normal",
         NotNan,
         &[
@@ -51,8 +55,9 @@ pub(super) static FAMILIES: &[Family] = &[
         let delta = x[2] / x[2].hypot(1.0);
         let (u, v) = (r.normal(), r.normal());
         x[0] + x[1] * (delta * u.abs() + (1.0 - delta * delta).sqrt() * v)
-    }),
-    Family::new(
+    })
+    .lowered(0, lower_skew_normal),
+    Univariate::new(
         "exp_mod_normal",
         NotNan,
         &[
@@ -86,11 +91,13 @@ pub(super) static FAMILIES: &[Family] = &[
                     f64::NEG_INFINITY
                 }
             },
-            upper: log_add_exp(log_phi(-z), shifted).min(0.0),
+            upper: log_sum_exp(log_phi(-z), shifted).min(0.0),
         }
     })
-    .sample(|r, x| x[0] + x[1] * r.normal() + r.exponential() / x[2]),
-    Family::new(
+    .sample(|r, x| x[0] + x[1] * r.normal() + r.exponential() / x[2])
+    .lowered(B, lower_exp_mod_normal)
+    .lowered_tails(B | C, lower_exp_mod_normal_tails),
+    Univariate::new(
         "skew_double_exponential",
         Finite,
         &[
@@ -124,14 +131,15 @@ pub(super) static FAMILIES: &[Family] = &[
         } else {
             mu + sigma * e / (2.0 * tau)
         }
-    }),
-    Family::new(
+    })
+    .lowered(C, lower_skew_double_exponential),
+    Univariate::new(
         "von_mises",
         Finite,
         &[(LOCATION, Finite), (SCALE, NonNegativeFinite)],
         |k, x| {
             k.constant(-LOG_TWO_PI)
-                + k.term(B, -log_bessel_i(0.0, x[2]))
+                + k.term(B, -log_modified_bessel_first_kind(0.0, x[2]))
                 + k.term(Y | A | B, x[2] * (x[1] - x[0]).cos())
         },
     )
@@ -143,18 +151,19 @@ pub(super) static FAMILIES: &[Family] = &[
             return Tails::ALL;
         }
         let (mu, kappa) = (x[1], x[2]);
-        let log_norm = LOG_TWO_PI + log_bessel_i(0.0, kappa) - kappa;
+        let log_norm = LOG_TWO_PI + log_modified_bessel_first_kind(0.0, kappa) - kappa;
         let density = |t: f64| (kappa * ((t - mu).cos() - 1.0) - log_norm).exp();
         Tails {
             lower: gauss(density, -PI, x[0], 400).min(1.0).ln(),
             upper: gauss(density, x[0], PI, 400).min(1.0).ln(),
         }
     })
-    .sample(von_mises),
+    .sample(von_mises)
+    .lowered(0, lower_von_mises),
 ];
 
 /// Best and Fisher's rejection from a wrapped Cauchy envelope; the result is in [−π, π) around 0, as Stan wraps it.
-fn von_mises(r: &mut crate::functions::random::Draws, x: &[f64]) -> f64 {
+fn von_mises(r: &mut Draws, x: &[f64]) -> f64 {
     let (mu, kappa) = (x[0], x[1]);
     if kappa < 1e-8 {
         return wrap(mu + 2.0 * PI * (r.uniform() - 0.5));
@@ -176,4 +185,71 @@ fn von_mises(r: &mut crate::functions::random::Draws, x: &[f64]) -> f64 {
 
 fn wrap(angle: f64) -> f64 {
     (angle + PI).rem_euclid(2.0 * PI) - PI
+}
+
+fn lower_skew_normal(d: &mut Density<'_>) -> FnResult<()> {
+    let [y, xi, omega, alpha] = d.get();
+    let z = (y - xi) * omega.recip();
+    d.term(&[0, 1, 2], -0.5 * z.square());
+    // log erfc(−αz/√2) = log 2 Φ(αz)
+    d.term(&[0, 1, 2, 3], (alpha * z).log_normal_cdf() + LN_2);
+    d.term(&[2], -omega.log());
+    d.term(&[], d.num(-HALF_LOG_TWO_PI));
+    Ok(())
+}
+
+fn lower_exp_mod_normal(d: &mut Density<'_>) -> FnResult<()> {
+    let [y, mu, sigma, lambda] = d.get();
+    let variance = lambda * sigma.square();
+    let shift = mu - y;
+    // log erfc(x/√2) = log 2 Φ(−x)
+    let tail = (-(shift + variance) / sigma).log_normal_cdf() + LN_2;
+    d.term(&[0, 1, 2, 3], lambda * (shift + 0.5 * variance) + tail);
+    d.term(&[3], lambda.log());
+    d.term(&[], d.num(-LN_2));
+    Ok(())
+}
+
+fn lower_skew_double_exponential(d: &mut Density<'_>) -> FnResult<()> {
+    let [y, mu, sigma, tau] = d.get();
+    let below = y.lt(mu);
+    let weight = below.select(1.0 - tau, tau);
+    d.term(
+        &[0, 1, 2, 3],
+        -2.0 * ((y - mu).abs() * weight * sigma.recip()),
+    );
+    d.term(&[3], tau.log() + tau.log1m());
+    d.term(&[2], -sigma.log());
+    d.term(&[], d.num(LN_2));
+    Ok(())
+}
+
+fn lower_von_mises(d: &mut Density<'_>) -> FnResult<()> {
+    let [y, mu, kappa] = d.get();
+    let Some(values) = kappa.values() else {
+        return Err(FnError::unsupported(
+            "von_mises_lpdf with a scale that depends on parameters is not supported yet in the log density",
+        ));
+    };
+    let bessel: Vec<f64> = values
+        .iter()
+        .map(|k| -log_modified_bessel_first_kind(0.0, *k))
+        .collect();
+    d.term(&[0, 1, 2], kappa * (mu - y).cos());
+    d.term(&[2], d.tape.vector(&bessel));
+    d.term(&[], d.num(-LOG_TWO_PI));
+    Ok(())
+}
+
+fn lower_exp_mod_normal_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
+    let [y, mu, sigma, lambda] = d.get();
+    let z = (y - mu) * sigma.recip();
+    let u = lambda * sigma;
+    // Mass that the exponential part carries beyond the normal's.
+    let beyond = 0.5 * u.square() - u * z + (z - u).log_normal_cdf();
+    let lower = z.log_normal_cdf();
+    Ok((
+        lower + (beyond - lower).log1m_exp(),
+        (-z).log_normal_cdf().log_add_exp(beyond),
+    ))
 }

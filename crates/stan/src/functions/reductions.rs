@@ -2,7 +2,8 @@
 
 use num_complex::Complex64;
 
-use crate::functions::elementary::log_add_exp;
+use jensen_math::special::{log_sum_exp, log_sum_exp_slice};
+
 use crate::functions::{Builtin, Entry};
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
@@ -53,7 +54,7 @@ pub(super) const TABLE: &[Entry] = &[
         "softmax",
         Pure(|a| {
             let x = a[0].slice()?;
-            let total = log_sum_exp(x);
+            let total = log_sum_exp_slice(x);
             Ok(Value::Vector(x.iter().map(|x| (x - total).exp()).collect()))
         }),
     ),
@@ -61,7 +62,7 @@ pub(super) const TABLE: &[Entry] = &[
         "log_softmax",
         Pure(|a| {
             let x = a[0].slice()?;
-            let total = log_sum_exp(x);
+            let total = log_sum_exp_slice(x);
             Ok(Value::Vector(x.iter().map(|x| x - total).collect()))
         }),
     ),
@@ -163,22 +164,10 @@ fn extreme(
     }
 }
 
-/// log Σ exp x; −∞ of nothing.
-pub fn log_sum_exp(x: &[f64]) -> f64 {
-    let max = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if x.iter().any(|x| x.is_nan()) {
-        return f64::NAN;
-    }
-    if max.is_infinite() {
-        return max;
-    }
-    max + x.iter().map(|x| (x - max).exp()).sum::<f64>().ln()
-}
-
 fn log_sum_exp_of(args: &[&Value]) -> FnResult<Value> {
     match args {
-        [x] => Ok(Value::Real(log_sum_exp(&x.numbers()))),
-        [a, b, ..] => map2("log_sum_exp", a, b, &log_add_exp),
+        [x] => Ok(Value::Real(log_sum_exp_slice(&x.numbers()))),
+        [a, b, ..] => map2("log_sum_exp", a, b, &log_sum_exp),
         [] => Err(FnError::invalid("log_sum_exp of nothing")),
     }
 }
@@ -191,7 +180,7 @@ fn log_mix(args: &[&Value]) -> FnResult<Value> {
                 "log_mix: theta is {theta}, but must be between 0 and 1"
             )));
         }
-        return Ok(Value::Real(log_add_exp(
+        return Ok(Value::Real(log_sum_exp(
             theta.ln() + a.real()?,
             (-theta).ln_1p() + b.real()?,
         )));
@@ -209,7 +198,7 @@ fn log_mix(args: &[&Value]) -> FnResult<Value> {
             )));
         }
         let terms: Vec<f64> = theta.iter().zip(lambda).map(|(t, l)| t.ln() + l).collect();
-        Ok(log_sum_exp(&terms))
+        Ok(log_sum_exp_slice(&terms))
     };
     match args[1] {
         Value::Array(many) => many

@@ -6,7 +6,7 @@ use crate::transform::{Bound, Transform, Violation};
 use crate::value::Value;
 use crate::value::error::{ErrorKind, Eval, EvalError, FnError, check_bytes};
 use crate::value::shape::{element_name, extents, leaves};
-use crate::value::sized::{Sized, shape_only};
+use crate::value::sized::{Sized, parts, shape_only};
 
 impl Machine<'_> {
     /// The constraint with its bounds evaluated.
@@ -119,10 +119,22 @@ impl Machine<'_> {
     /// The type of a declaration with its sizes evaluated.
     ///
     /// # Errors
-    /// When a size is negative or the value would not fit the memory limit.
+    /// When a size is negative, the value would not fit the memory limit, or no value of these sizes satisfies the
+    /// constraint.
     pub fn resolve(&mut self, decl: &Decl) -> Eval<Sized> {
-        let name = &self.program.var(decl.var).name;
-        self.resolve_type(&decl.ty, 1.0, name)
+        let var = self.program.var(decl.var);
+        let ty = self.resolve_type(&decl.ty, 1.0, &var.name)?;
+        for part in parts(decl, &ty) {
+            let (rows, cols) = part.ty.leaf_extents();
+            if *part.constraint == Constraint::CholeskyFactorCov && rows < cols {
+                let message = format!(
+                    "variable `{}{}`: a Cholesky factor has at least as many rows as columns, found {rows} rows and {cols} columns",
+                    var.name, part.suffix
+                );
+                return Err(FnError::invalid(message).at(var.span));
+            }
+        }
+        Ok(ty)
     }
 
     /// `outer` is the number of copies that the arrays around ask for.

@@ -3,8 +3,9 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
+use jensen_math::special::log_diff_exp;
+
 use super::machine::Machine;
-use crate::functions::elementary::log_diff_exp;
 use crate::program::{
     Access, Assign, Callee, Decl, Expr, FunctionKind, LValue, Message, Place, Span, Stmt, StmtKind,
     Tilde, VarId,

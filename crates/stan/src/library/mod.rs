@@ -5,7 +5,7 @@ mod tests;
 
 use std::sync::OnceLock;
 
-use crate::distributions::{self, Family, FamilyPart};
+use crate::distributions::{self, Suffix, Univariate};
 use crate::functions::random::Draws;
 use crate::functions::{self, Builtin, Keep};
 use crate::program::BuiltinId;
@@ -18,7 +18,7 @@ enum Implementation {
     /// A row of a table.
     Function(Builtin),
     /// A function of a univariate distribution.
-    Univariate(&'static Family, FamilyPart),
+    Univariate(&'static Univariate, Suffix),
 }
 
 fn table() -> &'static [Option<Implementation>] {
@@ -30,13 +30,20 @@ fn table() -> &'static [Option<Implementation>] {
                 table[id.index()] = Some(implementation);
             }
         };
-        let tables = functions::TABLES.iter().chain(distributions::TABLES);
-        for (name, builtin) in tables.copied().flatten() {
+        for (name, builtin) in functions::TABLES.iter().copied().flatten() {
             add(name, Implementation::Function(*builtin));
         }
-        for family in distributions::families() {
-            for (name, part) in family.functions() {
-                add(&name, Implementation::Univariate(family, part));
+        for row in distributions::multivariate() {
+            for (name, builtin) in row.functions() {
+                add(name, Implementation::Function(builtin));
+            }
+        }
+        for (name, builtin) in distributions::FUNCTIONS {
+            add(name, Implementation::Function(*builtin));
+        }
+        for row in distributions::univariate() {
+            for (name, suffix) in row.functions() {
+                add(&name, Implementation::Univariate(row, suffix));
             }
         }
         table
@@ -68,8 +75,8 @@ pub fn call(id: BuiltinId, keep: Keep, args: &[&Value]) -> FnResult<Value> {
     };
     let builtin = match implementation {
         Implementation::Function(builtin) => builtin,
-        Implementation::Univariate(family, part) => {
-            return family.call(part, keep, args).map(Value::Real);
+        Implementation::Univariate(row, suffix) => {
+            return row.call(suffix, keep, args).map(Value::Real);
         }
     };
     match builtin {
@@ -113,7 +120,7 @@ pub fn constrain(id: BuiltinId, args: &[&Value]) -> FnResult<(Value, f64)> {
 pub fn draw(id: BuiltinId, rng: &mut Draws, args: &[&Value]) -> FnResult<Value> {
     match implementation(id).ok_or_else(|| unsupported(id))? {
         Implementation::Function(Builtin::Random(f)) => f(rng, args),
-        Implementation::Univariate(family, FamilyPart::Random) => family.draw(rng, args),
+        Implementation::Univariate(row, Suffix::Random) => row.draw(rng, args),
         _ => Err(unsupported(id)),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Lower;
 use super::stmt::Flow;
-use crate::distributions::formulas::{self, Formula, Passed};
+use crate::distributions::{self, Formula, Passed};
 use crate::functions::Keep;
 use crate::library;
 use crate::program::{
@@ -106,7 +106,7 @@ impl Lower<'_, '_> {
     pub(super) fn resolved(&mut self, id: BuiltinId) -> Resolved {
         let name = id.name();
         *self.builders.entry(id.index()).or_insert_with(|| {
-            formulas::find(name)
+            distributions::formula(name)
                 .map(Resolved::Density)
                 .or_else(|| functions::find(name).map(Resolved::Function))
                 .unwrap_or(Resolved::Known)

@@ -2,6 +2,7 @@
 
 use crate::program::Constraint;
 use crate::symbolic::functions::Cx;
+use crate::symbolic::known::{is_ordered, is_simplex, is_symmetric, range};
 use crate::symbolic::tape::E;
 use crate::symbolic::value::Sym;
 use crate::value::error::FnResult;
@@ -16,29 +17,14 @@ pub(super) fn violated<'g>(
     bounds: &[Sym],
     value: &Sym,
 ) -> FnResult<Option<E<'g>>> {
-    use crate::symbolic::known::range;
     let dims = value.dims()?;
     if dims.size() == 0 {
         return Ok(None);
     }
     let x = cx.e(value)?;
-    let one = cx.num(1.0);
-    let below = |a: E<'g>| -> Option<E<'g>> {
-        // x < a, and NaN is no number within bounds
-        let (r, low) = (range(x), range(a));
-        (r.low < low.high || r.low.is_nan()).then(|| a.le(x).not().sum())
-    };
-    let above = |b: E<'g>| -> Option<E<'g>> {
-        let (r, high) = (range(x), range(b));
-        (r.high > high.low || r.high.is_nan()).then(|| x.le(b).not().sum())
-    };
-    let far = |e: E<'g>| cx.num(1e-8).lt(e.abs()).sum();
-    let join = |a: Option<E<'g>>, b: Option<E<'g>>| match (a, b) {
-        (Some(a), Some(b)) => Some(a + b),
-        (a, b) => a.or(b),
-    };
-    let (rows, cols) = dims.leaf.extents();
     let each = dims.leaf.size();
+    let (rows, cols) = dims.leaf.extents();
+    let shape = Leaf { cx, rows, cols };
     let leaves: Vec<E<'g>> = if dims.count() == 1 {
         vec![x]
     } else {
@@ -60,82 +46,119 @@ pub(super) fn violated<'g>(
         | Constraint::Offset(_)
         | Constraint::Multiplier(_)
         | Constraint::OffsetMultiplier(..) => None,
-        Constraint::Lower(_) => below(cx.e(&bounds[0])?),
-        Constraint::Upper(_) => above(cx.e(&bounds[0])?),
-        Constraint::LowerUpper(..) => join(below(cx.e(&bounds[0])?), above(cx.e(&bounds[1])?)),
-        Constraint::Ordered | Constraint::PositiveOrdered => {
-            let positive = matches!(constraint, Constraint::PositiveOrdered);
-            every(&|leaf| {
-                let steps =
-                    (each > 1 && !crate::symbolic::known::is_ordered(cx.tape, leaf)).then(|| {
-                        let (low, high) = (leaf.slice(0, each - 1), leaf.slice(1, each - 1));
-                        low.lt(high).not().sum()
-                    });
-                let first = positive.then(|| cx.num(0.0).le(leaf.at(0)).not());
-                join(steps, first)
-            })
+        Constraint::Lower(_) => below(x, cx.e(&bounds[0])?),
+        Constraint::Upper(_) => above(x, cx.e(&bounds[0])?),
+        Constraint::LowerUpper(..) => {
+            join(below(x, cx.e(&bounds[0])?), above(x, cx.e(&bounds[1])?))
         }
-        Constraint::Simplex => every(&|leaf| {
-            if crate::symbolic::known::is_simplex(cx.tape, leaf) {
-                return None;
-            }
-            let negative = (!range(leaf).nonnegative()).then(|| cx.num(0.0).le(leaf).not().sum());
-            join(negative, Some(far(leaf.sum() - 1.0)))
+        Constraint::Ordered => every(&|leaf| shape.unordered(leaf, each)),
+        Constraint::PositiveOrdered => every(&|leaf| {
+            let steps = shape.unordered(leaf, each);
+            join(steps, Some(cx.num(0.0).le(leaf.at(0)).not()))
         }),
-        Constraint::UnitVector => every(&|leaf| Some(far(leaf.square().sum() - 1.0))),
-        Constraint::SumToZero => every(&|leaf| Some(far(leaf.sum()))),
-        Constraint::ColumnStochastic | Constraint::RowStochastic => {
-            let by_column = matches!(constraint, Constraint::ColumnStochastic);
-            every(&|leaf| {
-                let ones = |n: usize| cx.tape.vector(&vec![1.0; n]);
-                let sums = if by_column {
-                    leaf.matmul_with(ones(rows), cols, rows, 1, true, false)
-                } else {
-                    leaf.matmul(ones(cols), rows, cols, 1)
-                };
-                join(
-                    Some(cx.num(0.0).le(leaf).not().sum()),
-                    Some(far(sums - 1.0)),
-                )
-            })
-        }
-        Constraint::CholeskyFactorCorr | Constraint::CholeskyFactorCov => {
-            let correlation = matches!(constraint, Constraint::CholeskyFactorCorr);
-            every(&|leaf| {
-                let upper: Vec<u32> = (0..(rows * cols) as u32)
-                    .filter(|at| *at as usize % rows < *at as usize / rows)
-                    .collect();
-                let nonzero =
-                    (!upper.is_empty()).then(|| leaf.gather(&upper).eq(cx.num(0.0)).not().sum());
-                let diagonal = leaf.diagonal(rows, cols);
-                let small =
-                    (!range(diagonal).positive()).then(|| cx.num(0.0).lt(diagonal).not().sum());
-                let norms = correlation.then(|| {
-                    far(leaf
-                        .square()
-                        .matmul(cx.tape.vector(&vec![1.0; cols]), rows, cols, 1)
-                        - 1.0)
-                });
-                join(join(nonzero, small), norms)
-            })
-        }
-        Constraint::CorrMatrix | Constraint::CovMatrix => {
-            let correlation = matches!(constraint, Constraint::CorrMatrix);
-            every(&|leaf| {
-                let asymmetric = (rows > 1
-                    && !crate::symbolic::known::is_symmetric(cx.tape, leaf, rows))
-                .then(|| {
-                    let (low, high): (Vec<u32>, Vec<u32>) = (0..rows * rows)
-                        .filter(|at| at % rows > at / rows)
-                        .map(|at| (at as u32, (at % rows * rows + at / rows) as u32))
-                        .unzip();
-                    far(leaf.gather(&low) - leaf.gather(&high))
-                });
-                let corner = leaf.cholesky(rows).at(0);
-                let indefinite = Some(corner.eq(corner).not());
-                let diagonal = correlation.then(|| far(leaf.diagonal(rows, rows) - one));
-                join(join(asymmetric, indefinite), diagonal)
-            })
-        }
+        Constraint::Simplex => every(&|leaf| shape.no_simplex(leaf)),
+        Constraint::UnitVector => every(&|leaf| Some(shape.far(leaf.square().sum() - 1.0))),
+        Constraint::SumToZero => every(&|leaf| Some(shape.far(leaf.sum()))),
+        Constraint::ColumnStochastic => every(&|leaf| {
+            let ones = cx.tape.vector(&vec![1.0; rows]);
+            let sums = leaf.matmul_with(ones, cols, rows, 1, true, false);
+            shape.not_stochastic(leaf, sums)
+        }),
+        Constraint::RowStochastic => every(&|leaf| {
+            let ones = cx.tape.vector(&vec![1.0; cols]);
+            let sums = leaf.matmul(ones, rows, cols, 1);
+            shape.not_stochastic(leaf, sums)
+        }),
+        Constraint::CholeskyFactorCorr => every(&|leaf| shape.no_factor(leaf, true)),
+        Constraint::CholeskyFactorCov => every(&|leaf| shape.no_factor(leaf, false)),
+        Constraint::CorrMatrix => every(&|leaf| shape.no_covariance(leaf, true)),
+        Constraint::CovMatrix => every(&|leaf| shape.no_covariance(leaf, false)),
     })
+}
+
+fn join<'g>(a: Option<E<'g>>, b: Option<E<'g>>) -> Option<E<'g>> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a + b),
+        (a, b) => a.or(b),
+    }
+}
+
+/// x < a, and NaN is no number within bounds.
+fn below<'g>(x: E<'g>, a: E<'g>) -> Option<E<'g>> {
+    let (r, low) = (range(x), range(a));
+    (r.low < low.high || r.low.is_nan()).then(|| a.le(x).not().sum())
+}
+
+fn above<'g>(x: E<'g>, b: E<'g>) -> Option<E<'g>> {
+    let (r, high) = (range(x), range(b));
+    (r.high > high.low || r.high.is_nan()).then(|| x.le(b).not().sum())
+}
+
+/// The extents of a value below its array dimensions.
+struct Leaf<'c, 'g> {
+    cx: &'c Cx<'g>,
+    rows: usize,
+    cols: usize,
+}
+
+impl<'g> Leaf<'_, 'g> {
+    /// Where `e` is not 0 up to rounding.
+    fn far(&self, e: E<'g>) -> E<'g> {
+        self.cx.num(1e-8).lt(e.abs()).sum()
+    }
+
+    fn unordered(&self, leaf: E<'g>, n: usize) -> Option<E<'g>> {
+        (n > 1 && !is_ordered(self.cx.tape, leaf)).then(|| {
+            let (low, high) = (leaf.slice(0, n - 1), leaf.slice(1, n - 1));
+            low.lt(high).not().sum()
+        })
+    }
+
+    fn no_simplex(&self, leaf: E<'g>) -> Option<E<'g>> {
+        if is_simplex(self.cx.tape, leaf) {
+            return None;
+        }
+        let zero = self.cx.num(0.0);
+        let negative = (!range(leaf).nonnegative()).then(|| zero.le(leaf).not().sum());
+        join(negative, Some(self.far(leaf.sum() - 1.0)))
+    }
+
+    fn not_stochastic(&self, leaf: E<'g>, sums: E<'g>) -> Option<E<'g>> {
+        join(
+            Some(self.cx.num(0.0).le(leaf).not().sum()),
+            Some(self.far(sums - 1.0)),
+        )
+    }
+
+    /// Above the diagonal all is 0, on it positive; rows of a correlation's factor have length 1.
+    fn no_factor(&self, leaf: E<'g>, correlation: bool) -> Option<E<'g>> {
+        let (cx, rows, cols) = (self.cx, self.rows, self.cols);
+        let upper: Vec<u32> = (0..(rows * cols) as u32)
+            .filter(|at| *at as usize % rows < *at as usize / rows)
+            .collect();
+        let nonzero = (!upper.is_empty()).then(|| leaf.gather(&upper).eq(cx.num(0.0)).not().sum());
+        let diagonal = leaf.diagonal(rows, cols);
+        let small = (!range(diagonal).positive()).then(|| cx.num(0.0).lt(diagonal).not().sum());
+        let norms = correlation.then(|| {
+            let ones = cx.tape.vector(&vec![1.0; cols]);
+            self.far(leaf.square().matmul(ones, rows, cols, 1) - 1.0)
+        });
+        join(join(nonzero, small), norms)
+    }
+
+    /// Symmetric and positive definite; the diagonal of a correlation matrix is 1.
+    fn no_covariance(&self, leaf: E<'g>, correlation: bool) -> Option<E<'g>> {
+        let n = self.rows;
+        let asymmetric = (n > 1 && !is_symmetric(self.cx.tape, leaf, n)).then(|| {
+            let (low, high): (Vec<u32>, Vec<u32>) = (0..n * n)
+                .filter(|at| at % n > at / n)
+                .map(|at| (at as u32, (at % n * n + at / n) as u32))
+                .unzip();
+            self.far(leaf.gather(&low) - leaf.gather(&high))
+        });
+        let corner = leaf.cholesky(n).at(0);
+        let indefinite = Some(corner.eq(corner).not());
+        let diagonal = correlation.then(|| self.far(leaf.diagonal(n, n) - 1.0));
+        join(join(asymmetric, indefinite), diagonal)
+    }
 }

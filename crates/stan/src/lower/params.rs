@@ -5,6 +5,7 @@
 
 use super::Lower;
 use crate::program::{Constraint, Decl, Expr};
+use crate::symbolic::domain::{Domain, check_values};
 use crate::symbolic::known::{Fact, note};
 use crate::symbolic::tape::{E, Tape};
 use crate::symbolic::value::{Cell, Dims, Leaf, Sym, e_cell};
@@ -179,11 +180,11 @@ impl<'g> Lower<'_, 'g> {
                 match (a, b) {
                     (Bound::All(a), Bound::All(b)) => {
                         let width = b - a;
-                        crate::distributions::formulas::check(
+                        check_values(
                             "parameter",
                             width,
                             "upper bound minus lower bound",
-                            crate::distributions::formulas::Domain::PositiveByFormula,
+                            Domain::Positive,
                         )
                         .map_err(|e| e.at(high.span))?;
                         let jacobian = z - 2.0 * z.log1p_exp();
@@ -220,13 +221,8 @@ impl<'g> Lower<'_, 'g> {
 
     fn multiplier(&mut self, expr: &Expr, dims: &Dims) -> Eval<E<'g>> {
         let s = self.location(expr, dims)?;
-        crate::distributions::formulas::check(
-            "parameter",
-            s,
-            "multiplier",
-            crate::distributions::formulas::Domain::PositiveByFormula,
-        )
-        .map_err(|e| e.at(expr.span))?;
+        check_values("parameter", s, "multiplier", Domain::Positive)
+            .map_err(|e| e.at(expr.span))?;
         Ok(s)
     }
 }

@@ -4,8 +4,10 @@
 //! | --- | --- |
 //! | `value`, `index` | symbolic values and their parts |
 //! | `tape`, `known`, `masked` | the graph under construction; what is known of its values |
+//! | `domain` | what arguments must be, on values and on the graph |
 //! | `functions` | library functions, one table from name to builder |
 
+pub mod domain;
 pub mod functions;
 pub mod index;
 pub mod known;

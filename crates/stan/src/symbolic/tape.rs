@@ -1,4 +1,12 @@
 //! The graph under construction, and expressions over it that read like formulas.
+//!
+//! [`E`] is not `jensen_graph::Expr`, although both are a node with operators. That one is for log densities written in
+//! Rust: it owns its graph, stamps each node with its caller's line, and keeps the first mistake with that place.
+//! Here nodes carry the place in the Stan program, arguments on an untaken side of a branch are made harmless
+//! (`masked`), numbers known for each record are computed instead of built, `log` looks through what made its argument,
+//! and a factor in an unrolled loop stays a factor so that turns can be joined again. With these as hooks of one type
+//! either language would carry the other's rules; what they do share, the operations themselves with their shapes,
+//! values and derivatives, stands once, in the graph.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;

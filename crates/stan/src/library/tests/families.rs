@@ -1,9 +1,10 @@
 //! Densities integrate to one, and to their distribution functions.
 
 use super::{last_count, number, parameters};
-use crate::distributions::{FamilyPart, families};
-use crate::functions::Keep;
+use crate::distributions::{Suffix, multivariate, univariate};
 use crate::functions::special::gauss;
+use crate::functions::{self, Keep};
+use crate::program::BuiltinId;
 use crate::value::Value;
 
 /// ∫ f over (low, high), either possibly infinite, by panels in a variable that stretches both ends.
@@ -63,7 +64,7 @@ fn support(name: &str, p: &[f64]) -> (f64, f64) {
 #[test]
 fn continuous_families() {
     let mut count = 0;
-    for family in families().filter(|f| !f.discrete) {
+    for family in univariate().filter(|f| !f.discrete) {
         count += 1;
         let p = parameters(family);
         let point = |x: f64| [&[x], &p[..]].concat();
@@ -104,7 +105,7 @@ fn continuous_families() {
 #[test]
 fn discrete_families() {
     let mut count = 0;
-    for family in families().filter(|f| f.discrete) {
+    for family in univariate().filter(|f| f.discrete) {
         count += 1;
         let p = parameters(family);
         let last = last_count(family.name);
@@ -141,10 +142,34 @@ fn discrete_families() {
     assert_eq!(count, 14);
 }
 
+/// A row without signatures would be out of reach, unnoticed.
+#[test]
+fn rows_have_signatures() {
+    let signatures = |name: &str| {
+        let id = BuiltinId::from_name(name).unwrap_or_else(|| panic!("`{name}` has no signature"));
+        id.signatures()
+    };
+    for row in univariate() {
+        for (name, suffix) in row.functions() {
+            let count = row.params.len() + usize::from(suffix != Suffix::Random);
+            assert!(
+                signatures(&name).iter().all(|s| s.params.len() == count),
+                "{name}"
+            );
+        }
+    }
+    for (name, _) in multivariate().flat_map(|row| row.functions()) {
+        assert!(!signatures(name).is_empty(), "{name}");
+    }
+    for (name, _) in functions::TABLES.iter().copied().flatten() {
+        assert!(!signatures(name).is_empty(), "{name}");
+    }
+}
+
 /// Broadcasting: containers element by element, scalars with all; sizes and domains are checked.
 #[test]
 fn vectorisation() {
-    let family = families().find(|f| f.name == "normal").expect("normal");
+    let family = univariate().find(|f| f.name == "normal").expect("normal");
     let y = Value::Vector(vec![0.3, 1.2, -0.4]);
     let (mu, sigma) = (Value::Reals(vec![0.1, 0.2, 0.3]), Value::Real(1.7));
     let one = |y: f64, mu: f64| {
@@ -167,7 +192,7 @@ fn vectorisation() {
     );
     let fail = |args: &[&Value]| {
         family
-            .call(FamilyPart::LogDensity, Keep::ALL, args)
+            .call(Suffix::Density, Keep::ALL, args)
             .expect_err("an error")
             .message
     };
@@ -184,7 +209,7 @@ fn vectorisation() {
 /// Dropping terms never changes differences.
 #[test]
 fn dropped_terms_are_constant() {
-    for family in families() {
+    for family in univariate() {
         let p = parameters(family);
         let keep = Keep::arguments((0..=p.len()).map(|i| i == 0));
         let (a, b) = if family.discrete {

@@ -3,7 +3,7 @@ mod samplers;
 mod special;
 
 use super::{call, draw, implementation};
-use crate::distributions::Family;
+use crate::distributions::Univariate;
 use crate::functions::Keep;
 use crate::functions::random::Draws;
 use crate::program::BuiltinId;
@@ -28,7 +28,7 @@ fn random(name: &str, rng: &mut Draws, args: &[Value]) -> Value {
 }
 
 /// Parameters at which a family is tested.
-fn parameters(family: &Family) -> Vec<f64> {
+fn parameters(family: &Univariate) -> Vec<f64> {
     match family.name {
         "std_normal" => vec![],
         "bernoulli" => vec![0.3],

@@ -4,7 +4,7 @@
 //! 6·10⁻⁷; with about 150 comparisons a wrong alarm for a fresh seed has probability 10⁻⁴.
 
 use super::{last_count, parameters, random};
-use crate::distributions::families;
+use crate::distributions::univariate;
 use crate::functions::Keep;
 use crate::functions::random::{Draws, Purpose};
 use crate::value::{Mat, Value};
@@ -30,7 +30,7 @@ fn check_mean(what: &str, x: &[f64], expected: f64) {
 
 #[test]
 fn continuous_families() {
-    for (i, family) in families().filter(|f| !f.discrete).enumerate() {
+    for (i, family) in univariate().filter(|f| !f.discrete).enumerate() {
         let (Some(sample), Some(tails)) = (family.sample, family.tails) else {
             panic!("{} has no sampler", family.name);
         };
@@ -53,7 +53,7 @@ fn continuous_families() {
 
 #[test]
 fn discrete_families() {
-    for (i, family) in families().filter(|f| f.discrete).enumerate() {
+    for (i, family) in univariate().filter(|f| f.discrete).enumerate() {
         let Some(sample) = family.sample else {
             continue;
         };

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::super::Lower;
 use super::super::call::Resolved;
 use super::{all_records, is_flat};
-use crate::distributions::formulas::Formula;
+use crate::distributions::{Formula, OverRecords};
 use crate::functions::Keep;
 use crate::library;
 use crate::program::{BinaryOp, BuiltinId, Level, Span};
@@ -155,49 +155,24 @@ impl Lower<'_, '_> {
             let row = index::get(self.tape, one, &[Idx::One(1)], None);
             return row.map(Some).map_err(|e| e.at(span));
         }
-        let kind = match self.resolved(id) {
-            Resolved::Density(formula) => {
-                let fits = match formula {
-                    Formula::Univariate(_) => true,
-                    Formula::Whole(_) => whole_fits(name, args),
-                };
-                if fits { Kind::Sum } else { Kind::Refused }
-            }
-            Resolved::Function(Builder::Whole(_)) => {
-                let vectors = args
-                    .iter()
-                    .filter(|a| over(a))
-                    .all(|a| is_flat(&a.one_record()));
-                let each = BY_RECORD.contains(&name)
-                    || (matches!(name, "max" | "min" | "log_sum_exp") && args.len() == 2)
-                    || (vectors && matches!(name, "to_vector" | "to_row_vector" | "to_array_1d"));
-                if matches!(name, "multiply" | "divide") {
-                    let op = if name == "multiply" {
-                        BinaryOp::Mul
-                    } else {
-                        BinaryOp::Div
-                    };
-                    let result = self.binary_of_records(op, &args[0], &args[1]);
-                    return result.transpose().map_err(|e| e.at(span));
-                }
-                if SUMS.contains(&name) {
-                    Kind::Sum
-                } else if each {
-                    Kind::Each
-                } else {
-                    Kind::Refused
-                }
-            }
-            Resolved::Function(_) => Kind::Each,
-            Resolved::Known => Kind::Refused,
-        };
+        let resolved = self.resolved(id);
+        if let (Resolved::Function(Builder::Whole(_)), "multiply" | "divide") = (resolved, name) {
+            let op = if name == "multiply" {
+                BinaryOp::Mul
+            } else {
+                BinaryOp::Div
+            };
+            let result = self.binary_of_records(op, &args[0], &args[1]);
+            return result.transpose().map_err(|e| e.at(span));
+        }
+        let kind = kind_over_records(resolved, name, args);
         if let Kind::Refused = kind {
             return self.of_all_data(id, args, span).map(Some);
         }
         // Functions of numbers go over the records together with what has one number for each of them.
         let whole = matches!(
-            self.resolved(id),
-            Resolved::Density(Formula::Whole(_)) | Resolved::Function(Builder::Whole(_))
+            resolved,
+            Resolved::Density(Formula::Multivariate(..)) | Resolved::Function(Builder::Whole(_))
         );
         let apart = |name: &str| BY_RECORD.contains(&name) && !SUMS.contains(&name);
         let promoted: Vec<Sym>;
@@ -385,21 +360,47 @@ enum Kind {
     Refused,
 }
 
+/// What a function is of containers over the records.
+fn kind_over_records(resolved: Resolved, name: &str, args: &[Sym]) -> Kind {
+    match resolved {
+        Resolved::Density(formula) => {
+            let fits = match formula {
+                Formula::Univariate(..) => true,
+                Formula::Multivariate(_, records) => sums_over_records(records, args),
+            };
+            if fits { Kind::Sum } else { Kind::Refused }
+        }
+        Resolved::Function(Builder::Whole(_)) => {
+            let vectors = args
+                .iter()
+                .filter(|a| matches!(a, Sym::Records(_)))
+                .all(|a| is_flat(&a.one_record()));
+            let each = BY_RECORD.contains(&name)
+                || (matches!(name, "max" | "min" | "log_sum_exp") && args.len() == 2)
+                || (vectors && matches!(name, "to_vector" | "to_row_vector" | "to_array_1d"));
+            if SUMS.contains(&name) {
+                Kind::Sum
+            } else if each {
+                Kind::Each
+            } else {
+                Kind::Refused
+            }
+        }
+        Resolved::Function(_) => Kind::Each,
+        Resolved::Known => Kind::Refused,
+    }
+}
+
 /// Whether the records stand where a density of whole values takes many outcomes, not where it takes one of many
 /// elements.
-fn whole_fits(name: &str, args: &[Sym]) -> bool {
+fn sums_over_records(over: OverRecords, args: &[Sym]) -> bool {
     let many = |dims: &Dims| !dims.array.is_empty() && dims.leaf != Leaf::Scalar;
     args.iter().enumerate().all(|(i, arg)| match arg {
-        Sym::Records(one) => one.dims().is_ok_and(|dims| {
-            if name.contains("_glm_") {
-                true
-            } else if name.starts_with("categorical") {
-                i == 0
-            } else if name.starts_with("ordered") {
-                i < 2 || many(&dims)
-            } else {
-                many(&dims)
-            }
+        Sym::Records(one) => one.dims().is_ok_and(|dims| match over {
+            OverRecords::All => true,
+            OverRecords::Outcome => i == 0,
+            OverRecords::Located => i < 2 || many(&dims),
+            OverRecords::Arrays => many(&dims),
         }),
         _ => true,
     })

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::{Lower, all_records};
-use crate::distributions::formulas::categories::pick_of;
+use crate::distributions::categories::pick_of;
 use crate::program::{Expr, ExprKind, Index, Span};
 use crate::symbolic::index::{self, Pos, resolve};
 use crate::symbolic::tape::E;

@@ -2,7 +2,7 @@
 
 use crate::symbolic::functions::{Build, Cx};
 use crate::symbolic::value::{Cell, Dims, Leaf, Sym};
-use crate::value::error::FnResult;
+use crate::value::error::{FnResult, MAX_VALUE_BYTES, check_bytes};
 
 /// Name and builder.
 pub const TABLE: &[(&str, Build)] = &[
@@ -285,8 +285,15 @@ fn append_array(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(Sym::joined(cx.tape, dims, all))
 }
 
+/// Refuses to build a container of these extents if it is larger than a value may be.
+fn fits(cx: &Cx<'_>, extents: &[usize]) -> FnResult<()> {
+    let elements = extents.iter().map(|n| *n as f64).product();
+    check_bytes(cx.name, elements, 8, MAX_VALUE_BYTES)
+}
+
 fn rep(cx: &Cx<'_>, args: &[Sym], leaf: fn(usize) -> Leaf) -> FnResult<Sym> {
     let n = args[1].size("the number of elements")?;
+    fits(cx, &[n])?;
     Ok(Sym::flat(Dims::leaf(leaf(n)), cx.e(&args[0])?.repeat(n)))
 }
 
@@ -297,9 +304,11 @@ fn rep_matrix(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
             rows.size("the number of rows")?,
             cols.size("the number of columns")?,
         );
+        fits(cx, &[rows, cols])?;
         return Ok(cx.matrix(cx.e(x)?.repeat(rows * cols), rows, cols));
     }
     let n = args[1].size("the number of repetitions")?;
+    fits(cx, &[n, x.dims()?.size()])?;
     match x.dims()?.leaf {
         Leaf::Row(cols) => {
             let index: Vec<usize> = (0..n * cols).map(|at| at / n).collect();
@@ -319,8 +328,9 @@ fn rep_array(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
         .map(|n| n.size("the number of elements"))
         .collect::<FnResult<Vec<_>>>()?;
     let inner = args[0].dims()?;
-    let copies: usize = array.iter().product();
     let size = inner.size();
+    fits(cx, &[array.as_slice(), &[size]].concat())?;
+    let copies: usize = array.iter().product();
     array.extend(&inner.array);
     let dims = Dims {
         array,

@@ -239,22 +239,7 @@ impl Parser<'_> {
     fn unsized_type_inner(&mut self) -> Parsed<UnsizedType> {
         use TokenKind as T;
         let start = self.span();
-        let mut depth = 0;
-        if self.eat(T::Array) {
-            let open = self.span();
-            self.expect(T::LBracket)?;
-            depth = 1;
-            while self.eat(T::Comma) {
-                depth += 1;
-            }
-            if self.peek() != T::RBracket {
-                let diagnostic =
-                    Diagnostic::error(Code::Syntax, self.span(), "array types of functions have no sizes")
-                        .help("write `array[]`, `array[,]` and so on, and pass sizes as arguments or use `size(x)`");
-                return self.fail(diagnostic);
-            }
-            self.close(T::RBracket, open)?;
-        }
+        let depth = self.unsized_dimensions()?;
         let base = match self.peek() {
             T::Void => UnsizedBase::Void,
             T::IntType => UnsizedBase::Int,
@@ -267,41 +252,11 @@ impl Parser<'_> {
             T::ComplexRowVector => UnsizedBase::ComplexRowVector,
             T::ComplexMatrix => UnsizedBase::ComplexMatrix,
             T::Tuple => {
-                self.bump();
-                let open = self.span();
-                self.expect(T::LParen)?;
-                let mut parts = vec![self.unsized_type()?];
-                while self.eat(T::Comma) {
-                    parts.push(self.unsized_type()?);
-                }
-                let end = self.close(T::RParen, open)?;
-                if parts.len() < 2 {
-                    let span = start.to(end);
-                    return self.fail(Diagnostic::error(
-                        Code::Syntax,
-                        span,
-                        "a tuple has two components or more",
-                    ));
-                }
-                return Ok(UnsizedType {
-                    depth,
-                    base: UnsizedBase::Tuple(parts),
-                    span: start.to(end),
-                });
+                let base = self.unsized_tuple(start)?;
+                let span = start.to(self.last_span());
+                return Ok(UnsizedType { depth, base, span });
             }
-            kind if kind.starts_type() => {
-                let word = self.text(self.span());
-                let plain = if word.contains("matrix") || word.starts_with('c') {
-                    "matrix"
-                } else {
-                    "vector"
-                };
-                let message =
-                    format!("`{word}` is a constrained type, which functions do not have");
-                let diagnostic = Diagnostic::error(Code::Syntax, self.span(), message)
-                    .help(format!("use `{plain}`"));
-                return self.fail(diagnostic);
-            }
+            kind if kind.starts_type() => return self.constrained_type(),
             _ => return self.unexpected("a type"),
         };
         self.bump();
@@ -313,6 +268,78 @@ impl Parser<'_> {
                 "there are no arrays of `void`",
             ));
         }
+        self.no_sizes(start)?;
+        Ok(UnsizedType {
+            depth,
+            base,
+            span: start.to(self.last_span()),
+        })
+    }
+
+    /// The number of dimensions of `array[,]`; 0 where there is none.
+    fn unsized_dimensions(&mut self) -> Parsed<usize> {
+        use TokenKind as T;
+        if !self.eat(T::Array) {
+            return Ok(0);
+        }
+        let open = self.span();
+        self.expect(T::LBracket)?;
+        let mut depth = 1;
+        while self.eat(T::Comma) {
+            depth += 1;
+        }
+        if self.peek() != T::RBracket {
+            let diagnostic = Diagnostic::error(
+                Code::Syntax,
+                self.span(),
+                "array types of functions have no sizes",
+            )
+            .help("write `array[]`, `array[,]` and so on, and pass sizes as arguments or use `size(x)`");
+            return self.fail(diagnostic);
+        }
+        self.close(T::RBracket, open)?;
+        Ok(depth)
+    }
+
+    /// `tuple(…)`; the type it belongs to starts at `start`.
+    fn unsized_tuple(&mut self, start: Span) -> Parsed<UnsizedBase> {
+        use TokenKind as T;
+        self.bump();
+        let open = self.span();
+        self.expect(T::LParen)?;
+        let mut parts = vec![self.unsized_type()?];
+        while self.eat(T::Comma) {
+            parts.push(self.unsized_type()?);
+        }
+        let end = self.close(T::RParen, open)?;
+        if parts.len() < 2 {
+            let span = start.to(end);
+            return self.fail(Diagnostic::error(
+                Code::Syntax,
+                span,
+                "a tuple has two components or more",
+            ));
+        }
+        Ok(UnsizedBase::Tuple(parts))
+    }
+
+    /// The error of a type with a constraint, such as `simplex`.
+    fn constrained_type<T>(&mut self) -> Parsed<T> {
+        let word = self.text(self.span());
+        let plain = if word.contains("matrix") || word.starts_with('c') {
+            "matrix"
+        } else {
+            "vector"
+        };
+        let message = format!("`{word}` is a constrained type, which functions do not have");
+        let diagnostic =
+            Diagnostic::error(Code::Syntax, self.span(), message).help(format!("use `{plain}`"));
+        self.fail(diagnostic)
+    }
+
+    /// Fails at sizes or constraints after the type that starts at `start`.
+    fn no_sizes(&mut self, start: Span) -> Parsed<()> {
+        use TokenKind as T;
         if self.peek() == T::LBracket {
             let element = self.text(start.to(self.last_span())).to_owned();
             let open = self.bump().span;
@@ -343,10 +370,6 @@ impl Parser<'_> {
             );
             return self.fail(diagnostic);
         }
-        Ok(UnsizedType {
-            depth,
-            base,
-            span: start.to(self.last_span()),
-        })
+        Ok(())
     }
 }

@@ -1,77 +1,18 @@
-//! Log densities and distribution functions, one table from name to formula.
+//! Log densities and distribution functions over the graph.
 //!
 //! A formula adds *terms* to a [`Density`], each with the arguments it involves, so that calls without their additive
 //! constants can leave out what involves no parameter. Terms are written so that little is done for each element and
 //! scalars stay outside of sums; the graph folds whatever only depends on data.
-//!
-//! | file | subject |
-//! | --- | --- |
-//! | `real_line` | on ℝ |
-//! | `half_line` | on (0, ∞) |
-//! | `interval` | on (0, 1) and other intervals, on simplexes |
-//! | `counts` | integers |
-//! | `categories` | categories and ordered outcomes |
-//! | `regressions` | generalised linear models |
-//! | `multivariate` | vectors |
-//! | `covariances` | matrices |
-//! | `distribution` | distribution functions |
 
-pub mod categories;
-pub mod counts;
-pub mod covariances;
-pub mod distribution;
-pub mod half_line;
-pub mod interval;
-pub mod multivariate;
-pub mod real_line;
-pub mod regressions;
-
+use super::multivariate::OverRecords;
+use super::univariate::{Suffix, Univariate};
 use crate::program::Level;
+use crate::symbolic::domain::{Domain, guard};
+use crate::symbolic::functions::Cx;
 use crate::symbolic::known;
 use crate::symbolic::tape::{E, Tape};
 use crate::symbolic::value::{SHORT, Sym};
 use crate::value::error::{FnError, FnResult};
-
-pub use jensen_math::constants::HALF_LOG_TWO_PI;
-
-/// A condition on an argument.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Domain {
-    /// Not NaN.
-    NotNan,
-    /// Neither infinite nor NaN.
-    Finite,
-    /// Above 0.
-    Positive,
-    /// Above 0, where the formula itself turns other values into NaN.
-    PositiveByFormula,
-    /// 0 or above.
-    NonNegative,
-    /// Between 0 and 1.
-    Unit,
-}
-
-impl Domain {
-    fn holds(self, x: f64) -> bool {
-        match self {
-            Domain::NotNan => !x.is_nan(),
-            Domain::Finite => x.is_finite(),
-            Domain::Positive | Domain::PositiveByFormula => x > 0.0,
-            Domain::NonNegative => x >= 0.0,
-            Domain::Unit => (0.0..=1.0).contains(&x),
-        }
-    }
-
-    fn words(self) -> &'static str {
-        match self {
-            Domain::NotNan => "not nan",
-            Domain::Finite => "finite",
-            Domain::Positive | Domain::PositiveByFormula => "positive",
-            Domain::NonNegative => "nonnegative",
-            Domain::Unit => "in the interval [0, 1]",
-        }
-    }
-}
 
 /// One argument of a univariate density.
 #[derive(Clone, Copy, Debug)]
@@ -90,12 +31,13 @@ pub struct Density<'g> {
     /// Name of the function, for messages.
     pub name: &'static str,
     /// Leave out terms that only involve data.
-    drop: bool,
+    pub drop: bool,
     /// Arguments.
     pub args: Vec<Arg<'g>>,
     /// Number of outcomes that scalars are repeated for.
     pub n: usize,
-    terms: Vec<E<'g>>,
+    /// What adds up to the log density.
+    pub terms: Vec<E<'g>>,
 }
 
 impl<'g> Density<'g> {
@@ -124,6 +66,19 @@ impl<'g> Density<'g> {
         }
     }
 
+    /// Adds the sum of `x` over the outcomes, whatever it depends on.
+    pub fn always(&mut self, x: E<'g>) {
+        let total = self.total(x);
+        self.terms.push(total);
+    }
+
+    /// Adds the exponential of the sum of `x` over the outcomes.
+    pub fn product(&mut self, x: E<'g>) {
+        let total = self.total(x).exp();
+        self.n = 1;
+        self.always(total);
+    }
+
     /// Whether a term with these arguments is kept.
     pub fn keeps(&self, involved: &[usize]) -> bool {
         !self.drop || involved.iter().any(|i| self.args[*i].level == Level::Param)
@@ -138,12 +93,12 @@ impl<'g> Density<'g> {
         }
     }
 
-    /// Checks argument `i`: a known value must satisfy the condition, otherwise draws that violate it are rejected.
+    /// Checks argument `i`: draws outside its domain are rejected.
     ///
     /// # Errors
-    /// When a known value violates it.
-    pub fn check(&self, i: usize, what: &str, domain: Domain) -> FnResult<()> {
-        check(self.name, self.args[i].e, what, domain)
+    /// When a known value is outside.
+    pub fn guard(&self, i: usize, what: &str, domain: Domain) -> FnResult<()> {
+        guard(self.name, self.args[i].e, what, domain)
     }
 
     /// An error that says which function it comes from.
@@ -162,55 +117,14 @@ impl<'g> Density<'g> {
     }
 }
 
-/// See [`Density::check`].
-///
-/// # Errors
-/// When a known value violates the condition.
-pub fn check(name: &str, e: E<'_>, what: &str, domain: Domain) -> FnResult<()> {
-    let values = if e.is_record() { None } else { e.values() };
-    if let Some(visited) = e.visited().filter(|_| e.is_record()) {
-        return match visited.iter().find(|(_, x)| !domain.holds(*x)) {
-            None => Ok(()),
-            Some((r, x)) => Err(FnError::domain(format!(
-                "{name}: {what} is {x} in record {}, but must be {}!",
-                r + 1,
-                domain.words()
-            ))),
-        };
-    }
-    if let Some(values) = values {
-        return match values.iter().position(|x| !domain.holds(*x)) {
-            None => Ok(()),
-            Some(at) => {
-                let place = if values.len() > 1 {
-                    format!("[{}]", at + 1)
-                } else {
-                    String::new()
-                };
-                Err(FnError::domain(format!(
-                    "{name}: {what}{place} is {}, but must be {}!",
-                    values[at],
-                    domain.words()
-                )))
-            }
-        };
-    }
-    let zero = e.num(0.0);
-    match domain {
-        // Infinities and NaN show in the log density by themselves.
-        Domain::NotNan | Domain::Finite | Domain::PositiveByFormula => {}
-        Domain::Positive if !known::range(e).positive() => e.tape.reject_where(e.le(zero)),
-        Domain::NonNegative if !known::range(e).nonnegative() => e.tape.reject_where(e.lt(zero)),
-        Domain::Unit if !known::range(e).unit() => {
-            e.tape.reject_where(e.lt(zero) + e.num(1.0).lt(e));
-        }
-        Domain::Positive | Domain::NonNegative | Domain::Unit => {}
-    }
-    Ok(())
-}
+/// The log density of outcomes and parameters that are numbers, one for all outcomes or one for each.
+pub type DensityTerms = for<'g> fn(&mut Density<'g>) -> FnResult<()>;
 
-/// A formula of outcomes and parameters that are numbers, one for all outcomes or one for each.
-pub type Univariate = for<'g> fn(&mut Density<'g>) -> FnResult<()>;
+/// The logs of the lower and of the upper tail.
+pub type TailTerms<'g> = FnResult<(E<'g>, E<'g>)>;
+
+/// The logs of both tails of one outcome; outside the support they are −∞ and 0.
+pub type TailFormula = for<'g> fn(&mut Density<'g>) -> TailTerms<'g>;
 
 /// An argument as it is passed.
 #[derive(Clone, Copy, Debug)]
@@ -230,46 +144,42 @@ pub struct Whole<'g, 'a> {
     pub density: Density<'g>,
 }
 
+impl<'g> Whole<'g, '_> {
+    /// The call, for functions over the graph.
+    pub fn cx(&self) -> Cx<'g> {
+        Cx {
+            tape: self.density.tape,
+            name: self.density.name,
+        }
+    }
+
+    /// Adds the terms of another formula, of these arguments.
+    ///
+    /// # Errors
+    /// Those of the formula.
+    pub fn delegate(&mut self, formula: WholeFormula, passed: &[Passed<'_>]) -> FnResult<()> {
+        let lp = whole(
+            formula,
+            self.density.tape,
+            self.density.name,
+            passed,
+            self.density.drop,
+        )?;
+        self.density.terms.push(lp);
+        Ok(())
+    }
+}
+
 /// A formula that looks at the shapes of its arguments.
 pub type WholeFormula = for<'g, 'a> fn(&mut Whole<'g, 'a>) -> FnResult<()>;
 
-/// A formula in the table.
+/// What the log density of a call is built with.
 #[derive(Clone, Copy)]
 pub enum Formula {
     /// Over numbers.
-    Univariate(Univariate),
+    Univariate(&'static Univariate, Suffix),
     /// Over whole values.
-    Whole(WholeFormula),
-}
-
-/// The formula of a density or distribution function, if it has one.
-pub fn find(name: &str) -> Option<Formula> {
-    let univariate = [
-        real_line::TABLE,
-        half_line::TABLE,
-        interval::TABLE,
-        counts::TABLE,
-        distribution::TABLE,
-    ];
-    let whole = [
-        interval::WHOLE,
-        categories::TABLE,
-        regressions::TABLE,
-        multivariate::TABLE,
-        covariances::TABLE,
-    ];
-    let univariate = univariate
-        .into_iter()
-        .flatten()
-        .map(|(n, f)| (*n, Formula::Univariate(*f)));
-    let whole = whole
-        .into_iter()
-        .flatten()
-        .map(|(n, f)| (*n, Formula::Whole(*f)));
-    univariate
-        .chain(whole)
-        .find(|(n, _)| *n == name)
-        .map(|(_, formula)| formula)
+    Multivariate(WholeFormula, OverRecords),
 }
 
 impl Formula {
@@ -285,35 +195,39 @@ impl Formula {
         drop: bool,
     ) -> FnResult<E<'g>> {
         match self {
-            Formula::Univariate(formula) => univariate(formula, tape, name, args, drop),
-            Formula::Whole(formula) => {
-                let density = Density {
-                    tape,
-                    name,
-                    drop,
-                    args: args
-                        .iter()
-                        .map(|a| Arg {
-                            e: tape.constant(0.0),
-                            level: a.level,
-                        })
-                        .collect(),
-                    n: 1,
-                    terms: Vec::new(),
-                };
-                let mut whole = Whole {
-                    passed: args,
-                    density,
-                };
-                formula(&mut whole)?;
-                Ok(tape.add_all(&whole.density.terms))
-            }
+            Formula::Univariate(row, suffix) => univariate(row, suffix, tape, name, args, drop),
+            Formula::Multivariate(terms, _) => whole(terms, tape, name, args, drop),
         }
     }
 }
 
+fn whole<'g>(
+    terms: WholeFormula,
+    tape: &'g Tape,
+    name: &'static str,
+    passed: &[Passed<'_>],
+    drop: bool,
+) -> FnResult<E<'g>> {
+    let args = passed.iter().map(|a| Arg {
+        e: tape.constant(0.0),
+        level: a.level,
+    });
+    let density = Density {
+        tape,
+        name,
+        drop,
+        args: args.collect(),
+        n: 1,
+        terms: Vec::new(),
+    };
+    let mut whole = Whole { passed, density };
+    terms(&mut whole)?;
+    Ok(tape.add_all(&whole.density.terms))
+}
+
 fn univariate<'g>(
-    formula: Univariate,
+    row: &Univariate,
+    suffix: Suffix,
     tape: &'g Tape,
     name: &'static str,
     passed: &[Passed<'_>],
@@ -346,7 +260,7 @@ fn univariate<'g>(
             n,
             terms: Vec::new(),
         };
-        formula(&mut density)?;
+        row.lower(suffix, &mut density)?;
         Ok(density.terms)
     };
     // In an unrolled loop short vectors are taken apart: the copies of the scalar formula are joined again later.
@@ -371,4 +285,35 @@ fn univariate<'g>(
         .map(|a| a.sym.e(tape).map(|e| Arg { e, level: a.level }));
     let terms = run(args.collect::<FnResult<_>>()?, n)?;
     Ok(tape.add_all(&terms))
+}
+
+/// Both tails, with those of outcomes at or below `low` replaced by −∞ and 0.
+pub fn above<'g>(y: E<'g>, low: E<'g>, tails: (E<'g>, E<'g>)) -> (E<'g>, E<'g>) {
+    let below = y.le(low);
+    if low.scalar() == Some(0.0) && known::range(y).positive() {
+        return tails;
+    }
+    if below
+        .values()
+        .is_some_and(|below| below.iter().all(|b| *b == 0.0))
+    {
+        return tails;
+    }
+    (
+        below.select(y.num(f64::NEG_INFINITY), tails.0),
+        below.select(y.num(0.0), tails.1),
+    )
+}
+
+/// Argument `i` as known numbers: integers never depend on parameters.
+///
+/// # Errors
+/// When they do.
+pub fn known_ints(d: &Density<'_>, i: usize) -> FnResult<Vec<f64>> {
+    d.args[i].e.data().ok_or_else(|| {
+        FnError::unsupported(format!(
+            "{}: an integer argument that depends on parameters is not supported yet",
+            d.name
+        ))
+    })
 }

@@ -1,84 +1,13 @@
-//! Univariate distributions and what is the same for all of them.
+//! The row of a univariate distribution, and what is the same for all of them.
 
+use jensen_math::special::log1m_exp;
+
+use super::formula::{Density, DensityTerms, TailFormula};
 use crate::functions::Keep;
 use crate::functions::random::Draws;
-use crate::functions::special::log1m_exp;
+use crate::symbolic::domain::{Domain, check, check_values, guard};
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
-
-/// What an argument of a density must be.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Domain {
-    /// Anything but NaN.
-    NotNan,
-    /// Finite.
-    Finite,
-    /// Greater than 0, finite.
-    PositiveFinite,
-    /// Greater than 0, possibly infinite.
-    Positive,
-    /// 0 or more, not NaN.
-    NonNegative,
-    /// 0 or more, finite.
-    NonNegativeFinite,
-    /// 0 to 1.
-    Unit,
-    /// 0 or 1.
-    Bool,
-    /// Any `int`.
-    AnyInt,
-}
-
-impl Domain {
-    fn contains(self, x: f64) -> bool {
-        match self {
-            Domain::NotNan => !x.is_nan(),
-            Domain::Finite => x.is_finite(),
-            Domain::PositiveFinite => x > 0.0 && x.is_finite(),
-            Domain::Positive => x > 0.0,
-            Domain::NonNegative => x >= 0.0,
-            Domain::NonNegativeFinite => x >= 0.0 && x.is_finite(),
-            Domain::Unit => (0.0..=1.0).contains(&x),
-            Domain::Bool => x == 0.0 || x == 1.0,
-            Domain::AnyInt => true,
-        }
-    }
-
-    fn describe(self) -> &'static str {
-        match self {
-            Domain::NotNan => "not nan",
-            Domain::Finite => "finite",
-            Domain::PositiveFinite => "positive and finite",
-            Domain::Positive => "positive",
-            Domain::NonNegative => "at least 0",
-            Domain::NonNegativeFinite => "at least 0 and finite",
-            Domain::Unit => "between 0 and 1",
-            Domain::Bool => "0 or 1",
-            Domain::AnyInt => "an int",
-        }
-    }
-}
-
-/// The domain check of one argument of `function`.
-///
-/// # Errors
-/// When the value is outside: the point is rejected.
-pub fn check(function: &str, what: &str, domain: Domain, x: &[f64]) -> FnResult<()> {
-    for (i, v) in x.iter().enumerate() {
-        if !domain.contains(*v) {
-            let place = if x.len() == 1 {
-                String::new()
-            } else {
-                format!("[{}]", i + 1)
-            };
-            return Err(FnError::domain(format!(
-                "{function}: {what}{place} is {v}, but must be {}",
-                domain.describe()
-            )));
-        }
-    }
-    Ok(())
-}
 
 /// A parameter: what it is called in messages, and its domain.
 pub type Param = (&'static str, Domain);
@@ -140,8 +69,20 @@ impl Tails {
 /// A check of all parameters of a function together.
 pub type JointCheck = fn(&str, &[f64]) -> FnResult<()>;
 
-/// A univariate distribution. Functions get the variate first, then the parameters.
-pub struct Family {
+/// A formula over the graph with the arguments whose domains it does not show by itself: a draw is rejected for those
+/// (bit i: argument i), while for the others the formula is NaN where they are outside.
+#[derive(Clone, Copy)]
+struct Lowering<F> {
+    guards: u32,
+    terms: F,
+}
+
+/// What the variate is called in messages.
+pub const VARIATE: &str = "the random variable";
+
+/// The row of a univariate distribution: all that its functions are computed from, on values and on the graph.
+/// Functions get the variate first, then the parameters.
+pub struct Univariate {
     /// Name without suffix.
     pub name: &'static str,
     /// Whether the variate is an `int`.
@@ -157,14 +98,18 @@ pub struct Family {
     /// A random number for the parameters.
     pub sample: Option<fn(&mut Draws, &[f64]) -> f64>,
     /// What the parameters must satisfy together.
-    pub joint: Option<JointCheck>,
+    joint: Option<JointCheck>,
+    /// The log density over the graph.
+    lowered: Option<Lowering<DensityTerms>>,
+    /// The logs of both tails over the graph.
+    lowered_tails: Option<Lowering<TailFormula>>,
 }
 
-/// A function of a family.
+/// What the name of a function says it computes of its distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FamilyPart {
+pub enum Suffix {
     /// `_lpdf`, `_lpmf`
-    LogDensity,
+    Density,
     /// `_cdf`
     Cdf,
     /// `_lcdf`
@@ -175,15 +120,15 @@ pub enum FamilyPart {
     Random,
 }
 
-impl Family {
-    /// A family without optional parts.
+impl Univariate {
+    /// A distribution without optional parts.
     pub const fn new(
         name: &'static str,
         variate: Domain,
         params: &'static [Param],
         log_density: fn(Keep, &[f64]) -> f64,
-    ) -> Family {
-        Family {
+    ) -> Univariate {
+        Univariate {
             name,
             discrete: false,
             variate,
@@ -192,60 +137,70 @@ impl Family {
             tails: None,
             sample: None,
             joint: None,
+            lowered: None,
+            lowered_tails: None,
         }
     }
 
     /// The variate is an `int`.
-    pub const fn discrete(mut self) -> Family {
+    pub const fn discrete(mut self) -> Univariate {
         self.discrete = true;
         self
     }
 
     /// Adds the distribution function.
-    pub const fn tails(mut self, tails: fn(&[f64]) -> Tails) -> Family {
+    pub const fn tails(mut self, tails: fn(&[f64]) -> Tails) -> Univariate {
         self.tails = Some(tails);
         self
     }
 
     /// Adds the sampler.
-    pub const fn sample(mut self, sample: fn(&mut Draws, &[f64]) -> f64) -> Family {
+    pub const fn sample(mut self, sample: fn(&mut Draws, &[f64]) -> f64) -> Univariate {
         self.sample = Some(sample);
         self
     }
 
     /// Adds a check of all parameters together.
-    pub const fn joint(mut self, joint: JointCheck) -> Family {
+    pub const fn joint(mut self, joint: JointCheck) -> Univariate {
         self.joint = Some(joint);
         self
     }
 
-    /// Names and parts of the functions the family has.
-    pub fn functions(&self) -> Vec<(String, FamilyPart)> {
-        let density = if self.discrete { "lpmf" } else { "lpdf" };
-        let mut out = vec![(format!("{}_{density}", self.name), FamilyPart::LogDensity)];
-        if self.tails.is_some() {
-            for (suffix, part) in [
-                ("cdf", FamilyPart::Cdf),
-                ("lcdf", FamilyPart::LogCdf),
-                ("lccdf", FamilyPart::LogCcdf),
-            ] {
-                out.push((format!("{}_{suffix}", self.name), part));
-            }
-        }
-        if self.sample.is_some() {
-            out.push((format!("{}_rng", self.name), FamilyPart::Random));
-        }
-        out
+    /// Adds the log density over the graph; `guards` are the arguments for which draws must be rejected.
+    pub const fn lowered(mut self, guards: u32, terms: DensityTerms) -> Univariate {
+        self.lowered = Some(Lowering { guards, terms });
+        self
     }
 
-    fn function_name(&self, part: FamilyPart) -> String {
-        let suffix = match part {
-            FamilyPart::LogDensity if self.discrete => "lpmf",
-            FamilyPart::LogDensity => "lpdf",
-            FamilyPart::Cdf => "cdf",
-            FamilyPart::LogCdf => "lcdf",
-            FamilyPart::LogCcdf => "lccdf",
-            FamilyPart::Random => "rng",
+    /// Adds the distribution function over the graph.
+    pub const fn lowered_tails(mut self, guards: u32, terms: TailFormula) -> Univariate {
+        self.lowered_tails = Some(Lowering { guards, terms });
+        self
+    }
+
+    /// Names and suffixes of the functions the distribution has.
+    pub fn functions(&self) -> Vec<(String, Suffix)> {
+        let mut suffixes = vec![Suffix::Density];
+        if self.tails.is_some() {
+            suffixes.extend([Suffix::Cdf, Suffix::LogCdf, Suffix::LogCcdf]);
+        }
+        if self.sample.is_some() {
+            suffixes.push(Suffix::Random);
+        }
+        suffixes
+            .into_iter()
+            .map(|suffix| (self.function_name(suffix), suffix))
+            .collect()
+    }
+
+    fn function_name(&self, suffix: Suffix) -> String {
+        let suffix = match suffix {
+            Suffix::Density if self.discrete => "lpmf",
+            Suffix::Density => "lpdf",
+            Suffix::Cdf => "cdf",
+            Suffix::LogCdf => "lcdf",
+            Suffix::LogCcdf => "lccdf",
+            Suffix::Random => "rng",
         };
         format!("{}_{suffix}", self.name)
     }
@@ -254,8 +209,8 @@ impl Family {
     ///
     /// # Errors
     /// When sizes do not match or an argument is outside its domain.
-    pub fn call(&self, part: FamilyPart, keep: Keep, args: &[&Value]) -> FnResult<f64> {
-        let function = self.function_name(part);
+    pub fn call(&self, suffix: Suffix, keep: Keep, args: &[&Value]) -> FnResult<f64> {
+        let function = self.function_name(suffix);
         if args.len() != self.params.len() + 1 {
             return Err(FnError::invalid(format!(
                 "{function}: {} arguments instead of {}",
@@ -265,15 +220,9 @@ impl Family {
         }
         let lists: Vec<Vec<f64>> = args.iter().map(|a| a.numbers()).collect();
         let Some(len) = common_len(&function, args, &lists)? else {
-            return Ok(if part == FamilyPart::Cdf { 1.0 } else { 0.0 });
+            return Ok(if suffix == Suffix::Cdf { 1.0 } else { 0.0 });
         };
-        let variate = match part {
-            FamilyPart::LogDensity => self.variate,
-            _ if self.discrete => Domain::AnyInt,
-            // Distribution functions take any variate of a supported sign and are 0 or 1 beyond the support.
-            _ => Domain::NotNan,
-        };
-        check(&function, "the random variable", variate, &lists[0])?;
+        check(&function, VARIATE, self.variate_of(suffix), &lists[0])?;
         for ((what, domain), list) in self.params.iter().zip(&lists[1..]) {
             check(&function, what, *domain, list)?;
         }
@@ -286,7 +235,7 @@ impl Family {
             if let Some(joint) = self.joint {
                 joint(&function, &point[1..])?;
             }
-            if part == FamilyPart::LogDensity {
+            if suffix == Suffix::Density {
                 sum += (self.log_density)(keep, &point);
                 continue;
             }
@@ -294,25 +243,98 @@ impl Family {
                 .tails
                 .map(|tails| tails(&point))
                 .ok_or_else(|| FnError::invalid(format!("{function} does not exist")))?;
-            match part {
-                FamilyPart::LogCdf => sum += tails.lower,
-                FamilyPart::LogCcdf => sum += tails.upper,
+            match suffix {
+                Suffix::LogCdf => sum += tails.lower,
+                Suffix::LogCcdf => sum += tails.upper,
                 _ => product *= tails.lower.exp(),
             }
         }
-        Ok(if part == FamilyPart::Cdf {
-            product
-        } else {
-            sum
-        })
+        Ok(if suffix == Suffix::Cdf { product } else { sum })
+    }
+
+    /// What the variate of a function must be.
+    fn variate_of(&self, suffix: Suffix) -> Domain {
+        match suffix {
+            Suffix::Density => self.variate,
+            _ if self.discrete => Domain::AnyInt,
+            // Distribution functions take any variate of a supported sign and are 0 or 1 beyond the support.
+            _ => Domain::NotNan,
+        }
+    }
+
+    /// Whether the function has a formula over the graph.
+    pub fn is_lowered(&self, suffix: Suffix) -> bool {
+        match suffix {
+            Suffix::Density => self.lowered.is_some(),
+            Suffix::Cdf | Suffix::LogCdf | Suffix::LogCcdf => self.lowered_tails.is_some(),
+            Suffix::Random => false,
+        }
+    }
+
+    /// Adds the terms of a function over the graph.
+    ///
+    /// # Errors
+    /// When a known argument is outside its domain.
+    pub fn lower(&self, suffix: Suffix, d: &mut Density<'_>) -> FnResult<()> {
+        match (suffix, self.lowered, self.lowered_tails) {
+            (Suffix::Density, Some(formula), _) => {
+                self.check(suffix, formula.guards, d)?;
+                (formula.terms)(d)
+            }
+            (Suffix::Cdf | Suffix::LogCdf | Suffix::LogCcdf, _, Some(formula)) => {
+                self.check(suffix, formula.guards, d)?;
+                let (lower, upper) = (formula.terms)(d)?;
+                let log = if suffix == Suffix::LogCcdf {
+                    upper
+                } else {
+                    lower
+                };
+                // A distribution function keeps everything.
+                match suffix {
+                    Suffix::Cdf => d.product(log),
+                    _ => d.always(log),
+                }
+                Ok(())
+            }
+            _ => Err(FnError::invalid(format!("{} is not lowered", d.name))),
+        }
+    }
+
+    /// The domain checks of a function over the graph.
+    fn check(&self, suffix: Suffix, guards: u32, d: &Density<'_>) -> FnResult<()> {
+        let variate = (VARIATE, self.variate_of(suffix));
+        for (i, (what, domain)) in [variate].iter().chain(self.params).enumerate() {
+            let e = d.args[i].e;
+            if guards & (1 << i) == 0 {
+                check_values(d.name, e, what, *domain)?;
+            } else {
+                guard(d.name, e, what, *domain)?;
+            }
+        }
+        let Some(joint) = self.joint else {
+            return Ok(());
+        };
+        let params = d.args[1..].iter().map(|arg| arg.e.data());
+        let Some(lists) = params.collect::<Option<Vec<Vec<f64>>>>() else {
+            return Ok(());
+        };
+        let at = |list: &[f64], i: usize| list[if list.len() == 1 { 0 } else { i }];
+        let taken = d.tape.comes_by();
+        for i in 0..lists.iter().map(Vec::len).max().unwrap_or(0) {
+            if taken.as_ref().is_none_or(|taken| at(taken, i) != 0.0) {
+                let point: Vec<f64> = lists.iter().map(|list| at(list, i)).collect();
+                joint(d.name, &point)?;
+            }
+        }
+        Ok(())
     }
 
     /// Random numbers: one, or an array if a parameter is a container.
     ///
     /// # Errors
-    /// As [`Family::call`].
+    /// As [`Univariate::call`].
     pub fn draw(&self, rng: &mut Draws, args: &[&Value]) -> FnResult<Value> {
-        let function = self.function_name(FamilyPart::Random);
+        let function = self.function_name(Suffix::Random);
         let sample = self
             .sample
             .ok_or_else(|| FnError::invalid(format!("{function} does not exist")))?;

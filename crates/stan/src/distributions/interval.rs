@@ -1,0 +1,160 @@
+//! Distributions on intervals.
+
+use jensen_math::special::{lbeta, lgamma};
+
+use super::formula::{Density, TailTerms};
+use super::univariate::{Tails, Univariate};
+use crate::functions::special::ln_inc_beta;
+use crate::symbolic::domain::Domain::{Finite, NotNan, Positive, PositiveFinite, Unit};
+use crate::symbolic::domain::guard;
+use crate::symbolic::known;
+use crate::symbolic::tape::E;
+use crate::value::error::{FnError, FnResult};
+
+const Y: u32 = 1;
+const A: u32 = 2;
+const B: u32 = 4;
+
+const LOCATION: &str = "the location parameter";
+
+/// The rows.
+pub static TABLE: &[Univariate] = &[
+    Univariate::new(
+        "uniform",
+        NotNan,
+        &[("the lower bound", Finite), ("the upper bound", Finite)],
+        |k, x| {
+            if x[0] < x[1] || x[0] > x[2] {
+                return f64::NEG_INFINITY;
+            }
+            k.term(A | B, -(x[2] - x[1]).ln())
+        },
+    )
+    .joint(|function, p| {
+        if p[1] > p[0] {
+            return Ok(());
+        }
+        Err(FnError::domain(format!(
+            "{function}: the upper bound is {}, but must be greater than {}",
+            p[1], p[0]
+        )))
+    })
+    .tails(|x| {
+        if x[0] <= x[1] {
+            return Tails::NOTHING;
+        }
+        if x[0] >= x[2] {
+            return Tails::ALL;
+        }
+        Tails {
+            lower: ((x[0] - x[1]) / (x[2] - x[1])).ln(),
+            upper: ((x[2] - x[0]) / (x[2] - x[1])).ln(),
+        }
+    })
+    .sample(|r, x| x[0] + (x[1] - x[0]) * r.uniform())
+    .lowered(0, lower_uniform)
+    .lowered_tails(0, lower_uniform_tails),
+    Univariate::new(
+        "beta",
+        Unit,
+        &[
+            ("the first shape parameter", PositiveFinite),
+            ("the second shape parameter", PositiveFinite),
+        ],
+        |k, x| {
+            let (a, b) = (lgamma(x[1]), lgamma(x[2]));
+            // The terms are apart because constants are dropped apart; their sum is −log B, which is more exact.
+            let both = a + b - lbeta(x[1], x[2]);
+            k.term(A, -a)
+                + k.term(B, -b)
+                + k.term(A | B, both)
+                + k.term(Y | A, (x[1] - 1.0) * x[0].ln())
+                + k.term(Y | B, (x[2] - 1.0) * (-x[0]).ln_1p())
+        },
+    )
+    .tails(|x| beta_tails(x[1], x[2], x[0]))
+    .sample(|r, x| r.beta(x[0], x[1]))
+    .lowered(Y | A | B, lower_beta),
+    Univariate::new(
+        "beta_proportion",
+        Unit,
+        &[
+            (LOCATION, Unit),
+            ("the precision parameter", PositiveFinite),
+        ],
+        |k, x| {
+            let (a, b) = (x[1] * x[2], (1.0 - x[1]) * x[2]);
+            k.term(B, lgamma(x[2]))
+                + k.term(A | B, -lgamma(a) - lgamma(b))
+                + k.term(
+                    Y | A | B,
+                    (a - 1.0) * x[0].ln() + (b - 1.0) * (-x[0]).ln_1p(),
+                )
+        },
+    )
+    .joint(|function, p| {
+        if p[0] > 0.0 && p[0] < 1.0 {
+            return Ok(());
+        }
+        Err(FnError::domain(format!(
+            "{function}: {LOCATION} is {}, but must be greater than 0 and less than 1",
+            p[0]
+        )))
+    })
+    .tails(|x| beta_tails(x[1] * x[2], (1.0 - x[1]) * x[2], x[0]))
+    .sample(|r, x| r.beta(x[0] * x[1], (1.0 - x[0]) * x[1]))
+    .lowered(Y | A | B, lower_beta_proportion),
+];
+
+fn beta_tails(a: f64, b: f64, y: f64) -> Tails {
+    Tails::new(ln_inc_beta(a, b, y.clamp(0.0, 1.0)))
+}
+
+fn lower_uniform(d: &mut Density<'_>) -> FnResult<()> {
+    let [y, a, b] = d.get();
+    let outside = y.lt(a) + b.lt(y);
+    // A parameter with exactly these bounds never leaves them.
+    let (known_y, low, high) = (known::range(y), a.scalar(), b.scalar());
+    let inside = matches!((low, high), (Some(low), Some(high)) if known_y.low >= low && known_y.high <= high);
+    if !inside {
+        d.outside(outside);
+    }
+    d.term(&[1, 2], -(b - a).log());
+    Ok(())
+}
+
+fn lower_beta(d: &mut Density<'_>) -> FnResult<()> {
+    let [y, a, b] = d.get();
+    d.term(&[1], -a.lgamma());
+    d.term(&[2], -b.lgamma());
+    d.term(&[0, 1], (a - 1.0) * y.log());
+    d.term(&[0, 2], (b - 1.0) * y.log1m());
+    d.term(&[1, 2], (a + b).lgamma());
+    Ok(())
+}
+
+fn lower_beta_proportion(d: &mut Density<'_>) -> FnResult<()> {
+    let [y, mu, kappa] = d.get();
+    let a = mu * kappa;
+    d.term(&[2], kappa.lgamma());
+    d.term(&[1, 2], -(a.lgamma() + (kappa - a).lgamma()));
+    d.term(
+        &[0, 1, 2],
+        (a - 1.0) * y.log() + (kappa - a - 1.0) * y.log1m(),
+    );
+    Ok(())
+}
+
+fn lower_uniform_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
+    let [y, a, b] = d.get();
+    guard(
+        d.name,
+        b - a,
+        "the upper bound minus the lower bound",
+        Positive,
+    )?;
+    // Outside of the interval one tail is 0 and the other 1.
+    let clamp = |p: E<'g>| p.fmax(p.num(0.0)).fmin(p.num(1.0));
+    let width = (b - a).recip();
+    Ok((clamp((y - a) * width).log(), clamp((b - y) * width).log()))
+}

@@ -1,0 +1,139 @@
+//! What arguments of functions and distributions must be: one wording for a mistake, whether a value is known when it is found or
+//! the draw is rejected for it.
+
+use super::known;
+use super::tape::E;
+use crate::value::error::{FnError, FnResult};
+
+/// What an argument of a density must be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Domain {
+    /// Anything but NaN.
+    NotNan,
+    /// Finite.
+    Finite,
+    /// Greater than 0, finite.
+    PositiveFinite,
+    /// Greater than 0, possibly infinite.
+    Positive,
+    /// 0 or more, not NaN.
+    NonNegative,
+    /// 0 or more, finite.
+    NonNegativeFinite,
+    /// 0 to 1.
+    Unit,
+    /// 0 or 1.
+    Bool,
+    /// Any `int`.
+    AnyInt,
+}
+
+impl Domain {
+    fn contains(self, x: f64) -> bool {
+        match self {
+            Domain::NotNan => !x.is_nan(),
+            Domain::Finite => x.is_finite(),
+            Domain::PositiveFinite => x > 0.0 && x.is_finite(),
+            Domain::Positive => x > 0.0,
+            Domain::NonNegative => x >= 0.0,
+            Domain::NonNegativeFinite => x >= 0.0 && x.is_finite(),
+            Domain::Unit => (0.0..=1.0).contains(&x),
+            Domain::Bool => x == 0.0 || x == 1.0,
+            Domain::AnyInt => true,
+        }
+    }
+
+    fn describe(self) -> &'static str {
+        match self {
+            Domain::NotNan => "not nan",
+            Domain::Finite => "finite",
+            Domain::PositiveFinite => "positive and finite",
+            Domain::Positive => "positive",
+            Domain::NonNegative => "at least 0",
+            Domain::NonNegativeFinite => "at least 0 and finite",
+            Domain::Unit => "between 0 and 1",
+            Domain::Bool => "0 or 1",
+            Domain::AnyInt => "an int",
+        }
+    }
+}
+
+/// The domain check of one argument of `function`.
+///
+/// # Errors
+/// When the value is outside: the point is rejected.
+pub fn check(function: &str, what: &str, domain: Domain, x: &[f64]) -> FnResult<()> {
+    for (i, v) in x.iter().enumerate() {
+        if !domain.contains(*v) {
+            let place = if x.len() == 1 {
+                String::new()
+            } else {
+                format!("[{}]", i + 1)
+            };
+            return Err(FnError::domain(format!(
+                "{function}: {what}{place} is {v}, but must be {}",
+                domain.describe()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// [`check`] of what is known of `e`; whether all of it is known.
+fn check_known(function: &str, e: E<'_>, what: &str, domain: Domain) -> FnResult<bool> {
+    if e.is_record() {
+        let Some(visited) = e.visited() else {
+            return Ok(false);
+        };
+        return match visited.iter().find(|(_, x)| !domain.contains(*x)) {
+            None => Ok(true),
+            Some((r, x)) => Err(FnError::domain(format!(
+                "{function}: {what} is {x} in record {}, but must be {}",
+                r + 1,
+                domain.describe()
+            ))),
+        };
+    }
+    match e.values() {
+        Some(values) => check(function, what, domain, &values).map(|()| true),
+        None => Ok(false),
+    }
+}
+
+/// The domain check of an argument outside whose domain the formula itself is NaN: no draw needs to be rejected.
+///
+/// # Errors
+/// When a known value is outside.
+pub fn check_values(function: &str, e: E<'_>, what: &str, domain: Domain) -> FnResult<()> {
+    check_known(function, e, what, domain).map(|_| ())
+}
+
+/// The domain check of an argument: draws outside are rejected.
+///
+/// # Errors
+/// When a known value is outside.
+pub fn guard(function: &str, e: E<'_>, what: &str, domain: Domain) -> FnResult<()> {
+    if check_known(function, e, what, domain)? {
+        return Ok(());
+    }
+    let (zero, range) = (e.num(0.0), known::range(e));
+    match domain {
+        // Infinities and NaN show in the log density by themselves.
+        Domain::NotNan | Domain::Finite | Domain::Bool | Domain::AnyInt => {}
+        Domain::Positive | Domain::PositiveFinite if !range.positive() => {
+            e.tape.reject_where(e.le(zero));
+        }
+        Domain::NonNegative | Domain::NonNegativeFinite if !range.nonnegative() => {
+            e.tape.reject_where(e.lt(zero));
+        }
+        Domain::Unit if !range.unit() => {
+            e.tape.reject_where(e.lt(zero) + e.num(1.0).lt(e));
+        }
+        Domain::Positive
+        | Domain::PositiveFinite
+        | Domain::NonNegative
+        | Domain::NonNegativeFinite
+        | Domain::Unit => {}
+    }
+    Ok(())
+}
