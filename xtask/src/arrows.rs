@@ -29,11 +29,11 @@ const HOUSE: [Room; 17] = [
     },
     Room {
         name: "jensen-data",
-        may_use: &[],
+        may_use: &["jensen-math"],
     },
     Room {
         name: "jensen-report",
-        may_use: &[],
+        may_use: &["jensen-math"],
     },
     Room {
         name: "jensen-graph",

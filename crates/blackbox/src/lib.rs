@@ -41,7 +41,6 @@ mod approximation;
 mod bbvi;
 mod calls;
 mod certificate;
-mod dense;
 mod driver;
 mod evaluation;
 pub mod family;
@@ -56,7 +55,6 @@ mod optimiser;
 mod oracle;
 mod psis;
 pub mod records;
-mod reduce;
 mod refine;
 mod saa;
 mod settings;
@@ -65,6 +63,8 @@ mod summary;
 pub mod trust;
 mod verdict;
 mod widen;
+
+use jensen_math::{dense, reduce};
 
 pub use advi::{Advi, AdviSettings, AdviState, AdviStop, RelativeRule};
 pub use approximation::{Approximation, Draws, LoadError};
@@ -95,5 +95,5 @@ pub use refine::{
 pub use saa::{Saa, SaaSettings, SaaState};
 pub use settings::{AutoSettings, FamilyChoice, Settings};
 pub use starts::{Init, OtherMode, StartOutcome, StartSettings, Starts, StartsState};
-pub use summary::{Summary, quantile};
+pub use summary::Summary;
 pub use trust::{RecordTrust, Subsampled, Trust, TrustSettings, TrustState};

@@ -1,5 +1,6 @@
 //! Mean, standard deviation and quantiles of draws.
 
+use jensen_math::order::quantile;
 use serde::{Deserialize, Serialize};
 
 use crate::reduce::mean_se;
@@ -42,21 +43,6 @@ impl Summary {
     }
 }
 
-/// The quantile of sorted numbers by linear interpolation at `(n − 1) p` (type 7, the default of R and
-/// NumPy); NaN for no numbers.
-pub fn quantile(sorted: &[f64], p: f64) -> f64 {
-    let Some(last) = sorted.len().checked_sub(1) else {
-        return f64::NAN;
-    };
-    let position = last as f64 * p.clamp(0.0, 1.0);
-    let below = position.floor() as usize;
-    let fraction = position - below as f64;
-    if fraction == 0.0 {
-        return sorted[below];
-    }
-    sorted[below] + fraction * (sorted[(below + 1).min(last)] - sorted[below])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,9 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn infinities_and_undefined_draws() {
-        assert_eq!(quantile(&[f64::NEG_INFINITY, 0.0, 1.0], 0.5), 0.0);
+    fn undefined_draws_have_no_summary() {
         assert!(Summary::of(&[1.0, f64::NAN]).q50.is_nan());
-        assert!(quantile(&[], 0.5).is_nan());
     }
 }

@@ -4,13 +4,12 @@
 //! the expectation parameters `E[t]` = ∇a, and draws. The divergence of two members follows from those,
 //! KL(λ ‖ α) = (λ − α)·∇a(λ) − a(λ) + a(α), and so does every global step: λ is the prior's plus statistics.
 
+use jensen_math::constants::LOG_TWO_PI;
+use jensen_math::dense;
 use jensen_math::rng::Stream;
 use jensen_math::special;
 
 use crate::draws::{log_dirichlet, log_gamma, normal};
-use crate::linalg;
-
-use jensen_math::constants::LOG_TWO_PI;
 
 /// A family of distributions with the shape of its variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,14 +89,15 @@ impl Family {
             Self::NormalWishart { dim } => normal_wishart(lambda, dim, out),
             Self::NormalRows { rows, columns } => {
                 let (b, a) = lambda.split_at(rows * columns);
-                let Some(l) = linalg::cholesky(a, rows) else {
+                let Ok(l) = dense::factor(a, rows, 0.0) else {
                     out.fill(f64::NAN);
                     return f64::NAN;
                 };
                 let (mean, outer) = out.split_at_mut(rows * columns);
                 mean.copy_from_slice(b);
-                linalg::solve(&l, rows, mean);
-                outer.copy_from_slice(&linalg::inverse(&l, rows));
+                dense::solve_lower_lanes(&l, rows, mean, columns);
+                dense::solve_lower_transposed_lanes(&l, rows, mean, columns);
+                outer.copy_from_slice(&dense::inverse(&l, rows));
                 for i in 0..rows {
                     for j in 0..=i {
                         let row = |r: usize| &mean[r * columns..(r + 1) * columns];
@@ -109,7 +109,7 @@ impl Family {
                 }
                 let quadratic: f64 = b.iter().zip(mean.iter()).map(|(x, y)| x * y).sum();
                 0.5 * quadratic + 0.5 * (rows * columns) as f64 * LOG_TWO_PI
-                    - 0.5 * columns as f64 * linalg::log_determinant(&l, rows)
+                    - 0.5 * columns as f64 * dense::log_determinant(&l, rows)
             }
         }
     }
@@ -133,16 +133,16 @@ impl Family {
             Self::NormalRows { rows, columns } => {
                 let (b, a) = lambda.split_at(rows * columns);
                 let (m, outer) = out.split_at_mut(rows * columns);
-                let Some(l) = linalg::cholesky(a, rows) else {
+                let Ok(l) = dense::factor(a, rows, 0.0) else {
                     m.fill(f64::NAN);
                     outer.fill(f64::NAN);
                     return;
                 };
                 // A⁻¹B + L⁻ᵀz = L⁻ᵀ(L⁻¹B + z).
                 m.copy_from_slice(b);
-                linalg::solve_lower(&l, rows, m);
+                dense::solve_lower_lanes(&l, rows, m, columns);
                 m.iter_mut().for_each(|x| *x += normal(stream));
-                linalg::solve_upper(&l, rows, m);
+                dense::solve_lower_transposed_lanes(&l, rows, m, columns);
                 for i in 0..rows {
                     for j in 0..rows {
                         let row = |r: usize| &m[r * columns..(r + 1) * columns];
@@ -165,7 +165,7 @@ fn inverse_scale(lambda: &[f64], dim: usize) -> Option<Vec<f64>> {
             w[i * dim + j] -= km[i] * km[j] / kappa;
         }
     }
-    linalg::cholesky(&w, dim)
+    dense::factor(&w, dim, 0.0).ok()
 }
 
 fn normal_wishart(lambda: &[f64], dim: usize, out: &mut [f64]) -> f64 {
@@ -176,8 +176,8 @@ fn normal_wishart(lambda: &[f64], dim: usize, out: &mut [f64]) -> f64 {
         out.fill(f64::NAN);
         return f64::NAN;
     };
-    let log_w = -linalg::log_determinant(&l, dim);
-    let w = linalg::inverse(&l, dim);
+    let log_w = -dense::log_determinant(&l, dim);
+    let w = dense::inverse(&l, dim);
     let mut quadratic = 0.0;
     for i in 0..dim {
         let dot: f64 = (0..dim).map(|j| w[i * dim + j] * km[j] / kappa).sum();
@@ -207,7 +207,7 @@ fn draw_normal_wishart(lambda: &[f64], dim: usize, stream: &mut Stream, out: &mu
     };
     // Bartlett: Λ = F Fᵀ with F = L⁻ᵀ T, T lower triangular with χ on the diagonal.
     let mut f = vec![0.0; dim * dim];
-    let mut log_det = -linalg::log_determinant(&l, dim);
+    let mut log_det = -dense::log_determinant(&l, dim);
     for i in 0..dim {
         for j in 0..i {
             f[i * dim + j] = normal(stream);
@@ -216,7 +216,7 @@ fn draw_normal_wishart(lambda: &[f64], dim: usize, stream: &mut Stream, out: &mu
         log_det += log_chi2;
         f[i * dim + i] = (0.5 * log_chi2).exp();
     }
-    linalg::solve_upper(&l, dim, &mut f);
+    dense::solve_lower_transposed_lanes(&l, dim, &mut f, dim);
     // Λμ = Λm + F z / √κ, as Λ⁻¹ has the root F⁻ᵀ; Λ = FFᵀ.
     let z: Vec<f64> = (0..dim).map(|_| normal(stream)).collect();
     let row = |i: usize| &f[i * dim..(i + 1) * dim];

@@ -31,7 +31,6 @@ pub mod engine;
 pub mod family;
 pub mod fit;
 pub mod lda;
-mod linalg;
 pub mod model;
 pub mod models;
 pub mod pointwise;

@@ -1,5 +1,6 @@
 //! `fit.json`: the summary of a fit for people and scripts.
 
+use jensen_math::order::quantile;
 use std::path::Path;
 
 use serde::{Deserialize, Deserializer, Serialize};
@@ -126,24 +127,13 @@ impl ParameterSummary {
         let sd = (draws.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0)).sqrt();
         let mut sorted = draws.to_vec();
         sorted.sort_by(f64::total_cmp);
-        let quantile = |p: f64| {
-            let h = p * (n - 1.0);
-            let below = sorted[h.floor() as usize];
-            let above = sorted[h.ceil() as usize];
-            // Equal neighbours include two infinities, whose difference is not a number.
-            if below == above {
-                below
-            } else {
-                below + (h - h.floor()) * (above - below)
-            }
-        };
         Self {
             name,
             mean,
             sd,
-            q05: quantile(0.05),
-            q50: quantile(0.5),
-            q95: quantile(0.95),
+            q05: quantile(&sorted, 0.05),
+            q50: quantile(&sorted, 0.5),
+            q95: quantile(&sorted, 0.95),
         }
     }
 }

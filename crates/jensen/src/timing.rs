@@ -2,6 +2,7 @@
 
 use jensen_blackbox::{NoiseSource, Purpose};
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
+use jensen_math::order::median;
 use jensen_math::simd::Simd;
 use jensen_run::Clock;
 use serde::Serialize;
@@ -80,7 +81,6 @@ fn median_seconds(body: &mut dyn FnMut(), seconds: f64, clock: &dyn Clock) -> f6
         taken = once(calls);
     }
     let repetitions = ((seconds / taken) as usize).clamp(3, 101);
-    let mut times: Vec<f64> = (0..repetitions).map(|_| once(calls)).collect();
-    times.sort_by(f64::total_cmp);
-    times[repetitions / 2] / f64::from(calls)
+    let times: Vec<f64> = (0..repetitions).map(|_| once(calls)).collect();
+    median(&times) / f64::from(calls)
 }

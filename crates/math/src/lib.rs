@@ -6,6 +6,9 @@
 //! - [`special`]: scalar special functions,
 //! - [`rng`]: random numbers keyed by (seed, purpose, iteration, lane),
 //! - [`sum`]: sums, means and their errors,
+//! - [`reduce`]: sums and products of vectors, the same bits at every SIMD level,
+//! - [`dense`]: Cholesky factors of small dense matrices,
+//! - [`order`]: quantiles and medians,
 //! - [`quadrature`]: Gauss-Hermite nodes and weights.
 
 #![cfg_attr(
@@ -14,7 +17,10 @@
 )]
 
 pub mod constants;
+pub mod dense;
+pub mod order;
 pub mod quadrature;
+pub mod reduce;
 pub mod rng;
 pub mod simd;
 pub mod special;

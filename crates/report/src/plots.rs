@@ -4,6 +4,7 @@ use crate::model::{Khat, Marginal, Parameter, Stage, TracePoint};
 use crate::stats;
 use crate::svg::{Scale, Svg};
 use crate::text;
+use jensen_math::order::quantile;
 
 /// Points drawn of one stage; more cannot be told apart at this size.
 const TRACE_POINTS: usize = 500;
@@ -288,9 +289,9 @@ fn draw_density(svg: &mut Svg, draws: &[f64], frame: (f64, f64, f64, f64), axis:
         return;
     }
     let (q05, q50, q95) = (
-        stats::quantile(&sorted, 0.05),
-        stats::quantile(&sorted, 0.5),
-        stats::quantile(&sorted, 0.95),
+        quantile(&sorted, 0.05),
+        quantile(&sorted, 0.5),
+        quantile(&sorted, 0.95),
     );
     // A long tail must not squeeze the rest: show what lies within a few interval widths.
     let (low, high) = (sorted[0], sorted[sorted.len() - 1]);
@@ -410,10 +411,7 @@ pub(crate) fn scatter(a: &Marginal, b: &Marginal) -> String {
         .collect();
     let range = |values: Vec<f64>| {
         let sorted = stats::sorted_finite(&values);
-        let (low, high) = (
-            stats::quantile(&sorted, 0.002),
-            stats::quantile(&sorted, 0.998),
-        );
+        let (low, high) = (quantile(&sorted, 0.002), quantile(&sorted, 0.998));
         (low - 0.03 * (high - low), high + 0.03 * (high - low))
     };
     let (x0, x1) = range(pairs.iter().map(|p| p.0).collect());

@@ -1,6 +1,9 @@
 //! Small statistics behind the plots. Inputs may hold anything; what is not finite, or so large that its square is
 //! not, is left out first.
 
+use jensen_math::order::quantile;
+use jensen_math::sum::Moments;
+
 /// Magnitude from which values count as infinite: sums of squares stay finite below it.
 const HUGE: f64 = 1e150;
 
@@ -11,33 +14,13 @@ pub(crate) fn sorted_finite(values: &[f64]) -> Vec<f64> {
     sorted
 }
 
-/// Quantile of sorted values, interpolated linearly (type 7); NaN without values.
-pub(crate) fn quantile(sorted: &[f64], p: f64) -> f64 {
-    if sorted.is_empty() {
-        return f64::NAN;
-    }
-    let h = p * (sorted.len() - 1) as f64;
-    let (low, high) = (sorted[h.floor() as usize], sorted[h.ceil() as usize]);
-    let share = h - h.floor();
-    // As a mixture: the difference of the two may overflow.
-    low * (1.0 - share) + high * share
-}
-
-/// Mean and standard deviation (n − 1).
-pub(crate) fn mean_sd(values: &[f64]) -> (f64, f64) {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
-    (mean, (squares / (n - 1.0)).sqrt())
-}
-
 /// A Gaussian kernel density estimate of sorted values on `points` positions from `from` to `to`.
 ///
 /// Bandwidth by Silverman's rule. Mass is reflected at the smallest and largest value: a positive parameter shows its
 /// edge instead of leaking below zero, and where the tails are thin the reflection changes nothing that can be seen.
 pub(crate) fn density(sorted: &[f64], from: f64, to: f64, points: usize) -> Vec<(f64, f64)> {
     let n = sorted.len() as f64;
-    let (_, sd) = mean_sd(sorted);
+    let sd = Moments::of(sorted).variance().sqrt();
     let iqr = quantile(sorted, 0.75) - quantile(sorted, 0.25);
     let spread = if iqr > 0.0 { sd.min(iqr / 1.34) } else { sd };
     let width = 0.9 * spread * n.powf(-0.2);
@@ -187,13 +170,11 @@ mod tests {
     }
 
     #[test]
-    fn correlation_quantiles_and_weights() {
+    fn correlations_and_weights() {
         assert_eq!(correlation(&[1.0, 2.0, 3.0], &[2.0, 4.0, 6.0]), Some(1.0));
         assert_eq!(correlation(&[1.0, 2.0, 3.0], &[1.0, 1.0, 1.0]), None);
         let r = correlation(&[1.0, 2.0, 3.0, f64::NAN], &[1.0, 3.0, 2.0, 0.0]).unwrap();
         assert!((r - 0.5).abs() < 1e-12);
-        assert_eq!(quantile(&[1.0, 2.0, 4.0], 0.75), 3.0);
-        assert!(quantile(&[], 0.5).is_nan());
         let weights = relative_weights(&[0.0, 3.0f64.ln(), f64::NEG_INFINITY, 0.0]);
         assert_eq!(weights.len(), 3);
         assert!(

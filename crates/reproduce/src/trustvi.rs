@@ -7,6 +7,7 @@
 
 use jensen::Problem;
 use jensen::density::LogDensity;
+use jensen::math::order;
 use jensen::report::figure::{Axis, Chart, Figure, Series};
 
 use crate::contest::{Cancel, Method, Path, follow};
@@ -506,15 +507,7 @@ fn runtimes(pairs: &[Pair]) -> Vec<Runtime> {
 fn quantile(runtimes: &[Runtime], share: f64, figure: impl Fn(&Runtime) -> f64) -> f64 {
     let mut figures: Vec<f64> = runtimes.iter().map(figure).collect();
     figures.sort_by(f64::total_cmp);
-    let Some(last) = figures.len().checked_sub(1) else {
-        return f64::NAN;
-    };
-    let place = share * last as f64;
-    let (low, high) = (
-        figures[place.floor() as usize],
-        figures[place.ceil() as usize],
-    );
-    low + place.fract() * (high - low)
+    order::quantile(&figures, share)
 }
 
 /// Oracle calls of both methods, a point a model.

@@ -1,6 +1,7 @@
 //! Means and standard deviations of mean-field fits against reference draws, without and with linear response.
 
 use jensen::blackbox::{FamilyChoice, FamilyKind};
+use jensen::math::order::median;
 use jensen::report::figure::{Axis, Chart, Figure, Series};
 use jensen::{Covariance, Options, fit};
 use serde::{Deserialize, Serialize};
@@ -68,18 +69,8 @@ fn root_mean_square(values: &[f64]) -> f64 {
     (values.iter().map(|x| x * x).sum::<f64>() / values.len() as f64).sqrt()
 }
 
-/// The median; the mean of two middle values.
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    match values.len() {
-        0 => f64::NAN,
-        n if n % 2 == 1 => values[n / 2],
-        n => 0.5 * (values[n / 2 - 1] + values[n / 2]),
-    }
-}
-
 fn median_error(ratios: &[f64]) -> f64 {
-    median(ratios.iter().map(|r| (r - 1.0).abs()).collect())
+    median(&ratios.iter().map(|r| (r - 1.0).abs()).collect::<Vec<_>>())
 }
 
 /// The part.
@@ -118,7 +109,8 @@ pub fn run(context: &mut Context<'_>) -> Result<(), Failure> {
             })?;
         }
     }
-    let over = |figure: &dyn Fn(&Comparison) -> f64| median(found.iter().map(figure).collect());
+    let over =
+        |figure: &dyn Fn(&Comparison) -> f64| median(&found.iter().map(figure).collect::<Vec<_>>());
     let note = format!("over {} posteriors with reference draws", found.len());
     for (what, unit, value) in [
         (

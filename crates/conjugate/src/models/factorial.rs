@@ -10,8 +10,8 @@ use jensen_math::special;
 
 use crate::draws::normal;
 use crate::family::{Blocks, Family};
-use crate::linalg::dot;
 use crate::model::{Local, Model};
+use jensen_math::reduce::dot;
 
 use jensen_math::constants::LOG_TWO_PI;
 

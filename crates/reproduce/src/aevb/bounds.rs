@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jensen::math::order::median;
 use jensen::report::figure::{Axis, Chart, Figure, Series};
 use serde::{Deserialize, Serialize};
 
@@ -172,13 +173,6 @@ fn panels(context: &mut Context<'_>, set: Set, figure: &str) -> Result<(), Failu
     Ok(())
 }
 
-/// The median of some numbers.
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let (low, high) = ((values.len() - 1) / 2, values.len() / 2);
-    0.5 * (values[low] + values[high])
-}
-
 /// Trains with every seed to every mark, a row each, and returns the whole curve, point by point the median of the seeds.
 fn measure(
     context: &mut Context<'_>,
@@ -210,8 +204,9 @@ fn measure(
             legs.push(leg.points);
         }
         let points = legs.iter().map(Vec::len).min().unwrap_or(0);
-        let middle =
-            |point: usize, which: usize| median(legs.iter().map(|leg| leg[point][which]).collect());
+        let middle = |point: usize, which: usize| {
+            median(&legs.iter().map(|leg| leg[point][which]).collect::<Vec<_>>())
+        };
         curve = (0..points)
             .map(|point| [0, 1, 2].map(|which| middle(point, which)))
             .collect();

@@ -7,6 +7,7 @@ use jensen::conjugate::lda::{self, LdaJob, LdaSettings};
 use jensen::conjugate::temper::{GlobalTempering, LocalTempering, Temper};
 use jensen::data::corpus::sources::SourceSettings;
 use jensen::data::corpus::{BuildSettings, Corpus, Format, Part, Sources, build};
+use jensen::math::order::median;
 use jensen::math::simd::Simd;
 use jensen::report::figure::{Axis, Chart, Figure, Series};
 use jensen::run::{Budget, Control, Record, Status};
@@ -120,13 +121,6 @@ fn cooled(mut temper: Temper, passes: f64) -> Temper {
         *cooling = Some(passes);
     }
     temper
-}
-
-/// The middle figure of an odd number.
-fn median(figures: &[f64]) -> f64 {
-    let mut sorted = figures.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted[sorted.len() / 2]
 }
 
 /// Points of a curve, or the lower and upper ends of a band.

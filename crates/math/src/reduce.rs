@@ -1,10 +1,10 @@
 //! Sums and products over lanes in a fixed order: eight partial sums, then a fixed tree, so that a
 //! result depends on the numbers alone.
 //!
-//! No multiply-add is fused, so every instruction set gives the same bits and the widest one that the
-//! machine has is used whatever the density runs on.
+//! No multiply-add is fused, so every instruction set gives the same bits: the level is no argument here, and the widest
+//! one that the machine has is used.
 
-use jensen_math::simd::{F64x8, LANES, Simd};
+use crate::simd::{F64x8, LANES, Simd};
 
 fn tree(s: [f64; 8]) -> f64 {
     ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
@@ -35,7 +35,7 @@ fn finish<V: F64x8>(partial: V, a: &[f64], b: &[f64], done: usize) -> f64 {
     tree(partial)
 }
 
-jensen_math::simd_fn! {
+crate::simd_fn! {
     fn sum_kernel, sum_kernel_fn = <V>(a: &[f64]) -> f64 {
         let whole = a.len() / LANES * LANES;
         let mut partial = V::zero();
@@ -144,33 +144,33 @@ jensen_math::simd_fn! {
 }
 
 /// `Σ a`.
-pub(crate) fn sum(a: &[f64]) -> f64 {
+pub fn sum(a: &[f64]) -> f64 {
     sum_kernel(Simd::detect(), a)
 }
 
 /// `Σ a b`.
-pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     dot_kernel(Simd::detect(), a, b)
 }
 
 /// `y += c x`.
-pub(crate) fn axpy(c: f64, x: &[f64], y: &mut [f64]) {
+pub fn axpy(c: f64, x: &[f64], y: &mut [f64]) {
     axpy_kernel(Simd::detect(), c, x, y);
 }
 
 /// `y = c + scale · x`.
-pub(crate) fn affine_row(c: f64, scale: f64, x: &[f64], y: &mut [f64]) {
+pub fn affine_row(c: f64, scale: f64, x: &[f64], y: &mut [f64]) {
     affine_row_kernel(Simd::detect(), c, scale, x, y);
 }
 
 /// The eight scalar products of two rows with four, all of one length, each as by [`dot`].
-pub(crate) fn dots(a: [&[f64]; 2], b: [&[f64]; 4]) -> [[f64; 4]; 2] {
+pub fn dots(a: [&[f64]; 2], b: [&[f64]; 4]) -> [[f64; 4]; 2] {
     dots_kernel(Simd::detect(), a, b)
 }
 
 /// `out[i] += Σ_j weights[i][j] rows[j]` for four rows of output, which are lanes `first..` of `rows`
 /// (`terms × lanes`); terms in order, as by [`axpy`].
-pub(crate) fn combine(
+pub fn combine(
     weights: [&[f64]; 4],
     rows: &[f64],
     lanes: usize,
@@ -181,7 +181,7 @@ pub(crate) fn combine(
 }
 
 /// Mean and standard error of independent numbers; the error is infinite for fewer than two.
-pub(crate) fn mean_se(a: &[f64]) -> (f64, f64) {
+pub fn mean_se(a: &[f64]) -> (f64, f64) {
     let n = a.len() as f64;
     let mean = sum(a) / n;
     if a.len() < 2 {

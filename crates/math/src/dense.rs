@@ -1,0 +1,200 @@
+//! Cholesky factors of small dense matrices and solves with them, on one thread.
+//!
+//! Matrices are row-major squares; a lower factor is stored with its zeros. Sums are those of [`reduce`](crate::reduce),
+//! so that results are the same bits at every SIMD level.
+
+use std::error::Error;
+use std::fmt;
+
+use crate::reduce::{axpy, dot};
+
+/// A matrix that has no Cholesky factor: the first pivot that is too small.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NotPositiveDefinite {
+    /// Its index, from 0.
+    pub pivot: usize,
+    /// What is left on the diagonal.
+    pub value: f64,
+}
+
+impl fmt::Display for NotPositiveDefinite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pivot, value } = self;
+        write!(f, "not positive definite: pivot {} is {value}", pivot + 1)
+    }
+}
+
+impl Error for NotPositiveDefinite {}
+
+/// The lower Cholesky factor of the symmetric `a`, whose lower triangle alone is read; n³/3 operations.
+///
+/// # Errors
+/// When a pivot is not finite or not above `least` times the diagonal element that it comes from. 0 takes every matrix
+/// that has a factor in exact arithmetic, and some that have none: rounding leaves about 1e-16 of the diagonal.
+pub fn factor(a: &[f64], n: usize, least: f64) -> Result<Vec<f64>, NotPositiveDefinite> {
+    let mut l = vec![0.0; n * n];
+    for i in 0..n {
+        for j in 0..=i {
+            let x = a[i * n + j] - dot(&l[i * n..i * n + j], &l[j * n..j * n + j]);
+            if i == j {
+                let positive = x > least * a[i * n + i].abs() && x.is_finite();
+                if !positive {
+                    return Err(NotPositiveDefinite { pivot: i, value: x });
+                }
+                l[i * n + i] = x.sqrt();
+            } else {
+                l[i * n + j] = x / l[j * n + j];
+            }
+        }
+    }
+    Ok(l)
+}
+
+/// [`factor`] of a matrix that is positive definite beyond rounding: pivots above 1e-14 of their diagonal elements.
+pub fn cholesky(a: &[f64], n: usize) -> Option<Vec<f64>> {
+    factor(a, n, 1e-14).ok()
+}
+
+/// log |A| from its factor.
+pub fn log_determinant(l: &[f64], n: usize) -> f64 {
+    2.0 * (0..n).map(|i| l[i * n + i].ln()).sum::<f64>()
+}
+
+/// `x ← L⁻¹ x`.
+pub fn solve_lower(l: &[f64], x: &mut [f64]) {
+    let n = x.len();
+    for i in 0..n {
+        let known = dot(&l[i * n..i * n + i], &x[..i]);
+        x[i] = (x[i] - known) / l[i * n + i];
+    }
+}
+
+/// `x ← L⁻ᵀ x`.
+pub fn solve_lower_transposed(l: &[f64], x: &mut [f64]) {
+    let n = x.len();
+    for i in (0..n).rev() {
+        x[i] /= l[i * n + i];
+        let c = x[i];
+        let (head, _) = x.split_at_mut(i);
+        axpy(-c, &l[i * n..i * n + i], head);
+    }
+}
+
+/// `X ← L⁻¹ X` for X of n rows of `lanes` numbers.
+pub fn solve_lower_lanes(l: &[f64], n: usize, x: &mut [f64], lanes: usize) {
+    for i in 0..n {
+        let (done, rest) = x.split_at_mut(i * lanes);
+        let row = &mut rest[..lanes];
+        for j in 0..i {
+            axpy(-l[i * n + j], &done[j * lanes..(j + 1) * lanes], row);
+        }
+        let c = 1.0 / l[i * n + i];
+        row.iter_mut().for_each(|x| *x *= c);
+    }
+}
+
+/// `X ← L⁻ᵀ X` for X of n rows of `lanes` numbers.
+pub fn solve_lower_transposed_lanes(l: &[f64], n: usize, x: &mut [f64], lanes: usize) {
+    for i in (0..n).rev() {
+        let (head, done) = x.split_at_mut((i + 1) * lanes);
+        let row = &mut head[i * lanes..];
+        for (k, other) in done.chunks_exact(lanes).enumerate() {
+            axpy(-l[(i + 1 + k) * n + i], other, row);
+        }
+        let c = 1.0 / l[i * n + i];
+        row.iter_mut().for_each(|x| *x *= c);
+    }
+}
+
+/// A⁻¹ from the factor of A.
+pub fn inverse(l: &[f64], n: usize) -> Vec<f64> {
+    let mut x = vec![0.0; n * n];
+    for i in 0..n {
+        x[i * n + i] = 1.0;
+    }
+    solve_lower_lanes(l, n, &mut x, n);
+    solve_lower_transposed_lanes(l, n, &mut x, n);
+    x
+}
+
+/// The lower Cholesky factor of `A⁻¹`, given the lower factor of `A` (both n × n): with J the order
+/// reversal, `A⁻¹ = R Rᵀ` for `R = L⁻ᵀ` upper triangular, refactored to be lower.
+pub fn inverse_factor(l: &[f64], n: usize) -> Option<Vec<f64>> {
+    let mut inverse = vec![0.0; n * n];
+    let mut column = vec![0.0; n];
+    for j in 0..n {
+        column.fill(0.0);
+        column[j] = 1.0;
+        solve_lower(l, &mut column);
+        solve_lower_transposed(l, &mut column);
+        for i in 0..n {
+            inverse[i * n + j] = column[i];
+        }
+    }
+    cholesky(&inverse, n)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn factor_and_solves_invert_each_other() {
+        let n = 11;
+        let mut a = vec![0.0; n * n];
+        for i in 0..n {
+            for j in 0..n {
+                a[i * n + j] = ((i * j) as f64 * 0.7).sin() * 0.3;
+            }
+        }
+        for i in 0..n {
+            for j in 0..i {
+                a[j * n + i] = a[i * n + j];
+            }
+            a[i * n + i] = 4.0 + i as f64;
+        }
+        let l = cholesky(&a, n).unwrap();
+        let x: Vec<f64> = (0..n).map(|i| i as f64 - 3.0).collect();
+        let mut y: Vec<f64> = (0..n).map(|i| dot(&a[i * n..(i + 1) * n], &x)).collect();
+        solve_lower(&l, &mut y);
+        solve_lower_transposed(&l, &mut y);
+        assert!(x.iter().zip(&y).all(|(x, y)| (x - y).abs() < 1e-12));
+        let r = inverse_factor(&l, n).unwrap();
+        for i in 0..n {
+            for j in 0..n {
+                let product: f64 = (0..n)
+                    .map(|k| a[i * n + k] * dot(&r[k * n..(k + 1) * n], &r[j * n..(j + 1) * n]))
+                    .sum();
+                let unit = if i == j { 1.0 } else { 0.0 };
+                assert!((product - unit).abs() < 1e-12);
+            }
+        }
+        let whole = inverse(&l, n);
+        for i in 0..n {
+            for j in 0..n {
+                let product = dot(&a[i * n..(i + 1) * n], &whole[j * n..(j + 1) * n]);
+                assert!((product - if i == j { 1.0 } else { 0.0 }).abs() < 1e-12);
+            }
+        }
+        a[0] = -1.0;
+        assert!(cholesky(&a, n).is_none());
+    }
+
+    #[test]
+    fn a_pivot_that_is_too_small_is_named() {
+        let singular = [1.0, 1.0, 1.0, 1.0 + 1e-15];
+        assert!(cholesky(&singular, 2).is_none());
+        assert!(factor(&singular, 2, 0.0).is_ok());
+        let error = factor(&[1.0, 2.0, 2.0, 1.0], 2, 0.0).unwrap_err();
+        assert_eq!(
+            error,
+            NotPositiveDefinite {
+                pivot: 1,
+                value: -3.0
+            }
+        );
+        assert_eq!(error.to_string(), "not positive definite: pivot 2 is -3");
+        let l = cholesky(&[4.0, 0.0, 0.0, 9.0], 2).unwrap();
+        assert!((log_determinant(&l, 2) - 36f64.ln()).abs() < 1e-14);
+    }
+}

@@ -1,0 +1,62 @@
+//! Order statistics.
+
+/// The quantile of ascending numbers by linear interpolation at `(n − 1) p` (type 7 of Hyndman and Fan 1996, the default
+/// of R and NumPy), with p held in [0, 1]; NaN for no numbers.
+pub fn quantile(sorted: &[f64], p: f64) -> f64 {
+    let Some(last) = sorted.len().checked_sub(1) else {
+        return f64::NAN;
+    };
+    let position = last as f64 * p.clamp(0.0, 1.0);
+    let below = position.floor() as usize;
+    let fraction = position - below as f64;
+    if fraction == 0.0 {
+        return sorted[below];
+    }
+    let (low, high) = (sorted[below], sorted[(below + 1).min(last)]);
+    let step = high - low;
+    if low == high {
+        low
+    } else if step.is_finite() {
+        low + fraction * step
+    } else {
+        // The difference of two large numbers overflows; their mixture does not.
+        low * (1.0 - fraction) + high * fraction
+    }
+}
+
+/// The median, which of an even number is the mean of the middle two; NaN for no numbers.
+pub fn median(numbers: &[f64]) -> f64 {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    quantile(&sorted, 0.5)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_agree_with_numpy() {
+        // numpy.quantile([1, 2, 4, 8, 16], [0.05, 0.5, 0.95]).
+        let sorted = [1.0, 2.0, 4.0, 8.0, 16.0];
+        assert!((quantile(&sorted, 0.05) - 1.2).abs() < 1e-15);
+        assert_eq!(quantile(&sorted, 0.5), 4.0);
+        assert!((quantile(&sorted, 0.95) - 14.4).abs() < 1e-14);
+        assert!(quantile(&[], 0.5).is_nan());
+    }
+
+    #[test]
+    fn infinite_and_huge_numbers_have_quantiles() {
+        assert_eq!(quantile(&[f64::NEG_INFINITY, 0.0, 1.0], 0.5), 0.0);
+        assert_eq!(quantile(&[f64::INFINITY; 2], 0.3), f64::INFINITY);
+        assert_eq!(quantile(&[f64::NEG_INFINITY, 1.0], 0.3), f64::NEG_INFINITY);
+        assert_eq!(quantile(&[-1e308, 1e308], 0.5), 0.0);
+    }
+
+    #[test]
+    fn medians_of_odd_and_even_numbers() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert!(median(&[]).is_nan());
+    }
+}
