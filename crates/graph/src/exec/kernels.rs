@@ -10,7 +10,7 @@ use jensen_math::simd::{F64x8, LANES, Simd};
 use jensen_math::vmath as vm;
 
 use crate::ops::ElemOp;
-use crate::ops::elementwise::{elementwise_table, polygamma};
+use crate::ops::elementwise::{arity_of, bind_args, elementwise_table, polygamma};
 
 /// Where the rows of an operand stand: row r begins at `base + index[r] * stride`, with
 /// `index[r] = r` when there is no list.
@@ -296,33 +296,9 @@ macro_rules! select_arity {
     };
 }
 
-macro_rules! bind_args {
-    ($x:ident $y:ident $z:ident; $a:ident) => {
-        let $a = $x;
-    };
-    ($x:ident $y:ident $z:ident; $a:ident $b:ident) => {
-        let ($a, $b) = ($x, $y);
-    };
-    ($x:ident $y:ident $z:ident; $a:ident $b:ident $c:ident) => {
-        let ($a, $b, $c) = ($x, $y, $z);
-    };
-}
-
-macro_rules! arity_of {
-    ($a:ident) => {
-        1
-    };
-    ($a:ident $b:ident) => {
-        2
-    };
-    ($a:ident $b:ident $c:ident) => {
-        3
-    };
-}
-
 macro_rules! kernels {
     ($($variant:ident $name:literal ($($arg:ident),*) $out:ident $g:ident {
-        value: $value:expr, kernel: $kernel:expr, partials: [$($partial:expr),*], points: [$([$($point:expr),*]),*]
+        value: $value:expr, kernel: $kernel:expr, $(single: $single:expr,)? partials: [$($partial:expr),*], points: [$([$($point:expr),*]),*]
     })*) => {
         /// One type an operation, so that its kernel is compiled for each operand layout.
         mod tags {

@@ -1,7 +1,8 @@
 //! The table of elementwise operations.
 //!
 //! A row states: variant and name; the arguments; `value`, the slow scalar definition; `kernel`,
-//! the same over eight lanes; `partials`, the derivative with respect to each argument as a graph
+//! the same over eight lanes; `single`, where the operation has a fast kernel in single precision, the same over sixteen
+//! of those (others take the slow definition there); `partials`, the derivative with respect to each argument as a graph
 //! expression of the arguments and the result `out` (`zero` where it is zero almost everywhere);
 //! and `points`, arguments at which tests compare value, kernel and finite differences.
 
@@ -16,15 +17,15 @@ macro_rules! elementwise_table {
     ($callback:ident) => {
         $callback! {
             // Arithmetic.
-            Neg "neg" (x) out g { value: -x, kernel: x.neg(), partials: [g.constant(-1.0)], points: [[-1.5], [0.0], [2.0]] }
-            Add "add" (x, y) out g { value: x + y, kernel: x.add(y), partials: [g.constant(1.0), g.constant(1.0)], points: [[1.5, -2.0]] }
-            Sub "sub" (x, y) out g { value: x - y, kernel: x.sub(y), partials: [g.constant(1.0), g.constant(-1.0)], points: [[1.5, -2.0]] }
-            Mul "mul" (x, y) out g { value: x * y, kernel: x.mul(y), partials: [y, x], points: [[1.5, -2.0], [0.0, 3.0]] }
-            Div "div" (x, y) out g { value: x / y, kernel: x.div(y), partials: [g.recip(y), { let q = g.div(out, y); g.neg(q) }], points: [[1.5, -2.0], [0.0, 0.3]] }
-            Fma "fma" (x, y, z) out g { value: x.mul_add(y, z), kernel: x.fma(y, z), partials: [y, x, g.constant(1.0)], points: [[1.5, -2.0, 0.25]] }
-            Recip "recip" (x) out g { value: 1.0 / x, kernel: V::splat(1.0).div(x), partials: [{ let s = g.square(out); g.neg(s) }], points: [[-1.5], [0.3]] }
-            Square "square" (x) out g { value: x * x, kernel: x.mul(x), partials: [{ let two = g.constant(2.0); g.mul(two, x) }], points: [[-1.5], [0.0], [3.0]] }
-            Sqrt "sqrt" (x) out g { value: x.sqrt(), kernel: x.sqrt(), partials: [{ let half = g.constant(0.5); g.div(half, out) }], points: [[0.25], [3.0]] }
+            Neg "neg" (x) out g { value: -x, kernel: x.neg(), single: -x, partials: [g.constant(-1.0)], points: [[-1.5], [0.0], [2.0]] }
+            Add "add" (x, y) out g { value: x + y, kernel: x.add(y), single: x + y, partials: [g.constant(1.0), g.constant(1.0)], points: [[1.5, -2.0]] }
+            Sub "sub" (x, y) out g { value: x - y, kernel: x.sub(y), single: x - y, partials: [g.constant(1.0), g.constant(-1.0)], points: [[1.5, -2.0]] }
+            Mul "mul" (x, y) out g { value: x * y, kernel: x.mul(y), single: x * y, partials: [y, x], points: [[1.5, -2.0], [0.0, 3.0]] }
+            Div "div" (x, y) out g { value: x / y, kernel: x.div(y), single: x / y, partials: [g.recip(y), { let q = g.div(out, y); g.neg(q) }], points: [[1.5, -2.0], [0.0, 0.3]] }
+            Fma "fma" (x, y, z) out g { value: x.mul_add(y, z), kernel: x.fma(y, z), single: x.fma(y, z), partials: [y, x, g.constant(1.0)], points: [[1.5, -2.0, 0.25]] }
+            Recip "recip" (x) out g { value: 1.0 / x, kernel: V::splat(1.0).div(x), single: V::splat(1.0) / x, partials: [{ let s = g.square(out); g.neg(s) }], points: [[-1.5], [0.3]] }
+            Square "square" (x) out g { value: x * x, kernel: x.mul(x), single: x * x, partials: [{ let two = g.constant(2.0); g.mul(two, x) }], points: [[-1.5], [0.0], [3.0]] }
+            Sqrt "sqrt" (x) out g { value: x.sqrt(), kernel: x.sqrt(), single: x.sqrt(), partials: [{ let half = g.constant(0.5); g.div(half, out) }], points: [[0.25], [3.0]] }
             Cbrt "cbrt" (x) out g { value: libm::cbrt(x), kernel: vm::cbrt(x), partials: [{ let s = g.square(out); let three = g.constant(3.0); let d = g.mul(three, s); g.recip(d) }], points: [[-2.0], [0.7]] }
             Pow "pow" (x, y) out g { value: x.powf(y), kernel: vm::pow(x, y), partials: [
                 { let one = g.constant(1.0); let e = g.sub(y, one); let p = g.pow(x, e); g.mul(y, p) },
@@ -34,35 +35,35 @@ macro_rules! elementwise_table {
             Hypot "hypot" (x, y) out g { value: libm::hypot(x, y), kernel: vm::hypot(x, y), partials: [g.div(x, out), g.div(y, out)], points: [[3.0, -4.0]] }
 
             // Piecewise; derivatives at the kinks are one-sided.
-            Abs "abs" (x) out g { value: x.abs(), kernel: x.abs(), partials: [g.elem(ElemOp::Sign, &[x])], points: [[-1.5], [2.0]] }
-            Sign "sign" (x) out g { value: f64::from(x > 0.0) - f64::from(x < 0.0), kernel: V::select(x.gt(V::splat(0.0)), V::splat(1.0), V::select(x.lt(V::splat(0.0)), V::splat(-1.0), V::splat(0.0))), partials: [Zero], points: [[-1.5], [2.0]] }
+            Abs "abs" (x) out g { value: x.abs(), kernel: x.abs(), single: x.abs(), partials: [g.elem(ElemOp::Sign, &[x])], points: [[-1.5], [2.0]] }
+            Sign "sign" (x) out g { value: f64::from(x > 0.0) - f64::from(x < 0.0), kernel: V::select(x.gt(V::splat(0.0)), V::splat(1.0), V::select(x.lt(V::splat(0.0)), V::splat(-1.0), V::splat(0.0))), single: V::select(V::zero().lt(x), V::splat(1.0), V::select(x.lt(V::zero()), V::splat(-1.0), V::zero())), partials: [Zero], points: [[-1.5], [2.0]] }
             Floor "floor" (x) out g { value: x.floor(), kernel: x.floor(), partials: [Zero], points: [[-1.5], [2.25]] }
             Ceil "ceil" (x) out g { value: x.ceil(), kernel: x.neg().floor().neg(), partials: [Zero], points: [[-1.5], [2.25]] }
             Round "round" (x) out g { value: x.round(), kernel: { let t = x.abs().trunc(); let up = x.abs().sub(t).ge(V::splat(0.5)); V::select(up, t.add(V::splat(1.0)), t).copysign(x) }, partials: [Zero], points: [[-1.6], [2.25], [2.6]] }
             Trunc "trunc" (x) out g { value: x.trunc(), kernel: x.trunc(), partials: [Zero], points: [[-1.5], [2.25]] }
-            Fmin "fmin" (x, y) out g { value: if x.is_nan() || y.is_nan() { f64::NAN } else { x.min(y) }, kernel: V::select(x.le(y), x, V::select(y.lt(x), y, x.add(y))), partials: [g.elem(ElemOp::Le, &[x, y]), g.elem(ElemOp::Lt, &[y, x])], points: [[1.0, 2.0], [2.5, 1.0]] }
-            Fmax "fmax" (x, y) out g { value: if x.is_nan() || y.is_nan() { f64::NAN } else { x.max(y) }, kernel: V::select(x.ge(y), x, V::select(y.gt(x), y, x.add(y))), partials: [g.elem(ElemOp::Le, &[y, x]), g.elem(ElemOp::Lt, &[x, y])], points: [[1.0, 2.0], [2.5, 1.0]] }
+            Fmin "fmin" (x, y) out g { value: if x.is_nan() || y.is_nan() { f64::NAN } else { x.min(y) }, kernel: V::select(x.le(y), x, V::select(y.lt(x), y, x.add(y))), single: V::select(x.le(y), x, V::select(y.lt(x), y, x + y)), partials: [g.elem(ElemOp::Le, &[x, y]), g.elem(ElemOp::Lt, &[y, x])], points: [[1.0, 2.0], [2.5, 1.0]] }
+            Fmax "fmax" (x, y) out g { value: if x.is_nan() || y.is_nan() { f64::NAN } else { x.max(y) }, kernel: V::select(x.ge(y), x, V::select(y.gt(x), y, x.add(y))), single: V::select(y.le(x), x, V::select(x.lt(y), y, x + y)), partials: [g.elem(ElemOp::Le, &[y, x]), g.elem(ElemOp::Lt, &[x, y])], points: [[1.0, 2.0], [2.5, 1.0]] }
 
             // Comparisons are 1 or 0.
-            Lt "lt" (x, y) out g { value: f64::from(x < y), kernel: V::select(x.lt(y), V::splat(1.0), V::splat(0.0)), partials: [Zero, Zero], points: [[1.0, 2.0], [2.5, 1.0]] }
-            Le "le" (x, y) out g { value: f64::from(x <= y), kernel: V::select(x.le(y), V::splat(1.0), V::splat(0.0)), partials: [Zero, Zero], points: [[1.0, 2.0], [2.5, 1.0]] }
-            Eq "eq" (x, y) out g { value: f64::from(x == y), kernel: V::select(V::eq(x, y), V::splat(1.0), V::splat(0.0)), partials: [Zero, Zero], points: [[1.0, 2.0], [2.5, 1.0]] }
-            Select "select" (c, x, y) out g { value: if c != 0.0 { x } else { y }, kernel: V::select(V::eq(c, V::splat(0.0)), y, x), partials: [Zero, { let (one, zero) = (g.constant(1.0), g.constant(0.0)); g.select(c, one, zero) }, { let (one, zero) = (g.constant(1.0), g.constant(0.0)); g.select(c, zero, one) }], points: [[1.0, 2.0, 5.0], [-0.5, 2.0, 5.0]] }
+            Lt "lt" (x, y) out g { value: f64::from(x < y), kernel: V::select(x.lt(y), V::splat(1.0), V::splat(0.0)), single: V::select(x.lt(y), V::splat(1.0), V::zero()), partials: [Zero, Zero], points: [[1.0, 2.0], [2.5, 1.0]] }
+            Le "le" (x, y) out g { value: f64::from(x <= y), kernel: V::select(x.le(y), V::splat(1.0), V::splat(0.0)), single: V::select(x.le(y), V::splat(1.0), V::zero()), partials: [Zero, Zero], points: [[1.0, 2.0], [2.5, 1.0]] }
+            Eq "eq" (x, y) out g { value: f64::from(x == y), kernel: V::select(V::eq(x, y), V::splat(1.0), V::splat(0.0)), single: V::select(V::eq(x, y), V::splat(1.0), V::zero()), partials: [Zero, Zero], points: [[1.0, 2.0], [2.5, 1.0]] }
+            Select "select" (c, x, y) out g { value: if c != 0.0 { x } else { y }, kernel: V::select(V::eq(c, V::splat(0.0)), y, x), single: V::select(V::eq(c, V::zero()), y, x), partials: [Zero, { let (one, zero) = (g.constant(1.0), g.constant(0.0)); g.select(c, one, zero) }, { let (one, zero) = (g.constant(1.0), g.constant(0.0)); g.select(c, zero, one) }], points: [[1.0, 2.0, 5.0], [-0.5, 2.0, 5.0]] }
 
             // The shift of a log-sum-exp, on which the result does not depend: finite, without derivative.
-            Pivot "pivot" (x) out g { value: if x.is_finite() { x } else { 0.0 }, kernel: V::select(x.abs().lt(V::splat(f64::INFINITY)), x, V::splat(0.0)), partials: [Zero], points: [] }
+            Pivot "pivot" (x) out g { value: if x.is_finite() { x } else { 0.0 }, kernel: V::select(x.abs().lt(V::splat(f64::INFINITY)), x, V::splat(0.0)), single: V::select(x.abs().lt(V::splat(f32::INFINITY)), x, V::zero()), partials: [Zero], points: [] }
 
             // Exponentials and logarithms.
-            Exp "exp" (x) out g { value: x.exp(), kernel: vm::exp(x), partials: [out], points: [[-3.0], [0.1], [2.0]] }
+            Exp "exp" (x) out g { value: x.exp(), kernel: vm::exp(x), single: vm::exp(x), partials: [out], points: [[-3.0], [0.1], [2.0]] }
             Exp2 "exp2" (x) out g { value: x.exp2(), kernel: vm::exp2(x), partials: [{ let c = g.constant(std::f64::consts::LN_2); g.mul(c, out) }], points: [[-3.0], [0.1]] }
-            Expm1 "expm1" (x) out g { value: x.exp_m1(), kernel: vm::expm1(x), partials: [{ let one = g.constant(1.0); g.add(out, one) }], points: [[-3.0], [1e-3], [2.0]] }
-            Log "log" (x) out g { value: x.ln(), kernel: vm::log(x), partials: [g.recip(x)], points: [[0.2], [3.0]] }
+            Expm1 "expm1" (x) out g { value: x.exp_m1(), kernel: vm::expm1(x), single: vm::expm1(x), partials: [{ let one = g.constant(1.0); g.add(out, one) }], points: [[-3.0], [1e-3], [2.0]] }
+            Log "log" (x) out g { value: x.ln(), kernel: vm::log(x), single: vm::log(x), partials: [g.recip(x)], points: [[0.2], [3.0]] }
             Log2 "log2" (x) out g { value: x.log2(), kernel: vm::log2(x), partials: [{ let c = g.constant(std::f64::consts::LN_2); let d = g.mul(c, x); g.recip(d) }], points: [[0.2], [3.0]] }
             Log10 "log10" (x) out g { value: x.log10(), kernel: vm::log10(x), partials: [{ let c = g.constant(std::f64::consts::LN_10); let d = g.mul(c, x); g.recip(d) }], points: [[0.2], [3.0]] }
-            Log1p "log1p" (x) out g { value: x.ln_1p(), kernel: vm::log1p(x), partials: [{ let one = g.constant(1.0); let d = g.add(one, x); g.recip(d) }], points: [[-0.5], [1e-3], [4.0]] }
-            InvLogit "inv_logit" (x) out g { value: sp::inv_logit(x), kernel: vm::inv_logit(x), partials: [{ let s = g.square(out); g.sub(out, s) }], points: [[-3.0], [0.4], [2.0]] }
+            Log1p "log1p" (x) out g { value: x.ln_1p(), kernel: vm::log1p(x), single: vm::log1p(x), partials: [{ let one = g.constant(1.0); let d = g.add(one, x); g.recip(d) }], points: [[-0.5], [1e-3], [4.0]] }
+            InvLogit "inv_logit" (x) out g { value: sp::inv_logit(x), kernel: vm::inv_logit(x), single: vm::inv_logit(x), partials: [{ let s = g.square(out); g.sub(out, s) }], points: [[-3.0], [0.4], [2.0]] }
             Logit "logit" (x) out g { value: sp::logit(x), kernel: vm::logit(x), partials: [{ let s = g.square(x); let d = g.sub(x, s); g.recip(d) }], points: [[0.2], [0.7]] }
-            Log1pExp "log1p_exp" (x) out g { value: sp::log1p_exp(x), kernel: vm::log1p_exp(x), partials: [g.elem(ElemOp::InvLogit, &[x])], points: [[-3.0], [0.4], [20.0]] }
+            Log1pExp "log1p_exp" (x) out g { value: sp::log1p_exp(x), kernel: vm::log1p_exp(x), single: vm::log1p_exp(x), partials: [g.elem(ElemOp::InvLogit, &[x])], points: [[-3.0], [0.4], [20.0]] }
             Log1mExp "log1m_exp" (x) out g { value: sp::log1m_exp(x), kernel: vm::log1m_exp(x), partials: [{ let n = g.neg(x); let e = g.elem(ElemOp::Expm1, &[n]); let r = g.recip(e); g.neg(r) }], points: [[-3.0], [-0.1]] }
             LogAddExp "log_add_exp" (x, y) out g { value: sp::log_sum_exp(x, y), kernel: { let (m, d) = (x.max(y), x.sub(y).abs().neg()); let r = m.add(vm::log1p(vm::exp(d))); V::select(V::eq(x, y), x.add(V::splat(std::f64::consts::LN_2)), r) }, partials: [{ let d = g.sub(x, y); g.elem(ElemOp::InvLogit, &[d]) }, { let d = g.sub(y, x); g.elem(ElemOp::InvLogit, &[d]) }], points: [[1.0, -2.0], [0.3, 0.3]] }
 
@@ -76,7 +77,7 @@ macro_rules! elementwise_table {
             Atan2 "atan2" (y, x) out g { value: y.atan2(x), kernel: vm::atan2(y, x), partials: [{ let (a, b) = (g.square(x), g.square(y)); let d = g.add(a, b); g.div(x, d) }, { let (a, b) = (g.square(x), g.square(y)); let d = g.add(a, b); let q = g.div(y, d); g.neg(q) }], points: [[1.0, -2.0], [0.3, 0.8]] }
             Sinh "sinh" (x) out g { value: x.sinh(), kernel: vm::sinh(x), partials: [g.elem(ElemOp::Cosh, &[x])], points: [[-2.0], [0.4]] }
             Cosh "cosh" (x) out g { value: x.cosh(), kernel: vm::cosh(x), partials: [g.elem(ElemOp::Sinh, &[x])], points: [[-2.0], [0.4]] }
-            Tanh "tanh" (x) out g { value: x.tanh(), kernel: vm::tanh(x), partials: [{ let s = g.square(out); let one = g.constant(1.0); g.sub(one, s) }], points: [[-2.0], [0.4]] }
+            Tanh "tanh" (x) out g { value: x.tanh(), kernel: vm::tanh(x), single: vm::tanh(x), partials: [{ let s = g.square(out); let one = g.constant(1.0); g.sub(one, s) }], points: [[-2.0], [0.4]] }
             Asinh "asinh" (x) out g { value: libm::asinh(x), kernel: vm::asinh(x), partials: [{ let s = g.square(x); let one = g.constant(1.0); let d = g.add(one, s); let r = g.sqrt(d); g.recip(r) }], points: [[-2.0], [0.4]] }
             Acosh "acosh" (x) out g { value: libm::acosh(x), kernel: vm::acosh(x), partials: [{ let s = g.square(x); let one = g.constant(1.0); let d = g.sub(s, one); let r = g.sqrt(d); g.recip(r) }], points: [[1.2], [4.0]] }
             Atanh "atanh" (x) out g { value: libm::atanh(x), kernel: vm::atanh(x), partials: [{ let s = g.square(x); let one = g.constant(1.0); let d = g.sub(one, s); g.recip(d) }], points: [[-0.6], [0.4]] }
@@ -99,6 +100,33 @@ macro_rules! elementwise_table {
     };
 }
 pub(crate) use elementwise_table;
+
+/// Names the first of three lanes after the arguments of a row.
+macro_rules! bind_args {
+    ($x:ident $y:ident $z:ident; $a:ident) => {
+        let $a = $x;
+    };
+    ($x:ident $y:ident $z:ident; $a:ident $b:ident) => {
+        let ($a, $b) = ($x, $y);
+    };
+    ($x:ident $y:ident $z:ident; $a:ident $b:ident $c:ident) => {
+        let ($a, $b, $c) = ($x, $y, $z);
+    };
+}
+
+/// Number of arguments of a row.
+macro_rules! arity_of {
+    ($a:ident) => {
+        1
+    };
+    ($a:ident $b:ident) => {
+        2
+    };
+    ($a:ident $b:ident $c:ident) => {
+        3
+    };
+}
+pub(crate) use {arity_of, bind_args};
 
 /// 1/√(2π).
 pub(crate) const INV_SQRT_2PI: f64 = 0.398_942_280_401_432_7;
@@ -135,14 +163,9 @@ pub(crate) fn polygamma(n: u32, x: f64) -> f64 {
     sign * sum
 }
 
-macro_rules! count {
-    () => { 0 };
-    ($head:ident $($tail:ident)*) => { 1 + count!($($tail)*) };
-}
-
 macro_rules! declare {
     ($($variant:ident $name:literal ($($arg:ident),*) $out:ident $g:ident {
-        value: $value:expr, kernel: $kernel:expr, partials: [$($partial:expr),*], points: [$([$($point:expr),*]),*]
+        value: $value:expr, kernel: $kernel:expr, $(single: $single:expr,)? partials: [$($partial:expr),*], points: [$([$($point:expr),*]),*]
     })*) => {
         /// An elementwise operation; see the table in this module.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -160,7 +183,7 @@ macro_rules! declare {
 
             /// Number of arguments.
             pub fn arity(self) -> usize {
-                match self { $(ElemOp::$variant => count!($($arg)*)),* }
+                match self { $(ElemOp::$variant => arity_of!($($arg)*)),* }
             }
 
             /// The slow scalar definition.

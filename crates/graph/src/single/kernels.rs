@@ -4,6 +4,7 @@ use jensen_math::simd::{F32x16, LANES32, Simd};
 use jensen_math::vmath::single as vm;
 
 use crate::ops::ElemOp;
+use crate::ops::elementwise::{arity_of, bind_args, elementwise_table};
 
 /// One operand of a run: contiguous elements, or one element that stands for all.
 #[derive(Clone, Copy)]
@@ -60,7 +61,7 @@ jensen_math::simd_fn! {
     }
 
     fn sum, sum_fn = <V>(a: Run, n: usize) -> f32 {
-        // SAFETY: as in `map`.
+        // SAFETY: the caller gives a run of `n` contiguous elements.
         unsafe {
             let mut total = V::Single::zero();
             let whole = n / LANES32 * LANES32;
@@ -77,7 +78,7 @@ jensen_math::simd_fn! {
     }
 
     fn add_rows, add_rows_fn = <V>(dst: *mut f32, src: *const f32, stride: usize, rows: usize, n: usize) {
-        // SAFETY: as in `map`.
+        // SAFETY: the caller gives `n` elements to add to, and `rows` rows of as many that begin `stride` apart.
         unsafe {
             let whole = n / LANES32 * LANES32;
             let mut i = 0;
@@ -124,68 +125,60 @@ pub(super) unsafe fn accumulate_rows(
     add_rows(simd, dst, src, stride, rows, n);
 }
 
-macro_rules! arity {
-    () => { 0 };
-    ($head:ident $($tail:ident)*) => { 1 + arity!($($tail)*) };
+/// The kernel of an operation, where its row has one.
+trait MaybeFast {
+    fn kernel(simd: Simd) -> Option<MapKernel>;
 }
 
-macro_rules! kernels {
-    ($($op:ident ($a:ident $(, $b:ident $(, $c:ident)?)?) => $body:expr;)*) => {
-        mod operations {
-            $(pub(super) struct $op;)*
+macro_rules! row {
+    ($variant:ident ($($arg:ident)*) []) => {
+        impl MaybeFast for tags::$variant {
+            fn kernel(_: Simd) -> Option<MapKernel> {
+                None
+            }
+        }
+    };
+    ($variant:ident ($($arg:ident)*) [$single:expr]) => {
+        impl MaybeFast for tags::$variant {
+            fn kernel(simd: Simd) -> Option<MapKernel> {
+                Some(map_fn::<Self>(simd))
+            }
         }
 
-        $(
-            impl RunOp for operations::$op {
-                const ARITY: usize = arity!($a $($b $($c)?)?);
+        impl RunOp for tags::$variant {
+            const ARITY: usize = arity_of!($($arg)*);
 
-                #[inline(always)]
-                #[allow(unused_variables)]
-                fn apply<V: F32x16>(first: V, second: V, third: V) -> V {
-                    let $a = first;
-                    $(let $b = second; $(let $c = third;)?)?
-                    $body
-                }
-            }
-        )*
-
-        /// The kernel of an operation, where there is one of its own.
-        pub(super) fn map_kernel(op: ElemOp, simd: Simd) -> Option<MapKernel> {
-            match op {
-                $(ElemOp::$op => Some(map_fn::<operations::$op>(simd)),)*
-                _ => None,
+            #[inline(always)]
+            #[allow(unused_variables)]
+            fn apply<V: F32x16>(first: V, second: V, third: V) -> V {
+                bind_args!(first second third; $($arg)*);
+                $single
             }
         }
     };
 }
 
-kernels! {
-    Add(x, y) => x + y;
-    Sub(x, y) => x - y;
-    Mul(x, y) => x * y;
-    Div(x, y) => x / y;
-    Fma(x, y, z) => x.fma(y, z);
-    Neg(x) => -x;
-    Recip(x) => V::splat(1.0) / x;
-    Square(x) => x * x;
-    Sqrt(x) => x.sqrt();
-    Abs(x) => x.abs();
-    Sign(x) => V::select(V::zero().lt(x), V::splat(1.0), V::select(x.lt(V::zero()), V::splat(-1.0), V::zero()));
-    Fmin(x, y) => V::select(x.le(y), x, V::select(y.lt(x), y, x + y));
-    Fmax(x, y) => V::select(y.le(x), x, V::select(x.lt(y), y, x + y));
-    Lt(x, y) => V::select(x.lt(y), V::splat(1.0), V::zero());
-    Le(x, y) => V::select(x.le(y), V::splat(1.0), V::zero());
-    Eq(x, y) => V::select(V::eq(x, y), V::splat(1.0), V::zero());
-    Select(c, x, y) => V::select(V::eq(c, V::zero()), y, x);
-    Pivot(x) => V::select(x.abs().lt(V::splat(f32::INFINITY)), x, V::zero());
-    Exp(x) => vm::exp(x);
-    Expm1(x) => vm::expm1(x);
-    Log(x) => vm::log(x);
-    Log1p(x) => vm::log1p(x);
-    InvLogit(x) => vm::inv_logit(x);
-    Log1pExp(x) => vm::log1p_exp(x);
-    Tanh(x) => vm::tanh(x);
+macro_rules! kernels {
+    ($($variant:ident $name:literal ($($arg:ident),*) $out:ident $g:ident {
+        value: $value:expr, kernel: $kernel:expr, $(single: $single:expr,)? partials: [$($partial:expr),*], points: [$([$($point:expr),*]),*]
+    })*) => {
+        /// One type an operation, so that its kernel is compiled for each.
+        mod tags {
+            $(pub(super) struct $variant;)*
+        }
+
+        $(row!($variant ($($arg)*) [$($single)?]);)*
+
+        /// The kernel of an operation, where there is one of its own.
+        pub(super) fn map_kernel(op: ElemOp, simd: Simd) -> Option<MapKernel> {
+            match op {
+                $(ElemOp::$variant => tags::$variant::kernel(simd)),*
+            }
+        }
+    };
 }
+
+elementwise_table!(kernels);
 
 /// An operation without a kernel of its own, by its slow definition in double precision.
 ///
@@ -195,10 +188,10 @@ pub(super) unsafe fn slow_map(op: ElemOp, dst: *mut f32, args: &[Run], n: usize)
     let mut row = [0.0_f64; 3];
     for i in 0..n {
         for (slot, arg) in row.iter_mut().zip(args) {
-            // SAFETY: the caller's.
+            // SAFETY: every operand has `n` elements, or one where it is a splat.
             *slot = f64::from(unsafe { *arg.at.add(if arg.splat { 0 } else { i }) });
         }
-        // SAFETY: the caller's.
+        // SAFETY: the destination has `n` elements.
         unsafe { *dst.add(i) = op.value(&row[..args.len()]) as f32 };
     }
 }
