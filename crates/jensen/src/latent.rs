@@ -6,7 +6,6 @@
 //! | `request` | [`Request`]: prior, likelihood and columns as the user names them |
 //! | `table_model` | [`TableModel`]: a request on a table: observations, prior and design |
 //! | `learn` | fits at given hyperparameters, and learning them |
-//! | `observe` | densities and means of observations given their linear predictor |
 //! | `outcome` | what a fitted model says of observations: means, intervals, scores |
 //! | `stored` | [`Stored`]: a fit as it is kept on disk |
 //! | `summary` | [`LatentSummary`]: a fit in numbers, `fit.json` |
@@ -15,7 +14,6 @@
 
 mod learn;
 mod maps;
-mod observe;
 mod outcome;
 mod request;
 mod sheet;

@@ -86,7 +86,7 @@ fn gp(args: &[String]) {
             covariance: Covariance::Dense(covariance),
         },
         design: Design::Identity,
-        likelihood: Likelihood::Bernoulli,
+        likelihood: Likelihood::bernoulli(),
         bound: Bound::from_name(&args[4]).unwrap(),
         observations: Observations::new(rows.iter().map(|r| r[d]).collect()),
     };
@@ -145,7 +145,7 @@ fn grid(args: &[String]) {
             }),
         },
         design: Design::Identity,
-        likelihood: Likelihood::Poisson,
+        likelihood: Likelihood::poisson(),
         bound: Bound::Exact,
         observations: Observations::new(y),
     };
@@ -172,7 +172,7 @@ fn glm(args: &[String]) {
             covariance: Covariance::Diagonal(vec![10.0; cols]),
         },
         design: Design::Dense(w.into()),
-        likelihood: Likelihood::Bernoulli,
+        likelihood: Likelihood::bernoulli(),
         bound: Bound::Tilted,
         observations: Observations::new(y),
     };
@@ -201,7 +201,7 @@ fn graph(args: &[String]) {
             }),
         },
         design: Design::Identity,
-        likelihood: Likelihood::Poisson,
+        likelihood: Likelihood::poisson(),
         bound: Bound::Exact,
         observations: Observations {
             response: rows.iter().map(|r| r[0]).collect(),
@@ -251,7 +251,7 @@ fn field(args: &[String]) {
             }),
         },
         design: Design::Sparse(Sparse::from_triplets(n, n + k, &design).unwrap()),
-        likelihood: Likelihood::Poisson,
+        likelihood: Likelihood::poisson(),
         bound: Bound::Exact,
         observations: Observations::new(rows.iter().map(|r| r[0]).collect()),
     };

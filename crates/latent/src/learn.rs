@@ -257,6 +257,107 @@ impl Search<'_> {
     }
 }
 
+/// A point of the line search.
+struct Reached {
+    x: Vec<f64>,
+    fit: Fit,
+    gradient: Vec<f64>,
+}
+
+impl State {
+    /// The quasi-Newton direction, no coordinate of which goes further than [`LARGEST`], and the bound's slope along it.
+    fn ascent(&mut self) -> (Vec<f64>, f64) {
+        let n = self.x.len();
+        let mut direction: Vec<f64> = match self.inverse.is_empty() {
+            true => {
+                // Without curvature: a step of at most a half in the largest coordinate.
+                let largest = self.gradient.iter().fold(0.0, |m: f64, g| m.max(g.abs()));
+                let scale = 0.5 / largest.max(1e-300);
+                self.gradient.iter().map(|g| scale.min(1.0) * g).collect()
+            }
+            false => (0..n)
+                .map(|i| dot(&self.inverse[i * n..(i + 1) * n], &self.gradient))
+                .collect(),
+        };
+        if dot(&direction, &self.gradient) <= 0.0 {
+            direction = self.gradient.clone();
+            self.inverse.clear();
+        }
+        let longest = direction.iter().fold(0.0, |m: f64, d| m.max(d.abs()));
+        if longest > LARGEST {
+            direction.iter_mut().for_each(|d| *d *= LARGEST / longest);
+        }
+        let slope = dot(&direction, &self.gradient);
+        (direction, slope)
+    }
+
+    /// Moves to a point of the line search and learns the curvature on the way.
+    fn move_to(&mut self, reached: Reached) {
+        let Reached { x, fit, gradient } = reached;
+        let s: Vec<f64> = x.iter().zip(&self.x).map(|(a, b)| a - b).collect();
+        let y: Vec<f64> = (self.gradient.iter().zip(&gradient))
+            .map(|(old, new)| old - new)
+            .collect();
+        update(&mut self.inverse, &s, &y);
+        self.x = x;
+        self.bound = fit.bound;
+        self.gradient = gradient;
+        self.warm = fit.warm();
+        self.steps += 1;
+        if self.bound > self.best_bound {
+            self.best_bound = self.bound;
+            self.best = self.x.clone();
+        }
+    }
+}
+
+impl Search<'_> {
+    /// The end of a start, where the next step is estimated to gain next to nothing.
+    fn settled(&self, state: &State, slope: f64) -> Option<Status> {
+        let tolerance = self.settings.tolerance;
+        let done = 0.5 * slope <= tolerance && !state.inverse.is_empty()
+            || state.x.is_empty()
+            || slope <= 1e-3 * tolerance;
+        done.then(|| Status::Converged {
+            evidence: Evidence {
+                rule: format!(
+                    "the next step is estimated to gain {:.1e} nats",
+                    0.5 * slope
+                ),
+                remaining: Some(0.5 * slope),
+                standard_error: None,
+            },
+        })
+    }
+
+    /// Shortens the step until the bound rises enough.
+    fn search(&mut self, state: &State, direction: &[f64], slope: f64) -> Option<Reached> {
+        let mut t = 1.0;
+        loop {
+            let x: Vec<f64> = (state.x.iter().zip(direction))
+                .map(|(x, d)| x + t * d)
+                .collect();
+            if let Ok((fit, gradient)) = self.evaluate(&x, Some(&state.warm))
+                && fit.bound >= state.bound + 1e-4 * t * slope - self.settings.fit.tolerance
+            {
+                return Some(Reached { x, fit, gradient });
+            }
+            t *= if t == 1.0 { 0.4 } else { 0.25 };
+            if t < 1e-6 {
+                return None;
+            }
+        }
+    }
+
+    /// Ends a start with a status, which is the run's where it was the last.
+    fn end_start(&mut self, state: &mut State, line: Record, status: Status) -> Step {
+        match self.next_start(state, status) {
+            Some(status) => Step::finish(line, status),
+            None => Step::go_on(line),
+        }
+    }
+}
+
 /// A fit inside the search: its own loop, unobserved.
 fn inner_fit(model: &Model, settings: &Settings, warm: Option<&Warm>) -> Result<Fit, Error> {
     let clock = || 0.0;
@@ -286,75 +387,19 @@ impl Algorithm for Search<'_> {
     }
 
     fn step(&mut self, state: &mut State, iteration: u64) -> Step {
-        let n = state.x.len();
-        let mut direction = match state.inverse.is_empty() {
-            true => {
-                // Without curvature: a step of a tenth in the largest coordinate.
-                let largest = state.gradient.iter().fold(0.0, |m: f64, g| m.max(g.abs()));
-                let scale = 0.5 / largest.max(1e-300);
-                state
-                    .gradient
-                    .iter()
-                    .map(|g| scale.min(1.0) * g)
-                    .collect::<Vec<_>>()
-            }
-            false => (0..n)
-                .map(|i| dot(&state.inverse[i * n..(i + 1) * n], &state.gradient))
-                .collect(),
-        };
-        if dot(&direction, &state.gradient) <= 0.0 {
-            direction = state.gradient.clone();
-            state.inverse.clear();
-        }
-        let longest = direction.iter().fold(0.0, |m: f64, d| m.max(d.abs()));
-        if longest > LARGEST {
-            direction.iter_mut().for_each(|d| *d *= LARGEST / longest);
-        }
-        let slope = dot(&direction, &state.gradient);
-        let record = |search: &Self, bound: f64, start: usize| {
+        let (direction, slope) = state.ascent();
+        let record = |search: &Self, state: &State| {
             Record::new(search.evaluations)
-                .with_elbo(bound, None)
-                .with("start", start as f64)
+                .with_elbo(state.bound, None)
+                .with("start", state.starts.len() as f64)
                 .with("predicted_gain", 0.5 * slope)
         };
-        let done = 0.5 * slope <= self.settings.tolerance && !state.inverse.is_empty()
-            || n == 0
-            || slope <= 1e-3 * self.settings.tolerance;
-        if done {
-            let evidence = Evidence {
-                rule: format!(
-                    "the next step is estimated to gain {:.1e} nats",
-                    0.5 * slope
-                ),
-                remaining: Some(0.5 * slope),
-                standard_error: None,
-            };
-            let line = record(self, state.bound, state.starts.len());
-            return match self.next_start(state, Status::Converged { evidence }) {
-                Some(status) => Step::finish(line, status),
-                None => Step::go_on(line),
-            };
+        if let Some(status) = self.settled(state, slope) {
+            let line = record(self, state);
+            return self.end_start(state, line, status);
         }
-        let mut t = 1.0;
-        let accepted = loop {
-            let x: Vec<f64> = state
-                .x
-                .iter()
-                .zip(&direction)
-                .map(|(x, d)| x + t * d)
-                .collect();
-            if let Ok((fit, gradient)) = self.evaluate(&x, Some(&state.warm))
-                && fit.bound >= state.bound + 1e-4 * t * slope - self.settings.fit.tolerance
-            {
-                break Some((x, fit, gradient));
-            }
-            t *= if t == 1.0 { 0.4 } else { 0.25 };
-            if t < 1e-6 {
-                break None;
-            }
-        };
-        let Some((x, fit, gradient)) = accepted else {
-            let line = record(self, state.bound, state.starts.len());
+        let Some(reached) = self.search(state, &direction, slope) else {
+            let line = record(self, state);
             if !state.inverse.is_empty() {
                 state.inverse.clear();
                 return Step::go_on(line);
@@ -363,38 +408,17 @@ impl Algorithm for Search<'_> {
                 at: iteration,
                 reason: "no step raises the bound".to_owned(),
             };
-            return match self.next_start(state, status) {
-                Some(status) => Step::finish(line, status),
-                None => Step::go_on(line),
-            };
+            return self.end_start(state, line, status);
         };
-        let s: Vec<f64> = x.iter().zip(&state.x).map(|(a, b)| a - b).collect();
-        let y: Vec<f64> = state
-            .gradient
-            .iter()
-            .zip(&gradient)
-            .map(|(old, new)| old - new)
-            .collect();
-        update(&mut state.inverse, &s, &y);
-        state.x = x;
-        state.bound = fit.bound;
-        state.gradient = gradient;
-        state.warm = fit.warm();
-        state.steps += 1;
-        if state.bound > state.best_bound {
-            state.best_bound = state.bound;
-            state.best = state.x.clone();
-        }
-        let line = record(self, state.bound, state.starts.len());
-        if state.steps >= u64::from(self.settings.max_steps) {
+        state.move_to(reached);
+        let line = record(self, state);
+        let most = u64::from(self.settings.max_steps);
+        if state.steps >= most {
             let status = Status::BudgetReached {
-                limit: jensen_run::Limit::Iterations(u64::from(self.settings.max_steps)),
+                limit: jensen_run::Limit::Iterations(most),
                 detail: "steps of one start".to_owned(),
             };
-            return match self.next_start(state, status) {
-                Some(status) => Step::finish(line, status),
-                None => Step::go_on(line),
-            };
+            return self.end_start(state, line, status);
         }
         Step::go_on(line)
     }

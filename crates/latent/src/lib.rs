@@ -15,6 +15,7 @@
 //! | `factors` | factor analysis with missing entries |
 //! | `linear` | three regimes of linear algebra under one interface |
 //! | `matrix` | plain dense and sparse matrices |
+//! | `likelihood` | the densities of observations, one row each |
 //! | `site` | likelihood × bound: the table of sites |
 //! | [`prior`] | Gaussian processes, Markov fields, covariates; their specification as text |
 //! | `error` | what can be wrong with a model or its data |
@@ -28,6 +29,7 @@ mod error;
 mod factors;
 mod fit;
 mod learn;
+mod likelihood;
 mod linear;
 mod matrix;
 mod model;
@@ -41,10 +43,11 @@ pub use error::Error;
 pub use factors::{FactorFit, FactorModel, FactorSettings, fit_factors};
 pub use fit::{Fit, Settings, Solver, Warm};
 pub use learn::{LearnSettings, Learned, learn};
+pub use likelihood::{Likelihood, Response, Size};
 pub use matrix::{Dense, Sparse};
 pub use model::{Model, Observations};
 pub use predict::predict;
-pub use site::{Bound, Likelihood};
+pub use site::Bound;
 pub use solve::fit;
 pub use structure::{
     Covariance, CovarianceSensitivity, Design, Parameter, Precision, Prior, Query, Range,

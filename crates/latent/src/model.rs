@@ -18,6 +18,16 @@ pub struct Observations {
 }
 
 impl Observations {
+    /// Exposure of observation `i`.
+    pub(crate) fn exposure_of(&self, i: usize) -> f64 {
+        self.exposure.as_ref().map_or(1.0, |e| e[i])
+    }
+
+    /// Number of trials of observation `i`.
+    pub(crate) fn trials_of(&self, i: usize) -> f64 {
+        self.trials.as_ref().map_or(1.0, |t| t[i])
+    }
+
     /// Responses alone.
     pub fn new(response: Vec<f64>) -> Self {
         Self {
@@ -62,13 +72,7 @@ impl Model {
 
     fn check_bound(&self) -> Result<(), Error> {
         if !self.likelihood.bounds().contains(&self.bound) {
-            let offered: Vec<_> = self.likelihood.bounds().iter().map(|b| b.name()).collect();
-            return Err(Error::Unsupported(format!(
-                "the bound `{}` is not offered for the likelihood `{}`; choose {}",
-                self.bound.name(),
-                self.likelihood.name(),
-                offered.join(", ")
-            )));
+            return Err(self.bound_refused());
         }
         for (name, value) in self
             .likelihood
@@ -83,14 +87,24 @@ impl Model {
                 )));
             }
         }
-        if let Likelihood::Multinomial { categories } = self.likelihood
-            && categories < 2
-        {
-            return Err(Error::Unsupported(
-                "a multinomial likelihood needs at least two categories".to_owned(),
-            ));
+        if self.likelihood.categories().is_some_and(|k| k < 2) {
+            return Err(Error::Unsupported(format!(
+                "a {} likelihood needs at least two categories",
+                self.likelihood.name()
+            )));
         }
         Ok(())
+    }
+
+    /// That the bound is not offered, and what is.
+    pub(crate) fn bound_refused(&self) -> Error {
+        let offered: Vec<_> = self.likelihood.bounds().iter().map(|b| b.name()).collect();
+        Error::Unsupported(format!(
+            "the bound `{}` is not offered for the likelihood `{}`; choose {}",
+            self.bound.name(),
+            self.likelihood.name(),
+            offered.join(", ")
+        ))
     }
 
     fn check_observations(&self) -> Result<(), Error> {
@@ -119,8 +133,7 @@ impl Model {
         positive("exposure", &data.exposure)?;
         positive("trials", &data.trials)?;
         for (i, &y) in data.response.iter().enumerate() {
-            let trials = data.trials.as_ref().map_or(1.0, |t| t[i]);
-            if let Some(domain) = self.likelihood.refuses(y, trials) {
+            if let Some(domain) = self.likelihood.refuses(y, data.trials_of(i)) {
                 return Err(Error::Data(format!(
                     "response {} is {y}, but the likelihood `{}` needs {domain}",
                     i + 1,
@@ -128,7 +141,7 @@ impl Model {
                 )));
             }
         }
-        if let Likelihood::Multinomial { categories } = self.likelihood {
+        if let Some(categories) = self.likelihood.categories() {
             let seen = |k| data.response.contains(&(k as f64));
             if let Some(k) = (0..categories).find(|&k| !seen(k)) {
                 return Err(Error::Data(format!(

@@ -49,7 +49,7 @@ fn the_objective_never_falls_and_missing_entries_are_predicted() {
                 }
             }),
             factors: 1,
-            likelihood: Likelihood::Bernoulli,
+            likelihood: Likelihood::bernoulli(),
             bound,
         };
         let settings = FactorSettings {
@@ -89,7 +89,7 @@ fn gaussian_factors_reach_the_closed_form() {
     let model = FactorModel {
         table: table.clone(),
         factors: 1,
-        likelihood: Likelihood::Gaussian { variance: s },
+        likelihood: Likelihood::gaussian(s),
         bound: Bound::Exact,
     };
     let settings = FactorSettings {
@@ -140,7 +140,7 @@ fn wrong_tables_are_refused() {
         let model = FactorModel {
             table,
             factors,
-            likelihood: Likelihood::Bernoulli,
+            likelihood: Likelihood::bernoulli(),
             bound: Bound::Tilted,
         };
         let error = run(&model, &FactorSettings::default()).0.expect_err(needle);

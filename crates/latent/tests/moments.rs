@@ -62,13 +62,10 @@ fn moments_are_those_of_long_chains() {
     assert_eq!(reference.models.len(), 4);
     for chain in reference.models {
         let likelihood = match chain.likelihood.as_str() {
-            "bernoulli" => Likelihood::Bernoulli,
-            "poisson" => Likelihood::Poisson,
-            "stochastic-volatility" => Likelihood::StochasticVolatility,
-            _ => Likelihood::StudentT {
-                degrees: 4.0,
-                scale: 0.5,
-            },
+            "bernoulli" => Likelihood::bernoulli(),
+            "poisson" => Likelihood::poisson(),
+            "stochastic-volatility" => Likelihood::stochastic_volatility(),
+            _ => Likelihood::student_t(4.0, 0.5),
         };
         let n = chain.response.len();
         let covariance = Dense {
@@ -137,42 +134,42 @@ fn moments_are_those_of_quadrature() {
     type Density = fn(f64, f64, &dyn Fn(f64) -> f64) -> f64;
     let cases: [(Likelihood, [f64; 2], Density, f64, f64); 6] = [
         (
-            Likelihood::Gaussian { variance: 0.4 },
+            Likelihood::gaussian(0.4),
             [0.7, -0.2],
             |y, x, _| -0.5 * (y - x).powi(2) / 0.4,
             1e-7,
             1e-7,
         ),
         (
-            Likelihood::Bernoulli,
+            Likelihood::bernoulli(),
             [1.0, 1.0],
             |y, x, softplus| y * x - softplus(x),
             0.05,
             0.03,
         ),
         (
-            Likelihood::Poisson,
+            Likelihood::poisson(),
             [2.0, 0.0],
             |y, x, _| y * x - x.exp(),
             0.05,
             0.05,
         ),
         (
-            Likelihood::Exponential,
+            Likelihood::exponential(),
             [0.6, 2.3],
             |y, x, _| -x - y * (-x).exp(),
             0.05,
             0.05,
         ),
         (
-            Likelihood::StochasticVolatility,
+            Likelihood::stochastic_volatility(),
             [0.6, -1.3],
             |y, x, _| -0.5 * x - 0.5 * y * y * (-x).exp(),
             0.08,
             0.08,
         ),
         (
-            Likelihood::NegativeBinomial { size: 2.0 },
+            Likelihood::negative_binomial(2.0),
             [3.0, 1.0],
             |y, x, softplus| y * x - (y + 2.0) * softplus(x - 2.0_f64.ln()),
             0.05,

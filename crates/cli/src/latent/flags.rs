@@ -1,7 +1,7 @@
 //! The settings of `jensen latent fit`.
 
 use clap::Args;
-use jensen::latent::{Learning, Request, Settings, Solver};
+use jensen::latent::{Learning, Likelihood, Request, Settings, Solver};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
@@ -13,9 +13,7 @@ pub const MAX_ITERS: u64 = 100_000;
 /// What a fit is told; what is absent has a default.
 #[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LatentFlags {
-    /// Density of an observation: gaussian, poisson, bernoulli, binomial, negative-binomial, gamma, exponential,
-    /// stochastic-volatility, multinomial, probit or student-t, with its parameters as in 'gaussian(variance=0.1)'
-    #[arg(long, value_name = "L", required_unless_present = "resume")]
+    #[arg(long, value_name = "L", required_unless_present = "resume", help = likelihood_help())]
     pub likelihood: Option<String>,
     /// Prior of the latent variables, as in 'gp(matern52, ard)'
     #[arg(long, value_name = "SPEC", required_unless_present = "resume")]
@@ -71,6 +69,15 @@ pub struct LatentFlags {
     /// Threads; all of the machine unless given
     #[arg(long, value_name = "T", value_parser = parse_threads, help_heading = "Budget")]
     pub threads: Option<usize>,
+}
+
+fn likelihood_help() -> String {
+    let names: Vec<_> = Likelihood::all().map(Likelihood::name).collect();
+    let (last, others) = names.split_last().expect("likelihoods");
+    format!(
+        "Density of an observation: {} or {last}, with its parameters as in 'gaussian(variance=0.1)'",
+        others.join(", ")
+    )
 }
 
 fn parse_solver(text: &str) -> Result<String, String> {

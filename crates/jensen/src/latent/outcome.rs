@@ -1,12 +1,12 @@
 //! What a fitted model says of observations: means, intervals, scores.
 
-use jensen_latent::{Design, Fit, Likelihood, Query};
+use jensen_latent::{Design, Fit, Likelihood, Query, Response, Size};
 use jensen_math::quadrature::{Rule, gauss_hermite};
 use jensen_math::special::{inv_phi, log_sum_exp_slice};
 
 use rayon::prelude::*;
 
-use super::{Prediction, TableModel, observe};
+use super::{Prediction, TableModel};
 
 /// Nodes of the quadrature over a linear predictor.
 const NODES: usize = 64;
@@ -56,9 +56,9 @@ impl Outcome {
 
     /// Share of responses that are the most probable category, for binary and multinomial ones.
     pub fn accuracy(&self, likelihood: Likelihood) -> Option<f64> {
-        let best = |mean: &[f64]| match likelihood {
-            Likelihood::Bernoulli | Likelihood::Probit => Some(f64::from(mean[0] > 0.5)),
-            Likelihood::Multinomial { .. } => {
+        let best = |mean: &[f64]| match likelihood.response() {
+            Response::Binary => Some(f64::from(mean[0] > 0.5)),
+            Response::Category => {
                 let best = (0..mean.len()).max_by(|a, b| mean[*a].total_cmp(&mean[*b]))?;
                 Some(best as f64)
             }
@@ -136,18 +136,18 @@ pub fn outcome(
             return (probabilities, (f64::NAN, f64::NAN), log_density);
         }
         let (m, sd) = (mean[row], variance[row].max(0.0).sqrt());
-        let size = observe::size(likelihood, at.exposure[row], at.trials[row]);
+        let size = likelihood.size(at.exposure[row], at.trials[row]);
         let nodes = rule.nodes.iter().zip(&rule.weights);
         let expected: f64 = nodes
             .clone()
-            .map(|(z, w)| w * size * observe::mean(likelihood, m + sd * z))
+            .map(|(z, w)| w * size * likelihood.mean(m + sd * z))
             .sum();
-        let quantile = |p: f64| size * observe::mean(likelihood, m + sd * inv_phi(p));
+        let quantile = |p: f64| size * likelihood.mean(m + sd * inv_phi(p));
         let log_density = match y.is_nan() {
             true => f64::NAN,
             false => {
                 let terms: Vec<f64> = nodes
-                    .map(|(z, w)| w.ln() + observe::log_density(likelihood, m + sd * z, y, size))
+                    .map(|(z, w)| w.ln() + likelihood.log_density(m + sd * z, y, size))
                     .collect();
                 log_sum_exp_slice(&terms)
             }
@@ -169,8 +169,8 @@ pub fn outcome(
         mean: Vec::with_capacity(rows),
         interval: Vec::with_capacity(rows),
         response: at.response.clone(),
-        trials: match likelihood {
-            Likelihood::Binomial => at.trials.clone(),
+        trials: match likelihood.sized_by() {
+            Size::Trials => at.trials.clone(),
             _ => vec![1.0; rows],
         },
         log_density: Vec::with_capacity(rows),

@@ -65,7 +65,7 @@ pub fn parse_likelihood(text: &str) -> Result<(Likelihood, Vec<bool>), Error> {
         return fail("there is one likelihood, no product".to_owned());
     };
     let Some(likelihood) = Likelihood::from_name(&call.name.text) else {
-        let names: Vec<_> = Likelihood::ALL.iter().map(|l| l.name()).collect();
+        let names: Vec<_> = Likelihood::all().map(Likelihood::name).collect();
         return fail(format!(
             "there is no `{}`; choose {}",
             call.name.text,
@@ -110,14 +110,11 @@ mod tests {
     #[test]
     fn likelihoods_with_parameters() {
         let (likelihood, free) = parse_likelihood("student-t(scale=2, degrees~7)").unwrap();
-        let expected = Likelihood::StudentT {
-            degrees: 7.0,
-            scale: 2.0,
-        };
+        let expected = Likelihood::student_t(7.0, 2.0);
         assert_eq!((likelihood, free), (expected, vec![true, false]));
         assert_eq!(
             parse_likelihood("poisson").unwrap(),
-            (Likelihood::Poisson, vec![])
+            (Likelihood::poisson(), vec![])
         );
         for (text, message) in [
             ("poison", "there is no `poison`; choose gaussian, poisson"),

@@ -8,8 +8,8 @@ use jensen_latent::prior::{
     replicate_design, replicate_query,
 };
 use jensen_latent::{
-    Bound, Dense, Likelihood, Model, Observations, Parameter, Prior, Query, Range, Sensitivity,
-    Structure,
+    Bound, Dense, Likelihood, Model, Observations, Parameter, Prior, Query, Range, Response,
+    Sensitivity, Structure,
 };
 
 use super::Request;
@@ -514,9 +514,9 @@ fn responses(
     notes: &mut Vec<String>,
 ) -> Result<(Vec<f64>, Option<Vec<String>>), Error> {
     let column = table.column(name)?;
-    let wanted = match likelihood {
-        Likelihood::Bernoulli | Likelihood::Probit => Some(2),
-        Likelihood::Multinomial { .. } => None,
+    let wanted = match likelihood.response() {
+        Response::Binary => Some(2),
+        Response::Category => None,
         _ => return Ok((column.numbers()?.to_vec(), None)),
     };
     if let (Cells::Numbers(numbers), Some(_)) = (&column.cells, wanted) {
@@ -536,8 +536,8 @@ fn responses(
             wanted.map_or("2 or more".to_owned(), |n| n.to_string())
         )));
     }
-    if let Likelihood::Multinomial { categories } = likelihood {
-        *categories = levels.len();
+    if likelihood.categories().is_some() {
+        *likelihood = likelihood.with_categories(levels.len());
         let shown: Vec<String> = (levels.iter().take(12))
             .map(|level| format!("`{level}`"))
             .collect();

@@ -237,7 +237,7 @@ impl Field {
                 }),
             },
             design: Design::Identity,
-            likelihood: Likelihood::Gaussian { variance: 1.0 },
+            likelihood: Likelihood::gaussian(1.0),
             bound: Bound::Exact,
             observations: Observations::new(vec![0.0; nodes]),
         }

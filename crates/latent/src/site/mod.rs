@@ -2,22 +2,24 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `names` | likelihoods, bounds, and which go together |
-//! | `table` | likelihood × bound → site |
+//! | `bound` | the bounds by name |
+//! | `table` | form of a likelihood × bound → site |
 //! | `convex` | scalar bounds with a convex conjugate: value, feasible set, conjugate, maximiser, derivatives |
 //! | `lanes` | logistic sites of `convex`, eight at a time |
 //! | `multinomial` | the vector site of the multinomial-logit likelihood |
-//! | `expectation` | bounds without a convex conjugate: quadrature, Jaakkola's, piecewise quadratic |
+//! | `logistic` | likelihoods whose only hard term is log(1 + e^η), and their bounds without a conjugate |
+//! | `expectation` | expectations by quadrature |
 //! | `piecewise` | the pieces of the piecewise quadratic bound |
 
+mod bound;
 pub(crate) mod convex;
 pub(crate) mod expectation;
 mod lanes;
+pub(crate) mod logistic;
 pub(crate) mod multinomial;
-mod names;
 pub(crate) mod piecewise;
 pub(crate) mod scalar;
 mod table;
 
-pub use names::{Bound, Likelihood};
-pub(crate) use table::{DualSites, Sites};
+pub use bound::Bound;
+pub(crate) use table::{Curves, DualSites, Sites};

@@ -1,174 +1,80 @@
-//! Likelihood × bound → site.
+//! Form of a likelihood × bound → site.
 
-use jensen_math::constants::HALF_LOG_TWO_PI;
+use std::sync::Arc;
+
 use jensen_math::quadrature::gauss_hermite;
 use jensen_math::simd::Simd;
-use jensen_math::special::{digamma, lgamma};
 
+use super::Bound;
 use super::convex::{Convex, Curve, LogisticBound, Value};
-use super::expectation::{Nodes, Potential, Rules};
+use super::expectation::{Nodes, Potentials};
 use super::lanes;
+use super::logistic::{Logistic, Raised};
 use super::multinomial::Multinomial;
 use super::piecewise::Pieces;
-use super::{Bound, Likelihood};
+use crate::likelihood::{Fitted, Form};
 use crate::linear::Block;
 use crate::linear::kernels::{in_chunks, map, sum, sum_chunks};
 use crate::{Error, Model};
 
 /// Sites with a convex dual in one coordinate a predictor.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum DualSites {
     Scalar(Vec<Convex>),
     Vector(Vec<Multinomial>),
 }
 
 /// The sites of a model.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum Sites {
     Dual(DualSites),
-    Expectation(Vec<Potential>, Rules),
-}
-
-/// `log(2π)/2`.
-/// The pieces of a logistic potential `−y (η−t) + n log(1 + e^(η−t)) + c`: y, n, t, c.
-fn logistic(model: &Model, i: usize) -> Option<(f64, f64, f64, f64)> {
-    let data = &model.observations;
-    let y = data.response[i];
-    match model.likelihood {
-        Likelihood::Bernoulli => Some((y, 1.0, 0.0, 0.0)),
-        Likelihood::Binomial => {
-            let n = data.trials.as_ref().map_or(1.0, |t| t[i]);
-            let c = lgamma(y + 1.0) + lgamma(n - y + 1.0) - lgamma(n + 1.0);
-            Some((y, n, 0.0, c))
-        }
-        // log p = log Γ(y+r) − log Γ(r) − log y! + y x − (y+r) log(1 + e^x) with x = η + log e − log r.
-        Likelihood::NegativeBinomial { size } => {
-            let exposure = data.exposure.as_ref().map_or(1.0, |e| e[i]);
-            let c = lgamma(size) + lgamma(y + 1.0) - lgamma(y + size);
-            Some((y, y + size, (size / exposure).ln(), c))
-        }
-        _ => None,
-    }
-}
-
-/// The convex site of observation `i`, where likelihood and bound have one.
-fn convex(model: &Model, i: usize) -> Option<Convex> {
-    let data = &model.observations;
-    let y = data.response[i];
-    if let Some((y, n, shift, c)) = logistic(model, i) {
-        let bound = match model.bound {
-            Bound::Log => LogisticBound::Log,
-            Bound::Tilted => LogisticBound::Tilted,
-            Bound::Bohning => LogisticBound::Bohning,
-            Bound::Exact | Bound::Jaakkola | Bound::Piecewise => return None,
-        };
-        return Some(Convex::Logistic {
-            bound,
-            y,
-            n,
-            shift,
-            c,
-        });
-    }
-    let gamma = |shape: f64| Convex::Exponential {
-        a: -shape,
-        rate: shape * y,
-        sign: -1.0,
-        c: lgamma(shape) - shape * shape.ln() - (shape - 1.0) * y.ln(),
-    };
-    match model.likelihood {
-        Likelihood::Gaussian { variance } => Some(Convex::Quadratic {
-            a: 1.0 / variance,
-            b: -y / variance,
-            c: y * y / (2.0 * variance) + HALF_LOG_TWO_PI + 0.5 * variance.ln(),
-        }),
-        Likelihood::Poisson => {
-            let rate = data.exposure.as_ref().map_or(1.0, |e| e[i]);
-            Some(Convex::Exponential {
-                a: y,
-                rate,
-                sign: 1.0,
-                // p(y) holds e^y as well: −y log e.
-                c: lgamma(y + 1.0) - y * rate.ln(),
-            })
-        }
-        Likelihood::Gamma { shape } => Some(gamma(shape)),
-        Likelihood::Exponential => Some(gamma(1.0)),
-        Likelihood::StochasticVolatility if y == 0.0 => Some(Convex::Linear {
-            a: -0.5,
-            c: HALF_LOG_TWO_PI,
-        }),
-        Likelihood::StochasticVolatility => Some(Convex::Exponential {
-            a: -0.5,
-            rate: 0.5 * y * y,
-            sign: -1.0,
-            c: HALF_LOG_TWO_PI,
-        }),
-        _ => None,
-    }
-}
-
-/// The potential of observation `i` for bounds that have no convex dual.
-fn potential(model: &Model, i: usize) -> Option<Potential> {
-    let y = model.observations.response[i];
-    if let Some((y, n, shift, c)) = logistic(model, i) {
-        return Some(Potential::Logistic { y, n, shift, c });
-    }
-    match model.likelihood {
-        Likelihood::Probit => Some(Potential::Probit {
-            sign: 2.0 * y - 1.0,
-        }),
-        Likelihood::StudentT { degrees, scale } => Some(Potential::StudentT {
-            y,
-            degrees,
-            scale,
-            c: lgamma(0.5 * degrees) - lgamma(0.5 * (degrees + 1.0))
-                + 0.5 * (std::f64::consts::PI * degrees).ln()
-                + scale.ln(),
-        }),
-        _ => None,
-    }
+    /// Logistic forms under a bound without a conjugate.
+    Raised(Vec<Logistic>, Raised),
+    /// Expectations by quadrature.
+    Expected(Arc<dyn Potentials>, Nodes),
 }
 
 impl Sites {
     /// The sites of a model that was checked.
     pub(crate) fn new(model: &Model, nodes: usize) -> Result<Self, Error> {
-        let n = model.observations.response.len();
-        if let Likelihood::Multinomial { categories } = model.likelihood {
-            let site = |y: &f64| Multinomial {
-                category: *y as usize,
-                size: categories - 1,
-            };
-            let sites = model.observations.response.iter().map(site).collect();
-            return Ok(Self::Dual(DualSites::Vector(sites)));
-        }
-        if let Some(sites) = (0..n).map(|i| convex(model, i)).collect() {
-            return Ok(Self::Dual(DualSites::Scalar(sites)));
-        }
-        let rules = match model.bound {
-            Bound::Jaakkola => Rules::Jaakkola,
-            Bound::Piecewise => Rules::Piecewise(Pieces::new()),
-            _ => Rules::Quadrature(Nodes::new(&gauss_hermite(nodes).ok_or_else(|| {
+        let under = |forms: Vec<Logistic>, bound: LogisticBound| {
+            let sites = forms.into_iter().map(|form| form.under(bound)).collect();
+            Self::Dual(DualSites::Scalar(sites))
+        };
+        let rule = || -> Result<Nodes, Error> {
+            let rule = gauss_hermite(nodes).ok_or_else(|| {
                 Error::Unsupported(format!(
                     "{nodes} Gauss-Hermite nodes were asked for; choose 1 to 128"
                 ))
-            })?)),
+            })?;
+            Ok(Nodes::new(&rule))
         };
-        match (0..n).map(|i| potential(model, i)).collect() {
-            Some(sites) => Ok(Self::Expectation(sites, rules)),
-            None => Err(Error::Unsupported(format!(
-                "the bound `{}` is not offered for the likelihood `{}`",
-                model.bound.name(),
-                model.likelihood.name()
-            ))),
-        }
+        Ok(
+            match (model.likelihood.form(&model.observations), model.bound) {
+                (Form::Convex(sites), Bound::Exact) => Self::Dual(DualSites::Scalar(sites)),
+                (Form::Logistic(forms), Bound::Log) => under(forms, LogisticBound::Log),
+                (Form::Logistic(forms), Bound::Tilted) => under(forms, LogisticBound::Tilted),
+                (Form::Logistic(forms), Bound::Bohning) => under(forms, LogisticBound::Bohning),
+                (Form::Logistic(forms), Bound::Jaakkola) => Self::Raised(forms, Raised::Jaakkola),
+                (Form::Logistic(forms), Bound::Piecewise) => {
+                    Self::Raised(forms, Raised::Piecewise(Pieces::new()))
+                }
+                (Form::Logistic(forms), Bound::Exact) => Self::Expected(Arc::new(forms), rule()?),
+                (Form::Smooth(potentials), Bound::Exact) => Self::Expected(potentials, rule()?),
+                (Form::Categorical(sites), Bound::Log) => Self::Dual(DualSites::Vector(sites)),
+                _ => return Err(model.bound_refused()),
+            },
+        )
     }
 
     /// f with its derivatives, one a predictor; a vector site puts its whole f with its first.
     pub(crate) fn values(&self, m: &[f64], v: &[f64]) -> Vec<Value> {
         match self {
             Self::Dual(sites) => sites.values(m, v),
-            Self::Expectation(sites, rules) => rules.values(sites, m, v),
+            Self::Raised(sites, raised) => {
+                map(sites.len(), |n| raised.value(&sites[n], m[n], v[n]))
+            }
+            Self::Expected(potentials, nodes) => potentials.values(nodes, m, v),
         }
     }
 
@@ -176,12 +82,21 @@ impl Sites {
     pub(crate) fn value_of(&self, n: usize, m: f64, v: f64) -> Value {
         match self {
             Self::Dual(DualSites::Scalar(sites)) => sites[n].value(m, v),
-            Self::Expectation(sites, rules) => rules.value(&sites[n], m, v),
+            Self::Raised(sites, raised) => raised.value(&sites[n], m, v),
+            Self::Expected(potentials, nodes) => potentials.value(nodes, n, m, v),
             Self::Dual(DualSites::Vector(_)) => Value {
                 f: f64::NAN,
                 by_mean: f64::NAN,
                 by_variance: f64::NAN,
             },
+        }
+    }
+
+    /// E h(η_n) for another function by the same rule, where it is quadrature; else NaN.
+    pub(crate) fn expectation(&self, m: f64, v: f64, h: &dyn Fn(f64) -> f64) -> f64 {
+        match self {
+            Self::Expected(_, nodes) => nodes.expectation(m, v, h),
+            Self::Dual(_) | Self::Raised(..) => f64::NAN,
         }
     }
 
@@ -196,7 +111,7 @@ impl Sites {
                 let b = map(n, |i| at[i].lambda * at[i].phi1 - alpha[i]);
                 (b, map(n, |i| at[i].lambda))
             }
-            Self::Expectation(..) => {
+            Self::Raised(..) | Self::Expected(..) => {
                 let values = self.values(centre, &vec![1.0; n]);
                 // A site with negative curvature starts flat.
                 let lambda = map(n, |i| (2.0 * values[i].by_variance).max(1e-6));
@@ -208,67 +123,12 @@ impl Sites {
 
     /// −∂(Σ f)/∂ψ at (m, v) for the likelihood's parameters ψ.
     pub(crate) fn by_parameters(&self, model: &Model, m: &[f64], v: &[f64]) -> Vec<f64> {
-        let y = &model.observations.response;
-        let values = || self.values(m, v);
-        match (model.likelihood, self) {
-            (Likelihood::Gaussian { variance: s }, _) => {
-                vec![sum(y.len(), |i| {
-                    let r = y[i] - m[i];
-                    (r * r + v[i]) / (2.0 * s * s) - 0.5 / s
-                })]
-            }
-            (Likelihood::Gamma { shape }, _) => {
-                let fixed = digamma(shape) - shape.ln() - 1.0;
-                vec![-sum(y.len(), |i| {
-                    m[i] + y[i] * (0.5 * v[i] - m[i]).exp() + fixed - y[i].ln()
-                })]
-            }
-            (Likelihood::NegativeBinomial { size }, _) => {
-                // By the envelope theorem through y, n = y + r, t = log(r/e) and the constant: with F the bound on
-                // n E log(1 + e^x), df/dr = y/r + F/n − f_x/r + ψ(r) − ψ(y+r), f_x = ∂F/∂x.
-                let values = values();
-                vec![-sum(y.len(), |i| {
-                    let n = y[i] + size;
-                    let (_, _, t, c) = logistic(model, i).expect("a logistic potential");
-                    let whole = values[i].f - c + y[i] * (m[i] - t);
-                    y[i] / size + whole / n - (values[i].by_mean + y[i]) / size + digamma(size)
-                        - digamma(n)
-                })]
-            }
-            (
-                Likelihood::StudentT {
-                    degrees: d,
-                    scale: s,
-                },
-                Self::Expectation(_, rules),
-            ) => {
-                let fixed = 0.5 * (digamma(0.5 * d) - digamma(0.5 * (d + 1.0)) + 1.0 / d);
-                let each = |i: usize, h: &dyn Fn(f64) -> f64| {
-                    rules.expectation(m[i], v[i], h).unwrap_or(f64::NAN)
-                };
-                let square = |i: usize, eta: f64| (y[i] - eta).powi(2);
-                let by_degrees: f64 = (0..y.len())
-                    .map(|i| {
-                        fixed
-                            + each(i, &|eta| {
-                                let q = square(i, eta) / (d * s * s);
-                                0.5 * q.ln_1p() - 0.5 * (d + 1.0) * q / (d * (1.0 + q))
-                            })
-                    })
-                    .sum();
-                let by_scale: f64 = (0..y.len())
-                    .map(|i| {
-                        1.0 / s
-                            - each(i, &|eta| {
-                                let q = square(i, eta) / (d * s * s);
-                                (d + 1.0) * q / (s * (1.0 + q))
-                            })
-                    })
-                    .sum();
-                vec![-by_degrees, -by_scale]
-            }
-            _ => Vec::new(),
-        }
+        model.likelihood.by_parameters(&Fitted {
+            data: &model.observations,
+            sites: self,
+            m,
+            v,
+        })
     }
 }
 

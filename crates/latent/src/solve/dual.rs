@@ -24,7 +24,7 @@ use super::fixed::FixedPoint;
 use super::{Problem, Solution};
 use crate::linear::Geometry;
 use crate::linear::kernels::{dot, map, sum};
-use crate::site::{DualSites, Sites};
+use crate::site::{Curves, DualSites, Sites};
 use crate::{Error, Warm};
 
 /// Number of correction pairs.
@@ -233,6 +233,230 @@ impl<'p, 'm> Dual<'p, 'm> {
         self.evaluations += 1;
         self.problem.geometry.factor(lambda)
     }
+
+    /// Everything about the state's α; `None` where the posterior precision is not positive definite.
+    fn look(&mut self, state: &State) -> Option<Here> {
+        let curves = self.sites.curves(&state.alpha);
+        let lambda = curves.lambda();
+        let log_determinant = match self.factorised.take() {
+            Some(value) => value,
+            None => self.factor(&lambda)?,
+        };
+        if let Geometry::Wide(wide) = &mut self.problem.geometry
+            && curves.at.iter().any(|c| c.lambda1 != 0.0)
+        {
+            // Newton's system will need all of it, and the variances come with it.
+            wide.inverse();
+        }
+        let variances = self.problem.geometry.variances();
+        let phi = sum(lambda.len(), |i| curves.at[i].phi);
+        let dual = self.dual(&state.alpha, &state.predictor, phi, log_determinant);
+        let gap = self.sites.gap(&state.alpha, &state.predictor, &variances);
+        Some(Here {
+            curves,
+            lambda,
+            variances,
+            log_determinant,
+            dual,
+            gap,
+        })
+    }
+
+    /// The end, where the gap certifies it.
+    fn certify(&mut self, here: &Here) -> Option<Status> {
+        (here.gap <= self.problem.settings.tolerance).then(|| {
+            self.factorised = Some(here.log_determinant);
+            Status::Converged {
+                evidence: Evidence {
+                    rule: format!("the duality gap is {:.1e} nats", here.gap),
+                    remaining: Some(here.gap),
+                    standard_error: None,
+                },
+            }
+        })
+    }
+
+    /// The Newton direction and Σ̃ times it; `None` where the system is not positive definite.
+    fn direction(&mut self, state: &State, here: &Here, gradient: &[f64]) -> Option<Direction> {
+        let n = gradient.len();
+        let curves = &here.curves;
+        let bend = map(n, |i| {
+            curves.at[i].phi2 - 0.5 * curves.at[i].lambda2 * here.variances[i]
+        });
+        let (along, product) = match &mut self.problem.geometry {
+            Geometry::Wide(wide) => {
+                let slope: Vec<f64> = curves.at.iter().map(|c| c.lambda1).collect();
+                let down: Vec<f64> = gradient.iter().map(|g| -g).collect();
+                let along = wide.newton(&slope, &bend, &curves.block, &down)?;
+                let product = wide.covariance_times(&along);
+                (along, product)
+            }
+            geometry => {
+                let own = map(n, |i| {
+                    bend[i] + 0.5 * (curves.at[i].lambda1 * here.variances[i]).powi(2)
+                });
+                let reuse = curves.block.coupling.is_empty()
+                    && (0..n).all(|i| {
+                        let ratio = here.lambda[i] * own[i];
+                        own[i] >= 1e50 || (ratio >= REUSE.0 && ratio <= REUSE.1)
+                    });
+                let weight = if reuse {
+                    here.lambda.clone()
+                } else {
+                    map(n, |i| 1.0 / own[i])
+                };
+                two_loops(&state.pairs, gradient, |q| match geometry {
+                    Geometry::Narrow(g) => g.solve(&weight, &curves.block, q, !reuse),
+                    Geometry::Sparse(g) => g.solve(&weight, q, !reuse),
+                    Geometry::Wide(_) => None,
+                })?
+            }
+        };
+        Some(Direction {
+            slope: dot(gradient, &along),
+            along,
+            product,
+        })
+    }
+
+    /// The point that a share t of the direction leads to, where it lies in the domain and can be factorised.
+    fn reached(
+        &mut self,
+        state: &State,
+        here: &Here,
+        direction: &Direction,
+        t: f64,
+    ) -> Option<Reached> {
+        let n = state.alpha.len();
+        let alpha = if self.curved {
+            let along = &direction.along;
+            self.sites.along(&state.alpha, &here.curves, along, t)
+        } else {
+            map(n, |i| state.alpha[i] + t * direction.along[i])
+        };
+        if !self.sites.contains(&alpha) {
+            return None;
+        }
+        let straight = || map(n, |i| state.predictor[i] - t * direction.product[i]);
+        let predictor = match self.curved {
+            true => predictor(self.problem, &alpha).unwrap_or_else(straight),
+            false => straight(),
+        };
+        let curves = self.sites.curves(&alpha);
+        let log_determinant = self.factor(&curves.lambda())?;
+        let phi = sum(n, |i| curves.at[i].phi);
+        let dual = self.dual(&alpha, &predictor, phi, log_determinant);
+        Some(Reached {
+            alpha,
+            predictor,
+            log_determinant,
+            dual,
+        })
+    }
+
+    /// Halves the step until the dual falls enough. Answers the last share tried with the point, if one will do.
+    fn search(
+        &mut self,
+        state: &State,
+        here: &Here,
+        direction: &Direction,
+        rounding: f64,
+    ) -> (f64, Option<Reached>) {
+        let mut t = if self.curved {
+            1.0
+        } else {
+            (FRACTION * self.sites.reach(&state.alpha, &direction.along)).min(1.0)
+        };
+        loop {
+            if let Some(reached) = self.reached(state, here, direction, t)
+                && reached.dual <= here.dual + 1e-4 * t * direction.slope + rounding
+            {
+                return (t, Some(reached));
+            }
+            t *= 0.5;
+            if t < 1e-12 {
+                return (t, None);
+            }
+        }
+    }
+
+    /// Moves the state, whose gradient was `gradient`.
+    fn move_to(&mut self, state: &mut State, reached: Reached, gradient: Vec<f64>) {
+        let n = state.alpha.len();
+        if !matches!(self.problem.geometry, Geometry::Wide(_)) {
+            if state.pairs.len() == MEMORY {
+                state.pairs.pop_front();
+            }
+            state.pairs.push_back(Pair {
+                s: map(n, |i| reached.alpha[i] - state.alpha[i]),
+                y: Vec::new(),
+                product: map(n, |i| state.predictor[i] - reached.predictor[i]),
+            });
+            state.gradient = gradient;
+        }
+        state.alpha = reached.alpha;
+        state.predictor = reached.predictor;
+        self.factorised = Some(reached.log_determinant);
+    }
+}
+
+/// Everything about the state's α, at whose λ the geometry is factorised.
+struct Here {
+    curves: Curves,
+    lambda: Vec<f64>,
+    variances: Vec<f64>,
+    log_determinant: f64,
+    dual: f64,
+    gap: f64,
+}
+
+impl Here {
+    /// dD/dα.
+    fn gradient(&self, state: &State) -> Vec<f64> {
+        map(state.alpha.len(), |i| {
+            let at = &self.curves.at[i];
+            at.phi1 - state.predictor[i] - 0.5 * at.lambda1 * self.variances[i]
+        })
+    }
+}
+
+/// Where to go: α's direction, Σ̃ times it, and the dual's slope along it.
+struct Direction {
+    along: Vec<f64>,
+    product: Vec<f64>,
+    slope: f64,
+}
+
+/// A point of the line search, at whose λ the geometry is factorised.
+struct Reached {
+    alpha: Vec<f64>,
+    predictor: Vec<f64>,
+    log_determinant: f64,
+    dual: f64,
+}
+
+impl State {
+    /// Completes the pair of the last step by the gradient that it led to; one without positive curvature is dropped.
+    fn remember(&mut self, gradient: &[f64]) {
+        if let (Some(pair), false) = (self.pairs.back_mut(), self.gradient.is_empty())
+            && pair.y.is_empty()
+        {
+            pair.y = map(gradient.len(), |i| gradient[i] - self.gradient[i]);
+            if dot(&pair.s, &pair.y) <= 0.0 {
+                self.pairs.pop_back();
+            }
+        }
+    }
+
+    /// Forgets all steps; whether there were any.
+    fn forget(&mut self) -> bool {
+        let any = !self.pairs.is_empty();
+        self.pairs.clear();
+        if any {
+            self.gradient.clear();
+        }
+        any
+    }
 }
 
 impl Algorithm for Dual<'_, '_> {
@@ -254,187 +478,60 @@ impl Algorithm for Dual<'_, '_> {
     }
 
     fn step(&mut self, state: &mut State, iteration: u64) -> Step {
-        let n = state.alpha.len();
         let diverged = |reason: &str| Status::Diverged {
             at: iteration,
             reason: reason.to_owned(),
         };
-        let curves = self.sites.curves(&state.alpha);
-        let lambda = curves.lambda();
-        let log_determinant = match self.factorised.take() {
-            Some(value) => value,
-            None => match self.factor(&lambda) {
-                Some(value) => value,
-                None => {
-                    return Step::finish(
-                        Record::new(self.evaluations),
-                        diverged("the posterior precision is not positive definite"),
-                    );
-                }
-            },
+        let stalled = |reason: String| Status::Stalled {
+            at: iteration,
+            reason,
         };
-        if let Geometry::Wide(wide) = &mut self.problem.geometry
-            && curves.at.iter().any(|c| c.lambda1 != 0.0)
-        {
-            // Newton's system will need all of it, and the variances come with it.
-            wide.inverse();
-        }
-        let variances = self.problem.geometry.variances();
-        let phi = sum(n, |i| curves.at[i].phi);
-        let dual = self.dual(&state.alpha, &state.predictor, phi, log_determinant);
-        let gap = self.sites.gap(&state.alpha, &state.predictor, &variances);
-        let mut record = Record::new(self.evaluations)
+        let Some(here) = self.look(state) else {
+            let status = diverged("the posterior precision is not positive definite");
+            return Step::finish(Record::new(self.evaluations), status);
+        };
+        let (dual, gap) = (here.dual, here.gap);
+        let record = Record::new(self.evaluations)
             .with_elbo(dual - gap, None)
             .with("gap", gap)
             .with("dual", dual);
         if !dual.is_finite() {
             return Step::finish(record, diverged("the dual objective is not finite"));
         }
-        if gap <= self.problem.settings.tolerance {
-            let evidence = Evidence {
-                rule: format!("the duality gap is {gap:.1e} nats"),
-                remaining: Some(gap),
-                standard_error: None,
-            };
-            self.factorised = Some(log_determinant);
-            return Step::finish(record, Status::Converged { evidence });
+        if let Some(status) = self.certify(&here) {
+            return Step::finish(record, status);
         }
-        let gradient = map(n, |i| {
-            let at = &curves.at[i];
-            at.phi1 - state.predictor[i] - 0.5 * at.lambda1 * variances[i]
-        });
-        if let (Some(pair), false) = (state.pairs.back_mut(), state.gradient.is_empty())
-            && pair.y.is_empty()
-        {
-            pair.y = map(n, |i| gradient[i] - state.gradient[i]);
-            if dot(&pair.s, &pair.y) <= 0.0 {
-                state.pairs.pop_back();
-            }
-        }
-        // The direction and Σ̃ times it.
-        let bend = map(n, |i| {
-            curves.at[i].phi2 - 0.5 * curves.at[i].lambda2 * variances[i]
-        });
-        let direction = match &mut self.problem.geometry {
-            Geometry::Wide(wide) => {
-                let slope: Vec<f64> = curves.at.iter().map(|c| c.lambda1).collect();
-                let down: Vec<f64> = gradient.iter().map(|g| -g).collect();
-                wide.newton(&slope, &bend, &curves.block, &down).map(|d| {
-                    let product = wide.covariance_times(&d);
-                    (d, product)
-                })
-            }
-            geometry => {
-                let own = map(n, |i| {
-                    bend[i] + 0.5 * (curves.at[i].lambda1 * variances[i]).powi(2)
-                });
-                let reuse = curves.block.coupling.is_empty()
-                    && (0..n).all(|i| {
-                        let ratio = lambda[i] * own[i];
-                        own[i] >= 1e50 || (ratio >= REUSE.0 && ratio <= REUSE.1)
-                    });
-                let weight = if reuse {
-                    lambda.clone()
-                } else {
-                    map(n, |i| 1.0 / own[i])
-                };
-                two_loops(&state.pairs, &gradient, |q| match geometry {
-                    Geometry::Narrow(g) => g.solve(&weight, &curves.block, q, !reuse),
-                    Geometry::Sparse(g) => g.solve(&weight, q, !reuse),
-                    Geometry::Wide(_) => None,
-                })
-            }
+        let gradient = here.gradient(state);
+        state.remember(&gradient);
+        let Some(direction) = self.direction(state, &here, &gradient) else {
+            let status = diverged("the Newton system is not positive definite");
+            return Step::finish(record, status);
         };
-        let Some((direction, product)) = direction else {
-            return Step::finish(
-                record,
-                diverged("the Newton system is not positive definite"),
-            );
-        };
-        let slope = dot(&gradient, &direction);
-        if slope.is_nan() {
+        if direction.slope.is_nan() {
             return Step::finish(record, diverged("the step is not finite"));
         }
-        let curved = self.curved;
-        let mut t = if curved {
-            1.0
-        } else {
-            (FRACTION * self.sites.reach(&state.alpha, &direction)).min(1.0)
-        };
         let rounding = 1e-13 * (dual.abs() + state.alpha.len() as f64);
-        let accepted = loop {
-            let alpha = if curved {
-                self.sites.along(&state.alpha, &curves, &direction, t)
-            } else {
-                map(n, |i| state.alpha[i] + t * direction[i])
-            };
-            if self.sites.contains(&alpha) {
-                let straight = || map(n, |i| state.predictor[i] - t * product[i]);
-                let predictor = match curved {
-                    true => predictor(self.problem, &alpha).unwrap_or_else(straight),
-                    false => straight(),
-                };
-                let curves = self.sites.curves(&alpha);
-                if let Some(log_determinant) = self.factor(&curves.lambda()) {
-                    let phi = sum(n, |i| curves.at[i].phi);
-                    let value = self.dual(&alpha, &predictor, phi, log_determinant);
-                    if value <= dual + 1e-4 * t * slope + rounding {
-                        break Some((alpha, predictor, log_determinant, value));
-                    }
-                }
+        let (t, reached) = self.search(state, &here, &direction, rounding);
+        let record = record.with("step", t);
+        let Some(reached) = reached else {
+            if state.forget() {
+                return Step::go_on(record);
             }
-            t *= 0.5;
-            if t < 1e-12 {
-                break None;
-            }
+            let reason = format!("no step lowers the dual although the gap is {gap:.1e} nats");
+            return Step::finish(record, stalled(reason));
         };
-        record = record.with("step", t);
-        let Some((alpha, predictor, log_determinant, value)) = accepted else {
-            if state.pairs.is_empty() {
-                return Step::finish(
-                    record,
-                    Status::Stalled {
-                        at: iteration,
-                        reason: format!(
-                            "no step lowers the dual although the gap is {gap:.1e} nats"
-                        ),
-                    },
-                );
-            }
-            state.pairs.clear();
-            state.gradient.clear();
-            return Step::go_on(record);
-        };
-        state.idle = if value > dual - rounding {
+        state.idle = if reached.dual > dual - rounding {
             state.idle + 1
         } else {
             0
         };
         if state.idle >= 20 {
-            return Step::finish(
-                record,
-                Status::Stalled {
-                    at: iteration,
-                    reason: format!(
-                        "the dual no longer falls although the gap is {gap:.1e} nats: the model is badly scaled"
-                    ),
-                },
+            let reason = format!(
+                "the dual no longer falls although the gap is {gap:.1e} nats: the model is badly scaled"
             );
+            return Step::finish(record, stalled(reason));
         }
-        if !matches!(self.problem.geometry, Geometry::Wide(_)) {
-            if state.pairs.len() == MEMORY {
-                state.pairs.pop_front();
-            }
-            state.pairs.push_back(Pair {
-                s: map(n, |i| alpha[i] - state.alpha[i]),
-                y: Vec::new(),
-                product: map(n, |i| state.predictor[i] - predictor[i]),
-            });
-            state.gradient = gradient;
-        }
-        state.alpha = alpha;
-        state.predictor = predictor;
-        self.factorised = Some(log_determinant);
+        self.move_to(state, reached, gradient);
         Step::go_on(record)
     }
 

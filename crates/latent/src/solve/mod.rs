@@ -158,5 +158,5 @@ fn serves(solver: Solver, model: &Model) -> Result<(), Error> {
 
 /// Whether λ may be negative.
 pub(crate) fn signed(model: &Model) -> bool {
-    matches!(model.likelihood, crate::Likelihood::StudentT { .. })
+    !model.likelihood.is_log_concave()
 }

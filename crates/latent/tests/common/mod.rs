@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use jensen_latent::{
     Bound, Covariance, Dense, Design, Error, Fit, Likelihood, Model, Observations, Precision,
-    Settings, Sparse, Structure, fit,
+    Response, Settings, Sparse, Structure, fit,
 };
 use jensen_run::{Budget, Control, Identity, Silent};
 
@@ -55,14 +55,14 @@ pub fn noise(i: usize) -> f64 {
 /// A response inside the domain of the likelihood.
 pub fn response(likelihood: Likelihood, i: usize) -> f64 {
     let u = noise(3 * i + 1);
-    match likelihood {
-        Likelihood::Gaussian { .. } | Likelihood::StudentT { .. } => 3.0 * u - 1.5,
-        Likelihood::Poisson | Likelihood::NegativeBinomial { .. } => (4.0 * u * u).floor(),
-        Likelihood::Bernoulli | Likelihood::Probit => f64::from(u > 0.4),
-        Likelihood::Binomial => (5.0 * u).floor(),
-        Likelihood::Gamma { .. } | Likelihood::Exponential => 0.2 + 2.0 * u,
-        Likelihood::StochasticVolatility => 2.0 * u - 1.0,
-        Likelihood::Multinomial { categories } => ((i * 5) % (categories + 4) % categories) as f64,
+    let categories = likelihood.categories().unwrap_or(1);
+    match likelihood.response() {
+        Response::Number => 3.0 * u - 1.5,
+        Response::Count => (4.0 * u * u).floor(),
+        Response::Binary => f64::from(u > 0.4),
+        Response::Trials => (5.0 * u).floor(),
+        Response::Positive => 0.2 + 2.0 * u,
+        Response::Category => ((i * 5) % (categories + 4) % categories) as f64,
     }
 }
 
@@ -199,11 +199,11 @@ pub fn field(n: usize) -> (Model, Model) {
             }),
         },
         design: Design::Sparse(Sparse::from_triplets(rows, n + 3, &design).unwrap()),
-        likelihood: Likelihood::Poisson,
+        likelihood: Likelihood::poisson(),
         bound: Bound::Exact,
         observations: Observations::new(
             (0..rows)
-                .map(|i| response(Likelihood::Poisson, i))
+                .map(|i| response(Likelihood::poisson(), i))
                 .collect(),
         ),
     };

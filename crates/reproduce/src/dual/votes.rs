@@ -122,7 +122,7 @@ pub(super) fn votes_of_the_house(context: &mut Context<'_>) -> Result<(), Failur
                     let model = FactorModel {
                         table: table.clone(),
                         factors,
-                        likelihood: Likelihood::Bernoulli,
+                        likelihood: Likelihood::bernoulli(),
                         bound,
                     };
                     let settings = FactorSettings {

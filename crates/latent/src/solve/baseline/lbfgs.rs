@@ -120,6 +120,110 @@ impl<O: Objective> Lbfgs<O> {
     }
 }
 
+/// A point of the line search.
+struct Reached {
+    x: Vec<f64>,
+    value: f64,
+    gradient: Vec<f64>,
+}
+
+impl State {
+    fn move_to(&mut self, reached: Reached) {
+        let n = self.x.len();
+        let s = map(n, |i| reached.x[i] - self.x[i]);
+        let y = map(n, |i| self.gradient[i] - reached.gradient[i]);
+        if inner(&s, &y) > 0.0 {
+            if self.pairs.len() == MEMORY {
+                self.pairs.pop_front();
+            }
+            self.pairs.push_back((s, y));
+        }
+        self.gain = reached.value - self.value;
+        self.x = reached.x;
+        self.value = reached.value;
+        self.gradient = reached.gradient;
+    }
+}
+
+impl<O: Objective> Lbfgs<O> {
+    /// The end, where small steps are not those of a bad model of the curvature: the gap decides where there is one, else what
+    /// a natural-gradient step would gain.
+    fn certify(&mut self, state: &State, slope: f64) -> Option<Status> {
+        let at = self.objective.solution(&state.x, state.value);
+        let (rule, remaining) = match at.gap {
+            Some(gap) => (format!("the duality gap is {gap:.1e} nats"), gap),
+            None => {
+                let gain = at.gain.unwrap_or(0.0).max(0.5 * slope);
+                let rule = format!("the next step is estimated to gain {gain:.1e} nats");
+                (rule, gain)
+            }
+        };
+        (remaining <= self.tolerance).then_some(Status::Converged {
+            evidence: Evidence {
+                rule,
+                remaining: Some(remaining),
+                standard_error: None,
+            },
+        })
+    }
+
+    /// A point that meets the weak Wolfe conditions, by bisection, with the next share that would have been tried; where none
+    /// is found the best that raises the value enough.
+    fn search(&mut self, state: &State, direction: &[f64], slope: f64) -> Option<(f64, Reached)> {
+        let mut t = if state.pairs.is_empty() {
+            (1.0 / slope.sqrt()).min(1.0)
+        } else {
+            1.0
+        };
+        let (mut low, mut high) = (0.0, f64::INFINITY);
+        let mut best = None;
+        for _ in 0..40 {
+            let x = map(state.x.len(), |i| state.x[i] + t * direction[i]);
+            self.evaluations += 1;
+            match self.objective.evaluate(&x) {
+                Some((value, gradient)) if value >= state.value + 1e-4 * t * slope => {
+                    let flat = inner(&gradient, direction) <= 0.9 * slope;
+                    best = Some(Reached { x, value, gradient });
+                    if flat {
+                        break;
+                    }
+                    low = t;
+                }
+                _ => high = t,
+            }
+            t = if high.is_finite() {
+                0.5 * (low + high)
+            } else {
+                2.0 * t
+            };
+            if high.is_finite() && high - low < 1e-14 * high {
+                break;
+            }
+        }
+        best.map(|reached| (t, reached))
+    }
+
+    /// The end, where no step raises the value: at the optimum to rounding the estimate of the gain is the best that is left to
+    /// say. `None` where steps without memory may still do.
+    fn stuck(&mut self, state: &State, slope: f64, iteration: u64) -> Option<Status> {
+        if state.pairs.is_empty() {
+            return Some(Status::Stalled {
+                at: iteration,
+                reason: "no step raises the bound".to_owned(),
+            });
+        }
+        let gain = self.objective.solution(&state.x, state.value).gain;
+        let small = gain.unwrap_or(0.0).max(0.5 * slope) <= 100.0 * self.tolerance;
+        small.then(|| Status::Converged {
+            evidence: Evidence {
+                rule: "no step raises the bound beyond rounding".to_owned(),
+                remaining: Some(0.5 * slope),
+                standard_error: None,
+            },
+        })
+    }
+}
+
 impl<O: Objective> Algorithm for Lbfgs<O> {
     type State = State;
     type Output = Solution;
@@ -141,7 +245,6 @@ impl<O: Objective> Algorithm for Lbfgs<O> {
     }
 
     fn step(&mut self, state: &mut State, iteration: u64) -> Step {
-        let n = state.x.len();
         let mut direction = self.direction(state);
         let mut slope = inner(&direction, &state.gradient);
         if slope <= 0.0 || slope.is_nan() {
@@ -153,98 +256,25 @@ impl<O: Objective> Algorithm for Lbfgs<O> {
             Record::new(calls).with_elbo(value, None).with("step", t)
         };
         let small = 0.5 * slope <= self.tolerance && state.gain <= self.tolerance;
-        if small && !state.pairs.is_empty() && iteration.is_multiple_of(CHECKED) {
-            // Small steps alone may be those of a bad model of the curvature: the gap decides where there is one, else what a
-            // natural-gradient step would gain.
-            let at = self.objective.solution(&state.x, state.value);
-            let (rule, remaining) = match at.gap {
-                Some(gap) => (format!("the duality gap is {gap:.1e} nats"), gap),
-                None => {
-                    let gain = at.gain.unwrap_or(0.0).max(0.5 * slope);
-                    let rule = format!("the next step is estimated to gain {gain:.1e} nats");
-                    (rule, gain)
-                }
-            };
-            if remaining <= self.tolerance {
-                let evidence = Evidence {
-                    rule,
-                    remaining: Some(remaining),
-                    standard_error: None,
-                };
-                return Step::finish(
-                    record(self.evaluations, state.value, 0.0),
-                    Status::Converged { evidence },
-                );
-            }
+        if small
+            && !state.pairs.is_empty()
+            && iteration.is_multiple_of(CHECKED)
+            && let Some(status) = self.certify(state, slope)
+        {
+            return Step::finish(record(self.evaluations, state.value, 0.0), status);
         }
-        let mut t = if state.pairs.is_empty() {
-            (1.0 / slope.sqrt()).min(1.0)
-        } else {
-            1.0
-        };
-        // Weak Wolfe conditions by bisection.
-        let (mut low, mut high) = (0.0, f64::INFINITY);
-        let mut best = None;
-        for _ in 0..40 {
-            let x = map(n, |i| state.x[i] + t * direction[i]);
-            self.evaluations += 1;
-            match self.objective.evaluate(&x) {
-                Some((value, gradient)) if value >= state.value + 1e-4 * t * slope => {
-                    let flat = inner(&gradient, &direction) <= 0.9 * slope;
-                    best = Some((x, value, gradient));
-                    if flat {
-                        break;
-                    }
-                    low = t;
-                }
-                _ => high = t,
-            }
-            t = if high.is_finite() {
-                0.5 * (low + high)
-            } else {
-                2.0 * t
-            };
-            if high.is_finite() && high - low < 1e-14 * high {
-                break;
-            }
-        }
-        let Some((x, value, gradient)) = best else {
+        let Some((t, reached)) = self.search(state, &direction, slope) else {
             let line = record(self.evaluations, state.value, 0.0);
-            if state.pairs.is_empty() {
-                return Step::finish(
-                    line,
-                    Status::Stalled {
-                        at: iteration,
-                        reason: "no step raises the bound".to_owned(),
-                    },
-                );
-            }
-            // At the optimum to rounding the estimate of the gain is the best that is left to say.
-            let gain = self.objective.solution(&state.x, state.value).gain;
-            if gain.unwrap_or(0.0).max(0.5 * slope) <= 100.0 * self.tolerance {
-                let evidence = Evidence {
-                    rule: "no step raises the bound beyond rounding".to_owned(),
-                    remaining: Some(0.5 * slope),
-                    standard_error: None,
-                };
-                return Step::finish(line, Status::Converged { evidence });
-            }
-            state.pairs.clear();
-            return Step::go_on(line);
+            return match self.stuck(state, slope, iteration) {
+                Some(status) => Step::finish(line, status),
+                None => {
+                    state.pairs.clear();
+                    Step::go_on(line)
+                }
+            };
         };
-        let s = map(n, |i| x[i] - state.x[i]);
-        let y = map(n, |i| state.gradient[i] - gradient[i]);
-        if inner(&s, &y) > 0.0 {
-            if state.pairs.len() == MEMORY {
-                state.pairs.pop_front();
-            }
-            state.pairs.push_back((s, y));
-        }
-        state.gain = value - state.value;
-        state.x = x;
-        state.value = value;
-        state.gradient = gradient;
-        Step::go_on(record(self.evaluations, value, t))
+        state.move_to(reached);
+        Step::go_on(record(self.evaluations, state.value, t))
     }
 
     fn output(&mut self, state: &State) -> Solution {

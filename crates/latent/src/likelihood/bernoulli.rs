@@ -1,0 +1,36 @@
+//! Yes or no, with log odds η.
+
+use jensen_math::special::{inv_logit, log1p_exp};
+
+use super::Likelihood;
+use super::row::{Form, Response, Row, Size, no_parameters};
+use crate::site::logistic::{self, Logistic};
+
+pub(super) static ROW: Row = Row {
+    name: "bernoulli",
+    law: "logit P(y = 1) is η",
+    parameters: &[],
+    usual: &[],
+    response: Response::Binary,
+    size: Size::One,
+    bounds: logistic::BOUNDS,
+    log_concave: true,
+    mean: inv_logit,
+    log_density: |_, eta, y, _| y * eta - log1p_exp(eta),
+    form: |_, data| {
+        Form::logistic(data, |_, y| Logistic {
+            y,
+            n: 1.0,
+            shift: 0.0,
+            c: 0.0,
+        })
+    },
+    by_parameters: no_parameters,
+};
+
+impl Likelihood {
+    /// y ∈ {0, 1}, P(y = 1) = 1/(1 + exp(−η)).
+    pub fn bernoulli() -> Self {
+        Self::of(&ROW, &[])
+    }
+}

@@ -1,0 +1,44 @@
+//! How many of several trials.
+
+use jensen_math::special::{inv_logit, lgamma, log1p_exp};
+
+use super::Likelihood;
+use super::row::{Form, Response, Row, Size, no_parameters};
+use crate::site::logistic::{self, Logistic};
+
+pub(super) static ROW: Row = Row {
+    name: "binomial",
+    law: "of `--trials`, each with a probability whose logit is η",
+    parameters: &[],
+    usual: &[],
+    response: Response::Trials,
+    size: Size::Trials,
+    bounds: logistic::BOUNDS,
+    log_concave: true,
+    mean: inv_logit,
+    log_density: |_, eta, y, size| log_choose(size, y) + y * eta - size * log1p_exp(eta),
+    form: |_, data| {
+        Form::logistic(data, |i, y| {
+            let n = data.trials_of(i);
+            Logistic {
+                y,
+                n,
+                shift: 0.0,
+                c: lgamma(y + 1.0) + lgamma(n - y + 1.0) - lgamma(n + 1.0),
+            }
+        })
+    },
+    by_parameters: no_parameters,
+};
+
+impl Likelihood {
+    /// y of `trials`, each with probability 1/(1 + exp(−η)).
+    pub fn binomial() -> Self {
+        Self::of(&ROW, &[])
+    }
+}
+
+/// The logarithm of the binomial coefficient of n over k.
+pub(super) fn log_choose(n: f64, k: f64) -> f64 {
+    lgamma(n + 1.0) - lgamma(k + 1.0) - lgamma(n - k + 1.0)
+}

@@ -1,0 +1,27 @@
+//! Waiting times: the gamma distribution of shape 1.
+
+use super::row::{Form, Response, Row, Size, no_parameters};
+use super::{Likelihood, gamma};
+use crate::site::Bound;
+
+pub(super) static ROW: Row = Row {
+    name: "exponential",
+    law: "exponential with mean e^η",
+    parameters: &[],
+    usual: &[],
+    response: Response::Positive,
+    size: Size::One,
+    bounds: &[Bound::Exact],
+    log_concave: true,
+    mean: f64::exp,
+    log_density: |_, eta, y, _| gamma::log_density(1.0, eta, y),
+    form: |_, data| Form::convex(data, |_, y| gamma::site(1.0, y)),
+    by_parameters: no_parameters,
+};
+
+impl Likelihood {
+    /// Exponential distribution with mean exp(η).
+    pub fn exponential() -> Self {
+        Self::of(&ROW, &[])
+    }
+}

@@ -1,0 +1,55 @@
+//! Positive numbers.
+
+use jensen_math::special::{digamma, lgamma};
+
+use super::Likelihood;
+use super::row::{Fitted, Form, Response, Row, Size};
+use crate::linear::kernels::sum;
+use crate::site::Bound;
+use crate::site::convex::Convex;
+
+pub(super) static ROW: Row = Row {
+    name: "gamma",
+    law: "mean e^η, variance mean²/shape",
+    parameters: &["shape"],
+    usual: &[1.0],
+    response: Response::Positive,
+    size: Size::One,
+    bounds: &[Bound::Exact],
+    log_concave: true,
+    mean: f64::exp,
+    log_density: |p, eta, y, _| log_density(p[0], eta, y),
+    form: |likelihood, data| {
+        let shape = likelihood.values[0];
+        Form::convex(data, |_, y| site(shape, y))
+    },
+    by_parameters,
+};
+
+impl Likelihood {
+    /// Gamma distribution with mean exp(η) and variance mean²/shape.
+    pub fn gamma(shape: f64) -> Self {
+        Self::of(&ROW, &[shape])
+    }
+}
+
+pub(super) fn log_density(shape: f64, eta: f64, y: f64) -> f64 {
+    shape * (shape.ln() - eta) - lgamma(shape) + (shape - 1.0) * y.ln() - shape * y * (-eta).exp()
+}
+
+pub(super) fn site(shape: f64, y: f64) -> Convex {
+    Convex::Exponential {
+        a: -shape,
+        rate: shape * y,
+        sign: -1.0,
+        c: lgamma(shape) - shape * shape.ln() - (shape - 1.0) * y.ln(),
+    }
+}
+
+fn by_parameters(p: &[f64], at: &Fitted<'_>) -> Vec<f64> {
+    let (shape, y) = (p[0], &at.data.response);
+    let fixed = digamma(shape) - shape.ln() - 1.0;
+    vec![-sum(y.len(), |i| {
+        at.m[i] + y[i] * (0.5 * at.v[i] - at.m[i]).exp() + fixed - y[i].ln()
+    })]
+}

@@ -1,0 +1,51 @@
+//! Numbers with normal noise.
+
+use jensen_math::constants::{HALF_LOG_TWO_PI, LOG_TWO_PI};
+
+use super::Likelihood;
+use super::row::{Fitted, Form, Response, Row, Size};
+use crate::linear::kernels::sum;
+use crate::site::Bound;
+use crate::site::convex::Convex;
+
+pub(super) static ROW: Row = Row {
+    name: "gaussian",
+    law: "N(η, variance)",
+    parameters: &["variance"],
+    usual: &[1.0],
+    response: Response::Number,
+    size: Size::One,
+    bounds: &[Bound::Exact],
+    log_concave: true,
+    mean: |eta| eta,
+    log_density: |p, eta, y, _| normal(y - eta, p[0].ln()),
+    form: |likelihood, data| {
+        let variance = likelihood.values[0];
+        Form::convex(data, |_, y| Convex::Quadratic {
+            a: 1.0 / variance,
+            b: -y / variance,
+            c: y * y / (2.0 * variance) + HALF_LOG_TWO_PI + 0.5 * variance.ln(),
+        })
+    },
+    by_parameters,
+};
+
+impl Likelihood {
+    /// y ~ N(η, variance).
+    pub fn gaussian(variance: f64) -> Self {
+        Self::of(&ROW, &[variance])
+    }
+}
+
+/// log N(x; 0, e^log_variance).
+pub(super) fn normal(x: f64, log_variance: f64) -> f64 {
+    -0.5 * (LOG_TWO_PI + log_variance + x * x * (-log_variance).exp())
+}
+
+fn by_parameters(p: &[f64], at: &Fitted<'_>) -> Vec<f64> {
+    let (s, y) = (p[0], &at.data.response);
+    vec![sum(y.len(), |i| {
+        let r = y[i] - at.m[i];
+        (r * r + at.v[i]) / (2.0 * s * s) - 0.5 / s
+    })]
+}

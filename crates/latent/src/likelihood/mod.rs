@@ -1,0 +1,368 @@
+//! Likelihoods: the density of an observation given its linear predictor η.
+//!
+//! Each is a row, [`Row`], in a file of its own; to add one is to write that file and to name it in [`ROWS`]. Whatever depends on
+//! the likelihood, here and in what is built on this crate, asks the row: words and help, what a response may be, densities and
+//! means, sites, and the derivatives by its parameters.
+//!
+//! | file | y given η |
+//! | --- | --- |
+//! | `gaussian`, `student_t` | numbers around η |
+//! | `poisson`, `negative_binomial` | counts with mean exposure · e^η |
+//! | `bernoulli`, `binomial`, `probit` | one or several yes or no |
+//! | `gamma`, `exponential` | positive numbers with mean e^η |
+//! | `stochastic_volatility` | returns with variance e^η |
+//! | `multinomial` | categories |
+//! | `row` | what a row holds |
+//! | `words` | the likelihood as text |
+
+mod bernoulli;
+mod binomial;
+mod exponential;
+mod gamma;
+mod gaussian;
+mod multinomial;
+mod negative_binomial;
+mod poisson;
+mod probit;
+mod row;
+mod stochastic_volatility;
+mod student_t;
+mod words;
+
+pub(crate) use row::{Fitted, Form, Row};
+pub use row::{Response, Size};
+
+use crate::{Bound, Observations};
+
+/// Every likelihood, in the order of tables.
+static ROWS: &[&Row] = &[
+    &gaussian::ROW,
+    &poisson::ROW,
+    &bernoulli::ROW,
+    &binomial::ROW,
+    &negative_binomial::ROW,
+    &gamma::ROW,
+    &exponential::ROW,
+    &stochastic_volatility::ROW,
+    &multinomial::ROW,
+    &probit::ROW,
+    &student_t::ROW,
+];
+
+/// Most parameters of a likelihood.
+const MOST: usize = 2;
+
+/// The density of one observation given its linear predictor η, with its parameters.
+#[derive(Clone, Copy)]
+pub struct Likelihood {
+    row: &'static Row,
+    /// The parameters in the row's order, then zeros.
+    values: [f64; MOST],
+    /// Number of categories, the reference included; 0 where responses are no categories.
+    categories: usize,
+}
+
+impl PartialEq for Likelihood {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+            && self.values == other.values
+            && self.categories == other.categories
+    }
+}
+
+impl Likelihood {
+    /// A row with values of its parameters.
+    fn of(row: &'static Row, given: &[f64]) -> Self {
+        let mut values = [0.0; MOST];
+        values[..given.len()].copy_from_slice(given);
+        Self {
+            row,
+            values,
+            categories: 0,
+        }
+    }
+
+    /// One of each likelihood at common parameters: unit variance, size, shape and scale, three categories and four degrees of
+    /// freedom.
+    pub fn all() -> impl Iterator<Item = Self> {
+        ROWS.iter()
+            .map(|row| Self::of(row, row.usual).with_categories(3))
+    }
+
+    /// The word for it on the command line.
+    pub fn name(self) -> &'static str {
+        self.row.name
+    }
+
+    /// The likelihood of that name, at the parameters of [`all`](Self::all).
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::all().find(|l| l.name() == name)
+    }
+
+    /// The law of y given η, in words.
+    pub fn law(self) -> &'static str {
+        self.row.law
+    }
+
+    /// The bounds on offer, the default first.
+    pub fn bounds(self) -> &'static [Bound] {
+        self.row.bounds
+    }
+
+    /// Names of its positive parameters.
+    pub fn parameters(self) -> &'static [&'static str] {
+        self.row.parameters
+    }
+
+    /// The values of its parameters, in the order of [`parameters`](Self::parameters).
+    pub fn values(self) -> Vec<f64> {
+        self.values[..self.row.parameters.len()].to_vec()
+    }
+
+    /// The same likelihood with other parameters.
+    ///
+    /// # Panics
+    /// When there are not as many as [`parameters`](Self::parameters) names.
+    #[must_use]
+    pub fn with_values(self, values: &[f64]) -> Self {
+        assert_eq!(values.len(), self.parameters().len(), "likelihood values");
+        Self {
+            categories: self.categories,
+            ..Self::of(self.row, values)
+        }
+    }
+
+    /// What a response is.
+    pub fn response(self) -> Response {
+        self.row.response
+    }
+
+    /// Number of categories of a response that is one of several, the reference included.
+    pub fn categories(self) -> Option<usize> {
+        (self.row.response == Response::Category).then_some(self.categories)
+    }
+
+    /// The same likelihood with another number of categories, where it has categories.
+    #[must_use]
+    pub fn with_categories(self, categories: usize) -> Self {
+        match self.row.response {
+            Response::Category => Self { categories, ..self },
+            _ => self,
+        }
+    }
+
+    /// Number of linear predictors of one observation: one a category but the reference, which is the last.
+    pub fn predictors(self) -> usize {
+        self.categories().map_or(1, |k| k.saturating_sub(1))
+    }
+
+    /// Whether log p is concave in η, so that no site has negative curvature.
+    pub fn is_log_concave(self) -> bool {
+        self.row.log_concave
+    }
+
+    /// What multiplies the mean of an observation: its exposure, its number of trials, or nothing.
+    pub fn size(self, exposure: f64, trials: f64) -> f64 {
+        match self.row.size {
+            Size::One => 1.0,
+            Size::Exposure => exposure,
+            Size::Trials => trials,
+        }
+    }
+
+    /// What sizes of observations are.
+    pub fn sized_by(self) -> Size {
+        self.row.size
+    }
+
+    /// The mean of an observation of size 1; of stochastic volatility, whose mean is 0, the standard deviation.
+    pub fn mean(self, eta: f64) -> f64 {
+        (self.row.mean)(eta)
+    }
+
+    /// log p(y | η) of an observation of this size with all constants, in nats; NaN for categories, which have several η.
+    pub fn log_density(self, eta: f64, y: f64, size: f64) -> f64 {
+        (self.row.log_density)(&self.values, eta, y, size)
+    }
+
+    /// What a response would have to be, where `y` is none that the likelihood can have; `trials` is the number of trials of a
+    /// binomial count.
+    pub fn refuses(self, y: f64, trials: f64) -> Option<String> {
+        self.row.response.refuses(y, trials, self.categories)
+    }
+
+    /// −log p of every observation as a function of η.
+    pub(crate) fn form(self, data: &Observations) -> Form {
+        (self.row.form)(&self, data)
+    }
+
+    /// The derivative of the bound by the parameters at the marginals of the linear predictors.
+    pub(crate) fn by_parameters(self, at: &Fitted<'_>) -> Vec<f64> {
+        (self.row.by_parameters)(&self.values, at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::site::Sites;
+    use crate::{Covariance, Design, Model, Structure};
+
+    /// Every likelihood at parameters that are not their usual ones.
+    fn all() -> impl Iterator<Item = Likelihood> {
+        Likelihood::all().map(|l| {
+            let values: Vec<f64> = l.values().iter().map(|x| 1.5 * x + 0.3).collect();
+            l.with_values(&values)
+        })
+    }
+
+    #[test]
+    fn likelihoods_are_read_back() {
+        let stored = [
+            (Likelihood::poisson(), r#""poisson""#),
+            (
+                Likelihood::gaussian(0.25),
+                r#"{"gaussian":{"variance":0.25}}"#,
+            ),
+            (
+                Likelihood::student_t(4.0, 0.5),
+                r#"{"student-t":{"degrees":4.0,"scale":0.5}}"#,
+            ),
+            (
+                Likelihood::multinomial(3),
+                r#"{"multinomial":{"categories":3}}"#,
+            ),
+        ];
+        for (likelihood, text) in stored {
+            assert_eq!(serde_json::to_string(&likelihood).unwrap(), text);
+        }
+        for likelihood in all() {
+            let text = serde_json::to_string(&likelihood).unwrap();
+            assert_eq!(
+                serde_json::from_str::<Likelihood>(&text).unwrap(),
+                likelihood
+            );
+            let named = Likelihood::from_name(likelihood.name()).unwrap();
+            assert_eq!(named.with_values(&likelihood.values()), likelihood);
+        }
+        assert_eq!(
+            format!("{}", Likelihood::student_t(4.0, 0.5)),
+            "student-t(degrees=4, scale=0.5)"
+        );
+        for text in [r#""fish""#, r#"{"gaussian":{}}"#, "3"] {
+            assert!(serde_json::from_str::<Likelihood>(text).is_err(), "{text}");
+        }
+    }
+
+    /// Densities of counts add up to 1 and have the stated mean; those of numbers integrate to 1.
+    #[test]
+    fn densities_are_normalised() {
+        for likelihood in all().filter(|l| l.categories().is_none()) {
+            for eta in [-1.3, 0.4, 1.1] {
+                let size = likelihood.size(2.0, 7.0);
+                let p = |y: f64| likelihood.log_density(eta, y, size).exp();
+                let most = match likelihood.response() {
+                    Response::Binary => 1,
+                    Response::Trials => 7,
+                    Response::Count => 2000,
+                    Response::Number | Response::Positive => {
+                        let positive = likelihood.response() == Response::Positive;
+                        let (step, from) = (1e-3, if positive { 0.0 } else { -60.0 });
+                        let points = ((60.0 - from) / step) as usize;
+                        let at = |i: usize| from + (i as f64 + 0.5) * step;
+                        let total: f64 = (0..points).map(|i| step * p(at(i))).sum();
+                        assert!((total - 1.0).abs() < 1e-5, "{likelihood} {total}");
+                        continue;
+                    }
+                    Response::Category => unreachable!("left out"),
+                };
+                let total: f64 = (0..=most).map(|k| p(f64::from(k))).sum();
+                assert!((total - 1.0).abs() < 1e-10, "{likelihood} {total}");
+                let first: f64 = (0..=most).map(|k| f64::from(k) * p(f64::from(k))).sum();
+                let expected = size * likelihood.mean(eta);
+                assert!(
+                    (first - expected).abs() < 1e-8 * expected,
+                    "{likelihood} {first} {expected}"
+                );
+            }
+        }
+    }
+
+    /// Without spread every bound of every likelihood is −log p, and its derivative by the mean is that of −log p.
+    #[test]
+    fn forms_are_the_densities() {
+        let responses = [0.0, 1.0, 2.0, 5.0, 0.7, -1.3];
+        for likelihood in all().filter(|l| l.categories().is_none()) {
+            let response: Vec<f64> = (responses.into_iter())
+                .filter(|y| likelihood.refuses(*y, 7.0).is_none())
+                .collect();
+            assert!(response.len() > 1, "{likelihood}");
+            let n = response.len();
+            for bound in likelihood.bounds() {
+                let model = Model {
+                    prior: Structure {
+                        mean: vec![0.0; n],
+                        covariance: Covariance::Diagonal(vec![1.0; n]),
+                    },
+                    design: Design::Identity,
+                    likelihood,
+                    bound: *bound,
+                    observations: Observations {
+                        response: response.clone(),
+                        exposure: Some(vec![2.0; n]),
+                        trials: Some(vec![7.0; n]),
+                        offset: None,
+                    },
+                };
+                let sites = Sites::new(&model, 32).unwrap();
+                for eta in [-2.1, 0.3, 1.4] {
+                    let size = likelihood.size(2.0, 7.0);
+                    let minus = |eta: f64, y: f64| -likelihood.log_density(eta, y, size);
+                    let values = sites.values(&vec![eta; n], &vec![0.0; n]);
+                    for (value, y) in values.iter().zip(&response) {
+                        // The pieces lie up to 1e-4 above the function a trial.
+                        let slack = if *bound == Bound::Piecewise {
+                            2e-3
+                        } else {
+                            1e-10
+                        };
+                        let f = minus(eta, *y);
+                        assert!(
+                            (value.f - f).abs() < slack * (1.0 + f.abs()),
+                            "{likelihood} {bound:?}, {y} at {eta}: {} and {f}",
+                            value.f
+                        );
+                        let h = 1e-5;
+                        let slope = (minus(eta + h, *y) - minus(eta - h, *y)) / (2.0 * h);
+                        assert!(
+                            (value.by_mean - slope).abs() < slack.max(1e-7) * 10.0,
+                            "{likelihood} {bound:?}, {y} at {eta}: {} and {slope}",
+                            value.by_mean
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    /// The book's table of likelihoods is this one.
+    #[test]
+    fn the_book_has_every_likelihood() {
+        let book = include_str!("../../../../docs/book/src/latent.md");
+        for likelihood in Likelihood::all() {
+            let quoted = |names: &[&str]| -> String {
+                let quoted: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
+                quoted.join(", ")
+            };
+            let bounds: Vec<_> = likelihood.bounds().iter().map(|b| b.name()).collect();
+            let cells = [
+                quoted(&[likelihood.name()]),
+                likelihood.law().to_owned(),
+                quoted(likelihood.parameters()),
+                bounds.join(", "),
+            ];
+            let row = format!("| {} |", cells.join(" | ")).replace("|  |", "| |");
+            assert!(book.contains(&row), "the book's table needs the row\n{row}");
+        }
+    }
+}

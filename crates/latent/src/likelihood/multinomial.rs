@@ -1,0 +1,37 @@
+//! One of several categories.
+
+use jensen_math::special::inv_logit;
+
+use super::Likelihood;
+use super::row::{Form, Response, Row, Size, no_parameters};
+use crate::site::Bound;
+use crate::site::multinomial::Multinomial;
+
+pub(super) static ROW: Row = Row {
+    name: "multinomial",
+    law: "log odds against the last category: one η for each other category",
+    parameters: &[],
+    usual: &[],
+    response: Response::Category,
+    size: Size::One,
+    bounds: &[Bound::Log],
+    log_concave: true,
+    mean: inv_logit,
+    log_density: |_, _, _, _| f64::NAN,
+    form: |likelihood, data| {
+        let size = likelihood.predictors();
+        let site = |y: &f64| Multinomial {
+            category: *y as usize,
+            size,
+        };
+        Form::Categorical(data.response.iter().map(site).collect())
+    },
+    by_parameters: no_parameters,
+};
+
+impl Likelihood {
+    /// y ∈ {0, …, categories − 1} with log odds η_k against the last category: categories − 1 linear predictors an observation.
+    pub fn multinomial(categories: usize) -> Self {
+        Self::of(&ROW, &[]).with_categories(categories)
+    }
+}

@@ -1,0 +1,62 @@
+//! Counts that vary more than Poisson's.
+
+use jensen_math::special::{digamma, lgamma, log1p_exp};
+
+use super::Likelihood;
+use super::binomial::log_choose;
+use super::row::{Fitted, Form, Response, Row, Size};
+use crate::Observations;
+use crate::linear::kernels::sum;
+use crate::site::logistic::{self, Logistic};
+
+pub(super) static ROW: Row = Row {
+    name: "negative-binomial",
+    law: "mean exposure · e^η = μ, variance μ + μ²/size",
+    parameters: &["size"],
+    usual: &[1.0],
+    response: Response::Count,
+    size: Size::Exposure,
+    bounds: logistic::BOUNDS,
+    log_concave: true,
+    mean: f64::exp,
+    log_density: |p, eta, y, size| {
+        let failures = p[0];
+        let log_odds = eta + size.ln() - failures.ln();
+        log_choose(y + failures - 1.0, y) + y * log_odds - (y + failures) * log1p_exp(log_odds)
+    },
+    form: |likelihood, data| {
+        let size = likelihood.values[0];
+        Form::logistic(data, |i, _| logistic(size, data, i))
+    },
+    by_parameters,
+};
+
+impl Likelihood {
+    /// Counts with mean μ = e exp(η) and variance μ + μ²/size; the Poisson distribution is the limit of an infinite size.
+    pub fn negative_binomial(size: f64) -> Self {
+        Self::of(&ROW, &[size])
+    }
+}
+
+/// `log p = log Γ(y+r) − log Γ(r) − log y! + y x − (y+r) log(1 + e^x)` with x = η + log e − log r.
+fn logistic(size: f64, data: &Observations, i: usize) -> Logistic {
+    let y = data.response[i];
+    Logistic {
+        y,
+        n: y + size,
+        shift: (size / data.exposure_of(i)).ln(),
+        c: lgamma(size) + lgamma(y + 1.0) - lgamma(y + size),
+    }
+}
+
+/// By the envelope theorem through y, n = y + r, t = log(r/e) and the constant: with F the bound on n E log(1 + e^x),
+/// `df/dr = y/r + F/n − f_x/r + ψ(r) − ψ(y+r)`, `f_x = ∂F/∂x`.
+fn by_parameters(p: &[f64], at: &Fitted<'_>) -> Vec<f64> {
+    let (size, y) = (p[0], &at.data.response);
+    let values = at.sites.values(at.m, at.v);
+    vec![-sum(y.len(), |i| {
+        let Logistic { n, shift, c, .. } = logistic(size, at.data, i);
+        let whole = values[i].f - c + y[i] * (at.m[i] - shift);
+        y[i] / size + whole / n - (values[i].by_mean + y[i]) / size + digamma(size) - digamma(n)
+    })]
+}

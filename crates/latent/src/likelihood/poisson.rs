@@ -1,0 +1,41 @@
+//! Counts.
+
+use jensen_math::special::lgamma;
+
+use super::Likelihood;
+use super::row::{Form, Response, Row, Size, no_parameters};
+use crate::site::Bound;
+use crate::site::convex::Convex;
+
+pub(super) static ROW: Row = Row {
+    name: "poisson",
+    law: "Poisson(exposure · e^η)",
+    parameters: &[],
+    usual: &[],
+    response: Response::Count,
+    size: Size::Exposure,
+    bounds: &[Bound::Exact],
+    log_concave: true,
+    mean: f64::exp,
+    log_density: |_, eta, y, size| y * (eta + size.ln()) - size * eta.exp() - lgamma(y + 1.0),
+    form: |_, data| {
+        Form::convex(data, |i, y| {
+            let rate = data.exposure_of(i);
+            Convex::Exponential {
+                a: y,
+                rate,
+                sign: 1.0,
+                // p(y) holds e^y as well: −y log e.
+                c: lgamma(y + 1.0) - y * rate.ln(),
+            }
+        })
+    },
+    by_parameters: no_parameters,
+};
+
+impl Likelihood {
+    /// y ~ Poisson(e exp(η)) with exposure e.
+    pub fn poisson() -> Self {
+        Self::of(&ROW, &[])
+    }
+}

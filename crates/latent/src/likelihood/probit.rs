@@ -1,0 +1,57 @@
+//! Yes or no, by a normal threshold.
+
+use jensen_math::constants::HALF_LOG_TWO_PI;
+use jensen_math::simd::F64x8;
+use jensen_math::special::{log_phi, phi};
+use jensen_math::vmath;
+
+use super::Likelihood;
+use super::row::{Form, Response, Row, Size, no_parameters};
+use crate::site::Bound;
+use crate::site::expectation::Potential;
+
+pub(super) static ROW: Row = Row {
+    name: "probit",
+    law: "P(y = 1) = Φ(η)",
+    parameters: &[],
+    usual: &[],
+    response: Response::Binary,
+    size: Size::One,
+    bounds: &[Bound::Exact],
+    log_concave: true,
+    mean: phi,
+    log_density: |_, eta, y, _| log_phi((2.0 * y - 1.0) * eta),
+    form: |_, data| {
+        Form::smooth(data, |_, y| Threshold {
+            sign: 2.0 * y - 1.0,
+        })
+    },
+    by_parameters: no_parameters,
+};
+
+impl Likelihood {
+    /// y ∈ {0, 1}, P(y = 1) = Φ(η).
+    pub fn probit() -> Self {
+        Self::of(&ROW, &[])
+    }
+}
+
+/// `−log Φ(±η)`.
+#[derive(Clone, Copy, Debug)]
+struct Threshold {
+    sign: f64,
+}
+
+impl Potential for Threshold {
+    #[inline(always)]
+    fn at<V: F64x8>(&self, eta: V) -> (V, V, V) {
+        let half = V::splat(0.5);
+        let sign = V::splat(self.sign);
+        let x = sign * eta;
+        let log = vmath::log_phi(x);
+        // φ(x)/Φ(x).
+        let log_root = V::splat(HALF_LOG_TWO_PI);
+        let ratio = vmath::exp(-half * x * x - log_root - log);
+        (-log, -sign * ratio, ratio * (ratio + x))
+    }
+}

@@ -1,0 +1,142 @@
+//! What the row of a likelihood holds.
+
+use std::sync::Arc;
+
+use crate::site::convex::Convex;
+use crate::site::expectation::Potentials;
+use crate::site::logistic::Logistic;
+use crate::site::multinomial::Multinomial;
+use crate::site::{Bound, Sites};
+use crate::{Likelihood, Observations};
+
+/// Everything that is particular to one likelihood. Functions take its parameters in the row's order.
+pub(crate) struct Row {
+    /// The word for it on the command line.
+    pub name: &'static str,
+    /// The law of y given η, for tables.
+    pub law: &'static str,
+    /// Names of its positive parameters.
+    pub parameters: &'static [&'static str],
+    /// Common values of the parameters, from which they are learnt.
+    pub usual: &'static [f64],
+    /// What a response is.
+    pub response: Response,
+    /// What multiplies the mean.
+    pub size: Size,
+    /// The bounds on offer, the default first.
+    pub bounds: &'static [Bound],
+    /// Whether log p is concave in η.
+    pub log_concave: bool,
+    /// Mean of an observation of size 1 at η.
+    pub mean: fn(f64) -> f64,
+    /// log p(y | η) with all constants: parameters, η, y, size.
+    pub log_density: fn(&[f64], f64, f64, f64) -> f64,
+    /// −log p of every observation as a function of η.
+    pub form: fn(&Likelihood, &Observations) -> Form,
+    /// `−∂(Σ f)/∂ψ` by the parameters ψ.
+    pub by_parameters: fn(&[f64], &Fitted<'_>) -> Vec<f64>,
+}
+
+/// What a response can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Response {
+    /// A finite number.
+    Number,
+    /// A positive number.
+    Positive,
+    /// A count 0, 1, 2, ….
+    Count,
+    /// A count of at most the number of trials.
+    Trials,
+    /// 0 or 1.
+    Binary,
+    /// The number of a category, from 0.
+    Category,
+}
+
+impl Response {
+    /// What `y` would have to be, where it is not.
+    pub(super) fn refuses(self, y: f64, trials: f64, categories: usize) -> Option<String> {
+        let whole = y >= 0.0 && y == y.floor();
+        let (inside, domain) = match self {
+            Self::Number => (y.is_finite(), "a finite number".to_owned()),
+            Self::Positive => (y > 0.0 && y.is_finite(), "a positive number".to_owned()),
+            Self::Count => (whole && y.is_finite(), "a count 0, 1, 2, …".to_owned()),
+            Self::Trials => (
+                whole && y <= trials && trials == trials.floor(),
+                format!("a count between 0 and its number of trials, {trials}"),
+            ),
+            Self::Binary => (y == 0.0 || y == 1.0, "0 or 1".to_owned()),
+            Self::Category => (
+                whole && y < categories as f64,
+                format!("a category 0, …, {}", categories.saturating_sub(1)),
+            ),
+        };
+        (!inside).then_some(domain)
+    }
+}
+
+/// What multiplies the mean of an observation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// Nothing.
+    One,
+    /// Its exposure.
+    Exposure,
+    /// Its number of trials.
+    Trials,
+}
+
+/// −log p of all observations as a function of η, by what sites can be made of it.
+pub(crate) enum Form {
+    /// Its expectation is closed and has a conjugate.
+    Convex(Vec<Convex>),
+    /// `−y (η−t) + n log(1 + e^(η−t)) + c`.
+    Logistic(Vec<Logistic>),
+    /// Any smooth function: expectations by quadrature.
+    Smooth(Arc<dyn Potentials>),
+    /// `log Σ_k e^(η_k)` less the observed η.
+    Categorical(Vec<Multinomial>),
+}
+
+impl Form {
+    /// One convex site for each response.
+    pub(super) fn convex(data: &Observations, site: impl Fn(usize, f64) -> Convex) -> Self {
+        Self::Convex(each(data, site))
+    }
+
+    /// One logistic form for each response.
+    pub(super) fn logistic(data: &Observations, site: impl Fn(usize, f64) -> Logistic) -> Self {
+        Self::Logistic(each(data, site))
+    }
+
+    /// One smooth potential for each response.
+    pub(super) fn smooth<P>(data: &Observations, site: impl Fn(usize, f64) -> P) -> Self
+    where
+        Vec<P>: Potentials + 'static,
+    {
+        Self::Smooth(Arc::new(each(data, site)))
+    }
+}
+
+fn each<T>(data: &Observations, site: impl Fn(usize, f64) -> T) -> Vec<T> {
+    let responses = data.response.iter().enumerate();
+    responses.map(|(i, y)| site(i, *y)).collect()
+}
+
+/// Sites at the marginals of their linear predictors.
+pub(crate) struct Fitted<'a> {
+    /// The data.
+    pub data: &'a Observations,
+    /// The sites.
+    pub sites: &'a Sites,
+    /// Means of the linear predictors.
+    pub m: &'a [f64],
+    /// Their variances.
+    pub v: &'a [f64],
+}
+
+/// For likelihoods without parameters.
+pub(super) fn no_parameters(_: &[f64], _: &Fitted<'_>) -> Vec<f64> {
+    Vec::new()
+}

@@ -1,0 +1,45 @@
+//! Returns whose variance is e^η.
+
+use jensen_math::constants::HALF_LOG_TWO_PI;
+
+use super::Likelihood;
+use super::gaussian::normal;
+use super::row::{Form, Response, Row, Size, no_parameters};
+use crate::site::Bound;
+use crate::site::convex::Convex;
+
+pub(super) static ROW: Row = Row {
+    name: "stochastic-volatility",
+    law: "N(0, e^η)",
+    parameters: &[],
+    usual: &[],
+    response: Response::Number,
+    size: Size::One,
+    bounds: &[Bound::Exact],
+    log_concave: true,
+    // The mean of y is 0: its standard deviation tells more.
+    mean: |eta| (0.5 * eta).exp(),
+    log_density: |_, eta, y, _| normal(y, eta),
+    form: |_, data| {
+        Form::convex(data, |_, y| match y {
+            0.0 => Convex::Linear {
+                a: -0.5,
+                c: HALF_LOG_TWO_PI,
+            },
+            _ => Convex::Exponential {
+                a: -0.5,
+                rate: 0.5 * y * y,
+                sign: -1.0,
+                c: HALF_LOG_TWO_PI,
+            },
+        })
+    },
+    by_parameters: no_parameters,
+};
+
+impl Likelihood {
+    /// y ~ N(0, exp(η)).
+    pub fn stochastic_volatility() -> Self {
+        Self::of(&ROW, &[])
+    }
+}

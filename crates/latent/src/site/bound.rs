@@ -1,0 +1,63 @@
+//! The bounds by name.
+
+use serde::{Deserialize, Serialize};
+
+/// The bound on `E[−log p(y | η)]` that is optimised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bound {
+    /// The expectation itself: in closed form where there is one, else by Gauss-Hermite quadrature.
+    Exact,
+    /// `E log(1 + e^η) ≤ log(1 + e^(m + v/2))`.
+    Log,
+    /// The tilted bound of Saul and Jordan, minimised over its parameter.
+    Tilted,
+    /// Böhning's quadratic bound, minimised over the point where it touches.
+    Bohning,
+    /// Jaakkola's quadratic bound, minimised over the point where it touches.
+    Jaakkola,
+    /// The piecewise quadratic bound of Marlin, Khan and Murphy.
+    Piecewise,
+}
+
+impl Bound {
+    /// Every bound.
+    pub const ALL: [Self; 6] = [
+        Self::Exact,
+        Self::Log,
+        Self::Tilted,
+        Self::Bohning,
+        Self::Jaakkola,
+        Self::Piecewise,
+    ];
+
+    /// The word for it on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Log => "log",
+            Self::Tilted => "tilted",
+            Self::Bohning => "bohning",
+            Self::Jaakkola => "jaakkola",
+            Self::Piecewise => "piecewise",
+        }
+    }
+
+    /// The bound of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|b| b.name() == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        for bound in Bound::ALL {
+            assert_eq!(Bound::from_name(bound.name()), Some(bound));
+        }
+        assert_eq!(Bound::from_name("none"), None);
+    }
+}

@@ -1,0 +1,103 @@
+//! Likelihoods whose only hard term is log(1 + e^η).
+
+use jensen_math::simd::F64x8;
+use jensen_math::vmath::{exp, log1p};
+
+use super::Bound;
+use super::convex::{Convex, LogisticBound, Value};
+use super::expectation::Potential;
+use super::piecewise::Pieces;
+use super::scalar::{jaakkola_curvature, log1p_exp};
+
+/// The bounds of these likelihoods, the default first.
+pub(crate) const BOUNDS: &[Bound] = &[
+    Bound::Tilted,
+    Bound::Exact,
+    Bound::Log,
+    Bound::Bohning,
+    Bound::Jaakkola,
+    Bound::Piecewise,
+];
+
+/// −log p of one observation, `−y (η−t) + n log(1 + e^(η−t)) + c`, with the shift t.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Logistic {
+    pub y: f64,
+    pub n: f64,
+    pub shift: f64,
+    pub c: f64,
+}
+
+impl Logistic {
+    /// The site under a bound with a conjugate.
+    pub(crate) fn under(self, bound: LogisticBound) -> Convex {
+        let Self { y, n, shift, c } = self;
+        Convex::Logistic {
+            bound,
+            y,
+            n,
+            shift,
+            c,
+        }
+    }
+}
+
+impl Potential for Logistic {
+    #[inline(always)]
+    fn at<V: F64x8>(&self, eta: V) -> (V, V, V) {
+        let one = V::splat(1.0);
+        let (y, n, x) = (
+            V::splat(self.y),
+            V::splat(self.n),
+            eta - V::splat(self.shift),
+        );
+        let e = exp(-x.abs());
+        let above = one / (one + e);
+        let below = e * above;
+        let positive = x.ge(V::zero());
+        let p = V::select(positive, above, below);
+        let log = x.max(V::zero()) + log1p(e);
+        (
+            n * log - y * x + V::splat(self.c),
+            n * p - y,
+            n * above * below,
+        )
+    }
+}
+
+/// A quadratic or piecewise quadratic bound on `E log(1 + e^x)` that has no convex conjugate.
+#[derive(Clone, Debug)]
+pub(crate) enum Raised {
+    /// Jaakkola's, at its best ξ² = (m−t)² + v.
+    Jaakkola,
+    /// Quadratic pieces above log(1 + e^x).
+    Piecewise(Pieces),
+}
+
+impl Raised {
+    /// The bound and its derivatives at (m, v).
+    pub(crate) fn value(&self, site: &Logistic, m: f64, v: f64) -> Value {
+        let Logistic { y, n, shift, c } = *site;
+        let x = m - shift;
+        match self {
+            Self::Jaakkola => {
+                let xi = (x * x + v).sqrt();
+                let a = jaakkola_curvature(xi);
+                // log(1 + e^x) ≤ ½x + ½a (x² − ξ²) + log(1 + e^ξ) − ½ξ.
+                Value {
+                    f: n * (0.5 * x + log1p_exp(xi) - 0.5 * xi) - y * x + c,
+                    by_mean: n * (0.5 + a * x) - y,
+                    by_variance: 0.5 * n * a,
+                }
+            }
+            Self::Piecewise(pieces) => {
+                let at = pieces.expectation(x, v);
+                Value {
+                    f: n * at.f - y * x + c,
+                    by_mean: n * at.by_mean - y,
+                    by_variance: n * at.by_variance,
+                }
+            }
+        }
+    }
+}
