@@ -44,11 +44,11 @@ pub enum Command {
     #[cfg(feature = "conjugate")]
     /// Mixtures: clusters of points
     #[command(subcommand)]
-    Mixture(crate::mixture::MixtureCommand),
+    Mixture(crate::points::MixtureCommand),
     #[cfg(feature = "conjugate")]
     /// Factorial mixtures: points as sums of binary factors
     #[command(subcommand)]
-    Factors(crate::factors::FactorsCommand),
+    Factors(crate::points::FactorsCommand),
     #[cfg(feature = "latent")]
     /// Latent Gaussian models of tables: Gaussian processes, Markov fields, linear models
     #[command(subcommand)]
@@ -134,7 +134,7 @@ pub struct DrawsArgs {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Threads; all of the machine unless given
-    #[arg(long, value_name = "T", value_parser = crate::flags::parse_threads)]
+    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count)]
     pub threads: Option<usize>,
 }
 
@@ -196,7 +196,7 @@ pub struct BuildFlags {
     #[arg(long, value_name = "auto|avx512|avx2|scalar", default_value = "auto")]
     pub simd: String,
     /// Refuse what would take more memory than this
-    #[arg(long, value_name = "SIZE", default_value = "8GiB", value_parser = crate::flags::parse_bytes)]
+    #[arg(long, value_name = "SIZE", default_value = "8GiB", value_parser = jensen::study::words::bytes)]
     pub memory_limit: u64,
 }
 
@@ -258,7 +258,7 @@ pub struct ReproduceArgs {
     #[arg(long)]
     pub resume: bool,
     /// Threads; all of the machine unless given
-    #[arg(long, value_name = "T", value_parser = crate::flags::parse_threads)]
+    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count)]
     pub threads: Option<usize>,
     /// Say nothing of the progress
     #[arg(long, short)]

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use jensen::stan::{Build, Model};
+use jensen::study::words;
 use jensen::{Problem, Query, evaluate};
 
 use crate::args::{BuildFlags, DensityArgs};
 use crate::failure::{Exit, Failure, Outcome, print};
-use crate::flags;
 use crate::input::{Includes, data_name, read_data, read_text, read_vectors};
 
 /// Which terms of the density count.
@@ -56,7 +56,7 @@ pub fn build(
     build: &BuildFlags,
     terms: Terms,
 ) -> Result<Model, Failure> {
-    let simd = flags::simd(&build.simd)?;
+    let simd = words::simd(Some(&build.simd))?;
     let text = read_text(model)?;
     let values = read_data(data)?;
     let includes = Includes::of_folders(&build.include);

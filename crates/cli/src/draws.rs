@@ -5,21 +5,20 @@ use std::path::Path;
 use jensen::blackbox::{Approximation, NoiseSource};
 use jensen::data::{NetcdfAttributes, StanCsvHeader, write_draws_csv, write_draws_netcdf};
 use jensen::stan::{Build, Model};
+use jensen::study::{MEMORY_LIMIT, folder};
 use jensen::{Problem, Sample, SampleRequest, sample};
 
 use crate::args::DrawsArgs;
 use crate::failure::{Exit, Failure, Outcome, print, remark};
 use crate::input::read_text;
-use crate::run::folder;
-use crate::run::session::start_threads;
-use crate::{flags, store};
+use crate::store;
+use crate::terminal::start_threads;
 
 /// Runs the command.
 pub fn run(args: &DrawsArgs) -> Outcome {
     let (run, stored) = store::open(&args.dir)?;
     let encoded = folder::approximation(&run, "jensen fit")?;
-    let threads = flags::threads(args.threads);
-    start_threads(threads)?;
+    let threads = start_threads(args.threads)?;
     let inputs = store::inputs(&run, &stored)?;
     let data = match &inputs.data {
         Some(file) => file.parse()?,
@@ -37,7 +36,7 @@ pub fn run(args: &DrawsArgs) -> Outcome {
             seed,
             simd,
             threads,
-            memory_limit: stored.flags.memory_limit.unwrap_or(flags::MEMORY_LIMIT),
+            memory_limit: stored.flags.memory_limit.unwrap_or(MEMORY_LIMIT),
             ..Build::default()
         },
     )?;

@@ -87,13 +87,19 @@ impl From<Error> for Failure {
         let exit = match &error {
             // A start that cannot be evaluated is a fit that failed, with the reason in its status.
             Error::Fit(FitError::CannotStart(_)) => Exit::Untrusted,
-            Error::Fit(FitError::Run(_)) => Exit::Usage,
+            Error::Fit(FitError::Run(_)) | Error::Setting(_) | Error::Output(_) => Exit::Usage,
             _ => Exit::Input,
         };
         Self {
             exit,
             message: error.to_string(),
         }
+    }
+}
+
+impl From<jensen::data::DataError> for Failure {
+    fn from(error: jensen::data::DataError) -> Self {
+        Error::from(error).into()
     }
 }
 

@@ -11,6 +11,7 @@ use jensen::density::RecordDensity;
 use jensen::exchangeable::{self, VariancePoint, variance_section};
 use jensen::run::Budget;
 use jensen::stan::{Build, Model};
+use jensen::study::{MEMORY_LIMIT, request};
 use jensen::{About, Fitted, HistoryPoint, Options, Problem, fit_with};
 
 use crate::args::FitArgs;
@@ -20,9 +21,10 @@ use crate::input::{DataFile, Includes, read_text};
 use crate::minibatch;
 use crate::progress::Display;
 use crate::run::folder::{self, Position};
-use crate::run::session::{Session, start_threads};
+use crate::run::session::Session;
 use crate::store::{self, Inputs};
 use crate::table;
+use crate::terminal::{check_out, start_threads};
 
 /// A run as it is about to start.
 struct Plan {
@@ -41,10 +43,9 @@ pub fn run(args: FitArgs) -> Outcome {
     // Wrong combinations of flags are said before anything is read or written.
     let simd = plan.flags.simd()?;
     let family = plan.flags.settings(Init::Zero)?.family;
-    let threads = flags::threads(plan.flags.threads);
-    start_threads(threads)?;
+    let threads = start_threads(plan.flags.threads)?;
 
-    let memory_limit = plan.flags.memory_limit.unwrap_or(flags::MEMORY_LIMIT);
+    let memory_limit = plan.flags.memory_limit.unwrap_or(MEMORY_LIMIT);
     let build = Build {
         includes: &plan.inputs.includes,
         data_name: plan
@@ -99,7 +100,7 @@ where
 {
     let quiet = args.quiet || args.json;
     let simd = plan.flags.simd()?;
-    let memory_limit = plan.flags.memory_limit.unwrap_or(flags::MEMORY_LIMIT);
+    let memory_limit = plan.flags.memory_limit.unwrap_or(MEMORY_LIMIT);
     if !quiet {
         say_what_the_model_says(model);
     }
@@ -122,7 +123,7 @@ where
     if let (false, Some(out)) = (plan.resumed, &args.out) {
         // After the model has proved good, so that a mistake does not cost the results of an earlier run;
         // before the fit, so that a folder that cannot be written to is no surprise at its end.
-        plan.folder = Some(folder::take(out, store::COMMAND)?);
+        plan.folder = Some(jensen::study::folder::take(out, store::COMMAND, &[])?);
     }
     let position = match &plan.folder {
         Some(folder) if plan.resumed => {
@@ -161,7 +162,7 @@ where
 /// What is to be run: from the command line, or from the folder of an earlier run.
 fn plan(args: &FitArgs) -> Result<Plan, Failure> {
     let Some(path) = &args.resume else {
-        folder::check_out(args.out.as_deref(), args.flags.checkpoint_every)?;
+        check_out(args.out.as_deref(), args.flags.checkpoint_every)?;
         args.flags.settings(Init::Zero)?;
         if args.flags.trace_variance.is_some() && args.out.is_none() {
             return Err(Failure::usage(
@@ -179,7 +180,7 @@ fn plan(args: &FitArgs) -> Result<Plan, Failure> {
             resumed: false,
         });
     };
-    folder::check_in_place(args.out.as_deref(), path)?;
+    jensen::study::folder::check_in_place(args.out.as_deref(), path)?;
     let (folder, stored) = store::open(path)?;
     let inputs = if args.model.is_some() {
         read_inputs(args)?
@@ -189,7 +190,10 @@ fn plan(args: &FitArgs) -> Result<Plan, Failure> {
     Ok(Plan {
         data: parse(&inputs)?,
         inputs,
-        flags: args.flags.clone().or(&stored.flags),
+        flags: FitFlags {
+            threads: args.flags.threads,
+            ..request::over(&args.flags, &stored.flags)?
+        },
         init: Some(stored.init),
         folder: Some(folder),
         resumed: true,
@@ -310,7 +314,7 @@ fn write_results(
     fitted: &Fitted,
     variances: &[VariancePoint],
 ) -> Result<(), Failure> {
-    let settings = plan.flags.listed();
+    let settings = request::listed(&plan.flags);
     let seed = fitted.settings.seed;
     let family = fitted.fit.best().kind.to_string();
     let path = |artefact| folder.artefact(artefact);

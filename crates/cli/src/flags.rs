@@ -8,6 +8,7 @@ use jensen::blackbox::{
     TrustSettings,
 };
 use jensen::math::simd::Simd;
+use jensen::study::words;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
@@ -17,12 +18,6 @@ pub const MAX_ITERS: u64 = 100_000;
 
 /// Draws unless said otherwise.
 pub const DRAWS: u64 = 1000;
-
-/// Seconds between checkpoints unless said otherwise.
-pub const CHECKPOINT_EVERY: f64 = 30.0;
-
-/// Bytes allowed unless said otherwise.
-pub const MEMORY_LIMIT: u64 = 8 << 30;
 
 /// Which algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -88,7 +83,7 @@ pub enum CovarianceName {
 
 /// The flags that make up a run; stored in its folder, so that `--resume` knows them.
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct FitFlags {
     /// Algorithm [default: auto]
     #[arg(long, value_enum, value_name = "NAME", help_heading = "Method")]
@@ -123,7 +118,7 @@ pub struct FitFlags {
     #[arg(long, value_enum, value_name = "NAME", help_heading = "Method")]
     pub optimizer: Option<OptimizerName>,
     /// Step size of bbvi's optimiser, or ADVI's eta [default: the optimiser's own; ADVI searches]
-    #[arg(long, value_name = "X", value_parser = parse_positive, help_heading = "Method")]
+    #[arg(long, value_name = "X", value_parser = words::positive, help_heading = "Method")]
     pub step_size: Option<f64>,
     /// Draws of one gradient of bbvi [default: 64] or advi [default: 1]
     #[arg(long, value_name = "M", value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = "Method")]
@@ -136,7 +131,7 @@ pub struct FitFlags {
     pub advi_iters: Option<u64>,
     /// Stop within this many nats of the family's best bound; with advi, replaces Stan's relative rule
     /// [default: 0.01 or 0.0003 a dimension (auto, trust), 0.5 (bbvi, hfsgvi)]
-    #[arg(long, value_name = "NATS", value_parser = parse_positive, help_heading = "Method")]
+    #[arg(long, value_name = "NATS", value_parser = words::positive, help_heading = "Method")]
     pub tol: Option<f64>,
     /// Start at 0, at random, or at FILE.json: an object with parameter values, or a list with an
     /// unconstrained point [default: 0]
@@ -147,10 +142,10 @@ pub struct FitFlags {
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Budget")]
     pub max_iters: Option<u64>,
     /// Largest number of seconds
-    #[arg(long, value_name = "S", value_parser = parse_positive, help_heading = "Budget")]
+    #[arg(long, value_name = "S", value_parser = words::positive, help_heading = "Budget")]
     pub max_seconds: Option<f64>,
     /// Refuse what would take more memory than this [default: 8GiB]
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = "Budget")]
+    #[arg(long, value_name = "SIZE", value_parser = words::bytes, help_heading = "Budget")]
     pub memory_limit: Option<u64>,
 
     /// Posterior draws [default: 1000]
@@ -163,51 +158,21 @@ pub struct FitFlags {
     #[arg(long, value_name = "S", help_heading = "Run")]
     pub seed: Option<u64>,
     /// Threads [default: all of the machine]
-    #[arg(long, value_name = "T", value_parser = parse_threads, help_heading = "Run")]
+    #[arg(long, value_name = "T", value_parser = words::thread_count, help_heading = "Run")]
     #[serde(skip)]
     pub threads: Option<usize>,
     /// Instruction set: auto, avx512, avx2 or scalar [default: auto]
-    #[arg(long, value_name = "NAME", value_parser = parse_simd, help_heading = "Run")]
+    #[arg(long, value_name = "NAME", value_parser = words::simd_name, help_heading = "Run")]
     pub simd: Option<String>,
     /// Seconds between checkpoints; needs --out or --resume [default: 30]
-    #[arg(long, value_name = "S", value_parser = parse_not_negative, help_heading = "Output")]
+    #[arg(long, value_name = "S", value_parser = words::not_negative, help_heading = "Output")]
     pub checkpoint_every: Option<f64>,
 }
 
 impl FitFlags {
-    /// What is given here, and what `stored` says of the rest.
-    pub fn or(self, stored: &FitFlags) -> FitFlags {
-        FitFlags {
-            method: self.method.or(stored.method),
-            family: self.family.or_else(|| stored.family.clone()),
-            covariance: self.covariance.or(stored.covariance),
-            covariance_of: self.covariance_of.or_else(|| stored.covariance_of.clone()),
-            exchangeable: self.exchangeable.or_else(|| stored.exchangeable.clone()),
-            batch: self.batch.or(stored.batch),
-            estimator: self.estimator.or(stored.estimator),
-            trace_variance: self.trace_variance.or(stored.trace_variance),
-            optimizer: self.optimizer.or(stored.optimizer),
-            step_size: self.step_size.or(stored.step_size),
-            grad_samples: self.grad_samples.or(stored.grad_samples),
-            elbo_samples: self.elbo_samples.or(stored.elbo_samples),
-            advi_iters: self.advi_iters.or(stored.advi_iters),
-            tol: self.tol.or(stored.tol),
-            init: self.init.or_else(|| stored.init.clone()),
-            max_iters: self.max_iters.or(stored.max_iters),
-            max_seconds: self.max_seconds.or(stored.max_seconds),
-            memory_limit: self.memory_limit.or(stored.memory_limit),
-            draws: self.draws.or(stored.draws),
-            importance_resample: self.importance_resample.or(stored.importance_resample),
-            seed: self.seed.or(stored.seed),
-            threads: self.threads.or(stored.threads),
-            simd: self.simd.or_else(|| stored.simd.clone()),
-            checkpoint_every: self.checkpoint_every.or(stored.checkpoint_every),
-        }
-    }
-
     /// The instruction set.
     pub fn simd(&self) -> Result<Simd, Failure> {
-        simd(self.simd.as_deref().unwrap_or("auto"))
+        Ok(words::simd(self.simd.as_deref())?)
     }
 
     /// The method that the flags ask for.
@@ -399,28 +364,6 @@ impl FitFlags {
             ..usual
         }
     }
-
-    /// The flags that were given, for reports: name and value.
-    pub fn listed(&self) -> Vec<(String, String)> {
-        listed(self)
-    }
-}
-
-/// The flags that were given, for reports: name and value.
-pub fn listed(flags: &impl Serialize) -> Vec<(String, String)> {
-    let serde_json::Value::Object(flags) = serde_json::to_value(flags).unwrap_or_default() else {
-        return Vec::new();
-    };
-    flags
-        .into_iter()
-        .filter(|(_, value)| !value.is_null())
-        .map(|(name, value)| {
-            let text = value
-                .as_str()
-                .map_or_else(|| value.to_string(), str::to_owned);
-            (name.replace('_', "-"), text)
-        })
-        .collect()
 }
 
 /// Names separated by commas, those between brackets left alone.
@@ -438,23 +381,6 @@ fn separate(names: &str) -> Vec<String> {
     named.map(str::to_owned).collect()
 }
 
-/// An instruction set by name; `auto` is the machine's best.
-pub fn simd(name: &str) -> Result<Simd, Failure> {
-    name.parse::<Simd>()
-        .map_err(|error| Failure::usage(format!("--simd: {error}")))
-}
-
-/// The number of threads, all of the machine unless given.
-pub fn threads(given: Option<usize>) -> usize {
-    given.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
-}
-
-pub fn parse_simd(text: &str) -> Result<String, String> {
-    text.parse::<Simd>()
-        .map(|_| text.to_owned())
-        .map_err(|error| error.to_string())
-}
-
 fn parse_family(text: &str) -> Result<String, String> {
     if text != "auto" {
         text.parse::<FamilyKind>()?;
@@ -462,74 +388,9 @@ fn parse_family(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Reads a number of threads.
-pub fn parse_threads(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(n @ 1..=1024) => Ok(n),
-        _ => Err("expected a number of threads from 1 to 1024".into()),
-    }
-}
-
-pub fn parse_positive(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(x) if x > 0.0 && x.is_finite() => Ok(x),
-        _ => Err("expected a positive number".into()),
-    }
-}
-
-pub fn parse_not_negative(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(x) if x >= 0.0 && x.is_finite() => Ok(x),
-        _ => Err("expected a number of at least 0".into()),
-    }
-}
-
-/// Reads `8GiB`, `512M`, `1000000`: powers of 1024 with `i`, of 1000 with `B` alone, of 1024 for a bare letter.
-pub fn parse_bytes(text: &str) -> Result<u64, String> {
-    let fail = || format!("`{text}` is not an amount of memory such as 8GiB or 512MiB");
-    let text_trimmed = text.trim();
-    let split = text_trimmed
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text_trimmed.len());
-    let (number, unit) = text_trimmed.split_at(split);
-    let number: f64 = number.parse().map_err(|_| fail())?;
-    let unit = unit.trim().to_ascii_lowercase();
-    let (letter, rest) = unit.split_at(usize::from(!unit.is_empty()));
-    let power = match letter {
-        "" | "b" => 0,
-        "k" => 1,
-        "m" => 2,
-        "g" => 3,
-        "t" => 4,
-        _ => return Err(fail()),
-    };
-    let base: f64 = match (letter, rest) {
-        ("" | "b", "") | (_, "" | "ib") => 1024.0,
-        (_, "b") => 1000.0,
-        _ => return Err(fail()),
-    };
-    let bytes = number * base.powi(power);
-    if bytes >= 1.0 && bytes < u64::MAX as f64 {
-        Ok(bytes as u64)
-    } else {
-        Err(fail())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn amounts_of_memory() {
-        assert_eq!(parse_bytes("8GiB"), Ok(8 << 30));
-        assert_eq!(parse_bytes("1.5k"), Ok(1536));
-        assert_eq!(parse_bytes("2 MB"), Ok(2_000_000));
-        assert_eq!(parse_bytes("77"), Ok(77));
-        for bad in ["", "GiB", "8 apples", "-1GiB", "0", "8GiBB"] {
-            assert!(parse_bytes(bad).is_err(), "{bad}");
-        }
-    }
 
     #[test]
     fn names_are_separated_outside_brackets() {
@@ -554,21 +415,6 @@ mod tests {
             ..flags(None, CovarianceName::Family)
         };
         assert!(of.covariance().is_err());
-    }
-
-    #[test]
-    fn given_flags_win_over_stored_ones() {
-        let stored = FitFlags {
-            seed: Some(3),
-            draws: Some(10),
-            ..FitFlags::default()
-        };
-        let given = FitFlags {
-            draws: Some(20),
-            ..FitFlags::default()
-        };
-        let both = given.or(&stored);
-        assert_eq!((both.seed, both.draws), (Some(3), Some(20)));
     }
 
     #[test]

@@ -4,10 +4,10 @@
 //! | --- | --- |
 //! | `args` | the command line |
 //! | `input`, `failure` | files in, messages and exit codes out |
-//! | `run`, `progress` | what long runs share: folder, resume, trace, checkpoints, Ctrl-C, display |
+//! | `terminal`, `progress` | what long runs share: threads, Ctrl-C, display, exit codes |
 //! | `fit`, `flags`, `minibatch`, `store`, `table` | `jensen fit`: its settings, what its folder keeps, what it shows |
 //! | `topics` | `jensen topics`: corpora and topic models |
-//! | `mixture`, `factors`, `points` | `jensen mixture` and `jensen factors`, and what they share |
+//! | `points` | `jensen mixture` and `jensen factors` |
 //! | `latent` | `jensen latent`: latent Gaussian models of tables |
 //! | `vae` | `jensen vae`: auto-encoders of images and tables |
 //! | `left_out` | what a build without some features says of their commands |
@@ -21,8 +21,6 @@ mod bench;
 mod check;
 mod density;
 mod draws;
-#[cfg(feature = "conjugate")]
-mod factors;
 mod failure;
 mod fit;
 mod flags;
@@ -32,8 +30,6 @@ mod latent;
 mod left_out;
 mod minibatch;
 #[cfg(feature = "conjugate")]
-mod mixture;
-#[cfg(feature = "conjugate")]
 mod points;
 mod progress;
 #[cfg(feature = "reproduce")]
@@ -42,6 +38,7 @@ mod run;
 mod show;
 mod store;
 mod table;
+mod terminal;
 #[cfg(feature = "topics")]
 mod topics;
 #[cfg(feature = "neural")]
@@ -92,9 +89,9 @@ fn run(line: Line) -> Outcome {
         #[cfg(feature = "topics")]
         Command::Topics(command) => topics::run(*command),
         #[cfg(feature = "conjugate")]
-        Command::Mixture(command) => mixture::run(&command),
+        Command::Mixture(command) => points::mixture(command),
         #[cfg(feature = "conjugate")]
-        Command::Factors(command) => factors::run(&command),
+        Command::Factors(command) => points::factors(command),
         #[cfg(feature = "latent")]
         Command::Latent(command) => latent::run(*command),
         #[cfg(feature = "neural")]

@@ -22,7 +22,7 @@ pub trait Describe {
 
 /// The line of `jensen fit`: iteration, stage, bound, speed.
 #[derive(Default)]
-struct Bound {
+pub struct Bound {
     text: String,
 }
 

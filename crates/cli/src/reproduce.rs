@@ -9,8 +9,7 @@ use jensen_reproduce::{
 
 use crate::args::{ReproduceArgs, ScaleName};
 use crate::failure::{Exit, Failure, Outcome, print, remark};
-use crate::flags;
-use crate::run::session::{STOP, catch_interrupts, start_threads};
+use crate::terminal::{STOP, catch_interrupts, start_threads};
 
 /// Runs the command.
 pub fn run(args: &ReproduceArgs) -> Outcome {
@@ -26,8 +25,7 @@ pub fn run(args: &ReproduceArgs) -> Outcome {
             names.join(", ")
         )));
     };
-    let threads = flags::threads(args.threads);
-    start_threads(threads)?;
+    let threads = start_threads(args.threads)?;
     catch_interrupts();
     let setup = Setup {
         data: args.data.clone().unwrap_or_else(|| PathBuf::from("data")),

@@ -20,6 +20,7 @@ const MODEL: &str = "model.stan";
 
 /// A run as its folder keeps it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Stored {
     /// The model's name in messages.
     pub model: String,
@@ -76,8 +77,8 @@ pub fn write(run: &RunDir, inputs: &Inputs, flags: &FitFlags, init: &Init) -> Re
 
 /// Opens the folder of an earlier fit.
 pub fn open(path: &Path) -> Result<(RunDir, Stored), Failure> {
-    let run = folder::open(path, COMMAND)?;
-    let stored = folder::read_request(&run)?;
+    let run = jensen::study::folder::open(path, COMMAND)?;
+    let stored = jensen::study::folder::read_request(&run)?;
     Ok((run, stored))
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use jensen_blackbox::FitError;
 use jensen_blackbox::records::RecordError;
 use jensen_data::DataError;
+use jensen_run::RunError;
 
 use crate::stan::ModelError;
 
@@ -35,6 +36,27 @@ pub enum Error {
     },
     /// An input that does not fit the model (points of another dimension, …).
     Input(String),
+    /// A setting that cannot be, or that does not go with another one.
+    Setting(String),
+    /// A place that cannot be written to.
+    Output(String),
+}
+
+impl Error {
+    /// What keeps results from being written.
+    pub fn output(error: impl fmt::Display) -> Self {
+        Self::Output(error.to_string())
+    }
+
+    /// What is wrong with a setting.
+    pub fn setting(error: impl fmt::Display) -> Self {
+        Self::Setting(error.to_string())
+    }
+
+    /// What is wrong with an input.
+    pub fn input(error: impl fmt::Display) -> Self {
+        Self::Input(error.to_string())
+    }
 }
 
 impl fmt::Display for Error {
@@ -57,7 +79,9 @@ impl fmt::Display for Error {
                 crate::format_bytes(*needed),
                 crate::format_bytes(*limit)
             ),
-            Self::Input(message) => f.write_str(message),
+            Self::Input(message) | Self::Setting(message) | Self::Output(message) => {
+                f.write_str(message)
+            }
         }
     }
 }
@@ -95,5 +119,12 @@ impl From<FitError> for Error {
 impl From<jensen_latent::Error> for Error {
     fn from(error: jensen_latent::Error) -> Self {
         Self::Latent(error)
+    }
+}
+
+impl From<RunError> for Error {
+    /// A run that cannot be resumed was asked for with the wrong settings.
+    fn from(error: RunError) -> Self {
+        Self::setting(error)
     }
 }

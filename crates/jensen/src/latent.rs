@@ -4,6 +4,10 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `request` | [`Request`]: prior, likelihood and columns as the user names them |
+//! | `settings` | [`LatentRequest`]: what a fit is told, with its defaults |
+//! | `files` | [`LatentRun`], [`LatentData`], [`PriorFiles`]: what a fit reads and keeps |
+//! | `study` | [`fit_latent`]: a table into a posterior, in a folder |
+//! | `predictions` | predictions as a table |
 //! | `table_model` | [`TableModel`]: a request on a table: observations, prior and design |
 //! | `learn` | fits at given hyperparameters, and learning them |
 //! | `outcome` | what a fitted model says of observations: means, intervals, scores |
@@ -12,23 +16,31 @@
 //! | `maps` | fields over lines, grids and regions as figures |
 //! | `sheet` | [`sheet()`]: the page about a fit |
 
+mod files;
 mod learn;
 mod maps;
 mod outcome;
+mod predictions;
 mod request;
+mod settings;
 mod sheet;
 mod stored;
+mod study;
 mod summary;
 mod table_model;
 
 pub use jensen_latent::*;
 
+pub use files::{LatentData, LatentFolder, LatentRun, PriorFiles, open_latent, stored_posterior};
 pub use learn::{Learning, Learnt, fit_table, posterior_at};
 pub use outcome::{Bin, Outcome, fitted, outcome};
+pub use predictions::predictions;
 pub use request::{Request, parse_likelihood};
+pub use settings::LatentRequest;
 pub use sheet::{Curve, Page, sheet};
 pub use stored::Stored;
-pub use summary::{Hyperparameter, LatentSeconds, LatentSummary, Made, summary};
+pub use study::{LatentStudy, fit_latent};
+pub use summary::{Hyperparameter, LatentSeconds, LatentSummary, Made, evidence, summary};
 pub use table_model::{Files, Prediction, TableModel};
 
 /// A digest of bytes, for the identity of runs.

@@ -38,6 +38,8 @@
 //! | `memory` | what a fit will take, before it is taken |
 //! | [`latent`] | latent Gaussian models of tables |
 //! | [`neural`] | auto-encoders of images and tables |
+//! | [`points`] | mixtures and factors of points |
+//! | [`study`] | one skeleton for everything that is fitted: folder, run, verdict, files |
 //! | [`topics`] | topic models of memory-mapped corpora |
 //! | `error` | [`Error`] |
 //!
@@ -59,11 +61,14 @@ mod memory;
 #[cfg(feature = "neural")]
 pub mod neural;
 mod outputs;
+#[cfg(feature = "conjugate")]
+pub mod points;
 pub mod prelude;
 mod problem;
 mod query;
 mod sample;
 pub mod stan;
+pub mod study;
 mod timing;
 #[cfg(feature = "topics")]
 pub mod topics;

@@ -3,6 +3,10 @@
 //! | file | subject |
 //! | --- | --- |
 //! | here | [`RowRecords`]: rows as records; [`check_values`], [`split`] |
+//! | `request` | [`VaeRequest`]: what is asked for, with its defaults |
+//! | `rows` | rows for training and validation, and what they are checked for |
+//! | `study` | [`VaeData`], [`fit_vae`]: rows into networks, in a folder |
+//! | `course` | what a run's records say |
 //! | `stored` | [`VaeModel`]: architecture and weights, and their file |
 //! | `pictures` | [`mosaic`]: records as pictures |
 //! | `summary` | [`VaeSummary`]: a fit in numbers, `fit.json` |
@@ -11,18 +15,28 @@
 //! The method is auto-encoding variational Bayes (Kingma and Welling 2014). Models, training and evaluation are those of
 //! [`jensen_neural`], which is re-exported here.
 
+mod course;
 mod pictures;
+mod request;
+mod rows;
 mod sheet;
 mod stored;
+mod study;
 mod summary;
 
 use jensen_data::Rows;
 use jensen_math::rng::{Purpose, permutation};
 pub use jensen_neural::*;
 
+pub use course::VaeCourse;
 pub use pictures::{Frame, mosaic};
+pub use request::VaeRequest;
+pub use rows::{check_rows, first};
 pub use sheet::{Pictures, VaeCurves, sheet};
 pub use stored::{VaeModel, VaeModelError};
+pub use study::{
+    COLUMNS, SCORED, VaeData, VaeMade, VaeRun, VaeStudy, beside, fit_vae, open_vae, vae_model,
+};
 pub use summary::{HistoryPoint, VaeSeconds, VaeSummary};
 
 /// Rows as records.

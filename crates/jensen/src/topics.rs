@@ -5,6 +5,10 @@
 //! | here | [`CorpusDocuments`]: a part of a corpus as documents; [`bag`] |
 //! | `model` | [`TopicModel`]: topics with the words they are made of, and their file |
 //! | `coherence` | [`coherence()`]: do a topic's top words occur together? |
+//! | `request` | [`TopicsRequest`]: what is asked for, with its defaults |
+//! | `study` | [`fit_topics`]: a corpus into topics, in a folder |
+//! | `course` | what a run's records say |
+//! | [`stored`] | the folder of a fit |
 //! | `summary` | [`TopicsSummary`], [`TopicRow`]: a fit in numbers, `fit.json` |
 //! | `sheet` | [`sheet()`]: the page about a fit |
 //!
@@ -51,16 +55,23 @@
 //! ```
 
 mod coherence;
+mod course;
 mod model;
+mod request;
 mod sheet;
+pub mod stored;
+mod study;
 mod summary;
 
 use jensen_conjugate::documents::{Bag, Documents};
 use jensen_data::corpus::{Corpus, Document, Part};
 
 pub use coherence::{Coherence, coherence};
+pub use course::{Sizes, TopicsCourse};
 pub use model::{TopicModel, TopicModelError};
+pub use request::TopicsRequest;
 pub use sheet::{Curves, sheet};
+pub use study::{TopicsMade, TopicsStudy, fit_topics, score};
 pub use summary::{TopicRow, TopicsSeconds, TopicsSummary, rows};
 
 /// A part of a memory-mapped corpus.

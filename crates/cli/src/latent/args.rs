@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-
-use super::flags::LatentFlags;
+use jensen::latent::LatentRequest;
 
 /// Latent Gaussian models: Gaussian processes, Markov fields, generalised linear models.
 #[derive(Subcommand)]
@@ -41,7 +40,7 @@ and --resume need.";
 #[command(after_help = FIT_EXAMPLES)]
 pub struct FitArgs {
     #[command(flatten)]
-    pub flags: LatentFlags,
+    pub flags: LatentRequest,
     /// The table: CSV or text (with or without a header), NPY or NPZ; *.gz is read too
     #[arg(long, value_name = "FILE", required_unless_present = "resume")]
     pub data: Option<PathBuf>,
@@ -87,6 +86,6 @@ pub struct PredictArgs {
     #[arg(long, requires = "out")]
     pub json: bool,
     /// Threads; all of the machine unless given
-    #[arg(long, value_name = "T", value_parser = crate::flags::parse_threads)]
+    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count)]
     pub threads: Option<usize>,
 }

@@ -3,18 +3,12 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `args` | the command line |
-//! | `flags` | the settings of a fit and their defaults |
-//! | `store` | the folder of a fit: request, data and the files a prior names |
 //! | `fit` | `latent fit`: a table into a posterior |
-//! | `results` | what a fit says at its end |
 //! | `predict` | `latent predict`: a stored posterior at the rows of another table |
 
 pub mod args;
 mod fit;
-mod flags;
 mod predict;
-mod results;
-mod store;
 
 use crate::failure::Outcome;
 use args::LatentCommand;

@@ -1,23 +1,22 @@
 //! `jensen latent predict`.
 
 use jensen::data::write_atomic_bytes;
-use jensen::latent::{TableModel, outcome, posterior_at};
+use jensen::latent::{
+    LatentData, TableModel, open_latent, outcome, posterior_at, predictions, stored_posterior,
+};
 
 use super::args::PredictArgs;
-use super::results::predictions;
-use super::store::{self, Data};
 use crate::failure::{Exit, Failure, Outcome, print, remark};
-use crate::flags;
-use crate::run::session::start_threads;
+use crate::terminal::start_threads;
 
 /// Runs the command.
 pub fn run(args: &PredictArgs) -> Outcome {
-    start_threads(flags::threads(args.threads))?;
-    let opened = store::open(&args.dir)?;
-    let stored = store::posterior(&opened.folder)?;
+    start_threads(args.threads)?;
+    let opened = open_latent(&args.dir)?;
+    let stored = stored_posterior(&opened.folder)?;
     let table = opened.data.table()?;
     let model = TableModel::new(&opened.run.flags.request(), &table, &opened.files)?;
-    let new = Data::read(&args.at)?.table()?;
+    let new = LatentData::read(&args.at)?.table()?;
     let rows: Vec<usize> = (0..new.rows()).collect();
     let at = model.at(&stored.theta, &new, &rows, &opened.files)?;
     let (mean, variance) = posterior_at(&model, &stored, &at)?;

@@ -2,42 +2,16 @@
 
 use std::cell::RefCell;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use jensen::data::{Artefact, RunDir, TraceWriter, write_atomic_bytes};
 use jensen::run::{Budget, Control, Observer, Progress, Record, Store, StoreError};
+use jensen::study::CHECKPOINT_EVERY;
 
 use super::folder::Position;
 use crate::failure::{Failure, remark};
-use crate::flags;
 use crate::progress::Display;
-
-/// Set by Ctrl-C.
-pub static STOP: AtomicBool = AtomicBool::new(false);
-
-/// The pool of threads, with stacks for the interpreter's recursion.
-pub fn start_threads(threads: usize) -> Result<(), Failure> {
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .stack_size(256 << 20)
-        .build_global()
-        .map_err(|error| Failure::usage(format!("cannot start {threads} threads: {error}")))
-}
-
-/// The first Ctrl-C stops after the iteration (or step of a reproduction) at hand, the second at once.
-pub fn catch_interrupts() {
-    let handler = || {
-        if STOP.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    };
-    if let Err(error) = ctrlc::set_handler(handler) {
-        remark(&format!(
-            "warning: Ctrl-C will not stop gracefully: {error}"
-        ));
-    }
-}
+use crate::terminal::{STOP, catch_interrupts};
 
 /// One run, about to start.
 pub struct Session<'a> {
@@ -93,7 +67,7 @@ impl Session<'_> {
             cancel: Some(&STOP),
             observer: &mut watch,
             store: checkpoints.as_mut().map(|store| store as &mut dyn Store),
-            checkpoint_seconds: self.checkpoint_every.unwrap_or(flags::CHECKPOINT_EVERY),
+            checkpoint_seconds: self.checkpoint_every.unwrap_or(CHECKPOINT_EVERY),
             resume,
             force_resume: self.force,
         });

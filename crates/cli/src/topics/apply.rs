@@ -7,16 +7,14 @@ use jensen::conjugate::documents::Bag;
 use jensen::conjugate::lda::{Completion, Predictor, PredictorScratch, RULE};
 use jensen::data::corpus::{BuildSettings, Corpus, Document, NewDocument, Part, Skipped, stream};
 use jensen::data::{DataError, write_atomic};
-use jensen::topics::{CorpusDocuments, TopicModel, TopicRow, bag, rows};
+use jensen::topics::{CorpusDocuments, TopicModel, TopicRow, bag, rows, score, stored};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::args::{EvaluateArgs, InputFlags, PredictArgs, ShowArgs};
-use super::build::{remark_skipped, watched};
-use super::{fit, store};
-use crate::failure::{Exit, Failure, Outcome, print, remark};
-use crate::flags;
-use crate::run::session::start_threads;
+use super::build::{remark_left_out, remark_skipped, watched};
+use crate::failure::{Exit, Failure, Outcome, print};
+use crate::terminal::start_threads;
 
 /// Documents of a corpus that are predicted at once.
 const CHUNK: usize = 4096;
@@ -36,7 +34,7 @@ fn corpus(inputs: &[PathBuf], model: &TopicModel) -> Result<Option<Corpus>, Fail
             "a corpus is given alone, or texts are given",
         ));
     };
-    let corpus = store::open_corpus(path)?;
+    let corpus = Corpus::open(path)?;
     if corpus.words() != model.words {
         return Err(Failure::input(format!(
             "the corpus `{}` is in other words than the model: give the texts that it was built from, which are then read \
@@ -49,12 +47,12 @@ fn corpus(inputs: &[PathBuf], model: &TopicModel) -> Result<Option<Corpus>, Fail
 
 /// Runs `topics predict`.
 pub fn predict(args: &PredictArgs) -> Outcome {
-    start_threads(flags::threads(args.threads))?;
-    let (folder, stored) = store::open(&args.dir)?;
-    let model = store::model(&folder)?;
+    start_threads(args.threads)?;
+    let (folder, fitted) = stored::open(&args.dir)?;
+    let model = stored::model(&folder)?;
     let job = Prediction {
         corpus: corpus(&args.inputs, &model)?,
-        predictor: Predictor::new(&model.topics, RULE, stored.flags.simd()?),
+        predictor: Predictor::new(&model.topics, RULE, fitted.flags.simd()?),
         topics: model.topics.topics,
         least: args.min_proportion,
         words: &model.words,
@@ -195,14 +193,14 @@ impl Prediction<'_> {
 
 /// Runs `topics evaluate`.
 pub fn evaluate(args: &EvaluateArgs) -> Outcome {
-    start_threads(flags::threads(args.threads))?;
-    let (folder, stored) = store::open(&args.dir)?;
-    let model = store::model(&folder)?;
-    let seed = args.seed.or(stored.flags.seed).unwrap_or(0);
-    let simd = stored.flags.simd()?;
+    start_threads(args.threads)?;
+    let (folder, fitted) = stored::open(&args.dir)?;
+    let model = stored::model(&folder)?;
+    let seed = args.seed.or(fitted.flags.seed).unwrap_or(0);
+    let simd = fitted.flags.simd()?;
     let mut left_out = None;
     let (completion, name) = if args.inputs.is_empty() {
-        let corpus = stored.open_corpus(&folder)?;
+        let corpus = fitted.open_corpus(&folder)?;
         (
             heldout(&corpus, &model, seed, simd)?,
             corpus.path().display().to_string(),
@@ -219,13 +217,7 @@ pub fn evaluate(args: &EvaluateArgs) -> Outcome {
         let (corpus, built) = new_documents(&args.input, &args.inputs, &model, place.path())?;
         left_out = Some(built.tokens_left_out);
         if !args.json {
-            remark_skipped(&built.skipped);
-            if built.tokens_left_out > 0 {
-                remark(&format!(
-                    "note: left out {} tokens of words that the model does not know",
-                    built.tokens_left_out
-                ));
-            }
+            remark_left_out(&built);
         }
         let documents = CorpusDocuments::new(&corpus, Part::Train);
         let predictor = Predictor::new(&model.topics, RULE, simd);
@@ -272,7 +264,7 @@ fn heldout(
     seed: u64,
     simd: jensen::math::simd::Simd,
 ) -> Result<Completion, Failure> {
-    fit::score(corpus, model, seed, simd).ok_or_else(|| {
+    score(corpus, model, seed, simd).ok_or_else(|| {
         Failure::input(format!(
             "the corpus `{}` holds no documents out: give documents to score, or build it with --heldout 0.01",
             corpus.path().display()
@@ -295,13 +287,13 @@ fn new_documents(
     };
     let path = place.join("corpus");
     let built = watched(&sources, &path, &settings, true)?;
-    Ok((store::open_corpus(&path)?, built))
+    Ok((Corpus::open(&path)?, built))
 }
 
 /// Runs `topics show`.
 pub fn show(args: &ShowArgs) -> Outcome {
-    let (folder, stored) = store::open(&args.dir)?;
-    let model = store::model(&folder)?;
+    let (folder, fitted) = stored::open(&args.dir)?;
+    let model = stored::model(&folder)?;
     for &topic in &args.topic {
         if topic >= model.topics.topics {
             return Err(Failure::usage(format!(
@@ -310,11 +302,11 @@ pub fn show(args: &ShowArgs) -> Outcome {
             )));
         }
     }
-    let summary = store::summary(&folder)?;
-    let mut found = if args.words == stored.flags.words() {
+    let summary = stored::summary(&folder)?;
+    let mut found = if args.words == fitted.flags.words() {
         summary.topic_rows
     } else {
-        let corpus = stored.open_corpus(&folder)?;
+        let corpus = fitted.open_corpus(&folder)?;
         rows(
             &model,
             args.words,

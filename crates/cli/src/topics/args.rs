@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use jensen::data::corpus::sources::SourceSettings;
 use jensen::data::corpus::{DocumentUnit, Format, Frequency, Sources};
+use jensen::topics::TopicsRequest;
 
-use super::flags::TopicsFlags;
 use crate::failure::Failure;
+use crate::terminal::Say;
 
 /// Topic models of text that need not fit in memory.
 #[derive(Subcommand)]
@@ -160,7 +161,7 @@ pub struct BuildArgs {
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub seed: u64,
     /// Threads; all of the machine unless given
-    #[arg(long, value_name = "T", value_parser = crate::flags::parse_threads)]
+    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count)]
     pub threads: Option<usize>,
     /// Print a JSON object to standard output, and nothing else
     #[arg(long)]
@@ -187,7 +188,7 @@ pub struct FitArgs {
     #[arg(required_unless_present = "resume")]
     pub corpus: Option<PathBuf>,
     #[command(flatten)]
-    pub flags: TopicsFlags,
+    pub flags: TopicsRequest,
     #[command(flatten)]
     pub run: RunFlags,
     /// Write results and checkpoints to this folder
@@ -210,10 +211,10 @@ pub struct FitArgs {
 #[derive(Args)]
 pub struct RunFlags {
     /// Threads [default: all of the machine]
-    #[arg(long, value_name = "T", value_parser = crate::flags::parse_threads, help_heading = "Run")]
+    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count, help_heading = "Run")]
     pub threads: Option<usize>,
     /// Refuse what would take more memory than this
-    #[arg(long, value_name = "SIZE", default_value = "8GiB", value_parser = crate::flags::parse_bytes, help_heading = "Run")]
+    #[arg(long, value_name = "SIZE", default_value = "8GiB", value_parser = jensen::study::words::bytes, help_heading = "Run")]
     pub memory_limit: u64,
     /// Print fit.json to standard output, and nothing else
     #[arg(long, help_heading = "Output")]
@@ -221,6 +222,16 @@ pub struct RunFlags {
     /// No progress, no warnings, no table
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
+}
+
+impl RunFlags {
+    /// What is said.
+    pub fn say(&self) -> Say {
+        Say {
+            json: self.json,
+            quiet: self.quiet,
+        }
+    }
 }
 
 const UPDATE_EXAMPLES: &str = "\
@@ -247,7 +258,7 @@ pub struct UpdateArgs {
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     pub heldout: f64,
     #[command(flatten)]
-    pub flags: TopicsFlags,
+    pub flags: TopicsRequest,
     #[command(flatten)]
     pub run: RunFlags,
     /// Write the new topics to this folder instead of DIR
@@ -285,7 +296,7 @@ pub struct PredictArgs {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Threads; all of the machine unless given
-    #[arg(long, value_name = "T", value_parser = crate::flags::parse_threads)]
+    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count)]
     pub threads: Option<usize>,
     /// Say nothing of documents that were skipped
     #[arg(long, short)]
@@ -331,7 +342,7 @@ pub struct EvaluateArgs {
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
     /// Threads; all of the machine unless given
-    #[arg(long, value_name = "T", value_parser = crate::flags::parse_threads)]
+    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count)]
     pub threads: Option<usize>,
     /// Print a JSON object to standard output, and nothing else
     #[arg(long)]

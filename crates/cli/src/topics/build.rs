@@ -9,8 +9,7 @@ use jensen::data::corpus::{BuildSettings, Built, Skipped, Sources, StopWords, To
 
 use super::args::BuildArgs;
 use crate::failure::{Exit, Failure, Outcome, print, remark};
-use crate::flags;
-use crate::run::session::{STOP, catch_interrupts, start_threads};
+use crate::terminal::{STOP, catch_interrupts, start_threads};
 
 /// Runs the command.
 pub fn run(args: &BuildArgs) -> Outcome {
@@ -19,7 +18,7 @@ pub fn run(args: &BuildArgs) -> Outcome {
             "--min-length must be at least 1, and --max-length no smaller",
         ));
     }
-    start_threads(flags::threads(args.threads))?;
+    start_threads(args.threads)?;
     let sources = args.input.sources(&args.inputs, None)?;
     let mut settings = BuildSettings::new(&sources);
     settings.tokeniser = Tokeniser {
@@ -150,5 +149,16 @@ pub fn skipped(skipped: &Skipped) -> Option<String> {
 pub fn remark_skipped(counts: &Skipped) {
     if let Some(text) = skipped(counts) {
         remark(&format!("note: skipped {text}"));
+    }
+}
+
+/// Says what was skipped and left out of new documents, if anything.
+pub fn remark_left_out(built: &Built) {
+    remark_skipped(&built.skipped);
+    if built.tokens_left_out > 0 {
+        remark(&format!(
+            "note: left out {} tokens of words that the model does not know",
+            built.tokens_left_out
+        ));
     }
 }

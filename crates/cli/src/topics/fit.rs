@@ -3,143 +3,121 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use jensen::conjugate::documents::{Documents, Part as Range};
-use jensen::conjugate::lda::{
-    self, Completion, LdaError, LdaFit, LdaJob, LdaSettings, Predictor, RULE,
-};
-use jensen::data::corpus::{BuildSettings, Corpus, Part, Tokeniser};
-use jensen::data::{Artefact, RunDir};
-use jensen::math::simd::Simd;
-use jensen::run::{Budget, Outcome as RunOutcome};
-use jensen::topics::{CorpusDocuments, TopicModel, rows};
+use jensen::data::Artefact;
+use jensen::data::corpus::{BuildSettings, Corpus};
+use jensen::study::{Place, folder, request};
+use jensen::topics::stored::{self, TopicsRun};
+use jensen::topics::{Sizes, TopicModel, TopicsRequest, TopicsSummary, fit_topics};
 
+use super::apply::topic_table;
 use super::args::{FitArgs, RunFlags, UpdateArgs};
-use super::build::{remark_skipped, watched};
-use super::flags::TopicsFlags;
-use super::progress::{Gathered, Line, Sizes};
-use super::results::{Made, summary, table, write_results};
-use super::store::{self, Stored};
-use crate::failure::{Exit, Failure, Outcome, print, remark};
-use crate::flags;
-use crate::progress::Display;
-use crate::run::folder::{self, Position};
-use crate::run::session::{Session, start_threads};
-
-/// Held-out documents that are scored along a run; at its end all are.
-const SCORED: usize = 1000;
+use super::build::{remark_left_out, watched};
+use super::progress::Line;
+use crate::failure::{Failure, Outcome};
+use crate::terminal::{Setting, check_out, conclude, start_threads, verdict};
 
 /// A run as it is about to start.
-pub struct Plan {
-    /// The documents.
-    pub corpus: Corpus,
-    /// Where the corpus is, as the folder keeps it.
-    path: PathBuf,
-    /// The settings.
-    pub flags: TopicsFlags,
+struct Plan {
+    corpus: Corpus,
+    run: TopicsRun,
     /// Topics to go on from.
     start: Option<TopicModel>,
-    folder: Option<RunDir>,
-    resumed: bool,
-    force: bool,
-    /// Seconds that opening the corpus took.
-    pub open_seconds: f64,
+    place: Place,
+    /// When the corpus began to be opened.
+    begun: Instant,
+}
+
+impl Plan {
+    /// Of a corpus that is kept as `path`.
+    fn new(corpus: Corpus, path: PathBuf, flags: TopicsRequest, begun: Instant) -> Self {
+        Self {
+            run: TopicsRun {
+                corpus: path,
+                digest: corpus.digest().to_owned(),
+                update: false,
+                flags,
+            },
+            corpus,
+            start: None,
+            place: Place::Nowhere,
+            begun,
+        }
+    }
 }
 
 /// Runs `topics fit`.
 pub fn run(args: &FitArgs) -> Outcome {
-    start_threads(flags::threads(args.run.threads))?;
+    start_threads(args.run.threads)?;
     let begun = Instant::now();
-    let plan = match &args.resume {
-        None => {
-            folder::check_out(args.out.as_deref(), args.flags.checkpoint_every)?;
-            // Wrong flags are said before anything is read or written.
-            args.flags.settings()?;
-            let path = args.corpus.clone().unwrap_or_default();
-            let corpus = store::open_corpus(&path)?;
-            let open_seconds = begun.elapsed().as_secs_f64();
-            check(&corpus, &args.flags.settings()?, args.run.memory_limit)?;
-            Plan {
-                folder: args
-                    .out
-                    .as_deref()
-                    .map(|out| folder::take(out, store::COMMAND))
-                    .transpose()?,
-                path: std::path::absolute(&path).unwrap_or(path),
-                corpus,
-                flags: args.flags.clone(),
-                start: None,
-                resumed: false,
-                force: false,
-                open_seconds,
-            }
-        }
-        Some(dir) => {
-            let (folder, stored) = store::open(dir)?;
-            let corpus = match &args.corpus {
-                Some(path) => store::open_corpus(path)?,
-                None => stored.open_corpus(&folder)?,
-            };
-            if corpus.digest() != stored.digest && !args.force {
-                return Err(Failure::usage(format!(
-                    "the corpus `{}` is not the one that the run in `{}` was started with; name that one, or add --force \
-                     and give up reproducibility",
-                    corpus.path().display(),
-                    dir.display()
-                )));
-            }
-            let path = match &args.corpus {
-                Some(path) if !stored.update => std::path::absolute(path).unwrap_or(path.clone()),
-                _ => stored.corpus.clone(),
-            };
-            Plan {
-                start: stored.update.then(|| store::start(&folder)).transpose()?,
-                path,
-                corpus,
-                flags: args.flags.or(&stored.flags),
-                folder: Some(folder),
-                resumed: true,
-                force: args.force,
-                open_seconds: begun.elapsed().as_secs_f64(),
-            }
-        }
+    let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or(path.clone());
+    let Some(dir) = &args.resume else {
+        check_out(args.out.as_deref(), args.flags.checkpoint_every)?;
+        // Wrong flags are said before anything is read or written.
+        args.flags.settings()?;
+        let path = args.corpus.clone().unwrap_or_default();
+        let corpus = Corpus::open(&path)?;
+        let mut plan = Plan::new(corpus, absolute(&path), args.flags.clone(), begun);
+        plan.place = Place::new(args.out.as_deref());
+        return carry_out(plan, &args.run);
     };
+    let (folder, stored) = stored::open(dir)?;
+    let corpus = match &args.corpus {
+        Some(path) => Corpus::open(path)?,
+        None => stored.open_corpus(&folder)?,
+    };
+    if corpus.digest() != stored.digest && !args.force {
+        return Err(Failure::usage(format!(
+            "the corpus `{}` is not the one that the run in `{}` was started with; name that one, or add --force and give \
+             up reproducibility",
+            corpus.path().display(),
+            dir.display()
+        )));
+    }
+    let path = match &args.corpus {
+        Some(path) if !stored.update => absolute(path),
+        _ => stored.corpus,
+    };
+    let flags = request::over(&args.flags, &stored.flags)?;
+    let mut plan = Plan::new(corpus, path, flags, begun);
+    plan.run.update = stored.update;
+    if stored.update {
+        plan.start = Some(stored::start(&folder)?);
+    }
+    let force = args.force;
+    plan.place = Place::Resumed { folder, force };
     carry_out(plan, &args.run)
 }
 
 /// Runs `topics update`.
 pub fn update(args: &UpdateArgs) -> Outcome {
-    start_threads(flags::threads(args.run.threads))?;
-    let (old, stored) = store::open(&args.dir)?;
-    let model = store::model(&old)?;
-    if args
-        .flags
-        .topics
-        .is_some_and(|k| k != model.topics.topics as u64)
-    {
+    start_threads(args.run.threads)?;
+    let (old, stored) = stored::open(&args.dir)?;
+    let model = stored::model(&old)?;
+    let topics = model.topics.topics as u64;
+    if args.flags.topics.is_some_and(|k| k != topics) {
         return Err(Failure::usage(format!(
-            "the number of topics cannot change in an update: the fit has {}",
-            model.topics.topics
+            "the number of topics cannot change in an update: the fit has {topics}"
         )));
     }
-    let flags = TopicsFlags {
+    let flags = TopicsRequest {
         // The old priors as numbers: K does not change, and neither may they.
         alpha: Some(model.topics.alpha.to_string()),
         eta: Some(model.topics.eta.to_string()),
-        topics: Some(model.topics.topics as u64),
+        topics: Some(topics),
         // A schedule was for the first fit; an update starts from topics that are in place.
         temper: Some(args.flags.temper.clone().unwrap_or_else(|| "none".into())),
         passes: Some(args.flags.passes.unwrap_or(1.0)),
-        ..args.flags.or(&stored.flags)
+        ..request::over(&args.flags, &stored.flags)?
     };
     let settings = flags.settings()?;
     let sources = args.input.sources(&args.inputs, None)?;
     let begun = Instant::now();
     // The new documents are read before anything of an earlier fit is touched.
     let folder = match &args.out {
-        Some(out) => folder::take(out, store::COMMAND)?,
+        Some(out) => folder::take(out, stored::COMMAND, &[])?,
         None => old,
     };
-    let (path, place) = store::update_corpus(&folder);
+    let (path, place) = stored::update_corpus(&folder);
     let build = BuildSettings {
         tokeniser: model.tokeniser,
         fixed: Some(model.words.clone()),
@@ -147,219 +125,85 @@ pub fn update(args: &UpdateArgs) -> Outcome {
         seed: settings.seed,
         ..BuildSettings::new(&sources)
     };
-    let built = watched(&sources, &place, &build, args.run.quiet || args.run.json)?;
-    if !(args.run.quiet || args.run.json) {
-        remark_skipped(&built.skipped);
-        if built.tokens_left_out > 0 {
-            remark(&format!(
-                "note: left out {} tokens of words that the model does not know",
-                built.tokens_left_out
-            ));
-        }
+    let quiet = args.run.quiet || args.run.json;
+    let built = watched(&sources, &place, &build, quiet)?;
+    if !quiet {
+        remark_left_out(&built);
     }
-    let corpus = store::open_corpus(&place)?;
-    check(&corpus, &settings, args.run.memory_limit)?;
-    store::write_start(&folder, &model)?;
+    let mut plan = Plan::new(Corpus::open(&place)?, path, flags, begun);
     for artefact in [Artefact::Checkpoint, Artefact::Trace] {
         folder.remove(artefact).map_err(Failure::output)?;
     }
-    carry_out(
-        Plan {
-            corpus,
-            path,
-            flags,
-            start: Some(model),
-            folder: Some(folder),
-            resumed: false,
-            force: false,
-            open_seconds: begun.elapsed().as_secs_f64(),
-        },
-        &args.run,
-    )
-}
-
-/// Refuses what cannot be fitted.
-fn check(corpus: &Corpus, settings: &LdaSettings, memory_limit: u64) -> Result<(), Failure> {
-    let tokens = corpus.tokens(Part::Train);
-    if settings.topics as u64 > tokens {
-        return Err(Failure::input(format!(
-            "{} topics cannot be learned from {tokens} tokens: ask for fewer topics",
-            settings.topics
-        )));
-    }
-    let need = memory(settings, corpus.terms());
-    if need > memory_limit {
-        return Err(Failure::input(format!(
-            "{} topics of {} words take about {}, more than the limit of {}: ask for fewer topics or words (--max-terms of \
-             `jensen topics build`), or allow more (--memory-limit)",
-            settings.topics,
-            corpus.terms(),
-            jensen::format_bytes(need),
-            jensen::format_bytes(memory_limit)
-        )));
-    }
-    Ok(())
-}
-
-/// Bytes that a run takes, roughly: the topics in single precision and their statistics, three times in double
-/// precision while they are written to a checkpoint, and the documents of a batch.
-fn memory(settings: &LdaSettings, terms: usize) -> u64 {
-    let table = settings.topics as u64 * terms as u64;
-    let batch = settings.batch as u64 * settings.topics as u64 * 4 * 200;
-    table * (2 * 4 + 3 * 8) + batch + (64 << 20)
-}
-
-/// What a run left.
-pub struct Finished {
-    /// How it ended.
-    pub outcome: RunOutcome<LdaFit>,
-    /// What its records said.
-    pub gathered: Gathered,
+    plan.run.update = true;
+    plan.start = Some(model);
+    plan.place = Place::Taken(folder);
+    carry_out(plan, &args.run)
 }
 
 fn carry_out(plan: Plan, run: &RunFlags) -> Outcome {
-    let quiet = run.quiet || run.json;
-    let simd = plan.flags.simd()?;
-    let settings = plan.flags.settings()?;
-    let train = CorpusDocuments::new(&plan.corpus, Part::Train);
-    let heldout = CorpusDocuments::new(&plan.corpus, Part::Heldout);
-    let scored = Range::new(&heldout, 0, SCORED);
-    let job = LdaJob {
-        documents: &train,
-        heldout: (!scored.is_empty()).then_some(&scored as &dyn Documents),
-        start: plan.start.as_ref().map(|start| &start.topics),
-        settings: LdaSettings {
-            // The passes are the budget and no part of the settings: a run may be resumed for more of them.
-            passes: UNBOUNDED,
-            population: plan
-                .start
-                .as_ref()
-                .map(|start| start.topics.population + train.len() as f64),
-            ..settings.clone()
-        },
-        simd,
-        data_hash: plan.corpus.digest().to_owned(),
+    let sizes = Sizes::of(&plan.corpus, &plan.run.flags.settings()?);
+    let setting = Setting {
+        checkpoint_every: plan.run.flags.checkpoint_every,
+        memory_limit: run.memory_limit,
+        ..Setting::new(plan.place, Box::new(Line::new(sizes)))
     };
-    let position = match &plan.folder {
-        Some(folder) if plan.resumed => {
-            folder::position(folder, &lda::identity(&job), plan.force, quiet)?
-        }
-        _ => None,
-    };
-    if let Some(folder) = &plan.folder {
-        let resolved = TopicsFlags {
-            simd: Some(simd.name().to_owned()),
-            ..plan.flags.clone()
-        };
-        Stored::new(
-            &plan.corpus,
-            plan.path.clone(),
-            plan.start.is_some(),
-            resolved,
-        )
-        .write(folder)?;
-    }
-    let sizes = Sizes {
-        documents: train.len() as f64,
-        tokens: train.tokens(),
-        batch: settings.batch as f64,
-    };
-    let planned = lda::planned_iterations(train.len(), &settings);
-    let mut finished = fit(&plan, &job, sizes, planned, position, quiet)?;
-    let begun = Instant::now();
-    let Some(fitted) = finished.outcome.output.take() else {
-        return Err(Failure::input(format!(
-            "the fit cannot start: {}",
-            finished.outcome.status
-        )));
-    };
-    let model = TopicModel {
-        topics: fitted.topics.clone(),
-        words: plan.corpus.words().to_vec(),
-        tokeniser: match &plan.start {
-            Some(start) => start.tokeniser,
-            None => tokeniser(&plan.corpus),
-        },
-    };
-    let completion = if plan.corpus.documents(Part::Heldout) > SCORED {
-        score(&plan.corpus, &model, settings.seed, simd)
-    } else {
-        fitted.heldout
-    };
-    let topic_rows = rows(&model, plan.flags.words(), &train);
-    let done = finished.outcome.iterations >= planned;
-    let summary = summary(&Made {
-        plan: &plan,
-        job: &job,
-        sizes,
-        finished: &finished,
-        fitted: &fitted,
-        completion,
-        topic_rows,
-        done,
-        evaluate_seconds: begun.elapsed().as_secs_f64(),
-    });
-    if let Some(folder) = &plan.folder {
-        write_results(folder, &plan, &model, &summary, finished.gathered.curves())?;
-    }
-    if run.json {
-        print(&summary.to_json().map_err(Failure::output)?)?;
-    } else if !run.quiet {
-        print(&table(&summary))?;
-        if let Some(folder) = &plan.folder {
-            print(&format!("results   {}\n", folder.path().display()))?;
-        }
-    }
-    Ok(if done { Exit::Done } else { Exit::Untrusted })
-}
-
-/// How the corpus made words of text.
-fn tokeniser(corpus: &Corpus) -> Tokeniser {
-    let stored = corpus
-        .record()
-        .get("tokeniser")
-        .cloned()
-        .unwrap_or_default();
-    serde_json::from_value(stored).unwrap_or_default()
-}
-
-/// Scores all held-out documents.
-pub fn score(corpus: &Corpus, model: &TopicModel, seed: u64, simd: Simd) -> Option<Completion> {
-    let heldout = CorpusDocuments::new(corpus, Part::Heldout);
-    (!heldout.is_empty())
-        .then(|| Predictor::new(&model.topics, RULE, simd).completion(&heldout, seed))
-}
-
-fn fit(
-    plan: &Plan,
-    job: &LdaJob<'_>,
-    sizes: Sizes,
-    planned: u64,
-    position: Option<Position>,
-    quiet: bool,
-) -> Result<Finished, Failure> {
-    let session = Session {
-        folder: plan.folder.as_ref(),
-        position,
-        budget: Budget {
-            max_iterations: planned,
-            max_seconds: plan.flags.max_seconds,
-        },
-        checkpoint_every: plan.flags.checkpoint_every,
-        force: plan.force,
-        display: Display::with(quiet, Box::new(Line::new(sizes))),
-    };
-    let mut gathered = Gathered::default();
-    let (outcome, _) = session.carry_out(
-        |record| gathered.add(record, &sizes),
-        |mut control| lda::fit(job, &mut control),
-    )?;
-    let outcome = outcome.map_err(|error| match error {
-        LdaError::Input(what) => Failure::input(what),
-        LdaError::Run(error) => Failure::usage(error.to_string()),
+    let (start, open_seconds) = (plan.start.as_ref(), plan.begun.elapsed().as_secs_f64());
+    let done = setting.watch(run.say(), |around| {
+        fit_topics(&plan.corpus, plan.run, start, open_seconds, around)
     })?;
-    Ok(Finished { outcome, gathered })
+    conclude(
+        &done.summary,
+        done.trusted,
+        done.folder.as_deref(),
+        run.say(),
+        9,
+        table,
+    )
 }
 
-/// More passes than any run makes.
-const UNBOUNDED: f64 = 1e9;
+/// Topics in the table of the command.
+const ROWS: usize = 20;
+
+/// The summary for people.
+fn table(summary: &TopicsSummary) -> String {
+    let mut text = topic_table(&summary.topic_rows, ROWS);
+    let mut line = |name: &str, value: String| text += &format!("{name:<9} {value}\n");
+    if let (Some(score), Some(se), Some(perplexity)) = (
+        summary.heldout_log_predictive,
+        summary.heldout_log_predictive_se,
+        summary.heldout_perplexity,
+    ) {
+        line(
+            "held out",
+            format!(
+                "{score:.4} ± {se:.4} nats/word (perplexity {perplexity:.0}), {} words of {} documents",
+                summary.heldout_words, summary.heldout_documents
+            ),
+        );
+    }
+    line(
+        "ELBO",
+        format!(
+            "{:.0} ± {:.0} nats ({:.4} nats/token)",
+            summary.elbo,
+            summary.elbo_se,
+            summary.elbo / (summary.tokens * summary.population / summary.documents as f64)
+        ),
+    );
+    if let (Some(npmi), Some(umass)) = (summary.coherence.npmi, summary.coherence.umass) {
+        line(
+            "coherence",
+            format!("NPMI {npmi:.3}, UMass {umass:.2} (means over topics)"),
+        );
+    }
+    if let Some(speed) = summary.docs_per_second {
+        line(
+            "speed",
+            format!(
+                "{speed:.0} documents/s; {:.1} s in all",
+                summary.seconds.open + summary.seconds.fit + summary.seconds.evaluate
+            ),
+        );
+    }
+    text + &verdict(&summary.judgement, 9)
+}

@@ -5,20 +5,14 @@
 //! | `args` | the command line |
 //! | `build` | `topics build`: text or bags of words into a corpus |
 //! | `fit` | `topics fit` and `topics update`: a corpus into topics, in a folder |
-//! | `flags` | the settings of a fit and their defaults |
-//! | `results` | what a fit says at its end |
-//! | `store` | the folder of a fit |
-//! | `progress` | the line of progress, and what a run's records say |
+//! | `progress` | the line of progress |
 //! | `apply` | `topics predict`, `evaluate` and `show`: what a fitted folder is good for |
 
 mod apply;
 pub mod args;
 mod build;
 mod fit;
-mod flags;
 mod progress;
-mod results;
-mod store;
 
 use crate::failure::Outcome;
 use args::TopicsCommand;

@@ -4,18 +4,16 @@ use std::path::Path;
 
 use jensen::data::{RowWriter, Rows, write_atomic_bytes};
 use jensen::neural::{
-    Autoencoder, Frame, LogMarginal, Records, RowRecords, Selection, VaeModel, mosaic,
+    Autoencoder, COLUMNS, Frame, LogMarginal, Records, RowRecords, Selection, VaeModel, VaeRun,
+    beside, check_rows, first, mosaic, open_vae, vae_model,
 };
+use jensen::study::words;
 use serde_json::{Value, json};
 
 use super::args::{ApplyArgs, EvaluateArgs, SampleArgs};
-use super::data;
 use super::out::{Place, no_picture, numbered, write_rows};
-use super::results::{COLUMNS, beside};
-use super::store::{self, Stored};
 use crate::failure::{Exit, Failure, Outcome, print};
-use crate::flags;
-use crate::run::session::start_threads;
+use crate::terminal::start_threads;
 
 /// Records that are in memory at once.
 const CHUNK: usize = 4000;
@@ -25,26 +23,23 @@ const TOO_MANY: usize = 5;
 
 /// A fit that can be used.
 struct Fitted {
-    stored: Stored,
+    stored: VaeRun,
     model: VaeModel,
     networks: Autoencoder,
 }
 
 impl Fitted {
     fn open(dir: &Path, threads: Option<usize>, simd: Option<&str>) -> Result<Self, Failure> {
-        start_threads(flags::threads(threads))?;
-        let (folder, stored) = store::open(dir)?;
-        let model = store::model(&folder)?;
+        start_threads(threads)?;
+        let (folder, stored) = open_vae(dir)?;
+        let model = vae_model(&folder)?;
         if model.architecture != stored.architecture {
             return Err(Failure::input(format!(
                 "the weights in `{}` are of another architecture than its run.json: they belong to another fit",
                 dir.display()
             )));
         }
-        let simd = match simd {
-            Some(name) => flags::simd(name)?,
-            None => stored.flags.simd()?,
-        };
+        let simd = words::simd(simd.or(stored.flags.simd.as_deref()))?;
         let networks = model
             .autoencoder(simd)
             .map_err(|error| Failure::input(error.to_string()))?;
@@ -56,9 +51,9 @@ impl Fitted {
     }
 
     fn rows(&self, path: &Path) -> Result<Rows, Failure> {
-        let rows = data::open(path)?;
+        let rows = Rows::open(path)?;
         let architecture = &self.model.architecture;
-        data::check(&rows, architecture.width, architecture.likelihood)?;
+        check_rows(&rows, architecture.width, architecture.likelihood)?;
         Ok(rows)
     }
 
@@ -195,7 +190,7 @@ pub fn evaluate(args: &EvaluateArgs) -> Outcome {
         0 => records.len(),
         count => records.len().min(count as usize),
     };
-    let some = data::first(&records, some);
+    let some = first(&records, some);
     let latent = fit.model.architecture.latent;
     let failed = |error: jensen::graph::Unsupported| Failure::input(error.to_string());
     let networks = &mut fit.networks;

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-
-use super::flags::VaeFlags;
+use jensen::neural::VaeRequest;
 
 /// The commands.
 #[derive(Subcommand)]
@@ -44,12 +43,12 @@ pub struct FitArgs {
     #[arg(long, value_name = "FILE|SHARE", help_heading = "Data")]
     pub validation: Option<String>,
     #[command(flatten)]
-    pub flags: VaeFlags,
+    pub flags: VaeRequest,
     /// Threads [default: all of the machine]
-    #[arg(long, value_name = "T", value_parser = crate::flags::parse_threads, help_heading = "Run")]
+    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count, help_heading = "Run")]
     pub threads: Option<usize>,
     /// Refuse what would take more memory than this
-    #[arg(long, value_name = "SIZE", default_value = "8GiB", value_parser = crate::flags::parse_bytes, help_heading = "Run")]
+    #[arg(long, value_name = "SIZE", default_value = "8GiB", value_parser = jensen::study::words::bytes, help_heading = "Run")]
     pub memory_limit: u64,
     /// Write results and checkpoints to this folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
@@ -80,10 +79,10 @@ pub struct OutFlags {
     #[arg(long, value_name = "FILE")]
     pub out: Vec<PathBuf>,
     /// Instruction set: auto, avx512, avx2 or scalar; that of the fit unless given
-    #[arg(long, value_name = "NAME", value_parser = crate::flags::parse_simd)]
+    #[arg(long, value_name = "NAME", value_parser = jensen::study::words::simd_name)]
     pub simd: Option<String>,
     /// Threads; all of the machine unless given
-    #[arg(long, value_name = "T", value_parser = crate::flags::parse_threads)]
+    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count)]
     pub threads: Option<usize>,
 }
 
@@ -173,10 +172,10 @@ pub struct EvaluateArgs {
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
     /// Instruction set: auto, avx512, avx2 or scalar; that of the fit unless given
-    #[arg(long, value_name = "NAME", value_parser = crate::flags::parse_simd)]
+    #[arg(long, value_name = "NAME", value_parser = jensen::study::words::simd_name)]
     pub simd: Option<String>,
     /// Threads; all of the machine unless given
-    #[arg(long, value_name = "T", value_parser = crate::flags::parse_threads)]
+    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count)]
     pub threads: Option<usize>,
     /// Print a JSON object to standard output, and nothing else
     #[arg(long)]

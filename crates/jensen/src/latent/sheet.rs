@@ -4,8 +4,11 @@ use jensen_latent::Fit;
 use jensen_latent::prior::Graph;
 use jensen_report::figure::{Axis, Chart, Figure, Series};
 use jensen_report::{Section, Sheet, Tone};
+use jensen_run::Record;
+use serde_json::Value;
 
 use super::{LatentSummary, Outcome, TableModel, maps};
+use crate::study;
 
 /// Rows of the page's table; all are in `fit.json`.
 const ROWS: usize = 200;
@@ -17,6 +20,18 @@ pub struct Curve {
     pub bound: Vec<(f64, f64)>,
     /// The duality gap, where there is one.
     pub gap: Vec<(f64, f64)>,
+}
+
+impl study::Course for Curve {
+    fn add(&mut self, record: &Record) {
+        let at = record.iteration as f64;
+        if let Some(bound) = record.elbo.filter(|b| b.is_finite()) {
+            self.bound.push((at, bound));
+        }
+        if let Some(gap) = record.fields.get("gap").and_then(Value::as_f64) {
+            self.gap.push((at, gap));
+        }
+    }
 }
 
 fn run(curve: &Curve) -> Section {
@@ -172,9 +187,10 @@ pub fn sheet(page: Page<'_>) -> Sheet {
             ..Section::default()
         });
     }
-    let (tone, headline) = match (summary.trusted, summary.converged) {
+    let judged = &summary.judgement;
+    let (tone, headline) = match (judged.trusted, judged.converged) {
         (true, _) => (Tone::Good, "Converged: the bound is at its maximum"),
-        (false, true) => (Tone::Fair, "Converged, but the bound is not finite"),
+        (false, true) => (Tone::Fair, "Converged, but not to be trusted"),
         (false, false) => (Tone::Poor, "Not converged: do not use these results"),
     };
     let mut facts = vec![(
@@ -208,9 +224,9 @@ pub fn sheet(page: Page<'_>) -> Sheet {
             ("Prior".to_owned(), summary.prior.clone()),
             ("data".to_owned(), data.to_owned()),
         ],
-        verdict: (tone, headline.to_owned(), summary.status.clone()),
+        verdict: (tone, headline.to_owned(), judged.status.clone()),
         facts,
-        warnings: summary.warnings.clone(),
+        warnings: judged.warnings.clone(),
         sections,
         settings,
         timing: vec![

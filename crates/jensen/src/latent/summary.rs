@@ -4,9 +4,11 @@ use jensen_data::ParameterSummary;
 use jensen_latent::prior::{Index, Piece, Reader};
 use jensen_latent::{Fit, Likelihood, Settings};
 use jensen_math::special::inv_phi;
+use jensen_run::Reason;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::TableModel;
+use crate::study::{Evidence, Judgement, Work};
 
 /// Most latent variables of a part that are listed.
 const LISTED: usize = 1000;
@@ -37,12 +39,10 @@ pub struct LatentSeconds {
 /// `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LatentSummary {
-    /// How the run ended, with advice.
-    pub status: String,
-    /// The stopping rule holds: the gap, or the estimated improvement, is below the tolerance.
-    pub converged: bool,
-    /// Converged, hyperparameters included where they were learnt.
-    pub trusted: bool,
+    /// How the run ended and what speaks against it; `converged` where the gap, or the estimated improvement, is below the
+    /// tolerance, hyperparameters included where they were learnt.
+    #[serde(flatten)]
+    pub judgement: Judgement,
     /// The lower bound on log p(y) in nats, all constants kept.
     #[serde(deserialize_with = "null_is_nan")]
     pub bound: f64,
@@ -77,22 +77,10 @@ pub struct LatentSummary {
     pub hyperparameters: Vec<Hyperparameter>,
     /// Posterior of covariates' effects, groups and fields of up to 1000 nodes; of linear predictors under a Gaussian process.
     pub parameters: Vec<ParameterSummary>,
-    /// Things the user should know.
-    pub warnings: Vec<String>,
 }
 
 fn null_is_nan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Ok(Option::<f64>::deserialize(deserializer)?.unwrap_or(f64::NAN))
-}
-
-impl LatentSummary {
-    /// The text of `fit.json`, indented, with a final line end.
-    ///
-    /// # Errors
-    /// It cannot be written as JSON.
-    pub fn to_json(&self) -> Result<String, serde_json::Error> {
-        Ok(serde_json::to_string_pretty(self)? + "\n")
-    }
 }
 
 /// Everything that a summary is made from.
@@ -106,7 +94,7 @@ pub struct Made<'a> {
     /// Whether hyperparameters were learnt.
     pub learnt: bool,
     /// The settings of the solver.
-    pub settings: &'a Settings,
+    pub settings: Settings,
     /// The fit.
     pub fit: &'a Fit,
     /// Iterations and seconds of solvers over the whole run.
@@ -205,8 +193,49 @@ fn parameters(made: &Made<'_>) -> Vec<ParameterSummary> {
     rows
 }
 
+/// What a fit shows of itself.
+pub fn evidence(made: &Made<'_>) -> Evidence {
+    let (model, fit) = (made.model, made.fit);
+    let settings = model.settings();
+    let mut notes: Vec<String> = model.notes().to_vec();
+    notes.extend(fit.notes.iter().cloned());
+    let unset: Vec<&str> = (settings.iter())
+        .filter(|s| s.free)
+        .map(|s| s.name.as_str())
+        .collect();
+    if !made.learnt && !unset.is_empty() {
+        let (stand, them) = match unset.len() {
+            1 => ("was not given and stands at its starting value", "it"),
+            _ => ("were not given and stand at their starting values", "them"),
+        };
+        let named = match unset.len() {
+            1..=4 => unset.join(", "),
+            n => format!("{n} hyperparameters"),
+        };
+        notes.push(format!(
+            "{named} {stand}; learn {them} (--optimise-hyperparameters) or give {them}"
+        ));
+    }
+    // The solver's word stands for a run whose search for hyperparameters is over.
+    let status = match made.status.is_converged() {
+        true => &fit.status,
+        false => made.status,
+    };
+    let mut evidence = Evidence {
+        notes,
+        ..Evidence::new(status.clone(), Work::UntilItConverges)
+    };
+    if !fit.bound.is_finite() {
+        evidence.against.against(Reason::new(
+            "the bound is not finite",
+            "Check the scale of the data and the hyperparameters.",
+        ));
+    }
+    evidence
+}
+
 /// The summary of a fit.
-pub fn summary(made: &Made<'_>) -> LatentSummary {
+pub fn summary(made: &Made<'_>, judgement: Judgement) -> LatentSummary {
     let (model, fit) = (made.model, made.fit);
     let mut theta = made.theta.iter();
     let likelihood_values = made.likelihood.values();
@@ -225,36 +254,8 @@ pub fn summary(made: &Made<'_>) -> LatentSummary {
             learnt: made.learnt && setting.free,
         })
         .collect();
-    let mut warnings: Vec<String> = model.notes().to_vec();
-    warnings.extend(fit.notes.iter().cloned());
-    let unset: Vec<&str> = (settings.iter())
-        .filter(|s| s.free)
-        .map(|s| s.name.as_str())
-        .collect();
-    if !made.learnt && !unset.is_empty() {
-        let (stand, them) = match unset.len() {
-            1 => ("was not given and stands at its starting value", "it"),
-            _ => ("were not given and stand at their starting values", "them"),
-        };
-        let named = match unset.len() {
-            1..=4 => unset.join(", "),
-            n => format!("{n} hyperparameters"),
-        };
-        warnings.push(format!(
-            "{named} {stand}; learn {them} (--optimise-hyperparameters) or give {them}"
-        ));
-    }
-    let converged = made.status.is_converged() && fit.status.is_converged();
-    let status = match made.status.is_converged() {
-        true => &fit.status,
-        false => made.status,
-    };
     LatentSummary {
-        status: format!("{status}. {}", status.advice())
-            .trim_end()
-            .to_owned(),
-        converged,
-        trusted: converged && fit.bound.is_finite(),
+        judgement,
         bound: fit.bound,
         gap: fit.gap,
         solver_seconds: made.solver_seconds,
@@ -271,6 +272,5 @@ pub fn summary(made: &Made<'_>) -> LatentSummary {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         hyperparameters,
         parameters: parameters(made),
-        warnings,
     }
 }

@@ -141,17 +141,18 @@ pub fn sheet(
     }
     let fact =
         |label: &str, value: String, aside: &str| (label.to_owned(), value, aside.to_owned());
-    let (tone, headline) = match (summary.trusted, summary.bound) {
-        (true, _) if summary.converged => (Tone::Good, "Early stopping ended the run"),
+    let judged = &summary.judgement;
+    let (tone, headline) = match (judged.trusted, summary.bound) {
+        (true, _) if judged.converged => (Tone::Good, "Early stopping ended the run"),
         (true, _) => (Tone::Good, "All epochs were made"),
-        (false, Some(_)) => (Tone::Fair, "Not finished"),
+        (false, Some(_)) => (Tone::Fair, "Not to be trusted"),
         (false, None) => (Tone::Poor, "Not to be used"),
     };
     let architecture = &summary.architecture;
     Sheet {
         title: format!("Auto-encoder with {} latent values", architecture.latent),
         subject: vec![("data".to_owned(), data.to_owned())],
-        verdict: (tone, headline.to_owned(), summary.status.clone()),
+        verdict: (tone, headline.to_owned(), judged.status.clone()),
         facts: vec![
             fact("bound", number(summary.bound, 2), &error(summary.bound_se)),
             fact(
@@ -176,7 +177,7 @@ pub fn sheet(
                 "records a second",
             ),
         ],
-        warnings: summary.warnings.clone(),
+        warnings: judged.warnings.clone(),
         sections,
         settings,
         timing: vec![

@@ -3,6 +3,8 @@
 use jensen_neural::Architecture;
 use serde::{Deserialize, Serialize};
 
+use crate::study::Judgement;
+
 /// Wall-clock seconds of the parts of a fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct VaeSeconds {
@@ -29,12 +31,9 @@ pub struct HistoryPoint {
 /// or that were not asked for, are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VaeSummary {
-    /// How the run ended, with advice.
-    pub status: String,
-    /// Early stopping ended the run.
-    pub converged: bool,
-    /// All epochs were made or early stopping ended the run, at the model's own temperature, and every bound is finite.
-    pub trusted: bool,
+    /// How the run ended and what speaks against it; `converged` where early stopping ended it.
+    #[serde(flatten)]
+    pub judgement: Judgement,
     /// Lower bound of the training records under the kept weights, nats a record; fresh draws, at most 10 000 records.
     pub bound: Option<f64>,
     /// Its standard error over records and draws.
@@ -80,18 +79,6 @@ pub struct VaeSummary {
     pub seed: u64,
     /// Version of Jensen.
     pub version: String,
-    /// What the user should know, what speaks against trusting the fit first.
-    pub warnings: Vec<String>,
     /// The bound along the run, thinned.
     pub history: Vec<HistoryPoint>,
-}
-
-impl VaeSummary {
-    /// As JSON with a line end.
-    ///
-    /// # Errors
-    /// Never in practice: every field is plain.
-    pub fn to_json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string_pretty(self).map(|text| text + "\n")
-    }
 }

@@ -100,23 +100,15 @@ pub fn sheet(
         .map_or("nats a word".to_owned(), |se| {
             format!("± {se:.4} nats a word")
         });
+    let (tone, headline) = match (summary.judgement.trusted, summary.finished) {
+        (true, _) => (Tone::Good, "All passes were made"),
+        (false, true) => (Tone::Fair, "Not to be trusted"),
+        (false, false) => (Tone::Fair, "Stopped before the last pass"),
+    };
     Sheet {
         title: format!("{} topics", summary.topics),
         subject: vec![("corpus".to_owned(), corpus.to_owned())],
-        verdict: (
-            if summary.finished {
-                Tone::Good
-            } else {
-                Tone::Fair
-            },
-            if summary.finished {
-                "All passes were made"
-            } else {
-                "Stopped before the last pass"
-            }
-            .to_owned(),
-            summary.status.clone(),
-        ),
+        verdict: (tone, headline.to_owned(), summary.judgement.status.clone()),
         facts: vec![
             fact(
                 "held-out log predictive",
@@ -133,7 +125,7 @@ pub fn sheet(
                 "documents a second",
             ),
         ],
-        warnings: summary.warnings.clone(),
+        warnings: summary.judgement.warnings.clone(),
         sections,
         settings,
         timing: vec![

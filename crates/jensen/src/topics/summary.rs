@@ -4,6 +4,7 @@ use jensen_conjugate::documents::Documents;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Coherence, TopicModel, coherence};
+use crate::study::Judgement;
 
 /// A topic in numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,8 +35,9 @@ pub struct TopicsSeconds {
 /// or that were not asked for, are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TopicsSummary {
-    /// How the run ended, with advice.
-    pub status: String,
+    /// How the run ended and what speaks against it.
+    #[serde(flatten)]
+    pub judgement: Judgement,
     /// All passes were made.
     pub finished: bool,
     /// Evidence lower bound under the untempered model, in nats, estimated from a sample of the training documents.
@@ -89,8 +91,6 @@ pub struct TopicsSummary {
     pub seed: u64,
     /// Version of Jensen.
     pub version: String,
-    /// Things the user should know.
-    pub warnings: Vec<String>,
     /// The topics, the largest first.
     pub topic_rows: Vec<TopicRow>,
 }
@@ -129,16 +129,6 @@ pub fn rows(model: &TopicModel, count: usize, documents: &dyn Documents) -> Vec<
             .then(a.topic.cmp(&b.topic))
     });
     rows
-}
-
-impl TopicsSummary {
-    /// As JSON with a line end.
-    ///
-    /// # Errors
-    /// Never in practice: every field is plain.
-    pub fn to_json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string_pretty(self).map(|text| text + "\n")
-    }
 }
 
 impl Coherence {

@@ -1,0 +1,160 @@
+//! `jensen mixture` and `jensen factors`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use jensen::Error;
+use jensen::points::{
+    Described, FACTORS, FactorsRequest, Fitted, MIXTURE, MixtureRequest, PointRequest, Points,
+    PointsSummary, fit_factors, fit_mixture,
+};
+use jensen::study::{Around, Place, folder, request};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::failure::{Failure, Outcome};
+use crate::progress::Bound;
+use crate::terminal::{Say, Setting, conclude, start_threads, verdict};
+
+const MIXTURE_EXAMPLES: &str = "\
+Examples:
+  jensen mixture fit points.csv --components 5 --out results
+  jensen mixture fit points.npy --components 20 --covariance diagonal --temper global
+  jensen mixture fit answers.csv --components 4 --kind bernoulli --batch 100 --passes 5
+
+DATA is a CSV file with a header, an .npy or an .npz file; every column is used. Without --batch, coordinate
+ascent runs until the bound is still; with it, stochastic steps make the passes asked for.";
+
+/// Mixtures of points.
+#[derive(Subcommand)]
+pub enum MixtureCommand {
+    /// Fit a mixture to the rows of a table
+    #[command(after_help = MIXTURE_EXAMPLES)]
+    Fit(Box<PointArgs<MixtureRequest>>),
+}
+
+const FACTORS_EXAMPLES: &str = "\
+Examples:
+  jensen factors fit patches.npy --factors 8 --noise-variance 0.1 --image 4x4 --out results
+  jensen factors fit faces.npz --factors 30 --noise-variance 0.5 --factor-variance 0.5 --temper global
+
+DATA is a CSV file with a header, an .npy or an .npz file; every column is used. With --image, factors.png shows
+the factors as pictures of that width and height, row by row.";
+
+/// Factorial mixtures.
+#[derive(Subcommand)]
+pub enum FactorsCommand {
+    /// Fit binary factors to the rows of a table
+    #[command(after_help = FACTORS_EXAMPLES)]
+    Fit(Box<PointArgs<FactorsRequest>>),
+}
+
+/// Fits a model of points.
+#[derive(Args)]
+pub struct PointArgs<R: Args> {
+    #[command(flatten)]
+    request: R,
+    /// Number of threads
+    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count, help_heading = "Run")]
+    threads: Option<usize>,
+    /// Write results and checkpoints to this folder
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    out: Option<PathBuf>,
+    /// Continue the run in the folder of --out from its last checkpoint; all other flags stay as they were
+    #[arg(long, requires = "out", help_heading = "Output")]
+    resume: bool,
+    /// Print fit.json to standard output, and nothing else
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+    /// No progress, no table
+    #[arg(long, short, help_heading = "Output")]
+    quiet: bool,
+}
+
+/// Runs `jensen mixture`.
+pub fn mixture(command: MixtureCommand) -> Outcome {
+    let MixtureCommand::Fit(args) = command;
+    run(*args, MIXTURE, |r| (&r.data, &r.points), fit_mixture)
+}
+
+/// Runs `jensen factors`.
+pub fn factors(command: FactorsCommand) -> Outcome {
+    let FactorsCommand::Fit(args) = command;
+    run(*args, FACTORS, |r| (&r.data, &r.points), fit_factors)
+}
+
+fn run<R: Args + Serialize + DeserializeOwned>(
+    args: PointArgs<R>,
+    command: &str,
+    common: impl Fn(&R) -> (&Option<PathBuf>, &PointRequest),
+    fit: impl FnOnce(&R, &Points, Around<'_>) -> Result<Fitted, Error>,
+) -> Outcome {
+    start_threads(args.threads)?;
+    let (request, place) = match (&args.out, args.resume) {
+        (Some(path), true) => {
+            let folder = folder::open(path, command)?;
+            let request = if folder::has_request(&folder) {
+                request::over(&args.request, &folder::read_request(&folder)?)?
+            } else {
+                args.request
+            };
+            let force = false;
+            (request, Place::Resumed { folder, force })
+        }
+        (out, _) => (args.request, Place::new(out.as_deref())),
+    };
+    let (data, method) = common(&request);
+    let Some(data) = data else {
+        return Err(Failure::usage("no table is given"));
+    };
+    // Wrong flags are said before anything is read or written.
+    method.settings()?;
+    let points = Points::read(data, method)?;
+    let say = Say {
+        json: args.json,
+        quiet: args.quiet,
+    };
+    let setting = Setting::new(place, Box::<Bound>::default());
+    let (made, summary) = setting.watch(say, |around| fit(&request, &points, around))?;
+    let trusted = summary.judgement.trusted;
+    let text = |summary: &PointsSummary| table(summary, &made.described);
+    conclude(&summary, trusted, args.out.as_deref(), say, 9, text)
+}
+
+/// Rows and columns of the table that fit a terminal; the report has more, fit.json all.
+const SHOWN: (usize, usize) = (12, 8);
+
+/// The summary for people.
+fn table(summary: &PointsSummary, described: &Described) -> String {
+    let mut text = verdict(&summary.judgement, 9);
+    if let Some(elbo) = summary.elbo {
+        text += &format!("ELBO      {elbo:.3} nats, at T = 1\n");
+    }
+    if let (Some(mean), Some(se)) = (
+        summary.heldout_log_predictive,
+        summary.heldout_standard_error,
+    ) {
+        text += &format!("held out  {mean:.4} ± {se:.4} nats a point\n");
+    }
+    let (heads, rows) = &described.table;
+    let columns = heads.len().min(SHOWN.1);
+    let shown: Vec<&Vec<String>> = std::iter::once(heads)
+        .chain(rows.iter().take(SHOWN.0))
+        .collect();
+    let width = |c: usize| shown.iter().map(|row| row[c].chars().count()).max();
+    for row in &shown {
+        let cells: Vec<String> = (0..columns)
+            .map(|c| format!("{:>1$}", row[c], width(c).unwrap_or(0)))
+            .collect();
+        text += &cells.join("  ");
+        text.push('\n');
+    }
+    let more = (rows.len() - (shown.len() - 1), heads.len() - columns);
+    if more != (0, 0) {
+        text += &format!(
+            "… {} more {}s and {} more columns are in fit.json\n",
+            more.0, described.rows, more.1
+        );
+    }
+    text
+}

@@ -1,0 +1,166 @@
+//! What the command adds to a study: threads, Ctrl-C, what the user sees, exit codes.
+
+use std::num::NonZero;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use jensen::Error;
+use jensen::run::{Observer, Progress, Status};
+use jensen::study::{Around, Judgement, MEMORY_LIMIT, Place, to_json};
+use serde::Serialize;
+
+use crate::failure::{Exit, Failure, Outcome, print, remark};
+use crate::progress::{Describe, Display};
+
+/// Set by Ctrl-C.
+pub static STOP: AtomicBool = AtomicBool::new(false);
+
+/// The pool of threads (all of the machine unless given), with stacks for the interpreter's recursion.
+pub fn start_threads(given: Option<usize>) -> Result<usize, Failure> {
+    let all = || std::thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = given.unwrap_or_else(all);
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .stack_size(256 << 20)
+        .build_global()
+        .map_err(|error| Failure::usage(format!("cannot start {threads} threads: {error}")))?;
+    Ok(threads)
+}
+
+/// The first Ctrl-C stops after the iteration (or step of a reproduction) at hand, the second at once.
+pub fn catch_interrupts() {
+    let handler = || {
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    };
+    if let Err(error) = ctrlc::set_handler(handler) {
+        remark(&format!(
+            "warning: Ctrl-C will not stop gracefully: {error}"
+        ));
+    }
+}
+
+/// Refuses checkpoints that have nowhere to go.
+pub fn check_out(out: Option<&Path>, checkpoint_every: Option<f64>) -> Result<(), Failure> {
+    if out.is_none() && checkpoint_every.is_some() {
+        return Err(Failure::usage(
+            "--checkpoint-every needs a folder to write to: add --out DIR",
+        ));
+    }
+    Ok(())
+}
+
+/// What is said.
+#[derive(Clone, Copy)]
+pub struct Say {
+    /// fit.json on standard output, and nothing else.
+    pub json: bool,
+    /// Nothing.
+    pub quiet: bool,
+}
+
+/// Where and how a study is carried out.
+pub struct Setting {
+    /// Where results go.
+    pub place: Place,
+    /// Seconds between checkpoints, if asked for.
+    pub checkpoint_every: Option<f64>,
+    /// Bytes that may be taken.
+    pub memory_limit: u64,
+    /// The line of progress.
+    pub line: Box<dyn Describe>,
+}
+
+impl Setting {
+    /// With the usual checkpoints and the usual memory.
+    pub fn new(place: Place, line: Box<dyn Describe>) -> Self {
+        Self {
+            place,
+            checkpoint_every: None,
+            memory_limit: MEMORY_LIMIT,
+            line,
+        }
+    }
+
+    /// Runs under the user's eyes, until done or interrupted.
+    pub fn watch<T>(
+        self,
+        say: Say,
+        run: impl FnOnce(Around<'_>) -> Result<T, Error>,
+    ) -> Result<T, Failure> {
+        catch_interrupts();
+        let epoch = Instant::now();
+        let clock = move || epoch.elapsed().as_secs_f64();
+        let mut terminal = Terminal {
+            display: Display::with(say.quiet || say.json, self.line),
+            quiet: say.quiet,
+        };
+        let made = run(Around {
+            place: self.place,
+            checkpoint_every: self.checkpoint_every,
+            memory_limit: self.memory_limit,
+            clock: &clock,
+            cancel: Some(&STOP),
+            observer: &mut terminal,
+        });
+        terminal.display.clear();
+        Ok(made?)
+    }
+}
+
+/// The user's eyes.
+struct Terminal {
+    display: Display,
+    quiet: bool,
+}
+
+impl Observer for Terminal {
+    fn progress(&mut self, progress: &Progress<'_>) {
+        self.display.update(progress);
+    }
+
+    fn note(&mut self, note: &str) {
+        if !self.quiet {
+            self.display.remark(&format!("warning: {note}"));
+        }
+    }
+
+    fn finished(&mut self, _: &Status) {
+        self.display.clear();
+    }
+}
+
+/// The lines of a table that say how a fit ended and what is to be known of it, with labels so wide.
+pub fn verdict(judged: &Judgement, width: usize) -> String {
+    let mut text = format!("{:<width$} {}\n", "status", judged.status);
+    // A status that speaks against the result is a warning, too: once is enough here.
+    for warning in judged.warnings.iter().filter(|w| **w != judged.status) {
+        text += &format!("{:<width$} - {warning}\n", "");
+    }
+    if !judged.trusted {
+        text += &format!("{:<width$} NOT to be trusted\n", "verdict");
+    }
+    text
+}
+
+/// Prints a summary, as JSON or as a table whose labels are so wide, and ends the command.
+pub fn conclude<T: Serialize>(
+    summary: &T,
+    trusted: bool,
+    folder: Option<&Path>,
+    say: Say,
+    width: usize,
+    table: impl FnOnce(&T) -> String,
+) -> Outcome {
+    if say.json {
+        print(&to_json(summary)?)?;
+    } else if !say.quiet {
+        print(&table(summary))?;
+        if let Some(folder) = folder {
+            print(&format!("{:<width$} {}\n", "results", folder.display()))?;
+        }
+    }
+    Ok(if trusted { Exit::Done } else { Exit::Untrusted })
+}

@@ -1,0 +1,159 @@
+//! What a fit reads and keeps: its request, its table, and the files that the prior names.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use jensen_data::{Adjacency, Bytes, RunDir, Table, read_bytes, table};
+use serde::{Deserialize, Serialize};
+
+use super::{Files, LatentRequest, Stored};
+use crate::Error;
+use crate::study::{File, folder};
+
+/// The command, as the folder's marker has it.
+pub(super) const COMMAND: &str = "latent";
+
+/// The copy of the table.
+pub(super) const DATA: &str = "data.table";
+
+/// A run as its folder keeps it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LatentRun {
+    /// The table's name; its ending tells the format.
+    pub data: String,
+    /// Names of files in the prior and their copies in the folder.
+    pub files: BTreeMap<String, String>,
+    /// The request.
+    pub flags: LatentRequest,
+}
+
+/// A table as it was read.
+pub struct LatentData {
+    /// Its name.
+    pub name: String,
+    /// Its bytes, decompressed.
+    pub bytes: Bytes,
+}
+
+impl LatentData {
+    /// Reads a table's file.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let bytes = Bytes::read(path)?;
+        Ok(Self {
+            name: path.display().to_string(),
+            bytes,
+        })
+    }
+
+    /// The table.
+    ///
+    /// # Errors
+    /// The bytes are no table.
+    pub fn table(&self) -> Result<Table, Error> {
+        Ok(Table::parse(&self.bytes, &self.name)?)
+    }
+
+    /// The table, and meanwhile the digest of its bytes.
+    ///
+    /// # Errors
+    /// The bytes are no table.
+    pub fn table_and_digest(&self) -> Result<(Table, String), Error> {
+        let (table, digest) = rayon::join(|| self.table(), || super::digest(&self.bytes));
+        Ok((table?, digest))
+    }
+}
+
+/// Files that a prior names: from disk, or from the folder of a run; what was read is remembered.
+#[derive(Default)]
+pub struct PriorFiles {
+    read: RefCell<BTreeMap<String, Vec<u8>>>,
+    closed: bool,
+}
+
+impl PriorFiles {
+    fn bytes(&self, file: &str) -> Result<Vec<u8>, String> {
+        if let Some(bytes) = self.read.borrow().get(file) {
+            return Ok(bytes.clone());
+        }
+        if self.closed {
+            return Err(format!("the folder of the fit has no copy of `{file}`"));
+        }
+        let bytes = table::read_bytes(Path::new(file)).map_err(|e| e.to_string())?;
+        self.read
+            .borrow_mut()
+            .insert(file.to_owned(), bytes.clone());
+        Ok(bytes)
+    }
+
+    /// Copies for a folder, and their names by the names in the prior.
+    pub(super) fn copies(&self) -> (Vec<File<'static>>, BTreeMap<String, String>) {
+        let (mut copies, mut names) = (Vec::new(), BTreeMap::new());
+        for (i, (name, bytes)) in self.read.borrow().iter().enumerate() {
+            let copy = format!("file-{}", i + 1);
+            copies.push(File::of_bytes(copy.clone(), bytes.clone()));
+            names.insert(name.clone(), copy);
+        }
+        (copies, names)
+    }
+}
+
+impl Files for PriorFiles {
+    fn graph(&self, file: &str) -> Result<Adjacency, String> {
+        Adjacency::parse(&self.bytes(file)?, file).map_err(|e| e.to_string())
+    }
+
+    fn table(&self, file: &str) -> Result<Table, String> {
+        Table::parse(&self.bytes(file)?, file).map_err(|e| e.to_string())
+    }
+}
+
+/// A stored run with its data and files.
+pub struct LatentFolder {
+    /// The folder.
+    pub folder: RunDir,
+    /// What was run.
+    pub run: LatentRun,
+    /// The table.
+    pub data: LatentData,
+    /// The prior's files.
+    pub files: PriorFiles,
+}
+
+/// Opens the folder of an earlier fit.
+///
+/// # Errors
+/// It is no such folder, or a file of it is missing or damaged.
+pub fn open_latent(path: &Path) -> Result<LatentFolder, Error> {
+    let folder = folder::open(path, COMMAND)?;
+    let run: LatentRun = folder::read_request(&folder)?;
+    let mut read = BTreeMap::new();
+    for (name, copy) in &run.files {
+        read.insert(name.clone(), read_bytes(&path.join(copy))?);
+    }
+    Ok(LatentFolder {
+        data: LatentData {
+            name: run.data.clone(),
+            bytes: Bytes::read(&path.join(DATA))?,
+        },
+        files: PriorFiles {
+            read: RefCell::new(read),
+            closed: true,
+        },
+        folder,
+        run,
+    })
+}
+
+/// The posterior of a finished fit.
+///
+/// # Errors
+/// The fit has not finished, or the file is damaged.
+pub fn stored_posterior(run: &RunDir) -> Result<Stored, Error> {
+    let encoded = folder::approximation(run, "jensen latent fit")?;
+    Stored::decode(&encoded).map_err(|error| folder::bad_approximation(run, error))
+}

@@ -1,0 +1,55 @@
+//! Predictions as a table.
+
+use std::fmt::Write;
+
+use super::{Outcome, TableModel};
+
+/// Predictions of rows as CSV; `rows` are their numbers in the table, from 0.
+pub fn predictions(model: &TableModel, outcome: &Outcome, rows: &[usize]) -> String {
+    let times = outcome.times;
+    let mut text = "row".to_owned();
+    if times == 1 {
+        text += ",eta_mean,eta_sd,mean,mean_q05,mean_q95";
+    } else {
+        for k in 1..=times {
+            text += &format!(",eta_mean_{k},eta_sd_{k}");
+        }
+        for level in model.levels().unwrap_or(&[]) {
+            text += &format!(",\"p[{}]\"", level.replace('"', "\"\""));
+        }
+    }
+    let scored = outcome.response.iter().any(|y| !y.is_nan());
+    text += if scored {
+        ",response,log_density\n"
+    } else {
+        "\n"
+    };
+    let number = |text: &mut String, x: f64| {
+        // Writing to a string cannot fail.
+        let _ = if x.is_nan() {
+            write!(text, ",")
+        } else {
+            write!(text, ",{x}")
+        };
+    };
+    for (i, row) in rows.iter().enumerate() {
+        text += &(row + 1).to_string();
+        for (mean, variance) in &outcome.predictor[i * times..(i + 1) * times] {
+            number(&mut text, *mean);
+            number(&mut text, variance.sqrt());
+        }
+        for mean in &outcome.mean[i] {
+            number(&mut text, *mean);
+        }
+        if times == 1 {
+            number(&mut text, outcome.interval[i].0);
+            number(&mut text, outcome.interval[i].1);
+        }
+        if scored {
+            number(&mut text, outcome.response[i]);
+            number(&mut text, outcome.log_density[i]);
+        }
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,174 @@
+//! What a fit is told, with its defaults.
+
+use jensen_latent::{Settings, Solver};
+use jensen_run::Budget;
+use serde::{Deserialize, Serialize};
+
+use super::{Learning, Request};
+use crate::Error;
+use crate::study::words;
+
+/// Iterations allowed unless said otherwise; solvers stop on their own long before.
+const MAX_ITERS: u64 = 100_000;
+
+#[cfg(feature = "clap")]
+fn likelihood_help() -> String {
+    let names: Vec<_> = jensen_latent::site::Likelihood::all()
+        .map(jensen_latent::site::Likelihood::name)
+        .collect();
+    let (last, others) = names.split_last().expect("likelihoods");
+    format!(
+        "Density of an observation: {} or {last}, with its parameters as in 'gaussian(variance=0.1)'",
+        others.join(", ")
+    )
+}
+
+/// What a fit is told; what is absent has a default.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[serde(default, deny_unknown_fields)]
+pub struct LatentRequest {
+    /// Density of an observation, with its parameters as in 'gaussian(variance=0.1)'
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "L", required_unless_present = "resume", help = likelihood_help())
+    )]
+    pub likelihood: Option<String>,
+    /// Prior of the latent variables, as in 'gp(matern52, ard)'
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "SPEC", required_unless_present = "resume")
+    )]
+    pub prior: Option<String>,
+    /// The column that is modelled [default: the last]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "COLUMN", help_heading = "Columns")
+    )]
+    pub response: Option<String>,
+    /// Exposure of counts
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "COLUMN", help_heading = "Columns")
+    )]
+    pub exposure: Option<String>,
+    /// Number of trials of binomial counts
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "COLUMN", help_heading = "Columns")
+    )]
+    pub trials: Option<String>,
+    /// Added to the linear predictor
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "COLUMN", help_heading = "Columns")
+    )]
+    pub offset: Option<String>,
+
+    /// What is maximised: exact, log, tilted, bohning, jaakkola or piecewise [default: the likelihood's best with a dual]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "B", help_heading = "Method"))]
+    pub bound: Option<String>,
+    /// dual, primal, opper, coordinate or em [default: dual]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "S", value_parser = parse_solver, help_heading = "Method"))]
+    pub solver: Option<String>,
+    /// Learn the free hyperparameters by maximising the bound
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, alias = "optimize-hyperparameters", help_heading = "Method")
+    )]
+    pub optimise_hyperparameters: bool,
+    /// Starts of the hyperparameters' search, the first at the starting values [default: 1]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = "Method"))]
+    pub restarts: Option<u32>,
+    /// Largest gap, or estimated improvement, of a finished fit in nats [default: 1e-6]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NATS", value_parser = words::positive, help_heading = "Method"))]
+    pub tolerance: Option<f64>,
+    /// Gauss-Hermite nodes of expectations without a closed form [default: 32]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=128), help_heading = "Method"))]
+    pub nodes: Option<u32>,
+
+    /// Largest number of iterations [default: 100000]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "K", help_heading = "Budget"))]
+    pub max_iters: Option<u64>,
+    /// Largest number of wall-clock seconds
+    #[cfg_attr(feature = "clap", arg(long, value_name = "S", value_parser = words::positive, help_heading = "Budget"))]
+    pub max_seconds: Option<f64>,
+    /// Refuse what would take more memory than this [default: 8GiB]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "SIZE", value_parser = words::bytes, help_heading = "Budget"))]
+    pub memory_limit: Option<u64>,
+    /// Seconds between checkpoints [default: 30]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "S", help_heading = "Budget"))]
+    pub checkpoint_every: Option<f64>,
+    /// Seed of restarts [default: 0]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "S", help_heading = "Budget"))]
+    pub seed: Option<u64>,
+    /// Threads; all of the machine unless given
+    #[cfg_attr(feature = "clap", arg(long, value_name = "T", value_parser = words::thread_count, help_heading = "Budget"))]
+    pub threads: Option<usize>,
+}
+
+fn parse_solver(text: &str) -> Result<String, String> {
+    let names: Vec<_> = Solver::ALL.iter().map(|s| s.name()).collect();
+    match Solver::from_name(text) {
+        Some(_) => Ok(text.to_owned()),
+        None => Err(format!("choose {}", names.join(", "))),
+    }
+}
+
+impl LatentRequest {
+    /// The request.
+    pub fn request(&self) -> Request {
+        Request {
+            prior: self.prior.clone().unwrap_or_default(),
+            likelihood: self.likelihood.clone().unwrap_or_default(),
+            bound: self.bound.clone(),
+            response: self.response.clone(),
+            exposure: self.exposure.clone(),
+            trials: self.trials.clone(),
+            offset: self.offset.clone(),
+        }
+    }
+
+    /// The settings of the solver.
+    pub fn settings(&self) -> Settings {
+        let usual = Settings::default();
+        Settings {
+            solver: (self.solver.as_deref())
+                .and_then(Solver::from_name)
+                .unwrap_or(usual.solver),
+            tolerance: self.tolerance.unwrap_or(usual.tolerance),
+            nodes: self.nodes.map_or(usual.nodes, |n| n as usize),
+        }
+    }
+
+    /// How hyperparameters are treated.
+    pub fn learning(&self) -> Learning {
+        Learning {
+            settings: self.settings(),
+            learn: self.optimise_hyperparameters,
+            starts: self.restarts.unwrap_or(1),
+            seed: self.seed.unwrap_or(0),
+        }
+    }
+
+    /// How long a run may be.
+    pub(super) fn budget(&self) -> Budget {
+        Budget {
+            max_iterations: self.max_iters.unwrap_or(MAX_ITERS),
+            max_seconds: self.max_seconds,
+        }
+    }
+
+    /// Settings that would be ignored are mistakes.
+    ///
+    /// # Errors
+    /// There is one.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.restarts.is_some() && !self.optimise_hyperparameters {
+            return Err(Error::setting(
+                "--restarts belongs to --optimise-hyperparameters",
+            ));
+        }
+        Ok(())
+    }
+}

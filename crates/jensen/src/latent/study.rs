@@ -1,0 +1,199 @@
+//! A table into a posterior.
+
+use jensen_data::Table;
+use jensen_math::simd::Simd;
+use jensen_run::{Budget, Clock, Control, Identity, Outcome};
+use serde_json::json;
+
+use super::files::{COMMAND, DATA};
+use super::{
+    Curve, LatentData, LatentRun, LatentSeconds, LatentSummary, Learnt, Made, Page, PriorFiles,
+    Stored, TableModel, evidence, fit_table, fitted, predictions, sheet, summary,
+};
+use crate::Error;
+use crate::study::{
+    Around, Done, Evidence, File, Finished, Judgement, Need, Study, carry_out, request,
+};
+
+/// The file of predictions for the fitted rows.
+const PREDICTIONS: &str = "predictions.csv";
+
+/// A fit of a latent Gaussian model, about to start.
+pub struct LatentStudy<'a> {
+    run: LatentRun,
+    data: &'a LatentData,
+    files: &'a PriorFiles,
+    table: &'a Table,
+    model: &'a TableModel,
+    data_hash: String,
+    build_seconds: f64,
+}
+
+/// Fits a latent Gaussian model to a table; `then` is handed the result.
+///
+/// # Errors
+/// A request that makes no sense or does not go with the table, and what [`carry_out`] refuses.
+pub fn fit_latent<T>(
+    mut run: LatentRun,
+    data: &LatentData,
+    files: &PriorFiles,
+    around: Around<'_>,
+    then: impl FnOnce(Done<LatentStudy<'_>>) -> T,
+) -> Result<T, Error> {
+    run.flags.check()?;
+    let begun = around.clock.seconds();
+    let (table, data_hash) = data.table_and_digest()?;
+    let model = TableModel::new(&run.flags.request(), &table, files)?;
+    run.files = files.copies().1;
+    let study = LatentStudy {
+        run,
+        data,
+        files,
+        table: &table,
+        model: &model,
+        data_hash,
+        build_seconds: around.clock.seconds() - begun,
+    };
+    carry_out(study, around).map(then)
+}
+
+impl LatentStudy<'_> {
+    /// Everything that evidence and summary are made from.
+    fn shown<'a>(&'a self, made: &'a Finished<Self>) -> Made<'a> {
+        let learnt = &made.output;
+        Made {
+            model: self.model,
+            theta: &learnt.theta,
+            likelihood: learnt.likelihood,
+            learnt: learnt.learnt,
+            settings: self.run.flags.settings(),
+            fit: &learnt.fit,
+            iterations: learnt.iterations,
+            solver_seconds: learnt.solver_seconds,
+            status: &learnt.status,
+            seconds: LatentSeconds {
+                build: self.build_seconds,
+                fit: made.seconds,
+                results: 0.0,
+            },
+            seed: self.run.flags.seed.unwrap_or(0),
+        }
+    }
+}
+
+impl Study for LatentStudy<'_> {
+    type Request = LatentRun;
+    type Course = Curve;
+    type Output = Learnt;
+    type Summary = LatentSummary;
+
+    fn command(&self) -> &'static str {
+        COMMAND
+    }
+
+    fn own_files(&self) -> &'static [&'static str] {
+        &[PREDICTIONS]
+    }
+
+    fn request(&self) -> &LatentRun {
+        &self.run
+    }
+
+    fn inputs(&self) -> Vec<File<'_>> {
+        let mut inputs = vec![File::of_bytes(DATA, &*self.data.bytes)];
+        inputs.extend(self.files.copies().0);
+        inputs
+    }
+
+    fn identity(&self) -> Identity {
+        let flags = &self.run.flags;
+        let settings = flags.settings();
+        Identity {
+            algorithm: COMMAND.to_owned(),
+            settings: json!({
+                "request": flags.request(),
+                "solver": settings.solver.name(),
+                "tolerance": settings.tolerance,
+                "nodes": settings.nodes,
+                "optimise_hyperparameters": flags.optimise_hyperparameters,
+                "restarts": flags.restarts,
+                "rows": self.table.rows(),
+            }),
+            seed: flags.seed.unwrap_or(0),
+            model_hash: super::digest(flags.prior.as_deref().unwrap_or("").as_bytes()),
+            data_hash: self.data_hash.clone(),
+            simd: Simd::detect().name().to_owned(),
+        }
+    }
+
+    fn need(&self) -> Need {
+        Need {
+            what: "a Gaussian process on so many rows".to_owned(),
+            bytes: self.model.dense_bytes(),
+            advice: "fit a part of the rows, use a Markov field (`rw2`, `grid`), or allow more (--memory-limit)"
+                .to_owned(),
+        }
+    }
+
+    fn budget(&self) -> Budget {
+        self.run.flags.budget()
+    }
+
+    fn course(&self) -> Curve {
+        Curve::default()
+    }
+
+    fn run(&mut self, mut control: Control<'_>) -> Result<Outcome<Learnt>, Error> {
+        let (clock, begun) = (control.clock, control.clock.seconds());
+        let learning = self.run.flags.learning();
+        let learnt = fit_table(self.model, &learning, &self.identity(), &mut control)?;
+        Ok(Outcome {
+            status: learnt.status.clone(),
+            iterations: learnt.iterations,
+            seconds: clock.seconds() - begun,
+            output: Some(learnt),
+        })
+    }
+
+    fn evidence(&self, made: &Finished<Self>) -> Evidence {
+        evidence(&self.shown(made))
+    }
+
+    fn summary(&self, made: &Finished<Self>, judgement: Judgement) -> LatentSummary {
+        summary(&self.shown(made), judgement)
+    }
+
+    fn files<'a>(
+        &'a self,
+        made: &'a Finished<Self>,
+        summary: &mut LatentSummary,
+        clock: &dyn Clock,
+    ) -> Vec<File<'a>> {
+        let (model, learnt) = (self.model, &made.output);
+        let begun = clock.seconds();
+        // Predictions of all rows take longer than some fits: they are made where they are kept.
+        let outcome = fitted(model, learnt.likelihood, &learnt.fit);
+        let rows = predictions(model, &outcome, model.rows());
+        let page = |summary: &LatentSummary| {
+            File::page(&sheet(Page {
+                model,
+                fit: &learnt.fit,
+                summary,
+                curve: &made.course,
+                outcome: &outcome,
+                graphs: model.graphs(),
+                data: self.table.source(),
+                settings: request::listed(&self.run.flags),
+            }))
+        };
+        // Drawing is the longest of this part, so that it is timed by doing it.
+        let drawn = page(summary);
+        summary.seconds.results = clock.seconds() - begun;
+        let stored = Stored::new(&learnt.theta, learnt.likelihood, &learnt.fit);
+        vec![
+            File::approximation(stored.encode()),
+            File::of_bytes(PREDICTIONS, rows),
+            drawn,
+        ]
+    }
+}

@@ -1,0 +1,525 @@
+//! Rows into networks.
+
+use std::path::{Path, PathBuf};
+
+use jensen_data::{Rows, RunDir};
+use jensen_neural::{
+    Architecture, Autoencoder, Bound, Records, Selection, TrainSettings, Trained, Trainer,
+};
+use jensen_run::{Budget, Clock, Control, Identity, Outcome, Reason, Status, run as run_loop};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::rows::{Apart, Parts, check_rows, extents, first, spread};
+use super::{
+    Frame, Pictures, VaeCourse, VaeModel, VaeRequest, VaeSeconds, VaeSummary, mosaic, sheet,
+};
+use crate::Error;
+use crate::study::{
+    Around, Done, Evidence, File, Finished, Judgement, Need, Study, Work, carry_out, folder,
+    request,
+};
+
+/// The command, as the folder's marker has it.
+const COMMAND: &str = "vae";
+
+/// The description of the networks.
+const ARCHITECTURE: &str = "architecture.json";
+
+/// Pictures of drawn records.
+const SAMPLES: &str = "samples.png";
+
+/// Pictures of records and their reconstructions.
+const RECONSTRUCTIONS: &str = "reconstructions.png";
+
+/// The latent plane.
+const MANIFOLD: &str = "manifold.png";
+
+/// Training records whose bound is estimated at the end.
+pub const SCORED: usize = 10_000;
+
+/// Drawn records in a picture, in rows of [`COLUMNS`].
+const DRAWN: usize = 100;
+
+/// Records beside their reconstructions in a picture.
+const REBUILT: usize = 50;
+
+/// Pictures in a row.
+pub const COLUMNS: usize = 10;
+
+/// Pictures along each side of the latent plane.
+const SIDE: usize = 20;
+
+/// A run as its folder keeps it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VaeRun {
+    /// Where the data are.
+    pub data: PathBuf,
+    /// A file, or a share of the data.
+    pub validation: Option<String>,
+    /// Digest of the data.
+    pub digest: String,
+    /// The networks.
+    pub architecture: Architecture,
+    /// The request, with the instruction set resolved.
+    pub flags: VaeRequest,
+}
+
+/// Opens the folder of an earlier fit.
+///
+/// # Errors
+/// It is no such folder, or its request is damaged.
+pub fn open_vae(path: &Path) -> Result<(RunDir, VaeRun), Error> {
+    let run = folder::open(path, COMMAND)?;
+    let stored = folder::read_request(&run)?;
+    Ok((run, stored))
+}
+
+/// The weights of a finished fit.
+///
+/// # Errors
+/// The fit has not finished, or the file is damaged.
+pub fn vae_model(run: &RunDir) -> Result<VaeModel, Error> {
+    let encoded = folder::approximation(run, "jensen vae fit")?;
+    VaeModel::decode(&encoded).map_err(|error| folder::bad_approximation(run, error))
+}
+
+/// Checked data with the networks that they are for.
+pub struct VaeData {
+    rows: Rows,
+    apart: Apart,
+    extents: Vec<usize>,
+    architecture: Architecture,
+    run: VaeRun,
+}
+
+impl VaeData {
+    /// Opens rows for training, and for validation where a file or a share of the rows is named.
+    ///
+    /// # Errors
+    /// Data that cannot be read or that the decoder cannot have made, and settings that cannot be.
+    pub fn open(
+        data: PathBuf,
+        validation: Option<String>,
+        flags: VaeRequest,
+    ) -> Result<Self, Error> {
+        if flags.patience.is_some() && validation.is_none() {
+            return Err(Error::setting(
+                "early stopping needs records to validate on: give --validation FILE, or a share such as --validation 0.1",
+            ));
+        }
+        let rows = Rows::open(&data)?;
+        let (low, high) = rows.range();
+        let architecture = flags.architecture(rows.width(), low >= 0.0 && high <= 1.0)?;
+        let extents = extents(&rows, flags.image())?;
+        check_rows(&rows, rows.width(), architecture.likelihood)?;
+        let apart = Apart::open(validation.as_deref())?;
+        if let Apart::File(other) = &apart {
+            check_rows(other, rows.width(), architecture.likelihood)?;
+        }
+        let simd = flags.simd()?.name().to_owned();
+        let run = VaeRun {
+            data,
+            validation,
+            digest: rows.digest().to_owned(),
+            architecture: architecture.clone(),
+            flags: VaeRequest {
+                simd: Some(simd),
+                ..flags
+            },
+        };
+        Ok(Self {
+            rows,
+            apart,
+            extents,
+            architecture,
+            run,
+        })
+    }
+}
+
+/// A fit of an auto-encoder, about to start.
+pub struct VaeStudy<'a> {
+    data: &'a VaeData,
+    train: &'a Selection<'a>,
+    validation: Option<&'a dyn Records>,
+    settings: TrainSettings,
+    trainer: Trainer<'a>,
+    per_iteration: f64,
+    open_seconds: f64,
+}
+
+/// What a fit of an auto-encoder makes.
+pub struct VaeMade {
+    /// The networks with their weights.
+    pub model: VaeModel,
+    training: Bound,
+    validated: Option<Bound>,
+    active_units: usize,
+    pictures: Pictures,
+    evaluate_seconds: f64,
+}
+
+/// Trains networks on data. `open_seconds` is what opening the data took.
+///
+/// # Errors
+/// A setting that cannot be, and what [`carry_out`] refuses.
+pub fn fit_vae<T>(
+    data: &VaeData,
+    open_seconds: f64,
+    around: Around<'_>,
+    then: impl FnOnce(Done<VaeStudy<'_>>) -> T,
+) -> Result<T, Error> {
+    let flags = &data.run.flags;
+    let parts = Parts::new(&data.rows, &data.apart, flags.seed())?;
+    let (train, validation) = (parts.train(), parts.validation());
+    let validation = validation.as_ref().map(|v| v as &dyn Records);
+    let settings = flags.settings(train.indices.len())?;
+    need(data, &settings).check(around.memory_limit)?;
+    let (encoder, decoder) = (data.architecture.encoder(), data.architecture.decoder());
+    let trainer = Trainer::new(
+        &encoder,
+        &decoder,
+        settings.clone(),
+        &train,
+        validation,
+        flags.simd()?,
+    )
+    .map_err(Error::input)?;
+    let study = VaeStudy {
+        data,
+        train: &train,
+        validation,
+        settings,
+        per_iteration: trainer.records_per_iteration(),
+        trainer,
+        open_seconds,
+    };
+    carry_out(study, around).map(then)
+}
+
+/// The memory that training takes, known before networks are made.
+fn need(data: &VaeData, settings: &TrainSettings) -> Need {
+    let VaeData {
+        rows,
+        architecture,
+        apart,
+        ..
+    } = data;
+    let weights = architecture.weights() as u64;
+    let units: usize = architecture
+        .encoder
+        .iter()
+        .chain(&architecture.decoder)
+        .sum();
+    let lanes = settings.batch.max(500) as u64 * settings.samples as u64;
+    let layers = (2 * units + 6 * architecture.width + 8 * architecture.latent) as u64;
+    let held = rows.held_bytes()
+        + match apart {
+            Apart::File(rows) => rows.held_bytes(),
+            _ => 0,
+        };
+    Need {
+        what: format!(
+            "a fit of networks of {weights} weights to {} records",
+            rows.rows()
+        ),
+        // By rough count: weights with what the optimiser and the checkpoint keep of them, values of every layer
+        // and their gradients for a minibatch, and data that are not mapped.
+        bytes: weights * (5 * 4 + 6 * 8) + lanes * layers * 4 * 2 + held as u64 + (64 << 20),
+        advice: "ask for fewer hidden units, smaller batches or fewer samples, store the data uncompressed as NPY or \
+                 IDX, or allow more (--memory-limit)"
+            .to_owned(),
+    }
+}
+
+impl VaeStudy<'_> {
+    fn flags(&self) -> &VaeRequest {
+        &self.data.run.flags
+    }
+
+    /// Bounds and pictures of trained networks.
+    fn made(&self, trained: Trained, clock: &dyn Clock) -> Result<VaeMade, Error> {
+        let begun = clock.seconds();
+        let model = VaeModel {
+            architecture: self.data.architecture.clone(),
+            extents: self.data.extents.clone(),
+            tensors: trained.tensors,
+            log_sds: trained.log_sds,
+        };
+        let mut networks = model
+            .autoencoder(self.flags().simd()?)
+            .map_err(Error::input)?;
+        let seed = self.settings.seed;
+        let mut bound =
+            |records: &dyn Records| networks.bound(records, 1, seed).map_err(Error::input);
+        let sample = spread(self.train, SCORED);
+        let training = bound(&sample)?;
+        let validated = self.validation.map(&mut bound).transpose()?;
+        let active_units = networks.active_units(&sample).active;
+        let shown = self.validation.unwrap_or(self.train);
+        let pictures = pictures(&model, &mut networks, shown, seed);
+        Ok(VaeMade {
+            model,
+            training,
+            validated,
+            active_units,
+            pictures,
+            evaluate_seconds: clock.seconds() - begun,
+        })
+    }
+}
+
+impl Study for VaeStudy<'_> {
+    type Request = VaeRun;
+    type Course = VaeCourse;
+    type Output = VaeMade;
+    type Summary = VaeSummary;
+
+    fn command(&self) -> &'static str {
+        COMMAND
+    }
+
+    fn own_files(&self) -> &'static [&'static str] {
+        &[ARCHITECTURE, SAMPLES, RECONSTRUCTIONS, MANIFOLD]
+    }
+
+    fn request(&self) -> &VaeRun {
+        &self.data.run
+    }
+
+    fn identity(&self) -> Identity {
+        Identity {
+            algorithm: COMMAND.to_owned(),
+            settings: json!({ "architecture": self.data.architecture, "training": self.settings }),
+            seed: self.settings.seed,
+            model_hash: String::new(),
+            data_hash: format!("{}{}", self.data.rows.digest(), self.data.apart.digest()),
+            simd: self.flags().simd.clone().unwrap_or_default(),
+        }
+    }
+
+    fn budgets(&self) -> &'static [&'static str] {
+        &["/training/patience"]
+    }
+
+    fn need(&self) -> Need {
+        need(self.data, &self.settings)
+    }
+
+    fn budget(&self) -> Budget {
+        // Whole iterations; a pass that is one of them must not become two by rounding.
+        let iterations = self.flags().epochs() * self.train.len() as f64 / self.per_iteration;
+        Budget {
+            max_iterations: (iterations - 1e-6).ceil().max(1.0) as u64,
+            max_seconds: self.flags().max_seconds,
+        }
+    }
+
+    /// Weights of other networks, or what another optimiser remembers, cannot be taken over.
+    fn can_go_on_from(&self, stored: &Identity) -> Result<(), Error> {
+        let present = self.identity();
+        for (what, path) in [
+            ("architecture", "/architecture"),
+            ("optimiser", "/training/optimiser/rule"),
+            (
+                "treatment of the weights (--full-vb)",
+                "/training/full_bayes",
+            ),
+        ] {
+            let (old, new) = (
+                stored.settings.pointer(path),
+                present.settings.pointer(path),
+            );
+            if old != new {
+                let word = |x: Option<&Value>| x.map_or("nothing".to_owned(), ToString::to_string);
+                return Err(Error::Setting(format!(
+                    "the checkpoint holds weights of another {what} ({}, now {}), which cannot change in a resumed run: leave the flag \
+                     out, or start a new run with --out",
+                    word(old),
+                    word(new)
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn course(&self) -> VaeCourse {
+        VaeCourse::default()
+    }
+
+    fn run(&mut self, mut control: Control<'_>) -> Result<Outcome<VaeMade>, Error> {
+        let (clock, identity) = (control.clock, self.identity());
+        let outcome = run_loop(&mut self.trainer, &identity, &mut control)?;
+        let made = outcome.output.map(|trained| self.made(trained, clock));
+        Ok(Outcome {
+            output: made.transpose()?,
+            status: outcome.status,
+            iterations: outcome.iterations,
+            seconds: outcome.seconds,
+        })
+    }
+
+    fn evidence(&self, made: &Finished<Self>) -> Evidence {
+        let (settings, passes) = (&self.settings, made.course.passes);
+        let work = Work::Planned {
+            iterations: self.budget().max_iterations,
+            made: format!("all epochs are made: {passes:.1}"),
+        };
+        let mut evidence = Evidence {
+            temperature: settings.temper.temperature(passes),
+            cooling: "Make more epochs, or cool down in fewer (--temper).".to_owned(),
+            ..Evidence::new(made.status.clone(), work)
+        };
+        if matches!(made.status, Status::Diverged { .. }) {
+            evidence.advice = Some("The last good weights are kept.");
+        }
+        if passes < settings.warm_up - 1e-9 {
+            evidence.against.against(Reason::new(
+                format!(
+                    "the run ended after {passes:.1} of {} epochs of warm-up",
+                    settings.warm_up
+                ),
+                "Make more epochs, or warm up in fewer (--warm-up).",
+            ));
+        }
+        let output = &made.output;
+        let bounds = [
+            Some(output.training.bound),
+            output.validated.map(|v| v.bound),
+        ];
+        if bounds.iter().flatten().any(|bound| !bound.is_finite()) {
+            evidence.against.against(Reason::new(
+                "a bound is not finite",
+                "Use a smaller step size, or check the scale of the data.",
+            ));
+        }
+        // Right where there is nothing to say, so it does not stand against the fit.
+        if output.active_units == 0 {
+            evidence.notes.push(
+                "no latent value says anything about the records: if they have structure, make more epochs, warm up (--warm-up), or \
+                 start from larger weights (--initial-sd)"
+                    .to_owned(),
+            );
+        }
+        evidence
+    }
+
+    fn summary(&self, made: &Finished<Self>, judgement: Judgement) -> VaeSummary {
+        let finite = |x: f64| x.is_finite().then_some(x);
+        let (course, output) = (&made.course, &made.output);
+        let (training, validated) = (&output.training, output.validated);
+        let speed = course.speed();
+        VaeSummary {
+            judgement,
+            bound: finite(training.bound),
+            bound_se: finite(training.standard_error),
+            validation_bound: validated.and_then(|v| finite(v.bound)),
+            validation_bound_se: validated.and_then(|v| finite(v.standard_error)),
+            likelihood: finite(training.likelihood),
+            divergence: finite(training.divergence),
+            elbo: course.elbo.and_then(finite),
+            active_units: output.active_units,
+            epochs: course.passes,
+            iterations: made.iterations,
+            samples: course.samples(),
+            seconds_per_epoch: speed.map(|speed| self.train.len() as f64 / speed),
+            samples_per_second: speed,
+            temperature: self.settings.temper.temperature(course.passes),
+            records: self.train.len(),
+            validation_records: self.validation.map_or(0, |records| records.len()),
+            architecture: self.data.architecture.clone(),
+            weights: self.data.architecture.weights(),
+            full_vb: self.settings.full_bayes,
+            seconds: VaeSeconds {
+                open: self.open_seconds,
+                fit: made.seconds,
+                evaluate: output.evaluate_seconds,
+            },
+            seed: self.settings.seed,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            history: course.history(),
+        }
+    }
+
+    fn files<'a>(
+        &'a self,
+        made: &'a Finished<Self>,
+        summary: &mut VaeSummary,
+        _: &dyn Clock,
+    ) -> Vec<File<'a>> {
+        let VaeMade {
+            model, pictures, ..
+        } = &made.output;
+        let shown = [
+            (SAMPLES, &pictures.samples),
+            (RECONSTRUCTIONS, &pictures.reconstructions),
+            (MANIFOLD, &pictures.manifold),
+        ];
+        let page = sheet(
+            summary,
+            &made.course.curves(),
+            pictures,
+            self.data.rows.source(),
+            request::listed(self.flags()),
+        );
+        [
+            File::approximation(model.encode()),
+            File::of_bytes(ARCHITECTURE, model.description()),
+        ]
+        .into_iter()
+        .chain(
+            shown
+                .into_iter()
+                .filter_map(|(name, image)| Some(File::of_bytes(name, image.as_ref()?.to_png()))),
+        )
+        .chain([File::page(&page)])
+        .collect()
+    }
+}
+
+/// Pictures of a model of images: of draws, of records with their reconstructions, and of a latent plane.
+fn pictures(
+    model: &VaeModel,
+    networks: &mut Autoencoder,
+    records: &dyn Records,
+    seed: u64,
+) -> Pictures {
+    let Some(size) = model.image() else {
+        return Pictures::default();
+    };
+    let frame = Frame::new(size, model.architecture.likelihood);
+    let drawn = networks.sample(DRAWN, seed).mean;
+    let pairs = beside(networks, records);
+    Pictures {
+        samples: mosaic(&drawn, frame, COLUMNS),
+        reconstructions: mosaic(&pairs, frame, COLUMNS),
+        manifold: (model.architecture.latent == 2)
+            .then(|| mosaic(&networks.manifold(SIDE), frame, SIDE))
+            .flatten(),
+    }
+}
+
+/// The first records in rows, each row above its reconstructions.
+pub fn beside(networks: &mut Autoencoder, records: &dyn Records) -> Vec<f32> {
+    let shown = first(records, REBUILT);
+    let width = shown.width();
+    let mut pairs = Vec::new();
+    let rebuilt = networks.reconstruct(&shown);
+    for (row, means) in rebuilt.chunks(COLUMNS * width).enumerate() {
+        let count = means.len() / width;
+        for i in 0..count {
+            let start = pairs.len();
+            pairs.resize(start + width, 0.0);
+            shown.read(row * COLUMNS + i, &mut pairs[start..]);
+        }
+        // A last row that is not full ends as it began.
+        pairs.resize(
+            pairs.len() + (COLUMNS.min(shown.len()) - count) * width,
+            0.0,
+        );
+        pairs.extend_from_slice(means);
+    }
+    pairs
+}

@@ -1,0 +1,67 @@
+//! Factorial mixtures, in which every point is a sum of binary factors and noise.
+
+use jensen_conjugate::models::{FactorialMixture, FactorialSettings};
+use jensen_conjugate::pointwise;
+
+use super::mixture::Fitted;
+use super::study::{PointStudy, cell, images};
+use super::{Described, FactorsRequest, Parts, Picture, Points};
+use crate::Error;
+use crate::study::{Around, carry_out};
+
+/// The command that such folders belong to.
+pub const FACTORS: &str = "factors";
+
+/// Fits binary factors.
+///
+/// # Errors
+/// A setting that cannot be, and what [`carry_out`] refuses.
+pub fn fit_factors(
+    request: &FactorsRequest,
+    points: &Points,
+    around: Around<'_>,
+) -> Result<Fitted, Error> {
+    points.check_size(request.image)?;
+    let dim = points.dim();
+    let settings = FactorialSettings {
+        factors: request.factors.unwrap_or(1) as usize,
+        noise_variance: request.noise_variance.unwrap_or(1.0),
+        factor_variance: request.factor_variance.unwrap_or(1.0),
+        activation: request.activation.unwrap_or(0.3),
+    };
+    let made =
+        |rows: &[f64]| FactorialMixture::new(settings, dim, rows.to_vec()).map_err(Error::Setting);
+    let (model, scored) = (made(&points.train)?, made(&points.heldout)?);
+    let study = PointStudy {
+        command: FACTORS,
+        request,
+        shared: &request.points,
+        settings: request.points.settings()?,
+        points,
+        model: &model,
+        score: &|lambda| (!points.heldout.is_empty()).then(|| pointwise::heldout(&scored, lambda)),
+        describe: &|lambda| {
+            let factors = model.factors(lambda);
+            let picture = request.image.map(|size| Picture {
+                name: "factors",
+                caption: "The factors, each from its least to its largest value.",
+                figure: images("Factors", factors.chunks_exact(dim), size, |i| {
+                    (i + 1).to_string()
+                }),
+            });
+            let heads = std::iter::once("factor".to_owned()).chain(points.names.iter().cloned());
+            let rows = factors.chunks_exact(dim).enumerate().map(|(i, factor)| {
+                let cells = factor.iter().map(|x| cell(*x));
+                std::iter::once((i + 1).to_string()).chain(cells).collect()
+            });
+            Described {
+                rows: "factor",
+                table: (heads.collect(), rows.collect()),
+                pictures: picture.into_iter().collect(),
+                parts: Parts::Factors(factors.chunks_exact(dim).map(<[f64]>::to_vec).collect()),
+            }
+        },
+    };
+    let done = carry_out(study, around)?;
+    Ok((done.made.output, done.summary))
+}

@@ -1,0 +1,187 @@
+//! Mixtures.
+
+use jensen_conjugate::models::{
+    Bernoullis, Components, Covariance, Gaussians, Mixture, Multinomials,
+};
+use jensen_conjugate::pointwise;
+use jensen_report::figure::{Axis, Chart, Figure, Series};
+
+use super::study::{Made, PointStudy, cell, images};
+use super::{
+    Component, Described, Kind, MixtureRequest, Parts, Picture, Points, PointsSummary, Shape,
+};
+use crate::Error;
+use crate::study::{Around, carry_out};
+
+/// The command that such folders belong to.
+pub const MIXTURE: &str = "mixture";
+
+/// A finished fit of points.
+pub type Fitted = (Made, PointsSummary);
+
+/// Fits a mixture of Gaussians, of binary vectors or of counts.
+///
+/// # Errors
+/// A setting or point that the components cannot have, and what [`carry_out`] refuses.
+pub fn fit_mixture(
+    request: &MixtureRequest,
+    points: &Points,
+    around: Around<'_>,
+) -> Result<Fitted, Error> {
+    points.check_size(request.image)?;
+    let dim = points.dim();
+    match request.kind.unwrap_or_default() {
+        Kind::Gaussian => {
+            let shape = match request.covariance.unwrap_or_default() {
+                Shape::Full => Covariance::Full,
+                Shape::Diagonal => Covariance::Diagonal,
+            };
+            let train = Gaussians::new(shape, dim, points.train.clone());
+            let heldout = train.with_data(points.heldout.clone());
+            let component = |gaussians: &Gaussians, lambda: &[f64], weight| Component::Gaussian {
+                mean: gaussians.mean(lambda),
+                covariance: gaussians.covariance(lambda),
+                weight,
+            };
+            fit(request, points, train, heldout, component, around)
+        }
+        Kind::Bernoulli => {
+            let bits = |rows: &[f64]| -> Result<Vec<bool>, Error> {
+                rows.iter()
+                    .map(|&x| match x {
+                        0.0 => Ok(false),
+                        1.0 => Ok(true),
+                        _ => Err(Error::Input(format!(
+                            "`{}` holds {x}, but binary components take 0 and 1",
+                            points.source
+                        ))),
+                    })
+                    .collect()
+            };
+            let train = Bernoullis::new(dim, bits(&points.train)?);
+            let heldout = Bernoullis::new(dim, bits(&points.heldout)?);
+            let component = |bernoullis: &Bernoullis, lambda: &[f64], weight| {
+                let probabilities = bernoullis.probabilities(lambda);
+                Component::Bernoulli {
+                    probabilities,
+                    weight,
+                }
+            };
+            fit(request, points, train, heldout, component, around)
+        }
+        Kind::Multinomial => {
+            let all = points.train.iter().chain(&points.heldout);
+            if let Some(x) = all.into_iter().find(|x| **x < 0.0 || x.fract() != 0.0) {
+                return Err(Error::Input(format!(
+                    "`{}` holds {x}, but multinomial components take counts",
+                    points.source
+                )));
+            }
+            let smoothing = request.smoothing.unwrap_or(0.5);
+            let rows = |rows: &[f64]| Multinomials::new(dim, smoothing, rows.to_vec());
+            let (train, heldout) = (rows(&points.train), rows(&points.heldout));
+            let component = |multinomials: &Multinomials, lambda: &[f64], weight| {
+                let proportions = multinomials.proportions(lambda);
+                Component::Multinomial {
+                    proportions,
+                    weight,
+                }
+            };
+            fit(request, points, train, heldout, component, around)
+        }
+    }
+}
+
+fn fit<C: Components>(
+    request: &MixtureRequest,
+    points: &Points,
+    train: C,
+    heldout: C,
+    component: impl Fn(&C, &[f64], f64) -> Component,
+    around: Around<'_>,
+) -> Result<Fitted, Error> {
+    let k = request.components.unwrap_or(1) as usize;
+    if k > train.points() {
+        return Err(Error::Input(format!(
+            "{k} components cannot be learned from {} points: ask for fewer",
+            train.points()
+        )));
+    }
+    let concentration = request.concentration.unwrap_or(1.0);
+    let model = Mixture::new(train, k, concentration);
+    let scored = Mixture::new(heldout, k, concentration);
+    let study = PointStudy {
+        command: MIXTURE,
+        request,
+        shared: &request.points,
+        settings: request.points.settings()?,
+        points,
+        model: &model,
+        score: &|lambda| (!points.heldout.is_empty()).then(|| pointwise::heldout(&scored, lambda)),
+        describe: &|lambda| {
+            let weights = model.weights(lambda);
+            let mut order: Vec<usize> = (0..k).collect();
+            order.sort_by(|a, b| weights[*b].total_cmp(&weights[*a]));
+            let components: Vec<Component> = order
+                .iter()
+                .map(|&i| component(model.components(), model.component(lambda, i), weights[i]))
+                .collect();
+            let heads = ["component", "weight"].map(str::to_owned).into_iter();
+            let rows = components
+                .iter()
+                .zip(1..)
+                .map(|(component, row): (_, usize)| {
+                    let cells = component.values().iter().map(|x| cell(*x));
+                    [row.to_string(), cell(component.weight())]
+                        .into_iter()
+                        .chain(cells)
+                        .collect()
+                });
+            Described {
+                rows: "component",
+                table: (
+                    heads.chain(points.names.iter().cloned()).collect(),
+                    rows.collect(),
+                ),
+                pictures: picture(request, points, &components).into_iter().collect(),
+                parts: Parts::Components(components),
+            }
+        },
+    };
+    let done = carry_out(study, around)?;
+    Ok((done.made.output, done.summary))
+}
+
+/// Most points of a scatter plot.
+const DRAWN: usize = 2000;
+
+/// The means: as pictures where their size is given, else among the points, by the first two columns.
+fn picture(request: &MixtureRequest, points: &Points, components: &[Component]) -> Option<Picture> {
+    if let Some(size) = request.image {
+        let rows = components.iter().map(Component::values);
+        return Some(Picture {
+            name: "means",
+            caption: "The components' means, each from its least to its largest value, the heaviest first.",
+            figure: images("Means", rows, size, |i| {
+                format!("{:.1} %", 100.0 * components[i].weight())
+            }),
+        });
+    }
+    let dim = points.dim();
+    if request.kind.unwrap_or_default() != Kind::Gaussian || dim < 2 {
+        return None;
+    }
+    let step = points.count().div_ceil(DRAWN).max(1);
+    let drawn = points.train.chunks_exact(dim).step_by(step);
+    let means = components.iter().map(|c| (c.values()[0], c.values()[1]));
+    let chart = Chart::new("Means among the points")
+        .x(Axis::new(points.names[0].clone()))
+        .y(Axis::new(points.names[1].clone()))
+        .series(Series::scatter("points", drawn.map(|x| (x[0], x[1]))).opacity(0.35))
+        .series(Series::scatter("means", means).colour(1).width(5.0));
+    Some(Picture {
+        name: "means",
+        caption: "The components' means and the points, by the first two columns.",
+        figure: Figure::new("").panel(chart),
+    })
+}

@@ -1,0 +1,239 @@
+//! What is asked for, with its defaults.
+
+use std::path::PathBuf;
+
+use jensen_conjugate::driver::{DriverSettings, Mode};
+use jensen_conjugate::temper::Temper;
+use jensen_run::Budget;
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::study::words;
+
+/// Settings of every model of points; what is absent has a default.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[serde(default, deny_unknown_fields)]
+pub struct PointRequest {
+    /// Temperature: none, anneal=PASSES (falls to 1 in so many passes or iterations), global (one, inferred) or local
+    /// (one a point, inferred); global=PASSES and local=PASSES are 1 after so many, `inf` never. Plain global cools in 50
+    /// iterations, or in one pass with --batch [default: none]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "POLICY", value_parser = words::temper, help_heading = "Method"))]
+    pub temper: Option<String>,
+    /// Points of a minibatch; without it every iteration uses all points
+    #[cfg_attr(feature = "clap", arg(long, value_name = "B", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Method"))]
+    pub batch: Option<u64>,
+    /// Passes over the points, with --batch [default: 10]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "P", value_parser = words::positive, help_heading = "Method"))]
+    pub passes: Option<f64>,
+    /// Delay of the step sizes (tau + t)^-kappa, with --batch [default: 1]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Method"))]
+    pub tau: Option<f64>,
+    /// Forgetting rate of the step sizes, above 0.5 and at most 1, with --batch [default: 0.7]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Method"))]
+    pub kappa: Option<f64>,
+    /// Converged when the bound changes by less than this share of itself in three iterations [default: 0.0000001]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Method"))]
+    pub tolerance: Option<f64>,
+    /// Largest number of iterations without --batch [default: 1000]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Run"))]
+    pub max_iters: Option<u64>,
+    /// Largest number of seconds
+    #[cfg_attr(feature = "clap", arg(long, value_name = "S", value_parser = words::positive, help_heading = "Run"))]
+    pub max_seconds: Option<f64>,
+    /// Share of the points to hold out and score, from 0 to below 1 [default: 0]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "SHARE", value_parser = words::not_negative, help_heading = "Run"))]
+    pub heldout: Option<f64>,
+    /// Seed of every random number; same seed, same bits, on any number of threads [default: 0]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "S", help_heading = "Run"))]
+    pub seed: Option<u64>,
+}
+
+/// How soon an inferred temperature is 1 unless the request says otherwise.
+const COOLING_ITERATIONS: f64 = 50.0;
+const COOLING_PASSES: f64 = 1.0;
+
+/// More passes than any run makes.
+const UNBOUNDED: f64 = 1e9;
+
+impl PointRequest {
+    /// The seed.
+    pub fn seed(&self) -> u64 {
+        self.seed.unwrap_or(0)
+    }
+
+    /// Passes over the points, where there are minibatches.
+    pub fn passes(&self) -> Option<f64> {
+        self.batch.map(|_| self.passes.unwrap_or(10.0))
+    }
+
+    /// The settings of the driver. The budget is no part of them: a run may be resumed with a larger one.
+    ///
+    /// # Errors
+    /// A setting that cannot be, or that would be ignored.
+    pub fn settings(&self) -> Result<DriverSettings, Error> {
+        let refuse = |text: &str| Err(Error::Setting(text.to_owned()));
+        let (tau, kappa) = (self.tau.unwrap_or(1.0), self.kappa.unwrap_or(0.7));
+        let mode = match self.batch {
+            None => {
+                for (name, given) in [
+                    ("--passes", self.passes),
+                    ("--tau", self.tau),
+                    ("--kappa", self.kappa),
+                ] {
+                    if given.is_some() {
+                        return refuse(&format!("{name} belongs to --batch"));
+                    }
+                }
+                Mode::Batch {
+                    tolerance: self.tolerance.unwrap_or(1e-7),
+                    max_iterations: u64::MAX,
+                }
+            }
+            Some(batch) => Mode::Stochastic {
+                batch: usize::try_from(batch).unwrap_or(usize::MAX),
+                tau,
+                kappa,
+                passes: UNBOUNDED,
+                population: None,
+                steps_before: 0,
+            },
+        };
+        if self.batch.is_some() && !(kappa > 0.5 && kappa <= 1.0 && tau >= 1.0) {
+            return refuse(
+                "the step sizes converge with --kappa above 0.5 and at most 1, and --tau of at least 1",
+            );
+        }
+        if self.heldout() >= 1.0 {
+            return refuse("--heldout takes a share below 1, such as 0.1");
+        }
+        let temper = self.temper()?.with_cooling(match self.batch {
+            None => COOLING_ITERATIONS,
+            Some(_) => COOLING_PASSES,
+        });
+        temper.check().map_err(Error::Setting)?;
+        Ok(DriverSettings {
+            mode,
+            temper,
+            seed: self.seed(),
+            scores_per_pass: 0.0,
+        })
+    }
+
+    /// The temperature policy as it was asked for.
+    pub(super) fn temper(&self) -> Result<Temper, Error> {
+        let temper = self.temper.as_deref().unwrap_or("none").parse();
+        temper.map_err(Error::Setting)
+    }
+
+    /// How long a run of so many points may be.
+    pub(super) fn budget(&self, points: usize) -> Budget {
+        let iterations = match (self.batch, self.passes()) {
+            (Some(batch), Some(passes)) => {
+                let per_pass = (points as u64).div_ceil(batch.max(1)).max(1);
+                ((passes * per_pass as f64).ceil() as u64).max(1)
+            }
+            _ => self.max_iters.unwrap_or(1000),
+        };
+        Budget {
+            max_iterations: iterations,
+            max_seconds: self.max_seconds,
+        }
+    }
+
+    /// The share of the points that is held out.
+    pub(super) fn heldout(&self) -> f64 {
+        self.heldout.unwrap_or(0.0)
+    }
+}
+
+/// A mixture of points.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[serde(default, deny_unknown_fields)]
+pub struct MixtureRequest {
+    /// The table (may be left out with --resume)
+    #[cfg_attr(feature = "clap", arg(required_unless_present = "resume"))]
+    pub data: Option<PathBuf>,
+    /// Number of components
+    #[cfg_attr(feature = "clap", arg(long, short = 'k', value_name = "K", required_unless_present = "resume", value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = "Model"))]
+    pub components: Option<u64>,
+    /// What a component is [default: gaussian]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "KIND", value_enum, help_heading = "Model")
+    )]
+    pub kind: Option<Kind>,
+    /// Covariance matrices of Gaussian components [default: full]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "SHAPE", value_enum, help_heading = "Model")
+    )]
+    pub covariance: Option<Shape>,
+    /// Dirichlet parameter of the weights [default: 1]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Model"))]
+    pub concentration: Option<f64>,
+    /// Dirichlet parameter of the proportions of multinomial components [default: 0.5]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Model"))]
+    pub smoothing: Option<f64>,
+    /// Draw the components' means as pictures of this size
+    #[cfg_attr(feature = "clap", arg(long, value_name = "WxH", value_parser = words::size, requires = "out", help_heading = "Output"))]
+    pub image: Option<(usize, usize)>,
+    /// What every model of points is told.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    pub points: PointRequest,
+}
+
+/// Kinds of components.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Real vectors
+    #[default]
+    Gaussian,
+    /// Vectors of zeros and ones
+    Bernoulli,
+    /// Vectors of counts
+    Multinomial,
+}
+
+/// Shapes of covariance matrices.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "snake_case")]
+pub enum Shape {
+    /// Any
+    #[default]
+    Full,
+    /// Independent columns
+    Diagonal,
+}
+
+/// A factorial mixture: every point is a sum of binary factors and noise.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[serde(default, deny_unknown_fields)]
+pub struct FactorsRequest {
+    /// The table (may be left out with --resume)
+    #[cfg_attr(feature = "clap", arg(required_unless_present = "resume"))]
+    pub data: Option<PathBuf>,
+    /// Number of factors
+    #[cfg_attr(feature = "clap", arg(long, short = 'k', value_name = "K", required_unless_present = "resume", value_parser = clap::value_parser!(u64).range(1..=10_000), help_heading = "Model"))]
+    pub factors: Option<u64>,
+    /// Variance of the noise in every column
+    #[cfg_attr(feature = "clap", arg(long, value_name = "S", required_unless_present = "resume", value_parser = words::positive, help_heading = "Model"))]
+    pub noise_variance: Option<f64>,
+    /// Prior variance of the factors' elements [default: 1]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "S", value_parser = words::positive, help_heading = "Model"))]
+    pub factor_variance: Option<f64>,
+    /// Prior probability of a factor to be on [default: 0.3]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "P", value_parser = words::positive, help_heading = "Model"))]
+    pub activation: Option<f64>,
+    /// Draw the factors as pictures of this size
+    #[cfg_attr(feature = "clap", arg(long, value_name = "WxH", value_parser = words::size, requires = "out", help_heading = "Output"))]
+    pub image: Option<(usize, usize)>,
+    /// What every model of points is told.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    pub points: PointRequest,
+}

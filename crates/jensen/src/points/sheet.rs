@@ -1,0 +1,96 @@
+//! The page about a fit of points.
+
+use jensen_report::figure::{Chart, Figure};
+use jensen_report::{Section, Sheet, Tone};
+
+use super::{Described, PointRequest, Points, PointsSummary};
+
+/// Rows and columns of the page's table; all are in `fit.json`.
+const SHOWN: (usize, usize) = (100, 40);
+
+/// The page.
+pub fn sheet(
+    summary: &PointsSummary,
+    request: &PointRequest,
+    points: &Points,
+    described: &Described,
+    course: Vec<(Chart, &'static str)>,
+) -> Sheet {
+    let number = |value: Option<f64>, decimals: usize| {
+        value.map_or("–".to_owned(), |x| format!("{x:.decimals$}"))
+    };
+    let fact =
+        |label: &str, value: String, aside: &str| (label.to_owned(), value, aside.to_owned());
+    let (tone, headline) = if summary.judgement.trusted {
+        (Tone::Good, "The fit is done")
+    } else {
+        (Tone::Fair, "The fit is not to be trusted")
+    };
+    let mut facts = vec![
+        fact("bound", number(summary.elbo, 2), "nats, at T = 1"),
+        fact("temperature", number(summary.temperature, 3), "at the end"),
+        fact("points", points.count().to_string(), "to learn from"),
+        fact("iterations", summary.iterations.to_string(), ""),
+        fact(
+            "speed",
+            format!("{:.0}", summary.points_per_second),
+            "points a second",
+        ),
+    ];
+    if summary.heldout_log_predictive.is_some() {
+        let error = format!(
+            "± {} nats a point",
+            number(summary.heldout_standard_error, 4)
+        );
+        let score = number(summary.heldout_log_predictive, 4);
+        facts.insert(1, fact("held out", score, &error));
+    }
+    let along = course.into_iter().map(|(chart, caption)| {
+        let figure = Figure::new("").panel(chart).to_svg();
+        (figure, caption.to_owned())
+    });
+    Sheet {
+        title: format!("{} {}s", described.table.1.len(), described.rows),
+        subject: vec![
+            ("model".to_owned(), summary.model.clone()),
+            ("data".to_owned(), points.source.clone()),
+        ],
+        verdict: (tone, headline.to_owned(), summary.judgement.status.clone()),
+        facts,
+        warnings: summary.judgement.warnings.clone(),
+        sections: vec![
+            found(described),
+            Section {
+                heading: "Along the run".to_owned(),
+                figures: along.collect(),
+                ..Section::default()
+            },
+        ],
+        settings: crate::study::request::listed(request),
+        timing: vec![("fit".to_owned(), summary.seconds.fit)],
+        version: summary.version.clone(),
+    }
+}
+
+/// Table and pictures of what was found.
+fn found(described: &Described) -> Section {
+    let (heads, rows) = &described.table;
+    let columns = heads.len().min(SHOWN.1);
+    let cut = |row: &Vec<String>| row[..columns].to_vec();
+    let mut heading = format!("{}s", described.rows);
+    heading[..1].make_ascii_uppercase();
+    let note = if rows.len() > SHOWN.0 || heads.len() > SHOWN.1 {
+        "Rows and columns that are left out here are in fit.json."
+    } else {
+        ""
+    };
+    let pictures = described.pictures.iter();
+    Section {
+        heading,
+        note: note.to_owned(),
+        figures: pictures
+            .map(|picture| (picture.figure.to_svg(), picture.caption.to_owned()))
+            .collect(),
+        table: (cut(heads), rows.iter().take(SHOWN.0).map(cut).collect()),
+    }
+}

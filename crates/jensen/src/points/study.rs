@@ -1,0 +1,288 @@
+//! The study that all models of points share.
+
+use jensen_conjugate::driver::DriverSettings;
+use jensen_conjugate::fit::{ModelFit, fit, identity};
+use jensen_conjugate::model::Model;
+use jensen_report::figure::{Axis, Chart, Figure, Image, ImageGrid, Series};
+use jensen_run::{Budget, Clock, Control, Identity, Outcome, Record};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::sheet::sheet;
+use super::{Parts, PointRequest, Points, PointsSeconds, PointsSummary};
+use crate::Error;
+use crate::study::{self, Evidence, File, Finished, Judgement, Need, Study, Work};
+
+/// Curves of a run, against iterations.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Course {
+    bounds: Vec<(f64, f64)>,
+    temperatures: Vec<(f64, f64)>,
+}
+
+impl study::Course for Course {
+    fn add(&mut self, record: &Record) {
+        let iteration = record.iteration as f64;
+        if let Some(elbo) = record.elbo {
+            self.bounds.push((iteration, elbo));
+        }
+        if let Some(t) = record.fields.get("temperature").and_then(Value::as_f64) {
+            self.temperatures.push((iteration, t));
+        }
+    }
+}
+
+impl Course {
+    /// Charts of the bound (where it was measured) and of the temperature, with captions.
+    pub(super) fn charts(&self) -> Vec<(Chart, &'static str)> {
+        let chart = |title: &str, y: &str, points: &[(f64, f64)]| {
+            Chart::new(title)
+                .x(Axis::new("iteration"))
+                .y(Axis::new(y))
+                .series(Series::line("", points.iter().copied()))
+        };
+        let mut charts = Vec::new();
+        if !self.bounds.is_empty() {
+            charts.push((
+                chart("Bound at the present temperature", "nats", &self.bounds),
+                "The evidence lower bound of the model at the temperature of the moment.",
+            ));
+        }
+        charts.push((
+            chart("Temperature", "T", &self.temperatures),
+            "1 is the model as it is; above, the likelihood counts for less.",
+        ));
+        charts
+    }
+}
+
+/// A picture of what was found.
+#[derive(Clone, Debug)]
+pub struct Picture {
+    /// File name without extension.
+    pub name: &'static str,
+    /// Caption.
+    pub caption: &'static str,
+    /// The picture.
+    pub figure: Figure,
+}
+
+/// What the globals of a model mean.
+#[derive(Clone, Debug)]
+pub struct Described {
+    /// What was found.
+    pub parts: Parts,
+    /// What the rows of the table are, such as `component`.
+    pub rows: &'static str,
+    /// The table: the heads of its columns, and its rows.
+    pub table: (Vec<String>, Vec<Vec<String>>),
+    /// Pictures.
+    pub pictures: Vec<Picture>,
+}
+
+/// A number in a table.
+pub(super) fn cell(x: f64) -> String {
+    format!("{x:.3}")
+}
+
+/// Rows as pictures, each from its least value in black to its largest in white, with captions.
+pub(super) fn images<'a>(
+    title: &str,
+    rows: impl ExactSizeIterator<Item = &'a [f64]>,
+    (width, height): (usize, usize),
+    caption: impl Fn(usize) -> String,
+) -> Figure {
+    let columns = (rows.len() as f64).sqrt().ceil() as usize;
+    let mut grid = ImageGrid::new(title, columns);
+    for (i, row) in rows.enumerate() {
+        if let Some(image) = Image::grey_stretched(width, height, row) {
+            grid = grid.captioned(image, caption(i));
+        }
+    }
+    Figure::new("").panel(grid)
+}
+
+/// The mean log predictive density of held-out points and its standard error, where there are any.
+type Score = Option<(f64, f64)>;
+
+/// A model of points, about to be fitted.
+pub(super) struct PointStudy<'a, M, R> {
+    pub(super) command: &'static str,
+    pub(super) request: &'a R,
+    pub(super) shared: &'a PointRequest,
+    pub(super) settings: DriverSettings,
+    pub(super) points: &'a Points,
+    pub(super) model: &'a M,
+    /// Scores globals on the held-out points.
+    pub(super) score: &'a dyn Fn(&[f64]) -> Score,
+    /// Says what globals mean.
+    pub(super) describe: &'a dyn Fn(&[f64]) -> Described,
+}
+
+/// A fit of points.
+pub struct Made {
+    /// The globals.
+    pub fit: ModelFit,
+    /// The score of held-out points.
+    pub score: Score,
+    /// What the globals mean.
+    pub described: Described,
+}
+
+impl<M: Model, R: Serialize> Study for PointStudy<'_, M, R> {
+    type Request = R;
+    type Course = Course;
+    type Output = Made;
+    type Summary = PointsSummary;
+
+    fn command(&self) -> &'static str {
+        self.command
+    }
+
+    fn own_files(&self) -> &'static [&'static str] {
+        &[
+            "course.svg",
+            "course.png",
+            "means.svg",
+            "means.png",
+            "factors.svg",
+            "factors.png",
+        ]
+    }
+
+    fn request(&self) -> &R {
+        self.request
+    }
+
+    fn identity(&self) -> Identity {
+        identity(self.model, &self.settings, &self.points.digest)
+    }
+
+    fn budgets(&self) -> &'static [&'static str] {
+        &["/mode/batch/max_iterations", "/mode/stochastic/passes"]
+    }
+
+    fn need(&self) -> Need {
+        let points = self.points;
+        let numbers = points.train.len() + points.heldout.len();
+        let globals = self.model.blocks().prior().len();
+        Need {
+            what: format!("a {} of {} points", self.model.name(), points.count()),
+            // The rows as they were read and as the model keeps them; the globals with their statistics, their
+            // gradients, and three times in a checkpoint.
+            bytes: ((3 * numbers + 8 * globals) * size_of::<f64>()) as u64 + (64 << 20),
+            advice: "ask for fewer components or factors, or fit a part of the rows".to_owned(),
+        }
+    }
+
+    fn budget(&self) -> Budget {
+        self.shared.budget(self.points.count())
+    }
+
+    fn course(&self) -> Course {
+        Course::default()
+    }
+
+    fn run(&mut self, mut control: Control<'_>) -> Result<Outcome<Made>, Error> {
+        let outcome = fit(
+            self.model,
+            &self.settings,
+            &self.points.digest,
+            &mut control,
+        )?;
+        Ok(Outcome {
+            output: outcome.output.map(|fit| Made {
+                score: (self.score)(&fit.lambda),
+                described: (self.describe)(&fit.lambda),
+                fit,
+            }),
+            status: outcome.status,
+            iterations: outcome.iterations,
+            seconds: outcome.seconds,
+        })
+    }
+
+    fn evidence(&self, made: &Finished<Self>) -> Evidence {
+        let work = match self.shared.passes() {
+            None => Work::UntilItConverges,
+            Some(passes) => Work::Planned {
+                iterations: self.budget().max_iterations,
+                made: format!("all passes are made: {passes}"),
+            },
+        };
+        let fit = &made.output.fit;
+        let mut evidence = Evidence {
+            temperature: fit.temperature,
+            cooling: "Give it a cooling, such as `--temper global=50`, and the passes or iterations to cool down in."
+                .to_owned(),
+            ..Evidence::new(made.status.clone(), work)
+        };
+        if !fit.elbo.is_finite() {
+            let reason = format!("the bound is {}", fit.elbo);
+            evidence.against.against(jensen_run::Reason::new(
+                reason,
+                "Check the scale of the data.",
+            ));
+        }
+        evidence
+    }
+
+    fn summary(&self, made: &Finished<Self>, judgement: Judgement) -> PointsSummary {
+        let Made {
+            fit,
+            score,
+            described,
+        } = &made.output;
+        let finite = |x: f64| x.is_finite().then_some(x);
+        PointsSummary {
+            command: self.command.to_owned(),
+            model: self.model.name().to_owned(),
+            judgement,
+            elbo: finite(fit.elbo),
+            temper: self.settings.temper.name().to_owned(),
+            temperature: finite(fit.temperature),
+            heldout_log_predictive: score.and_then(|s| finite(s.0)),
+            heldout_standard_error: score.and_then(|s| finite(s.1)),
+            iterations: made.iterations,
+            points: fit.points,
+            skipped: fit.skipped,
+            points_per_second: fit.points as f64 / made.seconds.max(1e-9),
+            seconds: PointsSeconds { fit: made.seconds },
+            seed: self.settings.seed,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            columns: self.points.names.clone(),
+            parts: described.parts.clone(),
+        }
+    }
+
+    fn files<'a>(
+        &'a self,
+        made: &'a Finished<Self>,
+        summary: &mut PointsSummary,
+        _: &dyn Clock,
+    ) -> Vec<File<'a>> {
+        let charts = made.course.charts();
+        let course = charts.iter().fold(Figure::new(""), |figure, (chart, _)| {
+            figure.panel(chart.clone())
+        });
+        let pictures = made.output.described.pictures.iter();
+        let named = std::iter::once(("course", course));
+        let page = sheet(
+            summary,
+            self.shared,
+            self.points,
+            &made.output.described,
+            charts,
+        );
+        named
+            .chain(pictures.map(|picture| (picture.name, picture.figure.clone())))
+            .flat_map(|(name, figure)| {
+                [
+                    File::of_bytes(format!("{name}.svg"), figure.to_svg()),
+                    File::of_bytes(format!("{name}.png"), figure.to_png()),
+                ]
+            })
+            .chain([File::page(&page)])
+            .collect()
+    }
+}

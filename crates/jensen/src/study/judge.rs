@@ -1,0 +1,203 @@
+//! The one place where `trusted` is decided.
+
+use jensen_run::{Limit, Reason, Status, Verdict};
+use serde::{Deserialize, Serialize};
+
+/// Version of `fit.json`: names and meanings of fields stay, fields may be added.
+const FORMAT: u32 = 1;
+
+/// A temperature above this is not that of the model itself; below, it is 1 to rounding.
+const COLD: f64 = 1.0 + 1e-6;
+
+/// What ends a run where all goes well.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Work {
+    /// A stopping rule.
+    UntilItConverges,
+    /// So many iterations, which is all that was asked for; a stopping rule may end them early.
+    Planned {
+        /// The last of them.
+        iterations: u64,
+        /// What is said when they are made, such as `all passes are made: 10`.
+        made: String,
+    },
+}
+
+/// What a run shows of itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evidence {
+    /// How it ended.
+    pub status: Status,
+    /// What was to be done.
+    pub work: Work,
+    /// What to do where the status is not good; the status' own advice where absent.
+    pub advice: Option<&'static str>,
+    /// The temperature at the end, 1 where there is none.
+    pub temperature: f64,
+    /// What cools a run down that ended hot.
+    pub cooling: String,
+    /// What else speaks against the result.
+    pub against: Verdict,
+    /// What the reader should know that does not speak against it.
+    pub notes: Vec<String>,
+}
+
+impl Evidence {
+    /// Of a run that ended so, with nothing else to say.
+    pub fn new(status: Status, work: Work) -> Self {
+        Self {
+            status,
+            work,
+            advice: None,
+            temperature: 1.0,
+            cooling: String::new(),
+            against: Verdict::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// What is said of a plan that was carried out to its end.
+    fn finished(&self, iterations: u64) -> Option<&str> {
+        let used_up = matches!(
+            self.status,
+            Status::BudgetReached {
+                limit: Limit::Iterations(_),
+                ..
+            }
+        );
+        match &self.work {
+            Work::Planned {
+                iterations: planned,
+                made,
+            } if used_up && iterations >= *planned => Some(made),
+            _ => None,
+        }
+    }
+}
+
+/// What every `fit.json` says of its fit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// Version of the file's layout; 0 of files that were written before it was kept.
+    #[serde(default)]
+    pub format: u32,
+    /// How the run ended, with advice.
+    pub status: String,
+    /// A stopping rule holds.
+    #[serde(default)]
+    pub converged: bool,
+    /// The run converged or made all that was planned, at the model's own temperature, and nothing else speaks against
+    /// its result.
+    #[serde(default)]
+    pub trusted: bool,
+    /// What speaks against trusting the result, then what else the reader should know.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+}
+
+impl Judgement {
+    /// The judgement of a run of so many iterations.
+    pub fn of(evidence: &Evidence, iterations: u64) -> Self {
+        let status = &evidence.status;
+        let ending = Reason::new(
+            status.to_string(),
+            evidence.advice.unwrap_or_else(|| status.advice()),
+        );
+        let finished = evidence.finished(iterations);
+        let mut verdict = Verdict::new();
+        if !status.is_converged() && finished.is_none() {
+            verdict.against(ending.clone());
+        }
+        // NaN is no temperature of the model either.
+        if !(evidence.temperature <= COLD) {
+            verdict.against(Reason::new(
+                format!(
+                    "the fit ended at temperature {:.2}: it describes a flattened model, not the data",
+                    evidence.temperature
+                ),
+                evidence.cooling.clone(),
+            ));
+        }
+        verdict.extend(evidence.against.clone());
+        let mut warnings = verdict.warnings();
+        warnings.extend(evidence.notes.iter().cloned());
+        Self {
+            format: FORMAT,
+            status: match finished {
+                Some(made) => format!("{made}, in {iterations} iterations"),
+                None => ending.to_string(),
+            },
+            converged: status.is_converged(),
+            trusted: verdict.trusted(),
+            warnings,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn used_up(limit: Limit) -> Status {
+        Status::BudgetReached {
+            limit,
+            detail: String::new(),
+        }
+    }
+
+    fn planned(status: Status) -> Evidence {
+        let work = Work::Planned {
+            iterations: 20,
+            made: "all passes are made: 2".to_owned(),
+        };
+        Evidence::new(status, work)
+    }
+
+    #[test]
+    fn a_plan_carried_out_is_what_was_asked_for() {
+        let evidence = planned(used_up(Limit::Iterations(20)));
+        let made = Judgement::of(&evidence, 20);
+        assert!(made.trusted && !made.converged && made.warnings.is_empty());
+        assert_eq!(made.status, "all passes are made: 2, in 20 iterations");
+        for (status, iterations) in [
+            (used_up(Limit::Seconds(1.0)), 20),
+            (used_up(Limit::Iterations(10)), 10),
+            (Status::Interrupted { at: 20 }, 20),
+        ] {
+            let judged = Judgement::of(&planned(status), iterations);
+            assert!(!judged.trusted, "{}", judged.status);
+            assert_eq!(judged.warnings, [judged.status]);
+        }
+        let open = Evidence::new(used_up(Limit::Iterations(20)), Work::UntilItConverges);
+        assert!(!Judgement::of(&open, 20).trusted);
+    }
+
+    #[test]
+    fn what_ends_hot_is_not_trusted() {
+        for temperature in [1.06, 4.4, f64::NAN] {
+            let evidence = Evidence {
+                temperature,
+                cooling: "Give it a cooling.".to_owned(),
+                ..planned(used_up(Limit::Iterations(20)))
+            };
+            let judged = Judgement::of(&evidence, 20);
+            assert!(!judged.trusted);
+            assert!(judged.warnings[0].ends_with("not the data. Give it a cooling."));
+        }
+    }
+
+    #[test]
+    fn notes_do_not_speak_against_a_result() {
+        let mut evidence = planned(used_up(Limit::Iterations(20)));
+        evidence.notes.push("no documents are held out".to_owned());
+        let judged = Judgement::of(&evidence, 20);
+        assert!(judged.trusted);
+        assert_eq!(judged.warnings, ["no documents are held out"]);
+        evidence
+            .against
+            .against(Reason::bare("the bound is not finite"));
+        let judged = Judgement::of(&evidence, 20);
+        assert!(!judged.trusted);
+        assert_eq!(judged.warnings[0], "the bound is not finite");
+    }
+}

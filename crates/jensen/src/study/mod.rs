@@ -1,0 +1,344 @@
+//! One skeleton for everything that is fitted: Stan programs, topics, mixtures and factors, latent Gaussian models,
+//! auto-encoders.
+//!
+//! A [`Study`] says what it is (request, identity, memory, budget), runs, and tells what came out; [`carry_out`] does
+//! the rest in the same way for all: it checks the memory, takes or opens the folder, finds where a stored run goes on,
+//! keeps trace and checkpoints, judges, and writes every file, `fit.json` last. The command, and every other caller,
+//! gets the same verdict and the same files from it.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | here | [`Study`], [`carry_out`]: the order of things |
+//! | [`folder`] | taking and opening folders, `run.json`, where a stored run goes on |
+//! | `session` | trace and checkpoints around one run |
+//! | `judge` | [`Evidence`] → [`Judgement`]: the one place where `trusted` is decided |
+//! | [`request`] | given settings over stored ones, settings as a list |
+//! | [`words`] | values as users write them |
+//!
+//! Nothing here prints, reads a clock of its own or knows of Ctrl-C: an [`Around`] brings observer, clock and
+//! cancellation.
+
+pub mod folder;
+mod judge;
+pub mod request;
+mod session;
+pub mod words;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use jensen_data::{Artefact as Kept, DataError, RunDir, write_atomic_bytes};
+use jensen_report::{Sheet, render_sheet};
+use jensen_run::{Budget, Clock, Control, Identity, Observer, Outcome, Record, Status};
+use serde::Serialize;
+
+use crate::Error;
+pub use judge::{Evidence, Judgement, Work};
+
+/// Seconds between checkpoints unless said otherwise.
+pub const CHECKPOINT_EVERY: f64 = 30.0;
+
+/// Bytes that a fit may take unless said otherwise.
+pub const MEMORY_LIMIT: u64 = 8 << 30;
+
+/// Something that can be fitted.
+pub trait Study {
+    /// The settings, as `run.json` keeps them.
+    type Request: Serialize;
+    /// What the results say of the records of a run.
+    type Course: Course;
+    /// What a run makes.
+    type Output;
+    /// `fit.json`; a [`Judgement`] is part of it.
+    type Summary: Serialize;
+
+    /// The command that a folder of results belongs to, as its marker has it.
+    fn command(&self) -> &'static str;
+
+    /// Files of its own, beside those that every folder may have: what a new run in an old folder removes.
+    fn own_files(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// What was asked for.
+    fn request(&self) -> &Self::Request;
+
+    /// Copies of what a later reader of the folder needs beside the request.
+    fn inputs(&self) -> Vec<File<'_>> {
+        Vec::new()
+    }
+
+    /// Everything that determines the bits of a run.
+    fn identity(&self) -> Identity;
+
+    /// JSON pointers to settings of the identity that only say how long a run is: it may be resumed with others.
+    fn budgets(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The memory that it takes.
+    fn need(&self) -> Need;
+
+    /// How long a run may be.
+    fn budget(&self) -> Budget;
+
+    /// Refuses to go on from a stored run that differs so much that force cannot help.
+    ///
+    /// # Errors
+    /// The state cannot be taken over.
+    fn can_go_on_from(&self, stored: &Identity) -> Result<(), Error> {
+        let _ = stored;
+        Ok(())
+    }
+
+    /// What gathers the records of a run, those before a resume first.
+    fn course(&self) -> Self::Course;
+
+    /// Runs, and evaluates what came out.
+    ///
+    /// # Errors
+    /// There is no result; a result that is not to be trusted is no error.
+    fn run(&mut self, control: Control<'_>) -> Result<Outcome<Self::Output>, Error>;
+
+    /// What the run shows of itself.
+    fn evidence(&self, made: &Finished<Self>) -> Evidence;
+
+    /// The result in numbers.
+    fn summary(&self, made: &Finished<Self>, judged: Judgement) -> Self::Summary;
+
+    /// The files of the result beside `fit.json`, what matters most first; asked for only where there is a folder.
+    /// The summary may still learn what making them took.
+    fn files<'a>(
+        &'a self,
+        made: &'a Finished<Self>,
+        summary: &mut Self::Summary,
+        clock: &dyn Clock,
+    ) -> Vec<File<'a>>;
+}
+
+/// Takes note of what a run records.
+pub trait Course {
+    /// Takes note of a record.
+    fn add(&mut self, record: &Record);
+}
+
+/// A run that is over.
+pub struct Finished<S: Study + ?Sized> {
+    /// What it made.
+    pub output: S::Output,
+    /// What its records said.
+    pub course: S::Course,
+    /// How it ended.
+    pub status: Status,
+    /// Iterations, those before a resume included.
+    pub iterations: u64,
+    /// Wall-clock seconds, those before a resume included.
+    pub seconds: f64,
+}
+
+/// A study that is carried out.
+pub struct Done<S: Study> {
+    /// The run.
+    pub made: Finished<S>,
+    /// `fit.json`.
+    pub summary: S::Summary,
+    /// Nothing speaks against the result.
+    pub trusted: bool,
+    /// Where everything was written.
+    pub folder: Option<PathBuf>,
+}
+
+/// The memory that a study takes, and what to do where that is too much.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Need {
+    /// What takes it, such as `100 topics of 5000 words`.
+    pub what: String,
+    /// Bytes, roughly.
+    pub bytes: u64,
+    /// What takes less.
+    pub advice: String,
+}
+
+impl Need {
+    /// Refuses what is more than `limit` bytes.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn check(&self, limit: u64) -> Result<(), Error> {
+        if self.bytes <= limit {
+            return Ok(());
+        }
+        Err(Error::Memory {
+            what: self.what.clone(),
+            needed: self.bytes,
+            limit,
+            advice: self.advice.clone(),
+        })
+    }
+}
+
+/// Where results go.
+pub enum Place {
+    /// Nowhere.
+    Nowhere,
+    /// To a folder that a new run takes.
+    New(PathBuf),
+    /// To a folder that is already taken for a new run.
+    Taken(RunDir),
+    /// To the folder of a stored run, which goes on; with `force` although something differs.
+    Resumed {
+        /// The folder.
+        folder: RunDir,
+        /// Goes on although something differs.
+        force: bool,
+    },
+}
+
+impl Place {
+    /// The folder of a new run, if one is named.
+    pub fn new(out: Option<&Path>) -> Self {
+        out.map_or(Self::Nowhere, |path| Self::New(path.to_owned()))
+    }
+}
+
+/// What surrounds a study.
+pub struct Around<'a> {
+    /// Where results go.
+    pub place: Place,
+    /// Seconds between checkpoints; [`CHECKPOINT_EVERY`] where absent.
+    pub checkpoint_every: Option<f64>,
+    /// Bytes that may be taken.
+    pub memory_limit: u64,
+    /// Tells time.
+    pub clock: &'a dyn Clock,
+    /// Set from elsewhere to stop after the present iteration.
+    pub cancel: Option<&'a AtomicBool>,
+    /// Watches the run, and hears remarks.
+    pub observer: &'a mut dyn Observer,
+}
+
+/// A file to be written, all or nothing.
+pub struct File<'a> {
+    name: String,
+    write: Writer<'a>,
+}
+
+type Writer<'a> = Box<dyn FnOnce(&Path) -> Result<(), DataError> + 'a>;
+
+impl<'a> File<'a> {
+    /// A file of these bytes.
+    pub fn of_bytes(name: impl Into<String>, bytes: impl AsRef<[u8]> + 'a) -> Self {
+        Self::new(name, move |path| write_atomic_bytes(path, bytes.as_ref()))
+    }
+
+    /// A file that `write` writes.
+    pub fn new(
+        name: impl Into<String>,
+        write: impl FnOnce(&Path) -> Result<(), DataError> + 'a,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            write: Box::new(write),
+        }
+    }
+
+    /// The approximation.
+    pub fn approximation(bytes: Vec<u8>) -> Self {
+        Self::of_bytes(Kept::Approximation.file_name(), bytes)
+    }
+
+    /// The page.
+    pub fn page(sheet: &Sheet) -> Self {
+        Self::of_bytes(Kept::Report.file_name(), render_sheet(sheet))
+    }
+
+    fn write(self, folder: &RunDir) -> Result<(), Error> {
+        (self.write)(&folder.path().join(&self.name)).map_err(Error::output)
+    }
+}
+
+/// A summary as `fit.json` has it: indented JSON with a line end. Numbers that are not finite are `null`.
+///
+/// # Errors
+/// It has a map whose keys are no strings.
+pub fn to_json(summary: &impl Serialize) -> Result<String, Error> {
+    let text = serde_json::to_string_pretty(summary);
+    text.map(|text| text + "\n").map_err(Error::output)
+}
+
+/// Carries a study out: refuses what takes too much memory, takes or opens the folder, writes down what is run, runs
+/// with trace and checkpoints, judges, writes the results.
+///
+/// A new run touches its folder only when the study is known to fit into memory, and a stored one only when it is known
+/// to be the same run. Files are written in an order in which each survives the failure of the next, and a file that
+/// cannot be written keeps no other from being written but `fit.json`: who sees that finds everything else beside it.
+///
+/// # Errors
+/// [`Error::Memory`]; [`Error::Output`] where the folder cannot be written; [`Error::Setting`] where the stored run is
+/// another one; what [`Study::run`] refuses; [`Error::Input`] where the run cannot start.
+pub fn carry_out<S: Study>(mut study: S, around: Around<'_>) -> Result<Done<S>, Error> {
+    study.need().check(around.memory_limit)?;
+    let (folder, resumed) = match around.place {
+        Place::Nowhere => (None, None),
+        Place::New(path) => {
+            let own = study.own_files();
+            (Some(folder::take(&path, study.command(), own)?), None)
+        }
+        Place::Taken(folder) => (Some(folder), None),
+        Place::Resumed { folder, force } => (Some(folder), Some(force)),
+    };
+    let position = match (&folder, resumed) {
+        (Some(folder), Some(force)) => folder::position(folder, &study, force, around.observer)?,
+        _ => None,
+    };
+    if let Some(folder) = &folder {
+        // A stored run has its inputs, unless it is forced to go on with others.
+        if resumed != Some(false) {
+            for input in study.inputs() {
+                input.write(folder)?;
+            }
+        }
+        folder::write_request(folder, study.request())?;
+    }
+    let clock = around.clock;
+    let session = session::Session {
+        folder: folder.as_ref(),
+        position,
+        budget: study.budget(),
+        clock,
+        cancel: around.cancel,
+        checkpoint_every: around.checkpoint_every.unwrap_or(CHECKPOINT_EVERY),
+        observer: around.observer,
+    };
+    let mut course = study.course();
+    let outcome = session.carry_out(&mut course, |control| study.run(control))?;
+    let Some(output) = outcome.output else {
+        return Err(Error::Input(format!(
+            "the fit cannot start: {}",
+            outcome.status
+        )));
+    };
+    let made = Finished {
+        output,
+        course,
+        status: outcome.status,
+        iterations: outcome.iterations,
+        seconds: outcome.seconds,
+    };
+    let judged = Judgement::of(&study.evidence(&made), made.iterations);
+    let trusted = judged.trusted;
+    let mut summary = study.summary(&made, judged);
+    if let Some(folder) = &folder {
+        let files = study.files(&made, &mut summary, clock);
+        // All are tried: a full disk or a table that a format cannot hold costs no other file.
+        let written: Vec<_> = files.into_iter().map(|file| file.write(folder)).collect();
+        written.into_iter().collect::<Result<(), Error>>()?;
+        File::of_bytes(Kept::Fit.file_name(), to_json(&summary)?).write(folder)?;
+    }
+    Ok(Done {
+        made,
+        summary,
+        trusted,
+        folder: folder.map(|folder| folder.path().to_owned()),
+    })
+}

@@ -1,0 +1,162 @@
+//! Trace and checkpoints around one run.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use jensen_data::{Artefact, RunDir, TraceWriter, write_atomic_bytes};
+use jensen_run::{Budget, Clock, Control, Observer, Progress, Record, Status, Store, StoreError};
+
+use super::Course;
+use super::folder::Position;
+use crate::Error;
+
+/// One run, about to start.
+pub struct Session<'a> {
+    /// Where its trace and checkpoints go.
+    pub folder: Option<&'a RunDir>,
+    /// Where it goes on.
+    pub position: Option<Position>,
+    /// How much it may use.
+    pub budget: Budget,
+    /// Tells time.
+    pub clock: &'a dyn Clock,
+    /// Stops it.
+    pub cancel: Option<&'a AtomicBool>,
+    /// Seconds between checkpoints.
+    pub checkpoint_every: f64,
+    /// Watches.
+    pub observer: &'a mut dyn Observer,
+}
+
+impl Session<'_> {
+    /// Carries the run out: `course` gets every record, those before a resume first.
+    ///
+    /// # Errors
+    /// What `run` refuses, and a trace that cannot be written.
+    pub fn carry_out<T>(
+        self,
+        course: &mut dyn Course,
+        run: impl FnOnce(Control<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let (resume, records) = match self.position {
+            Some(position) => (Some(position.checkpoint), position.records),
+            None => (None, Vec::new()),
+        };
+        records.iter().for_each(|record| course.add(record));
+        let lines = resume.as_ref().map_or(0, |checkpoint| checkpoint.iteration);
+        let trace = match self.folder {
+            Some(folder) => Trace::open(folder, lines)?,
+            None => Trace::none(),
+        };
+        let mut checkpoints = self.folder.map(|folder| Checkpoints {
+            path: folder.artefact(Artefact::Checkpoint),
+            trace: &trace,
+        });
+        let mut watch = Watch {
+            trace: &trace,
+            course,
+            observer: self.observer,
+        };
+        let made = run(Control {
+            budget: self.budget,
+            clock: self.clock,
+            cancel: self.cancel,
+            observer: &mut watch,
+            store: checkpoints.as_mut().map(|store| store as &mut dyn Store),
+            checkpoint_seconds: self.checkpoint_every,
+            resume,
+            // Differences were accepted when the position was found.
+            force_resume: false,
+        })?;
+        trace.flush().map_err(Error::output)?;
+        Ok(made)
+    }
+}
+
+/// The trace file of a run, shared by its observer and its store: lines are on disk before the
+/// checkpoint that knows of them.
+struct Trace {
+    writer: RefCell<Option<TraceWriter>>,
+}
+
+impl Trace {
+    fn none() -> Self {
+        Self {
+            writer: RefCell::new(None),
+        }
+    }
+
+    /// The trace of a folder, continued after `lines` lines.
+    fn open(folder: &RunDir, lines: u64) -> Result<Self, Error> {
+        let path = folder.artefact(Artefact::Trace);
+        let writer = if lines == 0 {
+            TraceWriter::create(&path)
+        } else {
+            TraceWriter::resume(&path, lines)
+        };
+        Ok(Self {
+            writer: RefCell::new(Some(writer.map_err(Error::output)?)),
+        })
+    }
+
+    /// Appends a line; when that fails, the trace ends and the reason is given.
+    fn append(&self, record: &Record) -> Result<(), String> {
+        let mut writer = self.writer.borrow_mut();
+        if let Some(Err(error)) = writer.as_mut().map(|writer| writer.append(record)) {
+            *writer = None;
+            return Err(error.to_string());
+        }
+        Ok(())
+    }
+
+    fn flush(&self) -> Result<(), String> {
+        match self.writer.borrow_mut().as_mut() {
+            Some(writer) => writer.flush().map_err(|error| error.to_string()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Where checkpoints go.
+struct Checkpoints<'a> {
+    path: PathBuf,
+    /// The trace that belongs to them.
+    trace: &'a Trace,
+}
+
+impl Store for Checkpoints<'_> {
+    fn save(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        self.trace.flush().map_err(StoreError)?;
+        write_atomic_bytes(&self.path, bytes).map_err(|error| StoreError(error.to_string()))
+    }
+}
+
+/// Watches a run: trace lines, what the results gather, whoever else watches.
+struct Watch<'a> {
+    trace: &'a Trace,
+    course: &'a mut dyn Course,
+    observer: &'a mut dyn Observer,
+}
+
+impl Observer for Watch<'_> {
+    fn record(&mut self, record: &Record) {
+        self.course.add(record);
+        if let Err(error) = self.trace.append(record) {
+            self.observer.note(&format!("the trace ends here: {error}"));
+        }
+        self.observer.record(record);
+    }
+
+    fn progress(&mut self, progress: &Progress<'_>) {
+        self.observer.progress(progress);
+    }
+
+    fn note(&mut self, note: &str) {
+        self.observer.note(note);
+    }
+
+    fn finished(&mut self, status: &Status) {
+        self.observer.finished(status);
+    }
+}

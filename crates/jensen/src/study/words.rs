@@ -1,0 +1,122 @@
+//! Values as users write them, in requests and on the command line.
+
+#[cfg(feature = "conjugate")]
+use jensen_conjugate::temper::Temper;
+use jensen_math::simd::Simd;
+
+use crate::Error;
+
+/// An instruction set by name; the machine's best unless given.
+///
+/// # Errors
+/// There is no such set, or the machine lacks it.
+pub fn simd(name: Option<&str>) -> Result<Simd, Error> {
+    let parsed = name.unwrap_or("auto").parse::<Simd>();
+    parsed.map_err(|error| Error::Setting(format!("--simd: {error}")))
+}
+
+/// Checks the name of an instruction set.
+///
+/// # Errors
+/// What is wrong with it; so below.
+pub fn simd_name(text: &str) -> Result<String, String> {
+    let parsed = text.parse::<Simd>();
+    parsed
+        .map(|_| text.to_owned())
+        .map_err(|error| error.to_string())
+}
+
+/// Checks a temperature policy of a conjugate model.
+#[cfg(feature = "conjugate")]
+pub fn temper(text: &str) -> Result<String, String> {
+    text.parse::<Temper>().map(|_| text.to_owned())
+}
+
+/// Reads a number of threads.
+pub fn thread_count(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(n @ 1..=1024) => Ok(n),
+        _ => Err("expected a number of threads from 1 to 1024".into()),
+    }
+}
+
+/// Reads a positive number.
+pub fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(x) if x > 0.0 && x.is_finite() => Ok(x),
+        _ => Err("expected a positive number".into()),
+    }
+}
+
+/// Reads a number of at least 0.
+pub fn not_negative(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(x) if x >= 0.0 && x.is_finite() => Ok(x),
+        _ => Err("expected a number of at least 0".into()),
+    }
+}
+
+/// Reads the size of pictures, such as `48x42`.
+pub fn size(text: &str) -> Result<(usize, usize), String> {
+    let parts = text.split_once('x');
+    match parts.map(|(w, h)| (w.parse(), h.parse())) {
+        Some((Ok(w), Ok(h))) if w > 0 && h > 0 => Ok((w, h)),
+        _ => Err("expected width and height, such as 48x42".to_owned()),
+    }
+}
+
+/// Reads `8GiB`, `512M`, `1000000`: powers of 1024 with `i`, of 1000 with `B` alone, of 1024 for a bare letter.
+pub fn bytes(text: &str) -> Result<u64, String> {
+    let fail = || format!("`{text}` is not an amount of memory such as 8GiB or 512MiB");
+    let text_trimmed = text.trim();
+    let split = text_trimmed
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text_trimmed.len());
+    let (number, unit) = text_trimmed.split_at(split);
+    let number: f64 = number.parse().map_err(|_| fail())?;
+    let unit = unit.trim().to_ascii_lowercase();
+    let (letter, rest) = unit.split_at(usize::from(!unit.is_empty()));
+    let power = match letter {
+        "" | "b" => 0,
+        "k" => 1,
+        "m" => 2,
+        "g" => 3,
+        "t" => 4,
+        _ => return Err(fail()),
+    };
+    let base: f64 = match (letter, rest) {
+        ("" | "b", "") | (_, "" | "ib") => 1024.0,
+        (_, "b") => 1000.0,
+        _ => return Err(fail()),
+    };
+    let product = number * base.powi(power);
+    if product >= 1.0 && product < u64::MAX as f64 {
+        Ok(product as u64)
+    } else {
+        Err(fail())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_of_memory() {
+        assert_eq!(bytes("8GiB"), Ok(8 << 30));
+        assert_eq!(bytes("1.5k"), Ok(1536));
+        assert_eq!(bytes("2 MB"), Ok(2_000_000));
+        assert_eq!(bytes("77"), Ok(77));
+        for bad in ["", "GiB", "8 apples", "-1GiB", "0", "8GiBB"] {
+            assert!(bytes(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_read() {
+        assert_eq!(size("48x42"), Ok((48, 42)));
+        for wrong in ["48", "0x3", "ax3", "4x"] {
+            assert!(size(wrong).is_err());
+        }
+    }
+}

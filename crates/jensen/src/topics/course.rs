@@ -1,0 +1,171 @@
+//! What a run's records say.
+
+use jensen_conjugate::lda::LdaSettings;
+use jensen_data::corpus::{Corpus, Part};
+use jensen_run::Record;
+use serde_json::Value;
+
+use super::Curves;
+use crate::study;
+
+/// Points of a curve; more cannot be told apart.
+const POINTS: usize = 1000;
+
+/// Sizes of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// Documents of a pass.
+    pub documents: f64,
+    /// Tokens of a pass.
+    pub tokens: f64,
+    /// Documents of a batch.
+    pub batch: f64,
+}
+
+impl Sizes {
+    /// The sizes of a run on the training documents of a corpus.
+    pub fn of(corpus: &Corpus, settings: &LdaSettings) -> Self {
+        Self {
+            documents: corpus.documents(Part::Train) as f64,
+            tokens: corpus.tokens(Part::Train) as f64,
+            batch: settings.batch as f64,
+        }
+    }
+
+    /// Batches of a pass.
+    pub fn batches(&self) -> f64 {
+        (self.documents / self.batch).ceil().max(1.0)
+    }
+
+    /// Passes made after so many iterations.
+    pub fn passes(&self, iteration: u64) -> f64 {
+        iteration as f64 / self.batches()
+    }
+}
+
+/// A number of a record.
+fn number(record: &Record, name: &str) -> Option<f64> {
+    record.fields.get(name).and_then(Value::as_f64)
+}
+
+/// Gathers what the results say of a run.
+#[derive(Clone, Debug)]
+pub struct TopicsCourse {
+    sizes: Sizes,
+    /// Curves for the page.
+    curves: Curves,
+    /// Iterations that did nothing but train, and their seconds.
+    training: (u64, f64),
+    /// Seconds at the last record. The first iteration follows the making of the start and is not timed.
+    before: Option<f64>,
+}
+
+impl study::Course for TopicsCourse {
+    fn add(&mut self, record: &Record) {
+        let pass = self.sizes.passes(record.iteration);
+        let scored = number(record, "heldout_log_predictive");
+        if let Some(score) = scored {
+            self.curves.heldout.push((pass, score));
+        }
+        if let Some(temperature) = number(record, "temperature") {
+            self.curves.temperature.push((pass, temperature));
+        }
+        if let Some(bound) = record.elbo {
+            self.curves.bound.push((pass, bound / self.sizes.tokens));
+        }
+        if let (None, Some(before)) = (scored, self.before) {
+            self.training.0 += 1;
+            self.training.1 += record.seconds - before;
+        }
+        self.before = Some(record.seconds);
+    }
+}
+
+impl TopicsCourse {
+    /// Of a run of these sizes.
+    pub fn new(sizes: Sizes) -> Self {
+        Self {
+            sizes,
+            curves: Curves::default(),
+            training: (0, 0.0),
+            before: None,
+        }
+    }
+
+    /// Documents a second while nothing but training happened.
+    pub fn docs_per_second(&self) -> Option<f64> {
+        let (iterations, seconds) = self.training;
+        // Batches that end a pass may be short; over a pass the mean size is exact.
+        let documents = iterations as f64 * self.sizes.documents / self.sizes.batches();
+        (seconds > 0.0).then(|| documents / seconds)
+    }
+
+    /// The curves with a bounded number of points.
+    pub fn curves(&self) -> Curves {
+        let mut curves = self.curves.clone();
+        for curve in [
+            &mut curves.heldout,
+            &mut curves.temperature,
+            &mut curves.bound,
+        ] {
+            let step = curve.len().div_ceil(POINTS).max(1);
+            let last = curve.len().saturating_sub(1);
+            let mut i = 0;
+            curve.retain(|_| {
+                i += 1;
+                (last - (i - 1)).is_multiple_of(step)
+            });
+        }
+        curves
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn speed_is_that_of_training_alone() {
+        let sizes = Sizes {
+            documents: 250.0,
+            tokens: 1e4,
+            batch: 100.0,
+        };
+        let record = |iteration, seconds, score: Option<f64>| {
+            let mut record = Record::new(0).with("temperature", 2.0);
+            (record.iteration, record.seconds) = (iteration, seconds);
+            match score {
+                Some(score) => record.with("heldout_log_predictive", score),
+                None => record,
+            }
+        };
+        let mut gathered = TopicsCourse::new(sizes);
+        for record in [
+            // The first follows the start, the third is held up by a score.
+            record(1, 9.0, None),
+            record(2, 10.0, None),
+            record(3, 25.0, Some(-7.0)),
+            record(4, 25.5, None),
+        ] {
+            study::Course::add(&mut gathered, &record);
+        }
+        let speed = gathered.docs_per_second().unwrap();
+        assert!((speed - 2.0 * (250.0 / 3.0) / 1.5).abs() < 1e-12, "{speed}");
+        let curves = gathered.curves();
+        assert_eq!(curves.heldout, [(1.0, -7.0)]);
+        assert_eq!(curves.temperature.len(), 4);
+    }
+
+    #[test]
+    fn long_curves_keep_their_last_point() {
+        let mut gathered = TopicsCourse::new(Sizes {
+            documents: 1.0,
+            tokens: 1.0,
+            batch: 1.0,
+        });
+        gathered.curves.bound = (0..2501).map(|i| (f64::from(i), 0.0)).collect();
+        let curve = gathered.curves().bound;
+        assert!(curve.len() <= POINTS && curve.len() > POINTS / 2);
+        assert_eq!(curve.last(), Some(&(2500.0, 0.0)));
+    }
+}

@@ -1,0 +1,93 @@
+//! The folder of a fit of topics.
+
+use std::path::{Path, PathBuf};
+
+use jensen_data::corpus::Corpus;
+use jensen_data::{Artefact, RunDir, read_bytes};
+use serde::{Deserialize, Serialize};
+
+use super::{TopicModel, TopicsRequest, TopicsSummary};
+use crate::Error;
+use crate::study::folder;
+
+/// The command, as the folder's marker has it.
+pub const COMMAND: &str = "topics";
+
+/// The topics that an update starts from.
+pub(super) const START: &str = "start.safetensors";
+
+/// The corpus of an update.
+const DOCUMENTS: &str = "documents.corpus";
+
+/// A run as its folder keeps it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TopicsRun {
+    /// Where the corpus is; of an update, inside the folder.
+    pub corpus: PathBuf,
+    /// Its digest.
+    pub digest: String,
+    /// The run goes on from stored topics.
+    pub update: bool,
+    /// The request, with the instruction set resolved.
+    pub flags: TopicsRequest,
+}
+
+impl TopicsRun {
+    /// Opens the corpus of the run.
+    ///
+    /// # Errors
+    /// It is not where it was, or damaged.
+    pub fn open_corpus(&self, folder: &RunDir) -> Result<Corpus, Error> {
+        let path = if self.update {
+            folder.path().join(&self.corpus)
+        } else {
+            self.corpus.clone()
+        };
+        Ok(Corpus::open(&path)?)
+    }
+}
+
+/// Opens the folder of an earlier fit.
+///
+/// # Errors
+/// It is no such folder, or its request is damaged.
+pub fn open(path: &Path) -> Result<(RunDir, TopicsRun), Error> {
+    let run = folder::open(path, COMMAND)?;
+    let stored = folder::read_request(&run)?;
+    Ok((run, stored))
+}
+
+/// The topics of a finished fit.
+///
+/// # Errors
+/// The fit has not finished, or the file is damaged.
+pub fn model(run: &RunDir) -> Result<TopicModel, Error> {
+    let encoded = folder::approximation(run, "jensen topics fit")?;
+    TopicModel::decode(&encoded).map_err(|error| folder::bad_approximation(run, error))
+}
+
+/// The summary of a finished fit.
+///
+/// # Errors
+/// The file is missing or damaged.
+pub fn summary(run: &RunDir) -> Result<TopicsSummary, Error> {
+    let path = run.artefact(Artefact::Fit);
+    serde_json::from_slice(&read_bytes(&path)?)
+        .map_err(|error| Error::Input(format!("`{}` is damaged: {error}", path.display())))
+}
+
+/// Where the corpus of an update goes: within its folder, and from here.
+pub fn update_corpus(folder: &RunDir) -> (PathBuf, PathBuf) {
+    (DOCUMENTS.into(), folder.path().join(DOCUMENTS))
+}
+
+/// The topics that an update starts from.
+///
+/// # Errors
+/// The file is missing or damaged.
+pub fn start(run: &RunDir) -> Result<TopicModel, Error> {
+    let path = run.path().join(START);
+    TopicModel::decode(&read_bytes(&path)?)
+        .map_err(|error| Error::Input(format!("`{}`: {error}", path.display())))
+}

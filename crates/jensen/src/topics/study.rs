@@ -1,0 +1,306 @@
+//! A corpus into topics.
+
+use jensen_conjugate::documents::{Documents, Part as Range};
+use jensen_conjugate::lda::{
+    self, Completion, LdaError, LdaFit, LdaJob, LdaSettings, Predictor, RULE,
+};
+use jensen_data::corpus::{Corpus, Part, Tokeniser};
+use jensen_math::simd::Simd;
+use jensen_run::{Budget, Clock, Control, Identity, Outcome};
+
+use super::stored::{COMMAND, START, TopicsRun};
+use super::{
+    Coherence, CorpusDocuments, Sizes, TopicModel, TopicRow, TopicsCourse, TopicsSeconds,
+    TopicsSummary, rows, sheet,
+};
+use crate::Error;
+use crate::study::{
+    Around, Done, Evidence, File, Finished, Judgement, Need, Study, Work, carry_out, request,
+};
+
+/// Held-out documents that are scored along a run; at its end all are.
+const SCORED: usize = 1000;
+
+/// More passes than any run makes.
+const UNBOUNDED: f64 = 1e9;
+
+/// A fit of topics, about to start.
+pub struct TopicsStudy<'a> {
+    corpus: &'a Corpus,
+    run: TopicsRun,
+    start: Option<&'a TopicModel>,
+    settings: LdaSettings,
+    simd: Simd,
+    open_seconds: f64,
+}
+
+/// What a fit of topics makes.
+pub struct TopicsMade {
+    /// The fit.
+    pub fit: LdaFit,
+    /// The topics with their words.
+    pub model: TopicModel,
+    /// The score of all held-out documents.
+    pub completion: Option<Completion>,
+    /// The topics in numbers.
+    pub rows: Vec<TopicRow>,
+    /// Seconds that scores and coherence took.
+    pub evaluate_seconds: f64,
+}
+
+/// Learns topics from a corpus, from `start` where they are given. `open_seconds` is what opening the corpus took.
+///
+/// # Errors
+/// A setting that cannot be, more topics than tokens, and what [`carry_out`] refuses.
+pub fn fit_topics<'a>(
+    corpus: &'a Corpus,
+    mut run: TopicsRun,
+    start: Option<&'a TopicModel>,
+    open_seconds: f64,
+    around: Around<'_>,
+) -> Result<Done<TopicsStudy<'a>>, Error> {
+    let settings = run.flags.settings()?;
+    let simd = run.flags.simd()?;
+    run.flags.simd = Some(simd.name().to_owned());
+    corpus.digest().clone_into(&mut run.digest);
+    let tokens = corpus.tokens(Part::Train);
+    if settings.topics as u64 > tokens {
+        return Err(Error::Input(format!(
+            "{} topics cannot be learned from {tokens} tokens: ask for fewer topics",
+            settings.topics
+        )));
+    }
+    let study = TopicsStudy {
+        corpus,
+        run,
+        start,
+        settings,
+        simd,
+        open_seconds,
+    };
+    carry_out(study, around)
+}
+
+/// Scores all held-out documents of a corpus, if there are any.
+pub fn score(corpus: &Corpus, model: &TopicModel, seed: u64, simd: Simd) -> Option<Completion> {
+    let heldout = CorpusDocuments::new(corpus, Part::Heldout);
+    (!heldout.is_empty())
+        .then(|| Predictor::new(&model.topics, RULE, simd).completion(&heldout, seed))
+}
+
+impl TopicsStudy<'_> {
+    fn train(&self) -> CorpusDocuments<'_> {
+        CorpusDocuments::new(self.corpus, Part::Train)
+    }
+
+    fn with_job<T>(&self, each: impl FnOnce(&LdaJob<'_>) -> T) -> T {
+        let train = self.train();
+        let heldout = CorpusDocuments::new(self.corpus, Part::Heldout);
+        let scored = Range::new(&heldout, 0, SCORED);
+        each(&LdaJob {
+            documents: &train,
+            heldout: (!scored.is_empty()).then_some(&scored as &dyn Documents),
+            start: self.start.map(|start| &start.topics),
+            settings: LdaSettings {
+                // The passes are the budget: a run may be resumed for more of them.
+                passes: UNBOUNDED,
+                population: self
+                    .start
+                    .map(|start| start.topics.population + train.len() as f64),
+                ..self.settings.clone()
+            },
+            simd: self.simd,
+            data_hash: self.corpus.digest().to_owned(),
+        })
+    }
+
+    /// How the corpus made words of text.
+    fn tokeniser(&self) -> Tokeniser {
+        if let Some(start) = self.start {
+            return start.tokeniser;
+        }
+        let stored = self.corpus.record().get("tokeniser");
+        serde_json::from_value(stored.cloned().unwrap_or_default()).unwrap_or_default()
+    }
+
+    fn made(&self, fit: LdaFit, clock: &dyn Clock) -> TopicsMade {
+        let begun = clock.seconds();
+        let model = TopicModel {
+            topics: fit.topics.clone(),
+            words: self.corpus.words().to_vec(),
+            tokeniser: self.tokeniser(),
+        };
+        let completion = if self.corpus.documents(Part::Heldout) > SCORED {
+            score(self.corpus, &model, self.settings.seed, self.simd)
+        } else {
+            fit.heldout
+        };
+        let rows = rows(&model, self.run.flags.words(), &self.train());
+        TopicsMade {
+            fit,
+            model,
+            completion,
+            rows,
+            evaluate_seconds: clock.seconds() - begun,
+        }
+    }
+}
+
+impl Study for TopicsStudy<'_> {
+    type Request = TopicsRun;
+    type Course = TopicsCourse;
+    type Output = TopicsMade;
+    type Summary = TopicsSummary;
+
+    fn command(&self) -> &'static str {
+        COMMAND
+    }
+
+    fn request(&self) -> &TopicsRun {
+        &self.run
+    }
+
+    fn inputs(&self) -> Vec<File<'_>> {
+        let start = self.start.iter();
+        start
+            .map(|model| File::of_bytes(START, model.encode()))
+            .collect()
+    }
+
+    fn identity(&self) -> Identity {
+        self.with_job(lda::identity)
+    }
+
+    fn budgets(&self) -> &'static [&'static str] {
+        &["/passes"]
+    }
+
+    fn need(&self) -> Need {
+        let (topics, terms) = (self.settings.topics as u64, self.corpus.terms() as u64);
+        let batch = self.settings.batch as u64 * topics * 4 * 200;
+        Need {
+            what: format!("a fit of {topics} topics of {terms} words"),
+            // Roughly: the topics in single precision and their statistics, three times in double precision while they
+            // are written to a checkpoint, and the documents of a batch.
+            bytes: topics * terms * (2 * 4 + 3 * 8) + batch + (64 << 20),
+            advice: "ask for fewer topics or words (--max-terms of `jensen topics build`), or allow more (--memory-limit)"
+                .to_owned(),
+        }
+    }
+
+    fn budget(&self) -> Budget {
+        Budget {
+            max_iterations: lda::planned_iterations(self.train().len(), &self.settings),
+            max_seconds: self.run.flags.max_seconds,
+        }
+    }
+
+    fn course(&self) -> TopicsCourse {
+        TopicsCourse::new(Sizes::of(self.corpus, &self.settings))
+    }
+
+    fn run(&mut self, mut control: Control<'_>) -> Result<Outcome<TopicsMade>, Error> {
+        let clock = control.clock;
+        let outcome =
+            self.with_job(|job| lda::fit(job, &mut control))
+                .map_err(|error| match error {
+                    LdaError::Input(what) => Error::Input(what),
+                    LdaError::Run(error) => error.into(),
+                })?;
+        Ok(Outcome {
+            output: outcome.output.map(|fit| self.made(fit, clock)),
+            status: outcome.status,
+            iterations: outcome.iterations,
+            seconds: outcome.seconds,
+        })
+    }
+
+    fn evidence(&self, made: &Finished<Self>) -> Evidence {
+        let work = Work::Planned {
+            iterations: self.budget().max_iterations,
+            made: format!("all passes are made: {}", self.settings.passes),
+        };
+        let cooling = match self.settings.temper.name() {
+            "local" => {
+                "Give it a cooling, such as `--temper local=0.5`, and the passes to cool down in."
+            }
+            "global" => {
+                "Give it a cooling, such as `--temper global=0.5`, and the passes to cool down in."
+            }
+            _ => "Make more passes, or let the temperature fall in fewer.",
+        };
+        let mut evidence = Evidence {
+            temperature: made.output.fit.temperature,
+            cooling: cooling.to_owned(),
+            ..Evidence::new(made.status.clone(), work)
+        };
+        if made.output.completion.is_none() {
+            evidence.notes.push(
+                "no documents are held out, so the topics are not scored: build the corpus with --heldout 0.01".to_owned(),
+            );
+        }
+        evidence
+    }
+
+    fn summary(&self, made: &Finished<Self>, judgement: Judgement) -> TopicsSummary {
+        let TopicsMade {
+            fit,
+            completion,
+            rows,
+            evaluate_seconds,
+            ..
+        } = &made.output;
+        let temper = &self.run.flags.temper;
+        TopicsSummary {
+            judgement,
+            finished: made.iterations >= self.budget().max_iterations,
+            elbo: fit.elbo,
+            elbo_se: fit.elbo_se,
+            temperature: fit.temperature,
+            heldout_log_predictive: completion.map(|c| c.log_predictive),
+            heldout_log_predictive_se: completion.map(|c| c.standard_error),
+            heldout_perplexity: completion.map(|c| c.perplexity()),
+            heldout_words: completion.map_or(0, |c| c.words),
+            heldout_documents: completion.map_or(0, |c| c.documents),
+            docs_per_second: made.course.docs_per_second(),
+            documents_processed: fit.documents,
+            documents: self.corpus.documents(Part::Train) as u64,
+            documents_skipped: fit.skipped,
+            population: fit.topics.population,
+            tokens: self.train().tokens(),
+            terms: self.corpus.terms(),
+            topics: self.settings.topics,
+            alpha: self.settings.alpha(),
+            eta: self.settings.eta(),
+            temper: temper.clone().unwrap_or_else(|| "none".into()),
+            iterations: made.iterations,
+            seconds: TopicsSeconds {
+                open: self.open_seconds,
+                fit: made.seconds,
+                evaluate: *evaluate_seconds,
+            },
+            coherence: Coherence::mean(rows),
+            seed: self.settings.seed,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            topic_rows: rows.clone(),
+        }
+    }
+
+    fn files<'a>(
+        &'a self,
+        made: &'a Finished<Self>,
+        summary: &mut TopicsSummary,
+        _: &dyn Clock,
+    ) -> Vec<File<'a>> {
+        let page = sheet(
+            summary,
+            &made.course.curves(),
+            &self.corpus.path().display().to_string(),
+            request::listed(&self.run.flags),
+        );
+        vec![
+            File::approximation(made.output.model.encode()),
+            File::page(&page),
+        ]
+    }
+}
