@@ -4,14 +4,14 @@ use jensen_math::special::log_sum_exp_slice;
 
 use super::simplexes::check_simplex;
 use crate::functions::random::Draws;
-use crate::functions::{Builtin, Entry};
+use crate::functions::{Builtin, NamedBuiltin};
 use crate::value::error::{FnError, FnResult};
 use crate::value::{Mat, Value};
 
 use Builtin::{Density, Pure, Random};
 
 /// Name and implementation.
-pub const TABLE: &[Entry] = &[
+pub const TABLE: &[NamedBuiltin] = &[
     (
         "hmm_marginal",
         Density(|k, a| {

@@ -39,7 +39,7 @@ pub use formula::{Formula, Passed};
 pub use multivariate::{Multivariate, OverRecords};
 pub use univariate::{Suffix, Univariate};
 
-use crate::functions::Entry;
+use crate::functions::NamedBuiltin;
 
 /// All distributions of one number.
 pub fn univariate() -> impl Iterator<Item = &'static Univariate> {
@@ -70,7 +70,7 @@ pub fn multivariate() -> impl Iterator<Item = &'static Multivariate> {
 }
 
 /// Functions of models that are no distributions of one argument given others.
-pub const FUNCTIONS: &[Entry] = hidden_markov::TABLE;
+pub const FUNCTIONS: &[NamedBuiltin] = hidden_markov::TABLE;
 
 /// How a density or distribution function is built over the graph, if it can be.
 pub fn formula(name: &str) -> Option<Formula> {

@@ -2,7 +2,7 @@
 
 use super::formula::WholeFormula;
 use crate::functions::random::Draws;
-use crate::functions::{Builtin, Entry, Keep};
+use crate::functions::{Builtin, Keep, NamedBuiltin};
 use crate::value::Value;
 use crate::value::error::FnResult;
 
@@ -25,7 +25,7 @@ pub struct Multivariate {
     /// Name of the density: `…_lpdf` or `…_lpmf`.
     pub density: &'static str,
     log_density: fn(Keep, &[&Value]) -> FnResult<f64>,
-    sampler: Option<Entry>,
+    sampler: Option<NamedBuiltin>,
     /// The log density over the graph.
     pub lowered: Option<(WholeFormula, OverRecords)>,
 }
@@ -61,7 +61,7 @@ impl Multivariate {
     }
 
     /// Names and implementations of its functions of known values.
-    pub fn functions(&self) -> impl Iterator<Item = Entry> {
+    pub fn functions(&self) -> impl Iterator<Item = NamedBuiltin> {
         let density = (self.density, Builtin::Density(self.log_density));
         [Some(density), self.sampler].into_iter().flatten()
     }

@@ -10,7 +10,7 @@ use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
 /// A parameter: what it is called in messages, and its domain.
-pub type Param = (&'static str, Domain);
+pub type Parameter = (&'static str, Domain);
 
 /// The log probabilities of the lower tail (up to and including the variate) and of the upper one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -90,7 +90,7 @@ pub struct Univariate {
     /// Domain of the variate in the density; outside it the point is rejected.
     pub variate: Domain,
     /// The parameters.
-    pub params: &'static [Param],
+    pub params: &'static [Parameter],
     /// The log density; its terms are bit masks over (variate, parameters).
     pub log_density: fn(Keep, &[f64]) -> f64,
     /// Both tails.
@@ -125,7 +125,7 @@ impl Univariate {
     pub const fn new(
         name: &'static str,
         variate: Domain,
-        params: &'static [Param],
+        params: &'static [Parameter],
         log_density: fn(Keep, &[f64]) -> f64,
     ) -> Univariate {
         Univariate {

@@ -2,13 +2,13 @@
 
 use num_complex::Complex64;
 
-use crate::functions::{Builtin, Entry};
+use crate::functions::{Builtin, NamedBuiltin};
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
 use Builtin::Pure;
 
-pub(super) const TABLE: &[Entry] = &[
+pub(super) const TABLE: &[NamedBuiltin] = &[
     ("arg", Pure(|a| Ok(Value::Real(a[0].complex()?.arg())))),
     ("conj", Pure(|a| a[0].map_complex(&|z| z.conj()))),
     ("get_imag", Pure(|a| parts(a[0], &|z| z.im))),

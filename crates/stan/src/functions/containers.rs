@@ -2,7 +2,7 @@
 
 use num_complex::Complex64;
 
-use crate::functions::{Builtin, Entry};
+use crate::functions::{Builtin, NamedBuiltin};
 use crate::program::Type;
 use crate::value::error::{FnError, FnResult, MAX_VALUE_BYTES, check_bytes};
 use crate::value::index::{self, Idx};
@@ -10,7 +10,7 @@ use crate::value::{Mat, Value};
 
 use Builtin::Pure;
 
-pub(super) const TABLE: &[Entry] = &[
+pub(super) const TABLE: &[NamedBuiltin] = &[
     ("append_array", Pure(append_array)),
     ("append_col", Pure(append_col)),
     ("append_row", Pure(append_row)),

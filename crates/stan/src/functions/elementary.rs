@@ -5,7 +5,7 @@ use std::f64::consts::{LN_2, PI};
 use jensen_math::special::{self, lbeta, log1m_exp, log1p_exp};
 
 use super::special::{inv_inc_beta, inv_phi_log};
-use crate::functions::{Builtin, Entry};
+use crate::functions::{Builtin, NamedBuiltin};
 use crate::program::{BinaryOp, UnaryOp};
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
@@ -44,7 +44,7 @@ fn round(x: f64) -> f64 {
 }
 
 /// Functions of one number, of two, and constants.
-pub(super) const TABLE: &[Entry] = &[
+pub(super) const TABLE: &[NamedBuiltin] = &[
     ("Phi", Map(special::phi)),
     ("Phi_approx", Map(special::phi_approx)),
     ("acos", MapComplex(f64::acos, |z| z.acos())),

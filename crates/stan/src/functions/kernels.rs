@@ -1,12 +1,12 @@
 //! Covariance matrices of Gaussian processes.
 
-use crate::functions::{Builtin, Entry};
+use crate::functions::{Builtin, NamedBuiltin};
 use crate::value::error::{FnError, FnResult};
 use crate::value::{Mat, Value};
 
 use Builtin::Pure;
 
-pub(super) const TABLE: &[Entry] = &[
+pub(super) const TABLE: &[NamedBuiltin] = &[
     (
         "gp_exp_quad_cov",
         Pure(|a| scaled("gp_exp_quad_cov", a, |d| (-0.5 * d * d).exp())),

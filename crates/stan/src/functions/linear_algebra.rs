@@ -2,14 +2,14 @@
 
 use num_complex::Complex64;
 
-use crate::functions::{Builtin, Entry};
+use crate::functions::{Builtin, NamedBuiltin};
 use crate::value::dense;
 use crate::value::error::{FnError, FnResult};
 use crate::value::{Mat, Matrix, Value};
 
 use Builtin::Pure;
 
-pub(super) const TABLE: &[Entry] = &[
+pub(super) const TABLE: &[NamedBuiltin] = &[
     (
         "chol2inv",
         Pure(|a| {

@@ -103,10 +103,10 @@ pub enum Builtin {
 }
 
 /// A name and its implementation.
-pub type Entry = (&'static str, Builtin);
+pub type NamedBuiltin = (&'static str, Builtin);
 
 /// All functions here.
-pub const TABLES: &[&[Entry]] = &[
+pub const TABLES: &[&[NamedBuiltin]] = &[
     elementary::TABLE,
     complex::TABLE,
     containers::TABLE,

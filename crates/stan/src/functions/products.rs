@@ -2,14 +2,14 @@
 
 use num_complex::Complex64;
 
-use crate::functions::{Builtin, Entry};
+use crate::functions::{Builtin, NamedBuiltin};
 use crate::value::dense::{self, multiply};
 use crate::value::error::{FnError, FnResult};
 use crate::value::{Mat, Matrix, Value};
 
 use Builtin::Pure;
 
-pub(super) const TABLE: &[Entry] = &[
+pub(super) const TABLE: &[NamedBuiltin] = &[
     ("add_diag", Pure(add_diag)),
     ("columns_dot_product", Pure(|a| dots(a[0], a[1], true))),
     ("columns_dot_self", Pure(|a| dots(a[0], a[0], true))),

@@ -4,14 +4,14 @@ use num_complex::Complex64;
 
 use jensen_math::special::{log_sum_exp, log_sum_exp_slice};
 
-use crate::functions::{Builtin, Entry};
+use crate::functions::{Builtin, NamedBuiltin};
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 use crate::value::vectorise::map2;
 
 use Builtin::Pure;
 
-pub(super) const TABLE: &[Entry] = &[
+pub(super) const TABLE: &[NamedBuiltin] = &[
     (
         "sum",
         Pure(|a| {

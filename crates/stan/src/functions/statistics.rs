@@ -1,12 +1,12 @@
 //! Moments, quantiles and order.
 
-use crate::functions::{Builtin, Entry};
+use crate::functions::{Builtin, NamedBuiltin};
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
 use Builtin::Pure;
 
-pub(super) const TABLE: &[Entry] = &[
+pub(super) const TABLE: &[NamedBuiltin] = &[
     (
         "mean",
         Pure(|a| {

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use crate::functions::{Builtin, Entry};
+use crate::functions::{Builtin, NamedBuiltin};
 use crate::transform::{Bound, Transform};
 use crate::value::error::{FnError, FnResult};
 use crate::value::shape::extents;
@@ -21,7 +21,7 @@ macro_rules! functions {
     };
 }
 
-pub(super) const TABLE: &[Entry] = functions! {
+pub(super) const TABLE: &[NamedBuiltin] = functions! {
     "lower_bound": |a| bounded(a, lower), |a| unbounded(a, lower);
     "upper_bound": |a| bounded(a, upper), |a| unbounded(a, upper);
     "lower_upper_bound": |a| bounded(a, lower_upper), |a| unbounded(a, lower_upper);

@@ -24,7 +24,7 @@ pub(super) fn violated<'g>(
     let x = cx.e(value)?;
     let each = dims.leaf.size();
     let (rows, cols) = dims.leaf.extents();
-    let shape = Leaf { cx, rows, cols };
+    let shape = Extents { cx, rows, cols };
     let leaves: Vec<E<'g>> = if dims.count() == 1 {
         vec![x]
     } else {
@@ -95,13 +95,13 @@ fn above<'g>(x: E<'g>, b: E<'g>) -> Option<E<'g>> {
 }
 
 /// The extents of a value below its array dimensions.
-struct Leaf<'c, 'g> {
+struct Extents<'c, 'g> {
     cx: &'c Cx<'g>,
     rows: usize,
     cols: usize,
 }
 
-impl<'g> Leaf<'_, 'g> {
+impl<'g> Extents<'_, 'g> {
     /// Where `e` is not 0 up to rounding.
     fn far(&self, e: E<'g>) -> E<'g> {
         self.cx.num(1e-8).lt(e.abs()).sum()

@@ -35,7 +35,7 @@ pub fn dims_of(ty: &Sized) -> FnResult<Dims> {
 }
 
 /// One bound: a scalar, or one for each element.
-enum Bound<'g> {
+enum LoweredBound<'g> {
     /// Nowhere finite: as if there were none.
     None,
     /// Finite everywhere, or not known.
@@ -114,7 +114,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    fn bound(&mut self, expr: &Expr, dims: &Dims, infinity: f64) -> Eval<Bound<'g>> {
+    fn bound(&mut self, expr: &Expr, dims: &Dims, infinity: f64) -> Eval<LoweredBound<'g>> {
         let sym = self.expr(expr)?;
         let e = sym.e(self.tape).map_err(|e| e.at(expr.span))?;
         if !sym.is_scalar() && e.len() != dims.size() {
@@ -126,22 +126,22 @@ impl<'g> Lower<'_, 'g> {
             return Err(FnError::invalid(message).at(expr.span));
         }
         let Some(values) = e.values() else {
-            return Ok(Bound::All(e));
+            return Ok(LoweredBound::All(e));
         };
         if values.iter().any(|v| v.is_nan()) {
             return Err(FnError::domain("a bound is nan").at(expr.span));
         }
         let finite: Vec<f64> = values.iter().map(|v| f64::from(*v != infinity)).collect();
         Ok(if finite.iter().all(|f| *f == 1.0) {
-            Bound::All(e)
+            LoweredBound::All(e)
         } else if finite.iter().all(|f| *f == 0.0) {
-            Bound::None
+            LoweredBound::None
         } else {
             let replaced: Vec<f64> = values
                 .iter()
                 .map(|v| if *v == infinity { 0.0 } else { *v })
                 .collect();
-            Bound::Some(self.tape.vector(&replaced), self.tape.vector(&finite))
+            LoweredBound::Some(self.tape.vector(&replaced), self.tape.vector(&finite))
         })
     }
 
@@ -178,7 +178,7 @@ impl<'g> Lower<'_, 'g> {
                 let a = self.bound(low, dims, f64::NEG_INFINITY)?;
                 let b = self.bound(high, dims, f64::INFINITY)?;
                 match (a, b) {
-                    (Bound::All(a), Bound::All(b)) => {
+                    (LoweredBound::All(a), LoweredBound::All(b)) => {
                         let width = b - a;
                         check_values(
                             "parameter",
@@ -193,8 +193,8 @@ impl<'g> Lower<'_, 'g> {
                             total(width.log()) + jacobian.sum(),
                         )
                     }
-                    (Bound::None, b) => one_sided(z, b, true),
-                    (a, Bound::None) => one_sided(z, a, false),
+                    (LoweredBound::None, b) => one_sided(z, b, true),
+                    (a, LoweredBound::None) => one_sided(z, a, false),
                     (a, b) => two_sided(z, a, b),
                 }
             }
@@ -214,8 +214,8 @@ impl<'g> Lower<'_, 'g> {
 
     fn location(&mut self, expr: &Expr, dims: &Dims) -> Eval<E<'g>> {
         match self.bound(expr, dims, f64::NAN)? {
-            Bound::All(e) | Bound::Some(e, _) => Ok(e),
-            Bound::None => Ok(self.tape.constant(0.0)),
+            LoweredBound::All(e) | LoweredBound::Some(e, _) => Ok(e),
+            LoweredBound::None => Ok(self.tape.constant(0.0)),
         }
     }
 
@@ -249,22 +249,22 @@ fn put(whole: &mut Sym, path: &[usize], part: Sym) {
     }
 }
 
-fn one_sided<'g>(z: E<'g>, bound: Bound<'g>, upper: bool) -> (E<'g>, E<'g>) {
+fn one_sided<'g>(z: E<'g>, bound: LoweredBound<'g>, upper: bool) -> (E<'g>, E<'g>) {
     let shift = |a: E<'g>| if upper { a - z.exp() } else { z.exp() + a };
     match bound {
-        Bound::None => (z, z.num(0.0)),
-        Bound::All(a) => (shift(a), z.sum()),
-        Bound::Some(a, finite) => (finite.select(shift(a), z), (finite * z).sum()),
+        LoweredBound::None => (z, z.num(0.0)),
+        LoweredBound::All(a) => (shift(a), z.sum()),
+        LoweredBound::Some(a, finite) => (finite.select(shift(a), z), (finite * z).sum()),
     }
 }
 
 /// Bounds of which some are infinite.
-fn two_sided<'g>(z: E<'g>, a: Bound<'g>, b: Bound<'g>) -> (E<'g>, E<'g>) {
+fn two_sided<'g>(z: E<'g>, a: LoweredBound<'g>, b: LoweredBound<'g>) -> (E<'g>, E<'g>) {
     let one = z.num(1.0);
-    let split = |bound: Bound<'g>| match bound {
-        Bound::None => (z.num(0.0), z.num(0.0)),
-        Bound::All(e) => (e, one),
-        Bound::Some(e, finite) => (e, finite),
+    let split = |bound: LoweredBound<'g>| match bound {
+        LoweredBound::None => (z.num(0.0), z.num(0.0)),
+        LoweredBound::All(e) => (e, one),
+        LoweredBound::Some(e, finite) => (e, finite),
     };
     let ((a, has_a), (b, has_b)) = (split(a), split(b));
     let width = (has_a * has_b).select(b - a, one);

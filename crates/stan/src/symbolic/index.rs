@@ -70,12 +70,12 @@ fn invalid(error: &IndexError) -> FnError {
 }
 
 /// The storage positions an index names, in storage order of the part, with the part's extents.
-struct Part {
+struct Selection {
     offsets: Vec<usize>,
     dims: Dims,
 }
 
-fn part(dims: &Dims, idx: &[Idx]) -> FnResult<Part> {
+fn part(dims: &Dims, idx: &[Idx]) -> FnResult<Selection> {
     let extents = dims.extents();
     if idx.len() > extents.len() {
         return Err(invalid(&IndexError::TooMany));
@@ -122,7 +122,7 @@ fn part(dims: &Dims, idx: &[Idx]) -> FnResult<Part> {
         }
         offsets = next;
     }
-    Ok(Part {
+    Ok(Selection {
         offsets,
         dims: Dims { array, leaf },
     })

@@ -177,16 +177,16 @@ fn get_at(
         Value::ComplexVector(x) => flat!(x, Value::Complex, Value::ComplexVector),
         Value::ComplexRowVector(x) => flat!(x, Value::Complex, Value::ComplexRowVector),
         Value::Matrix(m) => match part(m, first, rest, position)? {
-            Part::Scalar(x) => Value::Real(x),
-            Part::Row(x) => Value::RowVector(x),
-            Part::Column(x) => Value::Vector(x),
-            Part::Block(m) => Value::Matrix(m),
+            Picked::Scalar(x) => Value::Real(x),
+            Picked::Row(x) => Value::RowVector(x),
+            Picked::Column(x) => Value::Vector(x),
+            Picked::Block(m) => Value::Matrix(m),
         },
         Value::ComplexMatrix(m) => match part(m, first, rest, position)? {
-            Part::Scalar(x) => Value::Complex(x),
-            Part::Row(x) => Value::ComplexRowVector(x),
-            Part::Column(x) => Value::ComplexVector(x),
-            Part::Block(m) => Value::ComplexMatrix(m),
+            Picked::Scalar(x) => Value::Complex(x),
+            Picked::Row(x) => Value::ComplexRowVector(x),
+            Picked::Column(x) => Value::ComplexVector(x),
+            Picked::Block(m) => Value::ComplexMatrix(m),
         },
         Value::Array(x) => match resolve(first, x.len(), position)? {
             Pos::One(i) => get_at(&x[i], rest, ty, position + 1)?,
@@ -216,7 +216,7 @@ fn get_at(
     })
 }
 
-enum Part<T> {
+enum Picked<T> {
     Scalar(T),
     Row(Vec<T>),
     Column(Vec<T>),
@@ -242,13 +242,13 @@ fn part<T: Copy>(
     first: &Idx,
     rest: &[Idx],
     position: usize,
-) -> Result<Part<T>, IndexError> {
+) -> Result<Picked<T>, IndexError> {
     let (rows, cols) = matrix_positions(m, first, rest, position)?;
     Ok(match (&rows, &cols) {
-        (Pos::One(i), Pos::One(j)) => Part::Scalar(m[(*i, *j)]),
-        (Pos::One(i), _) => Part::Row(cols.iter().map(|j| m[(*i, j)]).collect()),
-        (_, Pos::One(j)) => Part::Column(pick(m.column(*j), &rows)),
-        _ => Part::Block(Mat::from_fn(rows.count(), cols.count(), |i, j| {
+        (Pos::One(i), Pos::One(j)) => Picked::Scalar(m[(*i, *j)]),
+        (Pos::One(i), _) => Picked::Row(cols.iter().map(|j| m[(*i, j)]).collect()),
+        (_, Pos::One(j)) => Picked::Column(pick(m.column(*j), &rows)),
+        _ => Picked::Block(Mat::from_fn(rows.count(), cols.count(), |i, j| {
             m[(rows.at(i), cols.at(j))]
         })),
     })

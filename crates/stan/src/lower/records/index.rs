@@ -22,26 +22,26 @@ enum Given {
 }
 
 /// The positions that an index names in one dimension.
-enum Place {
+enum RecordPos {
     /// The same for all records.
     Fixed(Pos),
     /// Each record's own, from 0; whether the dimension stays, as that of the records.
     Own(Vec<u32>, bool),
 }
 
-impl Place {
+impl RecordPos {
     fn count(&self) -> usize {
         match self {
-            Place::Fixed(pos) => pos.count(),
-            Place::Own(..) => 1,
+            RecordPos::Fixed(pos) => pos.count(),
+            RecordPos::Own(..) => 1,
         }
     }
 
     fn kept(&self) -> Option<usize> {
         match self {
-            Place::Fixed(Pos::One(_)) | Place::Own(_, false) => None,
-            Place::Fixed(pos) => Some(pos.count()),
-            Place::Own(_, true) => Some(1),
+            RecordPos::Fixed(Pos::One(_)) | RecordPos::Own(_, false) => None,
+            RecordPos::Fixed(pos) => Some(pos.count()),
+            RecordPos::Own(_, true) => Some(1),
         }
     }
 }
@@ -217,10 +217,12 @@ impl<'g> Lower<'_, 'g> {
         for (k, extent) in extents.iter().enumerate() {
             places.push(match given.get(k) {
                 Some(Given::One(i)) if i.has_records(self.tape) => {
-                    Place::Own(self.own_positions(i, *extent, k + 1)?, false)
+                    RecordPos::Own(self.own_positions(i, *extent, k + 1)?, false)
                 }
                 Some(Given::Many(list)) if list.has_records(self.tape) => match list {
-                    Sym::Records(one) => Place::Own(self.own_positions(one, *extent, k + 1)?, true),
+                    Sym::Records(one) => {
+                        RecordPos::Own(self.own_positions(one, *extent, k + 1)?, true)
+                    }
                     _ => {
                         return Err(FnError::records(
                             "a list of indices of each record is not supported yet",
@@ -230,7 +232,7 @@ impl<'g> Lower<'_, 'g> {
                 Some(other) => {
                     let idx = self.plain(std::slice::from_ref(other));
                     match idx.transpose()?.and_then(|mut idx| idx.pop()) {
-                        Some(idx) => Place::Fixed(resolve(&idx, *extent, k + 1)?),
+                        Some(idx) => RecordPos::Fixed(resolve(&idx, *extent, k + 1)?),
                         None => {
                             return Err(FnError::records(
                                 "a range that differs from record to record is not supported yet",
@@ -238,17 +240,17 @@ impl<'g> Lower<'_, 'g> {
                         }
                     }
                 }
-                None => Place::Fixed(resolve(&Idx::All, *extent, k + 1)?),
+                None => RecordPos::Fixed(resolve(&Idx::All, *extent, k + 1)?),
             });
         }
         let over = places
             .iter()
-            .filter(|p| matches!(p, Place::Own(_, true)))
+            .filter(|p| matches!(p, RecordPos::Own(_, true)))
             .count();
         let leading = places
             .iter()
             .find(|place| place.kept().is_some())
-            .is_some_and(|place| matches!(place, Place::Own(_, true)));
+            .is_some_and(|place| matches!(place, RecordPos::Own(_, true)));
         if over > 1 || (over == 1 && !leading) {
             return Err(FnError::records(
                 "indices of the records are supported in the leading dimension alone",
@@ -340,7 +342,7 @@ impl<'g> Lower<'_, 'g> {
 }
 
 /// Offsets that all records share, in storage order of the part, and what each record adds to them.
-fn places_of(dims: &Dims, places: &[Place]) -> (Vec<usize>, Vec<u32>) {
+fn places_of(dims: &Dims, places: &[RecordPos]) -> (Vec<usize>, Vec<u32>) {
     let strides = dims.strides();
     let depth = dims.array.len();
     let mut order: Vec<usize> = (0..places.len()).collect();
@@ -352,13 +354,13 @@ fn places_of(dims: &Dims, places: &[Place]) -> (Vec<usize>, Vec<u32>) {
     for k in order {
         let (place, stride) = (&places[k], strides[k]);
         match place {
-            Place::Own(positions, _) => {
+            RecordPos::Own(positions, _) => {
                 own.resize(positions.len(), 0);
                 own.iter_mut()
                     .zip(positions)
                     .for_each(|(o, p)| *o += p * stride as u32);
             }
-            Place::Fixed(pos) => {
+            RecordPos::Fixed(pos) => {
                 let mut next = Vec::with_capacity(offsets.len() * place.count());
                 for o in &offsets {
                     next.extend((0..pos.count()).map(|j| o + pos.at(j) * stride));
@@ -371,9 +373,9 @@ fn places_of(dims: &Dims, places: &[Place]) -> (Vec<usize>, Vec<u32>) {
 }
 
 /// Extents of a part.
-fn part_dims(dims: &Dims, places: &[Place]) -> Dims {
+fn part_dims(dims: &Dims, places: &[RecordPos]) -> Dims {
     let depth = dims.array.len();
-    let array = places[..depth].iter().filter_map(Place::kept).collect();
+    let array = places[..depth].iter().filter_map(RecordPos::kept).collect();
     let kept = |k: usize| places[k].kept();
     let leaf = match dims.leaf {
         Leaf::Scalar => Leaf::Scalar,
