@@ -25,10 +25,10 @@ macro_rules! elementwise_table {
             Fma "fma" (x, y, z) out g { value: x.mul_add(y, z), kernel: x.fma(y, z), single: x.fma(y, z), partials: [y, x, g.constant(1.0)], points: [[1.5, -2.0, 0.25]] }
             Recip "recip" (x) out g { value: 1.0 / x, kernel: V::splat(1.0).div(x), single: V::splat(1.0) / x, partials: [{ let s = g.square(out); g.neg(s) }], points: [[-1.5], [0.3]] }
             Square "square" (x) out g { value: x * x, kernel: x.mul(x), single: x * x, partials: [{ let two = g.constant(2.0); g.mul(two, x) }], points: [[-1.5], [0.0], [3.0]] }
-            Sqrt "sqrt" (x) out g { value: x.sqrt(), kernel: x.sqrt(), single: x.sqrt(), partials: [{ let half = g.constant(0.5); g.div(half, out) }], points: [[0.25], [3.0]] }
+            Sqrt "sqrt" (x) out g { value: x.sqrt(), kernel: x.sqrt(), single: x.sqrt(), partials: [{ let half = g.constant(0.5); let d = infinite_at_zero(g, out); g.div(half, d) }], points: [[0.25], [3.0]] }
             Cbrt "cbrt" (x) out g { value: libm::cbrt(x), kernel: vm::cbrt(x), partials: [{ let s = g.square(out); let three = g.constant(3.0); let d = g.mul(three, s); g.recip(d) }], points: [[-2.0], [0.7]] }
             Pow "pow" (x, y) out g { value: x.powf(y), kernel: vm::pow(x, y), partials: [
-                { let one = g.constant(1.0); let e = g.sub(y, one); let p = g.pow(x, e); g.mul(y, p) },
+                slope_of_power(g, x, y),
                 { let zero = g.constant(0.0); let at_zero = g.elem(ElemOp::Eq, &[x, zero]); let l = g.log(x); let s = g.select(at_zero, zero, l); g.mul(out, s) }],
                 points: [[1.5, 2.5], [0.3, -1.2]] }
             Fmod "fmod" (x, y) out g { value: libm::fmod(x, y), kernel: x.sub(y.mul(x.div(y).trunc())), partials: [g.constant(1.0), { let q = g.div(x, y); let t = g.elem(ElemOp::Trunc, &[q]); g.neg(t) }], points: [[5.3, 2.0], [-5.3, 2.1]] }
@@ -127,6 +127,27 @@ macro_rules! arity_of {
     };
 }
 pub(crate) use {arity_of, bind_args};
+
+/// `x`, but ∞ where it is 0: a divisor for slopes that are infinite there. They count as 0, as in Stan Math
+/// (`rev/fun/sqrt.hpp`), so that what underflows on its way to a root does not make the gradient 0 · ∞.
+fn infinite_at_zero(g: &mut Graph, x: NodeId) -> NodeId {
+    let (zero, infinite) = (g.constant(0.0), g.constant(f64::INFINITY));
+    let at_zero = g.elem(ElemOp::Eq, &[x, zero]);
+    g.select(at_zero, infinite, x)
+}
+
+/// y xʸ⁻¹; 0 where it is infinite because x is 0, as in Stan Math (`rev/fun/pow.hpp`).
+fn slope_of_power(g: &mut Graph, x: NodeId, y: NodeId) -> NodeId {
+    let (zero, one) = (g.constant(0.0), g.constant(1.0));
+    let at_zero = g.elem(ElemOp::Eq, &[x, zero]);
+    let steep = g.elem(ElemOp::Lt, &[y, one]);
+    let infinite = g.select(steep, at_zero, zero);
+    let base = g.select(infinite, one, x);
+    let exponent = g.sub(y, one);
+    let power = g.pow(base, exponent);
+    let slope = g.mul(y, power);
+    g.select(infinite, zero, slope)
+}
 
 /// 1/√(2π).
 pub(crate) const INV_SQRT_2PI: f64 = 0.398_942_280_401_432_7;
