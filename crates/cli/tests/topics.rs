@@ -187,7 +187,7 @@ fn proportions(line: &str) -> (String, Vec<f64>) {
 fn a_killed_run_resumes_to_the_same_bits() {
     let desk = Desk::new();
     let corpus = corpus(&desk);
-    for temper in ["none", "anneal=5", "global", "local"] {
+    for temper in ["none", "anneal=5", "global", "local=20"] {
         let (killed, whole) = (desk.name("killed"), desk.name("whole"));
         let _ = fs::remove_dir_all(&killed);
         let _ = fs::remove_dir_all(&whole);
@@ -265,6 +265,24 @@ fn a_shorter_run_goes_on_for_more_passes() {
     ));
     let stopped = stopped.expect(4).json();
     assert_eq!(stopped["finished"], false);
+}
+
+#[test]
+fn what_ends_hot_is_not_trusted() {
+    let desk = Desk::new();
+    let corpus = corpus(&desk);
+    for temper in ["local", "global=inf", "anneal=9"] {
+        let more = ["--passes", "2", "--temper", temper, "--json"];
+        let hot = jensen(fit(&corpus, &desk.name("hot"), &more))
+            .expect(4)
+            .json();
+        assert_eq!(
+            (&hot["finished"], &hot["trusted"]),
+            (&Value::from(true), &Value::from(false))
+        );
+        let warning = hot["warnings"][0].as_str().unwrap();
+        assert!(warning.contains("temperature"), "{warning}");
+    }
 }
 
 #[test]

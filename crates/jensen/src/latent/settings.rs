@@ -13,8 +13,8 @@ const MAX_ITERS: u64 = 100_000;
 
 #[cfg(feature = "clap")]
 fn likelihood_help() -> String {
-    let names: Vec<_> = jensen_latent::site::Likelihood::all()
-        .map(jensen_latent::site::Likelihood::name)
+    let names: Vec<_> = jensen_latent::Likelihood::all()
+        .map(jensen_latent::Likelihood::name)
         .collect();
     let (last, others) = names.split_last().expect("likelihoods");
     format!(
