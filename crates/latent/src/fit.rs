@@ -57,17 +57,18 @@ pub struct Settings {
     /// Nats: the largest duality gap, or where there is no dual the largest estimated improvement, at which a fit
     /// counts as converged.
     pub tolerance: f64,
-    /// Number of Gauss-Hermite nodes for expectations without a closed form, at most 128.
-    pub nodes: usize,
+    /// Number of Gauss-Hermite nodes for expectations without a closed form, at most 128; where absent the trapezoid rule takes
+    /// as many nodes as each spread needs.
+    pub nodes: Option<usize>,
 }
 
 impl Default for Settings {
-    /// The dual solver to 1e-6 nats, 32 nodes.
+    /// The dual solver to 1e-6 nats, nodes as the spread needs.
     fn default() -> Self {
         Self {
             solver: Solver::Dual,
             tolerance: 1e-6,
-            nodes: 32,
+            nodes: None,
         }
     }
 }
@@ -76,9 +77,9 @@ impl Default for Settings {
 /// `λ m̄ − α` and λ, which stay sensible when the prior changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Warm {
-    /// α, one a predictor.
+    /// α, as the fit has it.
     pub alpha: Vec<f64>,
-    /// λ, one a predictor.
+    /// λ, as the fit has it.
     pub lambda: Vec<f64>,
     /// The mean of the linear predictors.
     pub predictor: Vec<f64>,
@@ -100,9 +101,10 @@ pub struct Fit {
     pub predictor_mean: Vec<f64>,
     /// diag W V Wᵀ, one a predictor.
     pub predictor_variance: Vec<f64>,
-    /// α, one a predictor.
+    /// α, one a predictor; where the exact expectation couples the predictors of an observation one a pair of its categories,
+    /// those against the reference first.
     pub alpha: Vec<f64>,
-    /// λ, one a predictor.
+    /// λ, of the same length.
     pub lambda: Vec<f64>,
     /// Derivatives of the bound by the prior and by the likelihood's parameters, where they were asked for.
     pub sensitivity: Option<Sensitivity>,

@@ -12,6 +12,7 @@
 //! | `solve` | the solvers: the dual, the natural-gradient fixed point, baselines |
 //! | `learn` | hyperparameters by maximising the bound |
 //! | `predict` | the posterior at new places |
+//! | `tightness` | how far the bound lies from the expectation that it stands for |
 //! | `factors` | factor analysis with missing entries |
 //! | `linear` | three regimes of linear algebra under one interface |
 //! | `matrix` | plain dense and sparse matrices |
@@ -38,6 +39,7 @@ pub mod prior;
 mod site;
 mod solve;
 mod structure;
+mod tightness;
 
 pub use error::Error;
 pub use factors::{FactorFit, FactorModel, FactorSettings, fit_factors};
@@ -53,3 +55,4 @@ pub use structure::{
     Covariance, CovarianceSensitivity, Design, Parameter, Precision, Prior, Query, Range,
     Sensitivity, Structure,
 };
+pub use tightness::{Tightness, tightness};

@@ -58,6 +58,16 @@ impl Model {
         self.observations.response.len() * self.likelihood.predictors()
     }
 
+    /// Number of rows of the design: as many as predictors, unless contrasts of categories have taken their place.
+    pub(crate) fn design_rows(&self) -> usize {
+        match &self.design {
+            Design::Identity => self.prior.len(),
+            Design::Select(index) => index.len(),
+            Design::Dense(w) => w.rows,
+            Design::Sparse(w) => w.rows,
+        }
+    }
+
     /// Looks for what no solver could use.
     ///
     /// # Errors

@@ -1,6 +1,9 @@
 //! The posterior at new places.
 
+use std::borrow::Cow;
+
 use crate::linear::{Geometry, design, kernels, wide};
+use crate::site::contrasts::{warm_with_contrasts, with_contrasts};
 use crate::solve::signed;
 use crate::{Covariance, Dense, Design, Error, Model, Query, Warm};
 
@@ -16,6 +19,13 @@ use crate::{Covariance, Dense, Design, Error, Model, Query, Warm};
 pub fn predict(model: &Model, solution: &Warm, query: &Query) -> Result<Vec<(f64, f64)>, Error> {
     model.check()?;
     let n = model.predictors();
+    // A solution of a bound that leaves the predictors of an observation uncoupled has one number a predictor.
+    let (model, solution) = match solution.alpha.len() == n {
+        true => (Cow::Borrowed(model), Cow::Borrowed(solution)),
+        false => (with_contrasts(model), warm_with_contrasts(model, solution)),
+    };
+    let (model, solution) = (model.as_ref(), solution.as_ref());
+    let n = model.design_rows();
     if [&solution.alpha, &solution.lambda, &solution.predictor]
         .iter()
         .any(|x| x.len() != n)

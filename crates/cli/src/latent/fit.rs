@@ -104,9 +104,17 @@ fn table(summary: &LatentSummary) -> String {
         Some(gap) => format!(", gap {gap:.1e}"),
         None => String::new(),
     };
+    let slack = match (summary.slack, summary.slack_error) {
+        (Some(0.0), Some(error)) => format!(", quadrature ± {error:.0e} a record"),
+        (Some(slack), _) => format!(", {slack:.1e} a record above the expectation"),
+        _ => String::new(),
+    };
     line(
         "bound",
-        format!("{:.6} nats ({}){gap}", summary.bound, summary.objective),
+        format!(
+            "{:.6} nats ({}){gap}{slack}",
+            summary.bound, summary.objective
+        ),
     );
     line(
         "time",

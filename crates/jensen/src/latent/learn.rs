@@ -1,6 +1,6 @@
 //! Fits of tables at given or learnt hyperparameters, and the posterior at the rows of other tables.
 
-use jensen_latent::{Fit, LearnSettings, Likelihood, Settings};
+use jensen_latent::{Fit, LearnSettings, Likelihood, Settings, Tightness, tightness};
 use jensen_run::{Control, Identity, Status};
 
 use super::{Prediction, Stored, TableModel};
@@ -28,6 +28,8 @@ pub struct Learnt {
     pub likelihood: Likelihood,
     /// The fit.
     pub fit: Fit,
+    /// How tight its bound is; `None` where the expectation itself was maximised in closed form.
+    pub tightness: Option<Tightness>,
     /// Whether hyperparameters were learnt.
     pub learnt: bool,
     /// How the run ended.
@@ -63,6 +65,7 @@ pub fn fit_table(
             control,
         )?;
         return Ok(Learnt {
+            tightness: tightness(&at_start, &fit, &learning.settings)?,
             theta,
             likelihood,
             learnt: false,
@@ -87,7 +90,9 @@ pub fn fit_table(
         ..LearnSettings::default()
     };
     let learned = jensen_latent::learn(model, &at_start, &settings, identity, control)?;
+    let at_end = model.model(&learned.theta, learned.likelihood)?;
     Ok(Learnt {
+        tightness: tightness(&at_end, &learned.fit, &learning.settings)?,
         theta: learned.theta,
         likelihood: learned.likelihood,
         learnt: true,

@@ -83,7 +83,7 @@ pub struct LatentRequest {
     /// Largest gap, or estimated improvement, of a finished fit in nats [default: 1e-6]
     #[cfg_attr(feature = "clap", arg(long, value_name = "NATS", value_parser = words::positive, help_heading = "Method"))]
     pub tolerance: Option<f64>,
-    /// Gauss-Hermite nodes of expectations without a closed form [default: 32]
+    /// Gauss-Hermite nodes of expectations without a closed form [default: a rule with as many nodes as the spread needs]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=128), help_heading = "Method"))]
     pub nodes: Option<u32>,
 
@@ -137,7 +137,7 @@ impl LatentRequest {
                 .and_then(Solver::from_name)
                 .unwrap_or(usual.solver),
             tolerance: self.tolerance.unwrap_or(usual.tolerance),
-            nodes: self.nodes.map_or(usual.nodes, |n| n as usize),
+            nodes: self.nodes.map(|n| n as usize),
         }
     }
 

@@ -68,6 +68,7 @@ impl LatentStudy<'_> {
             learnt: learnt.learnt,
             settings: self.run.flags.settings(),
             fit: &learnt.fit,
+            tightness: learnt.tightness,
             iterations: learnt.iterations,
             solver_seconds: learnt.solver_seconds,
             status: &learnt.status,

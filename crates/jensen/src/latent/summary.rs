@@ -2,7 +2,7 @@
 
 use jensen_data::ParameterSummary;
 use jensen_latent::prior::{Index, Piece, Reader};
-use jensen_latent::{Fit, Likelihood, Settings};
+use jensen_latent::{Fit, Likelihood, Settings, Tightness};
 use jensen_math::special::inv_phi;
 use jensen_run::Reason;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -77,6 +77,16 @@ pub struct LatentSummary {
     pub hyperparameters: Vec<Hyperparameter>,
     /// Posterior of covariates' effects, groups and fields of up to 1000 nodes; of linear predictors under a Gaussian process.
     pub parameters: Vec<ParameterSummary>,
+    /// Nats an observation by which the bound on `E[−log p]` lies above the expectation; `null` where that has a closed form
+    /// and was maximised itself.
+    #[serde(default)]
+    pub slack: Option<f64>,
+    /// Nats an observation by which that expectation is uncertain, by quadrature.
+    #[serde(default)]
+    pub slack_error: Option<f64>,
+    /// Standard deviations of the linear predictors over those that the exact expectation leads to: the median ratio.
+    #[serde(default)]
+    pub sd_ratio: Option<f64>,
 }
 
 fn null_is_nan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
@@ -97,6 +107,8 @@ pub struct Made<'a> {
     pub settings: Settings,
     /// The fit.
     pub fit: &'a Fit,
+    /// How tight its bound is.
+    pub tightness: Option<Tightness>,
     /// Iterations and seconds of solvers over the whole run.
     pub iterations: u64,
     /// Seconds in solvers.
@@ -193,6 +205,34 @@ fn parameters(made: &Made<'_>) -> Vec<ParameterSummary> {
     rows
 }
 
+/// What speaks against a bound, for all that it is at its maximum.
+fn looseness(made: &Made<'_>) -> Vec<Reason> {
+    let Some(tightness) = made.tightness else {
+        return Vec::new();
+    };
+    let mut reasons = Vec::new();
+    if tightness.is_loose() {
+        reasons.push(Reason::new(
+            format!(
+                "the bound `{}` is loose: standard deviations are about {:.2} of what they should be",
+                made.model.bound().name(),
+                tightness.sd_ratio
+            ),
+            "Maximise the expectation itself (--bound exact).",
+        ));
+    }
+    if tightness.is_coarse() {
+        reasons.push(Reason::new(
+            format!(
+                "quadrature leaves {:.1e} nats an observation uncertain",
+                tightness.error
+            ),
+            "Let it choose its nodes (leave --nodes out).",
+        ));
+    }
+    reasons
+}
+
 /// What a fit shows of itself.
 pub fn evidence(made: &Made<'_>) -> Evidence {
     let (model, fit) = (made.model, made.fit);
@@ -231,6 +271,9 @@ pub fn evidence(made: &Made<'_>) -> Evidence {
             "Check the scale of the data and the hyperparameters.",
         ));
     }
+    looseness(made)
+        .into_iter()
+        .for_each(|reason| evidence.against.against(reason));
     evidence
 }
 
@@ -272,5 +315,8 @@ pub fn summary(made: &Made<'_>, judgement: Judgement) -> LatentSummary {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         hyperparameters,
         parameters: parameters(made),
+        slack: made.tightness.map(|t| t.slack),
+        slack_error: made.tightness.map(|t| t.error),
+        sd_ratio: made.tightness.map(|t| t.sd_ratio),
     }
 }

@@ -314,7 +314,7 @@ mod tests {
                         offset: None,
                     },
                 };
-                let sites = Sites::new(&model, 32).unwrap();
+                let sites = Sites::new(&model, None).unwrap();
                 for eta in [-2.1, 0.3, 1.4] {
                     let size = likelihood.size(2.0, 7.0);
                     let minus = |eta: f64, y: f64| -likelihood.log_density(eta, y, size);

@@ -14,7 +14,7 @@ pub(super) static ROW: Row = Row {
     usual: &[],
     response: Response::Category,
     size: Size::One,
-    bounds: &[Bound::Log],
+    bounds: &[Bound::Exact, Bound::Log],
     log_concave: true,
     mean: inv_logit,
     log_density: |_, _, _, _| f64::NAN,

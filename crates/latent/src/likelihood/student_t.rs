@@ -76,13 +76,18 @@ impl Potential for Tails {
             d * (s - square) / (q * q),
         )
     }
+
+    /// The logarithm's argument vanishes at y ± i s √ν.
+    fn width(&self) -> f64 {
+        self.scale * self.degrees.sqrt()
+    }
 }
 
 fn by_parameters(p: &[f64], at: &Fitted<'_>) -> Vec<f64> {
     let (d, s, y) = (p[0], p[1], &at.data.response);
     let fixed = 0.5 * (digamma(0.5 * d) - digamma(0.5 * (d + 1.0)) + 1.0 / d);
     let square = |i: usize, eta: f64| (y[i] - eta).powi(2);
-    let each = |i: usize, h: &dyn Fn(f64) -> f64| at.sites.expectation(at.m[i], at.v[i], h);
+    let each = |i: usize, h: &dyn Fn(f64) -> f64| at.sites.expectation(i, at.m[i], at.v[i], h);
     let by_degrees: f64 = (0..y.len())
         .map(|i| {
             fixed

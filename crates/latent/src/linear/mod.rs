@@ -36,14 +36,14 @@ const MANY: usize = 512;
 /// Whether a dense prior has a latent variable for about every predictor. Where a few of a Gaussian process's inputs repeat,
 /// working with the predictors is still cheaper than factorising the prior.
 pub(crate) fn observed_once(model: &Model) -> bool {
-    let (n, latents) = (model.predictors(), model.prior.len());
+    let (n, latents) = (model.design_rows(), model.prior.len());
     latents >= n || (matches!(model.design, Design::Select(_)) && 10 * latents >= 9 * n)
 }
 
 impl Geometry {
     /// Chooses the regime. `signed` asks for one that bears negative λ.
     pub(crate) fn new(model: &Model, signed: bool, notes: &mut Vec<String>) -> Result<Self, Error> {
-        let (n, latents) = (model.predictors(), model.prior.len());
+        let (n, latents) = (model.design_rows(), model.prior.len());
         let dense_design = matches!(model.design, Design::Dense(_));
         match &model.prior.covariance {
             Covariance::Precision(q) => Ok(Self::Sparse(Box::new(SparseField::new(model, q)?))),

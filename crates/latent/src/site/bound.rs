@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bound {
-    /// The expectation itself: in closed form where there is one, else by Gauss-Hermite quadrature.
+    /// The expectation itself: in closed form where there is one, else by quadrature.
     Exact,
     /// `E log(1 + e^η) ≤ log(1 + e^(m + v/2))`.
     Log,

@@ -63,6 +63,11 @@ impl Potential for Logistic {
             n * above * below,
         )
     }
+
+    /// 1 + e^(η−t) vanishes at t ± iπ.
+    fn width(&self) -> f64 {
+        std::f64::consts::PI
+    }
 }
 
 /// A quadratic or piecewise quadratic bound on `E log(1 + e^x)` that has no convex conjugate.

@@ -6,12 +6,14 @@
 //! | `table` | form of a likelihood × bound → site |
 //! | `convex` | scalar bounds with a convex conjugate: value, feasible set, conjugate, maximiser, derivatives |
 //! | `lanes` | logistic sites of `convex`, eight at a time |
-//! | `multinomial` | the vector site of the multinomial-logit likelihood |
+//! | `multinomial` | the vector site of the multinomial-logit likelihood under the log bound |
+//! | `contrasts` | the expectation itself of that likelihood, with a predictor for each pair of categories |
 //! | `logistic` | likelihoods whose only hard term is log(1 + e^η), and their bounds without a conjugate |
 //! | `expectation` | expectations by quadrature |
 //! | `piecewise` | the pieces of the piecewise quadratic bound |
 
 mod bound;
+pub(crate) mod contrasts;
 pub(crate) mod convex;
 pub(crate) mod expectation;
 mod lanes;

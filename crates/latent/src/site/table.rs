@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use jensen_math::quadrature::gauss_hermite;
 use jensen_math::simd::Simd;
 
 use super::Bound;
+use super::contrasts::Contrasts;
 use super::convex::{Convex, Curve, LogisticBound, Value};
-use super::expectation::{Nodes, Potentials};
+use super::expectation::{Potentials, Quadrature, error};
 use super::lanes;
 use super::logistic::{Logistic, Raised};
 use super::multinomial::Multinomial;
@@ -31,24 +31,17 @@ pub(crate) enum Sites {
     /// Logistic forms under a bound without a conjugate.
     Raised(Vec<Logistic>, Raised),
     /// Expectations by quadrature.
-    Expected(Arc<dyn Potentials>, Nodes),
+    Expected(Arc<dyn Potentials>, Quadrature),
 }
 
 impl Sites {
     /// The sites of a model that was checked.
-    pub(crate) fn new(model: &Model, nodes: usize) -> Result<Self, Error> {
+    pub(crate) fn new(model: &Model, nodes: Option<usize>) -> Result<Self, Error> {
         let under = |forms: Vec<Logistic>, bound: LogisticBound| {
             let sites = forms.into_iter().map(|form| form.under(bound)).collect();
             Self::Dual(DualSites::Scalar(sites))
         };
-        let rule = || -> Result<Nodes, Error> {
-            let rule = gauss_hermite(nodes).ok_or_else(|| {
-                Error::Unsupported(format!(
-                    "{nodes} Gauss-Hermite nodes were asked for; choose 1 to 128"
-                ))
-            })?;
-            Ok(Nodes::new(&rule))
-        };
+        let rule = || Quadrature::new(nodes);
         Ok(
             match (model.likelihood.form(&model.observations), model.bound) {
                 (Form::Convex(sites), Bound::Exact) => Self::Dual(DualSites::Scalar(sites)),
@@ -62,6 +55,9 @@ impl Sites {
                 (Form::Logistic(forms), Bound::Exact) => Self::Expected(Arc::new(forms), rule()?),
                 (Form::Smooth(potentials), Bound::Exact) => Self::Expected(potentials, rule()?),
                 (Form::Categorical(sites), Bound::Log) => Self::Dual(DualSites::Vector(sites)),
+                (Form::Categorical(sites), Bound::Exact) => {
+                    Self::Expected(Arc::new(Contrasts::new(sites)), rule()?)
+                }
                 _ => return Err(model.bound_refused()),
             },
         )
@@ -74,7 +70,7 @@ impl Sites {
             Self::Raised(sites, raised) => {
                 map(sites.len(), |n| raised.value(&sites[n], m[n], v[n]))
             }
-            Self::Expected(potentials, nodes) => potentials.values(nodes, m, v),
+            Self::Expected(potentials, rule) => potentials.values(rule, m, v),
         }
     }
 
@@ -83,7 +79,7 @@ impl Sites {
         match self {
             Self::Dual(DualSites::Scalar(sites)) => sites[n].value(m, v),
             Self::Raised(sites, raised) => raised.value(&sites[n], m, v),
-            Self::Expected(potentials, nodes) => potentials.value(nodes, n, m, v),
+            Self::Expected(potentials, rule) => potentials.value(rule, n, m, v),
             Self::Dual(DualSites::Vector(_)) => Value {
                 f: f64::NAN,
                 by_mean: f64::NAN,
@@ -93,10 +89,26 @@ impl Sites {
     }
 
     /// E h(η_n) for another function by the same rule, where it is quadrature; else NaN.
-    pub(crate) fn expectation(&self, m: f64, v: f64, h: &dyn Fn(f64) -> f64) -> f64 {
+    pub(crate) fn expectation(&self, n: usize, m: f64, v: f64, h: &dyn Fn(f64) -> f64) -> f64 {
         match self {
-            Self::Expected(_, nodes) => nodes.expectation(m, v, h),
+            Self::Expected(potentials, rule) => rule.expectation(potentials.width(n), m, v, h),
             Self::Dual(_) | Self::Raised(..) => f64::NAN,
+        }
+    }
+
+    /// Nats by which the sum of the sites is uncertain at these marginals; 0 where nothing is approximated.
+    pub(crate) fn error(&self, m: &[f64], v: &[f64]) -> f64 {
+        match self {
+            Self::Expected(potentials, rule) => error(potentials.as_ref(), rule, m, v),
+            Self::Dual(_) | Self::Raised(..) => 0.0,
+        }
+    }
+
+    /// Nats by which the sum of the sites may be at odds with what their derivatives promise, beyond rounding.
+    pub(crate) fn discord(&self) -> f64 {
+        match self {
+            Self::Expected(potentials, _) => potentials.discord(),
+            Self::Dual(_) | Self::Raised(..) => 0.0,
         }
     }
 

@@ -192,7 +192,7 @@ impl Algorithm for FixedPoint<'_, '_> {
             None => state.b[i],
             Some(i) => state.lambda[i],
         });
-        let rounding = 1e-13 * (at.bound.abs() + n as f64);
+        let rounding = 1e-13 * (at.bound.abs() + n as f64) + self.sites.discord();
         let mixture = if self.mixing {
             mix(&state.points, &state.steps, &here, &step)
         } else {

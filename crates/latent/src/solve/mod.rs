@@ -10,13 +10,14 @@
 mod baseline;
 mod dual;
 mod finish;
-mod fixed;
+pub(crate) mod fixed;
 
 use jensen_run::{Control, Identity, Outcome, run};
 
 use crate::linear::Geometry;
 use crate::linear::design;
 use crate::site::Sites;
+use crate::site::contrasts::{of_predictors, warm_with_contrasts, with_contrasts};
 use crate::{Error, Fit, Model, Settings, Solver, Warm};
 
 /// What every solver works with.
@@ -75,6 +76,11 @@ pub fn fit(
     let began = control.clock.seconds();
     let sites = Sites::new(model, settings.nodes)?;
     serves(settings.solver, model)?;
+    let whole = model;
+    let contrasted = with_contrasts(whole);
+    let model = contrasted.as_ref();
+    let warm = warm.map(|warm| warm_with_contrasts(whole, warm));
+    let warm = warm.as_deref();
     let dense = match settings.solver {
         Solver::Primal | Solver::Opper | Solver::Coordinate => {
             Some(baseline::with_covariance(model)?)
@@ -126,6 +132,9 @@ pub fn fit(
     };
     let before = outcome.seconds;
     let mut fit = finish::finish(&mut problem, &sites, outcome, sensitivity)?;
+    // α and λ stay with the contrasts, from which alone they can be used again.
+    fit.predictor_mean = of_predictors(whole, fit.predictor_mean);
+    fit.predictor_variance = of_predictors(whole, fit.predictor_variance);
     // Everything but the time before a resumption, which the run alone knows.
     fit.seconds = before.max(control.clock.seconds() - began);
     Ok(fit)

@@ -33,7 +33,6 @@ pub fn identity() -> Identity {
 pub fn tight() -> Settings {
     Settings {
         tolerance: 1e-10,
-        nodes: 64,
         ..Settings::default()
     }
 }
