@@ -6,6 +6,7 @@
 //! | | `modules` | which module may use which, inside large crates |
 //! | | `sources` | file lengths; every library turns on the lints that keep it from printing, files and processes |
 //! | | `manifests` | every crate takes the workspace's lints |
+//! | | `pages` | files that the documentation names are there |
 //! | `features` | `features` | every feature of the facade and of the command builds alone |
 //! | `oldest`, `sanitizer`, `miri` | `toolchains` | the oldest Rust, AddressSanitizer and Miri where they are installed |
 
@@ -13,6 +14,7 @@ mod arrows;
 mod features;
 mod manifests;
 mod modules;
+mod pages;
 mod run;
 mod sources;
 mod toolchains;
@@ -87,6 +89,7 @@ fn check(root: &Path) -> Result<Findings, String> {
         modules::check(package, root, &mut findings)?;
         sources::check(package, root, &mut findings)?;
     }
+    pages::check(root, &mut findings)?;
     Ok(findings)
 }
 

@@ -1,6 +1,8 @@
 //! Constrained values of unconstrained parameters, with log-Jacobians.
 //!
-//! The transforms are those of the Stan reference manual, so a draw means the same in both.
+//! The transforms are those of the Stan reference manual, but for the simplex: sticks are broken here, as in Stan before
+//! 2.37, and `jensen-stan` takes the log-ratios of today. A posterior is the same under both; a point of the unconstrained
+//! scale is another simplex.
 
 use super::{Expr, Operand};
 

@@ -148,103 +148,124 @@ fn study(
     paths: &[PathBuf],
     settings: SourceSettings,
 ) -> Result<(), Failure> {
+    let corpus = corpus(context, study, paths, &settings)?;
+    let seeds: u64 = context.pick(1, 3);
+    // Seed by seed, so that a run that is stopped has all policies side by side.
+    let policies = policies(study);
+    let mut runs: Vec<Vec<Run>> = policies.iter().map(|_| Vec::new()).collect();
+    for seed in 0..seeds {
+        for (number, (name, temper)) in policies.iter().enumerate() {
+            let kept = format!("{}/{number}-{seed}", study.name);
+            runs[number].push(context.keep(&kept, |context| {
+                context.say(format!("{}: {name}, seed {seed}", study.title));
+                run(context, &corpus, study, temper, seed)
+            })?);
+        }
+    }
+    for ((name, _), of_policy) in policies.iter().zip(&runs) {
+        let plain = (name != "SVI").then_some(runs[0].as_slice());
+        rows(context, study, name, of_policy, plain)?;
+    }
+    let names: Vec<&str> = policies.iter().map(|(name, _)| name.as_str()).collect();
+    let figure = figure(study, &names, &runs);
+    context.figure(&format!("figure2-{}", study.name), &figure)
+}
+
+/// The corpus, built where it is not there yet.
+fn corpus(
+    context: &mut Context<'_>,
+    study: &Study,
+    paths: &[PathBuf],
+    settings: &SourceSettings,
+) -> Result<Corpus, Failure> {
     let place = context.scratch(&format!("{}.corpus", study.name))?;
     if !Corpus::is_corpus(&place) {
         context.say(format!("building the corpus of {}", study.title));
-        let sources = Sources::new(paths, &settings)?;
+        let sources = Sources::new(paths, settings)?;
         let build_settings = BuildSettings {
             heldout: study.heldout,
             ..BuildSettings::new(&sources)
         };
         build(&sources, &place, &build_settings, &mut |_| true)?;
     }
-    let corpus = Corpus::open(&place)?;
-    let seeds: u64 = context.pick(1, 3);
+    Ok(Corpus::open(&place)?)
+}
+
+/// The rows of a policy's runs, and what they gain over the plain ones of the same seeds.
+fn rows(
+    context: &mut Context<'_>,
+    study: &Study,
+    name: &str,
+    runs: &[Run],
+    plain: Option<&[Run]>,
+) -> Result<(), Failure> {
+    let what =
+        |measure: &str, unit: &str| What::new(format!("{}: {measure}, {name}", study.title), unit);
+    let finals: Vec<f64> = runs.iter().map(|run| run.score).collect();
+    let errors: Vec<f64> = runs.iter().map(|run| run.standard_error).collect();
+    context.row(what("held-out log predictive", "nats/word"), |_| {
+        let (mean, middle, se) = (Ours::mean_of(&finals), median(&finals), median(&errors));
+        Ok(match runs {
+            [_] => Ours::value(middle)
+                .se(se)
+                .note("error over documents"),
+            _ => mean.note(format!(
+                "mean and its error over seeds; median {middle:.4}; error over documents {se:.4}, which all methods share"
+            )),
+        })
+    })?;
+    let measures = [
+        ("score", "nats/word", (|run| run.score) as fn(&Run) -> f64),
+        ("bound at T = 1", "nats/token", |run| run.elbo / run.tokens),
+    ];
+    for (measure, unit, of) in measures {
+        let Some(plain) = plain else { break };
+        // Bounds come from another sample of documents in every seed, and so gains are taken seed by seed.
+        let pairs = runs.iter().zip(plain);
+        let gains: Vec<f64> = pairs.map(|(run, plain)| of(run) - of(plain)).collect();
+        context.row(
+            what(&format!("gain in the {measure} over SVI"), unit),
+            |_| {
+                Ok(Ours::mean_of(&gains)
+                    .note(format!("seed by seed; median {:.4}", median(&gains))))
+            },
+        )?;
+    }
+    let bounds: Vec<f64> = runs.iter().map(|run| run.elbo / run.tokens).collect();
+    context.row(what("bound at T = 1", "nats/token"), |_| {
+        Ok(Ours::mean_of(&bounds))
+    })?;
+    Ok(())
+}
+
+/// Scores and temperatures of all policies along their passes.
+fn figure(study: &Study, names: &[&str], runs: &[Vec<Run>]) -> Figure {
     let mut scores = Chart::new(format!("{}: held-out log predictive", study.title))
         .x(Axis::new("passes"))
         .y(Axis::new("nats/word"));
     let mut temperatures = Chart::new("Temperature")
         .x(Axis::new("passes"))
         .y(Axis::new("T").log());
-    // Seed by seed, so that a run that is stopped has all policies side by side.
-    let policies = policies(study);
-    let mut runs_of_all: Vec<Vec<Run>> = policies.iter().map(|_| Vec::new()).collect();
-    for seed in 0..seeds {
-        for (number, (name, temper)) in policies.iter().enumerate() {
-            let kept = format!("{}/{number}-{seed}", study.name);
-            runs_of_all[number].push(context.keep(&kept, |context| {
-                context.say(format!("{}: {name}, seed {seed}", study.title));
-                run(context, &corpus, study, temper, seed)
-            })?);
-        }
-    }
-    for (number, ((name, _), runs)) in policies.iter().zip(&runs_of_all).enumerate() {
-        let finals: Vec<f64> = runs.iter().map(|run| run.score).collect();
-        let errors: Vec<f64> = runs.iter().map(|run| run.standard_error).collect();
-        let what = What::new(
-            format!("{}: held-out log predictive, {name}", study.title),
-            "nats/word",
-        );
-        context.row(what, |_| {
-            let (mean, middle, se) = (Ours::mean_of(&finals), median(&finals), median(&errors));
-            Ok(match runs.as_slice() {
-                [_] => Ours::value(middle)
-                    .se(se)
-                    .note("error over documents"),
-                _ => mean.note(format!(
-                    "mean and its error over seeds; median {middle:.4}; error over documents {se:.4}, which all \
-                     methods share"
-                )),
-            })
-        })?;
-        // Bounds come from another sample of documents in every seed, and so gains are taken seed by seed.
-        let gains = |of: fn(&Run) -> f64| -> Vec<f64> {
-            let pairs = runs_of_all[number].iter().zip(&runs_of_all[0]);
-            pairs.map(|(run, plain)| of(run) - of(plain)).collect()
-        };
-        if number > 0 {
-            for (measure, unit, of) in [
-                ("score", "nats/word", (|run| run.score) as fn(&Run) -> f64),
-                ("bound at T = 1", "nats/token", |run| run.elbo / run.tokens),
-            ] {
-                let gains = gains(of);
-                let what = What::new(
-                    format!("{}: gain in the {measure} over SVI, {name}", study.title),
-                    unit,
-                );
-                context.row(what, |_| {
-                    Ok(Ours::mean_of(&gains)
-                        .note(format!("seed by seed; median {:.4}", median(&gains))))
-                })?;
-            }
-        }
-        let bounds: Vec<f64> = runs.iter().map(|run| run.elbo / run.tokens).collect();
-        let what = What::new(
-            format!("{}: bound at T = 1, {name}", study.title),
-            "nats/token",
-        );
-        context.row(what, |_| Ok(Ours::mean_of(&bounds)))?;
+    for (number, (name, runs)) in names.iter().zip(runs).enumerate() {
         // Policies with a cooling are drawn in the colour of those without.
-        let colour = if number < 6 { number } else { number - 2 };
+        let cooled = number >= 6;
+        let colour = if cooled { number - 2 } else { number };
         let line = |curves: Vec<&[(f64, f64)]>, band: bool| {
             let (curve, range) = middle(&curves);
-            let line = Series::line(name.clone(), curve).colour(colour);
-            let line = if number < 6 { line } else { line.dashed() };
+            let line = Series::line((*name).to_owned(), curve).colour(colour);
+            let line = if cooled { line.dashed() } else { line };
             if band && runs.len() > 1 {
                 line.band(range)
             } else {
                 line
             }
         };
-        scores = scores.series(line(
-            runs.iter().map(|r| r.scores.as_slice()).collect(),
-            true,
-        ));
-        let of_temperatures = runs.iter().map(|r| r.temperatures.as_slice()).collect();
+        let of_scores = runs.iter().map(|run| run.scores.as_slice()).collect();
+        scores = scores.series(line(of_scores, true));
+        let of_temperatures = runs.iter().map(|run| run.temperatures.as_slice()).collect();
         temperatures = temperatures.series(line(of_temperatures, false));
     }
-    let figure = Figure::new("").panel(scores).panel(temperatures);
-    context.figure(&format!("figure2-{}", study.name), &figure)
+    Figure::new("").panel(scores).panel(temperatures)
 }
 
 fn run(
