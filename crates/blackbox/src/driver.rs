@@ -14,6 +14,7 @@ use jensen_run::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Ste
 use crate::calls::Calls;
 use crate::certificate::certify;
 use crate::evaluation::{Evaluation, evaluate};
+use crate::falloff::flat_coordinate;
 use crate::family::FamilyKind;
 use crate::fit::FitError;
 use crate::method::{Beginning, Engine, Method, StoredState, restore};
@@ -45,6 +46,10 @@ pub struct FamilyResult {
     pub evaluation: Evaluation,
     /// What a second-order polish still found, for stochastic methods.
     pub polish: Option<Estimate>,
+    /// Number of coordinates.
+    pub dim: usize,
+    /// A coordinate along which the density does not fall off, as where the posterior is improper.
+    pub flat: Option<usize>,
 }
 
 /// What the driver made.
@@ -291,6 +296,10 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
                 }
             }
         });
+        let flat = match self.records {
+            None => flat_coordinate(self.density, &*family, &omega),
+            Some(records) => flat_coordinate(records.scout(), &*family, &omega),
+        };
         let mut oracle = Oracle::new(self.density, family);
         let draws = evaluation_draws(self.density, &self.settings);
         let evaluation = evaluate(&mut oracle, &omega, self.source, draws);
@@ -301,6 +310,8 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
             status,
             evaluation,
             polish,
+            dim: self.density.dim(),
+            flat,
         }
     }
 
@@ -573,6 +584,8 @@ impl Snapshot for FamilyResult {
             .flat_map(|p| [p.mean, p.standard_error])
             .collect();
         archive.put("polish", &polish);
+        archive.set("dim", self.dim);
+        archive.set("flat", self.flat);
         archive
     }
 
@@ -598,6 +611,8 @@ impl Snapshot for FamilyResult {
                 impossible,
             },
             polish: (polish.len() == 2).then(|| estimate(polish[0], polish[1])),
+            dim: archive.get("dim")?,
+            flat: archive.get("flat")?,
         })
     }
 }

@@ -15,7 +15,9 @@ const BLOCK: usize = 512;
 /// The final evaluation of an approximation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
-    /// The evidence lower bound in nats, from `log p − log q`, over the lanes that are not NaN.
+    /// The evidence lower bound in nats, from `log p − log q`, over the draws that are not NaN. Where a draw lies outside
+    /// the density's support its weight is zero, and the bound is that of the approximation restricted to the support:
+    /// the mean over the draws inside, and the logarithm of their share.
     pub elbo: Estimate,
     /// The importance-weighted bound on the log evidence from all draws at once (`log mean w`), at
     /// least as large as the bound in expectation; standard error by the delta method.
@@ -33,11 +35,24 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
+    /// Whether more draws than may be left out lie outside the support, or any is NaN.
+    pub fn is_holey(&self) -> bool {
+        self.rejected > 0 || self.impossible as f64 > OUTSIDE * self.draws as f64
+    }
+
+    /// The estimated divergence KL(q‖p) in nats: what the importance-weighted bound has above the plain one.
+    pub fn divergence(&self) -> f64 {
+        self.importance_bound.mean - self.elbo.mean
+    }
+
     /// Whether the weights support the approximation.
     pub fn khat_is_good(&self) -> bool {
         self.khat <= self.khat_threshold
     }
 }
+
+/// Largest share of draws outside the support that weights of zero make up for.
+const OUTSIDE: f64 = 0.01;
 
 /// How many times as many draws are taken where k̂ is in doubt, and where it then is near the threshold.
 const MORE: [usize; 2] = [8, 32];
@@ -99,7 +114,7 @@ pub fn evaluate<D: LogDensity>(
 
 /// Whether k̂ is neither clearly good nor clearly bad.
 fn in_doubt(evaluation: &Evaluation) -> bool {
-    if evaluation.rejected + evaluation.impossible > 0 {
+    if evaluation.is_holey() {
         return false;
     }
     let variance = evaluation.elbo.standard_error.powi(2) * evaluation.draws as f64;
@@ -126,13 +141,18 @@ pub fn summarize(weights: &[f64]) -> Evaluation {
     let impossible = valid.iter().filter(|w| **w == f64::NEG_INFINITY).count();
     let largest = valid.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let smallest = valid.iter().copied().fold(f64::INFINITY, f64::min);
-    // Weights equal to rounding have no tail to fit: q is p up to a constant.
-    let exact = valid.len() == draws && largest - smallest < 1e-8 * (1.0 + largest.abs());
+    let inside: Vec<f64> = valid.iter().copied().filter(|w| w.is_finite()).collect();
+    let mut elbo = Estimate::of(&inside);
+    elbo.mean += (inside.len() as f64 / valid.len() as f64).ln();
+    // Weights equal to rounding have no tail to fit: q is p up to a constant. That means nothing of numbers so large
+    // that rounding swallows nats.
+    let scale = 1.0 + largest.abs().min(1e6);
+    let exact = valid.len() == draws && largest - smallest < 1e-8 * scale;
     let khat = if exact { 0.0 } else { khat(weights, 1.0) };
     let relative: Vec<f64> = valid.iter().map(|w| (w - largest).exp()).collect();
     let ratio = Estimate::of(&relative);
     Evaluation {
-        elbo: Estimate::of(&valid),
+        elbo,
         importance_bound: Estimate {
             mean: log_sum_exp(&valid) - (draws as f64).ln(),
             standard_error: ratio.standard_error / ratio.mean,

@@ -27,6 +27,7 @@
 //! | `certificate` | what a second-order polish still finds in a stochastic fit |
 //! | `evaluation`, `psis` | the final bound, Pareto k̂, importance bounds and resampling |
 //! | `records` | minibatches of exchangeable records: control variates, SMISO, variance analysis |
+//! | `falloff` | whether the density falls off far away |
 //! | `refine` | [`Refine`]: from an approximation to draws of the posterior, its evidence and the divergence |
 //! | `summary` | mean, standard deviation and quantiles of draws |
 //! | `noise` | normals by purpose, iteration and lane |
@@ -43,6 +44,7 @@ mod calls;
 mod certificate;
 mod driver;
 mod evaluation;
+mod falloff;
 pub mod family;
 mod fit;
 mod hfsgvi;

@@ -35,6 +35,19 @@ pub enum Init {
 /// Largest half-width of random starting points, as in Stan.
 const RADIUS: f64 = 2.0;
 
+/// Half-widths of a second kind of starts, two mirrored points each whose coordinates are all beyond half of it: of a mode
+/// that stands apart in some coordinate at such a distance, one of the two is on its side.
+const WIDE: [f64; 2] = [20.0, 100.0];
+
+/// Largest dimension in which they are made: each costs as much as another start.
+const WIDE_DIMENSION: usize = 64;
+
+/// Tries for each of them: where scales are logarithms most fail.
+const WIDE_ATTEMPTS: u64 = 3;
+
+/// Index of the first of them.
+const FIRST_WIDE: u64 = 1 << 32;
+
 /// Tries for a random point with finite density and gradient, as in Stan.
 const ATTEMPTS: u64 = 100;
 
@@ -44,7 +57,7 @@ pub struct StartSettings {
     /// Where to begin.
     pub init: Init,
     /// Number of starts; `None` is 9 up to 16 dimensions (27 where they disagree), 5 up to
-    /// 64 and 3 beyond. A given point is one start. `Some(0)` makes none: the method begins at the
+    /// 64 and 3 beyond, and up to 64 dimensions four more 10 to 100 away from the origin in every coordinate. A given point is one start. `Some(0)` makes none: the method begins at the
     /// initial point with unit scales, as ADVI and HFSGVI always do.
     pub starts: Option<usize>,
     /// Draws of every start.
@@ -69,13 +82,28 @@ impl StartSettings {
         if matches!(self.init, Init::Point(_)) {
             return 1;
         }
+        let near = outcomes.iter().filter(|outcome| !outcome.wide).count();
         let usual = match dim {
-            0..=16 if outcomes.len() >= 9 && in_doubt(outcomes) => 27,
+            0..=16 if near >= 9 && in_doubt(outcomes) => 27,
             0..=16 => 9,
             17..=64 => 5,
             _ => 3,
         };
         self.starts.unwrap_or(usual).max(1)
+    }
+
+    /// The start after start `index`, if any.
+    fn after(&self, index: u64, dim: usize, outcomes: &[StartOutcome]) -> Option<u64> {
+        let next = index + 1;
+        if next < self.count(dim, outcomes) as u64 {
+            return Some(next);
+        }
+        let wide = match (&self.init, self.starts) {
+            (Init::Zero | Init::Random, None) if dim <= WIDE_DIMENSION => 2 * WIDE.len() as u64,
+            _ => 0,
+        };
+        let next = next.max(FIRST_WIDE);
+        (next < FIRST_WIDE + wide).then_some(next)
     }
 }
 
@@ -88,6 +116,9 @@ pub struct StartOutcome {
     pub elbo: f64,
     /// Whether it reached an optimum of the shared draws.
     pub settled: bool,
+    /// Whether it began far from the origin: what such starts find counts as a mode, but where they are lost says nothing
+    /// of the posterior.
+    pub wide: bool,
 }
 
 /// Another optimum that the starts found.
@@ -118,6 +149,7 @@ impl StartsState {
             omega: self.newton.omega.clone(),
             elbo: -self.newton.value,
             settled: false,
+            wide: false,
         }]
     }
 }
@@ -166,6 +198,19 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
     /// The starting point of try `attempt` of start `index`.
     fn point(&self, index: u64, attempt: u64) -> Vec<f64> {
         let dim = self.family.dim();
+        if index >= FIRST_WIDE {
+            let pair = (index - FIRST_WIDE) / 2;
+            let half = WIDE[pair as usize] / 2.0;
+            let half = if index % 2 == 1 { -half } else { half };
+            let mut u = vec![0.0; dim];
+            let key = FIRST_WIDE + pair;
+            self.source.uniforms(Purpose::Start, key, attempt, &mut u);
+            u.iter_mut().for_each(|x| {
+                let signed = 2.0 * *x - 1.0;
+                *x = half * (signed + signed.signum());
+            });
+            return u;
+        }
         match &self.settings.init {
             Init::Point(point) => point.clone(),
             Init::Zero if index == 0 && attempt == 0 => vec![0.0; dim],
@@ -195,6 +240,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
     fn begin(&mut self, index: u64) -> Option<Newton> {
         let attempts = match self.settings.init {
             Init::Point(_) => 1,
+            _ if index >= FIRST_WIDE => WIDE_ATTEMPTS,
             _ => ATTEMPTS,
         };
         for attempt in 0..attempts {
@@ -338,7 +384,8 @@ fn agreeing(outcomes: &[StartOutcome], best: usize) -> usize {
     let dim = outcomes[best].omega.len() / 2;
     let (mean, log_sd) = outcomes[best].omega.split_at(dim);
     let near = |outcome: &&StartOutcome| {
-        outcomes[best].elbo - outcome.elbo < SAME
+        !outcome.wide
+            && outcomes[best].elbo - outcome.elbo < SAME
             && (0..dim).all(|k| (outcome.omega[k] - mean[k]).abs() < 2.0 * log_sd[k].exp())
     };
     outcomes.iter().filter(near).count()
@@ -355,7 +402,8 @@ fn in_doubt(outcomes: &[StartOutcome]) -> bool {
 pub fn scattered(outcomes: &[StartOutcome], best: usize) -> Option<usize> {
     let mut bounds: Vec<f64> = outcomes
         .iter()
-        .filter(|outcome| outcome.settled && outcomes[best].elbo - outcome.elbo >= SAME)
+        .filter(|outcome| !outcome.wide && outcome.settled)
+        .filter(|outcome| outcomes[best].elbo - outcome.elbo >= SAME)
         .map(|outcome| outcome.elbo)
         .collect();
     bounds.sort_by(f64::total_cmp);
@@ -426,10 +474,11 @@ impl<D: TwiceDifferentiable> Algorithm for Starts<'_, D> {
             omega: state.newton.omega.clone(),
             elbo: -state.newton.value,
             settled,
+            wide: state.index >= FIRST_WIDE,
         });
-        let count = self.settings.count(self.family.dim(), &state.outcomes) as u64;
-        while state.index + 1 < count {
-            state.index += 1;
+        let dim = self.family.dim();
+        while let Some(next) = self.settings.after(state.index, dim, &state.outcomes) {
+            state.index = next;
             state.taken = 0;
             if let Some(newton) = self.begin(state.index) {
                 state.newton = newton;
@@ -477,6 +526,8 @@ pub(crate) fn save_outcomes(outcomes: &[StartOutcome]) -> Archive {
     let mut archive = Archive::new();
     let settled: Vec<bool> = outcomes.iter().map(|o| o.settled).collect();
     archive.set("settled", settled);
+    let wide: Vec<bool> = outcomes.iter().map(|o| o.wide).collect();
+    archive.set("wide", wide);
     let elbo: Vec<f64> = outcomes.iter().map(|o| o.elbo).collect();
     archive.put("elbo", &elbo);
     for (i, outcome) in outcomes.iter().enumerate() {
@@ -488,16 +539,19 @@ pub(crate) fn save_outcomes(outcomes: &[StartOutcome]) -> Archive {
 /// The inverse of [`save_outcomes`].
 pub(crate) fn restore_outcomes(archive: &Archive) -> Result<Vec<StartOutcome>, ArchiveError> {
     let settled: Vec<bool> = archive.get("settled")?;
+    let wide: Vec<bool> = archive.get("wide")?;
     let elbo = archive.vec_of("elbo", settled.len())?;
     settled
         .into_iter()
+        .zip(wide)
         .zip(elbo)
         .enumerate()
-        .map(|(i, (settled, elbo))| {
+        .map(|(i, ((settled, wide), elbo))| {
             Ok(StartOutcome {
                 omega: archive.vec(&format!("omega{i}"))?,
                 elbo,
                 settled,
+                wide,
             })
         })
         .collect()
@@ -512,6 +566,7 @@ mod tests {
             omega: vec![mean, 0.0],
             elbo,
             settled: true,
+            wide: false,
         }
     }
 
