@@ -10,6 +10,15 @@
 //! The bound in the trace is taken after the local steps. Local tempering is no coordinate ascent: its global step
 //! matches the first sufficient statistic only and counts every point as if it had temperature 1 (Mandt et al. 2016,
 //! Eq. 11), and no monotonicity is claimed for it.
+//!
+//! **Cooling.** Hot, all components of a mixture are one, and a fit that stays there until the temperature is 1 stays
+//! there for good: components with variances of their own, merged, explain the whole spread of the data, and no small
+//! difference between them grows at any temperature above 1 (by a factor 1/T an iteration at most). So while a policy
+//! that cools is hot, a share of the statistics are those of the random start ([`Engine::lean`]); near T = 1, where merged
+//! components answer ever more to what tells them apart, this brings the start's differences back, and at T = 1 nothing
+//! is left of it in the model. Batch ascent then makes a second, plain run from the same start and keeps the better of the
+//! two, so that cooling never ends below the bound of a fit without it; stochastic fits, which have no bound to compare,
+//! count their step sizes anew from there, as little is settled yet.
 
 use jensen_run::{
     Algorithm, Archive, ArchiveError, Evidence, Limit, Record, Snapshot, Status, Step,
@@ -84,6 +93,8 @@ pub struct FitState<G, T> {
     bound: Option<f64>,
     /// Iterations in a row whose bound hardly changed.
     calm: u64,
+    /// Where batch ascent came to rest after its cooling, with its bound, while the plain run is made.
+    cooled: Option<(G, f64)>,
 }
 
 impl<G: Snapshot, T: Snapshot> Snapshot for FitState<G, T> {
@@ -103,6 +114,11 @@ impl<G: Snapshot, T: Snapshot> Snapshot for FitState<G, T> {
         archive.set("skipped", self.skipped);
         archive.put("bound", self.bound.as_slice());
         archive.set("calm", self.calm);
+        archive.set("has_cooled", self.cooled.is_some());
+        if let Some((globals, bound)) = &self.cooled {
+            archive.nest("cooled", globals.save());
+            archive.put("cooled_bound", &[*bound]);
+        }
         archive
     }
 
@@ -124,6 +140,13 @@ impl<G: Snapshot, T: Snapshot> Snapshot for FitState<G, T> {
             skipped: archive.get("skipped")?,
             bound: archive.vec("bound")?.first().copied(),
             calm: archive.get("calm")?,
+            // Checkpoints of earlier versions know of no second run.
+            cooled: if archive.get("has_cooled").unwrap_or(false) {
+                let globals = G::restore(&archive.nested("cooled"))?;
+                Some((globals, archive.vec_of("cooled_bound", 1)?[0]))
+            } else {
+                None
+            },
         })
     }
 }
@@ -137,6 +160,10 @@ pub struct Driver<E: Engine> {
     order: Option<Order>,
     indices: Vec<usize>,
 }
+
+/// The share of the start falls with 1 − 1/T, by this factor, when the temperature is nearly 1: what is left of the
+/// start's differences at T = 1 is four fifths.
+const SLOPE: f64 = 4.0;
 
 /// Calm iterations that batch ascent wants before it stops.
 const CALM: u64 = 3;
@@ -205,7 +232,7 @@ impl<E: Engine> Driver<E> {
                 ..
             } => (
                 *batch,
-                (tau + (steps_before + done) as f64).powf(-kappa),
+                (tau + (steps_before + self.steps(done)) as f64).powf(-kappa),
                 population.unwrap_or(n as f64),
             ),
         };
@@ -271,6 +298,7 @@ impl<E: Engine> Algorithm for Driver<E> {
             skipped: 0,
             bound: None,
             calm: 0,
+            cooled: None,
         };
         let batch = matches!(self.settings.mode, Mode::Batch { .. });
         match &self.settings.temper {
@@ -360,13 +388,18 @@ impl<E: Engine> Algorithm for Driver<E> {
             record = record.with("energy_noise", thermostat.energy_noise.sqrt());
             // The statistics carry the inverse temperature of the local steps; the globals take the new one.
             scale *= next / state.inverse;
+            self.lean(next);
             self.engine.global_step(&mut state.globals, rho, scale);
             state.inverse = next;
         } else {
+            self.lean(mean_inverse);
             self.engine.global_step(&mut state.globals, rho, scale);
             if state.table.is_some() {
                 state.inverse = mean_inverse;
             }
+        }
+        if let Some((_, bound)) = &state.cooled {
+            record = record.with("cooled_elbo", *bound);
         }
         record = record
             .with("temperature", 1.0 / mean_inverse)
@@ -377,6 +410,16 @@ impl<E: Engine> Algorithm for Driver<E> {
         }
         if Self::due(self.settings.scores_per_pass, iteration, per_pass) {
             record = self.engine.score(&state.globals, record);
+        }
+        if matches!(status, Some(Status::Converged { .. }))
+            && state.cooled.is_none()
+            && self.settings.temper.cooled_after().is_some()
+        {
+            let plain = self.engine.start(self.settings.seed);
+            let cooled = std::mem::replace(&mut state.globals, plain);
+            state.cooled = state.bound.take().map(|bound| (cooled, bound));
+            state.calm = 0;
+            status = None;
         }
         if status.is_none() && iteration >= self.planned_iterations() {
             let detail = if batch_mode {
@@ -393,11 +436,39 @@ impl<E: Engine> Algorithm for Driver<E> {
     }
 
     fn output(&mut self, state: &Self::State) -> Self::Output {
-        state.clone()
+        let mut state = state.clone();
+        if let Some((globals, bound)) = state.cooled.take()
+            && state.bound.is_none_or(|plain| plain <= bound)
+        {
+            state.globals = globals;
+        }
+        state
     }
 }
 
 impl<E: Engine> Driver<E> {
+    /// Lets the next global step lean on the start while a policy that cools is hot.
+    fn lean(&mut self, inverse: f64) {
+        let share = match self.settings.temper.cooled_after() {
+            Some(_) => self.engine.lean().min(SLOPE * (1.0 - inverse)).max(0.0),
+            None => 0.0,
+        };
+        self.engine
+            .lean_on_start(self.settings.seed, share, inverse);
+    }
+
+    /// The number of steps that step sizes of an iteration after `done` others count.
+    fn steps(&self, done: u64) -> u64 {
+        let cooled = self.settings.temper.cooled_after();
+        match cooled.filter(|_| self.engine.lean() > 0.0) {
+            Some(passes) => {
+                let end = (passes * self.iterations_per_pass() as f64).ceil() as u64;
+                done.checked_sub(end).unwrap_or(done)
+            }
+            None => done,
+        }
+    }
+
     /// Whether batch ascent is over.
     fn judge(
         &self,

@@ -111,6 +111,18 @@ pub trait Engine {
         measure: Measure,
     ) -> Sums;
 
+    /// The largest share of the start that [`lean_on_start`](Self::lean_on_start) is asked for while a policy that cools
+    /// is hot; 0 for engines that need none.
+    fn lean(&self) -> f64 {
+        0.0
+    }
+
+    /// In the next global step a share of the statistics is that of the random start of a seed, at an inverse temperature,
+    /// in place of the data's.
+    fn lean_on_start(&mut self, seed: u64, share: f64, inverse: f64) {
+        let _ = (seed, share, inverse);
+    }
+
     /// λ ← (1 − ρ) λ + ρ (α + scale · statistics) (Mandt et al. 2016, Eq. 8).
     fn global_step(&mut self, globals: &mut Self::Globals, rho: f64, scale: f64);
 

@@ -1,10 +1,11 @@
 //! Fitting a model of the class under the loop's control.
 
-use jensen_run::{Control, Identity, Outcome, RunError, run};
+use jensen_run::{Control, Identity, Outcome, Reason, RunError, Verdict, run};
 
 use crate::driver::{Driver, DriverSettings};
-use crate::model::Model;
+use crate::model::{Model, twins};
 use crate::pointwise::{Pointwise, untempered_bound};
+use crate::temper::Temper;
 
 /// A fit of a model whose globals are one vector.
 #[derive(Clone, Debug)]
@@ -15,10 +16,29 @@ pub struct ModelFit {
     pub elbo: f64,
     /// The last temperature, 1 / E[1/T]; for local tempering that of the mean inverse temperature.
     pub temperature: f64,
+    /// Pairs of parts that the fit made the same: see [`twins`].
+    pub twins: Vec<(usize, usize)>,
     /// Points that were learned from, counted again in every pass.
     pub points: u64,
     /// Points without content that were skipped.
     pub skipped: u64,
+}
+
+impl ModelFit {
+    /// What speaks against a fit by a policy beside its status: that it ended hot, or with parts that are the same.
+    pub fn verdict(&self, temper: &Temper) -> Verdict {
+        let mut verdict = Verdict::new();
+        if let Some(reason) = temper.heat(self.temperature) {
+            verdict.against(reason);
+        }
+        if let Some((i, j)) = self.twins.first() {
+            verdict.against(Reason::new(
+                format!("components {} and {} are the same", i + 1, j + 1),
+                "Ask for fewer components, or try another seed or a policy that cools",
+            ));
+        }
+        verdict
+    }
 }
 
 /// What a checkpoint of a fit must agree with.
@@ -59,6 +79,7 @@ pub fn fit<M: Model>(
         output: outcome.output.map(|state| ModelFit {
             elbo: untempered_bound(model, &state.globals.lambda),
             temperature: 1.0 / state.inverse,
+            twins: twins(model, &state.globals.lambda),
             points: state.used,
             skipped: state.skipped,
             lambda: state.globals.lambda,

@@ -6,6 +6,8 @@
 //! length. A model states its priors, its local step, its statistics and its normaliser; drivers and temperature
 //! policies do the rest.
 
+use std::ops::Range;
+
 use jensen_math::rng::Stream;
 
 use crate::family::Blocks;
@@ -46,6 +48,17 @@ pub trait Model: Sync {
     /// Natural parameters to start from, broken in symmetry by the stream.
     fn start(&self, stream: &mut Stream) -> Vec<f64>;
 
+    /// Where the parameters of components, states or factors stand that change places without changing the model.
+    fn parts(&self) -> Vec<Range<usize>>;
+
+    /// The largest share of the random start in the statistics of a hot iteration of a policy that cools, which keeps
+    /// parts from becoming one for good; see [`driver`](crate::driver).
+    ///
+    /// A tenth is enough for parts that come apart by themselves at some temperature above 1.
+    fn lean(&self) -> f64 {
+        0.1
+    }
+
     /// How many numbers of q(z_i) are kept from one visit of a point to the next: warm starts of iterated local steps,
     /// without which batch ascent need not be monotone. They begin at 0.5.
     fn memory(&self) -> usize {
@@ -78,4 +91,33 @@ pub trait Model: Sync {
     fn partition_is_finite(&self) -> bool {
         true
     }
+}
+
+/// Two parts of a fit are twins when they differ by less than this share of what the data moved them by: a thousandth.
+const TWINS: f64 = 1e-3;
+
+/// Pairs of parts that a fit made the same, each part beside the first like it. Parts that hold no data are no twins.
+pub fn twins<M: Model>(model: &M, lambda: &[f64]) -> Vec<(usize, usize)> {
+    let parts = model.parts();
+    let prior = model.blocks().prior();
+    let distance = |a: &[f64], b: &[f64]| -> f64 {
+        let squares = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b));
+        squares.sum::<f64>().sqrt()
+    };
+    let moved: Vec<f64> = parts
+        .iter()
+        .map(|part| distance(&lambda[part.clone()], &prior[part.clone()]))
+        .collect();
+    let most = moved.iter().copied().fold(0.0, f64::max);
+    let mut found = Vec::new();
+    for j in 0..parts.len() {
+        let twin = |i: &usize| {
+            let apart = distance(&lambda[parts[*i].clone()], &lambda[parts[j].clone()]);
+            moved[j] > TWINS * most && apart <= TWINS * moved[j]
+        };
+        if let Some(i) = (0..j).find(twin) {
+            found.push((i, j));
+        }
+    }
+    found
 }

@@ -89,6 +89,10 @@ pub struct Pointwise<'a, M: Model> {
     /// The distinct sizes of points, with how many points have them.
     sizes: Vec<(f64, f64)>,
     statistics: Vec<f64>,
+    /// Natural parameters of the random start of a seed.
+    origin: Option<(u64, Vec<f64>)>,
+    /// Share of the start in the next global step, and its inverse temperature.
+    lean: (f64, f64),
 }
 
 impl<'a, M: Model> Pointwise<'a, M> {
@@ -107,6 +111,8 @@ impl<'a, M: Model> Pointwise<'a, M> {
                 .map(|(bits, n)| (f64::from_bits(bits), n))
                 .collect(),
             statistics: Vec::new(),
+            origin: None,
+            lean: (0.0, 1.0),
         }
     }
 
@@ -172,7 +178,7 @@ impl<M: Model> Engine for Pointwise<'_, M> {
 
     fn start(&self, seed: u64) -> VectorGlobals {
         VectorGlobals {
-            lambda: self.model.start(&mut Stream::new(seed, START, 0, 0)),
+            lambda: origin(self.model, seed),
             memory: vec![0.5; self.model.points() * self.model.memory()],
         }
     }
@@ -241,8 +247,30 @@ impl<M: Model> Engine for Pointwise<'_, M> {
         sums
     }
 
+    fn lean(&self) -> f64 {
+        self.model.lean()
+    }
+
+    fn lean_on_start(&mut self, seed: u64, share: f64, inverse: f64) {
+        self.lean = (share, inverse);
+        if share > 0.0 && self.origin.as_ref().is_none_or(|origin| origin.0 != seed) {
+            self.origin = Some((seed, origin(self.model, seed)));
+        }
+    }
+
     fn global_step(&mut self, globals: &mut VectorGlobals, rho: f64, scale: f64) {
         let prior = self.model.blocks().prior();
+        let (share, inverse) = self.lean;
+        if share > 0.0
+            && let Some((_, origin)) = &self.origin
+        {
+            // The start's statistics stand for all points at temperature 1.
+            let own = share * inverse / scale;
+            let starts = origin.iter().zip(prior).map(|(o, p)| o - p);
+            for (s, start) in self.statistics.iter_mut().zip(starts) {
+                *s = (1.0 - share) * *s + own * start;
+            }
+        }
         for ((l, p), s) in globals.lambda.iter_mut().zip(prior).zip(&self.statistics) {
             *l = (1.0 - rho) * *l + rho * (p + scale * s);
         }
@@ -331,6 +359,10 @@ impl<M: Model> Engine for Pointwise<'_, M> {
             }
         }
     }
+}
+
+fn origin<M: Model>(model: &M, seed: u64) -> Vec<f64> {
+    model.start(&mut Stream::new(seed, START, 0, 0))
 }
 
 /// How well q(β) predicts the points of a model that it was not fitted to: the mean over points of

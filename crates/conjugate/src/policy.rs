@@ -1,5 +1,6 @@
 //! Temperature policies at work: schedules, and the inference of a global temperature.
 
+use jensen_run::temperature::{annealed, interpolated};
 use jensen_run::{Archive, ArchiveError, Snapshot};
 
 use crate::temper::{GlobalTempering, LocalTempering, Temper, cooled};
@@ -21,11 +22,8 @@ pub(crate) fn softmax(logs: &mut [f64]) {
 pub fn scheduled(temper: &Temper, pass: f64) -> f64 {
     match temper {
         Temper::None | Temper::Global(_) | Temper::Local(_) => 1.0,
-        Temper::Anneal { passes, from } => {
-            let done = (pass / passes).min(1.0);
-            1.0 / (from + (1.0 - from) * done)
-        }
-        Temper::Schedule(points) => 1.0 / interpolate(points, pass),
+        Temper::Anneal { passes, from } => 1.0 / annealed(*from, *passes, pass),
+        Temper::Schedule(points) => 1.0 / interpolated(points, pass),
     }
 }
 
@@ -48,15 +46,6 @@ pub fn settled(temper: &Temper, pass: f64) -> bool {
         }
         Temper::Anneal { passes, .. } => pass >= *passes,
         Temper::Schedule(points) => points.last().is_none_or(|last| pass >= last.0),
-    }
-}
-
-fn interpolate(points: &[(f64, f64)], pass: f64) -> f64 {
-    let after = points.partition_point(|point| point.0 <= pass);
-    match (after.checked_sub(1).map(|i| points[i]), points.get(after)) {
-        (None, Some(&(_, t))) | (Some((_, t)), None) => t,
-        (Some((a, ta)), Some(&(b, tb))) => ta + (tb - ta) * (pass - a) / (b - a),
-        (None, None) => 1.0,
     }
 }
 

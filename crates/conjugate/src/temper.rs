@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use jensen_run::Reason;
 use serde::{Deserialize, Serialize};
 
 /// The grid of temperatures of global variational tempering.
@@ -73,6 +74,12 @@ pub fn cooled(passes: Option<f64>, coldest: f64, pass: f64) -> f64 {
     })
 }
 
+/// The temperature up to which a tempered fit is one of the model itself.
+///
+/// Coolings and schedules end at 1 exactly. What policies without one infer comes to rest near 1 or far from it; a
+/// hundredth is far below what changes an assignment and far above what is left of a temperature that goes to 1.
+const COOL: f64 = 1.01;
+
 /// A temperature policy.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -119,6 +126,57 @@ impl Temper {
             *cooling = cooling.filter(|passes| passes.is_finite());
         }
         self
+    }
+
+    /// Passes (iterations of batch ascent) from which on the temperature is 1, of a policy that heats and prescribes so.
+    pub fn cooled_after(&self) -> Option<f64> {
+        match self {
+            Self::None => None,
+            Self::Anneal { passes, from } => (*from > 1.0).then_some(*passes),
+            Self::Schedule(points) => {
+                let heats = points.iter().any(|point| point.1 > 1.0);
+                let last = points.last().filter(|last| heats && last.1 == 1.0);
+                last.map(|last| last.0)
+            }
+            Self::Global(GlobalTempering { cooling, .. })
+            | Self::Local(LocalTempering { cooling, .. }) => *cooling,
+        }
+    }
+
+    /// What speaks against a fit by this policy that ended at a temperature: a fit that ended hot describes a flattened
+    /// model, whatever its status says. Nothing where it ended at 1.
+    pub fn heat(&self, temperature: f64) -> Option<Reason> {
+        if temperature <= COOL {
+            return None;
+        }
+        let advice = match self {
+            Self::Global(GlobalTempering { cooling: None, .. })
+            | Self::Local(LocalTempering { cooling: None, .. }) => format!(
+                "Give it a cooling that ends within the fit: `{0}=PASSES`, in batch fits `{0}=ITERATIONS`",
+                self.name()
+            ),
+            Self::Schedule(points) if points.last().is_some_and(|last| last.1 > 1.0) => {
+                "Let the schedule end at temperature 1".to_owned()
+            }
+            Self::Anneal { passes, .. }
+            | Self::Global(GlobalTempering {
+                cooling: Some(passes),
+                ..
+            })
+            | Self::Local(LocalTempering {
+                cooling: Some(passes),
+                ..
+            }) => format!(
+                "The cooling takes {passes} passes (in batch fits, iterations): make more, or shorten it"
+            ),
+            Self::None | Self::Schedule(_) => "Make all passes of the schedule".to_owned(),
+        };
+        Some(Reason::new(
+            format!(
+                "the fit ended at temperature {temperature:.2}: it describes a flattened model, not the data"
+            ),
+            advice,
+        ))
     }
 
     /// The policy's name in files: `none`, `anneal`, `schedule`, `global`, `local`.

@@ -1,5 +1,6 @@
 //! Schedules of the bound's two terms: annealed likelihoods and divergences that are warmed up.
 
+use jensen_run::temperature::{annealed, interpolated};
 use serde::{Deserialize, Serialize};
 
 /// The temperature T of the likelihood, `log p(x | z) / T`; the words are those of the conjugate models.
@@ -28,26 +29,8 @@ impl Temper {
             Self::Anneal {
                 passes: length,
                 from,
-            } => {
-                let done = if *length > 0.0 {
-                    (passes / length).min(1.0)
-                } else {
-                    1.0
-                };
-                from + (1.0 - from) * done
-            }
-            Self::Schedule(points) => {
-                let after = points.iter().position(|&(at, _)| at > passes);
-                match (after, points.last()) {
-                    (_, None) => 1.0,
-                    (None, Some(&(_, last))) => last,
-                    (Some(0), _) => points[0].1,
-                    (Some(k), _) => {
-                        let ((x0, y0), (x1, y1)) = (points[k - 1], points[k]);
-                        y0 + (y1 - y0) * (passes - x0) / (x1 - x0)
-                    }
-                }
-            }
+            } => annealed(*from, *length, passes),
+            Self::Schedule(points) => interpolated(points, passes),
         }
     }
 

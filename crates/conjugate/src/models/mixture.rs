@@ -1,5 +1,7 @@
 //! Mixtures with symmetric Dirichlet weights over components of any kind.
 
+use std::ops::Range;
+
 use jensen_math::rng::Stream;
 
 use crate::family::{Blocks, Family};
@@ -31,6 +33,11 @@ pub trait Components: Sync {
 
     /// log ∫ p(x | component)^s dx at a value of t, for a point of a size.
     fn log_power(&self, t: &[f64], size: f64, s: f64) -> f64;
+
+    /// See [`Model::lean`].
+    fn lean(&self) -> f64 {
+        0.1
+    }
 
     /// Whether C(T) is finite; see [`Model::partition_is_finite`].
     fn partition_is_finite(&self) -> bool {
@@ -132,6 +139,15 @@ impl<C: Components> Model for Mixture<C> {
             lambda[start..start + self.width].copy_from_slice(&seeded);
         }
         lambda
+    }
+
+    fn lean(&self) -> f64 {
+        self.components.lean()
+    }
+
+    fn parts(&self) -> Vec<Range<usize>> {
+        let start = |k: usize| self.k + k * self.width;
+        (0..self.k).map(|k| start(k)..start(k + 1)).collect()
     }
 
     fn local(

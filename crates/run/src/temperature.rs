@@ -1,0 +1,47 @@
+//! Temperatures that the passes made prescribe, for models whose likelihood is tempered.
+
+/// The temperature after `pass` passes of a fall from `from` to 1, linear over `passes` passes.
+pub fn annealed(from: f64, passes: f64, pass: f64) -> f64 {
+    let done = if passes > 0.0 {
+        (pass / passes).min(1.0)
+    } else {
+        1.0
+    };
+    from + (1.0 - from) * done
+}
+
+/// The temperature after `pass` passes of a schedule of (passes, temperature) in ascending order of passes: linear in
+/// between, constant outside, 1 without points.
+pub fn interpolated(points: &[(f64, f64)], pass: f64) -> f64 {
+    let after = points.partition_point(|point| point.0 <= pass);
+    match (after.checked_sub(1).map(|i| points[i]), points.get(after)) {
+        (None, Some(&(_, t))) | (Some((_, t)), None) => t,
+        (Some((a, ta)), Some(&(b, tb))) => ta + (tb - ta) * (pass - a) / (b - a),
+        (None, None) => 1.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn temperatures_fall_and_interpolate() {
+        for (pass, t) in [(0.0, 5.0), (1.0, 3.0), (2.0, 1.0), (7.0, 1.0)] {
+            assert_eq!(annealed(5.0, 2.0, pass), t);
+        }
+        assert_eq!(annealed(5.0, 0.0, 0.0), 1.0);
+        let points = [(1.0, 4.0), (3.0, 2.0), (4.0, 1.0)];
+        for (pass, t) in [
+            (0.0, 4.0),
+            (1.0, 4.0),
+            (2.0, 3.0),
+            (3.5, 1.5),
+            (4.0, 1.0),
+            (9.0, 1.0),
+        ] {
+            assert_eq!(interpolated(&points, pass), t);
+        }
+        assert_eq!(interpolated(&[], 1.0), 1.0);
+    }
+}
