@@ -1,6 +1,10 @@
 //! The page is sound HTML, loads nothing, escapes everything and copes with any numbers.
 
-use jensen_report::{Khat, Marginal, Parameter, Report, Stage, TracePoint, render};
+use jensen_report::figure::{Axis, Chart, Figure, Series};
+use jensen_report::{
+    Khat, Marginal, Parameter, Report, Section, Sheet, Stage, Tone, TracePoint, render,
+    render_sheet,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -323,4 +327,49 @@ proptest! {
     fn any_numbers_and_names_give_a_sound_page(report in any_report()) {
         check_page(&render(&report));
     }
+}
+
+#[test]
+fn pages_are_as_kept() {
+    let small = Report {
+        stages: vec![stage("mean-field", 6)],
+        log_weights: wave(20, 0.0),
+        marginals: vec![Marginal {
+            name: "mu".into(),
+            draws: wave(20, 1.0),
+        }],
+        ..full()
+    };
+    jensen_testkit::golden(env!("CARGO_MANIFEST_DIR"), "fit.html", &render(&small));
+    let curve = (1..=8).map(|k| (f64::from(k), 3.0 - 2.0 / f64::from(k)));
+    let chart = Chart::new("Bound")
+        .x(Axis::new("iteration"))
+        .y(Axis::new("nats"))
+        .series(Series::line("bound", curve));
+    let table = ["1", "2"].map(|k| vec![k.to_owned(), format!("0.{k}")]);
+    let sheet = Sheet {
+        title: "Two components".into(),
+        subject: vec![("Data".into(), "points.csv".into())],
+        verdict: (
+            Tone::Good,
+            "Converged".into(),
+            "Nothing speaks against it.".into(),
+        ),
+        facts: vec![("ELBO".into(), "−3.20".into(), "nats".into())],
+        warnings: vec!["read <this>".into()],
+        sections: vec![Section {
+            heading: "Course".into(),
+            note: "The bound.".into(),
+            figures: vec![(Figure::new("").panel(chart).to_svg(), "A caption".into())],
+            table: (vec!["component".into(), "weight".into()], table.to_vec()),
+        }],
+        settings: vec![("seed".into(), "0".into())],
+        timing: vec![("fit".into(), 1.5)],
+        version: "0.1.0".into(),
+    };
+    jensen_testkit::golden(
+        env!("CARGO_MANIFEST_DIR"),
+        "sheet.html",
+        &render_sheet(&sheet),
+    );
 }

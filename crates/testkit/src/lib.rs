@@ -4,15 +4,18 @@
 //! | --- | --- |
 //! | `dual` | [`Real`] and [`Dual`]: forward-mode derivatives of scalar code |
 //! | `scalar` | [`ScalarModel`] and [`Scalar`]: a density from a few lines of generic scalar code |
+//! | `golden` | [`golden`]: texts kept in files |
 //! | `models` | test densities, some with known optima |
 //! | `stress` | [`stress`]: a density's derivatives and lane independence at random points |
 
 mod dual;
+mod golden;
 mod models;
 mod scalar;
 mod stress;
 
 pub use dual::{Dual, Real};
+pub use golden::golden;
 pub use models::{
     CorrelatedGaussian, EightSchools, Funnel, LinearRegression, LogisticRegression, Mixture,
 };
