@@ -98,7 +98,7 @@ pub(crate) struct Columns {
 
 // SAFETY: every thread writes the lanes of its own blocks only.
 unsafe impl Send for Columns {}
-// SAFETY: as above.
+// SAFETY: every thread writes the lanes of its own blocks only.
 unsafe impl Sync for Columns {}
 
 impl Columns {
@@ -134,7 +134,7 @@ impl Columns {
     pub(crate) unsafe fn add(&self, row: usize, first: usize, lanes: &[f64]) {
         debug_assert!(row < self.rows && first + lanes.len() <= self.total);
         for (i, value) in lanes.iter().enumerate() {
-            // SAFETY: as above.
+            // SAFETY: in bounds by the check at construction and the caller's blocks.
             unsafe { *self.data.add(row * self.total + first + i) += value };
         }
     }

@@ -77,7 +77,7 @@ simd32_fn! {
         }
         let largest = largest.largest();
         for j in (0..out.len()).step_by(WIDTH) {
-            // SAFETY: as above.
+            // SAFETY: `out` has a multiple of sixteen elements.
             unsafe {
                 let x = V::load(out.as_ptr().add(j)) - V::splat(largest);
                 x.max(V::splat(NOWHERE)).store(out.as_mut_ptr().add(j));

@@ -47,7 +47,7 @@ impl DenseKernel {
             },
             None => self.extents,
         };
-        // SAFETY: the caller's.
+        // SAFETY: the caller gives operands and a destination of the extents that the kernel was planned for.
         unsafe { (self.run)(dst, args.as_ptr(), &extents, lanes) }
     }
 }

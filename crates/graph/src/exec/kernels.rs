@@ -32,7 +32,7 @@ impl Operand {
     /// Row `r` must be inside the operand.
     #[inline(always)]
     pub(crate) unsafe fn row(&self, r: usize) -> *const f64 {
-        // SAFETY: the caller's.
+        // SAFETY: the caller asks for a row that the operand has; an index list has one entry a row.
         unsafe {
             let r = if self.index.is_null() {
                 r
@@ -123,7 +123,7 @@ jensen_math::simd_fn! {
     }
 
     fn sum, sum_fn = <V, F: Product, M: Splats>(dst: *mut f64, args: *const Operand, rows: usize, lanes: usize) {
-        // SAFETY: as for `map`; the destination is one row.
+        // SAFETY: the planner gives operands with that many rows and lanes, and a destination of one row.
         unsafe {
             let (a, b) = (*args, *args.add(1));
             let mut lane = 0;
@@ -160,7 +160,8 @@ jensen_math::simd_fn! {
     }
 
     fn scatter, scatter_fn = <V, F: Product, M: Splats>(dst: *mut f64, index: *const u32, args: *const Operand, rows: usize, lanes: usize) {
-        // SAFETY: as for `map`; every index is a row of the destination.
+        // SAFETY: the planner gives operands with that many rows and lanes; the verifier saw that every index is a
+        // row of the destination.
         unsafe {
             let (a, b) = (*args, *args.add(1));
             for r in 0..rows {
@@ -180,7 +181,7 @@ jensen_math::simd_fn! {
 
     /// Copies rows, splatting where the operand has one number a row.
     fn copy, copy_fn = <V, M: Splats>(dst: *mut f64, args: *const Operand, rows: usize, lanes: usize) {
-        // SAFETY: as for `map`.
+        // SAFETY: the planner gives an operand and a destination with that many rows and lanes.
         unsafe {
             let a = *args;
             for r in 0..rows {

@@ -344,7 +344,7 @@ impl Runner<'_> {
 
     unsafe fn step(&self, step: &Step) {
         let lanes = self.lanes;
-        // SAFETY: as above.
+        // SAFETY: the plan's offsets are inside the arena, pool and inputs (see `Program::run`).
         unsafe {
             match step {
                 Step::Zero { offset, rows, .. } => {
@@ -395,7 +395,7 @@ impl Runner<'_> {
         while first < total {
             let rows = tile.min(total - first);
             for instruction in instructions {
-                // SAFETY: as above.
+                // SAFETY: the tile's rows are rows of the step, which the plan's offsets hold.
                 unsafe { self.instruction(instruction, first, rows) };
             }
             first += rows;
@@ -405,7 +405,8 @@ impl Runner<'_> {
     #[inline]
     unsafe fn instruction(&self, instruction: &Instruction, first: usize, rows: usize) {
         let lanes = self.lanes;
-        // SAFETY: as above.
+        // SAFETY: the plan's offsets are inside the arena, pool and inputs, registers hold a tile, and `first + rows`
+        // is at most the step's rows.
         unsafe {
             match instruction {
                 Instruction::Map {

@@ -33,13 +33,14 @@ impl Runner<'_> {
     /// Inputs and workspace fit the program.
     pub(super) unsafe fn run(&self, plan: &Plan) {
         for step in &plan.steps {
-            // SAFETY: the caller's.
+            // SAFETY: the runner's memory was sized by the program whose plan these steps are.
             unsafe { self.step(step) };
         }
     }
 
     unsafe fn step(&self, step: &Step) {
-        // SAFETY: as in `at`, throughout.
+        // SAFETY: the plan's offsets are inside the memory that the program sized, and no step's target overlaps its
+        // operands but element by element.
         unsafe {
             match step {
                 Step::Fused {
@@ -167,7 +168,7 @@ impl Runner<'_> {
         else {
             unreachable!("sums run lane by lane")
         };
-        // SAFETY: as in `at`.
+        // SAFETY: the plan's offsets, of `len` elements in each lane, are inside the memory that the program sized.
         unsafe {
             let mut runs = [Run::NONE; 3];
             for (run, place) in runs.iter_mut().zip(&args[..*arity]) {
@@ -198,7 +199,7 @@ impl Runner<'_> {
     /// The run of an operand at one lane.
     #[inline]
     unsafe fn run_of(&self, place: &Place, lane: usize, start: usize) -> Run {
-        // SAFETY: as in `at`.
+        // SAFETY: the plan's offset is inside the memory that the program sized; registers hold a tile.
         unsafe {
             let at = self.at(place);
             if place.region == Region::Register {
@@ -215,7 +216,8 @@ impl Runner<'_> {
     /// One instruction over elements `start .. start + n` of one lane.
     #[inline]
     unsafe fn row(&self, instruction: &Instruction, lane: usize, start: usize, n: usize) {
-        // SAFETY: as in `at`.
+        // SAFETY: the plan's offsets are inside the memory that the program sized, and `first + n` is at most the
+        // value's length.
         unsafe {
             match instruction {
                 Instruction::Map {
@@ -261,7 +263,8 @@ impl Runner<'_> {
         whole: bool,
     ) {
         let (m, k, n) = (dims.m as usize, dims.k as usize, dims.n as usize);
-        // SAFETY: as in `at`; the planner saw that strides fit the whole product.
+        // SAFETY: the plan's offsets are inside the memory that the program sized; the planner saw that strides fit
+        // the whole product.
         unsafe {
             let a = View::stored(self.at(left), m, k, dims.left_transposed);
             if whole {

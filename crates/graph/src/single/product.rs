@@ -64,7 +64,7 @@ pub(super) unsafe fn multiply(
         Simd::Avx512 { .. } if inner => inner_products::<Wide>(simd, &task),
         Simd::Avx2 { .. } if rows => strips::<Narrow>(simd, &task),
         Simd::Avx2 { .. } if inner => inner_products::<Narrow>(simd, &task),
-        // SAFETY: the caller's.
+        // SAFETY: `multiply`'s caller gives matrices of these extents and strides, which the task holds.
         _ => unsafe { task.general() },
     }
 }
@@ -84,7 +84,8 @@ struct Task {
 impl Task {
     /// The product of any two matrices.
     unsafe fn general(&self) {
-        // SAFETY: the caller's.
+        // SAFETY: the extents and strides are those of the task's matrices, and the destination overlaps neither
+        // factor.
         unsafe {
             gemm::gemm(
                 self.m,
@@ -170,7 +171,7 @@ match vectors {
         let mut which = 0;
         while which < task.m.div_ceil(most_rows) {
             let (row, rows) = group(task.m, most_rows, which);
-            // SAFETY: as above.
+            // SAFETY: the task's memory is its maker's promise; rows and columns are its own.
             unsafe {
 match rows {
     1 => inner_strip::<V::Single, 1>(task, row, most_columns),
@@ -192,7 +193,8 @@ unsafe fn strip<S: F32x16, const R: usize>(task: &Task, row: usize) {
     let mut which = 0;
     while which < task.n.div_ceil(COLUMNS) {
         let (column, width) = group(task.n, COLUMNS, which);
-        // SAFETY: the caller's.
+        // SAFETY: the strip holds `width` vectors of columns from `column` on, and rows from `row` on, all within the
+        // task's matrices.
         unsafe {
             match width {
                 1 => tile::<S, R, 1>(task, row, column),
@@ -216,7 +218,8 @@ unsafe fn inner_strip<S: F32x16, const R: usize>(task: &Task, row: usize, most: 
     let mut which = 0;
     while which < task.n.div_ceil(most) {
         let (column, width) = group(task.n, most, which);
-        // SAFETY: the caller's.
+        // SAFETY: the strip holds `width` columns from `column` on, and rows from `row` on, all within the task's
+        // matrices.
         unsafe {
             match width {
                 1 => inner_tile::<S, R, 1>(task, row, column),
@@ -232,7 +235,7 @@ unsafe fn inner_strip<S: F32x16, const R: usize>(task: &Task, row: usize, most: 
 /// Vector `which` of the `R` from `at` on; the last one has `last` elements.
 #[inline(always)]
 unsafe fn read<S: F32x16, const R: usize>(at: *const f32, which: usize, last: usize) -> S {
-    // SAFETY: the caller's.
+    // SAFETY: the caller promises `R` vectors from `at` on, the last of them with `last` elements.
     unsafe {
         let at = at.add(which * LANES32);
         if which + 1 == R {
@@ -252,7 +255,8 @@ unsafe fn tile<S: F32x16, const R: usize, const N: usize>(task: &Task, row: usiz
         task.b.row_stride,
         task.b.column_stride,
     );
-    // SAFETY: the caller's; the last vector reads and writes as many elements as there are.
+    // SAFETY: the caller keeps `row` and `column` within the task's matrices; the last vector reads and writes as
+    // many elements as there are.
     unsafe {
         let mut total = [[S::zero(); R]; N];
         let mut a = task.a.at.add(row);
@@ -308,7 +312,8 @@ unsafe fn inner_tile<S: F32x16, const R: usize, const N: usize>(
 ) {
     let (step_a, step_b, depth) = (task.a.row_stride, task.b.column_stride, task.k);
     let mut total = [[S::zero(); R]; N];
-    // SAFETY: the caller's; the last vector of a contraction reads as many elements as there are.
+    // SAFETY: the caller keeps `row` and `column` within the task's matrices; the last vector of a contraction reads
+    // as many elements as there are.
     unsafe {
         let rows = task.a.at.add(row * step_a);
         let columns = task.b.at.add(column * step_b);

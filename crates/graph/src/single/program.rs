@@ -72,7 +72,7 @@ pub(super) struct Memory<'a> {
 
 // SAFETY: blocks of lanes write disjoint parts; everything else is only read while they run.
 unsafe impl Send for Memory<'_> {}
-// SAFETY: as above.
+// SAFETY: blocks of lanes write disjoint parts; everything else is only read while they run.
 unsafe impl Sync for Memory<'_> {}
 
 impl SingleProgram {
@@ -335,7 +335,7 @@ impl SingleProgram {
             first: 0,
             lanes: 1,
         };
-        // SAFETY: as in `run_lanes`.
+        // SAFETY: inputs and workspace were checked by the caller, and nothing else runs on them meanwhile.
         unsafe { runner.run(plan) };
     }
 
@@ -425,7 +425,7 @@ impl Memory<'_> {
     /// # Safety
     /// The place belongs to the program this memory was made for.
     pub(super) unsafe fn at(&self, place: &Place, first: usize) -> *mut f32 {
-        // SAFETY: the caller's.
+        // SAFETY: the plan's offsets are inside the pool, inputs and workspace, which the program sized or checked.
         unsafe {
             let start = match place.region {
                 Region::Pool => self.pool.add(place.offset).cast_mut(),

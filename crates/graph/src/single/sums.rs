@@ -165,7 +165,8 @@ impl LaneSum {
         let lanes = memory.total;
         let mut written = false;
         for addend in &self.addends {
-            // SAFETY: the caller's.
+            // SAFETY: the caller gives a destination of the tile's size and checked inputs; the plan's offsets are
+            // inside the workspace.
             unsafe {
                 match addend {
                     Addend::Outer(a, b, dims) => {
