@@ -1,0 +1,7 @@
+// A kink at the mode.
+parameters {
+  real x;
+}
+model {
+  x ~ double_exponential(0, 1);
+}

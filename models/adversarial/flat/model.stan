@@ -1,0 +1,6 @@
+// No density at all: a flat line.
+parameters {
+  real x;
+}
+model {
+}

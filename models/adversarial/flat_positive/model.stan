@@ -1,0 +1,6 @@
+// A positive number without a prior.
+parameters {
+  real<lower=0> x;
+}
+model {
+}

@@ -1,0 +1,7 @@
+// gamma(0.003, 0.003): nearly all mass at zero, rare huge values.
+parameters {
+  real<lower=0> x;
+}
+model {
+  x ~ gamma(0.003, 0.003);
+}

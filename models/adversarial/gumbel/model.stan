@@ -1,0 +1,7 @@
+// A Gumbel distribution.
+parameters {
+  real x;
+}
+model {
+  x ~ gumbel(0, 1);
+}

@@ -1,0 +1,7 @@
+// An LKJ(50.0) correlation matrix of 3 variables.
+parameters {
+  corr_matrix[3] R;
+}
+model {
+  R ~ lkj_corr(50.0);
+}

@@ -1,0 +1,7 @@
+// A logistic distribution.
+parameters {
+  real x;
+}
+model {
+  x ~ logistic(0, 1);
+}

@@ -1,0 +1,7 @@
+// A normal of scale 1e-8.
+parameters {
+  real x;
+}
+model {
+  x ~ normal(0, 1e-8);
+}

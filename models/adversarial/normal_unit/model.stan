@@ -1,0 +1,7 @@
+// A standard normal.
+parameters {
+  real x;
+}
+model {
+  x ~ normal(0, 1);
+}

@@ -1,0 +1,7 @@
+// A cusp: exp(-sqrt(|x|)).
+parameters {
+  real x;
+}
+model {
+  target += -sqrt(abs(x));
+}

@@ -1,0 +1,7 @@
+// A density that grows for ever.
+parameters {
+  real x;
+}
+model {
+  target += x;
+}

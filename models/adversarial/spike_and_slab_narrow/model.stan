@@ -1,0 +1,7 @@
+// A broad and a narrow normal at one place.
+parameters {
+  real x;
+}
+model {
+  target += log_mix(0.5, normal_lpdf(x | 0, 0.1), normal_lpdf(x | 0, 3));
+}

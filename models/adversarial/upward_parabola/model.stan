@@ -1,0 +1,7 @@
+// A density that grows without bound on both sides.
+parameters {
+  real x;
+}
+model {
+  target += 0.01 * square(x);
+}

@@ -1,0 +1,7 @@
+// A Weibull with shape 2.
+parameters {
+  real<lower=0> x;
+}
+model {
+  x ~ weibull(2, 1);
+}

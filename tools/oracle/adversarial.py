@@ -1,0 +1,398 @@
+"""Writes models/adversarial: posteriors with known answers on which a fit can go wrong.
+
+    python tools/oracle/adversarial.py [--out models/adversarial]
+
+Needs numpy and scipy. Every folder holds model.stan (its data stand in the program) and answer.json:
+
+    kind    "proper"      one mode, moments below
+            "several"     several modes, moments below are of the whole posterior
+            "heavy"       no second moment: nothing but a finite answer can be asked for
+            "improper"    no posterior at all, or an unbounded density: trusting any answer is wrong
+    about   what is hard
+    moments name -> [mean, sd, excess kurtosis], of constrained values; the kurtosis says how precisely draws can
+            show the sd, and where it does not exist (null) they cannot
+
+Moments are closed forms, or quadrature on one or two dimensions (scipy, relative error below 1e-8).
+"""
+
+import argparse
+import json
+import math
+import pathlib
+
+import numpy as np
+from scipy import integrate, special, stats
+
+MODELS = []
+
+
+def add(name, kind, about, program, moments=None):
+    filled = {key: list(value) + [0.0] * (3 - len(value)) for key, value in (moments or {}).items()}
+    MODELS.append((name, kind, about, program.strip() + "\n", filled))
+
+
+def symmetric(log_density, low, high):
+    """Whether the mean is 0, which quadrature with a relative tolerance cannot reach."""
+    return low == -high and all(abs(log_density(x) - log_density(-x)) < 1e-12 for x in (0.1, 0.7, 2.3))
+
+
+def moments(log_density, low, high, points=()):
+    """Mean, sd and excess kurtosis of a density on a line, by adaptive quadrature on pieces."""
+    grid = np.unique(np.concatenate([[low, high], np.asarray(points, float)]))
+    finite = np.clip(grid, -1e3, 1e3)
+    probe = np.concatenate([np.linspace(a, b, 402)[1:-1] for a, b in zip(finite, finite[1:]) if a < b])
+    top = max(log_density(x) for x in probe)
+
+    def integral(f):
+        g = lambda x: f(x) * math.exp(log_density(x) - top)
+        return sum(
+            integrate.quad(g, a, b, limit=500, epsabs=0, epsrel=1e-9)[0]
+            for a, b in zip(grid, grid[1:])
+        )
+
+    total = integral(lambda x: 1.0)
+    mean = integral(lambda x: x) / total if not symmetric(log_density, low, high) else 0.0
+    variance = integral(lambda x: (x - mean) ** 2) / total
+    fourth = integral(lambda x: (x - mean) ** 4) / total
+    return [mean, math.sqrt(variance), fourth / variance**2 - 3]
+
+
+def one(name, about, distribution, dist=None, kind="proper", bounds="", answer=None):
+    """A scalar x with the given density."""
+    program = f"// {about}.\nparameters {{\n  real{bounds} x;\n}}\nmodel {{\n  x ~ {distribution};\n}}"
+    found = answer
+    if dist is not None:
+        kurtosis = float(dist.stats(moments="k"))
+        found = [float(dist.mean()), float(dist.std()), kurtosis if math.isfinite(kurtosis) else None]
+    add(name, kind, about, program, {"x": found} if found else {})
+
+
+def scalars():
+    n, positive, unit = "", "<lower=0>", "<lower=0, upper=1>"
+    one("normal_unit", "A standard normal", "normal(0, 1)", stats.norm())
+    one("normal_far_narrow", "A narrow normal far from the origin", "normal(1e6, 1e-3)", stats.norm(1e6, 1e-3))
+    one("normal_wide", "A normal of scale 1e8", "normal(0, 1e8)", stats.norm(0, 1e8))
+    one("normal_tiny", "A normal of scale 1e-8", "normal(0, 1e-8)", stats.norm(0, 1e-8))
+    one("normal_hundred_off", "A unit normal a hundred sds from the start", "normal(100, 1)", stats.norm(100, 1))
+    for nu in (30, 10, 5, 3):
+        one(f"student_{nu}", f"Tails of a Student t with {nu} degrees of freedom", f"student_t({nu}, 0, 1)", stats.t(nu))
+    one("student_2", "A Student t without a variance", "student_t(2, 0, 1)", kind="heavy")
+    one("cauchy", "A Cauchy distribution: no mean", "cauchy(0, 1)", kind="heavy")
+    one("half_cauchy", "A half-Cauchy distribution: no mean", "cauchy(0, 1)", kind="heavy", bounds=positive)
+    one("double_exponential", "A kink at the mode", "double_exponential(0, 1)", stats.laplace())
+    one("logistic", "A logistic distribution", "logistic(0, 1)", stats.logistic())
+    one("gumbel", "A Gumbel distribution", "gumbel(0, 1)", stats.gumbel_r())
+    for alpha in (-3, 5, 50):
+        one(f"skew_normal_{alpha}".replace("-", "minus_"), f"A skew normal with shape {alpha}", f"skew_normal(0, 1, {alpha})", stats.skewnorm(alpha))
+    one("exponential_unit", "An exponential distribution: the mass is at the edge", "exponential(1)", stats.expon(), bounds=positive)
+    one("exponential_slow", "An exponential distribution with mean a million", "exponential(1e-6)", stats.expon(scale=1e6), bounds=positive)
+    for a in (0.003, 0.01, 0.05):
+        one(f"gamma_{a}".replace(".", "_"), f"gamma({a}, {a}): nearly all mass at zero, rare huge values", f"gamma({a}, {a})", stats.gamma(a, scale=1 / a), bounds=positive)
+    for a in (0.5, 1, 5, 100):
+        one(f"gamma_{a}".replace(".", "_"), f"gamma({a}, {a})", f"gamma({a}, {a})", stats.gamma(a, scale=1 / a), bounds=positive)
+    one("inverse_gamma_3", "An inverse gamma whose variance barely exists", "inv_gamma(3, 2)", stats.invgamma(3, scale=2), bounds=positive)
+    one("inverse_gamma_10", "An inverse gamma", "inv_gamma(10, 9)", stats.invgamma(10, scale=9), bounds=positive)
+    one("inverse_gamma_1", "An inverse gamma without a mean", "inv_gamma(1, 1)", kind="heavy", bounds=positive)
+    one("lognormal_unit", "A lognormal", "lognormal(0, 1)", stats.lognorm(1), bounds=positive)
+    one("lognormal_narrow", "A narrow lognormal", "lognormal(5, 0.1)", stats.lognorm(0.1, scale=math.exp(5)), bounds=positive)
+    one("weibull_half", "A Weibull with a pole at zero", "weibull(0.5, 1)", stats.weibull_min(0.5), bounds=positive)
+    one("weibull_2", "A Weibull with shape 2", "weibull(2, 1)", stats.weibull_min(2), bounds=positive)
+    one("weibull_10", "A Weibull with shape 10", "weibull(10, 1)", stats.weibull_min(10), bounds=positive)
+    one("chi_square_1", "A chi-square with one degree: a pole at zero", "chi_square(1)", stats.chi2(1), bounds=positive)
+    one("rayleigh", "A Rayleigh distribution", "rayleigh(1)", stats.rayleigh(), bounds=positive)
+    one("frechet_5", "A Frechet distribution", "frechet(5, 1)", stats.invweibull(5), bounds=positive)
+    one("pareto_5", "A Pareto distribution: a hard edge and a heavy tail", "pareto(1, 5)", stats.pareto(5), bounds="<lower=1>")
+    one("half_normal", "A half-normal: the mode is the edge", "normal(0, 1)", stats.halfnorm(), bounds=positive)
+    one("half_student_5", "A half Student t", "student_t(5, 0, 1)", answer=moments(lambda x: stats.t(5).logpdf(x), 0, np.inf, [1, 10]), bounds=positive)
+    for a, b in ((1, 1), (6, 6), (0.5, 0.5), (0.1, 0.1), (100, 1), (2, 50), (0.1, 3)):
+        label = f"beta_{a}_{b}".replace(".", "p")
+        one(label, f"beta({a}, {b})", f"beta({a}, {b})", stats.beta(a, b), bounds=unit)
+    one("uniform_bounded", "A uniform on an interval away from zero", "uniform(100, 101)", stats.uniform(100, 1), bounds="<lower=100, upper=101>")
+    one("truncated_tail", "A normal truncated three sds out", "normal(0, 1)", stats.truncnorm(3, np.inf), bounds="<lower=3>")
+    one("truncated_thin", "A normal truncated to a sliver", "normal(0, 1)", stats.truncnorm(-0.1, 0.1), bounds="<lower=-0.1, upper=0.1>")
+    for kappa in (0.1, 5):
+        f = lambda x, k=kappa: k * math.cos(x)
+        one(f"von_mises_{kappa}".replace(".", "_"), f"A von Mises with concentration {kappa} on a full turn", f"von_mises(0, {kappa})", answer=moments(f, -math.pi, math.pi, [0]), bounds="<lower=-pi(), upper=pi()>")
+
+
+def targets():
+    """Scalars whose density is written by hand."""
+
+    def custom(name, about, expression, log_density, low, high, points=(), kind="proper"):
+        program = f"// {about}.\nparameters {{\n  real x;\n}}\nmodel {{\n  target += {expression};\n}}"
+        add(name, kind, about, program, {"x": moments(log_density, low, high, points)})
+
+    custom("quartic", "A flat top and light tails", "-pow(x, 4)", lambda x: -(x**4), -6, 6, [0])
+    custom("tenth_power", "A box with soft edges", "-pow(x, 10)", lambda x: -(x**10), -3, 3, [0])
+    about = "A cusp: exp(-sqrt(|x|))"
+    # E |x|^k = Gamma(2 k + 2) / Gamma(2).
+    add("root_kink", "proper", about, f"// {about}.\nparameters {{\n  real x;\n}}\nmodel {{\n  target += -sqrt(abs(x));\n}}", {"x": [0.0, math.sqrt(120), math.factorial(9) / 120**2 - 3]})
+    custom("asymmetric_kink", "Slopes 1 and 10 on the two sides of the mode", "x < 0 ? 10 * x : -x", lambda x: 10 * x if x < 0 else -x, -np.inf, np.inf, [0])
+    custom("double_well_shallow", "Two wells with a low barrier", "-square(square(x) - 1)", lambda x: -((x * x - 1) ** 2), -6, 6, [0])
+    for gap, weight in ((4, 0.5), (6, 0.9), (10, 0.5), (20, 0.7), (100, 0.5), (100, 0.9)):
+        h = gap / 2
+        mean = weight * -h + (1 - weight) * h
+        sd = math.sqrt(1 + h * h - mean * mean)
+        about = f"Two unit normals {gap} apart, the left one with {weight} of the mass"
+        name = f"two_modes_{gap}_{weight}".replace(".", "p")
+        add(name, "several", about, f"// {about}.\nparameters {{\n  real x;\n}}\nmodel {{\n  target += log_mix({weight}, normal_lpdf(x | {-h}, 1), normal_lpdf(x | {h}, 1));\n}}", {"x": [mean, sd]})
+    about = "A broad and a narrow normal at one place"
+    add("spike_and_slab_narrow", "proper", about, f"// {about}.\nparameters {{\n  real x;\n}}\nmodel {{\n  target += log_mix(0.5, normal_lpdf(x | 0, 0.1), normal_lpdf(x | 0, 3));\n}}", {"x": [0.0, math.sqrt(0.5 * 0.01 + 0.5 * 9)]})
+    about = "Three modes of equal mass"
+    add("three_modes", "several", about, f"// {about}.\nparameters {{\n  real x;\n}}\nmodel {{\n  vector[3] l = [normal_lpdf(x | -8, 1), normal_lpdf(x | 0, 1), normal_lpdf(x | 8, 1)]';\n  target += log_sum_exp(l);\n}}", {"x": [0.0, math.sqrt(1 + 2 / 3 * 64)]})
+    for d in (2, 10):
+        about = f"Two unit normals in {d} dimensions, 8 apart in each coordinate"
+        add(f"two_modes_{d}d", "several", about, f"// {about}.\nparameters {{\n  vector[{d}] x;\n}}\nmodel {{\n  target += log_mix(0.5, normal_lpdf(x | -4, 1), normal_lpdf(x | 4, 1));\n}}", {f"x[{i + 1}]": [0.0, math.sqrt(17)] for i in range(d)})
+
+
+def planes():
+    for s in (1, 2, 3):
+        # x | y ~ normal(0, exp(y / 2)): E x^2 = E exp(y).
+        for d in (1, 9):
+            about = f"Neal's funnel with {d} small coordinates, its scale's log has sd {s}"
+            answer = {"y": [0.0, float(s)]}
+            answer.update({f"x[{i + 1}]": [0.0, math.exp(s * s / 4), 3 * math.expm1(s * s)] for i in range(d)})
+            add(f"funnel_{s}_{d}", "proper", about, f"// {about}.\nparameters {{\n  real y;\n  vector[{d}] x;\n}}\nmodel {{\n  y ~ normal(0, {s});\n  x ~ normal(0, exp(y / 2));\n}}", answer)
+    for bend in (0.1, 1, 5):
+        about = f"A banana: y follows {bend} x squared"
+        add(f"banana_{bend}".replace(".", "p"), "proper", about, f"// {about}.\nparameters {{\n  real x;\n  real y;\n}}\nmodel {{\n  x ~ normal(0, 1);\n  y ~ normal({bend} * square(x), 0.5);\n}}", {"x": [0.0, 1.0], "y": [bend, math.sqrt(2 * bend**2 + 0.25), 48 * bend**4 / (2 * bend**2 + 0.25) ** 2]})
+    for radius, width in ((1, 0.5), (5, 0.5), (10, 0.1)):
+        log_r = lambda r: stats.norm.logpdf(r, radius, width) + math.log(r)
+        low, high = max(1e-12, radius - 30 * width), radius + 30 * width
+        m, s, _ = moments(log_r, low, high, [radius])
+        sd = math.sqrt((m * m + s * s) / 2)
+        about = f"A ring of radius {radius} and width {width}"
+        add(f"ring_{radius}_{width}".replace(".", "p"), "several" if radius > 1 else "proper", about, f"// {about}.\nparameters {{\n  vector[2] x;\n}}\nmodel {{\n  target += normal_lpdf(sqrt(dot_self(x) + 1e-12) | {radius}, {width});\n}}", {"x[1]": [0.0, sd], "x[2]": [0.0, sd]})
+    for rho in (0.5, 0.9, 0.99, 0.9999):
+        about = f"Two normals with correlation {rho}"
+        add(f"correlated_{rho}".replace(".", "p"), "proper", about, f"// {about}.\nparameters {{\n  vector[2] x;\n}}\nmodel {{\n  x ~ multi_normal([0, 0]', [[1, {rho}], [{rho}, 1]]);\n}}", {"x[1]": [0.0, 1.0], "x[2]": [0.0, 1.0]})
+    about = "A product is seen, its factors are not: a cross of two ridges"
+    # y = 0 seen with noise 0.1: density exp(-x1^2/2 - x2^2/2 - (x1 x2)^2 / (2 * 0.01)); integrate x2 out.
+    log_x = lambda x: -x * x / 2 - 0.5 * math.log(1 + x * x / 0.01)
+    cross = moments(log_x, -np.inf, np.inf, [-1, -0.1, 0, 0.1, 1])
+    add("cross", "proper", about, f"// {about}.\nparameters {{\n  vector[2] x;\n}}\nmodel {{\n  x ~ normal(0, 1);\n  0 ~ normal(x[1] * x[2], 0.1);\n}}", {"x[1]": cross, "x[2]": cross})
+    about = "A product of two positive numbers is seen: a hyperbola"
+
+    def hyperbola():
+        # a, b ~ lognormal(0, 1), log of the product seen as 1 with sd 0.1: Gaussian in logs.
+        precision = np.array([[1 + 100, 100], [100, 1 + 100]])
+        cov = np.linalg.inv(precision)
+        mean = cov @ np.array([100.0, 100.0])
+        m = math.exp(mean[0] + cov[0, 0] / 2)
+        return [m, m * math.sqrt(math.expm1(cov[0, 0])), 9.0]
+
+    add("hyperbola", "proper", about, f"// {about}.\nparameters {{\n  real<lower=0> a;\n  real<lower=0> b;\n}}\nmodel {{\n  a ~ lognormal(0, 1);\n  b ~ lognormal(0, 1);\n  1 ~ normal(log(a) + log(b), 0.1);\n}}", {"a": hyperbola(), "b": hyperbola()})
+
+
+def eight(y, noise, scale_prior, about, name, centred, mu_sd=5.0):
+    """y_j ~ normal(theta_j, noise_j), theta_j ~ normal(mu, tau): mu and theta integrate out, tau by quadrature."""
+    y, noise = np.asarray(y, float), np.asarray(noise, float)
+    log_prior, prior_text = scale_prior
+
+    def given(tau):
+        # Over (mu, theta): a Gaussian. Precision in closed form by elimination of theta.
+        v = noise**2 + tau**2
+        w = 1 / v
+        precision = w.sum() + 1 / mu_sd**2
+        mean = (w * y).sum() / precision
+        log_like = -0.5 * np.log(v).sum() - 0.5 * (w * y * y).sum() + 0.5 * precision * mean**2 - 0.5 * math.log(precision)
+        k = tau**2 / v
+        # theta_j | mu ~ normal(k y + (1 - k) mu, k noise^2)
+        theta = k * y + (1 - k) * mean
+        var = k * noise**2 + (1 - k) ** 2 / precision
+        return log_like, mean, 1 / precision, theta, var
+
+    # On the log scale of tau, by a fine trapezoidal rule: the integrand is analytic and dies at both ends.
+    u = np.linspace(-25, 12, 20001)
+    rows = [given(math.exp(x)) for x in u]
+    log_w = np.array([row[0] + log_prior(math.exp(x)) + x for row, x in zip(rows, u)])
+    w = np.exp(log_w - log_w.max())
+    w /= w.sum()
+    tau = np.exp(u)
+    e = lambda f: float((w * f).sum())
+    mean_tau = e(tau)
+    var_tau = e((tau - mean_tau) ** 2)
+    out = {"tau": [mean_tau, math.sqrt(var_tau), e((tau - mean_tau) ** 4) / var_tau**2 - 3]}
+    m = np.array([row[1] for row in rows])
+    v = np.array([row[2] for row in rows])
+    mean_mu = e(m)
+    out["mu"] = [mean_mu, math.sqrt(e(v + m**2) - mean_mu**2)]
+    for j in range(len(y)):
+        t = np.array([row[3][j] for row in rows])
+        s = np.array([row[4][j] for row in rows])
+        mean = e(t)
+        out[f"theta[{j + 1}]"] = [mean, math.sqrt(e(s + t**2) - mean**2)]
+    J = len(y)
+    data = f"  array[{J}] real y = {{{', '.join(map(repr, y.tolist()))}}};\n  array[{J}] real s = {{{', '.join(map(repr, noise.tolist()))}}};\n"
+    if centred:
+        body = f"parameters {{\n  real mu;\n  real<lower=0> tau;\n  vector[{J}] theta;\n}}\nmodel {{\n  mu ~ normal(0, {mu_sd});\n  tau ~ {prior_text};\n  theta ~ normal(mu, tau);\n  y ~ normal(theta, s);\n}}"
+    else:
+        body = f"parameters {{\n  real mu;\n  real<lower=0> tau;\n  vector[{J}] eta;\n}}\ntransformed parameters {{\n  vector[{J}] theta = mu + tau * eta;\n}}\nmodel {{\n  mu ~ normal(0, {mu_sd});\n  tau ~ {prior_text};\n  eta ~ std_normal();\n  y ~ normal(theta, s);\n}}"
+    add(name, "proper", about, f"// {about}.\ntransformed data {{\n{data}}}\n{body}", out)
+
+
+def hierarchies():
+    rng = np.random.default_rng(1)
+    schools = [28, 8, -3, 7, -1, 1, 18, 12]
+    se = [15, 10, 16, 11, 9, 11, 10, 18]
+    normal = lambda s: (lambda t: -0.5 * (t / s) ** 2, f"normal(0, {s})")
+    cauchy = lambda s: (lambda t: -math.log1p((t / s) ** 2), f"cauchy(0, {s})")
+    exponential = lambda r: (lambda t: -r * t, f"exponential({r})")
+    for centred in (True, False):
+        how = "centred" if centred else "noncentred"
+        eight(schools, se, normal(5), f"Eight schools, {how}, a half-normal scale", f"schools_normal_{how}", centred)
+        eight(schools, se, cauchy(5), f"Eight schools, {how}, a half-Cauchy scale", f"schools_cauchy_{how}", centred)
+        for J, tau, noise in ((12, 1.0, 1.0), (12, 0.1, 1.0), (40, 2.0, 0.2), (40, 0.3, 1.0), (200, 1.0, 1.0)):
+            theta = rng.normal(1.0, tau, J)
+            y = np.round(theta + rng.normal(0, noise, J), 3)
+            label = f"groups_{J}_{tau}_{noise}_{how}".replace(".", "p")
+            eight(y, np.full(J, noise), exponential(1), f"{J} groups with effects of sd {tau} seen with noise {noise}, {how}", label, centred)
+
+
+def horseshoes():
+    for tau in (0.1, 1.0):
+        y = np.array([0.0, 0.5, 1.0, 3.0, 6.0, 10.0])
+        answer = {}
+        u = np.linspace(-18, 18, 20001)
+        lam = np.exp(u)
+        for j, value in enumerate(y):
+            # beta ~ normal(0, tau lam), y ~ normal(beta, 1), lam ~ half-Cauchy.
+            scale = (tau * lam) ** 2
+            v = 1 + scale
+            log_w = -0.5 * np.log(v) - 0.5 * value**2 / v - np.log1p(lam**2) + u
+            w = np.exp(log_w - log_w.max())
+            w /= w.sum()
+            k = scale / v
+            mean = float((w * k * value).sum())
+            second = float((w * (k + (k * value) ** 2)).sum())
+            answer[f"beta[{j + 1}]"] = [mean, math.sqrt(second - mean**2), 3.0]
+        about = f"A horseshoe over six means, global scale {tau}"
+        add(f"horseshoe_{tau}".replace(".", "p"), "proper", about, f"// {about}.\ntransformed data {{\n  vector[6] y = [{', '.join(map(str, y))}]';\n}}\nparameters {{\n  vector[6] beta;\n  vector<lower=0>[6] lambda;\n}}\nmodel {{\n  lambda ~ cauchy(0, 1);\n  beta ~ normal(0, {tau} * lambda);\n  y ~ normal(beta, 1);\n}}", answer)
+
+
+def regressions():
+    rng = np.random.default_rng(2)
+    for name, about, collinear, scales in (
+        ("regression_plain", "A conjugate regression", 0.0, (1, 1, 1)),
+        ("regression_collinear", "A regression with two nearly equal columns", 0.9999, (1, 1, 1)),
+        ("regression_scales", "A regression with columns of very different scales", 0.0, (1e-4, 1, 1e4)),
+    ):
+        n = 40
+        x = rng.normal(size=(n, 3))
+        x[:, 2] = collinear * x[:, 1] + math.sqrt(1 - collinear**2) * x[:, 2]
+        x = np.round(x, 6) * np.array(scales)
+        y = np.round(x @ (np.array([1.0, -2.0, 0.5]) / np.array(scales)) + rng.normal(size=n), 4)
+        # sigma^2 ~ inv_gamma(2, 2), b | sigma ~ normal(0, 10 sigma / scale): Student t marginals.
+        prior = np.diag((np.array(scales) / 10.0) ** 2)
+        precision = x.T @ x + prior
+        cov = np.linalg.inv(precision)
+        b = cov @ x.T @ y
+        a_n, b_n = 2 + n / 2, 2 + 0.5 * (y @ y - b @ precision @ b)
+        var = stats.invgamma(a_n, scale=b_n)
+        answer = {f"b[{i + 1}]": [float(b[i]), math.sqrt(cov[i, i] * b_n / (a_n - 1))] for i in range(3)}
+        answer["v"] = [float(var.mean()), float(var.std()), float(var.stats(moments="k"))]
+        matrix = ", ".join("[" + ", ".join(repr(float(v)) for v in row) + "]" for row in x)
+        prior_sd = ", ".join(repr(10.0 / s) for s in scales)
+        add(name, "proper", about, f"// {about}.\ntransformed data {{\n  matrix[{n}, 3] X = [{matrix}];\n  vector[{n}] y = [{', '.join(repr(float(v)) for v in y)}]';\n  vector[3] s = [{prior_sd}]';\n}}\nparameters {{\n  vector[3] b;\n  real<lower=0> v;\n}}\nmodel {{\n  v ~ inv_gamma(2, 2);\n  b ~ normal(0, s * sqrt(v));\n  y ~ normal(X * b, sqrt(v));\n}}", answer)
+
+
+def dimensions():
+    for d in (10, 100, 1000, 10000):
+        about = f"{d} independent standard normals"
+        add(f"iid_normal_{d}", "proper", about, f"// {about}.\nparameters {{\n  vector[{d}] x;\n}}\nmodel {{\n  x ~ normal(0, 1);\n}}", {f"x[{i}]": [0.0, 1.0] for i in (1, 2, d)})
+    about = "Twenty normals with scales from 1e-4 to 1e4"
+    scales = np.logspace(-4, 4, 20)
+    text = ", ".join(repr(float(s)) for s in scales)
+    add("scales_20", "proper", about, f"// {about}.\ntransformed data {{\n  vector[20] s = [{text}]';\n}}\nparameters {{\n  vector[20] x;\n}}\nmodel {{\n  x ~ normal(0, s);\n}}", {f"x[{i + 1}]": [0.0, float(s)] for i, s in enumerate(scales)})
+    for d in (100, 1000):
+        about = f"A stationary autoregression of {d} steps with coefficient 0.95"
+        sd = 1 / math.sqrt(1 - 0.95**2)
+        add(f"autoregression_{d}", "proper", about, f"// {about}.\nparameters {{\n  vector[{d}] x;\n}}\nmodel {{\n  x[1] ~ normal(0, {sd!r});\n  x[2 : {d}] ~ normal(0.95 * x[1 : {d - 1}], 1);\n}}", {f"x[{i}]": [0.0, sd] for i in (1, d // 2, d)})
+    about = "Fifty normals with all correlations 0.9"
+    add("equicorrelated_50", "proper", about, f"// {about}.\ntransformed data {{\n  matrix[50, 50] S = add_diag(rep_matrix(0.9, 50, 50), 0.1);\n  matrix[50, 50] L = cholesky_decompose(S);\n}}\nparameters {{\n  vector[50] x;\n}}\nmodel {{\n  x ~ multi_normal_cholesky(rep_vector(0, 50), L);\n}}", {f"x[{i}]": [0.0, 1.0] for i in (1, 50)})
+    about = "A hundred Student t with five degrees of freedom: the tails multiply"
+    add("iid_student_100", "proper", about, f"// {about}.\nparameters {{\n  vector[100] x;\n}}\nmodel {{\n  x ~ student_t(5, 0, 1);\n}}", {f"x[{i}]": [0.0, math.sqrt(5 / 3), 6.0] for i in (1, 100)})
+    about = "A hundred exponentials: the mass is at the edge"
+    add("iid_exponential_100", "proper", about, f"// {about}.\nparameters {{\n  vector<lower=0>[100] x;\n}}\nmodel {{\n  x ~ exponential(1);\n}}", {f"x[{i}]": [1.0, 1.0, 6.0] for i in (1, 100)})
+    about = "A random walk of 100 steps with its scale unknown, no data: a funnel in the paths"
+    add("walk_scale_100", "proper", about, f"// {about}.\nparameters {{\n  real<lower=0> s;\n  vector[100] e;\n}}\nmodel {{\n  s ~ lognormal(0, 0.5);\n  e ~ normal(0, s);\n}}", {"s": [math.exp(0.125), math.exp(0.125) * math.sqrt(math.expm1(0.25))], "e[1]": [0.0, math.exp(0.25), 3 * math.expm1(1.0)], "e[100]": [0.0, math.exp(0.25), 3 * math.expm1(1.0)]})
+
+
+def shapes():
+    for k, a in ((3, 1.0), (10, 1.0), (10, 0.1), (100, 1.0)):
+        about = f"A simplex of {k} with a Dirichlet({a})"
+        total = k * a
+        m = a / total
+        sd = math.sqrt(m * (1 - m) / (total + 1))
+        add(f"dirichlet_{k}_{a}".replace(".", "p"), "proper", about, f"// {about}.\nparameters {{\n  simplex[{k}] x;\n}}\nmodel {{\n  x ~ dirichlet(rep_vector({a}, {k}));\n}}", {f"x[{i}]": [m, sd] for i in (1, k)})
+    about = "Five ordered standard normals"
+    # Moments of order statistics by quadrature.
+    answer = {}
+    for r in range(1, 6):
+        beta_const = special.gammaln(6) - special.gammaln(r) - special.gammaln(6 - r)
+        f = lambda x, r=r, c=beta_const: c + stats.norm.logpdf(x) + (r - 1) * stats.norm.logcdf(x) + (5 - r) * stats.norm.logsf(x)
+        answer[f"x[{r}]"] = moments(f, -12, 12, [-2, 0, 2])
+    add("ordered_5", "proper", about, f"// {about}.\nparameters {{\n  ordered[5] x;\n}}\nmodel {{\n  x ~ normal(0, 1);\n}}", answer)
+    for k, eta in ((3, 1.0), (5, 2.0), (3, 50.0)):
+        about = f"An LKJ({eta}) correlation matrix of {k} variables"
+        b = eta - 1 + k / 2
+        sd = math.sqrt(4 * stats.beta(b, b).var())
+        add(f"lkj_{k}_{eta}".replace(".", "p"), "proper", about, f"// {about}.\nparameters {{\n  corr_matrix[{k}] R;\n}}\nmodel {{\n  R ~ lkj_corr({eta});\n}}", {"R[2,1]": [0.0, sd]})
+    about = "A direction in three dimensions, uniform on the sphere"
+    add("unit_vector_3", "several", about, f"// {about}.\nparameters {{\n  unit_vector[3] x;\n}}\nmodel {{\n}}", {f"x[{i}]": [0.0, math.sqrt(1 / 3)] for i in (1, 2, 3)})
+    about = "Unordered labels of two clusters"
+    rng = np.random.default_rng(3)
+    y = np.round(np.concatenate([rng.normal(-3, 1, 50), rng.normal(3, 1, 50)]), 3)
+    add("unordered_clusters", "several", about, f"// {about}.\ntransformed data {{\n  vector[100] y = [{', '.join(map(str, y.tolist()))}]';\n}}\nparameters {{\n  vector[2] mu;\n}}\nmodel {{\n  mu ~ normal(0, 5);\n  for (n in 1 : 100) target += log_mix(0.5, normal_lpdf(y[n] | mu[1], 1), normal_lpdf(y[n] | mu[2], 1));\n}}")
+
+
+def improper():
+    def bad(name, about, program):
+        add(name, "improper", about, f"// {about}.\n{program}")
+
+    bad("flat", "No density at all: a flat line", "parameters {\n  real x;\n}\nmodel {\n}")
+    bad("flat_one_of_two", "One of two parameters has no prior and no data", "parameters {\n  real x;\n  real y;\n}\nmodel {\n  x ~ normal(0, 1);\n}")
+    bad("slope", "A density that grows for ever", "parameters {\n  real x;\n}\nmodel {\n  target += x;\n}")
+    bad("upward_parabola", "A density that grows without bound on both sides", "parameters {\n  real x;\n}\nmodel {\n  target += 0.01 * square(x);\n}")
+    bad("flat_positive", "A positive number without a prior", "parameters {\n  real<lower=0> x;\n}\nmodel {\n}")
+    bad("all_zero_bernoulli", "No success in twenty trials under a flat prior on the logit", "transformed data {\n  array[20] int y = rep_array(0, 20);\n}\nparameters {\n  real a;\n}\nmodel {\n  y ~ bernoulli_logit(a);\n}")
+    bad("all_zero_poisson", "No event in ten counts under a flat prior on the log rate", "transformed data {\n  array[10] int y = rep_array(0, 10);\n}\nparameters {\n  real a;\n}\nmodel {\n  y ~ poisson_log(a);\n}")
+    bad("separated_logistic", "A logistic regression whose classes a plane separates, no prior", "transformed data {\n  vector[6] x = [-3, -2, -1, 1, 2, 3]';\n  array[6] int y = {0, 0, 0, 1, 1, 1};\n}\nparameters {\n  real a;\n  real b;\n}\nmodel {\n  y ~ bernoulli_logit(a + b * x);\n}")
+    bad("one_point_normal", "Mean and scale of one observation: the density is unbounded", "parameters {\n  real mu;\n  real<lower=0> sigma;\n}\nmodel {\n  1.5 ~ normal(mu, sigma);\n}")
+    bad("mixture_free_scales", "A mixture in which a component may shrink onto a point", "transformed data {\n  vector[8] y = [-2.1, -1.9, -0.3, 0.1, 0.4, 1.2, 2.5, 3.1]';\n}\nparameters {\n  vector[2] mu;\n  vector<lower=0>[2] sigma;\n}\nmodel {\n  for (n in 1 : 8) target += log_mix(0.5, normal_lpdf(y[n] | mu[1], sigma[1]), normal_lpdf(y[n] | mu[2], sigma[2]));\n}")
+    bad("two_groups_flat_scale", "Two groups under a flat prior on their scale", "transformed data {\n  array[2] real y = {1.0, 2.0};\n}\nparameters {\n  real mu;\n  real<lower=0> tau;\n  vector[2] eta;\n}\nmodel {\n  eta ~ std_normal();\n  y ~ normal(mu + tau * eta, 1);\n}")
+    bad("lengthscale_flat", "A Gaussian process whose lengthscale has no prior", "transformed data {\n  array[6] real x = {0, 1, 2, 3, 4, 5};\n  vector[6] y = [0.1, -0.2, 0.05, 0.1, -0.1, 0.0]';\n}\nparameters {\n  real<lower=0> l;\n}\nmodel {\n  matrix[6, 6] K = add_diag(gp_exp_quad_cov(x, 1.0, l), 0.1);\n  y ~ multi_normal(rep_vector(0, 6), K);\n}")
+    bad("more_columns_than_rows", "More coefficients than observations, no prior", "transformed data {\n  matrix[2, 3] X = [[1, 0, 2], [0, 1, -1]];\n  vector[2] y = [1, 2]';\n}\nparameters {\n  vector[3] b;\n}\nmodel {\n  y ~ normal(X * b, 1);\n}")
+    bad("sum_not_identified", "Two intercepts of which the data see the sum alone", "transformed data {\n  vector[4] y = [1, 2, 1.5, 1.2]';\n}\nparameters {\n  real a;\n  real b;\n}\nmodel {\n  y ~ normal(a + b, 1);\n}")
+    bad("jeffreys_scale_zero", "A scale with prior 1 / sigma whose group effects may all be zero", "transformed data {\n  array[5] real y = {0.1, -0.2, 0.3, 0.0, 0.1};\n}\nparameters {\n  real<lower=0> tau;\n  vector[5] eta;\n}\nmodel {\n  target += -log(tau);\n  eta ~ std_normal();\n  y ~ normal(tau * eta, 1);\n}")
+    bad("probability_pole", "A probability with the density 1 / p", "parameters {\n  real<lower=0, upper=1> p;\n}\nmodel {\n  target += -log(p);\n}")
+    bad("free_degrees", "A Student t whose degrees of freedom have no prior", "transformed data {\n  vector[5] y = [-1, -0.5, 0, 0.5, 1]';\n}\nparameters {\n  real<lower=1> nu;\n}\nmodel {\n  y ~ student_t(nu, 0, 1);\n}")
+
+
+def write(out):
+    out.mkdir(parents=True, exist_ok=True)
+    for name, kind, about, program, answer in sorted(MODELS):
+        folder = out / name
+        folder.mkdir(exist_ok=True)
+        (folder / "model.stan").write_text(program)
+        rows = ",\n".join(f"    {json.dumps(key)}: {json.dumps(value)}" for key, value in answer.items())
+        body = f"{{\n{rows}\n  }}" if rows else "{}"
+        (folder / "answer.json").write_text(
+            f'{{\n  "kind": "{kind}",\n  "about": {json.dumps(about)},\n  "moments": {body}\n}}\n'
+        )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("models/adversarial"))
+    args = parser.parse_args()
+    for group in (scalars, targets, planes, hierarchies, horseshoes, regressions, dimensions, shapes, improper):
+        group()
+    assert len({m[0] for m in MODELS}) == len(MODELS)
+    write(args.out)
+    kinds = [m[1] for m in MODELS]
+    print(len(MODELS), {kind: kinds.count(kind) for kind in sorted(set(kinds))})
+
+
+if __name__ == "__main__":
+    main()
