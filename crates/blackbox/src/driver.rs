@@ -1,7 +1,7 @@
 //! The policy that joins starts, methods and families into one algorithm.
 //!
 //! Stages: starts (not for methods that do without), the first family, and under [`FamilyChoice::Auto`] a
-//! richer family where the first one's importance weights have too heavy a tail. A family is fitted by
+//! richer family where the first one's importance weights have too heavy a tail, or move a mean or a spread. A family is fitted by
 //! the methods of its [plan](Method::plan), each taking over where the one before gave up. As all stages
 //! are steps of one [`Algorithm`], budgets, traces and checkpoints hold across them.
 //!
@@ -11,6 +11,7 @@
 use jensen_density::TwiceDifferentiable;
 use jensen_run::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Step};
 
+use crate::agreement::Agreement;
 use crate::calls::Calls;
 use crate::certificate::certify;
 use crate::evaluation::{Evaluation, evaluate};
@@ -346,9 +347,9 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         let ended = Some((method, status.clone(), iteration));
         let result = self.result(state.kind, omega, ended, &mut state.calls);
         let first = state.results.is_empty();
-        let too_heavy = !result.evaluation.khat_is_good();
+        let bad = !result.evaluation.is_good();
         state.results.push(result);
-        if !(first && too_heavy && self.settings.family == FamilyChoice::Auto) {
+        if !(first && bad && self.settings.family == FamilyChoice::Auto) {
             return None;
         }
         let kind = self.richer()?;
@@ -397,14 +398,11 @@ fn refused(error: FitError) -> Status {
     }
 }
 
-/// The result to report: a converged one with good k̂ before any other, then the higher bound.
+/// The result to report: a converged one whose draws can be used before any other, then the higher bound.
 pub fn choose(results: &[FamilyResult]) -> usize {
     let rank = |r: &FamilyResult| {
         let converged = r.status.as_ref().is_some_and(Status::is_converged);
-        (
-            converged && r.evaluation.khat_is_good(),
-            r.evaluation.elbo.mean,
-        )
+        (converged && r.evaluation.is_good(), r.evaluation.elbo.mean)
     };
     let mut best = 0;
     for i in 1..results.len() {
@@ -577,6 +575,7 @@ impl Snapshot for FamilyResult {
             e.khat_threshold,
         ];
         archive.put("evaluation", &estimates);
+        archive.put("agreement", &e.agreement.to_numbers());
         archive.set("draws", [e.draws, e.rejected, e.impossible]);
         let polish: Vec<f64> = self
             .polish
@@ -591,6 +590,7 @@ impl Snapshot for FamilyResult {
 
     fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
         let e = archive.vec_of("evaluation", 6)?;
+        let agreement = Agreement::from_numbers(&archive.vec_of("agreement", 6)?);
         let [draws, rejected, impossible] = archive.get("draws")?;
         let polish = archive.vec("polish")?;
         let estimate = |mean, standard_error| Estimate {
@@ -606,6 +606,7 @@ impl Snapshot for FamilyResult {
                 importance_bound: estimate(e[2], e[3]),
                 khat: e[4],
                 khat_threshold: e[5],
+                agreement,
                 draws,
                 rejected,
                 impossible,

@@ -1,19 +1,20 @@
 //! What a fit is worth: the bound on fresh draws, the importance weights and their tail.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use jensen_density::{Lanes, LogDensity};
-use serde::{Deserialize, Serialize};
 
+use crate::agreement::{Agreement, Moments};
 use crate::noise::{NoiseSource, Purpose};
-use crate::oracle::{Estimate, Oracle};
+use crate::oracle::{Estimate, Oracle, Stream};
 use crate::psis::{khat, khat_threshold, log_sum_exp};
 
 /// Largest number of lanes in one call to the density.
 const BLOCK: usize = 512;
 
 /// The final evaluation of an approximation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Evaluation {
     /// The evidence lower bound in nats, from `log p − log q`, over the draws that are not NaN. Where a draw lies outside
     /// the density's support its weight is zero, and the bound is that of the approximation restricted to the support:
@@ -26,6 +27,8 @@ pub struct Evaluation {
     pub khat: f64,
     /// The k̂ above which this many draws do not support the approximation.
     pub khat_threshold: f64,
+    /// How far the weights move means and standard deviations.
+    pub agreement: Agreement,
     /// Number of draws.
     pub draws: usize,
     /// Draws at which the density was NaN.
@@ -49,6 +52,11 @@ impl Evaluation {
     pub fn khat_is_good(&self) -> bool {
         self.khat <= self.khat_threshold
     }
+
+    /// Whether draws of the approximation can be used as they are: the weights support it, and do not move it.
+    pub fn is_good(&self) -> bool {
+        self.khat_is_good() && self.agreement.is_good()
+    }
 }
 
 /// Largest share of draws outside the support that weights of zero make up for.
@@ -69,20 +77,37 @@ pub fn log_weights<D: LogDensity>(
     iteration: u64,
     draws: Range<usize>,
 ) -> Vec<f64> {
+    let stream = Stream {
+        source,
+        purpose,
+        iteration,
+    };
+    weigh(oracle, omega, stream, draws, |_, _| {})
+}
+
+/// The same; every block of draws is seen with its log weights.
+fn weigh<D: LogDensity>(
+    oracle: &mut Oracle<'_, D>,
+    omega: &[f64],
+    stream: Stream,
+    draws: Range<usize>,
+    mut see: impl FnMut(Lanes<'_>, &[f64]),
+) -> Vec<f64> {
     let rows = oracle.family().noise_dim();
     let mut weights = Vec::with_capacity(draws.len());
-    let mut noise = vec![0.0; rows * BLOCK.min(draws.len())];
     for first in draws.clone().step_by(BLOCK) {
         let lanes = BLOCK.min(draws.end - first);
-        let block = &mut noise[..rows * lanes];
-        source.fill(purpose, iteration, first as u64, rows, lanes, block);
-        weights.extend(oracle.log_weights(omega, Lanes::new(block, rows, lanes)));
+        let noise = stream.lanes(first, rows, lanes);
+        let block = oracle.log_weights(omega, Lanes::new(&noise, rows, lanes));
+        see(oracle.draws(lanes), &block);
+        weights.extend(block);
     }
     weights
 }
 
 /// Evaluates `omega` on `draws` fresh draws, on 8 times as many where these leave k̂ in doubt, and on 32
-/// times as many where it then is near the threshold (up to 400 dimensions).
+/// times as many where it then is near the threshold (up to 400 dimensions). It also takes more where they cannot
+/// tell yet whether the weights move a mean or a standard deviation too far.
 ///
 /// The doubt is on both sides. From a few thousand draws k̂ has a standard error above 0.1, so that a
 /// funnel may pass by luck; and where the weights are nearly constant, the few per cent of draws in
@@ -93,21 +118,35 @@ pub fn evaluate<D: LogDensity>(
     source: NoiseSource,
     draws: usize,
 ) -> Evaluation {
-    let dim = oracle.family().dim();
-    let mut more = |range| log_weights(oracle, omega, source, Purpose::Final, 0, range);
-    let mut weights = more(0..draws);
-    let mut evaluation = summarize(&weights);
-    let levels = if dim <= MOST_COORDINATES { 2 } else { 1 };
+    let family = Arc::clone(oracle.family());
+    let mut moments = Moments::new(family.mean(omega), family.marginal_sd(omega));
+    let stream = Stream {
+        source,
+        purpose: Purpose::Final,
+        iteration: 0,
+    };
+    let mut more = |range, moments: &mut Moments| {
+        weigh(oracle, omega, stream, range, |z, w| moments.add(z, w))
+    };
+    let mut weights = more(0..draws, &mut moments);
+    let mut evaluation = summarize(&weights, moments.agreement());
+    let levels = if family.dim() <= MOST_COORDINATES {
+        2
+    } else {
+        1
+    };
     for (level, factor) in MORE.iter().take(levels).enumerate() {
-        let settled = match level {
-            0 => !in_doubt(&evaluation),
-            _ => (evaluation.khat - evaluation.khat_threshold).abs() > 0.1,
+        let doubtful = match level {
+            0 => in_doubt(&evaluation),
+            _ => (evaluation.khat - evaluation.khat_threshold).abs() <= 0.1,
         };
-        if settled {
+        // What k̂ refuses needs no better moments.
+        let open = evaluation.khat_is_good() && evaluation.agreement.is_open();
+        if !doubtful && !open {
             break;
         }
-        weights.extend(more(weights.len()..factor * draws));
-        evaluation = summarize(&weights);
+        weights.extend(more(weights.len()..factor * draws, &mut moments));
+        evaluation = summarize(&weights, moments.agreement());
     }
     evaluation
 }
@@ -134,8 +173,8 @@ pub(crate) fn log_weights_of(weights: &[f64]) -> Estimate {
     Estimate::of(&pairs)
 }
 
-/// The evaluation of given log weights.
-pub fn summarize(weights: &[f64]) -> Evaluation {
+/// The evaluation of given log weights, which move the moments so far.
+pub fn summarize(weights: &[f64], agreement: Agreement) -> Evaluation {
     let draws = weights.len();
     let valid: Vec<f64> = weights.iter().copied().filter(|w| !w.is_nan()).collect();
     let impossible = valid.iter().filter(|w| **w == f64::NEG_INFINITY).count();
@@ -159,6 +198,7 @@ pub fn summarize(weights: &[f64]) -> Evaluation {
         },
         khat,
         khat_threshold: khat_threshold(draws),
+        agreement,
         draws,
         rejected: draws - valid.len(),
         impossible,

@@ -25,6 +25,7 @@
 //! | `oracle` | stochastic bounds, gradients and matched differences |
 //! | `optimiser` | SGD, Adam, Adagrad, RMSProp |
 //! | `certificate` | what a second-order polish still finds in a stochastic fit |
+//! | `agreement` | [`Agreement`]: how far importance weights move means and standard deviations |
 //! | `evaluation`, `psis` | the final bound, Pareto k̂, importance bounds and resampling |
 //! | `records` | minibatches of exchangeable records: control variates, SMISO, variance analysis |
 //! | `falloff` | whether the density falls off far away |
@@ -38,6 +39,7 @@
 )]
 
 mod advi;
+mod agreement;
 mod approximation;
 mod bbvi;
 mod calls;
@@ -69,6 +71,7 @@ mod widen;
 use jensen_math::{dense, reduce};
 
 pub use advi::{Advi, AdviSettings, AdviState, AdviStop, RelativeRule};
+pub use agreement::{Agreement, Difference, MEAN_LIMIT, SD_LIMIT};
 pub use approximation::{Approximation, Draws, LoadError};
 pub use bbvi::{Bbvi, BbviSettings, BbviState};
 pub use calls::{CHANGE_BATCH, Calls, GRADIENT_BATCH, PRODUCT_BATCH};

@@ -155,6 +155,11 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         self.family.transform(omega, noise, z);
     }
 
+    /// The draws that were evaluated last, so many of them.
+    pub(crate) fn draws(&self, lanes: usize) -> Lanes<'_> {
+        Lanes::new(&self.z, self.family.dim(), lanes)
+    }
+
     /// Log densities of the draws of `noise` at `omega`.
     pub fn log_density(&mut self, omega: &[f64], noise: Lanes<'_>) -> Vec<f64> {
         self.prepare(omega, noise);

@@ -2,6 +2,7 @@
 
 use jensen_run::{Reason, Status, Verdict};
 
+use crate::agreement::{MEAN_LIMIT, SD_LIMIT};
 use crate::driver::FamilyResult;
 use crate::evaluation::Evaluation;
 use crate::fit::Fit;
@@ -21,7 +22,7 @@ const FAR_A_COORDINATE: f64 = 0.02;
 
 impl Fit {
     /// Everything that speaks against using the chosen approximation: the optimiser has not converged, the importance
-    /// weights have too heavy a tail, the density is not finite everywhere, the starts disagree, or something was
+    /// weights have too heavy a tail or move a mean or a spread, the density is not finite everywhere, the starts disagree, or something was
     /// found after the fit.
     pub fn verdict(&self) -> Verdict {
         let mut verdict = Verdict::new();
@@ -29,6 +30,7 @@ impl Fit {
         let reasons = unfinished(&self.status)
             .into_iter()
             .chain(heavy_tail(best))
+            .chain(moved(best))
             .chain(not_finite(&best.evaluation))
             .chain(far_away(best))
             .chain(no_end(best))
@@ -55,6 +57,31 @@ fn heavy_tail(result: &FamilyResult) -> Option<Reason> {
             "Reparameterise, or try a richer family.",
         )
     })
+}
+
+/// What the weights say of means and spreads; nothing where they themselves cannot be used.
+fn moved(result: &FamilyResult) -> Option<Reason> {
+    let Evaluation { agreement, .. } = &result.evaluation;
+    if !result.evaluation.khat_is_good() || agreement.is_good() {
+        return None;
+    }
+    let (mean, sd) = (agreement.mean, agreement.sd);
+    Some(Reason::new(
+        format!(
+            "weighted by their importance, draws of the {} approximation have means and standard deviations of their \
+             own: the mean of coordinate {} moves by {:.2} ± {:.2} sd (limit {MEAN_LIMIT}), the sd of coordinate {} by \
+             a factor of {:.2} ± {:.2} (limit {:.2})",
+            result.kind,
+            mean.coordinate + 1,
+            mean.value,
+            mean.standard_error,
+            sd.coordinate + 1,
+            sd.value.exp(),
+            sd.value.exp() * sd.standard_error,
+            SD_LIMIT.exp(),
+        ),
+        "Try a richer family.",
+    ))
 }
 
 fn not_finite(e: &Evaluation) -> Option<Reason> {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use jensen_blackbox::family::FullRank;
 use jensen_blackbox::{
-    Approximation, Estimator, Family, FamilyKind, NoiseSource, Objective, Oracle, Purpose, Stream,
-    evaluate, log_weights, summarize,
+    Agreement, Approximation, Estimator, Family, FamilyKind, NoiseSource, Objective, Oracle,
+    Purpose, Stream, evaluate, log_weights, summarize,
 };
 use jensen_density::{Lanes, LanesMut, LogDensity};
 use jensen_math::simd::Simd;
@@ -159,7 +159,7 @@ fn matched_pairs_beat_independent_estimates() {
     let exact = objective.value(&from) - objective.value(&to);
     assert!((difference.mean - exact).abs() < 4.0 * difference.standard_error);
     let weights = log_weights(&mut oracle, &from, source(), Purpose::Final, 0, 0..256);
-    let one_side = summarize(&weights).elbo.standard_error;
+    let one_side = summarize(&weights, Agreement::UNKNOWN).elbo.standard_error;
     assert!(difference.standard_error < 0.02 * one_side);
 }
 

@@ -1,6 +1,8 @@
 //! Pareto smoothing against values stored from ArviZ (`tests/data/psis.json` says how they were made).
 
-use jensen_blackbox::{NoiseSource, importance_weighted_bound, psis, resample, summarize};
+use jensen_blackbox::{
+    Agreement, NoiseSource, importance_weighted_bound, psis, resample, summarize,
+};
 use jensen_math::simd::Simd;
 use serde_json::Value;
 
@@ -55,10 +57,10 @@ fn infinite_and_undefined_weights_are_no_weights() {
 #[test]
 fn an_evaluation_counts_what_is_not_finite() {
     let weights = [1.0, 2.0, f64::NAN, 3.0, f64::NEG_INFINITY];
-    let evaluation = summarize(&weights);
+    let evaluation = summarize(&weights, Agreement::UNKNOWN);
     assert_eq!((evaluation.rejected, evaluation.impossible), (1, 1));
     assert_eq!(evaluation.elbo.mean, f64::NEG_INFINITY);
-    let constant = summarize(&[-3.5; 100]);
+    let constant = summarize(&[-3.5; 100], Agreement::UNKNOWN);
     assert_eq!(constant.khat, 0.0);
     assert_eq!(constant.elbo.mean, -3.5);
     assert!((constant.importance_bound.mean + 3.5).abs() < 1e-14);
@@ -75,7 +77,14 @@ fn importance_bounds_tighten_with_the_group() {
     let mean = weights.iter().sum::<f64>() / 600.0;
     assert!((bounds[0] - mean).abs() < 1e-12);
     assert!(bounds.windows(2).all(|w| w[1] > w[0]), "{bounds:?}");
-    assert!((bounds[3] - summarize(&weights).importance_bound.mean).abs() < 1e-12);
+    assert!(
+        (bounds[3]
+            - summarize(&weights, Agreement::UNKNOWN)
+                .importance_bound
+                .mean)
+            .abs()
+            < 1e-12
+    );
 }
 
 #[test]

@@ -64,7 +64,10 @@ fn faults(answer: &Value, fit: &Value) -> Vec<String> {
         if let Some(kurtosis) = moments[2].as_f64() {
             let error = ((kurtosis.max(0.0) + 2.0) / (4.0 * DRAWS as f64)).sqrt();
             if (s / sd - 1.0).abs() > SPREAD + 3.0 * error {
-                faults.push(format!("the sd of {name} is {:.2} times the right one", s / sd));
+                faults.push(format!(
+                    "the sd of {name} is {:.2} times the right one",
+                    s / sd
+                ));
             }
         }
     }

@@ -1,0 +1,334 @@
+//! How far importance weights move the moments of an approximation.
+//!
+//! A k̂ below its limit says that weights can be used, not that draws can be used without them: a mean field of
+//! correlated parameters, or a Gaussian on the log of a scale, passes with standard deviations that are a third
+//! too small. So the evaluation also estimates each coordinate's mean and standard deviation under the posterior,
+//! by self-normalised importance sampling with the same draws and weights, and compares them with those of the
+//! plain draws. An approximation is used as it is only where no coordinate moves by more than [`MEAN_LIMIT`] and
+//! [`SD_LIMIT`], two standard errors included.
+//!
+//! Standard errors are those of a jackknife over [`BLOCKS`] blocks of draws: a single draw that carries the weight
+//! makes them large, so that nothing is demonstrated by it.
+
+use jensen_density::Lanes;
+
+/// Largest difference of a mean, in standard deviations.
+pub const MEAN_LIMIT: f64 = 0.1;
+
+/// Largest difference of a standard deviation, as the logarithm of their ratio.
+pub const SD_LIMIT: f64 = 0.08;
+
+/// Blocks of the jackknife.
+const BLOCKS: usize = 8;
+
+/// Standard errors that count as evidence.
+const CONFIDENCE: f64 = 2.0;
+
+/// The difference at the coordinate where it is largest, its uncertainty included.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Difference {
+    /// Which coordinate, from 0.
+    pub coordinate: usize,
+    /// Weighted minus plain.
+    pub value: f64,
+    /// Its standard error.
+    pub standard_error: f64,
+}
+
+impl Difference {
+    /// What cannot be told: no weight to compare with.
+    const UNKNOWN: Self = Self {
+        coordinate: 0,
+        value: f64::INFINITY,
+        standard_error: f64::INFINITY,
+    };
+
+    /// The largest size that the draws do not speak against.
+    fn largest(&self) -> f64 {
+        let size = self.value.abs() + CONFIDENCE * self.standard_error;
+        if size.is_nan() { f64::INFINITY } else { size }
+    }
+
+    /// Whether more draws could change the word on it.
+    fn is_open(&self, limit: f64) -> bool {
+        let least = self.value.abs() - CONFIDENCE * self.standard_error;
+        self.largest() > limit && (least <= limit || least.is_nan())
+    }
+}
+
+/// How far importance weights move the moments of an approximation, at the worst coordinates.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Agreement {
+    /// Of a mean, in standard deviations.
+    pub mean: Difference,
+    /// Of the logarithm of a standard deviation.
+    pub sd: Difference,
+}
+
+impl Agreement {
+    /// Nothing is known: what an evaluation without finite weights says.
+    pub const UNKNOWN: Self = Self {
+        mean: Difference::UNKNOWN,
+        sd: Difference::UNKNOWN,
+    };
+
+    /// Whether draws can be used as they are.
+    pub fn is_good(&self) -> bool {
+        self.mean.largest() <= MEAN_LIMIT && self.sd.largest() <= SD_LIMIT
+    }
+
+    /// Whether more draws could tell.
+    pub(crate) fn is_open(&self) -> bool {
+        let clearly_bad = |d: &Difference, limit| d.largest() > limit && !d.is_open(limit);
+        !self.is_good() && !clearly_bad(&self.mean, MEAN_LIMIT) && !clearly_bad(&self.sd, SD_LIMIT)
+    }
+
+    /// As plain numbers, for checkpoints.
+    pub(crate) fn to_numbers(self) -> [f64; 6] {
+        let of = |d: Difference| [d.coordinate as f64, d.value, d.standard_error];
+        let ([a, b, c], [d, e, f]) = (of(self.mean), of(self.sd));
+        [a, b, c, d, e, f]
+    }
+
+    /// The inverse of [`Self::to_numbers`].
+    pub(crate) fn from_numbers(numbers: &[f64]) -> Self {
+        let of = |n: &[f64]| Difference {
+            coordinate: n[0] as usize,
+            value: n[1],
+            standard_error: n[2],
+        };
+        Self {
+            mean: of(&numbers[..3]),
+            sd: of(&numbers[3..]),
+        }
+    }
+}
+
+/// Sums of one block, the weighted ones relative to its largest weight.
+#[derive(Clone, Debug)]
+struct Block {
+    /// The largest log weight.
+    top: f64,
+    weight: f64,
+    /// Weighted sums of the coordinates and their squares.
+    weighted: [Vec<f64>; 2],
+    count: f64,
+    /// The same without weights.
+    plain: [Vec<f64>; 2],
+}
+
+/// Sums from which an [`Agreement`] follows; draws come in any number of batches.
+#[derive(Clone, Debug)]
+pub(crate) struct Moments {
+    /// Coordinates are taken relative to the approximation's means and standard deviations.
+    mean: Vec<f64>,
+    sd: Vec<f64>,
+    blocks: Vec<Block>,
+    /// Draws so far.
+    seen: usize,
+}
+
+impl Moments {
+    /// No draws yet of an approximation with these means and standard deviations.
+    pub fn new(mean: Vec<f64>, sd: Vec<f64>) -> Self {
+        let zero = || [vec![0.0; mean.len()], vec![0.0; mean.len()]];
+        let block = Block {
+            top: f64::NEG_INFINITY,
+            weight: 0.0,
+            weighted: zero(),
+            count: 0.0,
+            plain: zero(),
+        };
+        Self {
+            blocks: vec![block; BLOCKS],
+            mean,
+            sd,
+            seen: 0,
+        }
+    }
+
+    /// Adds draws with their log weights; those whose weight is NaN or zero count as plain draws alone.
+    pub fn add(&mut self, z: Lanes<'_>, log_weights: &[f64]) {
+        let block_of = |lane: usize| (self.seen + lane) % BLOCKS;
+        for (lane, w) in log_weights.iter().enumerate() {
+            let block = &mut self.blocks[block_of(lane)];
+            if *w > block.top && w.is_finite() {
+                block.rescale(*w);
+            }
+        }
+        let weights: Vec<f64> = log_weights
+            .iter()
+            .enumerate()
+            .map(|(lane, w)| {
+                let top = self.blocks[block_of(lane)].top;
+                if w.is_finite() { (w - top).exp() } else { 0.0 }
+            })
+            .collect();
+        for (lane, w) in weights.iter().enumerate() {
+            let block = &mut self.blocks[block_of(lane)];
+            block.weight += w;
+            block.count += 1.0;
+        }
+        for (d, (mean, sd)) in self.mean.iter().zip(&self.sd).enumerate() {
+            for (lane, (z, w)) in z.row(d).iter().zip(&weights).enumerate() {
+                let block = &mut self.blocks[(self.seen + lane) % BLOCKS];
+                let t = (z - mean) / sd;
+                block.weighted[0][d] += w * t;
+                block.weighted[1][d] += w * t * t;
+                block.plain[0][d] += t;
+                block.plain[1][d] += t * t;
+            }
+        }
+        self.seen += log_weights.len();
+    }
+
+    /// What the draws so far say.
+    pub fn agreement(&self) -> Agreement {
+        let top = self
+            .blocks
+            .iter()
+            .fold(f64::NEG_INFINITY, |top, b| top.max(b.top));
+        if !top.is_finite() {
+            return Agreement::UNKNOWN;
+        }
+        let scales: Vec<f64> = self.blocks.iter().map(|b| (b.top - top).exp()).collect();
+        let mut worst = [Difference {
+            value: 0.0,
+            standard_error: 0.0,
+            coordinate: 0,
+        }; 2];
+        for d in 0..self.mean.len() {
+            let all = self.differences(d, &scales, None);
+            let apart: Vec<[f64; 2]> = (0..BLOCKS)
+                .map(|left_out| self.differences(d, &scales, Some(left_out)))
+                .collect();
+            for (k, worst) in worst.iter_mut().enumerate() {
+                let n = BLOCKS as f64;
+                let mean = apart.iter().map(|x| x[k]).sum::<f64>() / n;
+                let squares: f64 = apart.iter().map(|x| (x[k] - mean).powi(2)).sum();
+                let found = Difference {
+                    coordinate: d,
+                    value: all[k],
+                    standard_error: (squares * (n - 1.0) / n).sqrt(),
+                };
+                if found.largest() > worst.largest() {
+                    *worst = found;
+                }
+            }
+        }
+        let [mean, sd] = worst;
+        Agreement { mean, sd }
+    }
+
+    /// Differences of mean and log standard deviation of a coordinate, weighted minus plain, without one of the blocks.
+    fn differences(&self, d: usize, scales: &[f64], left_out: Option<usize>) -> [f64; 2] {
+        let (mut weighted, mut plain) = ([0.0; 3], [0.0; 3]);
+        for (b, (block, scale)) in self.blocks.iter().zip(scales).enumerate() {
+            if Some(b) == left_out {
+                continue;
+            }
+            weighted[0] += scale * block.weight;
+            plain[0] += block.count;
+            for k in 0..2 {
+                weighted[k + 1] += scale * block.weighted[k][d];
+                plain[k + 1] += block.plain[k][d];
+            }
+        }
+        let moments = |[n, first, second]: [f64; 3]| {
+            let mean = first / n;
+            (mean, second / n - mean * mean)
+        };
+        let ((mean, variance), (plain_mean, plain_variance)) = (moments(weighted), moments(plain));
+        [mean - plain_mean, 0.5 * (variance / plain_variance).ln()]
+    }
+}
+
+impl Block {
+    /// Makes the sums relative to a larger weight.
+    fn rescale(&mut self, top: f64) {
+        let factor = (self.top - top).exp();
+        self.weight *= factor;
+        self.weighted
+            .iter_mut()
+            .flatten()
+            .for_each(|x| *x *= factor);
+        self.top = top;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jensen_math::simd::Simd;
+
+    use super::*;
+    use crate::noise::{NoiseSource, Purpose};
+
+    /// Draws of q = normal(0, 1), with the log weights of a posterior normal(mean, sd).
+    fn of_normal(mean: f64, sd: f64, draws: usize) -> Agreement {
+        let source = NoiseSource::new(7, Simd::detect());
+        let mut z = vec![0.0; draws];
+        source.fill(Purpose::Final, 0, 0, 1, draws, &mut z);
+        let weights: Vec<f64> = z
+            .iter()
+            .map(|z| -0.5 * ((z - mean) / sd).powi(2) - sd.ln() + 0.5 * z * z)
+            .collect();
+        let mut moments = Moments::new(vec![0.0], vec![1.0]);
+        for (z, weights) in z.chunks(512).zip(weights.chunks(512)) {
+            moments.add(Lanes::new(z, 1, z.len()), weights);
+        }
+        moments.agreement()
+    }
+
+    #[test]
+    fn an_exact_approximation_agrees_without_error() {
+        let found = of_normal(0.0, 1.0, 4096);
+        assert!(found.is_good());
+        assert!(
+            found.mean.largest() < 1e-12 && found.sd.largest() < 1e-12,
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn differences_are_those_of_the_posterior() {
+        for (mean, sd) in [(0.05, 0.95), (-0.3, 1.2), (0.0, 0.75), (0.2, 1.0)] {
+            let found = of_normal(mean, sd, 32_768);
+            let near = |d: Difference, truth: f64| {
+                let off = (d.value - truth).abs();
+                assert!(off < 4.0 * d.standard_error + 1e-3, "{d:?}, not {truth}");
+                assert!(d.standard_error < 0.03, "{d:?}");
+            };
+            near(found.mean, mean);
+            near(found.sd, sd.ln());
+            assert_eq!(
+                found.is_good(),
+                mean.abs() < MEAN_LIMIT && sd.ln().abs() < SD_LIMIT
+            );
+            assert!(!found.is_open());
+        }
+    }
+
+    #[test]
+    fn one_draw_that_carries_the_weight_shows_nothing() {
+        let mut weights = vec![0.0; 512];
+        weights[3] = 60.0;
+        let z: Vec<f64> = (0..512)
+            .map(|i| ((i * 37 % 512) as f64 - 255.5) / 148.0)
+            .collect();
+        let mut moments = Moments::new(vec![0.0], vec![1.0]);
+        moments.add(Lanes::new(&z, 1, 512), &weights);
+        assert!(!moments.agreement().is_good());
+    }
+
+    #[test]
+    fn draws_outside_the_support_have_no_weight() {
+        let z = [0.5, -0.5, 1.0];
+        let mut moments = Moments::new(vec![0.0], vec![1.0]);
+        moments.add(
+            Lanes::new(&z, 1, 3),
+            &[f64::NEG_INFINITY, f64::NAN, f64::NEG_INFINITY],
+        );
+        assert_eq!(moments.agreement(), Agreement::UNKNOWN);
+        assert!(!moments.agreement().is_good());
+    }
+}
