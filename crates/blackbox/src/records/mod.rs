@@ -52,11 +52,13 @@ mod change;
 mod error;
 mod estimator;
 mod expected;
+#[cfg(feature = "models")]
 pub(crate) mod gemm;
 mod generic;
 mod gradients;
 mod memory;
 mod minibatch;
+#[cfg(feature = "models")]
 pub mod models;
 mod predictors;
 mod prepared;
