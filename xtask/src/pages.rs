@@ -1,6 +1,6 @@
 //! Files that the documentation names are there.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::Findings;
 
@@ -13,7 +13,12 @@ pub fn check(root: &Path, findings: &mut Findings) -> Result<(), String> {
     let mut pages = vec![root.join("README.md"), root.join("CONTRIBUTING.md")];
     let entries = std::fs::read_dir(&book)
         .map_err(|error| format!("cannot read `{}`: {error}", book.display()))?;
-    pages.extend(entries.flatten().map(|entry| entry.path()).filter(is_page));
+    pages.extend(
+        entries
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| is_page(path)),
+    );
     pages.sort();
     for page in pages {
         let text = std::fs::read_to_string(&page)
@@ -29,7 +34,7 @@ pub fn check(root: &Path, findings: &mut Findings) -> Result<(), String> {
     Ok(())
 }
 
-fn is_page(path: &PathBuf) -> bool {
+fn is_page(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "md")
 }
 
