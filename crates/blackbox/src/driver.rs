@@ -105,7 +105,14 @@ pub struct DriverState {
     results: Vec<FamilyResult>,
 }
 
-/// The whole fit as an algorithm.
+impl DriverState {
+    /// Evaluations so far.
+    pub(crate) fn calls(&self) -> Calls {
+        self.calls
+    }
+}
+
+/// The families and starts as one algorithm.
 pub struct Driver<'a, D: TwiceDifferentiable> {
     density: &'a D,
     records: Option<&'a Prepared<'a>>,

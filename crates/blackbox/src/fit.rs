@@ -7,10 +7,12 @@ use jensen_run::{Control, Identity, Reason, RunError, Status, run};
 
 use crate::approximation::Approximation;
 use crate::calls::Calls;
-use crate::driver::{Driver, FamilyResult, choose};
+use crate::driver::{Driver, DriverOutput, FamilyResult, choose};
 use crate::method::no_records;
 use crate::noise::NoiseSource;
 use crate::records::{Prepared, RecordError};
+use crate::refine::Refined;
+use crate::refining::Refining;
 use crate::settings::Settings;
 use crate::starts::{Init, OtherMode, StartOutcome, best_start, other_modes};
 
@@ -34,6 +36,8 @@ pub struct Fit {
     pub status: Status,
     /// Every start's end; empty where the method begins without them.
     pub starts: Vec<StartOutcome>,
+    /// Draws of the posterior itself, where the fit was refined.
+    pub refined: Option<Refined>,
     /// What was found against it after the fit.
     pub(crate) objections: Vec<Reason>,
     /// Finished iterations.
@@ -46,6 +50,24 @@ pub struct Fit {
 }
 
 impl Fit {
+    /// The fit that a driver's output is, which ended with `status`; `None` where there is no family's result.
+    pub(crate) fn of(output: DriverOutput, status: Status, dim: usize) -> Option<Self> {
+        let chosen = choose(&output.results);
+        let own = output.results.get(chosen)?.status.clone();
+        Some(Self {
+            chosen,
+            status: own.unwrap_or(status),
+            families: output.results,
+            starts: output.starts,
+            refined: None,
+            objections: Vec::new(),
+            iterations: 0,
+            calls: output.calls,
+            seconds: 0.0,
+            dim,
+        })
+    }
+
     /// The chosen family's result.
     pub fn best(&self) -> &FamilyResult {
         &self.families[self.chosen]
@@ -99,7 +121,8 @@ impl Fit {
         other_modes(&self.starts, best_start(&self.starts))
     }
 
-    /// Whether the optimiser converged, k̂ is good, every draw has a finite density and the starts agree.
+    /// Whether the optimiser converged, k̂ is good, every draw has a finite density and the starts agree; or refined draws
+    /// have mixed and the starts agree.
     pub fn trusted(&self) -> bool {
         self.verdict().trusted()
     }
@@ -245,25 +268,21 @@ pub fn fit<D: TwiceDifferentiable>(
         }
         None => None,
     };
-    let mut driver = Driver::new(density, prepared.as_ref(), settings.clone());
+    let driver = Driver::new(density, prepared.as_ref(), settings.clone());
     driver.check()?;
     let identity = identity(settings, subject);
-    let outcome = run(&mut driver, &identity, control).map_err(FitError::Run)?;
-    let output = outcome
-        .output
-        .filter(|output| !output.results.is_empty())
-        .ok_or_else(|| FitError::CannotStart(outcome.status.clone()))?;
-    let chosen = choose(&output.results);
-    let status = output.results[chosen].status.clone();
+    let mut refining = Refining::new(density, driver, settings);
+    let outcome = run(&mut refining, &identity, control).map_err(FitError::Run)?;
+    let status = outcome.status;
+    let cannot_start = || FitError::CannotStart(status.clone());
+    let (output, refined) = outcome.output.ok_or_else(cannot_start)?;
+    let fit = Fit::of(output, status.clone(), dim).ok_or_else(cannot_start)?;
+    let calls = refined.as_ref().map_or(Calls::default(), |r| r.calls);
     Ok(Fit {
-        chosen,
-        families: output.results,
-        status: status.unwrap_or(outcome.status),
-        starts: output.starts,
-        objections: Vec::new(),
+        calls: fit.calls + calls,
+        refined,
         iterations: outcome.iterations,
-        calls: output.calls,
         seconds: outcome.seconds,
-        dim,
+        ..fit
     })
 }

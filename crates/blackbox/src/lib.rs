@@ -30,6 +30,7 @@
 //! | `records` | minibatches of exchangeable records: control variates, SMISO, variance analysis |
 //! | `falloff` | whether the density falls off far away |
 //! | `refine` | [`Refine`]: from an approximation to draws of the posterior, its evidence and the divergence |
+//! | `refining` | a fit and its refinement as one algorithm |
 //! | `summary` | mean, standard deviation and quantiles of draws |
 //! | `noise` | normals by purpose, iteration and lane |
 
@@ -60,6 +61,7 @@ mod oracle;
 mod psis;
 pub mod records;
 mod refine;
+mod refining;
 mod saa;
 mod settings;
 mod starts;
@@ -94,8 +96,8 @@ pub use optimiser::{Optimiser, OptimiserState, Rule, Schedule};
 pub use oracle::{Estimate, Estimator, Oracle, Stream};
 pub use psis::{Psis, khat_threshold, log_sum_exp, psis};
 pub use refine::{
-    ESS_LIMIT, Ensemble, Mixing, RHAT_LIMIT, Refine, RefineSettings, RefineState, Refined, Round,
-    Rung,
+    ESS_LIMIT, Ensemble, Mixing, RHAT_LIMIT, Refine, RefineSettings, RefineState, RefineWhen,
+    Refined, Round, Rung,
 };
 pub use saa::{Saa, SaaSettings, SaaState};
 pub use settings::{AutoSettings, FamilyChoice, Settings};

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::family::FamilyKind;
 use crate::method::{Method, MethodSettings, positive};
+use crate::refine::RefineSettings;
 use crate::saa::SaaSettings;
 use crate::starts::StartSettings;
 use crate::trust::TrustSettings;
@@ -79,6 +80,9 @@ pub struct Settings {
     pub family: FamilyChoice,
     /// The start.
     pub start: StartSettings,
+    /// The refinement to draws of the posterior.
+    #[serde(default, skip_serializing_if = "RefineSettings::is_default")]
+    pub refine: RefineSettings,
     /// Fresh draws of the final bound and of k̂; 8 or 32 times as many where k̂ is in doubt.
     pub evaluation_draws: usize,
     /// Bytes that what a method remembers of records may take. No result depends on it.
@@ -94,6 +98,7 @@ impl Default for Settings {
             method: Method::Auto(AutoSettings::default()),
             family: FamilyChoice::Auto,
             start: StartSettings::default(),
+            refine: RefineSettings::default(),
             evaluation_draws: 4096,
             memory_limit: None,
         }
@@ -114,6 +119,7 @@ impl Settings {
         if let FamilyChoice::Only(kind) = self.family {
             kind.validate()?;
         }
+        self.refine.validate()?;
         self.method.validate()
     }
 }

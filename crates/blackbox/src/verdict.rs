@@ -6,6 +6,7 @@ use crate::agreement::{MEAN_LIMIT, SD_LIMIT};
 use crate::driver::FamilyResult;
 use crate::evaluation::Evaluation;
 use crate::fit::Fit;
+use crate::refine::Refined;
 use crate::starts::{OtherMode, StartOutcome, best_start, scattered};
 
 /// A larger bound in size leaves less than a thousandth of a nat to differences.
@@ -21,18 +22,25 @@ const FAR: f64 = 0.25;
 const FAR_A_COORDINATE: f64 = 0.02;
 
 impl Fit {
-    /// Everything that speaks against using the chosen approximation: the optimiser has not converged, the importance
-    /// weights have too heavy a tail or move a mean or a spread, the density is not finite everywhere, the starts disagree, or something was
-    /// found after the fit.
+    /// Everything that speaks against the fit's draws.
+    ///
+    /// Against the chosen approximation: the optimiser has not converged, the importance weights have too heavy a
+    /// tail or move a mean or a spread, the density is not finite everywhere or does not fall off, the starts disagree,
+    /// or something was found after the fit. Refined draws that have mixed answer to the last three alone, since no
+    /// weight of the approximation is left in them; chains that began in one mode do not show that there is another,
+    /// and chains in an improper posterior seem to mix.
     pub fn verdict(&self) -> Verdict {
         let mut verdict = Verdict::new();
         let (best, modes) = (self.best(), self.modes());
-        let reasons = unfinished(&self.status)
+        let of_the_approximation = unfinished(&self.status)
             .into_iter()
             .chain(heavy_tail(best))
             .chain(moved(best))
             .chain(not_finite(&best.evaluation))
             .chain(far_away(best))
+            .chain(self.refined.as_ref().and_then(not_mixed));
+        let reasons = of_the_approximation
+            .filter(|_| !self.refined.as_ref().is_some_and(Refined::mixed))
             .chain(no_end(best))
             .chain(modes.iter().map(another_mode))
             .chain(many_optima(&self.starts))
@@ -40,6 +48,15 @@ impl Fit {
         reasons.for_each(|reason| verdict.against(reason));
         verdict
     }
+}
+
+fn not_mixed(refined: &Refined) -> Option<Reason> {
+    (!refined.mixed()).then(|| {
+        Reason::new(
+            format!("refinement did not mix: {}", refined.reasons.join("; ")),
+            "Reparameterise (a non-centred hierarchy, standardised covariates).",
+        )
+    })
 }
 
 fn unfinished(status: &Status) -> Option<Reason> {

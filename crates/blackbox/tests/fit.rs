@@ -2,7 +2,7 @@
 
 use jensen_blackbox::{
     AdviSettings, BbviSettings, FamilyChoice, FamilyKind, Fit, FitError, Init, Method, Oracle,
-    SaaSettings, Settings, Subject, evaluate, fit,
+    RefineSettings, RefineWhen, SaaSettings, Settings, Subject, evaluate, fit,
 };
 use jensen_density::{Differenced, Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_run::{Budget, Control, Silent, Status};
@@ -11,6 +11,11 @@ use jensen_testkit::{
 };
 
 fn run(density: &impl TwiceDifferentiable, settings: &Settings) -> Fit {
+    // What a family is worth alone; `refined_fits` has what comes after.
+    let settings = &Settings {
+        refine: RefineSettings::of(RefineWhen::Never),
+        ..settings.clone()
+    };
     let clock = || 0.0;
     let mut silent = Silent;
     let mut control = Control::new(Budget::iterations(100_000), &clock, &mut silent);

@@ -2,7 +2,7 @@
 
 use jensen_blackbox::{
     AdviSettings, AutoSettings, BbviSettings, FamilyChoice, FamilyKind, Fit, HfsgviSettings,
-    Method, SaaSettings, Settings, Subject, TrustSettings, fit,
+    Method, RefineSettings, RefineWhen, SaaSettings, Settings, Subject, TrustSettings, fit,
 };
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_run::{Budget, Checkpoint, Control, Record};
@@ -45,6 +45,7 @@ fn methods() -> Vec<Settings> {
         .map(|method| Settings {
             method,
             seed: 5,
+            refine: RefineSettings::of(RefineWhen::Never),
             ..Settings::default()
         })
         .into()

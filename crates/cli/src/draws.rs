@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use jensen::blackbox::{Approximation, NoiseSource};
-use jensen::data::{NetcdfAttributes, StanCsvHeader, write_draws_csv, write_draws_netcdf};
+use jensen::data::{
+    Artefact, NetcdfAttributes, StanCsvHeader, write_draws_csv, write_draws_netcdf,
+};
 use jensen::stan::{Build, Model};
 use jensen::study::{MEMORY_LIMIT, folder};
 use jensen::{Problem, Sample, SampleRequest, sample};
@@ -48,6 +50,12 @@ pub fn run(args: &DrawsArgs) -> Outcome {
             "the approximation in `{}` belongs to another model or other data than those beside it",
             args.dir.display()
         )));
+    }
+    if run.artefact(Artefact::Refined).exists() {
+        remark(
+            "these are draws of the approximation; draws.csv and draws.nc beside it hold the refined ones, and \
+             refined.safetensors all of them on the unconstrained scale",
+        );
     }
     let draws_seed = args.seed.unwrap_or(seed);
     let drawn = sample(

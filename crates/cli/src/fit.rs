@@ -344,6 +344,9 @@ fn write_results(
         &fitted.encode_approximation(),
     )
     .map_err(Failure::output)?;
+    if let Some(refined) = fitted.encode_refined() {
+        write_atomic_bytes(&path(Artefact::Refined), &refined).map_err(Failure::output)?;
+    }
     let mut report = fitted.report(&About {
         model: plan.inputs.model.clone(),
         data: plan

@@ -4,8 +4,8 @@ use clap::{Args, ValueEnum};
 use jensen::Covariance;
 use jensen::blackbox::{
     AdviSettings, AdviStop, AutoSettings, BbviSettings, Estimator, FamilyChoice, FamilyKind,
-    HfsgviSettings, Init, Method, Optimiser, Rule, SaaSettings, Schedule, Settings, StartSettings,
-    TrustSettings,
+    HfsgviSettings, Init, Method, Optimiser, RefineSettings, RefineWhen, Rule, SaaSettings,
+    Schedule, Settings, StartSettings, TrustSettings,
 };
 use jensen::math::simd::Simd;
 use jensen::study::words;
@@ -71,6 +71,18 @@ pub enum OptimizerName {
     Rmsprop,
 }
 
+/// When an approximation is refined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RefineName {
+    /// Where the policy's approximation alone is not to be trusted
+    Auto,
+    /// Never
+    None,
+    /// Always
+    Always,
+}
+
 /// Where covariances come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -92,6 +104,10 @@ pub struct FitFlags {
     /// low-rank from there if its k̂ is too large [default: auto]
     #[arg(long, value_name = "FAMILY", value_parser = parse_family, help_heading = "Method")]
     pub family: Option<String>,
+    /// Refine the approximation to draws of the posterior by tempering and Hamiltonian transitions: auto where method
+    /// and family are auto and the approximation alone is not to be trusted [default: auto]
+    #[arg(long, value_enum, value_name = "WHEN", help_heading = "Method")]
+    pub refine: Option<RefineName>,
     /// Covariances of the draws; linear-response fits a mean-field family and corrects its variances for
     /// correlation [default: family]
     #[arg(long, value_enum, value_name = "NAME", help_heading = "Method")]
@@ -236,6 +252,11 @@ impl FitFlags {
                 init,
                 ..StartSettings::default()
             },
+            refine: RefineSettings::of(match self.refine {
+                None | Some(RefineName::Auto) => RefineWhen::Auto,
+                Some(RefineName::None) => RefineWhen::Never,
+                Some(RefineName::Always) => RefineWhen::Always,
+            }),
             ..Settings::default()
         })
     }

@@ -27,6 +27,28 @@ pub fn summary(fitted: &Fitted) -> String {
         &format!("{:.3} ± {:.3} nats", e.elbo.mean, e.elbo.standard_error),
     );
     line("k̂", &khat_meaning(e.khat, e.khat_threshold));
+    if let (Some(refined), Some(kl)) = (fitted.refined(), fitted.divergence()) {
+        let found = if refined.mixed() {
+            "the draws are the posterior's"
+        } else {
+            "not mixed"
+        };
+        line(
+            "refined",
+            &format!(
+                "{found}: nested R̂ {:.3}, {:.0} effective draws or more of each coordinate",
+                refined.mixing.rhat, refined.mixing.ess
+            ),
+        );
+        let z = refined.log_evidence;
+        line(
+            "",
+            &format!(
+                "log evidence {:.3} ± {:.3}, KL(q‖p) {:.3} ± {:.3} nats",
+                z.mean, z.standard_error, kl.mean, kl.standard_error
+            ),
+        );
+    }
     line("family", &best.kind.to_string());
     for remark in fitted.remarks() {
         line("", &remark);

@@ -60,6 +60,8 @@ pub use netcdf::{NetcdfAttributes, write_draws_netcdf};
 pub use rows::{RowFormat, RowWriter, Rows};
 pub use run_dir::{Artefact, RunDir};
 pub use stan_csv::{StanCsvHeader, read_draws_csv, write_draws_csv};
-pub use summary::{ElboPoint, FitSummary, ParameterSummary, Seconds};
+pub use summary::{
+    ElboPoint, FIT_FORMAT, FitSummary, ParameterSummary, RefinementSummary, Seconds,
+};
 pub use table::{Cells, Column, Table};
 pub use trace::{TraceWriter, read_trace};

@@ -30,11 +30,13 @@ pub enum Artefact {
     Approximation,
     /// The state of an unfinished run.
     Checkpoint,
+    /// Refined draws on the unconstrained scale.
+    Refined,
 }
 
 impl Artefact {
     /// Every artefact with its file name.
-    pub const ALL: [(Artefact, &'static str); 8] = [
+    pub const ALL: [(Artefact, &'static str); 9] = [
         (Artefact::Marker, "jensen.json"),
         (Artefact::Fit, "fit.json"),
         (Artefact::DrawsCsv, "draws.csv"),
@@ -43,6 +45,7 @@ impl Artefact {
         (Artefact::Report, "report.html"),
         (Artefact::Approximation, "approximation.safetensors"),
         (Artefact::Checkpoint, "checkpoint.safetensors"),
+        (Artefact::Refined, "refined.safetensors"),
     ];
 
     /// The file name inside the run's folder.

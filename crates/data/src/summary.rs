@@ -8,15 +8,21 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::atomic::write_atomic_bytes;
 use crate::error::DataError;
 
+/// Version of `fit.json`, of every command: names and meanings of fields stay, fields may be added.
+pub const FIT_FORMAT: u32 = 1;
+
 /// A fit in numbers. Field names and meanings are stable; fields may be added at the end. Non-finite numbers are
 /// written as `null` and read back as NaN.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FitSummary {
+    /// Version of the file's layout, [`FIT_FORMAT`]; 0 of files that were written before it was kept.
+    #[serde(default)]
+    pub format: u32,
     /// How the run ended, with advice.
     pub status: String,
     /// The optimiser's word: its stopping rule was met.
     pub converged: bool,
-    /// Converged, and the Pareto k̂ allows the draws to be used.
+    /// Nothing speaks against using the draws: by their importance weights, or because they were refined and mixed.
     pub trusted: bool,
     /// Evidence lower bound in nats, with all normalising constants and the Jacobian.
     #[serde(deserialize_with = "null_is_nan")]
@@ -56,6 +62,38 @@ pub struct FitSummary {
     /// The bound along the run, thinned; the full trace is in `trace.jsonl`.
     #[serde(default)]
     pub elbo_history: Vec<ElboPoint>,
+    /// The refinement, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refinement: Option<RefinementSummary>,
+}
+
+/// What a refinement from the approximation to draws of the posterior found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RefinementSummary {
+    /// Whether its draws have mixed, so that draws and summaries are theirs.
+    pub used: bool,
+    /// Log evidence in nats, of the region reached; up to a constant where the density drops constants.
+    #[serde(deserialize_with = "null_is_nan")]
+    pub log_evidence: f64,
+    /// Its standard error.
+    #[serde(deserialize_with = "null_is_nan")]
+    pub log_evidence_se: f64,
+    /// Divergence KL(q‖p) of the approximation in nats: log evidence minus ELBO.
+    #[serde(deserialize_with = "null_is_nan")]
+    pub kl: f64,
+    /// Its standard error.
+    #[serde(deserialize_with = "null_is_nan")]
+    pub kl_se: f64,
+    /// The largest nested R̂ of the unconstrained coordinates, their spreads and the log density.
+    #[serde(deserialize_with = "null_is_nan")]
+    pub rhat: f64,
+    /// The smallest effective sample size of these.
+    #[serde(deserialize_with = "null_is_nan")]
+    pub ess: f64,
+    /// Number of refined draws.
+    pub draws: u64,
+    /// Gradients that it took, one a draw.
+    pub gradients: u64,
 }
 
 /// Wall-clock seconds of the parts of a fit.

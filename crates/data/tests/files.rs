@@ -244,6 +244,7 @@ fn non_finite_trace_values_are_null_and_broken_lines_have_a_number() {
 #[test]
 fn a_summary_reads_back_and_writes_null_for_what_is_not_finite() {
     let summary = FitSummary {
+        format: 1,
         status: "converged".into(),
         converged: true,
         trusted: false,
@@ -268,6 +269,7 @@ fn a_summary_reads_back_and_writes_null_for_what_is_not_finite() {
         family: "meanfield".into(),
         draws: 5,
         warnings: vec!["k̂ is high".into()],
+        refinement: None,
         elbo_history: vec![ElboPoint {
             stage: String::new(),
             iteration: 1,

@@ -10,7 +10,7 @@ use jensen_run::{
 
 use crate::covariance::Covariance;
 use crate::outputs::HistoryPoint;
-use crate::sample::{Sample, SampleRequest, sample};
+use crate::sample::{Sample, SampleRequest, sample, sample_refined};
 use crate::{Error, Footprint, Problem};
 
 /// Iterations that [`fit`] allows; every method stops on its own long before.
@@ -54,7 +54,7 @@ pub struct Fitted {
     pub fit: Fit,
     /// What was run, as checkpoints know it.
     pub identity: Identity,
-    /// Draws of the posterior.
+    /// Draws of the posterior: refined ones where a refinement has mixed, else the approximation's.
     pub sample: Sample,
     /// Estimates of the bound along the run, those before a resume included.
     pub history: Vec<HistoryPoint>,
@@ -64,6 +64,8 @@ pub struct Fitted {
     pub draws_seconds: f64,
     /// The settings of the fit.
     pub settings: Settings,
+    /// Names of the unconstrained coordinates.
+    pub coordinates: Vec<String>,
     /// What the user should know of the model, whatever its fit.
     pub model_remarks: Vec<String>,
 }
@@ -92,6 +94,13 @@ impl Fitted {
     /// The chosen approximation.
     pub fn approximation(&self) -> Approximation {
         self.fit.approximation()
+    }
+
+    /// The refined draws on the unconstrained scale as safetensors bytes, where they have mixed: `z` of
+    /// `coordinates × draws`, `log_p`, and the approximation's `log_q`.
+    pub fn encode_refined(&self) -> Option<Vec<u8>> {
+        let refined = self.fit.refined.as_ref().filter(|r| r.mixed())?;
+        Some(refined.encode(&self.identity))
     }
 
     /// The chosen approximation as safetensors bytes.
@@ -195,7 +204,10 @@ pub fn fit_with<P: Problem>(
         seed: settings.seed,
         threads: options.threads,
     };
-    let sample = sample(problem, &fit.approximation(), &request)?;
+    let sample = match fit.refined.as_ref().filter(|refined| refined.mixed()) {
+        Some(refined) => sample_refined(problem, refined, &request)?,
+        None => sample(problem, &fit.approximation(), &request)?,
+    };
     Ok(Fitted {
         fit,
         identity,
@@ -204,6 +216,7 @@ pub fn fit_with<P: Problem>(
         build_seconds: problem.build_seconds(),
         draws_seconds: clock.seconds() - before_draws,
         settings,
+        coordinates: posterior.unconstrained_names(),
         model_remarks: problem.remarks(),
     })
 }

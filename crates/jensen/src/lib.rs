@@ -66,6 +66,7 @@ pub mod points;
 pub mod prelude;
 mod problem;
 mod query;
+mod refinement;
 mod sample;
 pub mod stan;
 pub mod study;

@@ -110,6 +110,7 @@ impl Fitted {
     pub fn summary(&self) -> FitSummary {
         let best = self.fit.best();
         FitSummary {
+            format: jensen_data::FIT_FORMAT,
             status: self.status_text(),
             converged: self.fit.converged(),
             trusted: self.trusted(),
@@ -131,6 +132,7 @@ impl Fitted {
             family: best.kind.to_string(),
             draws: self.sample.table.len() as u64,
             warnings: self.all_warnings(),
+            refinement: self.refinement_summary(),
             elbo_history: thinned(&self.history)
                 .into_iter()
                 .map(|point| ElboPoint {
@@ -203,9 +205,13 @@ impl Fitted {
                 ("draws".to_owned(), self.draws_seconds),
             ],
             stages: stages(&self.history),
-            log_weights: table.log_weights(),
+            // Weights are for draws of the approximation.
+            log_weights: match self.refined().is_some_and(|refined| refined.mixed()) {
+                true => Vec::new(),
+                false => table.log_weights(),
+            },
             parameters,
-            sections: Vec::new(),
+            sections: self.refinement_section().into_iter().collect(),
             marginals: self.marginals(),
         }
     }

@@ -1,6 +1,6 @@
 //! Draws of an approximation on the constrained scale, with what is needed to weigh them.
 
-use jensen_blackbox::{Approximation, NoiseSource, psis, resample};
+use jensen_blackbox::{Approximation, NoiseSource, Refined, psis, resample};
 use jensen_data::{DrawsTable, DrawsVariable};
 use jensen_density::{ConstrainError, DrawKey, Lanes, LogDensity, Posterior, Variable};
 use rayon::prelude::*;
@@ -88,6 +88,30 @@ pub fn sample<P: Problem>(
     // A resampled draw may come twice; its generated quantities must not.
     let constrained = constrain(posterior, &rows, dim, &chosen, request);
     collect(posterior, constrained, &chosen, &log_p, &log_q)
+}
+
+/// Every reported variable at refined draws: as many as asked, at equal distances among those that there are, or all.
+///
+/// # Errors
+/// When the model's names cannot be those of a table of draws.
+pub(crate) fn sample_refined<P: Problem>(
+    problem: &P,
+    refined: &Refined,
+    request: &SampleRequest,
+) -> Result<Sample, Error> {
+    let (dim, count) = (refined.draws.dim, refined.draws.count);
+    let wanted = request.draws.min(count);
+    let chosen: Vec<usize> = (0..wanted).map(|i| i * count / wanted).collect();
+    let rows: Vec<f64> = (0..count).flat_map(|i| refined.draws.draw(i)).collect();
+    let posterior = problem.posterior();
+    let constrained = constrain(posterior, &rows, dim, &chosen, request);
+    collect(
+        posterior,
+        constrained,
+        &chosen,
+        &refined.log_p,
+        &refined.draws.log_q,
+    )
 }
 
 /// Indices of the pool by smoothed importance weights.

@@ -16,6 +16,7 @@ use super::target::{Target, base_draws};
 use super::tempering::{log_ratios, memory, next_beta, resample};
 use super::whitening;
 use crate::approximation::{Approximation, Draws};
+use crate::calls::Calls;
 use crate::noise::{NoiseSource, Purpose};
 use crate::oracle::Estimate;
 
@@ -35,7 +36,7 @@ const FORGOTTEN: f64 = 0.5;
 const FIRST_ROUND: usize = 16;
 
 /// Numbers that the recorded draws may take.
-const TAPE: usize = 1 << 24;
+const TAPE: usize = 1 << 22;
 
 /// Most times of which draws are kept.
 const TIMES: usize = 64;
@@ -435,6 +436,11 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
 }
 
 impl RefineState {
+    /// Evaluations so far.
+    pub fn calls(&self) -> Calls {
+        self.calls
+    }
+
     /// How well the last finished round has mixed.
     fn mixing(&self) -> Mixing {
         self.rounds

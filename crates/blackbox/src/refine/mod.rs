@@ -37,5 +37,5 @@ mod whitening;
 pub use algorithm::Refine;
 pub use mixing::{ESS_LIMIT, Ensemble, Mixing, RHAT_LIMIT};
 pub use outcome::{Refined, Round, Rung};
-pub use settings::RefineSettings;
+pub use settings::{RefineSettings, RefineWhen};
 pub use state::RefineState;

@@ -1,5 +1,6 @@
 //! What a refinement made.
 
+use jensen_run::{Archive, Checkpoint, Identity};
 use serde::{Deserialize, Serialize};
 
 use super::mixing::{Ensemble, Mixing};
@@ -79,6 +80,16 @@ impl Refined {
     /// Whether the draws are the posterior's as far as can be seen.
     pub fn mixed(&self) -> bool {
         self.reasons.is_empty()
+    }
+
+    /// The draws as safetensors bytes, with what they were made for in the header.
+    pub fn encode(&self, identity: &Identity) -> Vec<u8> {
+        let mut archive = Archive::new();
+        let shape = vec![self.draws.dim, self.draws.count];
+        archive.put_tensor("z", shape, self.draws.z.clone());
+        archive.put("log_p", &self.log_p);
+        archive.put("log_q", &self.draws.log_q);
+        Checkpoint::of_result(identity.clone(), archive).encode()
     }
 
     /// The divergence KL(q‖p) of the approximation in nats, `log Z` minus its bound.

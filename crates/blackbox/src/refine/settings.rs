@@ -4,10 +4,26 @@ use serde::{Deserialize, Serialize};
 
 use super::mixing::Ensemble;
 
+/// When a fit is refined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RefineWhen {
+    /// Where method and family are the policy's choice and its approximation alone is not to be trusted. A method or
+    /// family that was asked for is reported as it is.
+    #[default]
+    Auto,
+    /// Never.
+    Never,
+    /// Always.
+    Always,
+}
+
 /// Settings of a refinement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RefineSettings {
+    /// When a fit is refined at all.
+    pub when: RefineWhen,
     /// Populations and chains of each.
     pub ensemble: Ensemble,
     /// Gradients, counted by draw, beyond which no further round is begun.
@@ -20,6 +36,7 @@ impl Default for RefineSettings {
     /// many transitions again on funnels. Two million gradients.
     fn default() -> Self {
         Self {
+            when: RefineWhen::Auto,
             ensemble: Ensemble {
                 populations: 8,
                 chains: 32,
@@ -30,6 +47,19 @@ impl Default for RefineSettings {
 }
 
 impl RefineSettings {
+    /// These settings, at another time.
+    pub fn of(when: RefineWhen) -> Self {
+        Self {
+            when,
+            ..Self::default()
+        }
+    }
+
+    /// Whether these are the defaults, which are not written: runs stored before there was refinement stay the same.
+    pub(crate) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// Checks that there are populations and chains.
     ///
     /// # Errors

@@ -3,9 +3,6 @@
 use jensen_run::{Limit, Reason, Status, Verdict};
 use serde::{Deserialize, Serialize};
 
-/// Version of `fit.json`: names and meanings of fields stay, fields may be added.
-const FORMAT: u32 = 1;
-
 /// A temperature above this is not that of the model itself; below, it is 1 to rounding.
 const COLD: f64 = 1.0 + 1e-6;
 
@@ -122,7 +119,7 @@ impl Judgement {
         let mut warnings = verdict.warnings();
         warnings.extend(evidence.notes.iter().cloned());
         Self {
-            format: FORMAT,
+            format: jensen_data::FIT_FORMAT,
             status: match finished {
                 Some(made) => format!("{made}, in {iterations} iterations"),
                 None => ending.to_string(),

@@ -1,0 +1,159 @@
+//! A fit and, where it is wanted, its refinement, as one algorithm: budgets, traces and checkpoints hold across both.
+
+use jensen_density::TwiceDifferentiable;
+use jensen_run::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Step};
+
+use crate::approximation::Approximation;
+use crate::driver::{Driver, DriverOutput, DriverState, choose};
+use crate::fit::Fit;
+use crate::method::Method;
+use crate::noise::NoiseSource;
+use crate::refine::{Refine, RefineState, RefineWhen, Refined};
+use crate::settings::{FamilyChoice, Settings};
+
+/// A refinement that has begun.
+struct Begun {
+    /// How the fit ended.
+    status: Status,
+    /// At which iteration.
+    at: u64,
+    state: RefineState,
+}
+
+/// State of a [`Refining`].
+pub(crate) struct RefiningState {
+    fitted: DriverState,
+    begun: Option<Begun>,
+}
+
+/// A fit, then its refinement.
+pub(crate) struct Refining<'a, D: TwiceDifferentiable> {
+    density: &'a D,
+    driver: Driver<'a, D>,
+    settings: &'a Settings,
+    refine: Option<Refine<'a, D>>,
+}
+
+impl<'a, D: TwiceDifferentiable> Refining<'a, D> {
+    pub(crate) fn new(density: &'a D, driver: Driver<'a, D>, settings: &'a Settings) -> Self {
+        Self {
+            density,
+            driver,
+            settings,
+            refine: None,
+        }
+    }
+
+    /// Whether a fit that ended so is refined.
+    fn wanted(&self, output: &DriverOutput, status: &Status) -> bool {
+        let chosen_by_policy = matches!(self.settings.method, Method::Auto(_))
+            && self.settings.family == FamilyChoice::Auto;
+        match self.settings.refine.when {
+            RefineWhen::Never => false,
+            RefineWhen::Always => !output.results.is_empty(),
+            RefineWhen::Auto => {
+                let fit = Fit::of(output.clone(), status.clone(), self.density.dim());
+                chosen_by_policy && fit.is_some_and(|fit| !fit.trusted())
+            }
+        }
+    }
+
+    /// The refinement of what the fit chose, made anew after a resume.
+    fn refine(&mut self, fitted: &DriverState) -> &mut Refine<'a, D> {
+        if self.refine.is_none() {
+            let results = self.driver.output(fitted).results;
+            let best = &results[choose(&results)];
+            let omega = best.omega.clone();
+            let approximation = Approximation::new(best.kind, self.density.dim(), omega)
+                .expect("a fitted family has all its parameters");
+            let source = NoiseSource::new(self.settings.seed, self.settings.simd);
+            let settings = self.settings.refine;
+            let refine = Refine::new(self.density, &approximation, source, settings);
+            self.refine = Some(refine);
+        }
+        self.refine.as_mut().expect("made above")
+    }
+
+    /// Begins refining a fit that ended with `status`; `None` where that is not wanted or cannot start.
+    fn begin(&mut self, fitted: &DriverState, status: &Status, at: u64) -> Option<Begun> {
+        let output = self.driver.output(fitted);
+        if !self.wanted(&output, status) {
+            return None;
+        }
+        let state = self.refine(fitted).init().ok()?;
+        Some(Begun {
+            status: status.clone(),
+            at,
+            state,
+        })
+    }
+}
+
+impl<D: TwiceDifferentiable> Algorithm for Refining<'_, D> {
+    type State = RefiningState;
+    type Output = (DriverOutput, Option<Refined>);
+
+    fn init(&mut self) -> Result<RefiningState, Status> {
+        Ok(RefiningState {
+            fitted: self.driver.init()?,
+            begun: None,
+        })
+    }
+
+    fn step(&mut self, state: &mut RefiningState, iteration: u64) -> Step {
+        let RefiningState { fitted, begun } = state;
+        if let Some(begun) = begun {
+            let before = fitted.calls();
+            let refine = self.refine(fitted);
+            let step = refine.step(&mut begun.state, iteration - begun.at);
+            let calls = before + begun.state.calls();
+            let record: Record = calls.on(step.record).with_text("stage", "refine");
+            return Step { record, ..step };
+        }
+        let step = self.driver.step(fitted, iteration);
+        let Some(status) = step.status else {
+            return step;
+        };
+        *begun = self.begin(fitted, &status, iteration);
+        match begun {
+            Some(_) => Step::go_on(step.record),
+            None => Step::finish(step.record, status),
+        }
+    }
+
+    fn output(&mut self, state: &RefiningState) -> Self::Output {
+        let output = self.driver.output(&state.fitted);
+        let refined = state
+            .begun
+            .as_ref()
+            .map(|begun| self.refine(&state.fitted).output(&begun.state));
+        (output, refined)
+    }
+}
+
+impl Snapshot for RefiningState {
+    fn save(&self) -> Archive {
+        let mut archive = self.fitted.save();
+        if let Some(begun) = &self.begun {
+            archive.set("refined_from", (&begun.status, begun.at));
+            archive.nest("refine", begun.state.save());
+        }
+        archive
+    }
+
+    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        // A fit that was not refined, or not yet, has nothing of it.
+        let begun = match archive.get::<(Status, u64)>("refined_from") {
+            Ok((status, at)) => Some(Begun {
+                status,
+                at,
+                state: RefineState::restore(&archive.nested("refine"))?,
+            }),
+            Err(_) => None,
+        };
+        Ok(Self {
+            fitted: DriverState::restore(archive)?,
+            begun,
+        })
+    }
+}

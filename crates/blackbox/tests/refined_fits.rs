@@ -1,0 +1,165 @@
+//! Fits with the refinement that follows them: when it comes, what it gives, and that it resumes.
+
+use std::f64::consts::TAU;
+
+use jensen_blackbox::{
+    FamilyChoice, FamilyKind, Fit, RefineSettings, RefineWhen, Settings, Subject, Summary, fit,
+};
+use jensen_density::{Differenced, Lanes, LanesMut, LogDensity, TwiceDifferentiable};
+use jensen_run::{Budget, Checkpoint, Control, Record};
+use jensen_testkit::{CorrelatedGaussian, Mixture, Scalar};
+
+/// z₀ ~ N(0, 1), z₁ | z₀ ~ N(z₀², 0.3): no Gaussian is close.
+struct Banana;
+
+impl LogDensity for Banana {
+    type Workspace = ();
+
+    fn dim(&self) -> usize {
+        2
+    }
+    fn workspace(&self, _lanes: usize) {}
+    fn value(&self, _: &mut (), z: Lanes<'_>, out: &mut [f64]) {
+        for (l, value) in out.iter_mut().enumerate() {
+            let (a, b) = (z.row(0)[l], z.row(1)[l]);
+            let e = (b - a * a) / 0.3;
+            *value = -0.5 * (a * a + e * e) - TAU.ln() - 0.3f64.ln();
+        }
+    }
+    fn value_grad(&self, _: &mut (), z: Lanes<'_>, out: &mut [f64], mut grad: LanesMut<'_>) {
+        self.value(&mut (), z, out);
+        for l in 0..z.lanes() {
+            let (a, b) = (z.row(0)[l], z.row(1)[l]);
+            let e = (b - a * a) / 0.09;
+            grad.row_mut(0)[l] = -a + 2.0 * a * e;
+            grad.row_mut(1)[l] = -e;
+        }
+    }
+}
+
+struct Run {
+    fit: Fit,
+    records: Vec<Record>,
+    checkpoints: Vec<Vec<u8>>,
+}
+
+fn run(
+    density: &impl TwiceDifferentiable,
+    settings: &Settings,
+    budget: u64,
+    resume: Option<Checkpoint>,
+) -> Run {
+    let ticks = std::cell::Cell::new(0.0);
+    let clock = || {
+        ticks.set(ticks.get() + 0.001);
+        ticks.get()
+    };
+    let mut records: Vec<Record> = Vec::new();
+    let mut checkpoints: Vec<Vec<u8>> = Vec::new();
+    let mut control = Control::new(Budget::iterations(budget), &clock, &mut records);
+    control.store = Some(&mut checkpoints);
+    control.checkpoint_seconds = 0.0;
+    control.resume = resume;
+    let fit = fit(density, settings, &Subject::default(), &mut control).unwrap();
+    Run {
+        fit,
+        records,
+        checkpoints,
+    }
+}
+
+fn when(when: RefineWhen) -> Settings {
+    Settings {
+        refine: RefineSettings::of(when),
+        seed: 3,
+        ..Settings::default()
+    }
+}
+
+#[test]
+fn what_no_family_fits_is_trusted_by_its_refined_draws() {
+    let density = Differenced(Banana);
+    let alone = run(&density, &when(RefineWhen::Never), 100_000, None).fit;
+    assert!(!alone.trusted() && alone.refined.is_none());
+    let fit = run(&density, &when(RefineWhen::Auto), 100_000, None).fit;
+    assert!(fit.trusted(), "{:?}", fit.warnings());
+    assert_eq!(fit.families, alone.families);
+    assert!(fit.calls.gradients > alone.calls.gradients);
+    let refined = fit.refined.as_ref().unwrap();
+    let found = Summary::of(refined.draws.lanes().row(0));
+    assert!(
+        found.mean.abs() < 0.1 && (found.sd - 1.0).abs() < 0.08,
+        "{found:?}"
+    );
+    let elbo = fit.best().evaluation.elbo;
+    let (z, kl) = (refined.log_evidence, refined.divergence(elbo));
+    assert!(z.mean.abs() < 4.0 * z.standard_error, "{z:?}");
+    assert!(kl.mean > 0.3 && (kl.mean + elbo.mean).abs() < 4.0 * kl.standard_error);
+}
+
+#[test]
+fn only_the_policys_own_choice_is_refined_unasked() {
+    let gaussian = CorrelatedGaussian::exchangeable(&[1.0, 2.0], 0.5);
+    assert!(
+        run(&gaussian, &when(RefineWhen::Auto), 100_000, None)
+            .fit
+            .refined
+            .is_none()
+    );
+    let mut named = when(RefineWhen::Auto);
+    named.family = FamilyChoice::Only(FamilyKind::MeanField);
+    let density = Differenced(Banana);
+    let fit = run(&density, &named, 100_000, None).fit;
+    assert!(fit.refined.is_none() && !fit.trusted());
+    named.refine = RefineSettings::of(RefineWhen::Always);
+    assert!(run(&density, &named, 100_000, None).fit.trusted());
+    let fit = run(&gaussian, &when(RefineWhen::Always), 100_000, None).fit;
+    let elbo = fit.best().evaluation.elbo;
+    let kl = fit.refined.as_ref().unwrap().divergence(elbo);
+    // The evidence is 1, whichever family was chosen.
+    assert!(fit.trusted(), "{:?}", fit.warnings());
+    assert!(
+        (kl.mean + elbo.mean).abs() < 4.0 * kl.standard_error,
+        "{kl:?} {elbo:?}"
+    );
+}
+
+#[test]
+fn another_mode_is_held_against_refined_draws_too() {
+    let density = Scalar(Mixture {
+        dim: 2,
+        distance: 12.0,
+        log_odds: 0.5,
+    });
+    let fit = run(&density, &when(RefineWhen::Always), 100_000, None).fit;
+    assert!(!fit.modes().is_empty());
+    assert!(!fit.trusted());
+}
+
+#[test]
+fn resuming_anywhere_equals_never_stopping() {
+    let density = Differenced(Banana);
+    let settings = when(RefineWhen::Auto);
+    let whole = run(&density, &settings, 100_000, None);
+    let n = whole.records.len();
+    let refines = |record: &Record| record.fields.get("stage") == Some(&"refine".into());
+    let first = whole.records.iter().position(refines).unwrap();
+    for at in [first / 2, first - 1, first, (first + n) / 2, n - 1] {
+        let checkpoint = Checkpoint::decode(&whole.checkpoints[at]).unwrap();
+        let rest = run(&density, &settings, 100_000, Some(checkpoint)).fit;
+        assert_eq!(rest.families, whole.fit.families);
+        assert_eq!(rest.refined, whole.fit.refined);
+        assert_eq!(rest.calls, whole.fit.calls);
+        assert_eq!(rest.warnings(), whole.fit.warnings());
+        let short = run(&density, &settings, at as u64 + 1, None);
+        let pairs = short.records.iter().zip(&whole.records);
+        assert!(pairs.clone().all(|(a, b)| a.same_result(b)));
+        assert!(at + 1 == n || !short.fit.trusted());
+    }
+    let calls = whole.records.windows(2);
+    assert!(
+        calls
+            .into_iter()
+            .all(|w| w[0].oracle_calls <= w[1].oracle_calls)
+    );
+}

@@ -1,0 +1,171 @@
+//! What a refinement says: numbers for scripts, a section of the report for people.
+
+use jensen_blackbox::{ESS_LIMIT, Estimate, RHAT_LIMIT, Refined};
+use jensen_data::RefinementSummary;
+use jensen_report::Section;
+use jensen_report::figure::{Axis, Chart, Figure, Series};
+
+use crate::Fitted;
+
+/// Coordinates whose marginals are shown, those that changed most.
+const SHOWN: usize = 6;
+
+/// Bars of a marginal.
+const BARS: usize = 40;
+
+impl Fitted {
+    /// The refinement, where there was one.
+    pub fn refined(&self) -> Option<&Refined> {
+        self.fit.refined.as_ref()
+    }
+
+    /// The divergence KL(q‖p) of the approximation in nats, where a refinement measured it.
+    pub fn divergence(&self) -> Option<Estimate> {
+        let elbo = self.fit.best().evaluation.elbo;
+        self.refined().map(|refined| refined.divergence(elbo))
+    }
+
+    /// The refinement in numbers.
+    pub(crate) fn refinement_summary(&self) -> Option<RefinementSummary> {
+        let (refined, kl) = (self.refined()?, self.divergence()?);
+        Some(RefinementSummary {
+            used: refined.mixed(),
+            log_evidence: refined.log_evidence.mean,
+            log_evidence_se: refined.log_evidence.standard_error,
+            kl: kl.mean,
+            kl_se: kl.standard_error,
+            rhat: refined.mixing.rhat,
+            ess: refined.mixing.ess,
+            draws: refined.draws.count as u64,
+            gradients: refined.calls.gradients,
+        })
+    }
+
+    /// The refinement as a section of the report.
+    pub(crate) fn refinement_section(&self) -> Option<Section> {
+        let (refined, kl) = (self.refined()?, self.divergence()?);
+        let used = if refined.mixed() {
+            "The draws of this report are the refined ones."
+        } else {
+            "It has not mixed, so the draws of this report are the approximation's."
+        };
+        let rows = refined.rounds.iter().map(|round| {
+            vec![
+                round.transitions.to_string(),
+                format!("{:.3}", round.step_size),
+                format!("{:.2}", round.acceptance),
+                format!("{:.3}", round.mixing.rhat),
+                format!("{:.0}", round.mixing.ess),
+                format!(
+                    "{:.3} ± {:.3}",
+                    round.log_evidence.mean, round.log_evidence.standard_error
+                ),
+            ]
+        });
+        let head = [
+            "transitions",
+            "step size",
+            "acceptance",
+            "nested R̂",
+            "effective draws",
+            "log evidence",
+        ];
+        let mut figures = vec![(
+            Figure::new("").panel(ladder(refined)).to_svg(),
+            "The way from the widened approximation (0) to the posterior (1): inverse temperature, share of the \
+             particles that the change of temperature left, and acceptance."
+                .to_owned(),
+        )];
+        for (i, chart) in self.changed(refined) {
+            figures.push((
+                Figure::new("").panel(chart).to_svg(),
+                format!(
+                    "{} on the unconstrained scale: refined draws, and the approximation dashed.",
+                    self.coordinates[i]
+                ),
+            ));
+        }
+        Some(Section {
+            heading: "Refinement".to_owned(),
+            note: format!(
+                "Particles drawn from the widened approximation were moved to the posterior over {} temperatures and \
+                 then by Hamiltonian transitions, {} gradients in all. {used} Log evidence {:.3} ± {:.3} nats, so that \
+                 the approximation's divergence KL(q‖p) is {:.3} ± {:.3} nats. Limits: nested R̂ {RHAT_LIMIT}, \
+                 {ESS_LIMIT} effective draws. Each row of the table is a round; the last counts.",
+                refined.ladder.len(),
+                refined.calls.gradients,
+                refined.log_evidence.mean,
+                refined.log_evidence.standard_error,
+                kl.mean,
+                kl.standard_error,
+            ),
+            figures,
+            table: (head.map(str::to_owned).to_vec(), rows.collect()),
+        })
+    }
+
+    /// Marginals of the coordinates in which draws and approximation differ most.
+    fn changed(&self, refined: &Refined) -> Vec<(usize, Chart)> {
+        let approximation = self.approximation();
+        let (means, sds) = (approximation.mean(), approximation.sd());
+        let draws = &refined.draws;
+        let mut found: Vec<(f64, usize)> = (0..draws.dim)
+            .filter(|_| draws.count > 1)
+            .map(|i| {
+                let own = jensen_blackbox::Summary::of(draws.lanes().row(i));
+                let shift = (own.mean - means[i]).abs() / own.sd;
+                (shift + (sds[i] / own.sd).ln().abs(), i)
+            })
+            .collect();
+        found.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let shown = found.into_iter().take(SHOWN);
+        shown
+            .map(|(_, i)| (i, marginal(draws.lanes().row(i), means[i], sds[i])))
+            .collect()
+    }
+}
+
+fn ladder(refined: &Refined) -> Chart {
+    let rungs = || refined.ladder.iter().enumerate();
+    let line = |value: fn(&jensen_blackbox::Rung) -> f64| -> Vec<(f64, f64)> {
+        rungs()
+            .map(|(i, rung)| ((i + 1) as f64, value(rung)))
+            .collect()
+    };
+    Chart::new("")
+        .x(Axis::new("stage"))
+        .y(Axis::new(""))
+        .series(Series::line("inverse temperature", line(|r| r.beta)).marked())
+        .series(Series::line("share left", line(|r| r.share)).marked())
+        .series(Series::line("acceptance", line(|r| r.acceptance)).marked())
+}
+
+/// Densities of draws, in bars, and of a normal.
+fn marginal(draws: &[f64], mean: f64, sd: f64) -> Chart {
+    let mut sorted = draws.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let at = |p: f64| jensen_math::order::quantile(&sorted, p);
+    let (low, high) = (
+        at(0.001).min(mean - 3.0 * sd),
+        at(0.999).max(mean + 3.0 * sd),
+    );
+    let width = (high - low) / BARS as f64;
+    let (mut bars, mut normal) = (Vec::new(), Vec::new());
+    for bar in 0..BARS {
+        let from = low + bar as f64 * width;
+        let below = |x: f64| sorted.partition_point(|y| *y < x) as f64;
+        let share = (below(from + width) - below(from)) / sorted.len() as f64;
+        let middle = from + 0.5 * width;
+        bars.push((middle, share / width));
+        let z = (middle - mean) / sd;
+        normal.push((
+            middle,
+            (-0.5 * z * z).exp() / (sd * std::f64::consts::TAU.sqrt()),
+        ));
+    }
+    Chart::new("")
+        .x(Axis::new(""))
+        .y(Axis::new("density"))
+        .series(Series::line("refined", bars))
+        .series(Series::line("approximation", normal).dashed())
+}
