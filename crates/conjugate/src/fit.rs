@@ -34,7 +34,7 @@ impl ModelFit {
         if let Some((i, j)) = self.twins.first() {
             verdict.against(Reason::new(
                 format!("components {} and {} are the same", i + 1, j + 1),
-                "Ask for fewer components, or try another seed or a policy that cools",
+                "Ask for fewer components, or try another seed.",
             ));
         }
         verdict

@@ -152,11 +152,11 @@ impl Temper {
         let advice = match self {
             Self::Global(GlobalTempering { cooling: None, .. })
             | Self::Local(LocalTempering { cooling: None, .. }) => format!(
-                "Give it a cooling that ends within the fit: `{0}=PASSES`, in batch fits `{0}=ITERATIONS`",
+                "Give it a cooling that ends within the fit: `{0}=PASSES`, in batch fits `{0}=ITERATIONS`.",
                 self.name()
             ),
             Self::Schedule(points) if points.last().is_some_and(|last| last.1 > 1.0) => {
-                "Let the schedule end at temperature 1".to_owned()
+                "Let the schedule end at temperature 1.".to_owned()
             }
             Self::Anneal { passes, .. }
             | Self::Global(GlobalTempering {
@@ -167,9 +167,9 @@ impl Temper {
                 cooling: Some(passes),
                 ..
             }) => format!(
-                "The cooling takes {passes} passes (in batch fits, iterations): make more, or shorten it"
+                "The cooling takes {passes} passes (in batch fits, iterations): make more, or shorten it."
             ),
-            Self::None | Self::Schedule(_) => "Make all passes of the schedule".to_owned(),
+            Self::None | Self::Schedule(_) => "Make all passes of the schedule.".to_owned(),
         };
         Some(Reason::new(
             format!(

@@ -291,12 +291,12 @@ fn a_summary_reads_back_and_writes_null_for_what_is_not_finite() {
         .as_object()
         .unwrap()
         .keys()
-        .take(13)
+        .take(14)
         .cloned()
         .collect();
     assert_eq!(
         keys.join(" "),
-        "status converged trusted elbo elbo_se khat iterations oracle_calls seconds dim seed version parameters"
+        "format status converged trusted elbo elbo_se khat iterations oracle_calls seconds dim seed version parameters"
     );
     let parameter: Vec<_> = value["parameters"][0]
         .as_object()

@@ -35,7 +35,8 @@ fn underflow(z: Expr<'_>) -> Expr<'_> {
 
 #[test]
 fn roots_of_what_underflows_add_nothing() {
-    let cases: [(&str, for<'b> fn(Expr<'b>) -> Expr<'b>); 5] = [
+    type Density = for<'b> fn(Expr<'b>) -> Expr<'b>;
+    let cases: [(&str, Density); 5] = [
         ("sqrt", |z| underflow(z).sqrt() + z),
         ("power 0.5", |z| underflow(z).pow(0.5) + z),
         ("power 0.3", |z| underflow(z).pow(0.3) + z),

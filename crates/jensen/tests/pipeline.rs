@@ -1,5 +1,6 @@
 //! From a program to outputs, through the library alone.
 
+use jensen::blackbox::RefineWhen;
 use jensen::prelude::*;
 use jensen::run::{Clock, Record};
 use jensen::{About, HistoryPoint};
@@ -49,11 +50,12 @@ fn importance_resampling_moves_draws_towards_the_posterior() {
     // A student t on the unconstrained scale: the normal family is too narrow in the tails.
     let model = compile("parameters { real x; } model { x ~ student_t(4, 0, 1); }");
     let spread = |resample: bool| {
-        let options = Options {
+        let mut options = Options {
             draws: 20_000,
             resample,
             ..Options::default()
         };
+        options.settings.refine.when = RefineWhen::Never;
         let draws = fit(&model, &options).unwrap().sample.table.column(0);
         draws.iter().filter(|x| x.abs() > 2.776).count() as f64 / draws.len() as f64
     };

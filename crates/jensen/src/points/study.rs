@@ -211,12 +211,8 @@ impl<M: Model, R: Serialize> Study for PointStudy<'_, M, R> {
             },
         };
         let fit = &made.output.fit;
-        let mut evidence = Evidence {
-            temperature: fit.temperature,
-            cooling: "Give it a cooling, such as `--temper global=50`, and the passes or iterations to cool down in."
-                .to_owned(),
-            ..Evidence::new(made.status.clone(), work)
-        };
+        let mut evidence = Evidence::new(made.status.clone(), work);
+        evidence.against.extend(fit.verdict(&self.settings.temper));
         if !fit.elbo.is_finite() {
             let reason = format!("the bound is {}", fit.elbo);
             evidence.against.against(jensen_run::Reason::new(

@@ -105,8 +105,7 @@ impl Judgement {
         if !status.is_converged() && finished.is_none() {
             verdict.against(ending.clone());
         }
-        // NaN is no temperature of the model either.
-        if !(evidence.temperature <= COLD) {
+        if evidence.temperature.is_nan() || evidence.temperature > COLD {
             verdict.against(Reason::new(
                 format!(
                     "the fit ended at temperature {:.2}: it describes a flattened model, not the data",

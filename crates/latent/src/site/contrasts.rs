@@ -346,13 +346,13 @@ impl Cloud {
         // Thousands of points in general position span every dimension.
         cholesky(&mut second).expect("points that span their space");
         let mut coordinates: Vec<f64> = Vec::with_capacity(dimensions * points);
-        for i in 0..dimensions {
+        for (i, row) in rows.iter().enumerate() {
             let own: Vec<f64> = (0..half)
                 .map(|n| {
                     let before: f64 = (0..i)
                         .map(|j| second.get(i, j) * coordinates[j * points + n])
                         .sum();
-                    (rows[i][n] - before) / second.get(i, i)
+                    (row[n] - before) / second.get(i, i)
                 })
                 .collect();
             coordinates.extend(&own);

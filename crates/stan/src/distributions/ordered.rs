@@ -167,7 +167,7 @@ fn lower_arguments<'g, 'a>(w: &Whole<'g, 'a>) -> FnResult<(Vec<f64>, &'a Sym, &'
     let k = outcomes(w, 0)?;
     let most = cuts.dims()?.leaf.size() as f64 + 1.0;
     if let Some(bad) = k.iter().find(|k| !(1.0..=most).contains(*k)) {
-        return Err(no_category(w.density.name, *bad, most as f64));
+        return Err(no_category(w.density.name, *bad, most));
     }
     Ok((k, w.passed[1].sym, cuts))
 }

@@ -149,8 +149,13 @@ fn rows_have_signatures() {
         let id = BuiltinId::from_name(name).unwrap_or_else(|| panic!("`{name}` has no signature"));
         id.signatures()
     };
+    let mut absent = Vec::new();
     for row in univariate() {
         for (name, suffix) in row.functions() {
+            if BuiltinId::from_name(&name).is_none() {
+                absent.push(name);
+                continue;
+            }
             let count = row.params.len() + usize::from(suffix != Suffix::Random);
             assert!(
                 signatures(&name).iter().all(|s| s.params.len() == count),
@@ -158,6 +163,8 @@ fn rows_have_signatures() {
             );
         }
     }
+    // Stan has the distribution function of this one without its logarithms.
+    assert_eq!(absent, ["loglogistic_lcdf", "loglogistic_lccdf"]);
     for (name, _) in multivariate().flat_map(|row| row.functions()) {
         assert!(!signatures(name).is_empty(), "{name}");
     }
