@@ -597,7 +597,9 @@ impl Snapshot for FamilyResult {
 
     fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
         let e = archive.vec_of("evaluation", 6)?;
-        let agreement = Agreement::from_numbers(&archive.vec_of("agreement", 6)?);
+        // What earlier builds did not look at is not known of their results, and so they are not trusted.
+        let agreement = archive.vec_of("agreement", 6);
+        let agreement = agreement.map_or(Agreement::UNKNOWN, |x| Agreement::from_numbers(&x));
         let [draws, rejected, impossible] = archive.get("draws")?;
         let polish = archive.vec("polish")?;
         let estimate = |mean, standard_error| Estimate {
@@ -619,8 +621,8 @@ impl Snapshot for FamilyResult {
                 impossible,
             },
             polish: (polish.len() == 2).then(|| estimate(polish[0], polish[1])),
-            dim: archive.get("dim")?,
-            flat: archive.get("flat")?,
+            dim: archive.get("dim").unwrap_or_default(),
+            flat: archive.get("flat").unwrap_or_default(),
         })
     }
 }

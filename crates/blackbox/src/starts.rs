@@ -539,7 +539,8 @@ pub(crate) fn save_outcomes(outcomes: &[StartOutcome]) -> Archive {
 /// The inverse of [`save_outcomes`].
 pub(crate) fn restore_outcomes(archive: &Archive) -> Result<Vec<StartOutcome>, ArchiveError> {
     let settled: Vec<bool> = archive.get("settled")?;
-    let wide: Vec<bool> = archive.get("wide")?;
+    // Checkpoints of earlier builds have no wide starts, and do not say so.
+    let wide: Vec<bool> = (archive.get("wide")).unwrap_or_else(|_| vec![false; settled.len()]);
     let elbo = archive.vec_of("elbo", settled.len())?;
     settled
         .into_iter()
