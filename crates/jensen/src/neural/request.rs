@@ -67,7 +67,7 @@ pub struct VaeRequest {
     /// Step size [default: adagrad 0.02, adam 0.001, sgd 0.0001]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Method"))]
     pub step_size: Option<f64>,
-    /// Temperature of the likelihood: none, or anneal=PASSES[:FROM], which falls from FROM (10) to 1 [default: none]
+    /// Temperature of the likelihood: none, or anneal=PASSES or anneal=PASSES:FROM, which falls from FROM (10) to 1 [default: none]
     #[cfg_attr(feature = "clap", arg(long, value_name = "POLICY", value_parser = parse_temper, help_heading = "Method"))]
     pub temper: Option<String>,
     /// Passes during which the weight of the divergence rises from 0 to 1 [default: 0]
