@@ -347,7 +347,7 @@ fn write_results(
     if let Some(refined) = fitted.encode_refined() {
         write_atomic_bytes(&path(Artefact::Refined), &refined).map_err(Failure::output)?;
     }
-    let mut report = fitted.report(&About {
+    let report = fitted.report(&About {
         model: plan.inputs.model.clone(),
         data: plan
             .inputs
@@ -355,8 +355,8 @@ fn write_results(
             .as_ref()
             .map_or_else(String::new, |data| data.name.clone()),
         settings,
+        exhibits: variance_section(variances).into_iter().collect(),
     });
-    report.sections.extend(variance_section(variances));
     write_atomic_bytes(
         &path(Artefact::Report),
         jensen::report::render(&report).as_bytes(),

@@ -2,7 +2,10 @@
 
 use jensen_data::{ElboPoint, FitSummary, ParameterSummary, Seconds};
 use jensen_density::VariableKind;
-use jensen_report::{Khat, Marginal, Parameter, Report, Stage, TracePoint};
+use jensen_report::{
+    Exhibit, Fact, Khat, Marginal, Parameter, Posterior, Report, Section, Stage, Tone, TracePoint,
+    Verdict, Weights,
+};
 use jensen_run::Record;
 
 use crate::Fitted;
@@ -57,6 +60,8 @@ pub struct About {
     pub data: String,
     /// Settings: name and value.
     pub settings: Vec<(String, String)>,
+    /// What else the method has to show, after the bound.
+    pub exhibits: Vec<Exhibit>,
 }
 
 impl Fitted {
@@ -163,56 +168,84 @@ impl Fitted {
                 mcse: Some(p.sd / draws.sqrt()),
             })
             .collect();
-        let advice = match self.fit.status.advice() {
-            "" => Vec::new(),
-            advice => vec![advice.to_owned()],
+        let khat = Khat {
+            value: best.evaluation.khat,
+            threshold: best.evaluation.khat_threshold,
         };
+        let fact = |label: &str, value: String| Fact::new(label, value, "");
         let mut facts = vec![
-            ("Method".to_owned(), self.identity.algorithm.clone()),
-            ("Family".to_owned(), best.kind.to_string()),
-            (
-                "Dimension".to_owned(),
-                self.approximation().dim().to_string(),
-            ),
-            ("Draws".to_owned(), table.len().to_string()),
-            ("Iterations".to_owned(), self.fit.iterations.to_string()),
+            Fact::elbo(self.fit.elbo(), self.fit.elbo_se()),
+            Fact::khat(khat),
+            fact("Method", self.identity.algorithm.clone()),
+            fact("Family", best.kind.to_string()),
+            fact("Dimension", self.approximation().dim().to_string()),
+            fact("Draws", table.len().to_string()),
+            fact("Iterations", self.fit.iterations.to_string()),
         ];
-        facts.extend(
-            self.remarks()
-                .into_iter()
-                .map(|remark| ("Before".to_owned(), remark)),
+        let remarks = self.remarks().into_iter();
+        facts.extend(remarks.map(|remark| fact("Before", remark)));
+        let mut sections = vec![Section::Bound(stages(&self.history))];
+        let exhibits = self.refinement_section().into_iter();
+        sections.extend(
+            exhibits
+                .chain(about.exhibits.iter().cloned())
+                .map(Section::from),
         );
+        sections.extend([
+            Section::Weights(Weights {
+                khat: Some(khat),
+                // Weights are for draws of the approximation.
+                log_weights: match self.refined().is_some_and(|refined| refined.mixed()) {
+                    true => Vec::new(),
+                    false => table.log_weights(),
+                },
+            }),
+            Section::Posterior(Posterior {
+                parameters,
+                marginals: self.marginals(),
+            }),
+        ]);
         Report {
             title: about.model.clone(),
-            model: about.model.clone(),
-            data: about.data.clone(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            status: self.fit.status.to_string(),
-            converged: self.fit.converged(),
-            trusted: self.trusted(),
-            advice,
-            warnings: self.all_warnings(),
-            elbo: Some((self.fit.elbo(), self.fit.elbo_se())),
-            khat: Some(Khat {
-                value: best.evaluation.khat,
-                threshold: best.evaluation.khat_threshold,
-            }),
+            subject: vec![
+                ("Model".to_owned(), about.model.clone()),
+                ("data".to_owned(), about.data.clone()),
+            ],
+            verdict: self.verdict_of_page(),
             facts,
+            warnings: self.all_warnings(),
+            sections,
             settings: about.settings.clone(),
             timing: vec![
                 ("build".to_owned(), self.build_seconds),
                 ("fit".to_owned(), self.fit.seconds),
                 ("draws".to_owned(), self.draws_seconds),
             ],
-            stages: stages(&self.history),
-            // Weights are for draws of the approximation.
-            log_weights: match self.refined().is_some_and(|refined| refined.mixed()) {
-                true => Vec::new(),
-                false => table.log_weights(),
-            },
-            parameters,
-            sections: self.refinement_section().into_iter().collect(),
-            marginals: self.marginals(),
+            footnote: "The evidence lower bound is in nats, with all normalising constants; the log evidence is at least \
+                       that large. Intervals are those of the approximation."
+                .to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
+
+    fn verdict_of_page(&self) -> Verdict {
+        let (tone, headline) = match (self.fit.converged(), self.trusted()) {
+            (true, true) => (Tone::Good, "Converged, and the draws can be trusted"),
+            (false, true) => (
+                Tone::Fair,
+                "The draws pass their check, yet the optimiser did not converge",
+            ),
+            (true, false) => (
+                Tone::Fair,
+                "Converged, but the draws are not to be trusted as they are",
+            ),
+            (false, false) => (Tone::Poor, "Not converged: do not use these results"),
+        };
+        let status = &self.fit.status;
+        let advice = Some(status.advice()).filter(|advice| !advice.is_empty());
+        Verdict {
+            advice: advice.map(str::to_owned).into_iter().collect(),
+            ..Verdict::new(tone, headline, status.to_string())
         }
     }
 

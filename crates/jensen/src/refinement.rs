@@ -2,7 +2,7 @@
 
 use jensen_blackbox::{ESS_LIMIT, Estimate, RHAT_LIMIT, Refined};
 use jensen_data::RefinementSummary;
-use jensen_report::Section;
+use jensen_report::Exhibit;
 use jensen_report::figure::{Axis, Chart, Figure, Series};
 
 use crate::Fitted;
@@ -42,7 +42,7 @@ impl Fitted {
     }
 
     /// The refinement as a section of the report.
-    pub(crate) fn refinement_section(&self) -> Option<Section> {
+    pub(crate) fn refinement_section(&self) -> Option<Exhibit> {
         let (refined, kl) = (self.refined()?, self.divergence()?);
         let used = if refined.mixed() {
             "The draws of this report are the refined ones."
@@ -71,21 +71,21 @@ impl Fitted {
             "log evidence",
         ];
         let mut figures = vec![(
-            Figure::new("").panel(ladder(refined)).to_svg(),
+            Figure::new("").panel(ladder(refined)),
             "The way from the widened approximation (0) to the posterior (1): inverse temperature, share of the \
              particles that the change of temperature left, and acceptance."
                 .to_owned(),
         )];
         for (i, chart) in self.changed(refined) {
             figures.push((
-                Figure::new("").panel(chart).to_svg(),
+                Figure::new("").panel(chart),
                 format!(
                     "{} on the unconstrained scale: refined draws, and the approximation dashed.",
                     self.coordinates[i]
                 ),
             ));
         }
-        Some(Section {
+        Some(Exhibit {
             heading: "Refinement".to_owned(),
             note: format!(
                 "Particles drawn from the widened approximation were moved to the posterior over {} temperatures and \

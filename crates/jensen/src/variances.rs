@@ -1,7 +1,7 @@
 //! Variances of gradient estimators along a fit, from its trace to the report.
 
 use jensen_blackbox::records::RecordEstimator;
-use jensen_report::Section;
+use jensen_report::Exhibit;
 use jensen_report::figure::{Axis, Chart, Figure, Series};
 use jensen_run::Record;
 
@@ -71,7 +71,7 @@ fn series(
 }
 
 /// A picture of the variances along a run and a table of the last, for a report; none without points.
-pub fn variance_section(points: &[VariancePoint]) -> Option<Section> {
+pub fn variance_section(points: &[VariancePoint]) -> Option<Exhibit> {
     let last = points.last()?;
     let mut chart = Chart::new("")
         .x(Axis::new("iteration"))
@@ -105,7 +105,7 @@ pub fn variance_section(points: &[VariancePoint]) -> Option<Section> {
             shown(e.monte_carlo),
         ]
     });
-    Some(Section {
+    Some(Exhibit {
         heading: "Variance of the gradient".to_owned(),
         note: format!(
             "The trace of the covariance of each estimator along the iterates of this fit, and in the table its parts \
@@ -115,7 +115,7 @@ pub fn variance_section(points: &[VariancePoint]) -> Option<Section> {
             last.iteration
         ),
         figures: vec![(
-            Figure::new("").panel(chart).to_svg(),
+            Figure::new("").panel(chart),
             "Total variance, solid; the two bounds, dashed.".to_owned(),
         )],
         table: (
@@ -156,7 +156,7 @@ mod tests {
             "{:?}",
             section.table
         );
-        assert!(section.figures[0].0.contains("joint"));
+        assert!(section.figures[0].0.to_svg().contains("joint"));
         assert_eq!(variance_section(&[]), None);
     }
 }

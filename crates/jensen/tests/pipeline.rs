@@ -2,6 +2,7 @@
 
 use jensen::blackbox::RefineWhen;
 use jensen::prelude::*;
+use jensen::report::{Section, Tone};
 use jensen::run::{Clock, Record};
 use jensen::{About, HistoryPoint};
 
@@ -80,8 +81,12 @@ fn a_run_can_be_watched_and_limited() {
     let points: Vec<HistoryPoint> = records.iter().filter_map(HistoryPoint::of).collect();
     assert_eq!(fitted.history, points);
     let report = fitted.report(&About::default());
-    assert!(!report.trusted);
-    assert_eq!(report.parameters.len(), 3);
+    assert_ne!(report.verdict.tone, Tone::Good);
+    let posterior = report.sections.iter().find_map(|section| match section {
+        Section::Posterior(posterior) => Some(posterior),
+        _ => None,
+    });
+    assert_eq!(posterior.unwrap().parameters.len(), 3);
     assert!(jensen::report::render(&report).contains("x[3]"));
 }
 

@@ -1,6 +1,9 @@
 //! Renders a report with made-up numbers in the manner of the eight schools: `cargo run --example eight_schools -- FILE`.
 
-use jensen_report::{Khat, Marginal, Parameter, Report, Stage, TracePoint, render};
+use jensen_report::{
+    Fact, Khat, Marginal, Parameter, Posterior, Report, Section, Stage, Tone, TracePoint, Verdict,
+    Weights, render,
+};
 
 /// Uniform numbers in (0, 1) from a 64-bit linear congruential generator; nothing here depends on their quality.
 struct Uniform(u64);
@@ -92,41 +95,77 @@ fn main() -> std::io::Result<()> {
         .map(|_| 0.7 * u.normal() + 0.25 * -u.next().ln())
         .collect();
 
+    let khat = Khat {
+        value: 0.38,
+        threshold: 0.67,
+    };
+    let pairs = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+        let own = |(k, v): &(&str, &str)| (k.to_string(), v.to_string());
+        pairs.iter().map(own).collect()
+    };
+    let mut facts = vec![Fact::elbo(-31.624, 0.041), Fact::khat(khat)];
+    facts.extend(
+        [
+            ("Iterations", "2 350"),
+            ("Dimension", "10"),
+            ("Draws", "1 000"),
+            ("Time", "0.54 s"),
+        ]
+        .map(|(label, value)| Fact::new(label, value, "")),
+    );
     let report = Report {
         title: "Eight schools".into(),
-        model: "eight_schools_centred.stan".into(),
-        data: "eight_schools.json".into(),
-        version: "0.1.0".into(),
-        status: "Converged after 2350 iterations: the bound has not risen by more than its standard error over the \
-                 last 300."
-            .into(),
-        converged: true,
-        trusted: true,
-        advice: vec!["Use draws.csv or draws.nc; reweight them with log_weight for tail probabilities.".into()],
+        subject: pairs(&[
+            ("Model", "eight_schools_centred.stan"),
+            ("data", "eight_schools.json"),
+        ]),
+        verdict: Verdict {
+            advice: vec![
+                "Use draws.csv or draws.nc; reweight them with log_weight for tail probabilities."
+                    .into(),
+            ],
+            ..Verdict::new(
+                Tone::Good,
+                "Converged, and the draws can be trusted",
+                "Converged after 2350 iterations: the bound has not risen by more than its standard error over the \
+                 last 300.",
+            )
+        },
+        facts,
         warnings: vec![
-            "The mean-field fit had k̂ = 0.91, above 0.67: the full-rank family was fitted from it.".into(),
+            "The mean-field fit had k̂ = 0.91, above 0.67: the full-rank family was fitted from it."
+                .into(),
         ],
-        elbo: Some((-31.624, 0.041)),
-        khat: Some(Khat { value: 0.38, threshold: 0.67 }),
-        facts: [("Iterations", "2 350"), ("Dimension", "10"), ("Draws", "1 000"), ("Time", "0.54 s")]
-            .map(|(k, v)| (k.to_string(), v.to_string()))
-            .to_vec(),
-        settings: [
+        sections: vec![
+            Section::Bound(stages),
+            Section::Weights(Weights {
+                khat: Some(khat),
+                log_weights,
+            }),
+            Section::Posterior(Posterior {
+                parameters: marginals
+                    .iter()
+                    .map(|m| summarise(&m.name, &m.draws))
+                    .collect(),
+                marginals,
+            }),
+        ],
+        settings: pairs(&[
             ("method", "advi"),
             ("family", "auto: mean-field, then full-rank"),
             ("estimator", "sticking the landing, 16 draws"),
             ("optimiser", "adam, step size 0.05"),
             ("seed", "0"),
             ("threads", "2 (avx512)"),
-        ]
-        .map(|(k, v)| (k.to_string(), v.to_string()))
-        .to_vec(),
-        timing: vec![("build".into(), 0.0031), ("fit".into(), 0.472), ("draws and diagnostics".into(), 0.067)],
-        stages,
-        sections: Vec::new(),
-        log_weights,
-        parameters: marginals.iter().map(|m| summarise(&m.name, &m.draws)).collect(),
-        marginals,
+        ]),
+        timing: vec![
+            ("build".into(), 0.0031),
+            ("fit".into(), 0.472),
+            ("draws and diagnostics".into(), 0.067),
+        ],
+        footnote: "The evidence lower bound is in nats. Intervals are those of the approximation."
+            .into(),
+        version: "0.1.0".into(),
     };
     let path = std::env::args()
         .nth(1)

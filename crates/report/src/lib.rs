@@ -1,16 +1,15 @@
-//! One self-contained HTML page about a fit: verdict, evidence for it, and the posterior; and figures as SVG and PNG.
+//! One self-contained HTML page about a fit: verdict, evidence for it, and the results; and figures as SVG and PNG.
 //!
 //! [`render`] turns a plain [`Report`] into the text of the page. The page has no scripts, loads nothing, prints well and
-//! follows the reader's light or dark setting. Every name and text of the report is escaped.
+//! follows the reader's light or dark setting, its figures too. Every name and text of the report is escaped.
 //!
 //! | subject | module |
 //! | --- | --- |
 //! | what goes in | [`model`] |
-//! | the page and its sections | `page` |
-//! | a page of facts, figures and tables | `sheet` |
-//! | plots, and the axes and shapes they are made of | `plots`, `svg` |
+//! | the page around its sections, and the section of figures and a table | `page` |
+//! | sections of their own kind: the bound along the run, importance weights, the posterior | `bound`, `weights`, `posterior` |
+//! | charts, heat maps and images; the shapes and axes that all pictures are made of | [`figure`] |
 //! | densities, quantiles, correlations | `stats` |
-//! | charts, heat maps and images for files | [`figure`] |
 //! | escaping and the spelling of numbers | `text` |
 
 #![cfg_attr(
@@ -18,15 +17,17 @@
     deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)
 )]
 
+mod bound;
 pub mod figure;
 pub mod model;
 mod page;
-mod plots;
-mod sheet;
+mod posterior;
 mod stats;
-mod svg;
 mod text;
+mod weights;
 
-pub use model::{Khat, Marginal, Parameter, Report, Stage, TracePoint};
+pub use model::{
+    Exhibit, Fact, Khat, Marginal, Parameter, Posterior, Report, Section, Stage, Tone, TracePoint,
+    Verdict, Weights,
+};
 pub use page::render;
-pub use sheet::{Section, Sheet, Tone, render_sheet};

@@ -1,63 +1,152 @@
-//! What a report says, as plain data.
+//! What a page says, as plain data.
 
-use serde::{Deserialize, Serialize};
+use crate::figure::Figure;
+use crate::text;
 
-use crate::sheet::Section;
+/// How a run came out, for the colour of the verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Tone {
+    /// As it should be.
+    #[default]
+    Good,
+    /// Usable with care.
+    Fair,
+    /// Not to be used.
+    Poor,
+}
 
-/// Everything on the page. Empty lists and absent options leave their section out.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+/// Everything on the page. Empty lists and texts leave their part out.
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Report {
-    /// Headline, usually the model's name.
+    /// Headline.
     pub title: String,
-    /// The model's file or name.
-    pub model: String,
-    /// The data's file or name.
-    pub data: String,
-    /// Version of the program that made the fit.
-    pub version: String,
-    /// How the run ended, in a sentence.
-    pub status: String,
-    /// The optimiser's stopping rule was met.
-    pub converged: bool,
-    /// Converged, and the importance weights allow the draws to be used.
-    pub trusted: bool,
-    /// What to do next, a sentence each.
-    pub advice: Vec<String>,
+    /// What was fitted, and to what: label and value.
+    pub subject: Vec<(String, String)>,
+    /// Whether the results are to be used.
+    pub verdict: Verdict,
+    /// Short facts at the top.
+    pub facts: Vec<Fact>,
     /// Things the reader should know, a sentence each.
     pub warnings: Vec<String>,
-    /// Evidence lower bound in nats and its Monte Carlo standard error.
-    pub elbo: Option<(f64, f64)>,
-    /// Pareto k̂ of the importance weights.
-    pub khat: Option<Khat>,
-    /// Short facts shown at the top beside the bound and k̂: label and value.
-    pub facts: Vec<(String, String)>,
+    /// The body, in the order in which a reader asks for it.
+    pub sections: Vec<Section>,
     /// Settings of the run: name and value.
     pub settings: Vec<(String, String)>,
     /// Parts of the run and their wall-clock seconds.
     pub timing: Vec<(String, f64)>,
-    /// The bound along the run, one entry a stage (adaptation, mean-field, full-rank, …) in order.
-    pub stages: Vec<Stage>,
-    /// Log importance weights log p − log g of the draws, neither smoothed nor normalised.
-    pub log_weights: Vec<f64>,
-    /// One row a scalar parameter.
-    pub parameters: Vec<Parameter>,
-    /// Whatever else a method has to show, after the bound.
-    pub sections: Vec<Section>,
-    /// Draws of scalar parameters, most interesting first. Only some of them are drawn; the page says how many are not.
-    pub marginals: Vec<Marginal>,
+    /// What the numbers of the page mean, in a sentence or two below it.
+    pub footnote: String,
+    /// Version of the program that made the fit.
+    pub version: String,
 }
 
-/// Pareto k̂ and where trust in it ends.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Khat {
-    /// The estimate; not finite when it could not be made.
-    pub value: f64,
-    /// Largest value at which the draws are trusted: min(1 − 1/log₁₀ S, 0.7) for S draws.
-    pub threshold: f64,
+/// The verdict at the top.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Verdict {
+    /// Its colour.
+    pub tone: Tone,
+    /// The verdict in a few words.
+    pub headline: String,
+    /// How the run ended, in a sentence.
+    pub status: String,
+    /// What to do next, a sentence each.
+    pub advice: Vec<String>,
+}
+
+impl Verdict {
+    /// A verdict without advice.
+    pub fn new(tone: Tone, headline: impl Into<String>, status: impl Into<String>) -> Self {
+        Self {
+            tone,
+            headline: headline.into(),
+            status: status.into(),
+            advice: Vec::new(),
+        }
+    }
+}
+
+/// A short fact: what it is called, its value, and an aside such as a unit or an error.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Fact {
+    /// What it is called.
+    pub label: String,
+    /// Its value.
+    pub value: String,
+    /// What stands small below the value; may be empty.
+    pub aside: String,
+}
+
+impl Fact {
+    /// A fact with an aside, which may be empty.
+    pub fn new(
+        label: impl Into<String>,
+        value: impl Into<String>,
+        aside: impl Into<String>,
+    ) -> Self {
+        Self {
+            label: label.into(),
+            value: value.into(),
+            aside: aside.into(),
+        }
+    }
+
+    /// An evidence lower bound in nats with as many decimals as its Monte Carlo standard error allows.
+    pub fn elbo(elbo: f64, standard_error: f64) -> Self {
+        let decimals = match standard_error.is_finite() {
+            true => text::decimals_for(standard_error).saturating_sub(1),
+            false => 2,
+        };
+        Self::new(
+            "ELBO",
+            text::fixed(elbo, decimals),
+            format!("± {} nats", text::number(standard_error, 2)),
+        )
+    }
+
+    /// Pareto k̂ and where trust in it ends.
+    pub fn khat(khat: Khat) -> Self {
+        Self::new(
+            "Pareto k̂",
+            text::fixed(khat.value, 2),
+            format!("trusted to {}", text::fixed(khat.threshold, 2)),
+        )
+    }
+}
+
+/// A part of the body. One that has nothing to show is left out.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Section {
+    /// A heading with figures and a table.
+    Exhibit(Exhibit),
+    /// The bound along the run, one entry a stage (adaptation, mean-field, full-rank, …) in order.
+    Bound(Vec<Stage>),
+    /// The importance weights of the draws.
+    Weights(Weights),
+    /// The posterior of named parameters.
+    Posterior(Posterior),
+}
+
+impl From<Exhibit> for Section {
+    fn from(exhibit: Exhibit) -> Self {
+        Self::Exhibit(exhibit)
+    }
+}
+
+/// A heading with figures and a table.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Exhibit {
+    /// Heading.
+    pub heading: String,
+    /// A sentence or two below it.
+    pub note: String,
+    /// Figures and their captions.
+    pub figures: Vec<(Figure, String)>,
+    /// A table: the heads of its columns, and its rows.
+    pub table: (Vec<String>, Vec<Vec<String>>),
 }
 
 /// A part of the run.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Stage {
     /// Its name.
     pub name: String,
@@ -66,7 +155,7 @@ pub struct Stage {
 }
 
 /// The bound at one iteration.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TracePoint {
     /// Iteration, counted within the stage or over the whole run: stages are drawn one after another either way.
     pub iteration: u64,
@@ -78,8 +167,35 @@ pub struct TracePoint {
     pub se: f64,
 }
 
+/// Pareto k̂ and where trust in it ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Khat {
+    /// The estimate; not finite when it could not be made.
+    pub value: f64,
+    /// Largest value at which the draws are trusted: min(1 − 1/log₁₀ S, 0.7) for S draws.
+    pub threshold: f64,
+}
+
+/// Importance weights p/q, draw by draw.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Weights {
+    /// Pareto k̂ of the weights.
+    pub khat: Option<Khat>,
+    /// Log importance weights log p − log g of the draws, neither smoothed nor normalised.
+    pub log_weights: Vec<f64>,
+}
+
+/// The posterior of named parameters: numbers, and shapes where there are draws.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Posterior {
+    /// One row a scalar parameter.
+    pub parameters: Vec<Parameter>,
+    /// Draws of scalar parameters, most interesting first. Only some of them are drawn; the page says how many are not.
+    pub marginals: Vec<Marginal>,
+}
+
 /// Posterior summary of a scalar parameter.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Parameter {
     /// Name with subscripts, such as `theta[2]`; parameters with the same stem share a forest plot.
     pub name: String,
@@ -98,7 +214,7 @@ pub struct Parameter {
 }
 
 /// Draws of a scalar parameter.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Marginal {
     /// Name with subscripts.
     pub name: String,

@@ -14,6 +14,18 @@ pub(crate) fn sorted_finite(values: &[f64]) -> Vec<f64> {
     sorted
 }
 
+/// Two quantiles of sorted values.
+pub(crate) fn span(sorted: &[f64], (low, high): (f64, f64)) -> (f64, f64) {
+    (quantile(sorted, low), quantile(sorted, high))
+}
+
+/// At most about `limit` of the points, evenly spaced, the last one among them.
+pub(crate) fn thin<T: Copy>(points: &[T], limit: usize) -> Vec<T> {
+    let step = points.len().div_ceil(limit).max(1);
+    let skip = (points.len().max(1) - 1) % step;
+    points.iter().skip(skip).step_by(step).copied().collect()
+}
+
 /// A Gaussian kernel density estimate of sorted values on `points` positions from `from` to `to`.
 ///
 /// Bandwidth by Silverman's rule. Mass is reflected at the smallest and largest value: a positive parameter shows its

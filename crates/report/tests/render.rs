@@ -2,8 +2,8 @@
 
 use jensen_report::figure::{Axis, Chart, Figure, Series};
 use jensen_report::{
-    Khat, Marginal, Parameter, Report, Section, Sheet, Stage, Tone, TracePoint, render,
-    render_sheet,
+    Exhibit, Fact, Khat, Marginal, Parameter, Posterior, Report, Section, Stage, Tone, TracePoint,
+    Verdict, Weights, render,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -40,48 +40,90 @@ fn stage(name: &str, count: u64) -> Stage {
     }
 }
 
+fn text(s: &str) -> String {
+    s.to_owned()
+}
+
+fn parameters() -> Vec<Parameter> {
+    vec![
+        parameter("mu", 1.0, 0.5),
+        parameter("x[1]", 0.0, 1.0),
+        parameter("x[2]", -3.0, 1e-9),
+    ]
+}
+
+fn marginal(name: &str, draws: Vec<f64>) -> Marginal {
+    Marginal {
+        name: name.into(),
+        draws,
+    }
+}
+
+fn exhibit() -> Exhibit {
+    let curve = (1..=8).map(|k| (f64::from(k), 3.0 - 2.0 / f64::from(k)));
+    let chart = Chart::new("Bound")
+        .x(Axis::new("iteration"))
+        .y(Axis::new("nats"))
+        .series(Series::line("bound", curve));
+    let table = ["1", "2"].map(|k| vec![k.to_owned(), format!("0.{k}")]);
+    Exhibit {
+        heading: "Course".into(),
+        note: "The bound.".into(),
+        figures: vec![(Figure::new("").panel(chart), "A caption".into())],
+        table: (vec!["component".into(), "weight".into()], table.to_vec()),
+    }
+}
+
+/// A page with every kind of section.
 fn full() -> Report {
+    let khat = Khat {
+        value: 0.3,
+        threshold: 0.67,
+    };
     Report {
         title: "Schools".into(),
-        model: "m.stan".into(),
-        data: "d.json".into(),
-        version: "0.1.0".into(),
-        status: "done".into(),
-        converged: true,
-        trusted: true,
-        advice: vec!["go on".into()],
+        subject: vec![
+            (text("Model"), text("m.stan")),
+            (text("data"), text("d.json")),
+        ],
+        verdict: Verdict {
+            advice: vec!["go on".into()],
+            ..Verdict::new(Tone::Good, "Converged", "done")
+        },
+        facts: vec![
+            Fact::elbo(-12345.678, 0.05),
+            Fact::khat(khat),
+            Fact::new("Draws", "100", "of 200"),
+        ],
         warnings: vec!["careful".into()],
-        elbo: Some((-12345.678, 0.05)),
-        khat: Some(Khat {
-            value: 0.3,
-            threshold: 0.67,
-        }),
-        facts: vec![("Draws".into(), "100".into())],
+        sections: vec![
+            Section::Bound(vec![stage("mean-field", 30), stage("full-rank", 40)]),
+            exhibit().into(),
+            Section::Weights(Weights {
+                khat: Some(khat),
+                log_weights: wave(100, 0.0),
+            }),
+            Section::Posterior(Posterior {
+                parameters: parameters(),
+                marginals: vec![
+                    marginal("mu", wave(100, 1.0)),
+                    marginal("x[1]", wave(100, 2.0)),
+                    marginal("k", (0..100).map(|i| f64::from(i % 4)).collect()),
+                ],
+            }),
+        ],
         settings: vec![("seed".into(), "0".into())],
         timing: vec![("fit".into(), 1.0), ("draws".into(), 0.5)],
-        stages: vec![stage("mean-field", 30), stage("full-rank", 40)],
-        sections: Vec::new(),
-        log_weights: wave(100, 0.0),
-        parameters: vec![
-            parameter("mu", 1.0, 0.5),
-            parameter("x[1]", 0.0, 1.0),
-            parameter("x[2]", -3.0, 1e-9),
-        ],
-        marginals: vec![
-            Marginal {
-                name: "mu".into(),
-                draws: wave(100, 1.0),
-            },
-            Marginal {
-                name: "x[1]".into(),
-                draws: wave(100, 2.0),
-            },
-            Marginal {
-                name: "k".into(),
-                draws: (0..100).map(|i| f64::from(i % 4)).collect(),
-            },
-        ],
+        footnote: "Bounds are in nats.".into(),
+        version: "0.1.0".into(),
     }
+}
+
+fn with(section: Section) -> String {
+    render(&Report {
+        sections: vec![section],
+        ..Report::default()
+    })
 }
 
 /// Every element is closed in order; names with markup would break this as well as real mistakes do.
@@ -135,6 +177,7 @@ fn a_full_report_has_every_section_and_an_empty_one_none() {
     check_page(&html);
     let sections = [
         "The bound along the run",
+        "Course",
         "Can the draws be trusted?",
         "Parameters",
         "Vectors and matrices",
@@ -156,6 +199,14 @@ fn a_full_report_has_every_section_and_an_empty_one_none() {
         "careful",
         "mean-field: ",
         "1.5 s",
+        "m.stan",
+        "of 200",
+        "A caption",
+        "<th>component</th>",
+        "<td>0.2</td>",
+        "average weight",
+        "x[1] and mu: ",
+        "Jensen 0.1.0. Bounds are in nats.",
     ] {
         assert!(html.contains(text), "{text}");
     }
@@ -164,59 +215,78 @@ fn a_full_report_has_every_section_and_an_empty_one_none() {
 #[test]
 fn names_and_texts_are_escaped_wherever_they_stand() {
     let evil = "<script>alert(\"x\")</script>'&\u{1}";
-    let mut report = full();
-    for text in [
-        &mut report.title,
-        &mut report.model,
-        &mut report.data,
-        &mut report.version,
-        &mut report.status,
-        &mut report.advice[0],
-        &mut report.warnings[0],
-        &mut report.stages[0].name,
-    ] {
-        *text = evil.into();
-    }
-    for (a, b) in [&mut report.facts[0], &mut report.settings[0]] {
-        (*a, *b) = (evil.into(), evil.into());
-    }
-    report.timing[0].0 = evil.into();
-    for (i, p) in report.parameters.iter_mut().enumerate() {
-        p.name = format!("{evil}[{i}]");
-    }
-    for (m, p) in report.marginals.iter_mut().zip(&report.parameters) {
-        m.name = p.name.clone();
-    }
+    let own = || evil.to_owned();
+    let chart = Chart::new(evil)
+        .x(Axis::new(evil))
+        .series(Series::line(evil, [(0.0, 1.0), (1.0, 2.0)]));
+    let mut bound = [stage(evil, 30), stage(evil, 40)];
+    bound[1].points.truncate(5);
+    let named = |i: usize| format!("{evil}[{i}]");
+    let report = Report {
+        title: own(),
+        subject: vec![(own(), own())],
+        verdict: Verdict {
+            advice: vec![own()],
+            ..Verdict::new(Tone::Fair, evil, evil)
+        },
+        facts: vec![Fact::new(evil, evil, evil)],
+        warnings: vec![own()],
+        sections: vec![
+            Section::Bound(bound.to_vec()),
+            Section::Exhibit(Exhibit {
+                heading: own(),
+                note: own(),
+                figures: vec![(Figure::new(evil).panel(chart), own())],
+                table: (vec![own()], vec![vec![own()]]),
+            }),
+            Section::Posterior(Posterior {
+                parameters: (0..3).map(|i| parameter(&named(i), 0.0, 1.0)).collect(),
+                marginals: (0..3)
+                    .map(|i| marginal(&named(i), wave(50, i as f64)))
+                    .collect(),
+            }),
+        ],
+        settings: vec![(own(), own())],
+        timing: vec![(own(), 1.0)],
+        footnote: own(),
+        version: own(),
+    };
     let html = render(&report);
     check_page(&html);
-    assert!(html.contains("&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;&#39;&amp;\u{fffd}"));
+    let escaped = "&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;&#39;&amp;\u{fffd}";
+    assert!(html.matches(escaped).count() > 30);
 }
 
 #[test]
-fn the_verdict_follows_the_flags() {
-    let page = |converged, trusted| {
-        render(&Report {
-            converged,
-            trusted,
-            ..full()
-        })
-    };
-    assert!(page(true, true).contains("verdict good"));
-    assert!(page(true, false).contains("verdict fair"));
-    assert!(page(false, true).contains("verdict fair"));
-    assert!(page(false, false).contains("Not converged: do not use these results"));
+fn the_verdict_has_its_colour_and_all_its_words() {
+    for (tone, class) in [
+        (Tone::Good, "verdict good"),
+        (Tone::Fair, "verdict fair"),
+        (Tone::Poor, "verdict poor"),
+    ] {
+        let html = render(&Report {
+            verdict: Verdict {
+                advice: vec!["Run on".into()],
+                ..Verdict::new(tone, "In short", "At length")
+            },
+            ..Report::default()
+        });
+        for part in [class, "In short", "At length", "Run on"] {
+            assert!(html.contains(part), "{part}");
+        }
+    }
 }
 
 #[test]
 fn the_meaning_of_khat_follows_its_value() {
     let page = |value| {
-        render(&Report {
+        with(Section::Weights(Weights {
             khat: Some(Khat {
                 value,
                 threshold: 0.67,
             }),
-            ..full()
-        })
+            log_weights: wave(100, 0.0),
+        }))
     };
     assert!(page(0.2).contains("finite variance"));
     assert!(page(0.6).contains("a mean but no variance"));
@@ -240,11 +310,10 @@ fn what_is_not_shown_is_counted() {
             draws: wave(50, p.mean),
         })
         .collect();
-    let html = render(&Report {
+    let html = with(Section::Posterior(Posterior {
         parameters,
         marginals,
-        ..full()
-    });
+    }));
     check_page(&html);
     assert!(
         html.contains(
@@ -263,16 +332,11 @@ fn what_is_not_shown_is_counted() {
 
 #[test]
 fn long_traces_are_thinned_and_keep_their_end() {
-    let mut report = Report {
-        stages: vec![stage("s", 100_000)],
-        ..Report::default()
-    };
-    assert!(render(&report).len() < 100_000);
-    report.stages[0]
-        .points
-        .iter_mut()
-        .for_each(|p| p.elbo = f64::NAN);
-    assert!(!render(&report).contains("The bound along the run"));
+    let mut long = stage("s", 100_000);
+    let html = with(Section::Bound(vec![long.clone()]));
+    assert!(html.len() < 100_000, "{}", html.len());
+    long.points.iter_mut().for_each(|p| p.elbo = f64::NAN);
+    assert!(!with(Section::Bound(vec![long])).contains("The bound along the run"));
 }
 
 fn any_number() -> impl Strategy<Value = f64> {
@@ -306,15 +370,18 @@ prop_compose! {
                 mcse: Some(numbers[5]),
             })
             .collect();
+        let khat = Khat { value: numbers[6], threshold: numbers[7] };
         Report {
-            elbo: Some((numbers[0], numbers[1])),
-            khat: Some(Khat { value: numbers[6], threshold: numbers[7] }),
+            facts: vec![Fact::elbo(numbers[0], numbers[1]), Fact::khat(khat)],
             timing: vec![("a".into(), numbers[0]), ("b".into(), numbers[1])],
-            stages: vec![
-                Stage { name: names[0].clone(), points: points[..half].to_vec() },
-                Stage { name: names[1].clone(), points: points[half..].to_vec() },
+            sections: vec![
+                Section::Bound(vec![
+                    Stage { name: names[0].clone(), points: points[..half].to_vec() },
+                    Stage { name: names[1].clone(), points: points[half..].to_vec() },
+                ]),
+                Section::Weights(Weights { khat: Some(khat), log_weights }),
+                Section::Posterior(Posterior { parameters, marginals }),
             ],
-            log_weights, parameters, marginals,
             ..Report::default()
         }
     }
@@ -331,45 +398,38 @@ proptest! {
 
 #[test]
 fn pages_are_as_kept() {
-    let small = Report {
-        stages: vec![stage("mean-field", 6)],
-        log_weights: wave(20, 0.0),
-        marginals: vec![Marginal {
-            name: "mu".into(),
-            draws: wave(20, 1.0),
-        }],
+    let keep = |name, report: &Report| {
+        jensen_testkit::golden(env!("CARGO_MANIFEST_DIR"), name, &render(report));
+    };
+    let khat = Khat {
+        value: 0.3,
+        threshold: 0.67,
+    };
+    let named = Report {
+        sections: vec![
+            Section::Bound(vec![stage("mean-field", 6)]),
+            Section::Weights(Weights {
+                khat: Some(khat),
+                log_weights: wave(20, 0.0),
+            }),
+            Section::Posterior(Posterior {
+                parameters: parameters(),
+                marginals: vec![marginal("mu", wave(20, 1.0))],
+            }),
+        ],
         ..full()
     };
-    jensen_testkit::golden(env!("CARGO_MANIFEST_DIR"), "fit.html", &render(&small));
-    let curve = (1..=8).map(|k| (f64::from(k), 3.0 - 2.0 / f64::from(k)));
-    let chart = Chart::new("Bound")
-        .x(Axis::new("iteration"))
-        .y(Axis::new("nats"))
-        .series(Series::line("bound", curve));
-    let table = ["1", "2"].map(|k| vec![k.to_owned(), format!("0.{k}")]);
-    let sheet = Sheet {
+    keep("fit.html", &named);
+    let sheet = Report {
         title: "Two components".into(),
         subject: vec![("Data".into(), "points.csv".into())],
-        verdict: (
-            Tone::Good,
-            "Converged".into(),
-            "Nothing speaks against it.".into(),
-        ),
-        facts: vec![("ELBO".into(), "−3.20".into(), "nats".into())],
+        verdict: Verdict::new(Tone::Good, "Converged", "Nothing speaks against it."),
+        facts: vec![Fact::new("ELBO", "−3.20", "nats")],
         warnings: vec!["read <this>".into()],
-        sections: vec![Section {
-            heading: "Course".into(),
-            note: "The bound.".into(),
-            figures: vec![(Figure::new("").panel(chart).to_svg(), "A caption".into())],
-            table: (vec!["component".into(), "weight".into()], table.to_vec()),
-        }],
+        sections: vec![exhibit().into()],
         settings: vec![("seed".into(), "0".into())],
         timing: vec![("fit".into(), 1.5)],
-        version: "0.1.0".into(),
+        ..full()
     };
-    jensen_testkit::golden(
-        env!("CARGO_MANIFEST_DIR"),
-        "sheet.html",
-        &render_sheet(&sheet),
-    );
+    keep("sheet.html", &sheet);
 }

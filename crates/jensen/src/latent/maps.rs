@@ -14,7 +14,7 @@ const BAND: f64 = 1.96;
 const BARS: usize = 80;
 
 /// A figure and its caption.
-pub(super) type Drawn = (String, String);
+pub(super) type Drawn = (Figure, String);
 
 /// Mean and standard deviation of a part's latent variables, those of one of `times` copies.
 fn moments(fit: &Fit, piece: &Piece, times: usize, copy: usize) -> (Vec<f64>, Vec<f64>) {
@@ -116,7 +116,7 @@ fn grid(title: &str, what: &str, values: Vec<f64>, rows: usize, columns: usize) 
         (height * scale + 80.0).max(200.0),
     );
     let caption = format!("Posterior {what} of the field, on the scale of the linear predictor.");
-    (Figure::new("").panel(map).to_svg(), caption)
+    (Figure::new("").panel(map), caption)
 }
 
 fn line(title: &str, column: &str, x: Vec<f64>, mean: &[f64], sd: &[f64]) -> Drawn {
@@ -131,7 +131,7 @@ fn line(title: &str, column: &str, x: Vec<f64>, mean: &[f64], sd: &[f64]) -> Dra
         .sized(560.0, 320.0)
         .without_legend();
     let caption = "Posterior mean with a band of 95 %, on the scale of the linear predictor.";
-    (Figure::new("").panel(chart).to_svg(), caption.to_owned())
+    (Figure::new("").panel(chart), caption.to_owned())
 }
 
 fn bars(title: &str, names: &[String], mean: &[f64], sd: &[f64]) -> Drawn {
@@ -167,7 +167,7 @@ fn bars(title: &str, names: &[String], mean: &[f64], sd: &[f64]) -> Drawn {
         n => format!(" {n} in the middle are not shown."),
     };
     let caption = format!("Posterior means with intervals of 95 %.{ends}{left_out}");
-    (Figure::new("").panel(chart).to_svg(), caption)
+    (Figure::new("").panel(chart), caption)
 }
 
 /// Regions have no shapes here: they are placed so that neighbours lie close together.
@@ -228,7 +228,7 @@ fn regions(
             "Posterior {what} by region, on the scale of the linear predictor. Places come from the graph alone: neighbours lie close \
              together, directions mean nothing."
         );
-        (Figure::new("").panel(chart).to_svg(), caption)
+        (Figure::new("").panel(chart), caption)
     };
     vec![
         draw("mean", mean, true),

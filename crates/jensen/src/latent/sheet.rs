@@ -3,7 +3,7 @@
 use jensen_latent::Fit;
 use jensen_latent::prior::Graph;
 use jensen_report::figure::{Axis, Chart, Figure, Series};
-use jensen_report::{Section, Sheet, Tone};
+use jensen_report::{Exhibit, Fact, Report, Section, Tone, Verdict};
 use jensen_run::Record;
 use serde_json::Value;
 
@@ -34,14 +34,14 @@ impl study::Course for Curve {
     }
 }
 
-fn run(curve: &Curve) -> Section {
+fn run(curve: &Curve) -> Exhibit {
     let chart = |title: &str, y: Axis, points: &[(f64, f64)]| {
         let chart = Chart::new(title)
             .x(Axis::new("iteration"))
             .y(y)
             .series(Series::line("", points.iter().copied()).marked())
             .without_legend();
-        Figure::new("").panel(chart).to_svg()
+        Figure::new("").panel(chart)
     };
     let mut figures = Vec::new();
     if curve.bound.len() > 1 {
@@ -56,15 +56,15 @@ fn run(curve: &Curve) -> Section {
             "How much the bound can still rise at the hyperparameters of that iteration: a certificate, not an estimate.".to_owned(),
         ));
     }
-    Section {
+    Exhibit {
         heading: "Along the run".to_owned(),
         figures,
-        ..Section::default()
+        ..Exhibit::default()
     }
 }
 
 /// Predictions against observations.
-fn calibration(outcome: &Outcome) -> Option<Section> {
+fn calibration(outcome: &Outcome) -> Option<Exhibit> {
     let binned = outcome.calibration();
     if binned.len() < 2 {
         return None;
@@ -95,13 +95,13 @@ fn calibration(outcome: &Outcome) -> Option<Section> {
                 .colour(0)
                 .band(ends),
         );
-    Some(Section {
+    Some(Exhibit {
         heading: "Do predictions and observations agree?".to_owned(),
         note: "The data the model was fitted to, in groups of similar predictions, with two standard errors. Data that were held out \
                are the harder test: `jensen latent predict` scores them."
             .to_owned(),
-        figures: vec![(Figure::new("").panel(chart).to_svg(), String::new())],
-        ..Section::default()
+        figures: vec![(Figure::new("").panel(chart), String::new())],
+        ..Exhibit::default()
     })
 }
 
@@ -126,7 +126,7 @@ pub struct Page<'a> {
 }
 
 /// The page.
-pub fn sheet(page: Page<'_>) -> Sheet {
+pub fn sheet(page: Page<'_>) -> Report {
     let Page {
         model,
         fit,
@@ -140,16 +140,19 @@ pub fn sheet(page: Page<'_>) -> Sheet {
     let mut sections = Vec::new();
     let figures = maps::draw(model, fit, graphs);
     if !figures.is_empty() {
-        sections.push(Section {
-            heading: "Posterior of the latent variables".to_owned(),
-            figures,
-            ..Section::default()
-        });
+        sections.push(
+            Exhibit {
+                heading: "Posterior of the latent variables".to_owned(),
+                figures,
+                ..Exhibit::default()
+            }
+            .into(),
+        );
     }
-    sections.extend(calibration(outcome));
+    sections.extend(calibration(outcome).map(Section::from));
     let along = run(curve);
     if !along.figures.is_empty() {
-        sections.push(along);
+        sections.push(along.into());
     }
     let hyper = &summary.hyperparameters;
     if !hyper.is_empty() {
@@ -157,14 +160,17 @@ pub fn sheet(page: Page<'_>) -> Sheet {
             let how = if h.learnt { "learnt" } else { "fixed" };
             vec![h.name.clone(), format!("{:.6}", h.value), how.to_owned()]
         });
-        sections.push(Section {
-            heading: "Hyperparameters".to_owned(),
-            table: (
-                ["name", "value", ""].map(str::to_owned).to_vec(),
-                rows.collect(),
-            ),
-            ..Section::default()
-        });
+        sections.push(
+            Exhibit {
+                heading: "Hyperparameters".to_owned(),
+                table: (
+                    ["name", "value", ""].map(str::to_owned).to_vec(),
+                    rows.collect(),
+                ),
+                ..Exhibit::default()
+            }
+            .into(),
+        );
     }
     if !summary.parameters.is_empty() {
         let rows = summary.parameters.iter().take(ROWS).map(|p| {
@@ -175,17 +181,20 @@ pub fn sheet(page: Page<'_>) -> Sheet {
             Some(more @ 1..) => format!("{more} further rows are in fit.json."),
             _ => String::new(),
         };
-        sections.push(Section {
-            heading: "Latent variables in numbers".to_owned(),
-            note: more,
-            table: (
-                ["name", "mean", "sd", "5 %", "95 %"]
-                    .map(str::to_owned)
-                    .to_vec(),
-                rows.collect(),
-            ),
-            ..Section::default()
-        });
+        sections.push(
+            Exhibit {
+                heading: "Latent variables in numbers".to_owned(),
+                note: more,
+                table: (
+                    ["name", "mean", "sd", "5 %", "95 %"]
+                        .map(str::to_owned)
+                        .to_vec(),
+                    rows.collect(),
+                ),
+                ..Exhibit::default()
+            }
+            .into(),
+        );
     }
     let judged = &summary.judgement;
     let (tone, headline) = match (judged.trusted, judged.converged) {
@@ -193,38 +202,36 @@ pub fn sheet(page: Page<'_>) -> Sheet {
         (false, true) => (Tone::Fair, "Converged, but not to be trusted"),
         (false, false) => (Tone::Poor, "Not converged: do not use these results"),
     };
-    let mut facts = vec![(
-        "Bound".to_owned(),
+    let mut facts = vec![Fact::new(
+        "Bound",
         format!("{:.4}", summary.bound),
         format!("nats, {}", summary.objective),
     )];
-    if let Some(gap) = summary.gap {
-        facts.push(("Gap".to_owned(), format!("{gap:.1e}"), "nats".to_owned()));
-    }
-    facts.push((
-        "Observations".to_owned(),
+    facts.extend(
+        summary
+            .gap
+            .map(|gap| Fact::new("Gap", format!("{gap:.1e}"), "nats")),
+    );
+    facts.push(Fact::new(
+        "Observations",
         summary.observations.to_string(),
-        String::new(),
+        "",
     ));
-    facts.push((
-        "Latent variables".to_owned(),
-        summary.dim.to_string(),
-        String::new(),
-    ));
-    if let Some(score) = outcome.log_predictive() {
-        facts.push((
-            "Log predictive".to_owned(),
+    facts.push(Fact::new("Latent variables", summary.dim.to_string(), ""));
+    facts.extend(outcome.log_predictive().map(|score| {
+        Fact::new(
+            "Log predictive",
             format!("{score:.4}"),
-            "nats, a fitted row".to_owned(),
-        ));
-    }
-    Sheet {
+            "nats, a fitted row",
+        )
+    }));
+    Report {
         title: format!("{}: {}", model.response(), summary.likelihood),
         subject: vec![
             ("Prior".to_owned(), summary.prior.clone()),
             ("data".to_owned(), data.to_owned()),
         ],
-        verdict: (tone, headline.to_owned(), judged.status.clone()),
+        verdict: Verdict::new(tone, headline, &judged.status),
         facts,
         warnings: judged.warnings.clone(),
         sections,
@@ -234,6 +241,7 @@ pub fn sheet(page: Page<'_>) -> Sheet {
             ("fit".to_owned(), summary.seconds.fit),
             ("results".to_owned(), summary.seconds.results),
         ],
+        footnote: "Bounds and scores are in nats.".to_owned(),
         version: summary.version.clone(),
     }
 }

@@ -1,7 +1,7 @@
 //! The page about a fit of an auto-encoder.
 
 use jensen_report::figure::{Axis, Chart, Figure, Image, ImageGrid, Series};
-use jensen_report::{Section, Sheet, Tone};
+use jensen_report::{Exhibit, Fact, Report, Tone, Verdict};
 
 use super::VaeSummary;
 
@@ -31,7 +31,7 @@ pub struct Pictures {
     pub manifold: Option<Image>,
 }
 
-fn chart(title: &str, y: &str, series: Vec<Series>) -> String {
+fn chart(title: &str, y: &str, series: Vec<Series>) -> Figure {
     let several = series.len() > 1;
     let chart = Chart::new(title)
         .x(Axis::new("records seen").log())
@@ -42,14 +42,14 @@ fn chart(title: &str, y: &str, series: Vec<Series>) -> String {
     } else {
         chart.without_legend()
     };
-    Figure::new("").panel(chart).to_svg()
+    Figure::new("").panel(chart)
 }
 
-fn picture(image: &Image) -> String {
+fn picture(image: &Image) -> Figure {
     // As large as the column allows without blurring small pictures into nothing.
     let width = (image.width() as f64 * 2.0).clamp(120.0, 620.0);
     let grid = ImageGrid::new("", 1).cell(width).image(image.clone());
-    Figure::new("").panel(grid).to_svg()
+    Figure::new("").panel(grid)
 }
 
 /// The page. `data` names the records, `settings` are listed as they are.
@@ -59,7 +59,7 @@ pub fn sheet(
     pictures: &Pictures,
     data: &str,
     settings: Vec<(String, String)>,
-) -> Sheet {
+) -> Report {
     let number = |x: Option<f64>, decimals: usize| match x {
         Some(x) => format!("{x:.decimals$}"),
         None => "–".to_owned(),
@@ -107,11 +107,14 @@ pub fn sheet(
     }
     let mut sections = Vec::new();
     if !figures.is_empty() {
-        sections.push(Section {
-            heading: "Along the run".to_owned(),
-            figures,
-            ..Section::default()
-        });
+        sections.push(
+            Exhibit {
+                heading: "Along the run".to_owned(),
+                figures,
+                ..Exhibit::default()
+            }
+            .into(),
+        );
     }
     let shown = [
         (
@@ -128,19 +131,20 @@ pub fn sheet(
              distribution function.",
         ),
     ];
-    let figures: Vec<(String, String)> = shown
+    let figures: Vec<(Figure, String)> = shown
         .into_iter()
         .filter_map(|(image, caption)| Some((picture(image.as_ref()?), caption.to_owned())))
         .collect();
     if !figures.is_empty() {
-        sections.push(Section {
-            heading: "Pictures".to_owned(),
-            figures,
-            ..Section::default()
-        });
+        sections.push(
+            Exhibit {
+                heading: "Pictures".to_owned(),
+                figures,
+                ..Exhibit::default()
+            }
+            .into(),
+        );
     }
-    let fact =
-        |label: &str, value: String, aside: &str| (label.to_owned(), value, aside.to_owned());
     let judged = &summary.judgement;
     let (tone, headline) = match (judged.trusted, summary.bound) {
         (true, _) if judged.converged => (Tone::Good, "Early stopping ended the run"),
@@ -149,29 +153,29 @@ pub fn sheet(
         (false, None) => (Tone::Poor, "Not to be used"),
     };
     let architecture = &summary.architecture;
-    Sheet {
+    Report {
         title: format!("Auto-encoder with {} latent values", architecture.latent),
         subject: vec![("data".to_owned(), data.to_owned())],
-        verdict: (tone, headline.to_owned(), judged.status.clone()),
+        verdict: Verdict::new(tone, headline, &judged.status),
         facts: vec![
-            fact("bound", number(summary.bound, 2), &error(summary.bound_se)),
-            fact(
+            Fact::new("bound", number(summary.bound, 2), error(summary.bound_se)),
+            Fact::new(
                 "validation bound",
                 number(summary.validation_bound, 2),
-                &error(summary.validation_bound_se),
+                error(summary.validation_bound_se),
             ),
-            fact(
+            Fact::new(
                 "active latent values",
                 summary.active_units.to_string(),
-                &format!("of {}", architecture.latent),
+                format!("of {}", architecture.latent),
             ),
-            fact("epochs", format!("{:.1}", summary.epochs), ""),
-            fact(
+            Fact::new("epochs", format!("{:.1}", summary.epochs), ""),
+            Fact::new(
                 "weights",
                 summary.weights.to_string(),
                 architecture.likelihood.name(),
             ),
-            fact(
+            Fact::new(
                 "speed",
                 number(summary.samples_per_second, 0),
                 "records a second",
@@ -185,6 +189,7 @@ pub fn sheet(
             ("fit".to_owned(), summary.seconds.fit),
             ("evaluate".to_owned(), summary.seconds.evaluate),
         ],
+        footnote: "Bounds and scores are in nats.".to_owned(),
         version: summary.version.clone(),
     }
 }

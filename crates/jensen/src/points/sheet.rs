@@ -1,7 +1,7 @@
 //! The page about a fit of points.
 
 use jensen_report::figure::{Chart, Figure};
-use jensen_report::{Section, Sheet, Tone};
+use jensen_report::{Exhibit, Fact, Report, Tone, Verdict};
 
 use super::{Described, PointRequest, Points, PointsSummary};
 
@@ -15,23 +15,21 @@ pub fn sheet(
     points: &Points,
     described: &Described,
     course: Vec<(Chart, &'static str)>,
-) -> Sheet {
+) -> Report {
     let number = |value: Option<f64>, decimals: usize| {
         value.map_or("–".to_owned(), |x| format!("{x:.decimals$}"))
     };
-    let fact =
-        |label: &str, value: String, aside: &str| (label.to_owned(), value, aside.to_owned());
     let (tone, headline) = if summary.judgement.trusted {
         (Tone::Good, "The fit is done")
     } else {
         (Tone::Fair, "The fit is not to be trusted")
     };
     let mut facts = vec![
-        fact("bound", number(summary.elbo, 2), "nats, at T = 1"),
-        fact("temperature", number(summary.temperature, 3), "at the end"),
-        fact("points", points.count().to_string(), "to learn from"),
-        fact("iterations", summary.iterations.to_string(), ""),
-        fact(
+        Fact::new("bound", number(summary.elbo, 2), "nats, at T = 1"),
+        Fact::new("temperature", number(summary.temperature, 3), "at the end"),
+        Fact::new("points", points.count().to_string(), "to learn from"),
+        Fact::new("iterations", summary.iterations.to_string(), ""),
+        Fact::new(
             "speed",
             format!("{:.0}", summary.points_per_second),
             "points a second",
@@ -43,37 +41,39 @@ pub fn sheet(
             number(summary.heldout_standard_error, 4)
         );
         let score = number(summary.heldout_log_predictive, 4);
-        facts.insert(1, fact("held out", score, &error));
+        facts.insert(1, Fact::new("held out", score, error));
     }
     let along = course.into_iter().map(|(chart, caption)| {
-        let figure = Figure::new("").panel(chart).to_svg();
+        let figure = Figure::new("").panel(chart);
         (figure, caption.to_owned())
     });
-    Sheet {
+    Report {
         title: format!("{} {}s", described.table.1.len(), described.rows),
         subject: vec![
             ("model".to_owned(), summary.model.clone()),
             ("data".to_owned(), points.source.clone()),
         ],
-        verdict: (tone, headline.to_owned(), summary.judgement.status.clone()),
+        verdict: Verdict::new(tone, headline, &summary.judgement.status),
         facts,
         warnings: summary.judgement.warnings.clone(),
         sections: vec![
-            found(described),
-            Section {
+            found(described).into(),
+            Exhibit {
                 heading: "Along the run".to_owned(),
                 figures: along.collect(),
-                ..Section::default()
-            },
+                ..Exhibit::default()
+            }
+            .into(),
         ],
         settings: crate::study::request::listed(request),
         timing: vec![("fit".to_owned(), summary.seconds.fit)],
+        footnote: "Bounds and scores are in nats.".to_owned(),
         version: summary.version.clone(),
     }
 }
 
 /// Table and pictures of what was found.
-fn found(described: &Described) -> Section {
+fn found(described: &Described) -> Exhibit {
     let (heads, rows) = &described.table;
     let columns = heads.len().min(SHOWN.1);
     let cut = |row: &Vec<String>| row[..columns].to_vec();
@@ -85,11 +85,11 @@ fn found(described: &Described) -> Section {
         ""
     };
     let pictures = described.pictures.iter();
-    Section {
+    Exhibit {
         heading,
         note: note.to_owned(),
         figures: pictures
-            .map(|picture| (picture.figure.to_svg(), picture.caption.to_owned()))
+            .map(|picture| (picture.figure.clone(), picture.caption.to_owned()))
             .collect(),
         table: (cut(heads), rows.iter().take(SHOWN.0).map(cut).collect()),
     }

@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use jensen_data::{Artefact as Kept, DataError, RunDir, write_atomic_bytes};
-use jensen_report::{Sheet, render_sheet};
+use jensen_report::{Report, render};
 use jensen_run::{Budget, Clock, Control, Identity, Observer, Outcome, Record, Status};
 use serde::Serialize;
 
@@ -248,8 +248,8 @@ impl<'a> File<'a> {
     }
 
     /// The page.
-    pub fn page(sheet: &Sheet) -> Self {
-        Self::of_bytes(Kept::Report.file_name(), render_sheet(sheet))
+    pub fn page(report: &Report) -> Self {
+        Self::of_bytes(Kept::Report.file_name(), render(report))
     }
 
     fn write(self, folder: &RunDir) -> Result<(), Error> {

@@ -1,7 +1,7 @@
 //! The page about a fit of topics.
 
 use jensen_report::figure::{Axis, Chart, Figure, Series};
-use jensen_report::{Section, Sheet, Tone};
+use jensen_report::{Exhibit, Fact, Report, Tone, Verdict};
 
 use super::TopicsSummary;
 
@@ -19,7 +19,7 @@ pub struct Curves {
     pub bound: Vec<(f64, f64)>,
 }
 
-fn chart(title: &str, y: &str, points: &[(f64, f64)], marked: bool) -> String {
+fn chart(title: &str, y: &str, points: &[(f64, f64)], marked: bool) -> Figure {
     let series = Series::line(y, points.iter().copied());
     let series = if marked { series.marked() } else { series };
     let chart = Chart::new(title)
@@ -27,7 +27,7 @@ fn chart(title: &str, y: &str, points: &[(f64, f64)], marked: bool) -> String {
         .y(Axis::new(y))
         .series(series)
         .without_legend();
-    Figure::new("").panel(chart).to_svg()
+    Figure::new("").panel(chart)
 }
 
 /// The page. `corpus` names the documents, `settings` are listed as they are.
@@ -36,7 +36,7 @@ pub fn sheet(
     curves: &Curves,
     corpus: &str,
     settings: Vec<(String, String)>,
-) -> Sheet {
+) -> Report {
     let number =
         |x: Option<f64>, decimals: usize| x.map_or("–".to_owned(), |x| format!("{x:.decimals$}"));
     let mut figures = Vec::new();
@@ -61,11 +61,14 @@ pub fn sheet(
     }
     let mut sections = Vec::new();
     if !figures.is_empty() {
-        sections.push(Section {
-            heading: "Along the run".to_owned(),
-            figures,
-            ..Section::default()
-        });
+        sections.push(
+            Exhibit {
+                heading: "Along the run".to_owned(),
+                figures,
+                ..Exhibit::default()
+            }
+            .into(),
+        );
     }
     let rows = summary.topic_rows.iter().take(ROWS).map(|row| {
         let words: Vec<&str> = row.words.iter().map(|word| word.0.as_str()).collect();
@@ -81,7 +84,7 @@ pub fn sheet(
         Some(more @ 1..) => format!(" {more} further topics are in fit.json."),
         _ => String::new(),
     };
-    sections.push(Section {
+    sections.push(Exhibit {
         heading: "Topics".to_owned(),
         note: format!(
             "The largest first, with the share of tokens each accounts for, and the coherence of its top words over the \
@@ -91,10 +94,8 @@ pub fn sheet(
             ["topic", "share", "NPMI", "UMass", "most probable words"].map(str::to_owned).to_vec(),
             rows.collect(),
         ),
-        ..Section::default()
-    });
-    let fact =
-        |label: &str, value: String, aside: &str| (label.to_owned(), value, aside.to_owned());
+        ..Exhibit::default()
+    }.into());
     let error = summary
         .heldout_log_predictive_se
         .map_or("nats a word".to_owned(), |se| {
@@ -105,21 +106,21 @@ pub fn sheet(
         (false, true) => (Tone::Fair, "Not to be trusted"),
         (false, false) => (Tone::Fair, "Stopped before the last pass"),
     };
-    Sheet {
+    Report {
         title: format!("{} topics", summary.topics),
         subject: vec![("corpus".to_owned(), corpus.to_owned())],
-        verdict: (tone, headline.to_owned(), summary.judgement.status.clone()),
+        verdict: Verdict::new(tone, headline, &summary.judgement.status),
         facts: vec![
-            fact(
+            Fact::new(
                 "held-out log predictive",
                 number(summary.heldout_log_predictive, 4),
                 &error,
             ),
-            fact("perplexity", number(summary.heldout_perplexity, 0), ""),
-            fact("coherence", number(summary.coherence.npmi, 3), "NPMI"),
-            fact("documents", summary.documents.to_string(), ""),
-            fact("words", summary.terms.to_string(), "in the vocabulary"),
-            fact(
+            Fact::new("perplexity", number(summary.heldout_perplexity, 0), ""),
+            Fact::new("coherence", number(summary.coherence.npmi, 3), "NPMI"),
+            Fact::new("documents", summary.documents.to_string(), ""),
+            Fact::new("words", summary.terms.to_string(), "in the vocabulary"),
+            Fact::new(
                 "speed",
                 number(summary.docs_per_second, 0),
                 "documents a second",
@@ -133,6 +134,7 @@ pub fn sheet(
             ("fit".to_owned(), summary.seconds.fit),
             ("evaluate".to_owned(), summary.seconds.evaluate),
         ],
+        footnote: "Bounds and scores are in nats.".to_owned(),
         version: summary.version.clone(),
     }
 }

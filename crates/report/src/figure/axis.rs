@@ -1,6 +1,5 @@
 //! Axes: label, range, logarithm, ticks.
 
-use crate::svg::Scale;
 use crate::text;
 
 /// An axis of a panel.
@@ -8,6 +7,7 @@ use crate::text;
 pub struct Axis {
     pub(super) label: String,
     pub(super) log: bool,
+    pub(super) whole: bool,
     pub(super) range: Option<(f64, f64)>,
 }
 
@@ -25,6 +25,14 @@ impl Axis {
         Self { log: true, ..self }
     }
 
+    /// Puts ticks at whole numbers only.
+    pub(crate) fn whole(self) -> Self {
+        Self {
+            whole: true,
+            ..self
+        }
+    }
+
     /// Sets what it covers; what is outside is cut off.
     pub fn range(self, from: f64, to: f64) -> Self {
         Self {
@@ -34,12 +42,12 @@ impl Axis {
     }
 
     /// Whether a value has a place on it. Beyond 10¹⁵⁰ pixels would overflow.
-    pub(super) fn takes(&self, x: f64) -> bool {
+    pub(crate) fn takes(&self, x: f64) -> bool {
         x.abs() < 1e150 && (!self.log || x > 0.0)
     }
 
     /// The scale from pixel `start` to pixel `end` for these values.
-    pub(super) fn scale(
+    pub(crate) fn scale(
         &self,
         values: impl Iterator<Item = f64>,
         start: f64,
@@ -73,6 +81,7 @@ impl Axis {
         };
         Placed {
             log: self.log,
+            whole: self.whole,
             from,
             to,
             start,
@@ -83,8 +92,9 @@ impl Axis {
 
 /// An axis with its place on the paper. `from` and `to` are logarithms (base 10) where it is logarithmic.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Placed {
+pub(crate) struct Placed {
     log: bool,
+    whole: bool,
     from: f64,
     to: f64,
     pub start: f64,
@@ -102,13 +112,13 @@ impl Placed {
     /// Values with labels, about as many as asked for.
     pub fn ticks(&self, about: usize) -> Vec<(f64, String)> {
         if !self.log {
-            return Scale::linear(self.from, self.to, self.start, self.end).ticks(about);
+            return round_numbers(self.from, self.to, about, self.whole);
         }
         let decades = self.to - self.from;
         if decades < 0.8 {
             // Too short for powers of ten: round numbers, which stand unevenly.
             let (from, to) = (10f64.powf(self.from), 10f64.powf(self.to));
-            return Scale::linear(from, to, self.start, self.end).ticks(about);
+            return round_numbers(from, to, about, false);
         }
         let steps: &[f64] = match decades {
             d if d < 1.6 => &[1.0, 2.0, 5.0],
@@ -132,6 +142,37 @@ impl Placed {
             })
             .collect()
     }
+}
+
+/// Round numbers between two ends with labels, about as many as asked for.
+fn round_numbers(from: f64, to: f64, about: usize, whole: bool) -> Vec<(f64, String)> {
+    let raw = (to - from) / about as f64;
+    let raw = if whole { raw.max(1.0) } else { raw };
+    let power = 10f64.powf(raw.log10().floor());
+    let step = [1.0, 2.0, 2.5, 5.0, 10.0]
+        .iter()
+        .map(|m| m * power)
+        .find(|s| *s >= raw * 0.999 && !(whole && s.fract() != 0.0))
+        .unwrap_or(raw);
+    let first = (from / step - 1e-9).ceil() as i64;
+    let last = (to / step + 1e-9).floor() as i64;
+    let largest = from.abs().max(to.abs());
+    // 2.5 needs one digit more than its power of ten.
+    let decimals = (0..12).find(|d| {
+        let scaled = step * 10f64.powi(*d);
+        (scaled - scaled.round()).abs() < 1e-6 * scaled
+    });
+    (first..=last)
+        .map(|k| {
+            let value = k as f64 * step;
+            let label = match decimals {
+                _ if value == 0.0 => "0".to_string(),
+                Some(d) if largest < 1e6 => text::fixed(value, d as usize),
+                _ => text::scientific(value, 4),
+            };
+            (value, label)
+        })
+        .collect()
 }
 
 #[cfg(test)]

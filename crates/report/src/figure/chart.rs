@@ -1,8 +1,8 @@
 //! Line and scatter charts.
 
 use super::axis::{Axis, Placed};
-use super::colour;
-use super::scene::{Anchor, Colour, FAINT, GRID, INK, Scene, Stroke, text_width, within};
+use super::colour::Tint;
+use super::scene::{Anchor, Colour, Scene, Stroke, text_width, within};
 
 /// Room for tick labels and axis label on the left, the title above, labels below, and on the right.
 const LEFT: f64 = 66.0;
@@ -120,7 +120,13 @@ impl Chart {
             for k in line {
                 let (i, series) = entries[*k];
                 series.sample(scene, i, (x, y));
-                scene.text((x + 28.0, y + 4.0), 12.0, Anchor::Start, INK, &series.name);
+                scene.text(
+                    (x + 28.0, y + 4.0),
+                    12.0,
+                    Anchor::Start,
+                    Tint::Ink,
+                    &series.name,
+                );
                 x += entry_width(series);
             }
         }
@@ -140,48 +146,78 @@ pub(super) fn frame(
     grid: bool,
 ) {
     let (left, right, bottom, top) = (x.start, x.end, y.start, y.end);
-    for (value, label) in x.ticks(((right - left) / 65.0) as usize + 1) {
-        let at = x.at(value);
-        if grid {
-            scene.line(vec![(at, top), (at, bottom)], Stroke::solid(GRID, 1.0));
-        }
-        scene.line(
-            vec![(at, bottom), (at, bottom + 4.0)],
-            Stroke::solid(FAINT, 1.0),
-        );
-        scene.text((at, bottom + 16.0), 11.0, Anchor::Middle, FAINT, &label);
-    }
+    let about = ((right - left) / 65.0) as usize + 1;
+    ticks_below(scene, x, bottom, grid.then_some(top), about);
     for (value, label) in y.ticks(((bottom - top) / 45.0) as usize + 1) {
         let at = y.at(value);
         if grid {
-            scene.line(vec![(left, at), (right, at)], Stroke::solid(GRID, 1.0));
+            scene.line(
+                vec![(left, at), (right, at)],
+                Stroke::solid(Tint::Grid, 1.0),
+            );
         }
         scene.line(
             vec![(left - 4.0, at), (left, at)],
-            Stroke::solid(FAINT, 1.0),
+            Stroke::solid(Tint::Soft, 1.0),
         );
-        scene.text((left - 7.0, at + 4.0), 11.0, Anchor::End, FAINT, &label);
+        scene.text(
+            (left - 7.0, at + 4.0),
+            11.0,
+            Anchor::End,
+            Tint::Soft,
+            &label,
+        );
     }
     scene.frame(
         (left, top),
         (right - left, bottom - top),
-        Stroke::solid(FAINT, 1.0),
+        Stroke::solid(Tint::Soft, 1.0),
     );
     let middle = (left + right) / 2.0;
-    scene.text((middle, top - 9.0), 13.5, Anchor::Middle, INK, title);
+    scene.text((middle, top - 9.0), 13.5, Anchor::Middle, Tint::Ink, title);
     scene.text(
         (middle, bottom + 34.0),
         12.0,
         Anchor::Middle,
-        INK,
+        Tint::Ink,
         &x_axis.label,
     );
     scene.upward_text(
         (left - 50.0, (top + bottom) / 2.0),
         12.0,
-        INK,
+        Tint::Ink,
         &y_axis.label,
     );
+}
+
+/// Ticks with labels below a horizontal axis, with grid lines up to a height where one is given.
+pub(crate) fn ticks_below(
+    scene: &mut Scene,
+    x: &Placed,
+    bottom: f64,
+    grid: Option<f64>,
+    about: usize,
+) {
+    for (value, label) in x.ticks(about) {
+        let at = x.at(value);
+        if let Some(top) = grid {
+            scene.line(
+                vec![(at, top), (at, bottom)],
+                Stroke::solid(Tint::Grid, 1.0),
+            );
+        }
+        scene.line(
+            vec![(at, bottom), (at, bottom + 4.0)],
+            Stroke::solid(Tint::Soft, 1.0),
+        );
+        scene.text(
+            (at, bottom + 16.0),
+            11.0,
+            Anchor::Middle,
+            Tint::Soft,
+            &label,
+        );
+    }
 }
 
 /// How the points of a series are drawn.
@@ -286,7 +322,7 @@ impl Series {
     }
 
     fn ink(&self, place: usize) -> Colour {
-        colour::of_series(self.colour.unwrap_or(place)).with_opacity(self.opacity)
+        Colour::from(Tint::Series(self.colour.unwrap_or(place))).with_opacity(self.opacity)
     }
 
     fn stroke(&self, place: usize) -> Stroke {

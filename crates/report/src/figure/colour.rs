@@ -1,22 +1,117 @@
-//! Colours of series and of values.
+//! Colours by what they stand for: each has one for paper and light screens and one for dark screens.
+
+use std::fmt::Write;
 
 use super::scene::Colour;
 
-/// Colours that people with any colour vision tell apart (Okabe and Ito 2008, with dark grey and brown for yellow and black).
-const SERIES: [Colour; 8] = [
-    Colour::new(0x00, 0x72, 0xb2),
-    Colour::new(0xd5, 0x5e, 0x00),
-    Colour::new(0x00, 0x9e, 0x73),
-    Colour::new(0xcc, 0x79, 0xa7),
-    Colour::new(0xe6, 0x9f, 0x00),
-    Colour::new(0x56, 0xb4, 0xe9),
-    Colour::new(0x33, 0x33, 0x33),
-    Colour::new(0x8c, 0x56, 0x4b),
+/// What something is painted with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tint {
+    /// Text and axes.
+    Ink,
+    /// Labels of ticks, and asides.
+    Soft,
+    /// Grid lines.
+    Grid,
+    /// The ground under a figure.
+    Card,
+    /// The series of this number; they repeat.
+    Series(usize),
+    /// As it should be.
+    Good,
+    /// Usable with care.
+    Fair,
+    /// Not to be used.
+    Poor,
+    /// A colour that is the same everywhere.
+    Own([u8; 3]),
+}
+
+/// Name in the page's style sheet, colour on light ground, colour on dark ground.
+type Row = (&'static str, [u8; 3], [u8; 3]);
+
+const INK: Row = ("ink", [0x22, 0x22, 0x22], [0xe6, 0xe9, 0xec]);
+const SOFT: Row = ("soft", [0x55, 0x55, 0x55], [0x9a, 0xa5, 0xb1]);
+const GRID: Row = ("grid", [0xe2, 0xe2, 0xe2], [0x2c, 0x34, 0x3d]);
+const CARD: Row = ("card", [0xff, 0xff, 0xff], [0x1a, 0x1f, 0x26]);
+const GOOD: Row = ("good", [0x2c, 0x7d, 0x56], [0x62, 0xc3, 0x93]);
+const FAIR: Row = ("fair", [0xb0, 0x7a, 0x14], [0xe0, 0xb2, 0x51]);
+const POOR: Row = ("poor", [0xb5, 0x38, 0x2f], [0xf0, 0x85, 0x7b]);
+
+/// Colours that people with any colour vision tell apart (Okabe and Ito 2008, with dark grey and brown for yellow and
+/// black).
+const SERIES: [Row; 8] = [
+    ("s0", [0x00, 0x72, 0xb2], [0x6e, 0xa8, 0xe6]),
+    ("s1", [0xd5, 0x5e, 0x00], [0xf0, 0x98, 0x5a]),
+    ("s2", [0x00, 0x9e, 0x73], [0x5f, 0xc5, 0x9b]),
+    ("s3", [0xcc, 0x79, 0xa7], [0xd9, 0x9c, 0xc0]),
+    ("s4", [0xe6, 0x9f, 0x00], [0xf2, 0xbf, 0x4d]),
+    ("s5", [0x56, 0xb4, 0xe9], [0x8f, 0xd0, 0xf5]),
+    ("s6", [0x33, 0x33, 0x33], [0xd0, 0xd4, 0xd8]),
+    ("s7", [0x8c, 0x56, 0x4b], [0xc4, 0x9a, 0x90]),
 ];
 
-/// The colour of the series of this number.
-pub(super) fn of_series(number: usize) -> Colour {
-    SERIES[number % SERIES.len()]
+impl Tint {
+    fn row(self) -> Option<&'static Row> {
+        Some(match self {
+            Self::Ink => &INK,
+            Self::Soft => &SOFT,
+            Self::Grid => &GRID,
+            Self::Card => &CARD,
+            Self::Series(number) => &SERIES[number % SERIES.len()],
+            Self::Good => &GOOD,
+            Self::Fair => &FAIR,
+            Self::Poor => &POOR,
+            Self::Own(_) => return None,
+        })
+    }
+
+    /// The tint so that what is below shines through: 1 is opaque.
+    pub fn faint(self, opacity: f64) -> Colour {
+        Colour::from(self).with_opacity(opacity)
+    }
+
+    /// Red, green and blue on light ground, as in files.
+    pub fn rgb(self) -> [u8; 3] {
+        match self {
+            Self::Own(rgb) => rgb,
+            tint => tint.row().map_or([0; 3], |row| row.1),
+        }
+    }
+
+    /// As SVG writes it in a file.
+    pub fn hex(self) -> String {
+        hex(self.rgb())
+    }
+
+    /// As a page writes it, whose style sheet knows the ground.
+    pub fn css(self) -> String {
+        match self.row() {
+            Some((name, ..)) => format!("var(--{name})"),
+            None => self.hex(),
+        }
+    }
+}
+
+/// The colours as custom properties of a style sheet, for light and then for dark ground.
+pub(crate) fn properties() -> [String; 2] {
+    let rows = || {
+        [INK, SOFT, GRID, CARD, GOOD, FAIR, POOR]
+            .into_iter()
+            .chain(SERIES)
+    };
+    let list = |colour: fn(&Row) -> [u8; 3]| {
+        rows().fold(String::new(), |mut text, row| {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "--{}:{};", row.0, hex(colour(&row)));
+            text
+        })
+    };
+    [list(|row| row.1), list(|row| row.2)]
+}
+
+fn hex([r, g, b]: [u8; 3]) -> String {
+    format!("#{r:02x}{g:02x}{b:02x}")
 }
 
 /// Points of matplotlib's `viridis` (released to the public domain) at equal distances.
@@ -62,5 +157,25 @@ mod tests {
         assert_eq!(of_share(2.0), VIRIDIS[10]);
         assert_eq!(of_share(0.05), [70, 19, 101]);
         assert_eq!(of_share(f64::NAN), [0xbb; 3]);
+    }
+
+    #[test]
+    fn every_tint_of_a_page_is_a_property_of_its_style_sheet() {
+        let [light, dark] = properties();
+        for tint in [
+            Tint::Ink,
+            Tint::Soft,
+            Tint::Grid,
+            Tint::Card,
+            Tint::Series(13),
+            Tint::Good,
+            Tint::Fair,
+            Tint::Poor,
+        ] {
+            let name = tint.css().replace("var(", "").replace(')', ":");
+            assert!(light.contains(&format!("{name}{};", tint.hex())), "{name}");
+            assert!(dark.contains(&name), "{name}");
+        }
+        assert_eq!(Tint::Own([255, 0, 1]).css(), "#ff0001");
     }
 }

@@ -2,9 +2,9 @@
 
 use super::axis::Axis;
 use super::chart::{Series, frame};
-use super::colour;
+use super::colour::{self, Tint};
 use super::images::Image;
-use super::scene::{Anchor, Colour, FAINT, Scene, Stroke, within};
+use super::scene::{Anchor, Scene, Stroke, within};
 
 const LEFT: f64 = 66.0;
 const TOP: f64 = 26.0;
@@ -142,14 +142,18 @@ impl HeatMap {
         if let Some(image) = Image::rgb(1, steps, ramp.collect()) {
             scene.picture((bar, top), BAR, bottom - top, image);
         }
-        scene.frame((bar, top), (BAR, bottom - top), Stroke::solid(FAINT, 1.0));
+        scene.frame(
+            (bar, top),
+            (BAR, bottom - top),
+            Stroke::solid(Tint::Soft, 1.0),
+        );
         for (v, label) in value.ticks(6) {
             let at = value.at(v);
             scene.text(
                 (bar + BAR + 5.0, at + 4.0),
                 11.0,
                 Anchor::Start,
-                FAINT,
+                Tint::Soft,
                 &label,
             );
         }
@@ -158,7 +162,7 @@ impl HeatMap {
             (middle, bottom + 34.0),
             12.0,
             Anchor::Middle,
-            FAINT,
+            Tint::Soft,
             &self.value.label,
         );
     }
@@ -179,7 +183,7 @@ impl HeatMap {
                 y.1 - (i + 0.5) / rows * (y.1 - y.0),
             )
         };
-        let white = Stroke::solid(Colour::new(0xff, 0xff, 0xff), 1.1);
+        let white = Stroke::solid(Tint::Own([0xff; 3]), 1.1);
         for level in &self.contours {
             for (a, b) in segments(&self.values, self.columns, *level) {
                 scene.line(vec![pixel(a), pixel(b)], white);

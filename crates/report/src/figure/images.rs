@@ -1,7 +1,8 @@
 //! Grids of images.
 
+use super::colour::Tint;
 use super::raster;
-use super::scene::{Anchor, FAINT, INK, Scene, Stroke, within};
+use super::scene::{Anchor, Scene, Stroke, within};
 
 /// Width of the line around an image.
 const FRAME: f64 = 1.0;
@@ -144,7 +145,7 @@ impl ImageGrid {
         let (width, _) = self.size();
         if !self.title.is_empty() {
             let at = (corner.0 + width / 2.0, corner.1 + 14.0);
-            scene.text(at, 13.5, Anchor::Middle, INK, &self.title);
+            scene.text(at, 13.5, Anchor::Middle, Tint::Ink, &self.title);
         }
         let mut y = corner.1 + self.header();
         for (row, (images, height)) in self.images.chunks(self.columns).zip(self.rows()) {
@@ -154,11 +155,11 @@ impl ImageGrid {
                 // White pixels at the border would be lost on white paper. The frame stands outside, below the image.
                 let corner = (x - FRAME / 2.0, y - FRAME / 2.0);
                 let size = (self.cell + FRAME, tall + FRAME);
-                scene.frame(corner, size, Stroke::solid(FAINT, FRAME));
+                scene.frame(corner, size, Stroke::solid(Tint::Soft, FRAME));
                 scene.picture((x, y), self.cell, tall, image.clone());
                 if !caption.is_empty() {
                     let at = (x + self.cell / 2.0, y + images + 12.0);
-                    scene.text(at, 10.5, Anchor::Middle, FAINT, caption);
+                    scene.text(at, 10.5, Anchor::Middle, Tint::Soft, caption);
                 }
                 x += self.cell + self.gap();
             }

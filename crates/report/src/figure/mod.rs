@@ -42,7 +42,9 @@ pub use chart::{Chart, Series};
 pub use heat::HeatMap;
 pub use images::{Image, ImageGrid};
 
-use scene::{Anchor, INK, Scene};
+pub(crate) use chart::ticks_below;
+pub(crate) use colour::{Tint, properties};
+pub(crate) use scene::{Anchor, Scene, Stroke, text_width};
 
 /// Space between panels and around the figure, in pixels.
 const GAP: f64 = 14.0;
@@ -130,7 +132,7 @@ impl Figure {
 
     /// The text of an SVG file.
     pub fn to_svg(&self) -> String {
-        vector::render(&self.scene(), &self.title)
+        vector::file(&self.scene(), &self.title)
     }
 
     /// The bytes of a PNG file, at twice the size in pixels of the SVG.
@@ -138,7 +140,7 @@ impl Figure {
         raster::render(&self.scene())
     }
 
-    fn scene(&self) -> Scene {
+    pub(crate) fn scene(&self) -> Scene {
         let columns = self.columns.unwrap_or_else(|| {
             let side = (self.panels.len() as f64).sqrt().ceil() as usize;
             side.clamp(1, 3)
@@ -162,7 +164,7 @@ impl Figure {
                 (width / 2.0, GAP + 14.0),
                 17.0,
                 Anchor::Middle,
-                INK,
+                Tint::Ink,
                 &self.title,
             );
         }

@@ -6,8 +6,9 @@ use tiny_skia::{
 };
 use ttf_parser::OutlineBuilder;
 
+use super::colour::Tint;
 use super::images::Image;
-use super::scene::{Anchor, Colour, PAPER, Scene, Shape, Stroke, font, glyph, text_width};
+use super::scene::{Anchor, Colour, Scene, Shape, Stroke, font, glyph, text_width};
 
 /// Pixels of the PNG for one of the scene.
 const ZOOM: f32 = 2.0;
@@ -24,7 +25,7 @@ pub(super) fn render(scene: &Scene) -> Vec<u8> {
     let pixels = |length: f64| ((length as f32 * zoom).round() as u32).max(1);
     let mut map = Pixmap::new(pixels(scene.width), pixels(scene.height))
         .expect("a side is between 1 and 12000 pixels");
-    map.fill(color(PAPER));
+    map.fill(color(Tint::Card.into()));
     let transform = Transform::from_scale(zoom, zoom);
     for shape in &scene.shapes {
         draw(&mut map, shape, transform);
@@ -66,7 +67,7 @@ fn draw(map: &mut Pixmap, shape: &Shape, transform: Transform) {
                 map.stroke_path(&path, &paint, &pen(stroke), transform, None);
             }
         }
-        Shape::Area { points, colour } => {
+        Shape::Area { points, colour, .. } => {
             if let Some(path) = outline(points, true) {
                 map.fill_path(&path, &paint(*colour), FillRule::Winding, transform, None);
             }
@@ -85,7 +86,7 @@ fn draw(map: &mut Pixmap, shape: &Shape, transform: Transform) {
             at,
             size,
             anchor,
-            colour,
+            tint,
             upward,
             text,
         } => {
@@ -100,7 +101,13 @@ fn draw(map: &mut Pixmap, shape: &Shape, transform: Transform) {
                 .pre_concat(Transform::from_rotate(if *upward { -90.0 } else { 0.0 }))
                 .pre_translate(shift as f32, 0.0);
             if let Some(path) = letters(text, *size) {
-                map.fill_path(&path, &paint(*colour), FillRule::Winding, place, None);
+                map.fill_path(
+                    &path,
+                    &paint((*tint).into()),
+                    FillRule::Winding,
+                    place,
+                    None,
+                );
             }
         }
         Shape::Picture {
@@ -157,7 +164,7 @@ fn pen(stroke: &Stroke) -> tiny_skia::Stroke {
 }
 
 fn color(colour: Colour) -> Color {
-    let [r, g, b] = colour.rgb;
+    let [r, g, b] = colour.tint.rgb();
     Color::from_rgba8(
         r,
         g,

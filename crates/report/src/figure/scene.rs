@@ -2,40 +2,31 @@
 
 use std::sync::OnceLock;
 
+use super::colour::Tint;
 use super::images::Image;
 
-/// Red, green, blue, opacity.
+/// A tint and its opacity.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Colour {
-    pub rgb: [u8; 3],
+pub(crate) struct Colour {
+    pub tint: Tint,
     pub opacity: f64,
 }
 
 impl Colour {
-    pub const fn new(r: u8, g: u8, b: u8) -> Self {
-        Self {
-            rgb: [r, g, b],
-            opacity: 1.0,
-        }
-    }
-
     pub fn with_opacity(self, opacity: f64) -> Self {
         Self { opacity, ..self }
     }
 }
 
-/// Text and axes.
-pub(super) const INK: Colour = Colour::new(0x22, 0x22, 0x22);
-/// Labels of ticks.
-pub(super) const FAINT: Colour = Colour::new(0x55, 0x55, 0x55);
-/// Grid lines.
-pub(super) const GRID: Colour = Colour::new(0xe2, 0xe2, 0xe2);
-/// The paper.
-pub(super) const PAPER: Colour = Colour::new(0xff, 0xff, 0xff);
+impl From<Tint> for Colour {
+    fn from(tint: Tint) -> Self {
+        Self { tint, opacity: 1.0 }
+    }
+}
 
 /// Which point of a text stands at its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Anchor {
+pub(crate) enum Anchor {
     Start,
     Middle,
     End,
@@ -43,24 +34,31 @@ pub(super) enum Anchor {
 
 /// How a line is drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Stroke {
+pub(crate) struct Stroke {
     pub colour: Colour,
     pub width: f64,
     pub dashed: bool,
 }
 
 impl Stroke {
-    pub fn solid(colour: Colour, width: f64) -> Self {
+    pub fn solid(colour: impl Into<Colour>, width: f64) -> Self {
         Self {
-            colour,
+            colour: colour.into(),
             width,
             dashed: false,
+        }
+    }
+
+    pub fn dashed(colour: impl Into<Colour>, width: f64) -> Self {
+        Self {
+            dashed: true,
+            ..Self::solid(colour, width)
         }
     }
 }
 
 /// A size kept within bounds; NaN is the least.
-pub(super) fn within(size: f64, least: f64, most: f64) -> f64 {
+pub(crate) fn within(size: f64, least: f64, most: f64) -> f64 {
     if size.is_nan() {
         least
     } else {
@@ -70,7 +68,7 @@ pub(super) fn within(size: f64, least: f64, most: f64) -> f64 {
 
 /// One shape.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Shape {
+pub(crate) enum Shape {
     Line {
         points: Vec<(f64, f64)>,
         stroke: Stroke,
@@ -78,6 +76,8 @@ pub(super) enum Shape {
     Area {
         points: Vec<(f64, f64)>,
         colour: Colour,
+        /// What a page says of it under the pointer.
+        tip: String,
     },
     Disc {
         centre: (f64, f64),
@@ -88,7 +88,7 @@ pub(super) enum Shape {
         at: (f64, f64),
         size: f64,
         anchor: Anchor,
-        colour: Colour,
+        tint: Tint,
         /// Read from below.
         upward: bool,
         text: String,
@@ -101,9 +101,9 @@ pub(super) enum Shape {
     },
 }
 
-/// Shapes on a white ground.
+/// Shapes on a ground.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Scene {
+pub(crate) struct Scene {
     pub width: f64,
     pub height: f64,
     pub shapes: Vec<Shape>,
@@ -122,8 +122,31 @@ impl Scene {
         self.shapes.push(Shape::Line { points, stroke });
     }
 
-    pub fn area(&mut self, points: Vec<(f64, f64)>, colour: Colour) {
-        self.shapes.push(Shape::Area { points, colour });
+    pub fn area(&mut self, points: Vec<(f64, f64)>, colour: impl Into<Colour>) {
+        self.shapes.push(Shape::Area {
+            points,
+            colour: colour.into(),
+            tip: String::new(),
+        });
+    }
+
+    pub fn rectangle(&mut self, corner: (f64, f64), size: (f64, f64), colour: impl Into<Colour>) {
+        self.told_rectangle(corner, size, colour, "");
+    }
+
+    /// A rectangle that tells something on a page.
+    pub fn told_rectangle(
+        &mut self,
+        (x, y): (f64, f64),
+        (w, h): (f64, f64),
+        colour: impl Into<Colour>,
+        tip: &str,
+    ) {
+        self.shapes.push(Shape::Area {
+            points: vec![(x, y), (x + w, y), (x + w, y + h), (x, y + h)],
+            colour: colour.into(),
+            tip: tip.to_owned(),
+        });
     }
 
     pub fn frame(&mut self, corner: (f64, f64), size: (f64, f64), stroke: Stroke) {
@@ -133,31 +156,31 @@ impl Scene {
         self.line(outline, stroke);
     }
 
-    pub fn disc(&mut self, centre: (f64, f64), radius: f64, colour: Colour) {
+    pub fn disc(&mut self, centre: (f64, f64), radius: f64, colour: impl Into<Colour>) {
         self.shapes.push(Shape::Disc {
             centre,
             radius,
-            colour,
+            colour: colour.into(),
         });
     }
 
-    pub fn text(&mut self, at: (f64, f64), size: f64, anchor: Anchor, colour: Colour, text: &str) {
+    pub fn text(&mut self, at: (f64, f64), size: f64, anchor: Anchor, tint: Tint, text: &str) {
         self.shapes.push(Shape::Text {
             at,
             size,
             anchor,
-            colour,
+            tint,
             upward: false,
             text: text.to_owned(),
         });
     }
 
-    pub fn upward_text(&mut self, at: (f64, f64), size: f64, colour: Colour, text: &str) {
+    pub fn upward_text(&mut self, at: (f64, f64), size: f64, tint: Tint, text: &str) {
         self.shapes.push(Shape::Text {
             at,
             size,
             anchor: Anchor::Middle,
-            colour,
+            tint,
             upward: true,
             text: text.to_owned(),
         });
@@ -176,13 +199,13 @@ impl Scene {
 /// The embedded font: Latin, Greek and the signs of formulae, under the licence beside it.
 static FONT: &[u8] = include_bytes!("../../assets/DejaVuSans-subset.ttf");
 
-pub(super) fn font() -> &'static ttf_parser::Face<'static> {
+pub(crate) fn font() -> &'static ttf_parser::Face<'static> {
     static FACE: OnceLock<ttf_parser::Face<'static>> = OnceLock::new();
     FACE.get_or_init(|| ttf_parser::Face::parse(FONT, 0).expect("the embedded font is a font"))
 }
 
 /// The glyph of a character, that of an unknown one where the font has none, and its advance in ems.
-pub(super) fn glyph(c: char) -> (ttf_parser::GlyphId, f64) {
+pub(crate) fn glyph(c: char) -> (ttf_parser::GlyphId, f64) {
     let font = font();
     let id = font
         .glyph_index(c)
@@ -193,6 +216,6 @@ pub(super) fn glyph(c: char) -> (ttf_parser::GlyphId, f64) {
 }
 
 /// Width of a text in pixels.
-pub(super) fn text_width(text: &str, size: f64) -> f64 {
+pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     text.chars().map(|c| glyph(c).1).sum::<f64>() * size
 }

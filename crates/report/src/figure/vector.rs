@@ -2,109 +2,162 @@
 
 use std::fmt::Write;
 
+use super::colour::Tint;
 use super::raster;
-use super::scene::{Anchor, Colour, PAPER, Scene, Shape};
+use super::scene::{Anchor, Colour, Scene, Shape};
 use crate::text;
 
-/// The text of the file; `label` tells what it shows to those who cannot see it.
-pub(super) fn render(scene: &Scene, label: &str) -> String {
-    let (w, h) = (scene.width, scene.height);
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" \
-         viewBox=\"0 0 {w:.0} {h:.0}\" width=\"{w:.0}\" height=\"{h:.0}\" role=\"img\" \
-         aria-label=\"{}\" font-family=\"DejaVu Sans, Verdana, sans-serif\">\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"{}\"/>\n",
-        text::escape(label),
-        hex(PAPER)
+/// The text of a file; `label` tells what it shows to those who cannot see it.
+pub(super) fn file(scene: &Scene, label: &str) -> String {
+    let mut out = String::from(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" ",
     );
+    head(&mut out, scene, label);
+    // Writing to a string cannot fail.
+    let _ = write!(
+        out,
+        " font-family=\"DejaVu Sans, Verdana, sans-serif\">\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"{}\"/>\n",
+        Tint::Card.hex()
+    );
+    let medium = Medium {
+        colour: Tint::hex,
+        reference: "xlink:href",
+    };
     for shape in &scene.shapes {
-        push(&mut out, shape);
+        medium.push(&mut out, shape);
         out.push('\n');
     }
     out.push_str("</svg>\n");
     out
 }
 
-fn push(out: &mut String, shape: &Shape) {
-    // Writing to a string cannot fail.
-    let _ = match shape {
-        Shape::Line { points, stroke } => write!(
-            out,
-            "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\" stroke-linejoin=\"round\"{}{}/>",
-            outline(points),
-            hex(stroke.colour),
-            stroke.width,
-            opacity("stroke-opacity", stroke.colour),
-            if stroke.dashed {
-                format!(
-                    " stroke-dasharray=\"{d} {d}\"",
-                    d = raster::DASH * stroke.width
-                )
-            } else {
-                String::new()
-            }
-        ),
-        Shape::Area { points, colour } => write!(
-            out,
-            "<path d=\"{}Z\" fill=\"{}\"{}/>",
-            outline(points),
-            hex(*colour),
-            opacity("fill-opacity", *colour)
-        ),
-        Shape::Disc {
-            centre,
-            radius,
-            colour,
-        } => write!(
-            out,
-            "<circle cx=\"{:.2}\" cy=\"{:.2}\" r=\"{radius}\" fill=\"{}\"{}/>",
-            centre.0,
-            centre.1,
-            hex(*colour),
-            opacity("fill-opacity", *colour)
-        ),
-        Shape::Text {
-            at,
-            size,
-            anchor,
-            colour,
-            upward,
-            text,
-        } => {
-            let (x, y) = *at;
-            let turned = if *upward {
-                format!(" transform=\"rotate(-90 {x:.2} {y:.2})\"")
-            } else {
-                String::new()
-            };
-            let anchor = match anchor {
-                Anchor::Start => "start",
-                Anchor::Middle => "middle",
-                Anchor::End => "end",
-            };
-            write!(
-                out,
-                "<text x=\"{x:.2}\" y=\"{y:.2}\" font-size=\"{size}\" text-anchor=\"{anchor}\" \
-                 fill=\"{}\"{turned}>{}</text>",
-                hex(*colour),
-                text::escape(text)
-            )
+impl Scene {
+    /// An element of a page, which has the ground, the font and the colours.
+    pub(crate) fn to_inline_svg(&self, label: &str) -> String {
+        let mut out = String::from("<svg ");
+        head(&mut out, self, label);
+        out.push('>');
+        let medium = Medium {
+            colour: Tint::css,
+            reference: "href",
+        };
+        for shape in &self.shapes {
+            medium.push(&mut out, shape);
         }
-        Shape::Picture {
-            corner,
-            width,
-            height,
-            image,
-        } => write!(
-            out,
-            "<image x=\"{:.2}\" y=\"{:.2}\" width=\"{width:.2}\" height=\"{height:.2}\" \
-             preserveAspectRatio=\"none\" image-rendering=\"pixelated\" \
-             xlink:href=\"data:image/png;base64,{}\"/>",
-            corner.0,
-            corner.1,
-            base64(&image.to_png())
-        ),
-    };
+        out.push_str("</svg>");
+        out
+    }
+}
+
+/// Size and label.
+fn head(out: &mut String, scene: &Scene, label: &str) {
+    let (w, h) = (scene.width, scene.height);
+    let _ = write!(
+        out,
+        "viewBox=\"0 0 {w:.0} {h:.0}\" width=\"{w:.0}\" height=\"{h:.0}\" role=\"img\" aria-label=\"{}\"",
+        text::escape(label)
+    );
+}
+
+/// How a medium writes colours, and its name of the attribute that refers to a picture.
+struct Medium {
+    colour: fn(Tint) -> String,
+    reference: &'static str,
+}
+
+impl Medium {
+    fn push(&self, out: &mut String, shape: &Shape) {
+        let _ = match shape {
+            Shape::Line { points, stroke } => write!(
+                out,
+                "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\" stroke-linejoin=\"round\"{}{}/>",
+                outline(points),
+                (self.colour)(stroke.colour.tint),
+                stroke.width,
+                opacity("stroke-opacity", stroke.colour),
+                if stroke.dashed {
+                    format!(
+                        " stroke-dasharray=\"{d} {d}\"",
+                        d = raster::DASH * stroke.width
+                    )
+                } else {
+                    String::new()
+                }
+            ),
+            Shape::Area {
+                points,
+                colour,
+                tip,
+            } => {
+                let end = match tip.as_str() {
+                    "" => "/>".to_owned(),
+                    tip => format!("><title>{}</title></path>", text::escape(tip)),
+                };
+                write!(
+                    out,
+                    "<path d=\"{}Z\" fill=\"{}\"{}{end}",
+                    outline(points),
+                    (self.colour)(colour.tint),
+                    opacity("fill-opacity", *colour)
+                )
+            }
+            Shape::Disc {
+                centre,
+                radius,
+                colour,
+            } => write!(
+                out,
+                "<circle cx=\"{:.2}\" cy=\"{:.2}\" r=\"{radius}\" fill=\"{}\"{}/>",
+                centre.0,
+                centre.1,
+                (self.colour)(colour.tint),
+                opacity("fill-opacity", *colour)
+            ),
+            Shape::Text {
+                at,
+                size,
+                anchor,
+                tint,
+                upward,
+                text,
+            } => {
+                let (x, y) = *at;
+                let turned = if *upward {
+                    format!(" transform=\"rotate(-90 {x:.2} {y:.2})\"")
+                } else {
+                    String::new()
+                };
+                let anchor = match anchor {
+                    Anchor::Start => "start",
+                    Anchor::Middle => "middle",
+                    Anchor::End => "end",
+                };
+                write!(
+                    out,
+                    "<text x=\"{x:.2}\" y=\"{y:.2}\" font-size=\"{size}\" text-anchor=\"{anchor}\" \
+                     fill=\"{}\"{turned}>{}</text>",
+                    (self.colour)(*tint),
+                    text::escape(text)
+                )
+            }
+            Shape::Picture {
+                corner,
+                width,
+                height,
+                image,
+            } => write!(
+                out,
+                "<image x=\"{:.2}\" y=\"{:.2}\" width=\"{width:.2}\" height=\"{height:.2}\" \
+                 preserveAspectRatio=\"none\" image-rendering=\"pixelated\" \
+                 {}=\"data:image/png;base64,{}\"/>",
+                corner.0,
+                corner.1,
+                self.reference,
+                base64(&image.to_png())
+            ),
+        };
+    }
 }
 
 fn outline(points: &[(f64, f64)]) -> String {
@@ -113,11 +166,6 @@ fn outline(points: &[(f64, f64)]) -> String {
         let _ = write!(data, "{}{x:.2} {y:.2}", if i == 0 { 'M' } else { 'L' });
     }
     data
-}
-
-fn hex(colour: Colour) -> String {
-    let [r, g, b] = colour.rgb;
-    format!("#{r:02x}{g:02x}{b:02x}")
 }
 
 fn opacity(name: &str, colour: Colour) -> String {

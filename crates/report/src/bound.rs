@@ -1,0 +1,133 @@
+//! The bound along the run.
+
+use crate::figure::{Axis, Chart, Series};
+use crate::model::{Stage, TracePoint};
+use crate::page::{Page, WIDE};
+use crate::stats;
+use crate::text::{self, escape};
+
+/// Points drawn of one stage; more cannot be told apart at this size.
+const POINTS: usize = 500;
+
+/// A stage on the common axis: its name and the points that have a place.
+type Laid<'a> = (&'a str, Vec<TracePoint>);
+
+pub(crate) fn put(page: &mut Page, stages: &[Stage]) {
+    let stages = lay_out(stages);
+    let Some((_, last)) = stages.last() else {
+        return;
+    };
+    page.heading(
+        "The bound along the run",
+        "Each estimate of the evidence lower bound with a band of two Monte Carlo standard errors. A converged run is \
+         flat on the right, up to the width of the band.",
+    );
+    page.push("<div class=\"pair\">");
+    page.chart(
+        "Whole run",
+        "Evidence lower bound by iteration, whole run",
+        whole(&stages),
+        "",
+    );
+    if last.len() >= 4 {
+        page.chart(
+            "Second half of the last stage",
+            "Evidence lower bound by iteration, second half of the last stage",
+            second_half(&stages),
+            "",
+        );
+    }
+    page.push("</div>\n");
+    if stages.len() > 1 {
+        page.push("<ul class=\"legend\">");
+        for (i, (name, points)) in stages.iter().enumerate() {
+            let Some(last) = points.last() else { continue };
+            let decimals = text::decimals_for(last.se).saturating_sub(1).min(2);
+            page.put(format_args!(
+                "<li><span style=\"{}\"></span>{}: {} after {}</li>",
+                Page::ground(i),
+                escape(name),
+                text::fixed(last.elbo, decimals),
+                text::duration(last.seconds)
+            ));
+        }
+        page.push("</ul>\n");
+    }
+}
+
+/// The stages on one iteration axis. A stage that counts from its own start is moved behind its predecessor.
+fn lay_out(stages: &[Stage]) -> Vec<Laid<'_>> {
+    let mut end = 0;
+    let mut laid = Vec::new();
+    for stage in stages {
+        let first = stage.points.first().map_or(0, |p| p.iteration);
+        let offset = if first < end { end } else { 0 };
+        let points: Vec<TracePoint> = stage
+            .points
+            .iter()
+            .map(|p| TracePoint {
+                iteration: p.iteration.saturating_add(offset),
+                ..*p
+            })
+            .filter(|p| p.elbo.is_finite())
+            .collect();
+        end = points.last().map_or(end, |p| p.iteration.max(end));
+        if !points.is_empty() {
+            laid.push((stage.name.as_str(), points));
+        }
+    }
+    laid
+}
+
+fn whole(stages: &[Laid<'_>]) -> Chart {
+    let shown = stages.iter().enumerate().map(|(i, (_, p))| (i, &p[..]));
+    chart(&shown.collect::<Vec<_>>())
+}
+
+/// The second half of the last stage, scaled to what happens there.
+fn second_half(stages: &[Laid<'_>]) -> Chart {
+    let last = stages.iter().enumerate().next_back();
+    let shown = last.map(|(i, (_, points))| (i, &points[points.len() / 2..]));
+    chart(&shown.into_iter().collect::<Vec<_>>())
+}
+
+/// Parts of the run with the numbers of their stages. Dashed lines stand where one stage follows another.
+fn chart(shown: &[(usize, &[TracePoint])]) -> Chart {
+    let spread = |p: &TracePoint| if p.se.is_finite() { 2.0 * p.se } else { 0.0 };
+    let ends = |p: &TracePoint| (p.elbo - spread(p), p.elbo + spread(p));
+    let all = shown.iter().flat_map(|(_, points)| points.iter());
+    let heights: Vec<f64> = all.map(ends).flat_map(|(low, high)| [low, high]).collect();
+    let heights = stats::sorted_finite(&heights);
+    let (low, high) = match heights[..] {
+        [] => (0.0, 0.0),
+        [first, .., last] => (first, last),
+        [only] => (only, only),
+    };
+    let margin = 0.05 * (high - low);
+    let (low, high) = (low - margin, high + margin);
+    let mut chart = Chart::new("")
+        .x(Axis::new("iteration"))
+        .y(Axis::new("nats").range(low, high))
+        .sized(WIDE.0, WIDE.1);
+    for (k, (stage, points)) in shown.iter().enumerate() {
+        let points = stats::thin(points, POINTS);
+        let places: Vec<(f64, f64)> = points
+            .iter()
+            .map(|p| (p.iteration as f64, p.elbo))
+            .collect();
+        if let Some(start) = places.first().filter(|_| k > 0) {
+            let divider = Series::line("", [(start.0, low), (start.0, high)]);
+            chart = chart.series(divider.dashed().colour(6).width(1.0).opacity(0.6));
+        }
+        let end = places.last().copied();
+        let line = Series::line("", places).colour(*stage);
+        let line = match points.iter().any(|p| spread(p) > 0.0) {
+            true => line.band(points.iter().map(ends)),
+            false => line,
+        };
+        chart = chart
+            .series(line)
+            .series(Series::scatter("", end).colour(*stage).width(2.4));
+    }
+    chart
+}
