@@ -14,7 +14,7 @@ struct Room {
 }
 
 /// Every crate, from the ground up.
-const HOUSE: [Room; 17] = [
+const HOUSE: [Room; 18] = [
     Room {
         name: "jensen-math",
         may_use: &[],
@@ -43,6 +43,15 @@ const HOUSE: [Room; 17] = [
     Room {
         name: "jensen-blackbox",
         may_use: &["jensen-math", "jensen-density", "jensen-run"],
+    },
+    Room {
+        name: "jensen-glm",
+        may_use: &[
+            "jensen-math",
+            "jensen-density",
+            "jensen-run",
+            "jensen-blackbox",
+        ],
     },
     Room {
         name: "jensen-conjugate",
@@ -74,6 +83,7 @@ const HOUSE: [Room; 17] = [
             "jensen-stan",
             "jensen-run",
             "jensen-blackbox",
+            "jensen-glm",
             "jensen-conjugate",
             "jensen-latent",
             "jensen-neural",

@@ -1,13 +1,11 @@
 //! TrustVI and HFSGVI as whole methods: on targets whose optimum is known, and where they must refuse.
 
-use jensen_blackbox::records::models::{Dense, Features, Glm, Link, StandardNormal};
 use jensen_blackbox::{
-    AutoSettings, FamilyChoice, FamilyKind, Fit, HfsgviSettings, Method, NoiseSource, Settings,
-    StartSettings, Subject, Subsampled, Trust, TrustSettings, fit,
+    AutoSettings, FamilyChoice, FamilyKind, Fit, HfsgviSettings, Method, Settings, StartSettings,
+    Subject, TrustSettings, fit,
 };
-use jensen_density::{AllRecords, Lanes, LanesMut, LogDensity, TwiceDifferentiable};
-use jensen_math::simd::Simd;
-use jensen_run::{Algorithm, Budget, Control, Record, Status};
+use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
+use jensen_run::{Budget, Control, Record, Status};
 use jensen_testkit::{CorrelatedGaussian, EightSchools, Funnel, Scalar};
 
 fn run(density: &impl TwiceDifferentiable, settings: &Settings) -> (Fit, Vec<Record>) {
@@ -256,50 +254,4 @@ fn a_chain_of_ten_thousand_coordinates_is_fitted_in_blocks() {
     let best = -0.5 * (dim as f64 - 1.0) * 1.25f64.ln();
     let off = fit.elbo() - best;
     assert!(off.abs() < 4.0 + 4.0 * fit.elbo_se(), "{off}");
-}
-
-#[test]
-fn minibatches_reach_the_optimum_of_all_records() {
-    let (records, columns) = (600, 3);
-    let wave = |n: usize, k: usize| (1.7 * n as f64 + 2.3 * k as f64 * n as f64).sin();
-    let values: Vec<f64> = (0..records * columns)
-        .map(|i| wave(i / columns, i % columns) + if i % columns == 0 { 1.0 } else { 0.0 })
-        .collect();
-    let outcomes: Vec<bool> = (0..records)
-        .map(|n| values[n * columns] - values[n * columns + 1] + 1.5 * wave(7 * n, 5) > 0.3)
-        .collect();
-    let features = Features::Dense(Dense::new(values, columns).unwrap());
-    let prior = StandardNormal(columns);
-    let model = Glm::new(features, Link::bernoulli(&outcomes), prior).unwrap();
-    let all = AllRecords::new(&model);
-    let (full, _) = run(
-        &all,
-        &cold(trust(FamilyKind::MeanField, TrustSettings::default())),
-    );
-    assert!(full.converged(), "{}", full.status);
-
-    let family = FamilyKind::MeanField.build(columns);
-    let source = NoiseSource::new(3, Simd::detect());
-    let settings = TrustSettings {
-        tolerance: Some(0.05),
-        ..TrustSettings::default()
-    };
-    let start = family.diagonal(&[0.0; 3], &[0.0; 3]);
-    let subsampled = Subsampled::new(&model, 60, source).unwrap();
-    let mut algorithm = Trust::on_records(&subsampled, family, source, settings, start, 0);
-    let mut state = algorithm.init().unwrap();
-    let status = (1..=100)
-        .find_map(|iteration| algorithm.step(&mut state, iteration).status)
-        .expect("an end");
-    assert!(status.is_converged(), "{status}");
-    let (found, best) = (algorithm.output(&state), full.approximation());
-    for (i, (mean, sd)) in best.mean().iter().zip(best.sd()).enumerate() {
-        let off = (found[i] - mean) / sd;
-        assert!(off.abs() < 0.4, "coordinate {i}: {off} standard deviations");
-        let ratio = found[columns + i].exp() / sd;
-        assert!((ratio - 1.0).abs() < 0.2, "coordinate {i}: {ratio}");
-    }
-
-    assert!(Subsampled::new(&model, 0, source).is_err());
-    assert!(Subsampled::new(&model, records + 1, source).is_err());
 }

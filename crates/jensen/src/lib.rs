@@ -80,6 +80,8 @@ pub use jensen_blackbox as blackbox;
 pub use jensen_conjugate as conjugate;
 pub use jensen_data as data;
 pub use jensen_density as density;
+#[cfg(feature = "glm")]
+pub use jensen_glm as glm;
 pub use jensen_graph as graph;
 pub use jensen_math as math;
 pub use jensen_report as report;

@@ -1,33 +1,8 @@
 //! Variational inference on minibatches of exchangeable records.
 //!
 //! A [`RecordDensity`](jensen_density::RecordDensity) in, a Gaussian approximation out, from gradients
-//! that are noisy twice: through the minibatch and through the draw.
-//!
-//! ```
-//! use std::sync::Arc;
-//!
-//! use jensen_blackbox::family::{Family, MeanField};
-//! use jensen_blackbox::records::models::{Features, Glm, Link, Sparse, StandardNormal};
-//! use jensen_blackbox::records::{Minibatch, MinibatchSettings};
-//! use jensen_run::Algorithm;
-//!
-//! // Three players; a row is a match, +1 for who won it and −1 for who lost.
-//! let matches = [[(0, 1.0), (1, -1.0)], [(1, 1.0), (2, -1.0)], [(0, 1.0), (2, -1.0)]];
-//! let features = Features::Sparse(Sparse::new(3, matches)?);
-//! let model = Glm::new(features, Link::bernoulli(&[true; 3]), StandardNormal(3))?;
-//!
-//! let family = Arc::new(MeanField::new(3));
-//! let start = family.diagonal(&[0.0; 3], &[0.0; 3]);
-//! let settings = MinibatchSettings { batch: 2, judge: None, ..MinibatchSettings::default() };
-//! let mut fit = Minibatch::new(&model, family, 1, settings, start)?;
-//! let mut state = fit.init().expect("a start");
-//! for iteration in 1..=2000 {
-//!     fit.step(&mut state, iteration);
-//! }
-//! let mean = &fit.output(&state)[..3];
-//! assert!(mean[0] > mean[1] && mean[1] > mean[2]);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! that are noisy twice: through the minibatch and through the draw. The crate `jensen-glm` has
+//! models with hand-written kernels, and an example of a whole fit.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -45,21 +20,16 @@
 //! | `variance` | [`variances`]: total, subsampling and Monte-Carlo variance at an iterate |
 //! | `memory` | [`footprint`], [`admit`]: memory before it is taken |
 //! | `error` | [`RecordError`]: what is refused, with the way out |
-//! | `models` | models with hand-written kernels |
 
 mod batches;
 mod change;
 mod error;
 mod estimator;
 mod expected;
-#[cfg(feature = "models")]
-pub(crate) mod gemm;
 mod generic;
 mod gradients;
 mod memory;
 mod minibatch;
-#[cfg(feature = "models")]
-pub mod models;
 mod predictors;
 mod prepared;
 mod smiso;

@@ -1,10 +1,10 @@
 //! Figure 5: the generic form on softmax regression with Gaussian dropout.
 
-use jensen::blackbox::records::models::{Dense, GaussianDropout};
 use jensen::blackbox::records::{
     DoublyStochastic, Generic, GenericSettings, GenericState, RecordEstimator,
 };
 use jensen::blackbox::{Optimiser, Rule, Schedule};
+use jensen::glm::{Dense, GaussianDropout};
 use jensen::report::figure::{Axis, Chart, Figure, Series};
 use jensen::run::Algorithm;
 

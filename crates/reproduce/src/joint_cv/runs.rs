@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use jensen::blackbox::family::MeanField;
-use jensen::blackbox::records::models::{Glm, StandardNormal};
 use jensen::blackbox::records::{
     Minibatch, MinibatchSettings, MinibatchState, RecordError, RecordEstimator, Smiso,
     SmisoSettings, SmisoState,
@@ -14,6 +13,7 @@ use jensen::blackbox::{
 use jensen::density::{
     AllRecords, Lanes, LanesMut, LinearPredictor, LinkExpectations, PredictorScratch, RecordDensity,
 };
+use jensen::glm::{Glm, StandardNormal};
 use jensen::math::rng;
 use jensen::math::simd::Simd;
 use jensen::math::sum::Moments;

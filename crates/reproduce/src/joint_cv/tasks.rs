@@ -1,11 +1,11 @@
 //! The six tasks: data, models and what the paper prints of them.
 
-use jensen::blackbox::records::models::{
-    CommonNormal, Dense, Features, Glm, Link, Ppca, Prior, ShapeError, Sparse, StandardNormal,
-};
 use jensen::data::idx::read_idx;
 use jensen::data::table::{Table, read_bytes};
 use jensen::density::RecordDensity;
+use jensen::glm::{
+    CommonNormal, Dense, Features, Glm, Link, Ppca, Prior, ShapeError, Sparse, StandardNormal,
+};
 
 use crate::context::Context;
 use crate::failure::Failure;

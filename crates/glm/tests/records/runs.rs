@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use jensen_blackbox::family::MeanField;
-use jensen_blackbox::records::models::{Features, Glm, Link, Sparse, StandardNormal};
 use jensen_blackbox::records::{
     Judge, Minibatch, MinibatchSettings, MinibatchState, RecordError, RecordEstimator, Smiso,
     SmisoSettings, VarianceSettings,
@@ -12,6 +11,7 @@ use jensen_blackbox::{
     Family, MethodState as _, NoiseSource, Optimiser, Oracle, Purpose as NoisePurpose, Schedule,
 };
 use jensen_density::{AllRecords, Lanes, RecordDensity};
+use jensen_glm::{Features, Glm, Link, Sparse, StandardNormal};
 use jensen_math::simd::Simd;
 use jensen_run::{Algorithm, Budget, Checkpoint, Control, Record, Snapshot};
 

@@ -1,10 +1,10 @@
 //! The generic form of the joint control variate, and Gaussian dropout.
 
-use jensen_blackbox::records::models::{Dense, GaussianDropout};
 use jensen_blackbox::records::{
     Batches, DoublyStochastic, Generic, GenericSettings, RecordError, RecordEstimator,
 };
 use jensen_blackbox::{Optimiser, Rule, Schedule};
+use jensen_glm::{Dense, GaussianDropout};
 use jensen_math::rng::{Purpose, Stream};
 use jensen_run::{Algorithm, Snapshot};
 

@@ -4,7 +4,7 @@ use jensen_density::{Lanes, LanesMut};
 use jensen_math::simd::Simd;
 use jensen_math::vmath::slices;
 
-use super::ShapeError;
+use crate::ShapeError;
 
 /// How records depend on their predictors.
 #[derive(Clone, Debug)]

@@ -2,8 +2,8 @@
 
 use jensen_math::simd::LANES;
 
-use super::{ShapeError, Sparse};
-use crate::records::gemm::{Matrix, multiply};
+use crate::product::{Matrix, multiply};
+use crate::{ShapeError, Sparse};
 
 /// The rows of a design matrix with P columns.
 #[derive(Clone, Debug)]

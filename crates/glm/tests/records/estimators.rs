@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use jensen_blackbox::Family;
 use jensen_blackbox::family::{FullRank, MeanField};
-use jensen_blackbox::records::models::{Features, Glm, Link, Sparse, StandardNormal};
 use jensen_blackbox::records::{Batches, Gradients, RecordEstimator, Request, Table};
 use jensen_density::{
     AllRecords, Lanes, LanesMut, LinearPredictor, LogDensity, PredictorScratch, RecordDensity,
 };
+use jensen_glm::{Features, Glm, Link, Sparse, StandardNormal};
 
 use crate::support::{Opaque, assert_close, hierarchy, logistic, matches, numbers, ppca, softmax};
 

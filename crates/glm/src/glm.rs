@@ -4,7 +4,7 @@ use jensen_density::{
     Lanes, LanesMut, LinearPredictor, LinkExpectations, PredictorScratch, RecordDensity,
 };
 
-use super::{Features, Link, Prior, ShapeError};
+use crate::{Features, Link, Prior, ShapeError};
 
 /// A generalised linear model over records: predictor k of record n is `Σ_p x_np z[o + p·K + k]`,
 /// where the coefficients begin at the offset o; coordinates before it belong to the prior alone.

@@ -3,8 +3,8 @@
 use jensen_math::simd::{LANES, Simd};
 use jensen_math::vmath::slices;
 
-use super::{Dense, ShapeError};
-use crate::records::DoublyStochastic;
+use crate::{Dense, ShapeError};
+use jensen_blackbox::records::DoublyStochastic;
 
 /// `f(W; n, ε) = −log softmax(W ((1 + s ε) ⊙ xₙ))_{yₙ}` for `W` of K × P, row after row, ε standard
 /// normal: dropout of variance s² (Wang, Geffner and Domke 2024, appendix E, whose Eq. 58 needs the
@@ -69,7 +69,7 @@ impl GaussianDropout {
     /// `W x`.
     fn times(&self, w: &[f64], x: &[f64]) -> Vec<f64> {
         let rows = w.chunks_exact(self.features.columns());
-        rows.map(|w| crate::reduce::dot(w, x)).collect()
+        rows.map(|w| jensen_math::reduce::dot(w, x)).collect()
     }
 
     /// The gathered rows, and `s ε ⊙ x` for each.
@@ -146,7 +146,7 @@ jensen_math::simd_fn! {
 /// `out += c x` row by row: `out += a xᵀ`.
 fn add_outer(a: &[f64], x: &[f64], out: &mut [f64]) {
     for (out, c) in out.chunks_exact_mut(x.len()).zip(a) {
-        crate::reduce::axpy(*c, x, out);
+        jensen_math::reduce::axpy(*c, x, out);
     }
 }
 
@@ -172,7 +172,7 @@ impl DoublyStochastic for GaussianDropout {
         out: &mut [f64],
     ) -> f64 {
         let (mut x, moved) = self.rows(batch, noise);
-        crate::reduce::axpy(1.0, &moved, &mut x);
+        jensen_math::reduce::axpy(1.0, &moved, &mut x);
         let mut total = 0.0;
         for (x, &n) in x.chunks_exact(self.features.columns()).zip(batch) {
             let label = self.labels[n as usize];
@@ -209,7 +209,7 @@ impl DoublyStochastic for GaussianDropout {
             // pᵀW, and with M = W diag(x²) Wᵀ: M p, pᵀM p and the average of M's diagonal.
             average.fill(0.0);
             for (w, p) in w.chunks_exact(columns).zip(&p) {
-                crate::reduce::axpy(*p, w, &mut average);
+                jensen_math::reduce::axpy(*p, w, &mut average);
             }
             weigh(simd, x, &average, &mut weighted);
             let mp = self.times(w, &weighted);

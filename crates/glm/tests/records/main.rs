@@ -4,4 +4,5 @@ mod estimators;
 mod models;
 mod runs;
 mod support;
+mod trust;
 mod variance;

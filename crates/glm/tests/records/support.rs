@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use jensen_blackbox::family::MeanField;
-use jensen_blackbox::records::models::{
-    CommonNormal, Dense, Features, Glm, Link, Ppca, Sparse, StandardNormal,
-};
 use jensen_blackbox::records::{MinibatchSettings, RecordEstimator};
 use jensen_blackbox::{Family, NoiseSource, Saa, SaaSettings};
 use jensen_density::{AllRecords, Lanes, LanesMut, RecordDensity};
+use jensen_glm::{CommonNormal, Dense, Features, Glm, Link, Ppca, Sparse, StandardNormal};
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::simd::Simd;
 use jensen_run::{Budget, Control, Identity};

@@ -1,16 +1,14 @@
 //! Seconds an iteration of minibatch estimators on models of the size of real ones, with made-up data.
 //!
-//! `cargo run --release -p jensen-blackbox --example minibatch_speed [tennis|mnist|movielens|ppca] [iterations]`
+//! `cargo run --release -p jensen-glm --example minibatch_speed [tennis|mnist|movielens|ppca] [iterations]`
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use jensen_blackbox::family::MeanField;
-use jensen_blackbox::records::models::{
-    CommonNormal, Dense, Features, Glm, Link, Ppca, Sparse, StandardNormal,
-};
 use jensen_blackbox::records::{Minibatch, MinibatchSettings, RecordEstimator};
 use jensen_density::RecordDensity;
+use jensen_glm::{CommonNormal, Dense, Features, Glm, Link, Ppca, Sparse, StandardNormal};
 use jensen_math::rng::{Purpose, Stream};
 use jensen_run::Algorithm;
 

@@ -2,8 +2,8 @@
 
 use jensen_math::simd::{F64x8, LANES, Simd, prefetch};
 
-use super::ShapeError;
-use super::features::whole_rows;
+use crate::ShapeError;
+use crate::features::whole_rows;
 
 /// Sparse rows: columns and values, row after row.
 #[derive(Clone, Debug)]

@@ -3,11 +3,11 @@
 use jensen_density::{Group, Lanes, LanesMut, RecordDensity};
 use rayon::prelude::*;
 
-use super::glm::paste_lane;
-use super::{Dense, Prior, StandardNormal};
-use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
-use crate::records::gemm::{Matrix, multiply};
+use crate::glm::paste_lane;
+use crate::product::{Matrix, multiply};
+use crate::{Dense, Prior, StandardNormal};
 use jensen_math::constants::HALF_LOG_TWO_PI;
+use jensen_math::dense::{cholesky, solve_lower, solve_lower_transposed};
 
 /// `xₙ ~ normal(0, W Wᵀ + s I)` for rows xₙ of P columns, with `W` (P × K, row after row in z)
 /// standard normal a priori and a known noise variance s (Tipping and Bishop 1999).
@@ -189,7 +189,7 @@ impl Ppca {
     /// The log likelihood of rows at W, given their scores.
     fn log_likelihood(&self, posterior: &Posterior, x: &[f64], a: &[f64], wx: &[f64]) -> f64 {
         let (p, k, s) = (self.p(), self.components, self.noise_variance);
-        let dot = |x: &[f64], y: &[f64]| crate::reduce::dot(x, y);
+        let dot = |x: &[f64], y: &[f64]| jensen_math::reduce::dot(x, y);
         let constant = p as f64 * 2.0 * HALF_LOG_TWO_PI + (p - k) as f64 * s.ln();
         let rows = x
             .chunks_exact(p)

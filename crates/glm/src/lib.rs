@@ -1,0 +1,82 @@
+//! Generalised linear models of exchangeable records, and two relatives, with hand-written kernels.
+//!
+//! Every model is p(z) ∏ₙ p(yₙ | z) over N records, with all normalising constants, in nats. [`Glm`] has K linear
+//! predictors a record, ηₙ = xₙ W: features [`Dense`] (numbers or bytes) or [`Sparse`], a [`Link`] from predictors to
+//! outcomes, and a [`Prior`] of the weights. Its coordinates are the D × K weights, D a class, and then the prior's own.
+//! [`Ppca`] integrates the scores of principal components out (Tipping and Bishop 1999). Both are a
+//! [`RecordDensity`](jensen_density::RecordDensity): methods of minibatches take them as they are, and
+//! [`AllRecords`](jensen_density::AllRecords) makes an ordinary density of them for every other method.
+//! [`GaussianDropout`] is an objective that is noisy in its own features, a
+//! [`DoublyStochastic`](jensen_blackbox::records::DoublyStochastic) one. They are the models of the experiments of Wang,
+//! Geffner and Domke (2024), *Joint control variate for faster black-box variational inference*.
+//!
+//! A logistic regression by minibatches, with its mean-field approximation:
+//!
+//! ```
+//! use jensen_blackbox::records::MinibatchSettings;
+//! use jensen_blackbox::{Settings, Subject, fit};
+//! use jensen_density::AllRecords;
+//! use jensen_glm::{Dense, Features, Glm, Link, StandardNormal};
+//! use jensen_run::{Budget, Control, Silent};
+//!
+//! // Who passes: the more hours, the better. A row is 1 and the hours from their mean.
+//! let hours = [0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0];
+//! let passed = [false, false, false, true, false, true, false, true, true, true];
+//! let rows = hours.iter().flat_map(|h| [1.0, h - 2.75]).collect();
+//! let features = Features::Dense(Dense::new(rows, 2)?);
+//! let model = Glm::new(features, Link::bernoulli(&passed), StandardNormal(2))?;
+//!
+//! let settings = Settings { method: MinibatchSettings::of(5).into(), ..Settings::default() };
+//! let clock = || 0.0;
+//! let mut observer = Silent;
+//! let mut control = Control::new(Budget::iterations(20_000), &clock, &mut observer);
+//! let fitted = fit(&AllRecords::new(model), &settings, &Subject::default(), &mut control)?;
+//! let mean = fitted.approximation().mean();
+//! assert!(mean[1] > 0.5, "an hour more helps: {mean:?}");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `features` | [`Features`]: the rows of a design matrix; [`Dense`] ones, gathered a batch at a time |
+//! | `sparse` | [`Sparse`]: rows with few entries, and their products |
+//! | `link` | [`Link`]: Bernoulli-logit and categorical-logit, their derivatives in the predictors |
+//! | `product` | matrix products whose bits do not depend on threads |
+//! | `prior` | [`Prior`]: independent normals, normals with a common mean and scale |
+//! | `glm` | [`Glm`]: features, link and prior as one density |
+//! | `dropout` | [`GaussianDropout`]: softmax regression with noise on its features |
+//! | `ppca` | [`Ppca`]: probabilistic principal components with the scores integrated out |
+
+#![cfg_attr(
+    not(test),
+    deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)
+)]
+
+mod dropout;
+mod features;
+mod glm;
+mod link;
+mod ppca;
+mod prior;
+mod product;
+mod sparse;
+
+pub use dropout::GaussianDropout;
+pub use features::{Dense, Features};
+pub use glm::Glm;
+pub use link::Link;
+pub use ppca::Ppca;
+pub use prior::{CommonNormal, Prior, StandardNormal};
+pub use sparse::Sparse;
+
+/// A model that cannot be built from what was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShapeError(pub String);
+
+impl std::fmt::Display for ShapeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ShapeError {}
