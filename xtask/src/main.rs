@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | `check` | `arrows` | which crate may depend on which |
 //! | | `modules` | which module may use which, inside large crates |
+//! | | `levels` | who may ask the machine for its instruction set |
 //! | | `sources` | file lengths; every library turns on the lints that keep it from printing, files and processes |
 //! | | `manifests` | every crate takes the workspace's lints |
 //! | | `pages` | files that the documentation names are there |
@@ -12,6 +13,7 @@
 
 mod arrows;
 mod features;
+mod levels;
 mod manifests;
 mod modules;
 mod pages;
@@ -86,9 +88,11 @@ fn check(root: &Path) -> Result<Findings, String> {
     arrows::check(&packages, &mut findings);
     for package in &packages {
         manifests::check(package, &mut findings)?;
+        levels::check(package, root, &mut findings)?;
         modules::check(package, root, &mut findings)?;
         sources::check(package, root, &mut findings)?;
     }
+    levels::check_rows(root, &mut findings);
     pages::check(root, &mut findings)?;
     Ok(findings)
 }

@@ -82,6 +82,11 @@ impl NoiseSource {
         self.seed
     }
 
+    /// The kernels.
+    pub fn simd(&self) -> Simd {
+        self.simd
+    }
+
     /// Fills `out` (`rows × lanes`) with standard normals. A lane's numbers depend on (seed,
     /// purpose, iteration, index of the lane, row) only.
     pub fn fill(

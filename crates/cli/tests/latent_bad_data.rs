@@ -27,6 +27,10 @@ fn npy(shape: &str, numbers: &[f64]) -> Vec<u8> {
 }
 
 #[test]
+#[expect(
+    clippy::too_many_lines,
+    reason = "a rule list: files and what is said of them"
+)]
 fn what_cannot_be_used_is_refused_with_its_place() {
     let desk = Desk::new();
     for (name, text) in [

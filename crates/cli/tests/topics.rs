@@ -138,11 +138,15 @@ fn abstracts_become_topics_that_predict() {
     let text = jensen(["topics", "show", &run]).expect(0).stdout;
     assert_eq!(text.lines().filter(|line| line.contains('%')).count(), 12);
 
-    // Proportions tell the fields apart: documents of a field are closer to each other than to those of others.
+    proportions_tell_fields_apart(&run);
+}
+
+/// Documents of a field are closer to each other than to those of others.
+fn proportions_tell_fields_apart(run: &str) {
     let lines = jensen([
         "topics",
         "predict",
-        &run,
+        run,
         &abstracts(),
         "--id",
         "category",

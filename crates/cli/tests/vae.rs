@@ -184,22 +184,7 @@ fn bars_are_learned_and_used() {
     jensen(["vae", "reconstruct", &run, &test, "--out", &picture]).expect(0);
     assert!(fs::read(&picture).unwrap().starts_with(b"\x89PNG"));
 
-    // Draws: as many as asked for, the same for the same seed, and a shorter list is the beginning of a longer one.
-    let draws = |count: &str| {
-        jensen(["vae", "sample", &run, "--count", count])
-            .expect(0)
-            .stdout
-    };
-    let (few, many) = (draws("3"), draws("9"));
-    assert_eq!((few.lines().count(), many.lines().count()), (4, 10));
-    assert!(many.starts_with(&few));
-    let observed = jensen(["vae", "sample", &run, "--observations", "--count", "5"])
-        .expect(0)
-        .stdout;
-    let mut values = observed.lines().skip(1).flat_map(|line| line.split(','));
-    assert!(values.all(|x| x == "0" || x == "1"));
-    let plane = desk.name("plane.png");
-    jensen(["vae", "sample", &run, "--manifold", "7", "--out", &plane]).expect(0);
+    draws_are_beginnings_of_each_other(&desk, &run);
 
     // The weighted bound is above the lower one.
     let score = jensen([
@@ -218,6 +203,25 @@ fn bars_are_learned_and_used() {
     assert!(value("/bound") < value("/importance/bound"));
     assert!(score["marginal"].is_null());
     assert_eq!(score["active_units"], 2);
+}
+
+/// Draws: as many as asked for, the same for the same seed, and a shorter list is the beginning of a longer one.
+fn draws_are_beginnings_of_each_other(desk: &Desk, run: &str) {
+    let draws = |count: &str| {
+        jensen(["vae", "sample", run, "--count", count])
+            .expect(0)
+            .stdout
+    };
+    let (few, many) = (draws("3"), draws("9"));
+    assert_eq!((few.lines().count(), many.lines().count()), (4, 10));
+    assert!(many.starts_with(&few));
+    let observed = jensen(["vae", "sample", run, "--observations", "--count", "5"])
+        .expect(0)
+        .stdout;
+    let mut values = observed.lines().skip(1).flat_map(|line| line.split(','));
+    assert!(values.all(|x| x == "0" || x == "1"));
+    let plane = desk.name("plane.png");
+    jensen(["vae", "sample", run, "--manifold", "7", "--out", &plane]).expect(0);
 }
 
 #[test]
@@ -359,9 +363,8 @@ fn a_killed_run_goes_on() {
     );
 }
 
-#[test]
-fn tables_with_every_decoder_and_option() {
-    let desk = Desk::new();
+/// Two hundred rows of four columns that one number explains.
+fn one_factor() -> String {
     let mut dice = Dice(5);
     let mut csv = "a,b,c,d\n".to_owned();
     for _ in 0..200 {
@@ -375,7 +378,13 @@ fn tables_with_every_decoder_and_option() {
             2.0 * z + noise[3]
         );
     }
-    let table = desk.file("table.csv", &csv);
+    csv
+}
+
+#[test]
+fn tables_with_every_decoder_and_option() {
+    let desk = Desk::new();
+    let table = desk.file("table.csv", &one_factor());
     let run = desk.name("run");
     let small = [
         "--latent",

@@ -161,6 +161,22 @@ pub struct Driver<E: Engine> {
     indices: Vec<usize>,
 }
 
+/// What the local steps of an iteration found.
+struct Local {
+    sums: Sums,
+    /// Step size of the globals.
+    rho: f64,
+    /// The number of points that each one seen stands for.
+    scale: f64,
+}
+
+impl Local {
+    /// The mean inverse temperature of the points seen.
+    fn mean_inverse(&self) -> f64 {
+        self.sums.inverse / self.sums.points.max(1) as f64
+    }
+}
+
 /// The share of the start falls with 1 − 1/T, by this factor, when the temperature is nearly 1: what is left of the
 /// start's differences at T = 1 is four fifths.
 const SLOPE: f64 = 4.0;
@@ -212,14 +228,14 @@ impl<E: Engine> Driver<E> {
         done > 0 && count(done) > count(done - 1)
     }
 
-    /// Runs the local steps of an iteration, with no inverse temperature below `floor`; returns their sums, the step size and the scale.
+    /// Runs the local steps of an iteration, with no inverse temperature below `floor`.
     fn local(
         &mut self,
         state: &mut FitState<E::Globals, E::Table>,
         done: u64,
         floor: f64,
         measure: Measure,
-    ) -> (Sums, f64, f64) {
+    ) -> Local {
         let n = self.engine.points();
         let (batch, rho, population) = match &self.settings.mode {
             Mode::Batch { .. } => (n, 1.0, n as f64),
@@ -274,7 +290,7 @@ impl<E: Engine> Driver<E> {
             .local_steps(&mut state.globals, &self.indices, &heat, measure);
         // Points without content are part of the population, too.
         let scale = population / self.indices.len().max(1) as f64;
-        (sums, rho, scale)
+        Local { sums, rho, scale }
     }
 }
 
@@ -330,26 +346,11 @@ impl<E: Engine> Algorithm for Driver<E> {
         let per_pass = self.iterations_per_pass();
         let batch_mode = matches!(self.settings.mode, Mode::Batch { .. });
         let pass = done as f64 / per_pass as f64;
-        if !matches!(self.settings.temper, Temper::Global(_) | Temper::Local(_)) {
-            state.inverse = scheduled(&self.settings.temper, pass);
-        }
-        let floor = floor(&self.settings.temper, pass);
-        if state.thermostat.is_some() {
-            state.inverse = state.inverse.max(floor);
-        }
-        let open = floor < 1.0;
-        if let Temper::Local(local) = &self.settings.temper
-            && done > 0
-            && open
-            && (batch_mode || state.moved >= local.refresh)
-        {
-            state.moved = 0.0;
-            let grid = local.grid();
-            state.table = Some(self.engine.table(&state.globals, &grid, self.settings.seed));
-        }
+        let floor = self.warm(state, done, pass);
         let update = match &self.settings.temper {
             Temper::Global(global) => {
-                open && (batch_mode || Self::due(global.updates_per_pass, iteration, per_pass))
+                let due = Self::due(global.updates_per_pass, iteration, per_pass);
+                floor < 1.0 && (batch_mode || due)
             }
             _ => false,
         };
@@ -357,80 +358,38 @@ impl<E: Engine> Algorithm for Driver<E> {
             energy: update,
             bound: batch_mode,
         };
-        let (sums, rho, mut scale) = self.local(state, done, floor, measure);
-        state.moved += rho;
-        state.used += sums.points as u64;
-        state.skipped += sums.skipped as u64;
+        let local = self.local(state, done, floor, measure);
+        state.moved += local.rho;
+        state.used += local.sums.points as u64;
+        state.skipped += local.sums.skipped as u64;
 
         let mut record = Record::new(state.used).with("pass", iteration as f64 / per_pass as f64);
         let mut status = None;
-        let mean_inverse = sums.inverse / sums.points.max(1) as f64;
         if batch_mode {
-            // Where the cooling decides, the temperature is no variable of the model.
-            let inferred = state
-                .thermostat
-                .as_ref()
-                .filter(|t| t.mean_inverse() >= floor);
-            let y = inferred.map_or(0.0, Thermostat::bound);
-            let bound = self.engine.global_bound(&state.globals) + sums.bound + y;
+            let bound = self.bound(state, &local.sums, floor);
             record = record.with_elbo(bound, None);
             status = self.judge(state, bound, iteration, pass);
         }
-        if let (Some(thermostat), Temper::Global(global)) =
-            (&mut state.thermostat, &self.settings.temper)
-            && update
-        {
-            // Batch ascent knows the energy exactly; both take the temperature there in damped steps.
-            let weight = if batch_mode { 1.0 } else { global.damping };
-            thermostat.observe(sums.energy * scale, weight);
-            thermostat.update(global.damping);
-            let next = thermostat.mean_inverse().max(floor);
-            record = record.with("energy_noise", thermostat.energy_noise.sqrt());
-            // The statistics carry the inverse temperature of the local steps; the globals take the new one.
-            scale *= next / state.inverse;
-            self.lean(next);
-            self.engine.global_step(&mut state.globals, rho, scale);
-            state.inverse = next;
-        } else {
-            self.lean(mean_inverse);
-            self.engine.global_step(&mut state.globals, rho, scale);
-            if state.table.is_some() {
-                state.inverse = mean_inverse;
-            }
-        }
+        record = self.update(state, &local, update.then_some(floor), record);
         if let Some((_, bound)) = &state.cooled {
             record = record.with("cooled_elbo", *bound);
         }
+        let points = local.sums.points.max(1) as f64;
         record = record
-            .with("temperature", 1.0 / mean_inverse)
-            .with("step_size", rho)
-            .with("sweeps", sums.sweeps as f64 / sums.points.max(1) as f64);
-        if sums.unconverged > 0 {
-            record = record.with("unconverged", sums.unconverged as f64);
+            .with("temperature", 1.0 / local.mean_inverse())
+            .with("step_size", local.rho)
+            .with("sweeps", local.sums.sweeps as f64 / points);
+        if local.sums.unconverged > 0 {
+            record = record.with("unconverged", local.sums.unconverged as f64);
         }
         if Self::due(self.settings.scores_per_pass, iteration, per_pass) {
             record = self.engine.score(&state.globals, record);
         }
-        if matches!(status, Some(Status::Converged { .. }))
-            && state.cooled.is_none()
-            && self.settings.temper.cooled_after().is_some()
-        {
-            let plain = self.engine.start(self.settings.seed);
-            let cooled = std::mem::replace(&mut state.globals, plain);
-            state.cooled = state.bound.take().map(|bound| (cooled, bound));
-            state.calm = 0;
+        if matches!(status, Some(Status::Converged { .. })) && self.start_plain_run(state) {
             status = None;
         }
         if status.is_none() && iteration >= self.planned_iterations() {
-            let detail = if batch_mode {
-                "the bound still changes"
-            } else {
-                "all planned passes are done; stochastic steps have no stopping rule of their own"
-            };
-            status = Some(Status::BudgetReached {
-                limit: Limit::Iterations(iteration),
-                detail: detail.to_owned(),
-            });
+            status = Some(self.planned_end(iteration));
         }
         Step { record, status }
     }
@@ -447,6 +406,107 @@ impl<E: Engine> Algorithm for Driver<E> {
 }
 
 impl<E: Engine> Driver<E> {
+    /// Brings the temperature, and what local tempering knows of it, up to an iteration after `done` others; returns the
+    /// lowest inverse temperature that the policy allows there.
+    fn warm(&mut self, state: &mut FitState<E::Globals, E::Table>, done: u64, pass: f64) -> f64 {
+        let temper = &self.settings.temper;
+        let floor = floor(temper, pass);
+        match temper {
+            Temper::Global(_) => {}
+            Temper::Local(local) => {
+                let batch_mode = matches!(self.settings.mode, Mode::Batch { .. });
+                let stale = batch_mode || state.moved >= local.refresh;
+                if done > 0 && floor < 1.0 && stale {
+                    state.moved = 0.0;
+                    let grid = local.grid();
+                    state.table =
+                        Some(self.engine.table(&state.globals, &grid, self.settings.seed));
+                }
+            }
+            _ => state.inverse = scheduled(temper, pass),
+        }
+        if state.thermostat.is_some() {
+            state.inverse = state.inverse.max(floor);
+        }
+        floor
+    }
+
+    /// The tempered bound after the local steps of batch ascent.
+    fn bound(&self, state: &FitState<E::Globals, E::Table>, sums: &Sums, floor: f64) -> f64 {
+        // Where the cooling decides, the temperature is no variable of the model.
+        let inferred = state
+            .thermostat
+            .as_ref()
+            .filter(|t| t.mean_inverse() >= floor);
+        let y = inferred.map_or(0.0, Thermostat::bound);
+        self.engine.global_bound(&state.globals) + sums.bound + y
+    }
+
+    /// The global step; before it that of the temperature's distribution, where one is due: then `due` has the lowest
+    /// inverse temperature allowed.
+    fn update(
+        &mut self,
+        state: &mut FitState<E::Globals, E::Table>,
+        local: &Local,
+        due: Option<f64>,
+        record: Record,
+    ) -> Record {
+        if let (Some(thermostat), Temper::Global(global), Some(floor)) =
+            (&mut state.thermostat, &self.settings.temper, due)
+        {
+            // Batch ascent knows the energy exactly; both take the temperature there in damped steps.
+            let weight = match self.settings.mode {
+                Mode::Batch { .. } => 1.0,
+                Mode::Stochastic { .. } => global.damping,
+            };
+            thermostat.observe(local.sums.energy * local.scale, weight);
+            thermostat.update(global.damping);
+            let next = thermostat.mean_inverse().max(floor);
+            let record = record.with("energy_noise", thermostat.energy_noise.sqrt());
+            // The statistics carry the inverse temperature of the local steps; the globals take the new one.
+            let scale = local.scale * (next / state.inverse);
+            self.lean(next);
+            self.engine
+                .global_step(&mut state.globals, local.rho, scale);
+            state.inverse = next;
+            return record;
+        }
+        let mean_inverse = local.mean_inverse();
+        self.lean(mean_inverse);
+        self.engine
+            .global_step(&mut state.globals, local.rho, local.scale);
+        if state.table.is_some() {
+            state.inverse = mean_inverse;
+        }
+        record
+    }
+
+    /// Puts a fit that has cooled and come to rest aside and starts the plain run; false if there is none to make.
+    fn start_plain_run(&mut self, state: &mut FitState<E::Globals, E::Table>) -> bool {
+        if state.cooled.is_some() || self.settings.temper.cooled_after().is_none() {
+            return false;
+        }
+        let plain = self.engine.start(self.settings.seed);
+        let cooled = std::mem::replace(&mut state.globals, plain);
+        state.cooled = state.bound.take().map(|bound| (cooled, bound));
+        state.calm = 0;
+        true
+    }
+
+    /// What the last planned iteration ends with.
+    fn planned_end(&self, iteration: u64) -> Status {
+        let detail = match self.settings.mode {
+            Mode::Batch { .. } => "the bound still changes",
+            Mode::Stochastic { .. } => {
+                "all planned passes are done; stochastic steps have no stopping rule of their own"
+            }
+        };
+        Status::BudgetReached {
+            limit: Limit::Iterations(iteration),
+            detail: detail.to_owned(),
+        }
+    }
+
     /// Lets the next global step lean on the start while a policy that cools is hot.
     fn lean(&mut self, inverse: f64) {
         let share = match self.settings.temper.cooled_after() {

@@ -100,6 +100,10 @@ fn tuples_become_slots() {
 }
 
 #[test]
+#[expect(
+    clippy::too_many_lines,
+    reason = "a rule list: texts and what is said of them"
+)]
 fn errors_say_what_and_where() {
     let cases = [
         (

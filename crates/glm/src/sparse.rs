@@ -289,7 +289,7 @@ jensen_math::simd_fn! {
         let mut first = 0;
         while first < vectors {
             let count = block(vectors - first);
-            // SAFETY: the callers have checked that W has a row of `out.len()` numbers for every column.
+            // SAFETY: `times`, the one place that combines, asserts that W has a row of `out.len()` numbers for every column.
             unsafe {
                 match count {
                     1 => combine_block::<V, R, 1>(row, w, first, out),
@@ -308,7 +308,8 @@ jensen_math::simd_fn! {
         let mut first = 0;
         while first < vectors {
             let count = block(vectors - first);
-            // SAFETY: the callers have checked that `out` has a row of `r.len()` numbers for every column.
+            // SAFETY: `transposed_times`, the one place that distributes, asserts that `out` has a row of `r.len()` numbers for
+            // every column.
             unsafe {
                 match count {
                     1 => distribute_block::<V, R, 1>(row, r, first, out),
@@ -359,14 +360,14 @@ unsafe fn combine_block<V: F64x8, R: Row, const C: usize>(
     let (mut even, mut odd) = ([V::splat(0.0); C], [V::splat(0.0); C]);
     let pairs = row.len() / 2;
     for i in 0..pairs {
-        // SAFETY: `starts` are at most `width − 8`, and the rows of W are there by the caller's word.
+        // SAFETY: `starts` are at most `width − 8`, and `combine` requires of W a row of `width` for every column.
         unsafe {
             add_scaled(row.entry(2 * i), w, width, starts, &mut even);
             add_scaled(row.entry(2 * i + 1), w, width, starts, &mut odd);
         }
     }
     if row.len() > 2 * pairs {
-        // SAFETY: as above.
+        // SAFETY: `starts` are at most `width − 8`, and `combine` requires of W a row of `width` for every column.
         unsafe { add_scaled(row.entry(2 * pairs), w, width, starts, &mut even) };
     }
     for ((even, odd), start) in even.into_iter().zip(odd).zip(starts) {
@@ -389,7 +390,8 @@ unsafe fn add_scaled<V: F64x8, const C: usize>(
 ) {
     let value = V::splat(value);
     for (sum, start) in sums.iter_mut().zip(starts) {
-        // SAFETY: the caller's word.
+        // SAFETY: `combine_block` passes columns of the row, for which W has `width` numbers each, and starts that are at
+        // most `width − 8`.
         *sum = value.fma(
             unsafe { V::load(w.as_ptr().add(column * width + start)) },
             *sum,
@@ -419,14 +421,14 @@ unsafe fn distribute_block<V: F64x8, R: Row, const C: usize>(
     for i in 0..row.len() {
         let (column, value) = row.entry(i);
         let value = V::splat(value);
-        // SAFETY: the row of `out` is there by the caller's word.
+        // SAFETY: `distribute` requires of `out` a row of `width` numbers for every column.
         let target = unsafe { out.as_mut_ptr().add(column * width) };
         for ((sum, rate), start) in sums.iter_mut().zip(rates).zip(starts) {
             // SAFETY: `start + 8 ≤ width`.
             *sum = value.fma(rate, unsafe { V::load(target.add(start)) });
         }
         for (sum, start) in sums.into_iter().zip(starts) {
-            // SAFETY: as above.
+            // SAFETY: `start + 8 ≤ width`, within the row of `out` that `target` begins.
             unsafe { sum.store(target.add(start)) };
         }
     }

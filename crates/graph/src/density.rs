@@ -115,7 +115,8 @@ impl Columns {
     /// No two threads may write the same lanes.
     pub(crate) unsafe fn write(&self, row: usize, first: usize, lanes: &[f64]) {
         debug_assert!(row < self.rows && first + lanes.len() <= self.total);
-        // SAFETY: in bounds by the check at construction and the caller's blocks.
+        // SAFETY: `new` saw that the matrix has `rows` rows of `total` lanes; rows are those of the program's output, and
+        // `for_blocks` cuts `total` into blocks, so that all lanes are inside.
         unsafe {
             std::ptr::copy_nonoverlapping(
                 lanes.as_ptr(),
@@ -134,7 +135,8 @@ impl Columns {
     pub(crate) unsafe fn add(&self, row: usize, first: usize, lanes: &[f64]) {
         debug_assert!(row < self.rows && first + lanes.len() <= self.total);
         for (i, value) in lanes.iter().enumerate() {
-            // SAFETY: in bounds by the check at construction and the caller's blocks.
+            // SAFETY: `new` saw that the matrix has `rows` rows of `total` lanes; rows are those of the program's output,
+            // and `for_blocks` cuts `total` into blocks, so that all lanes are inside.
             unsafe { *self.data.add(row * self.total + first + i) += value };
         }
     }

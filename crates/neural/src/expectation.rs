@@ -150,7 +150,12 @@ impl Algorithm for MonteCarloEm<'_> {
     fn init(&mut self) -> Result<EmState, Status> {
         let settings = &self.settings;
         let specs = self.architecture.decoder().specs();
-        let tensors = initial_weights(&specs, settings.seed, settings.initial_sd);
+        let tensors = initial_weights(
+            self.maximise.0.simd(),
+            &specs,
+            settings.seed,
+            settings.initial_sd,
+        );
         let parameters = Parameters::new(tensors, settings.optimiser, None);
         let (mut positions, mut scratch) = (Vec::new(), Vec::new());
         let records = self.minibatches.data.len();

@@ -194,7 +194,12 @@ impl Algorithm for Amortisation<'_> {
     fn init(&mut self) -> Result<TrainState, Status> {
         let settings = &self.settings;
         let specs = self.encoder.network.specs();
-        let tensors = initial_weights(&specs, settings.seed, settings.initial_sd);
+        let tensors = initial_weights(
+            self.draw.0.simd(),
+            &specs,
+            settings.seed,
+            settings.initial_sd,
+        );
         Ok(TrainState::new(Parameters::new(
             tensors,
             settings.optimiser,

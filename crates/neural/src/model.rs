@@ -295,13 +295,17 @@ const INITIAL: Purpose = Purpose::new("neural initial weights");
 ///
 /// The paper draws everything from N(0, 0.01). One number for all layers leaves hidden units of few inputs linear and floods
 /// outputs of many inputs with noise that training has to undo.
-pub fn initial_weights(specs: &[TensorSpec], seed: u64, sd: Option<f64>) -> Vec<Tensor> {
+pub fn initial_weights(
+    simd: Simd,
+    specs: &[TensorSpec],
+    seed: u64,
+    sd: Option<f64>,
+) -> Vec<Tensor> {
     specs
         .iter()
         .enumerate()
         .map(|(which, spec)| {
             let mut draws = vec![0.0; spec.len()];
-            let simd = Simd::detect();
             fill_normals(
                 simd,
                 seed,
@@ -336,7 +340,7 @@ mod tests {
             let squares = tensor.data.iter().map(|&x| f64::from(x).powi(2));
             (squares.sum::<f64>() / tensor.data.len() as f64).sqrt()
         };
-        for tensor in initial_weights(&specs, 3, None) {
+        for tensor in initial_weights(Simd::detect(), &specs, 3, None) {
             let expected = (tensor.spec.inputs as f64).sqrt().recip();
             match tensor.spec.is_bias() {
                 true => assert_eq!(spread(&tensor), 0.0, "{}", tensor.spec.name),
@@ -347,7 +351,7 @@ mod tests {
                 ),
             }
         }
-        for tensor in initial_weights(&specs, 3, Some(0.3)) {
+        for tensor in initial_weights(Simd::detect(), &specs, 3, Some(0.3)) {
             // Few numbers say little about their spread.
             let wide = tensor.data.len() < 64 || (spread(&tensor) / 0.3 - 1.0).abs() < 0.25;
             assert!(wide, "{}: {}", tensor.spec.name, spread(&tensor));

@@ -133,7 +133,7 @@ pub(crate) fn ascend(
 /// Reads `n ≤ 16` numbers.
 #[inline(always)]
 unsafe fn get<S: F32x16>(p: *const f32, n: usize) -> S {
-    // SAFETY: the caller promises `n` readable numbers at `p`.
+    // SAFETY: the kernels below pass chunks of slices, of which `n` numbers are left.
     unsafe {
         if n == LANES32 {
             S::load(p)
@@ -146,7 +146,7 @@ unsafe fn get<S: F32x16>(p: *const f32, n: usize) -> S {
 /// Writes `n ≤ 16` numbers.
 #[inline(always)]
 unsafe fn put<S: F32x16>(x: S, p: *mut f32, n: usize) {
-    // SAFETY: the caller promises `n` writable numbers at `p`.
+    // SAFETY: the kernels below pass chunks of exclusively borrowed slices, of which `n` numbers are left.
     unsafe {
         if n == LANES32 {
             x.store(p);

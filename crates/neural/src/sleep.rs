@@ -238,6 +238,7 @@ impl Algorithm for WakeSleep<'_> {
     fn init(&mut self) -> Result<TrainState, Status> {
         let settings = &self.settings;
         let tensors = initial_weights(
+            self.wake.0.simd(),
             &self.architecture.specs(),
             settings.seed,
             settings.initial_sd,

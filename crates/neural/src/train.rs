@@ -424,7 +424,12 @@ impl Algorithm for Trainer<'_> {
     fn init(&mut self) -> Result<TrainState, Status> {
         let settings = &self.settings;
         let tensors = self.start.clone().unwrap_or_else(|| {
-            initial_weights(&self.bound.specs, settings.seed, settings.initial_sd)
+            initial_weights(
+                self.program.simd(),
+                &self.bound.specs,
+                settings.seed,
+                settings.initial_sd,
+            )
         });
         let bayesian = settings.full_bayes.then(|| {
             let log_sd = settings.initial_posterior_sd.ln() as f32;

@@ -27,7 +27,7 @@ fn normals(name: &'static str, n: usize) -> Vec<f64> {
 
 /// Inputs of a bound graph at one record: weights of moderate size, a record in the likelihood's domain, noise.
 fn inputs(bound: &BoundGraph, likelihood: Likelihood) -> Vec<Vec<f64>> {
-    let mut inputs: Vec<Vec<f64>> = initial_weights(&bound.specs, 5, Some(0.6))
+    let mut inputs: Vec<Vec<f64>> = initial_weights(Simd::detect(), &bound.specs, 5, Some(0.6))
         .into_iter()
         .map(|tensor| tensor.data.into_iter().map(f64::from).collect())
         .collect();

@@ -541,7 +541,8 @@ fn mistakes_are_errors() {
             .to_string()
             .contains("no training records")
     );
-    let weights = jensen_neural::initial_weights(&architecture.specs(), 0, Some(0.01));
+    let weights =
+        jensen_neural::initial_weights(Simd::detect(), &architecture.specs(), 0, Some(0.01));
     let other = Architecture::paper(16, 3, 24, Likelihood::Bernoulli);
     let error = Autoencoder::new(other, weights, simd)
         .err()

@@ -41,6 +41,10 @@ fn summarise(name: &str, draws: &[f64]) -> Parameter {
     }
 }
 
+#[expect(
+    clippy::too_many_lines,
+    reason = "a rule list: the parts of a page, one after another"
+)]
 fn main() -> std::io::Result<()> {
     let mut u = Uniform(1);
     let draws = 1000;

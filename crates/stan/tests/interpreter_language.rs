@@ -242,6 +242,10 @@ fn failure(functions: &str, model: &str) -> (ErrorKind, String, String) {
 }
 
 #[test]
+#[expect(
+    clippy::too_many_lines,
+    reason = "a rule list: statements and what is said of them"
+)]
 fn errors_say_what_and_where() {
     let check = |functions: &str, model: &str, kind: ErrorKind, message: &str, at: &str| {
         let (found, text, span) = failure(functions, model);

@@ -1,6 +1,7 @@
 //! The joint control variate for any doubly stochastic objective, not only a bound.
 
 use jensen_math::rng;
+use jensen_math::simd::Simd;
 use jensen_run::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Step};
 use serde::{Deserialize, Serialize};
 
@@ -8,6 +9,7 @@ use super::batches::{Batches, Order};
 use super::gradients::{all_finite, fill_noise};
 use super::table::{Slots, Store, Table};
 use super::{RecordError, RecordEstimator};
+use crate::noise::NoiseSource;
 use crate::optimiser::{Optimiser, OptimiserState};
 use crate::reduce::axpy;
 
@@ -74,7 +76,7 @@ pub struct GenericSettings {
 pub struct Generic<'a, O: DoublyStochastic> {
     objective: &'a O,
     settings: GenericSettings,
-    seed: u64,
+    source: NoiseSource,
     batches: Batches,
     start: Vec<f64>,
     order: Order,
@@ -155,7 +157,7 @@ impl<'a, O: DoublyStochastic> Generic<'a, O> {
         Ok(Self {
             objective,
             settings,
-            seed,
+            source: NoiseSource::new(seed, Simd::detect()),
             batches,
             start,
             order: Order::default(),
@@ -292,7 +294,7 @@ impl<O: DoublyStochastic> Algorithm for Generic<'_, O> {
         let batch = self.order.batch(&self.batches, iteration).to_vec();
         let (width, n) = (self.objective.noise_dim(), state.w.len());
         let numbers = width * batch.len();
-        fill_noise(self.seed, NOISE, iteration, numbers, 1, &mut self.noise);
+        fill_noise(self.source, NOISE, iteration, numbers, 1, &mut self.noise);
         let mut g = vec![0.0; n];
         let scale = 1.0 / batch.len() as f64;
         let value = self

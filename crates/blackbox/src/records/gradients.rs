@@ -14,6 +14,7 @@ use super::predictors::Predictors;
 use super::snapshots::Snapshots;
 use super::table::{Slots, Store, Table};
 use crate::family::Family;
+use crate::noise::NoiseSource;
 use crate::reduce::axpy;
 
 /// Estimates `∇_ω L`, the gradient of the bound
@@ -65,6 +66,7 @@ pub struct Gradients<'a, D: RecordDensity> {
     pub(super) density: &'a D,
     pub(super) family: Arc<dyn Family>,
     pub(super) draws: usize,
+    pub(super) simd: Simd,
     pub(super) ws: D::Workspace,
     /// `d × draws`: the draws.
     pub(super) z: Vec<f64>,
@@ -106,9 +108,9 @@ pub struct Request<'r> {
 
 const NOISE: rng::Purpose = rng::Purpose::new("blackbox").fold("records").fold("noise");
 
-/// Standard normals for an iteration, `rows × draws`: draw s depends on (seed, iteration, s) alone.
+/// Standard normals of a source for an iteration, `rows × draws`: draw s depends on (seed, iteration, s) alone.
 pub(crate) fn fill_noise(
-    seed: u64,
+    source: NoiseSource,
     purpose: rng::Purpose,
     iteration: u64,
     rows: usize,
@@ -118,7 +120,7 @@ pub(crate) fn fill_noise(
     // Coordinates, not draws, are the lanes of the generator, so that a single draw fills vectors.
     let half = rows.div_ceil(2);
     let fill = |s: usize, column: &mut [f64]| {
-        let (simd, first) = (Simd::detect(), (s * half) as u64);
+        let (simd, seed, first) = (source.simd(), source.seed(), (s * half) as u64);
         rng::fill_normals(simd, seed, purpose, iteration, first, 2, half, column);
     };
     if draws == 1 {
@@ -203,6 +205,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         Self {
             density,
             draws,
+            simd: Simd::detect(),
             ws: density.workspace(draws + 1, batch),
             z: vec![0.0; d * draws],
             displacement: vec![0.0; d * draws],
@@ -219,6 +222,11 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
             calls: 0,
             family,
         }
+    }
+
+    /// The same with the given kernels; without it with the best that the machine has.
+    pub fn with_simd(self, simd: Simd) -> Self {
+        Self { simd, ..self }
     }
 
     /// The family.
@@ -281,7 +289,8 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
     /// The noise of an iteration of a run, `noise_dim × draws`.
     pub fn noise(&self, seed: u64, iteration: u64, out: &mut Vec<f64>) {
         let rows = self.family.noise_dim();
-        fill_noise(seed, NOISE, iteration, rows, self.draws, out);
+        let source = NoiseSource::new(seed, self.simd);
+        fill_noise(source, NOISE, iteration, rows, self.draws, out);
     }
 
     /// Whether draws are made and pulled back by kernels for one draw of independent coordinates.
@@ -351,8 +360,8 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
     pub(super) fn add_diagonal(&self, omega: &[f64], table: &Table, out: &mut [f64]) {
         let d = self.density.dim();
         if !table.diagonal.is_empty() {
-            let simd = Simd::detect();
-            add_variances_times(simd, &omega[d..2 * d], &table.diagonal, &mut out[d..2 * d]);
+            let (log_sd, out) = (&omega[d..2 * d], &mut out[d..2 * d]);
+            add_variances_times(self.simd, log_sd, &table.diagonal, out);
         }
     }
 
@@ -362,7 +371,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         if self.is_plain() {
             let (mean, log_sd) = omega.split_at(d);
             displace(
-                Simd::detect(),
+                self.simd,
                 mean,
                 log_sd,
                 noise.as_slice(),
@@ -392,7 +401,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         if self.is_plain() && !stl {
             let (mean, log_sd) = out.split_at_mut(d);
             assemble(
-                Simd::detect(),
+                self.simd,
                 &self.gradient,
                 &self.correction,
                 &self.displacement,

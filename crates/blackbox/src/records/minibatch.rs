@@ -147,7 +147,7 @@ impl Fitting for MinibatchSettings {
         }
         let seed = at.source.seed();
         let fit = Minibatch::new(prepared.records(), at.family, seed, settings, at.omega)?;
-        Ok(Box::new(fit))
+        Ok(Box::new(fit.with_simd(at.source.simd())))
     }
 
     fn share(&self, records: u64) -> (u64, u64) {
@@ -310,6 +310,14 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
         })
     }
 
+    /// The same with the given kernels; without it with the best that the machine has.
+    pub fn with_simd(self, simd: Simd) -> Self {
+        Self {
+            gradients: self.gradients.with_simd(simd),
+            ..self
+        }
+    }
+
     /// The memory that was admitted.
     pub fn footprint(&self) -> Footprint {
         self.footprint
@@ -412,7 +420,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
     ) -> (Record, Option<Status>) {
         let family = self.gradients.family().clone();
         let mut oracle = Oracle::new(&self.all, family.clone());
-        let source = NoiseSource::new(self.seed, Simd::detect());
+        let source = NoiseSource::new(self.seed, self.gradients.simd);
         let stream = Stream {
             source,
             purpose: Purpose::Bound,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jensen_density::{AllRecords, Lanes, LanesMut, LogDensity, RecordDensity, TwiceDifferentiable};
 use jensen_math::rng;
+use jensen_math::simd::Simd;
 use jensen_run::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Step};
 use serde::{Deserialize, Serialize};
 
@@ -69,7 +70,7 @@ impl Fitting for SmisoSettings {
         };
         let seed = at.source.seed();
         let fit = Smiso::new(prepared.records(), at.family, seed, settings, at.omega)?;
-        Ok(Box::new(fit))
+        Ok(Box::new(fit.with_simd(at.source.simd())))
     }
 
     fn share(&self, records: u64) -> (u64, u64) {
@@ -224,6 +225,14 @@ impl<'a, D: RecordDensity> Smiso<'a, D> {
             order: (None, Vec::new()),
             noise: Vec::new(),
         })
+    }
+
+    /// The same with the given kernels; without it with the best that the machine has.
+    pub fn with_simd(self, simd: Simd) -> Self {
+        Self {
+            gradients: self.gradients.with_simd(simd),
+            ..self
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use super::gradients::fill_noise;
 use super::memory::admit;
 use super::{Footprint, Gradients, RecordEstimator, Request, Table};
 use crate::family::Family;
+use crate::noise::NoiseSource;
 use crate::oracle::Estimate;
 use crate::reduce::{axpy, dot};
 
@@ -74,13 +75,15 @@ pub fn variances<D: RecordDensity>(
     let records = place.batches.records();
     let size = place.batches.range(0).len();
     let (rows, draws) = (gradients.family().noise_dim(), gradients.draws());
+    let simd = gradients.simd;
     let mut order: Vec<u32> = (0..records as u32).collect();
     let all = order.clone();
     let mut noise = Vec::new();
     let make_noise = |sample: usize, copy: u64, noise: &mut Vec<f64>| {
         let key = place.seed ^ place.iteration.rotate_left(32);
         let counter = 4 * sample as u64 + copy;
-        fill_noise(key, NOISE, counter, rows, draws, noise);
+        let source = NoiseSource::new(key, simd);
+        fill_noise(source, NOISE, counter, rows, draws, noise);
     };
     let mut evaluate = |noise: &[f64], batch: &[u32], out: &mut [f64]| {
         let request = Request {

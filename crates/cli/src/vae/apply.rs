@@ -180,6 +180,33 @@ pub fn reconstruct(args: &ApplyArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
+/// An estimate with its errors under `name`, and `more` beside them; null where none was made.
+fn fields(name: &str, estimate: &Option<LogMarginal>, more: Value) -> Value {
+    let Some(estimate) = estimate else {
+        return Value::Null;
+    };
+    let mut fields = json!({
+        name: estimate.mean,
+        "se": estimate.standard_error,
+        "monte_carlo_se": estimate.monte_carlo_error,
+        "records": estimate.records.len(),
+    });
+    if let (Value::Object(fields), Value::Object(more)) = (&mut fields, more) {
+        fields.extend(more);
+    }
+    fields
+}
+
+fn in_words(estimate: &LogMarginal) -> String {
+    format!(
+        "{:.3} ± {:.3} nats/record over {} records (± {:.3} from the draws)",
+        estimate.mean,
+        estimate.standard_error,
+        estimate.records.len(),
+        estimate.monte_carlo_error
+    )
+}
+
 /// Runs `vae evaluate`.
 pub fn evaluate(args: &EvaluateArgs) -> Outcome {
     let mut fit = Fitted::open(&args.dir, args.threads, args.simd.as_deref())?;
@@ -211,29 +238,14 @@ pub fn evaluate(args: &EvaluateArgs) -> Outcome {
         .map_err(failed)?;
     let active = networks.active_units(&records);
     if args.json {
-        let part = |name: &str, estimate: &Option<LogMarginal>, more: Value| match estimate {
-            None => Value::Null,
-            Some(estimate) => {
-                let mut fields = json!({
-                    name: estimate.mean,
-                    "se": estimate.standard_error,
-                    "monte_carlo_se": estimate.monte_carlo_error,
-                    "records": estimate.records.len(),
-                });
-                if let (Value::Object(fields), Value::Object(more)) = (&mut fields, more) {
-                    fields.extend(more);
-                }
-                fields
-            }
-        };
         let report = json!({
             "records": records.len(),
             "bound": bound.bound,
             "bound_se": bound.standard_error,
             "likelihood": bound.likelihood,
             "divergence": bound.divergence,
-            "importance": part("bound", &importance, json!({ "draws": args.importance })),
-            "marginal": part("log_likelihood", &marginal, json!({})),
+            "importance": fields("bound", &importance, json!({ "draws": args.importance })),
+            "marginal": fields("log_likelihood", &marginal, json!({})),
             "active_units": active.active,
             "latent_variances": active.variance,
             "seed": seed,
@@ -253,23 +265,14 @@ pub fn evaluate(args: &EvaluateArgs) -> Outcome {
             records.len()
         ),
     );
-    let estimate = |estimate: &LogMarginal| {
-        format!(
-            "{:.3} ± {:.3} nats/record over {} records (± {:.3} from the draws)",
-            estimate.mean,
-            estimate.standard_error,
-            estimate.records.len(),
-            estimate.monte_carlo_error
-        )
-    };
     if let Some(importance) = &importance {
         line(
             &format!("importance, K = {}", args.importance),
-            estimate(importance),
+            in_words(importance),
         );
     }
     match &marginal {
-        Some(marginal) => line("marginal likelihood", estimate(marginal)),
+        Some(marginal) => line("marginal likelihood", in_words(marginal)),
         None if latent >= TOO_MANY => line(
             "marginal likelihood",
             format!(

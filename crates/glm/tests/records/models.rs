@@ -81,9 +81,21 @@ fn check_model<D: RecordDensity>(density: &D, name: &str) {
         Lanes::new(&grads, d, lanes).copy_lane(l, &mut column);
         assert_close(&total, &column, 1e-11, name);
     }
-    // Groups against calls of their own.
+    check_groups(density, &mut ws, &batch, z, &direction, name);
+}
+
+/// Groups of records, each at a lane of `z`, against calls of their own.
+fn check_groups<D: RecordDensity>(
+    density: &D,
+    ws: &mut D::Workspace,
+    batch: &[u32],
+    z: Lanes<'_>,
+    direction: &[f64],
+    name: &str,
+) {
+    let d = density.dim();
     let mut points = [vec![0.0; d], vec![0.0; d]];
-    let (one, two) = batch.split_at(b / 3);
+    let (one, two) = batch.split_at(batch.len() / 3);
     z.copy_lane(0, &mut points[0]);
     z.copy_lane(1, &mut points[1]);
     let groups = [
@@ -97,22 +109,16 @@ fn check_model<D: RecordDensity>(density: &D, name: &str) {
         },
     ];
     let (mut grad, mut product) = (vec![0.5; d], vec![-1.5; d]);
-    density.grouped(&mut ws, &groups, &direction, &mut grad, &mut product);
+    density.grouped(ws, &groups, direction, &mut grad, &mut product);
     let (mut expected, mut expected_product) = (vec![0.5; d], vec![-1.5; d]);
     let mut part = vec![0.0; d];
     for group in &groups {
         let z = Lanes::new(group.point, d, 1);
         let out = LanesMut::new(&mut part, d, 1);
-        density.batch_value_grad(&mut ws, group.records, z, &mut [0.0], out);
+        density.batch_value_grad(ws, group.records, z, &mut [0.0], out);
         expected.iter_mut().zip(&part).for_each(|(e, p)| *e += p);
-        let along = Lanes::new(&direction, d, 1);
-        density.batch_hvp(
-            &mut ws,
-            group.records,
-            z,
-            along,
-            LanesMut::new(&mut part, d, 1),
-        );
+        let along = Lanes::new(direction, d, 1);
+        density.batch_hvp(ws, group.records, z, along, LanesMut::new(&mut part, d, 1));
         expected_product
             .iter_mut()
             .zip(&part)

@@ -13,6 +13,10 @@ impl Graph {
         }
     }
 
+    #[expect(
+        clippy::too_many_lines,
+        reason = "a rule list: the rules of each operation"
+    )]
     pub(super) fn simplify(&mut self, op: ElemOp, args: &[NodeId], shape: Shape) -> Option<NodeId> {
         use ElemOp::*;
         let arg_op = |graph: &Self, id: NodeId| graph.elem_op(id);

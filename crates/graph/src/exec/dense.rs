@@ -47,7 +47,8 @@ impl DenseKernel {
             },
             None => self.extents,
         };
-        // SAFETY: the caller gives operands and a destination of the extents that the kernel was planned for.
+        // SAFETY: this function requires operands and a destination of these extents and lanes; `Runner::step` passes those
+        // that the plan made the kernel for.
         unsafe { (self.run)(dst, args.as_ptr(), &extents, lanes) }
     }
 }
@@ -86,7 +87,8 @@ const DEPTH: usize = 32;
 
 #[inline(always)]
 unsafe fn at<V: F64x8>(splat: bool, operand: &Operand, element: usize, lane: usize) -> V {
-    // SAFETY: the caller keeps the element and the lane inside the operand.
+    // SAFETY: the kernels below loop over elements within their extents, which are the operand's by the contract of
+    // `Dense::run`, and over lanes by whole vectors up to the number of lanes, a multiple of eight.
     unsafe {
         let p = operand.base.add(element * operand.stride);
         if splat {
@@ -99,7 +101,7 @@ unsafe fn at<V: F64x8>(splat: bool, operand: &Operand, element: usize, lane: usi
 
 jensen_math::simd_fn! {
     fn matmul, matmul_fn = <V, M: Factors>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
-        // SAFETY: the planner's extents.
+        // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
         unsafe {
             let (a, b, e) = (*args, *args.add(1), *extents);
             let (m, k, n) = (e.m, e.k, e.n);
@@ -163,7 +165,7 @@ jensen_math::simd_fn! {
     }
 
     fn cholesky, cholesky_fn = <V>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
-        // SAFETY: the planner's extents.
+        // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
         unsafe {
             let (a, n) = (*args, (*extents).m);
             let l = |i: usize, j: usize, lane: usize| dst.add((j * n + i) * lanes + lane);
@@ -196,7 +198,7 @@ jensen_math::simd_fn! {
     }
 
     fn tri_solve, tri_solve_fn = <V, M: Factors, T: Flag>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
-        // SAFETY: the planner's extents.
+        // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
         unsafe {
             let (l, b, n, cols) = (*args, *args.add(1), (*extents).m, (*extents).n);
             let mut lane = 0;
@@ -240,7 +242,7 @@ jensen_math::simd_fn! {
     }
 
     fn cumsum, cumsum_fn = <V, T: Flag>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
-        // SAFETY: the planner's extents.
+        // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
         unsafe {
             let (a, n) = (*args, (*extents).m);
             let mut lane = 0;
@@ -258,7 +260,7 @@ jensen_math::simd_fn! {
     }
 
     fn largest, largest_fn = <V>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
-        // SAFETY: the planner's extents.
+        // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
         unsafe {
             let (a, n) = (*args, (*extents).m);
             let mut lane = 0;
@@ -279,7 +281,7 @@ jensen_math::simd_fn! {
 /// The elements of a matrix operand at one lane.
 unsafe fn lane_values(operand: &Operand, splat: bool, len: usize, lane: usize) -> Vec<f64> {
     (0..len)
-        // SAFETY: the planner's extents.
+        // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
         .map(|i| unsafe {
             *operand
                 .base
@@ -295,7 +297,7 @@ unsafe fn solve<M: Factors, T: Flag>(
     extents: *const Extents,
     lanes: usize,
 ) {
-    // SAFETY: the planner's extents.
+    // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
     unsafe {
         let (n, cols) = ((*extents).m, (*extents).n);
         for lane in 0..lanes {
@@ -310,7 +312,7 @@ unsafe fn solve<M: Factors, T: Flag>(
 }
 
 unsafe fn log_abs_det(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
-    // SAFETY: the planner's extents.
+    // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
     unsafe {
         let n = (*extents).m;
         for lane in 0..lanes {

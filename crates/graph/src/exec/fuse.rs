@@ -1,7 +1,7 @@
 //! Instructions of one fused kernel: multiplications merged with the addition or reduction that uses
 //! them, tile registers, and what is kept in memory.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::exec::kernels::{MapOp, map_kernel, scatter_kernel, sum_kernel};
 use crate::exec::plan::{Arg, IndexRef, Instruction, Planner, Region, Step, Target};
@@ -9,188 +9,185 @@ use crate::exec::stages::{KernelDraft, Sink};
 use crate::ir::{NodeId, Shape};
 use crate::ops::{ElemOp, ScatterMap};
 
+/// What an instruction does.
+#[derive(Clone, Copy)]
+enum Work {
+    /// Computes a node.
+    Map(NodeId, MapOp),
+    /// Reduces its operands.
+    Sink(Sink),
+}
+
+/// An instruction to be, with the nodes that it reads.
+struct Task {
+    work: Work,
+    reads: Vec<NodeId>,
+}
+
+/// Tile registers: which are free, and which node each of the others holds.
+#[derive(Default)]
+struct Registers {
+    free: Vec<u32>,
+    in_use: u32,
+    of: HashMap<NodeId, u32>,
+}
+
+impl Registers {
+    /// A register for a node: the one freed last, or a new one.
+    fn take(&mut self, id: NodeId) -> u32 {
+        let register = self.free.pop().unwrap_or_else(|| {
+            self.in_use += 1;
+            self.in_use - 1
+        });
+        self.of.insert(id, register);
+        register
+    }
+
+    /// Frees the register of a node, if it has one.
+    fn release(&mut self, id: NodeId) {
+        self.free.extend(self.of.remove(&id));
+    }
+}
+
+/// The instructions in the order of their execution: a reduction right after its last operand is made, which frees
+/// registers early.
+fn schedule(maps: Vec<Task>, sinks: Vec<Task>) -> Vec<Task> {
+    let mut made: HashMap<NodeId, usize> = HashMap::new();
+    for (time, task) in maps.iter().enumerate() {
+        if let Work::Map(id, _) = task.work {
+            made.insert(id, time);
+        }
+    }
+    let after = |task: &Task| {
+        let times = task.reads.iter().filter_map(|read| made.get(read));
+        times.max().copied().unwrap_or(0)
+    };
+    let sinks: Vec<(usize, Task)> = sinks.into_iter().map(|task| (after(&task), task)).collect();
+    let mut tasks: Vec<(usize, Task)> = maps.into_iter().enumerate().collect();
+    tasks.extend(sinks);
+    // Stable: of equal times the operation comes first, then reductions as they were.
+    tasks.sort_by_key(|task| task.0);
+    tasks.into_iter().map(|(_, task)| task).collect()
+}
+
 impl Planner<'_> {
     pub(super) fn emit_kernel(&mut self, shape: Shape, draft: KernelDraft) {
-        let graph = self.graph;
-        let mut inside: HashMap<NodeId, u32> = draft.maps.iter().map(|&id| (id, 0)).collect();
-        for &id in &draft.maps {
-            for arg in graph.args(id) {
-                if let Some(count) = inside.get_mut(arg) {
-                    *count += 1;
-                }
-            }
-        }
-        for sink in &draft.sinks {
-            if let Some(count) = inside.get_mut(&sink.source) {
-                *count += 1;
-            }
-        }
-        // A value is kept when something outside reads it.
-        let kept = |planner: &Self, id: NodeId| planner.stages.uses[id.index()] > inside[&id];
-        let mut absorbed: HashMap<NodeId, ()> = HashMap::new();
-        let absorbable = |planner: &Self, id: NodeId, op: ElemOp| {
-            graph.elem_op(id) == Some(op)
-                && inside.get(&id) == Some(&1)
-                && planner.stages.uses[id.index()] == 1
-        };
-        // Multiplications merge with the one addition or reduction that uses them.
-        let mut plans: Vec<(NodeId, MapOp, Vec<NodeId>)> = Vec::with_capacity(draft.maps.len());
-        for &id in &draft.maps {
-            let op = graph.elem_op(id).expect("a map");
-            let args = graph.args(id);
-            let merged = match op {
-                ElemOp::Add => [(0, 1), (1, 0)].into_iter().find_map(|(product, other)| {
-                    absorbable(self, args[product], ElemOp::Mul).then(|| {
-                        let factors = graph.args(args[product]);
-                        (
-                            MapOp::Elem(ElemOp::Fma),
-                            args[product],
-                            vec![factors[0], factors[1], args[other]],
-                        )
-                    })
-                }),
-                ElemOp::Sub if absorbable(self, args[0], ElemOp::Mul) => {
-                    let factors = graph.args(args[0]);
-                    Some((
-                        MapOp::MulSub,
-                        args[0],
-                        vec![factors[0], factors[1], args[1]],
-                    ))
-                }
-                ElemOp::Sub if absorbable(self, args[1], ElemOp::Mul) => {
-                    let factors = graph.args(args[1]);
-                    Some((
-                        MapOp::NegMulAdd,
-                        args[1],
-                        vec![factors[0], factors[1], args[0]],
-                    ))
-                }
-                _ => None,
-            };
-            match merged {
-                Some((op, product, args)) => {
-                    absorbed.insert(product, ());
-                    plans.push((id, op, args));
-                }
-                None => plans.push((id, MapOp::Elem(op), args.to_vec())),
-            }
-        }
-        let mut sinks: Vec<(Sink, Vec<NodeId>)> = Vec::with_capacity(draft.sinks.len());
-        for sink in draft.sinks {
-            let factors = if absorbable(self, sink.source, ElemOp::Mul) {
-                Some(graph.args(sink.source).to_vec())
-            } else if absorbable(self, sink.source, ElemOp::Square) {
-                Some(vec![graph.args(sink.source)[0]; 2])
-            } else {
-                None
-            };
-            match factors {
-                Some(factors) => {
-                    absorbed.insert(sink.source, ());
-                    sinks.push((sink, factors));
-                }
-                None => sinks.push((sink, vec![sink.source])),
-            }
-        }
-        plans.retain(|(id, ..)| !absorbed.contains_key(id));
-
-        // Last use of each register value, by position.
+        let inside = draft.reads(self.graph, |_| true);
+        let (maps, sinks) = self.merged(&draft, &inside);
+        let tasks = schedule(maps, sinks);
         let mut last_use: HashMap<NodeId, usize> = HashMap::new();
-        let positions = plans
-            .iter()
-            .map(|plan| &plan.2)
-            .chain(sinks.iter().map(|sink| &sink.1));
-        for (position, args) in positions.enumerate() {
-            args.iter().for_each(|&arg| {
-                last_use.insert(arg, position);
-            });
+        for (time, task) in tasks.iter().enumerate() {
+            last_use.extend(task.reads.iter().map(|&read| (read, time)));
         }
-        // Sinks run right after their last operand is made, which frees registers early.
-        let made: HashMap<NodeId, usize> = plans
-            .iter()
-            .enumerate()
-            .map(|(k, plan)| (plan.0, k))
-            .collect();
-        let mut schedule: Vec<(usize, usize)> = (0..plans.len()).map(|k| (k, usize::MAX)).collect();
-        for (k, (_, args)) in sinks.iter().enumerate() {
-            let after = args.iter().filter_map(|arg| made.get(arg)).max().copied();
-            schedule.push((after.unwrap_or(0), k));
-        }
-        schedule.sort_by_key(|&(position, sink)| (position, sink != usize::MAX, sink));
-        let order: Vec<(bool, usize)> = schedule
-            .into_iter()
-            .map(|(position, sink)| {
-                if sink == usize::MAX {
-                    (true, position)
-                } else {
-                    (false, sink)
-                }
-            })
-            .collect();
-        let mut last_use: HashMap<NodeId, usize> = last_use.keys().map(|&id| (id, 0)).collect();
-        for (time, &(is_map, k)) in order.iter().enumerate() {
-            let args = if is_map { &plans[k].2 } else { &sinks[k].1 };
-            args.iter().for_each(|&arg| {
-                last_use.insert(arg, time);
-            });
-        }
-
-        let mut free: Vec<u32> = Vec::new();
-        let mut in_use = 0_u32;
-        let mut registers: HashMap<NodeId, u32> = HashMap::new();
-        let mut instructions = Vec::with_capacity(order.len());
-        for (time, &(is_map, k)) in order.iter().enumerate() {
-            let nodes = if is_map { &plans[k].2 } else { &sinks[k].1 };
-            let args: Vec<Arg> = nodes
+        let mut registers = Registers::default();
+        let mut instructions = Vec::with_capacity(tasks.len());
+        for (time, task) in tasks.iter().enumerate() {
+            let args: Vec<Arg> = task
+                .reads
                 .iter()
-                .map(|&arg| match registers.get(&arg) {
+                .map(|&read| match registers.of.get(&read) {
                     Some(&register) => Arg {
                         region: Region::Register(register),
                         offset: 0,
                         step: 1,
                         index: None,
                     },
-                    None => self.operand(arg),
+                    None => self.operand(read),
                 })
                 .collect();
             // Operations read a row before they write it, so a register freed here can be the target.
-            for &arg in nodes {
-                if last_use.get(&arg) == Some(&time)
-                    && let Some(register) = registers.remove(&arg)
-                {
-                    free.push(register);
+            for &read in &task.reads {
+                if last_use.get(&read) == Some(&time) {
+                    registers.release(read);
                 }
             }
-            if is_map {
-                let (id, op, _) = &plans[k];
-                let target = if kept(self, *id) {
-                    let rows = self.new_rows(shape);
-                    self.zeroed.push(false);
-                    self.args_of.insert(*id, rows);
-                    let Region::Arena(slot) = rows.region else {
-                        unreachable!("rows of the arena")
+            let instruction = match task.work {
+                Work::Map(id, op) => {
+                    // A value is kept when something outside reads it.
+                    let kept = self.stages.uses[id.index()] > inside[&id];
+                    let target = if kept {
+                        self.kept_rows(id, shape)
+                    } else {
+                        Target::Register(registers.take(id))
                     };
-                    Target::Rows { slot, offset: 0 }
-                } else {
-                    let register = free.pop().unwrap_or_else(|| {
-                        in_use += 1;
-                        in_use - 1
-                    });
-                    registers.insert(*id, register);
-                    Target::Register(register)
-                };
-                instructions.push(self.map_instruction(*op, target, &args));
-            } else {
-                let sink = sinks[k].0;
-                let instruction = self.sink_instruction(sink, args);
-                instructions.push(instruction);
-            }
+                    self.map_instruction(op, target, &args)
+                }
+                Work::Sink(sink) => self.sink_instruction(sink, args),
+            };
+            instructions.push(instruction);
         }
-        self.registers = self.registers.max(in_use as usize);
+        self.registers = self.registers.max(registers.in_use as usize);
         self.steps.push(Step::Fused {
             shape,
             instructions,
         });
+    }
+
+    /// The operations and reductions of a kernel, multiplications merged with the one addition or reduction that uses
+    /// them.
+    fn merged(&self, draft: &KernelDraft, inside: &HashMap<NodeId, u32>) -> (Vec<Task>, Vec<Task>) {
+        let graph = self.graph;
+        let only_here = |id: NodeId, op: ElemOp| {
+            graph.elem_op(id) == Some(op)
+                && inside.get(&id) == Some(&1)
+                && self.stages.uses[id.index()] == 1
+        };
+        let mut absorbed: HashSet<NodeId> = HashSet::new();
+        let mut maps: Vec<(NodeId, Task)> = Vec::with_capacity(draft.maps.len());
+        for &id in &draft.maps {
+            let op = graph.elem_op(id).expect("a map");
+            let args = graph.args(id);
+            let is_product = |which: usize| only_here(args[which], ElemOp::Mul);
+            // Which operand is the product, and the operation with its factors and the other operand.
+            let merge = match op {
+                ElemOp::Add if is_product(0) => Some((0, MapOp::Elem(ElemOp::Fma))),
+                ElemOp::Add if is_product(1) => Some((1, MapOp::Elem(ElemOp::Fma))),
+                ElemOp::Sub if is_product(0) => Some((0, MapOp::MulSub)),
+                ElemOp::Sub if is_product(1) => Some((1, MapOp::NegMulAdd)),
+                _ => None,
+            };
+            let (op, reads) = match merge {
+                Some((product, op)) => {
+                    absorbed.insert(args[product]);
+                    let factors = graph.args(args[product]);
+                    (op, vec![factors[0], factors[1], args[1 - product]])
+                }
+                None => (MapOp::Elem(op), args.to_vec()),
+            };
+            let work = Work::Map(id, op);
+            maps.push((id, Task { work, reads }));
+        }
+        let mut sinks = Vec::with_capacity(draft.sinks.len());
+        for &sink in &draft.sinks {
+            let source = sink.source;
+            let factors = if only_here(source, ElemOp::Mul) {
+                Some(graph.args(source).to_vec())
+            } else if only_here(source, ElemOp::Square) {
+                Some(vec![graph.args(source)[0]; 2])
+            } else {
+                None
+            };
+            if factors.is_some() {
+                absorbed.insert(source);
+            }
+            sinks.push(Task {
+                work: Work::Sink(sink),
+                reads: factors.unwrap_or_else(|| vec![source]),
+            });
+        }
+        maps.retain(|(id, _)| !absorbed.contains(id));
+        (maps.into_iter().map(|(_, task)| task).collect(), sinks)
+    }
+
+    /// Rows in memory for a node of a kernel.
+    fn kept_rows(&mut self, id: NodeId, shape: Shape) -> Target {
+        let rows = self.new_rows(shape);
+        self.zeroed.push(false);
+        self.args_of.insert(id, rows);
+        let Region::Arena(slot) = rows.region else {
+            unreachable!("rows of the arena")
+        };
+        Target::Rows { slot, offset: 0 }
     }
 
     fn map_instruction(&self, op: MapOp, target: Target, args: &[Arg]) -> Instruction {

@@ -32,7 +32,8 @@ impl Operand {
     /// Row `r` must be inside the operand.
     #[inline(always)]
     pub(crate) unsafe fn row(&self, r: usize) -> *const f64 {
-        // SAFETY: the caller asks for a row that the operand has; an index list has one entry a row.
+        // SAFETY: this function requires a row of the operand: the kernels loop over the rows of their step, of which the
+        // planner made operand and index list have as many; `verify` saw that indices are below the rows indexed.
         unsafe {
             let r = if self.index.is_null() {
                 r
@@ -89,10 +90,11 @@ impl<const A: bool, const B: bool, const C: bool> Splats for Mask<A, B, C> {
 /// Reads eight lanes of an operand's row.
 #[inline(always)]
 unsafe fn read<V: F64x8>(splat: bool, row: *const f64, value: V, lane: usize) -> V {
-    // SAFETY: the caller keeps `lane` inside the row.
     if splat {
         value
     } else {
+        // SAFETY: kernels step `lane` by whole vectors below the number of lanes, of which the planner makes a row's
+        // stride, a multiple of eight.
         unsafe { V::load(row.add(lane)) }
     }
 }

@@ -206,7 +206,8 @@ impl Program {
             lanes,
         };
         for step in &self.plan.steps {
-            // SAFETY: the plan's offsets are inside the arena, pool and inputs, all sized by it.
+            // SAFETY: the plan's offsets are inside the pool and the arena, which have the sizes of the plan, and inside the
+            // inputs, whose lengths were asserted here.
             unsafe { runner.step(step) };
         }
     }
@@ -304,7 +305,8 @@ struct Runner<'a> {
 impl Runner<'_> {
     #[inline]
     unsafe fn operand(&self, arg: &Arg, first: usize) -> Operand {
-        // SAFETY: the plan's offsets (see `Program::run`).
+        // SAFETY: `Program::run` made this runner of memory that holds all offsets of the plan, and `first` is a row of the
+        // step whose operand this is.
         unsafe {
             let lanes = self.lanes;
             let (base, unit): (*const f64, usize) = match arg.region {

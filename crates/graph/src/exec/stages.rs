@@ -5,7 +5,7 @@
 //! one kernel. Afterwards nodes whose users all run later are moved to the earliest of them where
 //! that saves keeping them in memory in between.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::ir::{Graph, NodeId, Placement, Shape};
 use crate::ops::{Op, ScatterMap};
@@ -37,6 +37,25 @@ pub(crate) struct Sink {
 pub(crate) struct KernelDraft {
     pub maps: Vec<NodeId>,
     pub sinks: Vec<Sink>,
+}
+
+impl KernelDraft {
+    /// How often each operation of the kernel is read by its operations, and by the sinks that are `inside`.
+    pub(crate) fn reads(
+        &self,
+        graph: &Graph,
+        inside: impl Fn(&Sink) -> bool,
+    ) -> HashMap<NodeId, u32> {
+        let mut reads: HashMap<NodeId, u32> = self.maps.iter().map(|&id| (id, 0)).collect();
+        let operands = self.maps.iter().flat_map(|&id| graph.args(id));
+        let sources = self.sinks.iter().filter(|sink| inside(sink));
+        for read in operands.chain(sources.map(|sink| &sink.source)) {
+            if let Some(count) = reads.get_mut(read) {
+                *count += 1;
+            }
+        }
+        reads
+    }
 }
 
 /// Kernels by stage and shape.

@@ -283,6 +283,10 @@ fn square(n: usize, left_transposed: bool, right_transposed: bool) -> MatMul {
 
 /// The adjoint of argument `which` of `node`, given the adjoint of the node at full shape; and where
 /// its elements go.
+#[expect(
+    clippy::too_many_lines,
+    reason = "a rule list: the derivative of each operation"
+)]
 pub(crate) fn vjp(
     g: &mut Graph,
     node: NodeId,

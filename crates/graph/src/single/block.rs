@@ -16,6 +16,13 @@ pub(super) struct Runner<'a> {
     pub lanes: usize,
 }
 
+/// The starts and lengths of the tiles of `total` elements.
+fn tiles(total: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..total)
+        .step_by(TILE)
+        .map(move |start| (start, TILE.min(total - start)))
+}
+
 impl Runner<'_> {
     #[inline]
     unsafe fn at(&self, place: &Place) -> *mut f32 {
@@ -38,6 +45,23 @@ impl Runner<'_> {
         }
     }
 
+    /// The first elements of a target and of the operand that it is made of, lane by lane.
+    unsafe fn rows(
+        &self,
+        target: &Place,
+        source: &Place,
+    ) -> impl Iterator<Item = (*mut f32, *const f32)> {
+        // SAFETY: the plan's offsets are inside the memory that the program sized for this block's lanes.
+        let (to, from) = unsafe { (self.at(target), self.at(source)) };
+        let (down, across) = (target.stride, source.stride);
+        (0..self.lanes).map(move |lane| {
+            (
+                to.wrapping_add(lane * down),
+                from.wrapping_add(lane * across).cast_const(),
+            )
+        })
+    }
+
     unsafe fn step(&self, step: &Step) {
         // SAFETY: the plan's offsets are inside the memory that the program sized, and no step's target overlaps its
         // operands but element by element.
@@ -48,27 +72,20 @@ impl Runner<'_> {
                     flat: true,
                     instructions,
                 } => {
-                    let total = len * self.lanes;
-                    let mut start = 0;
-                    while start < total {
-                        let n = TILE.min(total - start);
+                    for (start, n) in tiles(len * self.lanes) {
                         for instruction in instructions {
                             self.flat(instruction, start, n);
                         }
-                        start += n;
                     }
                 }
                 Step::Fused {
                     len, instructions, ..
                 } => {
                     for lane in 0..self.lanes {
-                        let mut start = 0;
-                        while start < *len {
-                            let n = TILE.min(len - start);
+                        for (start, n) in tiles(*len) {
                             for instruction in instructions {
                                 self.row(instruction, lane, start, n);
                             }
-                            start += n;
                         }
                     }
                 }
@@ -85,9 +102,7 @@ impl Runner<'_> {
                     index,
                     len,
                 } => {
-                    for lane in 0..self.lanes {
-                        let to = self.at(target).add(lane * target.stride);
-                        let from = self.at(source).add(lane * source.stride);
+                    for (to, from) in self.rows(target, source) {
                         for i in 0..*len {
                             let j = match index {
                                 _ if source.uniform => 0,
@@ -110,9 +125,7 @@ impl Runner<'_> {
                     index,
                     len,
                 } => {
-                    for lane in 0..self.lanes {
-                        let to = self.at(target).add(lane * target.stride);
-                        let from = self.at(source).add(lane * source.stride);
+                    for (to, from) in self.rows(target, source) {
                         for i in 0..*len {
                             let j = index.as_ref().map_or(i, |index| index[i] as usize);
                             *to.add(j) += *from.add(if source.uniform { 0 } else { i });
@@ -124,9 +137,7 @@ impl Runner<'_> {
                     source,
                     len,
                 } => {
-                    for lane in 0..self.lanes {
-                        let to = self.at(target).add(lane * target.stride);
-                        let from = self.at(source).add(lane * source.stride);
+                    for (to, from) in self.rows(target, source) {
                         let elements =
                             (0..*len).map(|i| *from.add(if source.uniform { 0 } else { i }));
                         *to = elements.fold(f32::NEG_INFINITY, |m, x| {
@@ -140,9 +151,7 @@ impl Runner<'_> {
                     len,
                     reverse,
                 } => {
-                    for lane in 0..self.lanes {
-                        let to = self.at(target).add(lane * target.stride);
-                        let from = self.at(source).add(lane * source.stride);
+                    for (to, from) in self.rows(target, source) {
                         let mut total = 0.0;
                         for k in 0..*len {
                             let i = if *reverse { len - 1 - k } else { k };

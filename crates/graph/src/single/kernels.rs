@@ -31,7 +31,8 @@ trait RunOp {
 
 jensen_math::simd_fn! {
     fn map, map_fn = <V, F: RunOp>(dst: *mut f32, args: *const Run, n: usize) {
-        // SAFETY: the planner gives operands and a destination of that many elements.
+        // SAFETY: `Runner::flat` and `Runner::row` pass places of the plan with `n` elements left in them, operands with one
+        // where they are splat.
         unsafe {
             let (a, b, c) = (
                 *args,
@@ -61,7 +62,7 @@ jensen_math::simd_fn! {
     }
 
     fn sum, sum_fn = <V>(a: Run, n: usize) -> f32 {
-        // SAFETY: the caller gives a run of `n` contiguous elements.
+        // SAFETY: `run_sum` makes the run of `n` elements that its contract asks to be readable.
         unsafe {
             let mut total = V::Single::zero();
             let whole = n / LANES32 * LANES32;
@@ -78,7 +79,8 @@ jensen_math::simd_fn! {
     }
 
     fn add_rows, add_rows_fn = <V>(dst: *mut f32, src: *const f32, stride: usize, rows: usize, n: usize) {
-        // SAFETY: the caller gives `n` elements to add to, and `rows` rows of as many that begin `stride` apart.
+        // SAFETY: `accumulate_rows` passes on what its contract asks for: `n` elements to add to, and `rows` rows of as many
+        // that begin `stride` apart.
         unsafe {
             let whole = n / LANES32 * LANES32;
             let mut i = 0;

@@ -21,6 +21,7 @@
 
 mod block;
 mod kernels;
+mod phases;
 mod plan;
 mod product;
 mod program;

@@ -3,13 +3,13 @@
 //! Elementwise values are grouped into kernels as in the double-precision executor (they share
 //! [`Stages`]); a product with a shared matrix is one step over the whole block.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use jensen_math::simd::Simd;
 
 use crate::exec::memory::{Slot, allocate};
-use crate::exec::stages::{KernelDraft, Role, Stages};
+use crate::exec::stages::{KernelDraft, Role, Sink, Stages};
 use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::{ElemOp, MatMul, Op, ScatterMap};
 use crate::single::Unsupported;
@@ -63,6 +63,27 @@ pub(super) enum Instruction {
         target: Place,
         arg: Place,
     },
+}
+
+/// An operation of a kernel with the nodes that it reads.
+type Map = (NodeId, ElemOp, Vec<NodeId>);
+
+/// Whether operands and targets of operations lie in rows of `len` elements a lane, one lane after another.
+fn in_rows(instructions: &[Instruction], len: usize) -> bool {
+    let row = |place: &Place| match place.region {
+        Region::Register => true,
+        _ if place.uniform => place.stride == 0 || len == 1,
+        _ => place.stride == len,
+    };
+    instructions.iter().all(|instruction| match instruction {
+        Instruction::Map {
+            target,
+            args,
+            arity,
+            ..
+        } => row(target) && args[..*arity].iter().all(row),
+        Instruction::Sum { .. } => false,
+    })
 }
 
 /// One step of a plan.
@@ -281,81 +302,118 @@ impl<'a> Planner<'a> {
 
     /// One kernel: its elementwise values, and the reductions that read them.
     fn kernel(&mut self, shape: Shape, draft: KernelDraft) -> Result<(), Unsupported> {
-        let graph = self.graph;
         let len = shape.len as usize;
-        let mut inside: HashMap<NodeId, u32> = draft.maps.iter().map(|&id| (id, 0)).collect();
-        for &id in &draft.maps {
-            for arg in graph.args(id) {
-                if let Some(count) = inside.get_mut(arg) {
-                    *count += 1;
-                }
-            }
+        let inside = draft.reads(self.graph, |sink| sink.map.is_none());
+        let maps = self.merged(&draft, &inside);
+        let (sums, scatters): (Vec<_>, Vec<_>) =
+            draft.sinks.into_iter().partition(|sink| sink.map.is_none());
+        let read = self.read(&maps, &sums, len)?;
+        let instructions = self.instructions(&maps, &sums, read, &inside);
+        if !instructions.is_empty() {
+            let flat = sums.is_empty() && in_rows(&instructions, len);
+            self.steps.push(Step::Fused {
+                len,
+                flat,
+                instructions,
+            });
         }
-        for sink in draft.sinks.iter().filter(|sink| sink.map.is_none()) {
-            if let Some(count) = inside.get_mut(&sink.source) {
-                *count += 1;
-            }
+        for sink in scatters {
+            let target = self.target(sink.node);
+            let source = self.operand(sink.source)?;
+            let index = match sink.map {
+                Some(ScatterMap::Index(index)) => Some(self.graph.index_data(index).clone()),
+                Some(ScatterMap::All) => None,
+                _ => return Err(Unsupported::records()),
+            };
+            self.steps.push(Step::Scatter {
+                target,
+                source,
+                index,
+                len,
+            });
         }
-        // Merges a product into the one addition or subtraction that uses it.
-        let sole = |planner: &Self, id: NodeId| {
+        Ok(())
+    }
+
+    /// The operations of a kernel with what they read, products merged with the one addition that uses them.
+    fn merged(&self, draft: &KernelDraft, inside: &HashMap<NodeId, u32>) -> Vec<Map> {
+        let graph = self.graph;
+        let sole = |id: NodeId| {
             graph.elem_op(id) == Some(ElemOp::Mul)
                 && inside.get(&id) == Some(&1)
-                && planner.stages.uses[id.index()] == 1
-                && !planner.places.contains_key(&id)
+                && self.stages.uses[id.index()] == 1
+                && !self.places.contains_key(&id)
         };
         let mut absorbed: Vec<NodeId> = Vec::new();
-        let mut maps: Vec<(NodeId, ElemOp, Vec<NodeId>)> = Vec::with_capacity(draft.maps.len());
+        let mut maps: Vec<Map> = Vec::with_capacity(draft.maps.len());
         for &id in &draft.maps {
             let op = graph.elem_op(id).expect("a map");
             let args = graph.args(id).to_vec();
             let product = match op {
-                ElemOp::Add => (0..2).find(|&which| sole(self, args[which])),
+                ElemOp::Add => (0..2).find(|&which| sole(args[which])),
                 _ => None,
             };
-            match product {
+            maps.push(match product {
                 Some(which) => {
                     let factors = graph.args(args[which]);
                     absorbed.push(args[which]);
-                    let merged = vec![factors[0], factors[1], args[1 - which]];
-                    maps.push((id, ElemOp::Fma, merged));
+                    (
+                        id,
+                        ElemOp::Fma,
+                        vec![factors[0], factors[1], args[1 - which]],
+                    )
                 }
-                None => maps.push((id, op, args)),
-            }
+                None => (id, op, args),
+            });
         }
         maps.retain(|(id, ..)| !absorbed.contains(id));
-        let (sums, scatters): (Vec<_>, Vec<_>) =
-            draft.sinks.into_iter().partition(|sink| sink.map.is_none());
-        // Operands from memory first: reading one may add a step before this kernel.
-        let made: HashMap<NodeId, usize> = maps.iter().enumerate().map(|(k, m)| (m.0, k)).collect();
+        maps
+    }
+
+    /// Places of the operands from memory. They come before the kernel: reading one may add a step.
+    fn read(
+        &mut self,
+        maps: &[Map],
+        sums: &[Sink],
+        len: usize,
+    ) -> Result<HashMap<NodeId, Place>, Unsupported> {
+        let made: HashSet<NodeId> = maps.iter().map(|map| map.0).collect();
         let mut read: HashMap<NodeId, Place> = HashMap::new();
         let sources = sums.iter().map(|sink| &sink.source);
         for &arg in maps.iter().flat_map(|(_, _, args)| args).chain(sources) {
-            if !made.contains_key(&arg) && !read.contains_key(&arg) {
+            if !made.contains(&arg) && !read.contains_key(&arg) {
                 let place = self.operand(arg)?;
                 let place = self.lane_contiguous(place, len);
                 read.insert(arg, place);
             }
         }
+        Ok(read)
+    }
+
+    /// Instructions of operations and sums; values that nothing outside reads live in registers.
+    fn instructions(
+        &mut self,
+        maps: &[Map],
+        sums: &[Sink],
+        read: HashMap<NodeId, Place>,
+        inside: &HashMap<NodeId, u32>,
+    ) -> Vec<Instruction> {
         let mut last_use: HashMap<NodeId, usize> = HashMap::new();
         for (time, (_, _, args)) in maps.iter().enumerate() {
-            args.iter().for_each(|&arg| {
-                last_use.insert(arg, time);
-            });
+            last_use.extend(args.iter().map(|&arg| (arg, time)));
         }
-        for sink in &sums {
-            last_use.insert(sink.source, usize::MAX);
-        }
+        last_use.extend(sums.iter().map(|sink| (sink.source, usize::MAX)));
         let mut free: Vec<usize> = Vec::new();
         let mut in_use = 0;
+        let mut at = read;
         let mut instructions = Vec::with_capacity(maps.len() + sums.len());
-        let mut at: HashMap<NodeId, Place> = read;
-        for (time, (id, op, args)) in maps.into_iter().enumerate() {
+        for (time, (id, op, args)) in maps.iter().enumerate() {
             let mut places = [Place::NONE; 3];
-            for (place, arg) in places.iter_mut().zip(&args) {
+            for (place, arg) in places.iter_mut().zip(args) {
                 *place = at[arg];
             }
             // Operations read elements before they write them: a register freed here can be the target.
-            for arg in &args {
+            for arg in args {
                 if last_use.get(arg) == Some(&time)
                     && let Some(place) = at.get(arg)
                     && place.region == Region::Register
@@ -364,9 +422,9 @@ impl<'a> Planner<'a> {
                     at.remove(arg);
                 }
             }
-            let kept = self.places.contains_key(&id) || self.stages.uses[id.index()] > inside[&id];
+            let kept = self.places.contains_key(id) || self.stages.uses[id.index()] > inside[id];
             let target = if kept {
-                self.target(id)
+                self.target(*id)
             } else {
                 let register = free.pop().unwrap_or_else(|| {
                     in_use += 1;
@@ -380,16 +438,16 @@ impl<'a> Planner<'a> {
                     uniform: false,
                 }
             };
-            at.insert(id, target);
+            at.insert(*id, target);
             instructions.push(Instruction::Map {
-                op,
-                kernel: map_kernel(op, self.simd),
+                op: *op,
+                kernel: map_kernel(*op, self.simd),
                 target,
                 args: places,
                 arity: args.len(),
             });
         }
-        for sink in &sums {
+        for sink in sums {
             let target = self.target(sink.node);
             instructions.push(Instruction::Sum {
                 target,
@@ -397,44 +455,7 @@ impl<'a> Planner<'a> {
             });
         }
         self.registers = self.registers.max(in_use);
-        if !instructions.is_empty() {
-            let in_rows = |place: &Place| match place.region {
-                Region::Register => true,
-                _ if place.uniform => place.stride == 0 || len == 1,
-                _ => place.stride == len,
-            };
-            let flat = sums.is_empty()
-                && instructions.iter().all(|instruction| match instruction {
-                    Instruction::Map {
-                        target,
-                        args,
-                        arity,
-                        ..
-                    } => in_rows(target) && args[..*arity].iter().all(in_rows),
-                    Instruction::Sum { .. } => false,
-                });
-            self.steps.push(Step::Fused {
-                len,
-                flat,
-                instructions,
-            });
-        }
-        for sink in scatters {
-            let target = self.target(sink.node);
-            let source = self.operand(sink.source)?;
-            let index = match sink.map {
-                Some(ScatterMap::Index(index)) => Some(graph.index_data(index).clone()),
-                Some(ScatterMap::All) => None,
-                _ => return Err(Unsupported::records()),
-            };
-            self.steps.push(Step::Scatter {
-                target,
-                source,
-                index,
-                len,
-            });
-        }
-        Ok(())
+        instructions
     }
 
     /// A value of one element a lane, with lanes next to each other, for kernels over scalars.

@@ -64,7 +64,7 @@ pub(super) unsafe fn multiply(
         Simd::Avx512 { .. } if inner => inner_products::<Wide>(simd, &task),
         Simd::Avx2 { .. } if rows => strips::<Narrow>(simd, &task),
         Simd::Avx2 { .. } if inner => inner_products::<Narrow>(simd, &task),
-        // SAFETY: `multiply`'s caller gives matrices of these extents and strides, which the task holds.
+        // SAFETY: the task holds the views and extents of this call, whose memory `multiply` requires to be valid.
         _ => unsafe { task.general() },
     }
 }
@@ -153,7 +153,8 @@ jensen_math::simd_fn! {
         let mut row = 0;
         while row < task.m {
             let vectors = (task.m - row).div_ceil(LANES32).min(T::VECTORS);
-            // SAFETY: the task's memory is its maker's promise; rows and columns are its own.
+            // SAFETY: `multiply`, the one place that makes tasks, requires their matrices to be valid memory; rows are
+            // below `task.m` by the loop.
             unsafe {
 match vectors {
     1 => strip::<V::Single, 1>(task, row),
@@ -171,7 +172,8 @@ match vectors {
         let mut which = 0;
         while which < task.m.div_ceil(most_rows) {
             let (row, rows) = group(task.m, most_rows, which);
-            // SAFETY: the task's memory is its maker's promise; rows and columns are its own.
+            // SAFETY: `multiply`, the one place that makes tasks, requires their matrices to be valid memory; rows are
+            // below `task.m` by the loop.
             unsafe {
 match rows {
     1 => inner_strip::<V::Single, 1>(task, row, most_columns),
@@ -235,7 +237,8 @@ unsafe fn inner_strip<S: F32x16, const R: usize>(task: &Task, row: usize, most: 
 /// Vector `which` of the `R` from `at` on; the last one has `last` elements.
 #[inline(always)]
 unsafe fn read<S: F32x16, const R: usize>(at: *const f32, which: usize, last: usize) -> S {
-    // SAFETY: the caller promises `R` vectors from `at` on, the last of them with `last` elements.
+    // SAFETY: `tile` passes the first of `R` vectors of rows of one column, the last of which it counted to have `last`
+    // elements before the matrix ends.
     unsafe {
         let at = at.add(which * LANES32);
         if which + 1 == R {
@@ -255,8 +258,8 @@ unsafe fn tile<S: F32x16, const R: usize, const N: usize>(task: &Task, row: usiz
         task.b.row_stride,
         task.b.column_stride,
     );
-    // SAFETY: the caller keeps `row` and `column` within the task's matrices; the last vector reads and writes as
-    // many elements as there are.
+    // SAFETY: `strips` and `strip` cut rows and columns into groups that end where the task's matrices do; the last vector
+    // reads and writes the `last` elements that there are.
     unsafe {
         let mut total = [[S::zero(); R]; N];
         let mut a = task.a.at.add(row);
@@ -312,8 +315,8 @@ unsafe fn inner_tile<S: F32x16, const R: usize, const N: usize>(
 ) {
     let (step_a, step_b, depth) = (task.a.row_stride, task.b.column_stride, task.k);
     let mut total = [[S::zero(); R]; N];
-    // SAFETY: the caller keeps `row` and `column` within the task's matrices; the last vector of a contraction reads
-    // as many elements as there are.
+    // SAFETY: `inner_products` and `inner_strip` cut rows and columns into groups that end where the task's matrices do;
+    // the last vector of a contraction reads as many elements as there are.
     unsafe {
         let rows = task.a.at.add(row * step_a);
         let columns = task.b.at.add(column * step_b);

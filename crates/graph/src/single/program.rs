@@ -1,15 +1,14 @@
 //! Phases of an evaluation, and running steps over blocks of lanes.
 
-use std::collections::HashMap;
 use std::sync::Mutex;
 
 use jensen_math::simd::Simd;
 use rayon::prelude::*;
 
-use crate::ir::{Graph, NodeId, Placement};
-use crate::ops::Op;
+use crate::ir::{Graph, Placement};
 use crate::single::Unsupported;
 use crate::single::block::Runner;
+use crate::single::phases::{Layout, Phases};
 use crate::single::plan::{Place, Plan, Planner, Region, TILE};
 use crate::single::sums::{LaneSum, Tile, lane_sums};
 
@@ -86,146 +85,44 @@ impl SingleProgram {
             return Err(Unsupported::records());
         }
         let graph = crate::passes::compact(graph);
-        let mut after_sum = vec![false; graph.len()];
-        for id in graph.ids() {
-            let follows = graph.op(id) == Op::LaneSum
-                || graph.args(id).iter().any(|arg| after_sum[arg.index()]);
-            after_sum[id.index()] = follows;
-            if follows && graph.placement(id) == Placement::Lane {
-                let message = "lanes cannot read a sum over lanes";
-                return Err(Unsupported(message.to_owned()));
-            }
-        }
-        let mut places: HashMap<NodeId, Place> = HashMap::new();
-        let mut pool = Vec::new();
-        for id in graph.ids() {
-            let uniform = graph.shape(id).is_scalar();
-            let place = match graph.op(id) {
-                Op::Const(table) => {
-                    let offset = pool.len();
-                    pool.extend(graph.const_data(table).iter().map(|&x| x as f32));
-                    Place {
-                        offset,
-                        uniform,
-                        ..Place::NONE
-                    }
-                }
-                Op::Input(slot) => {
-                    let input = graph.inputs()[slot as usize];
-                    let (region, stride) = match input.placement {
-                        Placement::Lane => (Region::LaneInput(slot), input.len),
-                        _ => (Region::SharedInput(slot), 0),
-                    };
-                    Place {
-                        region,
-                        stride,
-                        uniform,
-                        ..Place::NONE
-                    }
-                }
-                _ => continue,
-            };
-            places.insert(id, place);
-        }
-        let mut shared_len = 0;
-        let mut keep_shared = |places: &mut HashMap<NodeId, Place>, id: NodeId| {
-            places.entry(id).or_insert_with(|| {
-                let offset = shared_len;
-                shared_len += graph.shape(id).len as usize;
-                Place {
-                    region: Region::Shared,
-                    offset,
-                    ..Place::NONE
-                }
-            });
-        };
-        let leaf = |id: NodeId| matches!(graph.op(id), Op::Const(_) | Op::Input(_));
-        // Shared values that lanes, sums or outputs read.
-        let mut early: Vec<NodeId> = Vec::new();
-        let is_early = |id: NodeId| {
-            graph.placement(id) != Placement::Lane && !after_sum[id.index()] && !leaf(id)
-        };
-        for id in graph.ids() {
-            if graph.placement(id) == Placement::Lane || after_sum[id.index()] {
-                early.extend(graph.args(id).iter().filter(|&&arg| is_early(arg)));
-            }
-        }
-        early.extend(graph.outputs().iter().filter(|&&id| is_early(id)));
-        early.sort_unstable();
-        early.dedup();
-        early.iter().for_each(|&id| keep_shared(&mut places, id));
-        let before = Planner::plan(&graph, simd, &early, leaf, &mut places)?;
-        forget_blocks(&mut places);
+        let phases = Phases::of(&graph)?;
+        let mut layout = Layout::of_leaves(&graph);
 
-        // Sums over lanes, and the lane values that they and the outputs read.
-        let sum_nodes: Vec<NodeId> = graph
-            .ids()
-            .filter(|&id| graph.op(id) == Op::LaneSum)
-            .collect();
-        sum_nodes
-            .iter()
-            .for_each(|&id| keep_shared(&mut places, id));
-        let plans = lane_sums(&graph, &sum_nodes);
-        let mut targets: Vec<NodeId> = plans
-            .iter()
-            .flat_map(|sum| sum.terms.iter().flat_map(|term| term.values()))
-            .collect();
-        targets.extend(
-            graph
-                .outputs()
-                .iter()
-                .filter(|&&id| graph.placement(id) == Placement::Lane),
-        );
-        targets.retain(|&id| graph.placement(id) == Placement::Lane && !leaf(id));
-        targets.sort_unstable();
-        targets.dedup();
-        let mut kept_len = 0;
-        for &id in &targets {
-            let len = graph.shape(id).len as usize;
-            let place = Place {
-                region: Region::Kept,
-                offset: kept_len,
-                stride: len,
-                inner: 0,
-                uniform: false,
-            };
-            places.insert(id, place);
-            kept_len += len;
-        }
-        let known = |id: NodeId| graph.placement(id) != Placement::Lane || leaf(id);
-        let lanes = Planner::plan(&graph, simd, &targets, known, &mut places)?;
-        forget_blocks(&mut places);
-        let late: Vec<NodeId> = graph
-            .outputs()
-            .iter()
-            .copied()
-            .filter(|&id| after_sum[id.index()] && graph.op(id) != Op::LaneSum)
-            .collect();
-        let mut followed = vec![false; graph.len()];
-        late.iter().for_each(|id| followed[id.index()] = true);
-        for id in graph.ids().rev() {
-            if followed[id.index()] && graph.op(id) != Op::LaneSum {
-                let args = graph.args(id).iter().filter(|arg| after_sum[arg.index()]);
-                args.for_each(|arg| followed[arg.index()] = true);
-            }
-        }
-        let sums = plans
+        let early = phases.early();
+        layout.share(&graph, &early);
+        let leaf = |id| phases.leaf(id);
+        let before = Planner::plan(&graph, simd, &early, leaf, &mut layout.places)?;
+        layout.end_phase();
+
+        let sum_nodes = phases.sums();
+        layout.share(&graph, &sum_nodes);
+        let sums = lane_sums(&graph, &sum_nodes);
+        let kept = phases.kept(&sums);
+        layout.keep(&graph, &kept);
+        let known = |id| phases.known_to_lanes(id);
+        let lanes = Planner::plan(&graph, simd, &kept, known, &mut layout.places)?;
+        layout.end_phase();
+
+        let late = phases.late();
+        let followed = phases.followed(&late);
+        let sums = sums
             .into_iter()
-            .map(|sum| sum.place(&graph, &places, &followed))
+            .map(|sum| sum.place(&graph, &layout.places, &followed))
             .collect();
-        late.iter().for_each(|&id| keep_shared(&mut places, id));
-        let follows = |id: NodeId| !after_sum[id.index()] || graph.op(id) == Op::LaneSum;
-        let after = Planner::plan(&graph, simd, &late, follows, &mut places)?;
-        let outputs = graph.outputs().iter().map(|id| places[id]).collect();
+        layout.share(&graph, &late);
+        let known = |id| phases.known_after_sums(id);
+        let after = Planner::plan(&graph, simd, &late, known, &mut layout.places)?;
+
+        let outputs = graph.outputs().iter().map(|id| layout.places[id]).collect();
         let mut program = Self {
             simd,
-            pool,
+            pool: layout.pool,
             before,
             lanes,
             after,
             sums,
-            kept_len,
-            shared_len,
+            kept_len: layout.kept_len,
+            shared_len: layout.shared_len,
             outputs,
             tiles: Vec::new(),
             graph,
@@ -335,7 +232,8 @@ impl SingleProgram {
             first: 0,
             lanes: 1,
         };
-        // SAFETY: inputs and workspace were checked by the caller, and nothing else runs on them meanwhile.
+        // SAFETY: `run_lanes` calls `check` on inputs and workspace before any phase, and its exclusive borrow of the
+        // workspace keeps everything else off it.
         unsafe { runner.run(plan) };
     }
 
@@ -412,11 +310,6 @@ impl SingleProgram {
             region => panic!("an output in {region:?} is not computed"),
         }
     }
-}
-
-/// Drops the places that only the last plan knows.
-fn forget_blocks(places: &mut HashMap<NodeId, Place>) {
-    places.retain(|_, place| place.region != Region::Block);
 }
 
 impl Memory<'_> {

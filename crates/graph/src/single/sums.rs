@@ -165,8 +165,8 @@ impl LaneSum {
         let lanes = memory.total;
         let mut written = false;
         for addend in &self.addends {
-            // SAFETY: the caller gives a destination of the tile's size and checked inputs; the plan's offsets are
-            // inside the workspace.
+            // SAFETY: `check` compared inputs and workspace with the program before `memory` was made of them, and the
+            // plan's offsets are inside both; `dst` bounds what is written.
             unsafe {
                 match addend {
                     Addend::Outer(a, b, dims) => {
@@ -301,8 +301,8 @@ impl SingleProgram {
                 .par_chunks_mut(sum.tile())
                 .enumerate()
                 .for_each(|(which, dst)| {
-                    // SAFETY: the caller checked inputs and workspace; tiles are disjoint, and no sum reads
-                    // another.
+                    // SAFETY: `run_lanes`, which goes before all sums, calls `check` on inputs and workspace; tiles are
+                    // disjoint chunks of one target, and no sum reads another.
                     unsafe { sum.compute(self, &memory, which * sum.tile(), dst) };
                 });
         }

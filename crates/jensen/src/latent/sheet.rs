@@ -125,83 +125,8 @@ pub struct Page<'a> {
     pub settings: Vec<(String, String)>,
 }
 
-/// The page.
-pub fn sheet(page: Page<'_>) -> Report {
-    let Page {
-        model,
-        fit,
-        summary,
-        curve,
-        outcome,
-        graphs,
-        data,
-        settings,
-    } = page;
-    let mut sections = Vec::new();
-    let figures = maps::draw(model, fit, graphs);
-    if !figures.is_empty() {
-        sections.push(
-            Exhibit {
-                heading: "Posterior of the latent variables".to_owned(),
-                figures,
-                ..Exhibit::default()
-            }
-            .into(),
-        );
-    }
-    sections.extend(calibration(outcome).map(Section::from));
-    let along = run(curve);
-    if !along.figures.is_empty() {
-        sections.push(along.into());
-    }
-    let hyper = &summary.hyperparameters;
-    if !hyper.is_empty() {
-        let rows = hyper.iter().map(|h| {
-            let how = if h.learnt { "learnt" } else { "fixed" };
-            vec![h.name.clone(), format!("{:.6}", h.value), how.to_owned()]
-        });
-        sections.push(
-            Exhibit {
-                heading: "Hyperparameters".to_owned(),
-                table: (
-                    ["name", "value", ""].map(str::to_owned).to_vec(),
-                    rows.collect(),
-                ),
-                ..Exhibit::default()
-            }
-            .into(),
-        );
-    }
-    if !summary.parameters.is_empty() {
-        let rows = summary.parameters.iter().take(ROWS).map(|p| {
-            let numbers = [p.mean, p.sd, p.q05, p.q95].map(|x| format!("{x:.4}"));
-            std::iter::once(p.name.clone()).chain(numbers).collect()
-        });
-        let more = match summary.parameters.len().checked_sub(ROWS) {
-            Some(more @ 1..) => format!("{more} further rows are in fit.json."),
-            _ => String::new(),
-        };
-        sections.push(
-            Exhibit {
-                heading: "Latent variables in numbers".to_owned(),
-                note: more,
-                table: (
-                    ["name", "mean", "sd", "5 %", "95 %"]
-                        .map(str::to_owned)
-                        .to_vec(),
-                    rows.collect(),
-                ),
-                ..Exhibit::default()
-            }
-            .into(),
-        );
-    }
-    let judged = &summary.judgement;
-    let (tone, headline) = match (judged.trusted, judged.converged) {
-        (true, _) => (Tone::Good, "Converged: the bound is at its maximum"),
-        (false, true) => (Tone::Fair, "Converged, but not to be trusted"),
-        (false, false) => (Tone::Poor, "Not converged: do not use these results"),
-    };
+/// The fit in a few numbers.
+fn facts(summary: &LatentSummary, outcome: &Outcome) -> Vec<Fact> {
     let mut facts = vec![Fact::new(
         "Bound",
         format!("{:.4}", summary.bound),
@@ -225,17 +150,85 @@ pub fn sheet(page: Page<'_>) -> Report {
             "nats, a fitted row",
         )
     }));
+    facts
+}
+
+fn hyperparameters(summary: &LatentSummary) -> Option<Exhibit> {
+    let rows = summary.hyperparameters.iter().map(|h| {
+        let how = if h.learnt { "learnt" } else { "fixed" };
+        vec![h.name.clone(), format!("{:.6}", h.value), how.to_owned()]
+    });
+    (!summary.hyperparameters.is_empty()).then(|| Exhibit {
+        heading: "Hyperparameters".to_owned(),
+        table: (
+            ["name", "value", ""].map(str::to_owned).to_vec(),
+            rows.collect(),
+        ),
+        ..Exhibit::default()
+    })
+}
+
+/// The first rows of the latent variables.
+fn parameters(summary: &LatentSummary) -> Option<Exhibit> {
+    let rows = summary.parameters.iter().take(ROWS).map(|p| {
+        let numbers = [p.mean, p.sd, p.q05, p.q95].map(|x| format!("{x:.4}"));
+        std::iter::once(p.name.clone()).chain(numbers).collect()
+    });
+    let more = match summary.parameters.len().checked_sub(ROWS) {
+        Some(more @ 1..) => format!("{more} further rows are in fit.json."),
+        _ => String::new(),
+    };
+    (!summary.parameters.is_empty()).then(|| Exhibit {
+        heading: "Latent variables in numbers".to_owned(),
+        note: more,
+        table: (
+            ["name", "mean", "sd", "5 %", "95 %"]
+                .map(str::to_owned)
+                .to_vec(),
+            rows.collect(),
+        ),
+        ..Exhibit::default()
+    })
+}
+
+/// Maps, calibration, the run, and numbers: those that there is something for.
+fn sections(page: &Page<'_>) -> Vec<Section> {
+    let maps = Exhibit {
+        heading: "Posterior of the latent variables".to_owned(),
+        figures: maps::draw(page.model, page.fit, page.graphs),
+        ..Exhibit::default()
+    };
+    let drawn = |exhibit: &Exhibit| !exhibit.figures.is_empty();
+    let exhibits = [
+        Some(maps).filter(drawn),
+        calibration(page.outcome),
+        Some(run(page.curve)).filter(drawn),
+        hyperparameters(page.summary),
+        parameters(page.summary),
+    ];
+    exhibits.into_iter().flatten().map(Section::from).collect()
+}
+
+/// The page.
+pub fn sheet(page: Page<'_>) -> Report {
+    let (model, summary, outcome) = (page.model, page.summary, page.outcome);
+    let judged = &summary.judgement;
+    let (tone, headline) = match (judged.trusted, judged.converged) {
+        (true, _) => (Tone::Good, "Converged: the bound is at its maximum"),
+        (false, true) => (Tone::Fair, "Converged, but not to be trusted"),
+        (false, false) => (Tone::Poor, "Not converged: do not use these results"),
+    };
     Report {
         title: format!("{}: {}", model.response(), summary.likelihood),
         subject: vec![
             ("Prior".to_owned(), summary.prior.clone()),
-            ("data".to_owned(), data.to_owned()),
+            ("data".to_owned(), page.data.to_owned()),
         ],
         verdict: Verdict::new(tone, headline, &judged.status),
-        facts,
+        facts: facts(summary, outcome),
         warnings: judged.warnings.clone(),
-        sections,
-        settings,
+        sections: sections(&page),
+        settings: page.settings,
         timing: vec![
             ("reading".to_owned(), summary.seconds.build),
             ("fit".to_owned(), summary.seconds.fit),

@@ -1,7 +1,7 @@
 //! The page about a fit of an auto-encoder.
 
 use jensen_report::figure::{Axis, Chart, Figure, Image, ImageGrid, Series};
-use jensen_report::{Exhibit, Fact, Report, Tone, Verdict};
+use jensen_report::{Exhibit, Fact, Report, Section, Tone, Verdict};
 
 use super::VaeSummary;
 
@@ -52,22 +52,8 @@ fn picture(image: &Image) -> Figure {
     Figure::new("").panel(grid)
 }
 
-/// The page. `data` names the records, `settings` are listed as they are.
-pub fn sheet(
-    summary: &VaeSummary,
-    curves: &VaeCurves,
-    pictures: &Pictures,
-    data: &str,
-    settings: Vec<(String, String)>,
-) -> Report {
-    let number = |x: Option<f64>, decimals: usize| match x {
-        Some(x) => format!("{x:.decimals$}"),
-        None => "–".to_owned(),
-    };
-    let error = |se: Option<f64>| match se {
-        Some(se) => format!("± {se:.2} nats a record"),
-        None => String::new(),
-    };
+/// What the run recorded, where it has a course.
+fn along(curves: &VaeCurves) -> Vec<(Figure, String)> {
     let line = |name: &str, points: &[(f64, f64)]| Series::line(name, points.iter().copied());
     let mut figures = Vec::new();
     if curves.bound.len() > 1 {
@@ -105,17 +91,11 @@ pub fn sheet(
             "Training and validation together.".to_owned(),
         ));
     }
-    let mut sections = Vec::new();
-    if !figures.is_empty() {
-        sections.push(
-            Exhibit {
-                heading: "Along the run".to_owned(),
-                figures,
-                ..Exhibit::default()
-            }
-            .into(),
-        );
-    }
+    figures
+}
+
+/// The pictures that there are.
+fn shown(pictures: &Pictures) -> Vec<(Figure, String)> {
     let shown = [
         (
             &pictures.samples,
@@ -131,20 +111,40 @@ pub fn sheet(
              distribution function.",
         ),
     ];
-    let figures: Vec<(Figure, String)> = shown
+    shown
         .into_iter()
         .filter_map(|(image, caption)| Some((picture(image.as_ref()?), caption.to_owned())))
-        .collect();
-    if !figures.is_empty() {
-        sections.push(
-            Exhibit {
-                heading: "Pictures".to_owned(),
-                figures,
-                ..Exhibit::default()
-            }
-            .into(),
-        );
-    }
+        .collect()
+}
+
+/// The page. `data` names the records, `settings` are listed as they are.
+pub fn sheet(
+    summary: &VaeSummary,
+    curves: &VaeCurves,
+    pictures: &Pictures,
+    data: &str,
+    settings: Vec<(String, String)>,
+) -> Report {
+    let number = |x: Option<f64>, decimals: usize| match x {
+        Some(x) => format!("{x:.decimals$}"),
+        None => "–".to_owned(),
+    };
+    let error = |se: Option<f64>| match se {
+        Some(se) => format!("± {se:.2} nats a record"),
+        None => String::new(),
+    };
+    let sections = [
+        ("Along the run", along(curves)),
+        ("Pictures", shown(pictures)),
+    ];
+    let sections = sections.into_iter().filter(|part| !part.1.is_empty());
+    let sections = sections.map(|(heading, figures)| {
+        Section::from(Exhibit {
+            heading: heading.to_owned(),
+            figures,
+            ..Exhibit::default()
+        })
+    });
     let judged = &summary.judgement;
     let (tone, headline) = match (judged.trusted, summary.bound) {
         (true, _) if judged.converged => (Tone::Good, "Early stopping ended the run"),
@@ -182,7 +182,7 @@ pub fn sheet(
             ),
         ],
         warnings: judged.warnings.clone(),
-        sections,
+        sections: sections.collect(),
         settings,
         timing: vec![
             ("open the data".to_owned(), summary.seconds.open),

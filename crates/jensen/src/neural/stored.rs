@@ -214,7 +214,12 @@ mod tests {
     #[test]
     fn an_autoencoder_comes_back_from_its_bytes() {
         let architecture = Architecture::paper(6, 2, 3, Likelihood::Bernoulli);
-        let tensors = initial_weights(&architecture.specs(), 1, Some(0.1));
+        let tensors = initial_weights(
+            jensen_math::simd::Simd::detect(),
+            &architecture.specs(),
+            1,
+            Some(0.1),
+        );
         let model = VaeModel {
             log_sds: tensors[architecture.encoder_tensors()..].to_vec(),
             tensors,

@@ -197,18 +197,7 @@ impl Index {
         source: &dyn Source,
         rows: &[usize],
     ) -> Result<Vec<Option<usize>>, String> {
-        let whole = |column: &str| -> Result<Vec<i64>, String> {
-            let numbers = complete(source, column, rows)?;
-            (numbers.iter().zip(rows))
-                .map(|(x, row)| match x.fract() == 0.0 && x.abs() < 1e15 {
-                    true => Ok(*x as i64),
-                    false => Err(format!(
-                        "the column `{column}` must hold whole numbers, row {} has {x}",
-                        row + 1
-                    )),
-                })
-                .collect()
-        };
+        let whole = |column: &str| whole_numbers(source, column, rows);
         match self {
             Self::Rows { nodes } => rows
                 .iter()
@@ -299,6 +288,20 @@ impl Index {
             }
         }
     }
+}
+
+/// A column of whole numbers at some rows.
+fn whole_numbers(source: &dyn Source, column: &str, rows: &[usize]) -> Result<Vec<i64>, String> {
+    let numbers = complete(source, column, rows)?;
+    (numbers.iter().zip(rows))
+        .map(|(x, row)| match x.fract() == 0.0 && x.abs() < 1e15 {
+            true => Ok(*x as i64),
+            false => Err(format!(
+                "the column `{column}` must hold whole numbers, row {} has {x}",
+                row + 1
+            )),
+        })
+        .collect()
 }
 
 /// A covariate: a numeric column, or the indicator of a level of a column of words.

@@ -18,7 +18,8 @@ pub struct Avx2Mask(__m256d, __m256d);
 /// Calls an intrinsic; see the module text for why that is sound.
 macro_rules! v {
     ($f:ident $(::<$($c:tt),*>)? ($($a:expr),*)) => {
-        // SAFETY: the features are enabled in every caller, as the module text says.
+        // SAFETY: all functions here are inlined into a wrapper of `simd_fn!` that enables AVX2 and FMA, and that runs only
+        // where a `Simd` says that the machine has them.
         unsafe { $f$(::<$($c),*>)?($($a),*) }
     };
 }
@@ -157,13 +158,15 @@ impl F64x8 for Avx2Lanes {
 
     #[inline(always)]
     unsafe fn load(p: *const f64) -> Self {
-        // SAFETY: the caller vouches for eight numbers at `p`.
+        // SAFETY: `load` requires eight readable numbers at `p`; the instruction needs no alignment, and the wrapper of the
+        // module text enables it.
         unsafe { Self(_mm256_loadu_pd(p), _mm256_loadu_pd(p.add(4))) }
     }
 
     #[inline(always)]
     unsafe fn store(self, p: *mut f64) {
-        // SAFETY: the caller vouches for room for eight numbers at `p`.
+        // SAFETY: `store` requires eight writable numbers at `p`; the instruction needs no alignment, and the wrapper of
+        // the module text enables it.
         unsafe {
             _mm256_storeu_pd(p, self.0);
             _mm256_storeu_pd(p.add(4), self.1);

@@ -15,7 +15,8 @@ pub struct Avx512Lanes(__m512d);
 /// Calls an intrinsic; see the module text for why that is sound.
 macro_rules! v {
     ($f:ident $(::<$($c:tt),*>)? ($($a:expr),*)) => {
-        // SAFETY: the features are enabled in every caller, as the module text says.
+        // SAFETY: all functions here are inlined into a wrapper of `simd_fn!` that enables the AVX-512 sets and FMA, and that runs only
+        // where a `Simd` says that the machine has them.
         unsafe { $f$(::<$($c),*>)?($($a),*) }
     };
 }

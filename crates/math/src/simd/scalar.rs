@@ -124,13 +124,13 @@ impl F64x8 for ScalarLanes {
 
     #[inline(always)]
     unsafe fn load(p: *const f64) -> Self {
-        // SAFETY: the caller vouches for eight numbers at `p`; `f64` and the array align alike.
+        // SAFETY: `load` requires eight readable numbers at `p`; an unaligned read needs no more.
         Self(unsafe { p.cast::<[f64; LANES]>().read_unaligned() })
     }
 
     #[inline(always)]
     unsafe fn store(self, p: *mut f64) {
-        // SAFETY: the caller vouches for room for eight numbers at `p`.
+        // SAFETY: `store` requires eight writable numbers at `p`; an unaligned write needs no more.
         unsafe { p.cast::<[f64; LANES]>().write_unaligned(self.0) }
     }
 

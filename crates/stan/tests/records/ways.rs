@@ -37,6 +37,7 @@ fn program(functions: &str, model: &str) -> String {
 
 /// One program for each way of writing a likelihood.
 #[test]
+#[expect(clippy::too_many_lines, reason = "a rule list: programs")]
 fn every_way_of_writing_comes_apart() {
     let add_all = "functions { real part(array[] real y, int first, int last, vector mu, real s) { return normal_lpdf(y | mu[first:last], s); } }";
     let own = "functions { real one_lpdf(real y, real m) { if (y > 0) return -m * y; return -square(y - m); } }";

@@ -51,7 +51,7 @@ pub trait F32x16:
     #[inline(always)]
     unsafe fn load_part(p: *const f32, n: usize) -> Self {
         let mut lanes = [0.0; LANES32];
-        // SAFETY: the caller promises `n` readable numbers; the array holds sixteen.
+        // SAFETY: this function requires `n` readable numbers at `p`, of which at most the sixteen of the array are taken.
         unsafe {
             std::ptr::copy_nonoverlapping(p, lanes.as_mut_ptr(), n.min(LANES32));
             Self::load(lanes.as_ptr())
@@ -65,7 +65,7 @@ pub trait F32x16:
     #[inline(always)]
     unsafe fn store_part(self, p: *mut f32, n: usize) {
         let lanes = self.to_array();
-        // SAFETY: the caller promises `n` writable numbers; the array holds sixteen.
+        // SAFETY: this function requires `n` writable numbers at `p`, and at most the sixteen of the array are written.
         unsafe { std::ptr::copy_nonoverlapping(lanes.as_ptr(), p, n.min(LANES32)) };
     }
 

@@ -96,13 +96,13 @@ impl F32x16 for ScalarSingles {
 
     #[inline(always)]
     unsafe fn load(p: *const f32) -> Self {
-        // SAFETY: the caller vouches for sixteen numbers at `p`; `f32` and the array align alike.
+        // SAFETY: `load` requires sixteen readable numbers at `p`; an unaligned read needs no more.
         Self(unsafe { p.cast::<[f32; LANES32]>().read_unaligned() })
     }
 
     #[inline(always)]
     unsafe fn store(self, p: *mut f32) {
-        // SAFETY: the caller vouches for room for sixteen numbers at `p`.
+        // SAFETY: `store` requires sixteen writable numbers at `p`; an unaligned write needs no more.
         unsafe { p.cast::<[f32; LANES32]>().write_unaligned(self.0) }
     }
 

@@ -1,0 +1,197 @@
+//! The phases of an evaluation: shared values that lanes read, the lanes, and what follows from sums over them; and
+//! where the values live that outlive a phase.
+
+use std::collections::HashMap;
+
+use crate::ir::{Graph, NodeId, Placement};
+use crate::ops::Op;
+use crate::single::Unsupported;
+use crate::single::plan::{Place, Region};
+use crate::single::sums::SumPlan;
+
+/// Which phase makes a value.
+pub(super) struct Phases<'a> {
+    graph: &'a Graph,
+    /// Whether a value is, or depends on, a sum over lanes.
+    after_sum: Vec<bool>,
+}
+
+impl<'a> Phases<'a> {
+    /// Finds the phases of a graph.
+    ///
+    /// # Errors
+    /// [`Unsupported`] where lanes read a value that depends on a sum over lanes.
+    pub(super) fn of(graph: &'a Graph) -> Result<Self, Unsupported> {
+        let mut after_sum = vec![false; graph.len()];
+        for id in graph.ids() {
+            let follows = graph.op(id) == Op::LaneSum
+                || graph.args(id).iter().any(|arg| after_sum[arg.index()]);
+            after_sum[id.index()] = follows;
+            if follows && graph.placement(id) == Placement::Lane {
+                let message = "lanes cannot read a sum over lanes";
+                return Err(Unsupported(message.to_owned()));
+            }
+        }
+        Ok(Self { graph, after_sum })
+    }
+
+    /// Constants and inputs, which nothing computes.
+    pub(super) fn leaf(&self, id: NodeId) -> bool {
+        matches!(self.graph.op(id), Op::Const(_) | Op::Input(_))
+    }
+
+    fn lane(&self, id: NodeId) -> bool {
+        self.graph.placement(id) == Placement::Lane
+    }
+
+    /// Shared values that lanes, sums or outputs read.
+    pub(super) fn early(&self) -> Vec<NodeId> {
+        let graph = self.graph;
+        let is_early = |id: NodeId| !self.lane(id) && !self.after_sum[id.index()] && !self.leaf(id);
+        let mut early: Vec<NodeId> = Vec::new();
+        for id in graph.ids() {
+            if self.lane(id) || self.after_sum[id.index()] {
+                early.extend(graph.args(id).iter().filter(|&&arg| is_early(arg)));
+            }
+        }
+        early.extend(graph.outputs().iter().filter(|&&id| is_early(id)));
+        early.sort_unstable();
+        early.dedup();
+        early
+    }
+
+    /// The sums over lanes.
+    pub(super) fn sums(&self) -> Vec<NodeId> {
+        let is_sum = |id: &NodeId| self.graph.op(*id) == Op::LaneSum;
+        self.graph.ids().filter(is_sum).collect()
+    }
+
+    /// The lane values that sums and outputs read.
+    pub(super) fn kept(&self, sums: &[SumPlan]) -> Vec<NodeId> {
+        let terms = sums.iter().flat_map(|sum| &sum.terms);
+        let mut kept: Vec<NodeId> = terms.flat_map(|term| term.values()).collect();
+        kept.extend(self.graph.outputs());
+        kept.retain(|&id| self.lane(id) && !self.leaf(id));
+        kept.sort_unstable();
+        kept.dedup();
+        kept
+    }
+
+    /// Whether a value is there when the lanes run.
+    pub(super) fn known_to_lanes(&self, id: NodeId) -> bool {
+        !self.lane(id) || self.leaf(id)
+    }
+
+    /// Outputs that follow from sums.
+    pub(super) fn late(&self) -> Vec<NodeId> {
+        let outputs = self.graph.outputs().iter().copied();
+        let is_late = |id: &NodeId| self.after_sum[id.index()] && self.graph.op(*id) != Op::LaneSum;
+        outputs.filter(is_late).collect()
+    }
+
+    /// Which values the late outputs follow from.
+    pub(super) fn followed(&self, late: &[NodeId]) -> Vec<bool> {
+        let graph = self.graph;
+        let mut followed = vec![false; graph.len()];
+        late.iter().for_each(|id| followed[id.index()] = true);
+        for id in graph.ids().rev() {
+            if followed[id.index()] && graph.op(id) != Op::LaneSum {
+                let args = graph.args(id).iter();
+                args.filter(|arg| self.after_sum[arg.index()])
+                    .for_each(|arg| followed[arg.index()] = true);
+            }
+        }
+        followed
+    }
+
+    /// Whether a value is there when all sums are.
+    pub(super) fn known_after_sums(&self, id: NodeId) -> bool {
+        !self.after_sum[id.index()] || self.graph.op(id) == Op::LaneSum
+    }
+}
+
+/// Where values live, and how much memory those need that outlive a phase.
+#[derive(Default)]
+pub(super) struct Layout {
+    pub(super) places: HashMap<NodeId, Place>,
+    /// The elements of all constants.
+    pub(super) pool: Vec<f32>,
+    /// Elements of computed shared values.
+    pub(super) shared_len: usize,
+    /// Elements kept for every lane.
+    pub(super) kept_len: usize,
+}
+
+impl Layout {
+    /// Places of constants and inputs.
+    pub(super) fn of_leaves(graph: &Graph) -> Self {
+        let mut layout = Self::default();
+        for id in graph.ids() {
+            let uniform = graph.shape(id).is_scalar();
+            let place = match graph.op(id) {
+                Op::Const(table) => {
+                    let offset = layout.pool.len();
+                    let elements = graph.const_data(table).iter();
+                    layout.pool.extend(elements.map(|&x| x as f32));
+                    Place {
+                        offset,
+                        uniform,
+                        ..Place::NONE
+                    }
+                }
+                Op::Input(slot) => {
+                    let input = graph.inputs()[slot as usize];
+                    let (region, stride) = match input.placement {
+                        Placement::Lane => (Region::LaneInput(slot), input.len),
+                        _ => (Region::SharedInput(slot), 0),
+                    };
+                    Place {
+                        region,
+                        stride,
+                        uniform,
+                        ..Place::NONE
+                    }
+                }
+                _ => continue,
+            };
+            layout.places.insert(id, place);
+        }
+        layout
+    }
+
+    /// Room for shared values that later phases read.
+    pub(super) fn share(&mut self, graph: &Graph, values: &[NodeId]) {
+        for &id in values {
+            self.places.entry(id).or_insert_with(|| {
+                let offset = self.shared_len;
+                self.shared_len += graph.shape(id).len as usize;
+                Place {
+                    region: Region::Shared,
+                    offset,
+                    ..Place::NONE
+                }
+            });
+        }
+    }
+
+    /// Room for values of every lane that sums and outputs read.
+    pub(super) fn keep(&mut self, graph: &Graph, values: &[NodeId]) {
+        for &id in values {
+            let len = graph.shape(id).len as usize;
+            let place = Place {
+                region: Region::Kept,
+                offset: self.kept_len,
+                stride: len,
+                inner: 0,
+                uniform: false,
+            };
+            self.places.insert(id, place);
+            self.kept_len += len;
+        }
+    }
+
+    /// Block memory does not outlive a phase.
+    pub(super) fn end_phase(&mut self) {
+        self.places.retain(|_, place| place.region != Region::Block);
+    }
+}

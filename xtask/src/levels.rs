@@ -1,0 +1,87 @@
+//! Where the instruction set may be asked of the machine: everywhere else it is handed down, so that `--simd` is kept.
+
+use std::path::Path;
+
+use crate::Findings;
+use crate::arrows::Package;
+use crate::sources::{files, shown};
+
+/// Files and folders that may call `Simd::detect`, each with its reason.
+const PLACES: [(&str, &str); 15] = [
+    // Nothing is fused there, so that all levels give the same bits.
+    ("crates/math/src/reduce.rs", SAME_BITS),
+    ("crates/blackbox/src/optimiser.rs", SAME_BITS),
+    // Settings of a library, which the command sets by its flag.
+    ("crates/blackbox/src/settings.rs", DEFAULT),
+    ("crates/graph/src/density.rs", DEFAULT),
+    ("crates/jensen/src/stan.rs", DEFAULT),
+    ("crates/blackbox/src/records/gradients.rs", DEFAULT),
+    ("crates/blackbox/src/records/generic.rs", DEFAULT),
+    // Without a flag: what they store names the level.
+    ("crates/glm/src/", NO_FLAG),
+    ("crates/latent/src/linear/kernels.rs", NO_FLAG),
+    ("crates/latent/src/prior/kernel.rs", NO_FLAG),
+    ("crates/latent/src/site/", NO_FLAG),
+    ("crates/jensen/src/latent/study.rs", NO_FLAG),
+    ("crates/reproduce/src/", NO_FLAG),
+    ("crates/cli/src/reproduce.rs", NO_FLAG),
+    ("crates/bench/", NO_FLAG),
+];
+
+const SAME_BITS: &str = "all levels give the same bits";
+const DEFAULT: &str = "the default of a setting that holds the level";
+const NO_FLAG: &str = "no flag chooses the level";
+
+/// Looks for `Simd::detect` in what users run of a package: not in its tests.
+pub fn check(package: &Package, root: &Path, findings: &mut Findings) -> Result<(), String> {
+    for path in files(&package.folder.join("src"))? {
+        let name = shown(&path, root);
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
+        let is_test =
+            !name.starts_with("crates/") || name.ends_with("tests.rs") || name.contains("/tests/");
+        let is_place = PLACES.iter().any(|(place, _)| name.starts_with(place));
+        for line in detections(&text) {
+            if !is_test && !is_place {
+                findings.errors.push(format!(
+                    "{name}:{line}: `Simd::detect` bypasses `--simd`: take the level as an argument, or give the file a \
+                     row in `xtask/src/levels.rs`"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Lines before a file's unit tests that ask the machine.
+fn detections(text: &str) -> Vec<usize> {
+    let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or(text);
+    let lines = code.lines().enumerate();
+    let asks = |line: &str| !line.trim_start().starts_with("//") && line.contains("Simd::detect");
+    lines
+        .filter(|(_, line)| asks(line))
+        .map(|(i, _)| i + 1)
+        .collect()
+}
+
+/// Rows of files and folders that are gone.
+pub fn check_rows(root: &Path, findings: &mut Findings) {
+    for (place, reason) in PLACES {
+        if !root.join(place).exists() {
+            findings.errors.push(format!(
+                "xtask/src/levels.rs: `{place}` ({reason}) is not there"
+            ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_users_run_is_read_and_tests_are_not() {
+        let text = "// Simd::detect() is best\nfn f() {\n    g(Simd::detect());\n}\n\n#[cfg(test)]\nmod tests {\n    Simd::detect();\n}\n";
+        assert_eq!(detections(text), [3]);
+    }
+}
