@@ -9,6 +9,7 @@
 //! | | `manifests` | every crate takes the workspace's lints |
 //! | | `pages` | files that the documentation names are there |
 //! | `features` | `features` | every feature of the facade and of the command builds alone |
+//! | `python` | `python` | the Python package builds, installs, type-checks and passes its tests |
 //! | `oldest`, `sanitizer`, `miri` | `toolchains` | the oldest Rust, AddressSanitizer and Miri where they are installed |
 
 mod arrows;
@@ -17,6 +18,7 @@ mod levels;
 mod manifests;
 mod modules;
 mod pages;
+mod python;
 mod run;
 mod sources;
 mod toolchains;
@@ -36,9 +38,10 @@ struct Findings {
 /// A check by its name.
 type Check = (&'static str, fn(&Path) -> Result<Ended, String>);
 
-const CHECKS: [Check; 5] = [
+const CHECKS: [Check; 6] = [
     ("check", order),
     ("features", features::check),
+    ("python", python::check),
     ("oldest", toolchains::oldest),
     ("sanitizer", toolchains::sanitizer),
     ("miri", toolchains::miri),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::flags::FitFlags;
+use jensen::program::FitRequest;
 
 /// Variational inference with evidence: a Stan program and data in, a checked posterior out.
 #[derive(Parser)]
@@ -89,7 +89,10 @@ pub struct FitArgs {
     pub include: Vec<PathBuf>,
 
     #[command(flatten)]
-    pub flags: FitFlags,
+    pub request: FitRequest,
+    /// Threads [default: all of the machine]
+    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count, help_heading = "Run")]
+    pub threads: Option<usize>,
 
     /// Write results and checkpoints to this folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]

@@ -2,11 +2,12 @@
 
 use std::io::IsTerminal;
 
+use jensen::data::read_text;
+use jensen::program::Includes;
 use jensen::stan;
 
 use crate::args::CheckArgs;
-use crate::failure::{Exit, Outcome, print, remark};
-use crate::input::{Includes, read_text};
+use crate::failure::{Exit, Failure, Outcome, print, remark};
 
 /// Runs the command: diagnostics on standard error, one line a program on standard output.
 pub fn run(args: &CheckArgs) -> Outcome {
@@ -16,8 +17,8 @@ pub fn run(args: &CheckArgs) -> Outcome {
         let name = path.display().to_string();
         let text = match read_text(path) {
             Ok(text) => text,
-            Err(failure) => {
-                failure.report();
+            Err(error) => {
+                Failure::from(error).report();
                 exit = Exit::Input;
                 continue;
             }

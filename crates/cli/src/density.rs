@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use jensen::program::Source;
 use jensen::stan::{Build, Model};
 use jensen::study::words;
 use jensen::{Problem, Query, evaluate};
 
 use crate::args::{BuildFlags, DensityArgs};
 use crate::failure::{Exit, Failure, Outcome, print};
-use crate::input::{Includes, data_name, read_data, read_text, read_vectors};
+use crate::input::read_vectors;
 
 /// Which terms of the density count.
 #[derive(Clone, Copy)]
@@ -57,16 +58,14 @@ pub fn build(
     terms: Terms,
 ) -> Result<Model, Failure> {
     let simd = words::simd(Some(&build.simd))?;
-    let text = read_text(model)?;
-    let values = read_data(data)?;
-    let includes = Includes::of_folders(&build.include);
+    let source = Source::read(model, &build.include, data)?;
     let model = Model::compile(
-        &text,
-        &model.display().to_string(),
-        &values,
+        &source.text,
+        &source.model,
+        &source.values()?,
         &Build {
-            includes: &includes,
-            data_name: &data_name(data),
+            includes: &source.includes,
+            data_name: source.data_name(),
             seed: build.seed,
             simd,
             threads: 1,

@@ -4,41 +4,36 @@ use std::path::Path;
 
 use jensen::blackbox::{Approximation, NoiseSource};
 use jensen::data::{
-    Artefact, NetcdfAttributes, StanCsvHeader, write_draws_csv, write_draws_netcdf,
+    Artefact, NetcdfAttributes, StanCsvHeader, read_text, write_draws_csv, write_draws_netcdf,
 };
+use jensen::program::Stored;
 use jensen::stan::{Build, Model};
-use jensen::study::{MEMORY_LIMIT, folder};
+use jensen::study::folder;
 use jensen::{Problem, Sample, SampleRequest, sample};
 
 use crate::args::DrawsArgs;
 use crate::failure::{Exit, Failure, Outcome, print, remark};
-use crate::input::read_text;
-use crate::store;
 use crate::terminal::start_threads;
 
 /// Runs the command.
 pub fn run(args: &DrawsArgs) -> Outcome {
-    let (run, stored) = store::open(&args.dir)?;
+    let (run, stored) = Stored::open(&args.dir)?;
     let encoded = folder::approximation(&run, "jensen fit")?;
     let threads = start_threads(args.threads)?;
-    let inputs = store::inputs(&run, &stored)?;
-    let data = match &inputs.data {
-        Some(file) => file.parse()?,
-        None => jensen::data::DataSet::new(),
-    };
+    let source = stored.source(&run)?;
     let simd = stored.flags.simd()?;
-    let seed = stored.flags.seed.unwrap_or(0);
+    let seed = stored.flags.seed();
     let model = Model::compile(
-        &inputs.text,
-        &inputs.model,
-        &data,
+        &source.text,
+        &source.model,
+        &source.values()?,
         &Build {
-            includes: &inputs.includes,
+            includes: &source.includes,
             data_name: "the stored data",
             seed,
             simd,
             threads,
-            memory_limit: stored.flags.memory_limit.unwrap_or(MEMORY_LIMIT),
+            memory_limit: stored.flags.memory_limit(),
             ..Build::default()
         },
     )?;
@@ -79,13 +74,13 @@ pub fn run(args: &DrawsArgs) -> Outcome {
     }
     let family = approximation.kind().to_string();
     match &args.out {
-        Some(file) => write(file, &inputs.model, &family, draws_seed, &drawn)?,
+        Some(file) => write(file, &source.model, &family, draws_seed, &drawn)?,
         None => {
             // The writer wants a file that it can put in place as a whole.
             let place = tempfile::tempdir()
                 .map_err(|error| Failure::output(format!("no temporary folder: {error}")))?;
             let file = place.path().join("draws.csv");
-            write(&file, &inputs.model, &family, draws_seed, &drawn)?;
+            write(&file, &source.model, &family, draws_seed, &drawn)?;
             print(&read_text(&file)?)?;
         }
     }

@@ -1,7 +1,6 @@
 //! Exit codes and messages.
 
 use std::io::Write;
-use std::process::ExitCode;
 
 use jensen::Error;
 use jensen::blackbox::FitError;
@@ -19,12 +18,6 @@ pub enum Exit {
     Untrusted = 4,
     /// A fault of the program itself.
     Internal = 5,
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        ExitCode::from(exit as u8)
-    }
 }
 
 /// An end without a result.
@@ -60,14 +53,6 @@ impl Failure {
         Self::usage(error.to_string())
     }
 
-    /// The same with a reason on a line of its own.
-    pub fn because(self, reason: &str) -> Self {
-        Self {
-            message: format!("{}\n{reason}", self.message.trim_end()),
-            ..self
-        }
-    }
-
     /// Says the message on standard error, once.
     pub fn report(&self) {
         let message = self.message.trim_end();
@@ -86,7 +71,7 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let exit = match &error {
             // A start that cannot be evaluated is a fit that failed, with the reason in its status.
-            Error::Fit(FitError::CannotStart(_)) => Exit::Untrusted,
+            Error::Fit(FitError::CannotStart(_)) | Error::NoStart(_) => Exit::Untrusted,
             Error::Fit(FitError::Run(_)) | Error::Setting(_) | Error::Output(_) => Exit::Usage,
             _ => Exit::Input,
         };

@@ -4,6 +4,7 @@ use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 
 use crate::args::Line;
+use crate::failure::Exit;
 
 /// A command that a build can leave out.
 struct Optional {
@@ -40,8 +41,15 @@ pub fn help() -> String {
     )
 }
 
-/// Ends the process after a command line that is not understood.
-pub fn refuse(error: Error) -> ! {
+/// Says why a command line is not understood, or the help that it asks for, and gives the exit code.
+pub fn refuse(error: Error) -> u8 {
+    let told = told(error);
+    // Nobody is left to tell when standard error is closed.
+    let _ = told.print();
+    u8::try_from(told.exit_code()).unwrap_or(Exit::Usage as u8)
+}
+
+fn told(error: Error) -> Error {
     if error.kind() == ErrorKind::InvalidSubcommand
         && let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand)
         && let Some(optional) = absent().find(|optional| optional.command == given)
@@ -51,11 +59,9 @@ pub fn refuse(error: Error) -> ! {
              cargo build --release -p jensen-cli --features {}",
             optional.feature
         );
-        Line::command()
-            .error(ErrorKind::InvalidSubcommand, message)
-            .exit()
+        return Line::command().error(ErrorKind::InvalidSubcommand, message);
     }
-    error.exit()
+    error
 }
 
 fn absent() -> impl Iterator<Item = &'static Optional> {

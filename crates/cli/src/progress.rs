@@ -50,11 +50,6 @@ pub struct Display {
 }
 
 impl Display {
-    /// The display of `jensen fit`.
-    pub fn new(quiet: bool) -> Self {
-        Self::with(quiet, Box::new(Bound::default()))
-    }
-
     /// A display on standard error, or none where that is no terminal or `quiet` is asked for.
     pub fn with(quiet: bool, describe: Box<dyn Describe>) -> Self {
         let target = if quiet {

@@ -1,11 +1,12 @@
 //! `jensen show`.
 
+use jensen::data::read_text;
+use jensen::program::Includes;
 use jensen::stan::{self, pretty};
 
 use crate::args::{ShowArgs, StageName};
 use crate::density::{Terms, build};
 use crate::failure::{Exit, Failure, Outcome, print};
-use crate::input::{Includes, read_text};
 
 /// Runs the command.
 pub fn run(args: &ShowArgs) -> Outcome {

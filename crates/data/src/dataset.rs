@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::data_file::DataFile;
 use crate::error::DataError;
 use crate::{json, rdump};
 
@@ -136,28 +137,17 @@ impl DataSet {
     /// Reads a data file: `*.json` is Stan JSON; `*.R`, `*.r`, `*.Rdump`, `*.dump` is an R dump; anything else is
     /// JSON if its first character is `{`, an R dump otherwise.
     pub fn read(path: &Path) -> Result<Self, DataError> {
-        let bytes = std::fs::read(path).map_err(|e| DataError::io("read", path, &e))?;
-        let label = path.display().to_string();
-        let extension = path
-            .extension()
-            .and_then(|e| e.to_str())
-            .unwrap_or("")
-            .to_ascii_lowercase();
-        let is_json = match extension.as_str() {
-            "json" => true,
-            "r" | "rdump" | "dump" => false,
-            _ => bytes.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'{'),
-        };
-        if is_json {
-            Self::from_json(&bytes, &label)
-        } else {
-            Self::from_rdump(&bytes, &label)
-        }
+        DataFile::read(path)?.parse()
     }
 
     /// Parses Stan JSON; `label` names the text in errors. See [`json`].
     pub fn from_json(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         json::parse(bytes, label)
+    }
+
+    /// The data as Stan JSON, which is read back to the same values.
+    pub fn to_json(&self) -> String {
+        json::write(self)
     }
 
     /// Parses an R dump; `label` names the text in errors. See [`rdump`].

@@ -14,6 +14,41 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
     fs::read(path).map_err(|e| DataError::io("read", path, &e))
 }
 
+/// A text file.
+///
+/// # Errors
+/// When it cannot be read, or is not UTF-8, with the place.
+pub fn read_text(path: &Path) -> Result<String, DataError> {
+    String::from_utf8(read_bytes(path)?).map_err(|error| {
+        DataError::invalid(format!(
+            "`{}` is not UTF-8 text: see byte {}",
+            path.display(),
+            error.utf8_error().valid_up_to() + 1
+        ))
+    })
+}
+
+/// The text of the file `name` in the first of the folders that has it; none leads out of its folder, links followed.
+/// `None` where no folder has it.
+///
+/// # Errors
+/// When it leads out of a folder, or cannot be read.
+pub fn read_within(folders: &[PathBuf], name: &str) -> Result<Option<String>, DataError> {
+    for folder in folders {
+        let (Ok(root), Ok(file)) = (folder.canonicalize(), folder.join(name).canonicalize()) else {
+            continue;
+        };
+        if !file.starts_with(&root) {
+            return Err(DataError::invalid(format!(
+                "it leads out of `{}`",
+                folder.display()
+            )));
+        }
+        return read_text(&file).map(Some);
+    }
+    Ok(None)
+}
+
 /// The bytes of a file; none when there is no such file.
 ///
 /// # Errors

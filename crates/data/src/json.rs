@@ -26,6 +26,59 @@ pub(crate) fn parse(bytes: &[u8], label: &str) -> Result<DataSet, DataError> {
     parser.document()
 }
 
+/// The text of a data set, which [`parse`] reads back as it is.
+pub(crate) fn write(data: &DataSet) -> String {
+    let mut text = String::from("{");
+    for (i, (name, value)) in data.iter().enumerate() {
+        let comma = if i == 0 { "" } else { "," };
+        // Names of variables need no escapes.
+        text += &format!("{comma}\n\"{name}\": ");
+        write_block(&mut text, value, value.shape(), 0);
+    }
+    text += "\n}\n";
+    text
+}
+
+/// The block number `index` of the blocks of shape `rest` that make up a value.
+fn write_block(text: &mut String, value: &Value, rest: &[usize], index: usize) {
+    use std::fmt::Write;
+    let list = |text: &mut String,
+                open: char,
+                close: char,
+                n: usize,
+                item: &dyn Fn(&mut String, usize)| {
+        text.push(open);
+        for i in 0..n {
+            if i > 0 {
+                text.push(',');
+            }
+            item(text, i);
+        }
+        text.push(close);
+    };
+    if let Some((n, inner)) = rest.split_first() {
+        return list(text, '[', ']', *n, &|text, i| {
+            write_block(text, value, inner, index * n + i);
+        });
+    }
+    // Writing to a string cannot fail.
+    let _ = match value.elements() {
+        Elements::Int(v) => write!(text, "{}", v[index]),
+        Elements::Real(v) if v[index].is_nan() => write!(text, "\"NaN\""),
+        Elements::Real(v) if v[index].is_infinite() => write!(text, "\"{:+}\"", v[index]),
+        // The shortest text that is read back to the same bits, always with a point or an exponent.
+        Elements::Real(v) => write!(text, "{:?}", v[index]),
+        Elements::Tuple(slots) => {
+            let levels = value.shape().len();
+            list(text, '{', '}', slots.len(), &|text, i| {
+                let _ = write!(text, "\"{}\": ", i + 1);
+                write_block(text, &slots[i], &slots[i].shape()[levels..], index);
+            });
+            Ok(())
+        }
+    };
+}
+
 /// One step from a variable to an element of it.
 #[derive(Clone, Copy)]
 enum Step {
@@ -514,4 +567,21 @@ fn skip_digits(bytes: &[u8], mut pos: usize) -> usize {
         pos += 1;
     }
     pos
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let text = r#"{"N": 3, "x": [[1.5, -2e-300], ["NaN", "-Inf"]], "none": [], "y": [1, 2],
+            "t": [{"1": 1, "2": [0.1, 2.0]}, {"1": -7, "2": ["Inf", 1e22]}], "s": {"1": 2.0, "2": [[4]]}}"#;
+        let data = parse(text.as_bytes(), "data").unwrap();
+        let written = write(&data);
+        let again = parse(written.as_bytes(), "written").unwrap();
+        // NaN is not equal to itself.
+        assert_eq!(format!("{data:?}"), format!("{again:?}"));
+        assert_eq!(write(&again), written);
+    }
 }

@@ -3,7 +3,7 @@
 //! | subject | module |
 //! | --- | --- |
 //! | Stan data by name, typed look-up | [`dataset`], [`lookup`] |
-//! | readers: CmdStan JSON and R dump | [`json`], [`rdump`] |
+//! | readers: CmdStan JSON and R dump, either by its file | [`json`], [`rdump`], [`data_file`] |
 //! | posterior draws and their writers: Stan CSV, NetCDF for ArviZ | [`draws`], [`stan_csv`], [`netcdf`] |
 //! | tables of named columns: CSV and text, NPY and NPZ | [`table`], [`table_csv`], [`npy`] |
 //! | images and labels: IDX | [`idx`] |
@@ -28,6 +28,7 @@ pub mod atomic;
 pub mod bytes;
 #[cfg(feature = "corpus")]
 pub mod corpus;
+pub mod data_file;
 pub mod dataset;
 pub mod draws;
 mod elements;
@@ -51,10 +52,14 @@ pub mod trace;
 pub use adjacency::Adjacency;
 pub use atomic::{write_atomic, write_atomic_bytes};
 pub use bytes::Bytes;
+pub use data_file::{DataFile, DataFormat};
 pub use dataset::{DataSet, Elements, Value};
 pub use draws::{DrawsTable, DrawsVariable};
 pub use error::{DataError, ParseError};
-pub use files::{create_folder, list_folder, read_bytes, read_optional, remove_file, remove_files};
+pub use files::{
+    create_folder, list_folder, read_bytes, read_optional, read_text, read_within, remove_file,
+    remove_files,
+};
 pub use lookup::Entry;
 pub use netcdf::{NetcdfAttributes, write_draws_netcdf};
 pub use rows::{RowFormat, RowWriter, Rows};

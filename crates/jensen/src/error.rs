@@ -18,6 +18,8 @@ pub enum Error {
     Data(DataError),
     /// The fit could not be run.
     Fit(FitError),
+    /// No starting point has a finite density, with the model's own words for why.
+    NoStart(String),
     /// Records cannot be fitted by minibatches as asked.
     Records(RecordError),
     /// A latent Gaussian model, or its fit.
@@ -79,9 +81,10 @@ impl fmt::Display for Error {
                 crate::format_bytes(*needed),
                 crate::format_bytes(*limit)
             ),
-            Self::Input(message) | Self::Setting(message) | Self::Output(message) => {
-                f.write_str(message)
-            }
+            Self::NoStart(message)
+            | Self::Input(message)
+            | Self::Setting(message)
+            | Self::Output(message) => f.write_str(message),
         }
     }
 }

@@ -56,7 +56,7 @@ pub struct Fitted {
     pub identity: Identity,
     /// Draws of the posterior: refined ones where a refinement has mixed, else the approximation's.
     pub sample: Sample,
-    /// Estimates of the bound along the run, those before a resume included.
+    /// Estimates of the bound along the run; where it was resumed from a folder, those before included.
     pub history: Vec<HistoryPoint>,
     /// Seconds that the problem took to build.
     pub build_seconds: f64,
@@ -126,16 +126,10 @@ pub fn fit<P: Problem>(problem: &P, options: &Options) -> Result<Fitted, Error> 
     let clock = move || epoch.elapsed().as_secs_f64();
     let mut silent = Silent;
     let budget = Budget::iterations(MAX_ITERATIONS);
-    fit_with(
-        problem,
-        options,
-        Control::new(budget, &clock, &mut silent),
-        Vec::new(),
-    )
+    fit_with(problem, options, Control::new(budget, &clock, &mut silent))
 }
 
 /// Fits a problem under a budget, with an observer, checkpoints and interruption as `control` says.
-/// `history` is that of the run's earlier part where it is resumed, else empty.
 ///
 /// # Errors
 /// As [`fit`], and when a checkpoint does not belong to this run.
@@ -143,29 +137,11 @@ pub fn fit_with<P: Problem>(
     problem: &P,
     options: &Options,
     control: Control<'_>,
-    history: Vec<HistoryPoint>,
 ) -> Result<Fitted, Error> {
-    let posterior = problem.posterior();
-    let width = posterior.variables().iter().map(|v| v.len()).sum();
-    let dim = problem.density().dim();
-    let beside = Footprint::of_fit(
-        options.settings.family,
-        options.settings.method.lanes(dim),
-        dim,
-        options.draws,
-        width,
-        options.threads.max(1),
-        problem.block_bytes(),
-    );
-    beside.check(
-        options.memory_limit,
-        match options.settings.method.batch() {
-            Some(_) => "raise the limit",
-            None => {
-                "choose a method with fewer draws an iteration (`--method bbvi`), or raise the limit"
-            }
-        },
-    )?;
+    let beside = footprint(problem, options);
+    beside
+        .need(&options.settings.method)
+        .check(options.memory_limit)?;
     // Methods of minibatches count parameters and what they remember themselves.
     let settings = Settings {
         memory_limit: Some(options.memory_limit - (beside.total() - beside.family)),
@@ -178,7 +154,7 @@ pub fn fit_with<P: Problem>(
     let clock = control.clock;
     let mut historian = Historian {
         inner: control.observer,
-        history,
+        history: Vec::new(),
     };
     let mut control = Control {
         budget: control.budget,
@@ -216,9 +192,25 @@ pub fn fit_with<P: Problem>(
         build_seconds: problem.build_seconds(),
         draws_seconds: clock.seconds() - before_draws,
         settings,
-        coordinates: posterior.unconstrained_names(),
+        coordinates: problem.posterior().unconstrained_names(),
         model_remarks: problem.remarks(),
     })
+}
+
+/// The memory that a fit takes beside the problem and its data.
+pub(crate) fn footprint<P: Problem>(problem: &P, options: &Options) -> Footprint {
+    let posterior = problem.posterior();
+    let width = posterior.variables().iter().map(|v| v.len()).sum();
+    let dim = problem.density().dim();
+    Footprint::of_fit(
+        options.settings.family,
+        options.settings.method.lanes(dim),
+        dim,
+        options.draws,
+        width,
+        options.threads.max(1),
+        problem.block_bytes(),
+    )
 }
 
 /// Keeps the estimates of the bound and passes everything on.

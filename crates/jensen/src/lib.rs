@@ -29,6 +29,7 @@
 //! | `problem` | [`Problem`], [`Bare`]: what can be fitted |
 //! | [`stan`] | [`stan::Model`]: a program bound to data and lowered to a density |
 //! | `fit` | [`fit`], [`fit_with`], [`Options`], [`Fitted`] |
+//! | [`program`] | Stan programs from files: request, compilation, a fit in a folder |
 //! | [`exchangeable`] | programs over exchangeable records, fitted by minibatches |
 //! | `covariance` | [`Covariance`]: of the family, or by linear response |
 //! | `sample` | [`sample`]: constrained draws with importance weights |
@@ -65,6 +66,7 @@ mod outputs;
 pub mod points;
 pub mod prelude;
 mod problem;
+pub mod program;
 mod query;
 mod refinement;
 mod sample;

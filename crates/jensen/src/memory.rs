@@ -1,8 +1,8 @@
 //! What a fit will take, before it is taken.
 
-use jensen_blackbox::FamilyChoice;
+use jensen_blackbox::{FamilyChoice, Method};
 
-use crate::Error;
+use crate::study::Need;
 
 /// Bytes that a linearisation keeps at most; see `jensen_graph::GraphDensity`.
 const LINEARISATION: u64 = 512 << 20;
@@ -66,14 +66,8 @@ impl Footprint {
             .saturating_add(self.blocks)
     }
 
-    /// Refuses what does not fit; `fewer_lanes` says what to do where the draws are the largest part.
-    ///
-    /// # Errors
-    /// [`Error::Memory`], with advice on the largest part.
-    pub fn check(&self, limit: u64, fewer_lanes: &str) -> Result<(), Error> {
-        if self.total() <= limit {
-            return Ok(());
-        }
+    /// What it takes for a fit by this method, with advice on the largest part.
+    pub fn need(&self, method: &Method) -> Need {
         let largest = self.lanes.max(self.family).max(self.draws).max(self.blocks);
         let advice = if largest == self.family {
             "choose a smaller family (meanfield, or lowrank with fewer factors)"
@@ -81,15 +75,16 @@ impl Footprint {
             "ask for fewer draws now and more later from the stored approximation"
         } else if largest == self.blocks {
             "use fewer threads"
+        } else if method.batch().is_some() {
+            "raise the limit"
         } else {
-            fewer_lanes
+            "choose a method with fewer draws an iteration (`--method bbvi`), or raise the limit"
         };
-        Err(Error::Memory {
-            what: "this fit".into(),
-            needed: self.total(),
-            limit,
-            advice: advice.into(),
-        })
+        Need {
+            what: "this fit".to_owned(),
+            bytes: self.total(),
+            advice: advice.to_owned(),
+        }
     }
 }
 
@@ -125,12 +120,18 @@ mod tests {
         let lanes = |dim| Settings::default().method.lanes(dim);
         let footprint = Footprint::of_fit(family, lanes(50_000), 50_000, 1000, 50_000, 2, 1 << 20);
         let error = footprint
-            .check(8 << 30, "raise the limit")
+            .need(&Settings::default().method)
+            .check(8 << 30)
             .unwrap_err()
             .to_string();
         assert!(error.contains("the limit is 8 GiB"), "{error}");
         assert!(error.contains("smaller family"), "{error}");
         let small = Footprint::of_fit(family, lanes(50), 50, 1000, 50, 2, 1 << 20);
-        assert!(small.check(8 << 30, "raise the limit").is_ok());
+        assert!(
+            small
+                .need(&Settings::default().method)
+                .check(8 << 30)
+                .is_ok()
+        );
     }
 }

@@ -9,6 +9,7 @@ use jensen_report::{
 use jensen_run::Record;
 
 use crate::Fitted;
+use crate::study::{Evidence, Judgement, Work};
 
 /// Points of one stage that summaries and reports keep.
 const POINTS: usize = 400;
@@ -65,25 +66,28 @@ pub struct About {
 }
 
 impl Fitted {
+    /// What the fit shows of itself.
+    pub fn evidence(&self) -> Evidence {
+        Evidence {
+            against: self.verdict(),
+            notes: self.model_remarks.clone(),
+            ..Evidence::new(self.fit.status.clone(), Work::Judged)
+        }
+    }
+
+    /// The judgement, as every study has one.
+    pub fn judgement(&self) -> Judgement {
+        Judgement::of(&self.evidence(), self.fit.iterations)
+    }
+
     /// How the run ended, with advice, in one text.
     pub fn status_text(&self) -> String {
-        let status = &self.fit.status;
-        match status.advice() {
-            "" => status.to_string(),
-            advice => format!("{status}. {advice}"),
-        }
+        self.judgement().status
     }
 
     /// Everything that speaks against trusting the fit, a sentence each; empty when nothing does.
     pub fn warnings(&self) -> Vec<String> {
         self.verdict().warnings()
-    }
-
-    /// What speaks against the fit, and what is to be known of the model.
-    fn all_warnings(&self) -> Vec<String> {
-        let mut warnings = self.warnings();
-        warnings.extend(self.model_remarks.iter().cloned());
-        warnings
     }
 
     /// What a trusted fit's reader may still want to know: earlier families and their k̂.
@@ -113,12 +117,17 @@ impl Fitted {
 
     /// The summary, `fit.json`.
     pub fn summary(&self) -> FitSummary {
+        self.summary_of(self.judgement())
+    }
+
+    /// The summary of a fit that is judged.
+    pub(crate) fn summary_of(&self, judged: Judgement) -> FitSummary {
         let best = self.fit.best();
         FitSummary {
-            format: jensen_data::FIT_FORMAT,
-            status: self.status_text(),
-            converged: self.fit.converged(),
-            trusted: self.trusted(),
+            format: judged.format,
+            status: judged.status,
+            converged: judged.converged,
+            trusted: judged.trusted,
             elbo: self.fit.elbo(),
             elbo_se: self.fit.elbo_se(),
             khat: self.fit.khat(),
@@ -136,7 +145,7 @@ impl Fitted {
             method: self.identity.algorithm.clone(),
             family: best.kind.to_string(),
             draws: self.sample.table.len() as u64,
-            warnings: self.all_warnings(),
+            warnings: judged.warnings,
             refinement: self.refinement_summary(),
             elbo_history: thinned(&self.history)
                 .into_iter()
@@ -213,7 +222,7 @@ impl Fitted {
             ],
             verdict: self.verdict_of_page(),
             facts,
-            warnings: self.all_warnings(),
+            warnings: self.judgement().warnings,
             sections,
             settings: about.settings.clone(),
             timing: vec![

@@ -74,7 +74,7 @@ fn a_run_can_be_watched_and_limited() {
     assert_eq!(Clock::seconds(&clock), 0.0);
     let mut records: Vec<Record> = Vec::new();
     let control = Control::new(Budget::iterations(4), &clock, &mut records);
-    let fitted = fit_with(&model, &Options::default(), control, Vec::new()).unwrap();
+    let fitted = fit_with(&model, &Options::default(), control).unwrap();
     assert_eq!(records.len(), 4);
     assert!(!fitted.fit.converged());
     assert!(fitted.status_text().contains("4 iterations"));

@@ -11,6 +11,8 @@ const COLD: f64 = 1.0 + 1e-6;
 pub enum Work {
     /// A stopping rule.
     UntilItConverges,
+    /// Whatever the method's own verdict, which is what speaks against the result, takes for the end.
+    Judged,
     /// So many iterations, which is all that was asked for; a stopping rule may end them early.
     Planned {
         /// The last of them.
@@ -102,7 +104,8 @@ impl Judgement {
         );
         let finished = evidence.finished(iterations);
         let mut verdict = Verdict::new();
-        if !status.is_converged() && finished.is_none() {
+        let open = !status.is_converged() && finished.is_none();
+        if open && evidence.work != Work::Judged {
             verdict.against(ending.clone());
         }
         if evidence.temperature.is_nan() || evidence.temperature > COLD {

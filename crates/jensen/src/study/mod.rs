@@ -100,6 +100,11 @@ pub trait Study {
     /// There is no result; a result that is not to be trusted is no error.
     fn run(&mut self, control: Control<'_>) -> Result<Outcome<Self::Output>, Error>;
 
+    /// Hands over to the output what the records of the whole run say.
+    fn complete(&self, made: &mut Finished<Self>) {
+        let _ = made;
+    }
+
     /// What the run shows of itself.
     fn evidence(&self, made: &Finished<Self>) -> Evidence;
 
@@ -318,13 +323,14 @@ pub fn carry_out<S: Study>(mut study: S, around: Around<'_>) -> Result<Done<S>, 
             outcome.status
         )));
     };
-    let made = Finished {
+    let mut made = Finished {
         output,
         course,
         status: outcome.status,
         iterations: outcome.iterations,
         seconds: outcome.seconds,
     };
+    study.complete(&mut made);
     let judged = Judgement::of(&study.evidence(&made), made.iterations);
     let trusted = judged.trusted;
     let mut summary = study.summary(&made, judged);

@@ -1,15 +1,17 @@
-//! `jensen fit --exchangeable`: the flags of minibatches, and how they become a method.
+//! The settings of minibatches, and how they become a method.
 
-use jensen::blackbox::records::{
+use jensen_blackbox::records::{
     Judge, MinibatchSettings, RecordEstimator, SmisoSettings, VarianceSettings,
 };
-use jensen::blackbox::{Method, RecordTrust, TrustSettings};
+use jensen_blackbox::{FamilyChoice, Method, RecordTrust, TrustSettings};
+use jensen_density::RecordDensity;
 
-use crate::failure::Failure;
-use crate::flags::{EstimatorName, FitFlags, MethodName};
+use super::request::{EstimatorName, FitRequest, MethodName};
+use crate::Error;
+use crate::exchangeable::{RecordModel, with_at_most, with_usual_estimator};
 
 /// Records of a batch unless said otherwise, or all if there are fewer.
-pub const BATCH: u64 = 100;
+const BATCH: u64 = 100;
 
 /// SMISO's weight of the newest step, unless said otherwise.
 const ALPHA: f64 = 0.9;
@@ -17,51 +19,51 @@ const ALPHA: f64 = 0.9;
 /// Pairs of a batch and a draw behind each traced variance.
 const VARIANCE_SAMPLES: usize = 64;
 
-/// The method that the flags ask for; `None` without `--exchangeable`.
-pub fn method(flags: &FitFlags) -> Result<Option<Method>, Failure> {
-    if flags.exchangeable.is_none() {
+/// The method that is asked for; `None` without `--exchangeable`.
+pub(super) fn method(request: &FitRequest) -> Result<Option<Method>, Error> {
+    if request.exchangeable.is_none() {
         let needs = |flag: &str| {
-            Err(Failure::usage(format!(
+            Err(Error::Setting(format!(
                 "{flag} needs --exchangeable N, the data variable that counts the records"
             )))
         };
-        if flags.batch.is_some() {
+        if request.batch.is_some() {
             return needs("--batch");
         }
-        if flags.trace_variance.is_some() {
+        if request.trace_variance.is_some() {
             return needs("--trace-variance");
         }
-        if flags.method == Some(MethodName::Smiso) {
+        if request.method == Some(MethodName::Smiso) {
             return needs("--method smiso");
         }
-        return match flags.estimator {
+        return match request.estimator {
             None | Some(EstimatorName::Naive | EstimatorName::Stl) => Ok(None),
             Some(_) => needs("this --estimator"),
         };
     }
-    if flags.elbo_samples.is_some() || flags.advi_iters.is_some() {
-        return Err(Failure::usage(
+    if request.elbo_samples.is_some() || request.advi_iters.is_some() {
+        return Err(Error::setting(
             "--elbo-samples and --advi-iters belong to --method advi, which takes no minibatches",
         ));
     }
-    let batch = flags.batch.unwrap_or(BATCH) as usize;
-    let draws = flags.grad_samples.unwrap_or(1) as usize;
-    match flags.method {
+    let batch = request.batch.unwrap_or(BATCH) as usize;
+    let draws = request.grad_samples.unwrap_or(1) as usize;
+    match request.method {
         None | Some(MethodName::Auto | MethodName::Bbvi) => {
             let usual = MinibatchSettings::default();
             let judge = Judge::default();
             Ok(Some(Method::Minibatch(MinibatchSettings {
-                estimator: flags
+                estimator: request
                     .estimator
                     .map_or(RecordEstimator::JointSvrg, estimator),
-                optimiser: flags.optimiser(),
+                optimiser: request.optimiser(),
                 batch,
                 draws,
                 judge: Some(Judge {
-                    tolerance: flags.tol.unwrap_or(judge.tolerance),
+                    tolerance: request.tol.unwrap_or(judge.tolerance),
                     ..judge
                 }),
-                variance: flags.trace_variance.map(|every| VarianceSettings {
+                variance: request.trace_variance.map(|every| VarianceSettings {
                     every,
                     samples: VARIANCE_SAMPLES,
                 }),
@@ -69,56 +71,83 @@ pub fn method(flags: &FitFlags) -> Result<Option<Method>, Failure> {
             })))
         }
         Some(MethodName::Smiso) => {
-            if flags.estimator.is_some() || flags.optimizer.is_some() {
-                return Err(Failure::usage(
+            if request.estimator.is_some() || request.optimizer.is_some() {
+                return Err(Error::setting(
                     "--method smiso has an estimator and steps of its own: leave out --estimator and --optimizer",
                 ));
             }
-            if flags.trace_variance.is_some() {
-                return Err(Failure::usage(
+            if request.trace_variance.is_some() {
+                return Err(Error::setting(
                     "--method smiso has no gradient estimator whose variance could be traced: leave out --trace-variance",
                 ));
             }
-            if flags.tol.is_some() {
-                return Err(Failure::usage(
+            if request.tol.is_some() {
+                return Err(Error::setting(
                     "--method smiso has no stopping rule: leave out --tol, and give --max-iters or --max-seconds",
                 ));
             }
             Ok(Some(Method::Smiso(SmisoSettings {
                 alpha: ALPHA,
-                gamma: flags.step_size,
+                gamma: request.step_size,
                 batch,
                 draws,
                 memory_limit: None,
             })))
         }
         Some(MethodName::Trust) => {
-            if flags.trace_variance.is_some() {
-                return Err(Failure::usage(
+            if request.trace_variance.is_some() {
+                return Err(Error::setting(
                     "--method trust has no gradient estimator whose variance could be traced: leave out --trace-variance",
                 ));
             }
-            if flags.estimator.is_some() || flags.optimizer.is_some() || flags.step_size.is_some() {
-                return Err(Failure::usage(
+            if request.estimator.is_some()
+                || request.optimizer.is_some()
+                || request.step_size.is_some()
+            {
+                return Err(Error::setting(
                     "--method trust has gradients and steps of its own: leave out --estimator, --optimizer and --step-size",
                 ));
             }
             let usual = TrustSettings::default();
             Ok(Some(Method::RecordTrust(RecordTrust {
                 trust: TrustSettings {
-                    gradient_draws: flags
+                    gradient_draws: request
                         .grad_samples
                         .map_or(usual.gradient_draws, |draws| draws as usize),
-                    tolerance: Some(flags.tol.unwrap_or(Judge::default().tolerance)),
+                    tolerance: Some(request.tol.unwrap_or(Judge::default().tolerance)),
                     ..usual
                 },
                 batch,
             })))
         }
-        Some(_) => Err(Failure::usage(
+        Some(_) => Err(Error::setting(
             "--exchangeable goes with --method bbvi (the default there), smiso or trust",
         )),
     }
+}
+
+/// The method for a model, with the minibatches and the estimator that suit it where none are asked for.
+pub(super) fn for_model(
+    request: &FitRequest,
+    method: Method,
+    model: &RecordModel,
+    family: FamilyChoice,
+) -> Result<Method, Error> {
+    let records = model.records().records();
+    let method = match request.batch {
+        Some(batch) if batch > records as u64 => {
+            let count = request.exchangeable.as_deref().unwrap_or("");
+            return Err(Error::Setting(format!(
+                "--batch {batch} is more than the {records} records that `{count}` counts"
+            )));
+        }
+        Some(_) => method,
+        None => with_at_most(method, records),
+    };
+    Ok(match request.estimator {
+        Some(_) => method,
+        None => with_usual_estimator(method, model, family),
+    })
 }
 
 fn estimator(name: EstimatorName) -> RecordEstimator {

@@ -1,26 +1,27 @@
-//! The settings of `jensen fit`: flags, their defaults, and how they become settings of the library.
+//! What is asked of a fit, with its defaults.
 
-use clap::{Args, ValueEnum};
-use jensen::Covariance;
-use jensen::blackbox::{
+use jensen_blackbox::{
     AdviSettings, AdviStop, AutoSettings, BbviSettings, Estimator, FamilyChoice, FamilyKind,
     HfsgviSettings, Init, Method, Optimiser, RefineSettings, RefineWhen, Rule, SaaSettings,
     Schedule, Settings, StartSettings, TrustSettings,
 };
-use jensen::math::simd::Simd;
-use jensen::study::words;
+use jensen_math::simd::Simd;
+use jensen_run::Budget;
 use serde::{Deserialize, Serialize};
 
-use crate::failure::Failure;
+use super::minibatch;
+use crate::study::{MEMORY_LIMIT, words};
+use crate::{Covariance, Error, Options};
 
 /// Iterations allowed unless said otherwise; methods stop on their own long before.
-pub const MAX_ITERS: u64 = 100_000;
+const MAX_ITERS: u64 = 100_000;
 
 /// Draws unless said otherwise.
-pub const DRAWS: u64 = 1000;
+const DRAWS: u64 = 1000;
 
 /// Which algorithm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
 pub enum MethodName {
     /// TrustVI for mean fields, Newton rounds on fixed draws for richer families; bbvi where --estimator,
@@ -39,7 +40,8 @@ pub enum MethodName {
 }
 
 /// Gradient estimators.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum EstimatorName {
     /// Reparameterisation with closed-form entropy
@@ -61,7 +63,8 @@ pub enum EstimatorName {
 }
 
 /// Optimisers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)]
 pub enum OptimizerName {
@@ -72,7 +75,8 @@ pub enum OptimizerName {
 }
 
 /// When an approximation is refined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
 pub enum RefineName {
     /// Where the policy's approximation alone is not to be trusted
@@ -84,7 +88,8 @@ pub enum RefineName {
 }
 
 /// Where covariances come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
 pub enum CovarianceName {
     /// The fitted family
@@ -93,102 +98,123 @@ pub enum CovarianceName {
     LinearResponse,
 }
 
-/// The flags that make up a run; stored in its folder, so that `--resume` knows them.
-#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// Settings of the fit of a program; what is absent has a default. Those that the method would ignore are refused.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
-pub struct FitFlags {
+pub struct FitRequest {
     /// Algorithm [default: auto]
-    #[arg(long, value_enum, value_name = "NAME", help_heading = "Method")]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_enum, value_name = "NAME", help_heading = "Method")
+    )]
     pub method: Option<MethodName>,
     /// auto, meanfield, fullrank or lowrank=R. auto: mean-field, then full-rank (up to 400 dimensions) or
     /// low-rank from there if its k̂ is too large [default: auto]
-    #[arg(long, value_name = "FAMILY", value_parser = parse_family, help_heading = "Method")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "FAMILY", value_parser = parse_family, help_heading = "Method"))]
     pub family: Option<String>,
     /// Refine the approximation to draws of the posterior by tempering and Hamiltonian transitions: auto where method
     /// and family are auto and the approximation alone is not to be trusted [default: auto]
-    #[arg(long, value_enum, value_name = "WHEN", help_heading = "Method")]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_enum, value_name = "WHEN", help_heading = "Method")
+    )]
     pub refine: Option<RefineName>,
     /// Covariances of the draws; linear-response fits a mean-field family and corrects its variances for
     /// correlation [default: family]
-    #[arg(long, value_enum, value_name = "NAME", help_heading = "Method")]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_enum, value_name = "NAME", help_heading = "Method")
+    )]
     pub covariance: Option<CovarianceName>,
     /// The parameters whose covariances linear response corrects, separated by commas, such as mu,beta[2]; needed
     /// where the model has more than 600 dimensions [default: all]
-    #[arg(long, value_name = "NAMES", help_heading = "Method")]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "NAMES", help_heading = "Method")
+    )]
     pub covariance_of: Option<String>,
     /// The `int` data variable that counts exchangeable records: fit by minibatches of them
-    #[arg(long, value_name = "N", help_heading = "Method")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = "Method"))]
     pub exchangeable: Option<String>,
     /// Records of a minibatch [default: 100]
-    #[arg(long, value_name = "B", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Method")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "B", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Method"))]
     pub batch: Option<u64>,
     /// Gradient estimator of bbvi [default: stl; with --exchangeable joint-exact for likelihoods of one linear predictor
     /// under a mean-field family, joint for those of a few, joint-svrg for others]
-    #[arg(long, value_enum, value_name = "NAME", help_heading = "Method")]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_enum, value_name = "NAME", help_heading = "Method")
+    )]
     pub estimator: Option<EstimatorName>,
     /// Every K iterations, write the variance of every gradient estimator at the iterate to the trace, all of it, its
     /// subsampling part and its Monte-Carlo part; needs --exchangeable and --out
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Method")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Method"))]
     pub trace_variance: Option<u64>,
     /// Optimiser of bbvi [default: adam]
-    #[arg(long, value_enum, value_name = "NAME", help_heading = "Method")]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_enum, value_name = "NAME", help_heading = "Method")
+    )]
     pub optimizer: Option<OptimizerName>,
     /// Step size of bbvi's optimiser, or ADVI's eta [default: the optimiser's own; ADVI searches]
-    #[arg(long, value_name = "X", value_parser = words::positive, help_heading = "Method")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Method"))]
     pub step_size: Option<f64>,
     /// Draws of one gradient of bbvi [default: 64] or advi [default: 1]
-    #[arg(long, value_name = "M", value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = "Method")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "M", value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = "Method"))]
     pub grad_samples: Option<u64>,
     /// Draws of advi's estimates of the bound [default: 100]
-    #[arg(long, value_name = "M", value_parser = clap::value_parser!(u64).range(2..=1_000_000), help_heading = "Method")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "M", value_parser = clap::value_parser!(u64).range(2..=1_000_000), help_heading = "Method"))]
     pub elbo_samples: Option<u64>,
     /// ADVI's own limit on iterations, which also sets the length of its stopping window [default: 10000]
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Method")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Method"))]
     pub advi_iters: Option<u64>,
     /// Stop within this many nats of the family's best bound; with advi, replaces Stan's relative rule
     /// [default: 0.01 or 0.0003 a dimension (auto, trust), 0.5 (bbvi, hfsgvi)]
-    #[arg(long, value_name = "NATS", value_parser = words::positive, help_heading = "Method")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NATS", value_parser = words::positive, help_heading = "Method"))]
     pub tol: Option<f64>,
     /// Start at 0, at random, or at FILE.json: an object with parameter values, or a list with an
     /// unconstrained point [default: 0]
-    #[arg(long, value_name = "0|random|FILE", help_heading = "Method")]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "0|random|FILE", help_heading = "Method")
+    )]
     pub init: Option<String>,
 
     /// Largest number of iterations; a shorter run is a prefix of a longer one [default: 100000]
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Budget")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Budget"))]
     pub max_iters: Option<u64>,
     /// Largest number of seconds
-    #[arg(long, value_name = "S", value_parser = words::positive, help_heading = "Budget")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "S", value_parser = words::positive, help_heading = "Budget"))]
     pub max_seconds: Option<f64>,
     /// Refuse what would take more memory than this [default: 8GiB]
-    #[arg(long, value_name = "SIZE", value_parser = words::bytes, help_heading = "Budget")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "SIZE", value_parser = words::bytes, help_heading = "Budget"))]
     pub memory_limit: Option<u64>,
 
     /// Posterior draws [default: 1000]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Run")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Run"))]
     pub draws: Option<u64>,
     /// Choose the draws by importance weights from ten times as many
-    #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Run")]
+    #[cfg_attr(feature = "clap", arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Run"))]
     pub importance_resample: Option<bool>,
     /// Seed of every random number; same seed, same bits, on any number of threads [default: 0]
-    #[arg(long, value_name = "S", help_heading = "Run")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "S", help_heading = "Run"))]
     pub seed: Option<u64>,
-    /// Threads [default: all of the machine]
-    #[arg(long, value_name = "T", value_parser = words::thread_count, help_heading = "Run")]
-    #[serde(skip)]
-    pub threads: Option<usize>,
     /// Instruction set: auto, avx512, avx2 or scalar [default: auto]
-    #[arg(long, value_name = "NAME", value_parser = words::simd_name, help_heading = "Run")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", value_parser = words::simd_name, help_heading = "Run"))]
     pub simd: Option<String>,
     /// Seconds between checkpoints; needs --out or --resume [default: 30]
-    #[arg(long, value_name = "S", value_parser = words::not_negative, help_heading = "Output")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "S", value_parser = words::not_negative, help_heading = "Output"))]
     pub checkpoint_every: Option<f64>,
 }
 
-impl FitFlags {
+impl FitRequest {
     /// The instruction set.
-    pub fn simd(&self) -> Result<Simd, Failure> {
-        Ok(words::simd(self.simd.as_deref())?)
+    ///
+    /// # Errors
+    /// The machine lacks it.
+    pub fn simd(&self) -> Result<Simd, Error> {
+        words::simd(self.simd.as_deref())
     }
 
     /// The method that the flags ask for.
@@ -212,10 +238,14 @@ impl FitFlags {
         }
     }
 
-    /// The settings of the library, starting at `init`.
-    pub fn settings(&self, init: Init) -> Result<Settings, Failure> {
+    /// The method, family and refinement, starting at `init`.
+    ///
+    /// # Errors
+    /// A setting that cannot be, or that would be ignored.
+    pub fn settings(&self, init: Init) -> Result<Settings, Error> {
         let name = self.method();
-        crate::minibatch::method(self)?;
+        minibatch::method(self)?;
+        self.refuse_numbers()?;
         self.refuse_foreign(name)?;
         let method = match name {
             MethodName::Auto => Method::Auto(AutoSettings {
@@ -241,10 +271,10 @@ impl FitFlags {
                 FamilyChoice::Only(FamilyKind::MeanField)
             }
             None | Some("auto") => FamilyChoice::Auto,
-            Some(name) => FamilyChoice::Only(name.parse::<FamilyKind>().map_err(Failure::usage)?),
+            Some(name) => FamilyChoice::Only(name.parse::<FamilyKind>().map_err(Error::Setting)?),
         };
         Ok(Settings {
-            seed: self.seed.unwrap_or(0),
+            seed: self.seed(),
             simd: self.simd()?,
             method,
             family,
@@ -261,12 +291,48 @@ impl FitFlags {
         })
     }
 
+    /// The options of a fit that starts at `init`, on so many threads.
+    ///
+    /// # Errors
+    /// As [`settings`](Self::settings).
+    pub fn options(&self, init: Init, threads: usize) -> Result<Options, Error> {
+        Ok(Options {
+            settings: self.settings(init)?,
+            draws: self.draws.unwrap_or(DRAWS) as usize,
+            resample: self.importance_resample.unwrap_or(false),
+            threads,
+            memory_limit: self.memory_limit(),
+            covariance: self.covariance()?,
+        })
+    }
+
+    /// How long the run may be.
+    pub fn budget(&self) -> Budget {
+        Budget {
+            max_iterations: self.max_iters.unwrap_or(MAX_ITERS),
+            max_seconds: self.max_seconds,
+        }
+    }
+
+    /// The seed.
+    pub fn seed(&self) -> u64 {
+        self.seed.unwrap_or(0)
+    }
+
+    /// Bytes that the fit may take.
+    pub fn memory_limit(&self) -> u64 {
+        self.memory_limit.unwrap_or(MEMORY_LIMIT)
+    }
+
     /// Where covariances come from.
-    pub fn covariance(&self) -> Result<Covariance, Failure> {
+    ///
+    /// # Errors
+    /// Linear response is asked for where it corrects nothing.
+    pub fn covariance(&self) -> Result<Covariance, Error> {
         if self.covariance != Some(CovarianceName::LinearResponse) {
             return match self.covariance_of {
                 None => Ok(Covariance::Family),
-                Some(_) => Err(Failure::usage(
+                Some(_) => Err(Error::setting(
                     "--covariance-of needs --covariance linear-response",
                 )),
             };
@@ -274,7 +340,7 @@ impl FitFlags {
         if let Some(family @ ("fullrank" | "lowrank")) =
             self.family.as_deref().and_then(|f| f.split('=').next())
         {
-            return Err(Failure::usage(format!(
+            return Err(Error::Setting(format!(
                 "--covariance linear-response corrects mean-field fits: leave out --family {family}"
             )));
         }
@@ -284,10 +350,43 @@ impl FitFlags {
         })
     }
 
+    /// Numbers that can be none of a setting; those of the command line were read as such.
+    fn refuse_numbers(&self) -> Result<(), Error> {
+        let refuse = |flag: &str, value: String, expected: &str| {
+            Err(Error::Setting(format!(
+                "{flag} {value}: expected {expected}"
+            )))
+        };
+        for (flag, count) in [
+            ("--batch", self.batch),
+            ("--trace-variance", self.trace_variance),
+            ("--grad-samples", self.grad_samples),
+            ("--elbo-samples", self.elbo_samples),
+            ("--advi-iters", self.advi_iters),
+            ("--max-iters", self.max_iters),
+            ("--memory-limit", self.memory_limit),
+            ("--draws", self.draws),
+        ] {
+            if count == Some(0) {
+                return refuse(flag, "0".to_owned(), "at least 1");
+            }
+        }
+        for (flag, number) in [
+            ("--step-size", self.step_size),
+            ("--tol", self.tol),
+            ("--max-seconds", self.max_seconds),
+        ] {
+            if let Some(x) = number.filter(|x| !(*x > 0.0 && x.is_finite())) {
+                return refuse(flag, x.to_string(), "a positive number");
+            }
+        }
+        Ok(())
+    }
+
     /// Flags that the method would ignore are mistakes.
-    fn refuse_foreign(&self, method: MethodName) -> Result<(), Failure> {
+    fn refuse_foreign(&self, method: MethodName) -> Result<(), Error> {
         let refuse = |flag: &str, owner: &str| {
-            Err(Failure::usage(format!(
+            Err(Error::Setting(format!(
                 "{flag} has no meaning for this method; it belongs to --method {owner}"
             )))
         };
@@ -355,7 +454,7 @@ impl FitFlags {
     }
 
     /// The optimiser of stochastic gradients.
-    pub fn optimiser(&self) -> Optimiser {
+    pub(super) fn optimiser(&self) -> Optimiser {
         let rule = match self.optimizer {
             None | Some(OptimizerName::Adam) => BbviSettings::default().optimiser.rule,
             Some(OptimizerName::Sgd) => Rule::Sgd,
@@ -402,6 +501,7 @@ fn separate(names: &str) -> Vec<String> {
     named.map(str::to_owned).collect()
 }
 
+#[cfg(feature = "clap")]
 fn parse_family(text: &str) -> Result<String, String> {
     if text != "auto" {
         text.parse::<FamilyKind>()?;
@@ -421,17 +521,17 @@ mod tests {
 
     #[test]
     fn linear_response_is_for_mean_field_fits() {
-        let flags = |family: Option<&str>, covariance| FitFlags {
+        let flags = |family: Option<&str>, covariance| FitRequest {
             family: family.map(str::to_owned),
             covariance: Some(covariance),
-            ..FitFlags::default()
+            ..FitRequest::default()
         };
         let asked = flags(None, CovarianceName::LinearResponse);
         let family = asked.settings(Init::Zero).unwrap().family;
         assert_eq!(family, FamilyChoice::Only(FamilyKind::MeanField));
         let rich = flags(Some("lowrank=2"), CovarianceName::LinearResponse);
         assert!(rich.covariance().is_err());
-        let of = FitFlags {
+        let of = FitRequest {
             covariance_of: Some("mu".into()),
             ..flags(None, CovarianceName::Family)
         };
@@ -440,19 +540,17 @@ mod tests {
 
     #[test]
     fn an_optimiser_asks_for_stochastic_gradients() {
-        let flags = FitFlags {
+        let flags = FitRequest {
             optimizer: Some(OptimizerName::Sgd),
-            ..FitFlags::default()
+            ..FitRequest::default()
         };
         let settings = flags.settings(Init::Zero).unwrap();
         assert_eq!(settings.method.name(), "bbvi");
-        let flags = FitFlags {
+        let flags = FitRequest {
             method: Some(MethodName::Advi),
             ..flags
         };
-        assert_eq!(
-            flags.settings(Init::Zero).unwrap_err().exit,
-            crate::failure::Exit::Usage
-        );
+        let refused = flags.settings(Init::Zero);
+        assert!(matches!(refused, Err(Error::Setting(_))));
     }
 }

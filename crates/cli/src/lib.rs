@@ -1,0 +1,119 @@
+//! The `jensen` command: a thin face over the library of the same name.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `args` | the command line |
+//! | `input`, `failure` | files in, messages and exit codes out |
+//! | `terminal`, `progress` | what long runs share: threads, Ctrl-C, display, exit codes |
+//! | `fit`, `table` | `jensen fit`, and what it shows |
+//! | `topics` | `jensen topics`: corpora and topic models |
+//! | `points` | `jensen mixture` and `jensen factors` |
+//! | `latent` | `jensen latent`: latent Gaussian models of tables |
+//! | `vae` | `jensen vae`: auto-encoders of images and tables |
+//! | `left_out` | what a build without some features says of their commands |
+//! | `draws`, `check`, `density`, `show`, `reproduce`, `bench` | the other commands |
+
+// A build that leaves commands out does not use all that they share.
+#![cfg_attr(not(feature = "full"), allow(dead_code, unused_imports))]
+
+mod args;
+mod bench;
+mod check;
+mod density;
+mod draws;
+mod failure;
+mod fit;
+mod input;
+#[cfg(feature = "latent")]
+mod latent;
+mod left_out;
+#[cfg(feature = "conjugate")]
+mod points;
+mod progress;
+#[cfg(feature = "reproduce")]
+mod reproduce;
+mod show;
+mod table;
+mod terminal;
+#[cfg(feature = "topics")]
+mod topics;
+#[cfg(feature = "neural")]
+mod vae;
+
+use std::ffi::OsString;
+
+use clap::Parser;
+
+use crate::args::{Command, Line};
+use crate::failure::{Exit, Failure, Outcome};
+
+/// Stack of the thread that does everything: deeply nested programs are refused by count, not by
+/// overflow, and only touched pages take memory.
+const STACK: usize = 512 << 20;
+
+/// Runs the command with these arguments, its own name first, and gives the exit code.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let line = match Line::try_parse_from(arguments) {
+        Ok(line) => line,
+        Err(error) => return left_out::refuse(error),
+    };
+    std::panic::set_hook(Box::new(failure::report_panic));
+    guarded(move || run(line)) as u8
+}
+
+/// The exit code of `work`, whose failure is said here; a panic has been said by its hook.
+fn guarded(work: impl FnOnce() -> Outcome + Send + 'static) -> Exit {
+    let worker = std::thread::Builder::new()
+        .name("jensen".into())
+        .stack_size(STACK)
+        .spawn(work);
+    let outcome = match worker {
+        Ok(worker) => worker.join().unwrap_or(Ok(Exit::Internal)),
+        Err(error) => Err(Failure::usage(format!("cannot start a thread: {error}"))),
+    };
+    outcome.unwrap_or_else(|failure| {
+        failure.report();
+        failure.exit
+    })
+}
+
+fn run(line: Line) -> Outcome {
+    match line.command {
+        Command::Fit(args) => fit::run(*args),
+        Command::Draws(args) => draws::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Density(args) => density::run(&args),
+        Command::Show(args) => show::run(&args),
+        #[cfg(feature = "reproduce")]
+        Command::Reproduce(args) => reproduce::run(&args),
+        #[cfg(feature = "topics")]
+        Command::Topics(command) => topics::run(*command),
+        #[cfg(feature = "conjugate")]
+        Command::Mixture(command) => points::mixture(command),
+        #[cfg(feature = "conjugate")]
+        Command::Factors(command) => points::factors(command),
+        #[cfg(feature = "latent")]
+        Command::Latent(command) => latent::run(*command),
+        #[cfg(feature = "neural")]
+        Command::Vae(command) => vae::run(*command),
+        Command::Bench(args) => bench::run(&args),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_ends_as_an_internal_error() {
+        assert_eq!(guarded(|| panic!("expected by this test")), Exit::Internal);
+        assert_eq!(guarded(|| Ok(Exit::Untrusted)), Exit::Untrusted);
+        assert_eq!(guarded(|| Err(Failure::input("bad"))), Exit::Input);
+    }
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        use clap::CommandFactory;
+        Line::command().debug_assert();
+    }
+}

@@ -1,0 +1,74 @@
+//! Data files of programs as they were read: name, format and bytes, so that a copy can be kept.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{DataError, DataSet, read_bytes};
+
+/// How data are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DataFormat {
+    /// Stan JSON.
+    Json,
+    /// An R dump.
+    Rdump,
+}
+
+/// A data file as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataFile {
+    /// Its name in messages.
+    pub name: String,
+    /// How it is written.
+    pub format: DataFormat,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl DataFile {
+    /// Reads a file; the extension decides on the format, or else the first character.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn read(path: &Path) -> Result<Self, DataError> {
+        let bytes = read_bytes(path)?;
+        let extension = path
+            .extension()
+            .and_then(|e| e.to_str())
+            .unwrap_or("")
+            .to_ascii_lowercase();
+        let format = match extension.as_str() {
+            "json" => DataFormat::Json,
+            "r" | "rdump" | "dump" => DataFormat::Rdump,
+            _ if first_character(&bytes) == Some(b'{') => DataFormat::Json,
+            _ => DataFormat::Rdump,
+        };
+        Ok(Self {
+            name: path.display().to_string(),
+            format,
+            bytes,
+        })
+    }
+
+    /// Whether the file is one list and not a set of named values.
+    pub fn is_list(&self) -> bool {
+        first_character(&self.bytes) == Some(b'[')
+    }
+
+    /// The values.
+    ///
+    /// # Errors
+    /// Where the file does not follow its format.
+    pub fn parse(&self) -> Result<DataSet, DataError> {
+        match self.format {
+            DataFormat::Json => DataSet::from_json(&self.bytes, &self.name),
+            DataFormat::Rdump => DataSet::from_rdump(&self.bytes, &self.name),
+        }
+    }
+}
+
+fn first_character(bytes: &[u8]) -> Option<u8> {
+    bytes.iter().copied().find(|b| !b.is_ascii_whitespace())
+}

@@ -1,0 +1,144 @@
+//! A program with its data as they were read.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use jensen_data::{DataFile, DataFormat, DataSet, read_text, read_within};
+use jensen_stan::IncludeResolver;
+
+use crate::Error;
+
+/// The copy of the program in a folder.
+pub(super) const MODEL: &str = "model.stan";
+
+/// The copy of the data.
+pub(super) fn data_file(format: DataFormat) -> &'static str {
+    match format {
+        DataFormat::Json => "data.json",
+        DataFormat::Rdump => "data.R",
+    }
+}
+
+/// Everything that a model is made from.
+pub struct Source {
+    /// The program's name in messages.
+    pub model: String,
+    /// Its text.
+    pub text: String,
+    /// Its includes.
+    pub includes: Includes,
+    /// Its data.
+    pub data: Option<DataFile>,
+}
+
+impl Source {
+    /// Reads a program, and its data if there are any; included files are looked up in `folders`.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn read(model: &Path, folders: &[PathBuf], data: Option<&Path>) -> Result<Self, Error> {
+        Ok(Self {
+            model: model.display().to_string(),
+            text: read_text(model)?,
+            includes: Includes::of_folders(folders),
+            data: data.map(DataFile::read).transpose()?,
+        })
+    }
+
+    /// A program and data that are at hand.
+    pub fn of(model: &str, text: &str, includes: Includes, data: Option<&DataSet>) -> Self {
+        Self {
+            model: model.to_owned(),
+            text: text.to_owned(),
+            includes,
+            data: data.map(|data| DataFile {
+                name: "data".to_owned(),
+                format: DataFormat::Json,
+                bytes: data.to_json().into_bytes(),
+            }),
+        }
+    }
+
+    /// The values of the data; none where there are no data.
+    ///
+    /// # Errors
+    /// Where the data do not follow their format.
+    pub fn values(&self) -> Result<DataSet, Error> {
+        match &self.data {
+            Some(data) => Ok(data.parse()?),
+            None => Ok(DataSet::new()),
+        }
+    }
+
+    /// The name of the data in messages.
+    pub fn data_name(&self) -> &str {
+        let data = self.data.as_ref();
+        data.map_or("no data given", |data| &data.name)
+    }
+
+    /// Copies for a folder: file names and contents.
+    pub(super) fn copies(&self) -> Vec<(&'static str, &[u8])> {
+        let data = self.data.iter();
+        let data = data.map(|data| (data_file(data.format), data.bytes.as_slice()));
+        std::iter::once((MODEL, self.text.as_bytes()))
+            .chain(data)
+            .collect()
+    }
+}
+
+/// Included files: looked up in folders, or known from a stored run; whatever was asked for is remembered.
+#[derive(Default)]
+pub struct Includes {
+    folders: Vec<PathBuf>,
+    found: Mutex<BTreeMap<String, String>>,
+}
+
+impl Includes {
+    /// Files under these folders.
+    pub fn of_folders(folders: &[PathBuf]) -> Self {
+        Self {
+            folders: folders.to_vec(),
+            ..Self::default()
+        }
+    }
+
+    /// These files, by their names in the program.
+    pub fn of_texts(found: BTreeMap<String, String>) -> Self {
+        Self {
+            folders: Vec::new(),
+            found: Mutex::new(found),
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The files found so far.
+    pub fn found(&self) -> BTreeMap<String, String> {
+        self.known().clone()
+    }
+}
+
+impl IncludeResolver for Includes {
+    fn resolve(&self, path: &str) -> Result<String, String> {
+        if let Some(text) = self.known().get(path) {
+            return Ok(text.clone());
+        }
+        if self.folders.is_empty() {
+            return Err("no folder to look in; add --include DIR".into());
+        }
+        let text = read_within(&self.folders, path).map_err(|error| error.to_string())?;
+        let Some(text) = text else {
+            let folders: Vec<String> = self
+                .folders
+                .iter()
+                .map(|folder| format!("`{}`", folder.display()))
+                .collect();
+            return Err(format!("there is no such file in {}", folders.join(", ")));
+        };
+        self.known().insert(path.to_owned(), text.clone());
+        Ok(text)
+    }
+}

@@ -1,0 +1,79 @@
+//! What the folder of a fit keeps of its inputs: what resuming and more draws need.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use jensen_blackbox::Init;
+use jensen_data::{DataFile, DataFormat, RunDir, read_bytes, read_text};
+use serde::{Deserialize, Serialize};
+
+use super::FIT;
+use super::request::FitRequest;
+use super::source::{Includes, MODEL, Source, data_file};
+use crate::Error;
+use crate::study::folder;
+
+/// A run as its folder keeps it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stored {
+    /// The model's name in messages.
+    pub model: String,
+    /// Included files by the name in the program.
+    pub includes: BTreeMap<String, String>,
+    /// The data's name and format.
+    pub data: Option<(String, DataFormat)>,
+    /// What was asked for, with the instruction set resolved.
+    pub flags: FitRequest,
+    /// Where the run starts.
+    pub init: Init,
+}
+
+impl Stored {
+    /// A run that is to be stored.
+    pub(super) fn of(source: &Source, request: &FitRequest, init: Init) -> Result<Self, Error> {
+        let data = source.data.as_ref();
+        Ok(Self {
+            model: source.model.clone(),
+            includes: source.includes.found(),
+            data: data.map(|data| (data.name.clone(), data.format)),
+            flags: FitRequest {
+                simd: Some(request.simd()?.name().to_owned()),
+                init: None,
+                ..request.clone()
+            },
+            init,
+        })
+    }
+
+    /// Opens the folder of an earlier fit.
+    ///
+    /// # Errors
+    /// It is no such folder, or damaged.
+    pub fn open(path: &Path) -> Result<(RunDir, Self), Error> {
+        let run = folder::open(path, FIT)?;
+        let stored = folder::read_request(&run)?;
+        Ok((run, stored))
+    }
+
+    /// The copies of program and data.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn source(&self, folder: &RunDir) -> Result<Source, Error> {
+        let data = match &self.data {
+            Some((name, format)) => Some(DataFile {
+                name: name.clone(),
+                format: *format,
+                bytes: read_bytes(&folder.path().join(data_file(*format)))?,
+            }),
+            None => None,
+        };
+        Ok(Source {
+            model: self.model.clone(),
+            text: read_text(&folder.path().join(MODEL))?,
+            includes: Includes::of_texts(self.includes.clone()),
+            data,
+        })
+    }
+}

@@ -1,0 +1,40 @@
+//! Data of a program from arrays.
+
+use jensen::data::{DataSet, Value};
+use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+/// Named values: arrays of `int64` or `float64` in C order, or tuples of such.
+///
+/// # Errors
+/// A value of another type, by its name.
+pub fn data_set(values: &Bound<'_, PyDict>) -> PyResult<DataSet> {
+    let mut data = DataSet::new();
+    for (name, value) in values {
+        let name: String = name.extract()?;
+        let value = self::value(&name, &value)?;
+        data.insert(name, value);
+    }
+    Ok(data)
+}
+
+fn value(name: &str, given: &Bound<'_, PyAny>) -> PyResult<Value> {
+    let wrong = |error: jensen::data::DataError| PyTypeError::new_err(format!("`{name}`: {error}"));
+    if let Ok(slots) = given.cast::<PyTuple>() {
+        let slots: PyResult<Vec<Value>> = slots.iter().map(|slot| value(name, &slot)).collect();
+        return Ok(Value::tuple(slots?));
+    }
+    if let Ok(ints) = given.cast::<PyArrayDyn<i64>>() {
+        let elements = ints.readonly().as_slice().map(<[i64]>::to_vec)?;
+        return Value::ints(ints.shape().to_vec(), elements).map_err(wrong);
+    }
+    if let Ok(reals) = given.cast::<PyArrayDyn<f64>>() {
+        let elements = reals.readonly().as_slice().map(<[f64]>::to_vec)?;
+        return Value::reals(reals.shape().to_vec(), elements).map_err(wrong);
+    }
+    Err(PyTypeError::new_err(format!(
+        "`{name}`: expected numbers or an array of numbers"
+    )))
+}

@@ -1,0 +1,236 @@
+//! Densities written in Python: batched functions of points.
+
+use std::sync::{Mutex, PoisonError};
+
+use jensen::blackbox::Init;
+use jensen::data::DataSet;
+use jensen::density::{Differenced, Lanes, LanesMut, LogDensity, TwiceDifferentiable};
+use jensen::program::{FitRequest, FitStudy};
+use jensen::study::{Around, Place, carry_out, request};
+use jensen::{About, Bare, Error, Problem};
+use numpy::{
+    IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
+    PyUntypedArrayMethods,
+};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::error::raise;
+use crate::model::{lanes_of, rows_of};
+use crate::program::Fitted;
+use crate::watch::{Eyes, Watch, supervised};
+
+/// A function of points, one a row, to their log densities and gradients, and one to Hessian-vector products.
+struct Callback<'a> {
+    function: &'a Py<PyAny>,
+    products: Option<&'a Py<PyAny>>,
+    dim: usize,
+    watch: &'a Watch,
+    /// The first exception: what follows it is NaN.
+    raised: &'a Mutex<Option<PyErr>>,
+}
+
+/// The points of the last linearisation.
+#[derive(Default)]
+struct Points {
+    z: Vec<f64>,
+    lanes: usize,
+}
+
+impl Callback<'_> {
+    /// Calls into Python; NaN where that raises, and the run is cancelled.
+    fn attempt(&self, out: &mut [f64], call: impl FnOnce(Python<'_>, &mut [f64]) -> PyResult<()>) {
+        let failed = Python::attach(|py| call(py, out).err());
+        if let Some(error) = failed {
+            out.fill(f64::NAN);
+            self.watch
+                .cancel
+                .store(true, std::sync::atomic::Ordering::Relaxed);
+            let mut raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner);
+            raised.get_or_insert(error);
+        }
+    }
+
+    fn array<'py>(&self, py: Python<'py>, lanes: Lanes<'_>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let rows = rows_of(lanes.as_slice(), lanes.lanes(), self.dim);
+        rows.into_pyarray(py).reshape([lanes.lanes(), self.dim])
+    }
+
+    /// The matrix that a function gave, as lanes.
+    fn matrix(&self, what: &str, given: &Bound<'_, PyAny>, lanes: usize) -> PyResult<Vec<f64>> {
+        let expected = || format!("{what} of shape ({lanes}, {}) and type float64", self.dim);
+        let array: PyReadonlyArray2<'_, f64> = given.extract().map_err(|_| {
+            PyTypeError::new_err(format!("the density gave {given:?} for {}", expected()))
+        })?;
+        if array.shape() != [lanes, self.dim] {
+            return Err(PyValueError::new_err(format!(
+                "the density gave an array of shape {:?} for {}",
+                array.shape(),
+                expected()
+            )));
+        }
+        let rows: Vec<f64> = array.as_array().iter().copied().collect();
+        Ok(lanes_of(&rows, lanes, self.dim))
+    }
+
+    fn evaluate(&self, z: Lanes<'_>, out: &mut [f64], gradients: Option<&mut [f64]>) {
+        self.attempt(out, |py, out| {
+            let lanes = z.lanes();
+            let given = self.function.call1(py, (self.array(py, z)?,))?;
+            let (values, slopes): (Bound<'_, PyAny>, Bound<'_, PyAny>) =
+                given.extract(py).map_err(|_| {
+                    PyTypeError::new_err(
+                        "a density gives two arrays for points: values and gradients",
+                    )
+                })?;
+            let values: PyReadonlyArray1<'_, f64> = values.extract().map_err(|_| {
+                PyTypeError::new_err(format!(
+                    "the density gave {values:?} for {lanes} values of type float64"
+                ))
+            })?;
+            if values.len() != lanes {
+                return Err(PyValueError::new_err(format!(
+                    "the density gave {} values for {lanes} points",
+                    values.len()
+                )));
+            }
+            for (out, value) in out.iter_mut().zip(values.as_array()) {
+                *out = *value;
+            }
+            if let Some(gradients) = gradients {
+                gradients.copy_from_slice(&self.matrix("gradients", &slopes, lanes)?);
+            }
+            Ok(())
+        });
+    }
+}
+
+impl LogDensity for Callback<'_> {
+    type Workspace = Points;
+
+    fn dim(&self) -> usize {
+        self.dim
+    }
+
+    fn workspace(&self, _: usize) -> Points {
+        Points::default()
+    }
+
+    fn value(&self, _: &mut Points, z: Lanes<'_>, out: &mut [f64]) {
+        self.evaluate(z, out, None);
+    }
+
+    fn value_grad(&self, _: &mut Points, z: Lanes<'_>, out: &mut [f64], mut grad: LanesMut<'_>) {
+        self.evaluate(z, out, Some(grad.as_mut_slice()));
+    }
+}
+
+impl TwiceDifferentiable for Callback<'_> {
+    fn linearize(&self, ws: &mut Points, z: Lanes<'_>) {
+        ws.z.clear();
+        ws.z.extend_from_slice(z.as_slice());
+        ws.lanes = z.lanes();
+    }
+
+    fn apply(&self, ws: &mut Points, v: Lanes<'_>, mut out: LanesMut<'_>) {
+        let Some(function) = self.products else {
+            out.as_mut_slice().fill(f64::NAN);
+            return;
+        };
+        let z = Lanes::new(&ws.z, self.dim, ws.lanes);
+        self.attempt(out.as_mut_slice(), |py, out| {
+            let given = function.call1(py, (self.array(py, z)?, self.array(py, v)?))?;
+            out.copy_from_slice(&self.matrix("products", given.bind(py), z.lanes())?);
+            Ok(())
+        });
+    }
+}
+
+/// Fits a density: `function(points) -> values, gradients`, and perhaps `products(points, directions)`.
+#[pyfunction]
+#[pyo3(signature = (function, products, names, request, point, threads, progress))]
+pub fn fit_density(
+    py: Python<'_>,
+    function: Py<PyAny>,
+    products: Option<Py<PyAny>>,
+    names: Vec<String>,
+    request: &str,
+    point: Option<Vec<f64>>,
+    threads: Option<usize>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Fitted> {
+    let request: FitRequest = serde_json::from_str(request).map_err(|error| {
+        PyTypeError::new_err(format!("a setting of jensen.fit is wrong: {error}"))
+    })?;
+    let raised = Mutex::new(None);
+    let made = supervised(py, threads, progress.as_ref(), |watch| {
+        let callback = Callback {
+            function: &function,
+            products: products.as_ref(),
+            dim: names.len(),
+            watch,
+            raised: &raised,
+        };
+        match &products {
+            Some(_) => fit(&Bare::named(callback, names), &request, point, watch),
+            None => fit(
+                &Bare::named(Differenced(callback), names),
+                &request,
+                point,
+                watch,
+            ),
+        }
+    })?;
+    if let Some(error) = raised.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(error);
+    }
+    made.map_err(|error| raise(&error))
+}
+
+fn fit<P: Problem>(
+    problem: &P,
+    request: &FitRequest,
+    point: Option<Vec<f64>>,
+    watch: &Watch,
+) -> Result<Fitted, Error> {
+    let init = match (point, request.init.as_deref()) {
+        (Some(point), _) => Init::Point(point),
+        (None, Some("random")) => Init::Random,
+        _ => Init::Zero,
+    };
+    let options = request.options(init, rayon::current_num_threads())?;
+    let about = About {
+        model: "a density in Python".to_owned(),
+        data: String::new(),
+        settings: request::listed(request),
+        exhibits: Vec::new(),
+    };
+    let data = DataSet::new();
+    let study = FitStudy {
+        problem,
+        options: &options,
+        request,
+        inputs: Vec::new(),
+        budget: request.budget(),
+        about: about.clone(),
+        data: &data,
+    };
+    let done = carry_out(
+        study,
+        Around {
+            place: Place::Nowhere,
+            checkpoint_every: None,
+            memory_limit: request.memory_limit(),
+            clock: &|| watch.seconds(),
+            cancel: Some(&watch.cancel),
+            observer: &mut Eyes(watch),
+        },
+    )?;
+    Ok(Fitted {
+        fitted: done.made.output,
+        summary: done.summary,
+        about,
+        program: None,
+        threads: None,
+    })
+}

@@ -1,0 +1,42 @@
+//! The extension module `jensen._jensen`: what the Python package `jensen` needs of the library, and the command.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `data` | data of a program from arrays |
+//! | `program` | [`program::Program`], [`program::Fitted`]: compile, fit, resume, draws |
+//! | `model` | [`model::Model`]: values and derivatives of a program's log density |
+//! | `density` | densities written in Python |
+//! | `watch` | work under the interpreter's eyes: signals, progress, panics |
+//! | `error` | exceptions |
+//!
+//! Everything that users see is written in Python, in `python/jensen`; nothing here prints.
+
+mod data;
+mod density;
+mod error;
+mod model;
+mod program;
+mod watch;
+
+use std::ffi::OsString;
+
+use pyo3::prelude::*;
+
+/// Runs the command with these arguments and gives its exit code.
+#[pyfunction]
+fn command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| jensen_cli::main(arguments))
+}
+
+#[pymodule]
+fn _jensen(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("StanError", module.py().get_type::<error::StanError>())?;
+    module.add("FitError", module.py().get_type::<error::FitError>())?;
+    module.add_class::<program::Program>()?;
+    module.add_class::<program::Fitted>()?;
+    module.add_class::<model::Model>()?;
+    module.add_function(wrap_pyfunction!(command, module)?)?;
+    module.add_function(wrap_pyfunction!(program::read_draws, module)?)?;
+    module.add_function(wrap_pyfunction!(density::fit_density, module)?)
+}

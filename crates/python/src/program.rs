@@ -1,0 +1,284 @@
+//! Programs and their fits.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jensen::blackbox::{Init, NoiseSource};
+use jensen::data::{DataFile, DrawsTable, FitSummary, read_draws_csv};
+use jensen::density::VariableKind;
+use jensen::program::{self, FitRequest, Includes, Source, Stored};
+use jensen::study::{Around, Place, request};
+use jensen::{About, SampleRequest};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::data::data_set;
+use crate::error::raise;
+use crate::watch::{Eyes, Watch, supervised};
+
+/// A program compiled for a fit.
+#[pyclass(frozen)]
+pub struct Program {
+    inner: Arc<program::Program>,
+    threads: Option<usize>,
+}
+
+/// What is asked for, from JSON with the names of the command's flags.
+fn read_request(text: &str) -> PyResult<FitRequest> {
+    serde_json::from_str(text)
+        .map_err(|error| PyTypeError::new_err(format!("a setting of jensen.fit is wrong: {error}")))
+}
+
+#[pymethods]
+impl Program {
+    /// Compiles a program with data from a file, or from arrays by name.
+    #[staticmethod]
+    #[pyo3(signature = (name, text, include, data, data_file, request, threads))]
+    #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
+    fn compile(
+        py: Python<'_>,
+        name: &str,
+        text: &str,
+        include: Vec<PathBuf>,
+        data: Option<&Bound<'_, PyDict>>,
+        data_file: Option<PathBuf>,
+        request: &str,
+        threads: Option<usize>,
+    ) -> PyResult<Self> {
+        let request = read_request(request)?;
+        let values = data.map(data_set).transpose()?;
+        let made = supervised(py, threads, None, |_| {
+            let mut source =
+                Source::of(name, text, Includes::of_folders(&include), values.as_ref());
+            if let Some(path) = &data_file {
+                source.data = Some(DataFile::read(path)?);
+            }
+            program::Program::compile(source, request, rayon::current_num_threads())
+        })?;
+        Ok(Self {
+            inner: Arc::new(made.map_err(|error| raise(&error))?),
+            threads,
+        })
+    }
+
+    /// Opens the folder of an earlier fit: its program, compiled, with its settings under those given.
+    #[staticmethod]
+    fn stored(
+        py: Python<'_>,
+        folder: PathBuf,
+        request: &str,
+        threads: Option<usize>,
+    ) -> PyResult<Self> {
+        let given = read_request(request)?;
+        let made = supervised(py, threads, None, |_| {
+            let (run, stored) = Stored::open(&folder)?;
+            let request = request::over(&given, &stored.flags)?;
+            let source = stored.source(&run)?;
+            program::Program::compile(source, request, rayon::current_num_threads())
+        })?;
+        Ok(Self {
+            inner: Arc::new(made.map_err(|error| raise(&error))?),
+            threads,
+        })
+    }
+
+    /// What the program has to say before it is fitted.
+    fn remarks(&self) -> Vec<String> {
+        self.inner.remarks()
+    }
+
+    /// The data and the settings, by name, as JSON.
+    fn described(&self) -> PyResult<(String, Vec<(String, String)>)> {
+        let About { data, settings, .. } = self.inner.about();
+        Ok((data, settings))
+    }
+
+    /// Fits. `point` is an unconstrained point, `values` are parameter values by name.
+    #[pyo3(signature = (out, resume, force, point, values, progress))]
+    #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
+    fn fit(
+        &self,
+        py: Python<'_>,
+        out: Option<PathBuf>,
+        resume: bool,
+        force: bool,
+        point: Option<Vec<f64>>,
+        values: Option<&Bound<'_, PyDict>>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Fitted> {
+        let values = values.map(data_set).transpose()?;
+        let program = &self.inner;
+        let made = supervised(py, self.threads, progress.as_ref(), |watch: &Watch| {
+            let mut stored = None;
+            let place = match (&out, resume) {
+                (Some(path), true) => {
+                    let (folder, kept) = Stored::open(path)?;
+                    stored = Some(kept.init);
+                    Place::Resumed { folder, force }
+                }
+                (out, _) => Place::new(out.as_deref()),
+            };
+            let init = match (point, &values) {
+                (Some(point), _) => Init::Point(point),
+                (None, Some(values)) => program.start_at(values)?,
+                (None, None) => program.start(stored)?,
+            };
+            program.fit(
+                init,
+                Around {
+                    place,
+                    checkpoint_every: program.request().checkpoint_every,
+                    memory_limit: program.request().memory_limit(),
+                    clock: &|| watch.seconds(),
+                    cancel: Some(&watch.cancel),
+                    observer: &mut Eyes(watch),
+                },
+            )
+        })?;
+        let (fitted, summary) = made.map_err(|error| raise(&error))?;
+        Ok(Fitted {
+            fitted,
+            summary,
+            about: program.about(),
+            program: Some(Arc::clone(program)),
+            threads: self.threads,
+        })
+    }
+}
+
+/// A finished fit.
+#[pyclass(frozen)]
+pub struct Fitted {
+    pub fitted: jensen::Fitted,
+    pub summary: FitSummary,
+    pub about: About,
+    pub program: Option<Arc<program::Program>>,
+    pub threads: Option<usize>,
+}
+
+/// Draws: one row each, with their log densities under the model and the approximation.
+type Drawn<'py> = (
+    Bound<'py, PyArray2<f64>>,
+    Bound<'py, PyArray1<f64>>,
+    Bound<'py, PyArray1<f64>>,
+);
+
+/// Variables and draws of a file `draws.csv`.
+#[pyfunction]
+pub fn read_draws<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+) -> PyResult<(Vec<(String, Vec<usize>)>, Drawn<'py>)> {
+    let table = py
+        .detach(|| read_draws_csv(&path))
+        .map_err(|error| raise(&error.into()))?;
+    let variables = table.variables().iter();
+    let named = variables
+        .map(|v| (v.name.clone(), v.shape.clone()))
+        .collect();
+    Ok((named, arrays(py, &table)?))
+}
+
+fn arrays<'py>(py: Python<'py>, table: &DrawsTable) -> PyResult<Drawn<'py>> {
+    let (rows, width) = (table.len(), table.width());
+    let mut all = Vec::with_capacity(rows * width);
+    for draw in 0..rows {
+        all.extend_from_slice(table.row(draw));
+    }
+    Ok((
+        all.into_pyarray(py).reshape([rows, width])?,
+        table.log_p().to_vec().into_pyarray(py),
+        table.log_g().to_vec().into_pyarray(py),
+    ))
+}
+
+#[pymethods]
+impl Fitted {
+    /// `fit.json`.
+    fn summary(&self) -> PyResult<String> {
+        jensen::study::to_json(&self.summary).map_err(|error| raise(&error))
+    }
+
+    /// Name, shape, part of the program and whether whole, of every variable in the order of the columns of the draws.
+    fn variables(&self) -> Vec<(String, Vec<usize>, &'static str, bool)> {
+        let columns = self.fitted.sample.table.variables().iter();
+        let kinds = self.fitted.sample.variables.iter();
+        columns
+            .zip(kinds)
+            .map(|(column, variable)| {
+                let part = match variable.kind {
+                    VariableKind::Parameter => "parameters",
+                    VariableKind::Transformed => "transformed parameters",
+                    VariableKind::Generated => "generated quantities",
+                };
+                (
+                    column.name.clone(),
+                    column.shape.clone(),
+                    part,
+                    variable.integer,
+                )
+            })
+            .collect()
+    }
+
+    /// The draws.
+    fn draws<'py>(&self, py: Python<'py>) -> PyResult<Drawn<'py>> {
+        arrays(py, &self.fitted.sample.table)
+    }
+
+    /// Draws of the approximation.
+    fn more_draws<'py>(
+        &self,
+        py: Python<'py>,
+        draws: usize,
+        seed: Option<u64>,
+        resample: bool,
+    ) -> PyResult<Drawn<'py>> {
+        let Some(program) = &self.program else {
+            return Err(PyValueError::new_err(
+                "a fit of a density in Python keeps its draws alone: ask for more with `draws=` when fitting",
+            ));
+        };
+        let settings = &self.fitted.settings;
+        let seed = seed.unwrap_or(settings.seed);
+        let approximation = self.fitted.approximation();
+        let sample = supervised(py, self.threads, None, |_| {
+            let request = SampleRequest {
+                first: 0,
+                draws,
+                resample,
+                source: NoiseSource::new(seed, settings.simd),
+                seed,
+                threads: rayon::current_num_threads(),
+            };
+            program.sample(&approximation, &request)
+        })?;
+        arrays(py, &sample.map_err(|error| raise(&error))?.table)
+    }
+
+    /// Whether the draws are refined ones: of the posterior, and not of the approximation.
+    fn refined(&self) -> bool {
+        self.fitted.encode_refined().is_some()
+    }
+
+    /// The page about the fit.
+    fn report(&self) -> String {
+        jensen::report::render(&self.fitted.report(&self.about))
+    }
+
+    /// The bound along the run: iteration, stage, seconds, estimate.
+    fn history(&self) -> Vec<(u64, String, f64, f64)> {
+        let history = self.fitted.history.iter();
+        history
+            .map(|p| (p.iteration, p.stage.clone(), p.seconds, p.elbo))
+            .collect()
+    }
+
+    /// The settings that were given.
+    fn settings(&self) -> BTreeMap<String, String> {
+        self.about.settings.iter().cloned().collect()
+    }
+}

@@ -1,0 +1,162 @@
+//! Work under the interpreter's eyes.
+
+use std::num::NonZero;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use jensen::HistoryPoint;
+use jensen::run::{Observer, Progress};
+use pyo3::exceptions::{PyOSError, PyRuntimeError};
+use pyo3::prelude::*;
+
+/// How often signals are looked at and progress is told.
+const PERIOD: Duration = Duration::from_millis(50);
+
+/// Stacks, for the interpreter of programs: only touched pages take memory.
+const STACK: usize = 256 << 20;
+
+/// What a worker and the interpreter's thread tell each other.
+pub struct Watch {
+    /// Stops the work after its present iteration.
+    pub cancel: AtomicBool,
+    start: Instant,
+    said: Mutex<Said>,
+    over: Mutex<bool>,
+    ended: Condvar,
+}
+
+#[derive(Default)]
+struct Said {
+    /// Iteration, stage and bound of the newest estimate.
+    progress: Option<(u64, String, f64)>,
+    notes: Vec<String>,
+}
+
+impl Watch {
+    fn new() -> Self {
+        Self {
+            cancel: AtomicBool::new(false),
+            start: Instant::now(),
+            said: Mutex::default(),
+            over: Mutex::default(),
+            ended: Condvar::new(),
+        }
+    }
+
+    /// Seconds since the work began.
+    pub fn seconds(&self) -> f64 {
+        self.start.elapsed().as_secs_f64()
+    }
+
+    /// The end of the work, waited for at most a [`PERIOD`].
+    fn is_over(&self) -> bool {
+        let over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.ended.wait_timeout_while(over, PERIOD, |over| !*over);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    fn end(&self) {
+        *self.over.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.ended.notify_all();
+    }
+}
+
+/// The worker's observer.
+pub struct Eyes<'a>(pub &'a Watch);
+
+impl Observer for Eyes<'_> {
+    fn progress(&mut self, progress: &Progress<'_>) {
+        if let Some(point) = HistoryPoint::of(progress.record) {
+            let mut said = self.0.said.lock().unwrap_or_else(PoisonError::into_inner);
+            said.progress = Some((point.iteration, point.stage, point.elbo));
+        }
+    }
+
+    fn note(&mut self, note: &str) {
+        let mut said = self.0.said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.notes.push(note.to_owned());
+    }
+}
+
+/// Runs `work` on a thread of its own in a pool of so many threads (all of the machine unless given), so that nothing of
+/// it is left behind, while the interpreter may do other things. Signals and exceptions of `progress`, which is called
+/// with iteration, stage and bound, cancel the work and are raised when it has ended. What the work remarks is warned of.
+pub fn supervised<T: Send>(
+    py: Python<'_>,
+    threads: Option<usize>,
+    progress: Option<&Py<PyAny>>,
+    work: impl FnOnce(&Watch) -> T + Send,
+) -> PyResult<T> {
+    let all = || std::thread::available_parallelism().map_or(1, NonZero::get);
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads.unwrap_or_else(all))
+        .stack_size(STACK)
+        .build()
+        .map_err(|error| PyOSError::new_err(format!("cannot start threads: {error}")))?;
+    let watch = Watch::new();
+    let (made, raised) = std::thread::scope(|scope| {
+        let worker = scope.spawn(|| {
+            let made = catch_unwind(AssertUnwindSafe(|| pool.install(|| work(&watch))));
+            watch.end();
+            made
+        });
+        let mut raised = None;
+        while !py.detach(|| watch.is_over()) {
+            if raised.is_none()
+                && let Err(error) = py.check_signals().and_then(|()| tell(py, &watch, progress))
+            {
+                watch.cancel.store(true, Ordering::Relaxed);
+                raised = Some(error);
+            }
+        }
+        let made = py.detach(|| worker.join());
+        (made.unwrap_or_else(|panic| resume_unwind(panic)), raised)
+    });
+    let notes = watch
+        .said
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner)
+        .notes;
+    warn(py, &notes)?;
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    made.map_err(|panic| {
+        let what = panic
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned())
+            .or_else(|| panic.downcast_ref::<String>().cloned());
+        PyRuntimeError::new_err(format!(
+            "this is a fault of jensen {}, please report it with the model and data: {}",
+            env!("CARGO_PKG_VERSION"),
+            what.as_deref().unwrap_or("unknown")
+        ))
+    })
+}
+
+fn tell(py: Python<'_>, watch: &Watch, progress: Option<&Py<PyAny>>) -> PyResult<()> {
+    let said = watch
+        .said
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .progress
+        .take();
+    if let (Some(callback), Some((iteration, stage, elbo))) = (progress, said) {
+        callback.call1(py, (iteration, stage, elbo, watch.seconds()))?;
+    }
+    Ok(())
+}
+
+/// Warns of each text.
+pub fn warn(py: Python<'_>, texts: &[String]) -> PyResult<()> {
+    if texts.is_empty() {
+        return Ok(());
+    }
+    let warn = py.import("warnings")?.getattr("warn")?;
+    for text in texts {
+        warn.call1((text,))?;
+    }
+    Ok(())
+}

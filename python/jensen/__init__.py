@@ -1,0 +1,55 @@
+"""Variational inference with evidence: a Stan program and data in, a checked posterior out.
+
+>>> import jensen
+>>> fit = jensen.fit("model.stan", {"N": 3, "y": [1.0, 2.0, 0.5]})
+>>> fit.trusted, fit["mu"].mean()
+
+``fit`` also takes a density written in Python; ``Model`` gives values and derivatives of a program's log density to any
+sampler. Everything else of Jensen is at hand as the command ``jensen``, which the package installs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._jensen import FitError, StanError, __version__
+
+if TYPE_CHECKING:
+    from ._fit import Fit, TrustWarning, fit, load, resume
+    from ._model import Model
+
+__all__ = [
+    "Fit",
+    "FitError",
+    "Model",
+    "StanError",
+    "TrustWarning",
+    "__version__",
+    "fit",
+    "load",
+    "resume",
+]
+
+_HOME = {
+    "Fit": "_fit",
+    "TrustWarning": "_fit",
+    "fit": "_fit",
+    "load": "_fit",
+    "resume": "_fit",
+    "Model": "_model",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # NumPy is imported with the first name that needs it.
+    if name in _HOME:
+        import importlib
+
+        value = getattr(importlib.import_module(f"jensen.{_HOME[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'jensen' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

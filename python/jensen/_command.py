@@ -1,0 +1,19 @@
+"""The command ``jensen``."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+from ._jensen import command
+
+
+def main() -> int:
+    """Runs the command with the process's arguments."""
+    # Ctrl-C belongs to the command: it stops a fit after its present iteration.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    return command(["jensen", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,556 @@
+"""Fits: of Stan programs and of densities in Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _jensen
+from ._data import Data, as_array, read_program, split_data
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = npt.NDArray[np.float64]
+
+#: Called with iteration, stage, estimate of the bound in nats, and seconds since the start.
+Progress = Callable[[int, str, float, float], None]
+
+
+class TrustWarning(UserWarning):
+    """A fit is not to be trusted, or something should be known of it."""
+
+
+class Fit:
+    """A finished fit: the draws, what they are worth, and how they were found.
+
+    ``fit["theta"]`` are the draws of a variable, an array of shape ``(draws, *shape)``.
+    """
+
+    def __init__(
+        self,
+        summary: dict[str, Any],
+        variables: list[tuple[str, tuple[int, ...], str, bool]],
+        drawn: tuple[Array, Array, Array],
+        *,
+        refined: bool,
+        history: list[tuple[int, str, float, float]],
+        report: str | None = None,
+        data: dict[str, Any] | None = None,
+        handle: _jensen.Fitted | None = None,
+    ) -> None:
+        self._summary = summary
+        self._variables = variables
+        self._draws, self._log_p, self._log_q = drawn
+        self._refined = refined
+        self._history = history
+        self._report = report
+        self._data = data or {}
+        self._handle = handle
+
+    # What it is worth.
+
+    @property
+    def trusted(self) -> bool:
+        """Nothing speaks against using the draws."""
+        return bool(self._summary["trusted"])
+
+    @property
+    def converged(self) -> bool:
+        """The optimiser's word: its stopping rule was met."""
+        return bool(self._summary["converged"])
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in words, with what speaks against the fit."""
+        if self.trusted:
+            return "trusted"
+        return "NOT to be trusted:\n" + "\n".join(f"- {text}" for text in self.warnings)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What speaks against trusting the fit, then what else should be known."""
+        return list(self._summary.get("warnings", []))
+
+    @property
+    def status(self) -> str:
+        """How the run ended, with advice."""
+        return str(self._summary["status"])
+
+    @property
+    def elbo(self) -> float:
+        """Evidence lower bound of the approximation in nats, with all constants."""
+        return _number(self._summary["elbo"])
+
+    @property
+    def elbo_se(self) -> float:
+        """Monte-Carlo standard error of the bound."""
+        return _number(self._summary["elbo_se"])
+
+    @property
+    def khat(self) -> float:
+        """Pareto k̂ of the importance weights of the approximation."""
+        return _number(self._summary["khat"])
+
+    @property
+    def refined(self) -> bool:
+        """The draws are refined ones: of the posterior itself, and not of the approximation."""
+        return self._refined
+
+    @property
+    def refinement(self) -> dict[str, Any] | None:
+        """Log evidence, KL divergence, nested R̂ and effective draws of the refinement, where there was one."""
+        return self._summary.get("refinement")
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Where the time went."""
+        return dict(self._summary["seconds"])
+
+    @property
+    def calls(self) -> int:
+        """Oracle calls: minibatches of evaluations."""
+        return int(self._summary["oracle_calls"])
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """Everything that the command writes to ``fit.json``."""
+        return json.loads(json.dumps(self._summary))  # type: ignore[no-any-return]
+
+    @property
+    def history(self) -> list[tuple[int, str, float, float]]:
+        """The bound along the run: iteration, stage, seconds, estimate in nats."""
+        return list(self._history)
+
+    # The draws.
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        column = 0
+        for known, shape, _, integer in self._variables:
+            size = int(np.prod(shape, dtype=int))
+            if known == name:
+                block = self._draws[:, column : column + size]
+                # Columns run through an array first index fastest: the reversed axes are a view of them.
+                view = block.reshape((len(block), *reversed(shape)))
+                array: npt.NDArray[Any] = view.transpose((0, *range(len(shape), 0, -1)))
+                return array.astype(np.int64) if integer else array
+            column += size
+        raise KeyError(f"{name!r} is no variable of the fit: {', '.join(self.keys())}")
+
+    def keys(self) -> list[str]:
+        """Names of the variables."""
+        return [name for name, *_ in self._variables]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __len__(self) -> int:
+        return len(self._variables)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.keys()
+
+    @property
+    def log_p(self) -> Array:
+        """Log density of the model at every draw, unconstrained scale, in nats."""
+        return self._log_p
+
+    @property
+    def log_q(self) -> Array:
+        """Log density of the approximation at every draw, in nats."""
+        return self._log_q
+
+    def draws(self, n: int, *, seed: int | None = None, resample: bool = False) -> dict[str, Array]:
+        """More draws of the approximation, by name; resampled by their importance weights if asked for.
+
+        With the seed of the fit (the default) the first are those of an unrefined fit.
+        """
+        if n < 1:
+            raise ValueError(f"{n} draws: expected at least 1")
+        if self._handle is None:
+            raise ValueError("more draws need the fit itself: this one was loaded or unpickled; use `jensen draws`")
+        if self._refined:
+            warnings.warn(
+                "these are draws of the approximation; the fit's own draws are refined ones", TrustWarning, stacklevel=2
+            )
+        table, log_p, log_q = self._handle.more_draws(n, seed, resample)
+        other = Fit(
+            self._summary, self._variables, (table, log_p, log_q), refined=False, history=[], data=self._data
+        )
+        return {name: other[name] for name in other}
+
+    def summary(self) -> pd.DataFrame:
+        """Mean, sd and quantiles of every scalar as a data frame of pandas.
+
+        ``mcse_mean`` is the standard error of the mean of independent draws; refined draws are not independent, and
+        have none here.
+        """
+        pandas = _extra("pandas", "pandas")
+        rows = {
+            p["name"]: {"mean": p["mean"], "sd": p["sd"], "5%": p["q05"], "50%": p["q50"], "95%": p["q95"]}
+            for p in self._summary["parameters"]
+        }
+        frame = pandas.DataFrame.from_dict(rows, orient="index", dtype=float)
+        if not self._refined and len(frame):
+            frame["mcse_mean"] = frame["sd"] / np.sqrt(len(self._draws))
+        return frame  # type: ignore[no-any-return]
+
+    # Other homes.
+
+    def to_arviz(
+        self,
+        *,
+        coords: Mapping[str, Sequence[Any]] | None = None,
+        dims: Mapping[str, Sequence[str]] | None = None,
+        posterior_predictive: Sequence[str] | None = None,
+        log_likelihood: Sequence[str] | None = None,
+        observed: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """The fit as ArviZ wants it: ``InferenceData`` of 0.x, a ``DataTree`` of 1.x.
+
+        ``posterior`` has equally weighted draws of parameters and transformed parameters. Generated quantities whose
+        names end in ``_rep`` or ``_pred`` (or those named) are posterior predictive, ``log_lik`` (or those named) the
+        log likelihood. ``observed`` names the data that they predict; the rest of the data is constant. The group
+        ``approximation`` holds log densities of the draws, where they are the approximation's.
+        """
+        arviz = _extra("arviz", "arviz")
+        generated = [name for name, _, part, _ in self._variables if part == "generated quantities"]
+        likelihoods = list(log_likelihood) if log_likelihood is not None else [n for n in generated if n == "log_lik"]
+        if posterior_predictive is not None:
+            predictive = list(posterior_predictive)
+        else:
+            predictive = [n for n in generated if n.endswith(("_rep", "_pred"))]
+        for name in [*likelihoods, *predictive]:
+            if name not in self:
+                raise KeyError(f"{name!r} is no variable of the fit: {', '.join(self.keys())}")
+
+        def group(names: Sequence[str]) -> dict[str, Array]:
+            return {name: self[name][np.newaxis] for name in names}
+
+        used = {*likelihoods, *predictive}
+        groups: dict[str, dict[str, Any]] = {"posterior": group([name for name in self if name not in used])}
+        if predictive:
+            groups["posterior_predictive"] = group(predictive)
+        if likelihoods:
+            groups["log_likelihood"] = group(likelihoods)
+        known = {name: value for name, value in self._data.items() if not isinstance(value, tuple)}
+        seen = dict(observed or {n.rsplit("_", 1)[0]: known[n.rsplit("_", 1)[0]] for n in predictive
+                                 if n.rsplit("_", 1)[0] in known})
+        if seen:
+            groups["observed_data"] = {name: np.asarray(value) for name, value in seen.items()}
+        constant = {name: value for name, value in known.items() if name not in seen}
+        if constant:
+            groups["constant_data"] = constant
+        named: dict[str, Any] = {"coords": dict(coords) if coords else None, "dims": dict(dims) if dims else None}
+        old = int(arviz.__version__.split(".")[0]) < 1
+        made = arviz.from_dict(**groups, **named) if old else arviz.from_dict(groups, **named)
+        if not self._refined:
+            weights = {
+                "log_p": self._log_p[np.newaxis],
+                "log_q": self._log_q[np.newaxis],
+                "log_weight": (self._log_p - self._log_q)[np.newaxis],
+            }
+            if old:
+                made.add_groups({"approximation": arviz.dict_to_dataset(weights)}, warn_on_custom_groups=False)
+            else:
+                made["approximation"] = arviz.from_dict({"posterior": weights})["posterior"]
+        return made
+
+    def report(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The HTML report, one self-contained page; written to a file if one is named."""
+        if self._report is None:
+            if self._handle is None:
+                raise ValueError("the folder of this fit has no report")
+            self._report = self._handle.report()
+        if path is not None:
+            Path(path).write_text(self._report, encoding="utf-8")
+        return self._report
+
+    def __repr__(self) -> str:
+        drawn = "refined draws" if self._refined else "draws"
+        trust = "trusted" if self.trusted else "NOT to be trusted"
+        return (
+            f"<jensen.Fit: {trust}; {len(self._draws)} {drawn} of {', '.join(self.keys()[:6])}"
+            f"{', …' if len(self) > 6 else ''}; ELBO {self.elbo:.2f} ± {self.elbo_se:.2f} nats, k̂ {self.khat:.2f}>"
+        )
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        colour = "#137333" if self.trusted else "#b3261e"
+        head = "trusted" if self.trusted else "NOT to be trusted"
+        reasons = "" if self.trusted else "".join(f"<li>{escape(text)}</li>" for text in self.warnings)
+        shown = self._summary["parameters"][:20]
+        rows = "".join(
+            "<tr><th style='text-align:left'>{}</th>{}</tr>".format(
+                escape(p["name"]),
+                "".join(f"<td>{_number(p[key]):.4g}</td>" for key in ("mean", "sd", "q05", "q50", "q95")),
+            )
+            for p in shown
+        )
+        more = len(self._summary["parameters"]) - len(shown)
+        rest = f"<p>… and {more} more</p>" if more else ""
+        return (
+            f"<div><p><b style='color:{colour}'>{head}</b> &nbsp; {len(self._draws)} draws, ELBO {self.elbo:.2f} ± "
+            f"{self.elbo_se:.2f} nats, k̂ {self.khat:.2f}</p><ul>{reasons}</ul><table><tr><th></th><th>mean</th><th>sd</th>"
+            f"<th>5 %</th><th>50 %</th><th>95 %</th></tr>{rows}</table>{rest}</div>"
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(self.__dict__)
+        if self._handle is not None:
+            state["_report"] = self.report()
+        state["_handle"] = None
+        return state
+
+
+def fit(
+    model: str | os.PathLike[str] | None = None,
+    data: Data = None,
+    *,
+    density: Callable[[Array], tuple[Array, Array]] | None = None,
+    hvp: Callable[[Array, Array], Array] | None = None,
+    dim: int | None = None,
+    names: Sequence[str] | None = None,
+    include: Sequence[str | os.PathLike[str]] = (),
+    out: str | os.PathLike[str] | None = None,
+    init: Literal["0", "random"] | int | os.PathLike[str] | str | Mapping[str, Any] | npt.ArrayLike | None = None,
+    method: Literal["auto", "trust", "advi", "hfsgvi", "bbvi", "smiso"] | None = None,
+    family: str | None = None,
+    refine: Literal["auto", "none", "always"] | None = None,
+    covariance: Literal["family", "linear_response"] | None = None,
+    covariance_of: Sequence[str] | str | None = None,
+    exchangeable: str | None = None,
+    batch: int | None = None,
+    estimator: Literal["naive", "stl", "cv", "inc", "ens", "joint", "joint-svrg", "joint-exact"] | None = None,
+    trace_variance: int | None = None,
+    optimizer: Literal["sgd", "adam", "adagrad", "rmsprop"] | None = None,
+    step_size: float | None = None,
+    grad_samples: int | None = None,
+    elbo_samples: int | None = None,
+    advi_iters: int | None = None,
+    tol: float | None = None,
+    max_iters: int | None = None,
+    max_seconds: float | None = None,
+    memory_limit: int | None = None,
+    draws: int | None = None,
+    importance_resample: bool | None = None,
+    seed: int | None = None,
+    threads: int | None = None,
+    simd: Literal["auto", "avx512", "avx2", "scalar"] | None = None,
+    checkpoint_every: float | None = None,
+    progress: bool | Progress = False,
+) -> Fit:
+    """Fits a Stan program to data, or a density written in Python; a fit that is not to be trusted warns.
+
+    Args:
+        model: The program: a path, or its source.
+        data: Values by name (numbers, lists, arrays), a data frame whose columns are taken by name, or the path of a
+            JSON file or an R dump.
+        density: Instead of a program, a function of points, an array of shape ``(n, dim)``, to ``n`` log densities in
+            nats and their gradients of shape ``(n, dim)``.
+        hvp: Hessian-vector products of the density: a function of points and directions, both ``(n, dim)``. Without it
+            they are differences of gradients, at two gradients each.
+        dim: The dimension of the density; ``names`` gives it, too.
+        names: Names of the density's coordinates.
+        include: Folders to look for included files in.
+        out: A folder for results and checkpoints, the same as that of ``jensen fit --out``.
+        init: Where to start: ``0``, ``"random"``, parameter values by name, an unconstrained point, or a JSON file.
+        progress: ``True`` for a line of tqdm; or a function, called with iteration, stage, bound and seconds.
+
+    The other settings have the names and meanings of the flags of ``jensen fit``; see ``jensen fit --help``. With the same
+    seed and settings the draws are those of the command, bit for bit, on any number of threads.
+
+    Raises:
+        StanError: The program, or its data under its declarations, is wrong.
+        FitError: No starting point has a finite density.
+        ValueError, TypeError: A setting or a value is wrong.
+        KeyboardInterrupt: The run was interrupted; with ``out`` it can be resumed.
+    """
+    if isinstance(covariance_of, Sequence) and not isinstance(covariance_of, str):
+        covariance_of = ",".join(covariance_of)
+    request = {
+        name: value
+        for name, value in {
+            "method": method,
+            "family": family,
+            "refine": refine,
+            "covariance": covariance,
+            "covariance_of": covariance_of,
+            "exchangeable": exchangeable,
+            "batch": batch,
+            "estimator": estimator,
+            "trace_variance": trace_variance,
+            "optimizer": optimizer,
+            "step_size": step_size,
+            "grad_samples": grad_samples,
+            "elbo_samples": elbo_samples,
+            "advi_iters": advi_iters,
+            "tol": tol,
+            "max_iters": max_iters,
+            "max_seconds": max_seconds,
+            "memory_limit": memory_limit,
+            "draws": draws,
+            "importance_resample": importance_resample,
+            "seed": seed,
+            "simd": simd,
+            "checkpoint_every": checkpoint_every,
+        }.items()
+        if value is not None
+    }
+    point, values, named = _start(init)
+    if named is not None:
+        request["init"] = named
+    if density is not None:
+        if model is not None or data is not None:
+            raise TypeError("give a program with data, or a density: not both")
+        if out is not None or values is not None:
+            raise TypeError("a fit of a density takes no `out`, and starts at an unconstrained point")
+        labels = _names(dim, names)
+        with _Progress(progress) as told:
+            made = _jensen.fit_density(density, hvp, labels, _encode(request), point, threads, told)
+        return _judged(made, {})
+    if model is None:
+        raise TypeError("nothing to fit: give a program, or `density=` with its `dim=`")
+    name, text = read_program(model)
+    arrays, path = split_data(data)
+    folders = [os.fspath(folder) for folder in include]
+    program = _jensen.Program.compile(name, text, folders, arrays, path, _encode(request), threads)
+    for remark in program.remarks():
+        warnings.warn(remark, TrustWarning, stacklevel=2)
+    place = None if out is None else os.fspath(out)
+    with _Progress(progress) as told:
+        made = program.fit(place, False, False, point, values, told)
+    return _judged(made, arrays or {})
+
+
+def resume(
+    out: str | os.PathLike[str],
+    *,
+    max_iters: int | None = None,
+    max_seconds: float | None = None,
+    threads: int | None = None,
+    force: bool = False,
+    progress: bool | Progress = False,
+) -> Fit:
+    """Goes on with the fit in a folder from its last checkpoint, to the same bits as if it had never been stopped."""
+    request = {"max_iters": max_iters, "max_seconds": max_seconds}
+    given = _encode({name: value for name, value in request.items() if value is not None})
+    program = _jensen.Program.stored(os.fspath(out), given, threads)
+    with _Progress(progress) as told:
+        made = program.fit(os.fspath(out), True, force, None, None, told)
+    return _judged(made, {})
+
+
+def load(out: str | os.PathLike[str]) -> Fit:
+    """The finished fit in a folder, of the command or of ``jensen.fit``."""
+    folder = Path(out)
+    try:
+        summary = json.loads((folder / "fit.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FileNotFoundError(f"`{folder}` holds no finished fit: resume it first (jensen.resume)") from None
+    variables, drawn = _jensen.read_draws(folder / "draws.csv")
+    page = folder / "report.html"
+    return Fit(
+        summary,
+        [(name, tuple(shape), "parameters", False) for name, shape in variables],
+        drawn,
+        refined=(folder / "refined.safetensors").exists(),
+        history=[],
+        report=page.read_text(encoding="utf-8") if page.exists() else None,
+    )
+
+
+def _judged(made: _jensen.Fitted, data: dict[str, Any]) -> Fit:
+    fitted = Fit(
+        json.loads(made.summary()),
+        [(name, tuple(shape), part, integer) for name, shape, part, integer in made.variables()],
+        made.draws(),
+        refined=made.refined(),
+        history=made.history(),
+        data=data,
+        handle=made,
+    )
+    if not fitted.trusted:
+        warnings.warn(fitted.verdict, TrustWarning, stacklevel=3)
+    return fitted
+
+
+def _encode(request: Mapping[str, Any]) -> str:
+    def plain(value: Any) -> Any:
+        if isinstance(value, np.generic):
+            return value.item()
+        raise TypeError(f"{value!r} of type {type(value).__name__} is no setting")
+
+    return json.dumps(request, default=plain, allow_nan=False)
+
+
+def _start(init: Any) -> tuple[list[float] | None, dict[str, Any] | None, str | None]:
+    """An unconstrained point, parameter values, or a word."""
+    if init is None:
+        return None, None, None
+    if isinstance(init, Mapping):
+        return None, {str(name): as_array(str(name), value) for name, value in init.items()}, None
+    if isinstance(init, (str, os.PathLike)):
+        return None, None, os.fspath(init)
+    if isinstance(init, (int, float)) and init == 0:
+        return None, None, "0"
+    point = np.asarray(init, dtype=np.float64)
+    if point.ndim != 1:
+        raise ValueError(f"a start of shape {point.shape}: expected an unconstrained point of shape (dim,)")
+    return [float(x) for x in point], None, None
+
+
+def _names(dim: int | None, names: Sequence[str] | None) -> list[str]:
+    if names is None:
+        if dim is None or dim < 1:
+            raise ValueError("the dimension of the density is not given: `dim=`, at least 1")
+        return [f"z{i + 1}" for i in range(dim)]
+    if dim is not None and dim != len(names):
+        raise ValueError(f"{len(names)} names for {dim} dimensions")
+    return list(names)
+
+
+class _Progress:
+    """The callback of a run: none, the user's, or a line of tqdm."""
+
+    def __init__(self, wanted: bool | Progress) -> None:
+        self._wanted = wanted
+        self._bar: Any = None
+
+    def __enter__(self) -> Progress | None:
+        if callable(self._wanted):
+            return self._wanted
+        if not self._wanted:
+            return None
+        tqdm = _extra("tqdm.auto", "progress")
+        self._bar = tqdm.tqdm(desc="jensen", unit="it")
+        return self._show
+
+    def _show(self, iteration: int, stage: str, elbo: float, seconds: float) -> None:
+        self._bar.n = iteration
+        self._bar.set_postfix_str(f"{stage}  ELBO {elbo:.2f}")
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+def _extra(module: str, extra: str) -> Any:
+    import importlib
+
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(f"this needs {module.split('.')[0]}: pip install 'jensen[{extra}]'") from error
+
+
+def _number(value: Any) -> float:
+    return float("nan") if value is None else float(value)

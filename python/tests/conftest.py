@@ -1,0 +1,34 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHOOLS = ROOT / "data" / "eight_schools"
+
+#: A regression whose posterior is known: flat priors, unit noise.
+LINE = """
+data { int<lower=0> N; vector[N] x; vector[N] y; }
+parameters { real alpha; real beta; }
+model { y ~ normal(alpha + beta * x, 1); }
+generated quantities {
+  vector[N] log_lik;
+  array[N] real y_rep = normal_rng(alpha + beta * x, 1);
+  for (n in 1:N) log_lik[n] = normal_lpdf(y[n] | alpha + beta * x[n], 1);
+}
+"""
+
+
+@pytest.fixture
+def line():
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=30)
+    return {"N": 30, "x": x, "y": 1.0 + 2.0 * x + rng.normal(size=30)}
+
+
+@pytest.fixture
+def exact(line):
+    """Mean and covariance of the line's posterior."""
+    design = np.stack([np.ones(line["N"]), line["x"]], axis=1)
+    covariance = np.linalg.inv(design.T @ design)
+    return covariance @ design.T @ line["y"], covariance

@@ -1,0 +1,61 @@
+import jensen
+import numpy as np
+import pytest
+
+PRECISION = np.array([[2.0, 0.6], [0.6, 1.0]])
+
+
+def gaussian(points):
+    pulls = -points @ PRECISION
+    return 0.5 * (points * pulls).sum(axis=1), pulls
+
+
+def test_a_gaussian_in_numpy():
+    fit = jensen.fit(density=gaussian, names=["a", "b"], draws=4000)
+    assert fit.trusted and fit.keys() == ["a", "b"]
+    draws = np.stack([fit["a"], fit["b"]], axis=1)
+    assert np.cov(draws.T) == pytest.approx(np.linalg.inv(PRECISION), abs=0.08)
+    # The bound of an exact family is the log evidence.
+    assert fit.elbo == pytest.approx(np.log(2 * np.pi) - 0.5 * np.log(np.linalg.det(PRECISION)), abs=1e-3)
+
+
+def test_products_of_the_hessian_are_used():
+    calls = []
+
+    def products(points, directions):
+        calls.append(len(points))
+        return -directions @ PRECISION
+
+    given = jensen.fit(density=gaussian, hvp=products, dim=2)
+    assert calls and given.trusted and given.keys() == ["z1", "z2"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind", "message"),
+    [
+        (lambda p: 1 / 0, ZeroDivisionError, "division"),
+        (lambda p: -0.5 * (p**2).sum(axis=1), TypeError, "values and gradients"),
+        (lambda p: (-0.5 * (p**2).sum(axis=1), p[:, :1]), ValueError, "shape"),
+        (lambda p: (np.zeros(3), p), ValueError, "3 values for"),
+        (lambda p: (np.zeros(len(p), dtype=np.float32), p), TypeError, "float64"),
+    ],
+)
+def test_a_density_that_fails_is_an_exception(wrong, kind, message):
+    with pytest.raises(kind, match=message):
+        jensen.fit(density=wrong, dim=2)
+
+
+def test_a_density_without_a_finite_value_cannot_be_fitted():
+    with pytest.raises(jensen.FitError):
+        jensen.fit(density=lambda p: (np.full(len(p), -np.inf), np.zeros_like(p)), dim=2)
+
+
+def test_what_is_missing_is_said():
+    with pytest.raises(TypeError, match="nothing to fit"):
+        jensen.fit()
+    with pytest.raises(ValueError, match="`dim=`"):
+        jensen.fit(density=gaussian)
+    with pytest.raises(ValueError, match="1 names for 2"):
+        jensen.fit(density=gaussian, dim=2, names=["a"])
+    with pytest.raises(TypeError, match="not both"):
+        jensen.fit("parameters { real x; } model { x ~ normal(0, 1); }", density=gaussian, dim=2)

@@ -1,0 +1,188 @@
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+
+import jensen
+import numpy as np
+import pandas as pd
+import pytest
+
+from conftest import LINE, SCHOOLS
+
+
+def test_a_posterior_that_is_known(line, exact):
+    mean, covariance = exact
+    fit = jensen.fit(LINE, line, draws=4000, seed=1)
+    assert fit.trusted and fit.converged and fit.warnings == []
+    for i, name in enumerate(["alpha", "beta"]):
+        sd = np.sqrt(covariance[i, i])
+        # Four standard errors of 4000 draws.
+        assert abs(fit[name].mean() - mean[i]) < 4 * sd / np.sqrt(4000)
+        assert fit[name].std() == pytest.approx(sd, rel=0.05)
+    correlation = np.corrcoef(fit["alpha"], fit["beta"])[0, 1]
+    assert correlation == pytest.approx(covariance[0, 1] / np.sqrt(np.prod(np.diag(covariance))), abs=0.06)
+
+
+def test_the_draws_are_those_of_the_command_bit_for_bit(tmp_path):
+    program, data = SCHOOLS / "eight_schools.stan", SCHOOLS / "eight_schools.json"
+    out = tmp_path / "command"
+    line = [sys.executable, "-m", "jensen._command", "fit", program, data, "--seed", "7", "--out", out, "--quiet"]
+    subprocess.run(line, check=False)
+    theirs = jensen.load(out)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from_file = jensen.fit(program, data, seed=7)
+        from_values = jensen.fit(program.read_text(), json.loads(data.read_text()), seed=7, threads=1)
+    for mine in (from_file, from_values):
+        assert mine.keys() == theirs.keys()
+        for name in theirs:
+            assert np.array_equal(mine[name], theirs[name]), name
+        assert mine.elbo == theirs.elbo and mine.trusted == theirs.trusted
+        assert np.array_equal(mine.log_p, theirs.log_p)
+
+
+def test_data_in_every_form(line, tmp_path):
+    frame = pd.DataFrame({"x": line["x"], "y": line["y"]})
+    program = "data { array[30] real x; array[30] real y; } parameters { real b; } model { y ~ normal(b * to_vector(x), 1); }"
+    columns = jensen.fit(program, frame)
+    series = jensen.fit(program, {"x": frame["x"], "y": list(line["y"])})
+    path = tmp_path / "data.json"
+    path.write_text(json.dumps({"x": list(line["x"]), "y": list(line["y"])}))
+    file = jensen.fit(program, path)
+    assert np.array_equal(columns["b"], series["b"]) and np.array_equal(columns["b"], file["b"])
+
+
+def test_shapes_follow_the_program():
+    program = """
+    parameters { array[2] matrix[3, 4] a; real s; }
+    model { s ~ normal(0, 1); for (i in 1:2) to_vector(a[i]) ~ normal(0, 1); }
+    generated quantities {
+      array[2, 3] int where;
+      for (i in 1:2) for (j in 1:3) where[i, j] = 10 * i + j;
+      matrix[3, 4] copy = a[2];
+    }
+    """
+    fit = jensen.fit(program, draws=50)
+    assert fit["a"].shape == (50, 2, 3, 4) and fit["s"].shape == (50,)
+    assert fit["where"].dtype == np.int64
+    assert np.array_equal(fit["where"][0], [[11, 12, 13], [21, 22, 23]])
+    assert np.array_equal(fit["copy"], fit["a"][:, 1])
+    # Views of one array, and no copies.
+    assert np.shares_memory(fit["a"], fit["a"])
+
+
+def test_tuples_and_complex_numbers_are_data():
+    program = """
+    data { tuple(int, array[2] real) t; complex z; }
+    parameters { real x; }
+    model { x ~ normal(t.1 + t.2[2] + get_imag(z), 1); }
+    """
+    fit = jensen.fit(program, {"t": (3, [0.5, 0.25]), "z": 1 + 2j}, draws=4000)
+    assert fit["x"].mean() == pytest.approx(5.25, abs=0.07)
+
+
+def test_what_is_not_trusted_warns_and_says_why():
+    with pytest.warns(jensen.TrustWarning, match="NOT to be trusted"):
+        fit = jensen.fit("parameters { real x; } model { }")
+    assert not fit.trusted and fit.warnings and "NOT" in fit.verdict
+    assert "NOT to be trusted" in repr(fit) and "NOT to be trusted" in fit._repr_html_()
+
+
+def test_summary_and_report(line, tmp_path):
+    fit = jensen.fit(LINE, line)
+    frame = fit.summary()
+    assert list(frame.columns) == ["mean", "sd", "5%", "50%", "95%", "mcse_mean"]
+    assert frame.loc["alpha", "mean"] == pytest.approx(fit["alpha"].mean())
+    page = fit.report(tmp_path / "report.html")
+    assert page == (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert page.lower().startswith("<!doctype html") and "beta" in page
+
+
+def test_pickled_and_loaded_fits_are_the_fit(line, tmp_path):
+    fit = jensen.fit(LINE, line, out=tmp_path / "out")
+    for other in (pickle.loads(pickle.dumps(fit)), jensen.load(tmp_path / "out")):
+        assert np.array_equal(other["beta"], fit["beta"])
+        assert other.elbo == fit.elbo and other.report() == fit.report()
+    more = fit.draws(1500)
+    assert np.array_equal(more["beta"][:1000], fit["beta"])
+
+
+def test_two_fits_at_once_overlap(line):
+    seen = []
+    lock = threading.Lock()
+
+    def density(points):
+        with lock:
+            seen.append(threading.current_thread().ident)
+        time.sleep(0.002)
+        return -0.5 * (points**2).sum(axis=1), -points
+
+    runs = [threading.Thread(target=jensen.fit, kwargs={"density": density, "dim": 2, "threads": 1}) for _ in range(2)]
+    for run in runs:
+        run.start()
+    for run in runs:
+        run.join()
+    changes = sum(a != b for a, b in zip(seen, seen[1:]))
+    # One after the other would change once.
+    assert changes > 5
+
+
+def test_an_interrupt_stops_and_the_run_goes_on(tmp_path):
+    program = tmp_path / "slow.stan"
+    # Stochastic gradients go on for as long as they are let.
+    program.write_text("parameters { vector[200] x; } model { x ~ normal(0, 1); }")
+    out = tmp_path / "out"
+    settings = 'method="bbvi", family="meanfield", tol=1e-9, max_iters=2000000, checkpoint_every=0.1'
+    script = f"import jensen\nprint('go', flush=True)\njensen.fit({str(program)!r}, out={str(out)!r}, {settings})\n"
+    run = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert run.stdout.readline() == "go\n"
+    deadline = time.time() + 60
+    while not (out / "checkpoint.safetensors").exists() and time.time() < deadline:
+        time.sleep(0.05)
+    run.send_signal(signal.SIGINT)
+    start = time.time()
+    _, errors = run.communicate(timeout=60)
+    # Generous: the machine may be busy, and the results are written.
+    assert time.time() - start < 20
+    assert "KeyboardInterrupt" in errors and run.returncode != 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        stopped = jensen.load(out)
+        gone_on = jensen.resume(out, max_iters=stopped.info["iterations"] + 50)
+    assert gone_on.info["iterations"] == stopped.info["iterations"] + 50
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_after_a_fit_can_fit(line):
+    jensen.fit(LINE, line)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        fit = jensen.fit(LINE, line)
+        os._exit(0 if fit.trusted else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_progress_is_told():
+    told = []
+    fit = jensen.fit(density=_slow, dim=2, progress=lambda *what: told.append(what))
+    assert fit.trusted
+    assert told and all(len(what) == 4 and np.isfinite(what[2]) for what in told)
+
+
+def _slow(points):
+    time.sleep(0.01)
+    return -0.5 * (points**2).sum(axis=1), -points
+
+
+def test_importing_is_quick_and_needs_no_numpy():
+    script = "import sys, jensen; print('numpy' in sys.modules)"
+    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert out.stdout == "False\n"
