@@ -369,6 +369,106 @@ def improper():
     bad("free_degrees", "A Student t whose degrees of freedom have no prior", "transformed data {\n  vector[5] y = [-1, -0.5, 0, 0.5, 1]';\n}\nparameters {\n  real<lower=1> nu;\n}\nmodel {\n  y ~ student_t(nu, 0, 1);\n}")
 
 
+def fresh():
+    """Other sizes of the shapes above, and shapes between them: what limits were not chosen on."""
+    positive, unit = "<lower=0>", "<lower=0, upper=1>"
+
+    def free(name, kind, about, parameters, model, answer=None):
+        add(name, kind, about, f"// {about}.\nparameters {{\n{parameters}\n}}\nmodel {{\n{model}\n}}", answer)
+
+    for bend, width in ((2, 0.5), (10, 0.5), (1, 0.05)):
+        about = f"A banana: y follows {bend} x squared within {width}"
+        label = f"banana_{bend}_{width}".replace(".", "p")
+        sd = math.sqrt(2 * bend**2 + width**2)
+        free(label, "proper", about, "  real x;\n  real y;", f"  x ~ normal(0, 1);\n  y ~ normal({bend} * square(x), {width});", {"x": [0.0, 1.0], "y": [bend, sd, 48 * bend**4 / sd**4]})
+    about = "A banana in three dimensions"
+    free("banana_3d", "proper", about, "  real x;\n  vector[2] y;", "  x ~ normal(0, 1);\n  y[1] ~ normal(2 * square(x), 0.5);\n  y[2] ~ normal(-3 * square(x), 0.3);", {"x": [0.0, 1.0], "y[1]": [2.0, math.sqrt(8.25), 48 * 16 / 8.25**2], "y[2]": [-3.0, math.sqrt(18.09), 48 * 81 / 18.09**2]})
+    about = "A ridge that follows a sine"
+    free("sine_ridge", "proper", about, "  real x;\n  real y;", "  x ~ normal(0, 1);\n  y ~ normal(2 * sin(3 * x), 0.3);", {"x": [0.0, 1.0], "y": [0.0, math.sqrt(4 * (1 - math.exp(-18)) / 2 + 0.09)]})
+    for radius, width in ((2, 0.2), (3, 0.1), (20, 1)):
+        log_r = lambda r: stats.norm.logpdf(r, radius, width) + math.log(r)
+        m, s, _ = moments(log_r, max(1e-12, radius - 30 * width), radius + 30 * width, [radius])
+        sd = math.sqrt((m * m + s * s) / 2)
+        about = f"A ring of radius {radius} and width {width}"
+        free(f"ring_{radius}_{width}".replace(".", "p"), "several", about, "  vector[2] x;", f"  target += normal_lpdf(sqrt(dot_self(x) + 1e-12) | {radius}, {width});", {"x[1]": [0.0, sd], "x[2]": [0.0, sd]})
+    for s, d in ((0.5, 20), (1.5, 4), (2.5, 2)):
+        answer = {"y": [0.0, s]}
+        answer.update({f"x[{i + 1}]": [0.0, math.exp(s * s / 4), 3 * math.expm1(s * s)] for i in range(d)})
+        about = f"Neal's funnel with {d} small coordinates, its scale's log has sd {s}"
+        free(f"funnel_{s}_{d}".replace(".", "p"), "proper", about, f"  real y;\n  vector[{d}] x;", f"  y ~ normal(0, {s});\n  x ~ normal(0, exp(y / 2));", answer)
+
+    def mixture(name, kind, about, parts):
+        """(weight, mean, sd) of each normal."""
+        mean = sum(w * m for w, m, _ in parts)
+        central4 = sum(w * ((m - mean) ** 4 + 6 * (m - mean) ** 2 * s**2 + 3 * s**4) for w, m, s in parts)
+        variance = sum(w * ((m - mean) ** 2 + s**2) for w, m, s in parts)
+        terms = ", ".join(f"{math.log(w)!r} + normal_lpdf(x | {m}, {s})" for w, m, s in parts)
+        free(name, kind, about, "  real x;", f"  target += log_sum_exp([{terms}]);", {"x": [mean, math.sqrt(variance), central4 / variance**2 - 3]})
+
+    mixture("two_modes_5_0p7", "several", "Two unit normals 5 apart", [(0.7, 0, 1), (0.3, 5, 1)])
+    mixture("two_modes_30_0p85", "several", "Two unit normals 30 apart, the far one with .15 of the mass", [(0.85, 0, 1), (0.15, 30, 1)])
+    mixture("shoulder", "proper", "A broad shoulder beside a peak", [(0.6, 0, 1), (0.4, 2.5, 2)])
+    mixture("peak_in_tail", "several", "A narrow peak in the tail of a normal", [(0.6, 0, 1), (0.4, 4, 0.3)])
+    mixture("narrow_beside_wide", "several", "A narrow normal two sds out in a wide one", [(0.5, 0, 3), (0.5, 6, 0.1)])
+    mixture("spike_and_slab_wide", "proper", "A spike in a slab thirty times as wide, a fifth of the mass", [(0.2, 0, 0.1), (0.8, 0, 3)])
+    mixture("comb", "several", "Five narrow peaks side by side", [(0.2, m, 0.15) for m in (-2, -1, 0, 1, 2)])
+    about = "A wave on a bell: many modes at the integers"
+    wave = lambda x: 1.5 * math.cos(2 * math.pi * x) - x * x / 18
+    free("wave", "several", about, "  real x;", "  target += 1.5 * cos(2 * pi() * x) - square(x) / 18;", {"x": moments(wave, -30, 30, [float(i) for i in range(-12, 13)])})
+    about = "Two unit normals 5 apart in the first of five coordinates"
+    free("two_modes_5_of_5d", "several", about, "  vector[5] x;", "  x[2 : 5] ~ normal(0, 1);\n  target += log_mix(0.5, normal_lpdf(x[1] | -2.5, 1), normal_lpdf(x[1] | 2.5, 1));", {"x[1]": [0.0, math.sqrt(7.25)], "x[2]": [0.0, 1.0]})
+    about = "A step: the right half of an interval has seven tenths of the mass"
+    free("step", "proper", about, "  real<lower=-1, upper=1> x;", "  target += x < 0 ? log(0.3) : log(0.7);", {"x": [0.2, math.sqrt(1 / 3 - 0.04), 0.0]})
+    about = "A staircase of five steps down"
+    weights = np.array([5.0, 4, 3, 2, 1]) / 15
+    left = np.arange(5.0)
+    mean = float((weights * (left + 0.5)).sum())
+    second = float((weights * (left**2 + left + 1 / 3)).sum())
+    free("staircase", "proper", about, "  real<lower=0, upper=5> x;", "  target += log(5 - floor(x));", {"x": [mean, math.sqrt(second - mean**2), 0.0]})
+
+    for name, about, distribution, dist, bounds in (
+        ("exponential_cut", "An exponential cut off at one, all at the left edge", "exponential(20)", stats.truncexpon(20, scale=1 / 20), unit),
+        ("beta_0p5_5", "beta(0.5, 5)", "beta(0.5, 5)", stats.beta(0.5, 5), unit),
+        ("beta_1_30", "beta(1, 30)", "beta(1, 30)", stats.beta(1, 30), unit),
+        ("truncated_right", "A normal cut off two sds below its mean", "normal(5, 1)", stats.truncnorm(-np.inf, -2, loc=5), "<upper=3>"),
+        ("uniform_sliver", "A uniform on a thousandth", "uniform(0, 1e-3)", stats.uniform(0, 1e-3), "<lower=0, upper=1e-3>"),
+        ("student_2p5", "A Student t whose variance barely exists", "student_t(2.5, 0, 1)", stats.t(2.5), ""),
+        ("lognormal_1p5", "A lognormal of scale 1.5", "lognormal(0, 1.5)", stats.lognorm(1.5), positive),
+        ("inverse_gamma_5", "An inverse gamma", "inv_gamma(5, 4)", stats.invgamma(5, scale=4), positive),
+        ("gamma_0_1", "gamma(0.1, 0.1): a pole at zero and rare large values", "gamma(0.1, 0.1)", stats.gamma(0.1, scale=10), positive),
+    ):
+        one(name, about, distribution, dist, bounds=bounds)
+
+    def chances(trials, scale):
+        f = lambda a: -trials * math.log1p(math.exp(min(a, 700))) - 0.5 * (a / scale) ** 2
+        return moments(f, -12.0 * scale, 20.0, [-scale, -5, 0])
+
+    for scale in (2, 10):
+        about = f"No success in twenty trials under a normal(0, {scale}) prior on the logit"
+        free(f"all_zero_prior_{scale}", "proper", about, "  real a;", f"  a ~ normal(0, {scale});\n  rep_array(0, 20) ~ bernoulli_logit(a);", {"a": chances(20, scale)})
+    about = "Two intercepts of which the data see the sum, under wide priors"
+    precision = np.array([[4.0 + 1e-4, 4.0], [4.0, 4.0 + 1e-4]])
+    cov = np.linalg.inv(precision)
+    mean = cov @ np.array([5.7, 5.7])
+    add("sum_barely_identified", "proper", about, f"// {about}.\ntransformed data {{\n  vector[4] y = [1, 2, 1.5, 1.2]';\n}}\nparameters {{\n  real a;\n  real b;\n}}\nmodel {{\n  [a, b] ~ normal(0, 100);\n  y ~ normal(a + b, 1);\n}}", {"a": [float(mean[0]), math.sqrt(cov[0, 0])], "b": [float(mean[1]), math.sqrt(cov[1, 1])]})
+    about = "Twenty half-normals: the mass is at the corner"
+    half = [float(stats.halfnorm.mean()), float(stats.halfnorm.std()), float(stats.halfnorm.stats(moments="k"))]
+    free("iid_half_normal_20", "proper", about, "  vector<lower=0>[20] x;", "  x ~ normal(0, 1);", {"x[1]": half, "x[20]": half})
+    about = "Ten Student t with three degrees of freedom"
+    free("iid_student_3_10", "proper", about, "  vector[10] x;", "  x ~ student_t(3, 0, 1);", {"x[1]": [0.0, math.sqrt(3), None]})
+    about = "Two hundred normals with correlation 0.5 each"
+    add("equicorrelated_200", "proper", about, f"// {about}.\nparameters {{\n  vector[200] x;\n}}\nmodel {{\n  target += square(sum(x)) / 201 - dot_self(x);\n}}", {"x[1]": [0.0, 1.0], "x[200]": [0.0, 1.0]})
+
+    for name, about, body in (
+        ("power_tail_1", "A density that falls like 1 / |x|", "parameters {\n  real x;\n}\nmodel {\n  target += -0.5 * log1p(square(x));\n}"),
+        ("levels_off", "A density that rises to a level and stays there", "parameters {\n  real<lower=0> x;\n}\nmodel {\n  target += -1 / x;\n}"),
+        ("walk_without_anchor", "A random walk of which only the steps are known", "parameters {\n  vector[10] x;\n}\nmodel {\n  x[2 : 10] ~ normal(x[1 : 9], 1);\n}"),
+        ("ratio_seen", "Two positive numbers of which the data see the ratio alone", "parameters {\n  vector<lower=0>[2] x;\n}\nmodel {\n  2 ~ normal(x[1] / x[2], 0.1);\n}"),
+        ("scale_without_data", "A scale whose prior is 1 / sigma and which nothing else knows", "parameters {\n  real mu;\n  real<lower=0> sigma;\n}\nmodel {\n  mu ~ normal(0, 1);\n  target += -log(sigma);\n}"),
+    ):
+        add(name, "improper", about, f"// {about}.\n{body}")
+
+
 def write(out):
     out.mkdir(parents=True, exist_ok=True)
     for name, kind, about, program, answer in sorted(MODELS):
@@ -386,7 +486,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("models/adversarial"))
     args = parser.parse_args()
-    for group in (scalars, targets, planes, hierarchies, horseshoes, regressions, dimensions, shapes, improper):
+    for group in (scalars, targets, planes, hierarchies, horseshoes, regressions, dimensions, shapes, improper, fresh):
         group()
     assert len({m[0] for m in MODELS}) == len(MODELS)
     write(args.out)

@@ -97,7 +97,7 @@ pub use oracle::{Estimate, Estimator, Oracle, Stream};
 pub use psis::{Psis, khat_threshold, log_sum_exp, psis};
 pub use refine::{
     ESS_LIMIT, Ensemble, Mixing, RHAT_LIMIT, Refine, RefineSettings, RefineState, RefineWhen,
-    Refined, Round, Rung,
+    Refined, RefinedDraws, Round, Rung,
 };
 pub use saa::{Saa, SaaSettings, SaaState};
 pub use settings::{AutoSettings, FamilyChoice, Settings};

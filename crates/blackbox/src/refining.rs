@@ -6,10 +6,9 @@ use jensen_run::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Ste
 use crate::approximation::Approximation;
 use crate::driver::{Driver, DriverOutput, DriverState, choose};
 use crate::fit::Fit;
-use crate::method::Method;
 use crate::noise::NoiseSource;
 use crate::refine::{Refine, RefineState, RefineWhen, Refined};
-use crate::settings::{FamilyChoice, Settings};
+use crate::settings::Settings;
 
 /// A refinement that has begun.
 struct Begun {
@@ -46,14 +45,13 @@ impl<'a, D: TwiceDifferentiable> Refining<'a, D> {
 
     /// Whether a fit that ended so is refined.
     fn wanted(&self, output: &DriverOutput, status: &Status) -> bool {
-        let chosen_by_policy = matches!(self.settings.method, Method::Auto(_))
-            && self.settings.family == FamilyChoice::Auto;
         match self.settings.refine.when {
             RefineWhen::Never => false,
             RefineWhen::Always => !output.results.is_empty(),
             RefineWhen::Auto => {
                 let fit = Fit::of(output.clone(), status.clone(), self.density.dim());
-                chosen_by_policy && fit.is_some_and(|fit| !fit.trusted())
+                self.settings.is_policy()
+                    && fit.is_some_and(|fit| !fit.trusted() && fit.could_be_refined())
             }
         }
     }

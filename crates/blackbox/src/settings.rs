@@ -106,6 +106,12 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Whether method and family are the policy's choice. What was asked for is reported as it is: neither refined nor
+    /// weighted.
+    pub fn is_policy(&self) -> bool {
+        matches!(self.method, Method::Auto(_)) && self.family == FamilyChoice::Auto
+    }
+
     /// Checks that counts and tolerances are positive.
     ///
     /// # Errors

@@ -132,6 +132,8 @@ pub struct OtherMode {
     pub coordinate: usize,
     /// That difference in units of the larger standard deviation.
     pub distance: f64,
+    /// That difference.
+    pub gap: f64,
 }
 
 impl StartsState {
@@ -366,6 +368,7 @@ pub fn other_modes(outcomes: &[StartOutcome], best: usize) -> Vec<OtherMode> {
         });
         if distance > 4.0 && !known {
             found.push(OtherMode {
+                gap: (other_mean[coordinate] - mean[coordinate]).abs(),
                 mean: other_mean,
                 below,
                 coordinate,

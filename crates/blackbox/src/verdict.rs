@@ -27,8 +27,8 @@ impl Fit {
     /// Against the chosen approximation: the optimiser has not converged, the importance weights have too heavy a
     /// tail or move a mean or a spread, the density is not finite everywhere or does not fall off, the starts disagree,
     /// or something was found after the fit. Refined draws that have mixed answer to the last three alone, since no
-    /// weight of the approximation is left in them; chains that began in one mode do not show that there is another,
-    /// and chains in an improper posterior seem to mix.
+    /// weight of the approximation is left in them; chains that began in one mode do not show that there is another
+    /// unless they have visited it, and chains in an improper posterior seem to mix.
     pub fn verdict(&self) -> Verdict {
         let mut verdict = Verdict::new();
         let (best, modes) = (self.best(), self.modes());
@@ -39,15 +39,57 @@ impl Fit {
             .chain(not_finite(&best.evaluation))
             .chain(far_away(best))
             .chain(self.refined.as_ref().and_then(not_mixed));
+        let mixed = self.refined.as_ref().filter(|refined| refined.mixed());
         let reasons = of_the_approximation
-            .filter(|_| !self.refined.as_ref().is_some_and(Refined::mixed))
+            .filter(|_| mixed.is_none())
             .chain(no_end(best))
-            .chain(modes.iter().map(another_mode))
+            .chain(
+                modes
+                    .iter()
+                    .filter(|mode| !mixed.is_some_and(|refined| visited(refined, mode)))
+                    .map(another_mode),
+            )
             .chain(many_optima(&self.starts))
             .chain(self.objections.iter().cloned());
         reasons.for_each(|reason| verdict.against(reason));
         verdict
     }
+
+    /// Whether refined draws that mix could be trusted: nothing is known against the fit that they do not answer to.
+    pub(crate) fn could_be_refined(&self) -> bool {
+        no_end(self.best()).is_none()
+            && many_optima(&self.starts).is_none()
+            && self.modes().iter().all(|mode| mode.distance <= REACH)
+    }
+}
+
+/// Standard deviations between modes beyond which chains are not expected to go from one to the other: between two unit
+/// normals eight apart the density falls by eight nats, and chains cross a few times in a thousand transitions.
+const REACH: f64 = 8.0;
+
+/// Least share of a mode's promised draws that shows that it has been reached.
+const VISITED: f64 = 0.25;
+
+/// Whether refined draws show that chains go to another mode and come back: being near it mixes as every quantity must,
+/// every population has been there, and all of them together for a fair share of what its bound promises. Near is within
+/// a quarter of its distance from the approximation, in the coordinate in which they differ most.
+fn visited(refined: &Refined, mode: &OtherMode) -> bool {
+    let (ensemble, draws) = (refined.ensemble, &refined.draws);
+    let reach = 0.25 * mode.gap;
+    let centre = mode.mean[mode.coordinate];
+    let row = draws.lanes().row(mode.coordinate).iter();
+    let near: Vec<f64> = row
+        .map(|z| f64::from((z - centre).abs() <= reach))
+        .collect();
+    let mut seen = vec![0.0; ensemble.populations];
+    for (i, near) in near.iter().enumerate() {
+        seen[i % ensemble.lanes() / ensemble.chains] += near;
+    }
+    let promised = 1.0 / (1.0 + mode.below.exp());
+    let found = seen.iter().sum::<f64>() / draws.count as f64;
+    ensemble.judge(&near).is_good()
+        && seen.iter().all(|count| *count > 0.0)
+        && found >= VISITED * promised
 }
 
 fn not_mixed(refined: &Refined) -> Option<Reason> {

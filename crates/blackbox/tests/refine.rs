@@ -252,6 +252,32 @@ fn hard_edges_and_undefined_places() {
     check(&refined, 1, 0.0, 1.0);
 }
 
+/// y follows b x² within a half: a curved ridge whose arms are long and thin. Chains that all began in the middle agree
+/// long before any has been to the ends; their drift tells. The approximations are the best of their family.
+#[test]
+fn arms_that_no_chain_has_been_to_are_not_forgotten() {
+    for (bend, sd) in [(2.0, 0.34), (5.0, 0.22)] {
+        let banana = Plain {
+            dim: 2,
+            log_density: move |z: &[f64], slope: &mut [f64]| {
+                let off = z[1] - bend * z[0] * z[0];
+                slope[0] = -z[0] + 8.0 * bend * z[0] * off;
+                slope[1] = -4.0 * off;
+                -0.5 * z[0] * z[0] - 2.0 * off * off
+            },
+        };
+        for seed in 0..8 {
+            let middle = mean_field(&[0.0, bend * sd * sd], &[sd, 0.5]);
+            let refined = refine(&banana, &middle, seed);
+            assert!(refined.mixed(), "{bend} {seed}: {:?}", refined.reasons);
+            let x = Summary::of(column(&refined, 0)).sd;
+            let y = Summary::of(column(&refined, 1)).sd / (2.0 * bend * bend + 0.25).sqrt();
+            println!("{bend} {seed}: {x:.3} {y:.3} {:?}", refined.mixing);
+            assert!((x - 1.0).abs() < 0.1, "{bend} {seed}: {x}");
+        }
+    }
+}
+
 /// Neal's funnel v ~ N(0, 3), x | v ~ N(0, e^(v/2)): scales from e^(-4.5) to e^4.5 in one posterior.
 fn funnel(leaves: usize) -> impl LogDensity {
     Plain {

@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
-use jensen::blackbox::{Approximation, NoiseSource};
+use jensen::blackbox::{Approximation, NoiseSource, RefinedDraws};
 use jensen::data::{
-    Artefact, NetcdfAttributes, StanCsvHeader, read_text, write_draws_csv, write_draws_netcdf,
+    Artefact, NetcdfAttributes, StanCsvHeader, read_bytes, read_text, write_draws_csv,
+    write_draws_netcdf,
 };
 use jensen::program::Stored;
 use jensen::stan::{Build, Model};
 use jensen::study::folder;
-use jensen::{Problem, Sample, SampleRequest, sample};
+use jensen::{Problem, Sample, SampleRequest, sample, sample_refined};
 
 use crate::args::DrawsArgs;
 use crate::failure::{Exit, Failure, Outcome, print, remark};
@@ -46,25 +47,29 @@ pub fn run(args: &DrawsArgs) -> Outcome {
             args.dir.display()
         )));
     }
-    if run.artefact(Artefact::Refined).exists() {
-        remark(
-            "these are draws of the approximation; draws.csv and draws.nc beside it hold the refined ones, and \
-             refined.safetensors all of them on the unconstrained scale",
-        );
-    }
     let draws_seed = args.seed.unwrap_or(seed);
-    let drawn = sample(
-        &model,
-        &approximation,
-        &SampleRequest {
-            first: 0,
-            draws: args.draws as usize,
-            resample: args.importance_resample,
-            source: NoiseSource::new(draws_seed, simd),
-            seed: draws_seed,
-            threads,
-        },
-    )?;
+    let request = SampleRequest {
+        first: 0,
+        draws: args.draws as usize,
+        resample: args.importance_resample,
+        source: NoiseSource::new(draws_seed, simd),
+        seed: draws_seed,
+        threads,
+    };
+    let refined = run.artefact(Artefact::Refined);
+    let drawn = if refined.exists() && !args.importance_resample {
+        let (refined, _) = RefinedDraws::decode(&read_bytes(&refined)?)
+            .map_err(|error| folder::bad_approximation(&run, error))?;
+        if request.draws > refined.draws.count {
+            remark(&format!(
+                "there are {} refined draws: each comes several times, with other random numbers in generated quantities",
+                refined.draws.count
+            ));
+        }
+        sample_refined(&model, &refined.draws, &refined.log_p, &request)?
+    } else {
+        sample(&model, &approximation, &request)?
+    };
     if drawn.rejected > 0 {
         let reason = drawn.rejection.as_deref().unwrap_or("");
         remark(&format!(

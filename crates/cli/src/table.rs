@@ -26,7 +26,8 @@ pub fn summary(fitted: &Fitted) -> String {
         "ELBO",
         &format!("{:.3} ± {:.3} nats", e.elbo.mean, e.elbo.standard_error),
     );
-    line("k̂", &khat_meaning(e.khat, e.khat_threshold));
+    let mixed = fitted.refined().is_some_and(|refined| refined.mixed());
+    line("k̂", &khat_meaning(e.khat, e.khat_threshold, mixed));
     if let (Some(refined), Some(kl)) = (fitted.refined(), fitted.divergence()) {
         let found = if refined.mixed() {
             "the draws are the posterior's"
@@ -82,17 +83,24 @@ fn table(text: &mut String, parameters: &[ParameterSummary]) {
     let shown = &parameters[..parameters.len().min(ROWS)];
     let width = shown.iter().map(|p| p.name.chars().count()).max();
     let width = width.unwrap_or(0).max(4);
-    let _ = write!(text, "{:<width$}", "name");
-    for head in ["mean", "sd", "q05", "q50", "q95"] {
-        let _ = write!(text, " {head:>10}");
-    }
-    text.push('\n');
-    for p in shown {
-        let _ = write!(text, "{:<width$}", p.name);
-        for x in [p.mean, p.sd, p.q05, p.q50, p.q95] {
-            let _ = write!(text, " {:>10}", number(x));
+    let weighted = shown.iter().any(|p| p.plain.is_some());
+    let row = |text: &mut String, name: &str, cells: [&str; 6], plain: [&str; 2]| {
+        let _ = write!(text, "{name:<width$}");
+        let beside = plain.iter().filter(|_| weighted);
+        for cell in cells.iter().chain(beside) {
+            let _ = write!(text, " {cell:>10}");
         }
         text.push('\n');
+    };
+    let heads = ["mean", "mcse", "sd", "q05", "q50", "q95"];
+    row(text, "name", heads, ["plain mean", "plain sd"]);
+    for p in shown {
+        let mcse = p.mcse.map_or(String::new(), |x| format!("{x:.1e}"));
+        let [mean, sd, q05, q50, q95] = [p.mean, p.sd, p.q05, p.q50, p.q95].map(number);
+        let plain = p.plain.map(|plain| [number(plain.mean), number(plain.sd)]);
+        let [plain_mean, plain_sd] = plain.unwrap_or_default();
+        let cells = [&mean, &mcse, &sd, &q05, &q50, &q95].map(String::as_str);
+        row(text, &p.name, cells, [&plain_mean, &plain_sd]);
     }
     if parameters.len() > shown.len() {
         let _ = writeln!(
@@ -103,14 +111,17 @@ fn table(text: &mut String, parameters: &[ParameterSummary]) {
     }
 }
 
-/// What a k̂ means for the use of the fit.
-fn khat_meaning(khat: f64, threshold: f64) -> String {
+/// What a k̂ means for the use of the fit; where its draws were refined, of the approximation alone.
+fn khat_meaning(khat: f64, threshold: f64, refined: bool) -> String {
     let meaning = if khat.is_nan() {
         return "could not be computed".into();
     } else if khat <= threshold.min(0.5) {
         "the approximation is close to the posterior"
     } else if khat <= threshold {
-        "usable; importance-resampled draws are better"
+        match refined {
+            false => "usable; importance-resampled draws are better",
+            true => "the approximation is usable",
+        }
     } else if khat <= 1.0 {
         "the approximation misses mass of the posterior"
     } else {
@@ -169,10 +180,11 @@ mod tests {
 
     #[test]
     fn khat_has_words() {
-        assert!(khat_meaning(0.2, 0.7).contains("close"));
-        assert!(khat_meaning(0.6, 0.7).contains("usable"));
-        assert!(khat_meaning(0.6, 0.55).contains("misses"));
-        assert!(khat_meaning(1.4, 0.7).contains("far"));
-        assert!(khat_meaning(f64::INFINITY, 0.7).contains("far"));
+        assert!(khat_meaning(0.2, 0.7, false).contains("close"));
+        assert!(khat_meaning(0.6, 0.7, false).contains("resampled"));
+        assert!(!khat_meaning(0.6, 0.7, true).contains("resampled"));
+        assert!(khat_meaning(0.6, 0.55, false).contains("misses"));
+        assert!(khat_meaning(1.4, 0.7, false).contains("far"));
+        assert!(khat_meaning(f64::INFINITY, 0.7, true).contains("far"));
     }
 }

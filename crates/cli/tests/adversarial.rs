@@ -1,5 +1,5 @@
-//! Posteriors with known answers on which a fit can go wrong (`models/adversarial`): nothing wrong is trusted but what is
-//! named here, nothing crashes, and most of what has an answer gets it.
+//! Posteriors with known answers on which a fit can go wrong (`models/adversarial`): nothing wrong is trusted, nothing
+//! crashes, and most of what has an answer gets it.
 //!
 //! Run with `--nocapture` to see the table.
 
@@ -26,10 +26,6 @@ const SPREAD: f64 = 0.10;
 /// Seconds after which every fit is told to stop, and those that none may take.
 const BUDGET: &str = "30";
 const SECONDS: f64 = 90.0;
-
-/// What is trusted and wrong all the same: a banana so narrow that the refinement's chains agree before any of them
-/// has been to the ends of its arms (the sd of x 0.83 and that of y 0.58 times the right one).
-const WRONG: [&str; 1] = ["banana_5"];
 
 /// How one fit came out.
 struct Case {
@@ -61,13 +57,14 @@ fn faults(answer: &Value, fit: &Value) -> Vec<String> {
             faults.push(format!("{name} has no finite summary"));
             continue;
         };
+        let draws = found["ess"].as_f64().unwrap_or(DRAWS as f64);
         let off = (m - mean).abs() / sd;
-        if off > MEAN + 3.0 / (DRAWS as f64).sqrt() {
+        if off > MEAN + 3.0 / draws.sqrt() {
             faults.push(format!("the mean of {name} is {off:.2} sd off"));
         }
         // The relative standard error of an sd; where the fourth moment does not exist no draws can show it.
         if let Some(kurtosis) = moments[2].as_f64() {
-            let error = ((kurtosis.max(0.0) + 2.0) / (4.0 * DRAWS as f64)).sqrt();
+            let error = ((kurtosis.max(0.0) + 2.0) / (4.0 * draws)).sqrt();
             if (s / sd - 1.0).abs() > SPREAD + 3.0 * error {
                 faults.push(format!(
                     "the sd of {name} is {:.2} times the right one",
@@ -161,7 +158,7 @@ fn nothing_wrong_is_trusted_and_most_proper_posteriors_are() {
         let names = cases.iter().filter(wanted).map(|case| case.name.as_str());
         names.collect::<Vec<_>>()
     };
-    assert_eq!(named(&|case| case.is_false_trust()), WRONG);
+    assert_eq!(named(&|case| case.is_false_trust()), Vec::<&str>::new());
     assert_eq!(named(&|case| case.seconds > SECONDS), Vec::<&str>::new());
     let proper = named(&|case| case.kind == "proper").len();
     let right = named(&|case| case.kind == "proper" && case.trusted).len();

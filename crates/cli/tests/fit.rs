@@ -161,17 +161,22 @@ fn a_shorter_run_is_a_prefix() {
 fn draws_continue_those_of_the_fit() {
     let (model, data) = corpus(SCHOOLS);
     let desk = Desk::new();
-    let out = desk.name("out");
-    // Draws of the approximation: those of a refinement are all that there are of them.
-    let args = ["--out", &out, "--draws", "20", "--refine", "none", "-q"];
-    jensen(["fit", &model, &data].into_iter().chain(args)).expect(4);
-    let more = rows(&jensen(["draws", &out, "--draws", "30"]).expect(0).stdout);
-    let first = draws_of(&desk.path("out"));
-    assert_eq!(more.lines().count(), 31);
-    assert!(
-        more.starts_with(&first),
-        "the first 20 are those of the fit"
-    );
+    let first_and_more = |refine: &str, code: i32| {
+        let out = desk.name(refine);
+        let args = ["--out", &out, "--draws", "20", "--refine", refine, "-q"];
+        jensen(["fit", &model, &data].into_iter().chain(args)).expect(code);
+        let more = rows(&jensen(["draws", &out, "--draws", "30"]).expect(0).stdout);
+        let first = draws_of(&desk.path(refine));
+        assert_eq!(more.lines().count(), 31);
+        assert!(
+            more.starts_with(&first),
+            "the first 20 are those of the fit"
+        );
+        (out, more)
+    };
+    let (_, refined) = first_and_more("always", 0);
+    let (out, more) = first_and_more("none", 4);
+    assert_ne!(refined, more);
     let other = jensen(["draws", &out, "--draws", "30", "--seed", "9"]).expect(0);
     assert_ne!(rows(&other.stdout), more);
     let file = desk.name("more.nc");

@@ -66,7 +66,7 @@ pub use rows::{RowFormat, RowWriter, Rows};
 pub use run_dir::{Artefact, RunDir};
 pub use stan_csv::{StanCsvHeader, read_draws_csv, write_draws_csv};
 pub use summary::{
-    ElboPoint, FIT_FORMAT, FitSummary, ParameterSummary, RefinementSummary, Seconds,
+    ElboPoint, FIT_FORMAT, FitSummary, ParameterSummary, PlainSummary, RefinementSummary, Seconds,
 };
 pub use table::{Cells, Column, Table};
 pub use trace::{TraceWriter, read_trace};

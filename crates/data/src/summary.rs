@@ -127,6 +127,30 @@ pub struct ParameterSummary {
     /// 95 % quantile.
     #[serde(deserialize_with = "null_is_nan")]
     pub q95: f64,
+    /// Monte-Carlo standard error of the mean, where it is known: by importance weights, or between chains.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcse: Option<f64>,
+    /// Effective sample size: the variance over the square of that standard error; of refined draws the smaller of
+    /// that of the quantity and that of its spread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ess: Option<f64>,
+    /// Nested R̂ of refined draws.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rhat: Option<f64>,
+    /// What the same draws say without weights, where the summary is weighted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plain: Option<PlainSummary>,
+}
+
+/// Mean and standard deviation of an approximation's draws as they are.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct PlainSummary {
+    /// Mean.
+    #[serde(deserialize_with = "null_is_nan")]
+    pub mean: f64,
+    /// Standard deviation.
+    #[serde(deserialize_with = "null_is_nan")]
+    pub sd: f64,
 }
 
 /// The bound at one iteration.
@@ -149,29 +173,32 @@ impl ParameterSummary {
     /// Summarises draws of a scalar. Quantiles interpolate linearly between order statistics (R's type 7); the standard
     /// deviation divides by n − 1. A NaN among the draws makes every figure NaN, as does an empty slice.
     pub fn from_draws(name: impl Into<String>, draws: &[f64]) -> Self {
-        let name = name.into();
+        let undefined = Self::of(name, f64::NAN, f64::NAN, [f64::NAN; 3]);
         if draws.is_empty() || draws.iter().any(|x| x.is_nan()) {
-            return Self {
-                name,
-                mean: f64::NAN,
-                sd: f64::NAN,
-                q05: f64::NAN,
-                q50: f64::NAN,
-                q95: f64::NAN,
-            };
+            return undefined;
         }
         let n = draws.len() as f64;
         let mean = draws.iter().sum::<f64>() / n;
         let sd = (draws.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0)).sqrt();
         let mut sorted = draws.to_vec();
         sorted.sort_by(f64::total_cmp);
+        let quantiles = [0.05, 0.5, 0.95].map(|p| quantile(&sorted, p));
+        Self::of(undefined.name, mean, sd, quantiles)
+    }
+
+    /// A summary of these values: mean, standard deviation, and the quantiles at 5, 50 and 95 %.
+    pub fn of(name: impl Into<String>, mean: f64, sd: f64, [q05, q50, q95]: [f64; 3]) -> Self {
         Self {
-            name,
+            name: name.into(),
             mean,
             sd,
-            q05: quantile(&sorted, 0.05),
-            q50: quantile(&sorted, 0.5),
-            q95: quantile(&sorted, 0.95),
+            q05,
+            q50,
+            q95,
+            mcse: None,
+            ess: None,
+            rhat: None,
+            plain: None,
         }
     }
 }

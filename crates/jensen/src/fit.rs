@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use jensen_blackbox::{Approximation, Fit, NoiseSource, Settings};
+use jensen_data::ParameterSummary;
 use jensen_density::LogDensity;
 use jensen_run::{
     Budget, Control, Identity, Observer, Progress, Reason, Record, Silent, Status, Store, Verdict,
@@ -10,7 +11,7 @@ use jensen_run::{
 
 use crate::covariance::Covariance;
 use crate::outputs::HistoryPoint;
-use crate::sample::{Sample, SampleRequest, sample, sample_refined};
+use crate::sample::{Sample, SampleRequest, report};
 use crate::{Error, Footprint, Problem};
 
 /// Iterations that [`fit`] allows; every method stops on its own long before.
@@ -56,6 +57,9 @@ pub struct Fitted {
     pub identity: Identity,
     /// Draws of the posterior: refined ones where a refinement has mixed, else the approximation's.
     pub sample: Sample,
+    /// A summary of every reported scalar, in the order of the columns of the draws: of refined draws, of the
+    /// approximation's by their importance weights, or of those in the sample.
+    pub(crate) summaries: Vec<ParameterSummary>,
     /// Estimates of the bound along the run; where it was resumed from a folder, those before included.
     pub history: Vec<HistoryPoint>,
     /// Seconds that the problem took to build.
@@ -180,14 +184,13 @@ pub fn fit_with<P: Problem>(
         seed: settings.seed,
         threads: options.threads,
     };
-    let sample = match fit.refined.as_ref().filter(|refined| refined.mixed()) {
-        Some(refined) => sample_refined(problem, refined, &request)?,
-        None => sample(problem, &fit.approximation(), &request)?,
-    };
+    let weighted = settings.is_policy() && options.covariance == Covariance::Family;
+    let (sample, summaries) = report(problem, &fit, weighted, &request)?;
     Ok(Fitted {
         fit,
         identity,
         sample,
+        summaries,
         history: historian.history,
         build_seconds: problem.build_seconds(),
         draws_seconds: clock.seconds() - before_draws,

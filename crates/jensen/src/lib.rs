@@ -33,6 +33,7 @@
 //! | [`exchangeable`] | programs over exchangeable records, fitted by minibatches |
 //! | `covariance` | [`Covariance`]: of the family, or by linear response |
 //! | `sample` | [`sample`]: constrained draws with importance weights |
+//! | `summaries` | what summaries rest on: weighted or refined draws |
 //! | `outputs` | the summary and the report of a fit |
 //! | `query` | [`evaluate`]: values, gradients and Hessian-vector products at given points |
 //! | `timing` | [`time_density`]: what an evaluation costs |
@@ -72,6 +73,7 @@ mod refinement;
 mod sample;
 pub mod stan;
 pub mod study;
+mod summaries;
 mod timing;
 #[cfg(feature = "topics")]
 pub mod topics;
@@ -96,7 +98,7 @@ pub use memory::{Footprint, format_bytes};
 pub use outputs::{About, HistoryPoint};
 pub use problem::{Bare, Problem};
 pub use query::{Answer, Query, evaluate};
-pub use sample::{Sample, SampleRequest, sample};
+pub use sample::{Sample, SampleRequest, sample, sample_refined};
 pub use timing::{DensityTiming, time_density};
 
 /// The README's program is a test.

@@ -107,12 +107,7 @@ impl Fitted {
 
     /// A summary of every reported scalar, in the order of the columns of the draws.
     pub fn parameters(&self) -> Vec<ParameterSummary> {
-        let table = &self.sample.table;
-        let names = table.variables().iter().flat_map(|v| v.display_names());
-        names
-            .enumerate()
-            .map(|(i, name)| ParameterSummary::from_draws(name, &table.column(i)))
-            .collect()
+        self.summaries.clone()
     }
 
     /// The summary, `fit.json`.
@@ -174,7 +169,7 @@ impl Fitted {
                 q05: p.q05,
                 q50: p.q50,
                 q95: p.q95,
-                mcse: Some(p.sd / draws.sqrt()),
+                mcse: p.mcse.or(Some(p.sd / draws.sqrt())),
             })
             .collect();
         let khat = Khat {

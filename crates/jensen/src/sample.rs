@@ -1,17 +1,22 @@
 //! Draws of an approximation on the constrained scale, with what is needed to weigh them.
 
-use jensen_blackbox::{Approximation, NoiseSource, Refined, psis, resample};
-use jensen_data::{DrawsTable, DrawsVariable};
+use jensen_blackbox::{Approximation, Draws, Fit, NoiseSource, Refined, psis, resample};
+use jensen_data::{DrawsTable, DrawsVariable, ParameterSummary};
 use jensen_density::{ConstrainError, DrawKey, Lanes, LogDensity, Posterior, Variable};
 use rayon::prelude::*;
 
-use crate::{Error, Problem};
+use crate::{Error, Problem, summaries};
 
 /// Draws to choose one from when resampling.
 const POOL: usize = 10;
 
 /// Smallest pool of a resampling.
 const SMALLEST_POOL: usize = 4000;
+
+/// Draws behind summaries, where they are weighted or refined; fewer where they would be more than so many numbers, but
+/// no fewer than are asked for.
+const SUMMARISED: usize = 4096;
+const NUMBERS: usize = 1 << 22;
 
 /// Lanes of one call to the density.
 const BLOCK: usize = 512;
@@ -57,61 +62,174 @@ pub fn sample<P: Problem>(
     approximation: &Approximation,
     request: &SampleRequest,
 ) -> Result<Sample, Error> {
-    let density = problem.density();
-    let posterior = problem.posterior();
-    let dim = approximation.dim();
-    let pool = if request.resample {
-        (POOL * request.draws).max(SMALLEST_POOL)
-    } else {
-        request.draws
+    let pool = match request.resample {
+        true => Pool::draw(
+            problem,
+            approximation,
+            request,
+            (POOL * request.draws).max(SMALLEST_POOL),
+        ),
+        false => Pool::draw(problem, approximation, request, request.draws),
     };
-    let mut rows = Vec::with_capacity(pool * dim);
-    let mut log_p = Vec::with_capacity(pool);
-    let mut log_q = Vec::with_capacity(pool);
-    let mut ws = density.workspace(BLOCK.min(pool));
-    for start in (0..pool).step_by(BLOCK) {
-        let count = BLOCK.min(pool - start);
-        let draws = approximation.draws_from(request.first + start as u64, count, request.source);
-        let mut values = vec![0.0; count];
-        density.value(&mut ws, Lanes::new(&draws.z, dim, count), &mut values);
-        log_p.extend(values);
-        log_q.extend_from_slice(&draws.log_q);
-        for i in 0..count {
-            rows.extend(draws.draw(i));
-        }
-    }
-    let chosen = if request.resample {
-        choose(&log_p, &log_q, request)
-    } else {
-        (0..pool).collect()
+    let chosen = match request.resample {
+        true => choose(&pool.log_p, &pool.log_q, request),
+        false => (0..request.draws).collect(),
     };
     // A resampled draw may come twice; its generated quantities must not.
-    let constrained = constrain(posterior, &rows, dim, &chosen, request);
-    collect(posterior, constrained, &chosen, &log_p, &log_q)
+    let constrained = constrain(problem.posterior(), &pool, &chosen, request);
+    collect(problem.posterior(), &constrained, &chosen, &pool)
 }
 
-/// Every reported variable at refined draws: as many as asked, at equal distances among those that there are, or all.
+/// The draws to report of a fit, and the summaries: of refined draws where they have mixed, else of the approximation,
+/// by importance weights where `weighted` and the weights can be used.
 ///
 /// # Errors
-/// When the model's names cannot be those of a table of draws.
-pub(crate) fn sample_refined<P: Problem>(
+/// As [`sample`].
+pub(crate) fn report<P: Problem>(
+    problem: &P,
+    fit: &Fit,
+    weighted: bool,
+    request: &SampleRequest,
+) -> Result<(Sample, Vec<ParameterSummary>), Error> {
+    let posterior = problem.posterior();
+    let width: usize = posterior.variables().iter().map(|v| v.len()).sum();
+    let summarised = SUMMARISED
+        .min(NUMBERS / width.max(1))
+        .max(request.draws)
+        .max(1);
+    if let Some(refined) = fit.refined.as_ref().filter(|refined| refined.mixed()) {
+        // What a fit writes are draws that differ.
+        let request = SampleRequest {
+            draws: request.draws.min(refined.draws.count),
+            ..*request
+        };
+        let sample = sample_refined(problem, &refined.draws, &refined.log_p, &request)?;
+        let summaries = summaries_of_refined(problem, refined, summarised, &request)?;
+        return Ok((sample, summaries));
+    }
+    if !weighted || request.resample || !fit.best().evaluation.khat_is_good() {
+        let sample = sample(problem, &fit.approximation(), request)?;
+        let summaries = summaries::plain(&sample.table);
+        return Ok((sample, summaries));
+    }
+    let pool = Pool::draw(problem, &fit.approximation(), request, summarised);
+    let chosen: Vec<usize> = (0..summarised).collect();
+    let constrained = constrain(posterior, &pool, &chosen, request);
+    let all = collect(posterior, &constrained, &chosen, &pool)?;
+    let first = ..request.draws;
+    let sample = collect(posterior, &constrained[first], &chosen[first], &pool)?;
+    Ok((sample, summaries::weighted(&all.table)))
+}
+
+/// Summaries of refined draws of whole times at equal distances, about `wanted` of them.
+fn summaries_of_refined<P: Problem>(
     problem: &P,
     refined: &Refined,
+    wanted: usize,
+    request: &SampleRequest,
+) -> Result<Vec<ParameterSummary>, Error> {
+    let lanes = refined.ensemble.lanes();
+    let times = refined.draws.count / lanes;
+    let kept = (wanted / lanes).clamp(1, times);
+    let chosen: Vec<usize> = (0..kept)
+        .flat_map(|t| {
+            let first = t * times / kept * lanes;
+            first..first + lanes
+        })
+        .collect();
+    let pool = Pool::of(&refined.draws, &refined.log_p);
+    let constrained = constrain(problem.posterior(), &pool, &chosen, request);
+    let all = collect(problem.posterior(), &constrained, &chosen, &pool)?;
+    // Without the draws that the model rejects nothing is known of the chains.
+    Ok(match all.rejected {
+        0 => summaries::refined(&all.table, refined.ensemble),
+        _ => summaries::plain(&all.table),
+    })
+}
+
+/// Unconstrained draws, one after another, with their log densities.
+struct Pool {
+    dim: usize,
+    rows: Vec<f64>,
+    log_p: Vec<f64>,
+    log_q: Vec<f64>,
+}
+
+impl Pool {
+    /// The first `count` draws that a request has of an approximation.
+    fn draw<P: Problem>(
+        problem: &P,
+        approximation: &Approximation,
+        request: &SampleRequest,
+        count: usize,
+    ) -> Self {
+        let (density, dim) = (problem.density(), approximation.dim());
+        let mut pool = Self {
+            dim,
+            rows: Vec::with_capacity(count * dim),
+            log_p: Vec::with_capacity(count),
+            log_q: Vec::with_capacity(count),
+        };
+        let mut ws = density.workspace(BLOCK.min(count));
+        for start in (0..count).step_by(BLOCK) {
+            let lanes = BLOCK.min(count - start);
+            let first = request.first + start as u64;
+            let draws = approximation.draws_from(first, lanes, request.source);
+            let mut values = vec![0.0; lanes];
+            density.value(&mut ws, Lanes::new(&draws.z, dim, lanes), &mut values);
+            pool.log_p.extend(values);
+            pool.log_q.extend_from_slice(&draws.log_q);
+            for i in 0..lanes {
+                pool.rows.extend(draws.draw(i));
+            }
+        }
+        pool
+    }
+
+    /// Given draws.
+    fn of(draws: &Draws, log_p: &[f64]) -> Self {
+        Self {
+            dim: draws.dim,
+            rows: (0..draws.count).flat_map(|i| draws.draw(i)).collect(),
+            log_p: log_p.to_vec(),
+            log_q: draws.log_q.clone(),
+        }
+    }
+}
+
+/// Every reported variable at refined draws: in an order in which the first of them, however many, are spread over all
+/// times and chains; where more are asked for than there are, again and again, each time with other random numbers in
+/// generated quantities.
+///
+/// # Errors
+/// As [`sample`].
+pub fn sample_refined<P: Problem>(
+    problem: &P,
+    draws: &Draws,
+    log_p: &[f64],
     request: &SampleRequest,
 ) -> Result<Sample, Error> {
-    let (dim, count) = (refined.draws.dim, refined.draws.count);
-    let wanted = request.draws.min(count);
-    let chosen: Vec<usize> = (0..wanted).map(|i| i * count / wanted).collect();
-    let rows: Vec<f64> = (0..count).flat_map(|i| refined.draws.draw(i)).collect();
-    let posterior = problem.posterior();
-    let constrained = constrain(posterior, &rows, dim, &chosen, request);
-    collect(
-        posterior,
-        constrained,
-        &chosen,
-        &refined.log_p,
-        &refined.draws.log_q,
-    )
+    let (count, stride) = (draws.count, stride(draws.count));
+    let order = (0..request.draws).map(|i| (request.first as usize + i) % count * stride % count);
+    let chosen: Vec<usize> = order.collect();
+    let pool = Pool::of(draws, log_p);
+    let constrained = constrain(problem.posterior(), &pool, &chosen, request);
+    collect(problem.posterior(), &constrained, &chosen, &pool)
+}
+
+/// A step through `count` places that comes to all of them, whose first steps are spread evenly: the golden section, or the
+/// next number without a common factor.
+fn stride(count: usize) -> usize {
+    let common = |mut a: usize, mut b: usize| {
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    };
+    let golden = (0.618 * count as f64) as usize;
+    (golden.max(1)..)
+        .find(|&step| common(step, count) == 1)
+        .expect("one more than a multiple has no common factor")
 }
 
 /// Indices of the pool by smoothed importance weights.
@@ -125,8 +243,7 @@ type Row = Result<Vec<f64>, ConstrainError>;
 
 fn constrain(
     posterior: &dyn Posterior,
-    rows: &[f64],
-    dim: usize,
+    pool: &Pool,
     chosen: &[usize],
     request: &SampleRequest,
 ) -> Vec<Row> {
@@ -137,7 +254,7 @@ fn constrain(
         };
         let mut out = Vec::new();
         posterior
-            .constrain(&rows[from * dim..(from + 1) * dim], key, &mut out)
+            .constrain(&pool.rows[from * pool.dim..][..pool.dim], key, &mut out)
             .map(|()| out)
     };
     if request.threads > 1 {
@@ -149,26 +266,25 @@ fn constrain(
 
 fn collect(
     posterior: &dyn Posterior,
-    constrained: Vec<Row>,
+    constrained: &[Row],
     chosen: &[usize],
-    log_p: &[f64],
-    log_q: &[f64],
+    pool: &Pool,
 ) -> Result<Sample, Error> {
     let variables = posterior.variables();
     let mut draws = Vec::new();
     let (mut p, mut q) = (Vec::new(), Vec::new());
     let mut rejected = 0;
     let mut rejection = None;
-    for (row, &from) in constrained.into_iter().zip(chosen) {
+    for (row, &from) in constrained.iter().zip(chosen) {
         match row {
             Ok(row) => {
-                draws.extend(row);
-                p.push(log_p[from]);
-                q.push(log_q[from]);
+                draws.extend_from_slice(row);
+                p.push(pool.log_p[from]);
+                q.push(pool.log_q[from]);
             }
             Err(error) => {
                 rejected += 1;
-                rejection.get_or_insert(error.message);
+                rejection.get_or_insert_with(|| error.message.clone());
             }
         }
     }
@@ -182,4 +298,22 @@ fn collect(
         rejected,
         rejection,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stride_comes_everywhere_and_spreads() {
+        for count in [1, 2, 6, 256 * 16, 256 * 48] {
+            let stride = stride(count);
+            let mut places: Vec<usize> = (0..count).map(|i| i * stride % count).collect();
+            let first = &places[..count.min(100)];
+            let low = first.iter().filter(|place| 2 * **place < count).count();
+            assert!(low.abs_diff(first.len() - low) <= first.len() / 5 + 1);
+            places.sort_unstable();
+            assert!(places.into_iter().eq(0..count));
+        }
+    }
 }

@@ -7,10 +7,11 @@
 //! the evidence: `KL(q‖p) = log Z − ELBO`.
 //!
 //! Rounds of 16, 32, 64, … transitions follow each other; each chooses coordinates and step size from the
-//! one before, keeps them while it records, and is judged alone. At the first, the chains of a population
-//! start at one point, so that nested R̂ shows what they remember of it. A round that is good ends the
-//! refinement; where the next would cost more gradients than are allowed, it ends with reasons against its draws.
-//! The cost is the stated limit in gradients at most, and usually a tenth of it.
+//! one before, keeps them while it records, and is judged alone and then with the round before. At the first,
+//! the chains of a population start at one point, one of its particles from which it is far to the others, so that
+//! nested R̂ shows what they remember of it. A round that is good ends the refinement; where the gradients that are
+//! allowed leave less than half as long a one, it ends with reasons against its draws. The cost is the stated limit
+//! in gradients at most, and usually a tenth of it.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -36,6 +37,6 @@ mod whitening;
 
 pub use algorithm::Refine;
 pub use mixing::{ESS_LIMIT, Ensemble, Mixing, RHAT_LIMIT};
-pub use outcome::{Refined, Round, Rung};
+pub use outcome::{Refined, RefinedDraws, Round, Rung};
 pub use settings::{RefineSettings, RefineWhen};
 pub use state::RefineState;

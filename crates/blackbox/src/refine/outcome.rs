@@ -1,10 +1,10 @@
 //! What a refinement made.
 
-use jensen_run::{Archive, Checkpoint, Identity};
+use jensen_run::{Archive, ArchiveError, Checkpoint, Identity};
 use serde::{Deserialize, Serialize};
 
 use super::mixing::{Ensemble, Mixing};
-use crate::approximation::Draws;
+use crate::approximation::{Draws, LoadError};
 use crate::calls::Calls;
 use crate::oracle::Estimate;
 
@@ -74,6 +74,46 @@ pub struct Refined {
     pub calls: Calls,
     /// What speaks against the draws, a sentence each without its full stop; empty where they have mixed.
     pub reasons: Vec<String>,
+}
+
+/// Refined draws as they are stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RefinedDraws {
+    /// Equally weighted draws on the unconstrained scale, with the approximation's log density.
+    pub draws: Draws,
+    /// Their log density.
+    pub log_p: Vec<f64>,
+}
+
+impl RefinedDraws {
+    /// Reads bytes that [`Refined::encode`] made, and the identity stored with them.
+    ///
+    /// # Errors
+    /// When the bytes are damaged, of another format version or hold something else.
+    pub fn decode(bytes: &[u8]) -> Result<(Self, Identity), LoadError> {
+        let checkpoint = Checkpoint::decode(bytes).map_err(LoadError::Bytes)?;
+        let draws = Self::restore(&checkpoint.state).map_err(LoadError::Content)?;
+        Ok((draws, checkpoint.identity))
+    }
+
+    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        let z = archive.vec("z")?;
+        let log_p = archive.vec("log_p")?;
+        let count = log_p.len();
+        if count == 0 || !z.len().is_multiple_of(count) {
+            let found = z.len();
+            return Err(ArchiveError(format!(
+                "{found} coordinates are not those of {count} draws"
+            )));
+        }
+        let draws = Draws {
+            dim: z.len() / count,
+            count,
+            log_q: archive.vec_of("log_q", count)?,
+            z,
+        };
+        Ok(Self { draws, log_p })
+    }
 }
 
 impl Refined {

@@ -8,8 +8,9 @@ use super::mixing::Ensemble;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefineWhen {
-    /// Where method and family are the policy's choice and its approximation alone is not to be trusted. A method or
-    /// family that was asked for is reported as it is.
+    /// Where method and family are the policy's choice, its approximation alone is not to be trusted and draws that mix
+    /// would be: not where the posterior looks improper or has modes that chains do not go between. A method or family
+    /// that was asked for is reported as it is.
     #[default]
     Auto,
     /// Never.
@@ -26,9 +27,13 @@ pub struct RefineSettings {
     pub when: RefineWhen,
     /// Populations and chains of each.
     pub ensemble: Ensemble,
-    /// Gradients, counted by draw, beyond which no further round is begun.
+    /// Gradients, counted by draw, beyond which no further round is begun, up to a hundred coordinates; of more in
+    /// inverse proportion, as their cost is at least proportional, see [`limit`](Self::limit).
     pub max_gradients: u64,
 }
+
+/// Coordinates beyond which the limit on gradients falls.
+const SCALED: u64 = 100;
 
 impl Default for RefineSettings {
     /// Eight populations of 32 chains: 256 lanes fill a call to the density, and a nested R̂ of 1.01 is then as strict
@@ -53,6 +58,12 @@ impl RefineSettings {
             when,
             ..Self::default()
         }
+    }
+
+    /// Gradients beyond which a refinement of `dim` coordinates begins no further round. Two million of a hundred
+    /// coordinates are ten seconds to a minute.
+    pub fn limit(&self, dim: usize) -> u64 {
+        self.max_gradients * SCALED / SCALED.max(dim as u64)
     }
 
     /// Whether these are the defaults, which are not written: runs stored before there was refinement stay the same.

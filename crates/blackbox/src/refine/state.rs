@@ -44,6 +44,30 @@ pub(super) struct Tape {
     pub squares: Vec<f64>,
 }
 
+impl Tape {
+    /// Forgets the first `times` clouds of `lanes` draws.
+    pub(super) fn drop_times(&mut self, times: usize, lanes: usize) {
+        let dim = self.x.len() / self.log_p.len().max(1);
+        self.x.drain(..times * lanes * dim);
+        self.log_p.drain(..times * lanes);
+        self.squares.drain(..times * lanes);
+    }
+
+    /// Keeps every `every`-th cloud.
+    pub(super) fn thin(&mut self, every: usize, lanes: usize) {
+        let dim = self.x.len() / self.log_p.len().max(1);
+        let keep = |values: &mut Vec<f64>, size: usize| {
+            if size > 0 {
+                let clouds = values.chunks(size).skip(every - 1).step_by(every);
+                *values = clouds.flatten().copied().collect();
+            }
+        };
+        keep(&mut self.x, lanes * dim);
+        keep(&mut self.log_p, lanes);
+        keep(&mut self.squares, lanes);
+    }
+}
+
 /// State of a [`Refine`](super::Refine).
 #[derive(Clone, Debug, PartialEq)]
 pub struct RefineState {
@@ -62,6 +86,10 @@ pub struct RefineState {
     /// Transitions at this temperature or in this phase of the round.
     pub(super) moves: usize,
     pub(super) tape: Tape,
+    /// Transitions between recorded draws.
+    pub(super) every: usize,
+    /// Times on the tape that the round before left.
+    pub(super) kept: usize,
     pub(super) ladder: Vec<Rung>,
     pub(super) rounds: Vec<Round>,
     /// Gradients before the round.
@@ -94,6 +122,7 @@ impl Snapshot for RefineState {
         let ratios: Vec<f64> = self.sheets.iter().flat_map(|s| s.ratios.clone()).collect();
         archive.put("sheets.ratios", &ratios);
         archive.set("moves", self.moves);
+        archive.set("every", (self.every, self.kept));
         archive.put("tape.x", &self.tape.x);
         archive.put("tape.log_p", &self.tape.log_p);
         archive.put("tape.squares", &self.tape.squares);
@@ -104,6 +133,8 @@ impl Snapshot for RefineState {
         archive.put("ladder", &ladder);
         let rounds: Vec<f64> = self.rounds.iter().flat_map(numbers).collect();
         archive.put("rounds", &rounds);
+        let drifts: Vec<f64> = self.rounds.iter().map(|r| r.mixing.drift).collect();
+        archive.put("rounds.drift", &drifts);
         archive.set("calls_before", self.calls_before);
         archive.set("calls", self.calls);
         archive.set("failure", &self.failure);
@@ -129,6 +160,23 @@ impl Snapshot for RefineState {
             acceptance: r[2],
             moves: r[3] as usize,
         };
+        let mut rounds: Vec<Round> = archive
+            .vec("rounds")?
+            .chunks_exact(NUMBERS)
+            .map(round)
+            .collect();
+        // Of rounds of earlier builds it is not known, and counts as none.
+        for (round, drift) in rounds
+            .iter_mut()
+            .zip(archive.vec("rounds.drift").unwrap_or_default())
+        {
+            round.mixing.drift = drift;
+        }
+        // Earlier builds kept sixty-four times of a round at most, and nothing of the round before.
+        let (every, kept) = archive.get("every").unwrap_or_else(|_| {
+            let transitions = rounds.last().map_or(1, |round| round.transitions);
+            (transitions.div_ceil(64), 0)
+        });
         let ensemble: Ensemble = archive.get("ensemble")?;
         let ratios = archive.vec("sheets.ratios")?;
         let clouds = ratios.chunks(ensemble.lanes()).map(<[f64]>::to_vec);
@@ -157,12 +205,10 @@ impl Snapshot for RefineState {
                 log_p: archive.vec("tape.log_p")?,
                 squares: archive.vec("tape.squares")?,
             },
+            every,
+            kept,
             ladder: archive.vec("ladder")?.chunks_exact(4).map(rung).collect(),
-            rounds: archive
-                .vec("rounds")?
-                .chunks_exact(NUMBERS)
-                .map(round)
-                .collect(),
+            rounds,
             calls_before: archive.get("calls_before")?,
             calls: archive.get("calls")?,
             failure: archive.get("failure")?,
@@ -198,6 +244,7 @@ fn round(numbers: &[f64]) -> Round {
             rhat: numbers[4],
             ess: numbers[5],
             sd: numbers[6],
+            drift: 0.0,
         },
         log_evidence: Estimate {
             mean: numbers[7],

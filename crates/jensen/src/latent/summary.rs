@@ -125,14 +125,7 @@ pub struct Made<'a> {
 fn normal(name: String, mean: f64, variance: f64) -> ParameterSummary {
     let sd = variance.sqrt();
     let tail = -inv_phi(0.05) * sd;
-    ParameterSummary {
-        name,
-        mean,
-        sd,
-        q05: mean - tail,
-        q50: mean,
-        q95: mean + tail,
-    }
+    ParameterSummary::of(name, mean, sd, [mean - tail, mean, mean + tail])
 }
 
 /// What the latent variables of a part are called, in order.

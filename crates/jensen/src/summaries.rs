@@ -1,0 +1,163 @@
+//! Summaries of what is reported: from weighted draws of an approximation, or from refined draws.
+//!
+//! A thousand draws of an approximation are for readers who want equal weights; its summaries rest on several times as
+//! many, each weighted by its Pareto-smoothed importance (Vehtari et al. 2024), which moves the moments of the
+//! approximation to those of the posterior and comes with a standard error for each. The plain values stand beside them.
+//! Refined draws are judged quantity by quantity.
+
+use jensen_blackbox::{Ensemble, psis};
+use jensen_data::{DrawsTable, ParameterSummary, PlainSummary};
+
+/// The summaries of the draws as they are, in the order of the columns.
+pub(crate) fn plain(table: &DrawsTable) -> Vec<ParameterSummary> {
+    let names = names(table);
+    names
+        .enumerate()
+        .map(|(i, name)| ParameterSummary::from_draws(name, &table.column(i)))
+        .collect()
+}
+
+/// The summaries by smoothed importance weights, in the order of the columns.
+pub(crate) fn weighted(table: &DrawsTable) -> Vec<ParameterSummary> {
+    let log_weights = psis(&table.log_weights(), 1.0).log_weights;
+    let weights: Vec<f64> = log_weights.iter().map(|w| w.exp()).collect();
+    let names = names(table);
+    names
+        .enumerate()
+        .map(|(i, name)| {
+            let draws = table.column(i);
+            let plain = ParameterSummary::from_draws(name, &draws);
+            weigh(plain, &draws, &weights)
+        })
+        .collect()
+}
+
+/// The summaries of refined draws, all of whole times of an ensemble, in the order of the columns.
+pub(crate) fn refined(table: &DrawsTable, ensemble: Ensemble) -> Vec<ParameterSummary> {
+    let names = names(table);
+    names
+        .enumerate()
+        .map(|(i, name)| {
+            let draws = table.column(i);
+            let mixing = ensemble.judge_with_spread(&draws);
+            ParameterSummary {
+                mcse: Some(ensemble.judge(&draws).mcse()),
+                ess: Some(mixing.ess),
+                rhat: Some(mixing.rhat),
+                ..ParameterSummary::from_draws(name, &draws)
+            }
+        })
+        .collect()
+}
+
+fn names(table: &DrawsTable) -> impl Iterator<Item = String> {
+    table.variables().iter().flat_map(|v| v.display_names())
+}
+
+/// The summary of one quantity under normalised weights, with its plain summary beside it.
+fn weigh(plain: ParameterSummary, draws: &[f64], weights: &[f64]) -> ParameterSummary {
+    if plain.mean.is_nan() {
+        return plain;
+    }
+    let total = |f: &dyn Fn(f64, f64) -> f64| -> f64 {
+        let terms = draws.iter().zip(weights);
+        terms.map(|(x, w)| f(*x, *w)).sum()
+    };
+    let mean = total(&|x, w| w * x);
+    let variance = total(&|x, w| w * (x - mean).powi(2));
+    let concentration = total(&|_, w| w * w);
+    // Of a ratio of sums, by its first-order expansion.
+    let mcse = total(&|x, w| (w * (x - mean)).powi(2)).sqrt();
+    let mut order: Vec<usize> = (0..draws.len()).collect();
+    order.sort_by(|&a, &b| draws[a].total_cmp(&draws[b]));
+    let at = |p: f64| quantile(&order, draws, weights, p);
+    ParameterSummary {
+        mean,
+        sd: (variance / (1.0 - concentration)).sqrt(),
+        q05: at(0.05),
+        q50: at(0.5),
+        q95: at(0.95),
+        mcse: Some(mcse),
+        ess: Some(if mcse > 0.0 {
+            variance / (mcse * mcse)
+        } else {
+            draws.len() as f64
+        }),
+        plain: Some(PlainSummary {
+            mean: plain.mean,
+            sd: plain.sd,
+        }),
+        ..plain
+    }
+}
+
+/// A quantile of sorted draws, each standing at the middle of its weight, linear between them.
+fn quantile(order: &[usize], draws: &[f64], weights: &[f64], p: f64) -> f64 {
+    let mut before = (0.0, draws[order[0]]);
+    let mut below = 0.0;
+    for &i in order {
+        let here = (below + 0.5 * weights[i], draws[i]);
+        if here.0 >= p {
+            let share = (p - before.0) / (here.0 - before.0);
+            return match share.is_finite() && before.1 != here.1 {
+                true => before.1 + share.clamp(0.0, 1.0) * (here.1 - before.1),
+                false => here.1,
+            };
+        }
+        below += weights[i];
+        before = here;
+    }
+    before.1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jensen_blackbox::NoiseSource;
+    use jensen_data::DrawsVariable;
+    use jensen_math::simd::Simd;
+
+    /// Draws of normal(0, 1) weighted to normal(0.3, 0.8).
+    fn table(seed: u64) -> DrawsTable {
+        let count = 4096;
+        let mut z = vec![0.0; count];
+        let source = NoiseSource::new(seed, Simd::detect());
+        source.fill(jensen_blackbox::Purpose::Draws, 0, 0, 1, count, &mut z);
+        let log_q = z.iter().map(|z| -0.5 * z * z).collect();
+        let log_p = z
+            .iter()
+            .map(|z| -0.5 * ((z - 0.3) / 0.8_f64).powi(2))
+            .collect();
+        let columns = vec![DrawsVariable::new("x", Vec::new())];
+        DrawsTable::new(columns, z, log_p, log_q).unwrap()
+    }
+
+    #[test]
+    fn weights_move_the_summary_to_the_posterior_within_its_standard_error() {
+        let mut squares = 0.0;
+        for seed in 0..20 {
+            let x = &weighted(&table(seed))[0];
+            let mcse = x.mcse.unwrap();
+            squares += ((x.mean - 0.3) / mcse).powi(2);
+            assert!(mcse < 0.03 && x.ess.unwrap() > 700.0, "{x:?}");
+            assert!((x.sd - 0.8).abs() < 0.06);
+            assert!((x.q05 - (0.3 - 0.8 * 1.645)).abs() < 0.12);
+            assert!((x.q50 - 0.3).abs() < 0.08);
+            let plain = x.plain.unwrap();
+            assert!(plain.mean.abs() < 0.07 && (plain.sd - 1.0).abs() < 0.05);
+        }
+        let spread = (squares / 20.0_f64).sqrt();
+        assert!((0.6..1.5).contains(&spread), "{spread}");
+    }
+
+    #[test]
+    fn equal_weights_change_nothing_but_the_rule_of_quantiles() {
+        let draws = [4.0, 1.0, 3.0, 2.0];
+        let plain = ParameterSummary::from_draws("x", &draws);
+        let found = weigh(plain.clone(), &draws, &[0.25; 4]);
+        assert!((found.mean - plain.mean).abs() < 1e-15);
+        assert!((found.sd - plain.sd).abs() < 1e-15);
+        assert_eq!((found.q05, found.q50, found.q95), (1.0, 2.5, 4.0));
+        assert!((found.ess.unwrap() - 4.0).abs() < 1e-12);
+    }
+}
