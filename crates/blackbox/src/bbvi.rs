@@ -19,7 +19,7 @@ use crate::family::{Family, FamilyKind};
 use crate::fit::FitError;
 use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState, positive};
 use crate::noise::{NoiseSource, Purpose};
-use crate::optimiser::{Optimiser, OptimiserState, Rule, Schedule};
+use crate::optimiser::{Optimiser, OptimiserState, Rule};
 use crate::oracle::{Estimator, Oracle, Stream};
 
 /// Settings of [`Bbvi`].
@@ -43,18 +43,9 @@ pub struct BbviSettings {
 
 impl Default for BbviSettings {
     fn default() -> Self {
-        let rule = Rule::Adam {
-            beta1: 0.9,
-            beta2: 0.999,
-            epsilon: 1e-8,
-        };
         Self {
             estimator: Estimator::Stl,
-            optimiser: Optimiser {
-                rule,
-                step_size: rule.default_step_size(),
-                schedule: Schedule::Constant,
-            },
+            optimiser: Rule::adam().into(),
             draws: 64,
             window: 100,
             average: true,

@@ -62,6 +62,15 @@ pub enum Rule {
 }
 
 impl Rule {
+    /// Adam with the constants of its paper.
+    pub const fn adam() -> Self {
+        Self::Adam {
+            beta1: 0.9,
+            beta2: 0.999,
+            epsilon: 1e-8,
+        }
+    }
+
     /// The usual step size of the rule for variational inference.
     pub fn default_step_size(self) -> f64 {
         match self {
@@ -91,11 +100,7 @@ impl FromStr for Rule {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "sgd" => Ok(Self::Sgd),
-            "adam" => Ok(Self::Adam {
-                beta1: 0.9,
-                beta2: 0.999,
-                epsilon: 1e-8,
-            }),
+            "adam" => Ok(Self::adam()),
             "adagrad" => Ok(Self::Adagrad { epsilon: 1e-8 }),
             "rmsprop" => Ok(Self::RmsProp {
                 decay: 0.9,
@@ -117,6 +122,17 @@ pub struct Optimiser {
     pub step_size: f64,
     /// How it falls.
     pub schedule: Schedule,
+}
+
+impl From<Rule> for Optimiser {
+    /// The rule with its usual step size, which does not fall.
+    fn from(rule: Rule) -> Self {
+        Self {
+            rule,
+            step_size: rule.default_step_size(),
+            schedule: Schedule::Constant,
+        }
+    }
 }
 
 /// An optimiser's memory.

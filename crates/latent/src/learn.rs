@@ -433,6 +433,9 @@ impl Algorithm for Search<'_> {
 }
 
 /// The BFGS update of an inverse Hessian; a pair without positive curvature is passed over.
+///
+/// Parameters are few here, and every pair counts: the whole matrix is kept, where the solvers, whose variables are as
+/// many as the data, keep the last pairs alone (`solve/two_loops.rs`).
 fn update(inverse: &mut Vec<f64>, s: &[f64], y: &[f64]) {
     let n = s.len();
     let curvature = dot(s, y);

@@ -2,6 +2,10 @@
 //!
 //! Matrices are row-major squares; a lower factor is stored with its zeros. Sums are those of [`reduce`](crate::reduce),
 //! so that results are the same bits at every SIMD level.
+//!
+//! Other factorisations are no copies of this one: the graph's executor factors one matrix a lane, all lanes at once, and
+//! is tested against a slow one that shares nothing with it; `jensen-latent` factors matrices of thousands of rows on
+//! several threads, by blocks, with faer.
 
 use std::error::Error;
 use std::fmt;

@@ -1,4 +1,8 @@
 //! Optimisers in single precision, fused with the tile of the gradient that they use.
+//!
+//! Black-box fits have rules of the same names in double precision over one vector. Networks have millions of weights,
+//! whose memory is what a step costs: here a tile of the gradient is used while it is in the cache, decay is part of the
+//! same pass, and moments are stored in four bytes.
 
 use jensen_math::simd::{F32x16, LANES32, Simd};
 use serde::{Deserialize, Serialize};

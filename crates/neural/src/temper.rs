@@ -4,6 +4,9 @@ use jensen_run::temperature::{annealed, interpolated};
 use serde::{Deserialize, Serialize};
 
 /// The temperature T of the likelihood, `log p(x | z) / T`; the words are those of the conjugate models.
+///
+/// These are the policies that prescribe a temperature, computed by the same functions. Policies that infer one need
+/// expectations that conjugate models alone have; and a schedule may go below 1 here.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Temper {

@@ -17,7 +17,7 @@ use crate::family::{Family, FamilyKind};
 use crate::fit::FitError;
 use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState, positive};
 use crate::noise::{NoiseSource, Purpose};
-use crate::optimiser::{Optimiser, OptimiserState, Rule, Schedule};
+use crate::optimiser::{Optimiser, OptimiserState, Rule};
 use crate::oracle::{Estimate, Oracle, Stream};
 
 /// Settings of [`Minibatch`].
@@ -74,18 +74,9 @@ impl Default for Judge {
 
 impl Default for MinibatchSettings {
     fn default() -> Self {
-        let rule = Rule::Adam {
-            beta1: 0.9,
-            beta2: 0.999,
-            epsilon: 1e-8,
-        };
         Self {
             estimator: RecordEstimator::Joint,
-            optimiser: Optimiser {
-                rule,
-                step_size: rule.default_step_size(),
-                schedule: Schedule::Constant,
-            },
+            optimiser: Rule::adam().into(),
             batch: 100,
             draws: 1,
             warm_up: 1,

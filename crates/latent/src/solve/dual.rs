@@ -21,6 +21,7 @@ use std::collections::VecDeque;
 use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
 
 use super::fixed::FixedPoint;
+use super::two_loops::{Correction, two_loops};
 use super::{Problem, Solution};
 use crate::linear::Geometry;
 use crate::linear::kernels::{dot, map, sum};
@@ -305,7 +306,7 @@ impl<'p, 'm> Dual<'p, 'm> {
                 } else {
                     map(n, |i| 1.0 / own[i])
                 };
-                two_loops(&state.pairs, gradient, |q| match geometry {
+                quasi_newton(&state.pairs, gradient, |q| match geometry {
                     Geometry::Narrow(g) => g.solve(&weight, &curves.block, q, !reuse),
                     Geometry::Sparse(g) => g.solve(&weight, q, !reuse),
                     Geometry::Wide(_) => None,
@@ -564,26 +565,23 @@ impl Algorithm for Dual<'_, '_> {
 }
 
 /// L-BFGS with a preconditioner: the direction `−H g` and Σ̃ times it.
-fn two_loops(
+fn quasi_newton(
     pairs: &VecDeque<Pair>,
     gradient: &[f64],
     mut solve: impl FnMut(&[f64]) -> Option<(Vec<f64>, Vec<f64>)>,
 ) -> Option<(Vec<f64>, Vec<f64>)> {
     let n = gradient.len();
-    let mut q: Vec<f64> = gradient.iter().map(|g| -g).collect();
     let complete: Vec<&Pair> = pairs.iter().filter(|p| !p.y.is_empty()).collect();
-    let mut shares = Vec::with_capacity(complete.len());
-    for pair in complete.iter().rev() {
-        let share = dot(&pair.s, &q) / dot(&pair.s, &pair.y);
-        q = map(n, |i| q[i] - share * pair.y[i]);
-        shares.push(share);
-    }
-    let (mut x, mut product) = solve(&q)?;
-    for (pair, share) in complete.iter().zip(shares.iter().rev()) {
-        let back = dot(&pair.y, &x) / dot(&pair.s, &pair.y);
-        let scale = share - back;
-        x = map(n, |i| x[i] + scale * pair.s[i]);
-        product = map(n, |i| product[i] + scale * pair.product[i]);
+    let corrections: Vec<Correction<'_>> = complete.iter().map(|p| (&p.s[..], &p.y[..])).collect();
+    let mut product = Vec::new();
+    let downhill = gradient.iter().map(|g| -g).collect();
+    let (x, multiples) = two_loops(&corrections, downhill, |q| {
+        let (x, of_x) = solve(q)?;
+        product = of_x;
+        Some(x)
+    })?;
+    for (pair, multiple) in complete.iter().zip(multiples) {
+        product = map(n, |i| product[i] + multiple * pair.product[i]);
     }
     Some((x, product))
 }

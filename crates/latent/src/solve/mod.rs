@@ -5,12 +5,14 @@
 //! | `dual` | the convex dual in N variables: Newton steps with the conjugate as barrier |
 //! | `fixed` | natural-gradient fixed point for bounds without a convex dual |
 //! | `baseline` | earlier solvers, for comparison |
+//! | `two_loops` | directions of limited-memory BFGS, for the dual and for the baselines |
 //! | `finish` | from a solved (α, λ) to a [`Fit`](crate::Fit) |
 
 mod baseline;
 mod dual;
 mod finish;
 pub(crate) mod fixed;
+mod two_loops;
 
 use jensen_run::{Control, Identity, Outcome, run};
 

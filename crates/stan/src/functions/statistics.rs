@@ -1,5 +1,7 @@
 //! Moments, quantiles and order.
 
+use jensen_math::order;
+
 use crate::functions::{Builtin, NamedBuiltin};
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
@@ -65,7 +67,6 @@ fn variance(x: &[f64]) -> f64 {
     squares / (x.len() - 1) as f64
 }
 
-/// Type 7 of Hyndman and Fan, as in R.
 fn quantile(args: &[&Value]) -> FnResult<Value> {
     let mut x = some("quantile", args[0])?.to_vec();
     if x.iter().any(|x| x.is_nan()) {
@@ -78,14 +79,7 @@ fn quantile(args: &[&Value]) -> FnResult<Value> {
                 "quantile: p is {p}, but must be between 0 and 1"
             )));
         }
-        let at = p * (x.len() - 1) as f64;
-        let (low, high) = (at.floor() as usize, at.ceil() as usize);
-        let share = at - low as f64;
-        Ok(if low == high {
-            x[low]
-        } else {
-            (1.0 - share) * x[low] + share * x[high]
-        })
+        Ok(order::quantile(&x, p))
     };
     Ok(match args[1] {
         Value::Reals(p) => Value::Reals(p.iter().map(|p| one(*p)).collect::<FnResult<_>>()?),

@@ -181,24 +181,21 @@ fn push_product(l: &[f64], n: usize, out: &mut Vec<f64>) {
 
 /// The lower Cholesky factor, column-major, reading the lower triangle.
 pub(super) fn cholesky(x: &[f64], n: usize, what: &str) -> Result<Vec<f64>, Violation> {
-    let mut l = vec![0.0; n * n];
-    for j in 0..n {
-        let square: f64 = (0..j).map(|k| l[k * n + j] * l[k * n + j]).sum();
-        let d = x[j * n + j] - square;
-        if d.is_nan() || d <= 0.0 {
-            return Err(Violation {
-                element: None,
-                expected: format!("{what}, which is positive definite"),
-                found: format!("a matrix that is not (pivot {} is {d})", j + 1),
-            });
-        }
-        l[j * n + j] = d.sqrt();
-        for i in j + 1..n {
-            let s: f64 = (0..j).map(|k| l[k * n + i] * l[k * n + j]).sum();
-            l[j * n + i] = (x[j * n + i] - s) / l[j * n + j];
-        }
-    }
-    Ok(l)
+    // Rows and columns change places on the way in and on the way out.
+    let transposed = |x: &[f64]| -> Vec<f64> {
+        let places = (0..n * n).map(|at| at % n * n + at / n);
+        places.map(|at| x[at]).collect()
+    };
+    let l = jensen_math::dense::factor(&transposed(x), n, 0.0).map_err(|error| Violation {
+        element: None,
+        expected: format!("{what}, which is positive definite"),
+        found: format!(
+            "a matrix that is not (pivot {} is {})",
+            error.pivot + 1,
+            error.value
+        ),
+    })?;
+    Ok(transposed(&l))
 }
 
 pub(super) fn column_stochastic(z: &[f64], rows: usize, cols: usize, out: &mut Vec<f64>) -> f64 {

@@ -163,28 +163,10 @@ pub fn solve<T: Scalar>(a: &Mat<T>, b: &Mat<T>) -> FnResult<Mat<T>> {
 /// When the matrix is not symmetric or not positive definite: the point is rejected.
 pub fn cholesky(name: &str, a: &Matrix) -> FnResult<Matrix> {
     let n = check_symmetric(name, a)?;
-    let mut l = Mat::filled(n, n, 0.0);
-    for j in 0..n {
-        let mut d = a[(j, j)];
-        for k in 0..j {
-            d -= l[(j, k)] * l[(j, k)];
-        }
-        if d.is_nan() || d <= 0.0 {
-            return Err(FnError::domain(format!(
-                "{name}: the matrix is not positive definite"
-            )));
-        }
-        let d = d.sqrt();
-        l[(j, j)] = d;
-        for i in j + 1..n {
-            let mut s = a[(i, j)];
-            for k in 0..j {
-                s -= l[(i, k)] * l[(j, k)];
-            }
-            l[(i, j)] = s / d;
-        }
-    }
-    Ok(l)
+    let rows: Vec<f64> = (0..n * n).map(|at| a[(at / n, at % n)]).collect();
+    let l = jensen_math::dense::factor(&rows, n, 0.0)
+        .map_err(|_| FnError::domain(format!("{name}: the matrix is not positive definite")))?;
+    Ok(Mat::from_fn(n, n, |i, j| l[i * n + j]))
 }
 
 /// `l⁻¹ b` with the lower triangle of `l`.

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
 
 use super::Solution;
-use crate::linear::kernels::{CHUNK, map};
-use rayon::prelude::*;
+use crate::linear::kernels::{dot, map};
+use crate::solve::two_loops::{Correction, two_loops};
 
 /// Number of correction pairs.
 const MEMORY: usize = 10;
@@ -70,19 +70,6 @@ impl Snapshot for State {
     }
 }
 
-/// The sum of products, in chunks of fixed size.
-fn inner(a: &[f64], b: &[f64]) -> f64 {
-    if a.len() <= CHUNK {
-        return crate::linear::kernels::dot(a, b);
-    }
-    let parts: Vec<f64> = a
-        .par_chunks(CHUNK)
-        .zip(b.par_chunks(CHUNK))
-        .map(|(a, b)| crate::linear::kernels::dot(a, b))
-        .collect();
-    parts.iter().sum()
-}
-
 /// The optimiser over an objective.
 pub(crate) struct Lbfgs<O> {
     objective: O,
@@ -100,23 +87,15 @@ impl<O: Objective> Lbfgs<O> {
     }
 
     fn direction(&self, state: &State) -> Vec<f64> {
-        let n = state.x.len();
-        let mut q = state.gradient.clone();
-        let mut shares = Vec::new();
-        for (s, y) in state.pairs.iter().rev() {
-            let share = inner(s, &q) / inner(s, y);
-            q = map(n, |i| q[i] - share * y[i]);
-            shares.push(share);
-        }
-        if let Some((s, y)) = state.pairs.back() {
-            let scale = inner(s, y) / inner(y, y);
-            q.par_iter_mut().for_each(|q| *q *= scale);
-        }
-        for ((s, y), share) in state.pairs.iter().zip(shares.iter().rev()) {
-            let back = share - inner(y, &q) / inner(s, y);
-            q = map(n, |i| q[i] + back * s[i]);
-        }
-        q
+        let pairs: Vec<Correction<'_>> =
+            state.pairs.iter().map(|(s, y)| (&s[..], &y[..])).collect();
+        let guess = |q: &[f64]| {
+            let scale = pairs.last().map_or(1.0, |(s, y)| dot(s, y) / dot(y, y));
+            Some(map(q.len(), |i| scale * q[i]))
+        };
+        let (direction, _) = two_loops(&pairs, state.gradient.clone(), guess)
+            .expect("this guess multiplies with everything");
+        direction
     }
 }
 
@@ -132,7 +111,7 @@ impl State {
         let n = self.x.len();
         let s = map(n, |i| reached.x[i] - self.x[i]);
         let y = map(n, |i| self.gradient[i] - reached.gradient[i]);
-        if inner(&s, &y) > 0.0 {
+        if dot(&s, &y) > 0.0 {
             if self.pairs.len() == MEMORY {
                 self.pairs.pop_front();
             }
@@ -182,7 +161,7 @@ impl<O: Objective> Lbfgs<O> {
             self.evaluations += 1;
             match self.objective.evaluate(&x) {
                 Some((value, gradient)) if value >= state.value + 1e-4 * t * slope => {
-                    let flat = inner(&gradient, direction) <= 0.9 * slope;
+                    let flat = dot(&gradient, direction) <= 0.9 * slope;
                     best = Some(Reached { x, value, gradient });
                     if flat {
                         break;
@@ -246,11 +225,11 @@ impl<O: Objective> Algorithm for Lbfgs<O> {
 
     fn step(&mut self, state: &mut State, iteration: u64) -> Step {
         let mut direction = self.direction(state);
-        let mut slope = inner(&direction, &state.gradient);
+        let mut slope = dot(&direction, &state.gradient);
         if slope <= 0.0 || slope.is_nan() {
             state.pairs.clear();
             direction = state.gradient.clone();
-            slope = inner(&direction, &direction);
+            slope = dot(&direction, &direction);
         }
         let record = |calls: u64, value: f64, t: f64| {
             Record::new(calls).with_elbo(value, None).with("step", t)
