@@ -7,7 +7,13 @@ use crate::Findings;
 use crate::arrows::Package;
 
 /// Faces and tools: they may do what libraries may not.
-const OUTSIDE: [&str; 4] = ["jensen-cli", "jensen-bench", "jensen-testkit", "xtask"];
+const OUTSIDE: [&str; 5] = [
+    "jensen-cli",
+    "jensen-python",
+    "jensen-bench",
+    "jensen-testkit",
+    "xtask",
+];
 
 /// What stands in the `lib.rs` of every library.
 const KEPT: &str = "#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout))]";
