@@ -35,6 +35,10 @@ const FORGOTTEN: f64 = 0.5;
 /// Recorded transitions of the first round; each later one has twice as many.
 const FIRST_ROUND: usize = 16;
 
+/// Fewest transitions that settle before a round is recorded: chains of the first one come from far out, and after four
+/// transitions the log evidence of a normal was still off by 0.06 ± 0.02 nats.
+const SETTLE: usize = 8;
+
 /// Numbers that the recorded draws may take.
 const TAPE: usize = 1 << 22;
 
@@ -236,7 +240,8 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         });
     }
 
-    /// One transition of a round. A quarter as many as are recorded settle first and choose the step size.
+    /// One transition of a round. A quarter as many as are recorded settle first and choose the step size, [`SETTLE`] at
+    /// least.
     fn round(&mut self, state: &mut RefineState, iteration: u64) -> Moved {
         let stride = Self::stride(state);
         let moved = transition(
@@ -250,7 +255,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         let planned = state.rounds.last().expect("a round was begun").transitions;
         if state.phase == Phase::Settle {
             steer(state, moved, 2.0 / (1.0 + state.moves as f64).sqrt());
-            if state.moves >= planned / 4 {
+            if state.moves >= (planned / 4).max(SETTLE) {
                 state.phase = Phase::Draw;
                 state.moves = 0;
             }
