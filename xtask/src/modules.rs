@@ -2,6 +2,7 @@
 //!
 //! A crate with a row in [`CRATES`] names its top-level modules from the ground up, each with what it may reach through
 //! `crate::` or `super::`: other modules, or single items of them (`interpret::BoundModel`) where a wall has one door.
+//! Modules that stand in one row are one storey: they may use each other.
 
 use std::path::Path;
 
@@ -9,74 +10,78 @@ use crate::Findings;
 use crate::arrows::Package;
 use crate::sources::{files, shown};
 
-/// A top-level module of a crate, and the modules or items that it may use besides its own.
-struct Module {
-    name: &'static str,
+/// Top-level modules of a crate, and the modules or items that they may use besides their own.
+struct Storey {
+    modules: &'static [&'static str],
     may_use: &'static [&'static str],
 }
 
 /// The crates whose modules are held apart.
-const CRATES: [(&str, &[Module]); 1] = [("jensen-stan", &STAN)];
+const CRATES: [(&str, &[Storey]); 3] = [
+    ("jensen-stan", &STAN),
+    ("jensen-graph", &GRAPH),
+    ("jensen-conjugate", &CONJUGATE),
+];
 
-const STAN: [Module; 14] = [
-    Module {
-        name: "source",
+const STAN: [Storey; 14] = [
+    Storey {
+        modules: &["source"],
         may_use: &[],
     },
-    Module {
-        name: "diagnostic",
+    Storey {
+        modules: &["diagnostic"],
         may_use: &["source"],
     },
     // Text to tree: nothing of types or of the function library.
-    Module {
-        name: "syntax",
+    Storey {
+        modules: &["syntax"],
         may_use: &["source", "diagnostic"],
     },
     // The typed program and the signatures of the library; from the tree only the names of the blocks.
-    Module {
-        name: "program",
+    Storey {
+        modules: &["program"],
         may_use: &["source", "syntax::ast::BlockKind"],
     },
-    Module {
-        name: "check",
+    Storey {
+        modules: &["check"],
         may_use: &["source", "diagnostic", "syntax", "program"],
     },
-    Module {
-        name: "pretty",
+    Storey {
+        modules: &["pretty"],
         may_use: &["source", "syntax", "program"],
     },
-    Module {
-        name: "transform",
+    Storey {
+        modules: &["transform"],
         may_use: &[],
     },
     // Below both evaluators: values, what computes with them, and distributions.
-    Module {
-        name: "value",
+    Storey {
+        modules: &["value"],
         may_use: &["program", "transform"],
     },
-    Module {
-        name: "functions",
+    Storey {
+        modules: &["functions"],
         may_use: &["program", "transform", "value"],
     },
-    Module {
-        name: "symbolic",
+    Storey {
+        modules: &["symbolic"],
         may_use: &["program", "value"],
     },
-    Module {
-        name: "distributions",
+    Storey {
+        modules: &["distributions"],
         may_use: &["program", "value", "functions", "symbolic"],
     },
-    Module {
-        name: "library",
+    Storey {
+        modules: &["library"],
         may_use: &["program", "value", "functions", "distributions"],
     },
-    Module {
-        name: "interpret",
+    Storey {
+        modules: &["interpret"],
         may_use: &["program", "transform", "value", "functions", "library"],
     },
     // The interpreter binds the data: a program with its data is what lowering starts from.
-    Module {
-        name: "lower",
+    Storey {
+        modules: &["lower"],
         may_use: &[
             "program",
             "transform",
@@ -90,9 +95,116 @@ const STAN: [Module; 14] = [
     },
 ];
 
+const GRAPH: [Storey; 10] = [
+    // A node names its operation, and derivatives of operations are built as nodes.
+    Storey {
+        modules: &["ir", "ops", "build"],
+        may_use: &[],
+    },
+    Storey {
+        modules: &["verify"],
+        may_use: &["ir", "ops"],
+    },
+    Storey {
+        modules: &["passes"],
+        may_use: &["ir", "ops", "verify"],
+    },
+    // The slow evaluator, which the executors are tested against, shares nothing with them but the graph.
+    Storey {
+        modules: &["scalar"],
+        may_use: &["ir", "ops"],
+    },
+    Storey {
+        modules: &["text"],
+        may_use: &["ir", "ops", "verify"],
+    },
+    Storey {
+        modules: &["diff"],
+        may_use: &["ir", "ops"],
+    },
+    Storey {
+        modules: &["exec"],
+        may_use: &["ir", "ops", "passes", "scalar"],
+    },
+    Storey {
+        modules: &["single"],
+        may_use: &["ir", "ops", "passes", "exec"],
+    },
+    Storey {
+        modules: &["density", "records"],
+        may_use: &["ir", "ops", "verify", "passes", "exec"],
+    },
+    Storey {
+        modules: &["expr"],
+        may_use: &["ir", "ops", "passes", "density"],
+    },
+];
+
+const CONJUGATE: [Storey; 12] = [
+    Storey {
+        modules: &["documents"],
+        may_use: &[],
+    },
+    Storey {
+        modules: &["draws"],
+        may_use: &[],
+    },
+    Storey {
+        modules: &["temper"],
+        may_use: &[],
+    },
+    Storey {
+        modules: &["family"],
+        may_use: &["draws"],
+    },
+    Storey {
+        modules: &["policy"],
+        may_use: &["temper"],
+    },
+    // Drivers know engines by their trait alone.
+    Storey {
+        modules: &["engine"],
+        may_use: &[],
+    },
+    Storey {
+        modules: &["driver"],
+        may_use: &["documents", "temper", "policy", "engine"],
+    },
+    Storey {
+        modules: &["lda"],
+        may_use: &["documents", "temper", "policy", "engine", "driver"],
+    },
+    Storey {
+        modules: &["model"],
+        may_use: &["family"],
+    },
+    Storey {
+        modules: &["pointwise"],
+        may_use: &["policy", "engine", "model"],
+    },
+    Storey {
+        modules: &["fit"],
+        may_use: &["temper", "driver", "model", "pointwise"],
+    },
+    Storey {
+        modules: &["models"],
+        may_use: &[
+            "draws",
+            "temper",
+            "family",
+            "policy",
+            "engine",
+            "driver",
+            "model",
+            "pointwise",
+            "fit",
+        ],
+    },
+];
+
 /// Compares the modules of one crate with its table, if it has one.
 pub fn check(package: &Package, root: &Path, findings: &mut Findings) -> Result<(), String> {
-    let Some((_, modules)) = CRATES.iter().find(|(name, _)| *name == package.name) else {
+    let Some((_, storeys)) = CRATES.iter().find(|(name, _)| *name == package.name) else {
         return Ok(());
     };
     let folder = package.folder.join("src");
@@ -103,7 +215,7 @@ pub fn check(package: &Package, root: &Path, findings: &mut Findings) -> Result<
             continue;
         };
         let name = shown(&path, root);
-        let Some(module) = modules.iter().find(|module| module.name == own) else {
+        let Some(storey) = storeys.iter().find(|s| s.modules.contains(&own.as_str())) else {
             findings.errors.push(format!(
                 "{name}: the module `{own}` has no place in the table of `xtask/src/modules.rs`"
             ));
@@ -111,7 +223,7 @@ pub fn check(package: &Package, root: &Path, findings: &mut Findings) -> Result<
         };
         let text = std::fs::read_to_string(&path)
             .map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
-        for (line, used) in strangers(&text, &place, module, modules) {
+        for (line, used) in strangers(&text, &place, storey, storeys) {
             findings.errors.push(format!(
                 "{name}:{line}: `{own}` must not use `{used}`: the arrows go the other way"
             ));
@@ -140,8 +252,8 @@ fn module_path(inside: &Path) -> Vec<String> {
 fn strangers(
     text: &str,
     place: &[String],
-    module: &Module,
-    modules: &[Module],
+    storey: &Storey,
+    storeys: &[Storey],
 ) -> Vec<(usize, String)> {
     let code = without_comments(text);
     let mut found = Vec::new();
@@ -166,14 +278,14 @@ fn strangers(
     }
     found.retain(|(_, used)| {
         let top = used.split("::").next().unwrap_or(used);
-        let known = modules.iter().any(|other| other.name == top);
-        let allowed = module.may_use.iter().any(|may| {
+        let known = storeys.iter().any(|other| other.modules.contains(&top));
+        let allowed = storey.may_use.iter().any(|may| {
             used == may
                 || used
                     .strip_prefix(may)
                     .is_some_and(|rest| rest.starts_with("::"))
         });
-        known && top != module.name && !allowed
+        known && !storey.modules.contains(&top) && !allowed
     });
     found
 }
@@ -238,28 +350,28 @@ fn without_comments(text: &str) -> String {
 mod tests {
     use super::*;
 
-    const HOUSE: [Module; 3] = [
-        Module {
-            name: "cellar",
+    const HOUSE: [Storey; 3] = [
+        Storey {
+            modules: &["cellar"],
             may_use: &[],
         },
-        Module {
-            name: "hall",
+        Storey {
+            modules: &["hall"],
             may_use: &["cellar"],
         },
-        Module {
-            name: "attic",
+        Storey {
+            modules: &["attic"],
             may_use: &["cellar", "hall::Stairs"],
         },
     ];
 
     fn used(file: &str, text: &str) -> Vec<(usize, String)> {
         let place = module_path(Path::new(file));
-        let module = HOUSE
+        let storey = HOUSE
             .iter()
-            .find(|module| module.name == place[0])
+            .find(|storey| storey.modules.contains(&place[0].as_str()))
             .expect("a module");
-        strangers(text, &place, module, &HOUSE)
+        strangers(text, &place, storey, &HOUSE)
     }
 
     #[test]
@@ -297,15 +409,17 @@ mod tests {
 
     #[test]
     fn the_tables_have_no_cycle() {
-        for (name, modules) in CRATES {
-            for (i, module) in modules.iter().enumerate() {
-                for used in module.may_use {
+        for (name, storeys) in CRATES {
+            for (i, storey) in storeys.iter().enumerate() {
+                for used in storey.may_use {
                     let top = used.split("::").next().unwrap_or(used);
-                    let at = modules.iter().position(|other| other.name == top);
+                    let at = storeys
+                        .iter()
+                        .position(|other| other.modules.contains(&top));
                     assert!(
                         at.is_some_and(|at| at < i),
-                        "{name}: {} uses {used}, which stands above it",
-                        module.name
+                        "{name}: {:?} use {used}, which stands above them",
+                        storey.modules
                     );
                 }
             }
