@@ -2,7 +2,7 @@
 //! differences, second derivatives against differences of gradients.
 
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
-use jensen_graph::{ElemOp, Execution, Graph, GraphDensity, MatMul, NodeId, evaluate};
+use jensen_graph::{ElemOp, Execution, Graph, GraphDensity, MatMul, NodeId, ValueRange, evaluate};
 use jensen_math::simd::Simd;
 
 /// A graph with z of length `dim` and the scalar that `build` makes of it.
@@ -136,6 +136,52 @@ fn check(name: &str, graph: &Graph, z: &[f64], tolerance: f64, second: bool) {
             }
         }
     }
+}
+
+#[test]
+fn elementwise_values_lie_in_their_ranges() {
+    for &op in ElemOp::ALL {
+        for point in op.test_points() {
+            let value = op.value(&point);
+            let exact = op.range(&|k| ValueRange::between(point[k], point[k]));
+            let signs = op.range(&|k| match point[k] > 0.0 {
+                true => ValueRange::at_least(0.0, true),
+                false => ValueRange::ALL,
+            });
+            // Bounds are rounded as values are.
+            let slack = 1e-12 * value.abs().max(1.0);
+            let near = |r: ValueRange| (r.low - slack..=r.high + slack).contains(&value);
+            let name = op.name();
+            assert!(near(exact), "{name} at {point:?}: {value} in {exact:?}");
+            assert!(
+                signs.contains(value),
+                "{name} at {point:?}: {value} in {signs:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn harmless_arguments_have_values_and_slopes() {
+    let mut found = 0;
+    for &op in ElemOp::ALL {
+        let numbers = (0..op.arity()).map(|k| op.harmless(k, ValueRange::ALL));
+        if !numbers.clone().any(|number| number.is_some()) {
+            continue;
+        }
+        found += 1;
+        let point: Vec<f64> = numbers.map(|number| number.unwrap_or(1.0)).collect();
+        for k in 0..op.arity() {
+            let beside = |step: f64| {
+                let mut beside = point.clone();
+                beside[k] += step;
+                op.value(&beside)
+            };
+            let slope = (beside(1e-6) - beside(-1e-6)) / 2e-6;
+            assert!(slope.abs() < 100.0, "{} at {point:?}: {slope}", op.name());
+        }
+    }
+    assert!(found > 20, "{found} operations");
 }
 
 #[test]

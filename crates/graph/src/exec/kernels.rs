@@ -301,7 +301,7 @@ macro_rules! select_arity {
 
 macro_rules! kernels {
     ($($variant:ident $name:literal ($($arg:ident),*) $out:ident $g:ident {
-        value: $value:expr, kernel: $kernel:expr, $(single: $single:expr,)? partials: [$($partial:expr),*], points: [$([$($point:expr),*]),*]
+        value: $value:expr, kernel: $kernel:expr, $(single: $single:expr,)? $(range: $range:expr,)? $(harmless: [$($harmless:expr),*],)? partials: [$($partial:expr),*], points: [$([$($point:expr),*]),*]
     })*) => {
         /// One type an operation, so that its kernel is compiled for each operand layout.
         mod tags {

@@ -4,12 +4,17 @@
 //! the same over eight lanes; `single`, where the operation has a fast kernel in single precision, the same over sixteen
 //! of those (others take the slow definition there); `partials`, the derivative with respect to each argument as a graph
 //! expression of the arguments and the result `out` (`zero` where it is zero almost everywhere);
-//! and `points`, arguments at which tests compare value, kernel and finite differences.
+//! `range`, where something is known of it, the range of the values given those of the arguments; `harmless`, where an
+//! argument may lie where the operation has no value or no finite slope, for each argument the number that stands in for
+//! it on branches that are not taken; and `points`, arguments at which tests compare value, kernel and finite differences.
 
 use jensen_math::special as sp;
 
 use crate::build::Zero;
 use crate::ir::{Graph, NodeId};
+use crate::ops::range::{
+    ABOVE_ONE, ANY, HALF, Harmless, MODEST, NEGATIVE, NONNEGATIVE, POSITIVE, ValueRange,
+};
 
 /// Expands `$callback!` with every row of the table, so that each consumer (enumeration, values,
 /// kernels, derivatives, tests) reads its columns of the same rows.
@@ -17,85 +22,85 @@ macro_rules! elementwise_table {
     ($callback:ident) => {
         $callback! {
             // Arithmetic.
-            Neg "neg" (x) out g { value: -x, kernel: x.neg(), single: -x, partials: [g.constant(-1.0)], points: [[-1.5], [0.0], [2.0]] }
-            Add "add" (x, y) out g { value: x + y, kernel: x.add(y), single: x + y, partials: [g.constant(1.0), g.constant(1.0)], points: [[1.5, -2.0]] }
-            Sub "sub" (x, y) out g { value: x - y, kernel: x.sub(y), single: x - y, partials: [g.constant(1.0), g.constant(-1.0)], points: [[1.5, -2.0]] }
-            Mul "mul" (x, y) out g { value: x * y, kernel: x.mul(y), single: x * y, partials: [y, x], points: [[1.5, -2.0], [0.0, 3.0]] }
-            Div "div" (x, y) out g { value: x / y, kernel: x.div(y), single: x / y, partials: [g.recip(y), { let q = g.div(out, y); g.neg(q) }], points: [[1.5, -2.0], [0.0, 0.3]] }
-            Fma "fma" (x, y, z) out g { value: x.mul_add(y, z), kernel: x.fma(y, z), single: x.fma(y, z), partials: [y, x, g.constant(1.0)], points: [[1.5, -2.0, 0.25]] }
-            Recip "recip" (x) out g { value: 1.0 / x, kernel: V::splat(1.0).div(x), single: V::splat(1.0) / x, partials: [{ let s = g.square(out); g.neg(s) }], points: [[-1.5], [0.3]] }
-            Square "square" (x) out g { value: x * x, kernel: x.mul(x), single: x * x, partials: [{ let two = g.constant(2.0); g.mul(two, x) }], points: [[-1.5], [0.0], [3.0]] }
-            Sqrt "sqrt" (x) out g { value: x.sqrt(), kernel: x.sqrt(), single: x.sqrt(), partials: [{ let half = g.constant(0.5); let d = infinite_at_zero(g, out); g.div(half, d) }], points: [[0.25], [3.0]] }
-            Cbrt "cbrt" (x) out g { value: libm::cbrt(x), kernel: vm::cbrt(x), partials: [{ let s = g.square(out); let three = g.constant(3.0); let d = g.mul(three, s); g.recip(d) }], points: [[-2.0], [0.7]] }
-            Pow "pow" (x, y) out g { value: x.powf(y), kernel: vm::pow(x, y), partials: [
+            Neg "neg" (x) out g { value: -x, kernel: x.neg(), single: -x, range: x().negation(), partials: [g.constant(-1.0)], points: [[-1.5], [0.0], [2.0]] }
+            Add "add" (x, y) out g { value: x + y, kernel: x.add(y), single: x + y, range: x().sum(y()), partials: [g.constant(1.0), g.constant(1.0)], points: [[1.5, -2.0]] }
+            Sub "sub" (x, y) out g { value: x - y, kernel: x.sub(y), single: x - y, range: x().difference(y()), partials: [g.constant(1.0), g.constant(-1.0)], points: [[1.5, -2.0]] }
+            Mul "mul" (x, y) out g { value: x * y, kernel: x.mul(y), single: x * y, range: x().product(y()), partials: [y, x], points: [[1.5, -2.0], [0.0, 3.0]] }
+            Div "div" (x, y) out g { value: x / y, kernel: x.div(y), single: x / y, range: x().quotient(y()), harmless: [ANY, POSITIVE], partials: [g.recip(y), { let q = g.div(out, y); g.neg(q) }], points: [[1.5, -2.0], [0.0, 0.3]] }
+            Fma "fma" (x, y, z) out g { value: x.mul_add(y, z), kernel: x.fma(y, z), single: x.fma(y, z), range: x().product(y()).sum(z()), partials: [y, x, g.constant(1.0)], points: [[1.5, -2.0, 0.25]] }
+            Recip "recip" (x) out g { value: 1.0 / x, kernel: V::splat(1.0).div(x), single: V::splat(1.0) / x, range: x().positive_if_positive(), harmless: [POSITIVE], partials: [{ let s = g.square(out); g.neg(s) }], points: [[-1.5], [0.3]] }
+            Square "square" (x) out g { value: x * x, kernel: x.mul(x), single: x * x, range: x().magnitude(), partials: [{ let two = g.constant(2.0); g.mul(two, x) }], points: [[-1.5], [0.0], [3.0]] }
+            Sqrt "sqrt" (x) out g { value: x.sqrt(), kernel: x.sqrt(), single: x.sqrt(), range: ValueRange::at_least(0.0, x().positive()), harmless: [POSITIVE], partials: [{ let half = g.constant(0.5); let d = infinite_at_zero(g, out); g.div(half, d) }], points: [[0.25], [3.0]] }
+            Cbrt "cbrt" (x) out g { value: libm::cbrt(x), kernel: vm::cbrt(x), harmless: [POSITIVE], partials: [{ let s = g.square(out); let three = g.constant(3.0); let d = g.mul(three, s); g.recip(d) }], points: [[-2.0], [0.7]] }
+            Pow "pow" (x, y) out g { value: x.powf(y), kernel: vm::pow(x, y), range: x().positive_if_positive(), harmless: [POSITIVE, MODEST], partials: [
                 slope_of_power(g, x, y),
                 { let zero = g.constant(0.0); let at_zero = g.elem(ElemOp::Eq, &[x, zero]); let l = g.log(x); let s = g.select(at_zero, zero, l); g.mul(out, s) }],
                 points: [[1.5, 2.5], [0.3, -1.2]] }
             Fmod "fmod" (x, y) out g { value: libm::fmod(x, y), kernel: x.sub(y.mul(x.div(y).trunc())), partials: [g.constant(1.0), { let q = g.div(x, y); let t = g.elem(ElemOp::Trunc, &[q]); g.neg(t) }], points: [[5.3, 2.0], [-5.3, 2.1]] }
-            Hypot "hypot" (x, y) out g { value: libm::hypot(x, y), kernel: vm::hypot(x, y), partials: [g.div(x, out), g.div(y, out)], points: [[3.0, -4.0]] }
+            Hypot "hypot" (x, y) out g { value: libm::hypot(x, y), kernel: vm::hypot(x, y), harmless: [HALF, HALF], partials: [g.div(x, out), g.div(y, out)], points: [[3.0, -4.0]] }
 
             // Piecewise; derivatives at the kinks are one-sided.
-            Abs "abs" (x) out g { value: x.abs(), kernel: x.abs(), single: x.abs(), partials: [g.elem(ElemOp::Sign, &[x])], points: [[-1.5], [2.0]] }
+            Abs "abs" (x) out g { value: x.abs(), kernel: x.abs(), single: x.abs(), range: x().magnitude(), partials: [g.elem(ElemOp::Sign, &[x])], points: [[-1.5], [2.0]] }
             Sign "sign" (x) out g { value: f64::from(x > 0.0) - f64::from(x < 0.0), kernel: V::select(x.gt(V::splat(0.0)), V::splat(1.0), V::select(x.lt(V::splat(0.0)), V::splat(-1.0), V::splat(0.0))), single: V::select(V::zero().lt(x), V::splat(1.0), V::select(x.lt(V::zero()), V::splat(-1.0), V::zero())), partials: [Zero], points: [[-1.5], [2.0]] }
             Floor "floor" (x) out g { value: x.floor(), kernel: x.floor(), partials: [Zero], points: [[-1.5], [2.25]] }
             Ceil "ceil" (x) out g { value: x.ceil(), kernel: x.neg().floor().neg(), partials: [Zero], points: [[-1.5], [2.25]] }
             Round "round" (x) out g { value: x.round(), kernel: { let t = x.abs().trunc(); let up = x.abs().sub(t).ge(V::splat(0.5)); V::select(up, t.add(V::splat(1.0)), t).copysign(x) }, partials: [Zero], points: [[-1.6], [2.25], [2.6]] }
             Trunc "trunc" (x) out g { value: x.trunc(), kernel: x.trunc(), partials: [Zero], points: [[-1.5], [2.25]] }
             Fmin "fmin" (x, y) out g { value: if x.is_nan() || y.is_nan() { f64::NAN } else { x.min(y) }, kernel: V::select(x.le(y), x, V::select(y.lt(x), y, x.add(y))), single: V::select(x.le(y), x, V::select(y.lt(x), y, x + y)), partials: [g.elem(ElemOp::Le, &[x, y]), g.elem(ElemOp::Lt, &[y, x])], points: [[1.0, 2.0], [2.5, 1.0]] }
-            Fmax "fmax" (x, y) out g { value: if x.is_nan() || y.is_nan() { f64::NAN } else { x.max(y) }, kernel: V::select(x.ge(y), x, V::select(y.gt(x), y, x.add(y))), single: V::select(y.le(x), x, V::select(x.lt(y), y, x + y)), partials: [g.elem(ElemOp::Le, &[y, x]), g.elem(ElemOp::Lt, &[x, y])], points: [[1.0, 2.0], [2.5, 1.0]] }
+            Fmax "fmax" (x, y) out g { value: if x.is_nan() || y.is_nan() { f64::NAN } else { x.max(y) }, kernel: V::select(x.ge(y), x, V::select(y.gt(x), y, x.add(y))), single: V::select(y.le(x), x, V::select(x.lt(y), y, x + y)), range: x().larger(y()), partials: [g.elem(ElemOp::Le, &[y, x]), g.elem(ElemOp::Lt, &[x, y])], points: [[1.0, 2.0], [2.5, 1.0]] }
 
             // Comparisons are 1 or 0.
-            Lt "lt" (x, y) out g { value: f64::from(x < y), kernel: V::select(x.lt(y), V::splat(1.0), V::splat(0.0)), single: V::select(x.lt(y), V::splat(1.0), V::zero()), partials: [Zero, Zero], points: [[1.0, 2.0], [2.5, 1.0]] }
-            Le "le" (x, y) out g { value: f64::from(x <= y), kernel: V::select(x.le(y), V::splat(1.0), V::splat(0.0)), single: V::select(x.le(y), V::splat(1.0), V::zero()), partials: [Zero, Zero], points: [[1.0, 2.0], [2.5, 1.0]] }
-            Eq "eq" (x, y) out g { value: f64::from(x == y), kernel: V::select(V::eq(x, y), V::splat(1.0), V::splat(0.0)), single: V::select(V::eq(x, y), V::splat(1.0), V::zero()), partials: [Zero, Zero], points: [[1.0, 2.0], [2.5, 1.0]] }
-            Select "select" (c, x, y) out g { value: if c != 0.0 { x } else { y }, kernel: V::select(V::eq(c, V::splat(0.0)), y, x), single: V::select(V::eq(c, V::zero()), y, x), partials: [Zero, { let (one, zero) = (g.constant(1.0), g.constant(0.0)); g.select(c, one, zero) }, { let (one, zero) = (g.constant(1.0), g.constant(0.0)); g.select(c, zero, one) }], points: [[1.0, 2.0, 5.0], [-0.5, 2.0, 5.0]] }
+            Lt "lt" (x, y) out g { value: f64::from(x < y), kernel: V::select(x.lt(y), V::splat(1.0), V::splat(0.0)), single: V::select(x.lt(y), V::splat(1.0), V::zero()), range: ValueRange::between(0.0, 1.0), partials: [Zero, Zero], points: [[1.0, 2.0], [2.5, 1.0]] }
+            Le "le" (x, y) out g { value: f64::from(x <= y), kernel: V::select(x.le(y), V::splat(1.0), V::splat(0.0)), single: V::select(x.le(y), V::splat(1.0), V::zero()), range: ValueRange::between(0.0, 1.0), partials: [Zero, Zero], points: [[1.0, 2.0], [2.5, 1.0]] }
+            Eq "eq" (x, y) out g { value: f64::from(x == y), kernel: V::select(V::eq(x, y), V::splat(1.0), V::splat(0.0)), single: V::select(V::eq(x, y), V::splat(1.0), V::zero()), range: ValueRange::between(0.0, 1.0), partials: [Zero, Zero], points: [[1.0, 2.0], [2.5, 1.0]] }
+            Select "select" (c, x, y) out g { value: if c != 0.0 { x } else { y }, kernel: V::select(V::eq(c, V::splat(0.0)), y, x), single: V::select(V::eq(c, V::zero()), y, x), range: x().join(y()), partials: [Zero, { let (one, zero) = (g.constant(1.0), g.constant(0.0)); g.select(c, one, zero) }, { let (one, zero) = (g.constant(1.0), g.constant(0.0)); g.select(c, zero, one) }], points: [[1.0, 2.0, 5.0], [-0.5, 2.0, 5.0]] }
 
             // The shift of a log-sum-exp, on which the result does not depend: finite, without derivative.
             Pivot "pivot" (x) out g { value: if x.is_finite() { x } else { 0.0 }, kernel: V::select(x.abs().lt(V::splat(f64::INFINITY)), x, V::splat(0.0)), single: V::select(x.abs().lt(V::splat(f32::INFINITY)), x, V::zero()), partials: [Zero], points: [] }
 
             // Exponentials and logarithms.
-            Exp "exp" (x) out g { value: x.exp(), kernel: vm::exp(x), single: vm::exp(x), partials: [out], points: [[-3.0], [0.1], [2.0]] }
-            Exp2 "exp2" (x) out g { value: x.exp2(), kernel: vm::exp2(x), partials: [{ let c = g.constant(std::f64::consts::LN_2); g.mul(c, out) }], points: [[-3.0], [0.1]] }
-            Expm1 "expm1" (x) out g { value: x.exp_m1(), kernel: vm::expm1(x), single: vm::expm1(x), partials: [{ let one = g.constant(1.0); g.add(out, one) }], points: [[-3.0], [1e-3], [2.0]] }
-            Log "log" (x) out g { value: x.ln(), kernel: vm::log(x), single: vm::log(x), partials: [g.recip(x)], points: [[0.2], [3.0]] }
-            Log2 "log2" (x) out g { value: x.log2(), kernel: vm::log2(x), partials: [{ let c = g.constant(std::f64::consts::LN_2); let d = g.mul(c, x); g.recip(d) }], points: [[0.2], [3.0]] }
-            Log10 "log10" (x) out g { value: x.log10(), kernel: vm::log10(x), partials: [{ let c = g.constant(std::f64::consts::LN_10); let d = g.mul(c, x); g.recip(d) }], points: [[0.2], [3.0]] }
-            Log1p "log1p" (x) out g { value: x.ln_1p(), kernel: vm::log1p(x), single: vm::log1p(x), partials: [{ let one = g.constant(1.0); let d = g.add(one, x); g.recip(d) }], points: [[-0.5], [1e-3], [4.0]] }
-            InvLogit "inv_logit" (x) out g { value: sp::inv_logit(x), kernel: vm::inv_logit(x), single: vm::inv_logit(x), partials: [{ let s = g.square(out); g.sub(out, s) }], points: [[-3.0], [0.4], [2.0]] }
-            Logit "logit" (x) out g { value: sp::logit(x), kernel: vm::logit(x), partials: [{ let s = g.square(x); let d = g.sub(x, s); g.recip(d) }], points: [[0.2], [0.7]] }
-            Log1pExp "log1p_exp" (x) out g { value: sp::log1p_exp(x), kernel: vm::log1p_exp(x), single: vm::log1p_exp(x), partials: [g.elem(ElemOp::InvLogit, &[x])], points: [[-3.0], [0.4], [20.0]] }
-            Log1mExp "log1m_exp" (x) out g { value: sp::log1m_exp(x), kernel: vm::log1m_exp(x), partials: [{ let n = g.neg(x); let e = g.elem(ElemOp::Expm1, &[n]); let r = g.recip(e); g.neg(r) }], points: [[-3.0], [-0.1]] }
+            Exp "exp" (x) out g { value: x.exp(), kernel: vm::exp(x), single: vm::exp(x), range: ValueRange::at_least(0.0, true), harmless: [MODEST], partials: [out], points: [[-3.0], [0.1], [2.0]] }
+            Exp2 "exp2" (x) out g { value: x.exp2(), kernel: vm::exp2(x), range: ValueRange::at_least(0.0, true), harmless: [MODEST], partials: [{ let c = g.constant(std::f64::consts::LN_2); g.mul(c, out) }], points: [[-3.0], [0.1]] }
+            Expm1 "expm1" (x) out g { value: x.exp_m1(), kernel: vm::expm1(x), single: vm::expm1(x), range: x().same_sign(), harmless: [MODEST], partials: [{ let one = g.constant(1.0); g.add(out, one) }], points: [[-3.0], [1e-3], [2.0]] }
+            Log "log" (x) out g { value: x.ln(), kernel: vm::log(x), single: vm::log(x), harmless: [POSITIVE], partials: [g.recip(x)], points: [[0.2], [3.0]] }
+            Log2 "log2" (x) out g { value: x.log2(), kernel: vm::log2(x), harmless: [POSITIVE], partials: [{ let c = g.constant(std::f64::consts::LN_2); let d = g.mul(c, x); g.recip(d) }], points: [[0.2], [3.0]] }
+            Log10 "log10" (x) out g { value: x.log10(), kernel: vm::log10(x), harmless: [POSITIVE], partials: [{ let c = g.constant(std::f64::consts::LN_10); let d = g.mul(c, x); g.recip(d) }], points: [[0.2], [3.0]] }
+            Log1p "log1p" (x) out g { value: x.ln_1p(), kernel: vm::log1p(x), single: vm::log1p(x), range: x().same_sign(), harmless: [NONNEGATIVE], partials: [{ let one = g.constant(1.0); let d = g.add(one, x); g.recip(d) }], points: [[-0.5], [1e-3], [4.0]] }
+            InvLogit "inv_logit" (x) out g { value: sp::inv_logit(x), kernel: vm::inv_logit(x), single: vm::inv_logit(x), range: ValueRange::PROBABILITY, partials: [{ let s = g.square(out); g.sub(out, s) }], points: [[-3.0], [0.4], [2.0]] }
+            Logit "logit" (x) out g { value: sp::logit(x), kernel: vm::logit(x), harmless: [HALF], partials: [{ let s = g.square(x); let d = g.sub(x, s); g.recip(d) }], points: [[0.2], [0.7]] }
+            Log1pExp "log1p_exp" (x) out g { value: sp::log1p_exp(x), kernel: vm::log1p_exp(x), single: vm::log1p_exp(x), range: ValueRange::at_least(0.0, true), partials: [g.elem(ElemOp::InvLogit, &[x])], points: [[-3.0], [0.4], [20.0]] }
+            Log1mExp "log1m_exp" (x) out g { value: sp::log1m_exp(x), kernel: vm::log1m_exp(x), harmless: [NEGATIVE], partials: [{ let n = g.neg(x); let e = g.elem(ElemOp::Expm1, &[n]); let r = g.recip(e); g.neg(r) }], points: [[-3.0], [-0.1]] }
             LogAddExp "log_add_exp" (x, y) out g { value: sp::log_sum_exp(x, y), kernel: { let (m, d) = (x.max(y), x.sub(y).abs().neg()); let r = m.add(vm::log1p(vm::exp(d))); V::select(V::eq(x, y), x.add(V::splat(std::f64::consts::LN_2)), r) }, partials: [{ let d = g.sub(x, y); g.elem(ElemOp::InvLogit, &[d]) }, { let d = g.sub(y, x); g.elem(ElemOp::InvLogit, &[d]) }], points: [[1.0, -2.0], [0.3, 0.3]] }
 
             // Trigonometric and hyperbolic.
-            Sin "sin" (x) out g { value: x.sin(), kernel: vm::sin(x), partials: [g.elem(ElemOp::Cos, &[x])], points: [[-2.0], [0.4]] }
-            Cos "cos" (x) out g { value: x.cos(), kernel: vm::cos(x), partials: [{ let s = g.elem(ElemOp::Sin, &[x]); g.neg(s) }], points: [[-2.0], [0.4]] }
+            Sin "sin" (x) out g { value: x.sin(), kernel: vm::sin(x), range: ValueRange::between(-1.0, 1.0), partials: [g.elem(ElemOp::Cos, &[x])], points: [[-2.0], [0.4]] }
+            Cos "cos" (x) out g { value: x.cos(), kernel: vm::cos(x), range: ValueRange::between(-1.0, 1.0), partials: [{ let s = g.elem(ElemOp::Sin, &[x]); g.neg(s) }], points: [[-2.0], [0.4]] }
             Tan "tan" (x) out g { value: x.tan(), kernel: vm::tan(x), partials: [{ let s = g.square(out); let one = g.constant(1.0); g.add(one, s) }], points: [[-1.0], [0.4]] }
-            Asin "asin" (x) out g { value: x.asin(), kernel: vm::asin(x), partials: [{ let s = g.square(x); let one = g.constant(1.0); let d = g.sub(one, s); let r = g.sqrt(d); g.recip(r) }], points: [[-0.6], [0.4]] }
-            Acos "acos" (x) out g { value: x.acos(), kernel: vm::acos(x), partials: [{ let s = g.square(x); let one = g.constant(1.0); let d = g.sub(one, s); let r = g.sqrt(d); let q = g.recip(r); g.neg(q) }], points: [[-0.6], [0.4]] }
+            Asin "asin" (x) out g { value: x.asin(), kernel: vm::asin(x), harmless: [HALF], partials: [{ let s = g.square(x); let one = g.constant(1.0); let d = g.sub(one, s); let r = g.sqrt(d); g.recip(r) }], points: [[-0.6], [0.4]] }
+            Acos "acos" (x) out g { value: x.acos(), kernel: vm::acos(x), harmless: [HALF], partials: [{ let s = g.square(x); let one = g.constant(1.0); let d = g.sub(one, s); let r = g.sqrt(d); let q = g.recip(r); g.neg(q) }], points: [[-0.6], [0.4]] }
             Atan "atan" (x) out g { value: x.atan(), kernel: vm::atan(x), partials: [{ let s = g.square(x); let one = g.constant(1.0); let d = g.add(one, s); g.recip(d) }], points: [[-2.0], [0.4]] }
-            Atan2 "atan2" (y, x) out g { value: y.atan2(x), kernel: vm::atan2(y, x), partials: [{ let (a, b) = (g.square(x), g.square(y)); let d = g.add(a, b); g.div(x, d) }, { let (a, b) = (g.square(x), g.square(y)); let d = g.add(a, b); let q = g.div(y, d); g.neg(q) }], points: [[1.0, -2.0], [0.3, 0.8]] }
-            Sinh "sinh" (x) out g { value: x.sinh(), kernel: vm::sinh(x), partials: [g.elem(ElemOp::Cosh, &[x])], points: [[-2.0], [0.4]] }
-            Cosh "cosh" (x) out g { value: x.cosh(), kernel: vm::cosh(x), partials: [g.elem(ElemOp::Sinh, &[x])], points: [[-2.0], [0.4]] }
-            Tanh "tanh" (x) out g { value: x.tanh(), kernel: vm::tanh(x), single: vm::tanh(x), partials: [{ let s = g.square(out); let one = g.constant(1.0); g.sub(one, s) }], points: [[-2.0], [0.4]] }
+            Atan2 "atan2" (y, x) out g { value: y.atan2(x), kernel: vm::atan2(y, x), harmless: [HALF, HALF], partials: [{ let (a, b) = (g.square(x), g.square(y)); let d = g.add(a, b); g.div(x, d) }, { let (a, b) = (g.square(x), g.square(y)); let d = g.add(a, b); let q = g.div(y, d); g.neg(q) }], points: [[1.0, -2.0], [0.3, 0.8]] }
+            Sinh "sinh" (x) out g { value: x.sinh(), kernel: vm::sinh(x), harmless: [MODEST], partials: [g.elem(ElemOp::Cosh, &[x])], points: [[-2.0], [0.4]] }
+            Cosh "cosh" (x) out g { value: x.cosh(), kernel: vm::cosh(x), range: ValueRange::at_least(1.0, false), harmless: [MODEST], partials: [g.elem(ElemOp::Sinh, &[x])], points: [[-2.0], [0.4]] }
+            Tanh "tanh" (x) out g { value: x.tanh(), kernel: vm::tanh(x), single: vm::tanh(x), range: ValueRange::between(-1.0, 1.0), partials: [{ let s = g.square(out); let one = g.constant(1.0); g.sub(one, s) }], points: [[-2.0], [0.4]] }
             Asinh "asinh" (x) out g { value: libm::asinh(x), kernel: vm::asinh(x), partials: [{ let s = g.square(x); let one = g.constant(1.0); let d = g.add(one, s); let r = g.sqrt(d); g.recip(r) }], points: [[-2.0], [0.4]] }
-            Acosh "acosh" (x) out g { value: libm::acosh(x), kernel: vm::acosh(x), partials: [{ let s = g.square(x); let one = g.constant(1.0); let d = g.sub(s, one); let r = g.sqrt(d); g.recip(r) }], points: [[1.2], [4.0]] }
-            Atanh "atanh" (x) out g { value: libm::atanh(x), kernel: vm::atanh(x), partials: [{ let s = g.square(x); let one = g.constant(1.0); let d = g.sub(one, s); g.recip(d) }], points: [[-0.6], [0.4]] }
+            Acosh "acosh" (x) out g { value: libm::acosh(x), kernel: vm::acosh(x), harmless: [ABOVE_ONE], partials: [{ let s = g.square(x); let one = g.constant(1.0); let d = g.sub(s, one); let r = g.sqrt(d); g.recip(r) }], points: [[1.2], [4.0]] }
+            Atanh "atanh" (x) out g { value: libm::atanh(x), kernel: vm::atanh(x), harmless: [HALF], partials: [{ let s = g.square(x); let one = g.constant(1.0); let d = g.sub(one, s); g.recip(d) }], points: [[-0.6], [0.4]] }
 
             // Gamma family. The derivative of polygamma(3) is never needed: values, gradients and
             // Hessian-vector products reach at most two derivatives past `trigamma`.
-            Lgamma "lgamma" (x) out g { value: sp::lgamma(x), kernel: vm::lgamma(x), partials: [g.elem(ElemOp::Digamma, &[x])], points: [[0.3], [2.5], [40.0]] }
-            Digamma "digamma" (x) out g { value: sp::digamma(x), kernel: vm::digamma(x), partials: [g.elem(ElemOp::Trigamma, &[x])], points: [[0.3], [2.5], [40.0]] }
-            Trigamma "trigamma" (x) out g { value: sp::trigamma(x), kernel: vm::trigamma(x), partials: [g.elem(ElemOp::Tetragamma, &[x])], points: [[0.3], [2.5], [40.0]] }
+            Lgamma "lgamma" (x) out g { value: sp::lgamma(x), kernel: vm::lgamma(x), harmless: [POSITIVE], partials: [g.elem(ElemOp::Digamma, &[x])], points: [[0.3], [2.5], [40.0]] }
+            Digamma "digamma" (x) out g { value: sp::digamma(x), kernel: vm::digamma(x), harmless: [POSITIVE], partials: [g.elem(ElemOp::Trigamma, &[x])], points: [[0.3], [2.5], [40.0]] }
+            Trigamma "trigamma" (x) out g { value: sp::trigamma(x), kernel: vm::trigamma(x), harmless: [POSITIVE], partials: [g.elem(ElemOp::Tetragamma, &[x])], points: [[0.3], [2.5], [40.0]] }
             Tetragamma "tetragamma" (x) out g { value: polygamma(2, x), kernel: by_lane(x, |x| polygamma(2, x)), partials: [g.elem(ElemOp::Pentagamma, &[x])], points: [[0.3], [2.5], [40.0]] }
             Pentagamma "pentagamma" (x) out g { value: polygamma(3, x), kernel: by_lane(x, |x| polygamma(3, x)), partials: [g.constant(f64::NAN)], points: [] }
 
             // Error function family.
-            Erf "erf" (x) out g { value: libm::erf(x), kernel: vm::erf(x), partials: [{ let s = g.square(x); let n = g.neg(s); let e = g.exp(n); let c = g.constant(std::f64::consts::FRAC_2_SQRT_PI); g.mul(c, e) }], points: [[-1.2], [0.4]] }
+            Erf "erf" (x) out g { value: libm::erf(x), kernel: vm::erf(x), range: ValueRange::between(-1.0, 1.0), partials: [{ let s = g.square(x); let n = g.neg(s); let e = g.exp(n); let c = g.constant(std::f64::consts::FRAC_2_SQRT_PI); g.mul(c, e) }], points: [[-1.2], [0.4]] }
             Erfc "erfc" (x) out g { value: libm::erfc(x), kernel: vm::erfc(x), partials: [{ let s = g.square(x); let n = g.neg(s); let e = g.exp(n); let c = g.constant(-std::f64::consts::FRAC_2_SQRT_PI); g.mul(c, e) }], points: [[-1.2], [0.4]] }
-            NormalCdf "normal_cdf" (x) out g { value: sp::phi(x), kernel: vm::phi(x), partials: [g.normal_density(x)], points: [[-1.2], [0.4], [3.0]] }
+            NormalCdf "normal_cdf" (x) out g { value: sp::phi(x), kernel: vm::phi(x), range: ValueRange::PROBABILITY, partials: [g.normal_density(x)], points: [[-1.2], [0.4], [3.0]] }
             LogNormalCdf "log_normal_cdf" (x) out g { value: sp::log_phi(x), kernel: vm::log_phi(x), partials: [{ let s = g.square(x); let h = g.constant(-0.5); let e = g.mul(h, s); let d = g.sub(e, out); let n = g.exp(d); let c = g.constant(INV_SQRT_2PI); g.mul(c, n) }], points: [[-8.0], [-1.2], [0.4], [3.0]] }
-            NormalQuantile "normal_quantile" (x) out g { value: sp::inv_phi(x), kernel: vm::inv_phi(x), partials: [{ let d = g.normal_density(out); g.recip(d) }], points: [[0.02], [0.4], [0.9]] }
+            NormalQuantile "normal_quantile" (x) out g { value: sp::inv_phi(x), kernel: vm::inv_phi(x), harmless: [HALF], partials: [{ let d = g.normal_density(out); g.recip(d) }], points: [[0.02], [0.4], [0.9]] }
         }
     };
 }
@@ -186,7 +191,7 @@ pub(crate) fn polygamma(n: u32, x: f64) -> f64 {
 
 macro_rules! declare {
     ($($variant:ident $name:literal ($($arg:ident),*) $out:ident $g:ident {
-        value: $value:expr, kernel: $kernel:expr, $(single: $single:expr,)? partials: [$($partial:expr),*], points: [$([$($point:expr),*]),*]
+        value: $value:expr, kernel: $kernel:expr, $(single: $single:expr,)? $(range: $range:expr,)? $(harmless: [$($harmless:expr),*],)? partials: [$($partial:expr),*], points: [$([$($point:expr),*]),*]
     })*) => {
         /// An elementwise operation; see the table in this module.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -226,6 +231,28 @@ macro_rules! declare {
                     )*
                     unreachable!("the table has one derivative an argument")
                 })* }
+            }
+
+            /// The range of the values, given those of the arguments.
+            #[allow(unused_variables, unused_assignments, unreachable_code)]
+            pub fn range(self, arg: &dyn Fn(usize) -> ValueRange) -> ValueRange {
+                match self { $(ElemOp::$variant => {
+                    let mut position = 0;
+                    $(
+                        let at = position;
+                        let $arg = move || arg(at);
+                        position += 1;
+                    )*
+                    $(return $range;)?
+                    ValueRange::ALL
+                })* }
+            }
+
+            /// For an argument in a range, the number in whose place the operation is finite and smooth; `None` where it
+            /// always is.
+            pub fn harmless(self, which: usize, range: ValueRange) -> Option<f64> {
+                let rules: &[Harmless] = match self { $(ElemOp::$variant => &[$($($harmless),*)?]),* };
+                rules.get(which).and_then(|rule| rule(range))
             }
 
             /// Arguments at which tests compare value, kernel and finite differences.

@@ -1,14 +1,16 @@
 //! The operations of a graph.
 //!
 //! *Elementwise* operations are rows of one table ([`elementwise`]): name, value, lane kernel,
-//! derivative rule and test points of an operation stand together, and adding one is adding a row.
+//! range, derivative rule and test points of an operation stand together, and adding one is adding a row.
 //! *Structural* operations move, reduce or factorise; their shape rule, slow value and derivative
 //! rules stand in `structural`.
 
 pub mod elementwise;
+mod range;
 pub(crate) mod structural;
 
 pub use elementwise::ElemOp;
+pub use range::ValueRange;
 
 use crate::ir::{ConstId, IndexId, RecordId};
 

@@ -1,201 +1,51 @@
 //! What is known of a value's sign and range from the operations that made it: conditions that always hold need no
 //! guard.
 
-use jensen_graph::{ElemOp, Graph, NodeId, Op};
+use jensen_graph::{Graph, NodeId, Op, ValueRange};
 
 use crate::symbolic::tape::{E, Tape};
 
 /// How far back the analysis looks.
 const DEPTH: u32 = 7;
 
-/// A range that every element is known to lie in.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Range {
-    /// Not less than this.
-    pub low: f64,
-    /// Not greater than this.
-    pub high: f64,
-    /// Greater than `low`, not equal.
-    pub above: bool,
-}
-
-impl Range {
-    const ALL: Range = Range {
-        low: f64::NEG_INFINITY,
-        high: f64::INFINITY,
-        above: false,
-    };
-
-    fn at_least(low: f64, above: bool) -> Range {
-        Range {
-            low,
-            above,
-            ..Range::ALL
-        }
-    }
-
-    fn between(low: f64, high: f64) -> Range {
-        Range {
-            low,
-            high,
-            above: false,
-        }
-    }
-
-    /// Above 0.
-    pub fn positive(self) -> bool {
-        self.low > 0.0 || (self.low == 0.0 && self.above)
-    }
-
-    /// 0 or above.
-    pub fn nonnegative(self) -> bool {
-        self.low >= 0.0
-    }
-
-    /// Within [0, 1].
-    pub fn unit(self) -> bool {
-        self.low >= 0.0 && self.high <= 1.0
-    }
-}
-
 /// The range of all elements of a value.
-pub fn range(e: E<'_>) -> Range {
+pub fn range(e: E<'_>) -> ValueRange {
     of(&e.tape.graph.borrow(), e.id, DEPTH)
 }
 
-fn of(g: &Graph, id: NodeId, depth: u32) -> Range {
+fn of(g: &Graph, id: NodeId, depth: u32) -> ValueRange {
     if let Some(values) = g.constant_value(id) {
         if values.iter().any(|v| v.is_nan()) {
-            return Range::ALL;
+            return ValueRange::ALL;
         }
-        return values
-            .iter()
-            .fold(Range::between(f64::INFINITY, f64::NEG_INFINITY), |r, v| {
-                Range::between(r.low.min(*v), r.high.max(*v))
-            });
+        return values.iter().fold(
+            ValueRange::between(f64::INFINITY, f64::NEG_INFINITY),
+            |r, v| ValueRange::between(r.low.min(*v), r.high.max(*v)),
+        );
     }
     if depth == 0 {
-        return Range::ALL;
+        return ValueRange::ALL;
     }
     let arg = |k: usize| of(g, g.args(id)[k], depth - 1);
     match g.op(id) {
-        Op::Elem(op) => elementwise(op, &arg),
+        Op::Elem(op) => op.range(&arg),
         Op::Gather(_) | Op::Broadcast | Op::Max => arg(0),
         Op::Sum | Op::CumSum { .. } => {
             let r = arg(0);
             if r.nonnegative() {
-                Range::at_least(0.0, r.positive() && matches!(g.op(id), Op::Sum))
+                ValueRange::at_least(0.0, r.positive() && matches!(g.op(id), Op::Sum))
             } else {
-                Range::ALL
+                ValueRange::ALL
             }
         }
         Op::Concat if g.args(id).len() <= 16 => (0..g.args(id).len())
             .map(arg)
-            .reduce(join)
-            .unwrap_or(Range::ALL),
+            .reduce(ValueRange::join)
+            .unwrap_or(ValueRange::ALL),
         Op::MatMul(_) if arg(0).nonnegative() && arg(1).nonnegative() => {
-            Range::at_least(0.0, false)
+            ValueRange::at_least(0.0, false)
         }
-        _ => Range::ALL,
-    }
-}
-
-fn join(a: Range, b: Range) -> Range {
-    let above = match a.low.total_cmp(&b.low) {
-        std::cmp::Ordering::Less => a.above,
-        std::cmp::Ordering::Greater => b.above,
-        std::cmp::Ordering::Equal => a.above && b.above,
-    };
-    Range {
-        low: a.low.min(b.low),
-        high: a.high.max(b.high),
-        above,
-    }
-}
-
-fn elementwise(op: ElemOp, arg: &dyn Fn(usize) -> Range) -> Range {
-    use ElemOp::*;
-    match op {
-        Exp | Log1pExp | Exp2 => Range::at_least(0.0, true),
-        Square | Abs => {
-            let a = arg(0);
-            Range::at_least(0.0, a.positive() || a.high < 0.0)
-        }
-        Sqrt => Range::at_least(0.0, arg(0).positive()),
-        Cosh => Range::at_least(1.0, false),
-        InvLogit | NormalCdf => Range {
-            above: true,
-            ..Range::between(0.0, 1.0)
-        },
-        Tanh | Sin | Cos | Erf => Range::between(-1.0, 1.0),
-        Add => {
-            let (a, b) = (arg(0), arg(1));
-            Range {
-                low: a.low + b.low,
-                high: a.high + b.high,
-                above: a.above || b.above,
-            }
-        }
-        Sub => {
-            let (a, b) = (arg(0), arg(1));
-            Range {
-                low: a.low - b.high,
-                high: a.high - b.low,
-                above: a.above,
-            }
-        }
-        Mul => {
-            let (a, b) = (arg(0), arg(1));
-            if a.nonnegative() && b.nonnegative() {
-                let high = if a.high.is_finite() && b.high.is_finite() {
-                    a.high * b.high
-                } else {
-                    f64::INFINITY
-                };
-                Range {
-                    low: a.low * b.low,
-                    high,
-                    above: a.positive() && b.positive(),
-                }
-            } else {
-                Range::ALL
-            }
-        }
-        Fma => {
-            let product = elementwise(Mul, arg);
-            let z = arg(2);
-            Range {
-                low: product.low + z.low,
-                high: product.high + z.high,
-                above: product.above || z.above,
-            }
-        }
-        Neg => {
-            let a = arg(0);
-            Range::between(-a.high, -a.low)
-        }
-        Div => {
-            if arg(0).nonnegative() && arg(1).positive() {
-                Range::at_least(0.0, arg(0).positive())
-            } else {
-                Range::ALL
-            }
-        }
-        Recip if arg(0).positive() => Range::at_least(0.0, true),
-        Pow if arg(0).positive() => Range::at_least(0.0, true),
-        Fmax => {
-            let (a, b) = (arg(0), arg(1));
-            Range {
-                low: a.low.max(b.low),
-                high: a.high.max(b.high),
-                above: a.positive() || b.positive(),
-            }
-        }
-        Select => join(arg(1), arg(2)),
-        Log1p if arg(0).nonnegative() => Range::at_least(0.0, arg(0).positive()),
-        Expm1 if arg(0).nonnegative() => Range::at_least(0.0, arg(0).positive()),
-        Lt | Le | Eq => Range::between(0.0, 1.0),
-        _ => Range::ALL,
+        _ => ValueRange::ALL,
     }
 }
 

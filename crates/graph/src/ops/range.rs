@@ -1,0 +1,171 @@
+//! What is known of values from the operations that made them: ranges, and numbers where an operation is harmless.
+
+/// A range that every element of a value is known to lie in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ValueRange {
+    /// Not less than this.
+    pub low: f64,
+    /// Not greater than this.
+    pub high: f64,
+    /// Greater than `low`, not equal.
+    pub above: bool,
+}
+
+impl ValueRange {
+    /// Nothing is known.
+    pub const ALL: Self = Self {
+        low: f64::NEG_INFINITY,
+        high: f64::INFINITY,
+        above: false,
+    };
+
+    /// What a distribution function gives.
+    pub(crate) const PROBABILITY: Self = Self {
+        low: 0.0,
+        high: 1.0,
+        above: true,
+    };
+
+    /// From `low` on, without `low` itself where `above`.
+    pub fn at_least(low: f64, above: bool) -> Self {
+        Self {
+            low,
+            above,
+            ..Self::ALL
+        }
+    }
+
+    /// From `low` to `high`, both included.
+    pub fn between(low: f64, high: f64) -> Self {
+        Self {
+            low,
+            high,
+            above: false,
+        }
+    }
+
+    /// Above 0.
+    pub fn positive(self) -> bool {
+        self.low > 0.0 || (self.low == 0.0 && self.above)
+    }
+
+    /// 0 or above.
+    pub fn nonnegative(self) -> bool {
+        self.low >= 0.0
+    }
+
+    /// Within [0, 1].
+    pub fn unit(self) -> bool {
+        self.low >= 0.0 && self.high <= 1.0
+    }
+
+    /// Whether a number lies in the range.
+    pub fn contains(self, x: f64) -> bool {
+        (x > self.low || (x == self.low && !self.above)) && x <= self.high
+    }
+
+    /// The range of elements that lie in one of two.
+    pub fn join(self, other: Self) -> Self {
+        let above = match self.low.total_cmp(&other.low) {
+            std::cmp::Ordering::Less => self.above,
+            std::cmp::Ordering::Greater => other.above,
+            std::cmp::Ordering::Equal => self.above && other.above,
+        };
+        Self {
+            low: self.low.min(other.low),
+            high: self.high.max(other.high),
+            above,
+        }
+    }
+
+    pub(crate) fn sum(self, other: Self) -> Self {
+        Self {
+            low: self.low + other.low,
+            high: self.high + other.high,
+            above: self.above || other.above,
+        }
+    }
+
+    pub(crate) fn difference(self, other: Self) -> Self {
+        Self {
+            low: self.low - other.high,
+            high: self.high - other.low,
+            above: self.above,
+        }
+    }
+
+    pub(crate) fn negation(self) -> Self {
+        Self::between(-self.high, -self.low)
+    }
+
+    pub(crate) fn product(self, other: Self) -> Self {
+        if !(self.nonnegative() && other.nonnegative()) {
+            return Self::ALL;
+        }
+        let bounded = self.high.is_finite() && other.high.is_finite();
+        Self {
+            low: self.low * other.low,
+            high: if bounded {
+                self.high * other.high
+            } else {
+                f64::INFINITY
+            },
+            above: self.positive() && other.positive(),
+        }
+    }
+
+    pub(crate) fn quotient(self, other: Self) -> Self {
+        match other.positive() {
+            true => self.same_sign(),
+            false => Self::ALL,
+        }
+    }
+
+    pub(crate) fn larger(self, other: Self) -> Self {
+        Self {
+            low: self.low.max(other.low),
+            high: self.high.max(other.high),
+            above: self.positive() || other.positive(),
+        }
+    }
+
+    /// Of a function that is 0 at 0 alone and never negative.
+    pub(crate) fn magnitude(self) -> Self {
+        Self::at_least(0.0, self.positive() || self.high < 0.0)
+    }
+
+    /// Of a function with the sign of its argument.
+    pub(crate) fn same_sign(self) -> Self {
+        match self.nonnegative() {
+            true => Self::at_least(0.0, self.positive()),
+            false => Self::ALL,
+        }
+    }
+
+    /// Of a function that is positive where its argument is.
+    pub(crate) fn positive_if_positive(self) -> Self {
+        match self.positive() {
+            true => Self::at_least(0.0, true),
+            false => Self::ALL,
+        }
+    }
+}
+
+/// A number in place of an argument in a range, where the operation has no value or no finite slope for some of it.
+pub(crate) type Harmless = fn(ValueRange) -> Option<f64>;
+
+/// Every argument will do.
+pub(crate) const ANY: Harmless = |_| None;
+/// Arguments must be above 0.
+pub(crate) const POSITIVE: Harmless = |range| (!range.positive()).then_some(0.5);
+/// Arguments must not be below 0.
+pub(crate) const NONNEGATIVE: Harmless = |range| (!range.nonnegative()).then_some(0.5);
+/// Arguments must be far from overflow.
+pub(crate) const MODEST: Harmless =
+    |range| (!(range.low > -700.0 && range.high < 700.0)).then_some(0.5);
+/// Arguments have bounds that ranges are not compared with: within (0, 1), or not 0.
+pub(crate) const HALF: Harmless = |_| Some(0.5);
+/// Arguments must be below 0.
+pub(crate) const NEGATIVE: Harmless = |_| Some(-0.5);
+/// Arguments must be above 1.
+pub(crate) const ABOVE_ONE: Harmless = |_| Some(2.0);
