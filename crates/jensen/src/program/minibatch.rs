@@ -19,27 +19,32 @@ const ALPHA: f64 = 0.9;
 /// Pairs of a batch and a draw behind each traced variance.
 const VARIANCE_SAMPLES: usize = 64;
 
+/// No minibatches, and nothing that only they have.
+fn without_records(request: &FitRequest) -> Result<Option<Method>, Error> {
+    let needs = |flag: &str| {
+        Err(Error::Setting(format!(
+            "{flag} needs --exchangeable N, the data variable that counts the records"
+        )))
+    };
+    if request.batch.is_some() {
+        return needs("--batch");
+    }
+    if request.trace_variance.is_some() {
+        return needs("--trace-variance");
+    }
+    if request.method == Some(MethodName::Smiso) {
+        return needs("--method smiso");
+    }
+    match request.estimator {
+        None | Some(EstimatorName::Naive | EstimatorName::Stl) => Ok(None),
+        Some(_) => needs("this --estimator"),
+    }
+}
+
 /// The method that is asked for; `None` without `--exchangeable`.
 pub(super) fn method(request: &FitRequest) -> Result<Option<Method>, Error> {
     if request.exchangeable.is_none() {
-        let needs = |flag: &str| {
-            Err(Error::Setting(format!(
-                "{flag} needs --exchangeable N, the data variable that counts the records"
-            )))
-        };
-        if request.batch.is_some() {
-            return needs("--batch");
-        }
-        if request.trace_variance.is_some() {
-            return needs("--trace-variance");
-        }
-        if request.method == Some(MethodName::Smiso) {
-            return needs("--method smiso");
-        }
-        return match request.estimator {
-            None | Some(EstimatorName::Naive | EstimatorName::Stl) => Ok(None),
-            Some(_) => needs("this --estimator"),
-        };
+        return without_records(request);
     }
     if request.elbo_samples.is_some() || request.advi_iters.is_some() {
         return Err(Error::setting(
