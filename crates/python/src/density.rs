@@ -149,6 +149,7 @@ impl TwiceDifferentiable for Callback<'_> {
 /// Fits a density: `function(points) -> values, gradients`, and perhaps `products(points, directions)`.
 #[pyfunction]
 #[pyo3(signature = (function, products, names, request, point, threads, progress))]
+#[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
 pub fn fit_density(
     py: Python<'_>,
     function: Py<PyAny>,

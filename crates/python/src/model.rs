@@ -47,6 +47,9 @@ pub fn rows_of(lanes: &[f64], rows: usize, dim: usize) -> Vec<f64> {
     out
 }
 
+/// Values at points, and vectors at them, one a row.
+type WithVectors<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>);
+
 impl Model {
     fn points(
         &self,
@@ -147,7 +150,7 @@ impl Model {
         &self,
         py: Python<'py>,
         points: PyReadonlyArray2<'py, f64>,
-    ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>)> {
+    ) -> PyResult<WithVectors<'py>> {
         let (rows, z) = self.points("points", &points)?;
         let density = self.inner.density();
         let dim = density.dim();

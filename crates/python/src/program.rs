@@ -166,12 +166,12 @@ type Drawn<'py> = (
     Bound<'py, PyArray1<f64>>,
 );
 
+/// Names and shapes of variables, in the order of their columns.
+type Columns = Vec<(String, Vec<usize>)>;
+
 /// Variables and draws of a file `draws.csv`.
 #[pyfunction]
-pub fn read_draws<'py>(
-    py: Python<'py>,
-    path: PathBuf,
-) -> PyResult<(Vec<(String, Vec<usize>)>, Drawn<'py>)> {
+pub fn read_draws<'py>(py: Python<'py>, path: PathBuf) -> PyResult<(Columns, Drawn<'py>)> {
     let table = py
         .detach(|| read_draws_csv(&path))
         .map_err(|error| raise(&error.into()))?;
