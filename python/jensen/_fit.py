@@ -187,20 +187,26 @@ class Fit:
         return {name: other[name] for name in other}
 
     def summary(self) -> pd.DataFrame:
-        """Mean, sd and quantiles of every scalar as a data frame of pandas.
+        """Mean, sd and quantiles of every scalar as a data frame of pandas, as ``fit.json`` has them.
 
-        ``mcse_mean`` is the standard error of the mean of independent draws; refined draws are not independent, and
-        have none here.
+        Where they are known, ``mcse_mean`` is the Monte-Carlo standard error of the mean, ``ess`` the effective sample
+        size, and ``r_hat`` that of refined draws. Summaries of a fit by the default policy are weighted by importance.
         """
         pandas = _extra("pandas", "pandas")
-        rows = {
-            p["name"]: {"mean": p["mean"], "sd": p["sd"], "5%": p["q05"], "50%": p["q50"], "95%": p["q95"]}
-            for p in self._summary["parameters"]
+        heads = {
+            "mean": "mean",
+            "sd": "sd",
+            "q05": "5%",
+            "q50": "50%",
+            "q95": "95%",
+            "mcse": "mcse_mean",
+            "ess": "ess",
+            "rhat": "r_hat",
         }
-        frame = pandas.DataFrame.from_dict(rows, orient="index", dtype=float)
-        if not self._refined and len(frame):
-            frame["mcse_mean"] = frame["sd"] / np.sqrt(len(self._draws))
-        return frame  # type: ignore[no-any-return]
+        parameters = self._summary["parameters"]
+        known = [key for key in heads if any(key in p for p in parameters)]
+        rows = {p["name"]: {heads[key]: p.get(key) for key in known} for p in parameters}
+        return pandas.DataFrame.from_dict(rows, orient="index", dtype=float)  # type: ignore[no-any-return]
 
     # Other homes.
 

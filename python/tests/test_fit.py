@@ -97,8 +97,10 @@ def test_what_is_not_trusted_warns_and_says_why():
 def test_summary_and_report(line, tmp_path):
     fit = jensen.fit(LINE, line)
     frame = fit.summary()
-    assert list(frame.columns) == ["mean", "sd", "5%", "50%", "95%", "mcse_mean"]
-    assert frame.loc["alpha", "mean"] == pytest.approx(fit["alpha"].mean())
+    assert list(frame.columns)[:6] == ["mean", "sd", "5%", "50%", "95%", "mcse_mean"]
+    # The summary is of weighted draws; those of the fit have an error of their own.
+    error = np.hypot(frame.loc["alpha", "mcse_mean"], fit["alpha"].std() / np.sqrt(1000))
+    assert abs(frame.loc["alpha", "mean"] - fit["alpha"].mean()) < 4 * error
     page = fit.report(tmp_path / "report.html")
     assert page == (tmp_path / "report.html").read_text(encoding="utf-8")
     assert page.lower().startswith("<!doctype html") and "beta" in page
