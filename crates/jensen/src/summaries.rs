@@ -8,6 +8,11 @@
 use jensen_blackbox::{Ensemble, psis};
 use jensen_data::{DrawsTable, ParameterSummary, PlainSummary};
 
+/// The largest share of the weight that one draw may have: more, and that draw decides where a quantile of 5 % lies.
+/// On beta(3, 9), whose tail is longer than the family's, one draw of 4096 took the 5 % quantile from 0.08 to 0.03 and
+/// the mean a fifth of a standard deviation away, where the draws as they are were right.
+const HEAVIEST: f64 = 0.01;
+
 /// The summaries of the draws as they are, in the order of the columns.
 pub(crate) fn plain(table: &DrawsTable) -> Vec<ParameterSummary> {
     let names = names(table);
@@ -17,10 +22,14 @@ pub(crate) fn plain(table: &DrawsTable) -> Vec<ParameterSummary> {
         .collect()
 }
 
-/// The summaries by smoothed importance weights, in the order of the columns.
+/// The summaries by smoothed importance weights, in the order of the columns; those of the draws as they are where few
+/// draws have most of the weight.
 pub(crate) fn weighted(table: &DrawsTable) -> Vec<ParameterSummary> {
     let log_weights = psis(&table.log_weights(), 1.0).log_weights;
     let weights: Vec<f64> = log_weights.iter().map(|w| w.exp()).collect();
+    if weights.iter().any(|weight| *weight > HEAVIEST) {
+        return plain(table);
+    }
     let names = names(table);
     names
         .enumerate()
@@ -148,6 +157,29 @@ mod tests {
         }
         let spread = (squares / 20.0_f64).sqrt();
         assert!((0.6..1.5).contains(&spread), "{spread}");
+    }
+
+    /// Draws of beta(3, 9) on the logit scale by the normal of its mode and curvature there: k̂ is about 0.5.
+    #[test]
+    fn no_draw_decides_alone() {
+        let (mode, sd) = ((3.0_f64 / 9.0).ln(), (12.0_f64 / 27.0).sqrt());
+        for seed in 0..40 {
+            let mut z = vec![0.0; 4096];
+            let source = NoiseSource::new(seed, Simd::detect());
+            source.fill(jensen_blackbox::Purpose::Draws, 0, 0, 1, 4096, &mut z);
+            let log_q = z.iter().map(|z| -0.5 * z * z).collect();
+            let logits: Vec<f64> = z.iter().map(|z| mode + sd * z).collect();
+            let log_p = logits.iter().map(|x| 3.0 * x - 12.0 * x.exp().ln_1p());
+            let log_p = log_p.collect();
+            let values = logits.iter().map(|x| 1.0 / (1.0 + (-x).exp())).collect();
+            let columns = vec![DrawsVariable::new("theta", Vec::new())];
+            let x = &weighted(&DrawsTable::new(columns, values, log_p, log_q).unwrap())[0];
+            // The exact quantile is 0.079.
+            assert!(
+                (x.mean - 0.25).abs() < 0.02 && x.q05 > 0.06,
+                "{seed}: {x:?}"
+            );
+        }
     }
 
     #[test]
