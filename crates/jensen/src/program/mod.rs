@@ -103,7 +103,7 @@ impl Program {
     /// Draws of an approximation of this program's posterior.
     ///
     /// # Errors
-    /// As [`sample`](crate::sample).
+    /// As [`sample`].
     pub fn sample(
         &self,
         approximation: &Approximation,

@@ -127,7 +127,7 @@ pub struct FitRequest {
         arg(long, value_enum, value_name = "NAME", help_heading = "Method")
     )]
     pub covariance: Option<CovarianceName>,
-    /// The parameters whose covariances linear response corrects, separated by commas, such as mu,beta[2]; needed
+    /// The parameters whose covariances linear response corrects, separated by commas, such as `mu,beta[2]`; needed
     /// where the model has more than 600 dimensions [default: all]
     #[cfg_attr(
         feature = "clap",
