@@ -246,12 +246,11 @@ class Fit:
             groups["posterior_predictive"] = group(predictive)
         if likelihoods:
             groups["log_likelihood"] = group(likelihoods)
-        known = {name: value for name, value in self._data.items() if not isinstance(value, tuple)}
-        seen = dict(observed or {n.rsplit("_", 1)[0]: known[n.rsplit("_", 1)[0]] for n in predictive
-                                 if n.rsplit("_", 1)[0] in known})
+        predicted = [name.rsplit("_", 1)[0] for name in predictive]
+        seen = dict(observed or {name: self._data[name] for name in predicted if name in self._data})
         if seen:
             groups["observed_data"] = {name: np.asarray(value) for name, value in seen.items()}
-        constant = {name: value for name, value in known.items() if name not in seen}
+        constant = {name: value for name, value in self._data.items() if name not in seen}
         if constant:
             groups["constant_data"] = constant
         named: dict[str, Any] = {"coords": dict(coords) if coords else None, "dims": dict(dims) if dims else None}
@@ -434,7 +433,7 @@ def fit(
     place = None if out is None else os.fspath(out)
     with _Progress(progress) as told:
         made = program.fit(place, False, False, point, values, told)
-    return _judged(made, arrays or {})
+    return _judged(made, program.data())
 
 
 def resume(
@@ -452,7 +451,7 @@ def resume(
     program = _jensen.Program.stored(os.fspath(out), given, threads)
     with _Progress(progress) as told:
         made = program.fit(os.fspath(out), True, force, None, None, told)
-    return _judged(made, {})
+    return _judged(made, program.data())
 
 
 def load(out: str | os.PathLike[str]) -> Fit:
@@ -462,15 +461,17 @@ def load(out: str | os.PathLike[str]) -> Fit:
         summary = json.loads((folder / "fit.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise FileNotFoundError(f"`{folder}` holds no finished fit: resume it first (jensen.resume)") from None
-    variables, drawn = _jensen.read_draws(folder / "draws.csv")
+    # The program knows what its variables are, and the folder has it with its data.
+    program = _jensen.Program.stored(os.fspath(out), "{}", None)
     page = folder / "report.html"
     return Fit(
         summary,
-        [(name, tuple(shape), "parameters", False) for name, shape in variables],
-        drawn,
+        [(name, tuple(shape), part, integer) for name, shape, part, integer in program.variables()],
+        _jensen.read_draws(folder / "draws.csv"),
         refined=(folder / "refined.safetensors").exists(),
         history=[],
         report=page.read_text(encoding="utf-8") if page.exists() else None,
+        data=program.data(),
     )
 
 

@@ -8,8 +8,11 @@ arviz = pytest.importorskip("arviz")
 OLD = int(arviz.__version__.split(".")[0]) < 1
 
 
-def test_groups_and_functions(line):
-    fit = jensen.fit(LINE, line, seed=2)
+@pytest.mark.parametrize("loaded", [False, True])
+def test_groups_and_functions(line, loaded, tmp_path):
+    fit = jensen.fit(LINE, line, seed=2, out=tmp_path / "out")
+    if loaded:
+        fit = jensen.load(tmp_path / "out")
     made = fit.to_arviz(coords={"row": np.arange(30)}, dims={"log_lik": ["row"]})
     groups = set(made.groups()) if OLD else {name.strip("/") for name in made.groups}
     expected = {"posterior", "posterior_predictive", "log_likelihood", "observed_data", "constant_data", "approximation"}

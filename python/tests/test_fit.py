@@ -111,6 +111,7 @@ def test_pickled_and_loaded_fits_are_the_fit(line, tmp_path):
     for other in (pickle.loads(pickle.dumps(fit)), jensen.load(tmp_path / "out")):
         assert np.array_equal(other["beta"], fit["beta"])
         assert other.elbo == fit.elbo and other.report() == fit.report()
+        assert other["y_rep"].dtype == np.float64 and other["y_rep"].shape == (1000, 30)
     more = fit.draws(1500)
     assert np.array_equal(more["beta"][:1000], fit["beta"])
 
@@ -137,10 +138,10 @@ def test_two_fits_at_once_overlap(line):
 
 def test_an_interrupt_stops_and_the_run_goes_on(tmp_path):
     program = tmp_path / "slow.stan"
-    # Stochastic gradients go on for as long as they are let.
-    program.write_text("parameters { vector[200] x; } model { x ~ normal(0, 1); }")
+    # Stan's rule asks for a change of the bound that noise never falls below.
+    program.write_text("parameters { vector[200] x; } model { x ~ normal(0, 1); sum(x) ~ normal(3, 0.1); }")
     out = tmp_path / "out"
-    settings = 'method="bbvi", family="meanfield", tol=1e-9, max_iters=2000000, checkpoint_every=0.1'
+    settings = 'method="advi", family="meanfield", advi_iters=100000000, max_iters=100000000, tol=1e-12, checkpoint_every=0.1'
     script = f"import jensen\nprint('go', flush=True)\njensen.fit({str(program)!r}, out={str(out)!r}, {settings})\n"
     run = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert run.stdout.readline() == "go\n"
@@ -157,9 +158,8 @@ def test_an_interrupt_stops_and_the_run_goes_on(tmp_path):
         warnings.simplefilter("ignore")
         stopped = jensen.load(out)
         gone_on = jensen.resume(out, max_iters=stopped.info["iterations"] + 50)
-    # A quick machine may have found the optimum before the interrupt: then there is nowhere to go on to.
-    assert gone_on.info["iterations"] - stopped.info["iterations"] in (0, 50)
-    assert gone_on.info["iterations"] > 0
+    assert not stopped.converged
+    assert gone_on.info["iterations"] == stopped.info["iterations"] + 50
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -272,8 +272,9 @@ fn arms_that_no_chain_has_been_to_are_not_forgotten() {
             assert!(refined.mixed(), "{bend} {seed}: {:?}", refined.reasons);
             let x = Summary::of(column(&refined, 0)).sd;
             let y = Summary::of(column(&refined, 1)).sd / (2.0 * bend * bend + 0.25).sqrt();
-            println!("{bend} {seed}: {x:.3} {y:.3} {:?}", refined.mixing);
             assert!((x - 1.0).abs() < 0.1, "{bend} {seed}: {x}");
+            // The square of a normal has an excess kurtosis of 12: three standard errors of its sd at 512 draws.
+            assert!((y - 1.0).abs() < 0.25, "{bend} {seed}: {y}");
         }
     }
 }

@@ -225,9 +225,14 @@ impl Fitted {
                 ("fit".to_owned(), self.fit.seconds),
                 ("draws".to_owned(), self.draws_seconds),
             ],
-            footnote: "The evidence lower bound is in nats, with all normalising constants; the log evidence is at least \
-                       that large. Intervals are those of the approximation."
-                .to_owned(),
+            footnote: format!(
+                "The evidence lower bound is in nats, with all normalising constants; the log evidence is at least that \
+                 large. Intervals are those of {}.",
+                match self.refined().is_some_and(|refined| refined.mixed()) {
+                    true => "the refined draws",
+                    false => "the approximation",
+                }
+            ),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         }
     }

@@ -1,12 +1,11 @@
 //! Programs and their fits.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use jensen::blackbox::{Init, NoiseSource};
-use jensen::data::{DataFile, DrawsTable, FitSummary, read_draws_csv};
-use jensen::density::VariableKind;
+use jensen::data::{DataFile, DrawsTable, Elements, FitSummary, read_draws_csv};
+use jensen::density::{Variable, VariableKind};
 use jensen::program::{self, FitRequest, Includes, Source, Stored};
 use jensen::study::{Around, Place, request};
 use jensen::{About, SampleRequest};
@@ -90,10 +89,29 @@ impl Program {
         self.inner.remarks()
     }
 
-    /// The data and the settings, by name, as JSON.
-    fn described(&self) -> PyResult<(String, Vec<(String, String)>)> {
-        let About { data, settings, .. } = self.inner.about();
-        Ok((data, settings))
+    /// Name, shape, part of the program and whether whole, of every variable that draws have, in their order.
+    fn variables(&self) -> Vec<Reported> {
+        let variables = self.inner.variables();
+        let kept = variables.iter().filter(|variable| !variable.is_empty());
+        kept.map(reported).collect()
+    }
+
+    /// The data by name, but for tuples.
+    fn data<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let data = PyDict::new(py);
+        for (name, value) in self.inner.data().iter() {
+            let shape = value.shape().to_vec();
+            match value.elements() {
+                Elements::Int(x) => {
+                    data.set_item(name, x.clone().into_pyarray(py).reshape(shape)?)?;
+                }
+                Elements::Real(x) => {
+                    data.set_item(name, x.clone().into_pyarray(py).reshape(shape)?)?;
+                }
+                Elements::Tuple(_) => {}
+            }
+        }
+        Ok(data)
     }
 
     /// Fits. `point` is an unconstrained point, `values` are parameter values by name.
@@ -166,20 +184,28 @@ type Drawn<'py> = (
     Bound<'py, PyArray1<f64>>,
 );
 
-/// Names and shapes of variables, in the order of their columns.
-type Columns = Vec<(String, Vec<usize>)>;
+/// A variable: name, shape, part of the program, and whether it is whole numbers.
+type Reported = (String, Vec<usize>, &'static str, bool);
 
-/// Variables and draws of a file `draws.csv`.
+fn reported(variable: &Variable) -> Reported {
+    let part = match variable.kind {
+        VariableKind::Parameter => "parameters",
+        VariableKind::Transformed => "transformed parameters",
+        VariableKind::Generated => "generated quantities",
+    };
+    (
+        variable.name.clone(),
+        variable.shape.clone(),
+        part,
+        variable.integer,
+    )
+}
+
+/// The draws of a file `draws.csv`.
 #[pyfunction]
-pub fn read_draws<'py>(py: Python<'py>, path: PathBuf) -> PyResult<(Columns, Drawn<'py>)> {
-    let table = py
-        .detach(|| read_draws_csv(&path))
-        .map_err(|error| raise(&error.into()))?;
-    let variables = table.variables().iter();
-    let named = variables
-        .map(|v| (v.name.clone(), v.shape.clone()))
-        .collect();
-    Ok((named, arrays(py, &table)?))
+pub fn read_draws(py: Python<'_>, path: PathBuf) -> PyResult<Drawn<'_>> {
+    let table = py.detach(|| read_draws_csv(&path));
+    arrays(py, &table.map_err(|error| raise(&error.into()))?)
 }
 
 fn arrays<'py>(py: Python<'py>, table: &DrawsTable) -> PyResult<Drawn<'py>> {
@@ -203,25 +229,8 @@ impl Fitted {
     }
 
     /// Name, shape, part of the program and whether whole, of every variable in the order of the columns of the draws.
-    fn variables(&self) -> Vec<(String, Vec<usize>, &'static str, bool)> {
-        let columns = self.fitted.sample.table.variables().iter();
-        let kinds = self.fitted.sample.variables.iter();
-        columns
-            .zip(kinds)
-            .map(|(column, variable)| {
-                let part = match variable.kind {
-                    VariableKind::Parameter => "parameters",
-                    VariableKind::Transformed => "transformed parameters",
-                    VariableKind::Generated => "generated quantities",
-                };
-                (
-                    column.name.clone(),
-                    column.shape.clone(),
-                    part,
-                    variable.integer,
-                )
-            })
-            .collect()
+    fn variables(&self) -> Vec<Reported> {
+        self.fitted.sample.variables.iter().map(reported).collect()
     }
 
     /// The draws.
@@ -275,10 +284,5 @@ impl Fitted {
         history
             .map(|p| (p.iteration, p.stage.clone(), p.seconds, p.elbo))
             .collect()
-    }
-
-    /// The settings that were given.
-    fn settings(&self) -> BTreeMap<String, String> {
-        self.about.settings.iter().cloned().collect()
     }
 }

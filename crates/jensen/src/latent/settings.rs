@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Learning, Request};
 use crate::Error;
+#[cfg(feature = "clap")]
 use crate::study::words;
 
 /// Iterations allowed unless said otherwise; solvers stop on their own long before.
@@ -107,6 +108,7 @@ pub struct LatentRequest {
     pub threads: Option<usize>,
 }
 
+#[cfg(feature = "clap")]
 fn parse_solver(text: &str) -> Result<String, String> {
     let names: Vec<_> = Solver::ALL.iter().map(|s| s.name()).collect();
     match Solver::from_name(text) {

@@ -215,6 +215,7 @@ fn layers(text: &str) -> Result<Vec<usize>, String> {
     units.collect()
 }
 
+#[cfg(feature = "clap")]
 fn parse_layers(text: &str) -> Result<String, String> {
     layers(text).map(|_| text.to_owned())
 }
@@ -264,6 +265,7 @@ fn image(text: &str) -> Result<(usize, usize), String> {
     }
 }
 
+#[cfg(feature = "clap")]
 fn parse_image(text: &str) -> Result<String, String> {
     image(text).map(|_| text.to_owned())
 }
@@ -290,6 +292,7 @@ fn temper(text: &str) -> Result<Temper, String> {
     Ok(policy)
 }
 
+#[cfg(feature = "clap")]
 fn parse_temper(text: &str) -> Result<String, String> {
     temper(text).map(|_| text.to_owned())
 }

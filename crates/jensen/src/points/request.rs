@@ -8,6 +8,7 @@ use jensen_run::Budget;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+#[cfg(feature = "clap")]
 use crate::study::words;
 
 /// Settings of every model of points; what is absent has a default.

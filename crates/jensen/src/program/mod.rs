@@ -25,6 +25,7 @@ pub use study::{FitCourse, FitStudy};
 
 use jensen_blackbox::{Approximation, FitError, Init};
 use jensen_data::{DataFile, DataSet, FitSummary};
+use jensen_density::Variable;
 
 use crate::exchangeable::{self, RecordModel};
 use crate::stan::{Build, Model};
@@ -98,6 +99,19 @@ impl Program {
     /// What was asked for.
     pub fn request(&self) -> &FitRequest {
         &self.request
+    }
+
+    /// The data.
+    pub fn data(&self) -> &DataSet {
+        &self.data
+    }
+
+    /// Parameters, transformed parameters and generated quantities, in the order of the program.
+    pub fn variables(&self) -> Vec<Variable> {
+        match &self.model {
+            Lowered::Whole(model) => model.posterior().variables(),
+            Lowered::Records(model) => model.posterior().variables(),
+        }
     }
 
     /// Draws of an approximation of this program's posterior.

@@ -116,6 +116,7 @@ fn share(text: &str) -> Option<f64> {
     text.parse().ok()
 }
 
+#[cfg(feature = "clap")]
 fn parse_share(text: &str) -> Result<String, String> {
     match text.parse::<f64>() {
         Ok(x) if x.is_finite() && x > 0.0 => Ok(text.to_owned()),
