@@ -4,6 +4,7 @@
 //! `crate::` or `super::`: other modules, or single items of them (`interpret::BoundModel`) where a wall has one door.
 //! Modules that stand in one row are one storey: they may use each other.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::Findings;
@@ -17,10 +18,12 @@ struct Storey {
 }
 
 /// The crates whose modules are held apart.
-const CRATES: [(&str, &[Storey]); 3] = [
+const CRATES: [(&str, &[Storey]); 5] = [
     ("jensen-stan", &STAN),
     ("jensen-graph", &GRAPH),
     ("jensen-conjugate", &CONJUGATE),
+    ("jensen-blackbox", &BLACKBOX),
+    ("jensen-latent", &LATENT),
 ];
 
 const STAN: [Storey; 14] = [
@@ -202,12 +205,200 @@ const CONJUGATE: [Storey; 12] = [
     },
 ];
 
+const BLACKBOX: [Storey; 9] = [
+    Storey {
+        modules: &[
+            "error",
+            "calls",
+            "noise",
+            "optimiser",
+            "agreement",
+            "psis",
+            "summary",
+        ],
+        may_use: &[],
+    },
+    Storey {
+        modules: &["family"],
+        may_use: &["error", "noise"],
+    },
+    // What is estimated of a density under a member of a family.
+    Storey {
+        modules: &["oracle", "objective", "approximation", "falloff"],
+        may_use: &["calls", "noise", "family"],
+    },
+    Storey {
+        modules: &["newton", "evaluation", "widen"],
+        may_use: &[
+            "calls",
+            "noise",
+            "agreement",
+            "psis",
+            "family",
+            "oracle",
+            "objective",
+        ],
+    },
+    // Neither starts nor refinement know the methods between them.
+    Storey {
+        modules: &["certificate", "starts", "refine"],
+        may_use: &[
+            "calls",
+            "noise",
+            "psis",
+            "family",
+            "oracle",
+            "objective",
+            "approximation",
+            "newton",
+        ],
+    },
+    // Methods and their list: each names what it is planned with.
+    Storey {
+        modules: &[
+            "method", "settings", "advi", "bbvi", "saa", "hfsgvi", "trust", "records",
+        ],
+        may_use: &[
+            "calls",
+            "error",
+            "noise",
+            "optimiser",
+            "family",
+            "oracle",
+            "objective",
+            "newton",
+            "evaluation",
+            "certificate",
+            "starts",
+            "refine",
+        ],
+    },
+    Storey {
+        modules: &["driver"],
+        may_use: &[
+            "calls",
+            "error",
+            "noise",
+            "agreement",
+            "family",
+            "oracle",
+            "falloff",
+            "evaluation",
+            "widen",
+            "certificate",
+            "starts",
+            "method",
+            "settings",
+            "records",
+        ],
+    },
+    Storey {
+        modules: &["fit", "refining", "verdict"],
+        may_use: &[
+            "calls",
+            "error",
+            "noise",
+            "agreement",
+            "approximation",
+            "evaluation",
+            "starts",
+            "refine",
+            "method",
+            "settings",
+            "records",
+            "driver",
+        ],
+    },
+    Storey {
+        modules: &["linear_response"],
+        may_use: &[
+            "calls",
+            "noise",
+            "family",
+            "oracle",
+            "objective",
+            "approximation",
+            "newton",
+            "evaluation",
+            "settings",
+            "records",
+            "driver",
+            "fit",
+        ],
+    },
+];
+
+const LATENT: [Storey; 8] = [
+    Storey {
+        modules: &["error"],
+        may_use: &[],
+    },
+    Storey {
+        modules: &["matrix"],
+        may_use: &["error"],
+    },
+    Storey {
+        modules: &["structure"],
+        may_use: &["error", "matrix"],
+    },
+    Storey {
+        modules: &["fit"],
+        may_use: &["structure"],
+    },
+    // A likelihood makes its sites, which see the model through its linear predictors.
+    Storey {
+        modules: &["model", "likelihood", "site", "linear"],
+        may_use: &["error", "matrix", "structure", "fit"],
+    },
+    Storey {
+        modules: &["solve"],
+        may_use: &[
+            "error",
+            "matrix",
+            "structure",
+            "fit",
+            "model",
+            "site",
+            "linear",
+        ],
+    },
+    // Priors are not known to what solves.
+    Storey {
+        modules: &["prior"],
+        may_use: &[
+            "error",
+            "matrix",
+            "structure",
+            "model",
+            "likelihood",
+            "site",
+            "linear",
+        ],
+    },
+    Storey {
+        modules: &["factors", "learn", "predict", "tightness"],
+        may_use: &[
+            "error",
+            "matrix",
+            "structure",
+            "fit",
+            "model",
+            "likelihood",
+            "site",
+            "linear",
+            "solve",
+        ],
+    },
+];
+
 /// Compares the modules of one crate with its table, if it has one.
 pub fn check(package: &Package, root: &Path, findings: &mut Findings) -> Result<(), String> {
     let Some((_, storeys)) = CRATES.iter().find(|(name, _)| *name == package.name) else {
         return Ok(());
     };
     let folder = package.folder.join("src");
+    let root_of_crate = read(&folder.join("lib.rs"))?;
+    let exports = exports(&root_of_crate);
     for path in files(&folder)? {
         let inside = path.strip_prefix(&folder).unwrap_or(&path);
         let place = module_path(inside);
@@ -221,15 +412,33 @@ pub fn check(package: &Package, root: &Path, findings: &mut Findings) -> Result<
             ));
             continue;
         };
-        let text = std::fs::read_to_string(&path)
-            .map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
-        for (line, used) in strangers(&text, &place, storey, storeys) {
+        for (line, used) in strangers(&read(&path)?, &place, storey, storeys, &exports) {
             findings.errors.push(format!(
                 "{name}:{line}: `{own}` must not use `{used}`: the arrows go the other way"
             ));
         }
     }
     Ok(())
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path)
+        .map_err(|error| format!("cannot read `{}`: {error}", path.display()))
+}
+
+/// Item -> its path, for what the root of a crate hands on from its modules.
+fn exports(root: &str) -> BTreeMap<String, String> {
+    let code = without_comments(root);
+    let uses = code.split(';').filter_map(|item| {
+        let (_, path) = item.split_once("use ")?;
+        (!path.starts_with("crate::")).then(|| leaves(path))
+    });
+    uses.flatten()
+        .filter_map(|path| {
+            let item = path.rsplit("::").next()?.to_owned();
+            Some((item, path))
+        })
+        .collect()
 }
 
 /// The path of a file's module from the root of its crate; empty for the root itself.
@@ -254,6 +463,7 @@ fn strangers(
     place: &[String],
     storey: &Storey,
     storeys: &[Storey],
+    exports: &BTreeMap<String, String>,
 ) -> Vec<(usize, String)> {
     let code = without_comments(text);
     let mut found = Vec::new();
@@ -274,6 +484,15 @@ fn strangers(
         let line = 1 + code[..at].matches('\n').count();
         for used in leaves(&code[at + up.len()..]) {
             found.push((line, used));
+        }
+    }
+    for (_, used) in &mut found {
+        let (head, rest) = used.split_once("::").unwrap_or((used, ""));
+        if let Some(path) = exports.get(head) {
+            *used = [path.as_str(), rest]
+                .join("::")
+                .trim_end_matches("::")
+                .to_owned();
         }
     }
     found.retain(|(_, used)| {
@@ -371,7 +590,8 @@ mod tests {
             .iter()
             .find(|storey| storey.modules.contains(&place[0].as_str()))
             .expect("a module");
-        strangers(text, &place, storey, &HOUSE)
+        let exports = exports("pub mod hall;\npub use hall::{Door, Stairs};\n");
+        strangers(text, &place, storey, &HOUSE, &exports)
     }
 
     #[test]
@@ -387,6 +607,11 @@ mod tests {
         assert_eq!(
             used("cellar/mod.rs", "fn f() { super::attic::open() }"),
             [(1, "attic::open".to_owned())]
+        );
+        // What the root hands on is its module's.
+        assert_eq!(
+            used("cellar/mod.rs", "use crate::{Door, Unknown};"),
+            [(1, "hall::Door".to_owned())]
         );
         assert_eq!(
             used("hall/doors/mod.rs", "use super::super::{attic, cellar};"),

@@ -29,10 +29,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
 use crate::certificate::certify;
+use crate::error::{FitError, positive};
 use crate::family::{Family, FamilyKind};
-use crate::fit::FitError;
-use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState, positive};
-use crate::noise::{NoiseSource, Purpose};
+use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState};
+use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::{Estimate, Oracle, Stream};
 
 /// The η tried, in order.
@@ -231,7 +231,7 @@ impl<'a, D: TwiceDifferentiable> Advi<'a, D> {
         }
     }
 
-    fn stream(&self, purpose: Purpose, iteration: u64) -> Stream {
+    fn stream(&self, purpose: NoisePurpose, iteration: u64) -> Stream {
         Stream {
             source: self.source,
             purpose,
@@ -242,7 +242,7 @@ impl<'a, D: TwiceDifferentiable> Advi<'a, D> {
     fn bound(
         &mut self,
         omega: &[f64],
-        purpose: Purpose,
+        purpose: NoisePurpose,
         iteration: u64,
     ) -> Result<Estimate, usize> {
         let stream = self.stream(purpose, iteration);
@@ -272,7 +272,7 @@ impl<'a, D: TwiceDifferentiable> Advi<'a, D> {
     fn adapt_step(&mut self, state: &mut AdviState, index: usize) -> Step {
         let iteration = index as u64 * self.settings.adapt_iterations + state.k;
         let mut gradient = vec![0.0; state.omega.len()];
-        let stream = self.stream(Purpose::Adapt, iteration);
+        let stream = self.stream(NoisePurpose::Adapt, iteration);
         let draws = self.settings.grad_samples;
         let found = self
             .oracle
@@ -290,7 +290,7 @@ impl<'a, D: TwiceDifferentiable> Advi<'a, D> {
         if state.k == self.settings.adapt_iterations {
             let omega = state.omega.clone();
             let elbo = self
-                .bound(&omega, Purpose::Bound, u64::MAX - 1 - index as u64)
+                .bound(&omega, NoisePurpose::Bound, u64::MAX - 1 - index as u64)
                 .map_or(f64::MIN, |e| e.mean);
             record = record.with_elbo(elbo, None);
             let previous = state.elbo_last_eta;
@@ -317,7 +317,7 @@ impl<'a, D: TwiceDifferentiable> Advi<'a, D> {
             .with("eta", state.eta)
             .with_text("phase", "ascend");
         let mut gradient = vec![0.0; state.omega.len()];
-        let stream = self.stream(Purpose::Gradient, state.k);
+        let stream = self.stream(NoisePurpose::Gradient, state.k);
         let draws = settings.grad_samples;
         let found = self
             .oracle
@@ -334,7 +334,7 @@ impl<'a, D: TwiceDifferentiable> Advi<'a, D> {
         let mut status = None;
         if state.k.is_multiple_of(settings.eval_elbo) {
             let omega = state.omega.clone();
-            let elbo = match self.bound(&omega, Purpose::Bound, state.k) {
+            let elbo = match self.bound(&omega, NoisePurpose::Bound, state.k) {
                 Ok(elbo) => elbo,
                 Err(dropped) => {
                     return Step::finish(record, diverged("an estimate of the bound", dropped));
@@ -369,7 +369,7 @@ impl<'a, D: TwiceDifferentiable> Advi<'a, D> {
         let rows = self.oracle.family().noise_dim();
         const DRAWS: usize = 256;
         let noise = self
-            .stream(Purpose::Judge, u64::MAX - state.k)
+            .stream(NoisePurpose::Judge, u64::MAX - state.k)
             .lanes(0, rows, DRAWS);
         let noise = Lanes::new(&noise, rows, DRAWS);
         let (gain, _) = self
@@ -430,7 +430,7 @@ impl<D: TwiceDifferentiable> Algorithm for Advi<'_, D> {
 
     fn init(&mut self) -> Result<AdviState, Status> {
         let omega = self.start.clone();
-        let initial = self.bound(&omega, Purpose::Bound, u64::MAX);
+        let initial = self.bound(&omega, NoisePurpose::Bound, u64::MAX);
         let elbo_initial = initial.map_err(|dropped| Status::Diverged {
             at: 0,
             reason: format!("{dropped} draws around the starting point have no finite log density"),

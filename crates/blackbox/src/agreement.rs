@@ -261,13 +261,13 @@ mod tests {
     use jensen_math::simd::Simd;
 
     use super::*;
-    use crate::noise::{NoiseSource, Purpose};
+    use crate::noise::{NoisePurpose, NoiseSource};
 
     /// Draws of q = normal(0, 1), with the log weights of a posterior normal(mean, sd).
     fn of_normal(mean: f64, sd: f64, draws: usize) -> Agreement {
         let source = NoiseSource::new(7, Simd::detect());
         let mut z = vec![0.0; draws];
-        source.fill(Purpose::Final, 0, 0, 1, draws, &mut z);
+        source.fill(NoisePurpose::Final, 0, 0, 1, draws, &mut z);
         let weights: Vec<f64> = z
             .iter()
             .map(|z| -0.5 * ((z - mean) / sd).powi(2) - sd.ln() + 0.5 * z * z)

@@ -7,7 +7,7 @@ use jensen_density::{Lanes, LanesMut};
 use jensen_run::{Archive, ArchiveError, Checkpoint, CheckpointError, Identity, Snapshot};
 
 use crate::family::{Family, FamilyKind};
-use crate::noise::{NoiseSource, Purpose};
+use crate::noise::{NoisePurpose, NoiseSource};
 
 /// A member of a family on the unconstrained space.
 #[derive(Clone, Debug)]
@@ -115,7 +115,7 @@ impl Approximation {
     pub fn draws_from(&self, first: u64, count: usize, source: NoiseSource) -> Draws {
         let (rows, dim) = (self.family.noise_dim(), self.dim());
         let mut noise = vec![0.0; rows * count];
-        source.fill(Purpose::Draws, 0, first, rows, count, &mut noise);
+        source.fill(NoisePurpose::Draws, 0, first, rows, count, &mut noise);
         let noise = Lanes::new(&noise, rows, count);
         let mut z = vec![0.0; dim * count];
         self.family

@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
 use crate::certificate::certify;
+use crate::error::{FitError, positive};
 use crate::family::{Family, FamilyKind};
-use crate::fit::FitError;
-use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState, positive};
-use crate::noise::{NoiseSource, Purpose};
+use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState};
+use crate::noise::{NoisePurpose, NoiseSource};
 use crate::optimiser::{Optimiser, OptimiserState, Rule};
 use crate::oracle::{Estimator, Oracle, Stream};
 
@@ -153,7 +153,7 @@ impl<'a, D: TwiceDifferentiable> Bbvi<'a, D> {
         }
     }
 
-    fn noise(&self, purpose: Purpose, iteration: u64, lanes: usize) -> Vec<f64> {
+    fn noise(&self, purpose: NoisePurpose, iteration: u64, lanes: usize) -> Vec<f64> {
         let stream = Stream {
             source: self.source,
             purpose,
@@ -179,7 +179,7 @@ impl<'a, D: TwiceDifferentiable> Bbvi<'a, D> {
         };
         state.sum.fill(0.0);
         state.summed = 0;
-        let noise = self.noise(Purpose::Bound, iteration, settings.judges);
+        let noise = self.noise(NoisePurpose::Bound, iteration, settings.judges);
         let noise = Lanes::new(&noise, rows, settings.judges);
         let (gain, _) = self
             .oracle
@@ -265,7 +265,7 @@ impl<D: TwiceDifferentiable> Algorithm for Bbvi<'_, D> {
     fn step(&mut self, state: &mut BbviState, iteration: u64) -> Step {
         let settings = self.settings;
         let rows = self.oracle.family().noise_dim();
-        let noise = self.noise(Purpose::Gradient, iteration, settings.draws);
+        let noise = self.noise(NoisePurpose::Gradient, iteration, settings.draws);
         let noise = Lanes::new(&noise, rows, settings.draws);
         let mut gradient = vec![0.0; state.omega.len()];
         let kept = self

@@ -12,7 +12,7 @@ use jensen_density::{Lanes, TwiceDifferentiable};
 use crate::calls::Calls;
 use crate::family::Family;
 use crate::newton::{Effort, Newton};
-use crate::noise::{NoiseSource, Purpose};
+use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 use crate::oracle::{Estimate, Oracle};
 
@@ -47,7 +47,7 @@ pub fn certify<D: TwiceDifferentiable>(
 ) -> Certificate {
     let rows = family.noise_dim();
     let lanes = (4 * rows).next_power_of_two().clamp(128, 1024);
-    let noise = source.matched(Purpose::Polish, iteration, rows, lanes);
+    let noise = source.matched(NoisePurpose::Polish, iteration, rows, lanes);
     let mut objective = Objective::new(density, family.clone(), noise, lanes);
     let Some(mut newton) = Newton::start(&mut objective, omega.to_vec()) else {
         return Certificate {
@@ -79,7 +79,7 @@ pub fn certify<D: TwiceDifferentiable>(
             let lanes = 512.min(judges - block);
             let mut noise = vec![0.0; rows * lanes];
             source.fill(
-                Purpose::Judge,
+                NoisePurpose::Judge,
                 iteration,
                 block as u64,
                 rows,

@@ -14,10 +14,10 @@ use jensen_run::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Ste
 use crate::agreement::Agreement;
 use crate::calls::Calls;
 use crate::certificate::certify;
+use crate::error::FitError;
 use crate::evaluation::{Evaluation, evaluate};
 use crate::falloff::flat_coordinate;
 use crate::family::FamilyKind;
-use crate::fit::FitError;
 use crate::method::{Beginning, Engine, Method, StoredState, restore};
 use crate::noise::NoiseSource;
 use crate::oracle::{Estimate, Oracle};

@@ -4,11 +4,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use jensen_density::{Lanes, LogDensity};
+use jensen_math::special::log_sum_exp_slice;
 
 use crate::agreement::{Agreement, Moments};
-use crate::noise::{NoiseSource, Purpose};
+use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::{Estimate, Oracle, Stream};
-use crate::psis::{khat, khat_threshold, log_sum_exp};
+use crate::psis::{khat, khat_threshold};
 
 /// Largest number of lanes in one call to the density.
 const BLOCK: usize = 512;
@@ -73,7 +74,7 @@ pub fn log_weights<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
     source: NoiseSource,
-    purpose: Purpose,
+    purpose: NoisePurpose,
     iteration: u64,
     draws: Range<usize>,
 ) -> Vec<f64> {
@@ -122,7 +123,7 @@ pub fn evaluate<D: LogDensity>(
     let mut moments = Moments::new(family.mean(omega), family.marginal_sd(omega));
     let stream = Stream {
         source,
-        purpose: Purpose::Final,
+        purpose: NoisePurpose::Final,
         iteration: 0,
     };
     let mut more = |range, moments: &mut Moments| {
@@ -193,7 +194,7 @@ pub fn summarize(weights: &[f64], agreement: Agreement) -> Evaluation {
     Evaluation {
         elbo,
         importance_bound: Estimate {
-            mean: log_sum_exp(&valid) - (draws as f64).ln(),
+            mean: log_sum_exp_slice(&valid) - (draws as f64).ln(),
             standard_error: ratio.standard_error / ratio.mean,
         },
         khat,
@@ -210,7 +211,7 @@ pub fn summarize(weights: &[f64], agreement: Agreement) -> Evaluation {
 pub fn importance_weighted_bound(log_weights: &[f64], k: usize) -> Estimate {
     let groups: Vec<f64> = log_weights
         .chunks_exact(k.max(1))
-        .map(|group| log_sum_exp(group) - (group.len() as f64).ln())
+        .map(|group| log_sum_exp_slice(group) - (group.len() as f64).ln())
         .collect();
     Estimate::of(&groups)
 }
@@ -228,7 +229,7 @@ pub fn resample(log_weights: &[f64], n: usize, source: NoiseSource) -> Vec<usize
     (0..n)
         .map(|i| {
             let mut u = [0.0];
-            source.uniforms(Purpose::Resample, 0, i as u64, &mut u);
+            source.uniforms(NoisePurpose::Resample, 0, i as u64, &mut u);
             cumulative.partition_point(|&c| c <= u[0] * total).min(last)
         })
         .collect()

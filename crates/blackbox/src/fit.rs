@@ -1,16 +1,15 @@
 //! `fit`: a density in, a judged approximation out.
 
-use std::fmt;
-
 use jensen_density::TwiceDifferentiable;
-use jensen_run::{Control, Identity, Reason, RunError, Status, run};
+use jensen_run::{Control, Identity, Reason, Status, run};
 
 use crate::approximation::Approximation;
 use crate::calls::Calls;
 use crate::driver::{Driver, DriverOutput, FamilyResult, choose};
+use crate::error::FitError;
 use crate::method::no_records;
 use crate::noise::NoiseSource;
-use crate::records::{Prepared, RecordError};
+use crate::records::Prepared;
 use crate::refine::Refined;
 use crate::refining::Refining;
 use crate::settings::Settings;
@@ -132,52 +131,6 @@ impl Fit {
         self.verdict().warnings()
     }
 }
-
-/// Why there is no fit at all.
-#[derive(Clone, Debug, PartialEq)]
-pub enum FitError {
-    /// The density has no coordinates.
-    NoParameters,
-    /// A setting is out of range; the text names it.
-    Setting(String),
-    /// The initial point has the wrong number of coordinates.
-    InitialPoint {
-        /// The density's dimension.
-        expected: usize,
-        /// The point's.
-        found: usize,
-    },
-    /// No starting point could be evaluated.
-    CannotStart(Status),
-    /// Records cannot be fitted as asked.
-    Records(RecordError),
-    /// A checkpoint could not be resumed.
-    Run(RunError),
-}
-
-impl From<RecordError> for FitError {
-    fn from(error: RecordError) -> Self {
-        Self::Records(error)
-    }
-}
-
-impl fmt::Display for FitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoParameters => f.write_str("the model has no parameters, so nothing to fit"),
-            Self::Setting(text) => f.write_str(text),
-            Self::InitialPoint { expected, found } => write!(
-                f,
-                "the initial point has {found} coordinates, the model has {expected}"
-            ),
-            Self::CannotStart(status) => write!(f, "{status}. {}", status.advice()),
-            Self::Records(error) => error.fmt(f),
-            Self::Run(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for FitError {}
 
 /// What a checkpoint of this fit must match.
 pub fn identity(settings: &Settings, subject: &Subject) -> Identity {

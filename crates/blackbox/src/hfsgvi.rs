@@ -18,10 +18,10 @@ use jensen_run::{
 use serde::{Deserialize, Serialize};
 
 use crate::calls::{CHANGE_BATCH, Calls, GRADIENT_BATCH, PRODUCT_BATCH};
+use crate::error::{FitError, positive};
 use crate::family::{Family, FamilyKind};
-use crate::fit::FitError;
-use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState, positive};
-use crate::noise::{NoiseSource, Purpose};
+use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState};
+use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 use crate::oracle::Oracle;
 use crate::reduce::{axpy, dot};
@@ -157,7 +157,7 @@ impl<'a, D: TwiceDifferentiable> Hfsgvi<'a, D> {
         let rows = self.family.noise_dim();
         let noise = self
             .source
-            .matched(Purpose::Curvature, iteration, rows, lanes);
+            .matched(NoisePurpose::Curvature, iteration, rows, lanes);
         let mut objective = Objective::new(self.density, self.family.clone(), noise, lanes);
         objective.charge();
         objective.linearize(&state.omega);

@@ -9,6 +9,7 @@
 //! | `driver` | the stages (starts, family, richer family) as one algorithm |
 //! | `verdict` | [`Fit::verdict`]: whether it is to be trusted, decided in one place |
 //! | `settings` | [`Settings`], [`FamilyChoice`] |
+//! | `error` | [`FitError`]: why there is no fit |
 //! | `method` | [`Method`]: the list of methods, and what one is |
 //! | `approximation` | [`Approximation`]: reproducible draws, storable |
 //! | `family` | mean-field, full-rank and low-rank Gaussians: [`Family`] |
@@ -46,6 +47,7 @@ mod bbvi;
 mod calls;
 mod certificate;
 mod driver;
+mod error;
 mod evaluation;
 mod falloff;
 pub mod family;
@@ -79,22 +81,23 @@ pub use bbvi::{Bbvi, BbviSettings, BbviState};
 pub use calls::{CHANGE_BATCH, Calls, GRADIENT_BATCH, PRODUCT_BATCH};
 pub use certificate::{Certificate, certify};
 pub use driver::{Driver, DriverOutput, DriverState, FamilyResult};
+pub use error::FitError;
 pub use evaluation::{
     Evaluation, evaluate, importance_weighted_bound, log_weights, resample, summarize,
 };
 pub use family::{Family, FamilyKind};
-pub use fit::{Fit, FitError, Subject, fit, identity};
+pub use fit::{Fit, Subject, fit, identity};
 pub use hfsgvi::{Hfsgvi, HfsgviSettings, HfsgviState};
 pub use linear_response::{
     LinearResponse, LinearResponseError, LinearResponseSettings, linear_response,
 };
 pub use method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState, StoredState};
 pub use newton::{Effort, Newton, NewtonStep};
-pub use noise::{NoiseSource, Purpose};
+pub use noise::{NoisePurpose, NoiseSource};
 pub use objective::Objective;
 pub use optimiser::{Optimiser, OptimiserState, Rule, Schedule};
 pub use oracle::{Estimate, Estimator, Oracle, Stream};
-pub use psis::{Psis, khat_threshold, log_sum_exp, psis};
+pub use psis::{Psis, khat_threshold, psis};
 pub use refine::{
     ESS_LIMIT, Ensemble, Mixing, RHAT_LIMIT, Refine, RefineSettings, RefineState, RefineWhen,
     Refined, RefinedDraws, Round, Rung,

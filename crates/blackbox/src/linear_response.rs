@@ -45,7 +45,7 @@ use crate::evaluation::evaluate;
 use crate::family::{FamilyKind, FullRank};
 use crate::fit::Fit;
 use crate::newton::{Effort, Newton};
-use crate::noise::{NoiseSource, Purpose};
+use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 use crate::oracle::Oracle;
 use crate::records::evaluation_draws;
@@ -219,7 +219,7 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
             .min(most)
             .max(2)
             .next_multiple_of(2);
-        let noise = source.matched(Purpose::Polish, STREAM, dim, lanes);
+        let noise = source.matched(NoisePurpose::Polish, STREAM, dim, lanes);
         let family = FamilyKind::MeanField.build(dim);
         let mut objective = Objective::new(density, family, noise, lanes);
         let mut newton =

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use crate::advi::AdviSettings;
 use crate::bbvi::BbviSettings;
 use crate::calls::Calls;
+use crate::error::FitError;
 use crate::family::{Family, FamilyKind};
-use crate::fit::FitError;
 use crate::hfsgvi::HfsgviSettings;
 use crate::noise::NoiseSource;
 use crate::records::{MinibatchSettings, Prepared, SmisoSettings};
@@ -313,16 +313,5 @@ methods! {
         Smiso(SmisoSettings),
         /// TrustVI in which every pair of draws sees a minibatch of its own: the same algorithm, state and name.
         RecordTrust(RecordTrust),
-    }
-}
-
-/// Checks that settings are positive and finite.
-///
-/// # Errors
-/// One sentence that names the first that is not.
-pub(crate) fn positive<const N: usize>(settings: [(&str, f64); N]) -> Result<(), String> {
-    match settings.iter().find(|(_, x)| !(*x > 0.0 && x.is_finite())) {
-        Some((name, value)) => Err(format!("the setting {name} must be positive, not {value}")),
-        None => Ok(()),
     }
 }

@@ -8,7 +8,7 @@ use crate::reduce::dot;
 
 /// What a stream of normals is for; streams of different purposes are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum NoisePurpose {
     /// Posterior draws of an approximation.
     Draws,
     /// Random starting points and the draws on which they are compared.
@@ -39,7 +39,7 @@ pub enum Purpose {
     Momentum,
 }
 
-impl Purpose {
+impl NoisePurpose {
     /// The key; names are part of every seed's meaning and must not change.
     fn key(self) -> rng::Purpose {
         const fn named(name: &str) -> rng::Purpose {
@@ -91,7 +91,7 @@ impl NoiseSource {
     /// purpose, iteration, index of the lane, row) only.
     pub fn fill(
         &self,
-        purpose: Purpose,
+        purpose: NoisePurpose,
         iteration: u64,
         first_lane: u64,
         rows: usize,
@@ -105,7 +105,7 @@ impl NoiseSource {
     }
 
     /// Uniform numbers in (0, 1), one a row, for one lane.
-    pub fn uniforms(&self, purpose: Purpose, iteration: u64, lane: u64, out: &mut [f64]) {
+    pub fn uniforms(&self, purpose: NoisePurpose, iteration: u64, lane: u64, out: &mut [f64]) {
         let (simd, key, rows) = (self.simd, purpose.key(), out.len());
         rng::fill_uniforms(simd, self.seed, key, iteration, lane, rows, 1, out);
     }
@@ -114,7 +114,7 @@ impl NoiseSource {
     /// purpose.
     pub(crate) fn choices(
         &self,
-        purpose: Purpose,
+        purpose: NoisePurpose,
         iteration: u64,
         first_lane: u64,
         lanes: usize,
@@ -131,7 +131,13 @@ impl NoiseSource {
     /// moments vanish; second moments are exactly the identity when there are at least four lanes
     /// per row, and otherwise exactly 1 for every row. For a Gaussian target the sample average then
     /// has the optimum of the expectation.
-    pub fn matched(&self, purpose: Purpose, iteration: u64, rows: usize, lanes: usize) -> Vec<f64> {
+    pub fn matched(
+        &self,
+        purpose: NoisePurpose,
+        iteration: u64,
+        rows: usize,
+        lanes: usize,
+    ) -> Vec<f64> {
         let half = lanes / 2;
         let mut base = vec![0.0; rows * half];
         self.fill(purpose, iteration, 0, rows, half, &mut base);
@@ -174,7 +180,7 @@ mod tests {
     fn matched_normals_have_exact_moments() {
         for (rows, lanes) in [(3, 64), (40, 64)] {
             let noise =
-                NoiseSource::new(5, Simd::detect()).matched(Purpose::Sample, 2, rows, lanes);
+                NoiseSource::new(5, Simd::detect()).matched(NoisePurpose::Sample, 2, rows, lanes);
             for i in 0..rows {
                 let row = &noise[i * lanes..(i + 1) * lanes];
                 assert!(sum(row).abs() < 1e-12);
@@ -190,9 +196,9 @@ mod tests {
     fn lanes_have_streams_of_their_own() {
         let source = NoiseSource::new(11, Simd::detect());
         let mut all = vec![0.0; 3 * 10];
-        source.fill(Purpose::Draws, 0, 0, 3, 10, &mut all);
+        source.fill(NoisePurpose::Draws, 0, 0, 3, 10, &mut all);
         let mut tail = vec![0.0; 3 * 4];
-        source.fill(Purpose::Draws, 0, 6, 3, 4, &mut tail);
+        source.fill(NoisePurpose::Draws, 0, 6, 3, 4, &mut tail);
         for row in 0..3 {
             assert_eq!(all[row * 10 + 6..row * 10 + 10], tail[row * 4..row * 4 + 4]);
         }

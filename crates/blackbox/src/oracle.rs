@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
 use crate::family::Family;
-use crate::noise::{NoiseSource, Purpose};
+use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::mean_se;
 
 /// How a stochastic gradient is made.
@@ -82,7 +82,7 @@ pub struct Stream {
     /// The seed's streams.
     pub source: NoiseSource,
     /// What the draws are for.
-    pub purpose: Purpose,
+    pub purpose: NoisePurpose,
     /// The iteration.
     pub iteration: u64,
 }

@@ -5,6 +5,8 @@
 //! Gabry, *Pareto smoothed importance sampling*, JMLR 25(72), 2024; the fit is Zhang and Stephens'
 //! (Technometrics 51, 2009) with the weak prior of the former.
 
+use jensen_math::special::log_sum_exp_slice;
+
 use crate::reduce::sum;
 
 /// Smoothed weights and the shape of their tail.
@@ -20,16 +22,6 @@ pub struct Psis {
 /// The k̂ above which `draws` draws cannot support importance sampling: `min(1 − 1/log₁₀ S, 0.7)`.
 pub fn khat_threshold(draws: usize) -> f64 {
     (1.0 - 1.0 / (draws as f64).log10()).min(0.7)
-}
-
-/// `log Σ exp x`; −∞ for no terms.
-pub fn log_sum_exp(x: &[f64]) -> f64 {
-    let max = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if !max.is_finite() {
-        return max;
-    }
-    let terms: Vec<f64> = x.iter().map(|x| (x - max).exp()).collect();
-    max + sum(&terms).ln()
 }
 
 /// Smooths `log_weights` (NaN counts as −∞). `relative_efficiency` is 1 for independent draws.
@@ -51,7 +43,7 @@ pub fn psis(log_weights: &[f64], relative_efficiency: f64) -> Psis {
             x[i] = if smoothed > 0.0 { 0.0 } else { smoothed };
         }
     }
-    let normaliser = log_sum_exp(&x);
+    let normaliser = log_sum_exp_slice(&x);
     x.iter_mut().for_each(|w| *w -= normaliser);
     Psis {
         log_weights: x,

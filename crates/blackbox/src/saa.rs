@@ -22,11 +22,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::bbvi::BbviSettings;
 use crate::calls::Calls;
+use crate::error::{FitError, positive};
 use crate::family::{Family, FamilyKind};
-use crate::fit::FitError;
-use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState, positive};
+use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState};
 use crate::newton::{Effort, Newton};
-use crate::noise::{NoiseSource, Purpose};
+use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 use crate::reduce::mean_se;
 
@@ -232,7 +232,7 @@ impl<'a, D: TwiceDifferentiable> Saa<'a, D> {
         if !cached {
             let rows = self.family.noise_dim();
             let key = (self.stream << 32) | round;
-            let noise = self.source.matched(Purpose::Sample, key, rows, lanes);
+            let noise = self.source.matched(NoisePurpose::Sample, key, rows, lanes);
             let objective = Objective::new(self.density, self.family.clone(), noise, lanes);
             self.cache = Some((round, objective));
         }

@@ -3,8 +3,9 @@
 use jensen_math::simd::Simd;
 use serde::{Deserialize, Serialize};
 
+use crate::error::positive;
 use crate::family::FamilyKind;
-use crate::method::{Method, MethodSettings, positive};
+use crate::method::{Method, MethodSettings};
 use crate::refine::RefineSettings;
 use crate::saa::SaaSettings;
 use crate::starts::StartSettings;

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::calls::Calls;
 use crate::family::{Family, FamilyKind};
 use crate::newton::{Effort, Newton};
-use crate::noise::{NoiseSource, Purpose};
+use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 use crate::reduce::dot;
 
@@ -186,7 +186,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
     pub fn new(density: &'a D, source: NoiseSource, settings: StartSettings) -> Self {
         let family = Self::KIND.build(density.dim());
         let lanes = settings.draws.max(2).next_multiple_of(2);
-        let noise = source.matched(Purpose::Start, u64::MAX, family.noise_dim(), lanes);
+        let noise = source.matched(NoisePurpose::Start, u64::MAX, family.noise_dim(), lanes);
         Self {
             density,
             objective: Objective::new(density, family.clone(), noise, lanes),
@@ -206,7 +206,8 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
             let half = if index % 2 == 1 { -half } else { half };
             let mut u = vec![0.0; dim];
             let key = FIRST_WIDE + pair;
-            self.source.uniforms(Purpose::Start, key, attempt, &mut u);
+            self.source
+                .uniforms(NoisePurpose::Start, key, attempt, &mut u);
             u.iter_mut().for_each(|x| {
                 let signed = 2.0 * *x - 1.0;
                 *x = half * (signed + signed.signum());
@@ -224,7 +225,8 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
                 let mirrored = (index - origin.min(index)) % 2 == 1;
                 let radius = if mirrored { -RADIUS } else { RADIUS };
                 let mut u = vec![0.0; dim];
-                self.source.uniforms(Purpose::Start, pair, attempt, &mut u);
+                self.source
+                    .uniforms(NoisePurpose::Start, pair, attempt, &mut u);
                 u.iter_mut().for_each(|x| *x = radius * (2.0 * *x - 1.0));
                 u
             }

@@ -1,4 +1,4 @@
-//! Whether a fit is to be trusted: the one place that decides it.
+//! What speaks against trusting the fit of a density: the evidence of one study, which all studies' judge decides by.
 
 use jensen_run::{Reason, Status, Verdict};
 

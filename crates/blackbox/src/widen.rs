@@ -6,8 +6,8 @@ use std::sync::Arc;
 use jensen_density::TwiceDifferentiable;
 
 use crate::calls::Calls;
-use crate::family::{Bound, Curvature, Family, FamilyKind};
-use crate::noise::{NoiseSource, Purpose};
+use crate::family::{Curvature, Family, FamilyKind, SampleBound};
+use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 
 /// ω of `kind` that stands where a poorer answer of this mean and these log standard deviations stands, and the
@@ -47,12 +47,12 @@ impl<'a, D: TwiceDifferentiable> FixedDraws<'a, D> {
     }
 }
 
-impl<D: TwiceDifferentiable> Bound for FixedDraws<'_, D> {
+impl<D: TwiceDifferentiable> SampleBound for FixedDraws<'_, D> {
     fn fix(&mut self, lanes: usize) {
         let rows = self.family.noise_dim();
         let noise = self
             .source
-            .matched(Purpose::Start, u64::MAX - 2, rows, lanes);
+            .matched(NoisePurpose::Start, u64::MAX - 2, rows, lanes);
         self.objective = Some(Objective::new(
             self.density,
             self.family.clone(),

@@ -1,6 +1,6 @@
 //! ADVI against a plain transcription of its definition, one draw and one coordinate at a time.
 
-use jensen_blackbox::{Advi, AdviSettings, FamilyKind, MethodState, NoiseSource, Purpose};
+use jensen_blackbox::{Advi, AdviSettings, FamilyKind, MethodState, NoisePurpose, NoiseSource};
 use jensen_math::simd::Simd;
 use jensen_run::Algorithm;
 use jensen_testkit::CorrelatedGaussian;
@@ -21,7 +21,7 @@ fn source() -> NoiseSource {
 }
 
 /// `steps` ascent steps of size η from zero on the draws of a purpose and iterations from `first` on.
-fn transcription(eta: f64, purpose: Purpose, first: u64, steps: u64) -> Vec<f64> {
+fn transcription(eta: f64, purpose: NoisePurpose, first: u64, steps: u64) -> Vec<f64> {
     let mut omega = [0.0f64; 4];
     let mut s = [0.0f64; 4];
     for k in 1..=steps {
@@ -64,7 +64,7 @@ fn steps_follow_the_definition() {
             "an estimate every 100"
         );
     }
-    let expected = transcription(0.3, Purpose::Gradient, 0, 150);
+    let expected = transcription(0.3, NoisePurpose::Gradient, 0, 150);
     for (a, b) in state.omega().iter().zip(&expected) {
         assert!((a - b).abs() < 1e-10, "{a} {b}");
     }
@@ -93,7 +93,7 @@ fn the_step_size_search_follows_the_definition() {
         if (k - 1) % 50 == 49 {
             // The search's ascents all start anew and use draws of their own.
             assert_eq!(state.omega(), [0.0; 4]);
-            let expected = transcription(eta, Purpose::Adapt, 50 * index, 49);
+            let expected = transcription(eta, NoisePurpose::Adapt, 50 * index, 49);
             for (a, b) in before.iter().zip(&expected) {
                 assert!((a - b).abs() < 1e-9 * (1.0 + b.abs()), "{a} {b}");
             }

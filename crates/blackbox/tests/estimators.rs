@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use jensen_blackbox::family::FullRank;
 use jensen_blackbox::{
-    Agreement, Approximation, Estimator, Family, FamilyKind, NoiseSource, Objective, Oracle,
-    Purpose, Stream, evaluate, log_weights, summarize,
+    Agreement, Approximation, Estimator, Family, FamilyKind, NoisePurpose, NoiseSource, Objective,
+    Oracle, Stream, evaluate, log_weights, summarize,
 };
 use jensen_density::{Lanes, LanesMut, LogDensity};
 use jensen_math::simd::Simd;
@@ -37,7 +37,7 @@ fn exact_factor(scales: &[f64], rho: f64) -> Vec<f64> {
 }
 
 fn noise(rows: usize, lanes: usize) -> Vec<f64> {
-    source().matched(Purpose::Sample, 0, rows, lanes)
+    source().matched(NoisePurpose::Sample, 0, rows, lanes)
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn sticking_the_landing_is_zero_where_q_is_p() {
     // Plain draws, no matching: every single draw's gradient vanishes.
     let stream = Stream {
         source: source(),
-        purpose: Purpose::Gradient,
+        purpose: NoisePurpose::Gradient,
         iteration: 1,
     };
     for lane in 0..20 {
@@ -107,7 +107,7 @@ fn both_estimators_are_unbiased() {
         let n = 4000;
         let stream = Stream {
             source: source(),
-            purpose: Purpose::Gradient,
+            purpose: NoisePurpose::Gradient,
             iteration: 3,
         };
         let (mut sum, mut squares) = ([0.0; 6], [0.0; 6]);
@@ -152,13 +152,13 @@ fn matched_pairs_beat_independent_estimates() {
     let to: Vec<f64> = from.iter().map(|w| w + 1e-3).collect();
     let mut oracle = Oracle::new(&density, family.clone());
     let mut plain = vec![0.0; 3 * 256];
-    source().fill(Purpose::Judge, 0, 0, 3, 256, &mut plain);
+    source().fill(NoisePurpose::Judge, 0, 0, 3, 256, &mut plain);
     let (difference, dropped) = oracle.matched_difference(&from, &to, Lanes::new(&plain, 3, 256));
     assert_eq!(dropped, 0);
     let mut objective = Objective::new(&density, family, noise(3, 64), 64);
     let exact = objective.value(&from) - objective.value(&to);
     assert!((difference.mean - exact).abs() < 4.0 * difference.standard_error);
-    let weights = log_weights(&mut oracle, &from, source(), Purpose::Final, 0, 0..256);
+    let weights = log_weights(&mut oracle, &from, source(), NoisePurpose::Final, 0, 0..256);
     let one_side = summarize(&weights, Agreement::UNKNOWN).elbo.standard_error;
     assert!(difference.standard_error < 0.02 * one_side);
 }
@@ -177,7 +177,7 @@ fn objective_derivatives_agree_with_differences() {
         let mut objective = Objective::new(&density, family.clone(), noise, lanes);
         let n = family.parameters();
         let mut bump = vec![0.0; 2 * n];
-        source().fill(Purpose::Start, 9, 0, 2 * n, 1, &mut bump);
+        source().fill(NoisePurpose::Start, 9, 0, 2 * n, 1, &mut bump);
         let mut omega = family.diagonal(&[0.5; 10], &[-0.5; 10]);
         omega.iter_mut().zip(&bump).for_each(|(w, e)| *w += 0.1 * e);
         let direction = &bump[n..];
@@ -251,7 +251,7 @@ fn rejected_lanes_never_reach_a_gradient() {
     // Replacing draws one for one asks for further lanes; half of all are bad.
     let stream = Stream {
         source: source(),
-        purpose: Purpose::Gradient,
+        purpose: NoisePurpose::Gradient,
         iteration: 0,
     };
     oracle

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::args::{BenchCommand, BenchDensityArgs};
 use crate::density::{Terms, build};
-use crate::failure::{Exit, Failure, Outcome, print};
+use crate::failure::{CommandResult, Exit, Failure, print};
 use crate::table::seconds;
 
 /// Seconds spent on one figure.
@@ -26,12 +26,12 @@ struct Answer {
 }
 
 /// Runs the command.
-pub fn run(command: &BenchCommand) -> Outcome {
+pub fn run(command: &BenchCommand) -> CommandResult {
     let BenchCommand::Density(args) = command;
     density(args)
 }
 
-fn density(args: &BenchDensityArgs) -> Outcome {
+fn density(args: &BenchDensityArgs) -> CommandResult {
     let model = build(&args.model, args.data.as_deref(), &args.build, Terms::ALL)?;
     let density = model.density();
     let epoch = Instant::now();

@@ -7,10 +7,10 @@ use jensen::program::Includes;
 use jensen::stan;
 
 use crate::args::CheckArgs;
-use crate::failure::{Exit, Failure, Outcome, print, remark};
+use crate::failure::{CommandResult, Exit, Failure, print, remark};
 
 /// Runs the command: diagnostics on standard error, one line a program on standard output.
-pub fn run(args: &CheckArgs) -> Outcome {
+pub fn run(args: &CheckArgs) -> CommandResult {
     let colour = std::io::stderr().is_terminal();
     let mut exit = Exit::Done;
     for path in &args.models {

@@ -8,7 +8,7 @@ use jensen::study::words;
 use jensen::{Problem, Query, evaluate};
 
 use crate::args::{BuildFlags, DensityArgs};
-use crate::failure::{Exit, Failure, Outcome, print};
+use crate::failure::{CommandResult, Exit, Failure, print};
 use crate::input::read_vectors;
 
 /// Which terms of the density count.
@@ -29,7 +29,7 @@ impl Terms {
 }
 
 /// Runs the command.
-pub fn run(args: &DensityArgs) -> Outcome {
+pub fn run(args: &DensityArgs) -> CommandResult {
     let terms = Terms {
         jacobian: !args.no_jacobian,
         propto: args.propto,

@@ -13,11 +13,11 @@ use jensen::study::folder;
 use jensen::{Problem, Sample, SampleRequest, sample, sample_refined};
 
 use crate::args::DrawsArgs;
-use crate::failure::{Exit, Failure, Outcome, print, remark};
+use crate::failure::{CommandResult, Exit, Failure, print, remark};
 use crate::terminal::start_threads;
 
 /// Runs the command.
-pub fn run(args: &DrawsArgs) -> Outcome {
+pub fn run(args: &DrawsArgs) -> CommandResult {
     let (run, stored) = Stored::open(&args.dir)?;
     let encoded = folder::approximation(&run, "jensen fit")?;
     let threads = start_threads(args.threads)?;

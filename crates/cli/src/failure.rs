@@ -29,7 +29,7 @@ pub struct Failure {
 }
 
 /// How a command ended.
-pub type Outcome = Result<Exit, Failure>;
+pub type CommandResult = Result<Exit, Failure>;
 
 impl Failure {
     /// Wrong usage.

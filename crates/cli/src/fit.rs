@@ -7,8 +7,8 @@ use jensen::program::{FitRequest, Program, Source, Stored};
 use jensen::study::{Place, folder, request};
 
 use crate::args::FitArgs;
-use crate::failure::{Failure, Outcome, remark};
-use crate::progress::Bound;
+use crate::failure::{CommandResult, Failure, remark};
+use crate::progress::BoundLine;
 use crate::table;
 use crate::terminal::{Say, Setting, check_out, conclude, start_threads};
 
@@ -22,7 +22,7 @@ struct Plan {
 }
 
 /// Runs the command.
-pub fn run(args: FitArgs) -> Outcome {
+pub fn run(args: FitArgs) -> CommandResult {
     let plan = match &args.resume {
         Some(path) => again(&args, path)?,
         None => new(&args)?,
@@ -31,7 +31,7 @@ pub fn run(args: FitArgs) -> Outcome {
     let setting = Setting {
         checkpoint_every: plan.request.checkpoint_every,
         memory_limit: plan.request.memory_limit(),
-        ..Setting::new(plan.place, Box::<Bound>::default())
+        ..Setting::new(plan.place, Box::<BoundLine>::default())
     };
     let program = Program::compile(plan.source, plan.request, threads)?;
     let say = Say {

@@ -45,7 +45,7 @@ use std::ffi::OsString;
 use clap::Parser;
 
 use crate::args::{Command, Line};
-use crate::failure::{Exit, Failure, Outcome};
+use crate::failure::{CommandResult, Exit, Failure};
 
 /// Stack of the thread that does everything: deeply nested programs are refused by count, not by
 /// overflow, and only touched pages take memory.
@@ -62,7 +62,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 }
 
 /// The exit code of `work`, whose failure is said here; a panic has been said by its hook.
-fn guarded(work: impl FnOnce() -> Outcome + Send + 'static) -> Exit {
+fn guarded(work: impl FnOnce() -> CommandResult + Send + 'static) -> Exit {
     let worker = std::thread::Builder::new()
         .name("jensen".into())
         .stack_size(STACK)
@@ -77,7 +77,7 @@ fn guarded(work: impl FnOnce() -> Outcome + Send + 'static) -> Exit {
     })
 }
 
-fn run(line: Line) -> Outcome {
+fn run(line: Line) -> CommandResult {
     match line.command {
         Command::Fit(args) => fit::run(*args),
         Command::Draws(args) => draws::run(&args),

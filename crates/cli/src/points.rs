@@ -12,8 +12,8 @@ use jensen::study::{Around, Place, folder, request};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::failure::{Failure, Outcome};
-use crate::progress::Bound;
+use crate::failure::{CommandResult, Failure};
+use crate::progress::BoundLine;
 use crate::terminal::{Say, Setting, conclude, start_threads, verdict};
 
 const MIXTURE_EXAMPLES: &str = "\
@@ -72,13 +72,13 @@ pub struct PointArgs<R: Args> {
 }
 
 /// Runs `jensen mixture`.
-pub fn mixture(command: MixtureCommand) -> Outcome {
+pub fn mixture(command: MixtureCommand) -> CommandResult {
     let MixtureCommand::Fit(args) = command;
     run(*args, MIXTURE, |r| (&r.data, &r.points), fit_mixture)
 }
 
 /// Runs `jensen factors`.
-pub fn factors(command: FactorsCommand) -> Outcome {
+pub fn factors(command: FactorsCommand) -> CommandResult {
     let FactorsCommand::Fit(args) = command;
     run(*args, FACTORS, |r| (&r.data, &r.points), fit_factors)
 }
@@ -88,7 +88,7 @@ fn run<R: Args + Serialize + DeserializeOwned>(
     command: &str,
     common: impl Fn(&R) -> (&Option<PathBuf>, &PointRequest),
     fit: impl FnOnce(&R, &Points, Around<'_>) -> Result<Fitted, Error>,
-) -> Outcome {
+) -> CommandResult {
     start_threads(args.threads)?;
     let (request, place) = match (&args.out, args.resume) {
         (Some(path), true) => {
@@ -114,7 +114,7 @@ fn run<R: Args + Serialize + DeserializeOwned>(
         json: args.json,
         quiet: args.quiet,
     };
-    let setting = Setting::new(place, Box::<Bound>::default());
+    let setting = Setting::new(place, Box::<BoundLine>::default());
     let (made, summary) = setting.watch(say, |around| fit(&request, &points, around))?;
     let trusted = summary.judgement.trusted;
     let text = |summary: &PointsSummary| table(summary, &made.described);

@@ -22,11 +22,11 @@ pub trait Describe {
 
 /// The line of `jensen fit`: iteration, stage, bound, speed.
 #[derive(Default)]
-pub struct Bound {
+pub struct BoundLine {
     text: String,
 }
 
-impl Describe for Bound {
+impl Describe for BoundLine {
     fn note(&mut self, record: &Record) {
         if let Some(point) = HistoryPoint::of(record) {
             let se = point.se.map_or(String::new(), |se| format!(" ± {se:.2}"));

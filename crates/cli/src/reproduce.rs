@@ -8,11 +8,11 @@ use jensen_reproduce::{
 };
 
 use crate::args::{ReproduceArgs, ScaleName};
-use crate::failure::{Exit, Failure, Outcome, print, remark};
+use crate::failure::{CommandResult, Exit, Failure, print, remark};
 use crate::terminal::{STOP, catch_interrupts, start_threads};
 
 /// Runs the command.
-pub fn run(args: &ReproduceArgs) -> Outcome {
+pub fn run(args: &ReproduceArgs) -> CommandResult {
     let name = match args.name.as_deref() {
         None => return list(),
         Some(name) if name.eq_ignore_ascii_case("list") => return list(),
@@ -64,7 +64,7 @@ pub fn run(args: &ReproduceArgs) -> Outcome {
 }
 
 /// Every experiment with its parts and the data that it needs.
-fn list() -> Outcome {
+fn list() -> CommandResult {
     let text: String = EXPERIMENTS.iter().map(listed).collect();
     print(&text)?;
     Ok(Exit::Done)

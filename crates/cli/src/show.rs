@@ -6,10 +6,10 @@ use jensen::stan::{self, pretty};
 
 use crate::args::{ShowArgs, StageName};
 use crate::density::{Terms, build};
-use crate::failure::{Exit, Failure, Outcome, print};
+use crate::failure::{CommandResult, Exit, Failure, print};
 
 /// Runs the command.
-pub fn run(args: &ShowArgs) -> Outcome {
+pub fn run(args: &ShowArgs) -> CommandResult {
     let name = args.model.display().to_string();
     let includes = Includes::of_folders(&args.build.include);
     let text = match args.stage {

@@ -10,7 +10,7 @@ use jensen::run::{Observer, Progress, Status};
 use jensen::study::{Around, Judgement, MEMORY_LIMIT, Place, to_json};
 use serde::Serialize;
 
-use crate::failure::{Exit, Failure, Outcome, print, remark};
+use crate::failure::{CommandResult, Exit, Failure, print, remark};
 use crate::progress::{Describe, Display};
 
 /// Set by Ctrl-C.
@@ -153,7 +153,7 @@ pub fn conclude<T: Serialize>(
     say: Say,
     width: usize,
     table: impl FnOnce(&T) -> String,
-) -> Outcome {
+) -> CommandResult {
     if say.json {
         print(&to_json(summary)?)?;
     } else if !say.quiet {

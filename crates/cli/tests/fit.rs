@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use jensen::math::simd::Simd;
+
 use common::{Desk, corpus, draws_of, fit_of, jensen, read_json, rows, start, timeless, trace_of};
 
 const SCHOOLS: &str = "eight_schools_noncentred";
@@ -346,4 +348,32 @@ fn starting_points_are_taken_from_files() {
     let short = desk.file("short.json", "[0, 0.5]");
     let refused = run(&short).expect(3);
     assert!(refused.stderr.contains('3'), "{}", refused.stderr);
+}
+
+/// What a user of two machines relies on: each level fits the same posterior, its run names the level, and no run goes on
+/// at another.
+#[test]
+fn instruction_sets_agree_and_are_not_mixed() {
+    let (model, data) = corpus(SCHOOLS);
+    let desk = Desk::new();
+    let elbo = |level: &str| {
+        let fit = jensen(["fit", &model, &data, "--simd", level, "--json"]);
+        fit.expect(0).json()["elbo"].as_f64().expect("a bound")
+    };
+    let levels: Vec<&str> = Simd::available().into_iter().map(Simd::name).collect();
+    for level in &levels {
+        let off = elbo(level) - elbo("scalar");
+        assert!(off.abs() < 1e-3, "{level} is {off} nats off");
+    }
+    let out = desk.name("out");
+    let mut args = slow_run(&model, &data, &out, "20");
+    args.extend(["--simd", "scalar"]);
+    jensen(args).expect(4);
+    let resume = ["fit", "--resume", &out, "-q", "--max-iters", "40"];
+    if let Some(other) = levels.iter().find(|level| **level != "scalar") {
+        let refused = jensen(resume.iter().chain(&["--simd", other])).expect(2);
+        assert!(refused.stderr.contains("SIMD"), "{}", refused.stderr);
+    }
+    jensen(resume).expect(4);
+    assert_eq!(trace_of(&desk.path("out")).len(), 40);
 }

@@ -1,7 +1,7 @@
 //! A model of one's own: a mixture over multiple-choice answers, in one file.
 
 use jensen_conjugate::driver::{DriverSettings, Mode};
-use jensen_conjugate::family::Family;
+use jensen_conjugate::family::ExponentialFamily;
 use jensen_conjugate::fit::fit;
 use jensen_conjugate::models::{Components, Mixture};
 use jensen_conjugate::temper::Temper;
@@ -38,8 +38,8 @@ impl Components for Answers {
     }
 
     /// A Dirichlet block a question.
-    fn prior(&self) -> Vec<(Family, Vec<f64>)> {
-        let block = |&n: &usize| (Family::Dirichlet { n }, vec![0.5; n]);
+    fn prior(&self) -> Vec<(ExponentialFamily, Vec<f64>)> {
+        let block = |&n: &usize| (ExponentialFamily::Dirichlet { n }, vec![0.5; n]);
         self.choices.iter().map(block).collect()
     }
 

@@ -8,7 +8,7 @@
 
 use std::time::Instant;
 
-use jensen_conjugate::documents::{Bag, Documents, MemoryDocuments, Part};
+use jensen_conjugate::documents::{Bag, DocumentRange, Documents, MemoryDocuments};
 use jensen_conjugate::lda::{self, LdaJob, LdaSettings};
 use jensen_conjugate::temper::{GlobalTempering, LocalTempering, Temper};
 use jensen_math::rng::{Purpose, Stream};
@@ -78,8 +78,8 @@ fn main() {
         None | Some("-") => generate(topics, documents + 1000),
         Some(path) => read(path),
     };
-    let train = Part::new(&corpus, 0, documents.min(corpus.len() - 1000));
-    let heldout = Part::new(&corpus, corpus.len() - 1000, corpus.len());
+    let train = DocumentRange::new(&corpus, 0, documents.min(corpus.len() - 1000));
+    let heldout = DocumentRange::new(&corpus, corpus.len() - 1000, corpus.len());
     let policies: Vec<Temper> = arguments
         .get(3..)
         .unwrap_or(&[])

@@ -156,14 +156,14 @@ impl Documents for MemoryDocuments {
 }
 
 /// The documents `start..end` of a corpus as a corpus of their own: a held-out split.
-pub struct Part<'a> {
+pub struct DocumentRange<'a> {
     documents: &'a dyn Documents,
     start: usize,
     end: usize,
     tokens: f64,
 }
 
-impl<'a> Part<'a> {
+impl<'a> DocumentRange<'a> {
     /// The part of `documents` from `start` to before `end`, both cut to the number of documents. Reads the part once
     /// to count its tokens.
     pub fn new(documents: &'a dyn Documents, start: usize, end: usize) -> Self {
@@ -185,7 +185,7 @@ impl<'a> Part<'a> {
     }
 }
 
-impl Documents for Part<'_> {
+impl Documents for DocumentRange<'_> {
     fn len(&self) -> usize {
         self.end - self.start
     }
@@ -359,7 +359,7 @@ mod tests {
         );
         assert_eq!((documents.len(), documents.tokens()), (2, 4.0));
         let mut read = Bag::new();
-        let part = Part::new(&documents, 0, 1);
+        let part = DocumentRange::new(&documents, 0, 1);
         assert_eq!((part.len(), part.tokens(), part.terms()), (1, 4.0, 3));
         part.read(0, &mut read);
         assert_eq!(read, bag(&[0, 2], &[1.0, 3.0]));

@@ -1,7 +1,7 @@
 //! What the drivers need of a model: local steps over a batch, a global step, bounds and normalisers.
 //!
 //! Two kinds of engines exist. [`Pointwise`](crate::pointwise::Pointwise) makes one of any
-//! [`Model`](crate::model::Model), whose globals are one vector of natural parameters; latent Dirichlet allocation has
+//! [`ConjugateModel`](crate::model::ConjugateModel), whose globals are one vector of natural parameters; latent Dirichlet allocation has
 //! its own, whose globals are too many to touch in every step.
 
 use jensen_run::{Record, Snapshot};

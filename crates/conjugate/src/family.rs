@@ -13,7 +13,7 @@ use crate::draws::{log_dirichlet, log_gamma, normal};
 
 /// A family of distributions with the shape of its variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Family {
+pub enum ExponentialFamily {
     /// Proportions p of `n` categories: λ are the usual parameters, t = log p.
     Dirichlet {
         /// Number of categories.
@@ -41,7 +41,7 @@ pub enum Family {
     },
 }
 
-impl Family {
+impl ExponentialFamily {
     /// Length of λ and of t.
     pub fn len(self) -> usize {
         match self {
@@ -244,7 +244,7 @@ fn draw_normal_wishart(lambda: &[f64], dim: usize, stream: &mut Stream, out: &mu
 /// Independent blocks of globals with their priors: one vector of natural parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Blocks {
-    families: Vec<Family>,
+    families: Vec<ExponentialFamily>,
     starts: Vec<usize>,
     prior: Vec<f64>,
 }
@@ -264,7 +264,7 @@ impl Blocks {
     ///
     /// # Panics
     /// When `prior` has not the length of the family's parameters: a model's bug.
-    pub fn push(&mut self, family: Family, prior: &[f64]) -> usize {
+    pub fn push(&mut self, family: ExponentialFamily, prior: &[f64]) -> usize {
         assert_eq!(family.len(), prior.len(), "parameters of {family:?}");
         let start = self.prior.len();
         self.families.push(family);
@@ -288,7 +288,7 @@ impl Blocks {
         self.prior.is_empty()
     }
 
-    fn each(&self) -> impl Iterator<Item = (Family, std::ops::Range<usize>)> + '_ {
+    fn each(&self) -> impl Iterator<Item = (ExponentialFamily, std::ops::Range<usize>)> + '_ {
         let ranges = self.starts.windows(2).map(|pair| pair[0]..pair[1]);
         self.families.iter().copied().zip(ranges)
     }
@@ -340,7 +340,7 @@ mod tests {
     use jensen_math::sum::Moments;
 
     /// One member of every family.
-    fn members() -> Vec<(Family, Vec<f64>)> {
+    fn members() -> Vec<(ExponentialFamily, Vec<f64>)> {
         let rows = vec![
             0.3, -1.0, 2.0, 0.7, 0.1, -0.4, // B, 2 × 3
             3.0, 0.8, 0.8, 2.0, // A
@@ -366,11 +366,11 @@ mod tests {
             2.5 - 0.5,
         ];
         vec![
-            (Family::Dirichlet { n: 3 }, vec![0.7, 2.0, 5.0]),
-            (Family::NormalGamma { dim: 2 }, gamma),
-            (Family::NormalWishart { dim: 2 }, wishart),
+            (ExponentialFamily::Dirichlet { n: 3 }, vec![0.7, 2.0, 5.0]),
+            (ExponentialFamily::NormalGamma { dim: 2 }, gamma),
+            (ExponentialFamily::NormalWishart { dim: 2 }, wishart),
             (
-                Family::NormalRows {
+                ExponentialFamily::NormalRows {
                     rows: 2,
                     columns: 3,
                 },
@@ -395,8 +395,10 @@ mod tests {
                 };
                 let slope = (at(lambda[i] + h) - at(lambda[i] - h)) / (2.0 * h);
                 let symmetric = match family {
-                    Family::NormalWishart { .. } => (3..7).contains(&i) && i != 3 && i != 6,
-                    Family::NormalRows { .. } => i == 7 || i == 8,
+                    ExponentialFamily::NormalWishart { .. } => {
+                        (3..7).contains(&i) && i != 3 && i != 6
+                    }
+                    ExponentialFamily::NormalRows { .. } => i == 7 || i == 8,
                     _ => false,
                 };
                 if !symmetric {

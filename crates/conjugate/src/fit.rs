@@ -3,7 +3,7 @@
 use jensen_run::{Control, Identity, Outcome, Reason, RunError, Verdict, run};
 
 use crate::driver::{Driver, DriverSettings};
-use crate::model::{Model, twins};
+use crate::model::{ConjugateModel, twins};
 use crate::pointwise::{Pointwise, untempered_bound};
 use crate::temper::Temper;
 
@@ -42,7 +42,11 @@ impl ModelFit {
 }
 
 /// What a checkpoint of a fit must agree with.
-pub fn identity<M: Model>(model: &M, settings: &DriverSettings, data_hash: &str) -> Identity {
+pub fn identity<M: ConjugateModel>(
+    model: &M,
+    settings: &DriverSettings,
+    data_hash: &str,
+) -> Identity {
     Identity {
         algorithm: model.name().to_owned(),
         settings: serde_json::to_value(settings).expect("plain settings"),
@@ -66,7 +70,7 @@ pub fn identity<M: Model>(model: &M, settings: &DriverSettings, data_hash: &str)
 ///
 /// # Errors
 /// When a checkpoint belongs to another run.
-pub fn fit<M: Model>(
+pub fn fit<M: ConjugateModel>(
     model: &M,
     settings: &DriverSettings,
     data_hash: &str,

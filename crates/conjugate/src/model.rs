@@ -26,7 +26,7 @@ pub struct Local {
 }
 
 /// A conditionally conjugate model with its data.
-pub trait Model: Sync {
+pub trait ConjugateModel: Sync {
     /// Memory of a local step: q(z_i) of the last point is left in it.
     type Scratch: Default + Send;
 
@@ -97,7 +97,7 @@ pub trait Model: Sync {
 const TWINS: f64 = 1e-3;
 
 /// Pairs of parts that a fit made the same, each part beside the first like it. Parts that hold no data are no twins.
-pub fn twins<M: Model>(model: &M, lambda: &[f64]) -> Vec<(usize, usize)> {
+pub fn twins<M: ConjugateModel>(model: &M, lambda: &[f64]) -> Vec<(usize, usize)> {
     let parts = model.parts();
     let prior = model.blocks().prior();
     let distance = |a: &[f64], b: &[f64]| -> f64 {

@@ -9,7 +9,7 @@ use jensen_run::{Archive, ArchiveError, Record, Snapshot};
 use rayon::prelude::*;
 
 use crate::engine::{Engine, Heat, Measure, Partition, Sums};
-use crate::model::{Local, Model};
+use crate::model::{ConjugateModel, Local};
 use crate::policy::softmax;
 
 const START: Purpose = Purpose::new("first globals");
@@ -82,8 +82,8 @@ impl Snapshot for NormaliserTable {
     }
 }
 
-/// Any [`Model`] as an engine.
-pub struct Pointwise<'a, M: Model> {
+/// Any [`ConjugateModel`] as an engine.
+pub struct Pointwise<'a, M: ConjugateModel> {
     model: &'a M,
     heldout: Option<&'a M>,
     /// The distinct sizes of points, with how many points have them.
@@ -95,7 +95,7 @@ pub struct Pointwise<'a, M: Model> {
     lean: (f64, f64),
 }
 
-impl<'a, M: Model> Pointwise<'a, M> {
+impl<'a, M: ConjugateModel> Pointwise<'a, M> {
     /// An engine of a model.
     pub fn new(model: &'a M) -> Self {
         let mut counts: BTreeMap<u64, f64> = BTreeMap::new();
@@ -126,7 +126,7 @@ impl<'a, M: Model> Pointwise<'a, M> {
 }
 
 /// One point's local step, with a temperature of its own where asked for; returns it and τ.
-fn solve<M: Model>(
+fn solve<M: ConjugateModel>(
     model: &M,
     expected: &[f64],
     point: usize,
@@ -168,7 +168,7 @@ fn solve<M: Model>(
     }
 }
 
-impl<M: Model> Engine for Pointwise<'_, M> {
+impl<M: ConjugateModel> Engine for Pointwise<'_, M> {
     type Globals = VectorGlobals;
     type Table = NormaliserTable;
 
@@ -361,14 +361,14 @@ impl<M: Model> Engine for Pointwise<'_, M> {
     }
 }
 
-fn origin<M: Model>(model: &M, seed: u64) -> Vec<f64> {
+fn origin<M: ConjugateModel>(model: &M, seed: u64) -> Vec<f64> {
     model.start(&mut Stream::new(seed, START, 0, 0))
 }
 
 /// How well q(β) predicts the points of a model that it was not fitted to: the mean over points of
 /// E_q[log p(x, z | β)] + H(q(z)) at T = 1, a lower bound of the log predictive density in nats a point, with its standard
 /// error.
-pub fn heldout<M: Model>(model: &M, lambda: &[f64]) -> (f64, f64) {
+pub fn heldout<M: ConjugateModel>(model: &M, lambda: &[f64]) -> (f64, f64) {
     let expected = model.blocks().expectations(lambda);
     let values: Vec<f64> = (0..model.points())
         .into_par_iter()
@@ -383,7 +383,7 @@ pub fn heldout<M: Model>(model: &M, lambda: &[f64]) -> (f64, f64) {
 }
 
 /// The untempered bound of a fit in nats: local steps at T = 1 from fresh starts, and the globals as they are.
-pub fn untempered_bound<M: Model>(model: &M, lambda: &[f64]) -> f64 {
+pub fn untempered_bound<M: ConjugateModel>(model: &M, lambda: &[f64]) -> f64 {
     let (mean, _) = heldout(model, lambda);
     mean * model.points() as f64 - model.blocks().divergence(lambda)
 }

@@ -7,7 +7,7 @@ use jensen_data::DataError;
 use jensen_data::corpus::sources::SourceSettings;
 use jensen_data::corpus::vocabulary::VocabularySettings;
 use jensen_data::corpus::{
-    BuildSettings, Built, Corpus, Document, Frequency, Part, Sources, StopWords, Tokeniser, build,
+    BuildSettings, Built, Corpus, Document, Frequency, Sources, Split, StopWords, Tokeniser, build,
     stream,
 };
 
@@ -38,7 +38,7 @@ fn make(
 }
 
 /// The documents of a part, words and counts.
-fn documents(corpus: &Corpus, part: Part) -> Vec<BTreeMap<String, u32>> {
+fn documents(corpus: &Corpus, part: Split) -> Vec<BTreeMap<String, u32>> {
     let mut document = Document::default();
     (0..corpus.documents(part))
         .map(|i| {
@@ -96,11 +96,11 @@ fn a_corpus_holds_what_the_texts_say() {
     let sources = sources(&[path], |_| {}).unwrap();
     let (corpus, built) = make(&sources, &folder.path().join("corpus"), &all(&sources)).unwrap();
     let expected: Vec<_> = texts.iter().map(|text| bag_of(text)).collect();
-    assert_eq!(documents(&corpus, Part::Train), expected);
-    assert_eq!(corpus.documents(Part::Heldout), 0);
+    assert_eq!(documents(&corpus, Split::Train), expected);
+    assert_eq!(corpus.documents(Split::Heldout), 0);
     let tokens: u32 = expected.iter().flat_map(|bag| bag.values()).sum();
     assert_eq!(
-        (corpus.tokens(Part::Train), built.tokens),
+        (corpus.tokens(Split::Train), built.tokens),
         (u64::from(tokens), u64::from(tokens))
     );
     assert_eq!(corpus.terms() as u64, built.distinct_words);
@@ -158,7 +158,7 @@ fn the_vocabulary_obeys_its_settings_and_counts_what_is_left_out() {
         .flat_map(|bag| bag.values())
         .map(|n| u64::from(*n))
         .sum();
-    assert_eq!(corpus.tokens(Part::Train) + built.tokens_left_out, total);
+    assert_eq!(corpus.tokens(Split::Train) + built.tokens_left_out, total);
     assert_eq!(built.documents + built.skipped.empty, 300);
 }
 
@@ -182,7 +182,7 @@ fn the_file_does_not_depend_on_threads_and_the_split_is_by_seed() {
         let (corpus, built) = pool.install(|| make(&sources, &out, &settings)).unwrap();
         assert_eq!(built.documents + built.heldout_documents, 5000);
         // Within four standard deviations of a tenth.
-        assert!((corpus.documents(Part::Heldout) as f64 - 500.0).abs() < 85.0);
+        assert!((corpus.documents(Split::Heldout) as f64 - 500.0).abs() < 85.0);
         std::fs::read(out).unwrap()
     };
     let one = bytes(1, 3);
@@ -200,7 +200,7 @@ fn bags_and_texts_give_the_same_documents() {
         let sources = sources(&[at("texts.txt")], |_| {}).unwrap();
         make(&sources, &at("a"), &all(&sources)).unwrap()
     };
-    let expected = documents(&from_text, Part::Train);
+    let expected = documents(&from_text, Split::Train);
 
     let mut words: Vec<String> = from_text.words().to_vec();
     words.sort();
@@ -233,7 +233,7 @@ fn bags_and_texts_give_the_same_documents() {
     for name in ["docword.x.txt", "x.dat", "x.mtx"] {
         let sources = sources(&[at(name)], |_| {}).unwrap();
         let (corpus, _) = make(&sources, &at("b"), &BuildSettings::new(&sources)).unwrap();
-        assert_eq!(documents(&corpus, Part::Train), expected, "{name}");
+        assert_eq!(documents(&corpus, Split::Train), expected, "{name}");
         assert_eq!(corpus.words(), from_text.words(), "{name}");
     }
     let error = sources(&[at("x.dat"), at("texts.txt")], |_| {})
@@ -251,7 +251,7 @@ fn what_is_no_document_is_counted() {
     std::fs::write(&path, bytes).unwrap();
     let read = sources(std::slice::from_ref(&path), |_| {}).unwrap();
     let (corpus, built) = make(&read, &folder.path().join("c"), &all(&read)).unwrap();
-    assert_eq!(corpus.documents(Part::Train), 2);
+    assert_eq!(corpus.documents(Split::Train), 2);
     let skipped = built.skipped;
     assert_eq!(
         (skipped.empty, skipped.not_utf8, skipped.without_text),
@@ -285,7 +285,7 @@ fn files_of_folders_are_documents() {
     std::fs::write(folder.path().join("texts/.hidden"), "three").unwrap();
     let read = sources(&[folder.path().join("texts")], |_| {}).unwrap();
     let (corpus, _) = make(&read, &folder.path().join("c"), &all(&read)).unwrap();
-    let found = documents(&corpus, Part::Train);
+    let found = documents(&corpus, Split::Train);
     assert_eq!(found, [bag_of("one"), bag_of("two lines two")]);
     if cfg!(not(feature = "parquet")) {
         let read = sources(&[folder.path().join("texts.parquet")], |_| {}).unwrap();

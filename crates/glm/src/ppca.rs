@@ -401,7 +401,7 @@ impl RecordDensity for Ppca {
             firsts.push(first);
             first += group.records.len();
         }
-        struct Part {
+        struct Sums {
             scores: Vec<f64>,
             tangents: Vec<f64>,
             shrinkage: Vec<f64>,
@@ -409,11 +409,11 @@ impl RecordDensity for Ppca {
             product: Vec<f64>,
         }
         let size = groups.len().div_ceil(PARTS).max(1);
-        let parts: Vec<Part> = groups
+        let parts: Vec<Sums> = groups
             .par_chunks(size)
             .zip(firsts.par_chunks(size))
             .map(|(groups, firsts)| {
-                let mut part = Part {
+                let mut part = Sums {
                     scores: Vec::new(),
                     tangents: Vec::new(),
                     shrinkage: vec![0.0; k * k],

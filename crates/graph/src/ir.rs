@@ -145,7 +145,7 @@ pub struct Input {
 
 /// A column of data along the record axis.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Record {
+pub enum RecordColumn {
     /// `width` numbers for each record, record after record.
     Values {
         /// Numbers for each record.
@@ -157,7 +157,7 @@ pub enum Record {
     Indices(Arc<[u32]>),
 }
 
-impl Record {
+impl RecordColumn {
     /// Number of records.
     pub fn count(&self) -> usize {
         match self {
@@ -174,7 +174,7 @@ pub struct Graph {
     pub(crate) arg_pool: Vec<NodeId>,
     pub(crate) consts: Vec<Arc<[f64]>>,
     pub(crate) indices: Vec<Arc<[u32]>>,
-    pub(crate) records: Vec<Record>,
+    pub(crate) records: Vec<RecordColumn>,
     pub(crate) inputs: Vec<Input>,
     pub(crate) outputs: Vec<NodeId>,
     pub(crate) site: u32,
@@ -287,7 +287,7 @@ impl Graph {
     }
 
     /// A record column.
-    pub fn record_data(&self, id: RecordId) -> &Record {
+    pub fn record_data(&self, id: RecordId) -> &RecordColumn {
         &self.records[id.index()]
     }
 
@@ -308,7 +308,7 @@ impl Graph {
 
     /// Number of records, when there is a record axis.
     pub fn record_count(&self) -> Option<usize> {
-        self.records.first().map(Record::count)
+        self.records.first().map(RecordColumn::count)
     }
 
     /// The source expression that the nodes made from now on belong to; see [`Node::site`].
@@ -424,16 +424,16 @@ impl Graph {
     ///
     /// # Panics
     /// When the number of records differs from that of earlier columns.
-    pub(crate) fn intern_record(&mut self, record: Record) -> RecordId {
+    pub(crate) fn intern_record(&mut self, record: RecordColumn) -> RecordId {
         let key = match &record {
-            Record::Values { values, .. } => const_key(values),
-            Record::Indices(indices) => index_key(indices),
+            RecordColumn::Values { values, .. } => const_key(values),
+            RecordColumn::Indices(indices) => index_key(indices),
         };
-        let same = |other: &Record| match (other, &record) {
-            (Record::Indices(a), Record::Indices(b)) => a == b,
+        let same = |other: &RecordColumn| match (other, &record) {
+            (RecordColumn::Indices(a), RecordColumn::Indices(b)) => a == b,
             (
-                Record::Values { width, values },
-                Record::Values {
+                RecordColumn::Values { width, values },
+                RecordColumn::Values {
                     width: other,
                     values: others,
                 },

@@ -41,7 +41,7 @@ pub mod verify;
 
 pub use density::{Execution, GraphDensity, GraphWorkspace};
 pub use expr::{Builder, Expr, ExprError, Matrix, RecordIndices, RecordMatrix};
-pub use ir::{Graph, NodeId, Placement, Record, RecordId, Shape};
+pub use ir::{Graph, NodeId, Placement, RecordColumn, RecordId, Shape};
 pub use ops::{ElemOp, MatMul, Op, ValueRange};
 pub use records::{Dependence, RecordGraph, RecordWorkspace, Separation};
 pub use scalar::evaluate;

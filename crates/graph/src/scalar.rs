@@ -1,7 +1,7 @@
 //! The slow evaluator: one draw, one node at a time, from the scalar definitions. It shares nothing
 //! with the executor but the graph, and is what the executor is tested against.
 
-use crate::ir::{Graph, NodeId, Record};
+use crate::ir::{Graph, NodeId, RecordColumn};
 use crate::ops::{Op, ScatterMap, structural};
 
 /// The values of all outputs at one draw: `inputs[slot]` holds input `slot`. With a record axis,
@@ -65,8 +65,8 @@ pub(crate) fn evaluate_with(
 
 fn record_index(graph: &Graph, id: crate::ir::RecordId) -> &[u32] {
     match graph.record_data(id) {
-        Record::Indices(indices) => indices,
-        Record::Values { .. } => unreachable!("an index column"),
+        RecordColumn::Indices(indices) => indices,
+        RecordColumn::Values { .. } => unreachable!("an index column"),
     }
 }
 
@@ -90,11 +90,11 @@ fn node_value(
             inputs[slot as usize].to_vec()
         }
         Op::Record(column) => match graph.record_data(column) {
-            Record::Values { width, values } => batch
+            RecordColumn::Values { width, values } => batch
                 .iter()
                 .flat_map(|&r| values[r as usize * width..(r as usize + 1) * width].to_vec())
                 .collect(),
-            Record::Indices(_) => unreachable!("a column of numbers"),
+            RecordColumn::Indices(_) => unreachable!("a column of numbers"),
         },
         Op::RecordCount => vec![batch.len() as f64],
         Op::Elem(op) => {

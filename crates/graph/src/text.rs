@@ -28,7 +28,7 @@ use std::fmt::{self, Write as _};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::ir::{ConstId, Graph, IndexId, Input, NodeId, Placement, Record, RecordId, Shape};
+use crate::ir::{ConstId, Graph, IndexId, Input, NodeId, Placement, RecordColumn, RecordId, Shape};
 use crate::ops::{ElemOp, MAX_SCATTER, MatMul, Op, ScatterMap};
 use crate::verify;
 
@@ -253,11 +253,11 @@ fn write_graph(graph: &Graph, most: usize, f: &mut fmt::Formatter<'_>) -> fmt::R
     for (k, record) in graph.records.iter().enumerate() {
         write!(f, "{} = ", RecordId::new(k))?;
         match record {
-            Record::Values { width, values } => {
+            RecordColumn::Values { width, values } => {
                 write!(f, "values {width} ")?;
                 write_list(values, most, f, number)?;
             }
-            Record::Indices(indices) => {
+            RecordColumn::Indices(indices) => {
                 f.write_str("indices ")?;
                 write_list(indices, most, f, whole)?;
             }
@@ -586,7 +586,7 @@ impl Reader {
     }
 }
 
-fn read_record(value: &str) -> Result<Record, String> {
+fn read_record(value: &str) -> Result<RecordColumn, String> {
     let at = value.find('[').ok_or("expected a list in brackets")?;
     let (head, list) = value.split_at(at);
     let mut words = Words {
@@ -602,9 +602,9 @@ fn read_record(value: &str) -> Result<Record, String> {
                     values.len()
                 ));
             }
-            Record::Values { width, values }
+            RecordColumn::Values { width, values }
         }
-        "indices" => Record::Indices(read_list(list, read_u32)?.into()),
+        "indices" => RecordColumn::Indices(read_list(list, read_u32)?.into()),
         other => return Err(format!("expected values or indices, found `{other}`")),
     };
     match words.rest.next() {

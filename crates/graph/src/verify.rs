@@ -7,7 +7,7 @@
 //! 5. the placement is the latest of the arguments' (shared at least for record data);
 //! 6. outputs are nodes of the graph.
 
-use crate::ir::{Graph, NodeId, Record, Shape};
+use crate::ir::{Graph, NodeId, RecordColumn, Shape};
 use crate::ops::{Op, ScatterMap};
 
 /// The first violated invariant, in words.
@@ -99,10 +99,10 @@ pub(crate) fn verify_node(graph: &Graph, id: NodeId) -> Result<(), String> {
         Op::Record(column) => {
             arity(0)?;
             match graph.record_data(column) {
-                Record::Values { width, .. } => {
+                RecordColumn::Values { width, .. } => {
                     expect(shape, Shape::per_record(*width), "a record column")
                 }
-                Record::Indices(_) => Err("an index column is not a value".into()),
+                RecordColumn::Indices(_) => Err("an index column is not a value".into()),
             }
         }
         Op::RecordCount => arity(0).and_then(|()| expect(shape, Shape::SCALAR, "a count")),
@@ -132,8 +132,8 @@ pub(crate) fn verify_node(graph: &Graph, id: NodeId) -> Result<(), String> {
             arity(1)?;
             fixed(0)?;
             match graph.record_data(column) {
-                Record::Indices(index) => in_range(index, of(0).len)?,
-                Record::Values { .. } => return Err("not an index column".into()),
+                RecordColumn::Indices(index) => in_range(index, of(0).len)?,
+                RecordColumn::Values { .. } => return Err("not an index column".into()),
             }
             expect(shape, Shape::per_record(1), "the result")
         }
@@ -155,8 +155,8 @@ pub(crate) fn verify_node(graph: &Graph, id: NodeId) -> Result<(), String> {
                     ScatterMap::Record(column) => {
                         expect(of(which), Shape::per_record(1), "a record source")?;
                         match graph.record_data(*column) {
-                            Record::Indices(index) => in_range(index, shape.len)?,
-                            Record::Values { .. } => return Err("not an index column".into()),
+                            RecordColumn::Indices(index) => in_range(index, shape.len)?,
+                            RecordColumn::Values { .. } => return Err("not an index column".into()),
                         }
                     }
                 }

@@ -17,6 +17,9 @@ use crate::{Error, Footprint, Problem};
 /// Iterations that [`fit`] allows; every method stops on its own long before.
 const MAX_ITERATIONS: u64 = 100_000;
 
+/// Posterior draws unless said otherwise.
+pub(crate) const DRAWS: usize = 1000;
+
 /// What a fit is asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
@@ -39,7 +42,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             settings: Settings::default(),
-            draws: 1000,
+            draws: DRAWS,
             resample: false,
             threads: 1,
             memory_limit: 8 << 30,

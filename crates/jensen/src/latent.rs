@@ -33,7 +33,7 @@ pub use jensen_latent::*;
 
 pub use files::{LatentData, LatentFolder, LatentRun, PriorFiles, open_latent, stored_posterior};
 pub use learn::{Learning, Learnt, fit_table, posterior_at};
-pub use outcome::{Bin, Outcome, fitted, outcome};
+pub use outcome::{Bin, PredictedRows, fitted, outcome};
 pub use predictions::predictions;
 pub use request::{Request, parse_likelihood};
 pub use settings::LatentRequest;

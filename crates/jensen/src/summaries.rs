@@ -131,7 +131,7 @@ mod tests {
         let count = 4096;
         let mut z = vec![0.0; count];
         let source = NoiseSource::new(seed, Simd::detect());
-        source.fill(jensen_blackbox::Purpose::Draws, 0, 0, 1, count, &mut z);
+        source.fill(jensen_blackbox::NoisePurpose::Draws, 0, 0, 1, count, &mut z);
         let log_q = z.iter().map(|z| -0.5 * z * z).collect();
         let log_p = z
             .iter()
@@ -166,7 +166,7 @@ mod tests {
         for seed in 0..40 {
             let mut z = vec![0.0; 4096];
             let source = NoiseSource::new(seed, Simd::detect());
-            source.fill(jensen_blackbox::Purpose::Draws, 0, 0, 1, 4096, &mut z);
+            source.fill(jensen_blackbox::NoisePurpose::Draws, 0, 0, 1, 4096, &mut z);
             let log_q = z.iter().map(|z| -0.5 * z * z).collect();
             let logits: Vec<f64> = z.iter().map(|z| mode + sd * z).collect();
             let log_p = logits.iter().map(|x| 3.0 * x - 12.0 * x.exp().ln_1p());

@@ -1,6 +1,6 @@
 //! What one evaluation of a density costs.
 
-use jensen_blackbox::{NoiseSource, Purpose};
+use jensen_blackbox::{NoisePurpose, NoiseSource};
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 use jensen_math::order::median;
 use jensen_math::simd::Simd;
@@ -35,8 +35,8 @@ pub fn time_density<D: TwiceDifferentiable>(
     let mut z = vec![0.0; dim * lanes];
     let mut v = vec![0.0; dim * lanes];
     let source = NoiseSource::new(0, Simd::Scalar);
-    source.fill(Purpose::Draws, 0, 0, dim, lanes, &mut z);
-    source.fill(Purpose::Draws, 1, 0, dim, lanes, &mut v);
+    source.fill(NoisePurpose::Draws, 0, 0, dim, lanes, &mut z);
+    source.fill(NoisePurpose::Draws, 1, 0, dim, lanes, &mut v);
     z.iter_mut().for_each(|x| *x *= 0.5);
     let (z, v) = (Lanes::new(&z, dim, lanes), Lanes::new(&v, dim, lanes));
     let mut values = vec![0.0; lanes];

@@ -64,7 +64,7 @@ mod study;
 mod summary;
 
 use jensen_conjugate::documents::{Bag, Documents};
-use jensen_data::corpus::{Corpus, Document, Part};
+use jensen_data::corpus::{Corpus, Document, Split};
 
 pub use coherence::{Coherence, coherence};
 pub use course::{Sizes, TopicsCourse};
@@ -78,12 +78,12 @@ pub use summary::{TopicRow, TopicsSeconds, TopicsSummary, rows};
 #[derive(Clone, Copy, Debug)]
 pub struct CorpusDocuments<'a> {
     corpus: &'a Corpus,
-    part: Part,
+    part: Split,
 }
 
 impl<'a> CorpusDocuments<'a> {
     /// The part of the corpus.
-    pub fn new(corpus: &'a Corpus, part: Part) -> Self {
+    pub fn new(corpus: &'a Corpus, part: Split) -> Self {
         Self { corpus, part }
     }
 }

@@ -7,8 +7,8 @@
 use std::time::Instant;
 
 use jensen_latent::{
-    Bound, Covariance, Dense, Design, Likelihood, Model, Observations, Precision, Settings, Solver,
-    Sparse, Structure, fit,
+    Covariance, Dense, Design, LatentModel, Likelihood, Observations, Precision, Settings,
+    SiteBound, Solver, Sparse, Structure, fit,
 };
 use jensen_run::{Budget, Control, Identity, Record};
 
@@ -23,7 +23,7 @@ fn identity() -> Identity {
     }
 }
 
-fn report(what: &str, model: &Model, settings: &Settings) {
+fn report(what: &str, model: &LatentModel, settings: &Settings) {
     let start = Instant::now();
     let clock = || start.elapsed().as_secs_f64();
     let mut trace: Vec<Record> = Vec::new();
@@ -80,14 +80,14 @@ fn gp(args: &[String]) {
         let r2: f64 = (0..d).map(|k| (rows[i][k] - rows[j][k]).powi(2)).sum();
         variance * (-r2 / (2.0 * scale * scale)).exp()
     });
-    let model = Model {
+    let model = LatentModel {
         prior: Structure {
             mean: vec![0.0; n],
             covariance: Covariance::Dense(covariance),
         },
         design: Design::Identity,
         likelihood: Likelihood::bernoulli(),
-        bound: Bound::from_name(&args[4]).unwrap(),
+        bound: SiteBound::from_name(&args[4]).unwrap(),
         observations: Observations::new(rows.iter().map(|r| r[d]).collect()),
     };
     let settings = Settings {
@@ -135,7 +135,7 @@ fn grid(args: &[String]) {
             (rate + 0.7 * ((i * 7919) % 13) as f64 / 6.0).floor()
         })
         .collect();
-    let model = Model {
+    let model = LatentModel {
         prior: Structure {
             mean: vec![0.0; n],
             covariance: Covariance::Precision(Precision {
@@ -146,7 +146,7 @@ fn grid(args: &[String]) {
         },
         design: Design::Identity,
         likelihood: Likelihood::poisson(),
-        bound: Bound::Exact,
+        bound: SiteBound::Exact,
         observations: Observations::new(y),
     };
     report("grid", &model, &Settings::default());
@@ -166,14 +166,14 @@ fn glm(args: &[String]) {
             f64::from(u < 1.0 / (1.0 + (-eta).exp()))
         })
         .collect();
-    let model = Model {
+    let model = LatentModel {
         prior: Structure {
             mean: vec![0.0; cols],
             covariance: Covariance::Diagonal(vec![10.0; cols]),
         },
         design: Design::Dense(w.into()),
         likelihood: Likelihood::bernoulli(),
-        bound: Bound::Tilted,
+        bound: SiteBound::Tilted,
         observations: Observations::new(y),
     };
     report("glm", &model, &Settings::default());
@@ -191,7 +191,7 @@ fn graph(args: &[String]) {
             triplets.push((i, *x as usize, -8.0));
         }
     }
-    let model = Model {
+    let model = LatentModel {
         prior: Structure {
             mean: vec![0.0; n],
             covariance: Covariance::Precision(Precision {
@@ -202,7 +202,7 @@ fn graph(args: &[String]) {
         },
         design: Design::Identity,
         likelihood: Likelihood::poisson(),
-        bound: Bound::Exact,
+        bound: SiteBound::Exact,
         observations: Observations {
             response: rows.iter().map(|r| r[0]).collect(),
             exposure: Some(rows.iter().map(|r| r[1]).collect()),
@@ -241,7 +241,7 @@ fn field(args: &[String]) {
             design.push((i, n + l, *x));
         }
     }
-    let model = Model {
+    let model = LatentModel {
         prior: Structure {
             mean: vec![0.0; n + k],
             covariance: Covariance::Precision(Precision {
@@ -252,7 +252,7 @@ fn field(args: &[String]) {
         },
         design: Design::Sparse(Sparse::from_triplets(n, n + k, &design).unwrap()),
         likelihood: Likelihood::poisson(),
-        bound: Bound::Exact,
+        bound: SiteBound::Exact,
         observations: Observations::new(rows.iter().map(|r| r[0]).collect()),
     };
     report(&args[0], &model, &Settings::default());

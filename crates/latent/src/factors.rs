@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 use crate::linear::kernels::{cholesky, dot, inverse_of, solve};
 use crate::site::Sites;
 use crate::{
-    Bound, Covariance, Dense, Design, Error, Likelihood, Model, Observations, Settings, Structure,
-    Warm, fit,
+    Covariance, Dense, Design, Error, LatentModel, Likelihood, Observations, Settings, SiteBound,
+    Structure, Warm, fit,
 };
 
 /// What is fitted.
@@ -33,7 +33,7 @@ pub struct FactorModel {
     /// The density of an entry, of one linear predictor.
     pub likelihood: Likelihood,
     /// The bound on its expectation.
-    pub bound: Bound,
+    pub bound: SiteBound,
 }
 
 /// How it is fitted.
@@ -164,10 +164,10 @@ impl Em<'_> {
         self.model.factors + 1
     }
 
-    fn row_model(&self, n: usize, loadings: &[f64]) -> Model {
+    fn row_model(&self, n: usize, loadings: &[f64]) -> LatentModel {
         let (k, width) = (self.model.factors, self.width());
         let columns = &self.columns_of[n];
-        Model {
+        LatentModel {
             prior: Structure {
                 mean: vec![0.0; k],
                 covariance: Covariance::Diagonal(vec![1.0; k]),
@@ -435,7 +435,7 @@ pub fn fit_factors(
         .collect();
     let mut sites = Vec::with_capacity(d);
     for (i, rows) in rows_of.iter().enumerate() {
-        let column = Model {
+        let column = LatentModel {
             prior: Structure {
                 mean: vec![0.0],
                 covariance: Covariance::Diagonal(vec![1.0]),

@@ -6,6 +6,7 @@
 //! every inner fit starts from the site parameters of the last accepted one. Each restart begins at a displaced start.
 
 use jensen_math::rng::{Purpose, Stream};
+use jensen_math::special::inv_logit;
 use jensen_run::{
     Algorithm, Archive, ArchiveError, Budget, Control, Evidence, Identity, Record, Silent,
     Snapshot, Status, Step, run,
@@ -13,7 +14,7 @@ use jensen_run::{
 use serde::{Deserialize, Serialize};
 
 use crate::linear::kernels::dot;
-use crate::{Error, Fit, Likelihood, Model, Parameter, Prior, Range, Settings, Warm, fit};
+use crate::{Error, Fit, LatentModel, Likelihood, Parameter, Prior, Range, Settings, Warm, fit};
 
 /// How hyperparameters are learned.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -143,8 +144,8 @@ fn outward(range: Range, x: f64) -> (f64, f64) {
         Range::Real => (x, 1.0),
         Range::Positive => (x.exp(), x.exp()),
         Range::Between(low, high) => {
-            let p = crate::site::scalar::sigmoid(x);
-            let q = crate::site::scalar::sigmoid(-x);
+            let p = inv_logit(x);
+            let q = inv_logit(-x);
             (low + (high - low) * p, (high - low) * p * q)
         }
     }
@@ -152,7 +153,7 @@ fn outward(range: Range, x: f64) -> (f64, f64) {
 
 struct Search<'a> {
     prior: &'a dyn Prior,
-    model: Model,
+    model: LatentModel,
     settings: LearnSettings,
     parameters: Vec<Parameter>,
     evaluations: u64,
@@ -161,7 +162,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// The model at x, with dθ/dx.
-    fn model_at(&self, x: &[f64]) -> Result<(Vec<f64>, Vec<f64>, Model), Error> {
+    fn model_at(&self, x: &[f64]) -> Result<(Vec<f64>, Vec<f64>, LatentModel), Error> {
         let (values, slopes): (Vec<f64>, Vec<f64>) = self
             .parameters
             .iter()
@@ -359,7 +360,7 @@ impl Search<'_> {
 }
 
 /// A fit inside the search: its own loop, unobserved.
-fn inner_fit(model: &Model, settings: &Settings, warm: Option<&Warm>) -> Result<Fit, Error> {
+fn inner_fit(model: &LatentModel, settings: &Settings, warm: Option<&Warm>) -> Result<Fit, Error> {
     let clock = || 0.0;
     let mut silent = Silent;
     let mut control = Control::new(Budget::iterations(2000), &clock, &mut silent);
@@ -469,7 +470,7 @@ fn update(inverse: &mut Vec<f64>, s: &[f64], y: &[f64]) {
 /// What [`fit`] refuses at the first start, or a checkpoint of another run.
 pub fn learn(
     prior: &dyn Prior,
-    model: &Model,
+    model: &LatentModel,
     settings: &LearnSettings,
     identity: &Identity,
     control: &mut Control<'_>,

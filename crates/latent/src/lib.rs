@@ -47,9 +47,9 @@ pub use fit::{Fit, Settings, Solver, Warm};
 pub use learn::{LearnSettings, Learned, learn};
 pub use likelihood::{Likelihood, Response, Size};
 pub use matrix::{Dense, Sparse};
-pub use model::{Model, Observations};
+pub use model::{LatentModel, Observations};
 pub use predict::predict;
-pub use site::Bound;
+pub use site::SiteBound;
 pub use solve::fit;
 pub use structure::{
     Covariance, CovarianceSensitivity, Design, Parameter, Precision, Prior, Query, Range,

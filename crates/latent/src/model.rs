@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::{Bound, Covariance, Design, Error, Likelihood, Structure};
+use crate::{Covariance, Design, Error, Likelihood, SiteBound, Structure};
 
 /// What was observed.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -39,7 +39,7 @@ impl Observations {
 
 /// A latent Gaussian model at fixed hyperparameters.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Model {
+pub struct LatentModel {
     /// The prior on the latent variables.
     pub prior: Structure,
     /// How the linear predictors read them.
@@ -47,12 +47,12 @@ pub struct Model {
     /// The density of an observation.
     pub likelihood: Likelihood,
     /// What is optimised.
-    pub bound: Bound,
+    pub bound: SiteBound,
     /// The data.
     pub observations: Observations,
 }
 
-impl Model {
+impl LatentModel {
     /// Number of linear predictors N.
     pub fn predictors(&self) -> usize {
         self.observations.response.len() * self.likelihood.predictors()

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::linear::{Geometry, design, kernels, wide};
 use crate::site::contrasts::{warm_with_contrasts, with_contrasts};
 use crate::solve::signed;
-use crate::{Covariance, Dense, Design, Error, Model, Query, Warm};
+use crate::{Covariance, Dense, Design, Error, LatentModel, Query, Warm};
 
 /// The posterior mean and variance of new linear predictors (without offset), one each.
 ///
@@ -16,7 +16,11 @@ use crate::{Covariance, Dense, Design, Error, Model, Query, Warm};
 ///
 /// # Errors
 /// Sizes that disagree, new latent variables under a sparse precision, or a prior that a fit would refuse too.
-pub fn predict(model: &Model, solution: &Warm, query: &Query) -> Result<Vec<(f64, f64)>, Error> {
+pub fn predict(
+    model: &LatentModel,
+    solution: &Warm,
+    query: &Query,
+) -> Result<Vec<(f64, f64)>, Error> {
     model.check()?;
     let n = model.predictors();
     // A solution of a bound that leaves the predictors of an observation uncoupled has one number a predictor.
@@ -100,7 +104,7 @@ fn check_rows(rows: &Design, latents: usize) -> Result<(), Error> {
     )))
 }
 
-fn cross_mean(model: &Model, solution: &Warm, covariance: &Dense, mean: &[f64]) -> Vec<f64> {
+fn cross_mean(model: &LatentModel, solution: &Warm, covariance: &Dense, mean: &[f64]) -> Vec<f64> {
     let pull = design::transposed_times_vector(&model.design, model.prior.len(), &solution.alpha);
     let mut out = mean.to_vec();
     for (l, pull) in pull.iter().enumerate() {
@@ -112,7 +116,7 @@ fn cross_mean(model: &Model, solution: &Warm, covariance: &Dense, mean: &[f64]) 
 }
 
 fn cross_variance(
-    model: &Model,
+    model: &LatentModel,
     geometry: &Geometry,
     solution: &Warm,
     covariance: &Dense,
@@ -150,8 +154,8 @@ fn cross_variance(
 }
 
 /// `W* Σ` and `diag W* Σ W*ᵀ` of a prior that is no precision.
-fn rows_as_cross(model: &Model, rows: &Design) -> (Dense, Vec<f64>) {
-    let elsewhere = Model {
+fn rows_as_cross(model: &LatentModel, rows: &Design) -> (Dense, Vec<f64>) {
+    let elsewhere = LatentModel {
         design: rows.clone(),
         ..model.clone()
     };

@@ -11,7 +11,7 @@ use crate::linear::kernels::{map, sum};
 use crate::site::Sites;
 use crate::site::contrasts::{of_predictors, spread_over_contrasts, with_contrasts};
 use crate::solve::{Problem, centre, fixed::FixedPoint, signed};
-use crate::{Bound, Error, Fit, Model, Settings};
+use crate::{Error, Fit, LatentModel, Settings, SiteBound};
 
 /// Most steps on the exact objective, which shrink like Newton's.
 const STEPS: u64 = 6;
@@ -58,20 +58,20 @@ impl Tightness {
 /// # Errors
 /// What a fit with these settings would refuse.
 pub fn tightness(
-    model: &Model,
+    model: &LatentModel,
     fit: &Fit,
     settings: &Settings,
 ) -> Result<Option<Tightness>, Error> {
-    let exact = Model {
-        bound: Bound::Exact,
+    let exact = LatentModel {
+        bound: SiteBound::Exact,
         ..model.clone()
     };
     let nodes = match model.bound {
-        Bound::Exact => settings.nodes,
+        SiteBound::Exact => settings.nodes,
         _ => None,
     };
     let sites = Sites::new(&exact, nodes)?;
-    if model.bound == Bound::Exact && matches!(sites, Sites::Dual(_)) {
+    if model.bound == SiteBound::Exact && matches!(sites, Sites::Dual(_)) {
         return Ok(None);
     }
     let inner = with_contrasts(&exact);
@@ -93,7 +93,7 @@ pub fn tightness(
     let (_, m, v) = approach.position(&state).ok_or_else(failed)?;
     let count = model.observations.response.len() as f64;
     let error = sites.error(&m, &v) / count;
-    if model.bound == Bound::Exact {
+    if model.bound == SiteBound::Exact {
         return Ok(Some(Tightness {
             slack: 0.0,
             error,

@@ -1,7 +1,7 @@
 //! Factor analysis against its closed form and against held-out entries.
 
 use jensen_latent::{
-    Bound, Dense, Error, FactorFit, FactorModel, FactorSettings, Likelihood, fit_factors,
+    Dense, Error, FactorFit, FactorModel, FactorSettings, Likelihood, SiteBound, fit_factors,
 };
 use jensen_run::{Budget, Control, Identity, Record};
 
@@ -39,7 +39,7 @@ fn the_objective_never_falls_and_missing_entries_are_predicted() {
         f64::from(noise(5 * k) < 1.0 / (1.0 + (-3.0 * eta).exp()))
     });
     let hidden = |n: usize, i: usize| (n * 12 + i) % 7 == 3;
-    for bound in [Bound::Tilted, Bound::Bohning, Bound::Exact] {
+    for bound in [SiteBound::Tilted, SiteBound::Bohning, SiteBound::Exact] {
         let model = FactorModel {
             table: Dense::from_fn(60, 12, |n, i| {
                 if hidden(n, i) {
@@ -90,7 +90,7 @@ fn gaussian_factors_reach_the_closed_form() {
         table: table.clone(),
         factors: 1,
         likelihood: Likelihood::gaussian(s),
-        bound: Bound::Exact,
+        bound: SiteBound::Exact,
     };
     let settings = FactorSettings {
         ridge: 0.0,
@@ -141,7 +141,7 @@ fn wrong_tables_are_refused() {
             table,
             factors,
             likelihood: Likelihood::bernoulli(),
-            bound: Bound::Tilted,
+            bound: SiteBound::Tilted,
         };
         let error = run(&model, &FactorSettings::default()).0.expect_err(needle);
         assert!(error.to_string().contains(needle), "{error}");

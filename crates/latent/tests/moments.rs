@@ -1,13 +1,13 @@
 //! Posterior moments against what does not approximate: long chains (stored with how they were made) and quadrature.
 
 use jensen_latent::{
-    Bound, Covariance, Dense, Design, Fit, Likelihood, Model, Observations, Settings, Structure,
-    fit,
+    Covariance, Dense, Design, Fit, LatentModel, Likelihood, Observations, Settings, SiteBound,
+    Structure, fit,
 };
 use jensen_run::{Budget, Control, Identity, Silent};
 use serde::Deserialize;
 
-fn solved(model: &Model) -> Fit {
+fn solved(model: &LatentModel) -> Fit {
     let clock = || 0.0;
     let mut silent = Silent;
     let mut control = Control::new(Budget::iterations(500), &clock, &mut silent);
@@ -25,15 +25,15 @@ fn solved(model: &Model) -> Fit {
     fit
 }
 
-fn model(likelihood: Likelihood, covariance: Dense, response: Vec<f64>) -> Model {
-    Model {
+fn model(likelihood: Likelihood, covariance: Dense, response: Vec<f64>) -> LatentModel {
+    LatentModel {
         prior: Structure {
             mean: vec![0.0; response.len()],
             covariance: Covariance::Dense(covariance),
         },
         design: Design::Identity,
         likelihood,
-        bound: Bound::Exact,
+        bound: SiteBound::Exact,
         observations: Observations::new(response),
     }
 }

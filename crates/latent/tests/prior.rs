@@ -2,7 +2,7 @@
 
 use faer::Side;
 use jensen_latent::prior::{
-    Factor, Field, GaussianProcess, Graph, Lattice, Part, Setting, Shape, Stack,
+    Block, Factor, Field, GaussianProcess, Graph, Lattice, Setting, Shape, Stack,
 };
 use jensen_latent::{
     Covariance, CovarianceSensitivity, Dense, Precision, Prior, Query, Sensitivity, Structure,
@@ -95,15 +95,8 @@ fn covariances_follow_their_definitions() {
     // Few coordinates take one way, many the other.
     for d in [1, 3, 20] {
         let x = points(70, d);
-        for shape in [
-            Shape::Rbf,
-            Shape::Matern12,
-            Shape::Matern32,
-            Shape::Matern52,
-            Shape::Linear,
-            Shape::Constant,
-            Shape::Same,
-        ] {
+        let named = Shape::TABLE.iter().map(|row| row.shape);
+        for shape in named.chain([Shape::Same]) {
             let lengths = if shape.is_stationary() {
                 vec![2.3]
             } else {
@@ -482,15 +475,15 @@ fn gradients_of_fields() {
     check_gradient(&Field::spde(&holes(), None, None).unwrap(), &[3.0, 0.8]);
     check_gradient(&Field::bym2(&broken(), None, None).unwrap(), &[2.0, 0.3]);
     check_gradient(&Field::bym2(&broken(), None, Some(0.4)).unwrap(), &[2.0]);
-    let independent = |count, value, free| Part::Independent {
+    let independent = |count, value, free| Block::Independent {
         count,
         variance: setting("variance", value, free),
     };
     let stack = Stack::new(vec![
         independent(4, 1.0, true),
-        Part::Field(Field::ar1(7, None, None).unwrap()),
+        Block::Field(Field::ar1(7, None, None).unwrap()),
         independent(2, 9.0, false),
-        Part::Field(Field::laplace(&broken(), None).unwrap()),
+        Block::Field(Field::laplace(&broken(), None).unwrap()),
     ])
     .unwrap();
     check_gradient(&stack, &[1.3, 0.5, 2.0, 0.7]);

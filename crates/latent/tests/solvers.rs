@@ -6,12 +6,12 @@ use common::{
     as_precision, close, converged, field, invert, kernel, model, noise, response, run, tight,
 };
 use jensen_latent::{
-    Bound, Covariance, CovarianceSensitivity, Dense, Design, Error, Fit, Likelihood, Model,
-    Observations, Precision, Settings, Solver, Sparse, Structure,
+    Covariance, CovarianceSensitivity, Dense, Design, Error, Fit, LatentModel, Likelihood,
+    Observations, Precision, Settings, SiteBound, Solver, Sparse, Structure,
 };
 
 /// Every likelihood, at parameters that are not their usual ones, with every bound.
-fn sites() -> Vec<(Likelihood, Bound)> {
+fn sites() -> Vec<(Likelihood, SiteBound)> {
     Likelihood::all()
         .map(|l| l.with_values(&l.values().iter().map(|x| 0.6 * x + 0.3).collect::<Vec<_>>()))
         .flat_map(|l| l.bounds().iter().map(move |b| (l, *b)))
@@ -149,7 +149,7 @@ fn bounds_lie_below_the_evidence_and_near_it() {
                 fit.bound
             );
             assert!(fit.bound <= exact + 1e-9, "{what}");
-            let slack = if bound == Bound::Exact || bound == Bound::Piecewise {
+            let slack = if bound == SiteBound::Exact || bound == SiteBound::Piecewise {
                 slack
             } else {
                 0.4
@@ -164,14 +164,14 @@ fn bounds_lie_below_the_evidence_and_near_it() {
 fn sensitivities_agree_with_differences() {
     let h = 1e-4;
     for (likelihood, bound) in [
-        (Likelihood::gaussian(0.4), Bound::Exact),
-        (Likelihood::poisson(), Bound::Exact),
-        (Likelihood::binomial(), Bound::Tilted),
-        (Likelihood::bernoulli(), Bound::Exact),
-        (Likelihood::negative_binomial(2.5), Bound::Tilted),
-        (Likelihood::negative_binomial(2.5), Bound::Exact),
-        (Likelihood::gamma(1.7), Bound::Exact),
-        (Likelihood::student_t(4.0, 0.5), Bound::Exact),
+        (Likelihood::gaussian(0.4), SiteBound::Exact),
+        (Likelihood::poisson(), SiteBound::Exact),
+        (Likelihood::binomial(), SiteBound::Tilted),
+        (Likelihood::bernoulli(), SiteBound::Exact),
+        (Likelihood::negative_binomial(2.5), SiteBound::Tilted),
+        (Likelihood::negative_binomial(2.5), SiteBound::Exact),
+        (Likelihood::gamma(1.7), SiteBound::Exact),
+        (Likelihood::student_t(4.0, 0.5), SiteBound::Exact),
     ] {
         let what = format!("{} {}", likelihood.name(), bound.name());
         let base = model(likelihood, bound, 7);
@@ -185,7 +185,7 @@ fn sensitivities_agree_with_differences() {
         for model in [base, narrow.clone(), as_precision(&narrow), select] {
             let fit = converged(&model);
             let sensitivity = fit.sensitivity.as_ref().unwrap();
-            let slope = |change: &dyn Fn(&mut Model, f64)| {
+            let slope = |change: &dyn Fn(&mut LatentModel, f64)| {
                 let at = |sign: f64| {
                     let mut changed = model.clone();
                     change(&mut changed, sign * h);
@@ -283,9 +283,9 @@ fn lattices_agree_with_their_covariances() {
         }
     }
     for (likelihood, bound) in [
-        (Likelihood::poisson(), Bound::Exact),
-        (Likelihood::bernoulli(), Bound::Log),
-        (Likelihood::bernoulli(), Bound::Exact),
+        (Likelihood::poisson(), SiteBound::Exact),
+        (Likelihood::bernoulli(), SiteBound::Log),
+        (Likelihood::bernoulli(), SiteBound::Exact),
     ] {
         let mut sparse = model(likelihood, bound, n);
         sparse.prior.mean = vec![0.0; n];
@@ -307,14 +307,14 @@ fn many_independent_effects_are_as_many_small_models() {
     let counts: Vec<f64> = (0..2 * groups)
         .map(|i| response(Likelihood::poisson(), i))
         .collect();
-    let model = |groups: std::ops::Range<usize>| Model {
+    let model = |groups: std::ops::Range<usize>| LatentModel {
         prior: Structure {
             mean: vec![0.1; groups.len()],
             covariance: Covariance::Diagonal(groups.clone().map(variance).collect()),
         },
         design: Design::Select((0..2 * groups.len()).map(|i| i / 2).collect()),
         likelihood: Likelihood::poisson(),
-        bound: Bound::Exact,
+        bound: SiteBound::Exact,
         observations: Observations::new(counts[2 * groups.start..2 * groups.end].to_vec()),
     };
     let whole = converged(&model(0..groups));
@@ -353,7 +353,7 @@ fn an_intrinsic_prior_is_the_limit_of_proper_ones() {
         }
         Sparse::from_triplets(n, n, &triplets).unwrap()
     };
-    let mut intrinsic = model(Likelihood::poisson(), Bound::Exact, n);
+    let mut intrinsic = model(Likelihood::poisson(), SiteBound::Exact, n);
     intrinsic.prior.mean = vec![0.0; n];
     intrinsic.prior.covariance = Covariance::Precision(Precision {
         matrix: chain(0.0),

@@ -4,13 +4,13 @@ mod common;
 
 use common::{converged, identity, noise};
 use jensen_latent::{
-    Bound, Covariance, Dense, Design, Fit, Likelihood, Model, Observations, Settings, Structure,
-    tightness,
+    Covariance, Dense, Design, Fit, LatentModel, Likelihood, Observations, Settings, SiteBound,
+    Structure, tightness,
 };
 use jensen_math::rng::{Purpose, Stream};
 
 /// A multinomial regression on an intercept and two covariates with a prior variance of 1, categories drawn from the model.
-fn regression(categories: usize, n: usize, bound: Bound) -> Model {
+fn regression(categories: usize, n: usize, bound: SiteBound) -> LatentModel {
     let size = categories - 1;
     let covariates = |i: usize| [1.0, 2.0 * noise(3 * i) - 1.0, 2.0 * noise(7 * i + 2) - 1.0];
     let mut stream = Stream::new(11, Purpose::new("tightness data"), 0, 0);
@@ -38,7 +38,7 @@ fn regression(categories: usize, n: usize, bound: Bound) -> Model {
                 .count() as f64
         })
         .collect();
-    Model {
+    LatentModel {
         prior: Structure {
             mean: vec![0.0; 3 * size],
             covariance: Covariance::Diagonal(vec![1.0; 3 * size]),
@@ -59,7 +59,7 @@ fn regression(categories: usize, n: usize, bound: Bound) -> Model {
 }
 
 /// Means and standard deviations of the latent variables by elliptical slice sampling (Murray, Adams and MacKay 2010).
-fn chain(model: &Model, sweeps: usize) -> Vec<(f64, f64)> {
+fn chain(model: &LatentModel, sweeps: usize) -> Vec<(f64, f64)> {
     let (Design::Dense(w), Some(categories)) = (&model.design, model.likelihood.categories())
     else {
         panic!("another model");
@@ -124,7 +124,7 @@ fn sds(fit: &Fit) -> Vec<f64> {
 #[test]
 fn multinomial_posteriors_are_as_wide_as_they_should_be() {
     for (categories, n, sweeps) in [(3, 60, 150_000), (5, 90, 150_000)] {
-        let model = regression(categories, n, Bound::Exact);
+        let model = regression(categories, n, SiteBound::Exact);
         let reference = chain(&model, sweeps);
         let fit = converged(&model);
         for ((mean, sd), (m, s)) in reference.iter().zip(fit.mean.iter().zip(sds(&fit))) {
@@ -141,7 +141,7 @@ fn multinomial_posteriors_are_as_wide_as_they_should_be() {
             .unwrap()
             .unwrap();
         assert!(!tight.is_loose() && !tight.is_coarse(), "{tight:?}");
-        let loose = regression(categories, n, Bound::Log);
+        let loose = regression(categories, n, SiteBound::Log);
         let loose_fit = converged(&loose);
         let told = tightness(&loose, &loose_fit, &Settings::default())
             .unwrap()
@@ -164,7 +164,7 @@ fn multinomial_posteriors_are_as_wide_as_they_should_be() {
 /// A Gaussian process for each of four categories' odds: the exact bound in a dense and a sparse regime, started from itself.
 #[test]
 fn exact_multinomial_fits_agree_across_regimes_and_with_themselves() {
-    let model = common::model(Likelihood::multinomial(4), Bound::Exact, 8);
+    let model = common::model(Likelihood::multinomial(4), SiteBound::Exact, 8);
     let dense = converged(&model);
     let sparse = converged(&common::as_precision(&model));
     common::close("bound", &[dense.bound], &[sparse.bound], 1e-6);
@@ -197,7 +197,7 @@ fn exact_multinomial_fits_agree_across_regimes_and_with_themselves() {
 /// What is said of the bounds of a binary likelihood.
 #[test]
 fn loose_bounds_of_binary_likelihoods_are_told_from_tight_ones() {
-    let told = |bound: Bound, scale: f64| {
+    let told = |bound: SiteBound, scale: f64| {
         let mut model = common::model(Likelihood::bernoulli(), bound, 40);
         if let Covariance::Dense(sigma) = &mut model.prior.covariance {
             sigma.data.iter_mut().for_each(|x| *x *= scale);
@@ -207,15 +207,15 @@ fn loose_bounds_of_binary_likelihoods_are_told_from_tight_ones() {
             .unwrap()
             .unwrap()
     };
-    assert!(told(Bound::Log, 4.0).is_loose());
-    for bound in [Bound::Tilted, Bound::Piecewise, Bound::Exact] {
+    assert!(told(SiteBound::Log, 4.0).is_loose());
+    for bound in [SiteBound::Tilted, SiteBound::Piecewise, SiteBound::Exact] {
         let at = told(bound, 1.0);
         assert!(
             !at.is_loose() && at.slack > -1e-8 && at.error < 1e-9,
             "{bound:?}: {at:?}"
         );
     }
-    let mut gaussian = common::model(Likelihood::gaussian(0.4), Bound::Exact, 9);
+    let mut gaussian = common::model(Likelihood::gaussian(0.4), SiteBound::Exact, 9);
     gaussian.observations.offset = None;
     let fit = converged(&gaussian);
     assert_eq!(

@@ -4,16 +4,16 @@ mod common;
 
 use common::{as_precision, close, converged, field, identity, kernel, model, noise, run, tight};
 use jensen_latent::{
-    Bound, Covariance, CovarianceSensitivity, Dense, Design, Error, LearnSettings, Likelihood,
-    Model, Observations, Parameter, Precision, Prior, Query, Range, Sensitivity, Settings, Solver,
-    Sparse, Structure, fit, learn, predict,
+    Covariance, CovarianceSensitivity, Dense, Design, Error, LatentModel, LearnSettings,
+    Likelihood, Observations, Parameter, Precision, Prior, Query, Range, Sensitivity, Settings,
+    SiteBound, Solver, Sparse, Structure, fit, learn, predict,
 };
 use jensen_run::{Budget, Control, Silent};
 
 #[test]
 fn wrong_models_are_refused_with_advice() {
-    let refused = |change: &dyn Fn(&mut Model), needle: &str| {
-        let mut model = model(Likelihood::poisson(), Bound::Exact, 6);
+    let refused = |change: &dyn Fn(&mut LatentModel), needle: &str| {
+        let mut model = model(Likelihood::poisson(), SiteBound::Exact, 6);
         change(&mut model);
         let error = run(&model, &Settings::default())
             .expect_err(needle)
@@ -26,7 +26,7 @@ fn wrong_models_are_refused_with_advice() {
     );
     refused(&|m| m.observations.response[2] = 0.5, "needs a count");
     refused(&|m| m.observations.response.clear(), "no observations");
-    refused(&|m| m.bound = Bound::Tilted, "choose exact");
+    refused(&|m| m.bound = SiteBound::Tilted, "choose exact");
     refused(&|m| m.likelihood = Likelihood::bernoulli(), "needs 0 or 1");
     refused(
         &|m| m.design = Design::Select(vec![0, 1, 2, 3, 4, 9]),
@@ -88,7 +88,7 @@ fn wrong_models_are_refused_with_advice() {
 
 #[test]
 fn duplicate_inputs_need_no_jitter_and_nearly_singular_roots_report_theirs() {
-    let mut model = model(Likelihood::bernoulli(), Bound::Tilted, 6);
+    let mut model = model(Likelihood::bernoulli(), SiteBound::Tilted, 6);
     model.prior.covariance = Covariance::Dense(Dense::from_fn(6, 6, |i, j| {
         let d = (i / 2) as f64 - (j / 2) as f64;
         (-0.5 * d * d).exp()
@@ -101,7 +101,7 @@ fn duplicate_inputs_need_no_jitter_and_nearly_singular_roots_report_theirs() {
     );
     assert!((fit.mean[0] - fit.mean[1] - 0.2 * (noise(0) - noise(1))).abs() < 1e-8);
     model.likelihood = Likelihood::student_t(4.0, 1.0);
-    model.bound = Bound::Exact;
+    model.bound = SiteBound::Exact;
     let fit = converged(&model);
     assert!(
         fit.notes.iter().any(|n| n.contains("added")),
@@ -115,9 +115,9 @@ fn duplicate_inputs_need_no_jitter_and_nearly_singular_roots_report_theirs() {
 fn predictions_agree_with_a_larger_model() {
     let (n, extra) = (7, 2);
     for (likelihood, bound) in [
-        (Likelihood::poisson(), Bound::Exact),
-        (Likelihood::bernoulli(), Bound::Tilted),
-        (Likelihood::student_t(4.0, 0.5), Bound::Exact),
+        (Likelihood::poisson(), SiteBound::Exact),
+        (Likelihood::bernoulli(), SiteBound::Tilted),
+        (Likelihood::student_t(4.0, 0.5), SiteBound::Exact),
     ] {
         let joint = kernel(n + extra);
         let mut small = model(likelihood, bound, n);
@@ -218,7 +218,7 @@ impl Prior for Smooth {
 #[test]
 fn learning_ends_where_the_bound_is_flat() {
     let n = 40;
-    let mut template = model(Likelihood::gaussian(0.3), Bound::Exact, n);
+    let mut template = model(Likelihood::gaussian(0.3), SiteBound::Exact, n);
     template.observations = Observations::new(
         (0..n)
             .map(|i| 2.0 * (0.4 * i as f64).sin() + 0.8 * (noise(5 * i) - 0.5))
@@ -272,7 +272,7 @@ fn learning_ends_where_the_bound_is_flat() {
 #[test]
 fn a_resumed_fit_has_the_bits_of_one_that_was_never_stopped() {
     let (sparse, dense) = field(60);
-    let mut fixed = model(Likelihood::bernoulli(), Bound::Exact, 30);
+    let mut fixed = model(Likelihood::bernoulli(), SiteBound::Exact, 30);
     fixed.prior.covariance = Covariance::Dense(kernel(30));
     for (model, solver) in [
         (&sparse, Solver::Dual),
@@ -305,7 +305,7 @@ fn the_solver_is_deterministic_on_any_number_of_threads() {
     for model in [
         sparse,
         dense,
-        model(Likelihood::bernoulli(), Bound::Exact, 80),
+        model(Likelihood::bernoulli(), SiteBound::Exact, 80),
     ] {
         let on = |threads: usize| {
             rayon::ThreadPoolBuilder::new()

@@ -6,7 +6,7 @@ use jensen_math::rng::{Purpose, Stream};
 use jensen_math::simd::Simd;
 use jensen_math::special::inv_phi;
 
-use crate::evaluate::{Bound, BoundEvaluator, LANES, normals};
+use crate::evaluate::{BoundEstimate, BoundEvaluator, LANES, normals};
 use crate::forward::Forward;
 use crate::hmc::HmcSettings;
 use crate::marginal::{self, MarginalSettings};
@@ -265,7 +265,7 @@ impl Autoencoder {
         records: &dyn Records,
         samples: usize,
         seed: u64,
-    ) -> Result<Bound, Unsupported> {
+    ) -> Result<BoundEstimate, Unsupported> {
         let (guide, model) = (self.architecture.encoder(), self.architecture.decoder());
         let mut evaluator = BoundEvaluator::new(&guide, &model, samples, self.simd)?;
         Ok(evaluator.bound(&views(&self.tensors), records, seed))

@@ -13,7 +13,7 @@ pub(crate) const LANES: usize = 500;
 
 /// An estimate of the lower bound, averaged over records, in nats a record.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bound {
+pub struct BoundEstimate {
     /// `likelihood − divergence`.
     pub bound: f64,
     /// Standard error of `bound` over records and draws.
@@ -86,7 +86,7 @@ impl BoundEvaluator {
     ///
     /// # Panics
     /// When tensors or records have other extents: a caller's bug.
-    pub fn bound(&mut self, tensors: &[&[f32]], records: &dyn Records, seed: u64) -> Bound {
+    pub fn bound(&mut self, tensors: &[&[f32]], records: &dyn Records, seed: u64) -> BoundEstimate {
         let (mut likelihoods, mut divergences) = (Vec::new(), Vec::new());
         let (one, other) = ([1.0_f32], [1.0_f32]);
         for first in (0..records.len()).step_by(LANES) {
@@ -111,11 +111,11 @@ impl BoundEvaluator {
             likelihoods.extend(values(0).iter().map(|&x| f64::from(x)));
             divergences.extend(values(1).iter().map(|&x| f64::from(x)));
         }
-        Bound::from_terms(&likelihoods, &divergences)
+        BoundEstimate::from_terms(&likelihoods, &divergences)
     }
 }
 
-impl Bound {
+impl BoundEstimate {
     /// Means and the standard error of the difference.
     pub(crate) fn from_terms(likelihoods: &[f64], divergences: &[f64]) -> Self {
         let n = likelihoods.len() as f64;

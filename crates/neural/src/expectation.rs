@@ -8,7 +8,7 @@ use jensen_math::rng::Purpose;
 use jensen_math::simd::Simd;
 use jensen_run::{Algorithm, Archive, ArchiveError, Snapshot, Status, Step};
 
-use crate::evaluate::{Bound, LANES, normals};
+use crate::evaluate::{BoundEstimate, LANES, normals};
 use crate::forward::Forward;
 use crate::hmc::{Chains, HmcSettings, Moment};
 use crate::model::{Architecture, LocalModel, initial_weights};
@@ -195,7 +195,7 @@ impl Algorithm for MonteCarloEm<'_> {
             accepted += acceptance / count.max(1) as f64;
             joints.extend(joint);
         }
-        let bound = Bound::from_terms(&joints, &vec![0.0; joints.len()]);
+        let bound = BoundEstimate::from_terms(&joints, &vec![0.0; joints.len()]);
         let records = self.minibatches.data.len() as f64;
         let passes = state.minibatches as f64 / self.minibatches.per_pass() as f64;
         let record = jensen_run::Record::new(state.train.parameters.updates)

@@ -49,7 +49,7 @@ pub use autoencoder::{
     ACTIVE_THRESHOLD, ActiveUnits, Autoencoder, AutoencoderError, Codes, LogMarginal, Samples,
 };
 pub use bound::{BoundGraph, Estimator};
-pub use evaluate::{Bound, BoundEvaluator};
+pub use evaluate::{BoundEstimate, BoundEvaluator};
 pub use expectation::{EmState, MonteCarloEm};
 pub use guide::{Amortisation, LocalDensity};
 pub use hmc::HmcSettings;

@@ -88,7 +88,7 @@ pub(crate) struct UpdateRule {
 }
 
 /// The tile of one parameter.
-struct Part<'a> {
+struct Tile<'a> {
     mean: Moving<'a>,
     log_sd: Option<Moving<'a>>,
     noise: &'a [f32],
@@ -246,7 +246,7 @@ impl Parameters {
     ) {
         let count = self.updates + 1;
         let simd = program.simd();
-        let mut parts: Vec<Part<'_>> = Vec::with_capacity(program.tiles().len());
+        let mut parts: Vec<Tile<'_>> = Vec::with_capacity(program.tiles().len());
         let mut tiles = program.tiles().iter().peekable();
         let mut wanted = outputs.iter();
         for (which, parameter) in self.list.iter_mut().enumerate() {
@@ -261,7 +261,7 @@ impl Parameters {
             while let Some(tile) = tiles.next_if(|tile| tile.output == output) {
                 let (head, tail) = noise.split_at(tile.len.min(noise.len()));
                 noise = tail;
-                parts.push(Part {
+                parts.push(Tile {
                     mean: mean.take(tile.len),
                     log_sd: log_sd.as_mut().map(|rest| rest.take(tile.len)),
                     noise: head,
@@ -270,7 +270,7 @@ impl Parameters {
             }
         }
         program.consume_sums(workspace, inputs, lanes, &mut parts, |part, _, gradient| {
-            let Part {
+            let Tile {
                 mean,
                 log_sd,
                 noise,

@@ -8,7 +8,7 @@ use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, S
 use serde::{Deserialize, Serialize};
 
 use crate::bound::{BoundGraph, Estimator};
-use crate::evaluate::{Bound, BoundEvaluator, normals};
+use crate::evaluate::{BoundEstimate, BoundEvaluator, normals};
 use crate::model::{Encoder, LocalModel, Tensor, initial_weights};
 use crate::optimise::Optimiser;
 use crate::parameters::{Parameters, UpdateRule};
@@ -291,7 +291,7 @@ impl<'a> Trainer<'a> {
     }
 
     /// The validation bound of the present parameters (posterior means), if there is validation data.
-    fn validate(&mut self, state: &mut TrainState) -> Option<Bound> {
+    fn validate(&mut self, state: &mut TrainState) -> Option<BoundEstimate> {
         let (Some(evaluator), Some(records)) = (&mut self.evaluator, self.validation) else {
             return None;
         };
@@ -313,7 +313,11 @@ impl TrainState {
     }
 
     /// The trace line of an iteration, and the passes made so far.
-    pub(crate) fn report(&mut self, bound: &Bound, minibatches: &Minibatches<'_>) -> (Record, f64) {
+    pub(crate) fn report(
+        &mut self,
+        bound: &BoundEstimate,
+        minibatches: &Minibatches<'_>,
+    ) -> (Record, f64) {
         self.last = Some(bound.bound);
         let records = minibatches.data.len() as f64;
         let passes = self.parameters.updates as f64 / minibatches.per_pass() as f64;
@@ -337,7 +341,7 @@ impl TrainState {
         &mut self,
         minibatches: u64,
         mut minibatch: impl FnMut(&mut Self) -> (Vec<f64>, Vec<f64>),
-    ) -> Option<Bound> {
+    ) -> Option<BoundEstimate> {
         let (mut likelihoods, mut divergences) = (Vec::new(), Vec::new());
         for _ in 0..minibatches.max(1) {
             let (l, d) = minibatch(self);
@@ -347,7 +351,7 @@ impl TrainState {
             likelihoods.extend(l);
             divergences.extend(d);
         }
-        Some(Bound::from_terms(&likelihoods, &divergences))
+        Some(BoundEstimate::from_terms(&likelihoods, &divergences))
     }
 
     /// Ends an iteration: keeps the best parameters, and stops when the validation bound no longer rises, or when the
@@ -357,7 +361,7 @@ impl TrainState {
         iteration: u64,
         mut record: Record,
         validated: bool,
-        validation: Option<Bound>,
+        validation: Option<BoundEstimate>,
         patience: Option<u64>,
     ) -> Step {
         let mut status = None;
@@ -525,7 +529,7 @@ mod tests {
             data: vec![1.0, value],
         };
         let rule = Optimiser::Sgd { step: 0.0 };
-        let judged = |value: f32, validation: Option<Bound>| {
+        let judged = |value: f32, validation: Option<BoundEstimate>| {
             let mut state = TrainState::new(Parameters::new(vec![tensor(value)], rule, None));
             state.best = vec![tensor(2.0)];
             let validated = validation.is_some();
@@ -533,7 +537,7 @@ mod tests {
             let diverged = matches!(step.status, Some(Status::Diverged { at: 3, .. }));
             (diverged, state.best[0].data[1])
         };
-        let bound = |x: f64| Some(Bound::from_terms(&[x, x], &[0.0, 0.0]));
+        let bound = |x: f64| Some(BoundEstimate::from_terms(&[x, x], &[0.0, 0.0]));
         assert_eq!(judged(5.0, None), (false, 5.0));
         assert_eq!(judged(5.0, bound(-1.0)), (false, 5.0));
         for wild in [f32::NAN, f32::INFINITY] {

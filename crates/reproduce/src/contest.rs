@@ -8,7 +8,7 @@
 use jensen::Problem;
 use jensen::blackbox::{
     Advi, AdviSettings, FamilyKind, GRADIENT_BATCH, Hfsgvi, HfsgviSettings, MethodState,
-    NoiseSource, Objective, Purpose, Trust, TrustSettings,
+    NoisePurpose, NoiseSource, Objective, Trust, TrustSettings,
 };
 use jensen::density::LogDensity;
 use jensen::math::simd::Simd;
@@ -107,7 +107,7 @@ impl<'a, D: jensen::density::TwiceDifferentiable> Judge<'a, D> {
         let dim = density.dim();
         let source = NoiseSource::new(0x6a75_6467, Simd::detect());
         let objective = |iteration, draws| {
-            let noise = source.matched(Purpose::Final, iteration, dim, draws);
+            let noise = source.matched(NoisePurpose::Final, iteration, dim, draws);
             Objective::new(density, FamilyKind::MeanField.build(dim), noise, draws)
         };
         Self {

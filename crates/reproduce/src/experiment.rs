@@ -13,11 +13,11 @@ pub struct Experiment {
     /// The data that it needs below `--data DIR`, and how to get them.
     pub data: &'static str,
     /// Its figures and tables, in the order in which they are run.
-    pub parts: &'static [Part],
+    pub parts: &'static [Piece],
 }
 
 /// A figure, a table, or a group of panels.
-pub struct Part {
+pub struct Piece {
     /// Its name for `--only`.
     pub name: &'static str,
     /// What it shows, in one line.
@@ -28,7 +28,7 @@ pub struct Part {
     pub run: fn(&mut Context<'_>) -> Result<(), Failure>,
 }
 
-impl Part {
+impl Piece {
     /// Whether it is run at this scale.
     pub fn runs_at(&self, scale: Scale) -> bool {
         self.from == Scale::Quick || scale == Scale::Paper
@@ -42,7 +42,7 @@ impl Part {
 
 impl Experiment {
     /// The part of this name.
-    pub fn part(&self, name: &str) -> Option<&Part> {
+    pub fn part(&self, name: &str) -> Option<&Piece> {
         self.parts.iter().find(|part| part.name == name)
     }
 }

@@ -1,13 +1,13 @@
 //! Tables and figures of the papers behind Jensen, from real data.
 //!
-//! An [`Experiment`] is a paper's; its [`Part`]s are its figures and tables. [`run`] runs them with a
+//! An [`Experiment`] is a paper's; its [`Piece`]s are its figures and tables. [`run`] runs them with a
 //! [`Context`], which knows the data and the scale and puts on disk what is found: `results.json` with one
 //! [`Row`] a measured figure, written anew after every row, and pictures as SVG and PNG. A run that was
 //! stopped goes on where it was.
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `experiment` | [`Experiment`], [`Part`] |
+//! | `experiment` | [`Experiment`], [`Piece`] |
 //! | `context` | [`Setup`], [`Context`]: what a part sees |
 //! | `results` | [`Results`], [`Row`], [`What`], [`Ours`]: `results.json` |
 //! | `run` | [`run`]: the parts in order |
@@ -91,7 +91,7 @@ mod trustvi;
 mod uncertainty;
 
 pub use context::{Context, Setup};
-pub use experiment::{Experiment, Part};
+pub use experiment::{Experiment, Piece};
 pub use failure::Failure;
 pub use results::{Ours, Results, Row, Scale, What};
 pub use run::run;

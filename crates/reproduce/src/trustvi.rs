@@ -13,7 +13,7 @@ use jensen::report::figure::{Axis, Chart, Figure, Series};
 use crate::contest::{Cancel, Method, Path, follow};
 use crate::context::Context;
 use crate::corpus::{CORPUS, Entry};
-use crate::experiment::{Experiment, Part};
+use crate::experiment::{Experiment, Piece};
 use crate::failure::Failure;
 use crate::results::{Ours, Scale, What};
 use crate::uncertainty;
@@ -24,37 +24,37 @@ pub const EXPERIMENT: Experiment = Experiment {
     about: "TrustVI, ADVI and HFSGVI: optimisation paths, final bounds, oracle calls",
     data: "none: the models and their data are built in",
     parts: &[
-        Part {
+        Piece {
             name: "figure1",
             about: "optimisation paths: Dyes, Birats, Electric, Radon",
             from: Scale::Quick,
             run: figure1,
         },
-        Part {
+        Piece {
             name: "figure2",
             about: "optimisation paths: Alligators, Kid IQ, Log earnings, Seeds, Mt",
             from: Scale::Quick,
             run: figure2,
         },
-        Part {
+        Piece {
             name: "advi",
             about: "TrustVI against ADVI over the corpus (section 5.1)",
             from: Scale::Quick,
             run: against_advi,
         },
-        Part {
+        Piece {
             name: "hfsgvi",
             about: "TrustVI against HFSGVI over the corpus (section 5.2)",
             from: Scale::Quick,
             run: against_hfsgvi,
         },
-        Part {
+        Piece {
             name: "once",
             about: "both comparisons over the whole corpus from one seed",
             from: Scale::Paper,
             run: once,
         },
-        Part {
+        Piece {
             name: "uncertainty",
             about: "means and standard deviations, without and with linear response",
             from: Scale::Quick,

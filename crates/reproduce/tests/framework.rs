@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use jensen::report::figure::{Chart, Figure, Series};
 use jensen_reproduce::{
-    Context, Experiment, Failure, Ours, Part, Results, Scale, Setup, What, run,
+    Context, Experiment, Failure, Ours, Piece, Results, Scale, Setup, What, run,
 };
 
 static MEASURED: AtomicUsize = AtomicUsize::new(0);
@@ -16,19 +16,19 @@ const EXPERIMENT: Experiment = Experiment {
     about: "An example",
     data: "the numbers are those of the paper",
     parts: &[
-        Part {
+        Piece {
             name: "first",
             about: "two rows",
             from: Scale::Quick,
             run: first,
         },
-        Part {
+        Piece {
             name: "second",
             about: "a figure",
             from: Scale::Quick,
             run: second,
         },
-        Part {
+        Piece {
             name: "large",
             about: "days of work",
             from: Scale::Paper,
@@ -155,7 +155,7 @@ fn wrong_names_and_missing_data_say_what_there_is() {
     wrong.only = Vec::new();
     let needy = Experiment {
         name: "needy",
-        parts: &[Part {
+        parts: &[Piece {
             name: "only",
             about: "reads",
             from: Scale::Quick,

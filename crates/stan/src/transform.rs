@@ -19,19 +19,19 @@ use std::borrow::Cow;
 
 /// A bound, offset or multiplier: one number for all elements or one for each, in storage order.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Bound {
+pub enum Limit {
     /// The same for every element.
     All(f64),
     /// One for each element of the variable.
     Each(Vec<f64>),
 }
 
-impl Bound {
+impl Limit {
     /// The bound of element `i`.
     pub fn at(&self, i: usize) -> f64 {
         match self {
-            Bound::All(x) => *x,
-            Bound::Each(x) => x.get(i).copied().unwrap_or(f64::NAN),
+            Limit::All(x) => *x,
+            Limit::Each(x) => x.get(i).copied().unwrap_or(f64::NAN),
         }
     }
 }
@@ -42,13 +42,13 @@ pub enum Transform {
     /// x = z
     Identity,
     /// x = a + exp z; the identity where a is −∞
-    Lower(Bound),
+    Lower(Limit),
     /// x = b − exp z; the identity where b is +∞
-    Upper(Bound),
+    Upper(Limit),
     /// x = a + (b − a) · logit⁻¹ z; one-sided or the identity where a bound is infinite
-    LowerUpper(Bound, Bound),
+    LowerUpper(Limit, Limit),
     /// x = m + s · z
-    OffsetMultiplier(Bound, Bound),
+    OffsetMultiplier(Limit, Limit),
     /// x₁ = z₁, xₖ = xₖ₋₁ + exp zₖ
     Ordered,
     /// x₁ = exp z₁, xₖ = xₖ₋₁ + exp zₖ

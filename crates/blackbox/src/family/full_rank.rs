@@ -7,7 +7,7 @@
 use jensen_density::{Lanes, LanesMut};
 
 use super::mean_field::standard_normal;
-use super::{Bound, Curvature, Family, FamilyKind};
+use super::{Curvature, Family, FamilyKind, SampleBound};
 use crate::dense::{cholesky, inverse_factor, solve_lower, solve_lower_transposed};
 use crate::noise::NoiseSource;
 use crate::reduce::{axpy, combine, dot, dots, sum};
@@ -146,7 +146,7 @@ impl Family for FullRank {
         mean: &[f64],
         log_sd: &[f64],
         _source: NoiseSource,
-        bound: &mut dyn Bound,
+        bound: &mut dyn SampleBound,
     ) -> Vec<f64> {
         let dim = self.dim;
         let lanes = (2 * dim).next_power_of_two().clamp(256, 512);

@@ -8,9 +8,9 @@
 use jensen_density::{Lanes, LanesMut};
 
 use super::mean_field::precondition_mean;
-use super::{Bound, Curvature, Family, FamilyKind};
+use super::{Curvature, Family, FamilyKind, SampleBound};
 use crate::dense::{cholesky, solve_lower};
-use crate::noise::{NoiseSource, Purpose};
+use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::{affine_row, axpy, dot, sum};
 use jensen_math::constants::HALF_LOG_TWO_PI;
 
@@ -142,13 +142,20 @@ impl Family for LowRank {
         mean: &[f64],
         log_sd: &[f64],
         source: NoiseSource,
-        _bound: &mut dyn Bound,
+        _bound: &mut dyn SampleBound,
     ) -> Vec<f64> {
         // Zero factors are a saddle point; small random ones are not.
         let (dim, rank) = (self.dim, self.rank);
         let mut omega = self.diagonal(mean, log_sd);
         let mut noise = vec![0.0; dim * rank];
-        source.fill(Purpose::Start, u64::MAX - 1, 0, dim * rank, 1, &mut noise);
+        source.fill(
+            NoisePurpose::Start,
+            u64::MAX - 1,
+            0,
+            dim * rank,
+            1,
+            &mut noise,
+        );
         let scale = 0.3 / (rank as f64).sqrt();
         for (i, (u, e)) in omega[2 * dim..].iter_mut().zip(&noise).enumerate() {
             *u = scale * log_sd[i / rank].exp() * e;

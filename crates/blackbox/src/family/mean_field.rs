@@ -2,7 +2,7 @@
 
 use jensen_density::{Lanes, LanesMut};
 
-use super::{Bound, Curvature, Family, FamilyKind};
+use super::{Curvature, Family, FamilyKind, SampleBound};
 use crate::dense::{solve_lower, solve_lower_transposed};
 use crate::noise::NoiseSource;
 use crate::reduce::{affine_row, dot, sum};
@@ -51,7 +51,7 @@ impl Family for MeanField {
         mean: &[f64],
         log_sd: &[f64],
         _source: NoiseSource,
-        _bound: &mut dyn Bound,
+        _bound: &mut dyn SampleBound,
     ) -> Vec<f64> {
         self.diagonal(mean, log_sd)
     }

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use jensen_density::{Lanes, LanesMut};
 use serde::{Deserialize, Serialize};
 
-use crate::method::positive;
+use crate::error::positive;
 use crate::noise::NoiseSource;
 
 pub use full_rank::FullRank;
@@ -179,7 +179,7 @@ pub trait Family: fmt::Debug + Send + Sync {
         mean: &[f64],
         log_sd: &[f64],
         source: NoiseSource,
-        bound: &mut dyn Bound,
+        bound: &mut dyn SampleBound,
     ) -> Vec<f64>;
 
     /// Entropy in nats.
@@ -232,7 +232,7 @@ pub trait Family: fmt::Debug + Send + Sync {
 }
 
 /// The bound of a density on fixed draws, as a family sees it that looks for its [place](Family::widen) there.
-pub trait Bound {
+pub trait SampleBound {
     /// Fixes the draws, `lanes` of them with matched moments. Comes first.
     fn fix(&mut self, lanes: usize);
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jensen_density::{Lanes, LanesMut};
 
 use super::{Family, FamilyKind};
-use crate::noise::{NoiseSource, Purpose};
+use crate::noise::{NoisePurpose, NoiseSource};
 
 const DIM: usize = 4;
 const LANES: usize = 6;
@@ -23,7 +23,7 @@ fn families() -> Vec<Arc<dyn Family>> {
 fn normals(rows: usize, lanes: usize, iteration: u64) -> Vec<f64> {
     let mut out = vec![0.0; rows * lanes];
     NoiseSource::new(3, jensen_math::simd::Simd::detect()).fill(
-        Purpose::Draws,
+        NoisePurpose::Draws,
         iteration,
         0,
         rows,

@@ -13,10 +13,10 @@ use super::variance::{Place, VarianceSettings, Watch, trace_variances, watched};
 use super::{Footprint, Gradients, RecordError, RecordEstimator, Request, Table};
 use crate::calls::Calls;
 use crate::certificate::certify;
+use crate::error::{FitError, positive};
 use crate::family::{Family, FamilyKind};
-use crate::fit::FitError;
-use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState, positive};
-use crate::noise::{NoiseSource, Purpose};
+use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState};
+use crate::noise::{NoisePurpose, NoiseSource};
 use crate::optimiser::{Optimiser, OptimiserState, Rule};
 use crate::oracle::{Estimate, Oracle, Stream};
 
@@ -414,7 +414,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
         let source = NoiseSource::new(self.seed, self.gradients.simd);
         let stream = Stream {
             source,
-            purpose: Purpose::Bound,
+            purpose: NoisePurpose::Bound,
             iteration,
         };
         let noise = stream.lanes(0, family.noise_dim(), judge.draws);

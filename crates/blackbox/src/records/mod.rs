@@ -19,11 +19,9 @@
 //! | `prepared` | [`Prepared`]: a density's records as a fit uses them |
 //! | `variance` | [`variances`]: total, subsampling and Monte-Carlo variance at an iterate |
 //! | `memory` | [`footprint`], [`admit`]: memory before it is taken |
-//! | `error` | [`RecordError`]: what is refused, with the way out |
 
 mod batches;
 mod change;
-mod error;
 mod estimator;
 mod expected;
 mod generic;
@@ -37,8 +35,8 @@ mod snapshots;
 mod table;
 mod variance;
 
+pub use crate::error::RecordError;
 pub use batches::Batches;
-pub use error::RecordError;
 pub use estimator::RecordEstimator;
 pub use generic::{DoublyStochastic, Generic, GenericSettings, GenericState};
 pub use gradients::{Gradients, Request};

@@ -2,7 +2,7 @@
 
 use jensen_density::{AllRecords, ErasedRecords, LogDensity, RecordDensity};
 
-use crate::noise::{NoiseSource, Purpose};
+use crate::noise::{NoisePurpose, NoiseSource};
 use crate::settings::Settings;
 use crate::trust::Subsampled;
 
@@ -42,7 +42,7 @@ impl<'a> Prepared<'a> {
         let scouts = total.min(SCOUTS);
         // One of each of as many equal parts of the data, so that sorted data are seen throughout.
         let mut places = vec![0.0; scouts];
-        source.choices(Purpose::Start, u64::MAX, 0, 1, &mut places);
+        source.choices(NoisePurpose::Start, u64::MAX, 0, 1, &mut places);
         let chosen = places.iter().enumerate().map(|(i, u)| {
             let at = (i as f64 + u) * total as f64 / scouts as f64;
             (at as u32).min(total as u32 - 1)

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::batches::Batches;
 use super::{Gradients, RecordError, RecordEstimator, Request, Table};
 use crate::calls::Calls;
+use crate::error::{FitError, positive};
 use crate::family::{Family, FamilyKind};
-use crate::fit::FitError;
-use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState, positive};
+use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState};
 use crate::reduce::{axpy, dot};
 
 /// Settings of [`Smiso`].

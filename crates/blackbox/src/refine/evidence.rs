@@ -6,9 +6,10 @@
 //! Forward weights alone miss what no particle has found yet at the earlier temperature, as the neck of a funnel;
 //! here the draws of the last round count as well, which have been there.
 
+use jensen_math::special::log_sum_exp_slice;
+
 use super::mixing::Ensemble;
 use crate::oracle::Estimate;
-use crate::psis::log_sum_exp;
 use crate::reduce::mean_se;
 
 /// Change of an evidence in nats at which the iteration ends.
@@ -54,7 +55,7 @@ fn forward(betas: &[f64], ratios: &[Vec<f64>]) -> Vec<f64> {
     let mut log_z = vec![0.0];
     for (pair, ratios) in betas.windows(2).zip(ratios) {
         let weights: Vec<f64> = ratios.iter().map(|r| (pair[1] - pair[0]) * r).collect();
-        let change = log_sum_exp(&weights) - (ratios.len() as f64).ln();
+        let change = log_sum_exp_slice(&weights) - (ratios.len() as f64).ln();
         log_z.push(log_z[log_z.len() - 1] + change);
     }
     log_z
@@ -76,12 +77,12 @@ fn bridge(betas: &[f64], ratios: &[Vec<f64>], guess: &[f64]) -> Vec<f64> {
         for &r in ratios.iter().flatten() {
             let powers: Vec<f64> = betas.iter().map(|beta| power(*beta, r)).collect();
             let mixture: Vec<f64> = powers.iter().zip(&weights).map(|(p, w)| p + w).collect();
-            let mixture = log_sum_exp(&mixture);
+            let mixture = log_sum_exp_slice(&mixture);
             for (terms, p) in terms.iter_mut().zip(powers) {
                 terms.push(p - mixture);
             }
         }
-        let mut next: Vec<f64> = terms.iter().map(|terms| log_sum_exp(terms)).collect();
+        let mut next: Vec<f64> = terms.iter().map(|terms| log_sum_exp_slice(terms)).collect();
         let first = next[0];
         next.iter_mut().for_each(|z| *z -= first);
         let pairs = next.iter().zip(&log_z);
@@ -97,7 +98,7 @@ fn bridge(betas: &[f64], ratios: &[Vec<f64>], guess: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::noise::{NoiseSource, Purpose};
+    use crate::noise::{NoisePurpose, NoiseSource};
     use jensen_math::simd::Simd;
 
     /// Normals of standard deviations 2 to 1 along the path: log Z = ½ log(2π) − log √(2π) 2 for p without its
@@ -114,7 +115,7 @@ mod tests {
             .map(|(k, &beta)| {
                 let mut x = vec![0.0; 256];
                 let source = NoiseSource::new(k as u64, Simd::detect());
-                source.fill(Purpose::Draws, 0, 0, 1, 256, &mut x);
+                source.fill(NoisePurpose::Draws, 0, 0, 1, 256, &mut x);
                 let sd = (0.25 * (1.0 - beta) + beta).powf(-0.5);
                 let base = |x: f64| -0.125 * x * x - (2.0 * std::f64::consts::TAU.sqrt()).ln();
                 let ratio = |x: &f64| -0.5 * (sd * x).powi(2) - base(sd * x);

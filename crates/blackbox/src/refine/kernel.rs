@@ -14,7 +14,7 @@ use jensen_density::LogDensity;
 
 use super::map::Map;
 use super::target::{Cloud, Target, gather, tempered};
-use crate::noise::{NoiseSource, Purpose};
+use crate::noise::{NoisePurpose, NoiseSource};
 
 /// Step sizes tried, each a quarter of the one before.
 const LEVELS: u32 = 4;
@@ -77,13 +77,20 @@ pub(super) fn transition<D: LogDensity>(
 ) -> Moved {
     let (dim, lanes) = (target.dim(), cloud.lanes());
     let mut momentum = vec![0.0; dim * lanes];
-    source.fill(Purpose::Momentum, iteration, 0, dim, lanes, &mut momentum);
+    source.fill(
+        NoisePurpose::Momentum,
+        iteration,
+        0,
+        dim,
+        lanes,
+        &mut momentum,
+    );
     let mut shared = [0.0];
-    source.uniforms(Purpose::Momentum, iteration, lanes as u64, &mut shared);
+    source.uniforms(NoisePurpose::Momentum, iteration, lanes as u64, &mut shared);
     let (mut sizes, mut chances) = (Vec::new(), Vec::new());
     for l in 0..lanes {
         let mut own = [0.0; 2];
-        source.uniforms(Purpose::Momentum, iteration, l as u64, &mut own);
+        source.uniforms(NoisePurpose::Momentum, iteration, l as u64, &mut own);
         sizes.push(stride.size * (0.75 + 0.5 * own[0]));
         chances.push(own[1]);
     }

@@ -197,7 +197,7 @@ impl Mixing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::noise::{NoiseSource, Purpose};
+    use crate::noise::{NoisePurpose, NoiseSource};
     use jensen_math::simd::Simd;
 
     const ENSEMBLE: Ensemble = Ensemble {
@@ -208,7 +208,7 @@ mod tests {
     fn normals(times: usize, seed: u64) -> Vec<f64> {
         let mut out = vec![0.0; times * ENSEMBLE.lanes()];
         let source = NoiseSource::new(seed, Simd::detect());
-        source.fill(Purpose::Draws, 0, 0, 1, out.len(), &mut out);
+        source.fill(NoisePurpose::Draws, 0, 0, 1, out.len(), &mut out);
         out
     }
 

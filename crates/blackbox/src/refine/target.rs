@@ -10,7 +10,7 @@ use jensen_math::special::lgamma;
 
 use super::map::Map;
 use crate::calls::Calls;
-use crate::noise::{NoiseSource, Purpose};
+use crate::noise::{NoisePurpose, NoiseSource};
 
 /// Degrees of freedom of the base.
 const FREEDOM: usize = 5;
@@ -132,7 +132,14 @@ impl<'a, D: LogDensity> Target<'a, D> {
 /// Draws of the base, `dim × lanes`.
 pub(super) fn base_draws(source: NoiseSource, dim: usize, lanes: usize) -> Vec<f64> {
     let mut noise = vec![0.0; (dim + FREEDOM) * lanes];
-    source.fill(Purpose::Particle, 0, 0, dim + FREEDOM, lanes, &mut noise);
+    source.fill(
+        NoisePurpose::Particle,
+        0,
+        0,
+        dim + FREEDOM,
+        lanes,
+        &mut noise,
+    );
     let squares = Map::squares(&noise[dim * lanes..], lanes);
     noise.truncate(dim * lanes);
     for row in noise.chunks_mut(lanes) {

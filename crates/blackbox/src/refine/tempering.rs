@@ -1,9 +1,10 @@
 //! From the widened approximation to the posterior by small changes of the target (Del Moral, Doucet and Jasra 2006).
 
+use jensen_math::special::log_sum_exp_slice;
+
 use super::mixing::Ensemble;
 use super::target::base_log_density;
-use crate::noise::{NoiseSource, Purpose};
-use crate::psis::log_sum_exp;
+use crate::noise::{NoisePurpose, NoiseSource};
 
 /// Share of the particles that the weights of one change of temperature leave.
 const SHARE: f64 = 0.6;
@@ -21,7 +22,7 @@ pub(super) fn log_ratios(dim: usize, log_p: &[f64], squares: &[f64]) -> Vec<f64>
 fn share(ratios: &[f64], change: f64) -> f64 {
     let weights: Vec<f64> = ratios.iter().map(|r| change * r).collect();
     let squares: Vec<f64> = weights.iter().map(|w| 2.0 * w).collect();
-    let log_share = 2.0 * log_sum_exp(&weights) - log_sum_exp(&squares);
+    let log_share = 2.0 * log_sum_exp_slice(&weights) - log_sum_exp_slice(&squares);
     log_share.exp() / ratios.len() as f64
 }
 
@@ -57,12 +58,12 @@ pub(super) fn resample(
     let mut ancestors = Vec::with_capacity(ratios.len());
     for (p, ratios) in ratios.chunks(ensemble.chains).enumerate() {
         let weights: Vec<f64> = ratios.iter().map(|r| change * r).collect();
-        let total = log_sum_exp(&weights);
+        let total = log_sum_exp_slice(&weights);
         if !total.is_finite() {
             return None;
         }
         let mut u = [0.0];
-        source.uniforms(Purpose::Particle, iteration, p as u64, &mut u);
+        source.uniforms(NoisePurpose::Particle, iteration, p as u64, &mut u);
         let count = ratios.len() as f64;
         let (mut reached, mut from) = ((weights[0] - total).exp() * count, 0);
         for k in 0..ratios.len() {

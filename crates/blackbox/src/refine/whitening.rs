@@ -65,14 +65,14 @@ pub(super) fn estimate(x: &[f64], lanes: usize, times: usize) -> Option<Root> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::noise::{NoiseSource, Purpose};
+    use crate::noise::{NoisePurpose, NoiseSource};
     use jensen_math::simd::Simd;
 
     #[test]
     fn correlations_are_taken_away_and_noise_is_not_taken_for_them() {
         let (dim, lanes) = (20, 256);
         let mut x = vec![0.0; dim * lanes];
-        NoiseSource::new(1, Simd::detect()).fill(Purpose::Draws, 0, 0, dim, lanes, &mut x);
+        NoiseSource::new(1, Simd::detect()).fill(NoisePurpose::Draws, 0, 0, dim, lanes, &mut x);
         assert!(estimate(&x, lanes, 1).is_none());
         // Twice as wide, and two rows almost the same.
         x.iter_mut().for_each(|x| *x *= 2.0);

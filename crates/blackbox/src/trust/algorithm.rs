@@ -6,7 +6,7 @@ use jensen_density::{RecordDensity, TwiceDifferentiable};
 use jensen_run::{Algorithm, Record, Status, Step};
 
 use crate::family::Family;
-use crate::noise::{NoiseSource, Purpose};
+use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 use crate::oracle::{Oracle, Stream};
 use crate::reduce::dot;
@@ -169,7 +169,9 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         let cached = matches!(&self.products, Some((k, _)) if *k == key);
         if !cached {
             let rows = self.family.noise_dim();
-            let noise = self.source.matched(Purpose::Curvature, key, rows, draws);
+            let noise = self
+                .source
+                .matched(NoisePurpose::Curvature, key, rows, draws);
             let objective = Objective::new(self.density, self.family.clone(), noise, draws);
             self.products = Some((key, objective));
         }
@@ -199,7 +201,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
             records.choose(Place {
                 stream: Stream {
                     source,
-                    purpose: Purpose::Curvature,
+                    purpose: NoisePurpose::Curvature,
                     iteration: key,
                 },
                 first: 0,

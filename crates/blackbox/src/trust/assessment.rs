@@ -3,7 +3,7 @@
 use jensen_density::{Lanes, LogDensity};
 
 use crate::evaluation::log_weights_of;
-use crate::noise::{NoiseSource, Purpose};
+use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::{Estimate, Oracle, Stream};
 
 use super::draws::{block_lanes, mirrored};
@@ -55,7 +55,7 @@ pub(crate) fn assess<D: LogDensity>(
     let most_pairs = block_lanes(rows) / 2;
     let stream = Stream {
         source: sample.source,
-        purpose: Purpose::Change,
+        purpose: NoisePurpose::Change,
         iteration: sample.key,
     };
     let (mut before, mut after, mut variate) = (Vec::new(), Vec::new(), Vec::new());

@@ -19,7 +19,7 @@ use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 use jensen_run::{Archive, ArchiveError, Snapshot};
 
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
-use crate::noise::{NoiseSource, Purpose};
+use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::Stream;
 use crate::reduce::{axpy, dot};
 
@@ -169,7 +169,7 @@ impl Explicit {
         let columns = (0, 2 * pairs);
         let stream = Stream {
             source,
-            purpose: Purpose::Curvature,
+            purpose: NoisePurpose::Curvature,
             iteration: key,
         };
         mirrored(stream, 0, dim, pairs, columns, &mut noise);
@@ -436,7 +436,7 @@ mod tests {
         assert!(!solution.bounded);
         let family = std::sync::Arc::new(MeanField::new(dim));
         let lanes = 1 << 15;
-        let noise = source().matched(Purpose::Sample, 9, family.noise_dim(), lanes);
+        let noise = source().matched(NoisePurpose::Sample, 9, family.noise_dim(), lanes);
         let mut objective = Objective::new(density, family, noise, lanes);
         objective.linearize(omega);
         let mut product = vec![0.0; 2 * dim];

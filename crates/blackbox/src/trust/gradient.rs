@@ -13,7 +13,7 @@ use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 
 use crate::calls::Calls;
 use crate::family::Family;
-use crate::noise::{NoiseSource, Purpose};
+use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::Stream;
 use crate::reduce::{axpy, dot};
 
@@ -153,7 +153,7 @@ impl<'a, D: TwiceDifferentiable> Gradients<'a, D> {
         let mut kept = [0usize; GROUPS];
         let stream = Stream {
             source,
-            purpose: Purpose::Gradient,
+            purpose: NoisePurpose::Gradient,
             iteration: key,
         };
         for first in (0..GROUPS).step_by(together) {

@@ -115,7 +115,7 @@ pub(crate) fn multiply(a: &[f64], dim: usize, x: &[f64], lanes: usize, out: &mut
 mod tests {
     use super::*;
     use crate::family::MeanField;
-    use crate::noise::{NoiseSource, Purpose};
+    use crate::noise::{NoisePurpose, NoiseSource};
     use crate::oracle::{Oracle, Stream};
     use crate::trust::draws::mirrored;
     use jensen_density::Lanes;
@@ -135,7 +135,7 @@ mod tests {
         let hessian = found.unwrap().mean;
         let stream = Stream {
             source,
-            purpose: Purpose::Change,
+            purpose: NoisePurpose::Change,
             iteration: 1,
         };
         let lanes = 40;

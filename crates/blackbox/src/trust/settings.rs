@@ -24,8 +24,8 @@ use jensen_density::TwiceDifferentiable;
 use jensen_run::Status;
 use serde::{Deserialize, Serialize};
 
+use crate::error::FitError;
 use crate::family::FamilyKind;
-use crate::fit::FitError;
 use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings};
 
 use super::algorithm::Trust;

@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 
 use jensen_density::{Lanes, LanesMut, LogDensity, RecordDensity, TwiceDifferentiable};
 
-use crate::noise::{NoiseSource, Purpose};
+use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::Stream;
 
 /// Which observation of a stream the lanes of the next evaluations belong to.
@@ -81,7 +81,7 @@ impl<D: RecordDensity> Subsampled<D> {
             place: Mutex::new(Place {
                 stream: Stream {
                     source,
-                    purpose: Purpose::Final,
+                    purpose: NoisePurpose::Final,
                     iteration: 0,
                 },
                 first: 0,

@@ -7,13 +7,13 @@ use jensen::run::{Progress, Record};
 use jensen::study::{MEMORY_LIMIT, Place, request};
 
 use super::args::FitArgs;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::progress::Describe;
 use crate::table::seconds;
 use crate::terminal::{Say, Setting, check_out, conclude, start_threads, verdict};
 
 /// Runs the command.
-pub fn run(args: &FitArgs) -> Outcome {
+pub fn run(args: &FitArgs) -> CommandResult {
     let (place, flags, data, files) = if let Some(path) = &args.resume {
         let opened = open_latent(path)?;
         let flags = request::over(&args.flags, &opened.run.flags)?;

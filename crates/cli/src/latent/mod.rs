@@ -10,11 +10,11 @@ pub mod args;
 mod fit;
 mod predict;
 
-use crate::failure::Outcome;
+use crate::failure::CommandResult;
 use args::LatentCommand;
 
 /// Runs the command.
-pub fn run(command: LatentCommand) -> Outcome {
+pub fn run(command: LatentCommand) -> CommandResult {
     match command {
         LatentCommand::Fit(args) => fit::run(&args),
         LatentCommand::Predict(args) => predict::run(&args),

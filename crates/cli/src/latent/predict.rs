@@ -6,11 +6,11 @@ use jensen::latent::{
 };
 
 use super::args::PredictArgs;
-use crate::failure::{Exit, Failure, Outcome, print, remark};
+use crate::failure::{CommandResult, Exit, Failure, print, remark};
 use crate::terminal::start_threads;
 
 /// Runs the command.
-pub fn run(args: &PredictArgs) -> Outcome {
+pub fn run(args: &PredictArgs) -> CommandResult {
     start_threads(args.threads)?;
     let opened = open_latent(&args.dir)?;
     let stored = stored_posterior(&opened.folder)?;

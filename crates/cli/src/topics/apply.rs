@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use jensen::conjugate::documents::Bag;
 use jensen::conjugate::lda::{Completion, Predictor, PredictorScratch, RULE};
-use jensen::data::corpus::{BuildSettings, Corpus, Document, NewDocument, Part, Skipped, stream};
+use jensen::data::corpus::{BuildSettings, Corpus, Document, NewDocument, Skipped, Split, stream};
 use jensen::data::{DataError, write_atomic};
 use jensen::topics::{CorpusDocuments, TopicModel, TopicRow, bag, rows, score, stored};
 use rayon::prelude::*;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::args::{EvaluateArgs, InputFlags, PredictArgs, ShowArgs};
 use super::build::{remark_left_out, remark_skipped, watched};
-use crate::failure::{Exit, Failure, Outcome, print};
+use crate::failure::{CommandResult, Exit, Failure, print};
 use crate::terminal::start_threads;
 
 /// Documents of a corpus that are predicted at once.
@@ -46,7 +46,7 @@ fn corpus(inputs: &[PathBuf], model: &TopicModel) -> Result<Option<Corpus>, Fail
 }
 
 /// Runs `topics predict`.
-pub fn predict(args: &PredictArgs) -> Outcome {
+pub fn predict(args: &PredictArgs) -> CommandResult {
     start_threads(args.threads)?;
     let (folder, fitted) = stored::open(&args.dir)?;
     let model = stored::model(&folder)?;
@@ -128,12 +128,12 @@ impl Prediction<'_> {
                 self.lines(&documents, out).map_err(Stop::Output)
             });
         };
-        let count = corpus.documents(Part::Train);
+        let count = corpus.documents(Split::Train);
         for first in (0..count).step_by(CHUNK) {
             let documents: Vec<NewDocument> = (first..(first + CHUNK).min(count))
                 .map(|index| {
                     let mut document = Document::default();
-                    corpus.read(Part::Train, index, &mut document);
+                    corpus.read(Split::Train, index, &mut document);
                     NewDocument {
                         number: index as u64 + 1,
                         id: None,
@@ -192,7 +192,7 @@ impl Prediction<'_> {
 }
 
 /// Runs `topics evaluate`.
-pub fn evaluate(args: &EvaluateArgs) -> Outcome {
+pub fn evaluate(args: &EvaluateArgs) -> CommandResult {
     start_threads(args.threads)?;
     let (folder, fitted) = stored::open(&args.dir)?;
     let model = stored::model(&folder)?;
@@ -219,7 +219,7 @@ pub fn evaluate(args: &EvaluateArgs) -> Outcome {
         if !args.json {
             remark_left_out(&built);
         }
-        let documents = CorpusDocuments::new(&corpus, Part::Train);
+        let documents = CorpusDocuments::new(&corpus, Split::Train);
         let predictor = Predictor::new(&model.topics, RULE, simd);
         let names: Vec<String> = args
             .inputs
@@ -291,7 +291,7 @@ fn new_documents(
 }
 
 /// Runs `topics show`.
-pub fn show(args: &ShowArgs) -> Outcome {
+pub fn show(args: &ShowArgs) -> CommandResult {
     let (folder, fitted) = stored::open(&args.dir)?;
     let model = stored::model(&folder)?;
     for &topic in &args.topic {
@@ -310,7 +310,7 @@ pub fn show(args: &ShowArgs) -> Outcome {
         rows(
             &model,
             args.words,
-            &CorpusDocuments::new(&corpus, Part::Train),
+            &CorpusDocuments::new(&corpus, Split::Train),
         )
     };
     if !args.topic.is_empty() {

@@ -8,11 +8,11 @@ use jensen::data::corpus::build::BuildProgress;
 use jensen::data::corpus::{BuildSettings, Built, Skipped, Sources, StopWords, Tokeniser, build};
 
 use super::args::BuildArgs;
-use crate::failure::{Exit, Failure, Outcome, print, remark};
+use crate::failure::{CommandResult, Exit, Failure, print, remark};
 use crate::terminal::{STOP, catch_interrupts, start_threads};
 
 /// Runs the command.
-pub fn run(args: &BuildArgs) -> Outcome {
+pub fn run(args: &BuildArgs) -> CommandResult {
     if args.min_length == 0 || args.max_length < args.min_length {
         return Err(Failure::usage(
             "--min-length must be at least 1, and --max-length no smaller",

@@ -13,7 +13,7 @@ use super::apply::topic_table;
 use super::args::{FitArgs, RunFlags, UpdateArgs};
 use super::build::{remark_left_out, watched};
 use super::progress::Line;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::terminal::{Setting, check_out, conclude, start_threads, verdict};
 
 /// A run as it is about to start.
@@ -46,7 +46,7 @@ impl Plan {
 }
 
 /// Runs `topics fit`.
-pub fn run(args: &FitArgs) -> Outcome {
+pub fn run(args: &FitArgs) -> CommandResult {
     start_threads(args.run.threads)?;
     let begun = Instant::now();
     let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or(path.clone());
@@ -89,7 +89,7 @@ pub fn run(args: &FitArgs) -> Outcome {
 }
 
 /// Runs `topics update`.
-pub fn update(args: &UpdateArgs) -> Outcome {
+pub fn update(args: &UpdateArgs) -> CommandResult {
     start_threads(args.run.threads)?;
     let (old, stored) = stored::open(&args.dir)?;
     let model = stored::model(&old)?;
@@ -140,7 +140,7 @@ pub fn update(args: &UpdateArgs) -> Outcome {
     carry_out(plan, &args.run)
 }
 
-fn carry_out(plan: Plan, run: &RunFlags) -> Outcome {
+fn carry_out(plan: Plan, run: &RunFlags) -> CommandResult {
     let sizes = Sizes::of(&plan.corpus, &plan.run.flags.settings()?);
     let setting = Setting {
         checkpoint_every: plan.run.flags.checkpoint_every,

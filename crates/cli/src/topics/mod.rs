@@ -14,11 +14,11 @@ mod build;
 mod fit;
 mod progress;
 
-use crate::failure::Outcome;
+use crate::failure::CommandResult;
 use args::TopicsCommand;
 
 /// Runs the command.
-pub fn run(command: TopicsCommand) -> Outcome {
+pub fn run(command: TopicsCommand) -> CommandResult {
     match command {
         TopicsCommand::Build(args) => build::run(&args),
         TopicsCommand::Fit(args) => fit::run(&args),

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::args::{ApplyArgs, EvaluateArgs, SampleArgs};
 use super::out::{Place, no_picture, numbered, write_rows};
-use crate::failure::{Exit, Failure, Outcome, print};
+use crate::failure::{CommandResult, Exit, Failure, print};
 use crate::terminal::start_threads;
 
 /// Records that are in memory at once.
@@ -76,7 +76,7 @@ fn draw(path: &Path, frame: Frame, records: &[f32], columns: usize) -> Result<()
 }
 
 /// Runs `vae sample`.
-pub fn sample(args: &SampleArgs) -> Outcome {
+pub fn sample(args: &SampleArgs) -> CommandResult {
     let mut fit = Fitted::open(&args.dir, args.out.threads, args.out.simd.as_deref())?;
     let places = Place::all(&args.out.out)?;
     let width = fit.model.architecture.width;
@@ -125,7 +125,7 @@ fn in_chunks(
 }
 
 /// Runs `vae encode`.
-pub fn encode(args: &ApplyArgs) -> Outcome {
+pub fn encode(args: &ApplyArgs) -> CommandResult {
     let mut fit = Fitted::open(&args.dir, args.out.threads, args.out.simd.as_deref())?;
     let places = Place::all(&args.out.out)?;
     let rows = fit.rows(&args.data)?;
@@ -157,7 +157,7 @@ pub fn encode(args: &ApplyArgs) -> Outcome {
 }
 
 /// Runs `vae reconstruct`.
-pub fn reconstruct(args: &ApplyArgs) -> Outcome {
+pub fn reconstruct(args: &ApplyArgs) -> CommandResult {
     let mut fit = Fitted::open(&args.dir, args.out.threads, args.out.simd.as_deref())?;
     let places = Place::all(&args.out.out)?;
     let rows = fit.rows(&args.data)?;
@@ -208,7 +208,7 @@ fn in_words(estimate: &LogMarginal) -> String {
 }
 
 /// Runs `vae evaluate`.
-pub fn evaluate(args: &EvaluateArgs) -> Outcome {
+pub fn evaluate(args: &EvaluateArgs) -> CommandResult {
     let mut fit = Fitted::open(&args.dir, args.threads, args.simd.as_deref())?;
     let rows = fit.rows(&args.data)?;
     let records = RowRecords(&rows);

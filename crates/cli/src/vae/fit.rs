@@ -8,11 +8,11 @@ use jensen::study::{Place, request};
 
 use super::args::FitArgs;
 use super::progress::Line;
-use crate::failure::Outcome;
+use crate::failure::CommandResult;
 use crate::terminal::{Say, Setting, check_out, conclude, start_threads, verdict};
 
 /// Runs `vae fit`.
-pub fn run(args: &FitArgs) -> Outcome {
+pub fn run(args: &FitArgs) -> CommandResult {
     start_threads(args.threads)?;
     let begun = Instant::now();
     let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);

@@ -14,11 +14,11 @@ mod fit;
 mod out;
 mod progress;
 
-use crate::failure::Outcome;
+use crate::failure::CommandResult;
 use args::VaeCommand;
 
 /// Runs the command.
-pub fn run(command: VaeCommand) -> Outcome {
+pub fn run(command: VaeCommand) -> CommandResult {
     match command {
         VaeCommand::Fit(args) => fit::run(&args),
         VaeCommand::Sample(args) => apply::sample(&args),

@@ -1,6 +1,6 @@
 //! Components over binary vectors and over vectors of counts.
 
-use crate::family::Family;
+use crate::family::ExponentialFamily;
 use crate::models::mixture::Components;
 
 /// Components of independent binary variables with Beta(½, ½) priors (Jeffreys').
@@ -33,8 +33,8 @@ impl Components for Bernoullis {
         self.data.len() / self.dim
     }
 
-    fn prior(&self) -> Vec<(Family, Vec<f64>)> {
-        vec![(Family::Dirichlet { n: 2 }, vec![0.5, 0.5]); self.dim]
+    fn prior(&self) -> Vec<(ExponentialFamily, Vec<f64>)> {
+        vec![(ExponentialFamily::Dirichlet { n: 2 }, vec![0.5, 0.5]); self.dim]
     }
 
     fn log_density(&self, t: &[f64], point: usize) -> f64 {
@@ -101,9 +101,9 @@ impl Components for Multinomials {
         self.row(point).iter().sum()
     }
 
-    fn prior(&self) -> Vec<(Family, Vec<f64>)> {
+    fn prior(&self) -> Vec<(ExponentialFamily, Vec<f64>)> {
         vec![(
-            Family::Dirichlet { n: self.dim },
+            ExponentialFamily::Dirichlet { n: self.dim },
             vec![self.concentration; self.dim],
         )]
     }

@@ -11,8 +11,8 @@ use jensen_math::rng::Stream;
 use jensen_math::special;
 
 use crate::draws::normal;
-use crate::family::{Blocks, Family};
-use crate::model::{Local, Model};
+use crate::family::{Blocks, ExponentialFamily};
+use crate::model::{ConjugateModel, Local};
 use jensen_math::reduce::dot;
 
 use jensen_math::constants::LOG_TWO_PI;
@@ -74,7 +74,7 @@ impl FactorialMixture {
         }
         let mut blocks = Blocks::default();
         blocks.push(
-            Family::NormalRows {
+            ExponentialFamily::NormalRows {
                 rows: k,
                 columns: dim,
             },
@@ -101,7 +101,7 @@ impl FactorialMixture {
     }
 }
 
-impl Model for FactorialMixture {
+impl ConjugateModel for FactorialMixture {
     /// q(z_nk = 1).
     type Scratch = Vec<f64>;
 

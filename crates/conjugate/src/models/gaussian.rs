@@ -1,6 +1,6 @@
 //! Gaussian components: real vectors with full or diagonal covariance matrices.
 
-use crate::family::Family;
+use crate::family::ExponentialFamily;
 use crate::models::mixture::Components;
 
 use jensen_math::constants::LOG_TWO_PI;
@@ -117,7 +117,7 @@ impl Components for Gaussians {
         self.data.len() / self.dim
     }
 
-    fn prior(&self) -> Vec<(Family, Vec<f64>)> {
+    fn prior(&self) -> Vec<(ExponentialFamily, Vec<f64>)> {
         let dim = self.dim;
         match self.covariance {
             Covariance::Full => {
@@ -136,7 +136,7 @@ impl Components for Gaussians {
                     }
                 }
                 prior.push(nu - dim as f64);
-                vec![(Family::NormalWishart { dim }, prior)]
+                vec![(ExponentialFamily::NormalWishart { dim }, prior)]
             }
             Covariance::Diagonal => {
                 let a = 1.0;
@@ -149,7 +149,7 @@ impl Components for Gaussians {
                         [KAPPA * m, KAPPA, b + 0.5 * KAPPA * m * m, a - 0.5]
                     })
                     .collect();
-                vec![(Family::NormalGamma { dim }, prior)]
+                vec![(ExponentialFamily::NormalGamma { dim }, prior)]
             }
         }
     }

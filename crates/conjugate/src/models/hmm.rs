@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use jensen_math::rng::Stream;
 
-use crate::family::{Blocks, Family};
-use crate::model::{Local, Model};
+use crate::family::{Blocks, ExponentialFamily};
+use crate::model::{ConjugateModel, Local};
 use crate::models::gaussian::Gaussians;
 use crate::models::mixture::{Components, seeded};
 
@@ -149,7 +149,10 @@ impl HiddenMarkov {
         }
         let mut blocks = Blocks::default();
         for _ in 0..=k {
-            blocks.push(Family::Dirichlet { n: k }, &vec![concentration; k]);
+            blocks.push(
+                ExponentialFamily::Dirichlet { n: k },
+                &vec![concentration; k],
+            );
         }
         let prior = emissions.prior();
         for _ in 0..k {
@@ -189,7 +192,7 @@ impl HiddenMarkov {
     }
 }
 
-impl Model for HiddenMarkov {
+impl ConjugateModel for HiddenMarkov {
     type Scratch = ChainScratch;
 
     fn name(&self) -> &'static str {

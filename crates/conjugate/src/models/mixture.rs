@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use jensen_math::rng::Stream;
 
-use crate::family::{Blocks, Family};
-use crate::model::{Local, Model};
+use crate::family::{Blocks, ExponentialFamily};
+use crate::model::{ConjugateModel, Local};
 use crate::policy::softmax;
 
 /// What the components of a mixture (or the states of a chain) are, with the data they explain.
@@ -23,7 +23,7 @@ pub trait Components: Sync {
     }
 
     /// Families and prior parameters of one component, block by block.
-    fn prior(&self) -> Vec<(Family, Vec<f64>)>;
+    fn prior(&self) -> Vec<(ExponentialFamily, Vec<f64>)>;
 
     /// `E[log p(x | component)]` from `E[t]` (or log p at a value of t).
     fn log_density(&self, t: &[f64], point: usize) -> f64;
@@ -34,12 +34,12 @@ pub trait Components: Sync {
     /// log ∫ p(x | component)^s dx at a value of t, for a point of a size.
     fn log_power(&self, t: &[f64], size: f64, s: f64) -> f64;
 
-    /// See [`Model::lean`].
+    /// See [`ConjugateModel::lean`].
     fn lean(&self) -> f64 {
         0.1
     }
 
-    /// Whether C(T) is finite; see [`Model::partition_is_finite`].
+    /// Whether C(T) is finite; see [`ConjugateModel::partition_is_finite`].
     fn partition_is_finite(&self) -> bool {
         true
     }
@@ -76,7 +76,10 @@ impl<C: Components> Mixture<C> {
     /// A mixture of `k` components with weights from Dirichlet(`concentration`, …).
     pub fn new(components: C, k: usize, concentration: f64) -> Self {
         let mut blocks = Blocks::default();
-        blocks.push(Family::Dirichlet { n: k }, &vec![concentration; k]);
+        blocks.push(
+            ExponentialFamily::Dirichlet { n: k },
+            &vec![concentration; k],
+        );
         let prior = components.prior();
         for _ in 0..k {
             for (family, parameters) in &prior {
@@ -109,7 +112,7 @@ impl<C: Components> Mixture<C> {
     }
 }
 
-impl<C: Components> Model for Mixture<C> {
+impl<C: Components> ConjugateModel for Mixture<C> {
     type Scratch = Vec<f64>;
 
     fn name(&self) -> &'static str {

@@ -8,7 +8,7 @@ use super::*;
 use crate::driver::{Driver, DriverSettings, Mode};
 use crate::engine::Engine;
 use crate::fit::fit;
-use crate::model::{Model, twins};
+use crate::model::{ConjugateModel, twins};
 use crate::pointwise::Pointwise;
 use crate::temper::{GlobalTempering, LocalTempering, Temper};
 
@@ -77,7 +77,7 @@ fn chain() -> HiddenMarkov {
 
 /// Checks a local step against the sum over all assignments: at the optimum of an exact local step,
 /// τ energy + entropy = log Σ_z exp(τ log p(x, z)).
-fn exact_locally<M: Model>(model: &M, point: usize, joint: impl Fn(&[f64]) -> Vec<f64>) {
+fn exact_locally<M: ConjugateModel>(model: &M, point: usize, joint: impl Fn(&[f64]) -> Vec<f64>) {
     let lambda = model.start(&mut stream(7));
     let expected = model.blocks().expectations(&lambda);
     for tau in [1.0, 0.6, 0.15] {
@@ -138,7 +138,7 @@ fn local_steps_equal_enumeration() {
 }
 
 /// The statistics of a point are what its energy is linear in.
-fn statistics_give_the_energy<M: Model>(model: &M, constant: impl Fn(usize) -> f64) {
+fn statistics_give_the_energy<M: ConjugateModel>(model: &M, constant: impl Fn(usize) -> f64) {
     let t = model.blocks().expectations(&model.start(&mut stream(7)));
     let mut scratch = M::Scratch::default();
     for point in 0..model.points() {
@@ -357,7 +357,7 @@ fn stochastic() -> Mode {
 }
 
 /// The trace of a fit.
-fn trace<M: Model>(model: &M, settings: &DriverSettings) -> (Vec<Record>, Vec<f64>) {
+fn trace<M: ConjugateModel>(model: &M, settings: &DriverSettings) -> (Vec<Record>, Vec<f64>) {
     let mut records: Vec<Record> = Vec::new();
     let clock = || 0.0;
     let mut control = Control::new(Budget::iterations(u64::MAX), &clock, &mut records);
@@ -365,7 +365,7 @@ fn trace<M: Model>(model: &M, settings: &DriverSettings) -> (Vec<Record>, Vec<f6
     (records, outcome.output.unwrap().lambda)
 }
 
-fn monotone<M: Model>(model: &M) {
+fn monotone<M: ConjugateModel>(model: &M) {
     let fixed = |t: f64| Temper::Schedule(vec![(0.0, t)]);
     let grid = GlobalTempering {
         temperatures: 20,
@@ -410,7 +410,7 @@ fn batch_ascent_never_falls() {
     monotone(&factors(80));
 }
 
-fn policies_agree<M: Model>(model: &M) {
+fn policies_agree<M: ConjugateModel>(model: &M) {
     let same = [
         Temper::None,
         Temper::Anneal {
@@ -606,7 +606,7 @@ fn clusters(n: usize, dim: usize, shares: &[f64], apart: f64) -> Vec<f64> {
 }
 
 /// Bound and twins of a fit.
-fn ended<M: Model>(model: &M, temper: Temper, mode: Mode, seed: u64) -> (f64, usize) {
+fn ended<M: ConjugateModel>(model: &M, temper: Temper, mode: Mode, seed: u64) -> (f64, usize) {
     let settings = DriverSettings {
         seed,
         ..settings(temper, mode)
@@ -624,7 +624,7 @@ fn ended<M: Model>(model: &M, temper: Temper, mode: Mode, seed: u64) -> (f64, us
 
 /// Cooled fits of a model beside plain ones: batch fits are never worse, fits by minibatches not by more than `slack` of
 /// the bound, and no parts are the same.
-fn cooling_parts_them<M: Model>(what: &str, model: &M, slack: f64) {
+fn cooling_parts_them<M: ConjugateModel>(what: &str, model: &M, slack: f64) {
     let batch = Mode::Batch {
         tolerance: 1e-7,
         max_iterations: 1000,

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::count::{Count, LocalCounts, WordCounts};
-use super::file::Part;
+use super::file::Split;
 use super::sources::{Chunk, Content, Format, Skipped, Sources};
 use super::stream::{Extract, Text};
 use super::tokens::Tokeniser;
@@ -161,8 +161,8 @@ pub fn build(
             Ok(())
         };
         each_chunk(sources, &mut write, |read| watch(2, read, total))?;
-        (built.documents, built.tokens) = writer.totals(Part::Train);
-        (built.heldout_documents, built.heldout_tokens) = writer.totals(Part::Heldout);
+        (built.documents, built.tokens) = writer.totals(Split::Train);
+        (built.heldout_documents, built.heldout_tokens) = writer.totals(Split::Heldout);
         if built.documents + built.heldout_documents == 0 {
             return Err(nothing_left(sources, &built));
         }
@@ -389,9 +389,9 @@ impl Piece {
                 continue;
             }
             let part = if held_out(settings.seed, number, settings.heldout) {
-                Part::Heldout
+                Split::Heldout
             } else {
-                Part::Train
+                Split::Train
             };
             writer
                 .document(part, &self.terms[range.clone()], &self.counts[range])

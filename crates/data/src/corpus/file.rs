@@ -24,14 +24,14 @@ const READ_BEFORE_RELEASE: usize = 1 << 15;
 
 /// The documents that a model learns from, or those that it is judged by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum Split {
     /// For training.
     Train = 0,
     /// Held out.
     Heldout = 1,
 }
 
-impl Part {
+impl Split {
     /// Both parts.
     pub const ALL: [Self; 2] = [Self::Train, Self::Heldout];
 }
@@ -120,7 +120,7 @@ impl Corpus {
             map,
             read: AtomicUsize::new(0),
         };
-        if !Part::ALL.into_iter().all(|part| corpus.check(part)) {
+        if !Split::ALL.into_iter().all(|part| corpus.check(part)) {
             return Err(damaged());
         }
         corpus.release();
@@ -136,7 +136,7 @@ impl Corpus {
     }
 
     /// Whether the index and every document of a part are as promised.
-    fn check(&self, part: Part) -> bool {
+    fn check(&self, part: Split) -> bool {
         let totals = &self.tail.parts[part as usize];
         let (Ok(documents), Ok(index)) = (
             usize::try_from(totals.documents),
@@ -180,7 +180,7 @@ impl Corpus {
     }
 
     /// Where a block begins.
-    fn start(&self, part: Part, block: usize) -> usize {
+    fn start(&self, part: Split, block: usize) -> usize {
         let at = self.tail.parts[part as usize].index as usize + 8 * block;
         let mut bytes = [0; 8];
         bytes.copy_from_slice(&self.map[at..at + 8]);
@@ -188,17 +188,17 @@ impl Corpus {
     }
 
     /// Number of documents of a part.
-    pub fn documents(&self, part: Part) -> usize {
+    pub fn documents(&self, part: Split) -> usize {
         self.tail.parts[part as usize].documents as usize
     }
 
     /// Number of tokens of a part: the sum of all counts.
-    pub fn tokens(&self, part: Part) -> u64 {
+    pub fn tokens(&self, part: Split) -> u64 {
         self.tail.parts[part as usize].tokens
     }
 
     /// Number of pairs of term and document of a part.
-    pub fn pairs(&self, part: Part) -> u64 {
+    pub fn pairs(&self, part: Split) -> u64 {
         self.tail.parts[part as usize].pairs
     }
 
@@ -236,7 +236,7 @@ impl Corpus {
     ///
     /// # Panics
     /// When there is no such document: a caller's bug.
-    pub fn read(&self, part: Part, index: usize, document: &mut Document) {
+    pub fn read(&self, part: Split, index: usize, document: &mut Document) {
         document.terms.clear();
         document.counts.clear();
         self.visit(part, index, |term, count| {
@@ -249,7 +249,7 @@ impl Corpus {
     ///
     /// # Panics
     /// When there is no such document: a caller's bug.
-    pub fn visit(&self, part: Part, index: usize, visit: impl FnMut(u32, u32)) {
+    pub fn visit(&self, part: Split, index: usize, visit: impl FnMut(u32, u32)) {
         assert!(
             index < self.documents(part),
             "document {index} is beyond the corpus"

@@ -31,7 +31,7 @@ pub mod vocabulary;
 pub mod writer;
 
 pub use build::{BuildSettings, Built, build};
-pub use file::{Corpus, Document, Part};
+pub use file::{Corpus, Document, Split};
 pub use sources::{DocumentUnit, Format, Skipped, Sources};
 pub use stop_words::StopWords;
 pub use stream::{NewDocument, stream};

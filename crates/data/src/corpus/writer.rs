@@ -20,7 +20,7 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use super::codec;
-use super::file::Part;
+use super::file::Split;
 use crate::atomic::write_atomic;
 use crate::error::DataError;
 
@@ -129,7 +129,7 @@ impl CorpusWriter<'_> {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn document(&mut self, part: Part, terms: &[u32], counts: &[u32]) -> io::Result<()> {
+    pub fn document(&mut self, part: Split, terms: &[u32], counts: &[u32]) -> io::Result<()> {
         let growing = &mut self.parts[part as usize];
         codec::encode(terms, counts, &mut self.scratch, &mut growing.block);
         growing.totals.documents += 1;
@@ -143,7 +143,7 @@ impl CorpusWriter<'_> {
         }
     }
 
-    fn flush(&mut self, part: Part) -> io::Result<()> {
+    fn flush(&mut self, part: Split) -> io::Result<()> {
         let growing = &mut self.parts[part as usize];
         if growing.filled == 0 {
             return Ok(());
@@ -158,13 +158,13 @@ impl CorpusWriter<'_> {
     }
 
     /// What was written of a part: documents and tokens.
-    pub fn totals(&self, part: Part) -> (u64, u64) {
+    pub fn totals(&self, part: Split) -> (u64, u64) {
         let totals = &self.parts[part as usize].totals;
         (totals.documents, totals.tokens)
     }
 
     fn finish<'w>(mut self, words: impl Iterator<Item = &'w str>, record: &str) -> io::Result<()> {
-        for part in Part::ALL {
+        for part in Split::ALL {
             self.flush(part)?;
         }
         let mut parts = [Totals::default(); 2];

@@ -8,7 +8,7 @@ use jensen_blackbox::records::{
     SmisoSettings, VarianceSettings,
 };
 use jensen_blackbox::{
-    Family, MethodState as _, NoiseSource, Optimiser, Oracle, Purpose as NoisePurpose, Schedule,
+    Family, MethodState as _, NoisePurpose, NoiseSource, Optimiser, Oracle, Schedule,
 };
 use jensen_density::{AllRecords, Lanes, RecordDensity};
 use jensen_glm::{Features, Glm, Link, Sparse, StandardNormal};

@@ -8,7 +8,7 @@
 mod simplify;
 mod structure;
 
-use crate::ir::{Graph, Input, NodeId, Placement, Record, Shape};
+use crate::ir::{Graph, Input, NodeId, Placement, RecordColumn, Shape};
 use crate::ops::{ElemOp, Op};
 
 /// A derivative that is zero almost everywhere.
@@ -65,7 +65,7 @@ impl Graph {
             width > 0 && values.len().is_multiple_of(width),
             "whole records"
         );
-        let id = self.intern_record(Record::Values {
+        let id = self.intern_record(RecordColumn::Values {
             width,
             values: values.into(),
         });
@@ -74,7 +74,7 @@ impl Graph {
 
     /// A record column of element indices, for [`gather_record`](Self::gather_record).
     pub fn record_indices(&mut self, indices: &[u32]) -> crate::ir::RecordId {
-        self.intern_record(Record::Indices(indices.into()))
+        self.intern_record(RecordColumn::Indices(indices.into()))
     }
 
     /// The number of records in the batch, as a value.

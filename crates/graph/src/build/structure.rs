@@ -1,6 +1,6 @@
 //! Constructors of structural operations: gathers and scatters, reductions, matrices.
 
-use crate::ir::{Graph, NodeId, Placement, Record, Shape};
+use crate::ir::{Graph, NodeId, Placement, RecordColumn, Shape};
 use crate::ops::{ElemOp, MAX_SCATTER, MatMul, Op, ScatterMap, ScatterMaps, structural};
 
 /// Constants of at most this many elements are folded by evaluating structural operations.
@@ -95,7 +95,7 @@ impl Graph {
     /// `out[r] = x[index of record r]`.
     pub fn gather_record(&mut self, x: NodeId, index: crate::ir::RecordId) -> NodeId {
         assert!(!self.shape(x).record, "gather from a fixed-size value");
-        let Record::Indices(indices) = self.record_data(index) else {
+        let RecordColumn::Indices(indices) = self.record_data(index) else {
             panic!("a record column of indices");
         };
         let len = self.shape(x).len;

@@ -6,7 +6,7 @@ use jensen_math::simd::{LANES, Simd};
 
 use crate::exec::kernels::Operand;
 use crate::exec::plan::{Arg, IndexRef, Instruction, Plan, Region, Step, Target, plan};
-use crate::ir::{Graph, NodeId, Placement, Record, Shape};
+use crate::ir::{Graph, NodeId, Placement, RecordColumn, Shape};
 use crate::ops::Op;
 use crate::scalar;
 
@@ -85,7 +85,7 @@ impl Program {
         );
         self.records = batch.len();
         for (indices, record) in self.indices.iter_mut().zip(&self.graph.records) {
-            if let Record::Indices(all) = record {
+            if let RecordColumn::Indices(all) = record {
                 indices.clear();
                 indices.extend(batch.iter().map(|&r| all[r as usize]));
             }
@@ -106,7 +106,7 @@ impl Program {
             if self.graph.op(id) == Op::RecordCount {
                 self.pool[at] = batch.len() as f64;
             } else if let Op::Record(column) = self.graph.op(id)
-                && let Record::Values { width, values } = self.graph.record_data(column)
+                && let RecordColumn::Values { width, values } = self.graph.record_data(column)
             {
                 let rows = self.pool[at..at + width * batch.len()].chunks_exact_mut(*width);
                 for (row, &r) in rows.zip(batch) {
@@ -480,8 +480,8 @@ impl Graph {
             .records
             .iter()
             .map(|record| match record {
-                Record::Values { values, .. } => 8 * values.len(),
-                Record::Indices(indices) => 4 * indices.len(),
+                RecordColumn::Values { values, .. } => 8 * values.len(),
+                RecordColumn::Indices(indices) => 4 * indices.len(),
             })
             .sum();
         consts + indices + records

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::ir::{Graph, NodeId, Record};
+use crate::ir::{Graph, NodeId, RecordColumn};
 use crate::ops::{ElemOp, Op};
 
 /// A number of each record that no parameter enters.
@@ -205,7 +205,7 @@ fn look(graph: &Graph, id: NodeId, found: &[Vec<Element>], records: usize) -> Ve
             })
             .collect(),
         Op::Record(column) => match graph.record_data(column) {
-            Record::Values { width, values } => (0..len)
+            RecordColumn::Values { width, values } => (0..len)
                 .map(|at| {
                     Element::Data(Data::Column {
                         values: values.clone(),
@@ -215,7 +215,7 @@ fn look(graph: &Graph, id: NodeId, found: &[Vec<Element>], records: usize) -> Ve
                     })
                 })
                 .collect(),
-            Record::Indices(_) => vec![Element::Other; len],
+            RecordColumn::Indices(_) => vec![Element::Other; len],
         },
         Op::Gather(index) => {
             let from = arg(0);
@@ -223,8 +223,8 @@ fn look(graph: &Graph, id: NodeId, found: &[Vec<Element>], records: usize) -> Ve
             index.map(|i| from[*i as usize].clone()).collect()
         }
         Op::GatherRecord(column) => match graph.record_data(column) {
-            Record::Indices(indices) => vec![by_record(indices, arg(0)); len],
-            Record::Values { .. } => vec![Element::Other; len],
+            RecordColumn::Indices(indices) => vec![by_record(indices, arg(0)); len],
+            RecordColumn::Values { .. } => vec![Element::Other; len],
         },
         Op::Concat => (0..graph.args(id).len())
             .flat_map(|k| arg(k).iter().cloned())

@@ -52,10 +52,10 @@ pub struct RecordGraph {
 #[derive(Default)]
 pub struct RecordWorkspace {
     prior: GraphWorkspace,
-    value: Bound,
-    gradient: Bound,
-    product: Bound,
-    both: Bound,
+    value: BoundProgram,
+    gradient: BoundProgram,
+    product: BoundProgram,
+    both: BoundProgram,
     part: Vec<f64>,
     point: Vec<f64>,
     direction: Vec<f64>,
@@ -63,13 +63,13 @@ pub struct RecordWorkspace {
 
 /// A program with a batch of its own.
 #[derive(Default)]
-struct Bound {
+struct BoundProgram {
     program: Option<Program>,
     batch: Vec<u32>,
     states: Vec<ThreadState>,
 }
 
-impl Bound {
+impl BoundProgram {
     fn to(&mut self, prototype: &Program, batch: &[u32]) -> (&Program, &mut Vec<ThreadState>) {
         let program = self.program.get_or_insert_with(|| {
             // An empty batch is bound nowhere else.
@@ -173,7 +173,7 @@ impl RecordGraph {
     fn add<const N: usize>(
         &self,
         prototype: &Program,
-        bound: &mut Bound,
+        bound: &mut BoundProgram,
         batch: &[u32],
         inputs: &[Lanes<'_>],
         out: [LanesMut<'_>; N],

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::ir::{Graph, NodeId, Record};
+use crate::ir::{Graph, NodeId, RecordColumn};
 use crate::ops::Op;
 
 /// Batches that touch more than this share of the coordinates gain nothing from knowing which.
@@ -46,7 +46,7 @@ impl Support {
         let mut always = Vec::new();
         for id in graph.ids() {
             if let Op::GatherRecord(column) = graph.op(id)
-                && let Record::Indices(indices) = graph.record_data(column)
+                && let RecordColumn::Indices(indices) = graph.record_data(column)
             {
                 let source = own[graph.args(id)[0].index()].clone().unwrap_or(Own {
                     shared: Vec::new(),

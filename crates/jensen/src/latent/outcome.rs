@@ -16,7 +16,7 @@ const GROUPS: usize = 10;
 
 /// Observations of some rows as a fitted model sees them.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct PredictedRows {
     /// Mean and variance of every linear predictor, row by row.
     pub predictor: Vec<(f64, f64)>,
     /// Linear predictors of a row.
@@ -44,7 +44,7 @@ pub struct Bin {
     pub error: f64,
 }
 
-impl Outcome {
+impl PredictedRows {
     /// Mean log predictive density in nats an observation, where responses are known.
     pub fn log_predictive(&self) -> Option<f64> {
         let known: Vec<f64> = (self.log_density.iter().copied())
@@ -116,7 +116,7 @@ pub fn outcome(
     mean: &[f64],
     variance: &[f64],
     at: &Prediction,
-) -> Outcome {
+) -> PredictedRows {
     let times = likelihood.predictors().max(1);
     let rows = mean.len() / times;
     let rule = gauss_hermite(NODES).unwrap_or(Rule {
@@ -163,7 +163,7 @@ pub fn outcome(
         .with_min_len(64)
         .map(row)
         .collect();
-    let mut out = Outcome {
+    let mut out = PredictedRows {
         predictor: mean.iter().copied().zip(variance.iter().copied()).collect(),
         times,
         mean: Vec::with_capacity(rows),
@@ -184,7 +184,7 @@ pub fn outcome(
 }
 
 /// The outcome of the rows that a model was fitted to.
-pub fn fitted(model: &TableModel, likelihood: Likelihood, fit: &Fit) -> Outcome {
+pub fn fitted(model: &TableModel, likelihood: Likelihood, fit: &Fit) -> PredictedRows {
     let data = model.observations();
     let n = data.response.len();
     let at = Prediction {

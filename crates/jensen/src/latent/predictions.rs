@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use super::{Outcome, TableModel};
+use super::{PredictedRows, TableModel};
 
 /// Predictions of rows as CSV; `rows` are their numbers in the table, from 0.
-pub fn predictions(model: &TableModel, outcome: &Outcome, rows: &[usize]) -> String {
+pub fn predictions(model: &TableModel, outcome: &PredictedRows, rows: &[usize]) -> String {
     let times = outcome.times;
     let mut text = "row".to_owned();
     if times == 1 {

@@ -1,7 +1,7 @@
 //! What the user asks for, in words.
 
 use jensen_latent::prior::Spec;
-use jensen_latent::{Bound, Likelihood};
+use jensen_latent::{Likelihood, SiteBound};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -30,12 +30,12 @@ impl Request {
     ///
     /// # Errors
     /// There is no such bound, or it is not offered for the likelihood.
-    pub fn bound(&self, likelihood: Likelihood) -> Result<Bound, Error> {
+    pub fn bound(&self, likelihood: Likelihood) -> Result<SiteBound, Error> {
         let offered = likelihood.bounds();
         let Some(name) = &self.bound else {
             return Ok(offered[0]);
         };
-        let bound = Bound::from_name(name).filter(|b| offered.contains(b));
+        let bound = SiteBound::from_name(name).filter(|b| offered.contains(b));
         bound.ok_or_else(|| {
             let names: Vec<_> = offered.iter().map(|b| b.name()).collect();
             Error::Input(format!(

@@ -7,7 +7,7 @@ use jensen_report::{Exhibit, Fact, Report, Section, Tone, Verdict};
 use jensen_run::Record;
 use serde_json::Value;
 
-use super::{LatentSummary, Outcome, TableModel, maps};
+use super::{LatentSummary, PredictedRows, TableModel, maps};
 use crate::study;
 
 /// Rows of the page's table; all are in `fit.json`.
@@ -64,7 +64,7 @@ fn run(curve: &Curve) -> Exhibit {
 }
 
 /// Predictions against observations.
-fn calibration(outcome: &Outcome) -> Option<Exhibit> {
+fn calibration(outcome: &PredictedRows) -> Option<Exhibit> {
     let binned = outcome.calibration();
     if binned.len() < 2 {
         return None;
@@ -116,7 +116,7 @@ pub struct Page<'a> {
     /// What the run recorded.
     pub curve: &'a Curve,
     /// The fitted observations.
-    pub outcome: &'a Outcome,
+    pub outcome: &'a PredictedRows,
     /// Graphs of the parts that have one, by the part's name.
     pub graphs: &'a [(String, Graph)],
     /// The name of the data.
@@ -126,7 +126,7 @@ pub struct Page<'a> {
 }
 
 /// The fit in a few numbers.
-fn facts(summary: &LatentSummary, outcome: &Outcome) -> Vec<Fact> {
+fn facts(summary: &LatentSummary, outcome: &PredictedRows) -> Vec<Fact> {
     let mut facts = vec![Fact::new(
         "Bound",
         format!("{:.4}", summary.bound),

@@ -8,8 +8,8 @@ use jensen_latent::prior::{
     replicate_design, replicate_query,
 };
 use jensen_latent::{
-    Bound, Dense, Likelihood, Model, Observations, Parameter, Prior, Query, Range, Response,
-    Sensitivity, Structure,
+    Dense, LatentModel, Likelihood, Observations, Parameter, Prior, Query, Range, Response,
+    Sensitivity, SiteBound, Structure,
 };
 
 use super::Request;
@@ -149,7 +149,7 @@ pub struct Prediction {
 pub struct TableModel {
     likelihood: Likelihood,
     free: Vec<bool>,
-    bound: Bound,
+    bound: SiteBound,
     assembled: Assembled,
     observations: Observations,
     /// The observed rows of the table.
@@ -261,7 +261,7 @@ impl TableModel {
     }
 
     /// The bound.
-    pub fn bound(&self) -> Bound {
+    pub fn bound(&self) -> SiteBound {
         self.bound
     }
 
@@ -349,8 +349,8 @@ impl TableModel {
     ///
     /// # Errors
     /// θ is out of its range.
-    pub fn model(&self, theta: &[f64], likelihood: Likelihood) -> Result<Model, Error> {
-        Ok(Model {
+    pub fn model(&self, theta: &[f64], likelihood: Likelihood) -> Result<LatentModel, Error> {
+        Ok(LatentModel {
             prior: self.structure(theta)?,
             design: replicate_design(&self.assembled.design(), likelihood.predictors()),
             likelihood,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use jensen_data::{Rows, RunDir};
 use jensen_neural::{
-    Architecture, Autoencoder, Bound, Records, Selection, TrainSettings, Trained, Trainer,
+    Architecture, Autoencoder, BoundEstimate, Records, Selection, TrainSettings, Trained, Trainer,
 };
 use jensen_run::{Budget, Clock, Control, Identity, Outcome, Reason, Status, run as run_loop};
 use serde::{Deserialize, Serialize};
@@ -154,8 +154,8 @@ pub struct VaeStudy<'a> {
 pub struct VaeMade {
     /// The networks with their weights.
     pub model: VaeModel,
-    training: Bound,
-    validated: Option<Bound>,
+    training: BoundEstimate,
+    validated: Option<BoundEstimate>,
     active_units: usize,
     pictures: Pictures,
     evaluate_seconds: f64,

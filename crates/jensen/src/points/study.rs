@@ -2,7 +2,7 @@
 
 use jensen_conjugate::driver::DriverSettings;
 use jensen_conjugate::fit::{ModelFit, fit, identity};
-use jensen_conjugate::model::Model;
+use jensen_conjugate::model::ConjugateModel;
 use jensen_report::figure::{Axis, Chart, Figure, Image, ImageGrid, Series};
 use jensen_run::{Budget, Clock, Control, Identity, Outcome, Record};
 use serde::Serialize;
@@ -129,7 +129,7 @@ pub struct Made {
     pub described: Described,
 }
 
-impl<M: Model, R: Serialize> Study for PointStudy<'_, M, R> {
+impl<M: ConjugateModel, R: Serialize> Study for PointStudy<'_, M, R> {
     type Request = R;
     type Course = Course;
     type Output = Made;

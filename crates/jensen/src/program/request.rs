@@ -10,14 +10,12 @@ use jensen_run::Budget;
 use serde::{Deserialize, Serialize};
 
 use super::minibatch;
+use crate::fit::DRAWS;
 use crate::study::{MEMORY_LIMIT, words};
 use crate::{Covariance, Error, Options};
 
 /// Iterations allowed unless said otherwise; methods stop on their own long before.
 const MAX_ITERS: u64 = 100_000;
-
-/// Draws unless said otherwise.
-const DRAWS: u64 = 1000;
 
 /// Which algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -298,7 +296,7 @@ impl FitRequest {
     pub fn options(&self, init: Init, threads: usize) -> Result<Options, Error> {
         Ok(Options {
             settings: self.settings(init)?,
-            draws: self.draws.unwrap_or(DRAWS) as usize,
+            draws: self.draws.map_or(DRAWS, |draws| draws as usize),
             resample: self.importance_resample.unwrap_or(false),
             threads,
             memory_limit: self.memory_limit(),

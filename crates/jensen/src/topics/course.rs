@@ -1,7 +1,7 @@
 //! What a run's records say.
 
 use jensen_conjugate::lda::LdaSettings;
-use jensen_data::corpus::{Corpus, Part};
+use jensen_data::corpus::{Corpus, Split};
 use jensen_run::Record;
 use serde_json::Value;
 
@@ -26,8 +26,8 @@ impl Sizes {
     /// The sizes of a run on the training documents of a corpus.
     pub fn of(corpus: &Corpus, settings: &LdaSettings) -> Self {
         Self {
-            documents: corpus.documents(Part::Train) as f64,
-            tokens: corpus.tokens(Part::Train) as f64,
+            documents: corpus.documents(Split::Train) as f64,
+            tokens: corpus.tokens(Split::Train) as f64,
             batch: settings.batch as f64,
         }
     }

@@ -1,10 +1,10 @@
 //! A corpus into topics.
 
-use jensen_conjugate::documents::{Documents, Part as Range};
+use jensen_conjugate::documents::{DocumentRange, Documents};
 use jensen_conjugate::lda::{
     self, Completion, LdaError, LdaFit, LdaJob, LdaSettings, Predictor, RULE,
 };
-use jensen_data::corpus::{Corpus, Part, Tokeniser};
+use jensen_data::corpus::{Corpus, Split, Tokeniser};
 use jensen_math::simd::Simd;
 use jensen_run::{Budget, Clock, Control, Identity, Outcome};
 
@@ -63,7 +63,7 @@ pub fn fit_topics<'a>(
     let simd = run.flags.simd()?;
     run.flags.simd = Some(simd.name().to_owned());
     corpus.digest().clone_into(&mut run.digest);
-    let tokens = corpus.tokens(Part::Train);
+    let tokens = corpus.tokens(Split::Train);
     if settings.topics as u64 > tokens {
         return Err(Error::Input(format!(
             "{} topics cannot be learned from {tokens} tokens: ask for fewer topics",
@@ -83,20 +83,20 @@ pub fn fit_topics<'a>(
 
 /// Scores all held-out documents of a corpus, if there are any.
 pub fn score(corpus: &Corpus, model: &TopicModel, seed: u64, simd: Simd) -> Option<Completion> {
-    let heldout = CorpusDocuments::new(corpus, Part::Heldout);
+    let heldout = CorpusDocuments::new(corpus, Split::Heldout);
     (!heldout.is_empty())
         .then(|| Predictor::new(&model.topics, RULE, simd).completion(&heldout, seed))
 }
 
 impl TopicsStudy<'_> {
     fn train(&self) -> CorpusDocuments<'_> {
-        CorpusDocuments::new(self.corpus, Part::Train)
+        CorpusDocuments::new(self.corpus, Split::Train)
     }
 
     fn with_job<T>(&self, each: impl FnOnce(&LdaJob<'_>) -> T) -> T {
         let train = self.train();
-        let heldout = CorpusDocuments::new(self.corpus, Part::Heldout);
-        let scored = Range::new(&heldout, 0, SCORED);
+        let heldout = CorpusDocuments::new(self.corpus, Split::Heldout);
+        let scored = DocumentRange::new(&heldout, 0, SCORED);
         each(&LdaJob {
             documents: &train,
             heldout: (!scored.is_empty()).then_some(&scored as &dyn Documents),
@@ -130,7 +130,7 @@ impl TopicsStudy<'_> {
             words: self.corpus.words().to_vec(),
             tokeniser: self.tokeniser(),
         };
-        let completion = if self.corpus.documents(Part::Heldout) > SCORED {
+        let completion = if self.corpus.documents(Split::Heldout) > SCORED {
             score(self.corpus, &model, self.settings.seed, self.simd)
         } else {
             fit.heldout
@@ -264,7 +264,7 @@ impl Study for TopicsStudy<'_> {
             heldout_documents: completion.map_or(0, |c| c.documents),
             docs_per_second: made.course.docs_per_second(),
             documents_processed: fit.documents,
-            documents: self.corpus.documents(Part::Train) as u64,
+            documents: self.corpus.documents(Split::Train) as u64,
             documents_skipped: fit.skipped,
             population: fit.topics.population,
             tokens: self.train().tokens(),

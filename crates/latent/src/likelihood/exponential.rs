@@ -2,7 +2,7 @@
 
 use super::row::{Form, Response, Row, Size, no_parameters};
 use super::{Likelihood, gamma};
-use crate::site::Bound;
+use crate::site::SiteBound;
 
 pub(super) static ROW: Row = Row {
     name: "exponential",
@@ -11,7 +11,7 @@ pub(super) static ROW: Row = Row {
     usual: &[],
     response: Response::Positive,
     size: Size::One,
-    bounds: &[Bound::Exact],
+    bounds: &[SiteBound::Exact],
     log_concave: true,
     mean: f64::exp,
     log_density: |_, eta, y, _| gamma::log_density(1.0, eta, y),

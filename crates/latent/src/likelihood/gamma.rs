@@ -5,7 +5,7 @@ use jensen_math::special::{digamma, lgamma};
 use super::Likelihood;
 use super::row::{Fitted, Form, Response, Row, Size};
 use crate::linear::kernels::sum;
-use crate::site::Bound;
+use crate::site::SiteBound;
 use crate::site::convex::Convex;
 
 pub(super) static ROW: Row = Row {
@@ -15,7 +15,7 @@ pub(super) static ROW: Row = Row {
     usual: &[1.0],
     response: Response::Positive,
     size: Size::One,
-    bounds: &[Bound::Exact],
+    bounds: &[SiteBound::Exact],
     log_concave: true,
     mean: f64::exp,
     log_density: |p, eta, y, _| log_density(p[0], eta, y),

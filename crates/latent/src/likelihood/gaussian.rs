@@ -5,7 +5,7 @@ use jensen_math::constants::{HALF_LOG_TWO_PI, LOG_TWO_PI};
 use super::Likelihood;
 use super::row::{Fitted, Form, Response, Row, Size};
 use crate::linear::kernels::sum;
-use crate::site::Bound;
+use crate::site::SiteBound;
 use crate::site::convex::Convex;
 
 pub(super) static ROW: Row = Row {
@@ -15,7 +15,7 @@ pub(super) static ROW: Row = Row {
     usual: &[1.0],
     response: Response::Number,
     size: Size::One,
-    bounds: &[Bound::Exact],
+    bounds: &[SiteBound::Exact],
     log_concave: true,
     mean: |eta| eta,
     log_density: |p, eta, y, _| normal(y - eta, p[0].ln()),

@@ -32,7 +32,7 @@ mod words;
 pub(crate) use row::{Fitted, Form, Row};
 pub use row::{Response, Size};
 
-use crate::{Bound, Observations};
+use crate::{Observations, SiteBound};
 
 /// Every likelihood, in the order of tables.
 static ROWS: &[&Row] = &[
@@ -105,7 +105,7 @@ impl Likelihood {
     }
 
     /// The bounds on offer, the default first.
-    pub fn bounds(self) -> &'static [Bound] {
+    pub fn bounds(self) -> &'static [SiteBound] {
         self.row.bounds
     }
 
@@ -206,7 +206,7 @@ impl Likelihood {
 mod tests {
     use super::*;
     use crate::site::Sites;
-    use crate::{Covariance, Design, Model, Structure};
+    use crate::{Covariance, Design, LatentModel, Structure};
 
     /// Every likelihood at parameters that are not their usual ones.
     fn all() -> impl Iterator<Item = Likelihood> {
@@ -299,7 +299,7 @@ mod tests {
             assert!(response.len() > 1, "{likelihood}");
             let n = response.len();
             for bound in likelihood.bounds() {
-                let model = Model {
+                let model = LatentModel {
                     prior: Structure {
                         mean: vec![0.0; n],
                         covariance: Covariance::Diagonal(vec![1.0; n]),
@@ -321,7 +321,7 @@ mod tests {
                     let values = sites.values(&vec![eta; n], &vec![0.0; n]);
                     for (value, y) in values.iter().zip(&response) {
                         // The pieces lie up to 1e-4 above the function a trial.
-                        let slack = if *bound == Bound::Piecewise {
+                        let slack = if *bound == SiteBound::Piecewise {
                             2e-3
                         } else {
                             1e-10

@@ -4,7 +4,7 @@ use jensen_math::special::inv_logit;
 
 use super::Likelihood;
 use super::row::{Form, Response, Row, Size, no_parameters};
-use crate::site::Bound;
+use crate::site::SiteBound;
 use crate::site::multinomial::Multinomial;
 
 pub(super) static ROW: Row = Row {
@@ -14,7 +14,7 @@ pub(super) static ROW: Row = Row {
     usual: &[],
     response: Response::Category,
     size: Size::One,
-    bounds: &[Bound::Exact, Bound::Log],
+    bounds: &[SiteBound::Exact, SiteBound::Log],
     log_concave: true,
     mean: inv_logit,
     log_density: |_, _, _, _| f64::NAN,

@@ -4,7 +4,7 @@ use jensen_math::special::lgamma;
 
 use super::Likelihood;
 use super::row::{Form, Response, Row, Size, no_parameters};
-use crate::site::Bound;
+use crate::site::SiteBound;
 use crate::site::convex::Convex;
 
 pub(super) static ROW: Row = Row {
@@ -14,7 +14,7 @@ pub(super) static ROW: Row = Row {
     usual: &[],
     response: Response::Count,
     size: Size::Exposure,
-    bounds: &[Bound::Exact],
+    bounds: &[SiteBound::Exact],
     log_concave: true,
     mean: f64::exp,
     log_density: |_, eta, y, size| y * (eta + size.ln()) - size * eta.exp() - lgamma(y + 1.0),

@@ -7,7 +7,7 @@ use jensen_math::vmath;
 
 use super::Likelihood;
 use super::row::{Form, Response, Row, Size, no_parameters};
-use crate::site::Bound;
+use crate::site::SiteBound;
 use crate::site::expectation::Potential;
 
 pub(super) static ROW: Row = Row {
@@ -17,7 +17,7 @@ pub(super) static ROW: Row = Row {
     usual: &[],
     response: Response::Binary,
     size: Size::One,
-    bounds: &[Bound::Exact],
+    bounds: &[SiteBound::Exact],
     log_concave: true,
     mean: phi,
     log_density: |_, eta, y, _| log_phi((2.0 * y - 1.0) * eta),

@@ -6,7 +6,7 @@ use crate::site::convex::Convex;
 use crate::site::expectation::Potentials;
 use crate::site::logistic::Logistic;
 use crate::site::multinomial::Multinomial;
-use crate::site::{Bound, Sites};
+use crate::site::{SiteBound, Sites};
 use crate::{Likelihood, Observations};
 
 /// Everything that is particular to one likelihood. Functions take its parameters in the row's order.
@@ -24,7 +24,7 @@ pub(crate) struct Row {
     /// What multiplies the mean.
     pub size: Size,
     /// The bounds on offer, the default first.
-    pub bounds: &'static [Bound],
+    pub bounds: &'static [SiteBound],
     /// Whether log p is concave in η.
     pub log_concave: bool,
     /// Mean of an observation of size 1 at η.

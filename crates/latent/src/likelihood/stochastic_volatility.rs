@@ -5,7 +5,7 @@ use jensen_math::constants::HALF_LOG_TWO_PI;
 use super::Likelihood;
 use super::gaussian::normal;
 use super::row::{Form, Response, Row, Size, no_parameters};
-use crate::site::Bound;
+use crate::site::SiteBound;
 use crate::site::convex::Convex;
 
 pub(super) static ROW: Row = Row {
@@ -15,7 +15,7 @@ pub(super) static ROW: Row = Row {
     usual: &[],
     response: Response::Number,
     size: Size::One,
-    bounds: &[Bound::Exact],
+    bounds: &[SiteBound::Exact],
     log_concave: true,
     // The mean of y is 0: its standard deviation tells more.
     mean: |eta| (0.5 * eta).exp(),

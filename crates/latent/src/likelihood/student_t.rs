@@ -6,7 +6,7 @@ use jensen_math::vmath::log1p;
 
 use super::Likelihood;
 use super::row::{Fitted, Form, Response, Row, Size};
-use crate::site::Bound;
+use crate::site::SiteBound;
 use crate::site::expectation::Potential;
 
 pub(super) static ROW: Row = Row {
@@ -16,7 +16,7 @@ pub(super) static ROW: Row = Row {
     usual: &[4.0, 1.0],
     response: Response::Number,
     size: Size::One,
-    bounds: &[Bound::Exact],
+    bounds: &[SiteBound::Exact],
     log_concave: false,
     mean: |eta| eta,
     log_density: |p, eta, y, _| {

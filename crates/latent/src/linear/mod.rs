@@ -18,7 +18,7 @@ pub(crate) mod wide;
 
 pub(crate) use block::Block;
 
-use crate::{Covariance, CovarianceSensitivity, Design, Error, Model};
+use crate::{Covariance, CovarianceSensitivity, Design, Error, LatentModel};
 use narrow::Narrow;
 use sparse::SparseField;
 use wide::Wide;
@@ -35,14 +35,18 @@ const MANY: usize = 512;
 
 /// Whether a dense prior has a latent variable for about every predictor. Where a few of a Gaussian process's inputs repeat,
 /// working with the predictors is still cheaper than factorising the prior.
-pub(crate) fn observed_once(model: &Model) -> bool {
+pub(crate) fn observed_once(model: &LatentModel) -> bool {
     let (n, latents) = (model.design_rows(), model.prior.len());
     latents >= n || (matches!(model.design, Design::Select(_)) && 10 * latents >= 9 * n)
 }
 
 impl Geometry {
     /// Chooses the regime. `signed` asks for one that bears negative λ.
-    pub(crate) fn new(model: &Model, signed: bool, notes: &mut Vec<String>) -> Result<Self, Error> {
+    pub(crate) fn new(
+        model: &LatentModel,
+        signed: bool,
+        notes: &mut Vec<String>,
+    ) -> Result<Self, Error> {
         let (n, latents) = (model.design_rows(), model.prior.len());
         let dense_design = matches!(model.design, Design::Dense(_));
         match &model.prior.covariance {
@@ -96,7 +100,7 @@ impl Geometry {
     /// m from α, λ and the part of the predictors' mean that the latent variables make, at the factorised λ.
     pub(crate) fn latent_mean(
         &mut self,
-        model: &Model,
+        model: &LatentModel,
         alpha: &[f64],
         lambda: &[f64],
         predictor: &[f64],
@@ -128,7 +132,7 @@ impl Geometry {
     }
 
     /// diag V at the factorised λ.
-    pub(crate) fn latent_variances(&mut self, model: &Model) -> Vec<f64> {
+    pub(crate) fn latent_variances(&mut self, model: &LatentModel) -> Vec<f64> {
         match self {
             Self::Wide(g) => g.latent_variances(model),
             Self::Narrow(g) => g.latent_variances(),
@@ -139,7 +143,7 @@ impl Geometry {
     /// dBound by the prior's covariance at the solved dual, at the factorised λ.
     pub(crate) fn sensitivity(
         &mut self,
-        model: &Model,
+        model: &LatentModel,
         alpha: &[f64],
         lambda: &[f64],
         mean: &[f64],

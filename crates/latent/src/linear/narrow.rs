@@ -9,7 +9,7 @@ use super::design;
 use super::kernels::{
     cholesky, log_determinant, map, product, solve_lower, solve_lower_transposed,
 };
-use crate::{Covariance, CovarianceSensitivity, Dense, Design, Error, Model};
+use crate::{Covariance, CovarianceSensitivity, Dense, Design, Error, LatentModel};
 
 /// A square root R of Σ.
 enum Root {
@@ -29,7 +29,7 @@ pub(crate) struct Narrow {
 impl Narrow {
     /// Factorises Σ; where it is singular to rounding, adds to its diagonal the least power of ten times its mean that
     /// helps and says so in a note.
-    pub(crate) fn new(model: &Model, notes: &mut Vec<String>) -> Result<Self, Error> {
+    pub(crate) fn new(model: &LatentModel, notes: &mut Vec<String>) -> Result<Self, Error> {
         let root = match &model.prior.covariance {
             Covariance::Diagonal(v) => Root::Diagonal(v.iter().map(|v| v.sqrt()).collect()),
             Covariance::Dense(sigma) => Root::Dense(root_of(sigma, notes)?),
@@ -194,7 +194,7 @@ impl Narrow {
     /// `R⁻ᵀ(I − A⁻¹)R⁻¹ = G − G V G` with the Gram matrix G = WᵀΛW.
     pub(crate) fn sensitivity(
         &self,
-        model: &Model,
+        model: &LatentModel,
         alpha: &[f64],
         lambda: &[f64],
     ) -> CovarianceSensitivity {

@@ -20,7 +20,7 @@ use faer::{Conj, MatMut, Par, Side};
 use super::kernels::map;
 use super::selected::Order;
 use super::{Block, design};
-use crate::{CovarianceSensitivity, Dense, Design, Error, Model, Precision, Sparse};
+use crate::{CovarianceSensitivity, Dense, Design, Error, LatentModel, Precision, Sparse};
 use jensen_math::constants::LOG_TWO_PI;
 
 /// Independent latent variables as a precision.
@@ -76,7 +76,7 @@ pub(crate) struct SparseField {
 }
 
 impl SparseField {
-    pub(crate) fn new(model: &Model, precision: &Precision) -> Result<Self, Error> {
+    pub(crate) fn new(model: &LatentModel, precision: &Precision) -> Result<Self, Error> {
         let rows = design::to_sparse_transposed(&model.design, model.prior.len());
         let q = &precision.matrix;
         check_symmetric(q)?;
@@ -335,7 +335,7 @@ impl SparseField {
     /// `−½ (m−μ)(m−μ)ᵀ − ½ V + ½ Q⁻` on the pattern of Q, the last term where the prior did not give its determinant.
     pub(crate) fn sensitivity(
         &mut self,
-        model: &Model,
+        model: &LatentModel,
         mean: &[f64],
     ) -> Result<CovarianceSensitivity, Error> {
         self.invert();

@@ -10,7 +10,7 @@ use super::kernels::{
     cholesky, dot, inverse_diagonal, inverse_into, log_determinant, mirror, product, solve,
     solve_lower, symmetric_times,
 };
-use crate::{Covariance, CovarianceSensitivity, Dense, Design, Model};
+use crate::{Covariance, CovarianceSensitivity, Dense, Design, LatentModel};
 
 /// Below this share of the prior precision `λ Σ̃_nn` the variance is not taken from the difference `1 − B⁻¹_nn`.
 const WEAK: f64 = 1e-2;
@@ -34,7 +34,7 @@ pub(crate) struct Wide {
 }
 
 impl Wide {
-    pub(crate) fn new(model: &Model) -> Self {
+    pub(crate) fn new(model: &LatentModel) -> Self {
         let covariance = predictor_covariance(model);
         let n = covariance.rows;
         Self {
@@ -243,7 +243,7 @@ impl Wide {
     }
 
     /// diag V over the latent variables, at the factorised λ.
-    pub(crate) fn latent_variances(&mut self, model: &Model) -> Vec<f64> {
+    pub(crate) fn latent_variances(&mut self, model: &LatentModel) -> Vec<f64> {
         if model.design == Design::Identity {
             return self.variances();
         }
@@ -269,7 +269,11 @@ impl Wide {
     }
 
     /// `½ Wᵀ(ααᵀ − Λ^½B⁻¹Λ^½)W` in the form of the model's covariance.
-    pub(crate) fn sensitivity(&mut self, model: &Model, alpha: &[f64]) -> CovarianceSensitivity {
+    pub(crate) fn sensitivity(
+        &mut self,
+        model: &LatentModel,
+        alpha: &[f64],
+    ) -> CovarianceSensitivity {
         self.inverse();
         let inverse = &self.inverse;
         let n = alpha.len();
@@ -307,7 +311,7 @@ pub(crate) fn transpose(a: &Dense) -> Dense {
 }
 
 /// Variances of the latent variables under a prior that is no precision.
-pub(crate) fn prior_variances(model: &Model) -> Vec<f64> {
+pub(crate) fn prior_variances(model: &LatentModel) -> Vec<f64> {
     match &model.prior.covariance {
         Covariance::Dense(sigma) => (0..sigma.rows).map(|l| sigma.get(l, l)).collect(),
         Covariance::Diagonal(variances) => variances.clone(),
@@ -316,7 +320,7 @@ pub(crate) fn prior_variances(model: &Model) -> Vec<f64> {
 }
 
 /// W Σ, N × L, for a prior that is no precision.
-pub(crate) fn cross_covariance(model: &Model) -> Dense {
+pub(crate) fn cross_covariance(model: &LatentModel) -> Dense {
     let w = super::design::to_dense(&model.design, model.prior.len());
     match &model.prior.covariance {
         Covariance::Dense(sigma) => {
@@ -339,7 +343,7 @@ pub(crate) fn cross_covariance(model: &Model) -> Dense {
 }
 
 /// Σ̃ = WΣWᵀ, both triangles.
-fn predictor_covariance(model: &Model) -> Dense {
+fn predictor_covariance(model: &LatentModel) -> Dense {
     match (&model.design, &model.prior.covariance) {
         (Design::Identity, Covariance::Dense(sigma)) => sigma.clone(),
         (Design::Select(index), Covariance::Dense(sigma)) => {

@@ -12,7 +12,7 @@ use super::place::Source;
 use super::read::{Piece, Reader, coordinates, design};
 use super::setting::Setting;
 use super::spec::{Call, Spec, SpecError};
-use super::stack::{Part, Stack};
+use super::stack::{Block, Stack};
 use super::term::{Body, Builder, Building};
 use super::terms::Known;
 use crate::{Dense, Design, Error, Prior, Query};
@@ -191,8 +191,8 @@ fn make_stack(
     let (mut parts, mut pieces, mut at) = (Vec::new(), Vec::new(), 0);
     for mut building in terms.into_iter().flatten() {
         let part = match building.body {
-            Body::Field(field) => Part::Field(field),
-            Body::Independent(variance) => Part::Independent {
+            Body::Field(field) => Block::Field(field),
+            Body::Independent(variance) => Block::Independent {
                 count: count(&building.piece.reader, rows.len()),
                 variance,
             },

@@ -17,13 +17,13 @@ use super::graph::{Graph, Lattice};
 use super::setting::{self, Setting};
 use crate::linear::Geometry;
 use crate::{
-    Bound, Covariance, CovarianceSensitivity, Dense, Design, Error, Likelihood, Model,
-    Observations, Parameter, Precision, Prior, Range, Sensitivity, Sparse, Structure,
+    Covariance, CovarianceSensitivity, Dense, Design, Error, LatentModel, Likelihood, Observations,
+    Parameter, Precision, Prior, Range, Sensitivity, SiteBound, Sparse, Structure,
 };
 
 /// How coefficients and the determinant depend on θ.
 #[derive(Clone, Debug)]
-enum Family {
+enum FieldKind {
     /// One structure matrix of this rank times τ.
     Scaled { rank: f64 },
     /// Terms: I on the first half; minus the coupling of the halves; I on the second half; R.
@@ -48,7 +48,7 @@ struct Coefficients {
 /// A Gaussian Markov random field.
 #[derive(Clone, Debug)]
 pub struct Field {
-    family: Family,
+    family: FieldKind,
     settings: Vec<Setting>,
     /// The common pattern.
     pub(super) pattern: Sparse,
@@ -197,7 +197,7 @@ impl Field {
         let structure = Sparse::from_triplets(nodes, nodes, &entries)?;
         let rank = (nodes - null.cols) as f64;
         let mut field = Self {
-            family: Family::Scaled { rank },
+            family: FieldKind::Scaled { rank },
             settings: vec![precision_setting(precision)],
             terms: vec![structure.value.clone()],
             pattern: structure,
@@ -225,9 +225,9 @@ impl Field {
     }
 
     /// A model of which only the field matters, with this precision.
-    pub(super) fn alone(&self, matrix: Sparse, log_determinant: Option<f64>) -> Model {
+    pub(super) fn alone(&self, matrix: Sparse, log_determinant: Option<f64>) -> LatentModel {
         let nodes = matrix.rows;
-        Model {
+        LatentModel {
             prior: Structure {
                 mean: vec![0.0; nodes],
                 covariance: Covariance::Precision(Precision {
@@ -238,7 +238,7 @@ impl Field {
             },
             design: Design::Identity,
             likelihood: Likelihood::gaussian(1.0),
-            bound: Bound::Exact,
+            bound: SiteBound::Exact,
             observations: Observations::new(vec![0.0; nodes]),
         }
     }
@@ -279,7 +279,7 @@ impl Field {
         let mut field = Self::from_terms(
             2 * n,
             &[diagonal(0), coupling, diagonal(n), structure],
-            Family::Bym2 { nodes: n as f64 },
+            FieldKind::Bym2 { nodes: n as f64 },
             vec![precision_setting(precision), share],
         )?;
         // u is level within a component and the sum follows it; how much depends on θ, so the second half is kept here.
@@ -316,7 +316,7 @@ impl Field {
         Self::from_terms(
             nodes,
             &[all, inner, path],
-            Family::Ar1 {
+            FieldKind::Ar1 {
                 nodes: nodes as f64,
             },
             vec![rho, Setting::positive("variance", variance, 1.0)],
@@ -365,7 +365,7 @@ impl Field {
         Self::from_terms(
             n,
             &[(0..n).map(|i| (i, i, 1.0)).collect(), border, second],
-            Family::Spde {
+            FieldKind::Spde {
                 nodes: n as f64,
                 eigenvalues,
             },
@@ -379,7 +379,7 @@ impl Field {
     fn from_terms(
         nodes: usize,
         terms: &[Triplets],
-        family: Family,
+        family: FieldKind,
         settings: Vec<Setting>,
     ) -> Result<Self, Error> {
         let places: Triplets = (terms.iter().flatten().map(|(i, j, _)| (*i, *j, 0.0))).collect();
@@ -434,7 +434,7 @@ impl Field {
     pub(super) fn hides_determinant(&self) -> bool {
         matches!(
             self.family,
-            Family::Spde {
+            FieldKind::Spde {
                 eigenvalues: None,
                 ..
             }
@@ -444,7 +444,7 @@ impl Field {
     /// Whether the stated determinant is that of a product of conditional densities, whose flat directions turn with θ,
     /// and so not that of Q itself.
     pub(super) fn is_oblique(&self) -> bool {
-        matches!(self.family, Family::Bym2 { .. })
+        matches!(self.family, FieldKind::Bym2 { .. })
     }
 
     /// The settings, to change starting values and what is free.
@@ -455,7 +455,7 @@ impl Field {
     fn coefficients(&self, values: &[f64]) -> Coefficients {
         let constant = self.constant;
         match &self.family {
-            Family::Scaled { rank } => {
+            FieldKind::Scaled { rank } => {
                 let tau = values[0];
                 Coefficients {
                     value: vec![tau],
@@ -463,7 +463,7 @@ impl Field {
                     log_determinant: Some((constant + rank * tau.ln(), vec![rank / tau])),
                 }
             }
-            Family::Bym2 { nodes } => {
+            FieldKind::Bym2 { nodes } => {
                 let (tau, phi) = (values[0], values[1]);
                 let rest = 1.0 - phi;
                 let couple = (tau * phi).sqrt() / rest;
@@ -484,7 +484,7 @@ impl Field {
                     )),
                 }
             }
-            Family::Ar1 { nodes } => {
+            FieldKind::Ar1 { nodes } => {
                 let (rho, variance) = (values[0], values[1]);
                 let left = 1.0 - rho * rho;
                 let scale = 1.0 / (variance * left);
@@ -506,7 +506,7 @@ impl Field {
                     )),
                 }
             }
-            Family::Spde { nodes, eigenvalues } => {
+            FieldKind::Spde { nodes, eigenvalues } => {
                 let (range, variance) = (values[0], values[1]);
                 let kappa2 = 8.0 / (range * range);
                 let t = 1.0 / (4.0 * std::f64::consts::PI * kappa2 * variance);
@@ -539,7 +539,7 @@ impl Field {
     /// The null space at θ.
     fn null_space(&self, values: &[f64]) -> Option<Dense> {
         let mut null = self.null_space.clone()?;
-        if let Family::Bym2 { nodes } = self.family {
+        if let FieldKind::Bym2 { nodes } = self.family {
             let n = nodes as usize;
             let follow = (values[1] / values[0]).sqrt();
             for column in null.data.chunks_mut(2 * n) {

@@ -82,7 +82,7 @@ impl Shape {
                 .iter_mut()
                 .zip(s)
                 .for_each(|(f, s)| *f *= 1.0 + rate * s.sqrt() + 5.0 / 3.0 * s),
-            _ => {}
+            Self::Rbf | Self::Matern12 | Self::Linear | Self::Constant | Self::Same => {}
         }
     }
 
@@ -100,7 +100,7 @@ impl Shape {
                 .iter_mut()
                 .zip(s)
                 .for_each(|(g, s)| *g *= 5.0 / 3.0 * (1.0 + rate * s.sqrt())),
-            _ => {}
+            Self::Rbf | Self::Linear | Self::Constant | Self::Same => {}
         }
     }
 
@@ -110,7 +110,7 @@ impl Shape {
             Self::Matern12 => 1.0,
             Self::Matern32 => 3f64.sqrt(),
             Self::Matern52 => 5f64.sqrt(),
-            _ => {
+            Self::Rbf | Self::Linear | Self::Constant | Self::Same => {
                 e.iter_mut().zip(s).for_each(|(e, s)| *e = -0.5 * s);
                 return 0.0;
             }

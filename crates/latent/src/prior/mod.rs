@@ -42,5 +42,5 @@ pub use read::{Piece, Reader};
 pub use replicated::{Replicated, replicate_design, replicate_query};
 pub use setting::Setting;
 pub use spec::{Call, Named, Spec, SpecError, Word};
-pub use stack::{Part, Stack};
+pub use stack::{Block, Stack};
 pub use terms::{TERMS, Term};

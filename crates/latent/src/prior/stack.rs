@@ -9,7 +9,7 @@ use crate::{
 
 /// One block of latent variables.
 #[derive(Clone, Debug)]
-pub enum Part {
+pub enum Block {
     /// A Markov field.
     Field(Field),
     /// Independent variables of one variance.
@@ -21,7 +21,7 @@ pub enum Part {
     },
 }
 
-impl Part {
+impl Block {
     /// Number of latent variables.
     pub fn len(&self) -> usize {
         match self {
@@ -63,7 +63,7 @@ impl Part {
 /// A prior of independent parts; their latent variables stand one after another.
 #[derive(Clone, Debug)]
 pub struct Stack {
-    parts: Vec<Part>,
+    parts: Vec<Block>,
     len: usize,
 }
 
@@ -72,15 +72,15 @@ impl Stack {
     ///
     /// # Errors
     /// There is no part, or two of them treat determinants in ways that do not go together.
-    pub fn new(parts: Vec<Part>) -> Result<Self, Error> {
-        let len = parts.iter().map(Part::len).sum();
+    pub fn new(parts: Vec<Block>) -> Result<Self, Error> {
+        let len = parts.iter().map(Block::len).sum();
         if len == 0 {
             return Err(Error::Prior("the prior has no latent variable".to_owned()));
         }
         let fields = || {
             parts.iter().filter_map(|p| match p {
-                Part::Field(field) => Some(field),
-                Part::Independent { .. } => None,
+                Block::Field(field) => Some(field),
+                Block::Independent { .. } => None,
             })
         };
         if fields().any(Field::hides_determinant) && fields().any(Field::is_oblique) {
@@ -93,7 +93,7 @@ impl Stack {
     }
 
     /// The parts.
-    pub fn parts(&self) -> &[Part] {
+    pub fn parts(&self) -> &[Block] {
         &self.parts
     }
 
@@ -122,14 +122,14 @@ impl Stack {
     /// # Errors
     /// θ is out of range.
     pub fn variance(&self, part: usize, theta: &[f64]) -> Result<f64, Error> {
-        let before: usize = self.parts[..part].iter().map(Part::free).sum();
+        let before: usize = self.parts[..part].iter().map(Block::free).sum();
         let own = &self.parts[part];
         let theta = theta.get(before..before + own.free()).unwrap_or(&[]);
         Ok(setting::values(own.settings(), theta)?[0])
     }
 
     /// The parts with their own stretch of θ.
-    fn split<'a>(&'a self, theta: &'a [f64]) -> Result<Vec<(&'a Part, &'a [f64])>, Error> {
+    fn split<'a>(&'a self, theta: &'a [f64]) -> Result<Vec<(&'a Block, &'a [f64])>, Error> {
         let mut rest = theta;
         let mut parts = Vec::with_capacity(self.parts.len());
         for part in &self.parts {
@@ -200,7 +200,7 @@ impl Prior for Stack {
                     let starts = &q.matrix.col_start;
                     let entries = &value[starts[latents.start]..starts[latents.end]];
                     match part {
-                        Part::Field(field) => {
+                        Block::Field(field) => {
                             let own_part = Sensitivity {
                                 mean: Vec::new(),
                                 covariance: CovarianceSensitivity::Precision {
@@ -211,7 +211,7 @@ impl Prior for Stack {
                             };
                             out.extend(field.gradient(own, at, &own_part));
                         }
-                        Part::Independent { count, .. } => {
+                        Block::Independent { count, .. } => {
                             if let [variance] = own {
                                 let sum: f64 = entries.iter().sum();
                                 let n = *count as f64;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The bound on `E[−log p(y | η)]` that is optimised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Bound {
+pub enum SiteBound {
     /// The expectation itself: in closed form where there is one, else by quadrature.
     Exact,
     /// `E log(1 + e^η) ≤ log(1 + e^(m + v/2))`.
@@ -20,7 +20,7 @@ pub enum Bound {
     Piecewise,
 }
 
-impl Bound {
+impl SiteBound {
     /// Every bound.
     pub const ALL: [Self; 6] = [
         Self::Exact,
@@ -55,9 +55,9 @@ mod tests {
 
     #[test]
     fn names_are_read_back() {
-        for bound in Bound::ALL {
-            assert_eq!(Bound::from_name(bound.name()), Some(bound));
+        for bound in SiteBound::ALL {
+            assert_eq!(SiteBound::from_name(bound.name()), Some(bound));
         }
-        assert_eq!(Bound::from_name("none"), None);
+        assert_eq!(SiteBound::from_name("none"), None);
     }
 }

@@ -24,7 +24,7 @@ use super::expectation::{Nodes, Potentials, Quadrature};
 use super::multinomial::Multinomial;
 use crate::linear::design::to_sparse_transposed;
 use crate::linear::kernels::cholesky;
-use crate::{Bound, Dense, Design, Likelihood, Model, Sparse, Warm};
+use crate::{Dense, Design, LatentModel, Likelihood, SiteBound, Sparse, Warm};
 
 /// Dimensions up to which expectations are taken on a grid. With three of about unit variance it is good to 1e-7 nats, where the
 /// mean over a cloud of 2048 points was off by 3e-4.
@@ -377,7 +377,7 @@ fn contrasted(values: &[f64], size: usize) -> Vec<f64> {
 }
 
 /// The predictors' own among values of the contrasts, where the bound couples them.
-pub(crate) fn of_predictors(model: &Model, values: Vec<f64>) -> Vec<f64> {
+pub(crate) fn of_predictors(model: &LatentModel, values: Vec<f64>) -> Vec<f64> {
     let Some(size) = coupled(model.likelihood, model.bound) else {
         return values;
     };
@@ -388,13 +388,13 @@ pub(crate) fn of_predictors(model: &Model, values: Vec<f64>) -> Vec<f64> {
 }
 
 /// Number of predictors of an observation where the bound couples them so that contrasts are needed.
-fn coupled(likelihood: Likelihood, bound: Bound) -> Option<usize> {
-    let several = likelihood.predictors() > 1 && bound != Bound::Log;
+fn coupled(likelihood: Likelihood, bound: SiteBound) -> Option<usize> {
+    let several = likelihood.predictors() > 1 && bound != SiteBound::Log;
     several.then(|| likelihood.predictors())
 }
 
 /// The model with a linear predictor a contrast, where the bound needs that.
-pub(crate) fn with_contrasts(model: &Model) -> Cow<'_, Model> {
+pub(crate) fn with_contrasts(model: &LatentModel) -> Cow<'_, LatentModel> {
     let Some(size) = coupled(model.likelihood, model.bound) else {
         return Cow::Borrowed(model);
     };
@@ -426,7 +426,7 @@ pub(crate) fn with_contrasts(model: &Model) -> Cow<'_, Model> {
 }
 
 /// A start for [`with_contrasts`]' model from an earlier fit of its kind.
-pub(crate) fn warm_with_contrasts<'a>(model: &Model, warm: &'a Warm) -> Cow<'a, Warm> {
+pub(crate) fn warm_with_contrasts<'a>(model: &LatentModel, warm: &'a Warm) -> Cow<'a, Warm> {
     match coupled(model.likelihood, model.bound) {
         Some(size) if warm.predictor.len() == model.predictors() => Cow::Owned(Warm {
             predictor: contrasted(&warm.predictor, size),
@@ -437,7 +437,7 @@ pub(crate) fn warm_with_contrasts<'a>(model: &Model, warm: &'a Warm) -> Cow<'a, 
 }
 
 /// A fit's point as one of [`with_contrasts`]' model, whatever its own bound: λ of contrasts that it knows nothing of is 0.
-pub(crate) fn spread_over_contrasts(model: &Model, warm: &Warm) -> Warm {
+pub(crate) fn spread_over_contrasts(model: &LatentModel, warm: &Warm) -> Warm {
     let Some(size) = coupled(model.likelihood, model.bound) else {
         return warm.clone();
     };

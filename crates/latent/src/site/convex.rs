@@ -17,7 +17,7 @@
 //! fixed ω is least at ω = p, and as the bound is convex in ω and the conjugate's objective concave in p, minimum and
 //! supremum change places. Böhning's bound touches at ψ = m, which leaves `log(1 + e^m) + v/8`. Both need no outer loop.
 
-use super::scalar::{log1p_exp, sigmoid};
+use jensen_math::special::{inv_logit, log1p_exp};
 
 /// Which bound on `E log(1 + e^η)` a logistic site uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,9 +161,9 @@ impl Convex {
                 let x = slope - shift;
                 // From the nearer end, so that nothing cancels.
                 let alpha = if x <= 0.0 {
-                    n * sigmoid(x) - y
+                    n * inv_logit(x) - y
                 } else {
-                    (n - y) - n * sigmoid(-x)
+                    (n - y) - n * inv_logit(-x)
                 };
                 inside(alpha, self.domain())
             }
@@ -222,15 +222,15 @@ impl Convex {
                 let (value, p, by_variance) = match bound {
                     LogisticBound::Log => {
                         let x = x + 0.5 * v;
-                        (log1p_exp(x), sigmoid(x), 0.5 * sigmoid(x))
+                        (log1p_exp(x), inv_logit(x), 0.5 * inv_logit(x))
                     }
                     LogisticBound::Tilted => {
                         let z = tilted_logit(x, v);
-                        let p = sigmoid(z);
-                        let by_variance = 0.5 * p * sigmoid(-z);
+                        let p = inv_logit(z);
+                        let by_variance = 0.5 * p * inv_logit(-z);
                         (0.5 * p * p * v + log1p_exp(z), p, by_variance)
                     }
-                    LogisticBound::Bohning => (log1p_exp(x) + 0.125 * v, sigmoid(x), 0.125),
+                    LogisticBound::Bohning => (log1p_exp(x) + 0.125 * v, inv_logit(x), 0.125),
                 };
                 Value {
                     f: n * value - y * x + c,

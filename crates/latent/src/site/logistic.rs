@@ -1,22 +1,23 @@
 //! Likelihoods whose only hard term is log(1 + e^η).
 
 use jensen_math::simd::F64x8;
+use jensen_math::special::log1p_exp;
 use jensen_math::vmath::{exp, log1p};
 
-use super::Bound;
+use super::SiteBound;
 use super::convex::{Convex, LogisticBound, Value};
 use super::expectation::Potential;
 use super::piecewise::Pieces;
-use super::scalar::{jaakkola_curvature, log1p_exp};
+use super::scalar::jaakkola_curvature;
 
 /// The bounds of these likelihoods, the default first.
-pub(crate) const BOUNDS: &[Bound] = &[
-    Bound::Tilted,
-    Bound::Exact,
-    Bound::Log,
-    Bound::Bohning,
-    Bound::Jaakkola,
-    Bound::Piecewise,
+pub(crate) const BOUNDS: &[SiteBound] = &[
+    SiteBound::Tilted,
+    SiteBound::Exact,
+    SiteBound::Log,
+    SiteBound::Bohning,
+    SiteBound::Jaakkola,
+    SiteBound::Piecewise,
 ];
 
 /// −log p of one observation, `−y (η−t) + n log(1 + e^(η−t)) + c`, with the shift t.

@@ -23,5 +23,5 @@ pub(crate) mod piecewise;
 pub(crate) mod scalar;
 mod table;
 
-pub use bound::Bound;
+pub use bound::SiteBound;
 pub(crate) use table::{Curves, DualSites, Sites};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jensen_math::simd::Simd;
 
-use super::Bound;
+use super::SiteBound;
 use super::contrasts::Contrasts;
 use super::convex::{Convex, Curve, LogisticBound, Value};
 use super::expectation::{Potentials, Quadrature, error};
@@ -15,7 +15,7 @@ use super::piecewise::Pieces;
 use crate::likelihood::{Fitted, Form};
 use crate::linear::Block;
 use crate::linear::kernels::{in_chunks, map, sum, sum_chunks};
-use crate::{Error, Model};
+use crate::{Error, LatentModel};
 
 /// Sites with a convex dual in one coordinate a predictor.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub(crate) enum Sites {
 
 impl Sites {
     /// The sites of a model that was checked.
-    pub(crate) fn new(model: &Model, nodes: Option<usize>) -> Result<Self, Error> {
+    pub(crate) fn new(model: &LatentModel, nodes: Option<usize>) -> Result<Self, Error> {
         let under = |forms: Vec<Logistic>, bound: LogisticBound| {
             let sites = forms.into_iter().map(|form| form.under(bound)).collect();
             Self::Dual(DualSites::Scalar(sites))
@@ -44,18 +44,22 @@ impl Sites {
         let rule = || Quadrature::new(nodes);
         Ok(
             match (model.likelihood.form(&model.observations), model.bound) {
-                (Form::Convex(sites), Bound::Exact) => Self::Dual(DualSites::Scalar(sites)),
-                (Form::Logistic(forms), Bound::Log) => under(forms, LogisticBound::Log),
-                (Form::Logistic(forms), Bound::Tilted) => under(forms, LogisticBound::Tilted),
-                (Form::Logistic(forms), Bound::Bohning) => under(forms, LogisticBound::Bohning),
-                (Form::Logistic(forms), Bound::Jaakkola) => Self::Raised(forms, Raised::Jaakkola),
-                (Form::Logistic(forms), Bound::Piecewise) => {
+                (Form::Convex(sites), SiteBound::Exact) => Self::Dual(DualSites::Scalar(sites)),
+                (Form::Logistic(forms), SiteBound::Log) => under(forms, LogisticBound::Log),
+                (Form::Logistic(forms), SiteBound::Tilted) => under(forms, LogisticBound::Tilted),
+                (Form::Logistic(forms), SiteBound::Bohning) => under(forms, LogisticBound::Bohning),
+                (Form::Logistic(forms), SiteBound::Jaakkola) => {
+                    Self::Raised(forms, Raised::Jaakkola)
+                }
+                (Form::Logistic(forms), SiteBound::Piecewise) => {
                     Self::Raised(forms, Raised::Piecewise(Pieces::new()))
                 }
-                (Form::Logistic(forms), Bound::Exact) => Self::Expected(Arc::new(forms), rule()?),
-                (Form::Smooth(potentials), Bound::Exact) => Self::Expected(potentials, rule()?),
-                (Form::Categorical(sites), Bound::Log) => Self::Dual(DualSites::Vector(sites)),
-                (Form::Categorical(sites), Bound::Exact) => {
+                (Form::Logistic(forms), SiteBound::Exact) => {
+                    Self::Expected(Arc::new(forms), rule()?)
+                }
+                (Form::Smooth(potentials), SiteBound::Exact) => Self::Expected(potentials, rule()?),
+                (Form::Categorical(sites), SiteBound::Log) => Self::Dual(DualSites::Vector(sites)),
+                (Form::Categorical(sites), SiteBound::Exact) => {
                     Self::Expected(Arc::new(Contrasts::new(sites)), rule()?)
                 }
                 _ => return Err(model.bound_refused()),
@@ -134,7 +138,7 @@ impl Sites {
     }
 
     /// −∂(Σ f)/∂ψ at (m, v) for the likelihood's parameters ψ.
-    pub(crate) fn by_parameters(&self, model: &Model, m: &[f64], v: &[f64]) -> Vec<f64> {
+    pub(crate) fn by_parameters(&self, model: &LatentModel, m: &[f64], v: &[f64]) -> Vec<f64> {
         model.likelihood.by_parameters(&Fitted {
             data: &model.observations,
             sites: self,

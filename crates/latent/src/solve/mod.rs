@@ -20,11 +20,11 @@ use crate::linear::Geometry;
 use crate::linear::design;
 use crate::site::Sites;
 use crate::site::contrasts::{of_predictors, warm_with_contrasts, with_contrasts};
-use crate::{Error, Fit, Model, Settings, Solver, Warm};
+use crate::{Error, Fit, LatentModel, Settings, Solver, Warm};
 
 /// What every solver works with.
 pub(crate) struct Problem<'a> {
-    pub model: &'a Model,
+    pub model: &'a LatentModel,
     pub settings: Settings,
     pub geometry: Geometry,
     /// offset + Wμ.
@@ -47,7 +47,7 @@ pub(crate) struct Solution {
 }
 
 /// offset + Wμ.
-pub(crate) fn centre(model: &Model) -> Vec<f64> {
+pub(crate) fn centre(model: &LatentModel) -> Vec<f64> {
     let mut centre = design::times(&model.design, &model.prior.mean);
     if let Some(offset) = &model.observations.offset {
         for (c, o) in centre.iter_mut().zip(offset) {
@@ -64,10 +64,10 @@ pub(crate) fn centre(model: &Model) -> Vec<f64> {
 /// the fit holds the derivatives of the bound by the prior and by the likelihood's parameters.
 ///
 /// # Errors
-/// What [`Model::check`] refuses; a prior that is indefinite beyond jitter, disconnected or improper beyond its declared
+/// What [`LatentModel::check`] refuses; a prior that is indefinite beyond jitter, disconnected or improper beyond its declared
 /// null space; a solver that does not serve the bound; a checkpoint of another run.
 pub fn fit(
-    model: &Model,
+    model: &LatentModel,
     settings: &Settings,
     warm: Option<&Warm>,
     sensitivity: bool,
@@ -143,7 +143,7 @@ pub fn fit(
 }
 
 /// Refuses combinations that a solver does not serve.
-fn serves(solver: Solver, model: &Model) -> Result<(), Error> {
+fn serves(solver: Solver, model: &LatentModel) -> Result<(), Error> {
     let refuse = |why: &str| {
         Err(Error::Unsupported(format!(
             "the solver `{}` {why}; use the solver `dual`",
@@ -151,7 +151,7 @@ fn serves(solver: Solver, model: &Model) -> Result<(), Error> {
         )))
     };
     match solver {
-        Solver::Em if model.bound != crate::Bound::Jaakkola => {
+        Solver::Em if model.bound != crate::SiteBound::Jaakkola => {
             refuse("maximises the bound `jaakkola` alone")
         }
         Solver::Opper | Solver::Coordinate if signed(model) => {
@@ -168,6 +168,6 @@ fn serves(solver: Solver, model: &Model) -> Result<(), Error> {
 }
 
 /// Whether λ may be negative.
-pub(crate) fn signed(model: &Model) -> bool {
+pub(crate) fn signed(model: &LatentModel) -> bool {
     !model.likelihood.is_log_concave()
 }

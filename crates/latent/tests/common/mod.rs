@@ -6,12 +6,12 @@
 use std::time::Instant;
 
 use jensen_latent::{
-    Bound, Covariance, Dense, Design, Error, Fit, Likelihood, Model, Observations, Precision,
-    Response, Settings, Sparse, Structure, fit,
+    Covariance, Dense, Design, Error, Fit, LatentModel, Likelihood, Observations, Precision,
+    Response, Settings, SiteBound, Sparse, Structure, fit,
 };
 use jensen_run::{Budget, Control, Identity, Silent};
 
-pub fn run(model: &Model, settings: &Settings) -> Result<Fit, Error> {
+pub fn run(model: &LatentModel, settings: &Settings) -> Result<Fit, Error> {
     let start = Instant::now();
     let clock = || start.elapsed().as_secs_f64();
     let mut silent = Silent;
@@ -37,7 +37,7 @@ pub fn tight() -> Settings {
     }
 }
 
-pub fn converged(model: &Model) -> Fit {
+pub fn converged(model: &LatentModel) -> Fit {
     let fit = run(model, &tight()).unwrap_or_else(|e| panic!("{e}"));
     assert!(fit.status.is_converged(), "{}", fit.status);
     if let Some(gap) = fit.gap {
@@ -85,9 +85,9 @@ pub fn kernel(n: usize) -> Dense {
     })
 }
 
-pub fn model(likelihood: Likelihood, bound: Bound, n: usize) -> Model {
+pub fn model(likelihood: Likelihood, bound: SiteBound, n: usize) -> LatentModel {
     let rows = n * likelihood.predictors();
-    Model {
+    LatentModel {
         prior: Structure {
             mean: (0..rows).map(|i| 0.2 * noise(i)).collect(),
             covariance: Covariance::Dense(kernel(rows)),
@@ -100,7 +100,7 @@ pub fn model(likelihood: Likelihood, bound: Bound, n: usize) -> Model {
 }
 
 /// The same prior and design twice over: as a dense covariance and as a sparse precision.
-pub fn as_precision(model: &Model) -> Model {
+pub fn as_precision(model: &LatentModel) -> LatentModel {
     let mut model = model.clone();
     if let Covariance::Dense(sigma) = &model.prior.covariance {
         let n = sigma.rows;
@@ -153,7 +153,7 @@ pub fn close(what: &str, a: &[f64], b: &[f64], tolerance: f64) {
 }
 
 /// A random-walk field with intercept, slopes and missing cells: sparse designs whose rows read several latent variables.
-pub fn field(n: usize) -> (Model, Model) {
+pub fn field(n: usize) -> (LatentModel, LatentModel) {
     let mut triplets = Vec::new();
     for i in 0..n {
         triplets.push((i, i, 0.3));
@@ -188,7 +188,7 @@ pub fn field(n: usize) -> (Model, Model) {
         design.push((row, n + 2, 10.0 * noise(3 * i)));
     }
     let rows = cells.len();
-    let sparse = Model {
+    let sparse = LatentModel {
         prior: Structure {
             mean: vec![0.0; n + 3],
             covariance: Covariance::Precision(Precision {
@@ -199,7 +199,7 @@ pub fn field(n: usize) -> (Model, Model) {
         },
         design: Design::Sparse(Sparse::from_triplets(rows, n + 3, &design).unwrap()),
         likelihood: Likelihood::poisson(),
-        bound: Bound::Exact,
+        bound: SiteBound::Exact,
         observations: Observations::new(
             (0..rows)
                 .map(|i| response(Likelihood::poisson(), i))

@@ -16,7 +16,7 @@ mod likelihoods;
 mod manifolds;
 mod training;
 
-use crate::experiment::{Experiment, Part};
+use crate::experiment::{Experiment, Piece};
 use crate::results::Scale;
 
 /// The experiment.
@@ -26,31 +26,31 @@ pub const EXPERIMENT: Experiment = Experiment {
     data: "mnist/train-images-idx3-ubyte.gz and mnist/t10k-images-idx3-ubyte.gz (MNIST, LeCun, Cortes and Burges), \
            frey/frey_rawface.mat (Frey faces, Roweis: https://cs.nyu.edu/~roweis/data.html)",
     parts: &[
-        Part {
+        Piece {
             name: "figure2-faces",
             about: "lower bound against samples seen, Frey faces, against wake-sleep",
             from: Scale::Quick,
             run: bounds::faces,
         },
-        Part {
+        Piece {
             name: "figure2-digits",
             about: "lower bound against samples seen, MNIST, against wake-sleep",
             from: Scale::Quick,
             run: bounds::digits,
         },
-        Part {
+        Piece {
             name: "figure3",
             about: "marginal likelihood with 3 latent values, against wake-sleep and Monte-Carlo EM",
             from: Scale::Quick,
             run: likelihoods::figure3,
         },
-        Part {
+        Piece {
             name: "figure4",
             about: "learned planes of faces and digits",
             from: Scale::Quick,
             run: manifolds::figure4,
         },
-        Part {
+        Piece {
             name: "figure5",
             about: "random samples of digits for several latent dimensions",
             from: Scale::Quick,

@@ -14,7 +14,7 @@ mod fields;
 mod race;
 mod votes;
 
-use crate::experiment::{Experiment, Part};
+use crate::experiment::{Experiment, Piece};
 use crate::results::Scale;
 
 /// The experiment.
@@ -25,43 +25,43 @@ pub const EXPERIMENT: Experiment = Experiment {
            Learning), germany-oral-cancer, scotland-lip-cancer, tokyo-rainfall, rainforest-lgcp (examples of R-INLA), coal (Jarrett \
            1979), stochastic-volatility/poundd.dat (Durbin and Koopman), votes/house_votes_84.csv (UCI repository)",
     parts: &[
-        Part {
+        Piece {
             name: "gp",
             about: "Gaussian process classification: the bound against time, all solvers",
             from: Scale::Quick,
             run: classification::gp,
         },
-        Part {
+        Piece {
             name: "logistic",
             about: "Bayesian logistic regression: the bound against time, all solvers",
             from: Scale::Quick,
             run: classification::logistic,
         },
-        Part {
+        Piece {
             name: "fields",
             about: "Gaussian Markov random fields: the bound against time",
             from: Scale::Quick,
             run: fields::fields,
         },
-        Part {
+        Piece {
             name: "lgcp",
             about: "log-Gaussian Cox processes",
             from: Scale::Quick,
             run: fields::lgcp,
         },
-        Part {
+        Piece {
             name: "volatility",
             about: "stochastic volatility of the pound against the dollar",
             from: Scale::Quick,
             run: fields::volatility,
         },
-        Part {
+        Piece {
             name: "hyperparameters",
             about: "the bound and held-out log loss over lengthscale and variance",
             from: Scale::Quick,
             run: classification::hyperparameters,
         },
-        Part {
+        Piece {
             name: "factors",
             about: "factor analysis of votes with missing entries: held-out log loss",
             from: Scale::Quick,

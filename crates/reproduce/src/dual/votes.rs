@@ -2,7 +2,7 @@
 
 use jensen::data::Table;
 use jensen::latent::{
-    Bound, Dense, FactorFit, FactorModel, FactorSettings, Likelihood, fit_factors,
+    Dense, FactorFit, FactorModel, FactorSettings, Likelihood, SiteBound, fit_factors,
 };
 use jensen::report::figure::{Axis, Chart, Figure, Series};
 use jensen::run::{Budget, Control, Silent};
@@ -102,7 +102,7 @@ pub(super) fn votes_of_the_house(context: &mut Context<'_>) -> Result<(), Failur
         table.data[column * table.rows + row] = f64::NAN;
     }
     let most = context.pick(3, 5);
-    let bounds = [Bound::Tilted, Bound::Bohning, Bound::Exact];
+    let bounds = [SiteBound::Tilted, SiteBound::Bohning, SiteBound::Exact];
     let mut losses = Chart::new("Votes: held-out log loss")
         .x(Axis::new("factors"))
         .y(Axis::new("nats a vote"));
@@ -163,7 +163,7 @@ pub(super) fn votes_of_the_house(context: &mut Context<'_>) -> Result<(), Failur
                 )))
             })?;
             line.push((factors as f64, found.loss));
-            if bound == Bound::Tilted && factors == 2 {
+            if bound == SiteBound::Tilted && factors == 2 {
                 scores = Some(found.scores);
             }
         }

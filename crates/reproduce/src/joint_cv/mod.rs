@@ -16,7 +16,7 @@ mod times;
 mod traces;
 mod variance;
 
-use crate::experiment::{Experiment, Part};
+use crate::experiment::{Experiment, Piece};
 use crate::results::Scale;
 
 /// The experiment.
@@ -27,115 +27,115 @@ pub const EXPERIMENT: Experiment = Experiment {
            al.), tennis/log1960.npz (the authors' data, from J. Sackmann's match log), \
            movielens-100k/u.data.gz and u.item (GroupLens)",
     parts: &[
-        Part {
+        Piece {
             name: "table1-sonar",
             about: "where the variance of gradients comes from, on Sonar",
             from: Scale::Quick,
             run: variance::sonar,
         },
-        Part {
+        Piece {
             name: "table1-australian",
             about: "the same on Australian",
             from: Scale::Quick,
             run: variance::australian,
         },
-        Part {
+        Piece {
             name: "table1-mnist",
             about: "the same on MNIST",
             from: Scale::Quick,
             run: variance::mnist,
         },
-        Part {
+        Piece {
             name: "table1-ppca",
             about: "the same on PPCA",
             from: Scale::Quick,
             run: variance::ppca,
         },
-        Part {
+        Piece {
             name: "table1-ppca-centred",
             about: "the same on PPCA of pixels that are centred and not standardised",
             from: Scale::Quick,
             run: variance::centred_ppca,
         },
-        Part {
+        Piece {
             name: "table1-tennis",
             about: "the same on Tennis",
             from: Scale::Quick,
             run: variance::tennis,
         },
-        Part {
+        Piece {
             name: "table1-movielens",
             about: "the same on MovieLens",
             from: Scale::Quick,
             run: variance::movielens,
         },
-        Part {
+        Piece {
             name: "figure2",
             about: "variances along a run, against their bounds",
             from: Scale::Quick,
             run: variance::figure2,
         },
-        Part {
+        Piece {
             name: "figure3-sonar",
             about: "the bound of Sonar against iterations, seconds and step sizes",
             from: Scale::Quick,
             run: traces::sonar,
         },
-        Part {
+        Piece {
             name: "figure3-australian",
             about: "the same for Australian",
             from: Scale::Quick,
             run: traces::australian,
         },
-        Part {
+        Piece {
             name: "figure3-mnist",
             about: "the same for MNIST",
             from: Scale::Quick,
             run: traces::mnist,
         },
-        Part {
+        Piece {
             name: "figure3-ppca",
             about: "the same for PPCA",
             from: Scale::Quick,
             run: traces::ppca,
         },
-        Part {
+        Piece {
             name: "figure3-tennis",
             about: "the same for Tennis",
             from: Scale::Quick,
             run: traces::tennis,
         },
-        Part {
+        Piece {
             name: "figure3-movielens",
             about: "the same for MovieLens",
             from: Scale::Quick,
             run: traces::movielens,
         },
-        Part {
+        Piece {
             name: "table3-mnist",
             about: "milliseconds an iteration on MNIST",
             from: Scale::Quick,
             run: times::mnist,
         },
-        Part {
+        Piece {
             name: "table3-ppca",
             about: "the same on PPCA",
             from: Scale::Quick,
             run: times::ppca,
         },
-        Part {
+        Piece {
             name: "table3-tennis",
             about: "the same on Tennis",
             from: Scale::Quick,
             run: times::tennis,
         },
-        Part {
+        Piece {
             name: "table3-movielens",
             about: "the same on MovieLens",
             from: Scale::Quick,
             run: times::movielens,
         },
-        Part {
+        Piece {
             name: "figure5",
             about: "the generic form: softmax regression with Gaussian dropout",
             from: Scale::Quick,

@@ -8,7 +8,7 @@ use jensen::blackbox::records::{
     SmisoSettings, SmisoState,
 };
 use jensen::blackbox::{
-    Family, MethodState as _, NoiseSource, Optimiser, Oracle, Purpose, Rule, Schedule, Stream,
+    Family, MethodState as _, NoisePurpose, NoiseSource, Optimiser, Oracle, Rule, Schedule, Stream,
 };
 use jensen::density::{
     AllRecords, Lanes, LanesMut, LinearPredictor, LinkExpectations, PredictorScratch, RecordDensity,
@@ -20,7 +20,7 @@ use jensen::math::sum::Moments;
 use jensen::run::Algorithm;
 use serde::{Deserialize, Serialize};
 
-use super::tasks::{Model, with_density};
+use super::tasks::{RecordModel, with_density};
 use crate::failure::Failure;
 
 impl From<RecordError> for Failure {
@@ -85,11 +85,11 @@ pub(super) fn start(parameters: usize, seed: u64, spread: f64) -> Vec<f64> {
 const BLOCK: usize = 1 << 21;
 
 /// The bound at ω on all records: exact for logistic regression, a sample mean for other models.
-pub(super) fn bound(model: &Model, omega: &[f64], draws: usize, seed: u64) -> f64 {
+pub(super) fn bound(model: &RecordModel, omega: &[f64], draws: usize, seed: u64) -> f64 {
     match model {
-        Model::Logistic(glm) => exact(glm, omega),
-        Model::Linear(glm) => sampled(glm, omega, draws, seed),
-        Model::Components(ppca) => sampled(ppca, omega, draws, seed),
+        RecordModel::Logistic(glm) => exact(glm, omega),
+        RecordModel::Linear(glm) => sampled(glm, omega, draws, seed),
+        RecordModel::Components(ppca) => sampled(ppca, omega, draws, seed),
     }
 }
 
@@ -100,7 +100,7 @@ fn sampled<D: RecordDensity>(density: &D, omega: &[f64], draws: usize, seed: u64
     let mut oracle = Oracle::new(&all, family);
     let stream = Stream {
         source: NoiseSource::new(seed, Simd::detect()),
-        purpose: Purpose::Final,
+        purpose: NoisePurpose::Final,
         iteration: 0,
     };
     let lanes = (BLOCK / d).clamp(4, 128).min(draws);
@@ -172,7 +172,7 @@ fn points(plan: &Plan) -> Vec<u64> {
 
 /// Runs a plan; `stopped` is asked now and then.
 pub(super) fn run(
-    model: &Model,
+    model: &RecordModel,
     plan: &Plan,
     stopped: &(dyn Fn() -> Result<(), Failure> + Sync),
 ) -> Result<Trace, Failure> {
@@ -226,7 +226,7 @@ pub(super) fn settings(
 }
 
 fn follow<A: Algorithm>(
-    model: &Model,
+    model: &RecordModel,
     mut fit: A,
     omega: fn(&A::State) -> &[f64],
     plan: &Plan,

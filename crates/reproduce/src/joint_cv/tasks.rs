@@ -22,7 +22,7 @@ pub(super) struct Task {
     /// Whether records have one linear predictor, so that the draw can be integrated out.
     pub(super) single: bool,
     /// Reads its data.
-    pub(super) load: fn(&Context<'_>) -> Result<Model, Failure>,
+    pub(super) load: fn(&Context<'_>) -> Result<RecordModel, Failure>,
     /// Spread of the normal numbers at which a run starts. From standard normal ones the logarithms of
     /// MovieLens's scales vary so much that its bound begins below −10¹⁴ nats.
     pub(super) spread: f64,
@@ -51,7 +51,7 @@ pub(super) struct Times {
 }
 
 /// A model of records.
-pub(super) enum Model {
+pub(super) enum RecordModel {
     /// Logistic regression with standard normal coefficients.
     Logistic(Glm<StandardNormal>),
     /// Coefficients of several predictors.
@@ -64,15 +64,15 @@ pub(super) enum Model {
 macro_rules! with_density {
     ($model:expr, $density:ident => $body:expr) => {
         match $model {
-            $crate::joint_cv::tasks::Model::Logistic($density) => $body,
-            $crate::joint_cv::tasks::Model::Linear($density) => $body,
-            $crate::joint_cv::tasks::Model::Components($density) => $body,
+            $crate::joint_cv::tasks::RecordModel::Logistic($density) => $body,
+            $crate::joint_cv::tasks::RecordModel::Linear($density) => $body,
+            $crate::joint_cv::tasks::RecordModel::Components($density) => $body,
         }
     };
 }
 pub(super) use with_density;
 
-impl Model {
+impl RecordModel {
     /// Number of records and of dimensions.
     pub(super) fn size(&self) -> (usize, usize) {
         with_density!(self, density => (density.records(), density.dim()))
@@ -218,7 +218,7 @@ impl From<ShapeError> for Failure {
 /// Logistic regression on features scaled to [−1, 1], without an intercept: as many dimensions as the paper's Table 2
 /// has. The paper does not state a scaling; this one is that of both sets in the LIBSVM collection, and with it
 /// Australian's variances in Table 1 agree within 7 % and Sonar's within a quarter.
-fn logistic(columns: &[Vec<f64>], outcomes: &[bool]) -> Result<Model, Failure> {
+fn logistic(columns: &[Vec<f64>], outcomes: &[bool]) -> Result<RecordModel, Failure> {
     let (records, width) = (outcomes.len(), columns.len());
     let mut x = vec![0.0; records * width];
     for (j, column) in columns.iter().enumerate() {
@@ -231,10 +231,10 @@ fn logistic(columns: &[Vec<f64>], outcomes: &[bool]) -> Result<Model, Failure> {
     let features = Features::Dense(Dense::new(x, width)?);
     let link = Link::bernoulli(outcomes);
     let prior = StandardNormal(width);
-    Ok(Model::Logistic(Glm::new(features, link, prior)?))
+    Ok(RecordModel::Logistic(Glm::new(features, link, prior)?))
 }
 
-fn sonar(context: &Context<'_>) -> Result<Model, Failure> {
+fn sonar(context: &Context<'_>) -> Result<RecordModel, Failure> {
     let table = Table::read(&context.data("uci/sonar.csv")?)?;
     let (class, features) = split_last(&table)?;
     let levels = class.levels();
@@ -243,7 +243,7 @@ fn sonar(context: &Context<'_>) -> Result<Model, Failure> {
     logistic(&features, &outcomes)
 }
 
-fn australian(context: &Context<'_>) -> Result<Model, Failure> {
+fn australian(context: &Context<'_>) -> Result<RecordModel, Failure> {
     let table = Table::read(&context.data("uci/australian.dat")?)?;
     let (class, features) = split_last(&table)?;
     let outcomes: Vec<bool> = class.numbers()?.iter().map(|y| *y > 0.5).collect();
@@ -283,33 +283,33 @@ pub(super) fn digits(context: &Context<'_>) -> Result<(Vec<u8>, Vec<u32>), Failu
 /// Pixels of an image.
 pub(super) const PIXELS: usize = 784;
 
-fn mnist(context: &Context<'_>) -> Result<Model, Failure> {
+fn mnist(context: &Context<'_>) -> Result<RecordModel, Failure> {
     let (images, labels) = digits(context)?;
     let features = Sparse::bytes(&images, PIXELS, 1.0 / 255.0)?;
     let link = Link::categorical(labels, 10)?;
     let prior: Box<dyn Prior> = Box::new(StandardNormal(10 * PIXELS));
-    Ok(Model::Linear(Glm::new(
+    Ok(RecordModel::Linear(Glm::new(
         Features::Sparse(features),
         link,
         prior,
     )?))
 }
 
-fn components(context: &Context<'_>) -> Result<Model, Failure> {
+fn components(context: &Context<'_>) -> Result<RecordModel, Failure> {
     let (images, _) = digits(context)?;
     let data = Dense::standardised_bytes(images, PIXELS)?;
-    Ok(Model::Components(Ppca::new(data, 16, 1.0)))
+    Ok(RecordModel::Components(Ppca::new(data, 16, 1.0)))
 }
 
 /// Principal components of pixels in [0, 1] that are centred and not standardised, as one sentence of the
 /// paper has it; another says standardised.
-pub(super) fn centred_components(context: &Context<'_>) -> Result<Model, Failure> {
+pub(super) fn centred_components(context: &Context<'_>) -> Result<RecordModel, Failure> {
     let (images, _) = digits(context)?;
     let data = Dense::centred_bytes(images, PIXELS, 1.0 / 255.0)?;
-    Ok(Model::Components(Ppca::new(data, 16, 1.0)))
+    Ok(RecordModel::Components(Ppca::new(data, 16, 1.0)))
 }
 
-fn tennis(context: &Context<'_>) -> Result<Model, Failure> {
+fn tennis(context: &Context<'_>) -> Result<RecordModel, Failure> {
     let path = context.data("tennis/log1960.npz")?;
     let arrays = jensen::data::npy::parse_npz(&read_bytes(&path)?, &path.display().to_string())?;
     let array = |name: &str| {
@@ -329,10 +329,10 @@ fn tennis(context: &Context<'_>) -> Result<Model, Failure> {
     let features = Features::Sparse(Sparse::new(players, rows)?);
     let link = Link::bernoulli(&vec![true; winners.len()]);
     let prior = StandardNormal(players);
-    Ok(Model::Logistic(Glm::new(features, link, prior)?))
+    Ok(RecordModel::Logistic(Glm::new(features, link, prior)?))
 }
 
-fn movielens(context: &Context<'_>) -> Result<Model, Failure> {
+fn movielens(context: &Context<'_>) -> Result<RecordModel, Failure> {
     const GENRES: u32 = 18;
     const RATINGS: usize = 5;
     let damaged = |path: &std::path::Path, line: usize| {
@@ -384,7 +384,7 @@ fn movielens(context: &Context<'_>) -> Result<Model, Failure> {
     };
     let link = Link::categorical(labels, RATINGS)?;
     let prior: Box<dyn Prior> = Box::new(prior);
-    Ok(Model::Linear(Glm::new(
+    Ok(RecordModel::Linear(Glm::new(
         Features::Sparse(features),
         link,
         prior,

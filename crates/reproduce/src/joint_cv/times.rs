@@ -10,7 +10,7 @@ use jensen::density::{Lanes, RecordDensity};
 use jensen::run::Algorithm;
 
 use super::runs::{Method, settings, smiso, start};
-use super::tasks::{Model, Task, with_density};
+use super::tasks::{RecordModel, Task, with_density};
 use super::traces::methods;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -71,7 +71,7 @@ fn milliseconds_of(mut chunks: Vec<f64>, firsts: &[f64], epoch: u64) -> f64 {
 pub(super) fn milliseconds(
     context: &mut Context<'_>,
     task: &Task,
-    model: &Model,
+    model: &RecordModel,
 ) -> Result<BTreeMap<String, f64>, Failure> {
     context.keep(&format!("times-{}", task.name), |context| {
         context.say(format!("milliseconds an iteration of {}", task.name));

@@ -7,7 +7,7 @@ use jensen::blackbox::records::{Batches, RecordEstimator};
 use jensen::report::figure::{Axis, Chart, Figure, Series};
 
 use super::runs::{Method, Plan, Trace, run};
-use super::tasks::{ADAM_STEPS, Model, SGD_STEPS, Task};
+use super::tasks::{ADAM_STEPS, RecordModel, SGD_STEPS, Task};
 use super::times::milliseconds;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -117,7 +117,7 @@ fn seeds_of(method: &str, seeds: u64) -> u64 {
 /// All runs of a task by method.
 fn runs_of(
     context: &mut Context<'_>,
-    model: &Model,
+    model: &RecordModel,
     task: &Task,
 ) -> Result<Vec<(&'static str, Runs)>, Failure> {
     let scale = context.scale();

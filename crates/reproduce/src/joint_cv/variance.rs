@@ -12,7 +12,7 @@ use jensen::report::figure::{Axis, Chart, Figure, Series};
 use serde::{Deserialize, Serialize};
 
 use super::runs::{settings, start};
-use super::tasks::{Model, TASKS, Task, centred_components, with_density};
+use super::tasks::{RecordModel, TASKS, Task, centred_components, with_density};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
@@ -162,7 +162,7 @@ fn table1(context: &mut Context<'_>, task: &Task) -> Result<(), Failure> {
         // Spreads settle slowly, and the Monte-Carlo variance with them.
         let iterations = match (task.small, &model) {
             (true, _) => context.pick(50_000, 200_000),
-            (false, Model::Components(_)) => epoch * context.pick(2, 100),
+            (false, RecordModel::Components(_)) => epoch * context.pick(2, 100),
             (false, _) => epoch * context.pick(5, 50),
         };
         let mut estimators = vec![RecordEstimator::Cv, RecordEstimator::Joint];

@@ -14,7 +14,7 @@ mod factors;
 mod surfaces;
 mod topics;
 
-use crate::experiment::{Experiment, Part};
+use crate::experiment::{Experiment, Piece};
 use crate::results::Scale;
 
 /// The experiment.
@@ -24,31 +24,31 @@ pub const EXPERIMENT: Experiment = Experiment {
     data: "arxiv/abstracts-100k.jsonl.xz (arXiv metadata, one JSON object with a field `text` a line), ap/ap.dat.gz with \
            ap/vocab.txt (Blei's lda-c), yale-faces/yaleb_48x42.npz (Lee, Ho and Kriegman 2005, array X)",
     parts: &[
-        Part {
+        Piece {
             name: "figure1",
             about: "the annealed objective of two Gaussians at T = 20, 13, 8.5 and 1",
             from: Scale::Quick,
             run: surfaces::figure1,
         },
-        Part {
+        Piece {
             name: "figure2-arxiv",
             about: "held-out curves and temperatures, 500 topics of arXiv abstracts",
             from: Scale::Quick,
             run: topics::arxiv,
         },
-        Part {
+        Piece {
             name: "figure2-ap",
             about: "held-out curves and temperatures, 500 topics of news",
             from: Scale::Quick,
             run: topics::ap,
         },
-        Part {
+        Piece {
             name: "figure3-toy",
             about: "factorial mixture of 4 x 4 images: the bound, and which images are found",
             from: Scale::Quick,
             run: factors::toy,
         },
-        Part {
+        Piece {
             name: "figure3-faces",
             about: "factorial mixture of faces: held-out likelihood and temperatures",
             from: Scale::Quick,

@@ -6,7 +6,7 @@ use jensen::conjugate::documents::Documents;
 use jensen::conjugate::lda::{self, LdaJob, LdaSettings};
 use jensen::conjugate::temper::{GlobalTempering, LocalTempering, Temper};
 use jensen::data::corpus::sources::SourceSettings;
-use jensen::data::corpus::{BuildSettings, Corpus, Format, Part, Sources, build};
+use jensen::data::corpus::{BuildSettings, Corpus, Format, Sources, Split, build};
 use jensen::math::order::median;
 use jensen::math::simd::Simd;
 use jensen::report::figure::{Axis, Chart, Figure, Series};
@@ -276,8 +276,8 @@ fn run(
     seed: u64,
 ) -> Result<Run, Failure> {
     let (train, heldout) = (
-        CorpusDocuments::new(corpus, Part::Train),
-        CorpusDocuments::new(corpus, Part::Heldout),
+        CorpusDocuments::new(corpus, Split::Train),
+        CorpusDocuments::new(corpus, Split::Heldout),
     );
     let passes = study.passes;
     let job = LdaJob {

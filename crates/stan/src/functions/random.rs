@@ -5,7 +5,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 /// What random numbers are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum RandomUse {
     /// Transformed data.
     TransformedData,
     /// Generated quantities of one draw.
@@ -20,12 +20,12 @@ pub struct Draws {
 
 impl Draws {
     /// The stream of `index` for this purpose.
-    pub fn new(seed: u64, purpose: Purpose, index: u64) -> Draws {
+    pub fn new(seed: u64, purpose: RandomUse, index: u64) -> Draws {
         const TRANSFORMED_DATA: Key = Key::new("transformed data");
         const GENERATED_QUANTITIES: Key = Key::new("generated quantities");
         let key = match purpose {
-            Purpose::TransformedData => TRANSFORMED_DATA,
-            Purpose::GeneratedQuantities => GENERATED_QUANTITIES,
+            RandomUse::TransformedData => TRANSFORMED_DATA,
+            RandomUse::GeneratedQuantities => GENERATED_QUANTITIES,
         };
         Draws {
             stream: Stream::new(seed, key, 0, index),

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use crate::functions::{Builtin, NamedBuiltin};
-use crate::transform::{Bound, Transform};
+use crate::transform::{Limit, Transform};
 use crate::value::error::{FnError, FnResult};
 use crate::value::shape::extents;
 use crate::value::{Mat, Value};
@@ -44,11 +44,11 @@ pub(super) const TABLE: &[NamedBuiltin] = functions! {
     "cov_matrix": |a| sized(a, &Transform::CovMatrix), |a| free(a[0], &Transform::CovMatrix);
 };
 
-fn bound(x: &Value) -> FnResult<Bound> {
+fn bound(x: &Value) -> FnResult<Limit> {
     Ok(if x.is_scalar() {
-        Bound::All(x.real()?)
+        Limit::All(x.real()?)
     } else {
-        Bound::Each(x.numbers())
+        Limit::Each(x.numbers())
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::machine::Machine;
 use crate::program::{Constraint, Decl, Expr, SizedType, Span};
-use crate::transform::{Bound, Transform, Violation};
+use crate::transform::{Limit, Transform, Violation};
 use crate::value::Value;
 use crate::value::error::{ErrorKind, Eval, EvalError, FnError, check_bytes};
 use crate::value::shape::{element_name, extents, leaves};
@@ -19,9 +19,9 @@ impl Machine<'_> {
             Constraint::Lower(a) => Transform::Lower(self.bound(a)?),
             Constraint::Upper(b) => Transform::Upper(self.bound(b)?),
             Constraint::LowerUpper(a, b) => Transform::LowerUpper(self.bound(a)?, self.bound(b)?),
-            Constraint::Offset(m) => Transform::OffsetMultiplier(self.bound(m)?, Bound::All(1.0)),
+            Constraint::Offset(m) => Transform::OffsetMultiplier(self.bound(m)?, Limit::All(1.0)),
             Constraint::Multiplier(s) => {
-                Transform::OffsetMultiplier(Bound::All(0.0), self.bound(s)?)
+                Transform::OffsetMultiplier(Limit::All(0.0), self.bound(s)?)
             }
             Constraint::OffsetMultiplier(m, s) => {
                 Transform::OffsetMultiplier(self.bound(m)?, self.bound(s)?)
@@ -30,12 +30,12 @@ impl Machine<'_> {
         })
     }
 
-    fn bound(&mut self, expr: &Expr) -> Eval<Bound> {
+    fn bound(&mut self, expr: &Expr) -> Eval<Limit> {
         let value = self.eval(expr)?;
         Ok(if value.is_scalar() {
-            Bound::All(value.real().map_err(|e| e.at(expr.span))?)
+            Limit::All(value.real().map_err(|e| e.at(expr.span))?)
         } else {
-            Bound::Each(value.numbers())
+            Limit::Each(value.numbers())
         })
     }
 

@@ -6,7 +6,7 @@ use jensen_density::{ConstrainError, DrawKey, Posterior, Unconstrained, Variable
 
 use super::bind::{DataSource, bind_data};
 use super::machine::{Machine, Sink, Slots};
-use crate::functions::random::{Draws, Purpose};
+use crate::functions::random::{Draws, RandomUse};
 use crate::program::{BlockKind, Decl, Program, Span, Stmt, StmtKind, VarId, function_locals};
 use crate::value::Value;
 use crate::value::error::{ErrorKind, Eval, EvalError, FnError, Limits};
@@ -37,7 +37,7 @@ impl Interpreter {
         let slots: Slots = vec![None; program.vars.len()];
         let mut machine = Machine::new(&program, &locals, slots, self.limits, sink);
         bind_data(&mut machine, data)?;
-        machine.rng = Some(Draws::new(self.seed, Purpose::TransformedData, 0));
+        machine.rng = Some(Draws::new(self.seed, RandomUse::TransformedData, 0));
         machine.run(&program.transformed_data)?;
         check_block(&mut machine, &program.transformed_data, ErrorKind::Failed)?;
         machine.rng = None;
@@ -273,7 +273,7 @@ impl BoundModel {
         )?;
         machine.rng = Some(Draws::new(
             key.seed,
-            Purpose::GeneratedQuantities,
+            RandomUse::GeneratedQuantities,
             key.index,
         ));
         machine.run(&self.program.generated_quantities)?;

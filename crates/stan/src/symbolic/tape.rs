@@ -14,7 +14,7 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use crate::symbolic::known::{self, Fact};
 use crate::symbolic::masked;
-use jensen_graph::{ElemOp, Graph, MatMul, NodeId, Op, Record, Shape};
+use jensen_graph::{ElemOp, Graph, MatMul, NodeId, Op, RecordColumn, Shape};
 
 /// The graph being built, with the conditions that reject a draw.
 #[derive(Debug, Default)]
@@ -166,7 +166,7 @@ impl Tape {
 fn known_numbers(g: &Graph, id: NodeId) -> Option<&[f64]> {
     match g.op(id) {
         Op::Record(column) => match g.record_data(column) {
-            Record::Values { width: 1, values } => Some(values),
+            RecordColumn::Values { width: 1, values } => Some(values),
             _ => None,
         },
         _ => g.constant_value(id).filter(|values| values.len() == 1),

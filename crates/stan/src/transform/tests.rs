@@ -11,18 +11,18 @@ fn cases() -> Vec<(&'static str, Transform, usize, usize, Vec<usize>)> {
             })
             .collect()
     };
-    let each = |x: &[f64]| Bound::Each(x.to_vec());
+    let each = |x: &[f64]| Limit::Each(x.to_vec());
     vec![
         ("identity", Transform::Identity, 2, 2, all(4)),
         ("lower", Transform::Lower(each(&[-1.5, 0.0])), 2, 1, all(2)),
         (
             "no lower",
-            Transform::Lower(Bound::All(f64::NEG_INFINITY)),
+            Transform::Lower(Limit::All(f64::NEG_INFINITY)),
             2,
             1,
             all(2),
         ),
-        ("upper", Transform::Upper(Bound::All(2.0)), 2, 1, all(2)),
+        ("upper", Transform::Upper(Limit::All(2.0)), 2, 1, all(2)),
         (
             "between",
             Transform::LowerUpper(
@@ -35,7 +35,7 @@ fn cases() -> Vec<(&'static str, Transform, usize, usize, Vec<usize>)> {
         ),
         (
             "affine",
-            Transform::OffsetMultiplier(Bound::All(1.5), each(&[2.0, 0.3])),
+            Transform::OffsetMultiplier(Limit::All(1.5), each(&[2.0, 0.3])),
             2,
             1,
             all(2),
@@ -272,13 +272,13 @@ fn violations_name_the_element() {
     let bad = |t: Transform, x: &[f64], rows: usize, cols: usize| {
         t.check(x, rows, cols).expect_err("a violation")
     };
-    let v = bad(Transform::Lower(Bound::All(0.0)), &[1.0, -2.0], 2, 1);
+    let v = bad(Transform::Lower(Limit::All(0.0)), &[1.0, -2.0], 2, 1);
     assert_eq!(
         (v.element, v.expected.as_str(), v.found.as_str()),
         (Some(1), "at least 0", "-2")
     );
     assert_eq!(
-        bad(Transform::Lower(Bound::All(0.0)), &[f64::NAN], 1, 1).found,
+        bad(Transform::Lower(Limit::All(0.0)), &[f64::NAN], 1, 1).found,
         "NaN"
     );
     assert_eq!(
@@ -310,7 +310,7 @@ fn violations_name_the_element() {
 fn tails_stay_finite() {
     for z in [-700.0, -40.0, 40.0, 700.0] {
         let (x, jacobian) = constrain(
-            &Transform::LowerUpper(Bound::All(0.0), Bound::All(1.0)),
+            &Transform::LowerUpper(Limit::All(0.0), Limit::All(1.0)),
             &[z],
             1,
             1,

@@ -20,13 +20,13 @@ use super::{Problem, Solution, fixed};
 use crate::linear::Geometry;
 use crate::linear::kernels::{cholesky, dot, inverse_of, sum};
 use crate::site::Sites;
-use crate::{Covariance, Dense, Error, Model};
+use crate::{Covariance, Dense, Error, LatentModel};
 
 /// Latent variables up to which a precision is turned into a covariance for solvers that know no other.
 const LARGEST: usize = 4000;
 
 /// The same model with a dense covariance in the place of a precision.
-pub(crate) fn with_covariance(model: &Model) -> Result<Model, Error> {
+pub(crate) fn with_covariance(model: &LatentModel) -> Result<LatentModel, Error> {
     let Covariance::Precision(q) = &model.prior.covariance else {
         return Ok(model.clone());
     };

@@ -6,14 +6,14 @@
 use super::{last_count, parameters, random};
 use crate::distributions::univariate;
 use crate::functions::Keep;
-use crate::functions::random::{Draws, Purpose};
+use crate::functions::random::{Draws, RandomUse};
 use crate::value::{Mat, Value};
 
 const DRAWS: usize = 20_000;
 const LIMIT: f64 = 5.0;
 
 fn rng(seed: u64) -> Draws {
-    Draws::new(seed, Purpose::GeneratedQuantities, 0)
+    Draws::new(seed, RandomUse::GeneratedQuantities, 0)
 }
 
 /// Whether the mean of `x` is `expected`, judged by the sample's own spread.
@@ -163,7 +163,7 @@ fn second_moments() {
 #[test]
 fn streams_depend_on_their_key_alone() {
     let draw = |seed, index| {
-        let mut r = Draws::new(seed, Purpose::GeneratedQuantities, index);
+        let mut r = Draws::new(seed, RandomUse::GeneratedQuantities, index);
         (r.normal(), r.gamma(2.0), r.uniform())
     };
     assert_eq!(draw(1, 4), draw(1, 4));

@@ -1,6 +1,54 @@
-//! Why records cannot be fitted as asked.
+//! Why there is no fit, why records cannot be fitted as asked, and the check that most settings share.
 
 use std::fmt;
+
+use jensen_run::{RunError, Status};
+
+/// Why there is no fit at all.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FitError {
+    /// The density has no coordinates.
+    NoParameters,
+    /// A setting is out of range; the text names it.
+    Setting(String),
+    /// The initial point has the wrong number of coordinates.
+    InitialPoint {
+        /// The density's dimension.
+        expected: usize,
+        /// The point's.
+        found: usize,
+    },
+    /// No starting point could be evaluated.
+    CannotStart(Status),
+    /// Records cannot be fitted as asked.
+    Records(RecordError),
+    /// A checkpoint could not be resumed.
+    Run(RunError),
+}
+
+impl From<RecordError> for FitError {
+    fn from(error: RecordError) -> Self {
+        Self::Records(error)
+    }
+}
+
+impl fmt::Display for FitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoParameters => f.write_str("the model has no parameters, so nothing to fit"),
+            Self::Setting(text) => f.write_str(text),
+            Self::InitialPoint { expected, found } => write!(
+                f,
+                "the initial point has {found} coordinates, the model has {expected}"
+            ),
+            Self::CannotStart(status) => write!(f, "{status}. {}", status.advice()),
+            Self::Records(error) => error.fmt(f),
+            Self::Run(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for FitError {}
 
 /// A wrong request, with the way out.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,3 +151,14 @@ impl fmt::Display for RecordError {
 }
 
 impl std::error::Error for RecordError {}
+
+/// Checks that settings are positive and finite.
+///
+/// # Errors
+/// One sentence that names the first that is not.
+pub(crate) fn positive<const N: usize>(settings: [(&str, f64); N]) -> Result<(), String> {
+    match settings.iter().find(|(_, x)| !(*x > 0.0 && x.is_finite())) {
+        Some((name, value)) => Err(format!("the setting {name} must be positive, not {value}")),
+        None => Ok(()),
+    }
+}
