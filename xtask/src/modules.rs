@@ -98,7 +98,7 @@ const STAN: [Storey; 14] = [
     },
 ];
 
-const GRAPH: [Storey; 10] = [
+const GRAPH: [Storey; 11] = [
     // A node names its operation, and derivatives of operations are built as nodes.
     Storey {
         modules: &["ir", "ops", "build"],
@@ -120,6 +120,10 @@ const GRAPH: [Storey; 10] = [
     Storey {
         modules: &["text"],
         may_use: &["ir", "ops", "verify"],
+    },
+    Storey {
+        modules: &["centring"],
+        may_use: &["ir", "ops", "passes", "scalar"],
     },
     Storey {
         modules: &["diff"],

@@ -305,8 +305,8 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
             }
         });
         let flat = match self.records {
-            None => flat_coordinate(self.density, &*family, &omega),
-            Some(records) => flat_coordinate(records.scout(), &*family, &omega),
+            None => flat_coordinate(self.density, &*family, &omega, self.source),
+            Some(records) => flat_coordinate(records.scout(), &*family, &omega, self.source),
         };
         let mut oracle = Oracle::new(self.density, family);
         let draws = evaluation_draws(self.density, &self.settings);

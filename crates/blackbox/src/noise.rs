@@ -37,6 +37,8 @@ pub enum NoisePurpose {
     Particle,
     /// Their momenta, step sizes and acceptances.
     Momentum,
+    /// Draws from which coordinates are moved far away.
+    Far,
 }
 
 impl NoisePurpose {
@@ -60,6 +62,7 @@ impl NoisePurpose {
             Self::Change => const { named("change") },
             Self::Particle => const { named("particle") },
             Self::Momentum => const { named("momentum") },
+            Self::Far => const { named("far") },
         }
     }
 }

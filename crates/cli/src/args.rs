@@ -28,6 +28,8 @@ pub enum Command {
     Fit(Box<FitArgs>),
     /// More draws from the stored approximation of a fit
     Draws(DrawsArgs),
+    /// Compare fits of the same observations: leave-one-out cross-validation and evidence
+    Compare(CompareArgs),
     /// Parse and type-check programs
     Check(CheckArgs),
     /// Log density, gradients and Hessian-vector products at given points
@@ -103,6 +105,9 @@ pub struct FitArgs {
     /// Resume although model, data or settings differ from the stored run
     #[arg(long, requires = "resume", help_heading = "Output")]
     pub force: bool,
+    /// Write the parameters at four draws to FILE_1.json … FILE_4.json, for CmdStan's init=FILE.json
+    #[arg(long, value_name = "FILE.json", help_heading = "Output")]
+    pub inits_out: Option<PathBuf>,
     /// Print fit.json to standard output, and nothing else
     #[arg(long, help_heading = "Output")]
     pub json: bool,
@@ -139,6 +144,31 @@ pub struct DrawsArgs {
     /// Threads; all of the machine unless given
     #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count)]
     pub threads: Option<usize>,
+}
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  jensen compare pooled partly-pooled unpooled
+  jensen compare linear quadratic --log-lik log_likelihood --json
+
+Rows are in nats, the best first. `elpd` is the expected log predictive density of leaving one observation out,
+estimated from the draws (PSIS-LOO); it needs the log likelihood of every observation as a generated quantity.
+`difference` is to the first row, with its standard error over observations: one of less than about 4 nats, or
+of less than two standard errors, does not tell the models apart. The log evidence is that of refined fits.";
+
+/// Compares fits.
+#[derive(Args)]
+#[command(after_help = COMPARE_EXAMPLES)]
+pub struct CompareArgs {
+    /// Folders of fits of the same observations
+    #[arg(required = true, value_name = "DIR")]
+    pub dirs: Vec<PathBuf>,
+    /// The generated quantity with the log likelihood of every observation
+    #[arg(long, value_name = "NAME", default_value = "log_lik")]
+    pub log_lik: String,
+    /// Print JSON, with what every observation adds
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Parses and type-checks programs.

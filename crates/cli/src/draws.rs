@@ -7,10 +7,9 @@ use jensen::data::{
     Artefact, NetcdfAttributes, StanCsvHeader, read_bytes, read_text, write_draws_csv,
     write_draws_netcdf,
 };
-use jensen::program::Stored;
-use jensen::stan::{Build, Model};
+use jensen::program::{Program, Stored};
 use jensen::study::folder;
-use jensen::{Problem, Sample, SampleRequest, sample, sample_refined};
+use jensen::{Sample, SampleRequest};
 
 use crate::args::DrawsArgs;
 use crate::failure::{CommandResult, Exit, Failure, print, remark};
@@ -24,23 +23,11 @@ pub fn run(args: &DrawsArgs) -> CommandResult {
     let source = stored.source(&run)?;
     let simd = stored.flags.simd()?;
     let seed = stored.flags.seed();
-    let model = Model::compile(
-        &source.text,
-        &source.model,
-        &source.values()?,
-        &Build {
-            includes: &source.includes,
-            data_name: "the stored data",
-            seed,
-            simd,
-            threads,
-            memory_limit: stored.flags.memory_limit(),
-            ..Build::default()
-        },
-    )?;
+    let name = source.model.clone();
+    let program = Program::of_stored(&stored, source, stored.flags.clone(), threads)?;
     let (approximation, identity) =
         Approximation::decode(&encoded).map_err(|error| folder::bad_approximation(&run, error))?;
-    let subject = model.subject();
+    let subject = program.subject()?;
     if (&identity.model_hash, &identity.data_hash) != (&subject.model_hash, &subject.data_hash) {
         return Err(Failure::input(format!(
             "the approximation in `{}` belongs to another model or other data than those beside it",
@@ -66,9 +53,9 @@ pub fn run(args: &DrawsArgs) -> CommandResult {
                 refined.draws.count
             ));
         }
-        sample_refined(&model, &refined.draws, &refined.log_p, &request)?
+        program.sample_refined(&refined, &request)?
     } else {
-        sample(&model, &approximation, &request)?
+        program.sample(&approximation, &request)?
     };
     if drawn.rejected > 0 {
         let reason = drawn.rejection.as_deref().unwrap_or("");
@@ -79,13 +66,13 @@ pub fn run(args: &DrawsArgs) -> CommandResult {
     }
     let family = approximation.kind().to_string();
     match &args.out {
-        Some(file) => write(file, &source.model, &family, draws_seed, &drawn)?,
+        Some(file) => write(file, &name, &family, draws_seed, &drawn)?,
         None => {
             // The writer wants a file that it can put in place as a whole.
             let place = tempfile::tempdir()
                 .map_err(|error| Failure::output(format!("no temporary folder: {error}")))?;
             let file = place.path().join("draws.csv");
-            write(&file, &source.model, &family, draws_seed, &drawn)?;
+            write(&file, &name, &family, draws_seed, &drawn)?;
             print(&read_text(&file)?)?;
         }
     }

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
+use jensen::Sample;
 use jensen::blackbox::Init;
+use jensen::data::write_atomic_bytes;
 use jensen::program::{FitRequest, Program, Source, Stored};
 use jensen::study::{Place, folder, request};
 
@@ -16,8 +18,8 @@ use crate::terminal::{Say, Setting, check_out, conclude, start_threads};
 struct Plan {
     source: Source,
     request: FitRequest,
-    /// Where a resumed run started.
-    init: Option<Init>,
+    /// What is stored of a run that goes on.
+    stored: Option<Stored>,
     place: Place,
 }
 
@@ -33,7 +35,10 @@ pub fn run(args: FitArgs) -> CommandResult {
         memory_limit: plan.request.memory_limit(),
         ..Setting::new(plan.place, Box::<BoundLine>::default())
     };
-    let program = Program::compile(plan.source, plan.request, threads)?;
+    let program = match &plan.stored {
+        Some(stored) => Program::of_stored(stored, plan.source, plan.request, threads)?,
+        None => Program::compile(plan.source, plan.request, threads)?,
+    };
     let say = Say {
         json: args.json,
         quiet: args.quiet,
@@ -43,12 +48,30 @@ pub fn run(args: FitArgs) -> CommandResult {
             remark(&text);
         }
     }
-    let init = program.start(plan.init)?;
+    let init = program.start(plan.stored.map(|stored| stored.init))?;
     let (fitted, summary) = setting.watch(say, |around| program.fit(init, around))?;
+    if let Some(file) = &args.inits_out {
+        write_inits(file, &fitted.sample)?;
+    }
     let folder = args.resume.as_deref().or(args.out.as_deref());
     conclude(&summary, summary.trusted, folder, say, 8, |_| {
         table::summary(&fitted)
     })
+}
+
+/// Chains that start from the fit.
+const CHAINS: usize = 4;
+
+/// The parameters at the first draws, a file a chain.
+fn write_inits(file: &Path, sample: &Sample) -> Result<(), Failure> {
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    for chain in 1..=CHAINS {
+        let values = sample.initial_values(chain - 1)?;
+        let place = file.with_file_name(format!("{stem}_{chain}.json"));
+        write_atomic_bytes(&place, (values.to_json() + "\n").as_bytes())
+            .map_err(Failure::output)?;
+    }
+    Ok(())
 }
 
 /// A new run.
@@ -68,7 +91,7 @@ fn new(args: &FitArgs) -> Result<Plan, Failure> {
     Ok(Plan {
         source: Source::read(model, &args.include, args.data.as_deref())?,
         request,
-        init: None,
+        stored: None,
         place: Place::new(args.out.as_deref()),
     })
 }
@@ -85,7 +108,7 @@ fn again(args: &FitArgs, path: &Path) -> Result<Plan, Failure> {
     Ok(Plan {
         source,
         request: request::over(&args.request, &stored.flags)?,
-        init: Some(stored.init),
+        stored: Some(stored),
         place: Place::Resumed { folder, force },
     })
 }

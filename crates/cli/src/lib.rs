@@ -11,7 +11,7 @@
 //! | `latent` | `jensen latent`: latent Gaussian models of tables |
 //! | `vae` | `jensen vae`: auto-encoders of images and tables |
 //! | `left_out` | what a build without some features says of their commands |
-//! | `draws`, `check`, `density`, `show`, `reproduce`, `bench` | the other commands |
+//! | `draws`, `compare`, `check`, `density`, `show`, `reproduce`, `bench` | the other commands |
 
 // A build that leaves commands out does not use all that they share.
 #![cfg_attr(not(feature = "full"), allow(dead_code, unused_imports))]
@@ -19,6 +19,7 @@
 mod args;
 mod bench;
 mod check;
+mod compare;
 mod density;
 mod draws;
 mod failure;
@@ -81,6 +82,7 @@ fn run(line: Line) -> CommandResult {
     match line.command {
         Command::Fit(args) => fit::run(*args),
         Command::Draws(args) => draws::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Density(args) => density::run(&args),
         Command::Show(args) => show::run(&args),

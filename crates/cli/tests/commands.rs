@@ -194,3 +194,67 @@ fn help_and_version_are_there() {
         format!("jensen {}", env!("CARGO_PKG_VERSION"))
     );
 }
+
+/// Two models of twenty numbers whose leave-one-out densities are known: mean known, and mean unknown.
+#[test]
+fn fits_are_compared_by_leaving_one_out() {
+    let desk = Desk::new();
+    let y: Vec<f64> = (0..20)
+        .map(|i| 1.0 + 1.3 * (f64::from(i) * 0.9).sin())
+        .collect();
+    let data = desk.file("data.json", &serde_json::json!({ "y": y }).to_string());
+    let lik = |mean: &str| {
+        format!("vector[20] log_lik; for (n in 1:20) log_lik[n] = normal_lpdf(y[n] | {mean}, 1);")
+    };
+    let fit = |name: &str, mean: &str| {
+        let text = format!(
+            "data {{ vector[20] y; }} parameters {{ real mu; }}
+             model {{ mu ~ normal(0, 2); y ~ normal({mean}, 1); }}
+             generated quantities {{ {} }}",
+            lik(mean)
+        );
+        let model = desk.file(&format!("{name}.stan"), &text);
+        let out = desk.name(name);
+        jensen(["fit", &model, &data, "--out", &out, "--draws", "4000", "-q"]).expect(0);
+        out
+    };
+    let (known, unknown) = (fit("known", "0"), fit("unknown", "mu"));
+    let log_density = |x: f64, mean: f64, variance: f64| {
+        -0.5 * ((x - mean).powi(2) / variance + (std::f64::consts::TAU * variance).ln())
+    };
+    let exact = [
+        // μ given the others is normal with precision 1/4 + 19.
+        y.iter()
+            .map(|own| {
+                let variance = 1.0 / (0.25 + 19.0);
+                let mean = variance * (y.iter().sum::<f64>() - own);
+                log_density(*own, mean, 1.0 + variance)
+            })
+            .sum::<f64>(),
+        y.iter().map(|own| log_density(*own, 0.0, 1.0)).sum(),
+    ];
+    let rows = jensen(["compare", &known, &unknown, "--json"])
+        .expect(0)
+        .json();
+    for (row, (name, exact)) in [(&unknown, exact[0]), (&known, exact[1])]
+        .iter()
+        .enumerate()
+    {
+        let row = &rows[row];
+        assert_eq!(row["fit"], **name);
+        let elpd = row["loo"]["elpd"].as_f64().unwrap();
+        assert!((elpd - exact).abs() < 0.05, "{name}: {elpd} for {exact}");
+    }
+    let difference = rows[1]["difference"][0].as_f64().unwrap();
+    assert!((difference - (exact[1] - exact[0])).abs() < 0.05);
+
+    let table = jensen(["compare", &known, &unknown]).expect(0).stdout;
+    assert!(
+        table.lines().nth(1).unwrap().starts_with(&unknown),
+        "{table}"
+    );
+    let without = jensen(["compare", &known, "--log-lik", "lik"]).expect(0);
+    assert!(without.stderr.contains("`lik`"), "{}", without.stderr);
+    let absent = jensen(["compare", &desk.name("nothing")]).expect(3);
+    assert!(absent.stderr.contains("nothing"), "{}", absent.stderr);
+}

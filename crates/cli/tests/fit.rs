@@ -377,3 +377,52 @@ fn instruction_sets_agree_and_are_not_mixed() {
     jensen(resume).expect(4);
     assert_eq!(trace_of(&desk.path("out")).len(), 40);
 }
+
+/// What CmdStan begins from is what a fit of one's own begins from: the values lie in the bulk, and are read back.
+#[test]
+fn a_fit_hands_initial_values_on() {
+    let desk = Desk::new();
+    let model = desk.file(
+        "model.stan",
+        "parameters { real<lower=0> s; matrix[2, 3] m; simplex[3] p; tuple(real, vector[2]) t; }
+         model {
+           s ~ gamma(50, 10);
+           for (i in 1:2) for (j in 1:3) m[i, j] ~ normal(10 * i + j, 0.1);
+           p ~ dirichlet([5, 5, 5]');
+           t.1 ~ normal(-7, 0.1);
+           t.2 ~ normal(3, 0.1);
+         }",
+    );
+    let inits = desk.name("start.json");
+    jensen(["fit", &model, "--inits-out", &inits, "-q"]).expect(0);
+    let mut seen = Vec::new();
+    for chain in 1..=4 {
+        let file = desk.name(&format!("start_{chain}.json"));
+        let values = read_json(Path::new(&file));
+        for (i, row) in values["m"].as_array().unwrap().iter().enumerate() {
+            for (j, x) in row.as_array().unwrap().iter().enumerate() {
+                let expected = (10 * (i + 1) + j + 1) as f64;
+                assert!((x.as_f64().unwrap() - expected).abs() < 0.6, "{values}");
+            }
+        }
+        assert!(
+            (values["t"]["1"].as_f64().unwrap() + 7.0).abs() < 0.6,
+            "{values}"
+        );
+        seen.push(values["s"].as_f64().unwrap());
+        let again = jensen([
+            "fit",
+            &model,
+            "--init",
+            &file,
+            "--method",
+            "advi",
+            "--max-iters",
+            "1",
+            "-q",
+        ]);
+        assert_eq!(again.code, 4, "{}", again.stderr);
+    }
+    seen.dedup();
+    assert_eq!(seen.len(), 4, "four draws");
+}

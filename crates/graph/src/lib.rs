@@ -17,6 +17,7 @@
 //! | [`expr`] | densities written as Rust expressions |
 //! | [`text`] | the text form, which prints and parses back |
 //! | [`single`] | the single-precision executor, for networks |
+//! | `centring` | [`Hierarchy`]: groups of coordinates, taken relative to their location and scale |
 //! | [`scalar`] | the slow evaluator, the executor's oracle |
 
 #![cfg_attr(
@@ -25,6 +26,7 @@
 )]
 
 pub mod build;
+mod centring;
 mod density;
 mod diff;
 pub mod exec;
@@ -39,6 +41,7 @@ pub mod single;
 pub mod text;
 pub mod verify;
 
+pub use centring::{Hierarchy, Power, Recentred, Scattered};
 pub use density::{Execution, GraphDensity, GraphWorkspace};
 pub use expr::{Builder, Expr, ExprError, Matrix, RecordIndices, RecordMatrix};
 pub use ir::{Graph, NodeId, Placement, RecordColumn, RecordId, Shape};

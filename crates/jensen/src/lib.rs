@@ -31,6 +31,8 @@
 //! | `fit` | [`fit`], [`fit_with`], [`Options`], [`Fitted`] |
 //! | [`program`] | Stan programs from files: request, compilation, a fit in a folder |
 //! | [`exchangeable`] | programs over exchangeable records, fitted by minibatches |
+//! | `centring` | [`Centring`], [`CentredModel`]: how the groups of a hierarchical program are taken |
+//! | [`compare`] | several fits of the same observations: leave-one-out and evidence |
 //! | `covariance` | [`Covariance`]: of the family, or by linear response |
 //! | `sample` | [`sample`]: constrained draws with importance weights |
 //! | `summaries` | what summaries rest on: weighted or refined draws |
@@ -53,6 +55,8 @@
     deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)
 )]
 
+mod centring;
+pub mod compare;
 mod covariance;
 mod error;
 pub mod exchangeable;
@@ -91,6 +95,7 @@ pub use jensen_math as math;
 pub use jensen_report as report;
 pub use jensen_run as run;
 
+pub use centring::{CentredModel, Centring};
 pub use covariance::Covariance;
 pub use error::Error;
 pub use fit::{Fitted, Options, fit, fit_with};

@@ -1,8 +1,10 @@
 //! Draws of an approximation on the constrained scale, with what is needed to weigh them.
 
 use jensen_blackbox::{Approximation, Draws, Fit, NoiseSource, Refined, psis, resample};
-use jensen_data::{DrawsTable, DrawsVariable, ParameterSummary};
-use jensen_density::{ConstrainError, DrawKey, Lanes, LogDensity, Posterior, Variable};
+use jensen_data::{DataSet, DrawsTable, DrawsVariable, ParameterSummary, Value};
+use jensen_density::{
+    ConstrainError, DrawKey, Lanes, LogDensity, Posterior, Variable, VariableKind,
+};
 use rayon::prelude::*;
 
 use crate::{Error, Problem, summaries};
@@ -51,6 +53,71 @@ pub struct Sample {
     pub rejected: usize,
     /// What the model said of the first of them.
     pub rejection: Option<String>,
+}
+
+impl Sample {
+    /// The parameters at a draw of the table, as values that Stan's samplers can begin from.
+    ///
+    /// # Errors
+    /// There are not so many draws, or a parameter is an array of tuples, which has no place in such a file.
+    pub fn initial_values(&self, draw: usize) -> Result<DataSet, Error> {
+        if draw >= self.table.len() {
+            return Err(Error::Input(format!(
+                "initial values {} are asked for, there are {} draws",
+                draw + 1,
+                self.table.len()
+            )));
+        }
+        let (mut values, mut start) = (DataSet::new(), 0);
+        let mut slots: Vec<(String, Vec<Value>)> = Vec::new();
+        for variable in &self.variables {
+            let len = variable.shape.iter().product::<usize>();
+            let found = &self.table.row(draw)[start..start + len];
+            start += len;
+            if variable.kind != VariableKind::Parameter {
+                continue;
+            }
+            let value = Value::reals(variable.shape.clone(), row_major(&variable.shape, found))?;
+            match variable.name.split_once(':') {
+                None => {
+                    values.insert(&variable.name, value);
+                }
+                Some((tuple, slot)) if !variable.name.contains('.') && !slot.contains(':') => {
+                    match slots.last_mut().filter(|(name, _)| name == tuple) {
+                        Some((_, slots)) => slots.push(value),
+                        None => slots.push((tuple.to_owned(), vec![value])),
+                    }
+                }
+                Some(_) => {
+                    return Err(Error::Input(format!(
+                        "`{}` is a tuple within an array or a tuple, for which initial values cannot be written",
+                        variable.name
+                    )));
+                }
+            }
+        }
+        for (name, slots) in slots {
+            values.insert(name, Value::tuple(slots));
+        }
+        Ok(values)
+    }
+}
+
+/// Values whose first index runs fastest, with the last one fastest.
+fn row_major(shape: &[usize], values: &[f64]) -> Vec<f64> {
+    let mut out = Vec::with_capacity(values.len());
+    for at in 0..values.len() {
+        let (mut rest, mut from) = (at, 0);
+        // The place of the same subscripts in the other order.
+        let mut stride: usize = shape.iter().product();
+        for extent in shape.iter().rev() {
+            stride /= extent;
+            from += rest % extent * stride;
+            rest /= extent;
+        }
+        out.push(values[from]);
+    }
+    out
 }
 
 /// Draws from an approximation and computes every reported variable at each.

@@ -7,7 +7,7 @@ use std::time::Instant;
 use jensen_blackbox::Subject;
 use jensen_data::{DataSet, Elements, Value};
 use jensen_density::{DrawKey, Posterior};
-use jensen_graph::{Execution, GraphDensity};
+use jensen_graph::{Execution, GraphDensity, Hierarchy};
 use jensen_math::simd::Simd;
 use jensen_stan::diagnostic::Diagnostic;
 use jensen_stan::interpret::{self, BoundModel, DataSource, ErrorKind, Input, Interpreter, Limits};
@@ -70,6 +70,8 @@ pub struct Model<D = GraphDensity> {
     remarks: Vec<String>,
     subject: Subject,
     build_seconds: f64,
+    execution: Execution,
+    hierarchy: Option<Hierarchy>,
 }
 
 /// Why there is no model.
@@ -123,16 +125,24 @@ impl Model {
         data: &DataSet,
         build: &Build<'_>,
     ) -> Result<Self, Error> {
-        Self::build(
-            source,
-            name,
-            data,
-            build,
-            |posterior, options, execution| {
-                let graph = lower(posterior, options)?.graph;
-                Ok(GraphDensity::new(&graph, execution))
-            },
-        )
+        let mut hierarchy = None;
+        let lower = |posterior: &BoundModel, options, execution| {
+            let lowered = lower(posterior, options)?;
+            hierarchy = Hierarchy::find(&lowered.graph, &lowered.scattered);
+            Ok(GraphDensity::new(&lowered.graph, execution))
+        };
+        let model = Self::build(source, name, data, build, lower)?;
+        Ok(Self { hierarchy, ..model })
+    }
+
+    /// The groups of coordinates that scatter about a location with a scale of their own, where there are some.
+    pub(crate) fn hierarchy(&self) -> Option<&Hierarchy> {
+        self.hierarchy.as_ref()
+    }
+
+    /// How the density is executed.
+    pub(crate) fn execution(&self) -> Execution {
+        self.execution
     }
 
     /// The density.
@@ -197,6 +207,8 @@ impl<D> Model<D> {
             remarks,
             subject,
             build_seconds: start.elapsed().as_secs_f64(),
+            execution,
+            hierarchy: None,
         })
     }
 

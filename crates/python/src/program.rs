@@ -76,7 +76,7 @@ impl Program {
             let (run, stored) = Stored::open(&folder)?;
             let request = request::over(&given, &stored.flags)?;
             let source = stored.source(&run)?;
-            program::Program::compile(source, request, rayon::current_num_threads())
+            program::Program::of_stored(&stored, source, request, rayon::current_num_threads())
         })?;
         Ok(Self {
             inner: Arc::new(made.map_err(|error| raise(&error))?),

@@ -17,20 +17,28 @@ mod stored;
 mod study;
 
 pub use request::{
-    CovarianceName, EstimatorName, FitRequest, MethodName, OptimizerName, RefineName,
+    CentringName, CovarianceName, EstimatorName, FitRequest, MethodName, OptimizerName, RefineName,
 };
 pub use source::{Includes, Source};
 pub use stored::Stored;
 pub use study::{FitCourse, FitStudy};
 
-use jensen_blackbox::{Approximation, FitError, Init};
+use std::sync::OnceLock;
+
+use jensen_blackbox::{Approximation, FitError, Init, RefinedDraws, Settings, Subject};
 use jensen_data::{DataFile, DataSet, FitSummary};
 use jensen_density::Variable;
+use jensen_run::{Budget, Control, Silent};
 
 use crate::exchangeable::{self, RecordModel};
 use crate::stan::{Build, Model};
 use crate::study::{Around, carry_out, request as requests};
-use crate::{About, Error, Fitted, Options, Problem, Sample, SampleRequest, sample};
+use crate::{
+    About, Centring, Error, Fitted, Options, Problem, Sample, SampleRequest, sample, sample_refined,
+};
+
+/// The share of a limit on seconds that choosing a centring may take besides.
+const PILOT: f64 = 0.25;
 
 /// The command that folders of fits belong to.
 pub const FIT: &str = "fit";
@@ -42,6 +50,8 @@ pub struct Program {
     request: FitRequest,
     threads: usize,
     model: Lowered,
+    /// How groups are taken, once that is known.
+    centring: OnceLock<Centring>,
 }
 
 /// The density that a request needs.
@@ -84,7 +94,30 @@ impl Program {
             request,
             threads,
             model,
+            centring: OnceLock::new(),
         })
+    }
+
+    /// The program of an earlier fit, compiled with the settings given over those stored, to be gone on with or drawn from.
+    ///
+    /// # Errors
+    /// As [`compile`](Self::compile), and when what is stored cannot be read.
+    pub fn of_stored(
+        stored: &Stored,
+        source: Source,
+        request: FitRequest,
+        threads: usize,
+    ) -> Result<Self, Error> {
+        let program = Self::compile(source, request, threads)?;
+        if let Some(centring) = &stored.centring {
+            let _ = program.centring.set(centring.clone());
+        }
+        Ok(program)
+    }
+
+    /// How the groups of a program of all data are taken, where not as it has them.
+    fn recentring(&self) -> Option<&Centring> {
+        self.centring.get().filter(|centring| !centring.is_empty())
     }
 
     /// What the program has to say before it is fitted: what transformed data print, remarks of the compiler with source
@@ -123,10 +156,44 @@ impl Program {
         approximation: &Approximation,
         request: &SampleRequest,
     ) -> Result<Sample, Error> {
-        match &self.model {
-            Lowered::Whole(model) => sample(&**model, approximation, request),
-            Lowered::Records(model) => sample(&**model, approximation, request),
+        match (&self.model, self.recentring()) {
+            (Lowered::Whole(model), Some(centring)) => {
+                sample(&model.centred(centring)?, approximation, request)
+            }
+            (Lowered::Whole(model), None) => sample(&**model, approximation, request),
+            (Lowered::Records(model), _) => sample(&**model, approximation, request),
         }
+    }
+
+    /// Draws of a refined fit of this program.
+    ///
+    /// # Errors
+    /// As [`sample_refined`].
+    pub fn sample_refined(
+        &self,
+        refined: &RefinedDraws,
+        request: &SampleRequest,
+    ) -> Result<Sample, Error> {
+        let (draws, log_p) = (&refined.draws, &refined.log_p);
+        match (&self.model, self.recentring()) {
+            (Lowered::Whole(model), Some(centring)) => {
+                sample_refined(&model.centred(centring)?, draws, log_p, request)
+            }
+            (Lowered::Whole(model), None) => sample_refined(&**model, draws, log_p, request),
+            (Lowered::Records(model), _) => sample_refined(&**model, draws, log_p, request),
+        }
+    }
+
+    /// Digests of program and data, as checkpoints and approximations know them.
+    ///
+    /// # Errors
+    /// The stored centring is of another program.
+    pub fn subject(&self) -> Result<Subject, Error> {
+        Ok(match (&self.model, self.recentring()) {
+            (Lowered::Whole(model), Some(centring)) => model.centred(centring)?.subject(),
+            (Lowered::Whole(model), None) => model.subject(),
+            (Lowered::Records(model), _) => model.subject(),
+        })
     }
 
     /// Where a fit starts: `stored` unless the request names a start.
@@ -170,17 +237,54 @@ impl Program {
     /// # Errors
     /// As [`carry_out`]; [`Error::NoStart`] in the model's own words.
     pub fn fit(&self, init: Init, around: Around<'_>) -> Result<(Fitted, FitSummary), Error> {
-        let mut options = self.request.options(init, self.threads)?;
+        let mut options = self.request.options(init.clone(), self.threads)?;
         match &self.model {
-            Lowered::Whole(model) => self.carry_out(&**model, &options, around),
+            Lowered::Whole(model) => {
+                self.choose_centring(model, &options.settings, &around);
+                let done = match self.recentring() {
+                    None => self.carry_out(&**model, &options, &init, around),
+                    Some(centring) => {
+                        let centred = model.centred(centring)?;
+                        options.settings.start.init = centred.init(&init);
+                        self.carry_out(&centred, &options, &init, around)
+                    }
+                };
+                done.map_err(|error| explain(error, model, &init))
+            }
             Lowered::Records(model) => {
                 if let Some(method) = minibatch::method(&self.request)? {
                     let family = options.settings.family;
                     options.settings.method =
                         minibatch::for_model(&self.request, method, model, family)?;
                 }
-                self.carry_out(&**model, &options, around)
+                let _ = self.centring.set(Centring::default());
+                let done = self.carry_out(&**model, &options, &init, around);
+                done.map_err(|error| explain(error, model, &init))
             }
+        }
+    }
+
+    /// Chooses how groups are taken, unless that is known: where it is to be chosen, from a first fit.
+    fn choose_centring(&self, model: &Model, settings: &Settings, around: &Around<'_>) {
+        if self.centring.get().is_some() {
+            return;
+        }
+        let centring = match self.request.has_centring(settings) {
+            true => {
+                let mut silent = Silent;
+                let budget = self.request.budget();
+                let budget = Budget {
+                    max_seconds: budget.max_seconds.map(|seconds| PILOT * seconds),
+                    ..budget
+                };
+                let mut control = Control::new(budget, around.clock, &mut silent);
+                control.cancel = around.cancel;
+                model.choose_centring(settings, &control)
+            }
+            false => Some(Centring::default()),
+        };
+        if let Some(centring) = centring {
+            let _ = self.centring.set(centring);
         }
     }
 
@@ -195,26 +299,25 @@ impl Program {
         }
     }
 
-    fn carry_out<D>(
+    /// A study of the problem that this program is fitted as.
+    fn carry_out<P: Problem>(
         &self,
-        model: &Model<D>,
+        problem: &P,
         options: &Options,
+        init: &Init,
         around: Around<'_>,
-    ) -> Result<(Fitted, FitSummary), Error>
-    where
-        Model<D>: Problem,
-    {
-        let init = &options.settings.start.init;
+    ) -> Result<(Fitted, FitSummary), Error> {
+        let centring = self.centring.get().cloned();
         let study = FitStudy {
-            problem: model,
+            problem,
             options,
-            request: Stored::of(&self.source, &self.request, init.clone())?,
+            request: Stored::of(&self.source, &self.request, init.clone(), centring)?,
             inputs: self.source.copies(),
             budget: self.request.budget(),
             about: self.about(),
             data: &self.data,
         };
-        let done = carry_out(study, around).map_err(|error| explain(error, model, init))?;
+        let done = carry_out(study, around)?;
         Ok((done.made.output, done.summary))
     }
 }

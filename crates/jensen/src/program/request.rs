@@ -85,6 +85,17 @@ pub enum RefineName {
     Always,
 }
 
+/// How the groups of a hierarchical program are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "snake_case")]
+pub enum CentringName {
+    /// Centred, non-centred or between, element by element, by what the data say of each
+    Auto,
+    /// As the program has them
+    Off,
+}
+
 /// Where covariances come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
@@ -118,6 +129,13 @@ pub struct FitRequest {
         arg(long, value_enum, value_name = "WHEN", help_heading = "Method")
     )]
     pub refine: Option<RefineName>,
+    /// Elements of groups, such as theta in `theta ~ normal(mu, tau)`, are fitted centred, non-centred or between, by
+    /// what the data say of each; names and draws stay the program's [default: auto where method and family are]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_enum, value_name = "HOW", help_heading = "Method")
+    )]
+    pub centring: Option<CentringName>,
     /// Covariances of the draws; linear-response fits a mean-field family and corrects its variances for
     /// correlation [default: family]
     #[cfg_attr(
@@ -287,6 +305,15 @@ impl FitRequest {
             }),
             ..Settings::default()
         })
+    }
+
+    /// Whether a centring is to be chosen for a fit with these settings.
+    pub fn has_centring(&self, settings: &Settings) -> bool {
+        match self.centring {
+            Some(CentringName::Off) => false,
+            Some(CentringName::Auto) => true,
+            None => settings.is_policy(),
+        }
     }
 
     /// The options of a fit that starts at `init`, on so many threads.

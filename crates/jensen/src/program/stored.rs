@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::FIT;
 use super::request::FitRequest;
 use super::source::{Includes, MODEL, Source, data_file};
-use crate::Error;
 use crate::study::folder;
+use crate::{Centring, Error};
 
 /// A run as its folder keeps it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -27,11 +27,25 @@ pub struct Stored {
     pub flags: FitRequest,
     /// Where the run starts.
     pub init: Init,
+    /// How the groups of the program are taken; null where that is not chosen yet. Runs of earlier versions took all as the
+    /// program has them.
+    #[serde(default = "as_they_are")]
+    pub centring: Option<Centring>,
+}
+
+#[allow(clippy::unnecessary_wraps, reason = "what a field is that is absent")]
+fn as_they_are() -> Option<Centring> {
+    Some(Centring::default())
 }
 
 impl Stored {
     /// A run that is to be stored.
-    pub(super) fn of(source: &Source, request: &FitRequest, init: Init) -> Result<Self, Error> {
+    pub(super) fn of(
+        source: &Source,
+        request: &FitRequest,
+        init: Init,
+        centring: Option<Centring>,
+    ) -> Result<Self, Error> {
         let data = source.data.as_ref();
         Ok(Self {
             model: source.model.clone(),
@@ -43,6 +57,7 @@ impl Stored {
                 ..request.clone()
             },
             init,
+            centring,
         })
     }
 

@@ -7,7 +7,7 @@ use jensen_math::special::{lgamma, log1p_exp};
 
 use super::formula::{Density, TailTerms, above};
 use super::real_line::normal_tails;
-use super::univariate::{Tails, Univariate, VARIATE};
+use super::univariate::{LOCATION, SCALE, Tails, Univariate, VARIATE};
 use crate::functions::elementary::lmultiply;
 use crate::functions::special::ln_gamma_pq;
 use crate::symbolic::domain::Domain::{Finite, NonNegative, NotNan, Positive, PositiveFinite};
@@ -22,9 +22,7 @@ const B: u32 = 4;
 const C: u32 = 8;
 
 const SHAPE: &str = "the shape parameter";
-const SCALE: &str = "the scale parameter";
 const INVERSE_SCALE: &str = "the inverse scale parameter";
-const LOCATION: &str = "the location parameter";
 const FREEDOM: &str = "the degrees of freedom parameter";
 
 const NONE: f64 = f64::NEG_INFINITY;

@@ -3,7 +3,7 @@
 use jensen_math::special::{lbeta, lgamma};
 
 use super::formula::{Density, TailTerms};
-use super::univariate::{Tails, Univariate};
+use super::univariate::{LOCATION, Tails, Univariate};
 use crate::functions::special::ln_inc_beta;
 use crate::symbolic::domain::Domain::{Finite, NotNan, Positive, PositiveFinite, Unit};
 use crate::symbolic::domain::guard;
@@ -14,8 +14,6 @@ use crate::value::error::{FnError, FnResult};
 const Y: u32 = 1;
 const A: u32 = 2;
 const B: u32 = 4;
-
-const LOCATION: &str = "the location parameter";
 
 /// The rows.
 pub static TABLE: &[Univariate] = &[

@@ -7,7 +7,7 @@ use jensen_math::constants::HALF_LOG_TWO_PI;
 use jensen_math::special::{lgamma, log_phi, log1p_exp};
 
 use super::formula::{Density, TailTerms};
-use super::univariate::{Tails, Univariate};
+use super::univariate::{LOCATION, SCALE, Tails, Univariate};
 use crate::functions::special::ln_inc_beta;
 use crate::symbolic::domain::Domain::{Finite, NotNan, Positive, PositiveFinite};
 use crate::symbolic::tape::E;
@@ -17,9 +17,6 @@ const Y: u32 = 1;
 const A: u32 = 2;
 const B: u32 = 4;
 const C: u32 = 8;
-
-const LOCATION: &str = "the location parameter";
-const SCALE: &str = "the scale parameter";
 
 /// The rows.
 pub static TABLE: &[Univariate] = &[

@@ -6,7 +6,7 @@ use jensen_math::special::{lgamma, log_sum_exp, log_sum_exp_slice};
 use super::categories::{self, no_category};
 use super::formula::{Arg, Density, Passed, Whole};
 use super::multivariate::{Multivariate, OverRecords};
-use super::univariate::{Suffix, Univariate};
+use super::univariate::{SCALE, Suffix, Univariate};
 use super::{counts, ordered, trials};
 use crate::functions::Keep;
 use crate::functions::random::Draws;
@@ -22,7 +22,6 @@ use crate::value::error::{FnError, FnResult};
 
 const OUTCOMES: &str = "the outcomes";
 const PREDICTOR: &str = "the linear predictor";
-const SCALE: &str = "the scale parameter";
 const PRECISION: &str = "the precision parameter";
 
 /// The rows.

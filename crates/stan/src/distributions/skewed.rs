@@ -8,7 +8,7 @@ use jensen_math::special::{
 };
 
 use super::formula::{Density, TailTerms};
-use super::univariate::{Tails, Univariate};
+use super::univariate::{LOCATION, SCALE, Tails, Univariate};
 use crate::functions::random::Draws;
 use crate::functions::special::gauss;
 use crate::symbolic::domain::Domain::{
@@ -20,9 +20,6 @@ const Y: u32 = 1;
 const A: u32 = 2;
 const B: u32 = 4;
 const C: u32 = 8;
-
-const LOCATION: &str = "the location parameter";
-const SCALE: &str = "the scale parameter";
 
 /// The rows.
 pub static TABLE: &[Univariate] = &[

@@ -1,16 +1,24 @@
 //! The row of a univariate distribution, and what is the same for all of them.
 
+use jensen_graph::Scattered;
 use jensen_math::special::log1m_exp;
 
 use super::formula::{Density, DensityTerms, TailFormula};
 use crate::functions::Keep;
 use crate::functions::random::Draws;
+use crate::program::Level;
 use crate::symbolic::domain::{Domain, check, check_values, guard};
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
 /// A parameter: what it is called in messages, and its domain.
 pub type Parameter = (&'static str, Domain);
+
+/// What a location parameter is called in messages.
+pub const LOCATION: &str = "the location parameter";
+
+/// What a scale parameter is called in messages.
+pub const SCALE: &str = "the scale parameter";
 
 /// The log probabilities of the lower tail (up to and including the variate) and of the upper one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -279,6 +287,7 @@ impl Univariate {
         match (suffix, self.lowered, self.lowered_tails) {
             (Suffix::Density, Some(formula), _) => {
                 self.check(suffix, formula.guards, d)?;
+                self.note_scatter(d);
                 (formula.terms)(d)
             }
             (Suffix::Cdf | Suffix::LogCdf | Suffix::LogCcdf, _, Some(formula)) => {
@@ -297,6 +306,23 @@ impl Univariate {
                 Ok(())
             }
             _ => Err(FnError::invalid(format!("{} is not lowered", d.name))),
+        }
+    }
+
+    /// Keeps for the tape what scatters about a location with a scale.
+    fn note_scatter(&self, d: &Density<'_>) {
+        if let [.., (LOCATION, _), (SCALE, _)] = self.params
+            && let [values, .., location, scale] = &d.args[..]
+            && values.level == Level::Param
+        {
+            let rotated = d.tape.rotated.borrow();
+            let of = rotated.iter().find(|(x, _)| *x == values.e.id);
+            let alike = location.e.scalar() == Some(0.0) && scale.e.len() == 1;
+            d.tape.scattered.borrow_mut().push(Scattered {
+                values: of.filter(|_| alike).map_or(values.e.id, |(_, z)| *z),
+                location: location.e.id,
+                scale: scale.e.id,
+            });
         }
     }
 

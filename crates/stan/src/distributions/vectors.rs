@@ -8,7 +8,7 @@ use jensen_math::special::lgamma;
 use super::covariances::{DIAGONAL, triangle};
 use super::formula::Whole;
 use super::multivariate::{Multivariate, OverRecords};
-use super::univariate::VARIATE;
+use super::univariate::{LOCATION, VARIATE};
 use crate::functions::Keep;
 use crate::functions::random::Draws;
 use crate::symbolic::domain::Domain::{Finite, NotNan, Positive};
@@ -21,7 +21,6 @@ use crate::value::dense::{self, multiply, solve_lower};
 use crate::value::error::{FnError, FnResult};
 use crate::value::{Mat, Matrix, Value};
 
-const LOCATION: &str = "the location parameter";
 const FREEDOM: &str = "the degrees of freedom parameter";
 const KERNEL_SCALES: &str = "the kernel scales";
 

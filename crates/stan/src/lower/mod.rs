@@ -25,7 +25,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use jensen_density::Posterior;
-use jensen_graph::{Graph, NodeId};
+use jensen_graph::{Graph, NodeId, Scattered};
 
 pub use self::records::{LoweredRecords, lower_records};
 
@@ -70,6 +70,8 @@ pub struct Lowered {
     pub dim: usize,
     /// Names of the coordinates, as in `theta.1`.
     pub names: Vec<String>,
+    /// What the program says scatters about a location with a scale, whatever it is made of.
+    pub scattered: Vec<Scattered>,
 }
 
 /// Why a program has no graph.
@@ -152,12 +154,14 @@ fn lower_here(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, Lowe
     lower.block(&program.model)?;
     let output = lower.log_density();
     drop(lower);
+    let scattered = tape.scattered.into_inner();
     let mut graph = tape.graph.into_inner();
     graph.set_outputs(vec![output]);
     Ok(Lowered {
         graph,
         dim,
         names: bound.unconstrained_names(),
+        scattered,
     })
 }
 

@@ -303,7 +303,11 @@ fn structured<'g>(
             let squared = z.square().sum();
             (all(z * squared.sqrt().recip()), -0.5 * squared)
         }
-        Transform::SumToZero if cols == 1 => (all(zero_sum(tape, z, rows)), zero),
+        Transform::SumToZero if cols == 1 => {
+            let x = zero_sum(tape, z, rows);
+            tape.rotated.borrow_mut().push((x.id, z.id));
+            (all(x), zero)
+        }
         Transform::SumToZero => {
             if (rows - 1) * (cols - 1) == 0 {
                 return (vec![Cell::Const(0.0); rows * cols], zero);

@@ -14,7 +14,7 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use crate::symbolic::known::{self, Fact};
 use crate::symbolic::masked;
-use jensen_graph::{ElemOp, Graph, MatMul, NodeId, Op, RecordColumn, Shape};
+use jensen_graph::{ElemOp, Graph, MatMul, NodeId, Op, RecordColumn, Scattered, Shape};
 
 /// The graph being built, with the conditions that reject a draw.
 #[derive(Debug, Default)]
@@ -27,6 +27,10 @@ pub struct Tape {
     pub unrolling: Cell<bool>,
     /// Not 0 for draws that come by here; none where all do.
     pub taken: Cell<Option<NodeId>>,
+    /// Values that scatter about a location with a scale.
+    pub scattered: RefCell<Vec<Scattered>>,
+    /// Values with what they are a rotation of: where they scatter about 0 with one scale, so does that.
+    pub rotated: RefCell<Vec<(NodeId, NodeId)>>,
     /// What is known of containers.
     pub facts: RefCell<BTreeSet<(NodeId, Fact)>>,
     /// Number of records where data are exchangeable.

@@ -1,0 +1,77 @@
+//! `jensen compare`.
+
+use std::fmt::Write;
+
+use jensen::compare::{Candidate, compare};
+
+use crate::args::CompareArgs;
+use crate::failure::{CommandResult, Exit, Failure, print, remark};
+
+/// Runs the command: a row a fit, best first.
+pub fn run(args: &CompareArgs) -> CommandResult {
+    let candidates = compare(&args.dirs, &args.log_lik)?;
+    if args.json {
+        let text = serde_json::to_string_pretty(&candidates).map_err(Failure::output)?;
+        print(&(text + "\n"))?;
+    } else {
+        print(&table(&candidates))?;
+    }
+    let mut exit = Exit::Done;
+    for candidate in &candidates {
+        let name = &candidate.fit;
+        if !candidate.trusted {
+            remark(&format!(
+                "warning: the fit in `{name}` is not to be trusted, so neither is its row"
+            ));
+            exit = Exit::Untrusted;
+        }
+        let Some(loo) = &candidate.loo else {
+            remark(&format!(
+                "`{name}` has no generated quantity `{}`, so that no observation can be left out; --log-lik names another",
+                args.log_lik
+            ));
+            continue;
+        };
+        if loo.unreliable() > 0 {
+            remark(&format!(
+                "warning: in `{name}` {} of {} observations weigh too much to be left out by weights (k̂ above {:.2}): \
+                 its elpd is too high; more draws (--draws) may help, leaving them out and fitting again does",
+                loo.unreliable(),
+                loo.khat.len(),
+                loo.khat_limit
+            ));
+            exit = Exit::Untrusted;
+        }
+    }
+    Ok(exit)
+}
+
+fn table(candidates: &[Candidate]) -> String {
+    let width = candidates.iter().map(|c| c.fit.chars().count()).max();
+    let width = width.unwrap_or(0).max(3);
+    let mut text = format!(
+        "{:<width$} {:>10} {:>8} {:>8} {:>10} {:>8} {:>22}\n",
+        "fit", "elpd", "se", "p_loo", "difference", "se", "log evidence"
+    );
+    for candidate in candidates {
+        let cell = |x: Option<f64>| x.map_or(String::new(), |x| format!("{x:.2}"));
+        let loo = candidate.loo.as_ref();
+        let evidence = match (candidate.log_evidence, candidate.elbo) {
+            (Some((mean, error)), _) => format!("{mean:.2} ± {error:.2}"),
+            (None, (bound, _)) => format!("≥ {bound:.2} (ELBO)"),
+        };
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{:<width$} {:>10} {:>8} {:>8} {:>10} {:>8} {:>22}",
+            candidate.fit,
+            cell(loo.map(|loo| loo.elpd)),
+            cell(loo.map(|loo| loo.elpd_se)),
+            cell(loo.map(|loo| loo.p_loo)),
+            cell(candidate.difference.map(|d| d.0)),
+            cell(candidate.difference.map(|d| d.1)),
+            evidence,
+        );
+    }
+    text
+}

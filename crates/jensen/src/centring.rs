@@ -1,0 +1,231 @@
+//! Chosen centring: how the groups of a hierarchical program are taken, by what the data say of each element.
+//!
+//! A mean field fitted to the program as it is knows the conditional precision of every coordinate. Where an element of a
+//! group scatters with a scale σ, the share 1/σ² of it is the prior's and the rest the data's; the power of
+//! [`jensen_graph::Hierarchy`] is set to the data's share, which in the Gaussian case makes the element independent of its
+//! group's location and scale. Posterior, names and draws are the user's whatever the powers.
+
+use jensen_blackbox::{
+    FamilyChoice, FamilyKind, Init, Method, RefineSettings, RefineWhen, Settings, Subject,
+    TrustSettings, fit,
+};
+use jensen_density::{ConstrainError, DrawKey, LogDensity, Posterior, Unconstrained, Variable};
+use jensen_graph::{GraphDensity, Power, Recentred};
+use jensen_run::{Control, Limit, Silent, Status};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::stan::Model;
+use crate::{Error, Problem};
+
+/// Steps of the mean field that is looked at, and of those before it.
+const STEPS: u64 = 50;
+
+/// Draws on which that fit is judged, as no more is asked of it.
+const JUDGED: usize = 128;
+
+/// The prior's share of a coordinate's precision from which on anything is gained.
+const SHARE: f64 = 0.05;
+
+/// The powers of the coordinates that are not taken as they are; empty where all are.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Centring(Vec<(u32, f64, f64)>);
+
+impl Centring {
+    /// Whether all coordinates are taken as they are.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn powers(&self) -> Vec<Power> {
+        let power = |&(coordinate, lambda, log_scale): &(u32, f64, f64)| Power {
+            coordinate,
+            lambda,
+            log_scale,
+        };
+        self.0.iter().map(power).collect()
+    }
+
+    /// What is said of it.
+    fn remark(&self) -> String {
+        let lambdas = || self.0.iter().map(|(_, lambda, _)| *lambda);
+        format!(
+            "centring: {} coordinates are fitted relative to location and scale of their group, with powers from {:.2} to \
+             {:.2} (0 is non-centred, 1 as the program has it)",
+            self.0.len(),
+            lambdas().fold(1.0, f64::min),
+            lambdas().fold(0.0, f64::max)
+        )
+    }
+}
+
+impl Model {
+    /// The centring that a mean field fitted under `control` suggests; empty where the program has no group, or none that
+    /// gains by it. `None` where the fit was interrupted.
+    pub fn choose_centring(&self, settings: &Settings, control: &Control<'_>) -> Option<Centring> {
+        let Some(hierarchy) = self.hierarchy() else {
+            return Some(Centring::default());
+        };
+        let settings = Settings {
+            method: Method::Trust(TrustSettings {
+                max_iterations: STEPS,
+                ..TrustSettings::default()
+            }),
+            family: FamilyChoice::Only(FamilyKind::MeanField),
+            refine: RefineSettings::of(RefineWhen::Never),
+            evaluation_draws: JUDGED,
+            ..settings.clone()
+        };
+        let mut silent = Silent;
+        let mut control = Control {
+            cancel: control.cancel,
+            ..Control::new(control.budget, control.clock, &mut silent)
+        };
+        let Ok(pilot) = fit(
+            self.graph_density(),
+            &settings,
+            &Subject::default(),
+            &mut control,
+        ) else {
+            return Some(Centring::default());
+        };
+        match pilot.status {
+            Status::Interrupted { .. } => return None,
+            // What was reached in a time is not the same twice.
+            Status::BudgetReached {
+                limit: Limit::Seconds(_),
+                ..
+            } => return Some(Centring::default()),
+            _ => {}
+        }
+        let (mean, sd) = (pilot.approximation().mean(), pilot.approximation().sd());
+        let of_prior = |coordinate: u32, log_scale: f64| {
+            let share = 2.0 * (sd[coordinate as usize].ln() - log_scale);
+            share.exp().min(1.0)
+        };
+        let told = hierarchy.at(&mean);
+        let powers: Vec<(u32, f64, f64)> = told
+            .iter()
+            .map(|(coordinate, (_, log_scale))| {
+                (
+                    *coordinate,
+                    1.0 - of_prior(*coordinate, *log_scale),
+                    *log_scale,
+                )
+            })
+            .filter(|(_, lambda, log_scale)| *lambda < 1.0 - SHARE && log_scale.is_finite())
+            .collect();
+        Some(Centring(powers))
+    }
+
+    /// The model over coordinates that are taken as `centring` says. Compiles the density anew.
+    ///
+    /// # Errors
+    /// The centring is of another program.
+    pub fn centred(&self, centring: &Centring) -> Result<CentredModel<'_>, Error> {
+        let dim = self.graph_density().dim();
+        let powers = centring.powers();
+        let hierarchy = self
+            .hierarchy()
+            .filter(|_| powers.iter().all(|p| (p.coordinate as usize) < dim));
+        let Some(hierarchy) = hierarchy else {
+            return Err(Error::Input(
+                "the stored centring is of another program".to_owned(),
+            ));
+        };
+        let ways = hierarchy.recentre(&powers);
+        Ok(CentredModel {
+            model: self,
+            density: GraphDensity::new(&ways.density, self.execution()),
+            ways,
+            centring: centring.clone(),
+        })
+    }
+}
+
+/// A program over recentred coordinates: the same posterior, with the same names.
+pub struct CentredModel<'a> {
+    model: &'a Model,
+    density: GraphDensity,
+    ways: Recentred,
+    centring: Centring,
+}
+
+impl CentredModel<'_> {
+    /// A start on the program's own coordinates, on these.
+    pub fn init(&self, init: &Init) -> Init {
+        match init {
+            Init::Point(point) if point.len() == self.density.dim() => {
+                Init::Point(self.ways.backward(point))
+            }
+            other => other.clone(),
+        }
+    }
+}
+
+impl Problem for CentredModel<'_> {
+    type Density = GraphDensity;
+
+    fn density(&self) -> &GraphDensity {
+        &self.density
+    }
+
+    fn posterior(&self) -> &dyn Posterior {
+        self
+    }
+
+    fn subject(&self) -> Subject {
+        let subject = self.model.subject();
+        let mut hash = Sha256::new();
+        for (coordinate, lambda, log_scale) in &self.centring.0 {
+            hash.update(coordinate.to_le_bytes());
+            hash.update(lambda.to_le_bytes());
+            hash.update(log_scale.to_le_bytes());
+        }
+        let digest: String = hash
+            .finalize()
+            .iter()
+            .take(8)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        Subject {
+            model_hash: format!("{}-centred-{digest}", subject.model_hash),
+            ..subject
+        }
+    }
+
+    fn build_seconds(&self) -> f64 {
+        self.model.build_seconds()
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let mut remarks = self.model.remarks();
+        remarks.push(self.centring.remark());
+        remarks
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.density.peak_bytes()
+    }
+}
+
+impl Posterior for CentredModel<'_> {
+    fn variables(&self) -> Vec<Variable> {
+        self.model.posterior().variables()
+    }
+
+    fn unconstrained_names(&self) -> Vec<String> {
+        self.model.posterior().unconstrained_names()
+    }
+
+    fn constrain(&self, z: &[f64], key: DrawKey, out: &mut Vec<f64>) -> Result<(), ConstrainError> {
+        self.model
+            .posterior()
+            .constrain(&self.ways.forward(z), key, out)
+    }
+
+    fn unconstrain(&self, lookup: &Unconstrained<'_>) -> Result<Vec<f64>, ConstrainError> {
+        let point = self.model.posterior().unconstrain(lookup)?;
+        Ok(self.ways.backward(&point))
+    }
+}

@@ -1,0 +1,273 @@
+//! Which of several fits of the same observations predicts best, and which has the largest evidence.
+//!
+//! Predictive accuracy is the expected log predictive density (elpd) of leaving one observation out, in nats, estimated
+//! from the draws by Pareto-smoothed importance sampling: Vehtari, Gelman and Gabry, *Practical Bayesian model evaluation
+//! using leave-one-out cross-validation and WAIC*, Statistics and Computing 27, 2017. Draws of an approximation carry
+//! their importance weights as well, as in Magnusson, Andersen, Jonasson and Vehtari, *Bayesian leave-one-out
+//! cross-validation for large data*, ICML 2019.
+
+use std::path::Path;
+
+use jensen_blackbox::{khat_threshold, psis};
+use jensen_data::{Artefact, DrawsTable, FitSummary, read_draws_csv};
+use jensen_math::special::log_sum_exp_slice;
+use serde::Serialize;
+
+use crate::Error;
+use crate::program::Stored;
+
+/// Leave-one-out cross-validation of one fit.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LeaveOneOut {
+    /// Expected log predictive density of all observations, in nats.
+    pub elpd: f64,
+    /// Its standard error over observations.
+    pub elpd_se: f64,
+    /// Effective number of parameters: how much the observations' own log predictive density is above it.
+    pub p_loo: f64,
+    /// What each observation adds to `elpd`.
+    pub pointwise: Vec<f64>,
+    /// Pareto k̂ of each observation's weights.
+    pub khat: Vec<f64>,
+    /// The k̂ above which so many draws cannot leave an observation out.
+    pub khat_limit: f64,
+}
+
+impl LeaveOneOut {
+    /// From the log likelihood of every observation, each a column of draws, and the draws' log importance weights; 0
+    /// for draws of the posterior. `relative_efficiency` is 1 for independent draws.
+    ///
+    /// # Errors
+    /// There are no observations, or a log likelihood is NaN or +∞; the text counts from 1.
+    pub fn of(
+        log_likelihood: &[Vec<f64>],
+        log_weights: &[f64],
+        relative_efficiency: f64,
+    ) -> Result<Self, String> {
+        if log_likelihood.is_empty() || log_weights.is_empty() {
+            return Err("there are no observations or no draws".to_owned());
+        }
+        let mut found = Self {
+            elpd: 0.0,
+            elpd_se: 0.0,
+            p_loo: 0.0,
+            pointwise: Vec::with_capacity(log_likelihood.len()),
+            khat: Vec::with_capacity(log_likelihood.len()),
+            khat_limit: khat_threshold(log_weights.len()),
+        };
+        let total = log_sum_exp_slice(log_weights);
+        for (at, column) in log_likelihood.iter().enumerate() {
+            if let Some(bad) = column.iter().find(|x| x.is_nan() || **x == f64::INFINITY) {
+                return Err(format!(
+                    "the log likelihood of observation {} is {bad} at a draw",
+                    at + 1
+                ));
+            }
+            let without: Vec<f64> = column.iter().zip(log_weights).map(|(l, w)| w - l).collect();
+            let smoothed = psis(&without, relative_efficiency);
+            let left =
+                plus(&smoothed.log_weights, column) - log_sum_exp_slice(&smoothed.log_weights);
+            found.p_loo += plus(log_weights, column) - total - left;
+            found.pointwise.push(left);
+            found.khat.push(smoothed.khat);
+        }
+        (found.elpd, found.elpd_se) = sum_and_error(&found.pointwise);
+        Ok(found)
+    }
+
+    /// Observations whose k̂ is above the limit: what is said of them is not to be relied on.
+    pub fn unreliable(&self) -> usize {
+        // A k̂ that could not be computed counts.
+        self.khat
+            .iter()
+            .filter(|k| !(**k <= self.khat_limit))
+            .count()
+    }
+}
+
+/// `log Σ exp(a + b)`.
+fn plus(a: &[f64], b: &[f64]) -> f64 {
+    let sums: Vec<f64> = a.iter().zip(b).map(|(a, b)| a + b).collect();
+    log_sum_exp_slice(&sums)
+}
+
+/// A sum over observations and its standard error.
+fn sum_and_error(terms: &[f64]) -> (f64, f64) {
+    let n = terms.len() as f64;
+    let (_, error) = jensen_math::reduce::mean_se(terms);
+    (terms.iter().sum(), error * n)
+}
+
+/// One fit among those compared.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Candidate {
+    /// The folder.
+    pub fit: String,
+    /// Whether the fit itself is trusted.
+    pub trusted: bool,
+    /// Leave-one-out cross-validation, where the program has the log likelihood.
+    pub loo: Option<LeaveOneOut>,
+    /// How much its elpd is above that of the first row, with the standard error of the difference over observations.
+    pub difference: Option<(f64, f64)>,
+    /// Log evidence in nats with its standard error, where the fit was refined.
+    pub log_evidence: Option<(f64, f64)>,
+    /// The ELBO, which no log evidence is below, with its standard error.
+    pub elbo: (f64, f64),
+}
+
+/// Compares the fits in these folders, best first: by elpd, those without one last.
+///
+/// `variable` is the generated quantity with the log likelihood of every observation.
+///
+/// # Errors
+/// A folder holds no finished fit, its draws cannot be read, or numbers of observations differ.
+pub fn compare<P: AsRef<Path>>(folders: &[P], variable: &str) -> Result<Vec<Candidate>, Error> {
+    let candidates: Result<Vec<_>, _> = folders
+        .iter()
+        .map(|folder| candidate(folder.as_ref(), variable))
+        .collect();
+    let mut candidates = candidates?;
+    let mut counts = candidates
+        .iter()
+        .filter_map(|c| Some((&c.fit, c.loo.as_ref()?.pointwise.len())));
+    if let Some((first, count)) = counts.next()
+        && let Some((other, found)) = counts.find(|(_, found)| *found != count)
+    {
+        return Err(Error::Input(format!(
+            "`{first}` has {count} observations in `{variable}`, `{other}` has {found}: only fits of the same \
+             observations can be compared"
+        )));
+    }
+    let elpd = |c: &Candidate| c.loo.as_ref().map_or(f64::NEG_INFINITY, |loo| loo.elpd);
+    candidates.sort_by(|a, b| elpd(b).total_cmp(&elpd(a)));
+    let best = candidates.first().and_then(|c| c.loo.clone());
+    for candidate in &mut candidates {
+        if let (Some(best), Some(loo)) = (&best, &candidate.loo) {
+            let terms: Vec<f64> = loo
+                .pointwise
+                .iter()
+                .zip(&best.pointwise)
+                .map(|(a, b)| a - b)
+                .collect();
+            candidate.difference = Some(sum_and_error(&terms));
+        }
+    }
+    Ok(candidates)
+}
+
+fn candidate(folder: &Path, variable: &str) -> Result<Candidate, Error> {
+    let (run, stored) = Stored::open(folder)?;
+    let summary = FitSummary::read(&run.artefact(Artefact::Fit)).map_err(Error::Data)?;
+    let table = read_draws_csv(&run.artefact(Artefact::DrawsCsv)).map_err(Error::Data)?;
+    let refined = summary.refinement.as_ref().filter(|refined| refined.used);
+    let of_posterior = refined.is_some() || stored.flags.importance_resample == Some(true);
+    let log_weights = match of_posterior {
+        true => vec![0.0; table.len()],
+        false => table.log_weights(),
+    };
+    let efficiency = refined.map_or(1.0, |r| (r.ess / table.len() as f64).clamp(0.01, 1.0));
+    let loo = columns(&table, variable)
+        .map(|columns| LeaveOneOut::of(&columns, &log_weights, efficiency))
+        .transpose()
+        .map_err(|reason| Error::Input(format!("`{}`: {reason}", folder.display())))?;
+    Ok(Candidate {
+        fit: folder.display().to_string(),
+        trusted: summary.trusted,
+        loo,
+        difference: None,
+        log_evidence: refined.map(|r| (r.log_evidence, r.log_evidence_se)),
+        elbo: (summary.elbo, summary.elbo_se),
+    })
+}
+
+/// The columns of a variable; `None` where there is none of the name.
+fn columns(table: &DrawsTable, variable: &str) -> Option<Vec<Vec<f64>>> {
+    let mut start = 0;
+    for found in table.variables() {
+        if found.name == variable {
+            return Some(
+                (start..start + found.len())
+                    .map(|c| table.column(c))
+                    .collect(),
+            );
+        }
+        start += found.len();
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jensen_math::rng::{Purpose, fill_normals};
+    use jensen_math::simd::Simd;
+
+    /// y ~ N(μ, 1), μ ~ N(0, 10²): leaving y_i out leaves a normal, whose predictive density is known.
+    #[test]
+    fn leaving_one_out_is_exact_for_a_normal_mean() {
+        let y: Vec<f64> = (0..20)
+            .map(|i| (f64::from(i) * 0.7).sin() * 1.5 + 0.3)
+            .collect();
+        let density = |x: f64, mean: f64, variance: f64| {
+            -0.5 * ((x - mean).powi(2) / variance + (2.0 * std::f64::consts::PI * variance).ln())
+        };
+        let posterior = |y: &[f64]| {
+            let variance = 1.0 / (0.01 + y.len() as f64);
+            (variance * y.iter().sum::<f64>(), variance)
+        };
+        let exact: f64 = (0..y.len())
+            .map(|i| {
+                let rest: Vec<f64> = y
+                    .iter()
+                    .enumerate()
+                    .filter(|(j, _)| *j != i)
+                    .map(|(_, y)| *y)
+                    .collect();
+                let (mean, variance) = posterior(&rest);
+                density(y[i], mean, 1.0 + variance)
+            })
+            .sum();
+        let (mean, variance) = posterior(&y);
+        let draws = 20_000;
+        let mut z = vec![0.0; draws];
+        fill_normals(
+            Simd::detect(),
+            1,
+            Purpose::new("leave one out"),
+            0,
+            0,
+            1,
+            draws,
+            &mut z,
+        );
+        // Draws of the posterior, and draws of another normal with their weights.
+        for (shift, scale) in [(0.0, 1.0), (0.05, 1.2)] {
+            let mu: Vec<f64> = z
+                .iter()
+                .map(|z| mean + shift + scale * variance.sqrt() * z)
+                .collect();
+            let weights: Vec<f64> = mu
+                .iter()
+                .map(|mu| {
+                    density(*mu, mean, variance)
+                        - density(*mu, mean + shift, scale * scale * variance)
+                })
+                .collect();
+            let columns: Vec<Vec<f64>> = y
+                .iter()
+                .map(|y| mu.iter().map(|mu| density(*y, *mu, 1.0)).collect())
+                .collect();
+            let loo = LeaveOneOut::of(&columns, &weights, 1.0).unwrap();
+            assert!((loo.elpd - exact).abs() < 0.02, "{} for {exact}", loo.elpd);
+            // One parameter, well determined.
+            assert!((loo.p_loo - 1.0).abs() < 0.5, "{}", loo.p_loo);
+            assert_eq!(loo.unreliable(), 0);
+        }
+        let bad = vec![vec![f64::NAN; draws]];
+        assert!(
+            LeaveOneOut::of(&bad, &vec![0.0; draws], 1.0)
+                .unwrap_err()
+                .contains("observation 1")
+        );
+    }
+}
