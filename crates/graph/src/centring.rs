@@ -11,11 +11,14 @@
 //! value of σ, so that nothing depends on units. The log-Jacobian is (1−λ) log(σ/σ₀). Any powers give the same posterior:
 //! Papaspiliopoulos, Roberts and Sköld (2007); Gorinova, Moore and Hoffman, *Automatic reparameterisation of probabilistic
 //! programs*, ICML 2020, whose form has σ₀ = 1.
+//!
+//! Where a program is non-centred by hand, θ = μ + τ z with z ~ N(0, 1), it is z that is taken so, with location 0 and the
+//! scale 1/τ: at the power 0 τ z is a coordinate.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ir::{Graph, NodeId};
-use crate::ops::Op;
+use crate::ops::{ElemOp, Op};
 use crate::passes::{compact, transplant};
 use crate::scalar::evaluate;
 
@@ -43,6 +46,21 @@ struct Group {
 pub struct Hierarchy {
     graph: Graph,
     storeys: Vec<Vec<Group>>,
+    /// Coordinates that are non-centred by hand.
+    by_hand: BTreeSet<u32>,
+}
+
+/// A coordinate of a group at a point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Placed {
+    /// Its location.
+    pub location: f64,
+    /// The logarithm of its scale.
+    pub log_scale: f64,
+    /// The standard deviation that its prior gives it.
+    pub prior: f64,
+    /// Whether it is non-centred by hand.
+    pub by_hand: bool,
 }
 
 /// How a coordinate of a group is taken.
@@ -72,18 +90,26 @@ const EFFORT: usize = 1 << 26;
 
 impl Hierarchy {
     /// The groups among `scattered` of a graph whose first input are the coordinates and whose first output is the log
-    /// density; `None` where there are none. Values count that are coordinates as they are, each once.
+    /// density; `None` where there are none. Values count that are coordinates as they are, each once, and those about
+    /// 0 with scale 1 that are multiplied by what depends on others.
     pub fn find(graph: &Graph, scattered: &[Scattered]) -> Option<Self> {
+        let mut graph = graph.clone();
+        let products = products(&mut graph, scattered);
+        let by_hand = products
+            .iter()
+            .filter_map(|one| coordinates(&graph, one.values))
+            .flatten()
+            .collect();
         let dim = graph.inputs().first()?.len;
         let mut reach = Reach {
-            graph,
+            graph: &graph,
             dim,
             found: BTreeMap::new(),
         };
         let mut groups: Vec<(Group, BTreeSet<u32>)> = Vec::new();
         let mut taken = BTreeSet::new();
-        for one in scattered {
-            let Some(coordinates) = coordinates(graph, one.values) else {
+        for one in scattered.iter().chain(&products) {
+            let Some(coordinates) = coordinates(&graph, one.values) else {
                 continue;
             };
             let own: BTreeSet<u32> = coordinates.iter().copied().collect();
@@ -112,14 +138,15 @@ impl Hierarchy {
             }
         }
         let storeys = storeys(groups);
-        (!storeys.is_empty()).then(|| Self {
-            graph: graph.clone(),
+        (!storeys.is_empty()).then_some(Self {
+            graph,
             storeys,
+            by_hand,
         })
     }
 
-    /// Location and log scale of every coordinate of a group at a point, by coordinate.
-    pub fn at(&self, z: &[f64]) -> BTreeMap<u32, (f64, f64)> {
+    /// Every coordinate of a group at a point.
+    pub fn at(&self, z: &[f64]) -> BTreeMap<u32, Placed> {
         let mut graph = self.graph.clone();
         let groups: Vec<&Group> = self.storeys.iter().flatten().collect();
         graph.set_outputs(groups.iter().flat_map(|g| [g.location, g.scale]).collect());
@@ -128,8 +155,15 @@ impl Hierarchy {
         for (group, values) in groups.iter().zip(values.chunks(2)) {
             let pick = |x: &[f64], i: usize| x[if x.len() == 1 { 0 } else { i }];
             for (i, coordinate) in group.coordinates.iter().enumerate() {
-                let told = (pick(&values[0], i), pick(&values[1], i).ln());
-                found.insert(*coordinate, told);
+                let scale = pick(&values[1], i);
+                let by_hand = self.by_hand.contains(coordinate);
+                let placed = Placed {
+                    location: pick(&values[0], i),
+                    log_scale: scale.ln(),
+                    prior: if by_hand { 1.0 } else { scale },
+                    by_hand,
+                };
+                found.insert(*coordinate, placed);
             }
         }
         found
@@ -282,6 +316,49 @@ fn assemble(out: &mut Graph, old: NodeId, news: &BTreeMap<u32, (NodeId, u32)>) -
         .map(|(node, places)| out.gather(node, &places))
         .collect();
     out.concat(&parts)
+}
+
+/// Coordinates about 0 with scale 1 that are multiplied by something: about 0 with its inverse as their scale. The first
+/// product of a coordinate counts.
+fn products(graph: &mut Graph, scattered: &[Scattered]) -> Vec<Scattered> {
+    let is = |graph: &Graph, node: NodeId, value: f64| graph.scalar_value(node) == Some(value);
+    let unit: BTreeSet<u32> = scattered
+        .iter()
+        .filter(|one| is(graph, one.location, 0.0) && is(graph, one.scale, 1.0))
+        .filter_map(|one| coordinates(graph, one.values))
+        .flatten()
+        .collect();
+    if unit.is_empty() {
+        return Vec::new();
+    }
+    let factors: Vec<(NodeId, NodeId)> = graph
+        .ids()
+        .filter(|id| graph.op(*id) == Op::Elem(ElemOp::Mul))
+        .filter_map(|id| {
+            let [x, y] = graph.args(id)[..] else {
+                return None;
+            };
+            let is_unit = |node: NodeId| {
+                coordinates(graph, node).is_some_and(|own| own.iter().all(|c| unit.contains(c)))
+            };
+            let fits = |values: NodeId, by: NodeId| {
+                graph.constant_value(by).is_none()
+                    && (graph.shape(by).is_scalar() || graph.shape(by) == graph.shape(values))
+            };
+            match (is_unit(x), is_unit(y)) {
+                (true, false) if fits(x, y) => Some((x, y)),
+                (false, true) if fits(y, x) => Some((y, x)),
+                _ => None,
+            }
+        })
+        .collect();
+    let location = graph.constant(0.0);
+    let one = |(values, by): (NodeId, NodeId)| Scattered {
+        values,
+        location,
+        scale: graph.recip(by),
+    };
+    factors.into_iter().map(one).collect()
 }
 
 /// The coordinates that a node's elements are, where they are nothing else.
@@ -503,13 +580,14 @@ mod tests {
             told.keys().copied().collect::<Vec<_>>(),
             [2, 3, 4, 6, 7, 8, 9, 10, 11]
         );
-        assert!((told[&3].0 - z[0]).abs() < 1e-15 && (told[&3].1 - z[1]).abs() < 1e-15);
+        assert!((told[&3].location - z[0]).abs() < 1e-15);
+        assert!((told[&3].log_scale - z[1]).abs() < 1e-15);
         let powers: Vec<Power> = told
             .iter()
-            .map(|(coordinate, (_, log_scale))| Power {
+            .map(|(coordinate, placed)| Power {
                 coordinate: *coordinate,
                 lambda: 1.0,
-                log_scale: *log_scale,
+                log_scale: placed.log_scale,
             })
             .collect();
         let same = hierarchy.recentre(&powers);
@@ -556,6 +634,50 @@ mod tests {
                 "{i}: {slope} for {difference}"
             );
         }
+    }
+
+    /// log τ, and three z ~ N(0, 1) of which τ z are seen: at the power 0 those are coordinates.
+    #[test]
+    fn what_is_non_centred_by_hand_can_be_centred() {
+        let mut g = Graph::new();
+        let x = g.input(4);
+        let (log_tau, z) = (g.gather(x, &[0]), g.gather(x, &[1, 2, 3]));
+        let (zero, one) = (g.constant(0.0), g.constant(1.0));
+        let tau = g.exp(log_tau);
+        let theta = g.mul(tau, z);
+        let data = g.vector(&[0.3, -1.0, 2.0]);
+        let terms = [
+            normal(&mut g, z, zero, one),
+            normal(&mut g, data, theta, one),
+        ];
+        let total = g.add(terms[0], terms[1]);
+        g.set_outputs(vec![total]);
+        let unit = Scattered {
+            values: z,
+            location: zero,
+            scale: one,
+        };
+        let hierarchy = Hierarchy::find(&g, &[unit]).unwrap();
+        let at = [0.7, -0.2, 0.4, 1.1];
+        let placed = hierarchy.at(&at)[&2];
+        assert!(placed.by_hand && placed.prior == 1.0 && (placed.log_scale + 0.7).abs() < 1e-15);
+        let powers: Vec<Power> = (1..4)
+            .map(|coordinate| Power {
+                coordinate,
+                lambda: 0.0,
+                log_scale: 0.0,
+            })
+            .collect();
+        let centred = hierarchy.recentre(&powers);
+        let seen = centred.backward(&at);
+        for (i, (seen, z)) in seen.iter().zip(&at).enumerate().skip(1) {
+            assert!((seen - 0.7f64.exp() * z).abs() < 1e-14, "{i}");
+        }
+        // |dz/dz̃| is 1/τ, three times.
+        let expected = value(&g, &at) - 3.0 * 0.7;
+        assert!((value(&centred.density, &seen) - expected).abs() < 1e-12);
+        // Without a prior of its own nothing is known of it.
+        assert!(Hierarchy::find(&g, &[]).is_none());
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub mod single;
 pub mod text;
 pub mod verify;
 
-pub use centring::{Hierarchy, Power, Recentred, Scattered};
+pub use centring::{Hierarchy, Placed, Power, Recentred, Scattered};
 pub use density::{Execution, GraphDensity, GraphWorkspace};
 pub use expr::{Builder, Expr, ExprError, Matrix, RecordIndices, RecordMatrix};
 pub use ir::{Graph, NodeId, Placement, RecordColumn, RecordId, Shape};

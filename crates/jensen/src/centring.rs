@@ -3,14 +3,14 @@
 //! A mean field fitted to the program as it is knows the conditional precision of every coordinate. Where an element of a
 //! group scatters with a scale σ, the share 1/σ² of it is the prior's and the rest the data's; the power of
 //! [`jensen_graph::Hierarchy`] is set to the data's share, which in the Gaussian case makes the element independent of its
-//! group's location and scale. Posterior, names and draws are the user's whatever the powers.
+//! group's location and scale (of an element that is non-centred by hand, to the prior's share). Posterior, names and draws are the user's whatever the powers.
 
 use jensen_blackbox::{
     FamilyChoice, FamilyKind, Init, Method, RefineSettings, RefineWhen, Settings, Subject,
     TrustSettings, fit,
 };
 use jensen_density::{ConstrainError, DrawKey, LogDensity, Posterior, Unconstrained, Variable};
-use jensen_graph::{GraphDensity, Power, Recentred};
+use jensen_graph::{GraphDensity, Placed, Power, Recentred};
 use jensen_run::{Control, Limit, Silent, Status};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -24,7 +24,7 @@ const STEPS: u64 = 50;
 /// Draws on which that fit is judged, as no more is asked of it.
 const JUDGED: usize = 128;
 
-/// The prior's share of a coordinate's precision from which on anything is gained.
+/// How far a power must be from the program's own for anything to be gained.
 const SHARE: f64 = 0.05;
 
 /// The powers of the coordinates that are not taken as they are; empty where all are.
@@ -99,20 +99,18 @@ impl Model {
             _ => {}
         }
         let (mean, sd) = (pilot.approximation().mean(), pilot.approximation().sd());
-        let of_prior = |coordinate: u32, log_scale: f64| {
-            let share = 2.0 * (sd[coordinate as usize].ln() - log_scale);
-            share.exp().min(1.0)
+        let power = |(coordinate, placed): (u32, Placed)| {
+            let of_prior = (sd[coordinate as usize] / placed.prior).powi(2).min(1.0);
+            let lambda = match placed.by_hand {
+                true => of_prior,
+                false => 1.0 - of_prior,
+            };
+            (coordinate, lambda, placed.log_scale)
         };
         let told = hierarchy.at(&mean);
         let powers: Vec<(u32, f64, f64)> = told
-            .iter()
-            .map(|(coordinate, (_, log_scale))| {
-                (
-                    *coordinate,
-                    1.0 - of_prior(*coordinate, *log_scale),
-                    *log_scale,
-                )
-            })
+            .into_iter()
+            .map(power)
             .filter(|(_, lambda, log_scale)| *lambda < 1.0 - SHARE && log_scale.is_finite())
             .collect();
         Some(Centring(powers))

@@ -311,6 +311,9 @@ impl Univariate {
 
     /// Keeps for the tape what scatters about a location with a scale.
     fn note_scatter(&self, d: &Density<'_>) {
+        if let ("std_normal", [values]) = (self.name, &d.args[..]) {
+            d.tape.note_unit(values.e.id);
+        }
         if let [.., (LOCATION, _), (SCALE, _)] = self.params
             && let [values, .., location, scale] = &d.args[..]
             && values.level == Level::Param

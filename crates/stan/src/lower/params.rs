@@ -201,11 +201,13 @@ impl<'g> Lower<'_, 'g> {
             Constraint::Offset(m) => (z + self.location(m, dims)?, zero),
             Constraint::Multiplier(s) => {
                 let s = self.multiplier(s, dims)?;
+                tape.note_unit(z.id);
                 (s * z, total(s.log()))
             }
             Constraint::OffsetMultiplier(m, s) => {
                 let m = self.location(m, dims)?;
                 let s = self.multiplier(s, dims)?;
+                tape.note_unit(z.id);
                 (m + s * z, total(s.log()))
             }
             _ => (z, zero),

@@ -45,6 +45,15 @@ impl Tape {
         E { tape: self, id }
     }
 
+    /// Notes values that scatter about 0 with scale 1.
+    pub fn note_unit(&self, values: NodeId) {
+        self.scattered.borrow_mut().push(Scattered {
+            values,
+            location: self.constant(0.0).id,
+            scale: self.constant(1.0).id,
+        });
+    }
+
     /// A constant scalar.
     pub fn constant(&self, value: f64) -> E<'_> {
         self.e(self.graph.borrow_mut().constant(value))
