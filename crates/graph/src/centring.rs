@@ -542,7 +542,7 @@ mod tests {
         let back = recentred.backward(&z);
         assert!(tilde.iter().zip(&back).all(|(a, b)| (a - b).abs() < 1e-12));
         assert_eq!(z[11], tilde[11]);
-        assert_ne!(z[6], tilde[6]);
+        assert_ne!(z[8], tilde[8]);
 
         // log |det dz/dz̃| by differences.
         let h = 1e-6;
@@ -678,6 +678,29 @@ mod tests {
         assert!((value(&centred.density, &seen) - expected).abs() < 1e-12);
         // Without a prior of its own nothing is known of it.
         assert!(Hierarchy::find(&g, &[]).is_none());
+    }
+
+    #[test]
+    fn a_tiny_scale_leaves_effects_apart() {
+        // At τ = e^−60 the effects are the location to the last bit, and what they add to the density is not rounding.
+        let (graph, scattered) = two_storeys();
+        let hierarchy = Hierarchy::find(&graph, &scattered).unwrap();
+        let powers: Vec<Power> = [2, 3, 4]
+            .into_iter()
+            .map(|coordinate| Power {
+                coordinate,
+                lambda: 0.0,
+                log_scale: 0.0,
+            })
+            .collect();
+        let density = hierarchy.recentre(&powers).density;
+        let at = |effect: f64| {
+            let mut z = [0.0; 12];
+            (z[0], z[1], z[3]) = (0.9, -60.0, effect);
+            value(&density, &z)
+        };
+        let fallen = at(3.0) - at(0.0);
+        assert!((fallen + 4.5).abs() < 1e-9, "{fallen}");
     }
 
     #[test]

@@ -5,9 +5,11 @@
 //! [`jensen_graph::Hierarchy`] is set to the data's share, which in the Gaussian case makes the element independent of its
 //! group's location and scale (of an element that is non-centred by hand, to the prior's share). Posterior, names and draws are the user's whatever the powers.
 
+use std::collections::BTreeMap;
+
 use jensen_blackbox::{
-    FamilyChoice, FamilyKind, Init, Method, RefineSettings, RefineWhen, Settings, Subject,
-    TrustSettings, fit,
+    FamilyChoice, FamilyKind, Init, Method, RefineSettings, RefineWhen, Settings, StartSettings,
+    Subject, TrustSettings, fit,
 };
 use jensen_density::{ConstrainError, DrawKey, LogDensity, Posterior, Unconstrained, Variable};
 use jensen_graph::{GraphDensity, Placed, Power, Recentred};
@@ -21,11 +23,14 @@ use crate::{Error, Problem};
 /// Steps of the mean field that is looked at, and of those before it.
 const STEPS: u64 = 50;
 
+/// First fits.
+const PASSES: usize = 2;
+
 /// Draws on which that fit is judged, as no more is asked of it.
 const JUDGED: usize = 128;
 
 /// How far a power must be from the program's own for anything to be gained.
-const SHARE: f64 = 0.05;
+const GAIN: f64 = 0.05;
 
 /// The powers of the coordinates that are not taken as they are; empty where all are.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -46,6 +51,32 @@ impl Centring {
         self.0.iter().map(power).collect()
     }
 
+    /// The powers that a mean field over coordinates with these suggests: `sd` are its standard deviations, and `placed`
+    /// the groups at its mean.
+    fn next(&self, placed: &BTreeMap<u32, Placed>, sd: &[f64]) -> Self {
+        let present: BTreeMap<u32, Power> = self
+            .powers()
+            .into_iter()
+            .map(|p| (p.coordinate, p))
+            .collect();
+        let power = |(coordinate, placed): (&u32, &Placed)| {
+            let stretch = present.get(coordinate).map_or(0.0, |present| {
+                (1.0 - present.lambda) * (placed.log_scale - present.log_scale)
+            });
+            let prior = placed.prior * (-stretch).exp();
+            let of_prior = (sd[*coordinate as usize] / prior).powi(2).min(1.0);
+            let lambda = match placed.by_hand {
+                true => of_prior,
+                false => 1.0 - of_prior,
+            };
+            (*coordinate, lambda, placed.log_scale)
+        };
+        let gains = |(_, lambda, log_scale): &(u32, f64, f64)| {
+            *lambda < 1.0 - GAIN && log_scale.is_finite()
+        };
+        Self(placed.iter().map(power).filter(gains).collect())
+    }
+
     /// What is said of it.
     fn remark(&self) -> String {
         let lambdas = || self.0.iter().map(|(_, lambda, _)| *lambda);
@@ -60,60 +91,38 @@ impl Centring {
 }
 
 impl Model {
-    /// The centring that a mean field fitted under `control` suggests; empty where the program has no group, or none that
-    /// gains by it. `None` where the fit was interrupted.
+    /// The centring that mean fields fitted under `control` suggest; empty where the program has no group, or none that
+    /// gains by it. `None` where a fit was interrupted.
+    ///
+    /// The second fit is of what the first suggests: of a funnel as it stands a mean field sees little.
     pub fn choose_centring(&self, settings: &Settings, control: &Control<'_>) -> Option<Centring> {
+        let mut chosen = Centring::default();
         let Some(hierarchy) = self.hierarchy() else {
-            return Some(Centring::default());
+            return Some(chosen);
         };
-        let settings = Settings {
-            method: Method::Trust(TrustSettings {
-                max_iterations: STEPS,
-                ..TrustSettings::default()
-            }),
-            family: FamilyChoice::Only(FamilyKind::MeanField),
-            refine: RefineSettings::of(RefineWhen::Never),
-            evaluation_draws: JUDGED,
-            ..settings.clone()
-        };
-        let mut silent = Silent;
-        let mut control = Control {
-            cancel: control.cancel,
-            ..Control::new(control.budget, control.clock, &mut silent)
-        };
-        let Ok(pilot) = fit(
-            self.graph_density(),
-            &settings,
-            &Subject::default(),
-            &mut control,
-        ) else {
-            return Some(Centring::default());
-        };
-        match pilot.status {
-            Status::Interrupted { .. } => return None,
-            // What was reached in a time is not the same twice.
-            Status::BudgetReached {
-                limit: Limit::Seconds(_),
-                ..
-            } => return Some(Centring::default()),
-            _ => {}
-        }
-        let (mean, sd) = (pilot.approximation().mean(), pilot.approximation().sd());
-        let power = |(coordinate, placed): (u32, Placed)| {
-            let of_prior = (sd[coordinate as usize] / placed.prior).powi(2).min(1.0);
-            let lambda = match placed.by_hand {
-                true => of_prior,
-                false => 1.0 - of_prior,
+        for _ in 0..PASSES {
+            let pilot = match self.centred(&chosen) {
+                Ok(centred) => centred.pilot(settings, control),
+                Err(_) => return Some(Centring::default()),
             };
-            (coordinate, lambda, placed.log_scale)
-        };
-        let told = hierarchy.at(&mean);
-        let powers: Vec<(u32, f64, f64)> = told
-            .into_iter()
-            .map(power)
-            .filter(|(_, lambda, log_scale)| *lambda < 1.0 - SHARE && log_scale.is_finite())
-            .collect();
-        Some(Centring(powers))
+            let (mean, sd) = match pilot {
+                Pilot::Found(mean, sd) => (mean, sd),
+                Pilot::Nothing => return Some(Centring::default()),
+                Pilot::Interrupted => return None,
+            };
+            chosen = chosen.next(&hierarchy.at(&mean), &sd);
+            if chosen.is_empty() {
+                break;
+            }
+        }
+        Some(chosen)
+    }
+
+    /// Whether a centring can be one of this program.
+    pub(crate) fn has_place_for(&self, centring: &Centring) -> bool {
+        let dim = self.graph_density().dim();
+        let fits = |(coordinate, ..): &(u32, f64, f64)| (*coordinate as usize) < dim;
+        centring.is_empty() || self.hierarchy().is_some() && centring.0.iter().all(fits)
     }
 
     /// The model over coordinates that are taken as `centring` says. Compiles the density anew.
@@ -121,17 +130,13 @@ impl Model {
     /// # Errors
     /// The centring is of another program.
     pub fn centred(&self, centring: &Centring) -> Result<CentredModel<'_>, Error> {
-        let dim = self.graph_density().dim();
-        let powers = centring.powers();
-        let hierarchy = self
-            .hierarchy()
-            .filter(|_| powers.iter().all(|p| (p.coordinate as usize) < dim));
+        let hierarchy = self.hierarchy().filter(|_| self.has_place_for(centring));
         let Some(hierarchy) = hierarchy else {
             return Err(Error::Input(
                 "the stored centring is of another program".to_owned(),
             ));
         };
-        let ways = hierarchy.recentre(&powers);
+        let ways = hierarchy.recentre(&centring.powers());
         Ok(CentredModel {
             model: self,
             density: GraphDensity::new(&ways.density, self.execution()),
@@ -139,6 +144,16 @@ impl Model {
             centring: centring.clone(),
         })
     }
+}
+
+/// What a first fit finds.
+enum Pilot {
+    /// The mean on the program's own coordinates, and the standard deviations on the recentred ones.
+    Found(Vec<f64>, Vec<f64>),
+    /// It cannot be had, or was not finished in its time: what is reached in a time is not the same twice.
+    Nothing,
+    /// The user wants to stop.
+    Interrupted,
 }
 
 /// A program over recentred coordinates: the same posterior, with the same names.
@@ -150,6 +165,43 @@ pub struct CentredModel<'a> {
 }
 
 impl CentredModel<'_> {
+    /// A mean field of few steps.
+    fn pilot(&self, settings: &Settings, control: &Control<'_>) -> Pilot {
+        let settings = Settings {
+            method: Method::Trust(TrustSettings {
+                max_iterations: STEPS,
+                ..TrustSettings::default()
+            }),
+            family: FamilyChoice::Only(FamilyKind::MeanField),
+            refine: RefineSettings::of(RefineWhen::Never),
+            evaluation_draws: JUDGED,
+            start: StartSettings {
+                init: self.init(&settings.start.init),
+                ..settings.start.clone()
+            },
+            ..settings.clone()
+        };
+        let mut silent = Silent;
+        let mut control = Control {
+            cancel: control.cancel,
+            ..Control::new(control.budget, control.clock, &mut silent)
+        };
+        let Ok(pilot) = fit(&self.density, &settings, &Subject::default(), &mut control) else {
+            return Pilot::Nothing;
+        };
+        match pilot.status {
+            Status::Interrupted { .. } => Pilot::Interrupted,
+            Status::BudgetReached {
+                limit: Limit::Seconds(_),
+                ..
+            } => Pilot::Nothing,
+            _ => {
+                let found = pilot.approximation();
+                Pilot::Found(self.ways.forward(&found.mean()), found.sd())
+            }
+        }
+    }
+
     /// A start on the program's own coordinates, on these.
     pub fn init(&self, init: &Init) -> Init {
         match init {

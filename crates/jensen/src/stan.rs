@@ -277,7 +277,16 @@ impl<D> Model<D> {
     /// # Errors
     /// When a parameter is missing, of another shape or violates its constraint.
     pub fn unconstrain(&self, values: &DataSet) -> Result<Vec<f64>, Error> {
-        let lookup = |name: &str| values.get(name).map(column_major);
+        let lookup = |name: &str| match name.split_once(':') {
+            None => values.get(name).map(column_major),
+            Some((tuple, slot)) => match values.get(tuple)?.elements() {
+                Elements::Tuple(slots) => {
+                    let slot: usize = slot.parse().ok()?;
+                    slots.get(slot.checked_sub(1)?).map(column_major)
+                }
+                _ => None,
+            },
+        };
         self.posterior
             .unconstrain(&lookup)
             .map_err(|error| Error::Input(error.to_string()))

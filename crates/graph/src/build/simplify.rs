@@ -13,6 +13,41 @@ impl Graph {
         }
     }
 
+    /// b of `(a + b) − a`, or of elements of that sum less those of a: exact where a is so much larger that the difference
+    /// would be nothing but rounding, as of effects about a location with a tiny scale.
+    fn rest_of_sum(&mut self, x: NodeId, y: NodeId) -> Option<NodeId> {
+        let sum = |graph: &Self, id: NodeId| match graph.elem_op(id) {
+            Some(ElemOp::Add) => Some((graph.args(id)[0], graph.args(id)[1])),
+            _ => None,
+        };
+        if let Some((a, b)) = sum(self, x) {
+            return match y {
+                _ if y == a => Some(b),
+                _ if y == b => Some(a),
+                _ => None,
+            };
+        }
+        let Op::Gather(places) = self.op(x) else {
+            return None;
+        };
+        let source = self.args(x)[0];
+        let (a, b) = sum(self, source)?;
+        let same = |graph: &Self, part: NodeId| {
+            let picked = graph.op(y) == Op::Gather(places) && graph.args(y)[0] == part;
+            picked || y == part && graph.shape(part).is_scalar()
+        };
+        let rest = match () {
+            () if same(self, a) => b,
+            () if same(self, b) => a,
+            () => return None,
+        };
+        if self.shape(rest) != self.shape(source) {
+            return None;
+        }
+        let places = self.index_data(places).clone();
+        Some(self.gather(rest, &places))
+    }
+
     #[expect(
         clippy::too_many_lines,
         reason = "a rule list: the rules of each operation"
@@ -67,7 +102,8 @@ impl Graph {
                     let inner = self.args(y)[0];
                     return Some(self.add(x, inner));
                 }
-                None
+                self.rest_of_sum(x, y)
+                    .filter(|rest| self.shape(*rest) == shape)
             }
             (Mul, &[x, y]) => {
                 for (a, b) in [(x, y), (y, x)] {

@@ -16,6 +16,7 @@ mod source;
 mod stored;
 mod study;
 
+use request::MAX_ITERS;
 pub use request::{
     CentringName, CovarianceName, EstimatorName, FitRequest, MethodName, OptimizerName, RefineName,
 };
@@ -109,7 +110,11 @@ impl Program {
         threads: usize,
     ) -> Result<Self, Error> {
         let program = Self::compile(source, request, threads)?;
-        if let Some(centring) = &stored.centring {
+        let fits = |centring: &&Centring| match &program.model {
+            Lowered::Whole(model) => model.has_place_for(centring),
+            Lowered::Records(_) => centring.is_empty(),
+        };
+        if let Some(centring) = stored.centring.as_ref().filter(fits) {
             let _ = program.centring.set(centring.clone());
         }
         Ok(program)
@@ -272,10 +277,10 @@ impl Program {
         let centring = match self.request.has_centring(settings) {
             true => {
                 let mut silent = Silent;
-                let budget = self.request.budget();
+                // However many iterations are asked for: a short run is the beginning of a long one.
                 let budget = Budget {
-                    max_seconds: budget.max_seconds.map(|seconds| PILOT * seconds),
-                    ..budget
+                    max_seconds: self.request.max_seconds.map(|seconds| PILOT * seconds),
+                    ..Budget::iterations(MAX_ITERS)
                 };
                 let mut control = Control::new(budget, around.clock, &mut silent);
                 control.cancel = around.cancel;

@@ -15,7 +15,7 @@ use crate::study::{MEMORY_LIMIT, words};
 use crate::{Covariance, Error, Options};
 
 /// Iterations allowed unless said otherwise; methods stop on their own long before.
-const MAX_ITERS: u64 = 100_000;
+pub(super) const MAX_ITERS: u64 = 100_000;
 
 /// Which algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
