@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | here | [`CorpusDocuments`]: a part of a corpus as documents; [`bag`] |
 //! | `model` | [`TopicModel`]: topics with the words they are made of, and their file |
+//! | `collection` | [`Collection`]: what topics are learned from, in a file or in memory |
 //! | `coherence` | [`coherence()`]: do a topic's top words occur together? |
 //! | `request` | [`TopicsRequest`]: what is asked for, with its defaults |
 //! | `study` | [`fit_topics`]: a corpus into topics, in a folder |
@@ -55,6 +56,7 @@
 //! ```
 
 mod coherence;
+mod collection;
 mod course;
 mod model;
 mod request;
@@ -67,6 +69,7 @@ use jensen_conjugate::documents::{Bag, Documents};
 use jensen_data::corpus::{Corpus, Document, Part};
 
 pub use coherence::{Coherence, coherence};
+pub use collection::Collection;
 pub use course::{Sizes, TopicsCourse};
 pub use model::{TopicModel, TopicModelError};
 pub use request::TopicsRequest;
