@@ -85,8 +85,8 @@ def command(arguments: Sequence[str]) -> int: ...
 
 # What `jensen.sklearn` needs. Documents are the path of a corpus, or starts of rows, columns, counts and number of columns.
 Documents = Path | tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.float32], int]
-# λ (topics × terms), α, η, steps taken, documents that the topics stand for.
-Topics = tuple[Array, float, float, int, float]
+# λ (topics × terms), α, η, steps taken, documents that the topics stand for, words where known.
+Topics = tuple[Array, float, float, int, float, list[str] | None]
 Columns = Sequence[tuple[str, list[float]]]
 
 def fit_topics(

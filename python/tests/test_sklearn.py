@@ -236,6 +236,11 @@ def test_topics_are_those_of_the_command_bit_for_bit(corpus, tmp_path):
     assert from_memory.bound_ == json.loads((out / "fit.json").read_text())["elbo"]
     assert from_file.top_words(1)[0][0] in from_file.vocabulary_
     assert np.array_equal(from_file.transform(built), from_memory.transform(counts))
+    # A corpus in other words is refused.
+    command("topics", "build", tmp_path / "new.mtx", "--heldout", 0, "--out", tmp_path / "new.corpus", "--quiet")
+    for use in (from_file.transform, from_file.partial_fit):
+        with pytest.raises(ValueError, match="other words"):
+            use(tmp_path / "new.corpus")
     # Learning from more documents is the command's update.
     updated = tmp_path / "updated"
     command("topics", "update", out, tmp_path / "new.mtx", "--heldout", 0, "--out", updated, "--quiet")

@@ -130,6 +130,9 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         if words is not None:
             self.vocabulary_ = words
             self.n_features_in_ = len(words)
+        elif start is None and hasattr(self, "vocabulary_"):
+            # Of an earlier fit to a corpus.
+            del self.vocabulary_
         info = self._judge(summary)
         self.bound_ = float(info["elbo"]) if info["elbo"] is not None else math.nan
         batches = math.ceil(info["documents"] / self.batch_size)
@@ -175,10 +178,10 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
 
-    def _model(self) -> tuple[Array, float, float, int, float]:
+    def _model(self) -> _jensen.Topics:
         components = np.ascontiguousarray(self.components_, dtype=np.float64)
         priors = (float(self.doc_topic_prior_), float(self.topic_word_prior_))
-        return (components, *priors, self.n_batch_iter_, self.n_documents_)
+        return (components, *priors, self.n_batch_iter_, self.n_documents_, getattr(self, "vocabulary_", None))
 
     def _documents(self, X: Documents, *, reset: bool) -> Any:
         """The path of a corpus, or rows in compressed form: starts, columns, counts, number of columns."""

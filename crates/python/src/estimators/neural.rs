@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use jensen::Error;
 use jensen::data::Rows;
-use jensen::math::simd::Simd;
 use jensen::neural::{Autoencoder, RowRecords, VaeData, VaeModel, VaeRequest, check_rows, fit_vae};
+use jensen::study::words;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -23,7 +23,7 @@ fn rows(given: &PyReadonlyArray2<'_, f64>) -> PyResult<Rows> {
 fn networks(bytes: &[u8]) -> Result<Autoencoder, Error> {
     let model = VaeModel::decode(bytes).map_err(|error| Error::input(error.to_string()))?;
     model
-        .autoencoder(Simd::detect())
+        .autoencoder(words::simd(None)?)
         .map_err(|error| Error::input(error.to_string()))
 }
 

@@ -1,12 +1,12 @@
 //! Topics of documents.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jensen::Error;
 use jensen::conjugate::documents::{Bag, Documents as _, MemoryDocuments};
 use jensen::conjugate::lda::{Predictor, RULE, Topics};
 use jensen::data::corpus::{Corpus, Part};
-use jensen::math::simd::Simd;
+use jensen::study::words;
 use jensen::topics::stored::TopicsRun;
 use jensen::topics::{Collection, CorpusDocuments, TopicModel, TopicsRequest};
 use numpy::{PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
@@ -51,20 +51,54 @@ impl Given {
     }
 }
 
-/// Fitted topics: λ (topics × terms), the priors α and η, steps taken, documents that they stand for.
-type Model<'py> = (PyReadonlyArray2<'py, f64>, f64, f64, u64, f64);
+/// Fitted topics: λ (topics × terms), the priors α and η, steps taken, documents that they stand for, words where known.
+type Model<'py> = (
+    PyReadonlyArray2<'py, f64>,
+    f64,
+    f64,
+    u64,
+    f64,
+    Option<Vec<String>>,
+);
 
-fn topics((components, alpha, eta, steps, population): &Model<'_>) -> Topics {
-    let (topics, terms) = (components.shape()[0], components.shape()[1]);
-    let by_term = components.as_array();
-    Topics {
-        topics,
-        terms,
-        alpha: *alpha,
-        eta: *eta,
-        lambda: by_term.t().iter().map(|x| *x as f32).collect(),
-        steps: *steps,
-        population: *population,
+/// Topics, and their words where they are known.
+struct Known {
+    topics: Topics,
+    words: Option<Vec<String>>,
+}
+
+impl Known {
+    fn of((components, alpha, eta, steps, population, words): Model<'_>) -> Self {
+        let (topics, terms) = (components.shape()[0], components.shape()[1]);
+        let by_term = components.as_array();
+        Self {
+            topics: Topics {
+                topics,
+                terms,
+                alpha,
+                eta,
+                lambda: by_term.t().iter().map(|x| *x as f32).collect(),
+                steps,
+                population,
+            },
+            words,
+        }
+    }
+
+    /// Opens a corpus in the words of the topics.
+    fn open(&self, path: &Path) -> Result<Corpus, Error> {
+        let corpus = Corpus::open(path)?;
+        let same = match &self.words {
+            Some(words) => corpus.words() == words,
+            None => corpus.terms() == self.topics.terms,
+        };
+        if same {
+            return Ok(corpus);
+        }
+        Err(Error::Input(format!(
+            "the corpus `{}` is in other words than the topics: build it with theirs",
+            path.display()
+        )))
     }
 }
 
@@ -92,20 +126,23 @@ pub fn fit_topics<'py>(
     let given = Given::extract(documents)?;
     let flags: TopicsRequest = read_request(request)?;
     let from_file = matches!(given, Given::File(_));
-    let start = start.as_ref().map(topics);
+    let start = start.map(Known::of);
     let made = supervised(py, threads, None, |watch| -> Result<_, Error> {
         let corpus;
         let collection = match given {
             Given::Rows(rows) => Collection::in_memory(rows),
             Given::File(path) => {
-                corpus = Corpus::open(&path)?;
+                corpus = match &start {
+                    Some(start) => start.open(&path)?,
+                    None => Corpus::open(&path)?,
+                };
                 Collection::of_corpus(&corpus)
             }
         };
-        let start = start.map(|topics| TopicModel {
+        let start = start.map(|start| TopicModel {
             words: collection.words().to_vec(),
             tokeniser: collection.tokeniser(),
-            topics,
+            topics: start.topics,
         });
         let run = TopicsRun {
             corpus: PathBuf::new(),
@@ -155,19 +192,23 @@ pub fn topic_proportions<'py>(
     threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyArray2<f64>>> {
     let given = Given::extract(documents)?;
-    let topics = topics(&model);
+    let known = Known::of(model);
     let made = supervised(py, threads, None, |_| -> Result<_, Error> {
-        let predictor = Predictor::new(&topics, RULE, Simd::detect());
+        let predictor = Predictor::new(&known.topics, RULE, words::simd(None)?);
         Ok(match &given {
             Given::Rows(rows) => predictor.thetas(rows, 0, rows.len()),
             Given::File(path) => {
-                let corpus = Corpus::open(path)?;
+                let corpus = known.open(path)?;
                 let train = CorpusDocuments::new(&corpus, Part::Train);
                 predictor.thetas(&train, 0, train.len())
             }
         })
     })?;
-    matrix(py, made.map_err(|error| raise(&error))?, topics.topics)
+    matrix(
+        py,
+        made.map_err(|error| raise(&error))?,
+        known.topics.topics,
+    )
 }
 
 /// Document completion, of a corpus over its held-out documents: mean log predictive probability of a word in nats, its
@@ -181,13 +222,13 @@ pub fn topic_completion(
     threads: Option<usize>,
 ) -> PyResult<(f64, f64, u64, u64)> {
     let given = Given::extract(documents)?;
-    let topics = topics(&model);
+    let known = Known::of(model);
     let made = supervised(py, threads, None, |_| -> Result<_, Error> {
-        let predictor = Predictor::new(&topics, RULE, Simd::detect());
+        let predictor = Predictor::new(&known.topics, RULE, words::simd(None)?);
         Ok(match &given {
             Given::Rows(rows) => predictor.completion(rows, seed),
             Given::File(path) => {
-                let corpus = Corpus::open(path)?;
+                let corpus = known.open(path)?;
                 predictor.completion(&CorpusDocuments::new(&corpus, Part::Heldout), seed)
             }
         })
