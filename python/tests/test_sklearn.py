@@ -296,6 +296,34 @@ def test_topics_take_sparse_counts_as_they_are(corpus):
         mine.fit("no.corpus")
 
 
+def test_scores_of_a_corpus_are_those_of_the_command(corpus, tmp_path):
+    counts, fresh, _ = corpus
+    words = [f"w{chr(97 + v // 26)}{chr(97 + v % 26)}" for v in range(counts.shape[1])]
+    (tmp_path / "vocab.txt").write_text("\n".join(words) + "\n")
+    io.mmwrite(tmp_path / "docs.mtx", counts)
+    built, out = tmp_path / "docs.corpus", tmp_path / "out"
+    command("topics", "build", tmp_path / "docs.mtx", "--heldout", 0.25, "--out", built, "--quiet")
+    command("topics", "fit", built, "--topics", 4, "--batch", 32, "--seed", 3, "--out", out, "--quiet")
+    mine = LatentDirichletAllocation(4, batch_size=32, learning_offset=1024, max_iter=1, random_state=3).fit(built)
+    theirs = json.loads((out / "fit.json").read_text())
+    assert mine.score(built) == theirs["heldout_log_predictive"] == mine.info_["heldout_log_predictive"]
+    assert mine.transform(built).shape == (theirs["documents"], 4) and theirs["heldout_documents"] > 50
+    with pytest.raises(ValueError, match="two words"):
+        mine.score(fresh * 0)
+
+
+def test_other_threads_run_during_a_fit():
+    counts = np.random.default_rng(0).poisson(0.2, size=(3000, 500))
+    fit = threading.Thread(target=LatentDirichletAllocation(50, max_iter=10, random_state=0).fit, args=(counts,))
+    fit.start()
+    turns = 0
+    while fit.is_alive():
+        time.sleep(0.001)
+        turns += 1
+    # A fit that kept the interpreter would leave a turn or two.
+    assert turns > 20
+
+
 def test_control_c_stops_a_fit():
     counts = np.random.default_rng(0).poisson(0.2, size=(4000, 500))
     timer = threading.Timer(1.0, lambda: signal.raise_signal(signal.SIGINT))
