@@ -418,14 +418,14 @@ def fit(
             raise TypeError("a fit of a density takes no `out`, and starts at an unconstrained point")
         labels = _names(dim, names)
         with _Progress(progress) as told:
-            made = _jensen.fit_density(density, hvp, labels, encode(request), point, threads, told)
+            made = _jensen.fit_density(density, hvp, labels, _encode(request), point, threads, told)
         return _judged(made, {})
     if model is None:
         raise TypeError("nothing to fit: give a program, or `density=` with its `dim=`")
     name, text = read_program(model)
     arrays, path = split_data(data)
     folders = [os.fspath(folder) for folder in include]
-    program = _jensen.Program.compile(name, text, folders, arrays, path, encode(request), threads)
+    program = _jensen.Program.compile(name, text, folders, arrays, path, _encode(request), threads)
     for remark in program.remarks():
         warnings.warn(remark, TrustWarning, stacklevel=2)
     place = None if out is None else os.fspath(out)
@@ -445,7 +445,7 @@ def resume(
 ) -> Fit:
     """Goes on with the fit in a folder from its last checkpoint, to the same bits as if it had never been stopped."""
     request = {"max_iters": max_iters, "max_seconds": max_seconds}
-    given = encode({name: value for name, value in request.items() if value is not None})
+    given = _encode({name: value for name, value in request.items() if value is not None})
     program = _jensen.Program.stored(os.fspath(out), given, threads)
     with _Progress(progress) as told:
         made = program.fit(os.fspath(out), True, force, None, None, told)
@@ -495,7 +495,7 @@ def _judged(made: _jensen.Fitted, data: dict[str, Any]) -> Fit:
     return fitted
 
 
-def encode(request: Mapping[str, Any]) -> str:
+def _encode(request: Mapping[str, Any]) -> str:
     def plain(value: Any) -> Any:
         if isinstance(value, np.generic):
             return value.item()

@@ -13,9 +13,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._fit import Array, TrustWarning, encode, verdict
+from .._fit import Array, TrustWarning, _encode, verdict
 
-__all__ = ["Array", "Judged", "encode", "matrix", "seed_of", "settings"]
+__all__ = ["Array", "Judged", "matrix", "seed_of", "settings"]
 
 
 class Judged(BaseEstimator):
@@ -45,7 +45,7 @@ def _level_of_caller() -> int:
 
 def settings(**given: Any) -> str:
     """A request as JSON, of what is given."""
-    return encode({name: value for name, value in given.items() if value is not None})
+    return _encode({name: value for name, value in given.items() if value is not None})
 
 
 def seed_of(random_state: Any) -> int:
