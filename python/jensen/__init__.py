@@ -5,7 +5,8 @@
 >>> fit.trusted, fit["mu"].mean()
 
 ``fit`` also takes a density written in Python; ``Model`` gives values and derivatives of a program's log density to any
-sampler. Everything else of Jensen is at hand as the command ``jensen``, which the package installs.
+sampler. ``jensen.sklearn`` has estimators: topics, Gaussian processes, linear models, mixtures, auto-encoders. Everything
+else of Jensen is at hand as the command ``jensen``, which the package installs.
 """
 
 from __future__ import annotations

@@ -70,9 +70,7 @@ class Fit:
     @property
     def verdict(self) -> str:
         """The verdict in words, with what speaks against the fit."""
-        if self.trusted:
-            return "trusted"
-        return "NOT to be trusted:\n" + "\n".join(f"- {text}" for text in self.warnings)
+        return verdict(self._summary)
 
     @property
     def warnings(self) -> list[str]:
@@ -473,6 +471,13 @@ def load(out: str | os.PathLike[str]) -> Fit:
         report=page.read_text(encoding="utf-8") if page.exists() else None,
         data=program.data(),
     )
+
+
+def verdict(summary: Mapping[str, Any]) -> str:
+    """The verdict of a summary in words, with what speaks against the fit."""
+    if summary["trusted"]:
+        return "trusted"
+    return "NOT to be trusted:\n" + "\n".join(f"- {text}" for text in summary.get("warnings", []))
 
 
 def _judged(made: _jensen.Fitted, data: dict[str, Any]) -> Fit:

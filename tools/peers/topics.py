@@ -6,7 +6,8 @@
 
 One pass in batches of 100 with tau 1024 and kappa 0.7. Documents a second are those of training alone; documents a
 processor second divide by the time of all threads and processes, which a busy machine does not change much (for Jensen
-those of the whole command, scores included). Every method's topics are scored by the same code: half of each held-out document's tokens, by a seeded shuffle, give its
+those of the whole command, scores included). `--peers estimator` is Jensen's estimator in Python on the same matrix in memory
+(`pip install '.[sklearn]'` in a clone), where all of `fit` is timed: taking the matrix over, bound and coherence. Every method's topics are scored by the same code: half of each held-out document's tokens, by a seeded shuffle, give its
 topic proportions by variational inference at alpha = 1/K; the other half is scored with log sum_k theta_k beta_kv, in
 nats a word.
 """
@@ -19,6 +20,7 @@ import struct
 import subprocess
 import tempfile
 import time
+from functools import partial
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -170,6 +172,20 @@ def fit_vw(train, args):
     return f"Vowpal Wabbit {vowpalwabbit.__version__}", seconds, lam
 
 
+def fit_estimator(train, args, temper):
+    import jensen
+    from jensen.sklearn import LatentDirichletAllocation
+
+    model = LatentDirichletAllocation(
+        args.topics, batch_size=args.batch, learning_offset=1024.0, max_iter=1, temper=temper, random_state=args.seed
+    )
+    start = time.perf_counter()
+    model.fit(train)
+    seconds = time.perf_counter() - start
+    own = model.info_["docs_per_second"]
+    return f"jensen.sklearn {jensen.__version__}, temper {temper} (training alone {own:.0f})", seconds, model.components_
+
+
 def fit_jensen(train, args, temper):
     from safetensors.numpy import load_file
 
@@ -197,9 +213,11 @@ def main():
     train, heldout, _ = read_corpus(args.corpus)
     print("| method | documents | documents/s | documents/processor second | held out, nats/word |")
     print("| --- | --- | --- | --- | --- |", flush=True)
-    runs = [{"sklearn": fit_sklearn, "gensim": fit_gensim, "vw": fit_vw}[peer] for peer in filter(None, args.peers.split(","))]
-    if args.jensen:
-        runs += [lambda train, args, temper=temper: fit_jensen(train, args, temper) for temper in args.temper.split(",")]
+    others = {"sklearn": fit_sklearn, "gensim": fit_gensim, "vw": fit_vw}
+    peers = list(filter(None, args.peers.split(",")))
+    runs = [others[peer] for peer in peers if peer in others]
+    own = [fit_estimator] * ("estimator" in peers) + [fit_jensen] * bool(args.jensen)
+    runs += [partial(fit, temper=temper) for fit in own for temper in args.temper.split(",")]
     for run in runs:
         before = processor_seconds()
         name, seconds, lam = run(train, args)

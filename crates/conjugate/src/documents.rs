@@ -81,6 +81,7 @@ pub trait Documents: Sync {
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryDocuments {
     terms: usize,
+    block: usize,
     starts: Vec<usize>,
     ids: Vec<u32>,
     counts: Vec<f32>,
@@ -91,10 +92,17 @@ impl MemoryDocuments {
     pub fn new(terms: usize) -> Self {
         Self {
             terms,
+            block: 1,
             starts: vec![0],
             ids: Vec::new(),
             counts: Vec::new(),
         }
+    }
+
+    /// The documents in blocks of so many, so that passes visit them in the order in which they would visit a file of such
+    /// blocks.
+    pub fn in_blocks(self, block: usize) -> Self {
+        Self { block, ..self }
     }
 
     /// Adds a document.
@@ -152,6 +160,10 @@ impl Documents for MemoryDocuments {
         bag.clear();
         bag.terms.extend_from_slice(&self.ids[range.clone()]);
         bag.counts.extend_from_slice(&self.counts[range]);
+    }
+
+    fn block(&self) -> usize {
+        self.block
     }
 }
 

@@ -6,7 +6,7 @@
 //! | `request` | [`Request`]: prior, likelihood and columns as the user names them |
 //! | `settings` | [`LatentRequest`]: what a fit is told, with its defaults |
 //! | `files` | [`LatentRun`], [`LatentData`], [`PriorFiles`]: what a fit reads and keeps |
-//! | `study` | [`fit_latent`]: a table into a posterior, in a folder |
+//! | `study` | [`fit_latent`]: a table into a posterior, in a folder; [`fit_latent_in_memory`] |
 //! | `predictions` | predictions as a table |
 //! | `table_model` | [`TableModel`]: a request on a table: observations, prior and design |
 //! | `learn` | fits at given hyperparameters, and learning them |
@@ -39,7 +39,7 @@ pub use request::{Request, parse_likelihood};
 pub use settings::LatentRequest;
 pub use sheet::{Curve, Page, sheet};
 pub use stored::Stored;
-pub use study::{LatentStudy, fit_latent};
+pub use study::{LatentStudy, fit_latent, fit_latent_in_memory};
 pub use summary::{Hyperparameter, LatentSeconds, LatentSummary, Made, evidence, summary};
 pub use table_model::{Files, Prediction, TableModel};
 

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | here | [`CorpusDocuments`]: a part of a corpus as documents; [`bag`] |
 //! | `model` | [`TopicModel`]: topics with the words they are made of, and their file |
+//! | `collection` | [`Collection`]: what topics are learned from, in a file or in memory |
 //! | `coherence` | [`coherence()`]: do a topic's top words occur together? |
 //! | `request` | [`TopicsRequest`]: what is asked for, with its defaults |
 //! | `study` | [`fit_topics`]: a corpus into topics, in a folder |
@@ -17,7 +18,7 @@
 //!
 //! use jensen::conjugate::lda::{self, LdaJob, LdaSettings};
 //! use jensen::data::corpus::sources::SourceSettings;
-//! use jensen::data::corpus::{BuildSettings, Corpus, Frequency, Part, Sources, build};
+//! use jensen::data::corpus::{BuildSettings, Corpus, Frequency, Split, Sources, build};
 //! use jensen::math::simd::Simd;
 //! use jensen::run::{Budget, Control, Silent};
 //! use jensen::topics::CorpusDocuments;
@@ -34,7 +35,7 @@
 //! build(&sources, &out, &settings, &mut |_| true)?;
 //!
 //! let corpus = Corpus::open(&out)?;
-//! let documents = CorpusDocuments::new(&corpus, Part::Train);
+//! let documents = CorpusDocuments::new(&corpus, Split::Train);
 //! let job = LdaJob {
 //!     documents: &documents,
 //!     heldout: None,
@@ -55,6 +56,7 @@
 //! ```
 
 mod coherence;
+mod collection;
 mod course;
 mod model;
 mod request;
@@ -67,6 +69,7 @@ use jensen_conjugate::documents::{Bag, Documents};
 use jensen_data::corpus::{Corpus, Document, Split};
 
 pub use coherence::{Coherence, coherence};
+pub use collection::Collection;
 pub use course::{Sizes, TopicsCourse};
 pub use model::{TopicModel, TopicModelError};
 pub use request::TopicsRequest;

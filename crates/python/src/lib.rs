@@ -6,6 +6,7 @@
 //! | `program` | [`program::Program`], [`program::Fitted`]: compile, fit, resume, draws |
 //! | `model` | [`model::Model`]: values and derivatives of a program's log density |
 //! | `density` | densities written in Python |
+//! | `estimators` | what `jensen.sklearn` needs: topics, points, latent models, auto-encoders |
 //! | `watch` | work under the interpreter's eyes: signals, progress, panics |
 //! | `error` | exceptions |
 //!
@@ -14,6 +15,7 @@
 mod data;
 mod density;
 mod error;
+mod estimators;
 mod model;
 mod program;
 mod watch;
@@ -38,5 +40,6 @@ fn _jensen(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<model::Model>()?;
     module.add_function(wrap_pyfunction!(command, module)?)?;
     module.add_function(wrap_pyfunction!(program::read_draws, module)?)?;
-    module.add_function(wrap_pyfunction!(density::fit_density, module)?)
+    module.add_function(wrap_pyfunction!(density::fit_density, module)?)?;
+    estimators::add(module)
 }

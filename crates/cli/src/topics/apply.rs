@@ -7,7 +7,7 @@ use jensen::conjugate::documents::Bag;
 use jensen::conjugate::lda::{Completion, Predictor, PredictorScratch, RULE};
 use jensen::data::corpus::{BuildSettings, Corpus, Document, NewDocument, Skipped, Split, stream};
 use jensen::data::{DataError, write_atomic};
-use jensen::topics::{CorpusDocuments, TopicModel, TopicRow, bag, rows, score, stored};
+use jensen::topics::{Collection, CorpusDocuments, TopicModel, TopicRow, bag, rows, score, stored};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
@@ -264,7 +264,7 @@ fn heldout(
     seed: u64,
     simd: jensen::math::simd::Simd,
 ) -> Result<Completion, Failure> {
-    score(corpus, model, seed, simd).ok_or_else(|| {
+    score(&Collection::of_corpus(corpus), model, seed, simd).ok_or_else(|| {
         Failure::input(format!(
             "the corpus `{}` holds no documents out: give documents to score, or build it with --heldout 0.01",
             corpus.path().display()

@@ -4,10 +4,12 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use jensen::data::Artefact;
-use jensen::data::corpus::{BuildSettings, Corpus};
+use jensen::data::corpus::{BuildSettings, Corpus, Split};
 use jensen::study::{Place, folder, request};
 use jensen::topics::stored::{self, TopicsRun};
-use jensen::topics::{Sizes, TopicModel, TopicsRequest, TopicsSummary, fit_topics};
+use jensen::topics::{
+    Collection, CorpusDocuments, Sizes, TopicModel, TopicsRequest, TopicsSummary, fit_topics,
+};
 
 use super::apply::topic_table;
 use super::args::{FitArgs, RunFlags, UpdateArgs};
@@ -141,15 +143,17 @@ pub fn update(args: &UpdateArgs) -> CommandResult {
 }
 
 fn carry_out(plan: Plan, run: &RunFlags) -> CommandResult {
-    let sizes = Sizes::of(&plan.corpus, &plan.run.flags.settings()?);
+    let train = CorpusDocuments::new(&plan.corpus, Split::Train);
+    let sizes = Sizes::of(&train, &plan.run.flags.settings()?);
     let setting = Setting {
         checkpoint_every: plan.run.flags.checkpoint_every,
         memory_limit: run.memory_limit,
         ..Setting::new(plan.place, Box::new(Line::new(sizes)))
     };
     let (start, open_seconds) = (plan.start.as_ref(), plan.begun.elapsed().as_secs_f64());
+    let collection = Collection::of_corpus(&plan.corpus);
     let done = setting.watch(run.say(), |around| {
-        fit_topics(&plan.corpus, plan.run, start, open_seconds, around)
+        fit_topics(&collection, plan.run, start, open_seconds, around)
     })?;
     conclude(
         &done.summary,

@@ -174,6 +174,12 @@ impl HiddenMarkov {
         &self.emissions
     }
 
+    /// Expected probabilities of the first state.
+    pub fn initial(&self, lambda: &[f64]) -> Vec<f64> {
+        let total: f64 = lambda[..self.k].iter().sum();
+        lambda[..self.k].iter().map(|x| x / total).collect()
+    }
+
     /// Expected transition probabilities, a row a state.
     pub fn transitions(&self, lambda: &[f64]) -> Vec<f64> {
         let rows = &lambda[self.k..self.k + self.k * self.k];

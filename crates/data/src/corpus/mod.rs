@@ -37,3 +37,4 @@ pub use stop_words::StopWords;
 pub use stream::{NewDocument, stream};
 pub use tokens::Tokeniser;
 pub use vocabulary::{Frequency, VocabularySettings};
+pub use writer::BLOCK;

@@ -25,7 +25,7 @@ use crate::atomic::write_atomic;
 use crate::error::DataError;
 
 /// Documents of a block.
-pub(crate) const BLOCK: usize = 64;
+pub const BLOCK: usize = 64;
 
 /// Version of the layout.
 pub(crate) const VERSION: u32 = 1;

@@ -7,12 +7,12 @@ use serde_json::json;
 
 use super::files::{COMMAND, DATA};
 use super::{
-    Curve, LatentData, LatentRun, LatentSeconds, LatentSummary, Learnt, Made, Page, PriorFiles,
-    Stored, TableModel, evidence, fit_table, fitted, predictions, sheet, summary,
+    Curve, LatentData, LatentRequest, LatentRun, LatentSeconds, LatentSummary, Learnt, Made, Page,
+    PriorFiles, Stored, TableModel, evidence, fit_table, fitted, predictions, sheet, summary,
 };
 use crate::Error;
 use crate::study::{
-    Around, Done, Evidence, File, Finished, Judgement, Need, Study, carry_out, request,
+    Around, Done, Evidence, File, Finished, Judgement, Need, Place, Study, carry_out, request,
 };
 
 /// The file of predictions for the fitted rows.
@@ -21,7 +21,8 @@ const PREDICTIONS: &str = "predictions.csv";
 /// A fit of a latent Gaussian model, about to start.
 pub struct LatentStudy<'a> {
     run: LatentRun,
-    data: &'a LatentData,
+    /// The table's file, where it has one.
+    data: Option<&'a LatentData>,
     files: &'a PriorFiles,
     table: &'a Table,
     model: &'a TableModel,
@@ -47,12 +48,47 @@ pub fn fit_latent<T>(
     run.files = files.copies().1;
     let study = LatentStudy {
         run,
-        data,
+        data: Some(data),
         files,
         table: &table,
         model: &model,
         data_hash,
         build_seconds: around.clock.seconds() - begun,
+    };
+    carry_out(study, around).map(then)
+}
+
+/// Fits a latent Gaussian model to a table in memory. There is no file to keep a copy of, so the results go nowhere:
+/// whatever `around` says, `then` alone gets them.
+///
+/// # Errors
+/// A request that makes no sense or does not go with the table, and what [`carry_out`] refuses.
+pub fn fit_latent_in_memory<T>(
+    flags: LatentRequest,
+    table: &Table,
+    around: Around<'_>,
+    then: impl FnOnce(Done<LatentStudy<'_>>) -> T,
+) -> Result<T, Error> {
+    flags.check()?;
+    let begun = around.clock.seconds();
+    let files = PriorFiles::default();
+    let model = TableModel::new(&flags.request(), table, &files)?;
+    let study = LatentStudy {
+        run: LatentRun {
+            data: table.source().to_owned(),
+            files: files.copies().1,
+            flags,
+        },
+        data: None,
+        files: &files,
+        table,
+        model: &model,
+        data_hash: String::new(),
+        build_seconds: around.clock.seconds() - begun,
+    };
+    let around = Around {
+        place: Place::Nowhere,
+        ..around
     };
     carry_out(study, around).map(then)
 }
@@ -101,7 +137,10 @@ impl Study for LatentStudy<'_> {
     }
 
     fn inputs(&self) -> Vec<File<'_>> {
-        let mut inputs = vec![File::of_bytes(DATA, &*self.data.bytes)];
+        let data = self.data.iter();
+        let mut inputs: Vec<_> = data
+            .map(|data| File::of_bytes(DATA, &*data.bytes))
+            .collect();
         inputs.extend(self.files.copies().0);
         inputs
     }

@@ -104,12 +104,24 @@ impl VaeData {
         validation: Option<String>,
         flags: VaeRequest,
     ) -> Result<Self, Error> {
+        Self::of_rows(Rows::open(&data)?, data, validation, flags)
+    }
+
+    /// Rows for training that are at hand, called `data`, and for validation as above.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn of_rows(
+        rows: Rows,
+        data: PathBuf,
+        validation: Option<String>,
+        flags: VaeRequest,
+    ) -> Result<Self, Error> {
         if flags.patience.is_some() && validation.is_none() {
             return Err(Error::setting(
                 "early stopping needs records to validate on: give --validation FILE, or a share such as --validation 0.1",
             ));
         }
-        let rows = Rows::open(&data)?;
         let (low, high) = rows.range();
         let architecture = flags.architecture(rows.width(), low >= 0.0 && high <= 1.0)?;
         let extents = extents(&rows, flags.image())?;

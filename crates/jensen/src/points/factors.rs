@@ -3,6 +3,7 @@
 use jensen_conjugate::models::{FactorialMixture, FactorialSettings};
 use jensen_conjugate::pointwise;
 
+use super::explained::{Explained, explain};
 use super::mixture::Fitted;
 use super::study::{PointStudy, cell, images};
 use super::{Described, FactorsRequest, Parts, Picture, Points};
@@ -11,6 +12,28 @@ use crate::study::{Around, carry_out};
 
 /// The command that such folders belong to.
 pub const FACTORS: &str = "factors";
+
+fn model(request: &FactorsRequest, dim: usize, rows: &[f64]) -> Result<FactorialMixture, Error> {
+    let settings = FactorialSettings {
+        factors: request.factors.unwrap_or(1) as usize,
+        noise_variance: request.noise_variance.unwrap_or(1.0),
+        factor_variance: request.factor_variance.unwrap_or(1.0),
+        activation: request.activation.unwrap_or(0.3),
+    };
+    FactorialMixture::new(settings, dim, rows.to_vec()).map_err(Error::Setting)
+}
+
+/// What the globals `lambda` of binary factors say of points, none of them held out: which factors are on.
+///
+/// # Errors
+/// A setting that cannot be, and globals of other factors.
+pub fn explain_factors(
+    request: &FactorsRequest,
+    lambda: &[f64],
+    points: &Points,
+) -> Result<Explained, Error> {
+    explain(&model(request, points.dim(), &points.train)?, lambda)
+}
 
 /// Fits binary factors.
 ///
@@ -23,15 +46,8 @@ pub fn fit_factors(
 ) -> Result<Fitted, Error> {
     points.check_size(request.image)?;
     let dim = points.dim();
-    let settings = FactorialSettings {
-        factors: request.factors.unwrap_or(1) as usize,
-        noise_variance: request.noise_variance.unwrap_or(1.0),
-        factor_variance: request.factor_variance.unwrap_or(1.0),
-        activation: request.activation.unwrap_or(0.3),
-    };
-    let made =
-        |rows: &[f64]| FactorialMixture::new(settings, dim, rows.to_vec()).map_err(Error::Setting);
-    let (model, scored) = (made(&points.train)?, made(&points.heldout)?);
+    let model = model(request, dim, &points.train)?;
+    let scored = self::model(request, dim, &points.heldout)?;
     let study = PointStudy {
         command: FACTORS,
         request,

@@ -6,6 +6,7 @@ use jensen_conjugate::models::{
 use jensen_conjugate::pointwise;
 use jensen_report::figure::{Axis, Chart, Figure, Series};
 
+use super::explained::{Explained, explain};
 use super::study::{Made, PointStudy, cell, images};
 use super::{
     Component, Described, Kind, MixtureRequest, Parts, Picture, Points, PointsSummary, Shape,
@@ -29,14 +30,9 @@ pub fn fit_mixture(
     around: Around<'_>,
 ) -> Result<Fitted, Error> {
     points.check_size(request.image)?;
-    let dim = points.dim();
     match request.kind.unwrap_or_default() {
         Kind::Gaussian => {
-            let shape = match request.covariance.unwrap_or_default() {
-                Shape::Full => Covariance::Full,
-                Shape::Diagonal => Covariance::Diagonal,
-            };
-            let train = Gaussians::new(shape, dim, points.train.clone());
+            let train = gaussians(request.covariance, points);
             let heldout = train.with_data(points.heldout.clone());
             let component = |gaussians: &Gaussians, lambda: &[f64], weight| Component::Gaussian {
                 mean: gaussians.mean(lambda),
@@ -46,20 +42,8 @@ pub fn fit_mixture(
             fit(request, points, train, heldout, component, around)
         }
         Kind::Bernoulli => {
-            let bits = |rows: &[f64]| -> Result<Vec<bool>, Error> {
-                rows.iter()
-                    .map(|&x| match x {
-                        0.0 => Ok(false),
-                        1.0 => Ok(true),
-                        _ => Err(Error::Input(format!(
-                            "`{}` holds {x}, but binary components take 0 and 1",
-                            points.source
-                        ))),
-                    })
-                    .collect()
-            };
-            let train = Bernoullis::new(dim, bits(&points.train)?);
-            let heldout = Bernoullis::new(dim, bits(&points.heldout)?);
+            let train = bernoullis(points, &points.train)?;
+            let heldout = bernoullis(points, &points.heldout)?;
             let component = |bernoullis: &Bernoullis, lambda: &[f64], weight| {
                 let probabilities = bernoullis.probabilities(lambda);
                 Component::Bernoulli {
@@ -70,16 +54,8 @@ pub fn fit_mixture(
             fit(request, points, train, heldout, component, around)
         }
         Kind::Multinomial => {
-            let all = points.train.iter().chain(&points.heldout);
-            if let Some(x) = all.into_iter().find(|x| **x < 0.0 || x.fract() != 0.0) {
-                return Err(Error::Input(format!(
-                    "`{}` holds {x}, but multinomial components take counts",
-                    points.source
-                )));
-            }
-            let smoothing = request.smoothing.unwrap_or(0.5);
-            let rows = |rows: &[f64]| Multinomials::new(dim, smoothing, rows.to_vec());
-            let (train, heldout) = (rows(&points.train), rows(&points.heldout));
+            let train = multinomials(request, points, &points.train)?;
+            let heldout = multinomials(request, points, &points.heldout)?;
             let component = |multinomials: &Multinomials, lambda: &[f64], weight| {
                 let proportions = multinomials.proportions(lambda);
                 Component::Multinomial {
@@ -90,6 +66,72 @@ pub fn fit_mixture(
             fit(request, points, train, heldout, component, around)
         }
     }
+}
+
+/// What the globals `lambda` of a mixture say of points, none of them held out: the components' responsibilities.
+///
+/// # Errors
+/// Points that the components cannot have, and globals of another mixture.
+pub fn explain_mixture(
+    request: &MixtureRequest,
+    lambda: &[f64],
+    points: &Points,
+) -> Result<Explained, Error> {
+    let k = request.components.unwrap_or(1) as usize;
+    // The prior is part of the globals already.
+    match request.kind.unwrap_or_default() {
+        Kind::Gaussian => explain(
+            &Mixture::new(gaussians(request.covariance, points), k, 1.0),
+            lambda,
+        ),
+        Kind::Bernoulli => {
+            let components = bernoullis(points, &points.train)?;
+            explain(&Mixture::new(components, k, 1.0), lambda)
+        }
+        Kind::Multinomial => {
+            let components = multinomials(request, points, &points.train)?;
+            explain(&Mixture::new(components, k, 1.0), lambda)
+        }
+    }
+}
+
+/// Gaussian components over the rows to learn from.
+pub(super) fn gaussians(shape: Option<Shape>, points: &Points) -> Gaussians {
+    let shape = match shape.unwrap_or_default() {
+        Shape::Full => Covariance::Full,
+        Shape::Diagonal => Covariance::Diagonal,
+    };
+    Gaussians::new(shape, points.dim(), points.train.clone())
+}
+
+fn bernoullis(points: &Points, rows: &[f64]) -> Result<Bernoullis, Error> {
+    let bits: Result<Vec<bool>, Error> = rows
+        .iter()
+        .map(|&x| match x {
+            0.0 => Ok(false),
+            1.0 => Ok(true),
+            _ => Err(Error::Input(format!(
+                "`{}` holds {x}, but binary components take 0 and 1",
+                points.source
+            ))),
+        })
+        .collect();
+    Ok(Bernoullis::new(points.dim(), bits?))
+}
+
+fn multinomials(
+    request: &MixtureRequest,
+    points: &Points,
+    rows: &[f64],
+) -> Result<Multinomials, Error> {
+    if let Some(x) = rows.iter().find(|x| **x < 0.0 || x.fract() != 0.0) {
+        return Err(Error::Input(format!(
+            "`{}` holds {x}, but multinomial components take counts",
+            points.source
+        )));
+    }
+    let smoothing = request.smoothing.unwrap_or(0.5);
+    Ok(Multinomials::new(points.dim(), smoothing, rows.to_vec()))
 }
 
 fn fit<C: Components>(

@@ -1,4 +1,5 @@
-//! Models of points, the rows of a table: mixtures of Gaussians, of binary vectors or of counts, and factorial mixtures.
+//! Models of points, the rows of a table: mixtures of Gaussians, of binary vectors or of counts, factorial mixtures, and
+//! hidden Markov chains of rows in sequence.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -6,9 +7,13 @@
 //! | `table` | [`Points`]: rows to learn from, and rows held out |
 //! | `study` | the study that all of them share |
 //! | `mixture`, `factors` | [`fit_mixture`], [`fit_factors`]: what their globals mean |
+//! | `chains` | [`ChainsRequest`], [`fit_chains`]: rows in sequence |
+//! | `explained` | [`Explained`]: what globals say of points |
 //! | `summary` | [`PointsSummary`]: a fit in numbers, `fit.json` |
 //! | `sheet` | the page about a fit |
 
+mod chains;
+mod explained;
 mod factors;
 mod mixture;
 mod request;
@@ -17,9 +22,11 @@ mod study;
 mod summary;
 mod table;
 
-pub use factors::{FACTORS, fit_factors};
-pub use mixture::{Fitted, MIXTURE, fit_mixture};
+pub use chains::{ChainsRequest, explain_chains, fit_chains};
+pub use explained::Explained;
+pub use factors::{FACTORS, explain_factors, fit_factors};
+pub use mixture::{Fitted, MIXTURE, explain_mixture, fit_mixture};
 pub use request::{FactorsRequest, Kind, MixtureRequest, PointRequest, Shape};
 pub use study::{Course, Described, Made, Picture};
-pub use summary::{Component, Parts, PointsSeconds, PointsSummary};
+pub use summary::{Chain, Component, Emission, Parts, PointsSeconds, PointsSummary};
 pub use table::Points;

@@ -15,7 +15,7 @@ pub struct PointsSeconds {
 /// or that were not asked for, are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PointsSummary {
-    /// `mixture` or `factors`.
+    /// `mixture`, `factors` or `chains`.
     pub command: String,
     /// The model, such as `gaussian mixture`.
     pub model: String,
@@ -61,6 +61,28 @@ pub enum Parts {
     Components(Vec<Component>),
     /// The factors, a value a column.
     Factors(Vec<Vec<f64>>),
+    /// The states of chains.
+    Chain(Chain),
+}
+
+/// Hidden Markov chains.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Chain {
+    /// Probabilities of the first state.
+    pub initial: Vec<f64>,
+    /// Probabilities of the next state, a row a state.
+    pub transitions: Vec<Vec<f64>>,
+    /// What every state emits.
+    pub emissions: Vec<Emission>,
+}
+
+/// Gaussian emissions of a state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Emission {
+    /// Mean, a value a column.
+    pub mean: Vec<f64>,
+    /// Covariance row by row, or variances where columns are independent.
+    pub covariance: Vec<f64>,
 }
 
 /// A component of a mixture.

@@ -11,7 +11,7 @@ use crate::Error;
 /// Rows of numbers, with those to learn from apart from those held out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Points {
-    /// The file.
+    /// The file, or the caller's label.
     pub source: String,
     /// Names of the columns.
     pub names: Vec<String>,
@@ -58,7 +58,15 @@ impl Points {
     /// # Errors
     /// It cannot be read, is empty, or has something else than a finite number somewhere.
     pub fn read(path: &Path, request: &PointRequest) -> Result<Self, Error> {
-        let table = Table::read(path)?;
+        Self::of_table(&Table::read(path)?, request)
+    }
+
+    /// The rows of a table whose columns are all numbers.
+    ///
+    /// # Errors
+    /// It is empty, or has something else than a finite number somewhere.
+    pub fn of_table(table: &Table, request: &PointRequest) -> Result<Self, Error> {
+        let source = table.source();
         let columns: Vec<&[f64]> = table
             .names()
             .iter()
@@ -66,13 +74,12 @@ impl Points {
             .collect::<Result<_, _>>()?;
         let rows = table.rows();
         if rows == 0 || columns.is_empty() {
-            return Err(Error::Input(format!("`{}` holds no rows", path.display())));
+            return Err(Error::Input(format!("`{source}` holds no rows")));
         }
         for (column, name) in columns.iter().zip(table.names()) {
             if let Some(row) = column.iter().position(|x| !x.is_finite()) {
                 return Err(Error::Input(format!(
-                    "`{}`, row {}: the value of `{name}` is missing or not finite; leave the row out or fill it in",
-                    path.display(),
+                    "`{source}`, row {}: the value of `{name}` is missing or not finite; leave the row out or fill it in",
                     row + 1
                 )));
             }
@@ -96,7 +103,7 @@ impl Points {
                 (hash ^ x.to_bits()).wrapping_mul(0x0000_0100_0000_01b3)
             });
         Ok(Self {
-            source: path.display().to_string(),
+            source: source.to_owned(),
             names: table.names().iter().map(|n| (*n).to_owned()).collect(),
             train: gather(false),
             heldout: gather(true),

@@ -1,7 +1,7 @@
 //! What a run's records say.
 
+use jensen_conjugate::documents::Documents;
 use jensen_conjugate::lda::LdaSettings;
-use jensen_data::corpus::{Corpus, Split};
 use jensen_run::Record;
 use serde_json::Value;
 
@@ -23,11 +23,11 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// The sizes of a run on the training documents of a corpus.
-    pub fn of(corpus: &Corpus, settings: &LdaSettings) -> Self {
+    /// The sizes of a run on these training documents.
+    pub fn of(documents: &dyn Documents, settings: &LdaSettings) -> Self {
         Self {
-            documents: corpus.documents(Split::Train) as f64,
-            tokens: corpus.tokens(Split::Train) as f64,
+            documents: documents.len() as f64,
+            tokens: documents.tokens(),
             batch: settings.batch as f64,
         }
     }

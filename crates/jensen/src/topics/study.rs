@@ -4,14 +4,13 @@ use jensen_conjugate::documents::{DocumentRange, Documents};
 use jensen_conjugate::lda::{
     self, Completion, LdaError, LdaFit, LdaJob, LdaSettings, Predictor, RULE,
 };
-use jensen_data::corpus::{Corpus, Split, Tokeniser};
 use jensen_math::simd::Simd;
 use jensen_run::{Budget, Clock, Control, Identity, Outcome};
 
 use super::stored::{COMMAND, START, TopicsRun};
 use super::{
-    Coherence, CorpusDocuments, Sizes, TopicModel, TopicRow, TopicsCourse, TopicsSeconds,
-    TopicsSummary, rows, sheet,
+    Coherence, Collection, Sizes, TopicModel, TopicRow, TopicsCourse, TopicsSeconds, TopicsSummary,
+    rows, sheet,
 };
 use crate::Error;
 use crate::study::{
@@ -26,7 +25,7 @@ const UNBOUNDED: f64 = 1e9;
 
 /// A fit of topics, about to start.
 pub struct TopicsStudy<'a> {
-    corpus: &'a Corpus,
+    collection: &'a Collection<'a>,
     run: TopicsRun,
     start: Option<&'a TopicModel>,
     settings: LdaSettings,
@@ -48,12 +47,12 @@ pub struct TopicsMade {
     pub evaluate_seconds: f64,
 }
 
-/// Learns topics from a corpus, from `start` where they are given. `open_seconds` is what opening the corpus took.
+/// Learns topics from a collection, from `start` where they are given. `open_seconds` is what opening it took.
 ///
 /// # Errors
 /// A setting that cannot be, more topics than tokens, and what [`carry_out`] refuses.
 pub fn fit_topics<'a>(
-    corpus: &'a Corpus,
+    collection: &'a Collection<'a>,
     mut run: TopicsRun,
     start: Option<&'a TopicModel>,
     open_seconds: f64,
@@ -62,16 +61,16 @@ pub fn fit_topics<'a>(
     let settings = run.flags.settings()?;
     let simd = run.flags.simd()?;
     run.flags.simd = Some(simd.name().to_owned());
-    corpus.digest().clone_into(&mut run.digest);
-    let tokens = corpus.tokens(Split::Train);
-    if settings.topics as u64 > tokens {
+    run.digest.clone_from(&collection.digest);
+    let tokens = collection.train.tokens();
+    if settings.topics as f64 > tokens {
         return Err(Error::Input(format!(
             "{} topics cannot be learned from {tokens} tokens: ask for fewer topics",
             settings.topics
         )));
     }
     let study = TopicsStudy {
-        corpus,
+        collection,
         run,
         start,
         settings,
@@ -81,25 +80,29 @@ pub fn fit_topics<'a>(
     carry_out(study, around)
 }
 
-/// Scores all held-out documents of a corpus, if there are any.
-pub fn score(corpus: &Corpus, model: &TopicModel, seed: u64, simd: Simd) -> Option<Completion> {
-    let heldout = CorpusDocuments::new(corpus, Split::Heldout);
-    (!heldout.is_empty())
-        .then(|| Predictor::new(&model.topics, RULE, simd).completion(&heldout, seed))
+/// Scores all held-out documents of a collection, if there are any.
+pub fn score(
+    collection: &Collection<'_>,
+    model: &TopicModel,
+    seed: u64,
+    simd: Simd,
+) -> Option<Completion> {
+    let heldout = collection.heldout.as_deref()?;
+    Some(Predictor::new(&model.topics, RULE, simd).completion(heldout, seed))
 }
 
 impl TopicsStudy<'_> {
-    fn train(&self) -> CorpusDocuments<'_> {
-        CorpusDocuments::new(self.corpus, Split::Train)
+    fn train(&self) -> &dyn Documents {
+        &*self.collection.train
     }
 
     fn with_job<T>(&self, each: impl FnOnce(&LdaJob<'_>) -> T) -> T {
         let train = self.train();
-        let heldout = CorpusDocuments::new(self.corpus, Split::Heldout);
-        let scored = DocumentRange::new(&heldout, 0, SCORED);
+        let heldout = self.collection.heldout.as_deref();
+        let scored = heldout.map(|heldout| DocumentRange::new(heldout, 0, SCORED));
         each(&LdaJob {
-            documents: &train,
-            heldout: (!scored.is_empty()).then_some(&scored as &dyn Documents),
+            documents: train,
+            heldout: scored.as_ref().map(|scored| scored as &dyn Documents),
             start: self.start.map(|start| &start.topics),
             settings: LdaSettings {
                 // The passes are the budget: a run may be resumed for more of them.
@@ -110,32 +113,26 @@ impl TopicsStudy<'_> {
                 ..self.settings.clone()
             },
             simd: self.simd,
-            data_hash: self.corpus.digest().to_owned(),
+            data_hash: self.collection.digest.clone(),
         })
-    }
-
-    /// How the corpus made words of text.
-    fn tokeniser(&self) -> Tokeniser {
-        if let Some(start) = self.start {
-            return start.tokeniser;
-        }
-        let stored = self.corpus.record().get("tokeniser");
-        serde_json::from_value(stored.cloned().unwrap_or_default()).unwrap_or_default()
     }
 
     fn made(&self, fit: LdaFit, clock: &dyn Clock) -> TopicsMade {
         let begun = clock.seconds();
         let model = TopicModel {
             topics: fit.topics.clone(),
-            words: self.corpus.words().to_vec(),
-            tokeniser: self.tokeniser(),
+            words: self.collection.words.to_vec(),
+            tokeniser: self
+                .start
+                .map_or(self.collection.tokeniser, |start| start.tokeniser),
         };
-        let completion = if self.corpus.documents(Split::Heldout) > SCORED {
-            score(self.corpus, &model, self.settings.seed, self.simd)
+        let heldout = self.collection.heldout.as_deref();
+        let completion = if heldout.is_some_and(|heldout| heldout.len() > SCORED) {
+            score(self.collection, &model, self.settings.seed, self.simd)
         } else {
             fit.heldout
         };
-        let rows = rows(&model, self.run.flags.words(), &self.train());
+        let rows = rows(&model, self.run.flags.words(), self.train());
         TopicsMade {
             fit,
             model,
@@ -176,7 +173,7 @@ impl Study for TopicsStudy<'_> {
     }
 
     fn need(&self) -> Need {
-        let (topics, terms) = (self.settings.topics as u64, self.corpus.terms() as u64);
+        let (topics, terms) = (self.settings.topics as u64, self.train().terms() as u64);
         let batch = self.settings.batch as u64 * topics * 4 * 200;
         Need {
             what: format!("a fit of {topics} topics of {terms} words"),
@@ -196,7 +193,7 @@ impl Study for TopicsStudy<'_> {
     }
 
     fn course(&self) -> TopicsCourse {
-        TopicsCourse::new(Sizes::of(self.corpus, &self.settings))
+        TopicsCourse::new(Sizes::of(self.train(), &self.settings))
     }
 
     fn run(&mut self, mut control: Control<'_>) -> Result<Outcome<TopicsMade>, Error> {
@@ -264,11 +261,11 @@ impl Study for TopicsStudy<'_> {
             heldout_documents: completion.map_or(0, |c| c.documents),
             docs_per_second: made.course.docs_per_second(),
             documents_processed: fit.documents,
-            documents: self.corpus.documents(Split::Train) as u64,
+            documents: self.train().len() as u64,
             documents_skipped: fit.skipped,
             population: fit.topics.population,
             tokens: self.train().tokens(),
-            terms: self.corpus.terms(),
+            terms: self.train().terms(),
             topics: self.settings.topics,
             alpha: self.settings.alpha(),
             eta: self.settings.eta(),
@@ -295,7 +292,7 @@ impl Study for TopicsStudy<'_> {
         let page = sheet(
             summary,
             &made.course.curves(),
-            &self.corpus.path().display().to_string(),
+            &self.collection.name,
             request::listed(&self.run.flags),
         );
         vec![

@@ -39,6 +39,10 @@ pub(crate) fn finish(
         };
         return Err(Error::Prior(format!("the fit could not start: {reason}")));
     };
+    if let (false, Status::Diverged { reason, .. }) = (solution.bound.is_finite(), &outcome.status)
+    {
+        return Err(Error::Prior(format!("the fit could not start: {reason}")));
+    }
     let model = problem.model;
     let n = solution.alpha.len();
     let geometry = &mut problem.geometry;

@@ -167,7 +167,13 @@ impl Algorithm for FixedPoint<'_, '_> {
             None => match self.point(&state.b, &state.lambda).or_else(|| {
                 // The prior mean, with the same curvature, is tamer than the sites' own guess.
                 state.b = map(n, |i| state.lambda[i] * self.problem.centre[i]);
-                self.point(&state.b, &state.lambda)
+                self.point(&state.b, &state.lambda).or_else(|| {
+                    // Where densities are not log-concave, as beside an outlier of Student's t, curvatures can outweigh the
+                    // prior's precision. Without the negative ones they cannot.
+                    state.lambda.iter_mut().for_each(|l| *l = l.max(0.0));
+                    state.b = map(n, |i| state.lambda[i] * self.problem.centre[i]);
+                    self.point(&state.b, &state.lambda)
+                })
             }) {
                 Some(at) => at,
                 None => {

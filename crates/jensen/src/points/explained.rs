@@ -1,0 +1,52 @@
+//! What globals say of points that they may not have been learned from.
+
+use jensen_conjugate::model::Model;
+use rayon::prelude::*;
+
+use crate::Error;
+
+/// Points as globals see them, at the model's own temperature.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explained {
+    /// q(z) of every point: the responsibilities of a mixture's components, the probabilities of factors to be on, or the
+    /// marginals of a chain's states, a row a point (a step of a chain).
+    pub assignments: Vec<f64>,
+    /// A lower bound of the log predictive density of every point (every chain), in nats.
+    pub bounds: Vec<f64>,
+}
+
+/// The local steps of all points of a model whose local step leaves q(z) behind.
+pub(super) fn explain<M: Model<Scratch = Vec<f64>>>(
+    model: &M,
+    lambda: &[f64],
+) -> Result<Explained, Error> {
+    explain_by(model, lambda, |scratch| scratch)
+}
+
+/// As [`explain`], with q(z) where `assignments` finds it.
+pub(super) fn explain_by<M: Model>(
+    model: &M,
+    lambda: &[f64],
+    assignments: impl Fn(&M::Scratch) -> &[f64] + Sync,
+) -> Result<Explained, Error> {
+    let (found, expected) = (lambda.len(), model.blocks().prior().len());
+    if found != expected {
+        return Err(Error::Input(format!(
+            "the globals are of another model: {found} numbers, expected {expected}"
+        )));
+    }
+    let expected = model.blocks().expectations(lambda);
+    let points: Vec<(Vec<f64>, f64)> = (0..model.points())
+        .into_par_iter()
+        .map_init(M::Scratch::default, |scratch, point| {
+            let mut memory = vec![0.5; model.memory()];
+            let local = model.local(&expected, point, 1.0, &mut memory, scratch);
+            (assignments(scratch).to_vec(), local.energy + local.entropy)
+        })
+        .collect();
+    let (assignments, bounds): (Vec<_>, Vec<_>) = points.into_iter().unzip();
+    Ok(Explained {
+        assignments: assignments.concat(),
+        bounds,
+    })
+}

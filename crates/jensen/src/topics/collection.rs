@@ -1,0 +1,79 @@
+//! What topics are learned from: the file of a corpus, or documents in memory.
+
+use std::borrow::Cow;
+
+use jensen_conjugate::documents::{Bag, Documents, MemoryDocuments};
+use jensen_data::corpus::{BLOCK, Corpus, Split, Tokeniser};
+
+use super::CorpusDocuments;
+
+/// Documents to learn from, documents to score by, and the words that they are made of.
+pub struct Collection<'a> {
+    /// To learn from.
+    pub(super) train: Box<dyn Documents + 'a>,
+    /// To score by, where there are any.
+    pub(super) heldout: Option<Box<dyn Documents + 'a>>,
+    /// The words by term.
+    pub(super) words: Cow<'a, [String]>,
+    /// How text became words.
+    pub(super) tokeniser: Tokeniser,
+    /// What tells the documents apart from others.
+    pub(super) digest: String,
+    /// What the documents are called.
+    pub(super) name: String,
+}
+
+impl<'a> Collection<'a> {
+    /// The two parts of a corpus.
+    pub fn of_corpus(corpus: &'a Corpus) -> Self {
+        let heldout = CorpusDocuments::new(corpus, Split::Heldout);
+        let tokeniser = corpus.record().get("tokeniser");
+        Self {
+            train: Box::new(CorpusDocuments::new(corpus, Split::Train)),
+            heldout: (!heldout.is_empty()).then(|| Box::new(heldout) as Box<dyn Documents>),
+            words: Cow::Borrowed(corpus.words()),
+            tokeniser: serde_json::from_value(tokeniser.cloned().unwrap_or_default())
+                .unwrap_or_default(),
+            digest: corpus.digest().to_owned(),
+            name: corpus.path().display().to_string(),
+        }
+    }
+
+    /// Documents in memory, none of them held out; the words of their terms are the terms' numbers. Fits are those of the
+    /// same documents in a file, bit for bit.
+    pub fn in_memory(documents: MemoryDocuments) -> Self {
+        let words = (0..documents.terms()).map(|term| term.to_string());
+        Self {
+            words: words.collect(),
+            digest: digest(&documents),
+            tokeniser: Tokeniser::default(),
+            train: Box::new(documents.in_blocks(BLOCK)),
+            heldout: None,
+            name: "documents in memory".to_owned(),
+        }
+    }
+
+    /// The words by term.
+    pub fn words(&self) -> &[String] {
+        &self.words
+    }
+
+    /// How text became words.
+    pub fn tokeniser(&self) -> Tokeniser {
+        self.tokeniser
+    }
+}
+
+/// A digest of documents: FNV-1a over lengths, terms and counts.
+fn digest(documents: &MemoryDocuments) -> String {
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    let mut add = |x: u64| hash = (hash ^ x).wrapping_mul(0x0000_0100_0000_01b3);
+    let mut bag = Bag::new();
+    for index in 0..documents.len() {
+        documents.read(index, &mut bag);
+        add(bag.len() as u64);
+        bag.terms.iter().for_each(|&term| add(u64::from(term)));
+        bag.counts.iter().for_each(|n| add(u64::from(n.to_bits())));
+    }
+    format!("{hash:016x} {} {}", documents.len(), documents.terms())
+}

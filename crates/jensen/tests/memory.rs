@@ -1,0 +1,145 @@
+//! Studies of data in memory: the same fits as from files, and what globals say of other points.
+#![cfg(feature = "full")]
+
+use jensen::conjugate::documents::{Bag, MemoryDocuments};
+use jensen::data::corpus::sources::SourceSettings;
+use jensen::data::corpus::{BuildSettings, Corpus, Split, Sources, build};
+use jensen::data::{Bytes, Cells, Column, Table};
+use jensen::latent::{
+    LatentData, LatentRequest, LatentRun, PriorFiles, fit_latent, fit_latent_in_memory,
+};
+use jensen::points::{ChainsRequest, Parts, PointRequest, Points, explain_chains, fit_chains};
+use jensen::run::Silent;
+use jensen::study::{Around, MEMORY_LIMIT, Place};
+use jensen::topics::stored::TopicsRun;
+use jensen::topics::{Collection, TopicsRequest, fit_topics};
+
+/// Runs a study that leaves nothing behind.
+fn alone<T>(run: impl FnOnce(Around<'_>) -> T) -> T {
+    run(Around {
+        place: Place::Nowhere,
+        checkpoint_every: None,
+        memory_limit: MEMORY_LIMIT,
+        clock: &|| 0.0,
+        cancel: None,
+        observer: &mut Silent,
+    })
+}
+
+#[test]
+fn topics_of_documents_in_memory_are_those_of_their_corpus() {
+    let folder = tempfile::tempdir().unwrap();
+    let (text, path) = (folder.path().join("a.txt"), folder.path().join("a.corpus"));
+    let lines = ["cats purr and hiss", "dogs bark", "dogs growl at cats"];
+    std::fs::write(&text, (lines.join("\n") + "\n").repeat(60)).unwrap();
+    let sources = Sources::new(&[text], &SourceSettings::default()).unwrap();
+    let mut settings = BuildSettings::new(&sources);
+    settings.heldout = 0.0;
+    settings.vocabulary.max_df = jensen::data::corpus::Frequency::Share(1.0);
+    build(&sources, &path, &settings, &mut |_| true).unwrap();
+    let corpus = Corpus::open(&path).unwrap();
+    let mut documents = MemoryDocuments::new(corpus.terms());
+    for index in 0..corpus.documents(Split::Train) {
+        let mut bag = Bag::new();
+        corpus.visit(Split::Train, index, |term, n| bag.push(term, n as f32));
+        documents.push(&bag).unwrap();
+    }
+    let fitted = |collection: &Collection<'_>| {
+        let run = TopicsRun {
+            corpus: path.clone(),
+            digest: String::new(),
+            update: false,
+            flags: TopicsRequest {
+                topics: Some(3),
+                batch: Some(16),
+                passes: Some(2.0),
+                ..TopicsRequest::default()
+            },
+        };
+        let done = alone(|around| fit_topics(collection, run, None, 0.0, around)).unwrap();
+        done.made.output.fit
+    };
+    let (file, memory) = (
+        fitted(&Collection::of_corpus(&corpus)),
+        fitted(&Collection::in_memory(documents)),
+    );
+    assert_eq!(file.topics, memory.topics);
+    assert_eq!(file.elbo, memory.elbo);
+}
+
+#[test]
+fn a_table_in_memory_is_fitted_as_its_file() {
+    let x: Vec<f64> = (0..30).map(|i| f64::from(i) / 5.0).collect();
+    let y: Vec<f64> = x.iter().map(|x| x.sin()).collect();
+    let text: String = std::iter::once("x,y\n".to_owned())
+        .chain(x.iter().zip(&y).map(|(x, y)| format!("{x},{y}\n")))
+        .collect();
+    let data = LatentData {
+        name: "a.csv".to_owned(),
+        bytes: Bytes::Held(text.into_bytes()),
+    };
+    let columns = [("x", x), ("y", y)];
+    let columns = columns.map(|(name, values)| Column::new(name, Cells::Numbers(values)));
+    let table = Table::new("memory", columns.to_vec()).unwrap();
+    let flags = LatentRequest {
+        likelihood: Some("gaussian(variance=0.01)".to_owned()),
+        prior: Some("gp(rbf)".to_owned()),
+        optimise_hyperparameters: true,
+        ..LatentRequest::default()
+    };
+    let run = LatentRun {
+        data: data.name.clone(),
+        files: Default::default(),
+        flags: flags.clone(),
+    };
+    let files = PriorFiles::default();
+    let file = alone(|around| fit_latent(run, &data, &files, around, |done| done.summary)).unwrap();
+    let memory =
+        alone(|around| fit_latent_in_memory(flags, &table, around, |done| done.summary)).unwrap();
+    assert_eq!(file.bound, memory.bound);
+    assert_eq!(file.hyperparameters, memory.hyperparameters);
+    assert!(memory.judgement.trusted, "{:?}", memory.judgement.warnings);
+}
+
+#[test]
+fn states_of_chains_are_told_apart_and_found_in_other_rows() {
+    let row = |t: u32| f64::from((t / 20) % 2) * 4.0 + f64::from(t % 5) * 0.1;
+    let points = |rows: std::ops::Range<u32>| {
+        let column = Column::new("x", Cells::Numbers(rows.map(row).collect()));
+        let table = Table::new("memory", vec![column]).unwrap();
+        Points::of_table(&table, &PointRequest::default()).unwrap()
+    };
+    let (train, fresh) = (points(0..120), points(10..40));
+    let request = ChainsRequest {
+        states: Some(2),
+        ..ChainsRequest::default()
+    };
+    let fit = |lengths: &[usize]| alone(|around| fit_chains(&request, &train, lengths, around));
+    let error = fit(&[60, 50]).err().unwrap().to_string();
+    assert!(
+        error.contains("add up to 110, but there are 120"),
+        "{error}"
+    );
+    let (made, summary) = fit(&[60, 60]).unwrap();
+    assert!(summary.judgement.trusted);
+    let Parts::Chain(chain) = &summary.parts else {
+        panic!("{:?}", summary.parts)
+    };
+    assert!(
+        chain
+            .transitions
+            .iter()
+            .enumerate()
+            .all(|(i, row)| row[i] > 0.9)
+    );
+    let seen = explain_chains(&request, &made.fit.lambda, &fresh, &[30]).unwrap();
+    assert_eq!(seen.bounds.len(), 1);
+    // Rows 10 to 19 are of one level, 20 to 39 of the other.
+    let high = usize::from(chain.emissions[1].mean[0] > chain.emissions[0].mean[0]);
+    for (t, states) in seen.assignments.chunks_exact(2).enumerate() {
+        let expected = if t < 10 { 1 - high } else { high };
+        assert!(states[expected] > 0.99, "row {t}: {states:?}");
+    }
+    let error = explain_chains(&request, &made.fit.lambda[1..], &fresh, &[30]).unwrap_err();
+    assert!(error.to_string().contains("of another model"), "{error}");
+}

@@ -1,0 +1,90 @@
+//! Latent Gaussian models of the columns of a matrix.
+
+use jensen::Error;
+use jensen::latent::{
+    LatentRequest, PriorFiles, Stored, TableModel, fit_latent_in_memory, outcome, posterior_at,
+};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::{around, matrix, read_request, table};
+use crate::error::raise;
+use crate::watch::{Eyes, supervised};
+
+/// Columns beside the matrix, by name: responses, exposures, trials.
+type More = Vec<(String, Vec<f64>)>;
+
+/// Fits a model to the columns of `x`, called `names`, and `more`: `fit.json`, and the posterior as bytes.
+#[pyfunction]
+pub fn fit_latent<'py>(
+    py: Python<'py>,
+    names: Vec<String>,
+    x: PyReadonlyArray2<'py, f64>,
+    more: More,
+    request: &str,
+    threads: Option<usize>,
+) -> PyResult<(String, Bound<'py, PyBytes>)> {
+    let request: LatentRequest = read_request(request)?;
+    let table = table(names, &x, more).map_err(|error| raise(&error))?;
+    let made = supervised(py, threads, None, |watch| -> Result<_, Error> {
+        let clock = || watch.seconds();
+        let mut eyes = Eyes(watch);
+        let around = around(watch, &clock, &mut eyes);
+        let done = fit_latent_in_memory(request, &table, around, |done| {
+            let learnt = &done.made.output;
+            let stored = Stored::new(&learnt.theta, learnt.likelihood, &learnt.fit);
+            (done.summary, stored.encode())
+        })?;
+        Ok((jensen::study::to_json(&done.0)?, done.1))
+    })?;
+    let (summary, bytes) = made.map_err(|error| raise(&error))?;
+    Ok((summary, PyBytes::new(py, &bytes)))
+}
+
+/// Means and variances of the linear predictors, a row a row and a column a predictor; means of the observation, a column a
+/// category where there are several.
+type Predicted<'py> = (
+    Bound<'py, PyArray2<f64>>,
+    Bound<'py, PyArray2<f64>>,
+    Bound<'py, PyArray2<f64>>,
+    Bound<'py, PyArray1<f64>>,
+);
+
+/// Predicts the rows of `at` (with `beside`), given the data of the fit and its posterior. The last of the results is the log
+/// predictive density of the responses among `beside`, NaN where there are none.
+#[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
+pub fn predict_latent<'py>(
+    py: Python<'py>,
+    names: Vec<String>,
+    x: PyReadonlyArray2<'py, f64>,
+    more: More,
+    request: &str,
+    posterior: &[u8],
+    at: PyReadonlyArray2<'py, f64>,
+    beside: More,
+    threads: Option<usize>,
+) -> PyResult<Predicted<'py>> {
+    let request: LatentRequest = read_request(request)?;
+    let old = table(names.clone(), &x, more).map_err(|error| raise(&error))?;
+    let new = table(names, &at, beside).map_err(|error| raise(&error))?;
+    let made = supervised(py, threads, None, |_| -> Result<_, Error> {
+        let files = PriorFiles::default();
+        let stored = Stored::decode(posterior)?;
+        let model = TableModel::new(&request.request(), &old, &files)?;
+        let rows: Vec<usize> = (0..new.rows()).collect();
+        let at = model.at(&stored.theta, &new, &rows, &files)?;
+        let (mean, variance) = posterior_at(&model, &stored, &at)?;
+        Ok(outcome(&model, stored.likelihood, &mean, &variance, &at))
+    })?;
+    let outcome = made.map_err(|error| raise(&error))?;
+    let (means, variances) = outcome.predictor.into_iter().unzip();
+    let categories = outcome.mean.first().map_or(1, Vec::len);
+    Ok((
+        matrix(py, means, outcome.times)?,
+        matrix(py, variances, outcome.times)?,
+        matrix(py, outcome.mean.concat(), categories)?,
+        outcome.log_density.into_pyarray(py),
+    ))
+}

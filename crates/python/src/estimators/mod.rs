@@ -1,0 +1,95 @@
+//! What `jensen.sklearn` needs of the library: arrays in, arrays out. A fit is a study in memory; what it found is arrays or
+//! bytes, which the estimators keep and hand back, so that nothing here has state.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `topics` | topics of documents |
+//! | `points` | mixtures, factors, chains |
+//! | `latent` | latent Gaussian models |
+//! | `neural` | auto-encoders |
+
+mod latent;
+mod neural;
+mod points;
+mod topics;
+
+use jensen::Error;
+use jensen::data::{Cells, Column, Table};
+use jensen::run::{Clock, Observer};
+use jensen::study::{Around, MEMORY_LIMIT, Place};
+use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use serde::de::DeserializeOwned;
+
+use crate::watch::Watch;
+
+/// Adds the functions.
+pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(topics::fit_topics, module)?)?;
+    module.add_function(wrap_pyfunction!(topics::topic_proportions, module)?)?;
+    module.add_function(wrap_pyfunction!(topics::topic_completion, module)?)?;
+    module.add_function(wrap_pyfunction!(points::fit_mixture, module)?)?;
+    module.add_function(wrap_pyfunction!(points::explain_mixture, module)?)?;
+    module.add_function(wrap_pyfunction!(points::fit_factors, module)?)?;
+    module.add_function(wrap_pyfunction!(points::explain_factors, module)?)?;
+    module.add_function(wrap_pyfunction!(points::fit_chains, module)?)?;
+    module.add_function(wrap_pyfunction!(points::explain_chains, module)?)?;
+    module.add_function(wrap_pyfunction!(latent::fit_latent, module)?)?;
+    module.add_function(wrap_pyfunction!(latent::predict_latent, module)?)?;
+    module.add_function(wrap_pyfunction!(neural::fit_autoencoder, module)?)?;
+    module.add_function(wrap_pyfunction!(neural::encode, module)?)?;
+    module.add_function(wrap_pyfunction!(neural::decode, module)?)?;
+    module.add_function(wrap_pyfunction!(neural::draw_records, module)?)?;
+    module.add_function(wrap_pyfunction!(neural::score_records, module)?)
+}
+
+/// What is asked for, from JSON with the names of the command's flags.
+fn read_request<T: DeserializeOwned>(text: &str) -> PyResult<T> {
+    serde_json::from_str(text)
+        .map_err(|error| PyTypeError::new_err(format!("a parameter is wrong: {error}")))
+}
+
+/// A run that is watched and leaves no files.
+fn around<'a>(
+    watch: &'a Watch,
+    clock: &'a dyn Clock,
+    observer: &'a mut dyn Observer,
+) -> Around<'a> {
+    Around {
+        place: Place::Nowhere,
+        checkpoint_every: None,
+        memory_limit: MEMORY_LIMIT,
+        clock,
+        cancel: Some(&watch.cancel),
+        observer,
+    }
+}
+
+/// A matrix as columns of these names, with `more` beside them.
+fn table(
+    names: Vec<String>,
+    matrix: &PyReadonlyArray2<'_, f64>,
+    more: Vec<(String, Vec<f64>)>,
+) -> Result<Table, Error> {
+    let matrix = matrix.as_array();
+    let columns = matrix
+        .columns()
+        .into_iter()
+        .map(|column| column.to_vec())
+        .collect::<Vec<_>>();
+    let all = names.into_iter().zip(columns).chain(more);
+    let columns = all.map(|(name, numbers)| Column::new(name, Cells::Numbers(numbers)));
+    Ok(Table::new("X", columns.collect())?)
+}
+
+/// Names `x1`, `x2`, … for the columns of a matrix.
+fn numbered(matrix: &PyReadonlyArray2<'_, f64>) -> Vec<String> {
+    (1..=matrix.shape()[1]).map(|i| format!("x{i}")).collect()
+}
+
+/// Rows of so many numbers as a matrix.
+fn matrix(py: Python<'_>, rows: Vec<f64>, columns: usize) -> PyResult<Bound<'_, PyArray2<f64>>> {
+    let count = rows.len() / columns.max(1);
+    rows.into_pyarray(py).reshape([count, columns])
+}

@@ -1,0 +1,158 @@
+//! Auto-encoders of the rows of a matrix.
+
+use std::path::PathBuf;
+
+use jensen::Error;
+use jensen::data::Rows;
+use jensen::neural::{Autoencoder, RowRecords, VaeData, VaeModel, VaeRequest, check_rows, fit_vae};
+use jensen::study::words;
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::{around, matrix, numbered, read_request, table};
+use crate::error::raise;
+use crate::watch::{Eyes, supervised};
+
+fn rows(given: &PyReadonlyArray2<'_, f64>) -> PyResult<Rows> {
+    let rows =
+        table(numbered(given), given, Vec::new()).and_then(|table| Ok(Rows::of_table(&table)?));
+    rows.map_err(|error| raise(&error))
+}
+
+fn networks(bytes: &[u8]) -> Result<Autoencoder, Error> {
+    let model = VaeModel::decode(bytes).map_err(|error| Error::input(error.to_string()))?;
+    model
+        .autoencoder(words::simd(None)?)
+        .map_err(|error| Error::input(error.to_string()))
+}
+
+fn wide(numbers: &[f32]) -> Vec<f64> {
+    numbers.iter().map(|x| f64::from(*x)).collect()
+}
+
+/// Trains an auto-encoder on the rows of `x`, a share of them set apart for validation: `fit.json`, and the weights as
+/// bytes.
+#[pyfunction]
+pub fn fit_autoencoder<'py>(
+    py: Python<'py>,
+    x: PyReadonlyArray2<'py, f64>,
+    validation: Option<String>,
+    request: &str,
+    threads: Option<usize>,
+) -> PyResult<(String, Bound<'py, PyBytes>)> {
+    let request: VaeRequest = read_request(request)?;
+    let rows = rows(&x)?;
+    let made = supervised(py, threads, None, |watch| -> Result<_, Error> {
+        let data = VaeData::of_rows(rows, PathBuf::from("X"), validation, request)?;
+        let clock = || watch.seconds();
+        let mut eyes = Eyes(watch);
+        let around = around(watch, &clock, &mut eyes);
+        let done = fit_vae(&data, 0.0, around, |done| {
+            (done.summary, done.made.output.model.encode())
+        })?;
+        Ok((jensen::study::to_json(&done.0)?, done.1))
+    })?;
+    let (summary, bytes) = made.map_err(|error| raise(&error))?;
+    Ok((summary, PyBytes::new(py, &bytes)))
+}
+
+/// Means and standard deviations of the latent values of the rows of `x`.
+type Codes<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>);
+
+/// q(z) of the rows of `x`.
+#[pyfunction]
+pub fn encode<'py>(
+    py: Python<'py>,
+    weights: &[u8],
+    x: PyReadonlyArray2<'py, f64>,
+    threads: Option<usize>,
+) -> PyResult<Codes<'py>> {
+    let rows = rows(&x)?;
+    let made = supervised(py, threads, None, |_| -> Result<_, Error> {
+        let mut networks = networks(weights)?;
+        let architecture = networks.architecture();
+        let latent = architecture.latent;
+        check_rows(&rows, architecture.width, architecture.likelihood)?;
+        Ok((networks.encode(&RowRecords(&rows)), latent))
+    })?;
+    let (codes, latent) = made.map_err(|error| raise(&error))?;
+    let deviations = codes
+        .log_variance
+        .iter()
+        .map(|v| f64::from((0.5 * v).exp()));
+    Ok((
+        matrix(py, wide(&codes.mean), latent)?,
+        matrix(py, deviations.collect(), latent)?,
+    ))
+}
+
+/// Means of records given latent values, a row each.
+#[pyfunction]
+pub fn decode<'py>(
+    py: Python<'py>,
+    weights: &[u8],
+    z: PyReadonlyArray2<'py, f64>,
+    threads: Option<usize>,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let columns = z.shape()[1];
+    let latent: Vec<f32> = z.as_array().iter().map(|x| *x as f32).collect();
+    let made = supervised(py, threads, None, |_| -> Result<_, Error> {
+        let mut networks = networks(weights)?;
+        let architecture = networks.architecture();
+        let (wanted, width) = (architecture.latent, architecture.width);
+        if columns != wanted {
+            return Err(Error::input(format!(
+                "rows of {columns} latent values, expected {wanted}"
+            )));
+        }
+        Ok((networks.decode(&latent), width))
+    })?;
+    let (means, width) = made.map_err(|error| raise(&error))?;
+    matrix(py, wide(&means), width)
+}
+
+/// Draws of records: their means given drawn latent values, or draws about these.
+#[pyfunction]
+pub fn draw_records<'py>(
+    py: Python<'py>,
+    weights: &[u8],
+    draws: usize,
+    seed: u64,
+    means: bool,
+    threads: Option<usize>,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let made = supervised(py, threads, None, |_| -> Result<_, Error> {
+        let mut networks = networks(weights)?;
+        let width = networks.architecture().width;
+        let samples = networks.sample(draws, seed);
+        let drawn = if means { samples.mean } else { samples.values };
+        Ok((drawn, width))
+    })?;
+    let (drawn, width) = made.map_err(|error| raise(&error))?;
+    matrix(py, wide(&drawn), width)
+}
+
+/// Importance-weighted bounds of the log density of the rows of `x`, in nats, with so many draws each.
+#[pyfunction]
+pub fn score_records<'py>(
+    py: Python<'py>,
+    weights: &[u8],
+    x: PyReadonlyArray2<'py, f64>,
+    draws: usize,
+    seed: u64,
+    threads: Option<usize>,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let rows = rows(&x)?;
+    let made = supervised(py, threads, None, |_| -> Result<_, Error> {
+        let mut networks = networks(weights)?;
+        let architecture = networks.architecture();
+        check_rows(&rows, architecture.width, architecture.likelihood)?;
+        let score = networks
+            .importance_bound(&RowRecords(&rows), draws, seed)
+            .map_err(|error| Error::input(error.to_string()))?;
+        Ok(score.records)
+    })?;
+    let scores = made.map_err(|error| raise(&error))?;
+    Ok(scores.into_pyarray(py))
+}

@@ -1,0 +1,243 @@
+//! Topics of documents.
+
+use std::path::{Path, PathBuf};
+
+use jensen::Error;
+use jensen::conjugate::documents::{Bag, Documents as _, MemoryDocuments};
+use jensen::conjugate::lda::{Predictor, RULE, Topics};
+use jensen::data::corpus::{Corpus, Split};
+use jensen::study::words;
+use jensen::topics::stored::TopicsRun;
+use jensen::topics::{Collection, CorpusDocuments, TopicModel, TopicsRequest};
+use numpy::{PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::{around, matrix, read_request};
+use crate::error::raise;
+use crate::watch::{Eyes, supervised};
+
+/// Documents: the file of a corpus, or the rows of a sparse matrix.
+enum Given {
+    File(PathBuf),
+    Rows(MemoryDocuments),
+}
+
+/// The rows of a matrix in compressed sparse row format: where each starts, term numbers, counts, number of terms.
+type Rows<'py> = (
+    PyReadonlyArray1<'py, i64>,
+    PyReadonlyArray1<'py, u32>,
+    PyReadonlyArray1<'py, f32>,
+    usize,
+);
+
+impl Given {
+    fn extract(documents: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if let Ok(path) = documents.extract::<PathBuf>() {
+            return Ok(Self::File(path));
+        }
+        let (starts, terms, counts, width): Rows<'_> = documents.extract()?;
+        let (starts, terms, counts) = (starts.as_slice()?, terms.as_slice()?, counts.as_slice()?);
+        let mut rows = MemoryDocuments::new(width);
+        for pair in starts.windows(2) {
+            let range = pair[0] as usize..pair[1] as usize;
+            let bag = Bag {
+                terms: terms.get(range.clone()).unwrap_or_default().to_vec(),
+                counts: counts.get(range).unwrap_or_default().to_vec(),
+            };
+            rows.push(&bag).map_err(PyValueError::new_err)?;
+        }
+        Ok(Self::Rows(rows))
+    }
+}
+
+/// Fitted topics: λ (topics × terms), the priors α and η, steps taken, documents that they stand for, words where known.
+type Model<'py> = (
+    PyReadonlyArray2<'py, f64>,
+    f64,
+    f64,
+    u64,
+    f64,
+    Option<Vec<String>>,
+);
+
+/// Topics, and their words where they are known.
+struct Known {
+    topics: Topics,
+    words: Option<Vec<String>>,
+}
+
+impl Known {
+    fn of((components, alpha, eta, steps, population, words): Model<'_>) -> Self {
+        let (topics, terms) = (components.shape()[0], components.shape()[1]);
+        let by_term = components.as_array();
+        Self {
+            topics: Topics {
+                topics,
+                terms,
+                alpha,
+                eta,
+                lambda: by_term.t().iter().map(|x| *x as f32).collect(),
+                steps,
+                population,
+            },
+            words,
+        }
+    }
+
+    /// Opens a corpus in the words of the topics.
+    fn open(&self, path: &Path) -> Result<Corpus, Error> {
+        let corpus = Corpus::open(path)?;
+        let same = match &self.words {
+            Some(words) => corpus.words() == words,
+            None => corpus.terms() == self.topics.terms,
+        };
+        if same {
+            return Ok(corpus);
+        }
+        Err(Error::Input(format!(
+            "the corpus `{}` is in other words than the topics: build it with theirs",
+            path.display()
+        )))
+    }
+}
+
+/// `fit.json`, λ (topics × terms), α, η, steps, population, and the words where the documents have some.
+type Fitted<'py> = (
+    String,
+    Bound<'py, PyArray2<f64>>,
+    f64,
+    f64,
+    u64,
+    f64,
+    Option<Vec<String>>,
+);
+
+/// Learns topics, from `start` where they are given.
+#[pyfunction]
+#[pyo3(signature = (documents, start, request, threads))]
+pub fn fit_topics<'py>(
+    py: Python<'py>,
+    documents: &Bound<'py, PyAny>,
+    start: Option<Model<'py>>,
+    request: &str,
+    threads: Option<usize>,
+) -> PyResult<Fitted<'py>> {
+    let given = Given::extract(documents)?;
+    let flags: TopicsRequest = read_request(request)?;
+    let from_file = matches!(given, Given::File(_));
+    let start = start.map(Known::of);
+    let made = supervised(py, threads, None, |watch| -> Result<_, Error> {
+        let corpus;
+        let collection = match given {
+            Given::Rows(rows) => Collection::in_memory(rows),
+            Given::File(path) => {
+                corpus = match &start {
+                    Some(start) => start.open(&path)?,
+                    None => Corpus::open(&path)?,
+                };
+                Collection::of_corpus(&corpus)
+            }
+        };
+        let start = start.map(|start| TopicModel {
+            words: collection.words().to_vec(),
+            tokeniser: collection.tokeniser(),
+            topics: start.topics,
+        });
+        let run = TopicsRun {
+            corpus: PathBuf::new(),
+            digest: String::new(),
+            update: start.is_some(),
+            flags,
+        };
+        let clock = || watch.seconds();
+        let mut eyes = Eyes(watch);
+        let open_seconds = watch.seconds();
+        let around = around(watch, &clock, &mut eyes);
+        let done =
+            jensen::topics::fit_topics(&collection, run, start.as_ref(), open_seconds, around)?;
+        let summary = jensen::study::to_json(&done.summary)?;
+        Ok((summary, done.made.output.model))
+    })?;
+    let (summary, model) = made.map_err(|error| raise(&error))?;
+    let Topics {
+        topics,
+        terms,
+        alpha,
+        eta,
+        lambda,
+        steps,
+        population,
+    } = model.topics;
+    let by_topic = (0..topics)
+        .flat_map(|k| lambda[k..].iter().step_by(topics).map(|x| f64::from(*x)))
+        .collect();
+    Ok((
+        summary,
+        matrix(py, by_topic, terms)?,
+        alpha,
+        eta,
+        steps,
+        population,
+        from_file.then_some(model.words),
+    ))
+}
+
+/// Expected topic proportions of documents, of a corpus those to learn from: a row each.
+#[pyfunction]
+pub fn topic_proportions<'py>(
+    py: Python<'py>,
+    documents: &Bound<'py, PyAny>,
+    model: Model<'py>,
+    threads: Option<usize>,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let given = Given::extract(documents)?;
+    let known = Known::of(model);
+    let made = supervised(py, threads, None, |_| -> Result<_, Error> {
+        let predictor = Predictor::new(&known.topics, RULE, words::simd(None)?);
+        Ok(match &given {
+            Given::Rows(rows) => predictor.thetas(rows, 0, rows.len()),
+            Given::File(path) => {
+                let corpus = known.open(path)?;
+                let train = CorpusDocuments::new(&corpus, Split::Train);
+                predictor.thetas(&train, 0, train.len())
+            }
+        })
+    })?;
+    matrix(
+        py,
+        made.map_err(|error| raise(&error))?,
+        known.topics.topics,
+    )
+}
+
+/// Document completion, of a corpus over its held-out documents: mean log predictive probability of a word in nats, its
+/// standard error, words scored, documents scored.
+#[pyfunction]
+pub fn topic_completion(
+    py: Python<'_>,
+    documents: &Bound<'_, PyAny>,
+    model: Model<'_>,
+    seed: u64,
+    threads: Option<usize>,
+) -> PyResult<(f64, f64, u64, u64)> {
+    let given = Given::extract(documents)?;
+    let known = Known::of(model);
+    let made = supervised(py, threads, None, |_| -> Result<_, Error> {
+        let predictor = Predictor::new(&known.topics, RULE, words::simd(None)?);
+        Ok(match &given {
+            Given::Rows(rows) => predictor.completion(rows, seed),
+            Given::File(path) => {
+                let corpus = known.open(path)?;
+                predictor.completion(&CorpusDocuments::new(&corpus, Split::Heldout), seed)
+            }
+        })
+    })?;
+    let score = made.map_err(|error| raise(&error))?;
+    Ok((
+        score.log_predictive,
+        score.standard_error,
+        score.words,
+        score.documents,
+    ))
+}

@@ -1,0 +1,43 @@
+"""Estimators of scikit-learn over the library: topics, Gaussian processes, linear models, mixtures, auto-encoders.
+
+>>> from jensen.sklearn import LatentDirichletAllocation
+>>> topics = LatentDirichletAllocation(20, random_state=0).fit(counts)
+>>> topics.trusted_, topics.transform(counts)
+
+Each is fitted by the study that the command runs, with its verdict: ``trusted_``, ``verdict_``, everything of
+``fit.json`` in ``info_``, and a ``TrustWarning`` where a fit is not to be trusted. The same seed gives the same bits
+on any number of threads.
+"""
+
+from __future__ import annotations
+
+try:
+    import sklearn as _sklearn  # noqa: F401
+except ImportError as error:
+    raise ImportError("this needs scikit-learn: pip install 'jensen[sklearn]'") from error
+
+from ._autoencoder import AutoEncoder
+from ._kernels import Constant, Kernel, Linear, Matern, RBF
+from ._linear import BayesianLinear, BayesianLogistic, BayesianPoisson
+from ._points import BayesianGaussianMixture, FactorialMixture, HiddenMarkov
+from ._processes import GaussianProcessClassifier, GaussianProcessCountRegressor, GaussianProcessRegressor
+from ._topics import LatentDirichletAllocation
+
+__all__ = [
+    "RBF",
+    "AutoEncoder",
+    "BayesianGaussianMixture",
+    "BayesianLinear",
+    "BayesianLogistic",
+    "BayesianPoisson",
+    "Constant",
+    "FactorialMixture",
+    "GaussianProcessClassifier",
+    "GaussianProcessCountRegressor",
+    "GaussianProcessRegressor",
+    "HiddenMarkov",
+    "Kernel",
+    "LatentDirichletAllocation",
+    "Linear",
+    "Matern",
+]

@@ -1,0 +1,168 @@
+"""Auto-encoders."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from .. import _jensen
+from ._base import Array, Judged, matrix, seed_of, settings
+
+
+class AutoEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Judged):
+    """An auto-encoder trained by auto-encoding variational Bayes: ``jensen vae fit``.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of latent values.
+    hidden : sequence of int
+        Units of the hidden layers, from the data to the latent values; the decoder has them in reverse. Without any,
+        both networks are linear.
+    activation : str
+        What hidden layers apply: ``"tanh"``, ``"relu"``, ``"softplus"``, ``"sigmoid"`` or ``"identity"``.
+    decoder : str
+        Distribution of the data: ``"gaussian=free"``, ``"gaussian=bounded"`` (means in (0, 1)), ``"gaussian"``
+        (bounded where all data lie there), ``"bernoulli"`` (values from 0 to 1) or ``"categorical=K"`` (groups of K
+        indicators).
+    max_iter : float
+        Passes over the data.
+    batch_size : int
+        Rows of a minibatch.
+    optimizer : {"adagrad", "adam", "sgd"}
+        Optimiser.
+    learning_rate : float, optional
+        Its step size; 0.02, 0.001 and 0.0001 unless given.
+    samples : int
+        Draws of the latent values a row.
+    temper : str, optional
+        ``"anneal=PASSES"`` or ``"anneal=PASSES:FROM"``: the temperature of the likelihood falls to 1.
+    warm_up : float, optional
+        Passes during which the weight of the divergence rises from 0 to 1.
+    validation_fraction : float, optional
+        Share of the rows set apart; ``info_["validation_bound"]`` is the bound on them.
+    n_iter_no_change : int, optional
+        Ends after so many validations without a better bound, and keeps the best weights.
+    max_seconds : float, optional
+        Stops the fit, which is then not trusted.
+    random_state : int, RandomState or None
+        Seed; None draws one from NumPy's generator.
+    threads : int, optional
+        All of the machine unless given. Results do not depend on it.
+
+    Attributes
+    ----------
+    bound_ : float
+        Lower bound on the log density of a row, in nats, over the rows to learn from.
+    n_iter_ : int
+        Passes made, rounded up.
+    trusted_, verdict_, info_
+        What the fit is worth, and ``fit.json``.
+    """
+
+    def __init__(
+        self,
+        n_components: int = 20,
+        *,
+        hidden: Sequence[int] = (500,),
+        activation: str = "tanh",
+        decoder: str = "gaussian=free",
+        max_iter: float = 100,
+        batch_size: int = 100,
+        optimizer: str = "adagrad",
+        learning_rate: float | None = None,
+        samples: int = 1,
+        temper: str | None = None,
+        warm_up: float | None = None,
+        validation_fraction: float | None = None,
+        n_iter_no_change: int | None = None,
+        max_seconds: float | None = None,
+        random_state: Any = None,
+        threads: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.hidden = hidden
+        self.activation = activation
+        self.decoder = decoder
+        self.max_iter = max_iter
+        self.batch_size = batch_size
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.samples = samples
+        self.temper = temper
+        self.warm_up = warm_up
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.max_seconds = max_seconds
+        self.random_state = random_state
+        self.threads = threads
+
+    def fit(self, X: Any, y: Any = None) -> AutoEncoder:
+        """Trains the networks on the rows of X."""
+        X = matrix(self, X, reset=True)
+        self._seed = seed_of(self.random_state)
+        request = settings(
+            latent=self.n_components,
+            hidden=",".join(str(int(units)) for units in self.hidden) or "none",
+            activation=self.activation,
+            decoder=self.decoder,
+            epochs=float(self.max_iter),
+            batch=self.batch_size,
+            optimizer=self.optimizer,
+            step_size=self.learning_rate,
+            samples=self.samples,
+            temper=self.temper,
+            warm_up=self.warm_up,
+            patience=self.n_iter_no_change,
+            max_seconds=self.max_seconds,
+            seed=self._seed,
+        )
+        share = self.validation_fraction
+        apart = None if share is None else repr(float(share))
+        summary, self._weights = _jensen.fit_autoencoder(X, apart, request, self.threads)
+        info = self._judge(summary)
+        self.bound_ = math.nan if info["bound"] is None else float(info["bound"])
+        self.n_iter_ = max(1, math.ceil(info["epochs"]))
+        return self
+
+    def transform(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
+        """Means of the latent values of the rows of X, and their standard deviations if asked for."""
+        means, deviations = _jensen.encode(*self._rows(X), self.threads)
+        return (means, deviations) if return_std else means
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Means of rows given latent values."""
+        check_is_fitted(self)
+        latent = check_array(X, dtype=np.float64, order="C")
+        return _jensen.decode(self._weights, latent, self.threads)
+
+    def sample(self, n_samples: int = 1, *, means: bool = False, random_state: Any = None) -> Array:
+        """Draws of rows; with ``means`` their means given drawn latent values. The seed is the fit's unless given."""
+        check_is_fitted(self)
+        if n_samples < 1:
+            raise ValueError(f"n_samples={n_samples}: expected at least 1")
+        seed = self._seed if random_state is None else seed_of(random_state)
+        return _jensen.draw_records(self._weights, n_samples, seed, means, self.threads)
+
+    def score_samples(self, X: Any, draws: int = 100) -> Array:
+        """Importance-weighted lower bounds of the log density of the rows of X, in nats: the tighter the more draws."""
+        if draws < 1:
+            raise ValueError(f"draws={draws}: expected at least 1")
+        return _jensen.score_records(*self._rows(X), draws, self._seed, self.threads)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The mean of ``score_samples``."""
+        return float(self.score_samples(X).mean())
+
+    def _rows(self, X: Any) -> tuple[bytes, Array]:
+        X = matrix(self, X, reset=False)
+        return self._weights, X
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.n_components)

@@ -1,0 +1,205 @@
+"""Topics of documents."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
+
+from .. import _jensen
+from ._base import Array, Judged, seed_of, settings
+
+#: The file of a corpus, or a matrix of counts, a row a document.
+Documents = Any
+
+
+class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Judged):
+    """Latent Dirichlet allocation by stochastic variational inference: ``jensen topics``.
+
+    X is a matrix of counts, a row a document and a column a word, dense or sparse (which is never made dense), or the
+    path of a corpus that ``jensen topics build`` wrote. The same documents and the same ``random_state`` give the
+    topics of the command, bit for bit.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of topics.
+    doc_topic_prior, topic_word_prior : float, optional
+        Dirichlet parameters of topic and word proportions; ``1 / n_components`` unless given.
+    temper : str
+        Temperature policy: ``"none"``, ``"anneal=PASSES"``, ``"global"`` or ``"local"``, the latter two with
+        ``=PASSES`` too.
+    max_iter : float
+        Passes over the documents; fractions are allowed.
+    batch_size : int
+        Documents of a minibatch.
+    learning_decay, learning_offset : float
+        κ and τ of the step sizes (τ + t)^−κ.
+    max_seconds : float, optional
+        Stops the fit, which is then not trusted.
+    random_state : int, RandomState or None
+        Seed; None draws one from NumPy's generator.
+    threads : int, optional
+        All of the machine unless given. Results do not depend on it.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        Dirichlet parameters λ of the topics' word proportions.
+    vocabulary_ : list of str
+        The words by column, after a fit to a corpus.
+    bound_ : float
+        Evidence lower bound of the untempered model in nats, estimated from a sample of the documents.
+    n_iter_ : int
+        Passes made, rounded up.
+    n_batch_iter_ : int
+        Minibatches taken, those of earlier calls of ``partial_fit`` included.
+    trusted_, verdict_, info_
+        What the fit is worth, and ``fit.json``.
+    """
+
+    components_: Array
+    n_batch_iter_: int
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        doc_topic_prior: float | None = None,
+        topic_word_prior: float | None = None,
+        temper: str = "none",
+        max_iter: float = 10,
+        batch_size: int = 128,
+        learning_decay: float = 0.7,
+        learning_offset: float = 10.0,
+        max_seconds: float | None = None,
+        random_state: Any = None,
+        threads: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.doc_topic_prior = doc_topic_prior
+        self.topic_word_prior = topic_word_prior
+        self.temper = temper
+        self.max_iter = max_iter
+        self.batch_size = batch_size
+        self.learning_decay = learning_decay
+        self.learning_offset = learning_offset
+        self.max_seconds = max_seconds
+        self.random_state = random_state
+        self.threads = threads
+
+    def fit(self, X: Documents, y: Any = None) -> LatentDirichletAllocation:
+        """Learns topics from documents."""
+        documents = self._documents(X, reset=True)
+        return self._learn(documents, None, self.temper, self.max_iter)
+
+    def partial_fit(self, X: Documents, y: Any = None) -> LatentDirichletAllocation:
+        """Goes on learning from new documents in one pass, as ``jensen topics update`` does: the step sizes go on where
+        they left off, and old and new documents count together."""
+        new = not hasattr(self, "components_")
+        documents = self._documents(X, reset=new)
+        # A schedule of temperatures is for topics that are not in place yet.
+        return self._learn(documents, None if new else self._model(), self.temper if new else "none", 1)
+
+    def _learn(self, documents: Any, start: Any, temper: str, passes: float) -> LatentDirichletAllocation:
+        before = 0 if start is None else self.n_batch_iter_
+        seed = seed_of(self.random_state)
+        alpha, eta = (start[1], start[2]) if start else (self.doc_topic_prior, self.topic_word_prior)
+        request = settings(
+            topics=self.n_components,
+            alpha=None if alpha is None else repr(float(alpha)),
+            eta=None if eta is None else repr(float(eta)),
+            temper=temper,
+            passes=float(passes),
+            batch=self.batch_size,
+            tau=float(self.learning_offset),
+            kappa=float(self.learning_decay),
+            max_seconds=self.max_seconds,
+            seed=seed,
+        )
+        made = _jensen.fit_topics(documents, start, request, self.threads)
+        summary, self.components_, self.doc_topic_prior_, self.topic_word_prior_, steps, population, words = made
+        self.n_batch_iter_ = int(steps)
+        self.n_documents_ = float(population)
+        if words is not None:
+            self.vocabulary_ = words
+            self.n_features_in_ = len(words)
+        elif start is None and hasattr(self, "vocabulary_"):
+            # Of an earlier fit to a corpus.
+            del self.vocabulary_
+        info = self._judge(summary)
+        self.bound_ = float(info["elbo"]) if info["elbo"] is not None else math.nan
+        batches = math.ceil(info["documents"] / self.batch_size)
+        self.n_iter_ = math.ceil((self.n_batch_iter_ - before) / max(batches, 1))
+        self._seed = seed
+        return self
+
+    def transform(self, X: Documents) -> Array:
+        """Expected topic proportions of documents, a row each; of a corpus those to learn from."""
+        check_is_fitted(self)
+        return _jensen.topic_proportions(self._documents(X, reset=False), self._model(), self.threads)
+
+    def score(self, X: Documents, y: Any = None) -> float:
+        """Mean log predictive probability of a word in nats, by document completion: the tokens of a document are
+        split in halves, the first gives its topics and the second is scored. Of a corpus, over its held-out
+        documents.
+
+        Unlike scikit-learn's, which is a bound and grows with the number of documents, scores of different X can be
+        compared.
+        """
+        check_is_fitted(self)
+        documents = self._documents(X, reset=False)
+        score, _, words, _ = _jensen.topic_completion(documents, self._model(), self._seed, self.threads)
+        if words == 0:
+            raise ValueError("no document holds two words, of which one could be scored")
+        return score
+
+    def perplexity(self, X: Documents) -> float:
+        """exp(−score)."""
+        return math.exp(-self.score(X))
+
+    def top_words(self, n: int = 10, names: Any = None) -> list[list[str]]:
+        """The most probable words of each topic; ``names`` are those of the columns, where X had none."""
+        check_is_fitted(self)
+        if names is None:
+            names = getattr(self, "vocabulary_", getattr(self, "feature_names_in_", None))
+        if names is None:
+            names = [str(column) for column in range(self.components_.shape[1])]
+        order = np.argsort(-self.components_, axis=1, kind="stable")[:, :n]
+        return [[str(names[column]) for column in row] for row in order]
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+    def _model(self) -> _jensen.Topics:
+        components = np.ascontiguousarray(self.components_, dtype=np.float64)
+        priors = (float(self.doc_topic_prior_), float(self.topic_word_prior_))
+        return (components, *priors, self.n_batch_iter_, self.n_documents_, getattr(self, "vocabulary_", None))
+
+    def _documents(self, X: Documents, *, reset: bool) -> Any:
+        """The path of a corpus, or rows in compressed form: starts, columns, counts, number of columns."""
+        if isinstance(X, (str, os.PathLike)):
+            return os.fspath(X)
+        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
+        check_non_negative(X, type(self).__name__)
+        rows = sparse.csr_matrix(X)
+        if not (rows.has_canonical_format and rows.data.all()):
+            rows = rows.copy()
+            rows.sum_duplicates()
+            rows.eliminate_zeros()
+        starts: npt.NDArray[np.int64] = rows.indptr.astype(np.int64)
+        return starts, rows.indices.astype(np.uint32), rows.data.astype(np.float32), rows.shape[1]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        return tags
+

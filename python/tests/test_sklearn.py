@@ -1,0 +1,678 @@
+"""The estimators of scikit-learn: against its own checks, its own estimators, exact answers, and the command."""
+
+import json
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+sklearn = pytest.importorskip("sklearn")
+
+from scipy import io, sparse, special, stats  # noqa: E402
+from sklearn.base import clone  # noqa: E402
+from sklearn.model_selection import GridSearchCV  # noqa: E402
+from sklearn.pipeline import make_pipeline  # noqa: E402
+from sklearn.preprocessing import StandardScaler  # noqa: E402
+from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
+
+import jensen  # noqa: E402
+from jensen.sklearn import (  # noqa: E402
+    RBF,
+    AutoEncoder,
+    BayesianGaussianMixture,
+    BayesianLinear,
+    BayesianLogistic,
+    BayesianPoisson,
+    Constant,
+    FactorialMixture,
+    GaussianProcessClassifier,
+    GaussianProcessCountRegressor,
+    GaussianProcessRegressor,
+    HiddenMarkov,
+    Kernel,
+    LatentDirichletAllocation,
+    Linear,
+    Matern,
+)
+
+
+def command(*arguments):
+    line = [sys.executable, "-m", "jensen._command", *map(str, arguments)]
+    subprocess.run(line, check=False, stdout=subprocess.DEVNULL)
+
+
+# scikit-learn's own checks.
+
+#: Checks whose targets are fractions, which are no counts.
+NOT_COUNTS = {
+    name: "y is a count, and this check gives fractions"
+    for name in (
+        "check_n_features_in_after_fitting",
+        "check_regressors_train",
+        "check_regressor_data_not_an_array",
+        "check_regressors_no_decision_function",
+        "check_fit_idempotent",
+        "check_fit_check_is_fitted",
+        "check_n_features_in",
+    )
+}
+
+#: Scores of an auto-encoder are Monte-Carlo estimates, whose draws go with the seed and the number of the row.
+DRAWN = {
+    name: "score_samples is an estimate whose draws go with the row's number"
+    for name in ("check_methods_sample_order_invariance", "check_methods_subset_invariance")
+}
+
+ESTIMATORS = [
+    (LatentDirichletAllocation(3, max_iter=2), {}),
+    # What is learnt here are hyperparameters of blobs that can be separated: minutes of it in all, and no other path.
+    (GaussianProcessClassifier(learn_hyperparameters=False), {}),
+    (GaussianProcessRegressor(), {}),
+    (GaussianProcessCountRegressor(), NOT_COUNTS),
+    (BayesianLinear(), {}),
+    (BayesianLogistic(), {}),
+    (BayesianPoisson(), NOT_COUNTS),
+    (BayesianGaussianMixture(), {}),
+    (HiddenMarkov(), {}),
+    (FactorialMixture(), {}),
+    (AutoEncoder(2, hidden=(8,), max_iter=3), DRAWN),
+]
+
+
+@pytest.mark.parametrize(("estimator", "expected"), ESTIMATORS, ids=lambda x: type(x).__name__)
+def test_the_checks_of_scikit_learn_pass(estimator, expected):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        told = check_estimator(estimator, expected_failed_checks=expected, on_skip=None)
+    # What is expected to fail does: the list has nothing that passes.
+    failed = {check["check_name"] for check in told if check["status"] == "xfail"}
+    assert failed == set(expected)
+
+
+class Rounded:
+    """Takes the fractions of the checks for counts."""
+
+    def fit(self, X, y, exposure=None):
+        try:
+            rounded = np.rint(np.asarray(y, dtype=float))
+        except (TypeError, ValueError):
+            rounded = np.array(np.nan)
+        # What the checks expect to be refused stays as it is.
+        return super().fit(X, rounded if np.isfinite(rounded).all() else y, exposure)
+
+
+class RoundedProcess(Rounded, GaussianProcessCountRegressor):
+    pass
+
+
+class RoundedPoisson(Rounded, BayesianPoisson):
+    pass
+
+
+@pytest.mark.parametrize("estimator", [RoundedProcess(), RoundedPoisson()], ids=lambda x: type(x).__name__)
+def test_regressions_of_counts_pass_the_checks_with_rounded_targets(estimator):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check_estimator(estimator, on_skip=None)
+
+
+def data_for(estimator):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(40, 3))
+    y = np.rint(np.exp(X[:, 0]))
+    if isinstance(estimator, LatentDirichletAllocation):
+        return rng.poisson(1.0, size=(40, 12)), y
+    return X, np.minimum(y, 1) if hasattr(estimator, "predict_proba") else y
+
+
+@pytest.mark.parametrize("estimator", [e for e, _ in ESTIMATORS], ids=lambda x: type(x).__name__)
+def test_fits_are_functions_of_the_seed_and_survive_pickling(estimator):
+    X, y = data_for(estimator)
+    outputs = [name for name in ("transform", "predict", "predict_proba") if hasattr(estimator, name)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        one = clone(estimator).set_params(random_state=5, threads=1).fit(X, y)
+        two = clone(estimator).set_params(random_state=5, threads=3).fit(X, y)
+    stored = pickle.loads(pickle.dumps(one))
+    assert stored.trusted_ == one.trusted_ and stored.verdict_ == one.verdict_
+    for name in outputs:
+        expected = getattr(one, name)(X)
+        assert np.isfinite(expected).all()
+        assert np.array_equal(getattr(two, name)(X), expected)
+        assert np.array_equal(getattr(stored, name)(X), expected)
+
+
+def test_a_fit_that_is_not_to_be_trusted_warns_with_the_reason(corpus):
+    counts, *_ = corpus
+    with pytest.warns(jensen.TrustWarning, match="temperature"):
+        hot = LatentDirichletAllocation(4, temper="global=inf", max_iter=1, random_state=0).fit(counts)
+    assert not hot.trusted_ and hot.verdict_.startswith("NOT to be trusted") and not hot.info_["trusted"]
+
+
+def test_pipelines_searches_and_names(corpus):
+    counts, *_ = corpus
+    search = GridSearchCV(
+        LatentDirichletAllocation(max_iter=3, random_state=0), {"n_components": [1, 4]}, cv=3
+    ).fit(counts)
+    assert search.best_params_["n_components"] == 4
+    names = search.best_estimator_.get_feature_names_out()
+    assert list(names) == [f"latentdirichletallocation{k}" for k in range(4)]
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2)) * [1.0, 100.0]
+    y = X[:, 0] + X[:, 1] / 100 > 0
+    pipe = make_pipeline(StandardScaler(), GaussianProcessClassifier(learn_hyperparameters=False))
+    kernels = {"gaussianprocessclassifier__kernel": ["gp(rbf)", RBF(0.01, fixed=True)]}
+    tried = GridSearchCV(pipe, kernels, cv=3).fit(X, y)
+    assert tried.best_params_["gaussianprocessclassifier__kernel"] == "gp(rbf)" and tried.score(X, y) > 0.9
+
+
+def test_scikit_learn_is_needed_only_for_its_estimators():
+    script = (
+        "import sys; sys.modules['sklearn'] = None; import jensen\n"
+        "try: import jensen.sklearn\n"
+        "except ImportError as error: print(error)"
+    )
+    said = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout
+    assert "pip install 'jensen[sklearn]'" in said
+
+
+# Topics.
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    """Counts drawn from four topics, held-out ones, and the topics."""
+    rng = np.random.default_rng(8)
+    topics = rng.dirichlet(np.full(60, 0.2), size=4)
+
+    def documents(n):
+        words = [rng.multinomial(40, rng.dirichlet(np.full(4, 0.2)) @ topics) for _ in range(n)]
+        return sparse.csr_matrix(np.array(words, dtype=np.int64))
+
+    counts, fresh = documents(400), documents(200)
+    # A corpus has no column for a word that never occurs.
+    seen = np.flatnonzero(counts.sum(axis=0))
+    return counts[:, seen], fresh[:, seen], topics[:, seen]
+
+
+def stored_topics(folder):
+    """λ of a fit of the command, topics × terms."""
+    raw = (folder / "approximation.safetensors").read_bytes()
+    size = int.from_bytes(raw[:8], "little")
+    header = json.loads(raw[8 : 8 + size])
+    name = next(name for name in header if name.endswith("lambda"))
+    first, last = header[name]["data_offsets"]
+    kind = {"F64": np.float64, "F32": np.float32}[header[name]["dtype"]]
+    return np.frombuffer(raw[8 + size + first : 8 + size + last], dtype=kind).reshape(header[name]["shape"]).T
+
+
+def test_topics_are_those_of_the_command_bit_for_bit(corpus, tmp_path):
+    counts, fresh, _ = corpus
+    words = [f"w{'abcdefghij'[v // 10]}{'abcdefghij'[v % 10]}" for v in range(counts.shape[1])]
+    (tmp_path / "vocab.txt").write_text("\n".join(words) + "\n")
+    io.mmwrite(tmp_path / "docs.mtx", counts)
+    io.mmwrite(tmp_path / "new.mtx", fresh)
+    built, out = tmp_path / "docs.corpus", tmp_path / "out"
+    command("topics", "build", tmp_path / "docs.mtx", "--heldout", 0, "--out", built, "--quiet")
+    flags = ["--batch", 32, "--tau", 4, "--seed", 3, "--passes", 3, "--temper", "anneal=1"]
+    command("topics", "fit", built, "--topics", 4, *flags, "--out", out, "--quiet")
+    ours = LatentDirichletAllocation(
+        4, batch_size=32, learning_offset=4, max_iter=3, temper="anneal=1", random_state=3
+    )
+    from_file = clone(ours).fit(built)
+    theirs = stored_topics(out)
+    assert np.array_equal(from_file.components_, theirs)
+    # A corpus puts the words that are in most documents first.
+    order = [words.index(word) for word in from_file.vocabulary_]
+    counts, fresh = counts[:, order], fresh[:, order]
+    from_memory = clone(ours).fit(counts)
+    assert np.array_equal(from_memory.components_, theirs)
+    assert from_memory.bound_ == json.loads((out / "fit.json").read_text())["elbo"]
+    assert from_file.top_words(1)[0][0] in from_file.vocabulary_
+    assert np.array_equal(from_file.transform(built), from_memory.transform(counts))
+    # A corpus in other words is refused.
+    command("topics", "build", tmp_path / "new.mtx", "--heldout", 0, "--out", tmp_path / "new.corpus", "--quiet")
+    for use in (from_file.transform, from_file.partial_fit):
+        with pytest.raises(ValueError, match="other words"):
+            use(tmp_path / "new.corpus")
+    # Learning from more documents is the command's update.
+    updated = tmp_path / "updated"
+    command("topics", "update", out, tmp_path / "new.mtx", "--heldout", 0, "--out", updated, "--quiet")
+    assert np.array_equal(from_memory.partial_fit(fresh).components_, stored_topics(updated))
+    assert from_memory.n_batch_iter_ == 3 * 13 + 7
+
+
+def test_topics_predict_as_well_as_those_of_scikit_learn(corpus):
+    from sklearn.decomposition import LatentDirichletAllocation as Theirs
+
+    counts, fresh, topics = corpus
+    mine = LatentDirichletAllocation(4, random_state=0, batch_size=50, max_iter=20, temper="local=5").fit(counts)
+    theirs = Theirs(4, random_state=0, learning_method="batch", max_iter=50).fit(counts)
+    # One and the same code scores both.
+    judge = clone(mine).fit(counts)
+    judge.components_ = theirs.components_
+    truth = clone(mine).fit(counts)
+    truth.components_ = 1e4 * topics + 0.25
+    assert mine.perplexity(fresh) < 1.01 * judge.perplexity(fresh)
+    assert mine.perplexity(fresh) < 1.03 * truth.perplexity(fresh)
+    assert mine.perplexity(fresh) == pytest.approx(np.exp(-mine.score(fresh)))
+    # Every topic is found, up to order.
+    found = mine.components_ / mine.components_.sum(axis=1, keepdims=True)
+    distances = np.abs(found[:, None] - topics[None]).sum(axis=2) / 2
+    assert sorted(distances.argmin(axis=1)) == [0, 1, 2, 3] and distances.min(axis=1).max() < 0.1
+
+
+def test_topics_take_sparse_counts_as_they_are(corpus):
+    counts, fresh, _ = corpus
+    mine = LatentDirichletAllocation(4, random_state=0, max_iter=2).fit(counts)
+    dense = clone(mine).fit(counts.toarray())
+    assert np.array_equal(mine.components_, dense.components_)
+    # Entries out of order, repeated and zero mean what they mean in a matrix.
+    parts = counts.tocoo()
+    rows, columns = np.r_[parts.row, parts.row], np.r_[parts.col, parts.col]
+    halves = np.r_[parts.data / 2, parts.data / 2]
+    untidy = sparse.csr_matrix(counts.shape)
+    untidy.indptr = np.r_[0, np.cumsum(np.bincount(rows, minlength=counts.shape[0]))].astype(np.int32)
+    order = np.lexsort((-columns, rows))
+    untidy.indices, untidy.data = columns[order].astype(np.int32), halves[order]
+    kept = untidy.data.copy()
+    assert np.array_equal(clone(mine).fit(untidy).components_, mine.components_)
+    assert np.array_equal(untidy.data, kept)
+    shares = mine.transform(fresh)
+    assert np.allclose(shares.sum(axis=1), 1) and shares.min() > 0
+    # A wide matrix that would be 80 GB as a dense one.
+    places = np.arange(20_000), np.arange(20_000) * 25
+    wide = sparse.csr_matrix((np.ones(20_000), places), shape=(20_000, 500_000))
+    assert LatentDirichletAllocation(2, max_iter=1, random_state=0).fit(wide).components_.shape == (2, 500_000)
+    with pytest.raises(ValueError, match="[Nn]egative"):
+        mine.fit(-counts)
+    with pytest.raises(FileNotFoundError):
+        mine.fit("no.corpus")
+
+
+def test_scores_of_a_corpus_are_those_of_the_command(corpus, tmp_path):
+    counts, fresh, _ = corpus
+    words = [f"w{chr(97 + v // 26)}{chr(97 + v % 26)}" for v in range(counts.shape[1])]
+    (tmp_path / "vocab.txt").write_text("\n".join(words) + "\n")
+    io.mmwrite(tmp_path / "docs.mtx", counts)
+    built, out = tmp_path / "docs.corpus", tmp_path / "out"
+    command("topics", "build", tmp_path / "docs.mtx", "--heldout", 0.25, "--out", built, "--quiet")
+    command("topics", "fit", built, "--topics", 4, "--batch", 32, "--seed", 3, "--out", out, "--quiet")
+    mine = LatentDirichletAllocation(4, batch_size=32, learning_offset=1024, max_iter=1, random_state=3).fit(built)
+    theirs = json.loads((out / "fit.json").read_text())
+    assert mine.score(built) == theirs["heldout_log_predictive"] == mine.info_["heldout_log_predictive"]
+    assert mine.transform(built).shape == (theirs["documents"], 4) and theirs["heldout_documents"] > 50
+    with pytest.raises(ValueError, match="two words"):
+        mine.score(fresh * 0)
+
+
+def test_other_threads_run_during_a_fit():
+    counts = np.random.default_rng(0).poisson(0.2, size=(3000, 500))
+    fit = threading.Thread(target=LatentDirichletAllocation(50, max_iter=10, random_state=0).fit, args=(counts,))
+    fit.start()
+    turns = 0
+    while fit.is_alive():
+        time.sleep(0.001)
+        turns += 1
+    # A fit that kept the interpreter would leave a turn or two.
+    assert turns > 20
+
+
+def test_control_c_stops_a_fit():
+    counts = np.random.default_rng(0).poisson(0.2, size=(4000, 500))
+    timer = threading.Timer(1.0, lambda: signal.raise_signal(signal.SIGINT))
+    timer.start()
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        LatentDirichletAllocation(50, max_iter=100_000, random_state=0).fit(counts)
+    assert time.monotonic() - begun < 30
+
+
+# Gaussian processes.
+
+
+@pytest.fixture
+def waves():
+    rng = np.random.default_rng(2)
+    X = rng.uniform(-3, 3, size=(80, 2))
+    return X, np.sin(2 * X[:, 0]) + 0.5 * X[:, 1], rng
+
+
+def test_regression_is_that_of_scikit_learn(waves):
+    from sklearn.gaussian_process import GaussianProcessRegressor as Theirs
+    from sklearn.gaussian_process.kernels import RBF as Square
+    from sklearn.gaussian_process.kernels import ConstantKernel, WhiteKernel
+
+    X, f, rng = waves
+    y = f + rng.normal(scale=0.2, size=len(f))
+    at = rng.uniform(-3, 3, size=(30, 2))
+    fixed = GaussianProcessRegressor(RBF(0.8, variance=1.5, fixed=True), noise_variance=0.04).fit(X, y)
+    theirs = Theirs(ConstantKernel(1.5) * Square(0.8), alpha=0.04, optimizer=None).fit(X, y)
+    for mine, other in zip(fixed.predict(at, return_std=True), theirs.predict(at, return_std=True), strict=True):
+        assert np.allclose(mine, other, atol=1e-5)
+    assert fixed.log_marginal_likelihood_value_ == pytest.approx(theirs.log_marginal_likelihood_value_, abs=1e-4)
+    # Learnt hyperparameters are at the same maximum.
+    learnt = GaussianProcessRegressor("gp(rbf)").fit(X, y)
+    theirs = Theirs(ConstantKernel() * Square() + WhiteKernel(), n_restarts_optimizer=3, random_state=0).fit(X, y)
+    assert learnt.trusted_
+    assert learnt.log_marginal_likelihood_value_ == pytest.approx(theirs.log_marginal_likelihood_value_, abs=1e-3)
+    assert np.allclose(learnt.predict(at), theirs.predict(at), atol=1e-2)
+    assert learnt.hyperparameters_["likelihood.variance"] == pytest.approx(theirs.kernel_.k2.noise_level, rel=0.01)
+    # On another scale the same function is found.
+    scaled = GaussianProcessRegressor("gp(rbf)", normalize_y=True).fit(X, 1000 + 50 * y)
+    same = 1000 + 50 * GaussianProcessRegressor("gp(rbf)", normalize_y=True).fit(X, y).predict(at)
+    assert np.allclose(scaled.predict(at), same, atol=0.1)
+
+
+def test_a_robust_regression_is_not_moved_by_outliers(waves):
+    X, f, rng = waves
+    y = f + rng.normal(scale=0.1, size=len(f))
+    y[::10] += 15
+    plain = GaussianProcessRegressor("gp(rbf)").fit(X, y)
+    robust = GaussianProcessRegressor("gp(rbf)", likelihood="student-t").fit(X, y)
+    error = [np.abs(model.predict(X) - f).mean() for model in (plain, robust)]
+    assert error[1] < 0.25 * error[0]
+
+
+def test_classification_agrees_with_scikit_learn(waves):
+    from sklearn.gaussian_process import GaussianProcessClassifier as Theirs
+    from sklearn.gaussian_process.kernels import RBF as Square
+    from sklearn.gaussian_process.kernels import ConstantKernel
+
+    X, f, rng = waves
+    y = np.where(rng.random(len(f)) < special.expit(2 * f), "yes", "no")
+    at = rng.uniform(-3, 3, size=(50, 2))
+    theirs = Theirs(ConstantKernel(2.0) * Square(1.0), optimizer=None).fit(X, y)
+    for bound in ("exact", None):
+        mine = GaussianProcessClassifier(RBF(1.0, variance=2.0, fixed=True), bound=bound).fit(X, y)
+        assert mine.trusted_ and list(mine.classes_) == ["no", "yes"]
+        # Laplace's approximation against the best Gaussian: they differ by less than this.
+        assert np.abs(mine.predict_proba(at) - theirs.predict_proba(at)).max() < 0.03
+        assert mine.log_marginal_likelihood_value_ == pytest.approx(theirs.log_marginal_likelihood_value_, abs=0.5)
+    assert (mine.predict(at) == theirs.predict(at)).mean() > 0.95
+
+
+def test_several_classes(waves):
+    X, f, _ = waves
+    y = np.digitize(f, [-0.5, 0.5])
+    model = GaussianProcessClassifier(RBF(1.0, variance=10.0, fixed=True)).fit(X, y)
+    probabilities = model.predict_proba(X)
+    assert np.allclose(probabilities.sum(axis=1), 1) and model.score(X, y) > 0.9
+    with pytest.raises(ValueError, match="probit"):
+        GaussianProcessClassifier(link="probit").fit(X, y)
+
+
+def test_counts_with_exposures(waves):
+    X, f, rng = waves
+    exposure = rng.uniform(1, 20, size=len(f))
+    y = rng.poisson(exposure * np.exp(f))
+    model = GaussianProcessCountRegressor().fit(X, y, exposure=exposure)
+    assert model.trusted_
+    assert np.corrcoef(np.log(model.predict(X)), f)[0, 1] > 0.95
+    assert np.allclose(model.predict(X, exposure=2 * exposure), 2 * exposure * model.predict(X))
+    with pytest.raises(ValueError, match="counts"):
+        model.fit(X, y + 0.5)
+    with pytest.raises(ValueError, match="exposure"):
+        model.fit(X, y, exposure=-exposure)
+
+
+def test_kernels_are_the_specifications_of_the_command(waves, tmp_path):
+    X, f, _ = waves
+    assert str(RBF(2.0, variance=1.5, ard=True) * Linear() + Constant(variance=3, fixed=True)) == (
+        "gp(rbf, ard, lengthscale~2.0, variance~1.5) * gp(linear) + gp(constant, variance=3.0)"
+    )
+    assert (RBF() + Linear()) * Matern(nu=0.5) == Kernel("gp(rbf) * gp(matern12) + gp(linear) * gp(matern12)")
+    table = tmp_path / "data.csv"
+    rows = ["x1,x2,y", *(f"{a!r},{b!r},{c!r}" for (a, b), c in zip(X.tolist(), f.tolist(), strict=True))]
+    table.write_text("\n".join(rows) + "\n")
+    prior = "gp(matern52, ard, on=(x1, x2)) + gp(linear, on=x2)"
+    flags = ["--likelihood", "gaussian", "--optimise-hyperparameters", "--data", table, "--quiet"]
+    command("latent", "fit", "--prior", prior, *flags, "--out", tmp_path / "out")
+    theirs = json.loads((tmp_path / "out" / "fit.json").read_text())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mine = GaussianProcessRegressor(
+            Matern(nu=2.5, ard=True, on=["x1", "x2"]) + Linear(on=["x2"]), random_state=0
+        ).fit(X, f)
+    assert mine.log_marginal_likelihood_value_ == theirs["bound"]
+    assert mine.hyperparameters_ == {row["name"]: row["value"] for row in theirs["hyperparameters"]}
+    with pytest.raises(ValueError, match="rbff"):
+        GaussianProcessRegressor("gp(rbff)").fit(X, f)
+
+
+def test_names_of_columns_are_those_of_a_data_frame(waves):
+    pandas = pytest.importorskip("pandas")
+    X, f, rng = waves
+    f = f + rng.normal(scale=0.1, size=len(f))
+    frame = pandas.DataFrame(X, columns=["sepal width", "y"])
+    kernel = RBF(1.0, on=["sepal width"]) + Linear(on=["y"])
+    model = GaussianProcessRegressor(kernel).fit(frame, f)
+    assert model.score(frame, f) > 0.95
+    reordered = frame[["y", "sepal width"]]
+    with pytest.raises(ValueError, match="order"):
+        model.predict(reordered)
+
+
+# Linear models.
+
+
+@pytest.fixture
+def design():
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(60, 3)) @ np.array([[1.0, 0.6, 0.0], [0.0, 1.0, 0.3], [0.0, 0.0, 2.0]])
+    return X, X @ [1.0, -0.5, 0.25] + 0.7, rng
+
+
+def test_linear_regression_is_the_exact_conjugate_posterior(design):
+    X, f, rng = design
+    y = f + rng.normal(scale=0.5, size=len(f))
+    model = BayesianLinear(prior_variance=2.0, noise_variance=0.3, intercept_variance=9.0).fit(X, y)
+    A = np.column_stack([X, np.ones(len(X))])
+    prior = np.diag([2.0, 2.0, 2.0, 9.0])
+    covariance = np.linalg.inv(A.T @ A / 0.3 + np.linalg.inv(prior))
+    mean = covariance @ A.T @ y / 0.3
+    assert np.allclose([*model.coef_, model.intercept_], mean, atol=1e-6)
+    assert np.allclose([*model.coef_std_, model.intercept_std_], np.sqrt(np.diag(covariance)), atol=1e-6)
+    evidence = stats.multivariate_normal(np.zeros(60), A @ prior @ A.T + 0.3 * np.eye(60)).logpdf(y)
+    assert model.log_marginal_likelihood_value_ == pytest.approx(evidence, abs=1e-5)
+    means, deviations = model.predict(X[:5], return_std=True)
+    assert np.allclose(means, A[:5] @ mean, atol=1e-6)
+    assert np.allclose(deviations, np.sqrt(np.diag(A[:5] @ covariance @ A[:5].T) + 0.3), atol=1e-6)
+    assert model.trusted_
+
+
+def test_variances_are_learnt_by_the_marginal_likelihood(design):
+    from scipy.optimize import minimize
+
+    X, f, rng = design
+    y = f + rng.normal(scale=0.5, size=len(f))
+    model = BayesianLinear(fit_intercept=False).fit(X, y)
+
+    def surprise(logs):
+        prior, noise = np.exp(logs)
+        return -stats.multivariate_normal(np.zeros(60), prior * X @ X.T + noise * np.eye(60)).logpdf(y)
+
+    best = minimize(surprise, [0.0, 0.0], method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-8})
+    assert model.log_marginal_likelihood_value_ == pytest.approx(-best.fun, abs=1e-4)
+    learnt = [model.hyperparameters_["fixed.variance"], model.hyperparameters_["likelihood.variance"]]
+    assert np.allclose(learnt, np.exp(best.x), rtol=0.02)
+
+
+def grid_posterior(log_density):
+    """Means and standard deviations of a density over two numbers, by integration."""
+    axis = np.linspace(-8, 8, 801)
+    a, b = np.meshgrid(axis, axis, indexing="ij")
+    logs = log_density(a, b)
+    weights = np.exp(logs - logs.max())
+    weights /= weights.sum()
+    means = [(weights * x).sum() for x in (a, b)]
+    deviations = [np.sqrt((weights * (x - m) ** 2).sum()) for x, m in zip((a, b), means, strict=True)]
+    return np.array(means), np.array(deviations)
+
+
+def test_logistic_regression_against_integration():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 2))
+    y = rng.random(40) < special.expit(X @ [1.5, -1.0])
+    model = BayesianLogistic(prior_variance=4.0, fit_intercept=False).fit(X, y)
+    signs = np.where(y, 1.0, -1.0)
+
+    def log_density(a, b):
+        eta = a[..., None] * X[:, 0] + b[..., None] * X[:, 1]
+        return special.log_expit(signs * eta).sum(axis=-1) - (a**2 + b**2) / 8
+
+    means, deviations = grid_posterior(log_density)
+    # The best Gaussian of a posterior with some skew: within a few percent of a standard deviation.
+    assert np.abs(model.coef_[0] - means).max() < 0.05 * deviations.min()
+    assert np.allclose(model.coef_std_[0], deviations, rtol=0.05)
+    assert model.trusted_ and model.score(X, y) > 0.65
+    assert np.allclose(model.predict_proba(-X)[:, 1], model.predict_proba(X)[:, 0], atol=1e-9)
+
+
+def test_poisson_regression_against_integration():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(50, 2))
+    exposure = rng.uniform(1, 3, size=50)
+    y = rng.poisson(exposure * np.exp(X @ [0.5, -0.3]))
+    model = BayesianPoisson(prior_variance=4.0, fit_intercept=False).fit(X, y, exposure=exposure)
+
+    def log_density(a, b):
+        eta = a[..., None] * X[:, 0] + b[..., None] * X[:, 1]
+        return (y * eta - exposure * np.exp(eta)).sum(axis=-1) - (a**2 + b**2) / 8
+
+    means, deviations = grid_posterior(log_density)
+    assert np.abs(model.coef_ - means).max() < 0.05 * deviations.min()
+    assert np.allclose(model.coef_std_, deviations, rtol=0.05)
+    assert np.allclose(model.predict(X, exposure=exposure), exposure * model.predict(X))
+
+
+# Mixtures, chains, factors.
+
+
+@pytest.fixture
+def clusters():
+    rng = np.random.default_rng(3)
+    centres = np.array([[-4.0, 0.0], [0.0, 5.0], [4.0, -1.0]])
+    labels = rng.permutation(np.repeat([0, 1, 2], [120, 90, 60]))
+    return centres[labels] + rng.normal(size=(270, 2)), labels, centres
+
+
+@pytest.mark.parametrize("shape", ["full", "diag"])
+def test_a_mixture_recovers_clusters_and_agrees_with_scikit_learn(clusters, shape):
+    from sklearn.metrics import adjusted_rand_score
+    from sklearn.mixture import BayesianGaussianMixture as Theirs
+
+    X, labels, centres = clusters
+    mine = BayesianGaussianMixture(3, covariance_type=shape, n_init=5, random_state=0).fit(X)
+    theirs = Theirs(n_components=3, covariance_type=shape, n_init=5, random_state=0, max_iter=500).fit(X)
+    assert mine.trusted_ and adjusted_rand_score(labels, mine.predict(X)) > 0.98
+    assert np.allclose(mine.weights_, np.array([120, 90, 60]) / 270, atol=0.02)
+    assert np.allclose(mine.means_, centres, atol=0.4)
+    assert adjusted_rand_score(mine.predict(X), theirs.predict(X)) > 0.98
+    order = np.argsort(-theirs.weights_)
+    assert np.allclose(mine.means_, theirs.means_[order], atol=0.1)
+    assert np.abs(mine.predict_proba(X) - theirs.predict_proba(X)[:, order]).max() < 0.15
+    # Their prior has the covariance of all points, which widens components; this one's has a tenth of it.
+    assert mine.score(X) == pytest.approx(theirs.score(X), abs=0.2)
+    own = np.array([np.cov(X[labels == k].T) for k in range(3)])
+    expected = own if shape == "full" else own.diagonal(axis1=1, axis2=2)
+    assert np.allclose(mine.covariances_, expected, atol=0.1)
+    drawn, components = mine.sample(20_000)
+    for k in range(3):
+        assert np.allclose(drawn[components == k].mean(axis=0), mine.means_[k], atol=0.1)
+        spread = np.cov(drawn[components == k].T)
+        assert np.allclose(spread, mine.covariances_[k] if shape == "full" else np.diag(mine.covariances_[k]), atol=0.1)
+
+
+def test_a_mixture_is_that_of_the_command_and_keeps_the_best_start(clusters, tmp_path):
+    X, *_ = clusters
+    np.save(tmp_path / "X.npy", X)
+    command("mixture", "fit", tmp_path / "X.npy", "--components", 3, "--seed", 2, "--out", tmp_path / "out", "--quiet")
+    theirs = json.loads((tmp_path / "out" / "fit.json").read_text())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mine = BayesianGaussianMixture(3, random_state=2).fit(X)
+        starts = [BayesianGaussianMixture(3, random_state=seed).fit(X).lower_bound_ for seed in range(4)]
+        best = BayesianGaussianMixture(3, random_state=0, n_init=4).fit(X)
+        small = BayesianGaussianMixture(3, random_state=0, n_init=3, batch_size=30, max_iter=40).fit(X)
+    assert mine.lower_bound_ == theirs["elbo"]
+    assert mine.means_.tolist() == [row["mean"] for row in theirs["components"]]
+    assert best.lower_bound_ == max(starts)
+    assert small.lower_bound_ > max(starts) - 1
+
+
+def test_states_of_a_chain_are_found_by_their_order():
+    rng = np.random.default_rng(0)
+    # The emissions overlap: the order of the rows tells the states apart.
+    states = (np.arange(600) // 50) % 2
+    X = np.where(states, 1.0, -1.0)[:, None] + rng.normal(size=(600, 1))
+    chain = HiddenMarkov(2, n_init=5, random_state=0).fit(X, lengths=[300, 300])
+    found = chain.predict(X, lengths=[300, 300])
+    assert max((found == states).mean(), (found != states).mean()) > 0.97
+    assert np.sort(chain.means_[:, 0]) == pytest.approx([-1, 1], abs=0.25)
+    assert np.diag(chain.transmat_).min() > 0.9
+    assert np.allclose(chain.transmat_.sum(axis=1), 1) and chain.startprob_.sum() == pytest.approx(1)
+    shuffled = rng.permutation(X)
+    assert chain.score(X) > chain.score(shuffled) + 0.1
+    with pytest.raises(ValueError, match="lengths"):
+        chain.predict(X, lengths=[100])
+
+
+def test_factors_are_found_and_rows_are_their_sums():
+    rng = np.random.default_rng(7)
+    factors = np.array([[3.0, 0, 0, 3, 0, 0], [0, -4.0, 0, 0, 4, 0], [0, 0, 5.0, 0, 0, 5]])
+    on = rng.random((400, 3)) < 0.4
+    X = on @ factors + 0.3 * rng.normal(size=(400, 6))
+    model = FactorialMixture(3, noise_variance=0.09, factor_variance=4.0, n_init=8, random_state=1).fit(X)
+    distances = np.abs(model.components_[:, None] - factors[None]).max(axis=2)
+    assert sorted(distances.argmin(axis=1)) == [0, 1, 2] and distances.min(axis=1).max() < 0.1
+    codes = model.transform(X)
+    assert ((codes[:, np.argsort(distances.argmin(axis=1))] > 0.5) == on).mean() > 0.99
+    assert np.abs(model.inverse_transform(codes) - X).std() < 0.35
+    assert list(model.get_feature_names_out()) == [f"factorialmixture{k}" for k in range(3)]
+
+
+# Auto-encoders.
+
+
+def test_a_linear_auto_encoder_finds_the_subspace():
+    rng = np.random.default_rng(0)
+    directions = rng.normal(size=(2, 8))
+    X = rng.normal(size=(600, 2)) @ directions + 0.3 * rng.normal(size=(600, 8))
+    model = AutoEncoder(2, hidden=(), max_iter=400, optimizer="adam", learning_rate=0.01, random_state=0).fit(X)
+    assert model.trusted_
+    rebuilt = model.inverse_transform(model.transform(X))
+    assert np.mean((rebuilt - X) ** 2) < 0.06 * X.var()
+    # The bound reaches the log density of the model that made the rows.
+    covariance = directions.T @ directions + 0.09 * np.eye(8)
+    truth = stats.multivariate_normal(np.zeros(8), covariance).logpdf(X).mean()
+    assert truth - 0.2 < model.score(X) < truth + 0.1
+    assert model.score_samples(X, draws=1).mean() < model.score(X) + 0.02
+    drawn = model.sample(4000)
+    assert np.allclose(np.cov(drawn.T), covariance, atol=0.2 * np.abs(covariance).max())
+    means, deviations = model.transform(X, return_std=True)
+    assert np.array_equal(means, model.transform(X)) and (deviations > 0).all() and deviations.max() < 1
+    assert list(model.get_feature_names_out()) == ["autoencoder0", "autoencoder1"]
+
+
+def test_auto_encoders_of_binary_rows_and_validation():
+    rng = np.random.default_rng(1)
+    prototypes = rng.random((4, 20)) < 0.5
+    X = (prototypes[rng.integers(4, size=800)] ^ (rng.random((800, 20)) < 0.05)).astype(float)
+    model = AutoEncoder(
+        2, hidden=(30,), decoder="bernoulli", max_iter=40, validation_fraction=0.2, n_iter_no_change=10, random_state=0
+    ).fit(X)
+    # Less than what independent pixels need, by their own shares.
+    shares = X.mean(axis=0)
+    alone = (X * np.log(shares) + (1 - X) * np.log1p(-shares)).sum(axis=1).mean()
+    assert model.score(X) > alone + 2
+    assert model.info_["validation_records"] == 160 and model.info_["validation_bound"] > alone + 2
+    assert set(np.unique(model.sample(50))) == {0.0, 1.0}
+    with pytest.raises(ValueError, match="bernoulli"):
+        model.fit(X + 0.5)
