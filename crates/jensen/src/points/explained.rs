@@ -1,6 +1,6 @@
 //! What globals say of points that they may not have been learned from.
 
-use jensen_conjugate::model::Model;
+use jensen_conjugate::model::ConjugateModel;
 use rayon::prelude::*;
 
 use crate::Error;
@@ -16,7 +16,7 @@ pub struct Explained {
 }
 
 /// The local steps of all points of a model whose local step leaves q(z) behind.
-pub(super) fn explain<M: Model<Scratch = Vec<f64>>>(
+pub(super) fn explain<M: ConjugateModel<Scratch = Vec<f64>>>(
     model: &M,
     lambda: &[f64],
 ) -> Result<Explained, Error> {
@@ -24,7 +24,7 @@ pub(super) fn explain<M: Model<Scratch = Vec<f64>>>(
 }
 
 /// As [`explain`], with q(z) where `assignments` finds it.
-pub(super) fn explain_by<M: Model>(
+pub(super) fn explain_by<M: ConjugateModel>(
     model: &M,
     lambda: &[f64],
     assignments: impl Fn(&M::Scratch) -> &[f64] + Sync,
