@@ -1,3 +1,5 @@
+import time
+
 import jensen
 import numpy as np
 import pytest
@@ -43,6 +45,20 @@ def test_products_of_the_hessian_are_used():
 def test_a_density_that_fails_is_an_exception(wrong, kind, message):
     with pytest.raises(kind, match=message):
         jensen.fit(density=wrong, dim=2)
+
+
+def test_functions_are_called_by_one_thread_at_a_time():
+    inside = []
+
+    def constrain(z):
+        assert not inside, "a second thread"
+        inside.append(z)
+        time.sleep(1e-5)
+        inside.clear()
+        return {"z": z}
+
+    fit = jensen.fit(density=gaussian, dim=2, constrain=constrain, draws=300, threads=4)
+    assert fit["z"].shape == (300, 2)
 
 
 def test_a_density_without_a_finite_value_cannot_be_fitted():

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use jensen::blackbox::{Approximation, NoiseSource, RefinedDraws};
+use jensen::blackbox::{Approximation, Init, NoiseSource, RefinedDraws};
 use jensen::data::{
     Artefact, NetcdfAttributes, StanCsvHeader, read_bytes, read_text, write_draws_csv,
     write_draws_netcdf,
@@ -10,7 +10,7 @@ use jensen::data::{
 use jensen::program::Stored;
 use jensen::stan::{Build, Model};
 use jensen::study::folder;
-use jensen::{Problem, Sample, SampleRequest, sample, sample_refined};
+use jensen::{Problem, Sample, SampleRequest, advi_config, sample, sample_refined};
 
 use crate::args::DrawsArgs;
 use crate::failure::{Exit, Failure, Outcome, print, remark};
@@ -57,7 +57,8 @@ pub fn run(args: &DrawsArgs) -> Outcome {
         threads,
     };
     let refined = run.artefact(Artefact::Refined);
-    let drawn = if refined.exists() && !args.importance_resample {
+    let from_refined = refined.exists() && !args.importance_resample;
+    let drawn = if from_refined {
         let (refined, _) = RefinedDraws::decode(&read_bytes(&refined)?)
             .map_err(|error| folder::bad_approximation(&run, error))?;
         if request.draws > refined.draws.count {
@@ -77,40 +78,48 @@ pub fn run(args: &DrawsArgs) -> Outcome {
             drawn.rejected, args.draws
         ));
     }
-    let family = approximation.kind().to_string();
+    let advi = advi_config(&stored.flags.settings(Init::Zero)?.method);
+    let header = StanCsvHeader {
+        model: source.model.clone(),
+        family: approximation.kind().to_string(),
+        draws_of: if from_refined {
+            "refined"
+        } else {
+            "approximation"
+        }
+        .to_owned(),
+        seed: draws_seed,
+        eta: advi.eta,
+        advi,
+        settings: Vec::new(),
+    };
     match &args.out {
-        Some(file) => write(file, &source.model, &family, draws_seed, &drawn)?,
+        Some(file) => write(file, &header, &drawn)?,
         None => {
             // The writer wants a file that it can put in place as a whole.
             let place = tempfile::tempdir()
                 .map_err(|error| Failure::output(format!("no temporary folder: {error}")))?;
             let file = place.path().join("draws.csv");
-            write(&file, &source.model, &family, draws_seed, &drawn)?;
+            write(&file, &header, &drawn)?;
             print(&read_text(&file)?)?;
         }
     }
     Ok(Exit::Done)
 }
 
-fn write(path: &Path, model: &str, family: &str, seed: u64, drawn: &Sample) -> Result<(), Failure> {
+fn write(path: &Path, header: &StanCsvHeader, drawn: &Sample) -> Result<(), Failure> {
     let netcdf = path.extension().is_some_and(|extension| extension == "nc");
     if netcdf {
         let attributes = NetcdfAttributes {
-            model: model.to_owned(),
+            model: header.model.clone(),
             extra: vec![
-                ("family".into(), family.to_owned()),
-                ("seed".into(), seed.to_string()),
+                ("family".into(), header.family.clone()),
+                ("seed".into(), header.seed.to_string()),
             ],
         };
         write_draws_netcdf(path, &drawn.table, &attributes, None)
     } else {
-        let header = StanCsvHeader {
-            model: model.to_owned(),
-            algorithm: family.to_owned(),
-            seed,
-            settings: Vec::new(),
-        };
-        write_draws_csv(path, &drawn.table, &header)
+        write_draws_csv(path, &drawn.table, &header.comments(drawn.table.len()))
     }
     .map_err(Failure::output)
 }

@@ -64,7 +64,7 @@ pub use lookup::Entry;
 pub use netcdf::{NetcdfAttributes, write_draws_netcdf};
 pub use rows::{RowFormat, RowWriter, Rows};
 pub use run_dir::{Artefact, RunDir};
-pub use stan_csv::{StanCsvHeader, read_draws_csv, write_draws_csv};
+pub use stan_csv::{AdviConfig, StanCsvComments, StanCsvHeader, read_draws_csv, write_draws_csv};
 pub use summary::{
     ElboPoint, FIT_FORMAT, FitSummary, ParameterSummary, PlainSummary, RefinementSummary, Seconds,
 };

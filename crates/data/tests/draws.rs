@@ -3,8 +3,8 @@
 use std::fs;
 
 use jensen_data::{
-    DataSet, DrawsTable, DrawsVariable, NetcdfAttributes, StanCsvHeader, read_draws_csv,
-    write_draws_csv, write_draws_netcdf,
+    AdviConfig, DataSet, DrawsTable, DrawsVariable, NetcdfAttributes, StanCsvHeader,
+    read_draws_csv, write_draws_csv, write_draws_netcdf,
 };
 use netcdf_reader::NcFile;
 
@@ -39,10 +39,16 @@ fn table(draws: usize) -> DrawsTable {
 
 fn header() -> StanCsvHeader {
     StanCsvHeader {
-        model: "eight\nschools = 1".into(),
-        algorithm: "fullrank".into(),
+        model: "/home/eight\nschools = 1.stan".into(),
+        family: "lowrank=4".into(),
+        draws_of: "approximation".into(),
         seed: 7,
-        settings: vec![("grad_samples".into(), "16".into())],
+        advi: AdviConfig {
+            grad_samples: 16,
+            ..AdviConfig::default()
+        },
+        eta: 0.1,
+        settings: vec![("method".into(), "advi".into())],
     }
 }
 
@@ -65,9 +71,13 @@ fn scalars_are_named_column_major() {
 fn csv_reads_back_bit_for_bit() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("draws.csv");
-    let table = table(5);
-    write_draws_csv(&path, &table, &header()).unwrap();
-    let back = read_draws_csv(&path).unwrap();
+    let mean: Vec<f64> = (0..20).map(|k| k as f64 / 7.0).collect();
+    let table = table(5).with_mean(mean).unwrap();
+    let comments = header().comments(5);
+    write_draws_csv(&path, &table, &comments).unwrap();
+    let (back, read) = read_draws_csv(&path).unwrap();
+    assert_eq!(read, comments);
+    assert_eq!(back.mean(), table.mean());
     for draw in 0..table.len() {
         let (a, b) = (table.row(draw), back.row(draw));
         assert!(
@@ -102,14 +112,59 @@ fn csv_has_cmdstans_layout() {
         vec![-1.0, f64::NEG_INFINITY],
     )
     .unwrap();
-    write_draws_csv(&path, &small, &header()).unwrap();
+    let small = small.with_mean(vec![0.5, 2.0]).unwrap();
+    write_draws_csv(&path, &small, &header().comments(2)).unwrap();
     let expected = format!(
-        "# jensen_version = {}\n# model = eight schools   1\n# method = variational\n#   variational\n\
-         #     algorithm = fullrank\n#     output_samples = 2\n#     grad_samples = 16\n# random\n#   seed = 7\n\
-         lp__,log_p__,log_g__,x.1,x.2\n-1.5,-1.5,-1,0.25,nan\n-2,-2,-inf,1e-7,-3\n",
+        "# jensen_version = {}
+# model = eight_schools___1_model
+# method = variational
+#   variational
+#     algorithm = fullrank
+#       fullrank
+#     iter = 10000 (Default)
+#     grad_samples = 16
+#     elbo_samples = 100 (Default)
+#     eta = 1 (Default)
+#     adapt
+#       engaged = 1
+#     tol_rel_obj = 0.01 (Default)
+#     eval_elbo = 100 (Default)
+#     output_samples = 2
+# id = 1
+# warmup = 0
+# thin = 1
+# save_warmup = 0
+# random
+#   seed = 7
+# jensen
+#   jensen_fitted_family = lowrank 4
+#   jensen_draws_of = approximation
+#   jensen_method = advi
+lp__,log_p__,log_g__,x.1,x.2
+# Stepsize adaptation complete.
+# eta = 0.1
+0,0,0,0.5,2
+0,-1.5,-1,0.25,nan
+0,-2,-inf,1e-7,-3
+",
         env!("CARGO_PKG_VERSION")
     );
     assert_eq!(fs::read_to_string(&path).unwrap(), expected);
+}
+
+#[test]
+fn csv_of_earlier_versions_has_no_mean() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("draws.csv");
+    fs::write(
+        &path,
+        "# a\nlp__,log_p__,log_g__,x\n-1,-1,-2,0.5\n-3,-3,-4,0.25\n",
+    )
+    .unwrap();
+    let (table, comments) = read_draws_csv(&path).unwrap();
+    assert_eq!((table.len(), table.mean()), (2, None));
+    assert_eq!(table.column(0), [0.5, 0.25]);
+    assert_eq!(comments.above, "# a\n");
 }
 
 #[test]
@@ -149,6 +204,8 @@ fn tables_must_have_matching_lengths_and_distinct_names() {
     assert!(DrawsTable::new(vec![v("x"), v("x")], vec![0.0; 4], vec![0.0], vec![0.0]).is_err());
     let huge = DrawsVariable::new("x", [usize::MAX, 2]);
     assert!(DrawsTable::new(vec![huge], vec![], vec![], vec![]).is_err());
+    let one = DrawsTable::new(vec![v("x")], vec![0.0; 2], vec![0.0], vec![0.0]).unwrap();
+    assert!(one.with_mean(vec![0.0; 3]).is_err());
 }
 
 #[test]
