@@ -434,6 +434,8 @@ def fit(
         }.items()
         if value is not None
     }
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads is {threads}: expected at least 1")
     point, values, named = _start(init)
     if named is not None:
         request["init"] = named
@@ -449,6 +451,8 @@ def fit(
         elif point is None and named is None:
             point = list(density.start)
         return _fit_density(density, _encode(request), point, threads, progress)
+    if hvp is not None or constrain is not None or dim is not None or names is not None:
+        raise TypeError("`hvp`, `constrain`, `dim` and `names` belong to a density: `density=`")
     if model is None:
         raise TypeError("nothing to fit: give a program, or `density=` with its `dim=`")
     name, text = read_program(model)
@@ -510,7 +514,10 @@ def _fit_density(
     variables: list[tuple[str, tuple[int, ...], str]] = [(name, (), "parameters") for name in density.names]
     flat = None
     if (constrain := density.constrain) is not None:
-        first = {name: np.shape(value) for name, value in constrain(density.start).items()}
+        given = constrain(density.start)
+        if not isinstance(given, Mapping):
+            raise TypeError(f"`constrain` gave a value of type {type(given).__name__}: expected a mapping of names to values")
+        first = {name: np.shape(value) for name, value in given.items()}
         variables = [
             (name, shape, "transformed parameters" if name in density.deterministic else "parameters")
             for name, shape in first.items()
@@ -518,6 +525,9 @@ def _fit_density(
 
         def flat(at: Array) -> Array:
             values = constrain(at)
+            shapes = {name: np.shape(value) for name, value in values.items()}
+            if shapes != first:
+                raise ValueError(f"`constrain` gave shapes {shapes} here, and {first} at the start")
             return np.concatenate([np.ravel(values[name], order="F") for name in first]).astype(np.float64)
 
     with _Progress(progress) as told:
@@ -551,6 +561,9 @@ def _encode(request: Mapping[str, Any]) -> str:
             return value.item()
         raise TypeError(f"{value!r} of type {type(value).__name__} is no setting")
 
+    for name, value in request.items():
+        if isinstance(value, (int, np.integer)) and value < 0:
+            raise ValueError(f"{name} is {value}: expected a whole number that is not negative")
     return json.dumps(request, default=plain, allow_nan=False)
 
 

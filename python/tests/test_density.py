@@ -66,6 +66,32 @@ def test_a_density_without_a_finite_value_cannot_be_fitted():
         jensen.fit(density=lambda p: (np.full(len(p), -np.inf), np.zeros_like(p)), dim=2)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "kind", "message"),
+    [
+        ({"hvp": lambda p, v: v[:, :1]}, ValueError, "products of shape"),
+        ({"hvp": lambda p, v: 1 / 0}, ZeroDivisionError, "division"),
+        ({"constrain": lambda z: z}, TypeError, "expected a mapping"),
+        ({"constrain": lambda z: {"a b": z}}, ValueError, "cannot name a variable"),
+        ({"dim": "2"}, TypeError, ""),
+        ({"init": np.zeros(3)}, (ValueError, jensen.FitError), "3"),
+        ({"progress": lambda *what: 1 / 0}, ZeroDivisionError, "division"),
+    ],
+)
+def test_functions_beside_a_density_that_fail(wrong, kind, message):
+    def slow(points):
+        time.sleep(0.02 if "progress" in wrong else 0)
+        return gaussian(points)
+
+    with pytest.raises(kind, match=message):
+        jensen.fit(**{"density": slow, "dim": 2, **wrong})
+
+
+def test_values_of_another_shape_are_left_out_with_the_reason():
+    with pytest.warns(jensen.TrustWarning, match="gave shapes .* here"):
+        jensen.fit(density=gaussian, dim=2, constrain=lambda z: {"z": z if z[0] < 0.5 else z[:1]})
+
+
 def test_what_is_missing_is_said():
     with pytest.raises(TypeError, match="nothing to fit"):
         jensen.fit()
@@ -73,5 +99,7 @@ def test_what_is_missing_is_said():
         jensen.fit(density=gaussian)
     with pytest.raises(ValueError, match="1 names for 2"):
         jensen.fit(density=gaussian, dim=2, names=["a"])
+    with pytest.raises(TypeError, match="belong to a density"):
+        jensen.fit("parameters { real x; } model { x ~ normal(0, 1); }", names=["x"])
     with pytest.raises(TypeError, match="not both"):
         jensen.fit("parameters { real x; } model { x ~ normal(0, 1); }", density=gaussian, dim=2)
