@@ -70,6 +70,6 @@ print(f"expected log predictive density by leaving one out: {score.elpd_loo:.0f}
 
 arviz.plot_forest(made, var_names=["effect"], coords={"county": range(1, 21)}, combined=True, figsize=(7, 6))
 matplotlib.pyplot.savefig("radon-counties.png", dpi=60, bbox_inches="tight")
-arviz.plot_ppc(made, data_pairs={"radon": "radon_rep"}, num_pp_samples=100)
+arviz.plot_ppc(made, data_pairs={"radon": "radon_rep"}, num_pp_samples=100, random_seed=1)
 matplotlib.pyplot.savefig("radon-predictive.png", dpi=60, bbox_inches="tight")
 fit.report("radon.html")
