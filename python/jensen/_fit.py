@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from . import _jensen
+from . import _jensen, _stored
 from ._bridges import Density
 from ._data import Data, as_array, read_program, split_data
 from ._extra import extra
@@ -308,26 +308,36 @@ class Fit:
         )
 
     def _repr_html_(self) -> str:
-        from html import escape
+        head = f"{len(self._draws)} draws, ELBO {self.elbo:.2f} ± {self.elbo_se:.2f} nats, k̂ {self.khat:.2f}"
+        parameters = self._summary["parameters"]
+        # Summaries are in the order of the columns.
+        rows = [(p, self._draws[:, column]) for column, p in enumerate(parameters[: _stored.SHOWN])]
+        against = [] if self.trusted else self.warnings
+        return _stored.page(head, self.trusted, against, rows, len(parameters) - len(rows))
 
-        colour = "#137333" if self.trusted else "#b3261e"
-        head = "trusted" if self.trusted else "NOT to be trusted"
-        reasons = "" if self.trusted else "".join(f"<li>{escape(text)}</li>" for text in self.warnings)
-        shown = self._summary["parameters"][:20]
-        rows = "".join(
-            "<tr><th style='text-align:left'>{}</th>{}</tr>".format(
-                escape(p["name"]),
-                "".join(f"<td>{_number(p[key]):.4g}</td>" for key in ("mean", "sd", "q05", "q50", "q95")),
-            )
-            for p in shown
-        )
-        more = len(self._summary["parameters"]) - len(shown)
-        rest = f"<p>… and {more} more</p>" if more else ""
-        return (
-            f"<div><p><b style='color:{colour}'>{head}</b> &nbsp; {len(self._draws)} draws, ELBO {self.elbo:.2f} ± "
-            f"{self.elbo_se:.2f} nats, k̂ {self.khat:.2f}</p><ul>{reasons}</ul><table><tr><th></th><th>mean</th><th>sd</th>"
-            f"<th>5 %</th><th>50 %</th><th>95 %</th></tr>{rows}</table>{rest}</div>"
-        )
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Saves the fit to one file, which ``jensen.load`` reads: draws, summary, report, data, names and coordinates.
+
+        More draws of the approximation need a folder, ``jensen.fit(..., out=...)``, and the command ``jensen draws``.
+        """
+        mean, above, eta = self._besides or (None, "", 1.0)
+        arrays = {"draws": self._draws, "log_p": self._log_p, "log_q": self._log_q}
+        if mean is not None:
+            arrays["mean"] = mean
+        coords, dims, observed = self._labels
+        about = {
+            "summary": self._summary,
+            "variables": self._variables,
+            "refined": self._refined,
+            "history": self._history,
+            "report": self.report(),
+            "besides": [above, eta],
+            "coords": {name: list(values) for name, values in coords.items()},
+            "dims": {name: list(names) for name, names in dims.items()},
+            "observed": list(observed),
+        }
+        named = {f"data.{name}": np.asarray(value) for name, value in self._data.items()}
+        _stored.write(path, about, {**arrays, **named})
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
@@ -486,7 +496,9 @@ def resume(
 
 
 def load(out: str | os.PathLike[str]) -> Fit:
-    """The finished fit in a folder, of the command or of ``jensen.fit``."""
+    """A finished fit: in the folder of the command or of ``jensen.fit``, or in the file of ``Fit.save``."""
+    if Path(out).is_file():
+        return _saved(Path(out))
     folder = Path(out)
     try:
         summary = json.loads((folder / "fit.json").read_text(encoding="utf-8"))
@@ -506,6 +518,23 @@ def load(out: str | os.PathLike[str]) -> Fit:
         report=page.read_text(encoding="utf-8") if page.exists() else None,
         data=program.data(),
     )
+
+
+def _saved(path: Path) -> Fit:
+    about, arrays = _stored.read(path)
+    data = {name.removeprefix("data."): value for name, value in arrays.items() if name.startswith("data.")}
+    fitted = Fit(
+        about["summary"],
+        [(name, tuple(shape), part, integer) for name, shape, part, integer in about["variables"]],
+        (arrays["draws"], arrays["log_p"], arrays["log_q"]),
+        refined=about["refined"],
+        history=[(iteration, stage, seconds, elbo) for iteration, stage, seconds, elbo in about["history"]],
+        besides=(arrays.get("mean"), *about["besides"]),
+        report=about["report"],
+        data=data,
+    )
+    fitted._labels = (about["coords"], about["dims"], {name: data[name] for name in about["observed"]})
+    return fitted
 
 
 def _fit_density(
