@@ -42,6 +42,22 @@ def test_groups_have_names_dimensions_and_coordinates(line, loaded, tmp_path):
     assert np.array_equal(made["approximation"]["log_weight"].values[0], fit.log_p - fit.log_q)
 
 
+def test_the_file_of_the_command_has_the_same_groups(line, tmp_path):
+    fit = jensen.fit(LINE, line, seed=2, out=tmp_path / "out")
+    made, read = fit.to_arviz(), arviz.from_netcdf(tmp_path / "out" / "draws.nc")
+    assert groups_of(read) - {""} == (groups_of(made) | {"sample_stats"}) - {""}
+    for group in groups_of(made) - {""}:
+        assert set(read[group].data_vars) == set(made[group].data_vars), group
+        for name in made[group].data_vars:
+            ours, theirs = read[group][name].values, made[group][name].values
+            # ArviZ 0.x makes vectors of scalars.
+            assert np.array_equal(ours, theirs if ours.ndim else theirs.reshape(())), (group, name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mine, theirs = arviz.loo(made), arviz.loo(read)
+    assert (mine.elpd_loo == theirs.elpd_loo) if OLD else (mine.elpd == theirs.elpd)
+
+
 def test_functions_run_on_a_fit(line):
     fit = jensen.fit(LINE, line, seed=2)
     made = fit.to_arviz()

@@ -117,7 +117,9 @@ fn write(path: &Path, header: &StanCsvHeader, drawn: &Sample) -> Result<(), Fail
                 ("seed".into(), header.seed.to_string()),
             ],
         };
-        write_draws_netcdf(path, &drawn.table, &attributes, None)
+        let approximate = header.draws_of == "approximation";
+        let roles = drawn.roles(approximate);
+        write_draws_netcdf(path, &drawn.table, &roles, &attributes, None)
     } else {
         write_draws_csv(path, &drawn.table, &header.comments(drawn.table.len()))
     }

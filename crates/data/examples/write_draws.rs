@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use jensen_data::{
-    DataError, DataSet, DrawsTable, DrawsVariable, NetcdfAttributes, StanCsvHeader,
+    DataError, DataSet, DrawsTable, DrawsVariable, NetcdfAttributes, Roles, StanCsvHeader,
     write_draws_csv, write_draws_netcdf,
 };
 
@@ -49,6 +49,7 @@ fn main() -> Result<(), DataError> {
     write_draws_netcdf(
         &folder.join("draws.nc"),
         &table,
+        &Roles::by_name(std::iter::empty(), true),
         &attributes,
         Some(&observed),
     )

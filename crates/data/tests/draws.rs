@@ -3,7 +3,7 @@
 use std::fs;
 
 use jensen_data::{
-    AdviConfig, DataSet, DrawsTable, DrawsVariable, NetcdfAttributes, StanCsvHeader,
+    AdviConfig, DataSet, DrawsTable, DrawsVariable, NetcdfAttributes, Roles, StanCsvHeader,
     read_draws_csv, write_draws_csv, write_draws_netcdf,
 };
 use netcdf_reader::NcFile;
@@ -16,8 +16,10 @@ fn table(draws: usize) -> DrawsTable {
         DrawsVariable::new("none", [0, 2]),
         DrawsVariable::new("Sigma", [2, 2]),
         DrawsVariable::new("a", [2, 3, 2]),
+        DrawsVariable::new("log_lik", [2]),
+        DrawsVariable::new("y_rep", []),
     ];
-    let width = 1 + 3 + 4 + 12;
+    let width = 1 + 3 + 4 + 12 + 2 + 1;
     let mut values: Vec<f64> = (0..draws * width)
         .map(|i| ((i / width) as f64 * 100.0 + (i % width) as f64) / 3.0)
         .collect();
@@ -58,7 +60,8 @@ fn scalars_are_named_column_major() {
     assert_eq!(
         names.join(" "),
         "mu theta.1 theta.2 theta.3 Sigma.1.1 Sigma.2.1 Sigma.1.2 Sigma.2.2 \
-         a.1.1.1 a.2.1.1 a.1.2.1 a.2.2.1 a.1.3.1 a.2.3.1 a.1.1.2 a.2.1.2 a.1.2.2 a.2.2.2 a.1.3.2 a.2.3.2"
+         a.1.1.1 a.2.1.1 a.1.2.1 a.2.2.1 a.1.3.1 a.2.3.1 a.1.1.2 a.2.1.2 a.1.2.2 a.2.2.2 a.1.3.2 a.2.3.2 \
+         log_lik.1 log_lik.2 y_rep"
     );
     assert_eq!(
         DrawsVariable::new("S", [2, 2]).display_names().join(" "),
@@ -71,7 +74,7 @@ fn scalars_are_named_column_major() {
 fn csv_reads_back_bit_for_bit() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("draws.csv");
-    let mean: Vec<f64> = (0..20).map(|k| k as f64 / 7.0).collect();
+    let mean: Vec<f64> = (0..23).map(|k| k as f64 / 7.0).collect();
     let table = table(5).with_mean(mean).unwrap();
     let comments = header().comments(5);
     write_draws_csv(&path, &table, &comments).unwrap();
@@ -209,7 +212,7 @@ fn tables_must_have_matching_lengths_and_distinct_names() {
 }
 
 #[test]
-fn netcdf_has_arvizs_groups_and_the_same_bits() {
+fn netcdf_has_the_groups_of_arviz_and_the_same_bits() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("draws.nc");
     let table = table(4);
@@ -222,7 +225,8 @@ fn netcdf_has_arvizs_groups_and_the_same_bits() {
         "",
     )
     .unwrap();
-    write_draws_netcdf(&path, &table, &attributes, Some(&observed)).unwrap();
+    let roles = Roles::by_name(["log_lik", "y_rep", "theta"].into_iter(), true);
+    write_draws_netcdf(&path, &table, &roles, &attributes, Some(&observed)).unwrap();
 
     let file = NcFile::from_bytes(&fs::read(&path).unwrap()).unwrap();
     let read = |name: &str, shape: &[usize]| -> Vec<u64> {
@@ -257,11 +261,11 @@ fn netcdf_has_arvizs_groups_and_the_same_bits() {
         bits(table.log_p().to_vec())
     );
     assert_eq!(
-        read("sample_stats/log_g", &[1, 4]),
+        read("approximation/log_q", &[1, 4]),
         bits(table.log_g().to_vec())
     );
     assert_eq!(
-        read("sample_stats/log_weight", &[1, 4]),
+        read("approximation/log_weight", &[1, 4]),
         bits(table.log_weights())
     );
     assert_eq!(
@@ -269,7 +273,7 @@ fn netcdf_has_arvizs_groups_and_the_same_bits() {
         bits(vec![1.5, 2.0, 3.0, 4.0])
     );
     assert_eq!(
-        file.read_variable::<i64>("observed_data/t:2")
+        file.read_variable::<i64>("constant_data/t:2")
             .unwrap()
             .as_slice()
             .unwrap(),
@@ -282,7 +286,23 @@ fn netcdf_has_arvizs_groups_and_the_same_bits() {
             .unwrap(),
         [0, 1, 2, 3]
     );
-    assert!(file.variable("posterior/none").is_err());
+    assert_eq!(
+        read("log_likelihood/log_lik", &[1, 4, 2]),
+        bits((0..4).flat_map(|d| table.row(d)[20..22].to_vec()).collect())
+    );
+    assert_eq!(
+        read("posterior_predictive/y_rep", &[1, 4]),
+        bits(table.column(22))
+    );
+    for elsewhere in [
+        "posterior/none",
+        "posterior/y_rep",
+        "posterior/log_lik",
+        "observed_data/N",
+        "constant_data/y",
+    ] {
+        assert!(file.variable(elsewhere).is_err(), "{elsewhere}");
+    }
     let group = file.group("posterior").unwrap();
     let attribute = |name: &str| group.attribute(name).and_then(|a| a.value.as_string());
     assert_eq!(attribute("model_name").as_deref(), Some("schools"));
@@ -321,9 +341,15 @@ fn a_file_that_cannot_be_encoded_is_one_error_and_leaves_nothing() {
         vec![0.0],
     )
     .unwrap();
-    let error = write_draws_netcdf(&path, &table, &NetcdfAttributes::default(), None)
-        .unwrap_err()
-        .to_string();
+    let error = write_draws_netcdf(
+        &path,
+        &table,
+        &Roles::default(),
+        &NetcdfAttributes::default(),
+        None,
+    )
+    .unwrap_err()
+    .to_string();
     assert!(
         error.starts_with(&format!("cannot write `{}`", path.display())),
         "{error}"

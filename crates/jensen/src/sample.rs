@@ -1,8 +1,10 @@
 //! Draws of an approximation on the constrained scale, with what is needed to weigh them.
 
 use jensen_blackbox::{Approximation, Draws, Fit, NoiseSource, Refined, psis, resample};
-use jensen_data::{DrawsTable, DrawsVariable, ParameterSummary};
-use jensen_density::{ConstrainError, DrawKey, Lanes, LogDensity, Posterior, Variable};
+use jensen_data::{DrawsTable, DrawsVariable, ParameterSummary, Roles};
+use jensen_density::{
+    ConstrainError, DrawKey, Lanes, LogDensity, Posterior, Variable, VariableKind,
+};
 use rayon::prelude::*;
 
 use crate::{Error, Problem, summaries};
@@ -54,6 +56,18 @@ pub struct Sample {
     pub rejected: usize,
     /// What the model said of the first of them.
     pub rejection: Option<String>,
+}
+
+impl Sample {
+    /// What the variables are to ArviZ, by the names of the generated quantities; `approximate` draws have weights.
+    pub fn roles(&self, approximate: bool) -> Roles {
+        let generated = self.variables.iter();
+        let generated = generated.filter(|variable| variable.kind == VariableKind::Generated);
+        Roles::by_name(
+            generated.map(|variable| variable.name.as_str()),
+            approximate,
+        )
+    }
 }
 
 /// Draws from an approximation and computes every reported variable at each.

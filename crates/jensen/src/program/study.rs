@@ -128,8 +128,9 @@ impl<P: Problem, R: Serialize> Study for FitStudy<'_, P, R> {
             write_draws_csv(path, table, &comments)
         });
         let page = File::page(&fitted.report(&told));
+        let roles = fitted.sample.roles(refined.is_none());
         let netcdf = File::new(Artefact::DrawsNetcdf.file_name(), move |path| {
-            write_draws_netcdf(path, table, &attributes, Some(self.data))
+            write_draws_netcdf(path, table, &roles, &attributes, Some(self.data))
         });
         std::iter::once(File::approximation(fitted.encode_approximation()))
             .chain(refined)
