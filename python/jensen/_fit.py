@@ -613,6 +613,8 @@ def _start(init: Any) -> tuple[list[float] | None, dict[str, Any] | None, str | 
 
 
 def _names(dim: int | None, names: Sequence[str] | None) -> list[str]:
+    if dim is not None and not isinstance(dim, (int, np.integer)):
+        raise TypeError(f"dim is {dim!r}: expected a whole number")
     if names is None:
         if dim is None or dim < 1:
             raise ValueError("the dimension of the density is not given: `dim=`, at least 1")

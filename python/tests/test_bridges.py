@@ -11,7 +11,7 @@ HAS_PYMC = importlib.util.find_spec("pymc") is not None
 HAS_NUMPYRO = importlib.util.find_spec("numpyro") is not None
 HAS_JAX = importlib.util.find_spec("jax") is not None
 
-BACKENDS = ["python", pytest.param("jax", marks=pytest.mark.skipif(not HAS_JAX, reason="jax is not installed"))]
+BACKENDS = ["python", "numba", pytest.param("jax", marks=pytest.mark.skipif(not HAS_JAX, reason="jax is not installed"))]
 
 pymc_only = pytest.mark.skipif(not HAS_PYMC, reason="pymc is not installed")
 numpyro_only = pytest.mark.skipif(not HAS_NUMPYRO, reason="numpyro is not installed")

@@ -73,7 +73,7 @@ def test_a_density_without_a_finite_value_cannot_be_fitted():
         ({"hvp": lambda p, v: 1 / 0}, ZeroDivisionError, "division"),
         ({"constrain": lambda z: z}, TypeError, "expected a mapping"),
         ({"constrain": lambda z: {"a b": z}}, ValueError, "cannot name a variable"),
-        ({"dim": "2"}, TypeError, ""),
+        ({"dim": "2"}, TypeError, "dim is '2'"),
         ({"init": np.zeros(3)}, (ValueError, jensen.FitError), "3"),
         ({"progress": lambda *what: 1 / 0}, ZeroDivisionError, "division"),
     ],
