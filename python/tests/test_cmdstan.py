@@ -1,6 +1,8 @@
 """``draws.csv`` read by the real CmdStanPy, which needs no CmdStan for that."""
 
 import pickle
+import subprocess
+import sys
 import warnings
 
 import jensen
@@ -82,8 +84,15 @@ def test_advi_tells_its_own_settings(line, tmp_path):
     same(read, fit)
     config = read.metadata.cmdstan_config
     assert (config["algorithm"], config["grad_samples"], config["iter"]) == ("fullrank", 4, 3000)
-    # One of the scales that Stan's search tries.
+    # One of the scales that Stan's search tries, and the same for further draws.
     assert read.eta in (100, 10, 1, 0.1, 0.01)
+    more = tmp_path / "more.csv"
+    command = [sys.executable, "-m", "jensen._command", "draws", tmp_path / "out", "--draws", "5", "--out", more]
+    subprocess.run(command, check=True)
+    again = cmdstanpy.from_csv(str(more))
+    assert again.eta == read.eta and again.metadata.cmdstan_config["iter"] == 3000
+    assert np.array_equal(again.variational_sample, read.variational_sample[:5])
+    assert np.array_equal(again.variational_params_np, read.variational_params_np)
 
 
 def test_a_low_rank_family_is_named_after_the_full_one(tmp_path):

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use jensen::blackbox::{Approximation, Init, NoiseSource, RefinedDraws};
 use jensen::data::{
-    Artefact, NetcdfAttributes, StanCsvHeader, read_bytes, read_text, write_draws_csv,
-    write_draws_netcdf,
+    Artefact, NetcdfAttributes, StanCsvHeader, read_bytes, read_draws_csv, read_text,
+    write_draws_csv, write_draws_netcdf,
 };
 use jensen::program::Stored;
 use jensen::stan::{Build, Model};
@@ -79,6 +79,8 @@ pub fn run(args: &DrawsArgs) -> Outcome {
         ));
     }
     let advi = advi_config(&stored.flags.settings(Init::Zero)?.method);
+    // The scale that a search found stands in the fit's own draws alone.
+    let told = read_draws_csv(&run.artefact(Artefact::DrawsCsv));
     let header = StanCsvHeader {
         model: source.model.clone(),
         family: approximation.kind().to_string(),
@@ -89,7 +91,7 @@ pub fn run(args: &DrawsArgs) -> Outcome {
         }
         .to_owned(),
         seed: draws_seed,
-        eta: advi.eta,
+        eta: told.map_or(advi.eta, |(_, comments)| comments.eta),
         advi,
         settings: Vec::new(),
     };
