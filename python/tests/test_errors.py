@@ -187,6 +187,29 @@ def test_fits_at_once_do_not_mix(line, tmp_path):
         assert np.array_equal(jensen.load(tmp_path / str(seed))["alpha"], alone["alpha"])
 
 
+@pytest.mark.skipif(os.name != "posix", reason="folders are not locked there")
+def test_two_fits_at_once_need_two_folders(line, tmp_path):
+    out, running, ended = tmp_path / "out", threading.Event(), []
+
+    def run():
+        settings = FOR_EVER | {"max_seconds": 2.0}
+        ended.append(jensen.fit(SLOW, out=out, progress=lambda *what: running.set(), **settings))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        thread = threading.Thread(target=run)
+        thread.start()
+        assert running.wait(60)
+        with pytest.raises(OSError, match="another run is writing to the folder .* choose another"):
+            jensen.fit(LINE, line, out=out)
+        with pytest.raises(OSError, match="another run"):
+            jensen.resume(out)
+        thread.join()
+        # The first is whole, and the folder is free again.
+        assert np.array_equal(jensen.load(out)["x"], ended[0]["x"])
+        assert jensen.fit(LINE, line, out=out).trusted
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_fork_while_a_fit_runs_in_a_thread(line):
     """The child has none of the parent's threads, and must neither hang nor abort."""
