@@ -4,9 +4,10 @@
 >>> fit = jensen.fit("model.stan", {"N": 3, "y": [1.0, 2.0, 0.5]})
 >>> fit.trusted, fit["mu"].mean()
 
-``fit`` also takes a density written in Python; ``Model`` gives values and derivatives of a program's log density to any
-sampler. ``jensen.sklearn`` has estimators: topics, Gaussian processes, linear models, mixtures, auto-encoders. Everything
-else of Jensen is at hand as the command ``jensen``, which the package installs.
+``fit`` also takes a density written in Python, and models of PyMC and NumPyro (``from_pymc``, ``from_numpyro``); ``Model``
+gives values and derivatives of a program's log density to any sampler. ``jensen.sklearn`` has estimators: topics, Gaussian
+processes, linear models, mixtures, auto-encoders. Everything else of Jensen is at hand as the command ``jensen``, which the
+package installs.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from typing import TYPE_CHECKING, Any
 from ._jensen import FitError, StanError, __version__
 
 if TYPE_CHECKING:
+    from ._bridges import Density, from_numpyro, from_pymc
     from ._fit import Fit, TrustWarning, fit, load, resume
     from ._model import Model
 
 __all__ = [
+    "Density",
     "Fit",
     "FitError",
     "Model",
@@ -27,11 +30,16 @@ __all__ = [
     "TrustWarning",
     "__version__",
     "fit",
+    "from_numpyro",
+    "from_pymc",
     "load",
     "resume",
 ]
 
 _HOME = {
+    "Density": "_bridges",
+    "from_numpyro": "_bridges",
+    "from_pymc": "_bridges",
     "Fit": "_fit",
     "TrustWarning": "_fit",
     "fit": "_fit",

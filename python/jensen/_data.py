@@ -32,7 +32,10 @@ def split_data(data: Data) -> tuple[dict[str, Any] | None, str | None]:
     if data is None:
         return None, None
     if isinstance(data, (str, os.PathLike)):
-        return None, os.fspath(data)
+        path = os.fspath(data)
+        if path.lower().endswith((".csv", ".tsv", ".parquet", ".feather", ".xlsx")):
+            raise ValueError(f"`{path}` is a table: read it with pandas or polars and give the data frame, or its columns by name")
+        return None, path
     columns = getattr(data, "columns", None)
     if columns is not None and not isinstance(data, Mapping):
         # A data frame, of pandas or of polars.

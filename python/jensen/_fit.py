@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from . import _jensen
+from . import _jensen, _stored
+from ._bridges import Density
 from ._data import Data, as_array, read_program, split_data
+from ._extra import extra
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,6 +44,7 @@ class Fit:
         *,
         refined: bool,
         history: list[tuple[int, str, float, float]],
+        besides: _jensen.Besides | None = None,
         report: str | None = None,
         data: dict[str, Any] | None = None,
         handle: _jensen.Fitted | None = None,
@@ -51,9 +54,12 @@ class Fit:
         self._draws, self._log_p, self._log_q = drawn
         self._refined = refined
         self._history = history
+        self._besides = besides
         self._report = report
         self._data = data or {}
         self._handle = handle
+        # Coordinates, dimensions and observed data that a model brought.
+        self._labels: tuple[Mapping[str, Sequence[Any]], Mapping[str, Sequence[str]], Mapping[str, Any]] = ({}, {}, {})
 
     # What it is worth.
 
@@ -190,7 +196,7 @@ class Fit:
         Where they are known, ``mcse_mean`` is the Monte-Carlo standard error of the mean, ``ess`` the effective sample
         size, and ``r_hat`` that of refined draws. Summaries of a fit by the default policy are weighted by importance.
         """
-        pandas = _extra("pandas", "pandas")
+        pandas = extra("pandas", "pandas")
         heads = {
             "mean": "mean",
             "sd": "sd",
@@ -204,9 +210,22 @@ class Fit:
         parameters = self._summary["parameters"]
         known = [key for key in heads if any(key in p for p in parameters)]
         rows = {p["name"]: {heads[key]: p.get(key) for key in known} for p in parameters}
-        return pandas.DataFrame.from_dict(rows, orient="index", dtype=float)  # type: ignore[no-any-return]
+        frame: pd.DataFrame = pandas.DataFrame.from_dict(rows, orient="index", dtype=float)
+        return frame
 
     # Other homes.
+
+    def to_cmdstan_csv(self, path: str | os.PathLike[str]) -> None:
+        """Writes the draws as Stan CSV of CmdStan's variational method, the file ``draws.csv`` of the command.
+
+        ``cmdstanpy.from_csv`` reads it, and so do CmdStanR and RStan. Its first row is the mean of the approximation (of
+        refined draws, theirs) on the unconstrained scale, transformed; every further row is a draw.
+        """
+        mean, above, eta = self._besides or (None, "", 1.0)
+        if mean is None:
+            raise ValueError("the mean of this fit is not known: its folder was written by an earlier version; fit again")
+        variables = [(name, shape) for name, shape, *_ in self._variables]
+        _jensen.write_draws(path, variables, self._draws, self._log_p, self._log_q, mean, above, eta)
 
     def to_arviz(
         self,
@@ -224,7 +243,7 @@ class Fit:
         log likelihood. ``observed`` names the data that they predict; the rest of the data is constant. The group
         ``approximation`` holds log densities of the draws, where they are the approximation's.
         """
-        arviz = _extra("arviz", "arviz")
+        arviz = extra("arviz", "arviz")
         generated = [name for name, _, part, _ in self._variables if part == "generated quantities"]
         likelihoods = list(log_likelihood) if log_likelihood is not None else [n for n in generated if n == "log_lik"]
         if posterior_predictive is not None:
@@ -245,13 +264,15 @@ class Fit:
         if likelihoods:
             groups["log_likelihood"] = group(likelihoods)
         predicted = [name.rsplit("_", 1)[0] for name in predictive]
-        seen = dict(observed or {name: self._data[name] for name in predicted if name in self._data})
+        own_coords, own_dims, own_observed = self._labels
+        seen = dict(observed or own_observed or {name: self._data[name] for name in predicted if name in self._data})
         if seen:
             groups["observed_data"] = {name: np.asarray(value) for name, value in seen.items()}
         constant = {name: value for name, value in self._data.items() if name not in seen}
         if constant:
             groups["constant_data"] = constant
-        named: dict[str, Any] = {"coords": dict(coords) if coords else None, "dims": dict(dims) if dims else None}
+        # ArviZ counts coordinates from nought where a dimension has none.
+        named: dict[str, Any] = {"coords": {**own_coords, **(coords or {})}, "dims": {**own_dims, **(dims or {})}}
         old = int(arviz.__version__.split(".")[0]) < 1
         made = arviz.from_dict(**groups, **named) if old else arviz.from_dict(groups, **named)
         if not self._refined:
@@ -285,26 +306,36 @@ class Fit:
         )
 
     def _repr_html_(self) -> str:
-        from html import escape
+        head = f"{len(self._draws)} draws, ELBO {self.elbo:.2f} ± {self.elbo_se:.2f} nats, k̂ {self.khat:.2f}"
+        parameters = self._summary["parameters"]
+        # Summaries are in the order of the columns.
+        rows = [(p, self._draws[:, column]) for column, p in enumerate(parameters[: _stored.SHOWN])]
+        against = [] if self.trusted else self.warnings
+        return _stored.page(head, self.trusted, against, rows, len(parameters) - len(rows))
 
-        colour = "#137333" if self.trusted else "#b3261e"
-        head = "trusted" if self.trusted else "NOT to be trusted"
-        reasons = "" if self.trusted else "".join(f"<li>{escape(text)}</li>" for text in self.warnings)
-        shown = self._summary["parameters"][:20]
-        rows = "".join(
-            "<tr><th style='text-align:left'>{}</th>{}</tr>".format(
-                escape(p["name"]),
-                "".join(f"<td>{_number(p[key]):.4g}</td>" for key in ("mean", "sd", "q05", "q50", "q95")),
-            )
-            for p in shown
-        )
-        more = len(self._summary["parameters"]) - len(shown)
-        rest = f"<p>… and {more} more</p>" if more else ""
-        return (
-            f"<div><p><b style='color:{colour}'>{head}</b> &nbsp; {len(self._draws)} draws, ELBO {self.elbo:.2f} ± "
-            f"{self.elbo_se:.2f} nats, k̂ {self.khat:.2f}</p><ul>{reasons}</ul><table><tr><th></th><th>mean</th><th>sd</th>"
-            f"<th>5 %</th><th>50 %</th><th>95 %</th></tr>{rows}</table>{rest}</div>"
-        )
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Saves the fit to one file, which ``jensen.load`` reads: draws, summary, report, data, names and coordinates.
+
+        More draws of the approximation need a folder, ``jensen.fit(..., out=...)``, and the command ``jensen draws``.
+        """
+        mean, above, eta = self._besides or (None, "", 1.0)
+        arrays = {"draws": self._draws, "log_p": self._log_p, "log_q": self._log_q}
+        if mean is not None:
+            arrays["mean"] = mean
+        coords, dims, observed = self._labels
+        about = {
+            "summary": self._summary,
+            "variables": self._variables,
+            "refined": self._refined,
+            "history": self._history,
+            "report": self.report(),
+            "besides": [above, eta],
+            "coords": {name: list(values) for name, values in coords.items()},
+            "dims": {name: list(names) for name, names in dims.items()},
+            "observed": list(observed),
+        }
+        named = {f"data.{name}": np.asarray(value) for name, value in self._data.items()}
+        _stored.write(path, about, {**arrays, **named})
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
@@ -318,8 +349,9 @@ def fit(
     model: str | os.PathLike[str] | None = None,
     data: Data = None,
     *,
-    density: Callable[[Array], tuple[Array, Array]] | None = None,
+    density: Density | Callable[[Array], tuple[Array, Array]] | None = None,
     hvp: Callable[[Array, Array], Array] | None = None,
+    constrain: Callable[[Array], Mapping[str, npt.ArrayLike]] | None = None,
     dim: int | None = None,
     names: Sequence[str] | None = None,
     include: Sequence[str | os.PathLike[str]] = (),
@@ -358,9 +390,11 @@ def fit(
         data: Values by name (numbers, lists, arrays), a data frame whose columns are taken by name, or the path of a
             JSON file or an R dump.
         density: Instead of a program, a function of points, an array of shape ``(n, dim)``, to ``n`` log densities in
-            nats and their gradients of shape ``(n, dim)``.
+            nats and their gradients of shape ``(n, dim)``; or a model of ``from_pymc`` or ``from_numpyro``.
         hvp: Hessian-vector products of the density: a function of points and directions, both ``(n, dim)``. Without it
             they are differences of gradients, at two gradients each.
+        constrain: Values by name at a point of shape ``(dim,)``: the draws are then of these, and no longer of the
+            density's coordinates.
         dim: The dimension of the density; ``names`` gives it, too.
         names: Names of the density's coordinates.
         include: Folders to look for included files in.
@@ -408,6 +442,8 @@ def fit(
         }.items()
         if value is not None
     }
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads is {threads}: expected at least 1")
     point, values, named = _start(init)
     if named is not None:
         request["init"] = named
@@ -416,10 +452,15 @@ def fit(
             raise TypeError("give a program with data, or a density: not both")
         if out is not None or values is not None:
             raise TypeError("a fit of a density takes no `out`, and starts at an unconstrained point")
-        labels = _names(dim, names)
-        with _Progress(progress) as told:
-            made = _jensen.fit_density(density, hvp, labels, _encode(request), point, threads, told)
-        return _judged(made, {})
+        if not isinstance(density, Density):
+            labels = _names(dim, names)
+            start = np.zeros(len(labels)) if point is None else np.asarray(point)
+            density = Density(density, labels, start, constrain, hvp)
+        elif point is None and named is None:
+            point = list(density.start)
+        return _fit_density(density, _encode(request), point, threads, progress)
+    if hvp is not None or constrain is not None or dim is not None or names is not None:
+        raise TypeError("`hvp`, `constrain`, `dim` and `names` belong to a density: `density=`")
     if model is None:
         raise TypeError("nothing to fit: give a program, or `density=` with its `dim=`")
     name, text = read_program(model)
@@ -453,7 +494,9 @@ def resume(
 
 
 def load(out: str | os.PathLike[str]) -> Fit:
-    """The finished fit in a folder, of the command or of ``jensen.fit``."""
+    """A finished fit: in the folder of the command or of ``jensen.fit``, or in the file of ``Fit.save``."""
+    if Path(out).is_file():
+        return _saved(Path(out))
     folder = Path(out)
     try:
         summary = json.loads((folder / "fit.json").read_text(encoding="utf-8"))
@@ -461,12 +504,14 @@ def load(out: str | os.PathLike[str]) -> Fit:
         raise FileNotFoundError(f"`{folder}` holds no finished fit: resume it first (jensen.resume)") from None
     # The program knows what its variables are, and the folder has it with its data.
     program = _jensen.Program.stored(os.fspath(out), "{}", None)
+    drawn, besides = _jensen.read_draws(folder / "draws.csv")
     page = folder / "report.html"
     return Fit(
         summary,
         [(name, tuple(shape), part, integer) for name, shape, part, integer in program.variables()],
-        _jensen.read_draws(folder / "draws.csv"),
+        drawn,
         refined=(folder / "refined.safetensors").exists(),
+        besides=besides,
         history=[],
         report=page.read_text(encoding="utf-8") if page.exists() else None,
         data=program.data(),
@@ -480,18 +525,67 @@ def verdict(summary: Mapping[str, Any]) -> str:
     return "NOT to be trusted:\n" + "\n".join(f"- {text}" for text in summary.get("warnings", []))
 
 
-def _judged(made: _jensen.Fitted, data: dict[str, Any]) -> Fit:
+def _saved(path: Path) -> Fit:
+    about, arrays = _stored.read(path)
+    data = {name.removeprefix("data."): value for name, value in arrays.items() if name.startswith("data.")}
+    fitted = Fit(
+        about["summary"],
+        [(name, tuple(shape), part, integer) for name, shape, part, integer in about["variables"]],
+        (arrays["draws"], arrays["log_p"], arrays["log_q"]),
+        refined=about["refined"],
+        history=[(iteration, stage, seconds, elbo) for iteration, stage, seconds, elbo in about["history"]],
+        besides=(arrays.get("mean"), *about["besides"]),
+        report=about["report"],
+        data=data,
+    )
+    fitted._labels = (about["coords"], about["dims"], {name: data[name] for name in about["observed"]})
+    return fitted
+
+
+def _fit_density(
+    density: Density, request: str, point: list[float] | None, threads: int | None, progress: bool | Progress
+) -> Fit:
+    variables: list[tuple[str, tuple[int, ...], str]] = [(name, (), "parameters") for name in density.names]
+    flat = None
+    if (constrain := density.constrain) is not None:
+        given = constrain(density.start)
+        if not isinstance(given, Mapping):
+            raise TypeError(f"`constrain` gave a value of type {type(given).__name__}: expected a mapping of names to values")
+        first = {name: np.shape(value) for name, value in given.items()}
+        variables = [
+            (name, shape, "transformed parameters" if name in density.deterministic else "parameters")
+            for name, shape in first.items()
+        ]
+
+        def flat(at: Array) -> Array:
+            values = constrain(at)
+            shapes = {name: np.shape(value) for name, value in values.items()}
+            if shapes != first:
+                raise ValueError(f"`constrain` gave shapes {shapes} here, and {first} at the start")
+            return np.concatenate([np.ravel(values[name], order="F") for name in first]).astype(np.float64)
+
+    with _Progress(progress) as told:
+        made = _jensen.fit_density(
+            density.function, density.hvp, density.names, variables, flat, request, point, threads, told
+        )
+    fitted = _judged(made, {**density.constant, **density.observed}, stacklevel=4)
+    fitted._labels = (density.coords, density.dims, density.observed)
+    return fitted
+
+
+def _judged(made: _jensen.Fitted, data: dict[str, Any], stacklevel: int = 3) -> Fit:
     fitted = Fit(
         json.loads(made.summary()),
         [(name, tuple(shape), part, integer) for name, shape, part, integer in made.variables()],
         made.draws(),
         refined=made.refined(),
+        besides=made.besides(),
         history=made.history(),
         data=data,
         handle=made,
     )
     if not fitted.trusted:
-        warnings.warn(fitted.verdict, TrustWarning, stacklevel=3)
+        warnings.warn(fitted.verdict, TrustWarning, stacklevel=stacklevel)
     return fitted
 
 
@@ -501,6 +595,9 @@ def _encode(request: Mapping[str, Any]) -> str:
             return value.item()
         raise TypeError(f"{value!r} of type {type(value).__name__} is no setting")
 
+    for name, value in request.items():
+        if isinstance(value, (int, np.integer)) and value < 0:
+            raise ValueError(f"{name} is {value}: expected a whole number that is not negative")
     return json.dumps(request, default=plain, allow_nan=False)
 
 
@@ -521,6 +618,8 @@ def _start(init: Any) -> tuple[list[float] | None, dict[str, Any] | None, str | 
 
 
 def _names(dim: int | None, names: Sequence[str] | None) -> list[str]:
+    if dim is not None and not isinstance(dim, (int, np.integer)):
+        raise TypeError(f"dim is {dim!r}: expected a whole number")
     if names is None:
         if dim is None or dim < 1:
             raise ValueError("the dimension of the density is not given: `dim=`, at least 1")
@@ -542,7 +641,7 @@ class _Progress:
             return self._wanted
         if not self._wanted:
             return None
-        tqdm = _extra("tqdm.auto", "progress")
+        tqdm = extra("tqdm.auto", "progress")
         self._bar = tqdm.tqdm(desc="jensen", unit="it")
         return self._show
 
@@ -553,15 +652,6 @@ class _Progress:
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.close()
-
-
-def _extra(module: str, extra: str) -> Any:
-    import importlib
-
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise ImportError(f"this needs {module.split('.')[0]}: pip install 'jensen[{extra}]'") from error
 
 
 def _number(value: Any) -> float:

@@ -1,3 +1,5 @@
+import time
+
 import jensen
 import numpy as np
 import pytest
@@ -45,9 +47,49 @@ def test_a_density_that_fails_is_an_exception(wrong, kind, message):
         jensen.fit(density=wrong, dim=2)
 
 
+def test_functions_are_called_by_one_thread_at_a_time():
+    inside = []
+
+    def constrain(z):
+        assert not inside, "a second thread"
+        inside.append(z)
+        time.sleep(1e-5)
+        inside.clear()
+        return {"z": z}
+
+    fit = jensen.fit(density=gaussian, dim=2, constrain=constrain, draws=300, threads=4)
+    assert fit["z"].shape == (300, 2)
+
+
 def test_a_density_without_a_finite_value_cannot_be_fitted():
     with pytest.raises(jensen.FitError):
         jensen.fit(density=lambda p: (np.full(len(p), -np.inf), np.zeros_like(p)), dim=2)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind", "message"),
+    [
+        ({"hvp": lambda p, v: v[:, :1]}, ValueError, "products of shape"),
+        ({"hvp": lambda p, v: 1 / 0}, ZeroDivisionError, "division"),
+        ({"constrain": lambda z: z}, TypeError, "expected a mapping"),
+        ({"constrain": lambda z: {"a b": z}}, ValueError, "cannot name a variable"),
+        ({"dim": "2"}, TypeError, "dim is '2'"),
+        ({"init": np.zeros(3)}, (ValueError, jensen.FitError), "3"),
+        ({"progress": lambda *what: 1 / 0}, ZeroDivisionError, "division"),
+    ],
+)
+def test_functions_beside_a_density_that_fail(wrong, kind, message):
+    def slow(points):
+        time.sleep(0.02 if "progress" in wrong else 0)
+        return gaussian(points)
+
+    with pytest.raises(kind, match=message):
+        jensen.fit(**{"density": slow, "dim": 2, **wrong})
+
+
+def test_values_of_another_shape_are_left_out_with_the_reason():
+    with pytest.warns(jensen.TrustWarning, match="gave shapes .* here"):
+        jensen.fit(density=gaussian, dim=2, constrain=lambda z: {"z": z if z[0] < 0.5 else z[:1]})
 
 
 def test_what_is_missing_is_said():
@@ -57,5 +99,7 @@ def test_what_is_missing_is_said():
         jensen.fit(density=gaussian)
     with pytest.raises(ValueError, match="1 names for 2"):
         jensen.fit(density=gaussian, dim=2, names=["a"])
+    with pytest.raises(TypeError, match="belong to a density"):
+        jensen.fit("parameters { real x; } model { x ~ normal(0, 1); }", names=["x"])
     with pytest.raises(TypeError, match="not both"):
         jensen.fit("parameters { real x; } model { x ~ normal(0, 1); }", density=gaussian, dim=2)

@@ -1,3 +1,10 @@
+import os
+import pickle
+import signal
+import threading
+import time
+import warnings
+
 import jensen
 import numpy as np
 import pytest
@@ -31,6 +38,16 @@ def test_a_missing_variable_is_named(line):
         jensen.fit(LINE, line)
 
 
+def test_what_the_program_does_not_declare_is_left_alone(line):
+    """As in Stan: a data frame has columns that a program does not need."""
+    fit = jensen.fit(LINE, line, seed=3)
+    more = jensen.fit(LINE, {**line, "unused": 3, "also": np.zeros(4)}, seed=3)
+    assert np.array_equal(more["alpha"], fit["alpha"])
+    # What cannot be data of any program is refused all the same.
+    with pytest.raises(TypeError, match="`unused` holds .*expected numbers"):
+        jensen.fit(LINE, {**line, "unused": "text"})
+
+
 def test_nan_data_are_said(line):
     line["y"][3] = np.nan
     with pytest.raises((jensen.StanError, jensen.FitError), match="y"):
@@ -54,6 +71,40 @@ def test_files_that_are_not_there(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("name", "content", "kind", "message"),
+    [
+        ("table.csv", b"x,y\n1,2\n", ValueError, "read it with pandas"),
+        ("broken.json", b'{"N": 3,', ValueError, "1:9: the file ends"),
+        ("binary.json", b"\xff\xfe\x00", ValueError, "not UTF-8"),
+        ("list.json", b"[1, 2]", ValueError, "list.json"),
+        ("folder", None, OSError, "directory"),
+    ],
+)
+def test_wrong_files_of_data(tmp_path, name, content, kind, message):
+    path = tmp_path / name
+    path.mkdir() if content is None else path.write_bytes(content)
+    with pytest.raises(kind, match=message):
+        jensen.fit(LINE, path)
+
+
+def test_wrong_files_of_programs_and_results(line, tmp_path):
+    (tmp_path / "binary.stan").write_bytes(b"\xff\xfe")
+    (tmp_path / "table.csv").write_text("x\n1\n")
+    with pytest.raises(ValueError, match="not UTF-8 text: see byte 1"):
+        jensen.fit(tmp_path / "binary.stan")
+    with pytest.raises(IsADirectoryError):
+        jensen.fit(tmp_path)
+    with pytest.raises(OSError, match="name a folder"):
+        jensen.fit(LINE, line, out=tmp_path / "table.csv")
+    with pytest.raises(OSError, match="was not written by jensen"):
+        jensen.fit(LINE, line, out=tmp_path)
+    with pytest.raises(ValueError, match="not one that jensen wrote"):
+        jensen.resume(tmp_path)
+    with pytest.raises(FileNotFoundError, match="no such file or folder"):
+        jensen.fit(LINE, line).to_cmdstan_csv(tmp_path / "none" / "draws.csv")
+
+
+@pytest.mark.parametrize(
     ("settings", "kind"),
     [
         ({"sede": 1}, TypeError),
@@ -71,6 +122,12 @@ def test_files_that_are_not_there(tmp_path):
         ({"init": {"alpha": 1.0}}, ValueError),
         ({"memory_limit": 10}, MemoryError),
         ({"simd": "mmx"}, (TypeError, ValueError)),
+        ({"threads": 0}, ValueError),
+        ({"threads": -1}, ValueError),
+        ({"seed": -1}, ValueError),
+        ({"seed": np.int64(-1)}, ValueError),
+        ({"include": 3}, TypeError),
+        ({"out": 3}, TypeError),
     ],
 )
 def test_wrong_settings(line, settings, kind):
@@ -83,3 +140,100 @@ def test_data_of_no_known_kind():
         jensen.fit(LINE, 3)
     with pytest.raises(KeyError, match="no variable"):
         jensen.fit("parameters { real x; } model { x ~ normal(0, 1); }")["y"]
+
+
+def test_a_model_of_no_known_kind():
+    with pytest.raises(TypeError):
+        jensen.fit(3)
+    with pytest.raises(jensen.StanError, match="include"):
+        jensen.fit('#include "none.stan"\nparameters { real x; } model { x ~ normal(0, 1); }')
+
+
+def test_questions_that_a_fit_cannot_answer(line):
+    fit = jensen.fit(LINE, line)
+    with pytest.raises(ValueError, match="at least 1"):
+        fit.draws(0)
+    with pytest.raises((OverflowError, ValueError)):
+        fit.draws(3, seed=-1)
+    again = pickle.loads(pickle.dumps(fit))
+    with pytest.raises(ValueError, match="more draws need the fit itself"):
+        again.draws(3)
+
+
+SLOW = "parameters { vector[200] x; } model { x ~ normal(0, 1); sum(x) ~ normal(3, 0.1); }"
+FOR_EVER = {"method": "advi", "family": "meanfield", "advi_iters": 10**8, "max_iters": 10**8, "tol": 1e-12}
+
+
+def test_fits_at_once_do_not_mix(line, tmp_path):
+    """Good ones and one that raises, each in a folder of its own: each ends as it would alone."""
+    ended = {}
+
+    def run(seed):
+        data = line if seed else {**line, "x": np.zeros(4)}
+        try:
+            ended[seed] = jensen.fit(LINE, data, out=tmp_path / str(seed), seed=seed)
+        except jensen.StanError as error:
+            ended[seed] = error
+
+    threads = [threading.Thread(target=run, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert "30" in str(ended.pop(0))
+    for seed, fit in ended.items():
+        alone = jensen.fit(LINE, line, seed=seed)
+        assert np.array_equal(fit["y_rep"], alone["y_rep"]) and fit.elbo == alone.elbo
+        assert np.array_equal(jensen.load(tmp_path / str(seed))["alpha"], alone["alpha"])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders are not locked there")
+def test_two_fits_at_once_need_two_folders(line, tmp_path):
+    out, running, ended = tmp_path / "out", threading.Event(), []
+
+    def run():
+        settings = FOR_EVER | {"max_seconds": 2.0}
+        ended.append(jensen.fit(SLOW, out=out, progress=lambda *what: running.set(), **settings))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        thread = threading.Thread(target=run)
+        thread.start()
+        assert running.wait(60)
+        with pytest.raises(OSError, match="another run is writing to the folder .* choose another"):
+            jensen.fit(LINE, line, out=out)
+        with pytest.raises(OSError, match="another run"):
+            jensen.resume(out)
+        thread.join()
+        # The first is whole, and the folder is free again.
+        assert np.array_equal(jensen.load(out)["x"], ended[0]["x"])
+        assert jensen.fit(LINE, line, out=out).trusted
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_while_a_fit_runs_in_a_thread(line):
+    """The child has none of the parent's threads, and must neither hang nor abort."""
+    running = threading.Event()
+    thread = threading.Thread(
+        target=lambda: jensen.fit(SLOW, **FOR_EVER | {"max_seconds": 1.5}, progress=lambda *what: running.set())
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        thread.start()
+        assert running.wait(60)
+        child = os.fork()
+        if child == 0:
+            # Whatever goes wrong here must not run the rest of the tests.
+            code = 1
+            try:
+                code = 0 if jensen.fit(LINE, line).trusted else 2
+            finally:
+                os._exit(code)
+        deadline = time.time() + 60
+        while (ended := os.waitpid(child, os.WNOHANG))[0] == 0 and time.time() < deadline:
+            time.sleep(0.05)
+        if ended[0] == 0:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        thread.join()
+    assert ended[0] == child and os.waitstatus_to_exitcode(ended[1]) == 0

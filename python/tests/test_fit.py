@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import warnings
+from xml.etree import ElementTree
 
 import jensen
 import numpy as np
@@ -94,6 +95,16 @@ def test_what_is_not_trusted_warns_and_says_why():
     assert "NOT to be trusted" in repr(fit) and "NOT to be trusted" in fit._repr_html_()
 
 
+def test_a_notebook_shows_the_verdict_and_histograms():
+    fit = jensen.fit("parameters { vector[30] x; } model { x ~ normal(0, 1); }")
+    page = ElementTree.fromstring(fit._repr_html_().replace("&nbsp;", " "))
+    rows = page.findall(".//tr")
+    assert len(rows) == 21 and "and 10 more" in "".join(page.itertext())
+    # Draws of a normal: the tallest bars are in the middle.
+    heights = {float(bar.get("x")): float(bar.get("height")) for bar in rows[1].findall(".//rect")}
+    assert max(heights.values()) == 24 and 30 < max(heights, key=heights.get) < 90
+
+
 def test_summary_and_report(line, tmp_path):
     fit = jensen.fit(LINE, line)
     frame = fit.summary()
@@ -108,12 +119,48 @@ def test_summary_and_report(line, tmp_path):
 
 def test_pickled_and_loaded_fits_are_the_fit(line, tmp_path):
     fit = jensen.fit(LINE, line, out=tmp_path / "out")
-    for other in (pickle.loads(pickle.dumps(fit)), jensen.load(tmp_path / "out")):
+    fit.save(tmp_path / "fit.npz")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fit.npz", "out"]
+    for other in (pickle.loads(pickle.dumps(fit)), jensen.load(tmp_path / "out"), jensen.load(tmp_path / "fit.npz")):
         assert np.array_equal(other["beta"], fit["beta"])
         assert other.elbo == fit.elbo and other.report() == fit.report()
         assert other["y_rep"].dtype == np.float64 and other["y_rep"].shape == (1000, 30)
     more = fit.draws(1500)
     assert np.array_equal(more["beta"][:1000], fit["beta"])
+
+
+def test_a_saved_density_keeps_its_labels(tmp_path):
+    density = jensen.Density(
+        lambda z: (-0.5 * (z**2).sum(axis=1), -z),
+        ["a[0]", "a[1]"],
+        np.zeros(2),
+        constrain=lambda z: {"a": z},
+        coords={"who": np.array([7, 9])},
+        dims={"a": ["who"]},
+        observed={"y": np.arange(3)},
+    )
+    fit = density.fit(draws=50)
+    fit.save(tmp_path / "fit")
+    again = jensen.load(tmp_path / "fit")
+    assert np.array_equal(again["a"], fit["a"]) and again.history == fit.history and repr(again) == repr(fit)
+    fit.to_cmdstan_csv(tmp_path / "one.csv")
+    again.to_cmdstan_csv(tmp_path / "two.csv")
+    assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
+    made = pytest.importorskip("arviz") and again.to_arviz()
+    assert made["posterior"]["a"].dims == ("chain", "draw", "who") and list(made["posterior"]["who"].values) == [7, 9]
+    assert list(made["observed_data"]["y"].values) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("content", [b"", b"x,y\n1,2\n", b"PK\x03\x04broken", "other"])
+def test_a_file_that_is_no_fit_is_said(content, tmp_path):
+    path = tmp_path / "file"
+    if content == "other":
+        with path.open("wb") as file:
+            np.savez(file, a=np.zeros(3))
+    else:
+        path.write_bytes(content)
+    with pytest.raises(ValueError, match="is not a fit that jensen saved"):
+        jensen.load(path)
 
 
 def test_two_fits_at_once_overlap(line):

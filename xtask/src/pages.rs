@@ -5,7 +5,9 @@ use std::path::Path;
 use crate::Findings;
 
 /// Folders of the repository that pages name files of.
-const FOLDERS: [&str; 6] = [".ci/", "crates/", "data/", "docs/", "tools/", "xtask/"];
+const FOLDERS: [&str; 7] = [
+    ".ci/", "crates/", "data/", "docs/", "python/", "tools/", "xtask/",
+];
 
 /// Looks at every page.
 pub fn check(root: &Path, findings: &mut Findings) -> Result<(), String> {

@@ -1,80 +1,170 @@
-//! The Python package: built as a wheel, installed into an environment of its own, and tested there.
+//! The Python package: built as a wheel, installed into environments of its own, and tested there.
+//!
+//! | check | environment | what is run |
+//! | --- | --- | --- |
+//! | `python` | `target/python` | types, and all tests with ArviZ 0.x |
+//! | | `target/python-arviz1` | the tests of ArviZ 1, which needs a later Python |
+//! | `bridges` | `target/python` | the tests with PyMC, NumPyro, nutpie and BlackJAX, which are large |
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::run::Ended;
 
-/// Interpreters to look for, the best first: the stable ABI begins with 3.10, and the readers of the draws that are tested
-/// need no later one than 3.11.
-const INTERPRETERS: [&str; 5] = [
-    "python3.11",
-    "python3.10",
-    "python3.12",
-    "python3.13",
-    "python3",
-];
+/// Versions of Python to look for, the best first: the stable ABI begins with 3.10, and ArviZ 0.x needs none later than 3.11.
+const VERSIONS: [&str; 4] = ["3.11", "3.10", "3.12", "3.13"];
 
-/// What the checks need beside the package's own extra `test`.
+/// Those that ArviZ 1 needs.
+const LATER: [&str; 2] = ["3.12", "3.13"];
+
+/// What the checks need beside the package's own extras.
 const TOOLS: [&str; 1] = ["maturin>=1.9,<2"];
 
 /// Builds, installs, checks types and runs the tests. Skipped where there is no interpreter, or nothing can be downloaded.
 pub fn check(root: &Path) -> Result<Ended, String> {
-    let Some(interpreter) = INTERPRETERS.iter().find(|name| serves(name)) else {
-        return Ok(Ended::Skipped(
-            "no Python from 3.10 on with venv is installed".into(),
-        ));
+    let (main, wheel) = match prepared(root)? {
+        Ok(prepared) => prepared,
+        Err(reason) => return Ok(Ended::Skipped(reason)),
     };
-    let place = root.join("target/python");
-    let python = place.join("bin/python");
-    if !python.exists() {
-        run(root, interpreter, &["-m", "venv", "target/python"])?;
-    }
-    let python = python.to_string_lossy().into_owned();
-    let pip = ["-m", "pip", "install", "-q", "--disable-pip-version-check"];
-    if run(root, &python, &[&pip[..], &TOOLS].concat()).is_err() {
-        return Ok(Ended::Skipped("maturin cannot be downloaded".into()));
-    }
-    // The profile of the README's first command: compiled fast, and what that has compiled serves again.
-    let wheels = "target/wheels";
-    let build = [
-        "-m",
-        "maturin",
-        "build",
-        "-q",
-        "--profile",
-        "quick",
-        "--out",
-        wheels,
-    ];
-    run(root, &python, &build)?;
-    let wheel = newest(&root.join(wheels))?;
-    run(
-        root,
-        &python,
-        &[&pip[..], &["--force-reinstall", "--no-deps", &wheel]].concat(),
-    )?;
-    if run(
-        root,
-        &python,
-        &[&pip[..], &[&format!("{wheel}[test]")]].concat(),
-    )
-    .is_err()
-    {
+    if main.install(&[&format!("{wheel}[test]")]).is_err() {
         return Ok(Ended::Skipped(
             "what the tests need cannot be downloaded".into(),
         ));
     }
-    run(root, &python, &["-m", "mypy"])?;
-    run(root, &python, &["-m", "pytest", "-p", "no:cacheprovider"])?;
+    main.run(&["-m", "mypy"])?;
+    main.run(&["-m", "pytest", "-p", "no:cacheprovider"])?;
+    match arviz1(root, &wheel)? {
+        Ended::Done => println!("ArviZ 1: in order"),
+        Ended::Skipped(reason) => println!("ArviZ 1: skipped, {reason}"),
+    }
     Ok(Ended::Done)
 }
 
+/// The tests of what reads models of PyMC and NumPyro, and of samplers that use our gradients.
+pub fn bridges(root: &Path) -> Result<Ended, String> {
+    let (main, wheel) = match prepared(root)? {
+        Ok(prepared) => prepared,
+        Err(reason) => return Ok(Ended::Skipped(reason)),
+    };
+    if main
+        .install(&[&format!("{wheel}[test,test-bridges]")])
+        .is_err()
+    {
+        return Ok(Ended::Skipped(
+            "PyMC and NumPyro cannot be downloaded".into(),
+        ));
+    }
+    let tests = [
+        "python/tests/test_bridges.py",
+        "python/tests/test_samplers.py",
+    ];
+    main.run(&[&["-m", "pytest", "-p", "no:cacheprovider"][..], &tests].concat())?;
+    Ok(Ended::Done)
+}
+
+/// The environment of the tests with a wheel installed in it, and the wheel; or why there is none.
+fn prepared(root: &Path) -> Result<Result<(Environment<'_>, String), String>, String> {
+    let Some(interpreter) = interpreter(&VERSIONS) else {
+        return Ok(Err("no Python from 3.10 on with venv is installed".into()));
+    };
+    let main = Environment::made(root, &interpreter, "target/python")?;
+    if main.install(&TOOLS).is_err() {
+        return Ok(Err("maturin cannot be downloaded".into()));
+    }
+    // The profile that compiles fast. Little of what the README's first command has compiled with it serves again: with
+    // networks and latent models, `syn`, `num-traits` and `once_cell` have more features, and what stands on them is
+    // compiled anew, 111 of 193 crates. That is 7 minutes of processor time.
+    let wheels = "target/wheels";
+    let build = ["build", "-q", "--profile", "quick", "--out", wheels];
+    main.run(&[&["-m", "maturin"][..], &build].concat())?;
+    let wheel = newest(&root.join(wheels))?;
+    main.install(&["--force-reinstall", "--no-deps", &wheel])?;
+    Ok(Ok((main, wheel)))
+}
+
+fn arviz1(root: &Path, wheel: &str) -> Result<Ended, String> {
+    let Some(interpreter) = interpreter(&LATER) else {
+        return Ok(Ended::Skipped("no Python from 3.12 on is installed".into()));
+    };
+    let later = Environment::made(root, &interpreter, "target/python-arviz1")?;
+    let package = format!("{wheel}[test-arviz1]");
+    if later.install(&[&package]).is_err() {
+        return Ok(Ended::Skipped("it cannot be downloaded".into()));
+    }
+    later.install(&["--force-reinstall", "--no-deps", wheel])?;
+    let tests = "python/tests/test_arviz.py";
+    later.run(&["-m", "pytest", "-p", "no:cacheprovider", tests])?;
+    Ok(Ended::Done)
+}
+
+/// An interpreter with its packages.
+struct Environment<'a> {
+    root: &'a Path,
+    python: String,
+}
+
+impl<'a> Environment<'a> {
+    /// The environment in a folder, made where there is none.
+    fn made(root: &'a Path, interpreter: &str, folder: &str) -> Result<Self, String> {
+        let python = root.join(folder).join("bin/python");
+        if !python.exists() {
+            run(root, interpreter, &["-m", "venv", folder])?;
+        }
+        Ok(Self {
+            root,
+            python: python.to_string_lossy().into_owned(),
+        })
+    }
+
+    fn run(&self, arguments: &[&str]) -> Result<(), String> {
+        run(self.root, &self.python, arguments)
+    }
+
+    fn install(&self, what: &[&str]) -> Result<(), String> {
+        // Without a network the first of many waits would be the only one worth its time.
+        let pip = ["-m", "pip", "install", "-q", "--disable-pip-version-check"];
+        let patience = ["--retries", "1", "--timeout", "20"];
+        self.run(&[&pip[..], &patience, what].concat())
+    }
+}
+
+/// The first interpreter of these versions that serves: on the path, or in pyenv's folder.
+fn interpreter(versions: &[&str]) -> Option<String> {
+    let named = versions.iter().map(|version| format!("python{version}"));
+    let kept = versions.iter().flat_map(|version| of_pyenv(version));
+    let plain = std::iter::once("python3".to_owned());
+    let oldest = versions.iter().map(|version| minor(version)).min()?;
+    named
+        .chain(kept)
+        .chain(plain)
+        .find(|name| serves(name, oldest))
+}
+
+fn minor(version: &str) -> u32 {
+    let minor = version.split('.').nth(1);
+    minor.and_then(|minor| minor.parse().ok()).unwrap_or(0)
+}
+
+/// The interpreters of a version that pyenv keeps: its commands on the path answer for one version alone.
+fn of_pyenv(version: &str) -> Vec<String> {
+    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".pyenv"));
+    let root = std::env::var_os("PYENV_ROOT").map(PathBuf::from).or(home);
+    let folders = root.and_then(|root| std::fs::read_dir(root.join("versions")).ok());
+    let folders = folders.into_iter().flatten().filter_map(Result::ok);
+    folders
+        .filter(|folder| {
+            let name = folder.file_name();
+            name.to_string_lossy().starts_with(&format!("{version}."))
+        })
+        .map(|folder| folder.path().join("bin/python").display().to_string())
+        .collect()
+}
+
 /// Whether an interpreter is there, new enough, and can make environments.
-fn serves(name: &str) -> bool {
-    let script = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))";
+fn serves(name: &str, oldest: u32) -> bool {
+    let script = format!("import sys, venv, ensurepip; sys.exit(sys.version_info < (3, {oldest}))");
     let mut command = Command::new(name);
-    command.args(["-c", script]);
+    command.args(["-c", &script]);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use jensen::blackbox::{Approximation, NoiseSource, RefinedDraws};
+use jensen::blackbox::{Approximation, Init, NoiseSource, RefinedDraws};
 use jensen::data::{
-    Artefact, NetcdfAttributes, StanCsvHeader, read_bytes, read_text, write_draws_csv,
-    write_draws_netcdf,
+    Artefact, NetcdfAttributes, StanCsvHeader, read_bytes, read_draws_csv, read_text,
+    write_draws_csv, write_draws_netcdf,
 };
 use jensen::program::{Program, Stored};
 use jensen::study::folder;
-use jensen::{Sample, SampleRequest};
+use jensen::{Sample, SampleRequest, advi_config};
 
 use crate::args::DrawsArgs;
 use crate::failure::{CommandResult, Exit, Failure, print, remark};
@@ -44,7 +44,8 @@ pub fn run(args: &DrawsArgs) -> CommandResult {
         threads,
     };
     let refined = run.artefact(Artefact::Refined);
-    let drawn = if refined.exists() && !args.importance_resample {
+    let from_refined = refined.exists() && !args.importance_resample;
+    let drawn = if from_refined {
         let (refined, _) = RefinedDraws::decode(&read_bytes(&refined)?)
             .map_err(|error| folder::bad_approximation(&run, error))?;
         if request.draws > refined.draws.count {
@@ -64,40 +65,52 @@ pub fn run(args: &DrawsArgs) -> CommandResult {
             drawn.rejected, args.draws
         ));
     }
-    let family = approximation.kind().to_string();
+    let advi = advi_config(&stored.flags.settings(Init::Zero)?.method);
+    // The scale that a search found stands in the fit's own draws alone.
+    let told = read_draws_csv(&run.artefact(Artefact::DrawsCsv));
+    let header = StanCsvHeader {
+        model: name,
+        family: approximation.kind().to_string(),
+        draws_of: if from_refined {
+            "refined"
+        } else {
+            "approximation"
+        }
+        .to_owned(),
+        seed: draws_seed,
+        eta: told.map_or(advi.eta, |(_, comments)| comments.eta),
+        advi,
+        settings: Vec::new(),
+    };
     match &args.out {
-        Some(file) => write(file, &name, &family, draws_seed, &drawn)?,
+        Some(file) => write(file, &header, &drawn)?,
         None => {
             // The writer wants a file that it can put in place as a whole.
             let place = tempfile::tempdir()
                 .map_err(|error| Failure::output(format!("no temporary folder: {error}")))?;
             let file = place.path().join("draws.csv");
-            write(&file, &name, &family, draws_seed, &drawn)?;
+            write(&file, &header, &drawn)?;
             print(&read_text(&file)?)?;
         }
     }
     Ok(Exit::Done)
 }
 
-fn write(path: &Path, model: &str, family: &str, seed: u64, drawn: &Sample) -> Result<(), Failure> {
+fn write(path: &Path, header: &StanCsvHeader, drawn: &Sample) -> Result<(), Failure> {
     let netcdf = path.extension().is_some_and(|extension| extension == "nc");
     if netcdf {
         let attributes = NetcdfAttributes {
-            model: model.to_owned(),
+            model: header.model.clone(),
             extra: vec![
-                ("family".into(), family.to_owned()),
-                ("seed".into(), seed.to_string()),
+                ("family".into(), header.family.clone()),
+                ("seed".into(), header.seed.to_string()),
             ],
         };
-        write_draws_netcdf(path, &drawn.table, &attributes, None)
+        let approximate = header.draws_of == "approximation";
+        let roles = drawn.roles(approximate);
+        write_draws_netcdf(path, &drawn.table, &roles, &attributes, None)
     } else {
-        let header = StanCsvHeader {
-            model: model.to_owned(),
-            algorithm: family.to_owned(),
-            seed,
-            settings: Vec::new(),
-        };
-        write_draws_csv(path, &drawn.table, &header)
+        write_draws_csv(path, &drawn.table, &header.comments(drawn.table.len()))
     }
     .map_err(Failure::output)
 }

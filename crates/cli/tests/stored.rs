@@ -63,7 +63,10 @@ fn a_stan_fit_draws_and_goes_on() {
         let values = csv.lines().map(|line| line.splitn(4, ',').nth(3));
         values.map(|x| x.expect("a draw").to_owned()).collect()
     };
-    assert_eq!(parameters(&drawn), parameters(&common::draws_of(&folder)));
+    let mut found = parameters(&drawn);
+    // The row of the mean, which that version did not write.
+    found.remove(1);
+    assert_eq!(found, parameters(&common::draws_of(&folder)));
     let trace = common::trace_of(&folder);
     let resumed = jensen(["fit", "--resume", name(&folder), "--max-iters", "8", "-q"]);
     assert_eq!(resumed.stderr, "");

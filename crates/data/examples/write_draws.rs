@@ -1,11 +1,11 @@
 //! Writes `draws.csv` and `draws.nc` with known numbers into a folder, for `tests/python/check_draws.py`.
 //!
-//! Scalar k of draw d is (100 d + k) / 3, counted over all variables in column order.
+//! Scalar k of draw d is (100 d + k) / 3, counted over all variables in column order; that of the mean is k / 7.
 
 use std::path::PathBuf;
 
 use jensen_data::{
-    DataError, DataSet, DrawsTable, DrawsVariable, NetcdfAttributes, StanCsvHeader,
+    DataError, DataSet, DrawsTable, DrawsVariable, NetcdfAttributes, Roles, StanCsvHeader,
     write_draws_csv, write_draws_netcdf,
 };
 
@@ -25,15 +25,22 @@ fn main() -> Result<(), DataError> {
         .collect();
     let log_p = (0..draws).map(|d| -10.0 - d as f64 / 7.0).collect();
     let log_g = (0..draws).map(|d| -11.0 + d as f64 / 3.0).collect();
-    let table = DrawsTable::new(variables, values, log_p, log_g)?;
+    let mean = (0..width).map(|k| k as f64 / 7.0).collect();
+    let table = DrawsTable::new(variables, values, log_p, log_g)?.with_mean(mean)?;
 
     let header = StanCsvHeader {
         model: "known_numbers".into(),
-        algorithm: "fullrank".into(),
+        family: "fullrank".into(),
+        draws_of: "approximation".into(),
         seed: 7,
-        settings: vec![("iter".into(), "1000".into())],
+        eta: 0.1,
+        ..StanCsvHeader::default()
     };
-    write_draws_csv(&folder.join("draws.csv"), &table, &header)?;
+    write_draws_csv(
+        &folder.join("draws.csv"),
+        &table,
+        &header.comments(table.len()),
+    )?;
     let attributes = NetcdfAttributes {
         model: "known_numbers".into(),
         extra: vec![("seed".into(), "7".into())],
@@ -42,6 +49,7 @@ fn main() -> Result<(), DataError> {
     write_draws_netcdf(
         &folder.join("draws.nc"),
         &table,
+        &Roles::by_name(std::iter::empty(), true),
         &attributes,
         Some(&observed),
     )

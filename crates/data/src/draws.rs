@@ -85,6 +85,7 @@ pub struct DrawsTable {
     draws: Vec<f64>,
     log_p: Vec<f64>,
     log_g: Vec<f64>,
+    mean: Option<Vec<f64>>,
 }
 
 impl DrawsTable {
@@ -131,7 +132,24 @@ impl DrawsTable {
             draws,
             log_p,
             log_g,
+            mean: None,
         })
+    }
+
+    /// The table with the values at the mean of what the draws are of, laid out as a [row](Self::row).
+    ///
+    /// # Errors
+    /// When there are more or fewer than a row has.
+    pub fn with_mean(mut self, mean: Vec<f64>) -> Result<Self, DataError> {
+        if mean.len() != self.width {
+            return Err(DataError::invalid(format!(
+                "{} values at the mean of draws of {} scalars",
+                mean.len(),
+                self.width
+            )));
+        }
+        self.mean = Some(mean);
+        Ok(self)
     }
 
     /// The variables in order.
@@ -162,6 +180,12 @@ impl DrawsTable {
     /// All draws of one scalar, counted over all variables in column order.
     pub fn column(&self, scalar: usize) -> Vec<f64> {
         (0..self.len()).map(|d| self.row(d)[scalar]).collect()
+    }
+
+    /// The values at the unconstrained mean of what the draws are of, where they are known. That is not the mean of the
+    /// values: the mean of log σ makes a median of σ.
+    pub fn mean(&self) -> Option<&[f64]> {
+        self.mean.as_deref()
     }
 
     /// Log density of the model at each draw.

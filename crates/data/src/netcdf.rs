@@ -2,9 +2,12 @@
 //!
 //! | group | contents | dimensions |
 //! | --- | --- | --- |
-//! | `posterior` | every variable | `chain` (one), `draw`, then `name_dim_0`, `name_dim_1`, … |
-//! | `sample_stats` | `lp` and `log_p` (model), `log_g` (approximation), `log_weight` = log_p − log_g | `chain`, `draw` |
-//! | `observed_data` | the data variables, when given | `name_dim_0`, … |
+//! | `posterior` | every variable that no other group has | `chain` (one), `draw`, then `name_dim_0`, `name_dim_1`, … |
+//! | `log_likelihood`, `posterior_predictive` | the variables of those [`Roles`] | the same |
+//! | `sample_stats` | `lp`, the model's log density | `chain`, `draw` |
+//! | `approximation` | of draws of an approximation: `log_p` (model), `log_q`, `log_weight` = log_p − log_q | `chain`, `draw` |
+//! | `observed_data` | the data that a predictive variable predicts: `y` of `y_rep` | `name_dim_0`, … |
+//! | `constant_data` | the other data | `name_dim_0`, … |
 //!
 //! Index coordinates count from 0, as ArviZ writes them. Elements are row-major, the order of the format. The attributes
 //! of every group name the library, its version and the model. Variables of size zero are left out, and so are data
@@ -22,6 +25,58 @@ use crate::dataset::{DataSet, Elements, Value};
 use crate::draws::{DrawsTable, DrawsVariable, is_storable_name};
 use crate::error::DataError;
 
+/// What variables are to ArviZ; those that are not named are the posterior's.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Roles {
+    /// Pointwise log likelihoods.
+    pub log_likelihood: Vec<String>,
+    /// Draws of data from the model; `y_rep` and `y_pred` predict `y`.
+    pub predictive: Vec<String>,
+    /// Whether the draws are those of an approximation, with weights.
+    pub approximate: bool,
+}
+
+impl Roles {
+    /// Roles by the names of the generated quantities.
+    pub fn by_name<'a>(generated: impl Iterator<Item = &'a str>, approximate: bool) -> Self {
+        let mut roles = Self {
+            approximate,
+            ..Self::default()
+        };
+        for name in generated {
+            if name == "log_lik" {
+                roles.log_likelihood.push(name.to_owned());
+            } else if predicted(name).is_some() {
+                roles.predictive.push(name.to_owned());
+            }
+        }
+        roles
+    }
+
+    fn group(&self, name: &str) -> &'static str {
+        let among = |names: &[String]| names.iter().any(|n| n == name);
+        if among(&self.log_likelihood) {
+            "log_likelihood"
+        } else if among(&self.predictive) {
+            "posterior_predictive"
+        } else {
+            "posterior"
+        }
+    }
+
+    fn observes(&self, data: &str) -> bool {
+        self.predictive
+            .iter()
+            .any(|name| predicted(name) == Some(data))
+    }
+}
+
+/// The data that a variable predicts, by its name.
+fn predicted(name: &str) -> Option<&str> {
+    name.strip_suffix("_rep")
+        .or_else(|| name.strip_suffix("_pred"))
+}
+
 /// What the attributes of the groups say.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NetcdfAttributes {
@@ -31,55 +86,82 @@ pub struct NetcdfAttributes {
     pub extra: Vec<(String, String)>,
 }
 
-/// Writes the draws, and the observed data if given, as NetCDF-4, atomically.
+/// Writes the draws, and the data if given, as NetCDF-4, atomically.
 pub fn write_draws_netcdf(
     path: &Path,
     table: &DrawsTable,
+    roles: &Roles,
     attributes: &NetcdfAttributes,
-    observed: Option<&DataSet>,
+    data: Option<&DataSet>,
 ) -> Result<(), DataError> {
-    let bytes = encode(table, attributes, observed)
+    let bytes = encode(table, roles, attributes, data)
         .map_err(|e| DataError::invalid(format!("cannot write `{}`: {e}", path.display())))?;
     write_atomic_bytes(path, &bytes)
 }
 
 fn encode(
     table: &DrawsTable,
+    roles: &Roles,
     attributes: &NetcdfAttributes,
-    observed: Option<&DataSet>,
+    data: Option<&DataSet>,
 ) -> NcResult<Vec<u8>> {
     let mut file = NcFileBuilder::new();
-
-    let mut posterior = Group::new(&mut file, "posterior", attributes)?;
-    let sample = posterior.sample_dimensions(table.len())?;
-    let mut start = 0;
-    for variable in table.variables().iter().filter(|v| !v.is_empty()) {
-        let values = row_major_draws(table, variable, start);
-        start += variable.len();
-        posterior.add(&variable.name, &sample, &variable.shape, &values)?;
+    for name in ["posterior", "log_likelihood", "posterior_predictive"] {
+        let mut start = 0;
+        let mut group = None;
+        for variable in table.variables() {
+            let first = start;
+            start += variable.len();
+            if variable.is_empty() || roles.group(&variable.name) != name {
+                continue;
+            }
+            if group.is_none() {
+                let mut made = Group::new(&mut file, name, attributes)?;
+                let sample = made.sample_dimensions(table.len())?;
+                group = Some((made, sample));
+            }
+            if let Some((group, sample)) = &mut group {
+                let values = row_major_draws(table, variable, first);
+                group.add(&variable.name, sample, &variable.shape, &values)?;
+            }
+        }
     }
-
-    let mut stats = Group::new(&mut file, "sample_stats", attributes)?;
-    let sample = stats.sample_dimensions(table.len())?;
-    for (name, values) in [
-        ("lp", table.log_p()),
-        ("log_p", table.log_p()),
-        ("log_g", table.log_g()),
-        ("log_weight", &table.log_weights()),
-    ] {
-        stats.add(name, &sample, &[], values)?;
-    }
-
-    if let Some(data) = observed {
-        let mut group = Group::new(&mut file, "observed_data", attributes)?;
-        for (name, value) in data.iter().filter(|(name, _)| is_storable_name(name)) {
-            group.add_value(name, value)?;
+    encode_densities(&mut file, table, roles, attributes)?;
+    if let Some(data) = data {
+        let named = || data.iter().filter(|(name, _)| is_storable_name(name));
+        for (group, observed) in [("observed_data", true), ("constant_data", false)] {
+            let mut values = named().filter(|(name, _)| roles.observes(name) == observed);
+            let Some(first) = values.next() else { continue };
+            let mut group = Group::new(&mut file, group, attributes)?;
+            for (name, value) in std::iter::once(first).chain(values) {
+                group.add_value(name, value)?;
+            }
         }
     }
     let (_, bytes) = file.to_vec(NcWriteOptions {
         format: NcWriteFormat::Nc4,
     })?;
     Ok(bytes)
+}
+
+/// The log densities at the draws.
+fn encode_densities(
+    file: &mut NcFileBuilder,
+    table: &DrawsTable,
+    roles: &Roles,
+    attributes: &NetcdfAttributes,
+) -> NcResult<()> {
+    let mut stats = Group::new(file, "sample_stats", attributes)?;
+    let sample = stats.sample_dimensions(table.len())?;
+    stats.add("lp", &sample, &[], table.log_p())?;
+    if roles.approximate {
+        let mut group = Group::new(file, "approximation", attributes)?;
+        let sample = group.sample_dimensions(table.len())?;
+        group.add("log_p", &sample, &[], table.log_p())?;
+        group.add("log_q", &sample, &[], table.log_g())?;
+        group.add("log_weight", &sample, &[], &table.log_weights())?;
+    }
+    Ok(())
 }
 
 /// Draws of one variable, each with its last index fastest. `start` is the variable's first column.

@@ -1,6 +1,6 @@
 //! The folder of a run: `--out DIR`.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -193,6 +193,42 @@ impl RunDir {
                 Err(DataError::io("remove", &path, &e))
             }
             _ => Ok(()),
+        }
+    }
+}
+
+/// A folder held for one run: until this is dropped, or the process ends in whatever way.
+#[derive(Debug)]
+pub struct Claim(Option<File>);
+
+impl Claim {
+    /// Holds a folder, which is made where there is none. What cannot be one is left to [`RunDir::create`] to refuse.
+    ///
+    /// # Errors
+    /// Another run holds it, of this process or of another.
+    pub fn of(path: &Path) -> Result<Self, DataError> {
+        // The folder itself is locked and no file in it: those are replaced as a whole. Where the system opens no folders,
+        // or locks none, runs are told apart by their users.
+        let opened = fs::create_dir_all(path).and_then(|()| File::open(path));
+        let Ok(folder) = opened else {
+            return Ok(Self(None));
+        };
+        match folder.try_lock() {
+            Ok(()) => Ok(Self(Some(folder))),
+            Err(TryLockError::WouldBlock) => Err(DataError::invalid(format!(
+                "another run is writing to the folder `{}`: wait until it has ended, or choose another folder",
+                path.display()
+            ))),
+            Err(TryLockError::Error(_)) => Ok(Self(None)),
+        }
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if let Some(folder) = &self.0 {
+            // Closing would do, were it not for a forked child, which has the same open folder.
+            let _ = folder.unlock();
         }
     }
 }

@@ -1,10 +1,19 @@
 //! `draws.csv`: Stan CSV in the layout of CmdStan's variational method.
 //!
-//! Comment lines with the settings, a header `lp__,log_p__,log_g__,…`, one row a draw. Differences from CmdStan, so that
-//! every reader sees draws and nothing else: there is no first row with the mean of the approximation, and `lp__` holds
-//! the log density instead of zero. Numbers are the shortest text that reads back to the same bits; non-finite ones are
-//! `nan`, `inf`, `-inf`.
+//! Comment lines with the settings, a header `lp__,log_p__,log_g__,…`, two comment lines with the step size, a first row
+//! with the mean, one row a draw. As in CmdStan `lp__` is zero, and so are all three in the row of the mean. Numbers are
+//! the shortest text that reads back to the same bits; non-finite ones are `nan`, `inf`, `-inf`.
+//!
+//! What readers ask for, by their sources:
+//!
+//! | reader | needs |
+//! | --- | --- |
+//! | CmdStanPy's `from_csv` | every setting of [`AdviConfig`], an algorithm that it knows, the two lines, the mean |
+//! | CmdStanR's `read_cmdstan_csv` | `id`; it drops the first row |
+//! | RStan's `read_one_stan_csv` | exactly two lines between header and rows |
+//! | RStan's `read_stan_csv` | `warmup`, `thin` and `save_warmup`, which CmdStan itself does not write here |
 
+use std::fmt::{Display, Write as _};
 use std::io::Write;
 use std::path::Path;
 
@@ -12,80 +21,184 @@ use crate::atomic::write_atomic;
 use crate::draws::{DrawsTable, DrawsVariable};
 use crate::error::DataError;
 
-/// What the comments at the top say.
+/// What the comments say.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StanCsvHeader {
-    /// The model's name.
+    /// The model's name or file.
     pub model: String,
-    /// The approximating family in CmdStan's words: `meanfield`, `fullrank`, or another.
-    pub algorithm: String,
+    /// The approximating family: `meanfield`, `fullrank`, or another.
+    pub family: String,
+    /// What the draws are of: `approximation` or `refined`.
+    pub draws_of: String,
     /// The seed of the run.
     pub seed: u64,
-    /// Further settings, written as `key = value` in order.
+    /// The settings of CmdStan's method.
+    pub advi: AdviConfig,
+    /// The step-size scale that was found or given; 1 where there is none.
+    pub eta: f64,
+    /// Jensen's settings as they were given.
     pub settings: Vec<(String, String)>,
 }
+
+/// Settings of CmdStan's variational method. A fit by another method has their defaults, which readers insist on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AdviConfig {
+    /// Largest number of iterations.
+    pub iter: u64,
+    /// Draws of a gradient.
+    pub grad_samples: u64,
+    /// Draws of an estimate of the bound.
+    pub elbo_samples: u64,
+    /// Step-size scale.
+    pub eta: f64,
+    /// Whether the scale is searched for.
+    pub adapted: bool,
+    /// Relative tolerance of the bound.
+    pub tol_rel_obj: f64,
+    /// Iterations between estimates of the bound.
+    pub eval_elbo: u64,
+}
+
+impl Default for AdviConfig {
+    fn default() -> Self {
+        Self {
+            iter: 10_000,
+            grad_samples: 1,
+            elbo_samples: 100,
+            eta: 1.0,
+            adapted: true,
+            tol_rel_obj: 0.01,
+            eval_elbo: 100,
+        }
+    }
+}
+
+/// The comments of a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StanCsvComments {
+    /// The lines above the header.
+    pub above: String,
+    /// The step-size scale below it.
+    pub eta: f64,
+}
+
+/// The line below the header, after which comes the scale.
+const ADAPTED: &str = "# Stepsize adaptation complete.";
 
 /// Columns that every file begins with.
 const LEADING: [&str; 3] = ["lp__", "log_p__", "log_g__"];
 
-/// Writes the draws as Stan CSV, atomically.
+impl StanCsvHeader {
+    /// The comments of a file with so many draws.
+    pub fn comments(&self, draws: usize) -> StanCsvComments {
+        let mut lines = Lines(String::new());
+        lines.add(0, "jensen_version", env!("CARGO_PKG_VERSION"));
+        lines.add(0, "model", model_name(&self.model));
+        lines.add(0, "method", "variational");
+        lines.title(1, "variational");
+        // CmdStan has two families, and its readers know no other: what has correlations is named after the full one.
+        let algorithm = match self.family.as_str() {
+            "meanfield" => "meanfield",
+            _ => "fullrank",
+        };
+        lines.add(2, "algorithm", algorithm);
+        lines.title(3, algorithm);
+        let (given, usual) = (&self.advi, AdviConfig::default());
+        lines.setting("iter", given.iter, usual.iter);
+        lines.setting("grad_samples", given.grad_samples, usual.grad_samples);
+        lines.setting("elbo_samples", given.elbo_samples, usual.elbo_samples);
+        lines.setting("eta", given.eta, usual.eta);
+        lines.title(2, "adapt");
+        // CmdStan's `iter` of the search is left out: readers that take the last of a name would take it for that above.
+        lines.add(3, "engaged", u8::from(given.adapted));
+        lines.setting("tol_rel_obj", given.tol_rel_obj, usual.tol_rel_obj);
+        lines.setting("eval_elbo", given.eval_elbo, usual.eval_elbo);
+        lines.setting("output_samples", draws, 1000);
+        for (key, value) in [("id", 1), ("warmup", 0), ("thin", 1), ("save_warmup", 0)] {
+            lines.add(0, key, value);
+        }
+        lines.title(0, "random");
+        lines.add(1, "seed", self.seed);
+        lines.title(0, "jensen");
+        lines.add(1, "jensen_fitted_family", &self.family);
+        lines.add(1, "jensen_draws_of", &self.draws_of);
+        for (key, value) in &self.settings {
+            // A name of its own: `method` here is not CmdStan's.
+            lines.add(1, &format!("jensen_{}", key.replace('-', "_")), value);
+        }
+        StanCsvComments {
+            above: lines.0,
+            eta: self.eta,
+        }
+    }
+}
+
+/// The name that Stan's compiler gives a program: readers name files after it, so it must be no path.
+fn model_name(file: &str) -> String {
+    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    let stem = name.strip_suffix(".stan").unwrap_or(name);
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    format!("{}_model", stem.chars().map(plain).collect::<String>())
+}
+
+/// Comment lines as they are made.
+struct Lines(String);
+
+impl Lines {
+    fn title(&mut self, depth: usize, name: &str) {
+        let _ = writeln!(self.0, "# {}{name}", "  ".repeat(depth));
+    }
+
+    /// One `key = value`. Line ends and `=` inside would be read as something else.
+    fn add(&mut self, depth: usize, key: &str, value: impl Display) {
+        let clean = |s: String| s.replace(|c: char| c.is_control() || c == '=', " ");
+        let (key, value) = (clean(key.to_owned()), clean(value.to_string()));
+        let _ = writeln!(self.0, "# {}{key} = {value}", "  ".repeat(depth));
+    }
+
+    fn setting<T: Display + PartialEq>(&mut self, key: &str, value: T, usual: T) {
+        let mark = if value == usual { " (Default)" } else { "" };
+        self.add(2, key, format!("{value}{mark}"));
+    }
+}
+
+/// Writes the draws as Stan CSV, atomically. A mean that is not known is a row of `nan`.
 pub fn write_draws_csv(
     path: &Path,
     table: &DrawsTable,
-    header: &StanCsvHeader,
+    comments: &StanCsvComments,
 ) -> Result<(), DataError> {
     write_atomic(path, |out| {
-        for (depth, key, value) in [
-            (0, "jensen_version", env!("CARGO_PKG_VERSION").to_string()),
-            (0, "model", header.model.clone()),
-            (0, "method", "variational".to_string()),
-        ] {
-            comment(out, depth, key, &value)?;
-        }
-        writeln!(out, "#   variational")?;
-        comment(out, 2, "algorithm", &header.algorithm)?;
-        comment(out, 2, "output_samples", &table.len().to_string())?;
-        for (key, value) in &header.settings {
-            comment(out, 2, key, value)?;
-        }
-        writeln!(out, "# random")?;
-        comment(out, 1, "seed", &header.seed.to_string())?;
-
+        out.write_all(comments.above.as_bytes())?;
         write!(out, "{}", LEADING.join(","))?;
         for name in table.scalar_names() {
             write!(out, ",{name}")?;
         }
-        writeln!(out)?;
+        writeln!(out, "\n{ADAPTED}\n# eta = {}", comments.eta)?;
+        let unknown = vec![f64::NAN; table.width()];
         let mut line = String::new();
+        push_row(&mut line, [0.0; 3], table.mean().unwrap_or(&unknown));
+        out.write_all(line.as_bytes())?;
         for draw in 0..table.len() {
             line.clear();
-            let (p, g) = (table.log_p()[draw], table.log_g()[draw]);
-            for x in [p, p, g].iter().chain(table.row(draw)) {
-                push_number(&mut line, *x);
-                line.push(',');
-            }
-            line.pop();
-            line.push('\n');
+            let leading = [0.0, table.log_p()[draw], table.log_g()[draw]];
+            push_row(&mut line, leading, table.row(draw));
             out.write_all(line.as_bytes())?;
         }
         Ok(())
     })
 }
 
-/// One `key = value` comment. Line ends and `=` inside would be read as something else.
-fn comment(out: &mut impl Write, depth: usize, key: &str, value: &str) -> std::io::Result<()> {
-    let clean = |s: &str| s.replace(|c: char| c.is_control() || c == '=', " ");
-    writeln!(
-        out,
-        "# {}{} = {}",
-        "  ".repeat(depth),
-        clean(key),
-        clean(value)
-    )
+fn push_row(line: &mut String, leading: [f64; 3], values: &[f64]) {
+    for x in leading.iter().chain(values) {
+        push_number(line, *x);
+        line.push(',');
+    }
+    line.pop();
+    line.push('\n');
 }
 
 fn push_number(line: &mut String, x: f64) {
-    use std::fmt::Write as _;
     let written = if x.is_nan() {
         line.push_str("nan");
         Ok(())
@@ -100,8 +213,9 @@ fn push_number(line: &mut String, x: f64) {
     debug_assert!(written.is_ok(), "writing to a string cannot fail");
 }
 
-/// Reads a file written by [`write_draws_csv`]: scalar draws regrouped into variables by their subscripts.
-pub fn read_draws_csv(path: &Path) -> Result<DrawsTable, DataError> {
+/// Reads a file written by [`write_draws_csv`]: scalar draws regrouped into variables by their subscripts. Where no comments
+/// follow the header, as in files of earlier versions, there is no row of the mean.
+pub fn read_draws_csv(path: &Path) -> Result<(DrawsTable, StanCsvComments), DataError> {
     let text = std::fs::read_to_string(path).map_err(|e| DataError::io("read", path, &e))?;
     let fail = |line: usize, message: &str| {
         DataError::invalid(format!(
@@ -110,47 +224,78 @@ pub fn read_draws_csv(path: &Path) -> Result<DrawsTable, DataError> {
             line + 1
         ))
     };
-    let mut lines = text
+    let mut comments = StanCsvComments {
+        above: String::new(),
+        eta: 1.0,
+    };
+    let mut columns: Option<Vec<&str>> = None;
+    let mut variables = Vec::new();
+    let mut mean = None;
+    let mut mean_follows = false;
+    let (mut draws, mut log_p, mut log_g) = (Vec::new(), Vec::new(), Vec::new());
+    for (at, line) in text
         .lines()
         .enumerate()
-        .filter(|(_, l)| !l.starts_with('#') && !l.trim().is_empty());
-    let (at, head) = lines.next().ok_or_else(|| fail(0, "there is no header"))?;
-    let columns: Vec<&str> = head.split(',').collect();
-    if !columns.starts_with(&LEADING) {
-        return Err(fail(
-            at,
-            "the header does not begin with lp__,log_p__,log_g__",
-        ));
+        .filter(|(_, l)| !l.trim().is_empty())
+    {
+        match (line.starts_with('#'), &columns) {
+            (true, None) => {
+                comments.above.push_str(line);
+                comments.above.push('\n');
+            }
+            (true, Some(_)) => {
+                mean_follows |= line == ADAPTED;
+                let eta = line.strip_prefix("# eta = ").map(str::parse);
+                comments.eta = eta.and_then(Result::ok).unwrap_or(comments.eta);
+            }
+            (false, None) => {
+                variables = variables_of(line).map_err(|message| fail(at, message))?;
+                columns = Some(line.split(',').collect());
+            }
+            (false, Some(columns)) => {
+                let row = numbers(line, columns.len()).map_err(|message| fail(at, &message))?;
+                let values = &row[LEADING.len()..];
+                if std::mem::take(&mut mean_follows) {
+                    mean = Some(values.to_vec());
+                    continue;
+                }
+                log_p.push(row[1]);
+                log_g.push(row[2]);
+                draws.extend_from_slice(values);
+            }
+        }
     }
-    let variables = group_columns(&columns[LEADING.len()..]).ok_or_else(|| {
-        fail(
-            at,
-            "the subscripts of a variable do not run through an array in column-major order",
-        )
-    })?;
+    if columns.is_none() {
+        return Err(fail(0, "there is no header"));
+    }
+    let table = DrawsTable::new(variables, draws, log_p, log_g)?;
+    Ok(match mean {
+        Some(mean) => (table.with_mean(mean)?, comments),
+        None => (table, comments),
+    })
+}
 
-    let (mut draws, mut log_p, mut log_g) = (Vec::new(), Vec::new(), Vec::new());
-    for (at, line) in lines {
-        let mut row = Vec::with_capacity(columns.len());
-        for field in line.split(',') {
-            row.push(
-                field
-                    .trim()
-                    .parse::<f64>()
-                    .map_err(|_| fail(at, &format!("`{field}` is no number")))?,
-            );
-        }
-        if row.len() != columns.len() {
-            return Err(fail(
-                at,
-                &format!("{} values under {} columns", row.len(), columns.len()),
-            ));
-        }
-        log_p.push(row[1]);
-        log_g.push(row[2]);
-        draws.extend_from_slice(&row[LEADING.len()..]);
+/// The variables that a header names.
+fn variables_of(header: &str) -> Result<Vec<DrawsVariable>, &'static str> {
+    let columns: Vec<&str> = header.split(',').collect();
+    if !columns.starts_with(&LEADING) {
+        return Err("the header does not begin with lp__,log_p__,log_g__");
     }
-    DrawsTable::new(variables, draws, log_p, log_g)
+    group_columns(&columns[LEADING.len()..])
+        .ok_or("the subscripts of a variable do not run through an array in column-major order")
+}
+
+/// The numbers of a row.
+fn numbers(line: &str, columns: usize) -> Result<Vec<f64>, String> {
+    let mut row = Vec::with_capacity(columns);
+    for field in line.split(',') {
+        let number = field.trim().parse::<f64>();
+        row.push(number.map_err(|_| format!("`{field}` is no number"))?);
+    }
+    if row.len() != columns {
+        return Err(format!("{} values under {columns} columns", row.len()));
+    }
+    Ok(row)
 }
 
 /// Variables from scalar names: neighbours with the same stem; the last one's subscripts are the sizes.

@@ -3,8 +3,8 @@
 use std::fs;
 
 use jensen_data::{
-    DataSet, DrawsTable, DrawsVariable, NetcdfAttributes, StanCsvHeader, read_draws_csv,
-    write_draws_csv, write_draws_netcdf,
+    AdviConfig, DataSet, DrawsTable, DrawsVariable, NetcdfAttributes, Roles, StanCsvHeader,
+    read_draws_csv, write_draws_csv, write_draws_netcdf,
 };
 use netcdf_reader::NcFile;
 
@@ -16,8 +16,10 @@ fn table(draws: usize) -> DrawsTable {
         DrawsVariable::new("none", [0, 2]),
         DrawsVariable::new("Sigma", [2, 2]),
         DrawsVariable::new("a", [2, 3, 2]),
+        DrawsVariable::new("log_lik", [2]),
+        DrawsVariable::new("y_rep", []),
     ];
-    let width = 1 + 3 + 4 + 12;
+    let width = 1 + 3 + 4 + 12 + 2 + 1;
     let mut values: Vec<f64> = (0..draws * width)
         .map(|i| ((i / width) as f64 * 100.0 + (i % width) as f64) / 3.0)
         .collect();
@@ -39,10 +41,16 @@ fn table(draws: usize) -> DrawsTable {
 
 fn header() -> StanCsvHeader {
     StanCsvHeader {
-        model: "eight\nschools = 1".into(),
-        algorithm: "fullrank".into(),
+        model: "/home/eight\nschools = 1.stan".into(),
+        family: "lowrank=4".into(),
+        draws_of: "approximation".into(),
         seed: 7,
-        settings: vec![("grad_samples".into(), "16".into())],
+        advi: AdviConfig {
+            grad_samples: 16,
+            ..AdviConfig::default()
+        },
+        eta: 0.1,
+        settings: vec![("method".into(), "advi".into())],
     }
 }
 
@@ -52,7 +60,8 @@ fn scalars_are_named_column_major() {
     assert_eq!(
         names.join(" "),
         "mu theta.1 theta.2 theta.3 Sigma.1.1 Sigma.2.1 Sigma.1.2 Sigma.2.2 \
-         a.1.1.1 a.2.1.1 a.1.2.1 a.2.2.1 a.1.3.1 a.2.3.1 a.1.1.2 a.2.1.2 a.1.2.2 a.2.2.2 a.1.3.2 a.2.3.2"
+         a.1.1.1 a.2.1.1 a.1.2.1 a.2.2.1 a.1.3.1 a.2.3.1 a.1.1.2 a.2.1.2 a.1.2.2 a.2.2.2 a.1.3.2 a.2.3.2 \
+         log_lik.1 log_lik.2 y_rep"
     );
     assert_eq!(
         DrawsVariable::new("S", [2, 2]).display_names().join(" "),
@@ -65,9 +74,13 @@ fn scalars_are_named_column_major() {
 fn csv_reads_back_bit_for_bit() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("draws.csv");
-    let table = table(5);
-    write_draws_csv(&path, &table, &header()).unwrap();
-    let back = read_draws_csv(&path).unwrap();
+    let mean: Vec<f64> = (0..23).map(|k| k as f64 / 7.0).collect();
+    let table = table(5).with_mean(mean).unwrap();
+    let comments = header().comments(5);
+    write_draws_csv(&path, &table, &comments).unwrap();
+    let (back, read) = read_draws_csv(&path).unwrap();
+    assert_eq!(read, comments);
+    assert_eq!(back.mean(), table.mean());
     for draw in 0..table.len() {
         let (a, b) = (table.row(draw), back.row(draw));
         assert!(
@@ -102,14 +115,59 @@ fn csv_has_cmdstans_layout() {
         vec![-1.0, f64::NEG_INFINITY],
     )
     .unwrap();
-    write_draws_csv(&path, &small, &header()).unwrap();
+    let small = small.with_mean(vec![0.5, 2.0]).unwrap();
+    write_draws_csv(&path, &small, &header().comments(2)).unwrap();
     let expected = format!(
-        "# jensen_version = {}\n# model = eight schools   1\n# method = variational\n#   variational\n\
-         #     algorithm = fullrank\n#     output_samples = 2\n#     grad_samples = 16\n# random\n#   seed = 7\n\
-         lp__,log_p__,log_g__,x.1,x.2\n-1.5,-1.5,-1,0.25,nan\n-2,-2,-inf,1e-7,-3\n",
+        "# jensen_version = {}
+# model = eight_schools___1_model
+# method = variational
+#   variational
+#     algorithm = fullrank
+#       fullrank
+#     iter = 10000 (Default)
+#     grad_samples = 16
+#     elbo_samples = 100 (Default)
+#     eta = 1 (Default)
+#     adapt
+#       engaged = 1
+#     tol_rel_obj = 0.01 (Default)
+#     eval_elbo = 100 (Default)
+#     output_samples = 2
+# id = 1
+# warmup = 0
+# thin = 1
+# save_warmup = 0
+# random
+#   seed = 7
+# jensen
+#   jensen_fitted_family = lowrank 4
+#   jensen_draws_of = approximation
+#   jensen_method = advi
+lp__,log_p__,log_g__,x.1,x.2
+# Stepsize adaptation complete.
+# eta = 0.1
+0,0,0,0.5,2
+0,-1.5,-1,0.25,nan
+0,-2,-inf,1e-7,-3
+",
         env!("CARGO_PKG_VERSION")
     );
     assert_eq!(fs::read_to_string(&path).unwrap(), expected);
+}
+
+#[test]
+fn csv_of_earlier_versions_has_no_mean() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("draws.csv");
+    fs::write(
+        &path,
+        "# a\nlp__,log_p__,log_g__,x\n-1,-1,-2,0.5\n-3,-3,-4,0.25\n",
+    )
+    .unwrap();
+    let (table, comments) = read_draws_csv(&path).unwrap();
+    assert_eq!((table.len(), table.mean()), (2, None));
+    assert_eq!(table.column(0), [0.5, 0.25]);
+    assert_eq!(comments.above, "# a\n");
 }
 
 #[test]
@@ -149,10 +207,12 @@ fn tables_must_have_matching_lengths_and_distinct_names() {
     assert!(DrawsTable::new(vec![v("x"), v("x")], vec![0.0; 4], vec![0.0], vec![0.0]).is_err());
     let huge = DrawsVariable::new("x", [usize::MAX, 2]);
     assert!(DrawsTable::new(vec![huge], vec![], vec![], vec![]).is_err());
+    let one = DrawsTable::new(vec![v("x")], vec![0.0; 2], vec![0.0], vec![0.0]).unwrap();
+    assert!(one.with_mean(vec![0.0; 3]).is_err());
 }
 
 #[test]
-fn netcdf_has_arvizs_groups_and_the_same_bits() {
+fn netcdf_has_the_groups_of_arviz_and_the_same_bits() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("draws.nc");
     let table = table(4);
@@ -165,7 +225,8 @@ fn netcdf_has_arvizs_groups_and_the_same_bits() {
         "",
     )
     .unwrap();
-    write_draws_netcdf(&path, &table, &attributes, Some(&observed)).unwrap();
+    let roles = Roles::by_name(["log_lik", "y_rep", "theta"].into_iter(), true);
+    write_draws_netcdf(&path, &table, &roles, &attributes, Some(&observed)).unwrap();
 
     let file = NcFile::from_bytes(&fs::read(&path).unwrap()).unwrap();
     let read = |name: &str, shape: &[usize]| -> Vec<u64> {
@@ -200,11 +261,11 @@ fn netcdf_has_arvizs_groups_and_the_same_bits() {
         bits(table.log_p().to_vec())
     );
     assert_eq!(
-        read("sample_stats/log_g", &[1, 4]),
+        read("approximation/log_q", &[1, 4]),
         bits(table.log_g().to_vec())
     );
     assert_eq!(
-        read("sample_stats/log_weight", &[1, 4]),
+        read("approximation/log_weight", &[1, 4]),
         bits(table.log_weights())
     );
     assert_eq!(
@@ -212,7 +273,7 @@ fn netcdf_has_arvizs_groups_and_the_same_bits() {
         bits(vec![1.5, 2.0, 3.0, 4.0])
     );
     assert_eq!(
-        file.read_variable::<i64>("observed_data/t:2")
+        file.read_variable::<i64>("constant_data/t:2")
             .unwrap()
             .as_slice()
             .unwrap(),
@@ -225,7 +286,23 @@ fn netcdf_has_arvizs_groups_and_the_same_bits() {
             .unwrap(),
         [0, 1, 2, 3]
     );
-    assert!(file.variable("posterior/none").is_err());
+    assert_eq!(
+        read("log_likelihood/log_lik", &[1, 4, 2]),
+        bits((0..4).flat_map(|d| table.row(d)[20..22].to_vec()).collect())
+    );
+    assert_eq!(
+        read("posterior_predictive/y_rep", &[1, 4]),
+        bits(table.column(22))
+    );
+    for elsewhere in [
+        "posterior/none",
+        "posterior/y_rep",
+        "posterior/log_lik",
+        "observed_data/N",
+        "constant_data/y",
+    ] {
+        assert!(file.variable(elsewhere).is_err(), "{elsewhere}");
+    }
     let group = file.group("posterior").unwrap();
     let attribute = |name: &str| group.attribute(name).and_then(|a| a.value.as_string());
     assert_eq!(attribute("model_name").as_deref(), Some("schools"));
@@ -264,9 +341,15 @@ fn a_file_that_cannot_be_encoded_is_one_error_and_leaves_nothing() {
         vec![0.0],
     )
     .unwrap();
-    let error = write_draws_netcdf(&path, &table, &NetcdfAttributes::default(), None)
-        .unwrap_err()
-        .to_string();
+    let error = write_draws_netcdf(
+        &path,
+        &table,
+        &Roles::default(),
+        &NetcdfAttributes::default(),
+        None,
+    )
+    .unwrap_err()
+    .to_string();
     assert!(
         error.starts_with(&format!("cannot write `{}`", path.display())),
         "{error}"

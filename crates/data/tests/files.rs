@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 
 use jensen_data::{
-    Artefact, DataError, DataSet, ElboPoint, FitSummary, ParameterSummary, RunDir, Seconds,
+    Artefact, Claim, DataError, DataSet, ElboPoint, FitSummary, ParameterSummary, RunDir, Seconds,
     TraceWriter, read_trace, write_atomic, write_atomic_bytes,
 };
 use serde::{Deserialize, Serialize};
@@ -352,4 +352,24 @@ fn data_files_are_recognised_by_name_or_content() {
         fs::write(&path, text).unwrap();
         assert_eq!(DataSet::read(&path).unwrap().int("N").unwrap(), 1, "{name}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_is_held_by_one_run_at_a_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("new/folder");
+    let held = Claim::of(&path).unwrap();
+    let error = Claim::of(&path).unwrap_err().to_string();
+    assert!(
+        error.contains("another run is writing to the folder"),
+        "{error}"
+    );
+    drop(held);
+    Claim::of(&path).unwrap();
+    // What is no folder is refused by who writes to it.
+    let file = dir.path().join("file");
+    fs::write(&file, "x").unwrap();
+    Claim::of(&file).unwrap();
+    assert!(RunDir::create(&file, "fit").is_err());
 }

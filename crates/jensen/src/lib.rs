@@ -100,7 +100,7 @@ pub use covariance::Covariance;
 pub use error::Error;
 pub use fit::{Fitted, Options, fit, fit_with};
 pub use memory::{Footprint, format_bytes};
-pub use outputs::{About, HistoryPoint};
+pub use outputs::{About, HistoryPoint, advi_config};
 pub use problem::{Bare, Problem};
 pub use query::{Answer, Query, evaluate};
 pub use sample::{Sample, SampleRequest, sample, sample_refined};

@@ -1,6 +1,9 @@
 //! What a fit says of itself: the summary for scripts and the report for people.
 
-use jensen_data::{ElboPoint, FitSummary, ParameterSummary, Seconds};
+use jensen_blackbox::{AdviSettings, AdviStop, Method};
+use jensen_data::{
+    AdviConfig, ElboPoint, FitSummary, ParameterSummary, Seconds, StanCsvComments, StanCsvHeader,
+};
 use jensen_density::VariableKind;
 use jensen_report::{
     Exhibit, Fact, Khat, Marginal, Parameter, Posterior, Report, Section, Stage, Tone, TracePoint,
@@ -30,6 +33,8 @@ pub struct HistoryPoint {
     pub elbo: f64,
     /// Its Monte-Carlo standard error, where the method has one.
     pub se: Option<f64>,
+    /// ADVI's step-size scale.
+    pub eta: Option<f64>,
 }
 
 impl HistoryPoint {
@@ -48,6 +53,7 @@ impl HistoryPoint {
             seconds: record.seconds,
             elbo: record.elbo?,
             se: record.elbo_se,
+            eta: record.fields.get("eta").and_then(|value| value.as_f64()),
         })
     }
 }
@@ -65,7 +71,55 @@ pub struct About {
     pub exhibits: Vec<Exhibit>,
 }
 
+/// The settings of a method as CmdStan has them: its defaults for all but ADVI.
+pub fn advi_config(method: &Method) -> AdviConfig {
+    let Method::Advi(settings) = method else {
+        return AdviConfig::default();
+    };
+    let AdviSettings {
+        grad_samples,
+        elbo_samples,
+        eta,
+        eval_elbo,
+        tol_rel_obj,
+        max_iterations,
+        stop,
+        ..
+    } = *settings;
+    let usual = AdviConfig::default();
+    AdviConfig {
+        iter: max_iterations,
+        grad_samples: grad_samples as u64,
+        elbo_samples: elbo_samples as u64,
+        eta: eta.unwrap_or(usual.eta),
+        adapted: eta.is_none(),
+        tol_rel_obj: match stop {
+            AdviStop::Relative => tol_rel_obj,
+            // A rule in nats is among Jensen's settings.
+            AdviStop::Nats => usual.tol_rel_obj,
+        },
+        eval_elbo,
+    }
+}
+
 impl Fitted {
+    /// The comments of the draws as Stan CSV.
+    pub fn csv_comments(&self, about: &About) -> StanCsvComments {
+        let found = self.history.iter().rev().find_map(|point| point.eta);
+        let refined = self.fit.refined.as_ref().is_some_and(|r| r.mixed());
+        let advi = advi_config(&self.settings.method);
+        let header = StanCsvHeader {
+            model: about.model.clone(),
+            family: self.fit.best().kind.to_string(),
+            draws_of: if refined { "refined" } else { "approximation" }.to_owned(),
+            seed: self.settings.seed,
+            eta: found.unwrap_or(advi.eta),
+            advi,
+            settings: about.settings.clone(),
+        };
+        header.comments(self.sample.table.len())
+    }
+
     /// What the fit shows of itself.
     pub fn evidence(&self) -> Evidence {
         Evidence {
@@ -335,6 +389,7 @@ mod tests {
             seconds: 0.0,
             elbo: -(iteration as f64),
             se: Some(0.1),
+            eta: None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Draws of an approximation on the constrained scale, with what is needed to weigh them.
 
 use jensen_blackbox::{Approximation, Draws, Fit, NoiseSource, Refined, psis, resample};
-use jensen_data::{DataSet, DrawsTable, DrawsVariable, ParameterSummary, Value};
+use jensen_data::{DataSet, DrawsTable, DrawsVariable, ParameterSummary, Roles, Value};
 use jensen_density::{
     ConstrainError, DrawKey, Lanes, LogDensity, Posterior, Variable, VariableKind,
 };
@@ -19,6 +19,9 @@ const SMALLEST_POOL: usize = 4000;
 /// no fewer than are asked for.
 const SUMMARISED: usize = 4096;
 const NUMBERS: usize = 1 << 22;
+
+/// Index of the random numbers in generated quantities at the mean: no draw's.
+const AT_MEAN: u64 = u64::MAX;
 
 /// Lanes of one call to the density.
 const BLOCK: usize = 512;
@@ -56,6 +59,16 @@ pub struct Sample {
 }
 
 impl Sample {
+    /// What the variables are to ArviZ, by the names of the generated quantities; `approximate` draws have weights.
+    pub fn roles(&self, approximate: bool) -> Roles {
+        let generated = self.variables.iter();
+        let generated = generated.filter(|variable| variable.kind == VariableKind::Generated);
+        Roles::by_name(
+            generated.map(|variable| variable.name.as_str()),
+            approximate,
+        )
+    }
+
     /// The parameters at a draw of the table, as values that Stan's samplers can begin from.
     ///
     /// # Errors
@@ -144,7 +157,7 @@ pub fn sample<P: Problem>(
     };
     // A resampled draw may come twice; its generated quantities must not.
     let constrained = constrain(problem.posterior(), &pool, &chosen, request);
-    collect(problem.posterior(), &constrained, &chosen, &pool)
+    collect(problem.posterior(), &constrained, &chosen, &pool, request)
 }
 
 /// The draws to report of a fit, and the summaries: of refined draws where they have mixed, else of the approximation,
@@ -182,9 +195,15 @@ pub(crate) fn report<P: Problem>(
     let pool = Pool::draw(problem, &fit.approximation(), request, summarised);
     let chosen: Vec<usize> = (0..summarised).collect();
     let constrained = constrain(posterior, &pool, &chosen, request);
-    let all = collect(posterior, &constrained, &chosen, &pool)?;
+    let all = collect(posterior, &constrained, &chosen, &pool, request)?;
     let first = ..request.draws;
-    let sample = collect(posterior, &constrained[first], &chosen[first], &pool)?;
+    let sample = collect(
+        posterior,
+        &constrained[first],
+        &chosen[first],
+        &pool,
+        request,
+    )?;
     Ok((sample, summaries::weighted(&all.table)))
 }
 
@@ -206,7 +225,7 @@ fn summaries_of_refined<P: Problem>(
         .collect();
     let pool = Pool::of(&refined.draws, &refined.log_p);
     let constrained = constrain(problem.posterior(), &pool, &chosen, request);
-    let all = collect(problem.posterior(), &constrained, &chosen, &pool)?;
+    let all = collect(problem.posterior(), &constrained, &chosen, &pool, request)?;
     // Without the draws that the model rejects nothing is known of the chains.
     Ok(match all.rejected {
         0 => summaries::refined(&all.table, refined.ensemble),
@@ -217,6 +236,8 @@ fn summaries_of_refined<P: Problem>(
 /// Unconstrained draws, one after another, with their log densities.
 struct Pool {
     dim: usize,
+    /// The mean of what the draws are of.
+    mean: Vec<f64>,
     rows: Vec<f64>,
     log_p: Vec<f64>,
     log_q: Vec<f64>,
@@ -233,6 +254,7 @@ impl Pool {
         let (density, dim) = (problem.density(), approximation.dim());
         let mut pool = Self {
             dim,
+            mean: approximation.mean(),
             rows: Vec::with_capacity(count * dim),
             log_p: Vec::with_capacity(count),
             log_q: Vec::with_capacity(count),
@@ -255,8 +277,12 @@ impl Pool {
 
     /// Given draws.
     fn of(draws: &Draws, log_p: &[f64]) -> Self {
+        let coordinates = draws.z.chunks_exact(draws.count.max(1));
         Self {
             dim: draws.dim,
+            mean: coordinates
+                .map(|z| z.iter().sum::<f64>() / draws.count as f64)
+                .collect(),
             rows: (0..draws.count).flat_map(|i| draws.draw(i)).collect(),
             log_p: log_p.to_vec(),
             log_q: draws.log_q.clone(),
@@ -281,7 +307,7 @@ pub fn sample_refined<P: Problem>(
     let chosen: Vec<usize> = order.collect();
     let pool = Pool::of(draws, log_p);
     let constrained = constrain(problem.posterior(), &pool, &chosen, request);
-    collect(problem.posterior(), &constrained, &chosen, &pool)
+    collect(problem.posterior(), &constrained, &chosen, &pool, request)
 }
 
 /// A step through `count` places that comes to all of them, whose first steps are spread evenly: the golden section, or the
@@ -336,6 +362,7 @@ fn collect(
     constrained: &[Row],
     chosen: &[usize],
     pool: &Pool,
+    request: &SampleRequest,
 ) -> Result<Sample, Error> {
     let variables = posterior.variables();
     let mut draws = Vec::new();
@@ -359,8 +386,18 @@ fn collect(
         .iter()
         .map(|v| DrawsVariable::new(v.name.clone(), v.shape.clone()))
         .collect();
+    let mut table = DrawsTable::new(columns, draws, p, q)?;
+    let key = DrawKey {
+        seed: request.seed,
+        index: AT_MEAN,
+    };
+    let mut at_mean = Vec::new();
+    // A model that rejects the point leaves it unknown: the draws are what is judged.
+    if posterior.constrain(&pool.mean, key, &mut at_mean).is_ok() {
+        table = table.with_mean(at_mean)?;
+    }
     Ok(Sample {
-        table: DrawsTable::new(columns, draws, p, q)?,
+        table,
         variables,
         rejected,
         rejection,

@@ -4,12 +4,15 @@ use std::sync::{Mutex, PoisonError};
 
 use jensen::blackbox::Init;
 use jensen::data::DataSet;
-use jensen::density::{Differenced, Lanes, LanesMut, LogDensity, TwiceDifferentiable};
+use jensen::density::{
+    ConstrainError, Differenced, DrawKey, Lanes, LanesMut, LogDensity, Posterior,
+    TwiceDifferentiable, Unconstrained, Variable, VariableKind,
+};
 use jensen::program::{FitRequest, FitStudy};
 use jensen::study::{Around, Place, carry_out, request};
-use jensen::{About, Bare, Error, Problem};
+use jensen::{About, Error, Problem};
 use numpy::{
-    IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
+    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
     PyUntypedArrayMethods,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -28,6 +31,20 @@ struct Callback<'a> {
     watch: &'a Watch,
     /// The first exception: what follows it is NaN.
     raised: &'a Mutex<Option<PyErr>>,
+    turn: &'a Turn,
+}
+
+/// Functions in Python are called by one thread at a time: PyTensor's, and many with a cache, keep what they are about in
+/// one place, and the interpreter's lock changes hands between any two of their steps.
+#[derive(Default)]
+struct Turn(Mutex<()>);
+
+impl Turn {
+    /// Calls into Python. The turn is waited for without the interpreter's lock, which the thread whose turn it is needs.
+    fn take<T>(&self, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> PyResult<T> {
+        let _turn = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Python::attach(call)
+    }
 }
 
 /// The points of the last linearisation.
@@ -40,8 +57,7 @@ struct Points {
 impl Callback<'_> {
     /// Calls into Python; NaN where that raises, and the run is cancelled.
     fn attempt(&self, out: &mut [f64], call: impl FnOnce(Python<'_>, &mut [f64]) -> PyResult<()>) {
-        let failed = Python::attach(|py| call(py, out).err());
-        if let Some(error) = failed {
+        if let Err(error) = self.turn.take(|py| call(py, out)) {
             out.fill(f64::NAN);
             self.watch
                 .cancel
@@ -146,15 +162,93 @@ impl TwiceDifferentiable for Callback<'_> {
     }
 }
 
-/// Fits a density: `function(points) -> values, gradients`, and perhaps `products(points, directions)`.
+/// A density in Python with names for its values.
+struct Described<'a, D> {
+    density: D,
+    values: Values<'a>,
+}
+
+/// What is reported of a density in Python: its coordinates, or variables that `constrain` computes of them.
+struct Values<'a> {
+    names: &'a [String],
+    variables: Vec<Variable>,
+    constrain: Option<&'a Py<PyAny>>,
+    turn: &'a Turn,
+}
+
+impl<D: TwiceDifferentiable> Problem for Described<'_, D> {
+    type Density = D;
+
+    fn density(&self) -> &D {
+        &self.density
+    }
+
+    fn posterior(&self) -> &dyn Posterior {
+        &self.values
+    }
+}
+
+impl Posterior for Values<'_> {
+    fn variables(&self) -> Vec<Variable> {
+        self.variables.clone()
+    }
+
+    fn unconstrained_names(&self) -> Vec<String> {
+        self.names.to_vec()
+    }
+
+    fn constrain(&self, z: &[f64], _: DrawKey, out: &mut Vec<f64>) -> Result<(), ConstrainError> {
+        let Some(function) = self.constrain else {
+            out.extend_from_slice(z);
+            return Ok(());
+        };
+        let made = self.turn.take(|py| {
+            let given = function.call1(py, (PyArray1::from_slice(py, z),))?;
+            let values: PyReadonlyArray1<'_, f64> = given.extract(py)?;
+            out.extend(values.as_array());
+            Ok(())
+        });
+        made.map_err(|error| ConstrainError {
+            message: error.to_string(),
+        })
+    }
+
+    fn unconstrain(&self, _: &Unconstrained<'_>) -> Result<Vec<f64>, ConstrainError> {
+        Err(ConstrainError {
+            message: "a density in Python starts at an unconstrained point".to_owned(),
+        })
+    }
+}
+
+/// Variables by name, shape and part of a program.
+fn variables_of(given: Vec<(String, Vec<usize>, String)>) -> Vec<Variable> {
+    let variables = given.into_iter();
+    variables
+        .map(|(name, shape, part)| Variable {
+            name,
+            shape,
+            kind: match part.as_str() {
+                "parameters" => VariableKind::Parameter,
+                "transformed parameters" => VariableKind::Transformed,
+                _ => VariableKind::Generated,
+            },
+            integer: false,
+        })
+        .collect()
+}
+
+/// Fits a density: `function(points) -> values, gradients`, and perhaps `products(points, directions)`. Its draws are of
+/// `variables`, which `constrain(point)` gives flat, each with its first index fastest; without it they are coordinates.
 #[pyfunction]
-#[pyo3(signature = (function, products, names, request, point, threads, progress))]
+#[pyo3(signature = (function, products, names, variables, constrain, request, point, threads, progress))]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
 pub fn fit_density(
     py: Python<'_>,
     function: Py<PyAny>,
     products: Option<Py<PyAny>>,
     names: Vec<String>,
+    variables: Vec<(String, Vec<usize>, String)>,
+    constrain: Option<Py<PyAny>>,
     request: &str,
     point: Option<Vec<f64>>,
     threads: Option<usize>,
@@ -163,7 +257,8 @@ pub fn fit_density(
     let request: FitRequest = serde_json::from_str(request).map_err(|error| {
         PyTypeError::new_err(format!("a setting of jensen.fit is wrong: {error}"))
     })?;
-    let raised = Mutex::new(None);
+    let (raised, turn) = (Mutex::new(None), Turn::default());
+    let variables = variables_of(variables);
     let made = supervised(py, threads, progress.as_ref(), |watch| {
         let callback = Callback {
             function: &function,
@@ -171,16 +266,21 @@ pub fn fit_density(
             dim: names.len(),
             watch,
             raised: &raised,
+            turn: &turn,
         };
-        match &products {
-            Some(_) => fit(&Bare::named(callback, names), &request, point, watch),
-            None => fit(
-                &Bare::named(Differenced(callback), names),
-                &request,
-                point,
-                watch,
-            ),
-        }
+        let values = Values {
+            names: &names,
+            variables,
+            constrain: constrain.as_ref(),
+            turn: &turn,
+        };
+        let run = || match &products {
+            Some(_) => fit(callback, values, &request, point, watch),
+            None => fit(Differenced(callback), values, &request, point, watch),
+        };
+        // Attached to the interpreter all along, if mostly without its lock: a thread that is not has a stack for Python
+        // mapped and unmapped at every call, which then costs 11 µs beside the function instead of 4.
+        Python::attach(|py| py.detach(run))
     })?;
     if let Some(error) = raised.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(error);
@@ -188,12 +288,14 @@ pub fn fit_density(
     made.map_err(|error| raise(&error))
 }
 
-fn fit<P: Problem>(
-    problem: &P,
+fn fit<D: TwiceDifferentiable>(
+    density: D,
+    values: Values<'_>,
     request: &FitRequest,
     point: Option<Vec<f64>>,
     watch: &Watch,
 ) -> Result<Fitted, Error> {
+    let problem = Described { density, values };
     let init = match (point, request.init.as_deref()) {
         (Some(point), _) => Init::Point(point),
         (None, Some("random")) => Init::Random,
@@ -208,7 +310,7 @@ fn fit<P: Problem>(
     };
     let data = DataSet::new();
     let study = FitStudy {
-        problem,
+        problem: &problem,
         options: &options,
         request,
         inputs: Vec::new(),

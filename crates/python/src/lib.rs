@@ -40,6 +40,7 @@ fn _jensen(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<model::Model>()?;
     module.add_function(wrap_pyfunction!(command, module)?)?;
     module.add_function(wrap_pyfunction!(program::read_draws, module)?)?;
+    module.add_function(wrap_pyfunction!(program::write_draws, module)?)?;
     module.add_function(wrap_pyfunction!(density::fit_density, module)?)?;
     estimators::add(module)
 }

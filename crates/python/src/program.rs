@@ -4,12 +4,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use jensen::blackbox::{Init, NoiseSource};
-use jensen::data::{DataFile, DrawsTable, Elements, FitSummary, read_draws_csv};
+use jensen::data::{
+    DataFile, DrawsTable, DrawsVariable, Elements, FitSummary, StanCsvComments, read_draws_csv,
+    write_draws_csv,
+};
 use jensen::density::{Variable, VariableKind};
 use jensen::program::{self, FitRequest, Includes, Source, Stored};
 use jensen::study::{Around, Place, request};
 use jensen::{About, SampleRequest};
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -201,11 +204,45 @@ fn reported(variable: &Variable) -> Reported {
     )
 }
 
-/// The draws of a file `draws.csv`.
+/// What Stan CSV has besides the draws: the row of the mean, the comments above the header, and the step-size scale.
+type Besides<'py> = (Option<Bound<'py, PyArray1<f64>>>, String, f64);
+
+fn besides<'py>(py: Python<'py>, table: &DrawsTable, comments: StanCsvComments) -> Besides<'py> {
+    let mean = table.mean().map(|mean| mean.to_vec().into_pyarray(py));
+    (mean, comments.above, comments.eta)
+}
+
+/// The draws of a file `draws.csv`, and what it has besides.
 #[pyfunction]
-pub fn read_draws(py: Python<'_>, path: PathBuf) -> PyResult<Drawn<'_>> {
-    let table = py.detach(|| read_draws_csv(&path));
-    arrays(py, &table.map_err(|error| raise(&error.into()))?)
+pub fn read_draws(py: Python<'_>, path: PathBuf) -> PyResult<(Drawn<'_>, Besides<'_>)> {
+    let read = py.detach(|| read_draws_csv(&path));
+    let (table, comments) = read.map_err(|error| raise(&error.into()))?;
+    Ok((arrays(py, &table)?, besides(py, &table, comments)))
+}
+
+/// Writes draws as Stan CSV: variables by name and shape, one row a draw.
+#[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
+pub fn write_draws(
+    py: Python<'_>,
+    path: PathBuf,
+    variables: Vec<(String, Vec<usize>)>,
+    draws: PyReadonlyArray2<'_, f64>,
+    log_p: PyReadonlyArray1<'_, f64>,
+    log_q: PyReadonlyArray1<'_, f64>,
+    mean: PyReadonlyArray1<'_, f64>,
+    above: String,
+    eta: f64,
+) -> PyResult<()> {
+    let numbers = |array: &PyReadonlyArray1<'_, f64>| array.as_array().to_vec();
+    let columns = variables.into_iter();
+    let columns = columns.map(|(name, shape)| DrawsVariable::new(name, shape));
+    let (columns, mean) = (columns.collect(), numbers(&mean));
+    let rows = draws.as_array().iter().copied().collect();
+    let table = DrawsTable::new(columns, rows, numbers(&log_p), numbers(&log_q));
+    let comments = StanCsvComments { above, eta };
+    let written = py.detach(|| write_draws_csv(&path, &table?.with_mean(mean)?, &comments));
+    written.map_err(|error| raise(&error.into()))
 }
 
 fn arrays<'py>(py: Python<'py>, table: &DrawsTable) -> PyResult<Drawn<'py>> {
@@ -236,6 +273,12 @@ impl Fitted {
     /// The draws.
     fn draws<'py>(&self, py: Python<'py>) -> PyResult<Drawn<'py>> {
         arrays(py, &self.fitted.sample.table)
+    }
+
+    /// What Stan CSV has besides the draws.
+    fn besides<'py>(&self, py: Python<'py>) -> Besides<'py> {
+        let comments = self.fitted.csv_comments(&self.about);
+        besides(py, &self.fitted.sample.table, comments)
     }
 
     /// Draws of the approximation.

@@ -1,8 +1,7 @@
 //! The study of a problem: a density's posterior, in a folder.
 
 use jensen_data::{
-    Artefact, DataSet, FitSummary, NetcdfAttributes, StanCsvHeader, write_draws_csv,
-    write_draws_netcdf,
+    Artefact, DataSet, FitSummary, NetcdfAttributes, write_draws_csv, write_draws_netcdf,
 };
 use jensen_run::{Budget, Clock, Control, Identity, Outcome, Record};
 use serde::Serialize;
@@ -114,12 +113,7 @@ impl<P: Problem, R: Serialize> Study for FitStudy<'_, P, R> {
         let (fitted, about) = (&made.output, &self.about);
         let seed = fitted.settings.seed;
         let family = fitted.fit.best().kind.to_string();
-        let header = StanCsvHeader {
-            model: about.model.clone(),
-            algorithm: family.clone(),
-            seed,
-            settings: about.settings.clone(),
-        };
+        let comments = fitted.csv_comments(about);
         let attributes = NetcdfAttributes {
             model: about.model.clone(),
             extra: vec![("family".into(), family), ("seed".into(), seed.to_string())],
@@ -131,11 +125,12 @@ impl<P: Problem, R: Serialize> Study for FitStudy<'_, P, R> {
         let refined = fitted.encode_refined();
         let refined = refined.map(|bytes| File::of_bytes(Artefact::Refined.file_name(), bytes));
         let draws = File::new(Artefact::DrawsCsv.file_name(), move |path| {
-            write_draws_csv(path, table, &header)
+            write_draws_csv(path, table, &comments)
         });
         let page = File::page(&fitted.report(&told));
+        let roles = fitted.sample.roles(refined.is_none());
         let netcdf = File::new(Artefact::DrawsNetcdf.file_name(), move |path| {
-            write_draws_netcdf(path, table, &attributes, Some(self.data))
+            write_draws_netcdf(path, table, &roles, &attributes, Some(self.data))
         });
         std::iter::once(File::approximation(fitted.encode_approximation()))
             .chain(refined)

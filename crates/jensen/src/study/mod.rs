@@ -27,7 +27,7 @@ pub mod words;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use jensen_data::{Artefact as Kept, DataError, RunDir, write_atomic_bytes};
+use jensen_data::{Artefact as Kept, Claim, DataError, RunDir, write_atomic_bytes};
 use jensen_report::{Report, render};
 use jensen_run::{Budget, Clock, Control, Identity, Observer, Outcome, Record, Status};
 use serde::Serialize;
@@ -271,7 +271,7 @@ pub fn to_json(summary: &impl Serialize) -> Result<String, Error> {
     text.map(|text| text + "\n").map_err(Error::output)
 }
 
-/// Carries a study out: refuses what takes too much memory, takes or opens the folder, writes down what is run, runs
+/// Carries a study out: refuses what takes too much memory, takes or opens the folder and holds it, writes down what is run, runs
 /// with trace and checkpoints, judges, writes the results.
 ///
 /// A new run touches its folder only when the study is known to fit into memory, and a stored one only when it is known
@@ -279,10 +279,16 @@ pub fn to_json(summary: &impl Serialize) -> Result<String, Error> {
 /// cannot be written keeps no other from being written but `fit.json`: who sees that finds everything else beside it.
 ///
 /// # Errors
-/// [`Error::Memory`]; [`Error::Output`] where the folder cannot be written; [`Error::Setting`] where the stored run is
+/// [`Error::Memory`]; [`Error::Output`] where the folder cannot be written or another run holds it; [`Error::Setting`] where the stored run is
 /// another one; what [`Study::run`] refuses; [`Error::Input`] where the run cannot start.
 pub fn carry_out<S: Study>(mut study: S, around: Around<'_>) -> Result<Done<S>, Error> {
     study.need().check(around.memory_limit)?;
+    let place = match &around.place {
+        Place::Nowhere => None,
+        Place::New(path) => Some(path.as_path()),
+        Place::Taken(folder) | Place::Resumed { folder, .. } => Some(folder.path()),
+    };
+    let _claim = place.map(Claim::of).transpose().map_err(Error::output)?;
     let (folder, resumed) = match around.place {
         Place::Nowhere => (None, None),
         Place::New(path) => {

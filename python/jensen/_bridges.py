@@ -1,0 +1,252 @@
+"""Models of PyMC and NumPyro as densities."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ._extra import extra
+
+if TYPE_CHECKING:
+    from ._fit import Fit
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass
+class Density:
+    """A log density with what is known of it: made by :func:`jensen.from_pymc` and :func:`jensen.from_numpyro`.
+
+    It is a function of points of shape ``(n, dim)`` to values and gradients, as ``jensen.fit(density=...)`` takes it.
+    """
+
+    function: Callable[[Array], tuple[Array, Array]]
+    #: Names of the unconstrained coordinates.
+    names: list[str]
+    #: An unconstrained point to start at.
+    start: Array
+    #: Values by name at an unconstrained point; without it the coordinates are the values.
+    constrain: Callable[[Array], Mapping[str, npt.ArrayLike]] | None = None
+    #: Products of the Hessian at points with directions.
+    hvp: Callable[[Array, Array], Array] | None = None
+    #: Names of the deterministic values among those of ``constrain``.
+    deterministic: frozenset[str] = frozenset()
+    #: ArviZ's coordinates and dimensions.
+    coords: dict[str, Sequence[Any]] = field(default_factory=dict)
+    dims: dict[str, list[str]] = field(default_factory=dict)
+    observed: dict[str, Any] = field(default_factory=dict)
+    constant: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def dim(self) -> int:
+        """The unconstrained dimension."""
+        return len(self.names)
+
+    def __call__(self, points: Array) -> tuple[Array, Array]:
+        return self.function(points)
+
+    def fit(self, **settings: Any) -> Fit:
+        """Fits it: ``jensen.fit(density=self, ...)``."""
+        from ._fit import fit
+
+        return fit(density=self, **settings)
+
+
+def from_pymc(model: Any, *, backend: Literal["jax", "numba", "python"] | None = None) -> Density:
+    """The posterior of a PyMC model, with PyMC's transforms, names, coordinates and dimensions.
+
+    Args:
+        model: A ``pymc.Model`` whose free variables are continuous.
+        backend: What PyTensor compiles the log density to: ``"jax"``, ``"numba"``, or ``"python"``, which needs no compiler
+            and is slow. By default JAX where it is installed, which compiles in about a second; else Numba.
+
+    ``fit.to_arviz()`` of a fit is what ``pymc.compute_log_likelihood`` and ``pymc.sample_posterior_predictive`` take.
+    """
+    extra("pymc", "pymc")
+    discrete = [value.name for value in model.discrete_value_vars]
+    if discrete:
+        raise ValueError(f"discrete variables have no gradients, sum them out: {', '.join(discrete)}")
+    initial = model.initial_point()
+    point = {value.name: np.asarray(initial[value.name], dtype=np.float64) for value in model.value_vars}
+    chosen = backend or ("jax" if _installed("jax") else "numba")
+    outputs = list(model.unobserved_RVs)
+    values = model.replace_rvs_by_values(outputs)
+    if chosen == "jax":
+        jaxify = extra("pymc.sampling.jax", "pymc")
+        shapes = [at.shape for at in point.values()]
+        # Not `get_jaxified_logp`: what the sign of its value is has changed between versions.
+        log_density = jaxify.get_jaxified_graph(inputs=model.value_vars, outputs=[model.logp(jacobian=True)])
+        transform = jaxify.get_jaxified_graph(inputs=model.value_vars, outputs=values)
+        function, hvp = _of_jax(lambda z: log_density(*_split(z, shapes))[0])
+        compute = _jitted(lambda z: transform(*_split(z, shapes)))
+    elif chosen in ("numba", "python"):
+        hvp = None
+        function, compute = _of_pytensor(model, point, values, "NUMBA" if chosen == "numba" else "FAST_COMPILE")
+    else:
+        raise ValueError(f"backend {chosen!r}: expected 'jax', 'numba' or 'python'")
+    names = [variable.name for variable in outputs]
+    seen = {rv.name: model.rvs_to_values[rv] for rv in model.observed_RVs}
+    data = [variable for variable in model.data_vars if variable not in seen.values()]
+    return Density(
+        function=function,
+        names=list(_coordinates(point)),
+        start=np.concatenate([np.ravel(at) for at in point.values()]),
+        constrain=lambda z: {name: np.asarray(value) for name, value in zip(names, compute(z))},
+        hvp=hvp,
+        deterministic=frozenset(variable.name for variable in model.deterministics),
+        coords={name: list(given) for name, given in model.coords.items() if given is not None},
+        dims={name: list(given) for name, given in model.named_vars_to_dims.items()},
+        observed={name: _numbers(value) for name, value in seen.items()},
+        constant={variable.name: _numbers(variable) for variable in data},
+    )
+
+
+def from_numpyro(model: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Density:
+    """The posterior of a NumPyro model called with these arguments, in double precision.
+
+    Names, transforms and deterministic sites are NumPyro's; plates are ArviZ's dimensions. Discrete latent sites are refused.
+    """
+    jax = extra("jax", "numpyro")
+    util = extra("numpyro.infer.util", "numpyro")
+    handlers = extra("numpyro.handlers", "numpyro")
+    ravel = extra("jax.flatten_util", "numpyro").ravel_pytree
+    given = dict(kwargs or {})
+    with _double():
+        key = jax.random.PRNGKey(0)
+        traced = handlers.trace(handlers.seed(model, key)).get_trace(*args, **given)
+        sites = {name: site for name, site in traced.items() if site["type"] == "sample"}
+        latent = {name: site for name, site in sites.items() if not site["is_observed"]}
+        discrete = [name for name, site in latent.items() if site["fn"].support.is_discrete]
+        if discrete:
+            raise ValueError(f"discrete sites have no gradients, sum them out: {', '.join(discrete)}")
+        made = util.initialize_model(key, model, model_args=tuple(args), model_kwargs=given)
+        start, unravel = ravel(made.param_info.z)
+        shapes = {name: np.zeros(np.shape(at)) for name, at in made.param_info.z.items()}
+    function, hvp = _of_jax(lambda z: -made.potential_fn(unravel(z)))
+    compute = _jitted(lambda z: made.postprocess_fn(unravel(z)))
+    return Density(
+        function=function,
+        # The order of ravel_pytree is that of the sorted names.
+        names=list(_coordinates({name: shapes[name] for name in sorted(shapes)})),
+        start=np.asarray(start, dtype=np.float64),
+        constrain=lambda z: {name: np.asarray(value) for name, value in compute(z).items()},
+        hvp=hvp,
+        deterministic=frozenset(name for name, site in traced.items() if site["type"] == "deterministic"),
+        dims={name: _plates(site) for name, site in sites.items() if site["cond_indep_stack"]},
+        observed={name: np.asarray(site["value"]) for name, site in sites.items() if site["is_observed"]},
+    )
+
+
+def _numbers(variable: Any) -> Array:
+    """The value of a constant or shared variable of PyTensor."""
+    value = variable.get_value() if hasattr(variable, "get_value") else variable.data
+    return np.asarray(value)
+
+
+def _coordinates(point: Mapping[str, Array]) -> Iterator[str]:
+    """A name for each coordinate of variables that are laid out in C order."""
+    for name, at in point.items():
+        for index in np.ndindex(at.shape):
+            yield name if not index else f"{name}[{','.join(str(i) for i in index)}]"
+
+
+def _plates(site: Any) -> list[str]:
+    """The plates of a site, from its first axis."""
+    return [frame.name for frame in sorted(site["cond_indep_stack"], key=lambda frame: frame.dim)]
+
+
+def _split(z: Any, shapes: Sequence[tuple[int, ...]]) -> list[Any]:
+    parts, start = [], 0
+    for shape in shapes:
+        size = int(np.prod(shape, dtype=int))
+        parts.append(z[start : start + size].reshape(shape))
+        start += size
+    return parts
+
+
+def _of_pytensor(
+    model: Any, point: dict[str, Array], values: Sequence[Any], mode: str
+) -> tuple[Callable[[Array], tuple[Array, Array]], Callable[[Array], Sequence[Array]]]:
+    """The log density with its gradient for batches, and values at a point."""
+    pytensor = extra("pytensor", "pymc")
+    join = extra("pymc.pytensorf", "pymc").join_nonshared_inputs
+    vectorize = extra("pytensor.graph.replace", "pymc").vectorize_graph
+    (log_density,), z = join(point=point, outputs=[model.logp(jacobian=True)], inputs=model.value_vars)
+    batch = pytensor.tensor.matrix("batch", dtype="float64")
+    both = vectorize([log_density, pytensor.tensor.grad(log_density, z)], {z: batch})
+    outputs, at = join(point=point, outputs=list(values), inputs=model.value_vars)
+    with warnings.catch_warnings():
+        # Of graphs that Numba compiles in object mode.
+        warnings.simplefilter("ignore")
+        function = pytensor.function([batch], both, mode=mode)
+        compute = pytensor.function([at], outputs, mode=mode)
+
+    # PyTensor's functions keep inputs and outputs in themselves, and two fits may be under way.
+    turn = threading.Lock()
+
+    def evaluate(points: Array) -> tuple[Array, Array]:
+        with turn:
+            found, slopes = function(points)
+        return np.asarray(found, dtype=np.float64), np.asarray(slopes, dtype=np.float64)
+
+    def constrained(z: Array) -> Sequence[Array]:
+        with turn:
+            return compute(z)  # type: ignore[no-any-return]
+
+    return evaluate, constrained
+
+
+def _of_jax(
+    log_density: Callable[[Any], Any],
+) -> tuple[Callable[[Array], tuple[Array, Array]], Callable[[Array, Array], Array]]:
+    """Value with gradient, and products of the Hessian, of a function of one point in JAX, for batches."""
+    jax = extra("jax", "numpyro")
+    slope = jax.grad(log_density)
+    both = jax.jit(jax.vmap(jax.value_and_grad(log_density)))
+    products = jax.jit(jax.vmap(lambda z, v: jax.jvp(slope, (z,), (v,))[1]))
+
+    def padded(points: Array) -> Array:
+        # Every number of rows is compiled anew: powers of two are few.
+        rows = 1 << (len(points) - 1).bit_length()
+        return np.concatenate([points, np.repeat(points[:1], rows - len(points), axis=0)])
+
+    def evaluate(points: Array) -> tuple[Array, Array]:
+        with _double():
+            values, gradients = both(padded(points))
+            return np.asarray(values)[: len(points)], np.asarray(gradients)[: len(points)]
+
+    def hvp(points: Array, directions: Array) -> Array:
+        with _double():
+            return np.asarray(products(padded(points), padded(directions)))[: len(points)]
+
+    return evaluate, hvp
+
+
+def _jitted(function: Callable[[Any], Any]) -> Callable[[Array], Any]:
+    """A function of one point in JAX, compiled, in double precision."""
+    compiled = extra("jax", "numpyro").jit(function)
+
+    def compute(z: Array) -> Any:
+        with _double():
+            return compiled(z)
+
+    return compute
+
+
+def _double() -> Any:
+    """Double precision in JAX for what is done within."""
+    jax = extra("jax", "numpyro")
+    # JAX renamed it.
+    return jax.enable_x64(True) if hasattr(jax, "enable_x64") else extra("jax.experimental", "numpyro").enable_x64()
+
+
+def _installed(module: str) -> bool:
+    import importlib.util
+
+    return importlib.util.find_spec(module) is not None

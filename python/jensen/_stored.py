@@ -1,0 +1,87 @@
+"""A fit in one file, and its picture in a notebook."""
+
+from __future__ import annotations
+
+import json
+import os
+from html import escape
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+#: Changes where an earlier version could not read the file.
+LAYOUT = 1
+
+#: Rows of the table in a notebook.
+SHOWN = 20
+
+
+def write(path: str | os.PathLike[str], about: dict[str, Any], arrays: dict[str, Array]) -> None:
+    """Writes arrays and what is said of them, whole or not at all."""
+    text = json.dumps({"layout": LAYOUT, **about}, default=_plain)
+    named: dict[str, Any] = {"about": np.frombuffer(text.encode(), dtype=np.uint8), **arrays}
+    place = Path(path)
+    half = place.with_name(f".{place.name}.{os.getpid()}")
+    try:
+        with half.open("wb") as file:
+            np.savez_compressed(file, **named)
+        half.replace(place)
+    finally:
+        half.unlink(missing_ok=True)
+
+
+def read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
+    """What :func:`write` has written."""
+    wrong = f"`{path}` is not a fit that jensen saved"
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        about = json.loads(arrays.pop("about").tobytes())
+    except (ValueError, KeyError, OSError, EOFError, AttributeError, BadZipFile) as error:
+        raise ValueError(f"{wrong}: {error}") from None
+    if about.get("layout") != LAYOUT:
+        raise ValueError(f"{wrong} in a layout that this version reads: {about.get('layout')}, and not {LAYOUT}")
+    return about, arrays
+
+
+def _plain(value: Any) -> Any:
+    """Coordinates as JSON has them: NumPy's scalars as Python's, dates as text."""
+    return value.item() if isinstance(value, (np.integer, np.floating, np.bool_)) else str(value)
+
+
+def page(head: str, trusted: bool, against: list[str], rows: list[tuple[dict[str, Any], Array]], more: int) -> str:
+    """A fit in a notebook: the verdict, what speaks against it, and a row with a histogram for every scalar."""
+    colour = "#137333" if trusted else "#b3261e"
+    word = "trusted" if trusted else "NOT to be trusted"
+    reasons = "".join(f"<li>{escape(text)}</li>" for text in against)
+    columns = ("mean", "sd", "q05", "q50", "q95")
+    body = "".join(
+        f"<tr><th style='text-align:left'>{escape(p['name'])}</th>"
+        + "".join(f"<td>{float('nan') if p[key] is None else p[key]:.4g}</td>" for key in columns)
+        + f"<td>{_histogram(draws)}</td></tr>"
+        for p, draws in rows
+    )
+    rest = f"<p>… and {more} more</p>" if more else ""
+    return (
+        f"<div><p><b style='color:{colour}'>{word}</b> &nbsp; {escape(head)}</p><ul>{reasons}</ul><table><tr><th></th>"
+        f"<th>mean</th><th>sd</th><th>5 %</th><th>50 %</th><th>95 %</th><th></th></tr>{body}</table>{rest}</div>"
+    )
+
+
+def _histogram(draws: Array) -> str:
+    """Draws as a picture without axes; those in the outer hundredths, which would flatten the rest, are left out."""
+    finite = draws[np.isfinite(draws)]
+    if len(finite) == 0:
+        return ""
+    counts, _ = np.histogram(finite, bins=30, range=tuple(np.quantile(finite, [0.01, 0.99])))
+    bars = "".join(
+        f"<rect x='{4 * i}' y='{24 - height:.1f}' width='4' height='{height:.1f}'/>"
+        for i, height in enumerate(24 * counts / max(1, counts.max()))
+        if height > 0
+    )
+    return f"<svg width='120' height='24' fill='#5b8db8' role='img' aria-label='histogram'>{bars}</svg>"
