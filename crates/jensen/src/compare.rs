@@ -158,7 +158,7 @@ pub fn compare<P: AsRef<Path>>(folders: &[P], variable: &str) -> Result<Vec<Cand
 fn candidate(folder: &Path, variable: &str) -> Result<Candidate, Error> {
     let (run, stored) = Stored::open(folder)?;
     let summary = FitSummary::read(&run.artefact(Artefact::Fit)).map_err(Error::Data)?;
-    let table = read_draws_csv(&run.artefact(Artefact::DrawsCsv)).map_err(Error::Data)?;
+    let (table, _) = read_draws_csv(&run.artefact(Artefact::DrawsCsv)).map_err(Error::Data)?;
     let refined = summary.refinement.as_ref().filter(|refined| refined.used);
     let of_posterior = refined.is_some() || stored.flags.importance_resample == Some(true);
     let log_weights = match of_posterior {

@@ -3,7 +3,7 @@
 
 use jensen::conjugate::documents::{Bag, MemoryDocuments};
 use jensen::data::corpus::sources::SourceSettings;
-use jensen::data::corpus::{BuildSettings, Corpus, Split, Sources, build};
+use jensen::data::corpus::{BuildSettings, Corpus, Sources, Split, build};
 use jensen::data::{Bytes, Cells, Column, Table};
 use jensen::latent::{
     LatentData, LatentRequest, LatentRun, PriorFiles, fit_latent, fit_latent_in_memory,
