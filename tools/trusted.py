@@ -1,7 +1,7 @@
 """Fits every program under a folder at default settings and says what was trusted, why not, and what it cost.
 
     python tools/trusted.py BINARY [--models models] [--seeds 1 2 3] [--timeout 90] [--workers 1] [--threads 2]
-                            [--csv FILE] [--names NAME ...]
+                            [--csv FILE] [--names NAME ...] [--list]
 
 Needs nothing but Python. A program is a folder with model.stan, and data.json where it takes data. Answers are
 compared where there are any: answer.json beside the program (see tools/oracle/adversarial.py), or the reference
@@ -163,6 +163,17 @@ def tables(rows):
             print(f"| `{name}` | {seeds(True)} | {seeds(False)} |")
 
 
+def listing(rows):
+    """A row a program, at the first seed."""
+    print("\n| program | dim | trusted | family | k\u0302 | refined | effective draws | gradients | processor s |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    for r in (r for r in rows if r["seed"] == rows[0]["seed"]):
+        yes = lambda x: {True: "yes", False: "no"}.get(x, "")
+        khat = "" if r["khat"] == "" else f"{r['khat']:.2f}"
+        ess = "" if r["ess"] == "" else f"{r['ess']:.0f}"
+        print(f"| {r['program']} | {r['dim']} | {yes(r['trusted'])} | {r['family']} | {khat} | {yes(r['refined'])} | {ess} | {r['gradients']} | {r['cpu']:.2f} |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary")
@@ -173,6 +184,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--csv", type=pathlib.Path)
     parser.add_argument("--names", nargs="+")
+    parser.add_argument("--list", action="store_true")
     args = parser.parse_args()
     known = {n: a for n, a in answers(args.models).items() if args.names is None or n in args.names}
     if args.names is None and (args.models / "references.json").exists():
@@ -193,6 +205,8 @@ def main():
             else:
                 print(row["program"], row["seed"], row["exit"], row["cpu"], file=sys.stderr)
     tables(rows)
+    if args.list:
+        listing(rows)
 
 
 if __name__ == "__main__":
