@@ -24,13 +24,13 @@
 //!
 //! ```
 //! use jensen::report::figure::{Axis, Chart, Figure, Series};
-//! use jensen_reproduce::{Context, Experiment, Failure, Ours, Part, Scale, Setup, What, run};
+//! use jensen_reproduce::{Context, Experiment, Failure, Ours, Piece, Scale, Setup, What, run};
 //!
 //! pub const EXPERIMENT: Experiment = Experiment {
 //!     name: "halving",
 //!     about: "Repeated halving (an example)",
 //!     data: "none",
-//!     parts: &[Part { name: "figure1", about: "the curve", from: Scale::Quick, run: figure1 }],
+//!     parts: &[Piece { name: "figure1", about: "the curve", from: Scale::Quick, run: figure1 }],
 //! };
 //!
 //! fn figure1(context: &mut Context<'_>) -> Result<(), Failure> {
