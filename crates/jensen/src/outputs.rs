@@ -144,7 +144,7 @@ impl Fitted {
         self.verdict().warnings()
     }
 
-    /// What a trusted fit's reader may still want to know: earlier families and their k̂.
+    /// What a trusted fit's reader may still want to know: earlier families and their k̂, and remarks on the model.
     pub fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         for (i, result) in self.fit.families.iter().enumerate() {
@@ -156,6 +156,7 @@ impl Fitted {
                 ));
             }
         }
+        remarks.extend(self.model_remarks.iter().cloned());
         remarks
     }
 
