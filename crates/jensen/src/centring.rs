@@ -81,8 +81,8 @@ impl Centring {
     fn remark(&self) -> String {
         let lambdas = || self.0.iter().map(|(_, lambda, _)| *lambda);
         format!(
-            "centring: {} coordinates are fitted relative to location and scale of their group, with powers from {:.2} to \
-             {:.2} (0 is non-centred, 1 as the program has it)",
+            "centring: {} coordinates are fitted between the program's form and the other, with powers from {:.2} to {:.2} \
+             (1 is the program's)",
             self.0.len(),
             lambdas().fold(1.0, f64::min),
             lambdas().fold(0.0, f64::max)
