@@ -93,6 +93,10 @@ impl Hierarchy {
     /// density; `None` where there are none. Values count that are coordinates as they are, each once, and those about
     /// 0 with scale 1 that are multiplied by what depends on others.
     pub fn find(graph: &Graph, scattered: &[Scattered]) -> Option<Self> {
+        let is_of_coordinates = |one: &Scattered| coordinates(graph, one.values).is_some();
+        if !scattered.iter().any(is_of_coordinates) {
+            return None;
+        }
         let mut graph = graph.clone();
         let products = products(&mut graph, scattered);
         let by_hand = products
@@ -366,8 +370,11 @@ fn coordinates(graph: &Graph, node: NodeId) -> Option<Vec<u32>> {
     match graph.op(node) {
         Op::Input(0) => Some((0..graph.shape(node).len).collect()),
         Op::Gather(index) => {
-            let from = coordinates(graph, graph.args(node)[0])?;
-            let index = graph.index_data(index);
+            let (from, index) = (graph.args(node)[0], graph.index_data(index));
+            if graph.op(from) == Op::Input(0) {
+                return Some(index.to_vec());
+            }
+            let from = coordinates(graph, from)?;
             Some(index.iter().map(|i| from[*i as usize]).collect())
         }
         Op::Concat => {
