@@ -13,6 +13,11 @@ use jensen_data::{DrawsTable, ParameterSummary, PlainSummary};
 /// the mean a fifth of a standard deviation away, where the draws as they are were right.
 const HEAVIEST: f64 = 0.01;
 
+/// The effective draws that a quantity needs for its weighted summary: with fewer, a handful of draws in a tail decide its
+/// spread. On a logit under a normal(0, 2) prior with twenty failures, 243 of 4096 made the standard deviation a quarter too
+/// large, where that of the draws as they are is 8 % too small.
+const EFFECTIVE: f64 = 400.0;
+
 /// The summaries of the draws as they are, in the order of the columns.
 pub(crate) fn plain(table: &DrawsTable) -> Vec<ParameterSummary> {
     let names = names(table);
@@ -23,7 +28,7 @@ pub(crate) fn plain(table: &DrawsTable) -> Vec<ParameterSummary> {
 }
 
 /// The summaries by smoothed importance weights, in the order of the columns; those of the draws as they are where few
-/// draws have most of the weight.
+/// draws have most of the weight, or most of a quantity's.
 pub(crate) fn weighted(table: &DrawsTable) -> Vec<ParameterSummary> {
     let log_weights = psis(&table.log_weights(), 1.0).log_weights;
     let weights: Vec<f64> = log_weights.iter().map(|w| w.exp()).collect();
@@ -36,7 +41,11 @@ pub(crate) fn weighted(table: &DrawsTable) -> Vec<ParameterSummary> {
         .map(|(i, name)| {
             let draws = table.column(i);
             let plain = ParameterSummary::from_draws(name, &draws);
-            weigh(plain, &draws, &weights)
+            let weighed = weigh(plain.clone(), &draws, &weights);
+            match weighed.ess.is_some_and(|ess| ess < EFFECTIVE) {
+                true => plain,
+                false => weighed,
+            }
         })
         .collect()
 }
@@ -179,6 +188,28 @@ mod tests {
                 (x.mean - 0.25).abs() < 0.02 && x.q05 > 0.06,
                 "{seed}: {x:?}"
             );
+        }
+    }
+
+    /// Twenty failures under a normal(0, 2) prior on the logit, by the best normal: k̂ is about 0.5.
+    #[test]
+    fn a_tail_that_few_draws_see_does_not_decide() {
+        let (mean, sd) = (-3.5096, 1.0625);
+        let (own, spread) = (-3.50, 0.981);
+        for seed in 0..40 {
+            let mut z = vec![0.0; 4096];
+            let source = NoiseSource::new(seed, Simd::detect());
+            source.fill(jensen_blackbox::NoisePurpose::Draws, 0, 0, 1, 4096, &mut z);
+            let log_q = z.iter().map(|z| -0.5 * z * z).collect();
+            let logits: Vec<f64> = z.iter().map(|z| own + spread * z).collect();
+            let log_p = logits
+                .iter()
+                .map(|a| -a * a / 8.0 - 20.0 * a.exp().ln_1p())
+                .collect();
+            let columns = vec![DrawsVariable::new("a", Vec::new())];
+            let a = &weighted(&DrawsTable::new(columns, logits, log_p, log_q).unwrap())[0];
+            assert!((a.mean - mean).abs() < 0.15 * sd, "{seed}: {a:?}");
+            assert!((a.sd / sd - 1.0).abs() < 0.12, "{seed}: {a:?}");
         }
     }
 
