@@ -80,7 +80,7 @@ impl LeaveOneOut {
         // A k̂ that could not be computed counts.
         self.khat
             .iter()
-            .filter(|k| !(**k <= self.khat_limit))
+            .filter(|k| k.is_nan() || **k > self.khat_limit)
             .count()
     }
 }
