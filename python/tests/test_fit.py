@@ -183,14 +183,7 @@ def test_two_fits_at_once_overlap(line):
     assert changes > 5
 
 
-def test_an_interrupt_stops_and_the_run_goes_on(tmp_path):
-    program = tmp_path / "slow.stan"
-    # Stan's rule asks for a change of the bound that noise never falls below.
-    program.write_text("parameters { vector[200] x; } model { x ~ normal(0, 1); sum(x) ~ normal(3, 0.1); }")
-    out = tmp_path / "out"
-    settings = 'method="advi", family="meanfield", advi_iters=100000000, max_iters=100000000, tol=1e-12, checkpoint_every=0.1'
-    script = f"import jensen\nprint('go', flush=True)\njensen.fit({str(program)!r}, out={str(out)!r}, {settings})\n"
-    run = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def interrupt(run, out):
     assert run.stdout.readline() == "go\n"
     deadline = time.time() + 60
     while not (out / "checkpoint.safetensors").exists() and time.time() < deadline:
@@ -201,6 +194,24 @@ def test_an_interrupt_stops_and_the_run_goes_on(tmp_path):
     # Generous: the machine may be busy, and the results are written.
     assert time.time() - start < 20
     assert "KeyboardInterrupt" in errors and run.returncode != 0
+
+
+def test_an_interrupt_stops_and_the_run_goes_on(tmp_path):
+    program = tmp_path / "slow.stan"
+    # Stan's rule asks for a change of the bound that noise never falls below.
+    program.write_text("parameters { vector[200] x; } model { x ~ normal(0, 1); sum(x) ~ normal(3, 0.1); }")
+    out = tmp_path / "out"
+    settings = 'method="advi", family="meanfield", advi_iters=100000000, max_iters=100000000, tol=1e-12, checkpoint_every=0.1'
+    script = f"import jensen\nprint('go', flush=True)\njensen.fit({str(program)!r}, out={str(out)!r}, {settings})\n"
+    # Jobs in the background of a shell ignore interrupts, and hand that on.
+    listen = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
+    run = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=listen
+    )
+    try:
+        interrupt(run, out)
+    finally:
+        run.kill()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         stopped = jensen.load(out)
