@@ -12,6 +12,8 @@
 //! | densities, quantiles, correlations | `stats` |
 //! | escaping and the spelling of numbers | `text` |
 
+// What pictures alone use.
+#![cfg_attr(not(feature = "pictures"), allow(dead_code))]
 #![cfg_attr(
     not(test),
     deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)

@@ -48,6 +48,7 @@ pub(super) fn read(folder: &Path) -> Result<(Vec<usize>, Vec<u8>), DataError> {
 }
 
 /// A PNG picture; colours become their luma (Rec. 601), transparency is left out of account.
+#[cfg(feature = "pictures")]
 fn png(bytes: &[u8]) -> Result<Picture, String> {
     let mut decoder = png::Decoder::new(std::io::Cursor::new(bytes));
     decoder.set_transformations(png::Transformations::normalize_to_color8());
@@ -73,6 +74,12 @@ fn png(bytes: &[u8]) -> Result<Picture, String> {
         height: info.height as usize,
         levels,
     })
+}
+
+/// Refuses: this build leaves PNG out.
+#[cfg(not(feature = "pictures"))]
+fn png(_: &[u8]) -> Result<Picture, String> {
+    Err("this build leaves PNG out; to have it: cargo build --release -p jensen-cli".into())
 }
 
 /// A PGM picture, binary (`P5`) or plain (`P2`).

@@ -1,7 +1,7 @@
 //! The study of a problem: a density's posterior, in a folder.
 
 use jensen_data::{
-    Artefact, DataSet, FitSummary, NetcdfAttributes, write_draws_csv, write_draws_netcdf,
+    Artefact, DataSet, FitSummary, NETCDF, NetcdfAttributes, write_draws_csv, write_draws_netcdf,
 };
 use jensen_run::{Budget, Clock, Control, Identity, Outcome, Record};
 use serde::Serialize;
@@ -134,7 +134,8 @@ impl<P: Problem, R: Serialize> Study for FitStudy<'_, P, R> {
         });
         std::iter::once(File::approximation(fitted.encode_approximation()))
             .chain(refined)
-            .chain([draws, page, netcdf])
+            .chain([draws, page])
+            .chain(NETCDF.then_some(netcdf))
             .collect()
     }
 }

@@ -1,7 +1,6 @@
 //! Exponentials, logarithms and links.
 
-use special::LambertW;
-use std::f64::consts::LN_2;
+use std::f64::consts::{E, LN_2};
 
 /// The logistic function `1 / (1 + e^-x)`.
 pub fn inv_logit(x: f64) -> f64 {
@@ -82,18 +81,89 @@ pub fn inv_cloglog(x: f64) -> f64 {
 
 /// The principal branch of Lambert's W, `w e^w = x` with `w >= -1`, for `x >= -1/e`; NaN below.
 pub fn lambert_w0(x: f64) -> f64 {
-    if x == f64::INFINITY {
-        x
-    } else {
-        x.lambert_w0()
+    if x == 0.0 || x == f64::INFINITY {
+        return x;
     }
+    let p = branch_distance(x);
+    if p < BRANCH_REACH {
+        return branch_series(p);
+    }
+    // Winitzki (2003).
+    let l = libm::log1p(x);
+    fritsch(x, l * (1.0 - libm::log1p(l) / (2.0 + l)))
 }
 
 /// The lower branch of Lambert's W, `w e^w = x` with `w <= -1`, for `-1/e <= x <= 0`; NaN outside.
 pub fn lambert_wm1(x: f64) -> f64 {
     if x == 0.0 {
-        f64::NEG_INFINITY
-    } else {
-        x.lambert_wm1()
+        return f64::NEG_INFINITY;
     }
+    let p = branch_distance(x);
+    if p < BRANCH_REACH {
+        return branch_series(-p);
+    }
+    let l = libm::log(-x);
+    let ll = libm::log(-l);
+    // Far from the branch point as for x -> 0 (Corless et al. 1996, equation 4.19); near it the head of the series.
+    let near = -1.0 - p * (1.0 + p * (1.0 / 3.0 + p * (11.0 / 72.0)));
+    fritsch(x, if p < 1.0 { near } else { l - ll + ll / l })
+}
+
+/// `sqrt(2 (e x + 1))`, the variable of the series about the branch point; NaN for `x < -1/e`.
+fn branch_distance(x: f64) -> f64 {
+    /// What the nearest number leaves of e.
+    const E_REST: f64 = 1.4456468917292502e-16;
+    let above = libm::fma(E, x, 1.0) + E_REST * x;
+    // The nearest number to -1/e lies a rounding off.
+    let above = if above < 0.0 && above > -f64::EPSILON {
+        0.0
+    } else {
+        above
+    };
+    (2.0 * above).sqrt()
+}
+
+/// Below this distance the series has the precision of the iteration, and above it the iteration has it.
+const BRANCH_REACH: f64 = 0.25;
+
+/// Lambert's W about its branch point; negative distances are those of the lower branch (Corless, Gonnet, Hare, Jeffrey
+/// and Knuth 1996, equation 4.22, with the coefficients of its recurrences 4.23 and 4.24).
+fn branch_series(p: f64) -> f64 {
+    const TERMS: [f64; 24] = [
+        -1.0,
+        1.0,
+        -0.3333333333333333,
+        0.1527777777777778,
+        -0.07962962962962963,
+        0.044502314814814814,
+        -0.02598471487360376,
+        0.01563563253233392,
+        -0.009616892024299432,
+        0.006014543252956118,
+        -0.0038112980348919993,
+        0.0024408779911439826,
+        -0.0015769303446867841,
+        0.0010262633205076071,
+        -0.0006720616311561362,
+        0.0004424730618146209,
+        -0.00029267722472962746,
+        0.00019438727605453933,
+        -0.00012957426685274883,
+        8.665035805208128e-05,
+        -5.811360750441382e-05,
+        3.907668486743905e-05,
+        -2.63380647472311e-05,
+        1.7790345805079586e-05,
+    ];
+    TERMS.iter().rev().fold(0.0, |sum, term| sum * p + term)
+}
+
+/// Lambert's W from a value near it, by the fourth-order step of Fritsch, Shafer and Crowley (1973).
+fn fritsch(x: f64, mut w: f64) -> f64 {
+    for _ in 0..3 {
+        let z = libm::log(x / w) - w;
+        let q = 2.0 * (1.0 + w) * (1.0 + w + 2.0 / 3.0 * z);
+        w += w * (z / (1.0 + w)) * ((q - z) / (q - 2.0 * z));
+    }
+    w
 }

@@ -31,15 +31,20 @@
 mod axis;
 mod chart;
 mod colour;
+#[cfg(feature = "pictures")]
 mod heat;
+#[cfg(feature = "pictures")]
 mod images;
+#[cfg(feature = "pictures")]
 mod raster;
 mod scene;
 mod vector;
 
 pub use axis::Axis;
 pub use chart::{Chart, Series};
+#[cfg(feature = "pictures")]
 pub use heat::HeatMap;
+#[cfg(feature = "pictures")]
 pub use images::{Image, ImageGrid};
 
 pub(crate) use chart::ticks_below;
@@ -66,8 +71,10 @@ pub enum Panel {
     /// Lines and points over axes.
     Chart(Chart),
     /// A function of two variables.
+    #[cfg(feature = "pictures")]
     Heat(HeatMap),
     /// Images in rows.
+    #[cfg(feature = "pictures")]
     Images(ImageGrid),
 }
 
@@ -75,7 +82,9 @@ impl Panel {
     fn size(&self) -> (f64, f64) {
         match self {
             Self::Chart(chart) => chart.size(),
+            #[cfg(feature = "pictures")]
             Self::Heat(heat) => heat.size(),
+            #[cfg(feature = "pictures")]
             Self::Images(images) => images.size(),
         }
     }
@@ -83,7 +92,9 @@ impl Panel {
     fn draw(&self, scene: &mut Scene, corner: (f64, f64)) {
         match self {
             Self::Chart(chart) => chart.draw(scene, corner),
+            #[cfg(feature = "pictures")]
             Self::Heat(heat) => heat.draw(scene, corner),
+            #[cfg(feature = "pictures")]
             Self::Images(images) => images.draw(scene, corner),
         }
     }
@@ -95,12 +106,14 @@ impl From<Chart> for Panel {
     }
 }
 
+#[cfg(feature = "pictures")]
 impl From<HeatMap> for Panel {
     fn from(heat: HeatMap) -> Self {
         Self::Heat(heat)
     }
 }
 
+#[cfg(feature = "pictures")]
 impl From<ImageGrid> for Panel {
     fn from(images: ImageGrid) -> Self {
         Self::Images(images)
@@ -136,6 +149,7 @@ impl Figure {
     }
 
     /// The bytes of a PNG file, at twice the size in pixels of the SVG.
+    #[cfg(feature = "pictures")]
     pub fn to_png(&self) -> Vec<u8> {
         raster::render(&self.scene())
     }

@@ -8,16 +8,13 @@ use ttf_parser::OutlineBuilder;
 
 use super::colour::Tint;
 use super::images::Image;
-use super::scene::{Anchor, Colour, Scene, Shape, Stroke, font, glyph, text_width};
+use super::scene::{Anchor, Colour, DASH, Scene, Shape, Stroke, font, glyph, text_width};
 
 /// Pixels of the PNG for one of the scene.
 const ZOOM: f32 = 2.0;
 
 /// Most pixels along a side: larger scenes are drawn smaller.
 const LARGEST: f64 = 12_000.0;
-
-/// Length of a dash and of the gap behind it, in widths of the line.
-pub(super) const DASH: f64 = 4.0;
 
 /// The bytes of the file.
 pub(super) fn render(scene: &Scene) -> Vec<u8> {

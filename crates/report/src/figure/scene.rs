@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use super::colour::Tint;
+#[cfg(feature = "pictures")]
 use super::images::Image;
 
 /// A tint and its opacity.
@@ -93,6 +94,7 @@ pub(crate) enum Shape {
         upward: bool,
         text: String,
     },
+    #[cfg(feature = "pictures")]
     Picture {
         corner: (f64, f64),
         width: f64,
@@ -100,6 +102,9 @@ pub(crate) enum Shape {
         image: Image,
     },
 }
+
+/// Length of a dash and of the gap behind it, in widths of the line.
+pub(super) const DASH: f64 = 4.0;
 
 /// Shapes on a ground.
 #[derive(Debug, Clone, PartialEq)]
@@ -186,6 +191,7 @@ impl Scene {
         });
     }
 
+    #[cfg(feature = "pictures")]
     pub fn picture(&mut self, corner: (f64, f64), width: f64, height: f64, image: Image) {
         self.shapes.push(Shape::Picture {
             corner,

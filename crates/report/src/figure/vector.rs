@@ -3,8 +3,7 @@
 use std::fmt::Write;
 
 use super::colour::Tint;
-use super::raster;
-use super::scene::{Anchor, Colour, Scene, Shape};
+use super::scene::{Anchor, Colour, DASH, Scene, Shape};
 use crate::text;
 
 /// The text of a file; `label` tells what it shows to those who cannot see it.
@@ -77,10 +76,7 @@ impl Medium {
                 stroke.width,
                 opacity("stroke-opacity", stroke.colour),
                 if stroke.dashed {
-                    format!(
-                        " stroke-dasharray=\"{d} {d}\"",
-                        d = raster::DASH * stroke.width
-                    )
+                    format!(" stroke-dasharray=\"{d} {d}\"", d = DASH * stroke.width)
                 } else {
                     String::new()
                 }
@@ -141,6 +137,7 @@ impl Medium {
                     text::escape(text)
                 )
             }
+            #[cfg(feature = "pictures")]
             Shape::Picture {
                 corner,
                 width,

@@ -1,7 +1,6 @@
 //! Text to tokens, with `#include` spliced in.
 
-use logos::Logos;
-
+use super::scan::scan;
 use super::token::{Token, TokenKind};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{FileId, SourceFile, Span};
@@ -89,12 +88,12 @@ impl Lexer<'_> {
             name,
             text: text.clone(),
         });
-        for (token, range) in TokenKind::lexer(&text).spanned() {
+        for (token, range) in scan(&text) {
             let span = span_in(file, range.clone());
             match token {
-                Ok(TokenKind::Include) => self.include(&text[range], span),
-                Ok(TokenKind::Hash) => self.hash(span),
-                Ok(TokenKind::UnclosedComment) => self.report(
+                Some(TokenKind::Include) => self.include(&text[range], span),
+                Some(TokenKind::Hash) => self.hash(span),
+                Some(TokenKind::UnclosedComment) => self.report(
                     Diagnostic::error(
                         Code::Syntax,
                         Span {
@@ -105,8 +104,8 @@ impl Lexer<'_> {
                     )
                     .help("end it with `*/`"),
                 ),
-                Ok(kind) => self.out.tokens.push(Token { kind, span }),
-                Err(()) => self.unknown(&text[range], span),
+                Some(kind) => self.out.tokens.push(Token { kind, span }),
+                None => self.unknown(&text[range], span),
             }
         }
     }

@@ -3,4 +3,5 @@
 pub mod ast;
 pub mod lexer;
 pub mod parser;
+mod scan;
 pub mod token;

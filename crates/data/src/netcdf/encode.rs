@@ -1,105 +1,16 @@
-//! `draws.nc`: a NetCDF-4 file that ArviZ and xarray read.
-//!
-//! | group | contents | dimensions |
-//! | --- | --- | --- |
-//! | `posterior` | every variable that no other group has | `chain` (one), `draw`, then `name_dim_0`, `name_dim_1`, … |
-//! | `log_likelihood`, `posterior_predictive` | the variables of those [`Roles`] | the same |
-//! | `sample_stats` | `lp`, the model's log density | `chain`, `draw` |
-//! | `approximation` | of draws of an approximation: `log_p` (model), `log_q`, `log_weight` = log_p − log_q | `chain`, `draw` |
-//! | `observed_data` | the data that a predictive variable predicts: `y` of `y_rep` | `name_dim_0`, … |
-//! | `constant_data` | the other data | `name_dim_0`, … |
-//!
-//! Index coordinates count from 0, as ArviZ writes them. Elements are row-major, the order of the format. The attributes
-//! of every group name the library, its version and the model. Variables of size zero are left out, and so are data
-//! variables whose names no model could declare.
-
-use std::path::Path;
+//! The file group by group.
 
 use netcdf_writer::{
     DimensionId, NcAttrValue, NcFileBuilder, NcWriteFormat, NcWriteOptions, NcWriteType,
     Result as NcResult,
 };
 
-use crate::atomic::write_atomic_bytes;
+use super::{NetcdfAttributes, Roles};
 use crate::dataset::{DataSet, Elements, Value};
 use crate::draws::{DrawsTable, DrawsVariable, is_storable_name};
-use crate::error::DataError;
 
-/// What variables are to ArviZ; those that are not named are the posterior's.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Roles {
-    /// Pointwise log likelihoods.
-    pub log_likelihood: Vec<String>,
-    /// Draws of data from the model; `y_rep` and `y_pred` predict `y`.
-    pub predictive: Vec<String>,
-    /// Whether the draws are those of an approximation, with weights.
-    pub approximate: bool,
-}
-
-impl Roles {
-    /// Roles by the names of the generated quantities.
-    pub fn by_name<'a>(generated: impl Iterator<Item = &'a str>, approximate: bool) -> Self {
-        let mut roles = Self {
-            approximate,
-            ..Self::default()
-        };
-        for name in generated {
-            if name == "log_lik" {
-                roles.log_likelihood.push(name.to_owned());
-            } else if predicted(name).is_some() {
-                roles.predictive.push(name.to_owned());
-            }
-        }
-        roles
-    }
-
-    fn group(&self, name: &str) -> &'static str {
-        let among = |names: &[String]| names.iter().any(|n| n == name);
-        if among(&self.log_likelihood) {
-            "log_likelihood"
-        } else if among(&self.predictive) {
-            "posterior_predictive"
-        } else {
-            "posterior"
-        }
-    }
-
-    fn observes(&self, data: &str) -> bool {
-        self.predictive
-            .iter()
-            .any(|name| predicted(name) == Some(data))
-    }
-}
-
-/// The data that a variable predicts, by its name.
-fn predicted(name: &str) -> Option<&str> {
-    name.strip_suffix("_rep")
-        .or_else(|| name.strip_suffix("_pred"))
-}
-
-/// What the attributes of the groups say.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct NetcdfAttributes {
-    /// The model's name.
-    pub model: String,
-    /// Further attributes in order, such as the seed or the family. Names: letters, digits and `_`.
-    pub extra: Vec<(String, String)>,
-}
-
-/// Writes the draws, and the data if given, as NetCDF-4, atomically.
-pub fn write_draws_netcdf(
-    path: &Path,
-    table: &DrawsTable,
-    roles: &Roles,
-    attributes: &NetcdfAttributes,
-    data: Option<&DataSet>,
-) -> Result<(), DataError> {
-    let bytes = encode(table, roles, attributes, data)
-        .map_err(|e| DataError::invalid(format!("cannot write `{}`: {e}", path.display())))?;
-    write_atomic_bytes(path, &bytes)
-}
-
-fn encode(
+/// The bytes of the file.
+pub(super) fn encode(
     table: &DrawsTable,
     roles: &Roles,
     attributes: &NetcdfAttributes,
