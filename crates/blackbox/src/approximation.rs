@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use jensen_density::{Lanes, LanesMut};
+use jensen_density::{Lanes, LanesMut, Pattern};
 use jensen_run::{Archive, ArchiveError, Checkpoint, CheckpointError, Identity, Snapshot};
 
-use crate::family::{Family, FamilyKind};
+use crate::family::{Family, FamilyKind, Space};
 use crate::noise::{NoisePurpose, NoiseSource};
 
 /// A member of a family on the unconstrained space.
@@ -64,9 +64,9 @@ impl fmt::Display for LoadError {
 impl std::error::Error for LoadError {}
 
 impl Approximation {
-    /// The member of `kind` on ℝᵈ with parameters ω; `None` when their number is wrong.
-    pub fn new(kind: FamilyKind, dim: usize, omega: Vec<f64>) -> Option<Self> {
-        let family = kind.build(dim);
+    /// The member of `kind` on a space, such as ℝᵈ, with parameters ω; `None` when their number is wrong.
+    pub fn new(kind: FamilyKind, space: impl Into<Space>, omega: Vec<f64>) -> Option<Self> {
+        let family = kind.build(space);
         (family.parameters() == omega.len()).then_some(Self { family, omega })
     }
 
@@ -153,13 +153,48 @@ impl Snapshot for Approximation {
         archive.set("family", self.kind());
         archive.set("dim", self.dim());
         archive.put("omega", &self.omega);
+        if let Some(pattern) = self.family.space().pattern {
+            let lists: Vec<Vec<u32>> = (0..pattern.dim())
+                .map(|i| pattern.neighbours(i).to_vec())
+                .collect();
+            let lengths: Vec<f64> = lists.iter().map(|list| list.len() as f64).collect();
+            let members: Vec<f64> = lists.concat().into_iter().map(f64::from).collect();
+            archive.put("neighbours", &members);
+            archive.put("degrees", &lengths);
+        }
         archive
     }
 
     fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
         let omega = archive.vec("omega")?;
         let found = omega.len();
-        Self::new(archive.get("family")?, archive.get("dim")?, omega)
+        let space = Space {
+            dim: archive.get("dim")?,
+            pattern: stored_pattern(archive)?,
+        };
+        Self::new(archive.get("family")?, space, omega)
             .ok_or_else(|| ArchiveError(format!("{found} parameters do not fit the family")))
     }
+}
+
+/// The pattern that an approximation was stored with, if any.
+fn stored_pattern(archive: &Archive) -> Result<Option<Arc<Pattern>>, ArchiveError> {
+    let Ok(degrees) = archive.vec("degrees") else {
+        return Ok(None);
+    };
+    let dim: usize = archive.get("dim")?;
+    let members = archive.vec("neighbours")?;
+    let index = |x: &f64| (*x >= 0.0 && *x < dim as f64).then_some(*x as u32);
+    let members: Option<Vec<u32>> = members.iter().map(index).collect();
+    let damaged = || ArchiveError("the pattern of its precision is damaged".to_owned());
+    let mut members = members.ok_or_else(damaged)?;
+    if degrees.len() != dim || degrees.iter().sum::<f64>() != members.len() as f64 {
+        return Err(damaged());
+    }
+    let mut lists = Vec::with_capacity(dim);
+    for degree in degrees {
+        let rest = members.split_off((degree as usize).min(members.len()));
+        lists.push(std::mem::replace(&mut members, rest));
+    }
+    Ok(Some(Arc::new(Pattern::new(lists))))
 }

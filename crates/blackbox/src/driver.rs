@@ -17,7 +17,7 @@ use crate::certificate::certify;
 use crate::error::FitError;
 use crate::evaluation::{Evaluation, evaluate};
 use crate::falloff::flat_coordinate;
-use crate::family::FamilyKind;
+use crate::family::{FamilyKind, Space, Sparse};
 use crate::method::{Beginning, Engine, Method, StoredState, restore};
 use crate::noise::NoiseSource;
 use crate::oracle::{Estimate, Oracle};
@@ -30,6 +30,15 @@ use crate::widen::widen;
 
 /// Largest dimension at which the richer family is full-rank.
 const FULL_RANK_LIMIT: usize = 400;
+
+/// Smallest dimension at which it is the one of sparse precision.
+const SPARSE_FROM: usize = 100;
+
+/// That has at most this part of the parameters of a full covariance.
+const SPARSE_PART: usize = 4;
+
+/// Most places of its factor.
+const SPARSE_PLACES: usize = 1 << 21;
 
 /// Factors of the richer family beyond that.
 const FACTORS: usize = 8;
@@ -141,7 +150,8 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
     pub fn check(&self) -> Result<(), FitError> {
         let kind = self.first_kind();
         let zero = vec![0.0; self.density.dim()];
-        let omega = kind.build(zero.len()).diagonal(&zero, &zero);
+        let family = kind.build(Space::of(self.density));
+        let omega = family.diagonal(&zero, &zero);
         self.engine(kind, self.first_method(kind), omega)
             .map(|_| ())
     }
@@ -183,7 +193,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
 
     /// ω of `kind` where `omega` of another kind stands, and the evaluations it took.
     fn widen(&self, kind: FamilyKind, from: FamilyKind, omega: &[f64]) -> (Vec<f64>, Calls) {
-        let from = from.build(self.density.dim());
+        let from = from.build(Space::of(self.density));
         let (mean, log_sd) = (from.mean(omega), from.marginal_log_sd(omega));
         match self.records {
             None => widen(self.density, self.source, kind, &mean, &log_sd),
@@ -204,7 +214,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         method.begin(Beginning {
             density: self.density,
             records: self.records,
-            family: kind.build(self.density.dim()),
+            family: kind.build(Space::of(self.density)),
             source: self.source,
             omega,
             stream: u64::from(kind != self.first_kind()),
@@ -263,10 +273,21 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
     fn richer(&self) -> Option<FamilyKind> {
         match self.density.dim() {
             0 | 1 => None,
+            _ if self.is_sparse() => Some(FamilyKind::Sparse),
             2..=FULL_RANK_LIMIT => Some(FamilyKind::FullRank),
             _ if self.records.is_some() => None,
             _ => Some(FamilyKind::LowRank { rank: FACTORS }),
         }
+    }
+
+    /// Whether a precision with the density's pattern has far fewer parameters than a full covariance.
+    fn is_sparse(&self) -> bool {
+        let dim = self.density.dim();
+        if dim < SPARSE_FROM || self.records.is_some() {
+            return false;
+        }
+        let most = SPARSE_PLACES.min(dim * (dim + 1) / 2 / SPARSE_PART);
+        Sparse::places(&Space::of(self.density), most).is_some()
     }
 
     /// Evaluates a family's parameters, whose optimisation by a method ended with a status at an iteration;
@@ -278,7 +299,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         ended: Option<(Method, Status, u64)>,
         calls: &mut Calls,
     ) -> FamilyResult {
-        let family = kind.build(self.density.dim());
+        let family = kind.build(Space::of(self.density));
         let mut polish = None;
         let status = ended.map(|(method, status, at)| {
             let (Status::Converged { evidence }, Some(tolerance)) = (&status, method.certificate())
@@ -446,7 +467,8 @@ impl<D: TwiceDifferentiable> Algorithm for Driver<'_, D> {
                 })?,
             };
             let unit = vec![0.0; point.len()];
-            let omega = kind.build(point.len()).diagonal(&point, &unit);
+            let family = kind.build(Space::of(self.density));
+            let omega = family.diagonal(&point, &unit);
             self.begin(kind, self.first_method(kind), omega)?
         };
         Ok(DriverState {

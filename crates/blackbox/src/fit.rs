@@ -7,6 +7,7 @@ use crate::approximation::Approximation;
 use crate::calls::Calls;
 use crate::driver::{Driver, DriverOutput, FamilyResult, choose};
 use crate::error::FitError;
+use crate::family::Space;
 use crate::method::no_records;
 use crate::noise::NoiseSource;
 use crate::records::Prepared;
@@ -45,12 +46,12 @@ pub struct Fit {
     pub calls: Calls,
     /// Wall-clock seconds.
     pub seconds: f64,
-    dim: usize,
+    space: Space,
 }
 
 impl Fit {
     /// The fit that a driver's output is, which ended with `status`; `None` where there is no family's result.
-    pub(crate) fn of(output: DriverOutput, status: Status, dim: usize) -> Option<Self> {
+    pub(crate) fn of(output: DriverOutput, status: Status, space: Space) -> Option<Self> {
         let chosen = choose(&output.results);
         let own = output.results.get(chosen)?.status.clone();
         Some(Self {
@@ -63,7 +64,7 @@ impl Fit {
             iterations: 0,
             calls: output.calls,
             seconds: 0.0,
-            dim,
+            space,
         })
     }
 
@@ -83,7 +84,7 @@ impl Fit {
     /// When there is no such family: a caller's bug.
     pub fn approximation_of(&self, index: usize) -> Approximation {
         let result = &self.families[index];
-        Approximation::new(result.kind, self.dim, result.omega.clone())
+        Approximation::new(result.kind, self.space.clone(), result.omega.clone())
             .expect("a fitted family has all its parameters")
     }
 
@@ -229,7 +230,7 @@ pub fn fit<D: TwiceDifferentiable>(
     let status = outcome.status;
     let cannot_start = || FitError::CannotStart(status.clone());
     let (output, refined) = outcome.output.ok_or_else(cannot_start)?;
-    let fit = Fit::of(output, status.clone(), dim).ok_or_else(cannot_start)?;
+    let fit = Fit::of(output, status.clone(), Space::of(density)).ok_or_else(cannot_start)?;
     let calls = refined.as_ref().map_or(Calls::default(), |r| r.calls);
     Ok(Fit {
         calls: fit.calls + calls,

@@ -55,6 +55,7 @@ mod fit;
 mod hfsgvi;
 mod linear_response;
 mod method;
+mod natural;
 mod newton;
 mod noise;
 mod objective;
@@ -66,6 +67,7 @@ mod refine;
 mod refining;
 mod saa;
 mod settings;
+mod sparse;
 mod starts;
 mod summary;
 pub mod trust;
@@ -85,7 +87,7 @@ pub use error::FitError;
 pub use evaluation::{
     Evaluation, evaluate, importance_weighted_bound, log_weights, resample, summarize,
 };
-pub use family::{Family, FamilyKind};
+pub use family::{Family, FamilyKind, Space};
 pub use fit::{Fit, Subject, fit, identity};
 pub use hfsgvi::{Hfsgvi, HfsgviSettings, HfsgviState};
 pub use linear_response::{

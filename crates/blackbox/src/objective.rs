@@ -200,46 +200,10 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
 
     /// `−(1/K) Σ ∇²log p` at the first `draws` lanes and their mirror images, d × d, symmetric.
     fn negated_hessian(&mut self, omega: &[f64], draws: usize) -> Vec<f64> {
-        let (dim, lanes) = (self.family.dim(), self.lanes);
-        self.visit(omega);
-        let used = draws.clamp(1, lanes / 2);
-        // Whole draws a call, up to a few hundred lanes: lane k·d + j is draw k times unit vector j.
-        let together = (HESSIAN_LANES / dim).clamp(1, used);
-        let mut hessian = vec![0.0; dim * dim];
-        let mut workspace = self
-            .hessian_workspace
-            .take()
-            .unwrap_or_else(|| self.density.workspace(HESSIAN_LANES.max(dim)));
-        for first in (0..used).step_by(together) {
-            let count = together.min(used - first);
-            let width = count * dim;
-            let mut z = vec![0.0; dim * width];
-            let mut unit = vec![0.0; dim * width];
-            let mut product = vec![0.0; dim * width];
-            for k in 0..count {
-                // The second half of the lanes mirrors the first: alternate to keep odd terms small.
-                let draw = first + k;
-                let lane = draw / 2 + if draw % 2 == 0 { 0 } else { lanes / 2 };
-                for i in 0..dim {
-                    let start = i * width + k * dim;
-                    z[start..start + dim].fill(self.z[i * lanes + lane]);
-                    unit[start + i] = 1.0;
-                }
-            }
-            self.density.hvp(
-                &mut workspace,
-                Lanes::new(&z, dim, width),
-                Lanes::new(&unit, dim, width),
-                LanesMut::new(&mut product, dim, width),
-            );
-            self.calls.products += width as u64;
-            for (row, product) in hessian.chunks_mut(dim).zip(product.chunks(width)) {
-                for products in product.chunks(dim) {
-                    axpy(-1.0 / used as f64, products, row);
-                }
-            }
-        }
-        self.hessian_workspace = Some(workspace);
+        let dim = self.family.dim();
+        let mut unit = vec![0.0; dim * dim];
+        (0..dim).for_each(|i| unit[i * dim + i] = 1.0);
+        let mut hessian = self.negated_products(omega, draws, &unit);
         for i in 0..dim {
             for j in 0..i {
                 let mean = 0.5 * (hessian[i * dim + j] + hessian[j * dim + i]);
@@ -248,5 +212,51 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
             }
         }
         hessian
+    }
+
+    /// `−(1/K) Σ ∇²log p V` at the first `draws` lanes and their mirror images, for the columns of `directions`.
+    pub fn negated_products(&mut self, omega: &[f64], draws: usize, directions: &[f64]) -> Vec<f64> {
+        let (dim, lanes) = (self.family.dim(), self.lanes);
+        let columns = directions.len() / dim;
+        self.visit(omega);
+        let used = draws.clamp(1, lanes / 2);
+        // Whole draws a call, up to a few hundred lanes: lane k·columns + j is draw k times direction j.
+        let together = (HESSIAN_LANES / columns).clamp(1, used);
+        let mut found = vec![0.0; directions.len()];
+        let mut workspace = self
+            .hessian_workspace
+            .take()
+            .unwrap_or_else(|| self.density.workspace(HESSIAN_LANES.max(columns)));
+        for first in (0..used).step_by(together) {
+            let count = together.min(used - first);
+            let width = count * columns;
+            let mut z = vec![0.0; dim * width];
+            let mut turned = vec![0.0; dim * width];
+            let mut product = vec![0.0; dim * width];
+            for k in 0..count {
+                // The second half of the lanes mirrors the first: alternate to keep odd terms small.
+                let draw = first + k;
+                let lane = draw / 2 + if draw % 2 == 0 { 0 } else { lanes / 2 };
+                for (i, direction) in directions.chunks(columns).enumerate() {
+                    let place = i * width + k * columns..i * width + (k + 1) * columns;
+                    z[place.clone()].fill(self.z[i * lanes + lane]);
+                    turned[place].copy_from_slice(direction);
+                }
+            }
+            self.density.hvp(
+                &mut workspace,
+                Lanes::new(&z, dim, width),
+                Lanes::new(&turned, dim, width),
+                LanesMut::new(&mut product, dim, width),
+            );
+            self.calls.products += width as u64;
+            for (row, product) in found.chunks_mut(columns).zip(product.chunks(width)) {
+                for products in product.chunks(columns) {
+                    axpy(-1.0 / used as f64, products, row);
+                }
+            }
+        }
+        self.hessian_workspace = Some(workspace);
+        found
     }
 }

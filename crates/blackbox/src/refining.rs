@@ -5,6 +5,7 @@ use jensen_run::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Ste
 
 use crate::approximation::Approximation;
 use crate::driver::{Driver, DriverOutput, DriverState, choose};
+use crate::family::Space;
 use crate::fit::Fit;
 use crate::noise::NoiseSource;
 use crate::refine::{Refine, RefineState, RefineWhen, Refined};
@@ -49,7 +50,7 @@ impl<'a, D: TwiceDifferentiable> Refining<'a, D> {
             RefineWhen::Never => false,
             RefineWhen::Always => !output.results.is_empty(),
             RefineWhen::Auto => {
-                let fit = Fit::of(output.clone(), status.clone(), self.density.dim());
+                let fit = Fit::of(output.clone(), status.clone(), Space::of(self.density));
                 self.settings.is_policy()
                     && fit.is_some_and(|fit| !fit.trusted() && fit.could_be_refined())
             }
@@ -62,7 +63,7 @@ impl<'a, D: TwiceDifferentiable> Refining<'a, D> {
             let results = self.driver.output(fitted).results;
             let best = &results[choose(&results)];
             let omega = best.omega.clone();
-            let approximation = Approximation::new(best.kind, self.density.dim(), omega)
+            let approximation = Approximation::new(best.kind, Space::of(self.density), omega)
                 .expect("a fitted family has all its parameters");
             let source = NoiseSource::new(self.settings.seed, self.settings.simd);
             let settings = self.settings.refine;

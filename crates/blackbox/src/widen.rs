@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jensen_density::TwiceDifferentiable;
 
 use crate::calls::Calls;
-use crate::family::{Curvature, Family, FamilyKind, SampleBound};
+use crate::family::{Curvature, Family, FamilyKind, SampleBound, Space};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 
@@ -19,7 +19,7 @@ pub(crate) fn widen<D: TwiceDifferentiable>(
     mean: &[f64],
     log_sd: &[f64],
 ) -> (Vec<f64>, Calls) {
-    let family = kind.build(density.dim());
+    let family = kind.build(Space::of(density));
     let mut draws = FixedDraws {
         density,
         family: family.clone(),
@@ -63,6 +63,10 @@ impl<D: TwiceDifferentiable> SampleBound for FixedDraws<'_, D> {
 
     fn value_gradient(&mut self, omega: &[f64], out: &mut [f64]) -> f64 {
         self.objective().value_gradient(omega, out)
+    }
+
+    fn products(&mut self, omega: &[f64], draws: usize, directions: &[f64]) -> Vec<f64> {
+        self.objective().negated_products(omega, draws, directions)
     }
 
     fn curvature(&mut self, omega: &[f64], draws: usize) -> Option<Curvature> {

@@ -1,6 +1,8 @@
 //! Batched log densities and their derivatives.
 
-use crate::{ErasedRecords, Lanes, LanesMut};
+use std::sync::Arc;
+
+use crate::{ErasedRecords, Lanes, LanesMut, Pattern};
 
 /// A log density on ℝᵈ, evaluated for many draws at once. The model is immutable; scratch memory
 /// belongs to the caller and is made by [`LogDensity::workspace`].
@@ -38,6 +40,11 @@ pub trait LogDensity: Sync {
     fn records(&self) -> Option<ErasedRecords<'_>> {
         None
     }
+
+    /// Which mixed second derivatives can differ from zero, where the density knows that most vanish.
+    fn pattern(&self) -> Option<Arc<Pattern>> {
+        None
+    }
 }
 
 impl<D: LogDensity> LogDensity for &D {
@@ -63,6 +70,9 @@ impl<D: LogDensity> LogDensity for &D {
     }
     fn records(&self) -> Option<ErasedRecords<'_>> {
         (**self).records()
+    }
+    fn pattern(&self) -> Option<Arc<Pattern>> {
+        (**self).pattern()
     }
 }
 

@@ -10,6 +10,7 @@
 //! | `density` | [`LogDensity`], [`TwiceDifferentiable`] |
 //! | `difference` | [`Differenced`]: second derivatives by differences of gradients |
 //! | `erased` | [`ErasedRecords`]: records of any model behind a pointer |
+//! | `pattern` | [`Pattern`]: which mixed second derivatives vanish |
 //! | `posterior` | [`Posterior`]: names, shapes, constrained values and generated quantities |
 //! | `records` | [`RecordDensity`], [`LinearPredictor`]: exchangeable data, one minibatch at a time |
 //!
@@ -24,6 +25,7 @@ mod density;
 mod difference;
 mod erased;
 mod lanes;
+mod pattern;
 mod posterior;
 mod records;
 
@@ -31,6 +33,7 @@ pub use density::{LogDensity, TwiceDifferentiable};
 pub use difference::{Differenced, DifferencedWorkspace};
 pub use erased::{ErasedRecords, ErasedWorkspace};
 pub use lanes::{Lanes, LanesMut};
+pub use pattern::Pattern;
 pub use posterior::{ConstrainError, DrawKey, Posterior, Unconstrained, Variable, VariableKind};
 pub use records::{
     AllRecords, AllRecordsWorkspace, Group, LinearPredictor, LinkExpectations, PredictorScratch,

@@ -1,16 +1,17 @@
 //! A graph as a log density: value, gradient and Hessian-vector product programs over blocks of
 //! lanes and threads.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
+use jensen_density::{Lanes, LanesMut, LogDensity, Pattern, TwiceDifferentiable};
 use jensen_math::simd::{LANES, Simd};
 
 use crate::exec::{Arena, Program};
 use crate::ir::{Graph, NodeId, Placement};
 use crate::ops::{ElemOp, Op};
 use crate::passes;
+use crate::pattern::pattern;
 
 /// Bytes that a linearisation may keep; beyond it reading them back from memory would cost more than
 /// computing them, and every product recomputes the primal values.
@@ -45,6 +46,7 @@ pub struct GraphDensity {
     value: Program,
     gradient: Program,
     second: OnceLock<SecondOrder>,
+    pattern: OnceLock<Option<Arc<Pattern>>>,
     /// The largest number of records in a batch.
     capacity: usize,
     /// The bound records; the first `capacity` of them when `None`.
@@ -184,6 +186,7 @@ impl GraphDensity {
             value,
             gradient,
             second: OnceLock::new(),
+            pattern: OnceLock::new(),
             capacity,
             batch: None,
         }
@@ -442,6 +445,11 @@ impl LogDensity for GraphDensity {
 
     fn workspace(&self, _lanes: usize) -> GraphWorkspace {
         GraphWorkspace::default()
+    }
+
+    fn pattern(&self) -> Option<Arc<Pattern>> {
+        let found = self.pattern.get_or_init(|| pattern(&self.differentiated));
+        found.clone()
     }
 
     fn value(&self, ws: &mut GraphWorkspace, z: Lanes<'_>, out: &mut [f64]) {

@@ -14,6 +14,7 @@
 //! | [`exec`] | planning, fusion and the blocked lane executor |
 //! | `density` | a graph as a log density with threads |
 //! | `records` | prior and likelihood apart, minibatches |
+//! | `pattern` | which mixed second derivatives vanish |
 //! | [`expr`] | densities written as Rust expressions |
 //! | [`text`] | the text form, which prints and parses back |
 //! | [`single`] | the single-precision executor, for networks |
@@ -34,6 +35,7 @@ pub mod expr;
 pub mod ir;
 pub mod ops;
 pub mod passes;
+mod pattern;
 mod records;
 pub mod scalar;
 #[cfg(feature = "single")]

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use jensen_blackbox::{Approximation, Fit, NoiseSource, Settings};
+use jensen_blackbox::{Approximation, Fit, NoiseSource, Settings, Space};
 use jensen_data::ParameterSummary;
 use jensen_density::LogDensity;
 use jensen_run::{
@@ -211,7 +211,7 @@ pub(crate) fn footprint<P: Problem>(problem: &P, options: &Options) -> Footprint
     Footprint::of_fit(
         options.settings.family,
         options.settings.method.lanes(dim),
-        dim,
+        &Space::of(problem.density()),
         options.draws,
         width,
         options.threads.max(1),

@@ -1,6 +1,6 @@
 //! What a fit will take, before it is taken.
 
-use jensen_blackbox::{FamilyChoice, Method};
+use jensen_blackbox::{FamilyChoice, Method, Space};
 
 use crate::study::Need;
 
@@ -28,21 +28,21 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// Of a fit of `dim` coordinates by a method that holds `lanes` draws at once and that reports
+    /// Of a fit on a space by a method that holds `lanes` draws at once and that reports
     /// `draws` draws of `width` numbers, on `threads` threads with blocks of `block_bytes` each.
     pub fn of_fit(
         family: FamilyChoice,
         lanes: usize,
-        dim: usize,
+        space: &Space,
         draws: usize,
         width: usize,
         threads: usize,
         block_bytes: usize,
     ) -> Self {
-        let d = dim as u64;
+        let d = space.dim as u64;
         let number = size_of::<f64>() as u64;
         let parameters = match family {
-            FamilyChoice::Only(kind) => kind.build(dim).parameters() as u64,
+            FamilyChoice::Only(kind) => kind.parameters(space) as u64,
             // The policy goes to full rank only where that is small.
             FamilyChoice::Auto => d.saturating_mul(10),
         };
@@ -118,7 +118,7 @@ mod tests {
     fn a_huge_family_is_refused_with_advice() {
         let family = FamilyChoice::Only(FamilyKind::FullRank);
         let lanes = |dim| Settings::default().method.lanes(dim);
-        let footprint = Footprint::of_fit(family, lanes(50_000), 50_000, 1000, 50_000, 2, 1 << 20);
+        let footprint = Footprint::of_fit(family, lanes(50_000), &50_000.into(), 1000, 50_000, 2, 1 << 20);
         let error = footprint
             .need(&Settings::default().method)
             .check(8 << 30)
@@ -126,7 +126,7 @@ mod tests {
             .to_string();
         assert!(error.contains("the limit is 8 GiB"), "{error}");
         assert!(error.contains("smaller family"), "{error}");
-        let small = Footprint::of_fit(family, lanes(50), 50, 1000, 50, 2, 1 << 20);
+        let small = Footprint::of_fit(family, lanes(50), &50.into(), 1000, 50, 2, 1 << 20);
         assert!(
             small
                 .need(&Settings::default().method)

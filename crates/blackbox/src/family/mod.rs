@@ -17,12 +17,13 @@
 mod full_rank;
 mod low_rank;
 mod mean_field;
+mod sparse;
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use jensen_density::{Lanes, LanesMut};
+use jensen_density::{Lanes, LanesMut, LogDensity, Pattern};
 use serde::{Deserialize, Serialize};
 
 use crate::error::positive;
@@ -31,6 +32,38 @@ use crate::noise::NoiseSource;
 pub use full_rank::FullRank;
 pub use low_rank::LowRank;
 pub use mean_field::MeanField;
+pub use sparse::Sparse;
+
+/// What a family has to know of where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// Number of coordinates.
+    pub dim: usize,
+    /// Which mixed second derivatives of the density can differ from zero, where that is known.
+    pub pattern: Option<Arc<Pattern>>,
+}
+
+impl Space {
+    /// The space of a density.
+    pub fn of(density: &impl LogDensity) -> Self {
+        Self {
+            dim: density.dim(),
+            pattern: density.pattern(),
+        }
+    }
+}
+
+impl From<usize> for Space {
+    fn from(dim: usize) -> Self {
+        Self { dim, pattern: None }
+    }
+}
+
+impl From<Space> for usize {
+    fn from(space: Space) -> Self {
+        space.dim
+    }
+}
 
 /// The list: what [`FamilyKind`] says of each. A kind may be told one positive whole number.
 macro_rules! families {
@@ -43,10 +76,19 @@ macro_rules! families {
         }
 
         impl FamilyKind {
-            /// The family of this kind on ℝᵈ.
-            pub fn build(self, dim: usize) -> Arc<dyn Family> {
+            /// The family of this kind on a space, such as ℝᵈ.
+            pub fn build(self, space: impl Into<Space>) -> Arc<dyn Family> {
+                let space = space.into();
                 match self {
-                    $(Self::$kind $({ $number })? => Arc::new($kind::new(dim $(, $number)?)),)*
+                    $(Self::$kind $({ $number })? => Arc::new($kind::new(space.into() $(, $number)?)),)*
+                }
+            }
+
+            /// Number of parameters on a space, found without making the family where that would be large.
+            pub fn parameters(self, space: &Space) -> usize {
+                match self {
+                    Self::Sparse => Sparse::parameters_on(space),
+                    _ => self.build(space.dim).parameters(),
                 }
             }
 
@@ -118,6 +160,8 @@ families! {
         /// Number of factors.
         rank
     } => "lowrank",
+    /// A precision that is sparse where the density has no mixed second derivatives.
+    Sparse => "sparse",
 }
 
 /// A family with reparameterised draws. `omega` always has [`parameters`](Self::parameters) elements;
@@ -130,6 +174,11 @@ pub trait Family: fmt::Debug + Send + Sync {
 
     /// Dimension d of the draws.
     fn dim(&self) -> usize;
+
+    /// Where it stands, as far as it is made for that.
+    fn space(&self) -> Space {
+        self.dim().into()
+    }
 
     /// Rows of the standard-normal noise.
     fn noise_dim(&self) -> usize;
@@ -227,8 +276,38 @@ pub trait Family: fmt::Debug + Send + Sync {
         out: &mut [f64],
     );
 
+    /// Directions, `d × columns`, whose products with the average negated Hessian a [natural-gradient
+    /// step](Self::natural) takes; `None` for a family that has none.
+    fn directions(&self) -> Option<Vec<f64>> {
+        None
+    }
+
+    /// Where the natural gradient leads, from the mean's part of the negated bound's gradient and the products with the
+    /// [directions](Self::directions); `None` where there is no such member.
+    fn natural(&self, omega: &[f64], gradient: &[f64], products: &[f64]) -> Option<NaturalTarget> {
+        let _ = (omega, gradient, products);
+        None
+    }
+
+    /// The member that stands a share of the way there; `None` where its precision would not be definite.
+    fn towards(&self, omega: &[f64], target: &NaturalTarget, share: f64) -> Option<Vec<f64>> {
+        let _ = (omega, target, share);
+        None
+    }
+
     /// The member with every spread multiplied by `factor`.
     fn shrink(&self, omega: &[f64], factor: f64) -> Vec<f64>;
+}
+
+/// Where a natural gradient leads.
+#[derive(Clone, Debug)]
+pub struct NaturalTarget {
+    /// The bound's gain in nats by the quadratic model.
+    pub gain: f64,
+    /// The mean's part of the negated bound's gradient.
+    gradient: Vec<f64>,
+    /// The precision, in the family's form.
+    precision: Vec<f64>,
 }
 
 /// The bound of a density on fixed draws, as a family sees it that looks for its [place](Family::widen) there.
@@ -238,6 +317,10 @@ pub trait SampleBound {
 
     /// The negated bound at ω, and its gradient into `out`.
     fn value_gradient(&mut self, omega: &[f64], out: &mut [f64]) -> f64;
+
+    /// The density's average negated Hessian under ω, by so many of the draws, times the columns of `directions` (`d ×
+    /// columns`).
+    fn products(&mut self, omega: &[f64], draws: usize, directions: &[f64]) -> Vec<f64>;
 
     /// An estimate of the density's curvature under ω from so many of the draws; `None` where there is none.
     fn curvature(&mut self, omega: &[f64], draws: usize) -> Option<Curvature>;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use jensen_density::{Lanes, LanesMut};
+use jensen_density::{Lanes, LanesMut, Pattern};
 
-use super::{Family, FamilyKind};
+use super::{Family, FamilyKind, Space};
 use crate::noise::{NoisePurpose, NoiseSource};
 
 const DIM: usize = 4;
@@ -15,9 +15,19 @@ fn families() -> Vec<Arc<dyn Family>> {
         FamilyKind::MeanField,
         FamilyKind::FullRank,
         FamilyKind::LowRank { rank: 2 },
+        FamilyKind::Sparse,
     ]
-    .map(|kind| kind.build(DIM))
+    .map(|kind| kind.build(star()))
     .into()
+}
+
+/// Three coordinates that only meet in a fourth.
+fn star() -> Space {
+    let lists = vec![vec![2], vec![2], vec![0, 1, 3], vec![2]];
+    Space {
+        dim: DIM,
+        pattern: Some(Arc::new(Pattern::new(lists))),
+    }
 }
 
 fn normals(rows: usize, lanes: usize, iteration: u64) -> Vec<f64> {

@@ -6,7 +6,7 @@
 
 use crate::approximation::Approximation;
 use crate::dense::solve_lower_lanes;
-use crate::family::{FamilyKind, FullRank};
+use crate::family::{FamilyKind, FullRank, Sparse};
 use crate::reduce::{affine_row, axpy, combine, dot, sum};
 
 /// Passes of Jacobi rotations; four are enough for any matrix of a few dozen rows.
@@ -24,6 +24,21 @@ pub(super) enum Root {
     },
     /// `D (I + V M Vᵀ)`.
     LowRank(LowRankRoot),
+    /// `L⁻ᵀ` of a sparse precision `L Lᵀ`.
+    Precision(PrecisionRoot),
+}
+
+/// A member of the family of sparse precisions.
+#[derive(Clone, Debug)]
+pub(super) struct PrecisionRoot {
+    family: Sparse,
+    omega: Vec<f64>,
+}
+
+impl PartialEq for PrecisionRoot {
+    fn eq(&self, other: &Self) -> bool {
+        self.omega == other.omega
+    }
 }
 
 /// `D (I + V M Vᵀ)`, V of `dim × rank`.
@@ -61,6 +76,7 @@ impl Root {
                 root.add(&root.inner, x, lanes, &mut inner);
                 scale_rows(&root.scale, &inner, lanes, &mut out);
             }
+            Self::Precision(root) => return root.family.root_times(&root.omega, x, lanes),
         }
         out
     }
@@ -79,6 +95,10 @@ impl Root {
                 out.copy_from_slice(&scaled);
                 root.add(&root.inner, &scaled, lanes, out);
             }
+            Self::Precision(root) => {
+                let pulled = root.family.root_transposed_times(&root.omega, g, lanes);
+                out.copy_from_slice(&pulled);
+            }
         }
     }
 
@@ -96,6 +116,10 @@ impl Root {
                 divide(&root.scale, x);
                 let right = x.to_vec();
                 root.add(&root.inverse, &right, lanes, x);
+            }
+            Self::Precision(root) => {
+                let solved = root.family.root_solve(&root.omega, x, lanes);
+                x.copy_from_slice(&solved);
             }
         }
     }
@@ -118,8 +142,9 @@ impl Root {
                 let dim = lower.len().isqrt();
                 Self::lower(self.times(lower, dim), dim)
             }
-            (_, Self::LowRank(_)) | (Self::LowRank(_), _) => {
-                unreachable!("particles show no low-rank root, and a family's stays apart")
+            (_, Self::LowRank(_) | Self::Precision(_))
+            | (Self::LowRank(_) | Self::Precision(_), _) => {
+                unreachable!("particles show no such root, and a family's stays apart")
             }
         }
     }
@@ -140,6 +165,7 @@ impl Root {
                 let scales = logs(&mut root.scale.iter().copied());
                 scales + 0.5 * logs(&mut values.iter().map(|l| 1.0 + l))
             }
+            Self::Precision(root) => root.family.root_log_det(&root.omega),
         }
     }
 }
@@ -301,6 +327,10 @@ impl Map {
                 &omega[2 * dim..],
                 rank,
             )),
+            FamilyKind::Sparse => Root::Precision(PrecisionRoot {
+                family: Sparse::new(approximation.family().space()),
+                omega: omega.to_vec(),
+            }),
         };
         Self {
             mean: approximation.mean().to_vec(),
@@ -410,6 +440,7 @@ mod tests {
             FamilyKind::MeanField,
             FamilyKind::FullRank,
             FamilyKind::LowRank { rank: 3 },
+            FamilyKind::Sparse,
         ] {
             let family = kind.build(dim);
             let mut omega = family.diagonal(&wave(dim, 2.0), &wave(dim, 0.7));

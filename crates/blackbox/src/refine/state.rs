@@ -112,7 +112,9 @@ impl Snapshot for RefineState {
             None => ("none", &Vec::new()),
             Some(Root::Diagonal(scale)) => ("diagonal", scale),
             Some(Root::Lower { lower, .. }) => ("lower", lower),
-            Some(Root::LowRank(_)) => unreachable!("particles show no low-rank root"),
+            Some(Root::LowRank(_) | Root::Precision(_)) => {
+                unreachable!("particles show no such root")
+            }
         };
         archive.set("whitening", kind);
         archive.put("whitening", whitening);

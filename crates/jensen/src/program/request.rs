@@ -118,8 +118,8 @@ pub struct FitRequest {
         arg(long, value_enum, value_name = "NAME", help_heading = "Method")
     )]
     pub method: Option<MethodName>,
-    /// auto, meanfield, fullrank or lowrank=R. auto: mean-field, then full-rank (up to 400 dimensions) or
-    /// low-rank from there if its k̂ is too large [default: auto]
+    /// auto, meanfield, fullrank, sparse or lowrank=R. auto: mean-field, then from there, if its k̂ is too large,
+    /// full-rank, from 100 dimensions on sparse where the model is, low-rank beyond 400 [default: auto]
     #[cfg_attr(feature = "clap", arg(long, value_name = "FAMILY", value_parser = parse_family, help_heading = "Method"))]
     pub family: Option<String>,
     /// Refine the approximation to draws of the posterior by tempering and Hamiltonian transitions: auto where method
@@ -362,7 +362,7 @@ impl FitRequest {
                 )),
             };
         }
-        if let Some(family @ ("fullrank" | "lowrank")) =
+        if let Some(family @ ("fullrank" | "lowrank" | "sparse")) =
             self.family.as_deref().and_then(|f| f.split('=').next())
         {
             return Err(Error::Setting(format!(

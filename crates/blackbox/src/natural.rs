@@ -1,0 +1,315 @@
+//! Natural-gradient steps with second derivatives.
+//!
+//! The best Gaussian's precision is `−E ∇²log p`, and its mean has `E ∇log p = 0`, both under itself (Opper and Archambeau
+//! 2009). Each iteration takes fresh draws, averages gradients and Hessians over them and goes there, or part of the way
+//! where the bound on the same draws would fall. A full step is a Newton step in natural parameters (Khan and Rue 2023,
+//! *The Bayesian learning rule*, section 3). Averages of Hessians have far less noise than the gradients of reparameterised
+//! draws with respect to a covariance, so that a few hundred draws do where there are thousands of parameters.
+//!
+//! What a full step would gain, by the quadratic model, is the distance from the best member in nats, estimated on draws
+//! that the present member has not seen; noise can only make it larger. It stops the fit. Where full steps bring no more,
+//! the noise of the averages is what is left, and the next iterations take twice as many draws.
+
+use std::sync::Arc;
+
+use jensen_density::TwiceDifferentiable;
+use jensen_run::{
+    Algorithm, Archive, ArchiveError, Evidence, Limit, Record, Snapshot, Status, Step,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::calls::Calls;
+use crate::error::{FitError, positive};
+use crate::family::{Family, FamilyKind};
+use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState};
+use crate::noise::{NoisePurpose, NoiseSource};
+use crate::objective::Objective;
+use crate::saa::{SaaSettings, within_memory};
+
+/// Settings of the steps.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NaturalSettings {
+    /// Largest estimated distance from the best bound of the family, in nats; `None` is that of the Newton rounds.
+    pub tolerance: Option<f64>,
+    /// Draws of the first iteration.
+    pub first_draws: usize,
+    /// Largest number of draws of an iteration; lowered as those of the Newton rounds are, to bound memory.
+    pub max_draws: usize,
+    /// Largest number of iterations.
+    pub max_iterations: u64,
+}
+
+impl Default for NaturalSettings {
+    fn default() -> Self {
+        Self {
+            tolerance: None,
+            first_draws: 256,
+            max_draws: 4096,
+            max_iterations: 100,
+        }
+    }
+}
+
+impl NaturalSettings {
+    fn tolerance(&self, dim: usize) -> f64 {
+        let rounds = SaaSettings {
+            tolerance: self.tolerance,
+            ..SaaSettings::default()
+        };
+        rounds.tolerance(dim)
+    }
+
+    fn max_draws(&self, dim: usize) -> usize {
+        within_memory(self.max_draws, dim)
+    }
+}
+
+/// Parts of a step that are tried one after the other.
+const SHARES: [f64; 4] = [1.0, 0.5, 0.2, 0.05];
+
+/// Lanes of Hessian-vector products of one iteration, at most, and draws that they are of, at least.
+const HESSIAN_LANES: usize = 1 << 15;
+const HESSIAN_DRAWS: usize = 16;
+
+/// A step that leaves more than this share of the last one's gain has met the noise of the averages.
+const PROGRESS: f64 = 0.6;
+
+/// Iterations without a step after which there is none.
+const PATIENCE: u64 = 3;
+
+impl MethodSettings for NaturalSettings {
+    const NAME: &'static str = "natural";
+
+    fn validate(&self) -> Result<(), String> {
+        positive([
+            ("tolerance", self.tolerance.unwrap_or(1.0)),
+            ("first_draws", self.first_draws as f64),
+            ("max_draws", self.max_draws as f64),
+            ("max_iterations", self.max_iterations as f64),
+        ])
+    }
+
+    fn lanes(&self, dim: usize) -> usize {
+        self.max_draws(dim)
+    }
+
+    /// Where no step improves the bound, Newton rounds on fixed draws go on.
+    fn plan(&self, kind: FamilyKind) -> Vec<Method> {
+        [vec![(*self).into()], SaaSettings::default().plan(kind)].concat()
+    }
+}
+
+impl Fitting for NaturalSettings {
+    type State = NaturalState;
+
+    fn begin<'a, D: TwiceDifferentiable>(
+        &self,
+        at: Beginning<'a, D>,
+    ) -> Result<Box<dyn Engine + 'a>, FitError> {
+        let Some(directions) = at.family.directions() else {
+            return Err(FitError::Setting(format!(
+                "natural gradients are for the family `{}`, not for `{}`",
+                FamilyKind::Sparse,
+                at.family.kind()
+            )));
+        };
+        Ok(Box::new(Natural {
+            density: at.density,
+            directions,
+            family: at.family,
+            source: at.source,
+            settings: *self,
+            start: at.omega,
+            stream: at.stream,
+        }))
+    }
+
+    fn gives_up(&self, status: &Status) -> bool {
+        matches!(status, Status::Stalled { .. })
+    }
+}
+
+/// The algorithm; its output is ω.
+struct Natural<'a, D: TwiceDifferentiable> {
+    density: &'a D,
+    family: Arc<dyn Family>,
+    /// Directions whose Hessian products the family asks for, `d × columns`.
+    directions: Vec<f64>,
+    source: NoiseSource,
+    settings: NaturalSettings,
+    start: Vec<f64>,
+    /// Keeps the draws of one fit apart from those of another with the same seed.
+    stream: u64,
+}
+
+/// State of the algorithm.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NaturalState {
+    omega: Vec<f64>,
+    lanes: usize,
+    /// What the last full step was to gain; infinite where there was none.
+    gain: f64,
+    /// Iterations without a step, in a row.
+    idle: u64,
+    calls: Calls,
+}
+
+impl MethodState for NaturalState {
+    fn omega(&self) -> &[f64] {
+        &self.omega
+    }
+
+    fn calls(&self) -> Calls {
+        self.calls
+    }
+}
+
+impl<D: TwiceDifferentiable> Natural<'_, D> {
+    /// Twice as many draws from now on; how the fit ends where there cannot be more.
+    fn more_draws(&self, state: &mut NaturalState, iteration: u64, gain: f64) -> Option<Status> {
+        let most = self.settings.max_draws(self.family.dim());
+        let tolerance = self.settings.tolerance(self.family.dim());
+        if state.lanes < most {
+            state.lanes = (2 * state.lanes).min(most);
+            return None;
+        }
+        if state.idle >= PATIENCE {
+            return Some(Status::Stalled {
+                at: iteration,
+                reason: format!("no step improves the bound, although {gain:.2e} nats are predicted"),
+            });
+        }
+        (state.idle == 0).then(|| Status::BudgetReached {
+            limit: Limit::Draws(most as u64),
+            detail: format!(
+                "estimated remaining improvement {gain:.2} nats, tolerance {tolerance}"
+            ),
+        })
+    }
+}
+
+impl<D: TwiceDifferentiable> Algorithm for Natural<'_, D> {
+    type State = NaturalState;
+    type Output = Vec<f64>;
+
+    fn init(&mut self) -> Result<NaturalState, Status> {
+        Ok(NaturalState {
+            omega: self.start.clone(),
+            lanes: self
+                .settings
+                .first_draws
+                .min(self.settings.max_draws(self.family.dim()))
+                .next_multiple_of(2),
+            gain: f64::INFINITY,
+            idle: 0,
+            calls: Calls::default(),
+        })
+    }
+
+    fn step(&mut self, state: &mut NaturalState, iteration: u64) -> Step {
+        let (family, lanes) = (self.family.clone(), state.lanes);
+        let dim = family.dim();
+        let tolerance = self.settings.tolerance(dim);
+        let key = (self.stream << 32) | iteration;
+        let noise = self
+            .source
+            .matched(NoisePurpose::Sample, key, family.noise_dim(), lanes);
+        let mut objective = Objective::new(self.density, family.clone(), noise, lanes);
+        let mut gradient = vec![0.0; state.omega.len()];
+        let value = objective.value_gradient(&state.omega, &mut gradient);
+        let columns = self.directions.len() / dim;
+        let draws = (HESSIAN_LANES / columns).clamp(HESSIAN_DRAWS, lanes / 2);
+        let target = value.is_finite().then(|| {
+            let products = objective.negated_products(&state.omega, draws, &self.directions);
+            family.natural(&state.omega, &gradient[..dim], &products)
+        });
+        let target = target.flatten();
+        let gain = target.as_ref().map_or(f64::INFINITY, |target| target.gain);
+        let converged = gain <= tolerance;
+        let mut taken = None;
+        for share in SHARES {
+            let Some(target) = target.as_ref().filter(|_| !converged) else {
+                break;
+            };
+            let Some(trial) = family.towards(&state.omega, target, share) else {
+                continue;
+            };
+            let found = objective.value(&trial);
+            if found < value {
+                taken = Some((share, trial, found));
+                break;
+            }
+        }
+        state.calls += objective.take_calls();
+        let mut record = Record::default()
+            .with_elbo(-taken.as_ref().map_or(value, |(_, _, found)| *found), None)
+            .with("draws", lanes as f64)
+            .with("gap", gain)
+            .with("share", taken.as_ref().map_or(0.0, |(share, _, _)| *share));
+        record = state.calls.on(record);
+        let status = match taken {
+            _ if converged => Some(Status::Converged {
+                evidence: Evidence {
+                    rule: format!(
+                        "on {lanes} fresh draws a natural-gradient step promises less than {tolerance} nats"
+                    ),
+                    remaining: Some(gain),
+                    standard_error: None,
+                },
+            }),
+            Some((share, trial, _)) => {
+                state.omega = trial;
+                state.idle = 0;
+                let met_noise = share == 1.0 && gain > PROGRESS * state.gain;
+                state.gain = if share == 1.0 { gain } else { f64::INFINITY };
+                if met_noise {
+                    self.more_draws(state, iteration, gain)
+                } else {
+                    None
+                }
+            }
+            None => {
+                state.idle += 1;
+                if !value.is_finite() {
+                    // Draws beyond the support, or where nothing is finite.
+                    state.omega = family.shrink(&state.omega, 0.7);
+                }
+                self.more_draws(state, iteration, gain)
+            }
+        };
+        let late = iteration >= self.settings.max_iterations;
+        let status = status.or_else(|| {
+            late.then(|| Status::Stalled {
+                at: iteration,
+                reason: format!("{iteration} natural-gradient steps leave {gain:.2} nats"),
+            })
+        });
+        Step { record, status }
+    }
+
+    fn output(&mut self, state: &NaturalState) -> Vec<f64> {
+        state.omega.clone()
+    }
+}
+
+impl Snapshot for NaturalState {
+    fn save(&self) -> Archive {
+        let mut archive = Archive::new();
+        archive.put("omega", &self.omega);
+        archive.set("lanes", self.lanes);
+        archive.put("gain", &[self.gain]);
+        archive.set("idle", self.idle);
+        archive.set("calls", self.calls);
+        archive
+    }
+
+    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        Ok(Self {
+            omega: archive.vec("omega")?,
+            lanes: archive.get("lanes")?,
+            gain: archive.vec_of("gain", 1)?[0],
+            idle: archive.get("idle")?,
+            calls: archive.get("calls")?,
+        })
+    }
+}

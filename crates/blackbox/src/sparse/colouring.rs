@@ -1,0 +1,131 @@
+//! Directions such that a symmetric matrix of a pattern can be read off its products with them.
+
+use jensen_density::Pattern;
+
+/// Shares of the largest number of neighbours at which coordinates are tried as hubs.
+const SHARES: [usize; 6] = [1, 2, 4, 8, 16, 32];
+
+/// Coordinates in colours. A hub has a colour of its own; others share one where no third coordinate that is no hub is
+/// a neighbour of both, so that each element stands alone in the product's row of one of its two coordinates (the
+/// direct method of Powell and Toint 1979).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Colouring {
+    colours: Vec<u32>,
+    hub: Vec<bool>,
+    count: usize,
+}
+
+impl Colouring {
+    /// The best of colourings with hubs of several sizes.
+    pub(crate) fn new(pattern: &Pattern) -> Self {
+        let degree = |i: usize| pattern.neighbours(i).len();
+        let most = (0..pattern.dim()).map(degree).max().unwrap_or(0);
+        let tried = SHARES.iter().map(|share| Self::with_hubs(pattern, most / share));
+        tried
+            .min_by_key(|colouring| colouring.count)
+            .expect("shares are tried")
+    }
+
+    /// A colour of its own for every coordinate.
+    pub(crate) fn full(dim: usize) -> Self {
+        Self {
+            colours: (0..dim as u32).collect(),
+            hub: vec![true; dim],
+            count: dim,
+        }
+    }
+
+    /// Coordinates with more neighbours than `largest` are hubs.
+    fn with_hubs(pattern: &Pattern, largest: usize) -> Self {
+        let dim = pattern.dim();
+        let hub: Vec<bool> = (0..dim)
+            .map(|i| pattern.neighbours(i).len() > largest)
+            .collect();
+        let mut colours = vec![u32::MAX; dim];
+        let mut taken = vec![usize::MAX; dim + 1];
+        let mut count = 0;
+        for i in (0..dim).filter(|&i| !hub[i]) {
+            let mut take = |j: usize| {
+                if let Some(colour) = taken.get_mut(colours[j] as usize) {
+                    *colour = i;
+                }
+            };
+            for &near in pattern.neighbours(i) {
+                let near = near as usize;
+                if hub[near] {
+                    continue;
+                }
+                take(near);
+                pattern.neighbours(near).iter().for_each(|&j| take(j as usize));
+            }
+            let colour = (0..).find(|&c| taken[c] != i).expect("more than neighbours");
+            colours[i] = colour as u32;
+            count = count.max(colour + 1);
+        }
+        for i in (0..dim).filter(|&i| hub[i]) {
+            colours[i] = count as u32;
+            count += 1;
+        }
+        Self { colours, hub, count }
+    }
+
+    /// Number of colours.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The directions, `dim × count`: column c is 1 at the coordinates of colour c.
+    pub(crate) fn directions(&self) -> Vec<f64> {
+        let mut out = vec![0.0; self.colours.len() * self.count];
+        for (row, &colour) in out.chunks_mut(self.count).zip(&self.colours) {
+            row[colour as usize] = 1.0;
+        }
+        out
+    }
+
+    /// An element of the matrix from its products with the directions (`dim × count`).
+    pub(crate) fn element(&self, products: &[f64], i: usize, j: usize) -> f64 {
+        let at = |row: usize, colour: usize| {
+            products[row * self.count + self.colours[colour] as usize]
+        };
+        match (self.hub[i], self.hub[j]) {
+            (true, false) => at(j, i),
+            (false, true) => at(i, j),
+            _ => 0.5 * (at(i, j) + at(j, i)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A chain of 40 with two hubs: five colours at most, and every element is read back.
+    #[test]
+    fn elements_are_read_back() {
+        let dim = 42usize;
+        let joined = |i: usize, j: usize| i != j && (i.abs_diff(j) == 1 || i.max(j) >= 40);
+        let list = |i: usize| (0..dim).filter(|&j| joined(i, j)).map(|j| j as u32).collect();
+        let pattern = Pattern::new((0..dim).map(list).collect());
+        let colouring = Colouring::new(&pattern);
+        assert!(colouring.count() <= 5, "{}", colouring.count());
+        let value = |i: usize, j: usize| match i == j || joined(i, j) {
+            true => 1.0 + (i.min(j) * 100 + i.max(j)) as f64,
+            false => 0.0,
+        };
+        let (count, directions) = (colouring.count(), colouring.directions());
+        let mut products = vec![0.0; dim * count];
+        for i in 0..dim {
+            for c in 0..count {
+                products[i * count + c] = (0..dim).map(|j| value(i, j) * directions[j * count + c]).sum();
+            }
+        }
+        for i in 0..dim {
+            for j in 0..dim {
+                if i == j || joined(i, j) {
+                    assert_eq!(colouring.element(&products, i, j), value(i, j), "{i} {j}");
+                }
+            }
+        }
+    }
+}

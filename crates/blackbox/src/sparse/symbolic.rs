@@ -1,0 +1,123 @@
+//! Where the Cholesky factor of a matrix of a pattern is not zero.
+
+use jensen_density::Pattern;
+
+use super::ordering::minimum_degree;
+
+/// The places of a lower triangular factor, by columns: coordinate `order[j]` is column and row j. Column j has the
+/// places `starts[j]..starts[j + 1]`, first its diagonal, then the rows below in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Symbolic {
+    pub(super) order: Vec<u32>,
+    pub(super) starts: Vec<usize>,
+    pub(super) rows: Vec<u32>,
+}
+
+impl Symbolic {
+    /// The factor of matrices of this pattern, in an order that keeps it sparse; `None` as soon as it has more than
+    /// `most` places.
+    pub(crate) fn new(pattern: &Pattern, most: usize) -> Option<Self> {
+        let dim = pattern.dim();
+        let order = minimum_degree(pattern);
+        let mut position = vec![0u32; dim];
+        for (j, &coordinate) in order.iter().enumerate() {
+            position[coordinate as usize] = j as u32;
+        }
+        // What a column gets of those before it whose first row below it is.
+        let mut children: Vec<Vec<u32>> = vec![Vec::new(); dim];
+        let mut met = vec![u32::MAX; dim];
+        let (mut starts, mut rows) = (vec![0], Vec::new());
+        for j in 0..dim {
+            let own = j as u32;
+            let first = rows.len();
+            rows.push(own);
+            met[j] = own;
+            let neighbours = pattern.neighbours(order[j] as usize).iter();
+            let mut column: Vec<u32> = neighbours.map(|&n| position[n as usize]).collect();
+            for &child in &children[j] {
+                let child = child as usize;
+                column.extend_from_slice(&rows[starts[child] + 1..starts[child + 1]]);
+            }
+            column.retain(|&i| i > own && std::mem::replace(&mut met[i as usize], own) != own);
+            column.sort_unstable();
+            if let Some(&parent) = column.first() {
+                children[parent as usize].push(own);
+            }
+            rows.extend_from_slice(&column);
+            if rows.len() > most {
+                return None;
+            }
+            starts.push(rows.len());
+            debug_assert!(rows[first] == own);
+        }
+        Some(Self { order, starts, rows })
+    }
+
+    /// The factor with every place, in the given order of coordinates.
+    pub(crate) fn dense(dim: usize) -> Self {
+        let mut starts = vec![0];
+        let mut rows = Vec::with_capacity(dim * (dim + 1) / 2);
+        for j in 0..dim as u32 {
+            rows.extend(j..dim as u32);
+            starts.push(rows.len());
+        }
+        let order = (0..dim as u32).collect();
+        Self { order, starts, rows }
+    }
+
+    /// Number of rows.
+    pub(crate) fn dim(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Number of places.
+    pub(crate) fn places(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The coordinate of a row.
+    pub(crate) fn coordinate(&self, row: usize) -> usize {
+        self.order[row] as usize
+    }
+
+    /// The place of a column's diagonal.
+    pub(crate) fn diagonal(&self, column: usize) -> usize {
+        self.starts[column]
+    }
+
+    /// The places of a column below its diagonal, and their rows.
+    pub(crate) fn below(&self, column: usize) -> impl Iterator<Item = (usize, usize)> + use<'_> {
+        let places = self.starts[column] + 1..self.starts[column + 1];
+        places.map(|p| (p, self.rows[p] as usize))
+    }
+
+    /// The row of a place.
+    pub(crate) fn row(&self, place: usize) -> u32 {
+        self.rows[place]
+    }
+
+    /// Rows of a column, its own first.
+    pub(crate) fn column(&self, column: usize) -> &[u32] {
+        &self.rows[self.starts[column]..self.starts[column + 1]]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A chain fills nothing, whatever the order of its coordinates; a ring fills one place a column.
+    #[test]
+    fn chains_and_rings_stay_sparse() {
+        let n = 50u32;
+        let ring = |i: u32| vec![(i + n - 1) % n, (i + 1) % n];
+        let pattern = Pattern::new((0..n).map(ring).collect());
+        let symbolic = Symbolic::new(&pattern, usize::MAX).unwrap();
+        assert!(symbolic.places() <= 3 * n as usize, "{}", symbolic.places());
+        let chain = |i: u32| ring(i).into_iter().filter(|&j| i.abs_diff(j) == 1).collect();
+        let pattern = Pattern::new((0..n).map(chain).collect());
+        let symbolic = Symbolic::new(&pattern, usize::MAX).unwrap();
+        assert_eq!(symbolic.places(), 2 * n as usize - 1);
+        assert_eq!(Symbolic::new(&pattern, 60), None);
+    }
+}

@@ -1,0 +1,57 @@
+//! Which mixed second derivatives a density has.
+
+/// Pairs of coordinates whose mixed second derivative can differ from zero, symmetric and without the diagonal: the
+/// neighbours in the graph of conditional dependence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    starts: Vec<usize>,
+    neighbours: Vec<u32>,
+}
+
+impl Pattern {
+    /// The pattern of these neighbours of each coordinate, those in both lists alone: a derivative that one of the two
+    /// says to vanish does, as it does not depend on the order.
+    ///
+    /// # Panics
+    /// When a neighbour is no coordinate: a caller's bug.
+    pub fn new(lists: Vec<Vec<u32>>) -> Self {
+        let mut lists = lists;
+        for (i, list) in lists.iter_mut().enumerate() {
+            list.retain(|&j| j as usize != i);
+            list.sort_unstable();
+            list.dedup();
+        }
+        let mut starts = vec![0];
+        let mut neighbours = Vec::new();
+        for (i, list) in lists.iter().enumerate() {
+            let mutual = |j: &&u32| lists[**j as usize].binary_search(&(i as u32)).is_ok();
+            neighbours.extend(list.iter().filter(mutual));
+            starts.push(neighbours.len());
+        }
+        Self { starts, neighbours }
+    }
+
+    /// Number of coordinates.
+    pub fn dim(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// The neighbours of a coordinate, in order.
+    pub fn neighbours(&self, coordinate: usize) -> &[u32] {
+        &self.neighbours[self.starts[coordinate]..self.starts[coordinate + 1]]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pair_is_one_that_both_name() {
+        let pattern = Pattern::new(vec![vec![2, 1, 1, 0], vec![0], vec![]]);
+        assert_eq!(pattern.dim(), 3);
+        assert_eq!(pattern.neighbours(0), [1]);
+        assert_eq!(pattern.neighbours(1), [0]);
+        assert!(pattern.neighbours(2).is_empty());
+    }
+}

@@ -1,0 +1,321 @@
+//! Which mixed second derivatives of a log density vanish.
+//!
+//! The gradient's elements are followed back to the coordinates that they are computed from: where element i is not
+//! computed from coordinate j, the derivative by both is zero everywhere. Sets of coordinates are interned, as most of the
+//! elements of a model have one of few.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use jensen_density::Pattern;
+
+use crate::ir::{Graph, NodeId, Placement};
+use crate::ops::{ElemOp, MatMul, Op, ScatterMap};
+
+/// Coordinates in all sets together beyond which most pairs are taken to have a derivative.
+const MOST: usize = 1 << 25;
+
+/// An interned set; 0 is the empty one.
+type SetId = u32;
+
+/// The pattern of a graph whose first input is the draw and whose second output is the gradient; `None` where there is
+/// a record axis, or too much depends on too much.
+pub(crate) fn pattern(graph: &Graph) -> Option<Arc<Pattern>> {
+    if graph.record_count().is_some() {
+        return None;
+    }
+    let dim = graph.inputs()[0].len;
+    let mut sets = Sets::new(dim);
+    let mut of: Vec<Vec<SetId>> = Vec::with_capacity(graph.len());
+    let flat = flat_operations();
+    for id in graph.ids() {
+        let len = graph.shape(id).len as usize;
+        let found = if graph.placement(id) < Placement::Lane {
+            vec![0; len]
+        } else {
+            let args: Vec<&[SetId]> = graph.args(id).iter().map(|a| &of[a.index()][..]).collect();
+            dependence(graph, id, &args, len, &flat, &mut sets)
+        };
+        if sets.volume > MOST {
+            return None;
+        }
+        of.push(found);
+    }
+    let gradient = &of[graph.outputs()[1].index()];
+    let lists = gradient.iter().map(|&set| sets.members[set as usize].to_vec());
+    Some(Arc::new(Pattern::new(lists.collect())))
+}
+
+/// The sets of the elements of a node, given those of its arguments.
+fn dependence(
+    graph: &Graph,
+    id: NodeId,
+    args: &[&[SetId]],
+    len: usize,
+    flat: &[ElemOp],
+    sets: &mut Sets,
+) -> Vec<SetId> {
+    match graph.op(id) {
+        Op::Input(0) => (0..len).map(|i| sets.single(i as u32)).collect(),
+        Op::Elem(op) if flat.contains(&op) => vec![0; len],
+        Op::Elem(_) => {
+            // Scalars broadcast.
+            let at = |arg: &[SetId], i: usize| arg[if arg.len() == 1 { 0 } else { i }];
+            (0..len)
+                .map(|i| args.iter().fold(0, |set, arg| sets.union(set, at(arg, i))))
+                .collect()
+        }
+        Op::Broadcast => vec![args[0][0]; len],
+        Op::Gather(index) => {
+            let index = graph.index_data(index);
+            index.iter().map(|&i| args[0][i as usize]).collect()
+        }
+        Op::Scatter(maps) => {
+            let mut out = vec![0; len];
+            for (arg, map) in args.iter().zip(maps) {
+                match map {
+                    ScatterMap::Index(index) => {
+                        for (&to, &set) in graph.index_data(index).iter().zip(*arg) {
+                            out[to as usize] = sets.union(out[to as usize], set);
+                        }
+                    }
+                    ScatterMap::All | ScatterMap::Record(_) => {
+                        for (out, &set) in out.iter_mut().zip(*arg) {
+                            *out = sets.union(*out, set);
+                        }
+                    }
+                }
+            }
+            out
+        }
+        Op::Concat => args.concat(),
+        Op::CumSum { reverse } => {
+            let mut out = args[0].to_vec();
+            let mut sum = 0;
+            for k in 0..len {
+                let i = if reverse { len - 1 - k } else { k };
+                sum = sets.union(sum, out[i]);
+                out[i] = sum;
+                if sets.volume > MOST {
+                    break;
+                }
+            }
+            out
+        }
+        Op::MatMul(dims) => product(graph, id, dims, args, sets),
+        // Everything from everything: sums, factorisations, and what owns a graph of its own.
+        _ => vec![sets.all(args.iter().copied()); len],
+    }
+}
+
+/// The sets of a matrix product; zeros of a constant factor count.
+fn product(
+    graph: &Graph,
+    id: NodeId,
+    dims: MatMul,
+    args: &[&[SetId]],
+    sets: &mut Sets,
+) -> Vec<SetId> {
+    let (m, k, n) = (dims.m as usize, dims.k as usize, dims.n as usize);
+    let left = |i: usize, l: usize| if dims.left_transposed { i * k + l } else { l * m + i };
+    let right = |l: usize, j: usize| if dims.right_transposed { l * n + j } else { j * k + l };
+    let constants: Vec<Option<&[f64]>> = (0..2)
+        .map(|which| graph.constant_value(graph.args(id)[which]))
+        .collect();
+    let present = |which: usize, at: usize| constants[which].is_none_or(|table| table[at] != 0.0);
+    // A dense constant takes all of a row or column of the other factor.
+    let whole = |table: Option<&[f64]>| table.is_some_and(|table| table.iter().all(|&x| x != 0.0));
+    let mut out = vec![0; m * n];
+    if whole(constants[0]) {
+        for j in 0..n {
+            let column: Vec<SetId> = (0..k).map(|l| args[1][right(l, j)]).collect();
+            out[j * m..(j + 1) * m].fill(sets.all([&column[..]].into_iter()));
+        }
+        return out;
+    }
+    if whole(constants[1]) {
+        for i in 0..m {
+            let row: Vec<SetId> = (0..k).map(|l| args[0][left(i, l)]).collect();
+            let set = sets.all([&row[..]].into_iter());
+            (0..n).for_each(|j| out[j * m + i] = set);
+        }
+        return out;
+    }
+    for j in 0..n {
+        for i in 0..m {
+            let terms: Vec<SetId> = (0..k)
+                .map(|l| (left(i, l), right(l, j)))
+                .filter(|&(a, b)| present(0, a) && present(1, b))
+                .flat_map(|(a, b)| [args[0][a], args[1][b]])
+                .collect();
+            out[j * m + i] = sets.all([&terms[..]].into_iter());
+        }
+        if sets.volume > MOST {
+            break;
+        }
+    }
+    out
+}
+
+/// The elementwise operations whose derivatives are zero almost everywhere.
+fn flat_operations() -> Vec<ElemOp> {
+    let flat = |op: &&ElemOp| {
+        let mut scratch = Graph::new();
+        let x = scratch.input(op.arity());
+        let args: Vec<NodeId> = (0..op.arity()).map(|i| scratch.element(x, i)).collect();
+        let out = scratch.elem(**op, &args);
+        (0..op.arity()).all(|which| op.partial(&mut scratch, &args, out, which).is_none())
+    };
+    ElemOp::ALL.iter().filter(flat).copied().collect()
+}
+
+/// Interned sets of coordinates.
+struct Sets {
+    members: Vec<Arc<[u32]>>,
+    ids: HashMap<Arc<[u32]>, SetId>,
+    unions: HashMap<(SetId, SetId), SetId>,
+    /// Members of all sets together.
+    volume: usize,
+    /// Scratch: which coordinates a union has.
+    marked: Vec<bool>,
+    /// Scratch: which sets a union has seen.
+    seen: Vec<u32>,
+    round: u32,
+}
+
+impl Sets {
+    fn new(dim: usize) -> Self {
+        let empty: Arc<[u32]> = Arc::from([]);
+        Self {
+            ids: HashMap::from([(empty.clone(), 0)]),
+            members: vec![empty],
+            unions: HashMap::new(),
+            volume: 0,
+            marked: vec![false; dim],
+            seen: vec![0],
+            round: 0,
+        }
+    }
+
+    fn intern(&mut self, set: Vec<u32>) -> SetId {
+        let set: Arc<[u32]> = set.into();
+        if let Some(&id) = self.ids.get(&set) {
+            return id;
+        }
+        let id = self.members.len() as SetId;
+        self.volume += set.len();
+        self.members.push(set.clone());
+        self.seen.push(0);
+        self.ids.insert(set, id);
+        id
+    }
+
+    fn single(&mut self, coordinate: u32) -> SetId {
+        self.intern(vec![coordinate])
+    }
+
+    fn union(&mut self, a: SetId, b: SetId) -> SetId {
+        if a == b || b == 0 {
+            return a;
+        }
+        if a == 0 {
+            return b;
+        }
+        let key = (a.min(b), a.max(b));
+        if let Some(&id) = self.unions.get(&key) {
+            return id;
+        }
+        let (x, y) = (&self.members[a as usize], &self.members[b as usize]);
+        let mut both = Vec::with_capacity(x.len() + y.len());
+        both.extend_from_slice(x);
+        both.extend_from_slice(y);
+        both.sort_unstable();
+        both.dedup();
+        let id = self.intern(both);
+        self.unions.insert(key, id);
+        id
+    }
+
+    /// The union of many.
+    fn all<'a>(&mut self, parts: impl Iterator<Item = &'a [SetId]>) -> SetId {
+        self.round += 1;
+        let (mut found, mut distinct, mut only) = (Vec::new(), 0, 0);
+        for &set in parts.flatten() {
+            if set == 0 || std::mem::replace(&mut self.seen[set as usize], self.round) == self.round {
+                continue;
+            }
+            (distinct, only) = (distinct + 1, set);
+            for &coordinate in self.members[set as usize].iter() {
+                if !std::mem::replace(&mut self.marked[coordinate as usize], true) {
+                    found.push(coordinate);
+                }
+            }
+        }
+        found.iter().for_each(|&c| self.marked[c as usize] = false);
+        if distinct <= 1 {
+            return only;
+        }
+        found.sort_unstable();
+        self.intern(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Neighbours in the pattern of the log density that `build` makes of `dim` coordinates.
+    fn neighbours(dim: usize, build: impl Fn(&mut Graph, NodeId) -> NodeId) -> Vec<Vec<u32>> {
+        let mut graph = Graph::new();
+        let z = graph.input(dim);
+        let value = build(&mut graph, z);
+        let gradient = graph.gradient(value, &[z])[0];
+        graph.set_outputs(vec![value, gradient]);
+        let pattern = pattern(&graph).unwrap();
+        (0..dim).map(|i| pattern.neighbours(i).to_vec()).collect()
+    }
+
+    #[test]
+    fn a_random_walk_has_its_two_neighbours() {
+        let found = neighbours(4, |g, z| {
+            let (head, tail) = (g.slice(z, 0, 3), g.slice(z, 1, 3));
+            let step = g.sub(tail, head);
+            let square = g.square(step);
+            let cosine = g.elem(ElemOp::Cos, &[z]);
+            let (a, b) = (g.sum(square), g.sum(cosine));
+            g.add(a, b)
+        });
+        assert_eq!(found, [vec![1], vec![0, 2], vec![1, 3], vec![2]]);
+    }
+
+    #[test]
+    fn a_scale_meets_its_group_and_steps_meet_nothing() {
+        let found = neighbours(4, |g, z| {
+            let (scale, group) = (g.element(z, 0), g.slice(z, 1, 2));
+            let free = g.element(z, 3);
+            let product = g.mul(scale, group);
+            let exp = g.exp(product);
+            let sum = g.sum(exp);
+            let zero = g.constant(0.0);
+            let step = g.elem(ElemOp::Lt, &[free, zero]);
+            let stepped = g.mul(step, sum);
+            let square = g.square(free);
+            let both = g.add(stepped, square);
+            g.add(both, sum)
+        });
+        assert_eq!(found, [vec![1, 2], vec![0], vec![0], vec![]]);
+    }
+
+    #[test]
+    fn zeros_of_a_constant_matrix_count() {
+        let found = neighbours(3, |g, z| {
+            // Rows (1, 2, 0) and (0, 0, 3), column-major.
+            let table = g.vector(&[1.0, 0.0, 2.0, 0.0, 0.0, 3.0]);
+            let dims = MatMul { m: 2, k: 3, n: 1, left_transposed: false, right_transposed: false };
+            let product = g.matmul(table, z, dims);
+            let exp = g.exp(product);
+            g.sum(exp)
+        });
+        assert_eq!(found, [vec![1], vec![0], vec![]]);
+    }
+}
