@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | `python` | `target/python` | types, and all tests with ArviZ 0.x |
 //! | | `target/python-arviz1` | the tests of ArviZ 1, which needs a later Python |
-//! | `bridges` | `target/python` | the tests with PyMC, NumPyro, nutpie and BlackJAX, which are large |
+//! | `bridges` | `target/python` | the tests with PyMC, NumPyro, nutpie and BlackJAX, which are large, and the gallery with PyMC |
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -57,6 +57,7 @@ pub fn bridges(root: &Path) -> Result<Ended, String> {
     let tests = [
         "python/tests/test_bridges.py",
         "python/tests/test_samplers.py",
+        "python/tests/test_book.py",
     ];
     main.run(&[&["-m", "pytest", "-p", "no:cacheprovider"][..], &tests].concat())?;
     Ok(Ended::Done)

@@ -188,9 +188,9 @@ type Drawn<'py> = (
 );
 
 /// A variable: name, shape, part of the program, and whether it is whole numbers.
-type Reported = (String, Vec<usize>, &'static str, bool);
+pub type Reported = (String, Vec<usize>, &'static str, bool);
 
-fn reported(variable: &Variable) -> Reported {
+pub fn reported(variable: &Variable) -> Reported {
     let part = match variable.kind {
         VariableKind::Parameter => "parameters",
         VariableKind::Transformed => "transformed parameters",
