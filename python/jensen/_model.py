@@ -184,7 +184,7 @@ class BoundModel:
             if not left_out.get(part, False):
                 values[name] = unfolded(table[:, start : start + size], shape)
             start += size
-        return {name: value[0] for name, value in values.items()} if one else values
+        return {name: value[0, ...] for name, value in values.items()} if one else values
 
     def param_unconstrain(self, values: Mapping[str, Any]) -> Array:
         """The unconstrained point, of shape ``(dim,)``, of parameter values by name."""

@@ -89,6 +89,7 @@ def test_constrained_values_have_the_parts_that_are_asked_for(line):
     """
     model = jensen.Model(program).bind()
     assert list(model.param_constrain([0.5])) == ["z", "s", "r"]
+    assert all(isinstance(value, np.ndarray) for value in model.param_constrain([0.5]).values())
     assert list(model.param_constrain([0.5], include_tp=False, include_gq=False)) == ["z"]
     assert list(model.param_constrain([0.5], include_gq=False)) == ["z", "s"]
     # Random numbers go with the seed and the row.
