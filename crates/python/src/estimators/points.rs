@@ -67,6 +67,9 @@ pub fn fit_points<'py>(
     Ok((summary, globals.into_pyarray(py)))
 }
 
+/// Assignments, a row a point, and bounds.
+type Seen<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>);
+
 /// Assignments of the rows of `x` under the globals of a fit, a row each (responsibilities, probabilities of factors to be
 /// on, marginals of states), and bounds, one a row or a sequence.
 #[pyfunction]
@@ -77,7 +80,7 @@ pub fn explain_points<'py>(
     request: &str,
     globals: PyReadonlyArray1<'py, f64>,
     threads: Option<usize>,
-) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>)> {
+) -> PyResult<Seen<'py>> {
     let request: Request = read_request(request)?;
     let points = rows(&x, &PointRequest::default())?;
     let globals = globals.as_slice()?;
