@@ -147,6 +147,10 @@ class Fit:
         """Names of the variables."""
         return [name for name, *_ in self._variables]
 
+    def items(self) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+        """Names of the variables and their draws."""
+        return ((name, self[name]) for name in self)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
 
@@ -264,6 +268,10 @@ class Fit:
         constant = {name: value for name, value in self._data.items() if name not in seen}
         if constant:
             groups["constant_data"] = constant
+        shapes = {name: np.shape(value) for name, value in seen.items()} | {name: shape for name, shape, *_ in self._variables}
+        for name, given in (dims or {}).items():
+            if name in shapes and len(given) != len(shapes[name]):
+                raise ValueError(f"dims of {name!r} are {list(given)}: expected {len(shapes[name])}, for shape {shapes[name]}")
         # ArviZ counts coordinates from nought where a dimension has none.
         named: dict[str, Any] = {"coords": {**own_coords, **(coords or {})}, "dims": {**own_dims, **(dims or {})}}
         old = int(arviz.__version__.split(".")[0]) < 1
@@ -433,8 +441,11 @@ def fit(
         "simd": simd,
         "checkpoint_every": checkpoint_every,
     }
-    if threads is not None and threads < 1:
-        raise ValueError(f"threads is {threads}: expected at least 1")
+    if threads is not None:
+        if not isinstance(threads, (int, np.integer)):
+            raise TypeError(f"threads is {threads!r}: expected a whole number")
+        if threads < 1:
+            raise ValueError(f"threads is {threads}: expected at least 1")
     point, values, named = _start(init)
     if named is not None:
         request["init"] = named
@@ -492,6 +503,8 @@ def load(out: str | os.PathLike[str]) -> Fit:
     if Path(out).is_file():
         return _saved(Path(out))
     folder = Path(out)
+    if not folder.exists():
+        raise FileNotFoundError(f"cannot load `{out}`: there is no such file or folder")
     try:
         summary = json.loads((folder / "fit.json").read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -190,6 +190,13 @@ class BoundModel:
         """The unconstrained point, of shape ``(dim,)``, of parameter values by name."""
         return self._any.unconstrain({str(name): as_array(str(name), value) for name, value in values.items()})
 
+    def fit(self, **settings: Any) -> Fit:
+        """Fits the program to these data: ``jensen.fit(model, data, ...)``."""
+        from ._fit import fit
+
+        data = self._path if self._values is None else self._values
+        return fit(self._model, data, exchangeable=self._exchangeable, **settings)
+
     def __repr__(self) -> str:
         return f"<jensen.{type(self).__name__} of {self._model._name}: {self.dim} unconstrained coordinates>"
 
@@ -208,7 +215,8 @@ class Minibatch(BoundModel):
 
     Made by ``jensen.minibatch``. The methods of ``BoundModel`` use all records. ``estimate`` and ``estimate_gradient`` use
     prior and the given records, each of which counts for ``records / len(given)``: averaged over batches of one size
-    that together hold every record once, they are the log density and its gradient.
+    that together hold every record once, they are the log density and its gradient. ``fit(batch=...)`` fits it by
+    minibatches.
     """
 
     @property
@@ -231,13 +239,6 @@ class Minibatch(BoundModel):
         rows, one = _rows(points)
         values, gradients = self._density(propto, jacobian).gradient(rows, self._batch(records))
         return (values[0], gradients[0]) if one else (values, gradients)
-
-    def fit(self, *, batch: int | None = None, **settings: Any) -> Fit:
-        """Fits it by minibatches of ``batch`` records: ``jensen.fit(..., exchangeable=..., batch=...)``."""
-        from ._fit import fit
-
-        data = self._path if self._values is None else self._values
-        return fit(self._model, data, exchangeable=self._exchangeable, batch=batch, **settings)
 
     def _batch(self, records: npt.ArrayLike) -> npt.NDArray[np.uint32]:
         given = np.asarray(records)

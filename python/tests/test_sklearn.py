@@ -638,6 +638,17 @@ def test_factors_are_found_and_rows_are_their_sums():
     assert list(model.get_feature_names_out()) == [f"factorialmixture{k}" for k in range(3)]
 
 
+def test_counts_of_parts_are_whole_numbers(clusters):
+    X, *_ = clusters
+    for kind in (BayesianGaussianMixture, FactorialMixture, HiddenMarkov, AutoEncoder, LatentDirichletAllocation):
+        with pytest.raises(ValueError, match="n_components=0: expected at least 1"):
+            kind(0).fit(abs(X))
+        with pytest.raises(TypeError, match="n_components=2.5: expected a whole number"):
+            kind(2.5).fit(abs(X))
+    with pytest.raises(TypeError, match="hidden=5: expected a sequence"):
+        AutoEncoder(2, hidden=5).fit(X)
+
+
 # Auto-encoders.
 
 

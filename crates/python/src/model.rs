@@ -171,6 +171,7 @@ impl BoundModel {
         threads: usize,
     ) -> PyResult<Self> {
         let values = data.map(data_set).transpose()?;
+        let given = values.is_some();
         let made = supervised(py, Some(1), None, |_| -> Result<_, Error> {
             let mut source = Source::of(name, text, Includes::of_folders(&include), None);
             if let Some(path) = &data_file {
@@ -182,7 +183,7 @@ impl BoundModel {
             };
             let build = Build {
                 includes: &source.includes,
-                data_name: source.data_name(),
+                data_name: if given { "data" } else { source.data_name() },
                 seed,
                 threads,
                 propto,

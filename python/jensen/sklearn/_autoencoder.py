@@ -84,6 +84,9 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
 
     def fit(self, X: Any, y: Any = None) -> AutoEncoder:
         """Trains the networks on the rows of X."""
+        at_least_one("n_components", self.n_components)
+        if not isinstance(self.hidden, Sequence) or isinstance(self.hidden, str):
+            raise TypeError(f"hidden={self.hidden!r}: expected a sequence of whole numbers, such as (500,)")
         X = matrix(self, X, reset=True)
         self._seed = seed_of(self.random_state)
         request = {

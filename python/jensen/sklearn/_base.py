@@ -60,7 +60,9 @@ def number(value: float | None) -> float:
 
 
 def at_least_one(name: str, value: int) -> None:
-    """Refuses counts below 1."""
+    """Refuses what is no whole number of at least 1."""
+    if not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name}={value!r}: expected a whole number")
     if value < 1:
         raise ValueError(f"{name}={value}: expected at least 1")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,6 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
         What the fit is worth, and ``fit.json``.
     """
 
-    n_components: int = field(default=1, kw_only=False)
     covariance_type: str = "full"
     weight_concentration_prior: float | None = None
     batch_size: int | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +20,7 @@ _SHAPES = {"full": "full", "diag": "diagonal"}
 class Points(Judged):
     """A model of the rows of X: the best of several starts."""
 
+    n_components: int = field(default=1, kw_only=False)
     n_init: int = 1
     temper: str = "none"
     max_iter: int = 1000
@@ -41,6 +42,7 @@ class Points(Judged):
     def _learn(self, X: Array, lengths: Sequence[int] = ()) -> dict[str, Any]:
         """Keeps the best start by the bound: seeds that follow each other, the first the seed itself."""
         at_least_one("n_init", self.n_init)
+        at_least_one("n_components", self.n_components)
         seed = seed_of(self.random_state)
         seeds = range(seed, seed + self.n_init)
         made = [_jensen.fit_points(X, lengths, self._request(start), self.threads) for start in seeds]

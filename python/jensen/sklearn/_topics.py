@@ -14,7 +14,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from .. import _jensen
-from ._base import Array, Judged, encode, number, seed_of
+from ._base import Array, Judged, at_least_one, encode, number, seed_of
 
 #: The file of a corpus, or a matrix of counts, a row a document.
 Documents = Any
@@ -78,6 +78,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
     def fit(self, X: Documents, y: Any = None) -> LatentDirichletAllocation:
         """Learns topics from documents."""
+        at_least_one("n_components", self.n_components)
         documents = self._documents(X, reset=True)
         return self._learn(documents, None, self.temper, self.max_iter)
 

@@ -17,10 +17,10 @@ use jensen::Error;
 use jensen::data::{Cells, Column, Table};
 use jensen::study::{Around, MEMORY_LIMIT, Place};
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
 
+use crate::data;
 use crate::error::raise;
 use crate::watch::{Eyes, supervised};
 
@@ -42,8 +42,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// What is asked for, from JSON with the names of the command's flags.
 fn read_request<T: DeserializeOwned>(text: &str) -> PyResult<T> {
-    serde_json::from_str(text)
-        .map_err(|error| PyTypeError::new_err(format!("a parameter is wrong: {error}")))
+    data::read_request("a parameter", text)
 }
 
 /// Fits a study in memory, under the interpreter's eyes: a run that leaves no files.
