@@ -81,21 +81,24 @@ macro_rules! with_density {
 
 /// Points, one a row, as lanes: coordinate after coordinate.
 pub fn lanes_of(points: &[f64], rows: usize, dim: usize) -> Vec<f64> {
-    let mut lanes = vec![0.0; rows * dim];
-    for (row, point) in points.chunks_exact(dim.max(1)).enumerate() {
-        for (d, x) in point.iter().enumerate() {
-            lanes[d * rows + row] = *x;
-        }
-    }
-    lanes
+    transposed(points, rows, dim)
 }
 
 /// Lanes as rows.
 pub fn rows_of(lanes: &[f64], rows: usize, dim: usize) -> Vec<f64> {
-    let mut out = vec![0.0; rows * dim];
-    for (d, lane) in lanes.chunks_exact(rows.max(1)).enumerate().take(dim) {
-        for (row, x) in lane.iter().enumerate() {
-            out[row * dim + d] = *x;
+    transposed(lanes, dim, rows)
+}
+
+/// A row-major matrix as its transpose.
+fn transposed(matrix: &[f64], rows: usize, columns: usize) -> Vec<f64> {
+    let mut out = vec![0.0; rows * columns];
+    let mut from = 0;
+    for row in 0..rows {
+        let mut to = row;
+        for _ in 0..columns {
+            out[to] = matrix[from];
+            from += 1;
+            to += rows;
         }
     }
     out
