@@ -55,7 +55,7 @@ def calling():
 
 
 def gradients():
-    model = jensen.Model(PROGRAM, DATA)
+    model = jensen.Model(PROGRAM).bind(DATA)
     one, many = np.zeros(model.dim), np.zeros((256, model.dim))
     rounds = 1000
     return [least(lambda: [model.gradient(z) for _ in range(rounds)], 10) / rounds for z in (one, many)]

@@ -18,13 +18,16 @@ from ._jensen import FitError, StanError, __version__
 
 if TYPE_CHECKING:
     from ._bridges import Density, from_numpyro, from_pymc
-    from ._fit import Fit, TrustWarning, fit, load, resume
-    from ._model import Model
+    from ._fit import Fit, fit, load, resume
+    from ._model import BoundModel, Minibatch, Model, minibatch
+    from ._verdict import TrustWarning
 
 __all__ = [
+    "BoundModel",
     "Density",
     "Fit",
     "FitError",
+    "Minibatch",
     "Model",
     "StanError",
     "TrustWarning",
@@ -33,6 +36,7 @@ __all__ = [
     "from_numpyro",
     "from_pymc",
     "load",
+    "minibatch",
     "resume",
 ]
 
@@ -41,11 +45,14 @@ _HOME = {
     "from_numpyro": "_bridges",
     "from_pymc": "_bridges",
     "Fit": "_fit",
-    "TrustWarning": "_fit",
+    "TrustWarning": "_verdict",
     "fit": "_fit",
     "load": "_fit",
     "resume": "_fit",
+    "BoundModel": "_model",
+    "Minibatch": "_model",
     "Model": "_model",
+    "minibatch": "_model",
 }
 
 

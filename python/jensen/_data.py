@@ -15,7 +15,11 @@ Data = Union[Mapping[str, Any], "os.PathLike[str]", str, None]
 
 def read_program(model: str | os.PathLike[str]) -> tuple[str, str]:
     """Name and text of a program that is given as a path or as its source."""
+    if not isinstance(model, (str, os.PathLike)):
+        raise TypeError(f"a program of type {type(model).__name__}: expected a path, its source, or a jensen.Model")
     text = os.fspath(model)
+    if not text.strip():
+        raise ValueError("the program is empty: give a path, or its source")
     if isinstance(model, os.PathLike) or ("{" not in text and "\n" not in text):
         path = Path(text)
         try:

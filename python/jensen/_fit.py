@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,6 +15,9 @@ from . import _jensen, _stored
 from ._bridges import Density
 from ._data import Data, as_array, read_program, split_data
 from ._extra import extra
+from ._model import Model, unfolded
+from ._settings import encode
+from ._verdict import verdict, warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,10 +26,6 @@ Array = npt.NDArray[np.float64]
 
 #: Called with iteration, stage, estimate of the bound in nats, and seconds since the start.
 Progress = Callable[[int, str, float, float], None]
-
-
-class TrustWarning(UserWarning):
-    """A fit is not to be trusted, or something should be known of it."""
 
 
 class Fit:
@@ -140,10 +138,7 @@ class Fit:
         for known, shape, _, integer in self._variables:
             size = int(np.prod(shape, dtype=int))
             if known == name:
-                block = self._draws[:, column : column + size]
-                # Columns run through an array first index fastest: the reversed axes are a view of them.
-                view = block.reshape((len(block), *reversed(shape)))
-                array: npt.NDArray[Any] = view.transpose((0, *range(len(shape), 0, -1)))
+                array = unfolded(self._draws[:, column : column + size], shape)
                 return array.astype(np.int64) if integer else array
             column += size
         raise KeyError(f"{name!r} is no variable of the fit: {', '.join(self.keys())}")
@@ -151,6 +146,10 @@ class Fit:
     def keys(self) -> list[str]:
         """Names of the variables."""
         return [name for name, *_ in self._variables]
+
+    def items(self) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+        """Names of the variables and their draws."""
+        return ((name, self[name]) for name in self)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
@@ -181,9 +180,7 @@ class Fit:
         if self._handle is None:
             raise ValueError("more draws need the fit itself: this one was loaded or unpickled; use `jensen draws`")
         if self._refined:
-            warnings.warn(
-                "these are draws of the approximation; the fit's own draws are refined ones", TrustWarning, stacklevel=2
-            )
+            warn("these are draws of the approximation; the fit's own draws are refined ones")
         table, log_p, log_q = self._handle.more_draws(n, seed, resample)
         other = Fit(
             self._summary, self._variables, (table, log_p, log_q), refined=False, history=[], data=self._data
@@ -271,6 +268,10 @@ class Fit:
         constant = {name: value for name, value in self._data.items() if name not in seen}
         if constant:
             groups["constant_data"] = constant
+        shapes = {name: np.shape(value) for name, value in seen.items()} | {name: shape for name, shape, *_ in self._variables}
+        for name, given in (dims or {}).items():
+            if name in shapes and len(given) != len(shapes[name]):
+                raise ValueError(f"dims of {name!r} are {list(given)}: expected {len(shapes[name])}, for shape {shapes[name]}")
         # ArviZ counts coordinates from nought where a dimension has none.
         named: dict[str, Any] = {"coords": {**own_coords, **(coords or {})}, "dims": {**own_dims, **(dims or {})}}
         old = int(arviz.__version__.split(".")[0]) < 1
@@ -346,7 +347,7 @@ class Fit:
 
 
 def fit(
-    model: str | os.PathLike[str] | None = None,
+    model: str | os.PathLike[str] | Model | None = None,
     data: Data = None,
     *,
     density: Density | Callable[[Array], tuple[Array, Array]] | None = None,
@@ -387,7 +388,7 @@ def fit(
     """Fits a Stan program to data, or a density written in Python; a fit that is not to be trusted warns.
 
     Args:
-        model: The program: a path, or its source.
+        model: The program: a path, its source, or a ``jensen.Model``.
         data: Values by name (numbers, lists, arrays), a data frame whose columns are taken by name, or the path of a
             JSON file or an R dump.
         density: Instead of a program, a function of points, an array of shape ``(n, dim)``, to ``n`` log densities in
@@ -414,38 +415,37 @@ def fit(
     """
     if isinstance(covariance_of, Sequence) and not isinstance(covariance_of, str):
         covariance_of = ",".join(covariance_of)
-    request = {
-        name: value
-        for name, value in {
-            "method": method,
-            "family": family,
-            "refine": refine,
-            "centring": centring,
-            "covariance": covariance,
-            "covariance_of": covariance_of,
-            "exchangeable": exchangeable,
-            "batch": batch,
-            "estimator": estimator,
-            "trace_variance": trace_variance,
-            "optimizer": optimizer,
-            "step_size": step_size,
-            "grad_samples": grad_samples,
-            "elbo_samples": elbo_samples,
-            "advi_iters": advi_iters,
-            "tol": tol,
-            "max_iters": max_iters,
-            "max_seconds": max_seconds,
-            "memory_limit": memory_limit,
-            "draws": draws,
-            "importance_resample": importance_resample,
-            "seed": seed,
-            "simd": simd,
-            "checkpoint_every": checkpoint_every,
-        }.items()
-        if value is not None
+    request: dict[str, Any] = {
+        "method": method,
+        "family": family,
+        "refine": refine,
+        "centring": centring,
+        "covariance": covariance,
+        "covariance_of": covariance_of,
+        "exchangeable": exchangeable,
+        "batch": batch,
+        "estimator": estimator,
+        "trace_variance": trace_variance,
+        "optimizer": optimizer,
+        "step_size": step_size,
+        "grad_samples": grad_samples,
+        "elbo_samples": elbo_samples,
+        "advi_iters": advi_iters,
+        "tol": tol,
+        "max_iters": max_iters,
+        "max_seconds": max_seconds,
+        "memory_limit": memory_limit,
+        "draws": draws,
+        "importance_resample": importance_resample,
+        "seed": seed,
+        "simd": simd,
+        "checkpoint_every": checkpoint_every,
     }
-    if threads is not None and threads < 1:
-        raise ValueError(f"threads is {threads}: expected at least 1")
+    if threads is not None:
+        if not isinstance(threads, (int, np.integer)):
+            raise TypeError(f"threads is {threads!r}: expected a whole number")
+        if threads < 1:
+            raise ValueError(f"threads is {threads}: expected at least 1")
     point, values, named = _start(init)
     if named is not None:
         request["init"] = named
@@ -460,17 +460,21 @@ def fit(
             density = Density(density, labels, start, constrain, hvp)
         elif point is None and named is None:
             point = list(density.start)
-        return _fit_density(density, _encode(request), point, threads, progress)
+        return _fit_density(density, encode(request), point, threads, progress)
     if hvp is not None or constrain is not None or dim is not None or names is not None:
         raise TypeError("`hvp`, `constrain`, `dim` and `names` belong to a density: `density=`")
     if model is None:
         raise TypeError("nothing to fit: give a program, or `density=` with its `dim=`")
-    name, text = read_program(model)
+    if isinstance(model, Model):
+        name, text, folders = model._name, model._text, model._include
+    else:
+        name, text = read_program(model)
+        folders = []
     arrays, path = split_data(data)
-    folders = [os.fspath(folder) for folder in include]
-    program = _jensen.Program.compile(name, text, folders, arrays, path, _encode(request), threads)
+    folders = [*folders, *(os.fspath(folder) for folder in include)]
+    program = _jensen.Program.compile(name, text, folders, arrays, path, encode(request), threads)
     for remark in program.remarks():
-        warnings.warn(remark, TrustWarning, stacklevel=2)
+        warn(remark)
     place = None if out is None else os.fspath(out)
     with _Progress(progress) as told:
         made = program.fit(place, False, False, point, values, told)
@@ -487,8 +491,7 @@ def resume(
     progress: bool | Progress = False,
 ) -> Fit:
     """Goes on with the fit in a folder from its last checkpoint, to the same bits as if it had never been stopped."""
-    request = {"max_iters": max_iters, "max_seconds": max_seconds}
-    given = _encode({name: value for name, value in request.items() if value is not None})
+    given = encode({"max_iters": max_iters, "max_seconds": max_seconds})
     program = _jensen.Program.stored(os.fspath(out), given, threads)
     with _Progress(progress) as told:
         made = program.fit(os.fspath(out), True, force, None, None, told)
@@ -500,6 +503,8 @@ def load(out: str | os.PathLike[str]) -> Fit:
     if Path(out).is_file():
         return _saved(Path(out))
     folder = Path(out)
+    if not folder.exists():
+        raise FileNotFoundError(f"cannot load `{out}`: there is no such file or folder")
     try:
         summary = json.loads((folder / "fit.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -518,13 +523,6 @@ def load(out: str | os.PathLike[str]) -> Fit:
         report=page.read_text(encoding="utf-8") if page.exists() else None,
         data=program.data(),
     )
-
-
-def verdict(summary: Mapping[str, Any]) -> str:
-    """The verdict of a summary in words, with what speaks against the fit."""
-    if summary["trusted"]:
-        return "trusted"
-    return "NOT to be trusted:\n" + "\n".join(f"- {text}" for text in summary.get("warnings", []))
 
 
 def _saved(path: Path) -> Fit:
@@ -570,12 +568,12 @@ def _fit_density(
         made = _jensen.fit_density(
             density.function, density.hvp, density.names, variables, flat, request, point, threads, told
         )
-    fitted = _judged(made, {**density.constant, **density.observed}, stacklevel=4)
+    fitted = _judged(made, {**density.constant, **density.observed})
     fitted._labels = (density.coords, density.dims, density.observed)
     return fitted
 
 
-def _judged(made: _jensen.Fitted, data: dict[str, Any], stacklevel: int = 3) -> Fit:
+def _judged(made: _jensen.Fitted, data: dict[str, Any]) -> Fit:
     fitted = Fit(
         json.loads(made.summary()),
         [(name, tuple(shape), part, integer) for name, shape, part, integer in made.variables()],
@@ -587,20 +585,8 @@ def _judged(made: _jensen.Fitted, data: dict[str, Any], stacklevel: int = 3) -> 
         handle=made,
     )
     if not fitted.trusted:
-        warnings.warn(fitted.verdict, TrustWarning, stacklevel=stacklevel)
+        warn(fitted.verdict)
     return fitted
-
-
-def _encode(request: Mapping[str, Any]) -> str:
-    def plain(value: Any) -> Any:
-        if isinstance(value, np.generic):
-            return value.item()
-        raise TypeError(f"{value!r} of type {type(value).__name__} is no setting")
-
-    for name, value in request.items():
-        if isinstance(value, (int, np.integer)) and value < 0:
-            raise ValueError(f"{name} is {value}: expected a whole number that is not negative")
-    return json.dumps(request, default=plain, allow_nan=False)
 
 
 def _start(init: Any) -> tuple[list[float] | None, dict[str, Any] | None, str | None]:

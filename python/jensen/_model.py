@@ -1,10 +1,10 @@
-"""Values and derivatives of a program's log density."""
+"""Stan programs as objects: checked, bound to data, evaluated."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,87 +12,286 @@ import numpy.typing as npt
 from . import _jensen
 from ._data import Data, as_array, read_program, split_data
 
+if TYPE_CHECKING:
+    from ._fit import Fit
+
 Array = npt.NDArray[np.float64]
 
 
 class Model:
-    """A Stan program bound to data: its log density on the unconstrained scale, for any sampler.
+    """A Stan program, checked; data are bound to it as often as wanted.
 
-    Values are in nats. As in BridgeStan, ``propto`` drops the additive constants of ``~`` statements, and ``jacobian``
-    adds the log-Jacobians of the transforms that keep parameters within their constraints.
+    Args:
+        model: The program: a path, or its source.
+        include: Folders to look for included files in.
+
+    Raises:
+        StanError: The program is wrong.
+    """
+
+    def __init__(self, model: str | os.PathLike[str], *, include: Sequence[str | os.PathLike[str]] = ()) -> None:
+        self._name, self._text = read_program(model)
+        self._include = [os.fspath(folder) for folder in include]
+        self._remarks, declared = _jensen.check(self._name, self._text, self._include)
+        self._inputs = dict(declared)
+
+    @property
+    def name(self) -> str:
+        """The program's name in messages: its path, where it has one."""
+        return self._name
+
+    @property
+    def source(self) -> str:
+        """The program's text."""
+        return self._text
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """The data that the program declares: names and types."""
+        return dict(self._inputs)
+
+    @property
+    def remarks(self) -> str:
+        """What the checker remarks on, with its place; empty where there is nothing to remark on."""
+        return self._remarks
+
+    def bind(self, data: Data = None, *, seed: int = 0, threads: int = 1) -> BoundModel:
+        """The program with data, as a log density.
+
+        Args:
+            data: As for ``jensen.fit``.
+            seed: Seed of random numbers in transformed data.
+            threads: The largest number of threads of one evaluation. Results do not depend on it.
+
+        Raises:
+            StanError: The data do not fit their declarations.
+        """
+        return BoundModel(self, data, seed=seed, threads=threads)
+
+    def fit(self, data: Data = None, **settings: Any) -> Fit:
+        """Fits the program to data: ``jensen.fit(model, data, ...)``."""
+        from ._fit import fit
+
+        return fit(self, data, **settings)
+
+    def __repr__(self) -> str:
+        return f"<jensen.Model {self._name}: data {', '.join(self._inputs) or 'none'}>"
+
+
+class BoundModel:
+    """A Stan program bound to data: its log density on the unconstrained scale, for any sampler or optimiser.
+
+    Made by ``Model.bind``. Values are in nats. As in BridgeStan, ``propto`` drops the additive constants of ``~``
+    statements, and ``jacobian`` adds the log-Jacobians of the transforms that keep parameters within their constraints;
+    both are on unless told otherwise. The log densities of a fit, ``fit.log_p``, are those with ``propto=False``.
 
     Points are rows: arrays of shape ``(n, dim)``, or ``(dim,)`` for one. Where the log density is not finite, gradients
     and products are unspecified.
     """
 
     def __init__(
-        self,
-        model: str | os.PathLike[str],
-        data: Data = None,
-        *,
-        propto: bool = False,
-        jacobian: bool = True,
-        seed: int = 0,
-        include: Sequence[str | os.PathLike[str]] = (),
-        threads: int = 1,
+        self, model: Model, data: Data = None, *, seed: int = 0, threads: int = 1, exchangeable: str | None = None
     ) -> None:
-        name, text = read_program(model)
-        values, path = split_data(data)
-        self._inner = _jensen.Model.compile(
-            name, text, [os.fspath(folder) for folder in include], values, path, seed, propto, jacobian, threads
-        )
+        if threads < 1:
+            raise ValueError(f"threads is {threads}: expected at least 1")
+        self._model, self._seed, self._threads, self._exchangeable = model, seed, threads, exchangeable
+        self._values, self._path = split_data(data)
+        # Each combination of `propto` and `jacobian` is a density of its own, compiled when it is first asked for.
+        self._densities: dict[tuple[bool, bool], _jensen.BoundModel] = {}
+        self._any = self._density(True, True)
+
+    def _density(self, propto: bool, jacobian: bool) -> _jensen.BoundModel:
+        known = self._densities.get((propto, jacobian))
+        if known is None:
+            model = self._model
+            known = self._densities[propto, jacobian] = _jensen.BoundModel.compile(
+                model._name,
+                model._text,
+                model._include,
+                self._values,
+                self._path,
+                self._exchangeable,
+                self._seed,
+                bool(propto),
+                bool(jacobian),
+                self._threads,
+            )
+        return known
+
+    @property
+    def model(self) -> Model:
+        """The program."""
+        return self._model
 
     @property
     def dim(self) -> int:
         """The unconstrained dimension."""
-        return self._inner.dim()
+        return self._any.dim()
 
     @property
     def unconstrained_names(self) -> list[str]:
         """Names of the unconstrained coordinates."""
-        return self._inner.unconstrained_names()
+        return self._any.unconstrained_names()
 
     @property
     def dims(self) -> dict[str, tuple[int, ...]]:
         """Shapes of parameters, transformed parameters and generated quantities."""
-        return {name: tuple(shape) for name, shape in self._inner.variables()}
+        return {name: tuple(shape) for name, shape, *_ in self._any.variables()}
 
-    def log_density(self, points: npt.ArrayLike) -> Array:
+    @property
+    def names(self) -> list[str]:
+        """Names of their scalars, such as ``theta[1]``; of arrays the first index runs fastest."""
+        return self._any.names()
+
+    def log_density(self, points: npt.ArrayLike, *, propto: bool = True, jacobian: bool = True) -> Array:
         """Log densities: shape ``(n,)``, or a scalar array for one point."""
-        rows, one = self._rows(points)
-        values = self._inner.log_density(rows)
+        rows, one = _rows(points)
+        values = self._density(propto, jacobian).log_density(rows, None)
         return values[0] if one else values
 
-    def gradient(self, points: npt.ArrayLike) -> tuple[Array, Array]:
+    def gradient(self, points: npt.ArrayLike, *, propto: bool = True, jacobian: bool = True) -> tuple[Array, Array]:
         """Log densities and their gradients: shapes ``(n,)`` and ``(n, dim)``."""
-        rows, one = self._rows(points)
-        values, gradients = self._inner.gradient(rows)
+        rows, one = _rows(points)
+        values, gradients = self._density(propto, jacobian).gradient(rows, None)
         return (values[0], gradients[0]) if one else (values, gradients)
 
-    def hessian_vector(self, points: npt.ArrayLike, directions: npt.ArrayLike) -> Array:
+    def hessian_vector(
+        self, points: npt.ArrayLike, directions: npt.ArrayLike, *, propto: bool = True, jacobian: bool = True
+    ) -> Array:
         """Products of the Hessian at each point with a direction for each: shape ``(n, dim)``."""
-        rows, one = self._rows(points)
-        along, _ = self._rows(directions)
-        products = self._inner.hessian_vector(rows, along)
+        rows, one = _rows(points)
+        along, _ = _rows(directions)
+        products = self._density(propto, jacobian).hessian_vector(rows, along, None)
         return products[0] if one else products
 
-    def param_constrain(self, point: npt.ArrayLike, *, seed: int = 0) -> dict[str, Array]:
-        """Values by name at an unconstrained point, generated quantities with the randomness of a seed."""
-        flat = self._inner.constrain(list(np.asarray(point, dtype=np.float64)), seed)
+    def param_constrain(
+        self, points: npt.ArrayLike, *, seed: int = 0, include_tp: bool = True, include_gq: bool = True
+    ) -> dict[str, Array]:
+        """Values by name at unconstrained points: shape ``(n, *shape)``, or the variable's own for one point.
+
+        Args:
+            points: Unconstrained points, a row each.
+            seed: Seed of the generated quantities' randomness; the row is the number of the draw.
+            include_tp: With transformed parameters.
+            include_gq: With generated quantities.
+        """
+        rows, one = _rows(points)
+        table = self._any.constrain(rows, seed)
+        left_out = {"transformed parameters": not include_tp, "generated quantities": not include_gq}
         values, start = {}, 0
-        for name, shape in self.dims.items():
+        for name, shape, part, _ in self._any.variables():
             size = int(np.prod(shape, dtype=int))
-            values[name] = flat[start : start + size].reshape(shape, order="F")
+            if not left_out.get(part, False):
+                values[name] = unfolded(table[:, start : start + size], shape)
             start += size
-        return values
+        return {name: value[0, ...] for name, value in values.items()} if one else values
 
     def param_unconstrain(self, values: Mapping[str, Any]) -> Array:
-        """The unconstrained point of parameter values by name."""
-        return self._inner.unconstrain({str(name): as_array(str(name), value) for name, value in values.items()})
+        """The unconstrained point, of shape ``(dim,)``, of parameter values by name."""
+        return self._any.unconstrain({str(name): as_array(str(name), value) for name, value in values.items()})
 
-    @staticmethod
-    def _rows(points: npt.ArrayLike) -> tuple[Array, bool]:
+    def fit(self, **settings: Any) -> Fit:
+        """Fits the program to these data: ``jensen.fit(model, data, ...)``."""
+        from ._fit import fit
+
+        data = self._path if self._values is None else self._values
+        return fit(self._model, data, exchangeable=self._exchangeable, **settings)
+
+    def __repr__(self) -> str:
+        return f"<jensen.{type(self).__name__} of {self._model._name}: {self.dim} unconstrained coordinates>"
+
+    # A compiled density is no data: it is made again where the object arrives.
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_densities": {}, "_any": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._any = self._density(True, True)
+
+
+class Minibatch(BoundModel):
+    """A Stan program whose data are exchangeable records: its log density, estimated from any of them.
+
+    Made by ``jensen.minibatch``. The methods of ``BoundModel`` use all records. ``estimate`` and ``estimate_gradient`` use
+    prior and the given records, each of which counts for ``records / len(given)``: averaged over batches of one size
+    that together hold every record once, they are the log density and its gradient. ``fit(batch=...)`` fits it by
+    minibatches.
+    """
+
+    @property
+    def records(self) -> int:
+        """The number of records."""
+        return self._any.records() or 0
+
+    def estimate(
+        self, points: npt.ArrayLike, records: npt.ArrayLike, *, propto: bool = True, jacobian: bool = True
+    ) -> Array:
+        """Log densities by these records, whole numbers from 0: shape ``(n,)``."""
+        rows, one = _rows(points)
+        values = self._density(propto, jacobian).log_density(rows, self._batch(records))
+        return values[0] if one else values
+
+    def estimate_gradient(
+        self, points: npt.ArrayLike, records: npt.ArrayLike, *, propto: bool = True, jacobian: bool = True
+    ) -> tuple[Array, Array]:
+        """Log densities and their gradients by these records: shapes ``(n,)`` and ``(n, dim)``."""
+        rows, one = _rows(points)
+        values, gradients = self._density(propto, jacobian).gradient(rows, self._batch(records))
+        return (values[0], gradients[0]) if one else (values, gradients)
+
+    def _batch(self, records: npt.ArrayLike) -> npt.NDArray[np.uint32]:
+        given = np.asarray(records)
+        if given.ndim != 1 or given.dtype.kind not in "iu" or given.size == 0:
+            raise ValueError(
+                f"records of shape {given.shape} and type {given.dtype}: expected one whole number or more, shape (b,)"
+            )
+        if given.min() < 0 or given.max() >= self.records:
+            raise IndexError(f"records from {given.min()} to {given.max()}: expected 0 to {self.records - 1}")
+        return np.ascontiguousarray(given, dtype=np.uint32)
+
+
+def minibatch(
+    model: str | os.PathLike[str] | Model,
+    data: Data,
+    exchangeable: str,
+    *,
+    include: Sequence[str | os.PathLike[str]] = (),
+    seed: int = 0,
+    threads: int = 1,
+) -> Minibatch:
+    """The log density of a Stan program over exchangeable records, one minibatch at a time.
+
+    Args:
+        model: The program: a path, its source, or a ``Model``.
+        data: As for ``jensen.fit``.
+        exchangeable: The ``int`` data variable that counts the records. Data sized by it in their leading dimension are
+            the records.
+        include: Folders to look for included files in.
+        seed: Seed of random numbers in transformed data.
+        threads: The largest number of threads of one evaluation.
+
+    Raises:
+        StanError: The program or its data are wrong, or the log density is no prior plus a sum over the records: with the
+            line that makes it none.
+    """
+    checked = model if isinstance(model, Model) else Model(model, include=include)
+    return Minibatch(checked, data, seed=seed, threads=threads, exchangeable=exchangeable)
+
+
+def unfolded(columns: npt.NDArray[Any], shape: Sequence[int]) -> npt.NDArray[Any]:
+    """Rows of a variable's scalars as an array ``(rows, *shape)``; a view."""
+    # Scalars run through an array first index fastest: the reversed axes are a view of them.
+    view = columns.reshape((len(columns), *reversed(shape)))
+    array: npt.NDArray[Any] = view.transpose((0, *range(len(shape), 0, -1)))
+    return array
+
+
+def _rows(points: npt.ArrayLike) -> tuple[Array, bool]:
+    try:
         array = np.asarray(points, dtype=np.float64)
-        if array.ndim not in (1, 2):
-            raise ValueError(f"points of shape {array.shape}: expected (n, dim), or (dim,) for one")
-        return np.ascontiguousarray(np.atleast_2d(array)), array.ndim == 1
+    except (TypeError, ValueError):
+        raise TypeError(f"points of type {type(points).__name__}: expected numbers of shape (n, dim), or (dim,)") from None
+    if array.ndim not in (1, 2):
+        raise ValueError(f"points of shape {array.shape}: expected (n, dim), or (dim,) for one")
+    return np.ascontiguousarray(np.atleast_2d(array)), array.ndim == 1

@@ -42,8 +42,8 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         about = json.loads(arrays.pop("about").tobytes())
-    except (ValueError, KeyError, OSError, EOFError, AttributeError, BadZipFile) as error:
-        raise ValueError(f"{wrong}: {error}") from None
+    except (ValueError, KeyError, OSError, EOFError, AttributeError, BadZipFile):
+        raise ValueError(wrong) from None
     if about.get("layout") != LAYOUT:
         raise ValueError(f"{wrong} in a layout that this version reads: {about.get('layout')}, and not {LAYOUT}")
     return about, arrays

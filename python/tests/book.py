@@ -1,5 +1,6 @@
 """Pages of the book that are made of the package: its reference, and its examples with what they print."""
 
+import importlib.util
 import inspect
 import os
 import re
@@ -36,8 +37,8 @@ def _class(name, what):
     if issubclass(what, BaseException):
         bases = ", ".join(base.__name__ for base in what.__bases__)
         return f"{parts[0]}\n\nA `{bases}`. {_prose(inspect.getdoc(what))}"
-    if name != "Fit":
-        # Fits are made by functions.
+    if name not in ("BoundModel", "Fit", "Minibatch"):
+        # Those are made by functions and methods.
         parts.append(_code(_signature(f"jensen.{name}", what)))
     parts.append(_prose(inspect.getdoc(what)))
     for member, value in vars(what).items():
@@ -106,6 +107,10 @@ def gallery(kept):
     for script in sorted(EXAMPLES.glob("*.py")):
         text = script.read_text(encoding="utf-8")
         title, body = re.match(r'"""(.+?)\."""\n+(.*)', text, re.DOTALL).groups()
+        if missing(text):
+            # Its section stays as it is, if it shows this script.
+            parts.extend(section for section in _sections(kept) if _code(body.rstrip()) in section)
+            continue
         text, pictures = _printed(script)
         printed = f"```text\n{text}\n```"
         # Numbers differ between processors, words do not: the page keeps its numbers while the words agree.
@@ -114,6 +119,16 @@ def gallery(kept):
         shown = "".join(f"\n\n![{name}]({PICTURES.name}/{name})" for name in pictures)
         parts.append(f"## {title}\n\n`{script.name}`\n\n{_code(body.rstrip())}\n\n{printed}{shown}")
     return "\n\n".join(parts) + "\n"
+
+
+def missing(script):
+    """The packages that a script imports and that are not installed."""
+    named = re.findall(r"^(?:import|from) (\w+)", script, re.MULTILINE)
+    return [name for name in named if importlib.util.find_spec(name) is None]
+
+
+def _sections(page):
+    return [f"## {section.rstrip()}" for section in re.split(r"^## ", page, flags=re.MULTILINE)[1:]]
 
 
 def _blocks(page):

@@ -1,9 +1,6 @@
 """The pages that are made of the package are those of this package."""
 
-import importlib.util
 import os
-
-import pytest
 
 import book
 
@@ -22,9 +19,6 @@ def test_the_reference():
     check("python-reference.md", lambda kept: book.reference())
 
 
-NEEDED = ("arviz", "matplotlib", "pandas")
-
-
-@pytest.mark.skipif(not all(map(importlib.util.find_spec, NEEDED)), reason="the examples need arviz, matplotlib and pandas")
 def test_the_gallery():
+    """Scripts whose packages are not installed keep their sections; `cargo xtask bridges` runs that of PyMC."""
     check("python-gallery.md", book.gallery)

@@ -154,7 +154,7 @@ def test_eight_schools_of_numpyro_are_those_of_stan():
             numpyro.sample("y", dist.Normal(theta, sigma), obs=y)
 
     density = jensen.from_numpyro(schools)
-    model = jensen.Model(SCHOOLS / "eight_schools.stan", SCHOOLS / "eight_schools.json")
+    model = jensen.Model(SCHOOLS / "eight_schools.stan").bind(SCHOOLS / "eight_schools.json")
     # NumPyro sorts by name: eta, mu, log tau; the program has mu, log tau, eta.
     points = np.random.default_rng(0).normal(size=(5, 10))
     theirs, slopes = density(points)

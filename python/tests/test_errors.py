@@ -124,6 +124,7 @@ def test_wrong_files_of_programs_and_results(line, tmp_path):
         ({"simd": "mmx"}, (TypeError, ValueError)),
         ({"threads": 0}, ValueError),
         ({"threads": -1}, ValueError),
+        ({"threads": "2"}, TypeError),
         ({"seed": -1}, ValueError),
         ({"seed": np.int64(-1)}, ValueError),
         ({"include": 3}, TypeError),
@@ -142,9 +143,21 @@ def test_data_of_no_known_kind():
         jensen.fit("parameters { real x; } model { x ~ normal(0, 1); }")["y"]
 
 
-def test_a_model_of_no_known_kind():
-    with pytest.raises(TypeError):
+def test_a_model_of_no_known_kind(line):
+    with pytest.raises(TypeError, match="a program of type int: expected a path, its source, or a jensen.Model"):
         jensen.fit(3)
+    with pytest.raises(ValueError, match="the program is empty"):
+        jensen.fit(" ")
+    with pytest.raises(TypeError, match="expected one of `auto`, `trust`, .*`$"):
+        jensen.fit(LINE, line, method="nuts")
+    with pytest.raises(jensen.StanError, match="^data: variable `x`"):
+        jensen.Model(LINE).bind({**line, "x": [1.0]})
+    with pytest.raises(FileNotFoundError, match="no such file or folder"):
+        jensen.load("nowhere")
+    with pytest.raises(ValueError, match="is not a fit that jensen saved$"):
+        jensen.load(__file__)
+    with pytest.raises(ValueError, match="expected 1, for shape"):
+        jensen.fit(LINE, line).to_arviz(dims={"log_lik": ["row", "column"]})
     with pytest.raises(jensen.StanError, match="include"):
         jensen.fit('#include "none.stan"\nparameters { real x; } model { x ~ normal(0, 1); }')
 

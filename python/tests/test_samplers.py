@@ -10,7 +10,7 @@ from conftest import SCHOOLS
 def test_nuts_of_nutpie_draws_the_posterior():
     nutpie = pytest.importorskip("nutpie")
     compiled = pytest.importorskip("nutpie.compiled_pyfunc")
-    model = jensen.Model(SCHOOLS / "eight_schools.stan", SCHOOLS / "eight_schools.json")
+    model = jensen.Model(SCHOOLS / "eight_schools.stan").bind(SCHOOLS / "eight_schools.json")
     nuts = compiled.from_pyfunc(
         model.dim,
         make_logp_fn=lambda: model.gradient,
@@ -33,7 +33,7 @@ def test_nuts_of_blackjax_through_a_pure_callback(line, exact):
 
     from conftest import LINE
 
-    model = jensen.Model(LINE, line)
+    model = jensen.Model(LINE).bind(line)
     shapes = (jax.ShapeDtypeStruct((), jnp.float64), jax.ShapeDtypeStruct((2,), jnp.float64))
 
     @jax.custom_vjp

@@ -327,10 +327,15 @@ def test_other_threads_run_during_a_fit():
 def test_control_c_stops_a_fit():
     counts = np.random.default_rng(0).poisson(0.2, size=(4000, 500))
     timer = threading.Timer(1.0, lambda: signal.raise_signal(signal.SIGINT))
-    timer.start()
-    begun = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        LatentDirichletAllocation(50, max_iter=100_000, random_state=0).fit(counts)
+    # Jobs in the background of a shell ignore interrupts.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        timer.start()
+        begun = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            LatentDirichletAllocation(50, max_iter=100_000, max_seconds=60, random_state=0).fit(counts)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert time.monotonic() - begun < 30
 
 
@@ -636,6 +641,17 @@ def test_factors_are_found_and_rows_are_their_sums():
     assert ((codes[:, np.argsort(distances.argmin(axis=1))] > 0.5) == on).mean() > 0.99
     assert np.abs(model.inverse_transform(codes) - X).std() < 0.35
     assert list(model.get_feature_names_out()) == [f"factorialmixture{k}" for k in range(3)]
+
+
+def test_counts_of_parts_are_whole_numbers(clusters):
+    X, *_ = clusters
+    for kind in (BayesianGaussianMixture, FactorialMixture, HiddenMarkov, AutoEncoder, LatentDirichletAllocation):
+        with pytest.raises(ValueError, match="n_components=0: expected at least 1"):
+            kind(0).fit(abs(X))
+        with pytest.raises(TypeError, match="n_components=2.5: expected a whole number"):
+            kind(2.5).fit(abs(X))
+    with pytest.raises(TypeError, match="hidden=5: expected a sequence"):
+        AutoEncoder(2, hidden=5).fit(X)
 
 
 # Auto-encoders.

@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | `python` | `target/python` | types, and all tests with ArviZ 0.x |
 //! | | `target/python-arviz1` | the tests of ArviZ 1, which needs a later Python |
-//! | `bridges` | `target/python` | the tests with PyMC, NumPyro, nutpie and BlackJAX, which are large |
+//! | `bridges` | `target/python` | the tests with PyMC, NumPyro, nutpie and BlackJAX, which are large, and the gallery with PyMC |
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -57,6 +57,7 @@ pub fn bridges(root: &Path) -> Result<Ended, String> {
     let tests = [
         "python/tests/test_bridges.py",
         "python/tests/test_samplers.py",
+        "python/tests/test_book.py",
     ];
     main.run(&[&["-m", "pytest", "-p", "no:cacheprovider"][..], &tests].concat())?;
     Ok(Ended::Done)
@@ -71,11 +72,9 @@ fn prepared(root: &Path) -> Result<Result<(Environment<'_>, String), String>, St
     if main.install(&TOOLS).is_err() {
         return Ok(Err("maturin cannot be downloaded".into()));
     }
-    // The profile that compiles fast. Little of what the README's first command has compiled with it serves again: with
-    // networks and latent models, `syn`, `num-traits` and `once_cell` have more features, and what stands on them is
-    // compiled anew, 111 of 193 crates. That is 7 minutes of processor time.
+    // In the profile that `pip install .` has: what is tested is what is installed.
     let wheels = "target/wheels";
-    let build = ["build", "-q", "--profile", "quick", "--out", wheels];
+    let build = ["build", "-q", "--out", wheels];
     main.run(&[&["-m", "maturin"][..], &build].concat())?;
     let wheel = newest(&root.join(wheels))?;
     main.install(&["--force-reinstall", "--no-deps", &wheel])?;

@@ -5,6 +5,20 @@ use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use serde::de::DeserializeOwned;
+
+/// What is asked for, from JSON with the names of the command's flags. `what` it is a setting of.
+///
+/// # Errors
+/// A setting that is not what its flag takes.
+pub fn read_request<T: DeserializeOwned>(what: &str, text: &str) -> PyResult<T> {
+    serde_json::from_str(text).map_err(|error| {
+        // The place in a text that no user has seen says nothing.
+        let said = error.to_string();
+        let said = said.split(" at line ").next().unwrap_or_default();
+        PyTypeError::new_err(format!("{what} is wrong: {said}"))
+    })
+}
 
 /// Named values: arrays of `int64` or `float64` in C order, or tuples of such.
 ///

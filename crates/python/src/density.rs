@@ -20,7 +20,7 @@ use pyo3::prelude::*;
 
 use crate::error::raise;
 use crate::model::{lanes_of, rows_of};
-use crate::program::Fitted;
+use crate::program::{Fitted, read_request};
 use crate::watch::{Eyes, Watch, supervised};
 
 /// A function of points, one a row, to their log densities and gradients, and one to Hessian-vector products.
@@ -254,9 +254,7 @@ pub fn fit_density(
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Fitted> {
-    let request: FitRequest = serde_json::from_str(request).map_err(|error| {
-        PyTypeError::new_err(format!("a setting of jensen.fit is wrong: {error}"))
-    })?;
+    let request = read_request(request)?;
     let (raised, turn) = (Mutex::new(None), Turn::default());
     let variables = variables_of(variables);
     let made = supervised(py, threads, progress.as_ref(), |watch| {

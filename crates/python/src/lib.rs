@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `data` | data of a program from arrays |
 //! | `program` | [`program::Program`], [`program::Fitted`]: compile, fit, resume, draws |
-//! | `model` | [`model::Model`]: values and derivatives of a program's log density |
+//! | `model` | [`model::BoundModel`]: values and derivatives of a program's log density |
 //! | `density` | densities written in Python |
 //! | `estimators` | what `jensen.sklearn` needs: topics, points, latent models, auto-encoders |
 //! | `watch` | work under the interpreter's eyes: signals, progress, panics |
@@ -37,8 +37,9 @@ fn _jensen(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("FitError", module.py().get_type::<error::FitError>())?;
     module.add_class::<program::Program>()?;
     module.add_class::<program::Fitted>()?;
-    module.add_class::<model::Model>()?;
+    module.add_class::<model::BoundModel>()?;
     module.add_function(wrap_pyfunction!(command, module)?)?;
+    module.add_function(wrap_pyfunction!(model::check, module)?)?;
     module.add_function(wrap_pyfunction!(program::read_draws, module)?)?;
     module.add_function(wrap_pyfunction!(program::write_draws, module)?)?;
     module.add_function(wrap_pyfunction!(density::fit_density, module)?)?;

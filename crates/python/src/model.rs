@@ -1,47 +1,104 @@
 //! Values and derivatives of a program's log density.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use jensen::Problem;
-use jensen::data::DataFile;
-use jensen::density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
+use jensen::data::{DataFile, DrawsVariable};
+use jensen::density::{
+    AllRecords, DrawKey, Lanes, LanesMut, LogDensity, Posterior, RecordDensity,
+    TwiceDifferentiable, Variable,
+};
+use jensen::exchangeable::{self, RecordModel};
 use jensen::program::{Includes, Source};
 use jensen::stan::{self, Build};
+use jensen::{Error, Problem};
 use numpy::{
-    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods,
+    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
+    PyUntypedArrayMethods,
 };
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::data::data_set;
-use crate::error::raise;
+use crate::error::{StanError, raise};
+use crate::program::{Reported, reported};
 use crate::watch::supervised;
+
+/// Checks a program without data: what it remarks on, and the names and types of the data it declares.
+#[pyfunction]
+pub fn check(
+    py: Python<'_>,
+    name: &str,
+    text: &str,
+    include: Vec<PathBuf>,
+) -> PyResult<(String, Vec<(String, String)>)> {
+    let checked = supervised(py, Some(1), None, |_| {
+        let checked = stan::check(text, name, &Includes::of_folders(&include));
+        let remarks = checked.render(false).trim_end().to_owned();
+        let Some(program) = checked.program else {
+            return Err(remarks);
+        };
+        let declared = program.data.iter().map(|declared| {
+            let name = program.var(declared.var).name.clone();
+            (name, declared.ty.unsized_type().to_string())
+        });
+        Ok((remarks, declared.collect()))
+    })?;
+    checked.map_err(StanError::new_err)
+}
 
 /// A program bound to its data.
 #[pyclass(frozen)]
-pub struct Model {
-    inner: Arc<stan::Model>,
+pub struct BoundModel {
+    inner: Lowered,
+}
+
+/// The density of all data at once, or of exchangeable records.
+enum Lowered {
+    Whole(Box<stan::Model>),
+    Records(Box<RecordModel>),
+}
+
+/// Computes with the density of all data, or of prior and the given records, each of which then counts for several.
+macro_rules! with_density {
+    ($bound:expr, $records:expr, |$density:ident| $work:expr) => {
+        match (&$bound.inner, $records) {
+            (Lowered::Whole(model), _) => {
+                let $density = model.density();
+                $work
+            }
+            (Lowered::Records(model), None) => {
+                let $density = model.density();
+                $work
+            }
+            (Lowered::Records(model), Some(records)) => {
+                let $density = &AllRecords::sample(model.records(), records);
+                $work
+            }
+        }
+    };
 }
 
 /// Points, one a row, as lanes: coordinate after coordinate.
 pub fn lanes_of(points: &[f64], rows: usize, dim: usize) -> Vec<f64> {
-    let mut lanes = vec![0.0; rows * dim];
-    for (row, point) in points.chunks_exact(dim.max(1)).enumerate() {
-        for (d, x) in point.iter().enumerate() {
-            lanes[d * rows + row] = *x;
-        }
-    }
-    lanes
+    transposed(points, rows, dim)
 }
 
 /// Lanes as rows.
 pub fn rows_of(lanes: &[f64], rows: usize, dim: usize) -> Vec<f64> {
-    let mut out = vec![0.0; rows * dim];
-    for (d, lane) in lanes.chunks_exact(rows.max(1)).enumerate().take(dim) {
-        for (row, x) in lane.iter().enumerate() {
-            out[row * dim + d] = *x;
+    transposed(lanes, dim, rows)
+}
+
+/// A row-major matrix as its transpose.
+fn transposed(matrix: &[f64], rows: usize, columns: usize) -> Vec<f64> {
+    let mut out = vec![0.0; rows * columns];
+    let mut from = 0;
+    for row in 0..rows {
+        let mut to = row;
+        for _ in 0..columns {
+            out[to] = matrix[from];
+            from += 1;
+            to += rows;
         }
     }
     out
@@ -50,14 +107,28 @@ pub fn rows_of(lanes: &[f64], rows: usize, dim: usize) -> Vec<f64> {
 /// Values at points, and vectors at them, one a row.
 type WithVectors<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>);
 
-impl Model {
+/// Numbers of records to learn from.
+type Records<'py> = Option<PyReadonlyArray1<'py, u32>>;
+
+impl BoundModel {
+    fn dimension(&self) -> usize {
+        with_density!(self, None, |density| density.dim())
+    }
+
+    fn posterior(&self) -> &dyn Posterior {
+        match &self.inner {
+            Lowered::Whole(model) => model.posterior(),
+            Lowered::Records(model) => model.posterior(),
+        }
+    }
+
     fn points(
         &self,
         what: &str,
         points: &PyReadonlyArray2<'_, f64>,
     ) -> PyResult<(usize, Vec<f64>)> {
         let (rows, columns) = (points.shape()[0], points.shape()[1]);
-        let dim = self.inner.density().dim();
+        let dim = self.dimension();
         if columns != dim {
             return Err(PyValueError::new_err(format!(
                 "{what} of shape ({rows}, {columns}): expected (n, {dim}), {dim} being the unconstrained dimension of the \
@@ -66,14 +137,29 @@ impl Model {
         }
         Ok((rows, lanes_of(points.as_slice()?, rows, dim)))
     }
+
+    fn chosen(&self, records: Records<'_>) -> PyResult<Option<Vec<u32>>> {
+        let Some(records) = records else {
+            return Ok(None);
+        };
+        let records = records.as_slice()?.to_vec();
+        let count = self.records().unwrap_or(0);
+        if let Some(beyond) = records.iter().find(|n| **n as usize >= count) {
+            return Err(PyIndexError::new_err(format!(
+                "record {beyond} of {count}: records are counted from 0"
+            )));
+        }
+        Ok(Some(records))
+    }
 }
 
 #[pymethods]
-impl Model {
-    /// Compiles a program with data from a file, or from arrays by name.
+impl BoundModel {
+    /// Compiles a program with data from a file, or from arrays by name; with `count`, the name of the data variable that
+    /// counts exchangeable records, as their density.
     #[staticmethod]
     #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
-    #[pyo3(signature = (name, text, include, data, data_file, seed, propto, jacobian, threads))]
+    #[pyo3(signature = (name, text, include, data, data_file, count, seed, propto, jacobian, threads))]
     fn compile(
         py: Python<'_>,
         name: &str,
@@ -81,13 +167,15 @@ impl Model {
         include: Vec<PathBuf>,
         data: Option<&Bound<'_, PyDict>>,
         data_file: Option<PathBuf>,
+        count: Option<String>,
         seed: u64,
         propto: bool,
         jacobian: bool,
         threads: usize,
     ) -> PyResult<Self> {
         let values = data.map(data_set).transpose()?;
-        let made = supervised(py, Some(1), None, |_| {
+        let given = values.is_some();
+        let made = supervised(py, Some(1), None, |_| -> Result<_, Error> {
             let mut source = Source::of(name, text, Includes::of_folders(&include), None);
             if let Some(path) = &data_file {
                 source.data = Some(DataFile::read(path)?);
@@ -98,34 +186,58 @@ impl Model {
             };
             let build = Build {
                 includes: &source.includes,
-                data_name: source.data_name(),
+                data_name: if given { "data" } else { source.data_name() },
                 seed,
                 threads,
                 propto,
                 jacobian,
                 ..Build::default()
             };
-            stan::Model::compile(&source.text, &source.model, &values, &build)
+            let (text, name) = (&source.text, &source.model);
+            Ok(match &count {
+                None => {
+                    Lowered::Whole(Box::new(stan::Model::compile(text, name, &values, &build)?))
+                }
+                Some(count) => {
+                    let model = exchangeable::compile(text, name, &values, &build, count)?;
+                    Lowered::Records(Box::new(model))
+                }
+            })
         })?;
         Ok(Self {
-            inner: Arc::new(made.map_err(|error| raise(&error))?),
+            inner: made.map_err(|error| raise(&error))?,
         })
     }
 
     /// The unconstrained dimension.
     fn dim(&self) -> usize {
-        self.inner.density().dim()
+        self.dimension()
+    }
+
+    /// The number of exchangeable records, where the program was compiled as their density.
+    fn records(&self) -> Option<usize> {
+        match &self.inner {
+            Lowered::Whole(_) => None,
+            Lowered::Records(model) => Some(model.records().records()),
+        }
     }
 
     /// Names of the unconstrained coordinates.
     fn unconstrained_names(&self) -> Vec<String> {
-        self.inner.posterior().unconstrained_names()
+        self.posterior().unconstrained_names()
     }
 
-    /// Name and shape of every variable that `constrain` gives, in order; each column-major.
-    fn variables(&self) -> Vec<(String, Vec<usize>)> {
-        let variables = self.inner.posterior().variables();
-        variables.into_iter().map(|v| (v.name, v.shape)).collect()
+    /// Every variable that `constrain` gives, in order; each column-major.
+    fn variables(&self) -> Vec<Reported> {
+        self.posterior().variables().iter().map(reported).collect()
+    }
+
+    /// Names of the scalars of these variables, in their order.
+    fn names(&self) -> Vec<String> {
+        let variables = self.posterior().variables().into_iter();
+        variables
+            .flat_map(|v| DrawsVariable::new(v.name, v.shape).display_names())
+            .collect()
     }
 
     /// Log densities at points, one a row.
@@ -133,14 +245,17 @@ impl Model {
         &self,
         py: Python<'py>,
         points: PyReadonlyArray2<'py, f64>,
+        records: Records<'py>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let (rows, z) = self.points("points", &points)?;
-        let density = self.inner.density();
+        let records = self.chosen(records)?;
         let values = py.detach(|| {
-            let mut values = vec![0.0; rows];
-            let mut ws = density.workspace(rows);
-            density.value(&mut ws, Lanes::new(&z, density.dim(), rows), &mut values);
-            values
+            with_density!(self, records, |density| {
+                let mut values = vec![0.0; rows];
+                let mut ws = density.workspace(rows);
+                density.value(&mut ws, Lanes::new(&z, density.dim(), rows), &mut values);
+                values
+            })
         });
         Ok(values.into_pyarray(py))
     }
@@ -150,17 +265,20 @@ impl Model {
         &self,
         py: Python<'py>,
         points: PyReadonlyArray2<'py, f64>,
+        records: Records<'py>,
     ) -> PyResult<WithVectors<'py>> {
         let (rows, z) = self.points("points", &points)?;
-        let density = self.inner.density();
-        let dim = density.dim();
+        let records = self.chosen(records)?;
+        let dim = self.dimension();
         let (values, gradients) = py.detach(|| {
-            let mut values = vec![0.0; rows];
-            let mut gradients = vec![0.0; rows * dim];
-            let mut ws = density.workspace(rows);
-            let out = LanesMut::new(&mut gradients, dim, rows);
-            density.value_grad(&mut ws, Lanes::new(&z, dim, rows), &mut values, out);
-            (values, rows_of(&gradients, rows, dim))
+            with_density!(self, records, |density| {
+                let mut values = vec![0.0; rows];
+                let mut gradients = vec![0.0; rows * dim];
+                let mut ws = density.workspace(rows);
+                let out = LanesMut::new(&mut gradients, dim, rows);
+                density.value_grad(&mut ws, Lanes::new(&z, dim, rows), &mut values, out);
+                (values, rows_of(&gradients, rows, dim))
+            })
         });
         let gradients = gradients.into_pyarray(py).reshape([rows, dim])?;
         Ok((values.into_pyarray(py), gradients))
@@ -172,6 +290,7 @@ impl Model {
         py: Python<'py>,
         points: PyReadonlyArray2<'py, f64>,
         directions: PyReadonlyArray2<'py, f64>,
+        records: Records<'py>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let (rows, z) = self.points("points", &points)?;
         let (given, v) = self.points("directions", &directions)?;
@@ -180,40 +299,46 @@ impl Model {
                 "{given} directions for {rows} points: expected one for each"
             )));
         }
-        let density = self.inner.density();
-        let dim = density.dim();
+        let records = self.chosen(records)?;
+        let dim = self.dimension();
         let products = py.detach(|| {
-            let mut products = vec![0.0; rows * dim];
-            let mut ws = density.workspace(rows);
-            let out = LanesMut::new(&mut products, dim, rows);
-            density.hvp(
-                &mut ws,
-                Lanes::new(&z, dim, rows),
-                Lanes::new(&v, dim, rows),
-                out,
-            );
-            rows_of(&products, rows, dim)
+            with_density!(self, records, |density| {
+                let mut products = vec![0.0; rows * dim];
+                let mut ws = density.workspace(rows);
+                let out = LanesMut::new(&mut products, dim, rows);
+                let (z, v) = (Lanes::new(&z, dim, rows), Lanes::new(&v, dim, rows));
+                density.hvp(&mut ws, z, v, out);
+                rows_of(&products, rows, dim)
+            })
         });
         products.into_pyarray(py).reshape([rows, dim])
     }
 
-    /// Constrained values at an unconstrained point, generated quantities with the randomness of a seed.
+    /// Constrained values at unconstrained points, one a row; the generated quantities of row i are those of draw i of the
+    /// seed.
     fn constrain<'py>(
         &self,
         py: Python<'py>,
-        point: Vec<f64>,
+        points: PyReadonlyArray2<'py, f64>,
         seed: u64,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let dim = self.inner.density().dim();
-        if point.len() != dim {
-            return Err(PyValueError::new_err(format!(
-                "a point of {} coordinates: expected {dim}",
-                point.len()
-            )));
-        }
-        let model = Arc::clone(&self.inner);
-        let made = supervised(py, Some(1), None, |_| model.constrain(&point, seed))?;
-        Ok(made.map_err(|error| raise(&error))?.into_pyarray(py))
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        // Checked as the other methods check them.
+        let (rows, _) = self.points("points", &points)?;
+        let (dim, z) = (self.dimension(), points.as_slice()?.to_vec());
+        let posterior = self.posterior();
+        let made = supervised(py, Some(1), None, |_| -> Result<_, Error> {
+            let mut values = Vec::new();
+            for row in 0..rows {
+                let index = row as u64;
+                let at = &z[row * dim..(row + 1) * dim];
+                let made = posterior.constrain(at, DrawKey { seed, index }, &mut values);
+                made.map_err(|error| Error::Input(error.to_string()))?;
+            }
+            Ok(values)
+        })?;
+        let width = posterior.variables().iter().map(Variable::len).sum();
+        let values = made.map_err(|error| raise(&error))?;
+        values.into_pyarray(py).reshape([rows, width])
     }
 
     /// The unconstrained point of parameter values by name.
@@ -223,8 +348,10 @@ impl Model {
         values: &Bound<'py, PyDict>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let values = data_set(values)?;
-        let model = Arc::clone(&self.inner);
-        let made = supervised(py, Some(1), None, |_| model.unconstrain(&values))?;
+        let made = supervised(py, Some(1), None, |_| match &self.inner {
+            Lowered::Whole(model) => model.unconstrain(&values),
+            Lowered::Records(model) => model.unconstrain(&values),
+        })?;
         Ok(made.map_err(|error| raise(&error))?.into_pyarray(py))
     }
 }

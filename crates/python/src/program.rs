@@ -13,11 +13,11 @@ use jensen::program::{self, FitRequest, Includes, Source, Stored};
 use jensen::study::{Around, Place, request};
 use jensen::{About, SampleRequest};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::data::data_set;
+use crate::data::{self, data_set};
 use crate::error::raise;
 use crate::watch::{Eyes, Watch, supervised};
 
@@ -29,9 +29,8 @@ pub struct Program {
 }
 
 /// What is asked for, from JSON with the names of the command's flags.
-fn read_request(text: &str) -> PyResult<FitRequest> {
-    serde_json::from_str(text)
-        .map_err(|error| PyTypeError::new_err(format!("a setting of jensen.fit is wrong: {error}")))
+pub fn read_request(text: &str) -> PyResult<FitRequest> {
+    data::read_request("a setting of jensen.fit", text)
 }
 
 #[pymethods]
@@ -188,9 +187,9 @@ type Drawn<'py> = (
 );
 
 /// A variable: name, shape, part of the program, and whether it is whole numbers.
-type Reported = (String, Vec<usize>, &'static str, bool);
+pub type Reported = (String, Vec<usize>, &'static str, bool);
 
-fn reported(variable: &Variable) -> Reported {
+pub fn reported(variable: &Variable) -> Reported {
     let part = match variable.kind {
         VariableKind::Parameter => "parameters",
         VariableKind::Transformed => "transformed parameters",

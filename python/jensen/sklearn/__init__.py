@@ -17,9 +17,11 @@ except ImportError as error:
     raise ImportError("this needs scikit-learn: pip install 'jensen[sklearn]'") from error
 
 from ._autoencoder import AutoEncoder
+from ._chains import HiddenMarkov
+from ._factors import FactorialMixture
 from ._kernels import Constant, Kernel, Linear, Matern, RBF
 from ._linear import BayesianLinear, BayesianLogistic, BayesianPoisson
-from ._points import BayesianGaussianMixture, FactorialMixture, HiddenMarkov
+from ._mixture import BayesianGaussianMixture
 from ._processes import GaussianProcessClassifier, GaussianProcessCountRegressor, GaussianProcessRegressor
 from ._topics import LatentDirichletAllocation
 

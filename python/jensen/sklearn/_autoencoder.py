@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from .. import _jensen
-from ._base import Array, Judged, matrix, seed_of, settings
+from ._base import Array, Judged, Scored, at_least_one, encode, matrix, number, seed_of
 
 
-class AutoEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Judged):
+@dataclass(eq=False, repr=False, kw_only=True)
+class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Judged):
     """An auto-encoder trained by auto-encoding variational Bayes: ``jensen vae fit``.
 
     Parameters
@@ -65,68 +67,49 @@ class AutoEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Judged):
         What the fit is worth, and ``fit.json``.
     """
 
-    def __init__(
-        self,
-        n_components: int = 20,
-        *,
-        hidden: Sequence[int] = (500,),
-        activation: str = "tanh",
-        decoder: str = "gaussian=free",
-        max_iter: float = 100,
-        batch_size: int = 100,
-        optimizer: str = "adagrad",
-        learning_rate: float | None = None,
-        samples: int = 1,
-        temper: str | None = None,
-        warm_up: float | None = None,
-        validation_fraction: float | None = None,
-        n_iter_no_change: int | None = None,
-        max_seconds: float | None = None,
-        random_state: Any = None,
-        threads: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.hidden = hidden
-        self.activation = activation
-        self.decoder = decoder
-        self.max_iter = max_iter
-        self.batch_size = batch_size
-        self.optimizer = optimizer
-        self.learning_rate = learning_rate
-        self.samples = samples
-        self.temper = temper
-        self.warm_up = warm_up
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.max_seconds = max_seconds
-        self.random_state = random_state
-        self.threads = threads
+    n_components: int = field(default=20, kw_only=False)
+    hidden: Sequence[int] = (500,)
+    activation: str = "tanh"
+    decoder: str = "gaussian=free"
+    max_iter: float = 100
+    batch_size: int = 100
+    optimizer: str = "adagrad"
+    learning_rate: float | None = None
+    samples: int = 1
+    temper: str | None = None
+    warm_up: float | None = None
+    validation_fraction: float | None = None
+    n_iter_no_change: int | None = None
+    max_seconds: float | None = None
 
     def fit(self, X: Any, y: Any = None) -> AutoEncoder:
         """Trains the networks on the rows of X."""
+        at_least_one("n_components", self.n_components)
+        if not isinstance(self.hidden, Sequence) or isinstance(self.hidden, str):
+            raise TypeError(f"hidden={self.hidden!r}: expected a sequence of whole numbers, such as (500,)")
         X = matrix(self, X, reset=True)
         self._seed = seed_of(self.random_state)
-        request = settings(
-            latent=self.n_components,
-            hidden=",".join(str(int(units)) for units in self.hidden) or "none",
-            activation=self.activation,
-            decoder=self.decoder,
-            epochs=float(self.max_iter),
-            batch=self.batch_size,
-            optimizer=self.optimizer,
-            step_size=self.learning_rate,
-            samples=self.samples,
-            temper=self.temper,
-            warm_up=self.warm_up,
-            patience=self.n_iter_no_change,
-            max_seconds=self.max_seconds,
-            seed=self._seed,
-        )
+        request = {
+            "latent": self.n_components,
+            "hidden": ",".join(str(int(units)) for units in self.hidden) or "none",
+            "activation": self.activation,
+            "decoder": self.decoder,
+            "epochs": float(self.max_iter),
+            "batch": self.batch_size,
+            "optimizer": self.optimizer,
+            "step_size": self.learning_rate,
+            "samples": self.samples,
+            "temper": self.temper,
+            "warm_up": self.warm_up,
+            "patience": self.n_iter_no_change,
+            "max_seconds": self.max_seconds,
+            "seed": self._seed,
+        }
         share = self.validation_fraction
         apart = None if share is None else repr(float(share))
-        summary, self._weights = _jensen.fit_autoencoder(X, apart, request, self.threads)
+        summary, self._weights = _jensen.fit_autoencoder(X, apart, encode(request), self.threads)
         info = self._judge(summary)
-        self.bound_ = math.nan if info["bound"] is None else float(info["bound"])
+        self.bound_ = number(info["bound"])
         self.n_iter_ = max(1, math.ceil(info["epochs"]))
         return self
 
@@ -144,20 +127,14 @@ class AutoEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Judged):
     def sample(self, n_samples: int = 1, *, means: bool = False, random_state: Any = None) -> Array:
         """Draws of rows; with ``means`` their means given drawn latent values. The seed is the fit's unless given."""
         check_is_fitted(self)
-        if n_samples < 1:
-            raise ValueError(f"n_samples={n_samples}: expected at least 1")
+        at_least_one("n_samples", n_samples)
         seed = self._seed if random_state is None else seed_of(random_state)
         return _jensen.draw_records(self._weights, n_samples, seed, means, self.threads)
 
     def score_samples(self, X: Any, draws: int = 100) -> Array:
         """Importance-weighted lower bounds of the log density of the rows of X, in nats: the tighter the more draws."""
-        if draws < 1:
-            raise ValueError(f"draws={draws}: expected at least 1")
+        at_least_one("draws", draws)
         return _jensen.score_records(*self._rows(X), draws, self._seed, self.threads)
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """The mean of ``score_samples``."""
-        return float(self.score_samples(X).mean())
 
     def _rows(self, X: Any) -> tuple[bytes, Array]:
         X = matrix(self, X, reset=False)

@@ -1,11 +1,15 @@
-"""What all estimators share."""
+"""What all estimators share.
+
+An estimator is a data class: its fields are its parameters, each with its default, and ``__init__``, ``get_params`` and
+``clone`` follow from them. Attributes of a fit are made by ``fit``.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import numbers
-import sys
-import warnings
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -13,39 +17,54 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._fit import Array, TrustWarning, _encode, verdict
+from .._fit import Array
+from .._settings import encode
+from .._verdict import verdict, warn
 
-__all__ = ["Array", "Judged", "matrix", "seed_of", "settings"]
+__all__ = ["Array", "Judged", "Scored", "at_least_one", "encode", "matrix", "number", "seed_of"]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Judged(BaseEstimator):
     """An estimator whose fits are judged."""
 
-    info_: dict[str, Any]
-    trusted_: bool
-    verdict_: str
+    random_state: Any = None
+    threads: int | None = None
 
     def _judge(self, summary: str) -> dict[str, Any]:
         """Keeps what a study says of its fit, and warns where it is not to be trusted."""
-        self.info_ = json.loads(summary)
-        self.trusted_ = bool(self.info_["trusted"])
-        self.verdict_ = verdict(self.info_)
+        info: dict[str, Any] = json.loads(summary)
+        self.info_ = info
+        self.trusted_ = bool(info["trusted"])
+        self.verdict_ = verdict(info)
         if not self.trusted_:
-            warnings.warn(self.verdict_, TrustWarning, stacklevel=_level_of_caller())
-        return self.info_
+            warn(self.verdict_)
+        return info
 
 
-def _level_of_caller() -> int:
-    """The level of the first frame above the caller's that is neither of these estimators nor of scikit-learn."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back and str(frame.f_globals.get("__name__")).startswith(("jensen.sklearn", "sklearn.")):
-        level, frame = level + 1, frame.f_back
-    return level
+class Scored:
+    """A model with a log density, or a bound of it, for every row."""
+
+    def score_samples(self, X: Any) -> Array:
+        """A lower bound of the log predictive density of every row, in nats."""
+        raise NotImplementedError
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The mean of ``score_samples``."""
+        return float(self.score_samples(X).mean())
 
 
-def settings(**given: Any) -> str:
-    """A request as JSON, of what is given."""
-    return _encode({name: value for name, value in given.items() if value is not None})
+def number(value: float | None) -> float:
+    """A number of a summary, which has none for what is not finite."""
+    return math.nan if value is None else float(value)
+
+
+def at_least_one(name: str, value: int) -> None:
+    """Refuses what is no whole number of at least 1."""
+    if not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name}={value!r}: expected a whole number")
+    if value < 1:
+        raise ValueError(f"{name}={value}: expected at least 1")
 
 
 def seed_of(random_state: Any) -> int:

@@ -1,33 +1,46 @@
-"""What latent Gaussian models share: a fit to the columns of a matrix, and predictions from it."""
+"""What latent Gaussian models share: a fit to the columns of a matrix, and predictions from it, by kind of response."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import d2_tweedie_score
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from .. import _jensen
-from ._base import Array, Judged, matrix, seed_of, settings
+from ._base import Array, Judged, encode, matrix, number, seed_of
 
 #: Columns beside the matrix, by name.
 More = list[tuple[str, list[float]]]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LatentGaussian(Judged):
     """A latent Gaussian model of y given the columns of X.
 
-    Predictions need what the posterior is conditioned on, so that the data are kept, as in scikit-learn's Gaussian
-    processes.
+    What is modelled by a response (``Classes``, ``Counts``, a regression's own ``fit``) stands beside what is modelled as its
+    prior, which is ``_prior``. Predictions need what the posterior is conditioned on, so that the data are kept, as in
+    scikit-learn's Gaussian processes.
     """
 
-    bound: str | None
-    learn_hyperparameters: bool
-    max_iter: int | None
-    random_state: Any
-    threads: int | None
+    bound: str | None = None
+    max_iter: int | None = None
+
+    def _prior(self, scale: float) -> str:
+        """The prior's specification for responses with this mean square."""
+        raise NotImplementedError
+
+    def _search(self) -> dict[str, Any]:
+        """What is asked for of hyperparameters."""
+        return {"optimise_hyperparameters": True}
+
+    def _read(self, info: dict[str, Any]) -> None:
+        """Makes attributes of what the fit found."""
 
     def _check(self, X: Any, y: Any) -> tuple[Array, npt.NDArray[Any]]:
         """X and y, checked and kept."""
@@ -42,44 +55,35 @@ class LatentGaussian(Judged):
         return [f"x{i + 1}" for i in range(self.n_features_in_)]
 
     def _learn(
-        self,
-        X: Array,
-        response: Array,
-        prior: str,
-        likelihood: str,
-        *,
-        exposure: Any = None,
-        n_starts: int = 1,
-        bound: str | None = None,
-    ) -> dict[str, Any]:
+        self, X: Array, response: Array, likelihood: str, *, exposure: Any = None, scale: float = 1.0
+    ) -> None:
         """Fits; keeps data, request and posterior."""
         self._columns = self._names()
         more: More = [(self._free("y"), response.tolist())]
         if exposure is not None:
             more.append((self._free("exposure"), _positive("exposure", exposure, response).tolist()))
-        several = self.learn_hyperparameters and n_starts > 1
-        self._request = settings(
-            prior=prior,
-            likelihood=likelihood,
-            response=more[0][0],
-            exposure=None if exposure is None else more[1][0],
-            bound=bound,
-            optimise_hyperparameters=self.learn_hyperparameters,
-            restarts=n_starts if several else None,
-            max_iters=self.max_iter,
-            seed=seed_of(self.random_state),
+        self._request = encode(
+            {
+                "prior": self._prior(scale),
+                "likelihood": likelihood,
+                "response": more[0][0],
+                "exposure": None if exposure is None else more[1][0],
+                "bound": self.bound,
+                "max_iters": self.max_iter,
+                "seed": seed_of(self.random_state),
+                **self._search(),
+            }
         )
         self._X, self._more = X, more
         summary, self._posterior = _jensen.fit_latent(self._columns, X, more, self._request, self.threads)
         info = self._judge(summary)
-        self.log_marginal_likelihood_value_ = float("nan") if info["bound"] is None else float(info["bound"])
+        self.log_marginal_likelihood_value_ = number(info["bound"])
         self.hyperparameters_ = {row["name"]: row["value"] for row in info["hyperparameters"]}
         self.n_iter_ = int(info["iterations"])
-        return info
+        self._read(info)
 
     def _predict(self, X: Any, exposure: Any = None) -> tuple[Array, Array, Array]:
         """Means and variances of the linear predictors, means of observations, at the rows of X."""
-        check_is_fitted(self)
         X = matrix(self, X, reset=False)
         beside: More = []
         if exposure is not None:
@@ -87,7 +91,7 @@ class LatentGaussian(Judged):
         made = _jensen.predict_latent(
             self._columns, self._X, self._more, self._request, self._posterior, X, beside, self.threads
         )
-        return made[0], made[1], made[2]
+        return made[0], np.maximum(made[1], 0.0), made[2]
 
     def _free(self, name: str) -> str:
         """A column's name that no column of X has."""
@@ -96,36 +100,78 @@ class LatentGaussian(Judged):
         return name
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
+class Classes(ClassifierMixin, LatentGaussian):
+    """A response of classes: a Bernoulli, probit or multinomial likelihood."""
+
+    link: str = "logit"
+    bound: str | None = "exact"
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Fits the model to the classes y of the rows of X."""
+        X, y = self._check(X, y)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        several = len(self.classes_) > 2
+        if len(self.classes_) < 2:
+            raise ValueError("a classifier needs samples of at least 2 classes, but y has one class")
+        if self.link not in ("logit", "probit"):
+            raise ValueError(f"link={self.link!r}: expected 'logit' or 'probit'")
+        if several and self.link == "probit":
+            raise ValueError(f"y has {len(self.classes_)} classes, and link='probit' is for two")
+        two = {"logit": "bernoulli", "probit": "probit"}[self.link]
+        self._learn(X, codes.astype(np.float64), "multinomial" if several else two)
+        return self
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes, a column each, averaged over the posterior."""
+        means = self._predict(X)[2]
+        # Of two classes there is the probability of the second.
+        return np.column_stack([1.0 - means[:, 0], means[:, 0]]) if means.shape[1] == 1 else means
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The most probable classes."""
+        best = self.predict_proba(X).argmax(axis=1)
+        classes: npt.NDArray[Any] = self.classes_[best]
+        return classes
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Counts(RegressorMixin, LatentGaussian):
+    """A response of counts with a logarithmic link, and exposures."""
+
+    def _observed(self) -> str:
+        """The likelihood."""
+        return "poisson"
+
+    def fit(self, X: Any, y: Any, exposure: Any = None) -> Any:
+        """Fits the model to the counts y of the rows of X."""
+        X, y = self._check(X, y)
+        values = np.asarray(y, dtype=np.float64)
+        if (values < 0).any() or (values != np.floor(values)).any():
+            raise ValueError("y must be counts: 0, 1, 2, …")
+        self._learn(X, values, self._observed(), exposure=exposure)
+        return self
+
+    def predict(self, X: Any, exposure: Any = None, return_std: bool = False) -> Array | tuple[Array, Array]:
+        """Expected counts at the rows of X, averaged over the posterior; with ``return_std`` also the standard deviations
+        of the logarithms of their rates."""
+        _, variance, expected = self._predict(X, exposure)
+        return (expected[:, 0], np.sqrt(variance[:, 0])) if return_std else expected[:, 0]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of the Poisson deviance that predictions explain, D²."""
+        return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags
+
+
 def _positive(what: str, values: Any, like: Any) -> Array:
     column: Array = column_or_1d(np.asarray(values, dtype=np.float64))
     check_consistent_length(column, like)
     if not (np.isfinite(column).all() and (column > 0).all()):
         raise ValueError(f"{what} must be positive and finite")
     return column
-
-
-def counts(y: npt.NDArray[Any]) -> Array:
-    """A response of counts."""
-    values = np.asarray(y, dtype=np.float64)
-    if (values < 0).any() or (values != np.floor(values)).any():
-        raise ValueError("y must be counts: 0, 1, 2, …")
-    return values
-
-
-def categories(y: npt.NDArray[Any], link: str) -> tuple[npt.NDArray[Any], Array, str]:
-    """The classes, each row's number among them, and the likelihood that they need."""
-    check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError("a classifier needs samples of at least 2 classes, but y has one class")
-    if link not in ("logit", "probit"):
-        raise ValueError(f"link={link!r}: expected 'logit' or 'probit'")
-    if len(classes) > 2 and link == "probit":
-        raise ValueError(f"y has {len(classes)} classes, and link='probit' is for two")
-    likelihood = "multinomial" if len(classes) > 2 else {"logit": "bernoulli", "probit": "probit"}[link]
-    return classes, codes.astype(np.float64), likelihood
-
-
-def probabilities(means: Array) -> Array:
-    """A column a class, from the probability of the second or from all."""
-    return np.column_stack([1.0 - means[:, 0], means[:, 0]]) if means.shape[1] == 1 else means

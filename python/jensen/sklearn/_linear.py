@@ -2,60 +2,55 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.metrics import d2_tweedie_score
 
 from ._base import Array
-from ._latent import LatentGaussian, categories, counts, probabilities
+from ._latent import Classes, Counts, LatentGaussian
 
 #: Prior variance of the intercept, in squares of the response's scale: next to flat.
 WIDE = 1000.0
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class _Linear(LatentGaussian):
-    prior_variance: float | None
-    intercept_variance: float | None
-    fit_intercept: bool
-    coef_: Array
-    coef_std_: Array
-    intercept_: Any
-    intercept_std_: Any
-
-    #: Hyperparameters that are given are not learnt.
-    learn_hyperparameters = True
+    prior_variance: float | None = None
+    fit_intercept: bool = True
+    intercept_variance: float | None = None
 
     def _names(self) -> list[str]:
         # No names of the user's can be mistaken in a specification.
         return self._numbered()
 
-    def _effects(self, X: Array, y: Array, likelihood: str, *, scale: float = 1.0, exposure: Any = None) -> None:
-        """Fits, and reads the effects."""
-        self._columns = self._numbered()
+    def _prior(self, scale: float) -> str:
         spread = "variance~1" if self.prior_variance is None else f"variance={float(self.prior_variance)!r}"
         prior = f"fixed({', '.join(self._columns)}, {spread})"
         if self.fit_intercept:
             wide = WIDE * scale if self.intercept_variance is None else float(self.intercept_variance)
             prior += f" + intercept(variance={wide!r})"
-        info = self._learn(X, y, prior, likelihood, exposure=exposure, bound=self.bound)
+        return prior
+
+    def _read(self, info: dict[str, Any]) -> None:
+        """The effects: a row a predictor, of which a regression has one."""
         rows = {row["name"]: (row["mean"], row["sd"]) for row in info["parameters"]}
         several = "fixed[x1]" not in rows
         times = sum(name.startswith("fixed[x1].") for name in rows) if several else 1
         ends = [f".{k + 1}" for k in range(times)] if several else [""]
         effects = np.array([[rows[f"fixed[{name}]{end}"] for name in self._columns] for end in ends])
-        level = [rows[f"intercept{end}"] if self.fit_intercept else (0.0, 0.0) for end in ends]
-        self.coef_, self.coef_std_ = effects[..., 0], effects[..., 1]
-        self.intercept_, self.intercept_std_ = (np.array([row[i] for row in level]) for i in (0, 1))
+        level = np.array([rows[f"intercept{end}"] if self.fit_intercept else (0.0, 0.0) for end in ends])
+        self.coef_: Array = effects[..., 0]
+        self.coef_std_: Array = effects[..., 1]
+        self.intercept_: Any = level[:, 0]
+        self.intercept_std_: Any = level[:, 1]
+        if not isinstance(self, ClassifierMixin):
+            self.coef_, self.coef_std_ = self.coef_[0], self.coef_std_[0]
+            self.intercept_, self.intercept_std_ = float(level[0, 0]), float(level[0, 1])
 
-    def _flatten(self) -> None:
-        """A regression has one predictor."""
-        self.coef_, self.coef_std_ = self.coef_[0], self.coef_std_[0]
-        self.intercept_, self.intercept_std_ = float(self.intercept_[0]), float(self.intercept_std_[0])
 
-
+@dataclass(eq=False, repr=False, kw_only=True)
 class BayesianLinear(RegressorMixin, _Linear):
     """Linear regression with normal priors. Given the variances, the posterior is exact.
 
@@ -85,26 +80,7 @@ class BayesianLinear(RegressorMixin, _Linear):
         The variances; what the fit is worth, and ``fit.json``.
     """
 
-    def __init__(
-        self,
-        *,
-        prior_variance: float | None = None,
-        noise_variance: float | None = None,
-        fit_intercept: bool = True,
-        intercept_variance: float | None = None,
-        bound: str | None = None,
-        max_iter: int | None = None,
-        random_state: Any = None,
-        threads: int | None = None,
-    ) -> None:
-        self.prior_variance = prior_variance
-        self.noise_variance = noise_variance
-        self.fit_intercept = fit_intercept
-        self.intercept_variance = intercept_variance
-        self.bound = bound
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.threads = threads
+    noise_variance: float | None = None
 
     def fit(self, X: Any, y: Any) -> BayesianLinear:
         """Fits the regression of y on the columns of X."""
@@ -113,8 +89,7 @@ class BayesianLinear(RegressorMixin, _Linear):
         square = float(np.mean(values**2)) or 1.0
         noise = self.noise_variance
         likelihood = f"gaussian(variance={float(noise)!r})" if noise is not None else f"gaussian(variance~{square!r})"
-        self._effects(X, values, likelihood, scale=square)
-        self._flatten()
+        self._learn(X, values, likelihood, scale=square)
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
@@ -126,7 +101,8 @@ class BayesianLinear(RegressorMixin, _Linear):
         return mean[:, 0], np.sqrt(variance[:, 0] + self.hyperparameters_["likelihood.variance"])
 
 
-class BayesianLogistic(ClassifierMixin, _Linear):
+@dataclass(eq=False, repr=False, kw_only=True)
+class BayesianLogistic(Classes, _Linear):
     """Logistic or probit regression with normal priors; multinomial with more than two classes.
 
     ``coef_`` and its standard deviations have a row for two classes, and for more one for each class but the last,
@@ -157,87 +133,13 @@ class BayesianLogistic(ClassifierMixin, _Linear):
         As for ``BayesianLinear``.
     """
 
-    def __init__(
-        self,
-        *,
-        prior_variance: float | None = 1.0,
-        fit_intercept: bool = True,
-        intercept_variance: float | None = None,
-        link: str = "logit",
-        bound: str | None = "exact",
-        max_iter: int | None = None,
-        random_state: Any = None,
-        threads: int | None = None,
-    ) -> None:
-        self.prior_variance = prior_variance
-        self.fit_intercept = fit_intercept
-        self.intercept_variance = intercept_variance
-        self.link = link
-        self.bound = bound
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.threads = threads
-
-    def fit(self, X: Any, y: Any) -> BayesianLogistic:
-        """Fits the regression of the classes y on the columns of X."""
-        X, y = self._check(X, y)
-        self.classes_, codes, likelihood = categories(y, self.link)
-        self._effects(X, codes, likelihood)
-        return self
-
-    def predict_proba(self, X: Any) -> Array:
-        """Probabilities of the classes, a column each, averaged over the posterior."""
-        return probabilities(self._predict(X)[2])
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The most probable classes."""
-        best = self.predict_proba(X).argmax(axis=1)
-        classes: npt.NDArray[Any] = self.classes_[best]
-        return classes
+    prior_variance: float | None = 1.0
 
 
-class BayesianPoisson(RegressorMixin, _Linear):
+@dataclass(eq=False, repr=False, kw_only=True)
+class BayesianPoisson(Counts, _Linear):
     """Poisson regression with normal priors and a logarithmic link.
 
     Parameters and attributes are those of ``BayesianLinear``, without noise. ``fit`` and ``predict`` take exposures,
     of which expected counts are multiples; ``score`` is the share of the Poisson deviance that predictions explain.
     """
-
-    def __init__(
-        self,
-        *,
-        prior_variance: float | None = None,
-        fit_intercept: bool = True,
-        intercept_variance: float | None = None,
-        bound: str | None = None,
-        max_iter: int | None = None,
-        random_state: Any = None,
-        threads: int | None = None,
-    ) -> None:
-        self.prior_variance = prior_variance
-        self.fit_intercept = fit_intercept
-        self.intercept_variance = intercept_variance
-        self.bound = bound
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.threads = threads
-
-    def fit(self, X: Any, y: Any, exposure: Any = None) -> BayesianPoisson:
-        """Fits the regression of the counts y on the columns of X."""
-        X, y = self._check(X, y)
-        self._effects(X, counts(y), "poisson", exposure=exposure)
-        self._flatten()
-        return self
-
-    def predict(self, X: Any, exposure: Any = None) -> Array:
-        """Expected counts at the rows of X, averaged over the posterior."""
-        return self._predict(X, exposure)[2][:, 0]
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of the Poisson deviance that predictions explain, D²."""
-        return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = True
-        return tags

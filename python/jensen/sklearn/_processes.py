@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.metrics import d2_tweedie_score
+from sklearn.base import RegressorMixin
 
 from ._base import Array
 from ._kernels import Kernel
-from ._latent import LatentGaussian, categories, counts, probabilities
+from ._latent import Classes, Counts, LatentGaussian
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class _GaussianProcess(LatentGaussian):
-    kernel: str | Kernel
-    n_starts: int
+    kernel: str | Kernel = field(default="gp(rbf)", kw_only=False)
+    learn_hyperparameters: bool = True
+    n_starts: int = 1
 
-    def _prior(self) -> str:
+    def _prior(self, scale: float) -> str:
         """The prior's specification; a bare word is a kernel."""
         text = str(self.kernel).strip()
         return f"gp({text})" if text.replace("_", "").isalnum() else text
 
+    def _search(self) -> dict[str, Any]:
+        several = self.learn_hyperparameters and self.n_starts > 1
+        starts = self.n_starts if several else None
+        return {"optimise_hyperparameters": self.learn_hyperparameters, "restarts": starts}
 
-class GaussianProcessClassifier(ClassifierMixin, _GaussianProcess):
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class GaussianProcessClassifier(Classes, _GaussianProcess):
     """Gaussian process classification: ``jensen latent fit`` with a Bernoulli, probit or multinomial likelihood.
 
     The posterior is the Gaussian that maximises a lower bound on the log marginal likelihood, and a fit is trusted
@@ -63,45 +70,8 @@ class GaussianProcessClassifier(ClassifierMixin, _GaussianProcess):
         What the fit is worth, and ``fit.json``.
     """
 
-    def __init__(
-        self,
-        kernel: str | Kernel = "gp(rbf)",
-        *,
-        link: str = "logit",
-        bound: str | None = "exact",
-        learn_hyperparameters: bool = True,
-        n_starts: int = 1,
-        max_iter: int | None = None,
-        random_state: Any = None,
-        threads: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.link = link
-        self.bound = bound
-        self.learn_hyperparameters = learn_hyperparameters
-        self.n_starts = n_starts
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.threads = threads
 
-    def fit(self, X: Any, y: Any) -> GaussianProcessClassifier:
-        """Fits the process to the classes y of the rows of X."""
-        X, y = self._check(X, y)
-        self.classes_, codes, likelihood = categories(y, self.link)
-        self._learn(X, codes, self._prior(), likelihood, n_starts=self.n_starts, bound=self.bound)
-        return self
-
-    def predict_proba(self, X: Any) -> Array:
-        """Probabilities of the classes, a column each, averaged over the posterior."""
-        return probabilities(self._predict(X)[2])
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The most probable classes."""
-        best = self.predict_proba(X).argmax(axis=1)
-        classes: npt.NDArray[Any] = self.classes_[best]
-        return classes
-
-
+@dataclass(eq=False, repr=False, kw_only=True)
 class GaussianProcessRegressor(RegressorMixin, _GaussianProcess):
     """Gaussian process regression: ``jensen latent fit`` with a Gaussian or Student-t likelihood.
 
@@ -117,30 +87,9 @@ class GaussianProcessRegressor(RegressorMixin, _GaussianProcess):
     The other parameters and attributes are those of ``GaussianProcessClassifier``.
     """
 
-    def __init__(
-        self,
-        kernel: str | Kernel = "gp(rbf)",
-        *,
-        noise_variance: float | None = None,
-        likelihood: str | None = None,
-        normalize_y: bool = False,
-        bound: str | None = None,
-        learn_hyperparameters: bool = True,
-        n_starts: int = 1,
-        max_iter: int | None = None,
-        random_state: Any = None,
-        threads: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.noise_variance = noise_variance
-        self.likelihood = likelihood
-        self.normalize_y = normalize_y
-        self.bound = bound
-        self.learn_hyperparameters = learn_hyperparameters
-        self.n_starts = n_starts
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.threads = threads
+    noise_variance: float | None = None
+    likelihood: str | None = None
+    normalize_y: bool = False
 
     def fit(self, X: Any, y: Any) -> GaussianProcessRegressor:
         """Fits the process to the values y of the rows of X."""
@@ -154,8 +103,7 @@ class GaussianProcessRegressor(RegressorMixin, _GaussianProcess):
             if self.likelihood is not None:
                 raise ValueError("noise_variance is a parameter of the Gaussian likelihood: give it, or likelihood")
             likelihood = f"gaussian(variance={float(self.noise_variance) / self._scale**2!r})"
-        values = (values - self._centre) / self._scale
-        self._learn(X, values, self._prior(), likelihood, n_starts=self.n_starts, bound=self.bound)
+        self._learn(X, (values - self._centre) / self._scale, likelihood)
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
@@ -163,12 +111,11 @@ class GaussianProcessRegressor(RegressorMixin, _GaussianProcess):
         for."""
         mean, variance, _ = self._predict(X)
         means = self._centre + self._scale * mean[:, 0]
-        if not return_std:
-            return means
-        return means, self._scale * np.sqrt(np.maximum(variance[:, 0], 0.0))
+        return (means, self._scale * np.sqrt(variance[:, 0])) if return_std else means
 
 
-class GaussianProcessCountRegressor(RegressorMixin, _GaussianProcess):
+@dataclass(eq=False, repr=False, kw_only=True)
+class GaussianProcessCountRegressor(Counts, _GaussianProcess):
     """Gaussian process regression of counts, with a logarithmic link: ``jensen latent fit`` with a Poisson or negative
     binomial likelihood.
 
@@ -183,48 +130,8 @@ class GaussianProcessCountRegressor(RegressorMixin, _GaussianProcess):
     The other parameters and attributes are those of ``GaussianProcessClassifier``.
     """
 
-    def __init__(
-        self,
-        kernel: str | Kernel = "gp(rbf) + intercept()",
-        *,
-        likelihood: str = "poisson",
-        bound: str | None = None,
-        learn_hyperparameters: bool = True,
-        n_starts: int = 1,
-        max_iter: int | None = None,
-        random_state: Any = None,
-        threads: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.likelihood = likelihood
-        self.bound = bound
-        self.learn_hyperparameters = learn_hyperparameters
-        self.n_starts = n_starts
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.threads = threads
+    kernel: str | Kernel = field(default="gp(rbf) + intercept()", kw_only=False)
+    likelihood: str = "poisson"
 
-    def fit(self, X: Any, y: Any, exposure: Any = None) -> GaussianProcessCountRegressor:
-        """Fits the process to the counts y of the rows of X."""
-        X, y = self._check(X, y)
-        likelihood = self.likelihood
-        self._learn(
-            X, counts(y), self._prior(), likelihood, exposure=exposure, n_starts=self.n_starts, bound=self.bound
-        )
-        return self
-
-    def predict(self, X: Any, exposure: Any = None, return_std: bool = False) -> Array | tuple[Array, Array]:
-        """Expected counts at the rows of X; with ``return_std`` also the standard deviations of their logarithms."""
-        _, variance, expected = self._predict(X, exposure)
-        if not return_std:
-            return expected[:, 0]
-        return expected[:, 0], np.sqrt(np.maximum(variance[:, 0], 0.0))
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of the Poisson deviance that predictions explain, D²."""
-        return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = True
-        return tags
+    def _observed(self) -> str:
+        return self.likelihood

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,13 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from .. import _jensen
-from ._base import Array, Judged, seed_of, settings
+from ._base import Array, Judged, at_least_one, encode, number, seed_of
 
 #: The file of a corpus, or a matrix of counts, a row a document.
 Documents = Any
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Judged):
     """Latent Dirichlet allocation by stochastic variational inference: ``jensen topics``.
 
@@ -64,38 +66,19 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         What the fit is worth, and ``fit.json``.
     """
 
-    components_: Array
-    n_batch_iter_: int
-
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        doc_topic_prior: float | None = None,
-        topic_word_prior: float | None = None,
-        temper: str = "none",
-        max_iter: float = 10,
-        batch_size: int = 128,
-        learning_decay: float = 0.7,
-        learning_offset: float = 10.0,
-        max_seconds: float | None = None,
-        random_state: Any = None,
-        threads: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.doc_topic_prior = doc_topic_prior
-        self.topic_word_prior = topic_word_prior
-        self.temper = temper
-        self.max_iter = max_iter
-        self.batch_size = batch_size
-        self.learning_decay = learning_decay
-        self.learning_offset = learning_offset
-        self.max_seconds = max_seconds
-        self.random_state = random_state
-        self.threads = threads
+    n_components: int = field(default=10, kw_only=False)
+    doc_topic_prior: float | None = None
+    topic_word_prior: float | None = None
+    temper: str = "none"
+    max_iter: float = 10
+    batch_size: int = 128
+    learning_decay: float = 0.7
+    learning_offset: float = 10.0
+    max_seconds: float | None = None
 
     def fit(self, X: Documents, y: Any = None) -> LatentDirichletAllocation:
         """Learns topics from documents."""
+        at_least_one("n_components", self.n_components)
         documents = self._documents(X, reset=True)
         return self._learn(documents, None, self.temper, self.max_iter)
 
@@ -107,24 +90,25 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         # A schedule of temperatures is for topics that are not in place yet.
         return self._learn(documents, None if new else self._model(), self.temper if new else "none", 1)
 
-    def _learn(self, documents: Any, start: Any, temper: str, passes: float) -> LatentDirichletAllocation:
-        before = 0 if start is None else self.n_batch_iter_
+    def _learn(self, documents: Any, start: _jensen.Topics | None, temper: str, passes: float) -> LatentDirichletAllocation:
+        before = 0 if start is None else start[3]
         seed = seed_of(self.random_state)
         alpha, eta = (start[1], start[2]) if start else (self.doc_topic_prior, self.topic_word_prior)
-        request = settings(
-            topics=self.n_components,
-            alpha=None if alpha is None else repr(float(alpha)),
-            eta=None if eta is None else repr(float(eta)),
-            temper=temper,
-            passes=float(passes),
-            batch=self.batch_size,
-            tau=float(self.learning_offset),
-            kappa=float(self.learning_decay),
-            max_seconds=self.max_seconds,
-            seed=seed,
-        )
-        made = _jensen.fit_topics(documents, start, request, self.threads)
-        summary, self.components_, self.doc_topic_prior_, self.topic_word_prior_, steps, population, words = made
+        request = {
+            "topics": self.n_components,
+            "alpha": None if alpha is None else repr(float(alpha)),
+            "eta": None if eta is None else repr(float(eta)),
+            "temper": temper,
+            "passes": float(passes),
+            "batch": self.batch_size,
+            "tau": float(self.learning_offset),
+            "kappa": float(self.learning_decay),
+            "max_seconds": self.max_seconds,
+            "seed": seed,
+        }
+        made = _jensen.fit_topics(documents, start, encode(request), self.threads)
+        summary, components, self.doc_topic_prior_, self.topic_word_prior_, steps, population, words = made
+        self.components_: Array = components
         self.n_batch_iter_ = int(steps)
         self.n_documents_ = float(population)
         if words is not None:
@@ -134,7 +118,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
             # Of an earlier fit to a corpus.
             del self.vocabulary_
         info = self._judge(summary)
-        self.bound_ = float(info["elbo"]) if info["elbo"] is not None else math.nan
+        self.bound_ = number(info["elbo"])
         batches = math.ceil(info["documents"] / self.batch_size)
         self.n_iter_ = math.ceil((self.n_batch_iter_ - before) / max(batches, 1))
         self._seed = seed

@@ -1,6 +1,5 @@
 //! Latent Gaussian models of the columns of a matrix.
 
-use jensen::Error;
 use jensen::latent::{
     LatentRequest, PriorFiles, Stored, TableModel, fit_latent_in_memory, outcome, posterior_at,
 };
@@ -8,9 +7,7 @@ use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::{around, matrix, read_request, table};
-use crate::error::raise;
-use crate::watch::{Eyes, supervised};
+use super::{computed, fitted, matrix, read_request, table};
 
 /// Columns beside the matrix, by name: responses, exposures, trials.
 type More = Vec<(String, Vec<f64>)>;
@@ -26,11 +23,8 @@ pub fn fit_latent<'py>(
     threads: Option<usize>,
 ) -> PyResult<(String, Bound<'py, PyBytes>)> {
     let request: LatentRequest = read_request(request)?;
-    let table = table(names, &x, more).map_err(|error| raise(&error))?;
-    let made = supervised(py, threads, None, |watch| -> Result<_, Error> {
-        let clock = || watch.seconds();
-        let mut eyes = Eyes(watch);
-        let around = around(watch, &clock, &mut eyes);
+    let table = table(names, &x, more)?;
+    let (summary, bytes) = fitted(py, threads, |around| {
         let done = fit_latent_in_memory(request, &table, around, |done| {
             let learnt = &done.made.output;
             let stored = Stored::new(&learnt.theta, learnt.likelihood, &learnt.fit);
@@ -38,7 +32,6 @@ pub fn fit_latent<'py>(
         })?;
         Ok((jensen::study::to_json(&done.0)?, done.1))
     })?;
-    let (summary, bytes) = made.map_err(|error| raise(&error))?;
     Ok((summary, PyBytes::new(py, &bytes)))
 }
 
@@ -67,9 +60,8 @@ pub fn predict_latent<'py>(
     threads: Option<usize>,
 ) -> PyResult<Predicted<'py>> {
     let request: LatentRequest = read_request(request)?;
-    let old = table(names.clone(), &x, more).map_err(|error| raise(&error))?;
-    let new = table(names, &at, beside).map_err(|error| raise(&error))?;
-    let made = supervised(py, threads, None, |_| -> Result<_, Error> {
+    let (old, new) = (table(names.clone(), &x, more)?, table(names, &at, beside)?);
+    let outcome = computed(py, threads, || {
         let files = PriorFiles::default();
         let stored = Stored::decode(posterior)?;
         let model = TableModel::new(&request.request(), &old, &files)?;
@@ -78,7 +70,6 @@ pub fn predict_latent<'py>(
         let (mean, variance) = posterior_at(&model, &stored, &at)?;
         Ok(outcome(&model, stored.likelihood, &mean, &variance, &at))
     })?;
-    let outcome = made.map_err(|error| raise(&error))?;
     let (means, variances) = outcome.predictor.into_iter().unzip();
     let categories = outcome.mean.first().map_or(1, Vec::len);
     Ok((

@@ -15,26 +15,22 @@ mod topics;
 
 use jensen::Error;
 use jensen::data::{Cells, Column, Table};
-use jensen::run::{Clock, Observer};
 use jensen::study::{Around, MEMORY_LIMIT, Place};
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
 
-use crate::watch::Watch;
+use crate::data;
+use crate::error::raise;
+use crate::watch::{Eyes, supervised};
 
 /// Adds the functions.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(topics::fit_topics, module)?)?;
     module.add_function(wrap_pyfunction!(topics::topic_proportions, module)?)?;
     module.add_function(wrap_pyfunction!(topics::topic_completion, module)?)?;
-    module.add_function(wrap_pyfunction!(points::fit_mixture, module)?)?;
-    module.add_function(wrap_pyfunction!(points::explain_mixture, module)?)?;
-    module.add_function(wrap_pyfunction!(points::fit_factors, module)?)?;
-    module.add_function(wrap_pyfunction!(points::explain_factors, module)?)?;
-    module.add_function(wrap_pyfunction!(points::fit_chains, module)?)?;
-    module.add_function(wrap_pyfunction!(points::explain_chains, module)?)?;
+    module.add_function(wrap_pyfunction!(points::fit_points, module)?)?;
+    module.add_function(wrap_pyfunction!(points::explain_points, module)?)?;
     module.add_function(wrap_pyfunction!(latent::fit_latent, module)?)?;
     module.add_function(wrap_pyfunction!(latent::predict_latent, module)?)?;
     module.add_function(wrap_pyfunction!(neural::fit_autoencoder, module)?)?;
@@ -46,24 +42,35 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// What is asked for, from JSON with the names of the command's flags.
 fn read_request<T: DeserializeOwned>(text: &str) -> PyResult<T> {
-    serde_json::from_str(text)
-        .map_err(|error| PyTypeError::new_err(format!("a parameter is wrong: {error}")))
+    data::read_request("a parameter", text)
 }
 
-/// A run that is watched and leaves no files.
-fn around<'a>(
-    watch: &'a Watch,
-    clock: &'a dyn Clock,
-    observer: &'a mut dyn Observer,
-) -> Around<'a> {
-    Around {
-        place: Place::Nowhere,
-        checkpoint_every: None,
-        memory_limit: MEMORY_LIMIT,
-        clock,
-        cancel: Some(&watch.cancel),
-        observer,
-    }
+/// Fits a study in memory, under the interpreter's eyes: a run that leaves no files.
+fn fitted<T: Send>(
+    py: Python<'_>,
+    threads: Option<usize>,
+    fit: impl FnOnce(Around<'_>) -> Result<T, Error> + Send,
+) -> PyResult<T> {
+    let made = supervised(py, threads, None, |watch| {
+        fit(Around {
+            place: Place::Nowhere,
+            checkpoint_every: None,
+            memory_limit: MEMORY_LIMIT,
+            clock: &|| watch.seconds(),
+            cancel: Some(&watch.cancel),
+            observer: &mut Eyes(watch),
+        })
+    })?;
+    made.map_err(|error| raise(&error))
+}
+
+/// Computes something of a finished fit, under the interpreter's eyes.
+fn computed<T: Send>(
+    py: Python<'_>,
+    threads: Option<usize>,
+    compute: impl FnOnce() -> Result<T, Error> + Send,
+) -> PyResult<T> {
+    supervised(py, threads, None, |_| compute())?.map_err(|error| raise(&error))
 }
 
 /// A matrix as columns of these names, with `more` beside them.
@@ -71,7 +78,7 @@ fn table(
     names: Vec<String>,
     matrix: &PyReadonlyArray2<'_, f64>,
     more: Vec<(String, Vec<f64>)>,
-) -> Result<Table, Error> {
+) -> PyResult<Table> {
     let matrix = matrix.as_array();
     let columns = matrix
         .columns()
@@ -80,12 +87,13 @@ fn table(
         .collect::<Vec<_>>();
     let all = names.into_iter().zip(columns).chain(more);
     let columns = all.map(|(name, numbers)| Column::new(name, Cells::Numbers(numbers)));
-    Ok(Table::new("X", columns.collect())?)
+    Table::new("X", columns.collect()).map_err(|error| raise(&error.into()))
 }
 
-/// Names `x1`, `x2`, … for the columns of a matrix.
-fn numbered(matrix: &PyReadonlyArray2<'_, f64>) -> Vec<String> {
-    (1..=matrix.shape()[1]).map(|i| format!("x{i}")).collect()
+/// A matrix as columns called `x1`, `x2`, …
+fn numbered(matrix: &PyReadonlyArray2<'_, f64>) -> PyResult<Table> {
+    let names = (1..=matrix.shape()[1]).map(|i| format!("x{i}"));
+    table(names.collect(), matrix, Vec::new())
 }
 
 /// Rows of so many numbers as a matrix.

@@ -10,21 +10,26 @@ use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2, PyUntypedArrayMet
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::{around, matrix, numbered, read_request, table};
+use super::{computed, fitted, matrix, numbered, read_request};
 use crate::error::raise;
-use crate::watch::{Eyes, supervised};
 
 fn rows(given: &PyReadonlyArray2<'_, f64>) -> PyResult<Rows> {
-    let rows =
-        table(numbered(given), given, Vec::new()).and_then(|table| Ok(Rows::of_table(&table)?));
-    rows.map_err(|error| raise(&error))
+    Rows::of_table(&numbered(given)?).map_err(|error| raise(&error.into()))
 }
 
-fn networks(bytes: &[u8]) -> Result<Autoencoder, Error> {
-    let model = VaeModel::decode(bytes).map_err(|error| Error::input(error.to_string()))?;
-    model
-        .autoencoder(words::simd(None)?)
-        .map_err(|error| Error::input(error.to_string()))
+/// Computes something by the networks of a fit.
+fn by_networks<T: Send>(
+    py: Python<'_>,
+    weights: &[u8],
+    threads: Option<usize>,
+    compute: impl FnOnce(&mut Autoencoder) -> Result<T, Error> + Send,
+) -> PyResult<T> {
+    let input = |error: &dyn std::fmt::Display| Error::input(error.to_string());
+    computed(py, threads, || {
+        let model = VaeModel::decode(weights).map_err(|error| input(&error))?;
+        let networks = model.autoencoder(words::simd(None)?);
+        compute(&mut networks.map_err(|error| input(&error))?)
+    })
 }
 
 fn wide(numbers: &[f32]) -> Vec<f64> {
@@ -43,17 +48,13 @@ pub fn fit_autoencoder<'py>(
 ) -> PyResult<(String, Bound<'py, PyBytes>)> {
     let request: VaeRequest = read_request(request)?;
     let rows = rows(&x)?;
-    let made = supervised(py, threads, None, |watch| -> Result<_, Error> {
+    let (summary, bytes) = fitted(py, threads, |around| {
         let data = VaeData::of_rows(rows, PathBuf::from("X"), validation, request)?;
-        let clock = || watch.seconds();
-        let mut eyes = Eyes(watch);
-        let around = around(watch, &clock, &mut eyes);
         let done = fit_vae(&data, 0.0, around, |done| {
             (done.summary, done.made.output.model.encode())
         })?;
         Ok((jensen::study::to_json(&done.0)?, done.1))
     })?;
-    let (summary, bytes) = made.map_err(|error| raise(&error))?;
     Ok((summary, PyBytes::new(py, &bytes)))
 }
 
@@ -69,14 +70,12 @@ pub fn encode<'py>(
     threads: Option<usize>,
 ) -> PyResult<Codes<'py>> {
     let rows = rows(&x)?;
-    let made = supervised(py, threads, None, |_| -> Result<_, Error> {
-        let mut networks = networks(weights)?;
+    let (codes, latent) = by_networks(py, weights, threads, |networks| {
         let architecture = networks.architecture();
         let latent = architecture.latent;
         check_rows(&rows, architecture.width, architecture.likelihood)?;
         Ok((networks.encode(&RowRecords(&rows)), latent))
     })?;
-    let (codes, latent) = made.map_err(|error| raise(&error))?;
     let deviations = codes
         .log_variance
         .iter()
@@ -97,8 +96,7 @@ pub fn decode<'py>(
 ) -> PyResult<Bound<'py, PyArray2<f64>>> {
     let columns = z.shape()[1];
     let latent: Vec<f32> = z.as_array().iter().map(|x| *x as f32).collect();
-    let made = supervised(py, threads, None, |_| -> Result<_, Error> {
-        let mut networks = networks(weights)?;
+    let (means, width) = by_networks(py, weights, threads, |networks| {
         let architecture = networks.architecture();
         let (wanted, width) = (architecture.latent, architecture.width);
         if columns != wanted {
@@ -108,7 +106,6 @@ pub fn decode<'py>(
         }
         Ok((networks.decode(&latent), width))
     })?;
-    let (means, width) = made.map_err(|error| raise(&error))?;
     matrix(py, wide(&means), width)
 }
 
@@ -122,14 +119,12 @@ pub fn draw_records<'py>(
     means: bool,
     threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-    let made = supervised(py, threads, None, |_| -> Result<_, Error> {
-        let mut networks = networks(weights)?;
+    let (drawn, width) = by_networks(py, weights, threads, |networks| {
         let width = networks.architecture().width;
         let samples = networks.sample(draws, seed);
         let drawn = if means { samples.mean } else { samples.values };
         Ok((drawn, width))
     })?;
-    let (drawn, width) = made.map_err(|error| raise(&error))?;
     matrix(py, wide(&drawn), width)
 }
 
@@ -144,8 +139,7 @@ pub fn score_records<'py>(
     threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let rows = rows(&x)?;
-    let made = supervised(py, threads, None, |_| -> Result<_, Error> {
-        let mut networks = networks(weights)?;
+    let scores = by_networks(py, weights, threads, |networks| {
         let architecture = networks.architecture();
         check_rows(&rows, architecture.width, architecture.likelihood)?;
         let score = networks
@@ -153,6 +147,5 @@ pub fn score_records<'py>(
             .map_err(|error| Error::input(error.to_string()))?;
         Ok(score.records)
     })?;
-    let scores = made.map_err(|error| raise(&error))?;
     Ok(scores.into_pyarray(py))
 }

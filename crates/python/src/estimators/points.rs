@@ -1,153 +1,98 @@
 //! Mixtures, factors, chains.
 
-use jensen::Error;
 use jensen::points::{
-    self, ChainsRequest, Explained, FactorsRequest, Fitted, MixtureRequest, PointRequest, Points,
+    ChainsRequest, Explained, FactorsRequest, MixtureRequest, PointRequest, Points, explain_chains,
+    explain_factors, explain_mixture, fit_chains, fit_factors, fit_mixture,
 };
-use jensen::study::Around;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
+use serde::Deserialize;
 
-use super::{around, matrix, numbered, read_request, table};
+use super::{computed, fitted, matrix, numbered, read_request};
 use crate::error::raise;
-use crate::watch::{Eyes, supervised};
 
-/// `fit.json`, and the natural parameters of the globals.
-type Made<'py> = (String, Bound<'py, PyArray1<f64>>);
+/// What is asked for, by kind.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Request {
+    Mixture(MixtureRequest),
+    Factors(FactorsRequest),
+    Chains(ChainsRequest),
+}
 
-/// Assignments, a row a point, and a bound a point.
-type Seen<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>);
+impl Request {
+    fn points(&self) -> &PointRequest {
+        match self {
+            Self::Mixture(request) => &request.points,
+            Self::Factors(request) => &request.points,
+            Self::Chains(request) => &request.points,
+        }
+    }
+
+    /// The number of columns of assignments.
+    fn width(&self) -> usize {
+        let width = match self {
+            Self::Mixture(request) => request.components,
+            Self::Factors(request) => request.factors,
+            Self::Chains(request) => request.states,
+        };
+        width.unwrap_or(1) as usize
+    }
+}
 
 fn rows(given: &PyReadonlyArray2<'_, f64>, request: &PointRequest) -> PyResult<Points> {
-    let points = table(numbered(given), given, Vec::new())
-        .and_then(|table| Points::of_table(&table, request));
-    points.map_err(|error| raise(&error))
+    Points::of_table(&numbered(given)?, request).map_err(|error| raise(&error))
 }
 
-fn fit<'py>(
+/// Fits to the rows of `x`, which for chains are sequences of `lengths`: `fit.json`, and the natural parameters of the
+/// globals.
+#[pyfunction]
+pub fn fit_points<'py>(
     py: Python<'py>,
+    x: PyReadonlyArray2<'py, f64>,
+    lengths: Vec<usize>,
+    request: &str,
     threads: Option<usize>,
-    fit: impl FnOnce(Around<'_>) -> Result<Fitted, Error> + Send,
-) -> PyResult<Made<'py>> {
-    let made = supervised(py, threads, None, |watch| -> Result<_, Error> {
-        let clock = || watch.seconds();
-        let mut eyes = Eyes(watch);
-        let (made, summary) = fit(around(watch, &clock, &mut eyes))?;
+) -> PyResult<(String, Bound<'py, PyArray1<f64>>)> {
+    let request: Request = read_request(request)?;
+    let points = rows(&x, request.points())?;
+    let (summary, globals) = fitted(py, threads, |around| {
+        let (made, summary) = match &request {
+            Request::Mixture(request) => fit_mixture(request, &points, around)?,
+            Request::Factors(request) => fit_factors(request, &points, around)?,
+            Request::Chains(request) => fit_chains(request, &points, &lengths, around)?,
+        };
         Ok((jensen::study::to_json(&summary)?, made.fit.lambda))
     })?;
-    let (summary, lambda) = made.map_err(|error| raise(&error))?;
-    Ok((summary, lambda.into_pyarray(py)))
+    Ok((summary, globals.into_pyarray(py)))
 }
 
-fn explain<'py>(
+/// Assignments, a row a point, and bounds.
+type Seen<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>);
+
+/// Assignments of the rows of `x` under the globals of a fit, a row each (responsibilities, probabilities of factors to be
+/// on, marginals of states), and bounds, one a row or a sequence.
+#[pyfunction]
+pub fn explain_points<'py>(
     py: Python<'py>,
+    x: PyReadonlyArray2<'py, f64>,
+    lengths: Vec<usize>,
+    request: &str,
+    globals: PyReadonlyArray1<'py, f64>,
     threads: Option<usize>,
-    width: Option<u64>,
-    explain: impl FnOnce() -> Result<Explained, Error> + Send,
 ) -> PyResult<Seen<'py>> {
-    let seen = supervised(py, threads, None, |_| explain())?;
+    let request: Request = read_request(request)?;
+    let points = rows(&x, &PointRequest::default())?;
+    let globals = globals.as_slice()?;
+    let explained = computed(py, threads, || match &request {
+        Request::Mixture(request) => explain_mixture(request, globals, &points),
+        Request::Factors(request) => explain_factors(request, globals, &points),
+        Request::Chains(request) => explain_chains(request, globals, &points, &lengths),
+    })?;
     let Explained {
         assignments,
         bounds,
-    } = seen.map_err(|error| raise(&error))?;
-    let width = width.unwrap_or(1) as usize;
-    Ok((matrix(py, assignments, width)?, bounds.into_pyarray(py)))
-}
-
-/// Fits a mixture to the rows of `x`.
-#[pyfunction]
-pub fn fit_mixture<'py>(
-    py: Python<'py>,
-    x: PyReadonlyArray2<'py, f64>,
-    request: &str,
-    threads: Option<usize>,
-) -> PyResult<Made<'py>> {
-    let request: MixtureRequest = read_request(request)?;
-    let points = rows(&x, &request.points)?;
-    fit(py, threads, |around| {
-        points::fit_mixture(&request, &points, around)
-    })
-}
-
-/// Responsibilities and bounds of the rows of `x` under the globals of a mixture.
-#[pyfunction]
-pub fn explain_mixture<'py>(
-    py: Python<'py>,
-    x: PyReadonlyArray2<'py, f64>,
-    request: &str,
-    globals: PyReadonlyArray1<'py, f64>,
-    threads: Option<usize>,
-) -> PyResult<Seen<'py>> {
-    let request: MixtureRequest = read_request(request)?;
-    let points = rows(&x, &PointRequest::default())?;
-    let globals = globals.as_slice()?;
-    explain(py, threads, request.components, || {
-        points::explain_mixture(&request, globals, &points)
-    })
-}
-
-/// Fits binary factors to the rows of `x`.
-#[pyfunction]
-pub fn fit_factors<'py>(
-    py: Python<'py>,
-    x: PyReadonlyArray2<'py, f64>,
-    request: &str,
-    threads: Option<usize>,
-) -> PyResult<Made<'py>> {
-    let request: FactorsRequest = read_request(request)?;
-    let points = rows(&x, &request.points)?;
-    fit(py, threads, |around| {
-        points::fit_factors(&request, &points, around)
-    })
-}
-
-/// Probabilities of factors to be on, and bounds, of the rows of `x`.
-#[pyfunction]
-pub fn explain_factors<'py>(
-    py: Python<'py>,
-    x: PyReadonlyArray2<'py, f64>,
-    request: &str,
-    globals: PyReadonlyArray1<'py, f64>,
-    threads: Option<usize>,
-) -> PyResult<Seen<'py>> {
-    let request: FactorsRequest = read_request(request)?;
-    let points = rows(&x, &PointRequest::default())?;
-    let globals = globals.as_slice()?;
-    explain(py, threads, request.factors, || {
-        points::explain_factors(&request, globals, &points)
-    })
-}
-
-/// Fits hidden Markov chains to sequences of rows of `x`.
-#[pyfunction]
-pub fn fit_chains<'py>(
-    py: Python<'py>,
-    x: PyReadonlyArray2<'py, f64>,
-    lengths: Vec<usize>,
-    request: &str,
-    threads: Option<usize>,
-) -> PyResult<Made<'py>> {
-    let request: ChainsRequest = read_request(request)?;
-    let points = rows(&x, &request.points)?;
-    fit(py, threads, |around| {
-        points::fit_chains(&request, &points, &lengths, around)
-    })
-}
-
-/// Marginals of the states at every row of `x`, and a bound a sequence.
-#[pyfunction]
-pub fn explain_chains<'py>(
-    py: Python<'py>,
-    x: PyReadonlyArray2<'py, f64>,
-    lengths: Vec<usize>,
-    request: &str,
-    globals: PyReadonlyArray1<'py, f64>,
-    threads: Option<usize>,
-) -> PyResult<Seen<'py>> {
-    let request: ChainsRequest = read_request(request)?;
-    let points = rows(&x, &PointRequest::default())?;
-    let globals = globals.as_slice()?;
-    explain(py, threads, request.states, || {
-        points::explain_chains(&request, globals, &points, &lengths)
-    })
+    } = explained;
+    let assignments = matrix(py, assignments, request.width())?;
+    Ok((assignments, bounds.into_pyarray(py)))
 }

@@ -13,9 +13,7 @@ use numpy::{PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods}
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::{around, matrix, read_request};
-use crate::error::raise;
-use crate::watch::{Eyes, supervised};
+use super::{computed, fitted, matrix, read_request};
 
 /// Documents: the file of a corpus, or the rows of a sparse matrix.
 enum Given {
@@ -127,7 +125,7 @@ pub fn fit_topics<'py>(
     let flags: TopicsRequest = read_request(request)?;
     let from_file = matches!(given, Given::File(_));
     let start = start.map(Known::of);
-    let made = supervised(py, threads, None, |watch| -> Result<_, Error> {
+    let (summary, model) = fitted(py, threads, |around| {
         let corpus;
         let collection = match given {
             Given::Rows(rows) => Collection::in_memory(rows),
@@ -150,16 +148,12 @@ pub fn fit_topics<'py>(
             update: start.is_some(),
             flags,
         };
-        let clock = || watch.seconds();
-        let mut eyes = Eyes(watch);
-        let open_seconds = watch.seconds();
-        let around = around(watch, &clock, &mut eyes);
+        let open_seconds = around.clock.seconds();
         let done =
             jensen::topics::fit_topics(&collection, run, start.as_ref(), open_seconds, around)?;
         let summary = jensen::study::to_json(&done.summary)?;
         Ok((summary, done.made.output.model))
     })?;
-    let (summary, model) = made.map_err(|error| raise(&error))?;
     let Topics {
         topics,
         terms,
@@ -193,7 +187,7 @@ pub fn topic_proportions<'py>(
 ) -> PyResult<Bound<'py, PyArray2<f64>>> {
     let given = Given::extract(documents)?;
     let known = Known::of(model);
-    let made = supervised(py, threads, None, |_| -> Result<_, Error> {
+    let thetas = computed(py, threads, || {
         let predictor = Predictor::new(&known.topics, RULE, words::simd(None)?);
         Ok(match &given {
             Given::Rows(rows) => predictor.thetas(rows, 0, rows.len()),
@@ -204,11 +198,7 @@ pub fn topic_proportions<'py>(
             }
         })
     })?;
-    matrix(
-        py,
-        made.map_err(|error| raise(&error))?,
-        known.topics.topics,
-    )
+    matrix(py, thetas, known.topics.topics)
 }
 
 /// Document completion, of a corpus over its held-out documents: mean log predictive probability of a word in nats, its
@@ -223,7 +213,7 @@ pub fn topic_completion(
 ) -> PyResult<(f64, f64, u64, u64)> {
     let given = Given::extract(documents)?;
     let known = Known::of(model);
-    let made = supervised(py, threads, None, |_| -> Result<_, Error> {
+    let score = computed(py, threads, || {
         let predictor = Predictor::new(&known.topics, RULE, words::simd(None)?);
         Ok(match &given {
             Given::Rows(rows) => predictor.completion(rows, seed),
@@ -233,7 +223,6 @@ pub fn topic_completion(
             }
         })
     })?;
-    let score = made.map_err(|error| raise(&error))?;
     Ok((
         score.log_predictive,
         score.standard_error,

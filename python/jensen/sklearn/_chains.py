@@ -1,0 +1,91 @@
+"""Hidden Markov chains."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import DensityMixin
+
+from ._base import Array, matrix
+from ._points import Points, covariances, shape_of
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class HiddenMarkov(DensityMixin, Points):
+    """A hidden Markov model with Gaussian emissions: the rows of X are steps of one sequence, or with ``lengths`` of
+    several, one after the other.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of states.
+    covariance_type : {"full", "diag"}
+        Shape of the emissions' covariance matrices.
+    concentration : float, optional
+        Dirichlet parameter of the first state and of every row of transitions; 1 unless given.
+    n_init, temper, max_iter, tol, random_state, threads
+        As for ``BayesianGaussianMixture``.
+
+    Attributes
+    ----------
+    startprob_, transmat_ : array
+        Expected probabilities of the first state and of transitions.
+    means_, covariances_ : array
+        Of the emissions: expected means, and inverses of expected precisions.
+    lower_bound_, converged_, n_iter_, trusted_, verdict_, info_
+        As for ``BayesianGaussianMixture``.
+    """
+
+    n_components: int = field(default=2, kw_only=False)
+    covariance_type: str = "full"
+    concentration: float | None = None
+
+    _kind = "chains"
+
+    def _own(self) -> dict[str, Any]:
+        return {
+            "states": self.n_components,
+            "covariance": shape_of(self.covariance_type),
+            "concentration": self.concentration,
+        }
+
+    def fit(self, X: Any, y: Any = None, lengths: Any = None) -> HiddenMarkov:
+        """Fits the chains to the sequences in X."""
+        X = matrix(self, X, reset=True)
+        chain = self._learn(X, _steps(X, lengths))["chain"]
+        self.startprob_ = np.array(chain["initial"])
+        self.transmat_ = np.array(chain["transitions"])
+        self.means_ = np.array([row["mean"] for row in chain["emissions"]])
+        self.covariances_ = covariances(chain["emissions"], X.shape[1], self.covariance_type)
+        return self
+
+    def _marginals(self, X: Any, lengths: Any) -> tuple[Array, Array]:
+        X = matrix(self, X, reset=False)
+        return self._explain(X, _steps(X, lengths))
+
+    def predict_proba(self, X: Any, lengths: Any = None) -> Array:
+        """Probabilities of the states at every step, given the whole sequence."""
+        return self._marginals(X, lengths)[0]
+
+    def predict(self, X: Any, lengths: Any = None) -> npt.NDArray[np.int64]:
+        """The most probable state of every step by itself."""
+        states: npt.NDArray[np.int64] = self.predict_proba(X, lengths).argmax(axis=1)
+        return states
+
+    def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
+        """A lower bound of the log predictive density of the sequences, in nats a step."""
+        bounds = self._marginals(X, lengths)[1]
+        return float(bounds.sum() / len(X))
+
+
+def _steps(X: Array, lengths: Any) -> list[int]:
+    """Lengths of sequences."""
+    if lengths is None:
+        return [len(X)]
+    steps = [int(n) for n in lengths]
+    if min(steps, default=0) < 1 or sum(steps) != len(X):
+        raise ValueError(f"lengths must be positive and add up to the {len(X)} rows of X")
+    return steps

@@ -1,0 +1,77 @@
+"""Binary factors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from ._base import Array, Scored, matrix
+from ._points import Points
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class FactorialMixture(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Points):
+    """Binary factors: every row is a sum of those that are on, and noise. ``jensen factors fit``.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of factors.
+    noise_variance : float
+        Variance of the noise in every column.
+    factor_variance : float
+        Prior variance of the factors' elements.
+    activation : float
+        Prior probability of a factor to be on.
+    n_init, temper, max_iter, tol, random_state, threads
+        As for ``BayesianGaussianMixture``.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        Expected factors.
+    lower_bound_, converged_, n_iter_, trusted_, verdict_, info_
+        As for ``BayesianGaussianMixture``.
+    """
+
+    n_components: int = field(default=2, kw_only=False)
+    noise_variance: float = 1.0
+    factor_variance: float = 1.0
+    activation: float = 0.3
+
+    _kind = "factors"
+
+    def _own(self) -> dict[str, Any]:
+        return {
+            "factors": self.n_components,
+            "noise_variance": float(self.noise_variance),
+            "factor_variance": float(self.factor_variance),
+            "activation": float(self.activation),
+        }
+
+    def fit(self, X: Any, y: Any = None) -> FactorialMixture:
+        """Fits factors to the rows of X."""
+        self.components_ = np.array(self._learn(matrix(self, X, reset=True))["factors"])
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Probabilities of the factors to be on, a row a row of X."""
+        return self._explain(X)[0]
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Expected rows, given probabilities of the factors."""
+        check_is_fitted(self)
+        expected: Array = check_array(X, dtype=np.float64) @ self.components_
+        return expected
+
+    def score_samples(self, X: Any) -> Array:
+        """A lower bound of the log predictive density of every row, in nats."""
+        return self._explain(X)[1]
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])

@@ -1,0 +1,121 @@
+"""Mixtures of Gaussians."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import DensityMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ._base import Array, Scored, at_least_one, matrix
+from ._points import Points, covariances, shape_of
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class BayesianGaussianMixture(Scored, DensityMixin, Points):
+    """A variational mixture of Gaussians: ``jensen mixture fit``.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of components.
+    covariance_type : {"full", "diag"}
+        Shape of the covariance matrices.
+    weight_concentration_prior : float, optional
+        Dirichlet parameter of the weights; 1 unless given.
+    n_init : int
+        Starts, of which the one with the best bound is kept.
+    temper : str
+        Temperature policy: ``"none"``, ``"anneal=ITERATIONS"``, ``"global"`` or ``"local"``, the latter two with
+        ``=ITERATIONS`` too.
+    batch_size : int, optional
+        Points of a minibatch; without it every iteration uses all points.
+    max_iter : int
+        Largest number of iterations; with ``batch_size``, passes over the points.
+    tol : float
+        Converged when the bound changes by less than this share of itself in three iterations.
+    random_state : int, RandomState or None
+        Seed; None draws one from NumPy's generator.
+    threads : int, optional
+        All of the machine unless given. Results do not depend on it.
+
+    Attributes
+    ----------
+    weights_, means_, covariances_ : array
+        Of the components, the heaviest first: expected weights and means, and inverses of expected precisions.
+    lower_bound_ : float
+        The evidence lower bound, in nats.
+    converged_, n_iter_
+        Whether the bound came to rest, and when.
+    trusted_, verdict_, info_
+        What the fit is worth, and ``fit.json``.
+    """
+
+    covariance_type: str = "full"
+    weight_concentration_prior: float | None = None
+    batch_size: int | None = None
+
+    _kind = "mixture"
+
+    def _own(self) -> dict[str, Any]:
+        return {
+            "components": self.n_components,
+            "covariance": shape_of(self.covariance_type),
+            "concentration": self.weight_concentration_prior,
+        }
+
+    def _method(self) -> dict[str, Any]:
+        batches = {"batch": self.batch_size, "passes": float(self.max_iter), "max_iters": None}
+        return super()._method() | (batches if self.batch_size else {})
+
+    def fit(self, X: Any, y: Any = None) -> BayesianGaussianMixture:
+        """Fits the mixture to the rows of X."""
+        X = matrix(self, X, reset=True)
+        info = self._learn(X)
+        k = int(self.n_components)
+        # The summary has the heaviest component first, and so have the globals from here on.
+        weights, rest = self._globals[:k], self._globals[k:].reshape(k, -1)
+        order = np.argsort(-weights, kind="stable")
+        self._globals = np.concatenate([weights[order], rest[order].ravel()])
+        rows = info["components"]
+        self.weights_ = np.array([row["weight"] for row in rows])
+        self.means_ = np.array([row["mean"] for row in rows])
+        self.covariances_ = covariances(rows, X.shape[1], self.covariance_type)
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None) -> npt.NDArray[np.int64]:
+        """Fits the mixture and gives each row its component."""
+        return self.fit(X).predict(X)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Responsibilities of the components, a row a row of X."""
+        return self._explain(X)[0]
+
+    def predict(self, X: Any) -> npt.NDArray[np.int64]:
+        """The component of the largest responsibility."""
+        labels: npt.NDArray[np.int64] = self.predict_proba(X).argmax(axis=1)
+        return labels
+
+    def score_samples(self, X: Any) -> Array:
+        """A lower bound of the log predictive density of every row, in nats: what scikit-learn's mixture gives, too."""
+        return self._explain(X)[1]
+
+    def sample(self, n_samples: int = 1) -> tuple[Array, npt.NDArray[np.int64]]:
+        """Draws of points from the expected components, and the component of each."""
+        at_least_one("n_samples", n_samples)
+        check_is_fitted(self)
+        rng = check_random_state(self.random_state)
+        labels = rng.choice(len(self.weights_), size=n_samples, p=self.weights_ / self.weights_.sum())
+        drawn = np.array([_draw(rng, self.means_[k], self.covariances_[k]) for k in labels])
+        return drawn, labels
+
+
+def _draw(rng: Any, mean: Array, covariance: Array) -> Array:
+    """A draw of a normal distribution with a covariance matrix, or variances."""
+    z = rng.standard_normal(len(mean))
+    drawn: Array = mean + (np.sqrt(covariance) * z if covariance.ndim == 1 else np.linalg.cholesky(covariance) @ z)
+    return drawn
