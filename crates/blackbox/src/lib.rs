@@ -55,7 +55,6 @@ mod fit;
 mod hfsgvi;
 mod linear_response;
 mod method;
-mod natural;
 mod newton;
 mod noise;
 mod objective;
