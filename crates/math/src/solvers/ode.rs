@@ -114,6 +114,8 @@ pub(super) struct Attempt {
     pub error: Vec<f64>,
     /// Rates after it, where the scheme has them.
     pub rates: Option<Vec<f64>>,
+    /// The longest step that resolves perturbations, where the scheme asks for that.
+    pub longest: Option<Vec<f64>>,
 }
 
 /// Where the lanes stand that are under way, each in its place.
@@ -424,6 +426,9 @@ impl Ode {
         } else {
             asked
         };
+        if let Some(longest) = &attempt.longest {
+            front.length[place] = front.length[place].min(longest[place]);
+        }
         if !front.ends[place] {
             front.clock[place] += front.trial[place];
             front.stale[place] = attempt.rates.is_none();

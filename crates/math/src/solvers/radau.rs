@@ -380,6 +380,7 @@ impl Scheme for Radau<'_> {
             states,
             error,
             rates: None,
+            longest: None,
         }
     }
 

@@ -328,7 +328,9 @@ impl<'p, 'g> Lower<'p, 'g> {
             relative: integral_tolerance(tolerance).map_err(at)?,
         };
         let body = self.body([NODE, 0, m + 2], |lower, [node, _, p]| {
-            let place = Place::of(node, p, ends);
+            // Limits that are data are no parameters: an infinite slope there has no derivative to spoil.
+            let limit = |k: usize, known: Option<f64>| known.map_or_else(|| p.at(k), |x| p.num(x));
+            let place = Place::of(node, [limit(0, low), limit(1, high)], ends);
             let mut args = vec![place.x.into(), place.distance.into()];
             let mut from = 2;
             args.extend(rest.iter().map(|value| inside(value, p, &mut from)));
@@ -396,8 +398,7 @@ struct Place<'h> {
 }
 
 impl<'h> Place<'h> {
-    fn of(node: E<'h>, p: E<'h>, ends: Ends) -> Self {
-        let (a, b) = (p.at(0), p.at(1));
+    fn of(node: E<'h>, [a, b]: [E<'h>; 2], ends: Ends) -> Self {
         let n = |i: usize| node.at(i);
         let one = node.num(1.0);
         let (x, within, middle) = match (ends.lower, ends.upper) {
