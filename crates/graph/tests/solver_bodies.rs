@@ -514,3 +514,38 @@ fn steps_are_limited() {
     let (value, gradient) = value_grad(&density, &PREDATOR_POINT, 1);
     assert!(value[0].is_nan() && gradient.iter().all(|g| g.is_nan()));
 }
+
+/// Text that states a solver wrongly is refused with its line, and never panics.
+#[test]
+fn malformed_solvers_are_refused() {
+    let mut graph = Graph::new();
+    let z = graph.input(9);
+    let out = graph.solver_value(predators(Method::DormandPrince, 2, 1e-6), z);
+    graph.set_outputs(vec![out]);
+    let text = graph.to_string();
+    let changes = [
+        ("states=2", "states=3", "absolute tolerance"),
+        ("times=2", "times=0", "without states or times"),
+        ("times=2", "times=4294967295", "more elements"),
+        ("times=2", "times=3", "shape"),
+        ("dormand_prince", "leapfrog", "`leapfrog` is no method"),
+        ("ode ", "pde ", "no solver is called `pde`"),
+        ("relative=1e-6", "relative=small", "expected a number"),
+        ("in0 = lane [1]", "in0 = shared [1]", "in the body"),
+        ("solver s0 value", "solver s1 value", "s1"),
+        (
+            "solver s0 value",
+            "solver s0 sideways",
+            "no pass is called `sideways`",
+        ),
+        ("}", "", "the text ends"),
+    ];
+    assert!(Graph::parse(&text).is_ok());
+    for (from, to, expected) in changes {
+        assert!(text.contains(from), "{from} in {text}");
+        let error = Graph::parse(&text.replacen(from, to, 1))
+            .expect_err(to)
+            .to_string();
+        assert!(error.contains(expected), "{to}: {error}");
+    }
+}

@@ -20,6 +20,9 @@ const CACHE_TARGET: usize = 640 * 1024;
 /// The widest block of lanes.
 const WIDEST: usize = 256;
 
+/// The widest block where lanes are solved, each solve taking the work of hundreds of kernels: threads share blocks.
+const WIDEST_SOLVED: usize = 32;
+
 /// A planned graph with its record data bound: immutable while it runs, so that threads share it.
 ///
 /// Binding another batch of records ([`Program::bind`]) only gathers data; nothing is rebuilt. Clones
@@ -293,7 +296,11 @@ fn block_lanes(plan: &Plan, graph: &Graph) -> usize {
     let mean_rows = plan.work / plan.instructions.max(1);
     // A kernel over many rows amortises its dispatch by itself.
     let least = if mean_rows >= 8 { 16 } else { 64 };
-    let mut lanes = WIDEST;
+    let mut lanes = if plan.calls.is_empty() {
+        WIDEST
+    } else {
+        WIDEST_SOLVED
+    };
     while lanes > least && rows * lanes * 8 > CACHE_TARGET {
         lanes /= 2;
     }

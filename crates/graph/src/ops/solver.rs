@@ -15,7 +15,7 @@
 
 use jensen_math::solvers::{Integral, NODE, Ode, Root};
 
-use crate::ir::Graph;
+use crate::ir::{Graph, Input, Placement};
 
 /// A function defined by a body and a way to solve.
 #[derive(Clone, Debug)]
@@ -126,8 +126,34 @@ impl Solver {
         self.kind == other.kind && self.body.same(&other.body)
     }
 
-    /// What is wrong with the body's form, if anything.
+    /// What is wrong with extents, settings or the body's form, if anything.
     pub fn problem(&self) -> Option<String> {
+        const MOST: usize = u32::MAX as usize / 8;
+        let sizes = match &self.kind {
+            SolverKind::Ode(ode) => [ode.states, ode.parameters, ode.times],
+            SolverKind::Root(root) => [root.unknowns, root.parameters, 1],
+            SolverKind::Integral(integral) => [1, integral.parameters, 1],
+        };
+        let product = sizes[0].checked_mul(sizes[2]);
+        if sizes.iter().any(|size| *size > MOST) || product.is_none_or(|size| size > MOST) {
+            return Some("a solver of more elements than a graph may have".into());
+        }
+        if sizes[0] == 0 || sizes[2] == 0 {
+            return Some("a solver without states or times".into());
+        }
+        match &self.kind {
+            SolverKind::Ode(ode) if ode.absolute.len() != ode.states => {
+                return Some("one absolute tolerance for each state".into());
+            }
+            SolverKind::Integral(integral) if integral.parameters < 2 => {
+                return Some("limits stand first among the parameters of an integral".into());
+            }
+            _ => {}
+        }
+        let lane = |input: &Input| input.placement == Placement::Lane;
+        if self.body.record_count().is_some() || !self.body.inputs().iter().all(lane) {
+            return Some("a body has inputs of lanes alone, and no records".into());
+        }
         let (inputs, rates) = self.extents();
         let found: Vec<usize> = self.body.inputs().iter().map(|input| input.len).collect();
         if found != inputs {

@@ -161,11 +161,6 @@ impl Open {
         if let Some(word) = words.rest.next() {
             return Err(format!("unexpected `{word}`"));
         }
-        if let SolverKind::Ode(ode) = &kind
-            && ode.absolute.len() != ode.states
-        {
-            return Err("one absolute tolerance for each state".into());
-        }
         let solver = Solver { kind, body };
         solver.problem().map_or(Ok(solver), Err)
     }
