@@ -16,8 +16,11 @@ use serde_json::{Value, json};
 
 const DRAWS: usize = 64;
 
+/// Extents of an array, its numbers as ints and as reals, and whether they are whole.
+type Numbers = (Vec<usize>, Vec<i64>, Vec<f64>, bool);
+
 /// Numbers and arrays of numbers.
-struct Table(BTreeMap<String, (Vec<usize>, Vec<i64>, Vec<f64>, bool)>);
+struct Table(BTreeMap<String, Numbers>);
 
 impl Table {
     fn read(value: &Value) -> Self {

@@ -71,15 +71,17 @@ impl Factor {
         }
         for j in 0..n {
             let head = x[j];
-            for i in j + 1..n {
-                x[i] -= self.lu[j * n + i] * head;
+            let column = &self.lu[j * n..(j + 1) * n];
+            for (x, l) in x.iter_mut().zip(column).skip(j + 1) {
+                *x -= l * head;
             }
         }
         for j in (0..n).rev() {
             x[j] /= self.lu[j * n + j];
             let head = x[j];
-            for i in 0..j {
-                x[i] -= self.lu[j * n + i] * head;
+            let column = &self.lu[j * n..(j + 1) * n];
+            for (x, u) in x.iter_mut().zip(column).take(j) {
+                *x -= u * head;
             }
         }
     }
@@ -89,15 +91,17 @@ impl Factor {
         let n = self.n;
         for j in 0..n {
             let mut rest = x[j];
-            for i in 0..j {
-                rest -= self.lu[j * n + i] * x[i];
+            let column = &self.lu[j * n..(j + 1) * n];
+            for (x, u) in x.iter().zip(column).take(j) {
+                rest -= u * x;
             }
             x[j] = rest / self.lu[j * n + j];
         }
         for j in (0..n).rev() {
             let mut rest = x[j];
-            for i in j + 1..n {
-                rest -= self.lu[j * n + i] * x[i];
+            let column = &self.lu[j * n..(j + 1) * n];
+            for (x, l) in x.iter().zip(column).skip(j + 1) {
+                rest -= l * x;
             }
             x[j] = rest;
         }

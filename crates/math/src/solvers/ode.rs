@@ -348,15 +348,15 @@ impl Ode {
         };
         let mut first = vec![0.0; lanes];
         let mut states = front.states.clone();
-        for place in 0..lanes {
+        for (place, first) in first.iter_mut().enumerate() {
             let (size, slope) = (largest(&front.states, place), largest(&front.rates, place));
-            first[place] = if size < 1e-5 || slope < 1e-5 {
+            *first = if size < 1e-5 || slope < 1e-5 {
                 1e-6
             } else {
                 (0.01 * size / slope).min(1.0)
             };
             for row in 0..states.len() / lanes {
-                states[row * lanes + place] += first[place] * front.rates[row * lanes + place];
+                states[row * lanes + place] += *first * front.rates[row * lanes + place];
             }
         }
         let mut rates = vec![0.0; states.len()];
@@ -370,20 +370,20 @@ impl Ode {
         for (rate, before) in rates.iter_mut().zip(&front.rates) {
             *rate -= before;
         }
-        for place in 0..lanes {
+        for (place, first) in first.iter().enumerate() {
             let slope = largest(&front.rates, place);
-            let bend = largest(&rates, place) / first[place];
+            let bend = largest(&rates, place) / first;
             let steepest = if bend.is_finite() {
                 slope.max(bend)
             } else {
                 slope
             };
             let second = if steepest <= 1e-15 {
-                (first[place] * 1e-3).max(1e-6)
+                (first * 1e-3).max(1e-6)
             } else {
                 (0.01 / steepest).powf(1.0 / order)
             };
-            front.length[place] = second.min(100.0 * first[place]).min(1.0);
+            front.length[place] = second.min(100.0 * first).min(1.0);
         }
         let finite = |rows: &[f64], place: usize| {
             rows.iter()
@@ -488,9 +488,9 @@ impl Ode {
                 .step_by(x.lanes)
                 .any(|w| *w != 0.0)
         };
-        for lane in 0..x.lanes {
+        for (lane, left) in left.iter_mut().enumerate() {
             if kept.failed[lane] || !weighs(lane) {
-                left[lane] = 0;
+                *left = 0;
             }
         }
         let mut front = self.front(x, (0..x.lanes).map(Some).collect());

@@ -307,7 +307,7 @@ impl Search {
         }
         if gain > 0.75 {
             self.radius = self.radius.max(2.0 * length);
-        } else if !(gain > 0.25) {
+        } else if gain.is_nan() || gain <= 0.25 {
             self.radius = 0.25 * length.min(self.radius);
         }
         let tiny = length <= 4.0 * f64::EPSILON * norm(&self.y);
