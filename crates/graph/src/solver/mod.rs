@@ -119,7 +119,7 @@ fn moving(body: &Graph) -> (Graph, Vec<NodeId>) {
 }
 
 /// Products of weights, one more input for each output, with derivatives by `inputs`.
-fn pull(mut graph: Graph, inputs: &Vec<NodeId>) -> Graph {
+fn pull(mut graph: Graph, inputs: &[NodeId]) -> Graph {
     let outputs = graph.outputs().to_vec();
     let terms: Vec<NodeId> = outputs
         .into_iter()

@@ -138,11 +138,11 @@ mod tests {
             } else {
                 factor.solve(&mut x);
             }
-            for i in 0..n {
+            for (i, b) in b.iter().enumerate() {
                 let row: Complex64 = (0..n)
                     .map(|j| if transposed { entry(j, i) } else { entry(i, j) } * x[j])
                     .sum();
-                assert!((row - b[i]).norm() < 1e-12, "row {i}: {row} and {}", b[i]);
+                assert!((row - b).norm() < 1e-12, "row {i}: {row} and {}", b);
             }
         }
     }
