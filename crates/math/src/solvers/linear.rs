@@ -142,7 +142,7 @@ mod tests {
                 let row: Complex64 = (0..n)
                     .map(|j| if transposed { entry(j, i) } else { entry(i, j) } * x[j])
                     .sum();
-                assert!((row - b).norm() < 1e-12, "row {i}: {row} and {}", b);
+                assert!((row - b).norm() < 1e-12, "row {i}: {row} and {b}");
             }
         }
     }
