@@ -19,3 +19,13 @@ def dippers():
         ],
         "flood": [0, 1, 1, 0, 0, 0],
     }
+
+
+def boarding_school():
+    """Boys confined to bed by influenza in a boarding school of 763 boys, 22 January to
+    4 February 1978 (British Medical Journal, 4 March 1978, page 587)."""
+    return {
+        "days": 14,
+        "boys": 763,
+        "in_bed": [3, 8, 26, 76, 225, 298, 258, 233, 189, 128, 68, 29, 14, 4],
+    }

@@ -21,6 +21,11 @@ def strip_comments(text):
     return re.sub(r"//[^\n]*|^\s*#(?!include)[^\n]*", "", text, flags=re.M)
 
 
+def tightened(text):
+    """The program with solvers that are asked for a tolerance of 1e-11 in the place of 1e-8."""
+    return text.replace("1e-8", "1e-11")
+
+
 def closing(text, start):
     """Index of the bracket that closes the one at `start`."""
     depth = 0

@@ -98,7 +98,7 @@ const STAN: [Storey; 14] = [
     },
 ];
 
-const GRAPH: [Storey; 11] = [
+const GRAPH: [Storey; 12] = [
     // A node names its operation, and derivatives of operations are built as nodes.
     Storey {
         modules: &["ir", "ops", "build"],
@@ -112,10 +112,15 @@ const GRAPH: [Storey; 11] = [
         modules: &["passes"],
         may_use: &["ir", "ops", "verify"],
     },
+    // Operations that own a graph: which graphs they need, whoever evaluates them.
+    Storey {
+        modules: &["solver"],
+        may_use: &["ir", "ops", "passes"],
+    },
     // The slow evaluator, which the executors are tested against, shares nothing with them but the graph.
     Storey {
         modules: &["scalar"],
-        may_use: &["ir", "ops"],
+        may_use: &["ir", "ops", "solver"],
     },
     Storey {
         modules: &["text"],
@@ -131,7 +136,7 @@ const GRAPH: [Storey; 11] = [
     },
     Storey {
         modules: &["exec"],
-        may_use: &["ir", "ops", "passes", "scalar"],
+        may_use: &["ir", "ops", "passes", "solver", "scalar"],
     },
     Storey {
         modules: &["single"],

@@ -9,7 +9,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::ops::Op;
+use crate::ops::{Op, Solver};
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
@@ -56,6 +56,11 @@ id!(
     /// A list of element indices.
     IndexId,
     "i"
+);
+id!(
+    /// A solver with its body.
+    SolverId,
+    "s"
 );
 id!(
     /// A column of data along the record axis: one value (or index) for each record.
@@ -175,6 +180,7 @@ pub struct Graph {
     pub(crate) consts: Vec<Arc<[f64]>>,
     pub(crate) indices: Vec<Arc<[u32]>>,
     pub(crate) records: Vec<RecordColumn>,
+    pub(crate) solvers: Vec<Arc<Solver>>,
     pub(crate) inputs: Vec<Input>,
     pub(crate) outputs: Vec<NodeId>,
     pub(crate) site: u32,
@@ -291,6 +297,29 @@ impl Graph {
         &self.records[id.index()]
     }
 
+    /// A solver.
+    pub fn solver(&self, id: SolverId) -> &Arc<Solver> {
+        &self.solvers[id.index()]
+    }
+
+    /// Whether another graph has the same tables and nodes.
+    pub(crate) fn same(&self, other: &Graph) -> bool {
+        let bits = |graph: &Graph| -> Vec<Vec<u64>> {
+            let table = |table: &Arc<[f64]>| table.iter().map(|x| x.to_bits()).collect();
+            graph.consts.iter().map(table).collect()
+        };
+        let solvers = || self.solvers.iter().zip(&other.solvers);
+        self.nodes == other.nodes
+            && self.arg_pool == other.arg_pool
+            && self.indices == other.indices
+            && self.records == other.records
+            && self.inputs == other.inputs
+            && self.outputs == other.outputs
+            && bits(self) == bits(other)
+            && self.solvers.len() == other.solvers.len()
+            && solvers().all(|(a, b)| a.same(b))
+    }
+
     /// The inputs, in the order in which they were made.
     pub fn inputs(&self) -> &[Input] {
         &self.inputs
@@ -360,6 +389,8 @@ impl Graph {
             Op::Record(_) | Op::RecordCount => Placement::Shared,
             Op::Input(slot) => self.inputs[slot as usize].placement,
             Op::LaneSum => Placement::Shared,
+            // Solved once for data, when a program is bound, but not while a graph is built.
+            Op::Solver(..) => self.latest(args).max(Placement::Shared),
             _ if shape.record => self.latest(args).max(Placement::Shared),
             _ => self.latest(args),
         }
@@ -418,6 +449,18 @@ impl Graph {
         self.indices.push(data.into());
         found.push(id);
         id
+    }
+
+    /// The id of a solver: that of the same solver made before, if there is one.
+    pub(crate) fn intern_solver(&mut self, solver: &Arc<Solver>) -> SolverId {
+        let found = self
+            .solvers
+            .iter()
+            .position(|other| Arc::ptr_eq(other, solver) || other.same(solver));
+        SolverId::new(found.unwrap_or_else(|| {
+            self.solvers.push(solver.clone());
+            self.solvers.len() - 1
+        }))
     }
 
     /// The id of a record column: that of the same column made before, if there is one.

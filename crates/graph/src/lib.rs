@@ -17,6 +17,7 @@
 //! | `pattern` | which mixed second derivatives vanish |
 //! | [`expr`] | densities written as Rust expressions |
 //! | [`text`] | the text form, which prints and parses back |
+//! | `solver` | operations that own a graph: differential equations, roots, integrals |
 //! | [`single`] | the single-precision executor, for networks |
 //! | `centring` | [`Hierarchy`]: groups of coordinates, taken relative to their location and scale |
 //! | [`scalar`] | the slow evaluator, the executor's oracle |
@@ -40,6 +41,7 @@ mod records;
 pub mod scalar;
 #[cfg(feature = "single")]
 pub mod single;
+mod solver;
 pub mod text;
 pub mod verify;
 
@@ -47,7 +49,7 @@ pub use centring::{Hierarchy, Placed, Power, Recentred, Scattered};
 pub use density::{Execution, GraphDensity, GraphWorkspace};
 pub use expr::{Builder, Expr, ExprError, Matrix, RecordIndices, RecordMatrix};
 pub use ir::{Graph, NodeId, Placement, RecordColumn, RecordId, Shape};
-pub use ops::{ElemOp, MatMul, Op, ValueRange};
+pub use ops::{ElemOp, MatMul, Op, Pass, Solver, SolverKind, ValueRange};
 pub use records::{Dependence, RecordGraph, RecordWorkspace, Separation};
 pub use scalar::evaluate;
 #[cfg(feature = "single")]

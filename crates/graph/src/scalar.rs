@@ -2,7 +2,8 @@
 //! with the executor but the graph, and is what the executor is tested against.
 
 use crate::ir::{Graph, NodeId, RecordColumn};
-use crate::ops::{Op, ScatterMap, structural};
+use crate::ops::{Op, Pass, ScatterMap, Solver, structural};
+use crate::solver::{self, Engine, Roles};
 
 /// The values of all outputs at one draw: `inputs[slot]` holds input `slot`. With a record axis,
 /// `batch` lists the records (all of them, in order, when `None`).
@@ -141,6 +142,44 @@ fn node_value(
         }
         // One lane: its sum is itself.
         Op::LaneSum => args[0].to_vec(),
+        Op::Solver(id, pass) => solved(graph.solver(id), pass, &args, len),
         op => structural::value(graph, op, &args, len),
     }
+}
+
+/// A graph evaluated one draw at a time.
+struct Slow(Graph);
+
+impl Engine for Slow {
+    const GRANULE: usize = 1;
+
+    fn run(&mut self, inputs: &[&[f64]], lanes: usize, outputs: &mut [&mut [f64]]) {
+        for lane in 0..lanes {
+            let own: Vec<Vec<f64>> = inputs
+                .iter()
+                .map(|rows| rows.iter().skip(lane).step_by(lanes).copied().collect())
+                .collect();
+            let views: Vec<&[f64]> = own.iter().map(Vec::as_slice).collect();
+            for (out, values) in outputs.iter_mut().zip(evaluate(&self.0, &views, None)) {
+                for (i, value) in values.into_iter().enumerate() {
+                    out[i * lanes + lane] = value;
+                }
+            }
+        }
+    }
+}
+
+fn solved(solver: &Solver, pass: Pass, args: &[&[f64]], len: usize) -> Vec<f64> {
+    let mut roles = Roles::of(solver, pass).map(|graph| Slow(graph.clone()));
+    let mut out = vec![0.0; len];
+    solver::run(
+        solver,
+        pass,
+        &mut roles,
+        args,
+        1,
+        &mut None,
+        (false, &mut out),
+    );
+    out
 }

@@ -24,12 +24,17 @@
 //! `nan(0x…)` with its bits. Parsing pushes nodes as they stand, without simplification, so ids stay
 //! the same; every node is verified as it is read.
 
+mod solver;
+
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::ir::{ConstId, Graph, IndexId, Input, NodeId, Placement, RecordColumn, RecordId, Shape};
-use crate::ops::{ElemOp, MAX_SCATTER, MatMul, Op, ScatterMap};
+use self::solver::Open;
+use crate::ir::{
+    ConstId, Graph, IndexId, Input, NodeId, Placement, RecordColumn, RecordId, Shape, SolverId,
+};
+use crate::ops::{ElemOp, MAX_SCATTER, MatMul, Op, Pass, ScatterMap};
 use crate::verify;
 
 /// Tables of at most this many entries are printed whole by [`Graph::summary`].
@@ -89,6 +94,7 @@ impl Graph {
     pub fn parse(text: &str) -> Result<Self, TextError> {
         let mut reader = Reader {
             graph: Self::new(),
+            open: None,
             finished: false,
         };
         let mut last = 1;
@@ -264,6 +270,10 @@ fn write_graph(graph: &Graph, most: usize, f: &mut fmt::Formatter<'_>) -> fmt::R
         }
         f.write_char('\n')?;
     }
+    for (k, solver) in graph.solvers.iter().enumerate() {
+        write!(f, "{} = ", SolverId::new(k))?;
+        solver::write(solver, most, f)?;
+    }
     for (k, input) in graph.inputs.iter().enumerate() {
         writeln!(
             f,
@@ -293,6 +303,7 @@ fn write_node(graph: &Graph, id: NodeId, f: &mut fmt::Formatter<'_>) -> fmt::Res
         Op::Input(slot) => write!(f, " in{slot}")?,
         Op::Record(column) | Op::GatherRecord(column) => write!(f, " {column}")?,
         Op::Gather(index) => write!(f, " {index}")?,
+        Op::Solver(solver, pass) => write!(f, " {solver} {}", pass.name())?,
         Op::CumSum { reverse } => f.write_str(flag(reverse, " reverse"))?,
         Op::MatMul(dims) => {
             write!(f, " m={} k={} n={}", dims.m, dims.k, dims.n)?;
@@ -364,11 +375,20 @@ impl<'a> Words<'a> {
 
 struct Reader {
     graph: Graph,
+    /// The solver whose body is being read.
+    open: Option<Open>,
     finished: bool,
 }
 
 impl Reader {
     fn line(&mut self, line: &str) -> Result<(), String> {
+        if let Some(open) = &mut self.open {
+            if let Some(solver) = open.line(line)? {
+                self.graph.solvers.push(solver);
+                self.open = None;
+            }
+            return Ok(());
+        }
         if self.finished {
             return Err("nothing may follow the outputs".into());
         }
@@ -418,6 +438,10 @@ impl Reader {
                 len: shape.len as usize,
                 placement,
             });
+        } else if name.starts_with('s') {
+            expected(SolverId::new(graph.solvers.len()).to_string())?;
+            let open = Open::begin(value).ok_or("expected `{` and a body behind a solver")?;
+            self.open = Some(open);
         } else if name.starts_with('c') {
             expected(ConstId::new(graph.consts.len()).to_string())?;
             let values = read_list(value, read_number)?;
@@ -539,6 +563,14 @@ impl Reader {
             "log_abs_det" => Op::LogAbsDet {
                 n: words.field("n")?,
             },
+            "solver" => {
+                let name = words.next("a solver")?;
+                let id = self.entry(name, "s", self.graph.solvers.len())?;
+                let word = words.next("a pass")?;
+                let pass = Pass::ALL.iter().find(|pass| pass.1 == word);
+                let pass = pass.ok_or_else(|| format!("no pass is called `{word}`"))?.0;
+                Op::Solver(SolverId::new(id), pass)
+            }
             _ => Op::Elem(
                 ElemOp::by_name(name).ok_or_else(|| format!("no operation is called `{name}`"))?,
             ),

@@ -200,6 +200,18 @@ pub(crate) fn verify_node(graph: &Graph, id: NodeId) -> Result<(), String> {
             expect(of(0), matrix(n, n)?, "the argument")?;
             expect(shape, Shape::SCALAR, "the result")
         }
+        Op::Solver(solver, pass) => {
+            let solver = graph.solver(solver);
+            if let Some(problem) = solver.problem() {
+                return Err(problem);
+            }
+            let (lengths, result) = solver.signature(pass);
+            arity(lengths.len())?;
+            for (which, len) in lengths.into_iter().enumerate() {
+                expect(of(which), Shape::fixed(len), "an argument")?;
+            }
+            expect(shape, Shape::fixed(result), "the result")
+        }
     }?;
     let leaf = matches!(
         graph.op(id),

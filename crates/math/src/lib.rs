@@ -9,7 +9,8 @@
 //! - [`reduce`]: sums and products of vectors, the same bits at every SIMD level,
 //! - [`dense`]: Cholesky factors of small dense matrices,
 //! - [`order`]: quantiles and medians,
-//! - [`quadrature`]: Gauss-Hermite nodes and weights.
+//! - [`quadrature`]: Gauss-Hermite nodes and weights,
+//! - [`solvers`]: differential equations, systems of equations and integrals over lanes, with their derivatives.
 
 #![cfg_attr(
     not(test),
@@ -23,6 +24,7 @@ pub mod quadrature;
 pub mod reduce;
 pub mod rng;
 pub mod simd;
+pub mod solvers;
 pub mod special;
 pub mod sum;
 pub mod vmath;

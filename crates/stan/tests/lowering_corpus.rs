@@ -6,6 +6,7 @@ use jensen_graph::{Graph, evaluate};
 use jensen_stan::lower::{LowerOptions, Lowered, lower};
 use support::{bind, corpus, error, numbers};
 
+/// Where the oracle does not name another one: solvers have their own.
 const TOLERANCE: f64 = 1e-8;
 
 /// The graph with the gradient as second output.
@@ -36,6 +37,7 @@ fn check_model(given: &corpus::Model) -> Result<(), String> {
     let lowered = build(false, true)?;
     let full = with_gradient(&lowered);
     let (bare, dropped) = (build(false, false)?, build(true, true)?);
+    let tolerance = oracle["tolerance"].as_f64().unwrap_or(TOLERANCE);
     let points = oracle["points"].as_array().expect("points");
     for (i, point) in points.iter().enumerate() {
         let z = numbers(point);
@@ -44,7 +46,7 @@ fn check_model(given: &corpus::Model) -> Result<(), String> {
             let Some(expected) = oracle[field][i].as_f64() else {
                 return Ok(());
             };
-            if error(found, expected) > TOLERANCE || found.is_nan() {
+            if error(found, expected) > tolerance || found.is_nan() {
                 return Err(format!(
                     "{what} at point {i}: {found} instead of {expected}"
                 ));
@@ -60,7 +62,7 @@ fn check_model(given: &corpus::Model) -> Result<(), String> {
         }
         let expected = numbers(&oracle["gradient"][i]);
         for (k, (found, expected)) in both[1].iter().zip(&expected).enumerate() {
-            let agrees = error(*found, *expected) <= TOLERANCE;
+            let agrees = error(*found, *expected) <= tolerance;
             if !agrees && expected.is_finite() {
                 return Err(format!(
                     "gradient {k} at point {i}: {found} instead of {expected}"

@@ -1,7 +1,11 @@
 //! Constructors of structural operations: gathers and scatters, reductions, matrices.
 
+use std::sync::Arc;
+
 use crate::ir::{Graph, NodeId, Placement, RecordColumn, Shape};
-use crate::ops::{ElemOp, MAX_SCATTER, MatMul, Op, ScatterMap, ScatterMaps, structural};
+use crate::ops::{
+    ElemOp, MAX_SCATTER, MatMul, Op, Pass, ScatterMap, ScatterMaps, Solver, structural,
+};
 
 /// Constants of at most this many elements are folded by evaluating structural operations.
 const FOLD_LIMIT: usize = 1 << 22;
@@ -429,6 +433,38 @@ impl Graph {
         self.structural(Op::LogAbsDet { n: n as u32 }, &[a], Shape::SCALAR)
     }
 
+    /// The results of a solver at its vector of arguments.
+    ///
+    /// # Panics
+    /// When the body does not have the form of its kind, or `x` not its length: a caller's bug.
+    pub fn solver_value(&mut self, solver: Solver, x: NodeId) -> NodeId {
+        if let Some(problem) = solver.problem() {
+            panic!("{problem}");
+        }
+        let id = self.intern_solver(&Arc::new(solver));
+        self.solver_pass(id, Pass::Value, &[x])
+    }
+
+    pub(crate) fn solver_pass(
+        &mut self,
+        id: crate::ir::SolverId,
+        pass: Pass,
+        args: &[NodeId],
+    ) -> NodeId {
+        let (lengths, result) = self.solver(id).signature(pass);
+        let found: Vec<usize> = args
+            .iter()
+            .map(|arg| self.shape(*arg).len as usize)
+            .collect();
+        assert_eq!(
+            found,
+            lengths,
+            "arguments of the {} of a solver",
+            pass.name()
+        );
+        self.push(Op::Solver(id, pass), args, Shape::fixed(result))
+    }
+
     fn structural(&mut self, op: Op, args: &[NodeId], shape: Shape) -> NodeId {
         let constant = args
             .iter()
@@ -477,6 +513,7 @@ impl Graph {
             | Op::Record(_)
             | Op::RecordCount
             | Op::GatherRecord(_)
+            | Op::Solver(..)
             | Op::LaneSum => self.push(op, args, shape),
         }
     }

@@ -10,6 +10,7 @@
 //! | `kernels` | row kernels of elementwise operations |
 //! | `dense` | lane kernels of matrix operations |
 //! | `program` | binding data, running blocks |
+//! | `solver` | solver steps, which run programs of their own |
 //! | `shared` | shared inputs and sums over lanes |
 
 mod dense;
@@ -19,6 +20,7 @@ pub(crate) mod memory;
 mod plan;
 mod program;
 mod shared;
+mod solver;
 pub(crate) mod stages;
 
 pub use program::{Arena, Program};

@@ -14,6 +14,7 @@ use jensen_math::simd::Simd;
 use crate::exec::dense::{DenseKernel, dense_kernel};
 use crate::exec::kernels::{MapKernel, ScatterKernel, SumKernel, copy_kernel};
 use crate::exec::memory::{Slot, allocate};
+use crate::exec::solver::Call;
 use crate::exec::stages::{DenseNodes, Kernels, Role, Stages};
 use crate::ir::{Graph, NodeId, Placement, Shape};
 use crate::ops::Op;
@@ -118,6 +119,17 @@ pub(crate) enum Step {
         offset: usize,
         args: Vec<Arg>,
     },
+    /// A pass of a solver.
+    Solver {
+        /// Which of the plan's calls.
+        call: usize,
+        slot: u32,
+        offset: usize,
+        /// Operands and their elements.
+        args: Vec<(Arg, usize)>,
+        /// Elements of the result.
+        rows: usize,
+    },
 }
 
 /// A compiled graph, except for lane count and data binding.
@@ -130,6 +142,8 @@ pub(crate) struct Plan {
     pub pool_len: usize,
     pub arena_rows: usize,
     pub registers: usize,
+    /// The solvers, in the order of their steps.
+    pub calls: Vec<Call>,
     pub outputs: Vec<(Arg, Shape)>,
     /// Instructions, for reports.
     pub instructions: usize,
@@ -145,6 +159,7 @@ pub(super) struct Planner<'a> {
     pub(super) args_of: HashMap<NodeId, Arg>,
     pub(super) slots: Vec<Slot>,
     pub(super) steps: Vec<Step>,
+    pub(super) calls: Vec<Call>,
     pub(super) constants: Vec<f64>,
     pub(super) shared: Vec<(NodeId, usize, usize)>,
     pub(super) shared_len: usize,
@@ -162,6 +177,7 @@ pub(crate) fn plan(graph: &Graph, simd: Simd, records: usize) -> Plan {
         args_of: HashMap::new(),
         slots: Vec::new(),
         steps: Vec::new(),
+        calls: Vec::new(),
         constants: Vec::new(),
         shared: Vec::new(),
         shared_len: 0,
@@ -401,6 +417,21 @@ impl Planner<'_> {
         let Region::Arena(slot) = rows.region else {
             unreachable!("rows of the arena")
         };
+        if let Op::Solver(solver, pass) = graph.op(id) {
+            let call = self.calls.len();
+            let solver = graph.solver(solver).clone();
+            self.calls.push(Call::new(solver, pass, self.simd));
+            let extents = parts.iter().map(|part| graph.shape(*part).len as usize);
+            self.steps.push(Step::Solver {
+                call,
+                slot,
+                offset: 0,
+                args: args.into_iter().zip(extents).collect(),
+                rows: shape.len as usize,
+            });
+            self.args_of.insert(id, rows);
+            return;
+        }
         let splat: Vec<bool> = args.iter().map(Arg::is_splat).collect();
         let first = graph.shape(parts[0]);
         let kernel = dense_kernel(graph.op(id), self.simd, &splat, first, self.records);
@@ -413,7 +444,35 @@ impl Planner<'_> {
         self.args_of.insert(id, rows);
     }
 
+    /// Has backward passes use what forward passes of the same arguments computed. Arguments are told apart by their places
+    /// before rows are shared among values.
+    fn share_memos(&mut self) {
+        let solvers: Vec<(usize, Vec<Arg>)> = self
+            .steps
+            .iter()
+            .filter_map(|step| match step {
+                Step::Solver { call, args, .. } => {
+                    let args: Vec<Arg> = args.iter().map(|(arg, _)| *arg).collect();
+                    Some((*call, self.calls[*call].forward_args(&args)))
+                }
+                _ => None,
+            })
+            .collect();
+        let mut memos = 0;
+        for (k, (call, args)) in solvers.iter().enumerate() {
+            for (other, others) in &solvers[k + 1..] {
+                if args == others && self.calls[*call].serves(&self.calls[*other]) {
+                    let memo = self.calls[*call].memo.unwrap_or(memos);
+                    memos = memos.max(memo + 1);
+                    self.calls[*call].memo = Some(memo);
+                    self.calls[*other].memo = Some(memo);
+                }
+            }
+        }
+    }
+
     fn finish(mut self) -> Plan {
+        self.share_memos();
         let outputs: Vec<(Arg, Shape)> = self
             .graph
             .outputs()
@@ -449,7 +508,7 @@ impl Planner<'_> {
         let (mut instructions, mut work) = (0, 0);
         for step in &mut self.steps {
             step.resolve(&resolve, &|slot| slots[slot as usize].offset);
-            let (count, rows) = step.cost(self.records);
+            let (count, rows) = step.cost(self.records, &self.calls);
             instructions += count;
             work += rows;
         }
@@ -460,6 +519,7 @@ impl Planner<'_> {
             shared: self.shared,
             arena_rows,
             registers: self.registers,
+            calls: self.calls,
             outputs,
             instructions,
             work,
@@ -484,6 +544,10 @@ impl Step {
             }
             Step::Dense { slot, args, .. } => {
                 args.iter().for_each(arg);
+                visit(*slot);
+            }
+            Step::Solver { slot, args, .. } => {
+                args.iter().for_each(|(source, _)| arg(source));
                 visit(*slot);
             }
             Step::Fused { instructions, .. } => {
@@ -543,6 +607,12 @@ impl Step {
                 *offset += offset_of(*slot);
                 args.iter_mut().for_each(arg);
             }
+            Step::Solver {
+                slot, offset, args, ..
+            } => {
+                *offset += offset_of(*slot);
+                args.iter_mut().for_each(|(source, _)| arg(source));
+            }
             Step::Fused { instructions, .. } => {
                 for instruction in instructions {
                     match instruction {
@@ -568,7 +638,7 @@ impl Step {
     }
 
     /// Instructions and rows moved.
-    fn cost(&self, records: usize) -> (usize, usize) {
+    fn cost(&self, records: usize, calls: &[Call]) -> (usize, usize) {
         match self {
             Step::Zero { rows, .. } => (1, *rows),
             Step::Copy { shape, .. } => (1, shape.elements(records)),
@@ -580,6 +650,7 @@ impl Step {
                 instructions.len() * shape.elements(records),
             ),
             Step::Dense { kernel, .. } => (1, kernel.work()),
+            Step::Solver { call, .. } => (1, calls[*call].work()),
         }
     }
 }

@@ -6,6 +6,7 @@ use jensen_math::simd::{LANES, Simd};
 
 use crate::exec::kernels::Operand;
 use crate::exec::plan::{Arg, IndexRef, Instruction, Plan, Region, Step, Target, plan};
+use crate::exec::solver::{Call, SolverScratch};
 use crate::ir::{Graph, NodeId, Placement, RecordColumn, Shape};
 use crate::ops::Op;
 use crate::scalar;
@@ -18,6 +19,9 @@ const CACHE_TARGET: usize = 640 * 1024;
 
 /// The widest block of lanes.
 const WIDEST: usize = 256;
+
+/// The widest block where lanes are solved, each solve taking the work of hundreds of kernels: threads share blocks.
+const WIDEST_SOLVED: usize = 32;
 
 /// A planned graph with its record data bound: immutable while it runs, so that threads share it.
 ///
@@ -40,6 +44,7 @@ pub struct Program {
 pub struct Arena {
     rows: Vec<f64>,
     registers: Vec<f64>,
+    solvers: SolverScratch,
 }
 
 impl Program {
@@ -181,6 +186,7 @@ impl Program {
         Arena {
             rows: vec![0.0; self.plan.arena_rows * self.block],
             registers: vec![0.0; self.plan.registers * self.tile_rows * self.block],
+            solvers: Call::scratch(&self.plan.calls),
         }
     }
 
@@ -198,10 +204,12 @@ impl Program {
                 "an input block has all its rows"
             );
         }
+        arena.solvers.forget();
         let runner = Runner {
             program: self,
             rows: arena.rows.as_mut_ptr(),
             registers: arena.registers.as_mut_ptr(),
+            solvers: &raw mut arena.solvers,
             inputs,
             lanes,
         };
@@ -252,7 +260,7 @@ impl Program {
         mut row: impl FnMut(usize, &[f64]),
     ) {
         let (arg, shape) = &self.plan.outputs[which];
-        let mut splat = vec![0.0; lanes];
+        let mut splat = Vec::new();
         for i in 0..shape.elements(self.records) {
             let at = arg.offset
                 + match arg.index {
@@ -263,7 +271,8 @@ impl Program {
                 Region::Arena(_) => row(i, &arena.rows[at * lanes..(at + 1) * lanes]),
                 Region::Input(slot) => row(i, &inputs[slot as usize][at * lanes..(at + 1) * lanes]),
                 Region::Pool => {
-                    splat.fill(self.pool[at]);
+                    splat.clear();
+                    splat.resize(lanes, self.pool[at]);
                     row(i, &splat);
                 }
                 Region::Register(_) => unreachable!("outputs outlive their kernel"),
@@ -287,7 +296,11 @@ fn block_lanes(plan: &Plan, graph: &Graph) -> usize {
     let mean_rows = plan.work / plan.instructions.max(1);
     // A kernel over many rows amortises its dispatch by itself.
     let least = if mean_rows >= 8 { 16 } else { 64 };
-    let mut lanes = WIDEST;
+    let mut lanes = if plan.calls.is_empty() {
+        WIDEST
+    } else {
+        WIDEST_SOLVED
+    };
     while lanes > least && rows * lanes * 8 > CACHE_TARGET {
         lanes /= 2;
     }
@@ -298,6 +311,7 @@ struct Runner<'a> {
     program: &'a Program,
     rows: *mut f64,
     registers: *mut f64,
+    solvers: *mut SolverScratch,
     inputs: &'a [&'a [f64]],
     lanes: usize,
 }
@@ -380,12 +394,50 @@ impl Runner<'_> {
                     let records = self.program.records;
                     kernel.run(self.rows.add(offset * lanes), &operands, records, lanes);
                 }
+                Step::Solver {
+                    call,
+                    offset,
+                    args,
+                    rows,
+                    ..
+                } => {
+                    let args: Vec<Vec<f64>> = args
+                        .iter()
+                        .map(|(arg, len)| self.packed(arg, *len))
+                        .collect();
+                    let out =
+                        std::slice::from_raw_parts_mut(self.rows.add(offset * lanes), rows * lanes);
+                    self.program.plan.calls[*call].run(
+                        *call,
+                        &mut *self.solvers,
+                        &args,
+                        lanes,
+                        out,
+                    );
+                }
                 Step::Fused {
                     shape,
                     instructions,
                 } => self.fused(*shape, instructions),
             }
         }
+    }
+
+    /// The rows of an operand, one after another.
+    unsafe fn packed(&self, arg: &Arg, len: usize) -> Vec<f64> {
+        let mut out = Vec::with_capacity(len * self.lanes);
+        for i in 0..len {
+            // SAFETY: the step's operands have `len` rows of lanes, or numbers, of which this is one.
+            unsafe {
+                let row = self.operand(arg, 0).row(i);
+                if arg.is_splat() {
+                    out.resize(out.len() + self.lanes, *row);
+                } else {
+                    out.extend_from_slice(std::slice::from_raw_parts(row, self.lanes));
+                }
+            }
+        }
+        out
     }
 
     unsafe fn fused(&self, shape: Shape, instructions: &[Instruction]) {

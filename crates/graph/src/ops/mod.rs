@@ -4,15 +4,18 @@
 //! range, derivative rule and test points of an operation stand together, and adding one is adding a row.
 //! *Structural* operations move, reduce or factorise; their shape rule, slow value and derivative
 //! rules stand in `structural`.
+//! *Solvers* own a graph, whose rates they integrate or whose root they find; they stand in `solver`.
 
 pub mod elementwise;
 mod range;
+mod solver;
 pub(crate) mod structural;
 
 pub use elementwise::ElemOp;
 pub use range::ValueRange;
+pub use solver::{Pass, Solver, SolverKind};
 
-use crate::ir::{ConstId, IndexId, RecordId};
+use crate::ir::{ConstId, IndexId, RecordId, SolverId};
 
 /// Extents of a matrix product: `m × k` times `k × n`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -111,6 +114,8 @@ pub enum Op {
         /// Extent.
         n: u32,
     },
+    /// A pass of a solver.
+    Solver(SolverId, Pass),
 }
 
 impl Op {
@@ -136,6 +141,7 @@ impl Op {
             Self::TriSolve { .. } => "tri_solve",
             Self::Solve { .. } => "solve",
             Self::LogAbsDet { .. } => "log_abs_det",
+            Self::Solver(..) => "solver",
         }
     }
 }

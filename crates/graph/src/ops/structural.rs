@@ -1,7 +1,7 @@
 //! Structural operations: slow values, and derivative rules as graph expressions.
 
 use crate::ir::{Graph, NodeId, Shape};
-use crate::ops::{ElemOp, MatMul, Op, ScatterMap};
+use crate::ops::{ElemOp, MatMul, Op, Pass, ScatterMap};
 
 /// Products whose small extent is at most this are written out as elementwise multiplications with
 /// constant columns, which fuse with what produces and consumes them.
@@ -71,6 +71,7 @@ pub(crate) fn value(graph: &Graph, op: Op, args: &[&[f64]], len: usize) -> Vec<f
         | Op::RecordCount
         | Op::Elem(_)
         | Op::GatherRecord(_)
+        | Op::Solver(..)
         | Op::LaneSum => {
             unreachable!("not a structural operation on fixed-size values")
         }
@@ -412,6 +413,7 @@ pub(crate) fn vjp(
             let inverse = transposed_inverse(g, args[0], n as usize);
             whole(g.mul(inverse, adjoint))
         }
+        Op::Solver(id, pass) => whole(solver_vjp(g, id, pass, &args, adjoint, which)),
         Op::Const(_) | Op::Input(_) | Op::Record(_) | Op::RecordCount | Op::Elem(_) => {
             unreachable!("leaves have no arguments and elementwise rules are in their table")
         }
@@ -547,6 +549,7 @@ pub(crate) fn jvp(g: &mut Graph, node: NodeId, tangents: &[Option<NodeId>]) -> O
             let product = g.mul(inverse, tangents[0]?);
             Some(g.sum(product))
         }
+        Op::Solver(id, pass) => solver_jvp(g, id, pass, &args, tangents),
         Op::Const(_) | Op::Input(_) | Op::Record(_) | Op::RecordCount | Op::Elem(_) => {
             unreachable!("leaves have no arguments and elementwise rules are in their table")
         }
@@ -575,5 +578,80 @@ fn solve_tangent_rhs(
         (Some(db), Some(product)) => Some(g.sub(db, product)),
         (None, Some(product)) => Some(g.neg(product)),
         (db, None) => db,
+    }
+}
+
+/// The adjoint of argument `which` of a pass of a solver. J is linear in nothing but its direction, and `wᵀJ` in w; third
+/// derivatives are never needed (values, gradients and Hessian-vector products stop at the second) and are NaN.
+fn solver_vjp(
+    g: &mut Graph,
+    id: crate::ir::SolverId,
+    pass: Pass,
+    args: &[NodeId],
+    adjoint: NodeId,
+    which: usize,
+) -> NodeId {
+    let zeros = |g: &mut Graph, like: NodeId| {
+        let len = g.shape(like).len as usize;
+        g.vector(&vec![0.0; len])
+    };
+    match (pass, which) {
+        (Pass::Value, _) | (Pass::Tangent, 1) => {
+            g.solver_pass(id, Pass::Adjoint, &[args[0], adjoint])
+        }
+        (Pass::Tangent, _) => {
+            let still = zeros(g, adjoint);
+            g.solver_pass(
+                id,
+                Pass::AdjointTangent,
+                &[args[0], adjoint, args[1], still],
+            )
+        }
+        (Pass::Adjoint, 1) => g.solver_pass(id, Pass::Tangent, &[args[0], adjoint]),
+        (Pass::Adjoint, _) => {
+            let still = zeros(g, args[1]);
+            g.solver_pass(
+                id,
+                Pass::AdjointTangent,
+                &[args[0], args[1], adjoint, still],
+            )
+        }
+        (Pass::AdjointTangent, _) => {
+            let len = g.shape(args[which]).len as usize;
+            g.vector(&vec![f64::NAN; len])
+        }
+    }
+}
+
+/// The tangent of a pass of a solver; see [`solver_vjp`].
+fn solver_jvp(
+    g: &mut Graph,
+    id: crate::ir::SolverId,
+    pass: Pass,
+    args: &[NodeId],
+    tangents: &[Option<NodeId>],
+) -> Option<NodeId> {
+    let full = |g: &mut Graph, which: usize| {
+        tangents[which].unwrap_or_else(|| {
+            let len = g.shape(args[which]).len as usize;
+            g.vector(&vec![0.0; len])
+        })
+    };
+    match pass {
+        Pass::Value => Some(g.solver_pass(id, Pass::Tangent, &[args[0], tangents[0]?])),
+        Pass::Tangent if tangents[0].is_none() => {
+            Some(g.solver_pass(id, Pass::Tangent, &[args[0], tangents[1]?]))
+        }
+        Pass::Adjoint if tangents[0].is_none() => {
+            Some(g.solver_pass(id, Pass::Adjoint, &[args[0], tangents[1]?]))
+        }
+        Pass::Adjoint => {
+            let (dx, dw) = (full(g, 0), full(g, 1));
+            Some(g.solver_pass(id, Pass::AdjointTangent, &[args[0], args[1], dx, dw]))
+        }
+        Pass::Tangent | Pass::AdjointTangent => {
+            let (_, len) = g.solver(id).signature(pass);
+            Some(g.vector(&vec![f64::NAN; len]))
+        }
     }
 }

@@ -74,6 +74,7 @@ fn import_op(graph: &Graph, op: Op, out: &mut Graph) -> Op {
             }
             Op::Scatter(maps)
         }
+        Op::Solver(id, pass) => Op::Solver(out.intern_solver(graph.solver(id)), pass),
         op => op,
     }
 }

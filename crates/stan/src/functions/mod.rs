@@ -6,6 +6,7 @@
 //! | `containers`, `reductions`, `statistics` | building, reshaping, summing and ordering containers |
 //! | `linear_algebra`, `products`, `kernels` | matrices |
 //! | `transforms` | constraining transforms as functions |
+//! | `solvers` | names and settings of differential equations and solvers |
 //! | `random` | the stream of random numbers |
 
 mod complex;
@@ -16,6 +17,7 @@ mod linear_algebra;
 mod products;
 pub mod random;
 pub mod reductions;
+pub mod solvers;
 pub mod special;
 mod statistics;
 mod transforms;

@@ -1,5 +1,9 @@
 //! Functions that take functions.
 
+use std::cell::Cell;
+
+use super::solvers;
+use crate::functions::solvers::{Form, integral_tolerance};
 use crate::interpret::machine::Machine;
 use crate::program::{BuiltinId, Expr, ExprKind, FunRef, Span};
 use crate::value::error::{Eval, FnError};
@@ -24,15 +28,26 @@ pub(crate) fn call(
         return Err(FnError::invalid(message).at(span));
     };
     let values = machine.eval_all(rest)?;
-    match id.name() {
-        "map_rect" => map_rect(machine, function, values, span),
-        "integrate_1d" => integrate(machine, function, values, span),
+    let name = id.name();
+    match Form::of(name, values.len()) {
+        Some(Form::Ode(form)) => {
+            return solvers::ode(machine, (function, name), form, &values, span);
+        }
+        Some(Form::Root(form)) => {
+            return solvers::root(machine, (function, name), form, &values, span);
+        }
+        Some(Form::Integral) => return integrate(machine, function, values, span),
+        Some(Form::Map) => return map_rect(machine, function, values, span),
+        None => {}
+    }
+    match name {
         "reduce_sum" | "reduce_sum_static" => reduce_sum(machine, function, values, span),
         _ => Err(crate::library::unsupported(id).at(span)),
     }
 }
 
-fn invoke(
+/// Calls the function passed.
+pub(super) fn invoke(
     machine: &mut Machine<'_>,
     function: &FunRef,
     args: Vec<Operand>,
@@ -128,9 +143,13 @@ fn integrate(
             (false, false) => (s.sinh(), c * s.cosh(), f64::NAN),
         }
     };
+    // The integral of the absolute value, but for the step.
+    let mass = Cell::new(0.0);
     let mut value = |t: f64| -> Eval<f64> {
         let (x, weight, xc) = node(t);
-        if !x.is_finite() || !weight.is_finite() || weight == 0.0 || x <= a || x >= b {
+        // On infinite intervals nodes end where powers of them are still finite.
+        let far = !(a.is_finite() && b.is_finite()) && x.abs() > 1e50;
+        if far || !x.is_finite() || !weight.is_finite() || weight == 0.0 || x <= a || x >= b {
             return Ok(0.0);
         }
         let mut args = vec![
@@ -139,12 +158,12 @@ fn integrate(
         ];
         args.extend(values[2..5.min(values.len())].iter().cloned());
         let y = invoke(machine, function, args, span)?;
-        Ok(y.real().map_err(|e| e.at(span))? * weight)
+        let y = y.real().map_err(|e| e.at(span))? * weight;
+        mass.set(mass.get() + y.abs());
+        Ok(y)
     };
-    let tolerance = match values.get(5) {
-        Some(t) => number(t)?.max(1e-14),
-        None => 1e-8,
-    };
+    let given = values.get(5).map(number).transpose()?;
+    let tolerance = integral_tolerance(given).map_err(|e| e.at(span))?;
     let reach = 6.0;
     let mut h = 1.0;
     let mut sum = value(0.0)?;
@@ -161,7 +180,7 @@ fn integrate(
         let refined = sum * h;
         let change = (refined - integral).abs();
         integral = refined;
-        if change <= 0.1 * tolerance * integral.abs() || change == 0.0 {
+        if change <= 0.1 * tolerance * mass.get() * h {
             return Ok(Value::Real(integral));
         }
     }

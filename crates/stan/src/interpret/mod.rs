@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | `bind`, `constraint` | data, declared types and their constraints |
 //! | `machine`, `expr`, `stmt`, `higher_order` | the evaluator |
+//! | `solvers` | differential equations and systems of equations |
 //! | `model` | a program with its data as a density and a posterior |
 
 mod bind;
@@ -15,6 +16,7 @@ mod expr;
 mod higher_order;
 mod machine;
 mod model;
+mod solvers;
 mod stmt;
 
 pub use crate::value::error::{ErrorKind, Eval, EvalError, FnError, Limits};

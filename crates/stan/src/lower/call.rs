@@ -4,6 +4,7 @@ use super::Lower;
 use super::stmt::Flow;
 use crate::distributions::{self, Formula, Passed};
 use crate::functions::Keep;
+use crate::functions::solvers::Form;
 use crate::library;
 use crate::program::{
     BuiltinId, Call, Callee, Expr, ExprKind, FunId, FunctionKind, Level, Span, Type,
@@ -198,12 +199,15 @@ impl Lower<'_, '_> {
         Ok(value)
     }
 
-    /// `reduce_sum` is one call over all its slice; other functions of functions are not lowered.
+    /// `reduce_sum` is one call over all its slice; solvers have a file of their own.
     fn higher_order(&mut self, expr: &Expr, id: BuiltinId, args: &[Expr]) -> Eval<Sym> {
         let name = id.name();
         let ExprKind::FunRef(function) = &args[0].kind else {
             return Err(FnError::invalid("expected a function").at(expr.span));
         };
+        if let Some(form) = Form::of(name, args.len() - 1) {
+            return self.solver(expr, (name, form), function, &args[1..]);
+        }
         if !matches!(name, "reduce_sum" | "reduce_sum_static") || args.len() < 3 {
             let message =
                 format!("function `{name}` is known but not supported yet in the log density");

@@ -8,6 +8,7 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `expr`, `stmt`, `branch`, `masked`, `call`, `hoist` | the evaluator |
+//! | `solvers` | differential equations, systems of equations, integrals |
 //! | `params`, `checks` | constrained parameters, checks of transformed ones |
 //! | `records` | the axis of exchangeable records: prior and likelihood apart |
 
@@ -18,6 +19,7 @@ mod expr;
 mod hoist;
 mod params;
 mod records;
+mod solvers;
 mod stmt;
 
 use std::collections::HashMap;

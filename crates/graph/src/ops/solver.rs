@@ -1,0 +1,169 @@
+//! Operations that own a graph: differential equations, systems of equations and integrals of a function which is itself
+//! a graph, the *body*.
+//!
+//! Each is a function of one vector of arguments to one vector of results, and stands in a graph in four passes that close
+//! differentiation up to Hessian-vector products: with J the derivative at x and H the one of `wᵀJ`,
+//!
+//! | pass | arguments | result |
+//! | --- | --- | --- |
+//! | [`Pass::Value`] | x | f(x) |
+//! | [`Pass::Tangent`] | x, dx | J dx |
+//! | [`Pass::Adjoint`] | x, w | Jᵀ w |
+//! | [`Pass::AdjointTangent`] | x, w, dx, dw | H dx + Jᵀ dw |
+//!
+//! How they are computed: [`crate::solver`].
+
+use jensen_math::solvers::{Integral, NODE, Ode, Root};
+
+use crate::ir::{Graph, Input, Placement};
+
+/// A function defined by a body and a way to solve.
+#[derive(Clone, Debug)]
+pub struct Solver {
+    /// What is solved, and how.
+    pub kind: SolverKind,
+    /// Three inputs a lane (clock, states, parameters) and one output, the rates.
+    pub body: Graph,
+}
+
+/// What is solved.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SolverKind {
+    /// x: states at the start, parameters, first time, output times; result: the states at each output time. The body has a
+    /// clock that runs from 0 to 1 between times and the two times behind the parameters.
+    Ode(Ode),
+    /// x: where the search begins, parameters; result: a root. The body has no clock.
+    Root(Root),
+    /// x: limits, parameters; result: one integral. The body has a node for a clock, no states and limits first
+    /// among the parameters.
+    Integral(Integral),
+}
+
+/// What of a solver a node computes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub enum Pass {
+    /// The function.
+    Value,
+    /// Its derivative along a direction.
+    Tangent,
+    /// Products of weights with its derivatives.
+    Adjoint,
+    /// The derivative of these along a direction.
+    AdjointTangent,
+}
+
+impl Pass {
+    /// All passes with their names in the text form.
+    pub const ALL: [(Pass, &'static str); 4] = [
+        (Pass::Value, "value"),
+        (Pass::Tangent, "tangent"),
+        (Pass::Adjoint, "adjoint"),
+        (Pass::AdjointTangent, "adjoint_tangent"),
+    ];
+
+    /// The name in the text form.
+    pub fn name(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+
+    /// Whether it moves along a direction.
+    pub fn moves(self) -> bool {
+        matches!(self, Pass::Tangent | Pass::AdjointTangent)
+    }
+
+    /// Whether it takes weights and gives products with derivatives.
+    pub fn pulls(self) -> bool {
+        matches!(self, Pass::Adjoint | Pass::AdjointTangent)
+    }
+
+    /// Copies of the system that are solved together.
+    pub fn copies(self) -> usize {
+        if self.moves() { 2 } else { 1 }
+    }
+}
+
+impl Solver {
+    /// Length of x.
+    pub fn arguments(&self) -> usize {
+        match &self.kind {
+            SolverKind::Ode(ode) => ode.arguments(),
+            SolverKind::Root(root) => root.arguments(),
+            SolverKind::Integral(integral) => integral.parameters,
+        }
+    }
+
+    /// Length of the result.
+    pub fn results(&self) -> usize {
+        match &self.kind {
+            SolverKind::Ode(ode) => ode.results(),
+            SolverKind::Root(root) => root.unknowns,
+            SolverKind::Integral(_) => 1,
+        }
+    }
+
+    /// Lengths of the body's clock, states and parameters, and of its rates.
+    pub fn extents(&self) -> ([usize; 3], usize) {
+        match &self.kind {
+            SolverKind::Ode(ode) => ([1, ode.states, ode.system_parameters()], ode.states),
+            SolverKind::Root(root) => ([0, root.unknowns, root.parameters], root.unknowns),
+            SolverKind::Integral(integral) => ([NODE, 0, integral.parameters], 1),
+        }
+    }
+
+    /// Lengths of the arguments of a pass, in order, and of what it gives.
+    pub fn signature(&self, pass: Pass) -> (Vec<usize>, usize) {
+        let (x, f) = (self.arguments(), self.results());
+        match pass {
+            Pass::Value => (vec![x], f),
+            Pass::Tangent => (vec![x, x], f),
+            Pass::Adjoint => (vec![x, f], x),
+            Pass::AdjointTangent => (vec![x, f, x, f], x),
+        }
+    }
+
+    /// Whether another one computes the same.
+    pub fn same(&self, other: &Solver) -> bool {
+        self.kind == other.kind && self.body.same(&other.body)
+    }
+
+    /// What is wrong with extents, settings or the body's form, if anything.
+    pub fn problem(&self) -> Option<String> {
+        const MOST: usize = u32::MAX as usize / 8;
+        let sizes = match &self.kind {
+            SolverKind::Ode(ode) => [ode.states, ode.parameters, ode.times],
+            SolverKind::Root(root) => [root.unknowns, root.parameters, 1],
+            SolverKind::Integral(integral) => [1, integral.parameters, 1],
+        };
+        let product = sizes[0].checked_mul(sizes[2]);
+        if sizes.iter().any(|size| *size > MOST) || product.is_none_or(|size| size > MOST) {
+            return Some("a solver of more elements than a graph may have".into());
+        }
+        if sizes[0] == 0 || sizes[2] == 0 {
+            return Some("a solver without states or times".into());
+        }
+        match &self.kind {
+            SolverKind::Ode(ode) if ode.absolute.len() != ode.states => {
+                return Some("one absolute tolerance for each state".into());
+            }
+            SolverKind::Integral(integral) if integral.parameters < 2 => {
+                return Some("limits stand first among the parameters of an integral".into());
+            }
+            _ => {}
+        }
+        let lane = |input: &Input| input.placement == Placement::Lane;
+        if self.body.record_count().is_some() || !self.body.inputs().iter().all(lane) {
+            return Some("a body has inputs of lanes alone, and no records".into());
+        }
+        let (inputs, rates) = self.extents();
+        let found: Vec<usize> = self.body.inputs().iter().map(|input| input.len).collect();
+        if found != inputs {
+            return Some(format!(
+                "the body has inputs of {found:?} elements, expected {inputs:?}"
+            ));
+        }
+        match self.body.outputs() {
+            [out] if self.body.shape(*out).len as usize == rates => None,
+            _ => Some(format!("the body must have one output of {rates} elements")),
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! Solvers of bodies: which graphs a pass needs, and the pass itself over whatever evaluates them.
+//!
+//! Derivatives of the body are graphs, made by differentiation like all others: its Jacobian, the body with a tangent beside
+//! it, and the products of weights with the derivatives of either. The numerical work is that of
+//! [`jensen_math::solvers`]; the executor and the slow evaluator bring an [`Engine`] each.
+
+use jensen_math::solvers::{
+    Arguments, Differentiable, Integral, Method, Ode, Point, Root, System, Trajectory,
+};
+
+use crate::ir::{Graph, NodeId, Shape};
+use crate::ops::{Pass, Solver, SolverKind};
+use crate::passes;
+
+/// Evaluates a graph at a block of lanes.
+pub(crate) trait Engine {
+    /// Whole vectors have so many lanes.
+    const GRANULE: usize;
+
+    /// Writes all outputs; inputs and outputs are rows of lanes.
+    fn run(&mut self, inputs: &[&[f64]], lanes: usize, outputs: &mut [&mut [f64]]);
+}
+
+/// What a pass evaluates, each where it needs it.
+pub(crate) struct Roles<T> {
+    /// The body.
+    pub base: Option<T>,
+    /// The derivative of the rates by the states.
+    pub jacobian: Option<T>,
+    /// The body and its derivative along a direction.
+    pub moving: Option<T>,
+    /// Products of weights with derivatives of the body, or of the moving one.
+    pub pull: Option<T>,
+}
+
+impl<T> Roles<T> {
+    /// The same roles, played by others.
+    pub fn map<'a, U>(&'a self, mut f: impl FnMut(&'a T) -> U) -> Roles<U> {
+        Roles {
+            base: self.base.as_ref().map(&mut f),
+            jacobian: self.jacobian.as_ref().map(&mut f),
+            moving: self.moving.as_ref().map(&mut f),
+            pull: self.pull.as_ref().map(&mut f),
+        }
+    }
+
+    /// All players.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        [&self.base, &self.jacobian, &self.moving, &self.pull]
+            .into_iter()
+            .flatten()
+    }
+}
+
+impl Roles<Graph> {
+    /// The graphs of a pass.
+    pub fn of(solver: &Solver, pass: Pass) -> Self {
+        let implicit = match &solver.kind {
+            SolverKind::Ode(ode) => ode.method == Method::Radau,
+            SolverKind::Root(_) => true,
+            SolverKind::Integral(_) => false,
+        };
+        let is_root = matches!(solver.kind, SolverKind::Root(_));
+        Roles {
+            base: (!pass.moves() || is_root).then(|| solver.body.clone()),
+            jacobian: implicit.then(|| jacobian(&solver.body)),
+            moving: pass.moves().then(|| moving(&solver.body).0),
+            pull: pass.pulls().then(|| {
+                let (graph, inputs) = if pass.moves() {
+                    moving(&solver.body)
+                } else {
+                    let mut graph = solver.body.clone();
+                    let inputs = (1..3).map(|slot| graph.input_node(slot)).collect();
+                    (graph, inputs)
+                };
+                pull(graph, &inputs)
+            }),
+        }
+    }
+}
+
+/// ∂rates/∂states, column by column.
+fn jacobian(body: &Graph) -> Graph {
+    let mut graph = body.clone();
+    let rates = graph.outputs()[0];
+    let states = graph.input_node(1);
+    let n = graph.shape(states).len as usize;
+    let columns: Vec<NodeId> = (0..n)
+        .map(|j| {
+            let unit: Vec<f64> = (0..n).map(|i| f64::from(u8::from(i == j))).collect();
+            let seed = graph.vector(&unit);
+            let column = graph.tangent(&[rates], &[(states, seed)])[0];
+            column.unwrap_or_else(|| {
+                let rows = graph.shape(rates).len as usize;
+                graph.vector(&vec![0.0; rows])
+            })
+        })
+        .collect();
+    let all = graph.concat(&columns);
+    graph.set_outputs(vec![all]);
+    passes::compact(&graph)
+}
+
+/// The body with a second copy of states and parameters, their tangents, and the rates of both; and its inputs but the
+/// clock.
+fn moving(body: &Graph) -> (Graph, Vec<NodeId>) {
+    let mut graph = body.clone();
+    let rates = graph.outputs()[0];
+    let (states, parameters) = (graph.input_node(1), graph.input_node(2));
+    let [of_states, of_parameters] = [states, parameters].map(|id| graph.shape(id).len as usize);
+    let (dy, dp) = (graph.input(of_states), graph.input(of_parameters));
+    let moved = graph.tangent(&[rates], &[(states, dy), (parameters, dp)])[0];
+    let moved = moved.unwrap_or_else(|| {
+        let rows = graph.shape(rates).len as usize;
+        graph.vector(&vec![0.0; rows])
+    });
+    graph.set_outputs(vec![rates, moved]);
+    (graph, vec![states, parameters, dy, dp])
+}
+
+/// Products of weights, one more input for each output, with derivatives by `inputs`.
+fn pull(mut graph: Graph, inputs: &[NodeId]) -> Graph {
+    let outputs = graph.outputs().to_vec();
+    let terms: Vec<NodeId> = outputs
+        .into_iter()
+        .map(|out| {
+            let Shape { len, .. } = graph.shape(out);
+            let weights = graph.input(len as usize);
+            let product = graph.mul(weights, out);
+            graph.sum(product)
+        })
+        .collect();
+    let total = graph.add_all(&terms);
+    let gradients = graph.gradient(total, inputs);
+    graph.set_outputs(gradients);
+    passes::compact(&graph)
+}
+
+/// A body at work for the solvers of `jensen-math`.
+struct Body<'a, E> {
+    rate: &'a mut E,
+    jacobian: Option<&'a mut E>,
+    pull: Option<&'a mut E>,
+    copies: usize,
+}
+
+/// The parts of `rows` that belong to each copy.
+fn halves(rows: &[f64], copies: usize) -> Vec<&[f64]> {
+    let each = rows.len() / copies;
+    (0..copies)
+        .map(|copy| &rows[copy * each..(copy + 1) * each])
+        .collect()
+}
+
+fn halves_mut(rows: &mut [f64], copies: usize) -> Vec<&mut [f64]> {
+    let each = rows.len() / copies;
+    let mut rest = rows;
+    let mut parts = Vec::with_capacity(copies);
+    for _ in 0..copies {
+        let (part, after) = rest.split_at_mut(each);
+        parts.push(part);
+        rest = after;
+    }
+    parts
+}
+
+impl<E> Body<'_, E> {
+    /// Clock, then states and parameters of each copy.
+    fn inputs<'p>(&self, at: &Point<'p>) -> Vec<&'p [f64]> {
+        let states = halves(at.states, self.copies);
+        let parameters = halves(at.parameters, self.copies);
+        let mut inputs = vec![at.clock];
+        for (states, parameters) in states.into_iter().zip(parameters) {
+            inputs.extend([states, parameters]);
+        }
+        inputs
+    }
+}
+
+impl<E: Engine> System for Body<'_, E> {
+    fn rate(&mut self, at: Point<'_>, out: &mut [f64]) {
+        let inputs = self.inputs(&at);
+        let mut outputs = halves_mut(out, self.copies);
+        self.rate.run(&inputs, at.lanes, &mut outputs);
+    }
+
+    fn jacobian(&mut self, at: Point<'_>, _states: usize, out: &mut [f64]) {
+        let inputs = self.inputs(&at);
+        let engine = self.jacobian.as_mut().expect("implicit solvers have one");
+        engine.run(&inputs[..3], at.lanes, &mut [out]);
+    }
+
+    fn granule(&self) -> usize {
+        E::GRANULE
+    }
+}
+
+impl<E: Engine> Differentiable for Body<'_, E> {
+    fn pull(&mut self, at: Point<'_>, weights: &[f64], states: &mut [f64], parameters: &mut [f64]) {
+        let mut inputs = self.inputs(&at);
+        inputs.extend(halves(weights, self.copies));
+        let mut outputs = Vec::with_capacity(2 * self.copies);
+        let parts = halves_mut(states, self.copies);
+        for (states, parameters) in parts.into_iter().zip(halves_mut(parameters, self.copies)) {
+            outputs.extend([states, parameters]);
+        }
+        let engine = self.pull.as_mut().expect("passes that pull have one");
+        engine.run(&inputs, at.lanes, &mut outputs);
+    }
+}
+
+/// What a forward pass leaves for the backward one.
+pub(crate) enum Memo {
+    /// Steps of a differential equation.
+    Steps(Trajectory),
+    /// Roots, and tangents behind them.
+    Roots(Vec<f64>),
+    /// Levels of an integral.
+    Levels(Vec<u32>),
+}
+
+fn body<E: Engine>(roles: &mut Roles<E>, copies: usize) -> Body<'_, E> {
+    let rate = if copies == 2 {
+        &mut roles.moving
+    } else {
+        &mut roles.base
+    };
+    Body {
+        rate: rate.as_mut().expect("a pass has the rates of its copies"),
+        jacobian: roles.jacobian.as_mut(),
+        pull: roles.pull.as_mut(),
+        copies,
+    }
+}
+
+/// Solves for all copies: `results` rows each into `out`, and what the way back needs where `keep`.
+pub(crate) fn forward<E: Engine>(
+    solver: &Solver,
+    roles: &mut Roles<E>,
+    x: Arguments<'_>,
+    out: &mut [f64],
+    keep: bool,
+) -> Option<Memo> {
+    match &solver.kind {
+        SolverKind::Ode(ode) => {
+            let mut kept = Trajectory::default();
+            let into = keep.then_some(&mut kept);
+            Ode::solve(ode, &mut body(roles, x.copies), x, out, into);
+            keep.then_some(Memo::Steps(kept))
+        }
+        SolverKind::Root(root) => {
+            let (y, moved) = out.split_at_mut(root.unknowns * x.lanes);
+            Root::solve(root, &mut body(roles, 1), x.rows, x.lanes, y);
+            if x.copies == 2 {
+                root.tangent(&mut body(roles, 2), y, x.rows, x.lanes, moved);
+            }
+            keep.then(|| Memo::Roots(out.to_vec()))
+        }
+        SolverKind::Integral(integral) => {
+            let system = &mut body(roles, x.copies);
+            let levels = Integral::solve(integral, system, x.copies, x.rows, x.lanes, out);
+            keep.then_some(Memo::Levels(levels))
+        }
+    }
+}
+
+/// The products of `weights`, `results` rows for each copy, with derivatives by the first copy of the arguments.
+pub(crate) fn backward<E: Engine>(
+    solver: &Solver,
+    roles: &mut Roles<E>,
+    x: Arguments<'_>,
+    memo: &Memo,
+    weights: &[f64],
+    out: &mut [f64],
+) {
+    let copies = x.copies;
+    let system = &mut body(roles, copies);
+    match (&solver.kind, memo) {
+        (SolverKind::Ode(ode), Memo::Steps(kept)) => ode.pull(system, x, kept, weights, out),
+        (SolverKind::Root(root), Memo::Roots(y)) => {
+            root.pull(system, (y, x.rows, copies), x.lanes, weights, out);
+        }
+        (SolverKind::Integral(integral), Memo::Levels(levels)) => {
+            integral.pull(system, (copies, x.rows, levels), x.lanes, weights, out);
+        }
+        _ => unreachable!("a memo of the same solver"),
+    }
+}
+
+/// One pass: arguments and result are rows of lanes. A memo of the same arguments is used, or made where `keep`.
+pub(crate) fn run<E: Engine>(
+    solver: &Solver,
+    pass: Pass,
+    roles: &mut Roles<E>,
+    args: &[&[f64]],
+    lanes: usize,
+    memo: &mut Option<Memo>,
+    (keep, out): (bool, &mut [f64]),
+) {
+    let joined;
+    let rows = match (pass, args) {
+        (Pass::Tangent, [x, dx]) | (Pass::AdjointTangent, [x, _, dx, _]) => {
+            joined = [*x, *dx].concat();
+            &joined[..]
+        }
+        _ => args[0],
+    };
+    let copies = pass.copies();
+    let x = Arguments {
+        rows,
+        copies,
+        lanes,
+    };
+    if memo.is_none() || !pass.pulls() {
+        let mut results = vec![0.0; copies * solver.results() * lanes];
+        *memo = forward(solver, roles, x, &mut results, keep || pass.pulls());
+        if !pass.pulls() {
+            out.copy_from_slice(&results[(copies - 1) * solver.results() * lanes..]);
+            return;
+        }
+    }
+    let both;
+    let weights = match args {
+        // The weights belong to the tangent of the results, their tangent to the results.
+        [_, w, _, dw] => {
+            both = [*dw, *w].concat();
+            &both[..]
+        }
+        _ => args[1],
+    };
+    let memo = memo.as_ref().expect("made above");
+    backward(solver, roles, x, memo, weights, out);
+}

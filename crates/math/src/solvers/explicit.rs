@@ -1,0 +1,349 @@
+//! Explicit Runge-Kutta pairs over lanes.
+
+use super::ode::{Attempt, Front, Ode, Scheme};
+use super::{Differentiable, Point, System};
+
+/// The coefficients of a pair of order 5 that goes on with its better solution.
+pub(super) struct Pair {
+    nodes: &'static [f64],
+    /// Row i: what the stages before stage i + 1 count in it.
+    stages: &'static [&'static [f64]],
+    weights: &'static [f64],
+    /// Weights of the better solution less those of the other one.
+    errors: &'static [f64],
+    /// The last stage stands at the end of the step.
+    first_same_as_last: bool,
+}
+
+/// Dormand and Prince (1980), *A family of embedded Runge-Kutta formulae*.
+pub(super) const DORMAND_PRINCE: Pair = Pair {
+    nodes: &[0.0, 0.2, 0.3, 0.8, 8.0 / 9.0, 1.0, 1.0],
+    stages: &[
+        &[0.2],
+        &[3.0 / 40.0, 9.0 / 40.0],
+        &[44.0 / 45.0, -56.0 / 15.0, 32.0 / 9.0],
+        &[
+            19372.0 / 6561.0,
+            -25360.0 / 2187.0,
+            64448.0 / 6561.0,
+            -212.0 / 729.0,
+        ],
+        &[
+            9017.0 / 3168.0,
+            -355.0 / 33.0,
+            46732.0 / 5247.0,
+            49.0 / 176.0,
+            -5103.0 / 18656.0,
+        ],
+        &[
+            35.0 / 384.0,
+            0.0,
+            500.0 / 1113.0,
+            125.0 / 192.0,
+            -2187.0 / 6784.0,
+            11.0 / 84.0,
+        ],
+    ],
+    weights: &[
+        35.0 / 384.0,
+        0.0,
+        500.0 / 1113.0,
+        125.0 / 192.0,
+        -2187.0 / 6784.0,
+        11.0 / 84.0,
+        0.0,
+    ],
+    errors: &[
+        71.0 / 57600.0,
+        0.0,
+        -71.0 / 16695.0,
+        71.0 / 1920.0,
+        -17253.0 / 339_200.0,
+        22.0 / 525.0,
+        -1.0 / 40.0,
+    ],
+    first_same_as_last: true,
+};
+
+/// Cash and Karp (1990), *A variable order Runge-Kutta method for initial value problems with rapidly varying right-hand
+/// sides*.
+pub(super) const CASH_KARP: Pair = Pair {
+    nodes: &[0.0, 0.2, 0.3, 0.6, 1.0, 0.875],
+    stages: &[
+        &[0.2],
+        &[3.0 / 40.0, 9.0 / 40.0],
+        &[0.3, -0.9, 1.2],
+        &[-11.0 / 54.0, 2.5, -70.0 / 27.0, 35.0 / 27.0],
+        &[
+            1631.0 / 55296.0,
+            175.0 / 512.0,
+            575.0 / 13824.0,
+            44275.0 / 110_592.0,
+            253.0 / 4096.0,
+        ],
+    ],
+    weights: &[
+        37.0 / 378.0,
+        0.0,
+        250.0 / 621.0,
+        125.0 / 594.0,
+        0.0,
+        512.0 / 1771.0,
+    ],
+    errors: &[
+        37.0 / 378.0 - 2825.0 / 27648.0,
+        0.0,
+        250.0 / 621.0 - 18575.0 / 48384.0,
+        125.0 / 594.0 - 13525.0 / 55296.0,
+        -277.0 / 14336.0,
+        512.0 / 1771.0 - 0.25,
+    ],
+    first_same_as_last: false,
+};
+
+/// A pair at work on a problem.
+pub(super) struct Explicit<'a> {
+    pair: &'a Pair,
+    ode: &'a Ode,
+    /// Rates of the stages.
+    rates: Vec<Vec<f64>>,
+    /// Where the stages stand.
+    states: Vec<Vec<f64>>,
+    clock: Vec<f64>,
+}
+
+/// `out = base + length · Σ weight · rate`, rows of lanes.
+fn combine(out: &mut [f64], base: &[f64], length: &[f64], weights: &[f64], rates: &[Vec<f64>]) {
+    let lanes = length.len();
+    out.fill(0.0);
+    for (weight, rate) in weights.iter().zip(rates).filter(|(w, _)| **w != 0.0) {
+        for (out, rate) in out.iter_mut().zip(rate) {
+            *out += weight * rate;
+        }
+    }
+    for (out, base) in out.chunks_exact_mut(lanes).zip(base.chunks_exact(lanes)) {
+        for ((out, base), length) in out.iter_mut().zip(base).zip(length) {
+            *out = base + length * *out;
+        }
+    }
+}
+
+impl<'a> Explicit<'a> {
+    pub fn new(pair: &'a Pair, ode: &'a Ode) -> Self {
+        Self {
+            pair,
+            ode,
+            rates: Vec::new(),
+            states: Vec::new(),
+            clock: Vec::new(),
+        }
+    }
+
+    /// The rates of stages `from .. count`; those before stand already.
+    fn stages(&mut self, system: &mut dyn System, front: &Front, from: usize, count: usize) {
+        let size = front.states.len();
+        for list in [&mut self.rates, &mut self.states] {
+            list.resize(self.pair.nodes.len(), Vec::new());
+            list.iter_mut().for_each(|rows| rows.resize(size, 0.0));
+        }
+        for i in from..count {
+            if i == 0 {
+                self.states[0].copy_from_slice(&front.states);
+            } else {
+                let weights = self.pair.stages[i - 1];
+                combine(
+                    &mut self.states[i],
+                    &front.states,
+                    &front.trial,
+                    weights,
+                    &self.rates,
+                );
+            }
+            self.clock_at(front, i);
+            let point = Point {
+                clock: &self.clock,
+                states: &self.states[i],
+                parameters: &front.parameters,
+                lanes: front.lanes,
+            };
+            system.rate(point, &mut self.rates[i]);
+        }
+    }
+
+    fn clock_at(&mut self, front: &Front, i: usize) {
+        let node = self.pair.nodes[i];
+        self.clock.clear();
+        let clocks = front.clock.iter().zip(&front.trial);
+        self.clock
+            .extend(clocks.map(|(clock, length)| clock + node * length));
+    }
+}
+
+/// What perturbations are relative to the states.
+const PERTURBATION: f64 = 1e-6;
+
+impl Explicit<'_> {
+    /// The longest step with which perturbations of the states at the start of the step are followed as well as the
+    /// states.
+    ///
+    /// Where a solution is at rest, or nearly, its own error allows steps of any length, but its derivatives go on to move by
+    /// the Jacobian J, and are those of the steps taken. For `y' = λy` a pair of order 5 errs by about `(hλ)⁶ / 3600` a
+    /// step, relative to the perturbation; as much as the tolerance is allowed. ‖J‖ is estimated along one direction, with
+    /// one more evaluation of the rates.
+    fn longest(&mut self, system: &mut dyn System, front: &Front) -> Vec<f64> {
+        let (n, lanes) = (self.ode.states, front.lanes);
+        let most = (3600.0 * self.ode.relative).powf(1.0 / 6.0);
+        self.states[1].copy_from_slice(&front.states);
+        let mut units = vec![0.0; n * lanes];
+        for place in 0..lanes {
+            let largest = (0..n).fold(0.0_f64, |m, i| m.max(front.states[i * lanes + place].abs()));
+            for i in 0..n {
+                let at = i * lanes + place;
+                units[at] = front.states[at].abs() + 1e-3 * largest + self.ode.absolute[i];
+                let sign = if i % 2 == 0 { 1.0 } else { -1.0 };
+                let share = 1.0 - 0.3 * i as f64 / n as f64;
+                self.states[1][at] += PERTURBATION * sign * share * units[at];
+            }
+        }
+        let point = Point {
+            clock: &front.clock,
+            states: &self.states[1],
+            parameters: &front.parameters,
+            lanes,
+        };
+        system.rate(point, &mut self.rates[1]);
+        let mut slopes = vec![0.0_f64; lanes];
+        for (at, unit) in units.iter().enumerate() {
+            let slope = (self.rates[1][at] - front.rates[at]).abs() / (PERTURBATION * unit);
+            slopes[at % lanes] = slopes[at % lanes].max(slope);
+        }
+        slopes.into_iter().map(|slope| most / slope).collect()
+    }
+}
+
+impl Scheme for Explicit<'_> {
+    fn order(&self) -> f64 {
+        5.0
+    }
+
+    fn attempt(&mut self, system: &mut dyn System, front: &Front) -> Attempt {
+        let lanes = front.lanes;
+        let count = self.pair.nodes.len();
+        self.rates.resize(count, Vec::new());
+        self.rates[0].clear();
+        self.rates[0].extend_from_slice(&front.rates);
+        self.stages(system, front, 1, count);
+        let mut states = vec![0.0; front.states.len()];
+        let mut errors = states.clone();
+        combine(
+            &mut states,
+            &front.states,
+            &front.trial,
+            self.pair.weights,
+            &self.rates,
+        );
+        let nothing = vec![0.0; states.len()];
+        combine(
+            &mut errors,
+            &nothing,
+            &front.trial,
+            self.pair.errors,
+            &self.rates,
+        );
+        let mut error = vec![0.0; lanes];
+        for i in 0..self.ode.states {
+            for (place, most) in error.iter_mut().enumerate() {
+                let at = i * lanes + place;
+                let size = states[at].abs().max(front.states[at].abs());
+                let here = errors[at].abs() / self.ode.unit(i, size);
+                // A NaN stays: it is the larger one.
+                if here > *most || here.is_nan() {
+                    *most = here;
+                }
+            }
+        }
+        let rates = self
+            .pair
+            .first_same_as_last
+            .then(|| self.rates[count - 1].clone());
+        let longest = Some(self.longest(system, front));
+        Attempt {
+            states,
+            error,
+            rates,
+            longest,
+        }
+    }
+
+    fn pull(
+        &mut self,
+        system: &mut dyn Differentiable,
+        front: &Front,
+        adjoint: &mut [f64],
+        parameters: &mut [f64],
+    ) {
+        let lanes = front.lanes;
+        let pair = self.pair;
+        // Stages that count in the result.
+        let count = pair
+            .weights
+            .iter()
+            .rposition(|w| *w != 0.0)
+            .map_or(0, |last| last + 1);
+        // The rates of the last of them are not needed.
+        self.stages(system, front, 0, count - 1);
+        let last = count - 1;
+        combine(
+            &mut self.states[last],
+            &front.states,
+            &front.trial,
+            pair.stages[last - 1],
+            &self.rates,
+        );
+        let size = adjoint.len();
+        let mut pulled: Vec<Vec<f64>> = vec![Vec::new(); count];
+        let mut here = vec![0.0; parameters.len()];
+        let mut weights = vec![0.0; size];
+        for i in (0..count).rev() {
+            weights
+                .iter_mut()
+                .zip(&*adjoint)
+                .for_each(|(w, a)| *w = pair.weights[i] * a);
+            for (j, pulled) in pulled.iter().enumerate().skip(i + 1) {
+                let coefficient = pair.stages[j - 1][i];
+                weights
+                    .iter_mut()
+                    .zip(pulled)
+                    .for_each(|(w, p)| *w += coefficient * p);
+            }
+            for row in weights.chunks_exact_mut(lanes) {
+                row.iter_mut()
+                    .zip(&front.trial)
+                    .for_each(|(w, length)| *w *= length);
+            }
+            self.clock_at(front, i);
+            pulled[i].resize(size, 0.0);
+            let point = Point {
+                clock: &self.clock,
+                states: &self.states[i],
+                parameters: &front.parameters,
+                lanes,
+            };
+            system.pull(point, &weights, &mut pulled[i], &mut here);
+            parameters.iter_mut().zip(&here).for_each(|(p, h)| *p += h);
+        }
+        for pulled in &pulled {
+            for (row, add) in adjoint
+                .chunks_exact_mut(lanes)
+                .zip(pulled.chunks_exact(lanes))
+            {
+                for ((a, add), length) in row.iter_mut().zip(add).zip(&front.trial) {
+                    // A place without a step keeps what it has, whatever stands in its states.
+                    if *length > 0.0 {
+                        *a += add;
+                    }
+                }
+            }
+        }
+    }
+}

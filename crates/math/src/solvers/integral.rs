@@ -1,0 +1,202 @@
+//! Integrals by the double exponential rule of Takahasi and Mori (1974), lane by lane with integrands evaluated for all
+//! lanes at once.
+//!
+//! A node is a row of six numbers: the place is `x = a₀·a + b₀·b + c₀`, its signed distance to the nearer limit `d₀·(b − a)`
+//! and what the integrand counts `w₀·(b − a) + w₁`, so that places depend on the limits as on parameters and derivatives by
+//! the limits come with all others. The step between nodes is halved until the sum settles; each lane has its own level.
+
+use super::{Differentiable, Point, System};
+
+/// Which limits are finite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ends {
+    /// The lower limit.
+    pub lower: bool,
+    /// The upper limit.
+    pub upper: bool,
+}
+
+/// An integral over parameters `(a, b, θ)`: the system gives the integrand times what it counts, one row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Integral {
+    /// Which limits are finite.
+    pub ends: Ends,
+    /// Number of parameters, limits included.
+    pub parameters: usize,
+    /// Tolerance relative to the integral of the integrand's absolute value.
+    pub relative: f64,
+}
+
+/// Rows of a node.
+pub const NODE: usize = 6;
+
+/// Nodes beyond this argument count nothing.
+const REACH: f64 = 6.5;
+
+/// On infinite intervals nodes end at e^115, 1e50: powers of them stay finite.
+const FARTHEST: f64 = 115.0;
+
+/// Most halvings of the step.
+const LEVELS: u32 = 11;
+
+impl Integral {
+    /// The node of an argument, and whether it counts.
+    fn node(&self, t: f64) -> Option<[f64; NODE]> {
+        let half_pi = std::f64::consts::FRAC_PI_2;
+        let (s, c) = (half_pi * t.sinh(), half_pi * t.cosh());
+        let node = match (self.ends.lower, self.ends.upper) {
+            (true, true) => {
+                let far = 1.0 / (1.0 + (2.0 * s.abs()).exp());
+                let weight = 0.5 * c / s.cosh().powi(2);
+                if t < 0.0 {
+                    [1.0 - far, far, 0.0, -far, weight, 0.0]
+                } else {
+                    [far, 1.0 - far, 0.0, far, weight, 0.0]
+                }
+            }
+            _ if s.abs() > FARTHEST => return None,
+            (true, false) => [1.0, 0.0, s.exp(), f64::NAN, 0.0, c * s.exp()],
+            (false, true) => [0.0, 1.0, -s.exp(), f64::NAN, 0.0, c * s.exp()],
+            (false, false) => [0.0, 0.0, s.sinh(), f64::NAN, 0.0, c * s.cosh()],
+        };
+        let distance = if self.ends.lower && self.ends.upper {
+            node[3]
+        } else {
+            1.0
+        };
+        let counts = node[4] + node[5];
+        (distance != 0.0 && counts.is_finite() && counts != 0.0 && node[2].is_finite())
+            .then_some(node)
+    }
+
+    /// The arguments of a level: those that halving the step adds.
+    fn level(level: u32) -> impl Iterator<Item = f64> {
+        let step = 0.5_f64.powi(level as i32);
+        let count = (REACH / step) as i32;
+        (-count..=count)
+            .filter(move |k| level == 0 || k % 2 != 0)
+            .map(move |k| f64::from(k) * step)
+    }
+
+    /// Calls `visit(step, node)` for the nodes of a level.
+    fn visit(&self, level: u32, lanes: usize, mut visit: impl FnMut(&[f64])) {
+        let mut rows = vec![0.0; NODE * lanes];
+        for node in Self::level(level).filter_map(|t| self.node(t)) {
+            for (row, x) in rows.chunks_exact_mut(lanes).zip(node) {
+                row.fill(x);
+            }
+            visit(&rows);
+        }
+    }
+
+    /// The integrals of all copies, a row each, and the level that each lane asks for; NaN where the sum does not settle.
+    pub fn solve(
+        &self,
+        system: &mut dyn System,
+        copies: usize,
+        x: &[f64],
+        lanes: usize,
+        out: &mut [f64],
+    ) -> Vec<u32> {
+        let mut sums = vec![0.0; copies * lanes];
+        let mut values = sums.clone();
+        let mut last = vec![f64::NAN; lanes];
+        let mut masses = vec![0.0; lanes];
+        let mut levels = vec![0; lanes];
+        let mut going: Vec<bool> = (0..lanes)
+            .map(|lane| self.begins(x, lanes, lane, out, copies))
+            .collect();
+        for level in 0..=LEVELS {
+            if !going.contains(&true) {
+                break;
+            }
+            let step = 0.5_f64.powi(level as i32);
+            self.visit(level, lanes, |node| {
+                let point = Point {
+                    clock: node,
+                    states: &[],
+                    parameters: x,
+                    lanes,
+                };
+                system.rate(point, &mut values);
+                for (sum, value) in sums.iter_mut().zip(&values) {
+                    *sum += value;
+                }
+                for (mass, value) in masses.iter_mut().zip(&values) {
+                    *mass += value.abs();
+                }
+            });
+            for lane in 0..lanes {
+                if !going[lane] {
+                    continue;
+                }
+                let refined = sums[lane] * step;
+                let change = (refined - last[lane]).abs();
+                // The error of a level is about the square of the change that it brought.
+                let settled = change <= 0.1 * self.relative * masses[lane] * step;
+                last[lane] = refined;
+                levels[lane] = level;
+                if (level > 2 && settled) || !refined.is_finite() {
+                    going[lane] = false;
+                    for copy in 0..copies {
+                        out[copy * lanes + lane] = sums[copy * lanes + lane] * step;
+                    }
+                }
+            }
+        }
+        for lane in (0..lanes).filter(|lane| going[*lane]) {
+            (0..copies).for_each(|copy| out[copy * lanes + lane] = f64::NAN);
+        }
+        levels
+    }
+
+    /// Whether the limits of a lane are in order; if not, its integrals are NaN.
+    fn begins(&self, x: &[f64], lanes: usize, lane: usize, out: &mut [f64], copies: usize) -> bool {
+        let ordered = !(self.ends.lower && self.ends.upper) || x[lane] <= x[lanes + lane];
+        if !ordered {
+            (0..copies).for_each(|copy| out[copy * lanes + lane] = f64::NAN);
+        }
+        ordered
+    }
+
+    /// The products of `weights` (a row for each copy) with the derivatives of the integrals of these levels by the first
+    /// copy of the parameters.
+    pub fn pull(
+        &self,
+        system: &mut dyn Differentiable,
+        (copies, x, levels): (usize, &[f64], &[u32]),
+        lanes: usize,
+        weights: &[f64],
+        out: &mut [f64],
+    ) {
+        out.fill(0.0);
+        let mut by_parameter = vec![0.0; copies * self.parameters * lanes];
+        let mut scaled = weights.to_vec();
+        for copy in 0..copies {
+            for lane in 0..lanes {
+                scaled[copy * lanes + lane] *= 0.5_f64.powi(levels[lane] as i32);
+            }
+        }
+        for level in 0..=levels.iter().copied().max().unwrap_or(0) {
+            self.visit(level, lanes, |node| {
+                let point = Point {
+                    clock: node,
+                    states: &[],
+                    parameters: x,
+                    lanes,
+                };
+                system.pull(point, &scaled, &mut [], &mut by_parameter);
+                for (row, from) in out
+                    .chunks_exact_mut(lanes)
+                    .zip(by_parameter.chunks_exact(lanes))
+                {
+                    for ((o, b), own) in row.iter_mut().zip(from).zip(levels) {
+                        if level <= *own {
+                            *o += b;
+                        }
+                    }
+                }
+            });
+        }
+    }
+}

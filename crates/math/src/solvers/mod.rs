@@ -1,0 +1,104 @@
+//! Numerical solvers over lanes: ordinary differential equations, systems of equations and integrals, with exact
+//! derivatives of what was computed.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `ode` | initial value problems: steps, error control of each lane, the adjoint of the steps taken |
+//! | `explicit` | Runge-Kutta pairs of Dormand and Prince and of Cash and Karp |
+//! | `radau` | Radau IIA collocation for stiff equations, with `collocation`, its coefficients |
+//! | `root` | systems of equations by Powell's dogleg |
+//! | `integral` | integrals over intervals that may be infinite, by the double exponential rule |
+//! | `linear` | small complex systems of one lane |
+//!
+//! A solver asks a [`System`] for rates at a block of lanes, rows of contiguous lanes, and each lane takes its own steps:
+//! its result is a function of its own numbers, whatever lanes stand beside it.
+//!
+//! *Copies.* Derivatives along a direction are solutions of a larger system of the same form: states `(y, dy)`,
+//! parameters `(p, dp)`, rates `(f, df)`. The solvers here commute with that: solving the larger system with the steps
+//! that the first copy asks for is the derivative of the solution with its steps held. So one forward and one
+//! backward routine give values, tangents, adjoints, and the derivatives of adjoints along a direction, which is what a
+//! Hessian-vector product needs.
+
+mod collocation;
+mod explicit;
+mod integral;
+mod linear;
+mod ode;
+mod radau;
+mod root;
+
+pub use integral::{Ends, Integral, NODE};
+pub use ode::{Arguments, Method, Ode, Trajectory};
+pub use root::Root;
+
+/// Where a [`System`] is evaluated: rows of `lanes` lanes each.
+#[derive(Clone, Copy, Debug)]
+pub struct Point<'a> {
+    /// What the solver moves along: one row of time, or the rows of a quadrature node.
+    pub clock: &'a [f64],
+    /// States, copy after copy.
+    pub states: &'a [f64],
+    /// Parameters, copy after copy.
+    pub parameters: &'a [f64],
+    /// Number of lanes, a multiple of [`System::granule`].
+    pub lanes: usize,
+}
+
+/// Rates `f(clock, states, parameters)`, lane by lane.
+pub trait System {
+    /// Writes the rates, as many rows as there are outputs in all copies.
+    fn rate(&mut self, at: Point<'_>, out: &mut [f64]);
+
+    /// Writes ∂f/∂states of the first copy, column-major rows of lanes. It steers iterations and does not enter results,
+    /// so that differences of rates are enough: the default.
+    fn jacobian(&mut self, at: Point<'_>, states: usize, out: &mut [f64]) {
+        differences(self, at, states, out);
+    }
+
+    /// Lanes come in multiples of this.
+    fn granule(&self) -> usize {
+        1
+    }
+}
+
+/// A [`System`] with the products of its derivatives with a row of weights.
+pub trait Differentiable: System {
+    /// Writes `∂⟨weights, f⟩/∂states` and `∂⟨weights, f⟩/∂parameters`, for all copies.
+    fn pull(&mut self, at: Point<'_>, weights: &[f64], states: &mut [f64], parameters: &mut [f64]);
+}
+
+/// Forward differences of the rates of a system with one copy.
+fn differences<S: System + ?Sized>(system: &mut S, at: Point<'_>, states: usize, out: &mut [f64]) {
+    let lanes = at.lanes;
+    let rows = at.states.len() / lanes.max(1);
+    let mut base = vec![0.0; rows * lanes];
+    let mut moved = base.clone();
+    let mut place = at.states.to_vec();
+    system.rate(at, &mut base);
+    for j in 0..states {
+        let column = j * lanes..(j + 1) * lanes;
+        let steps: Vec<f64> = at.states[column.clone()]
+            .iter()
+            .map(|y| {
+                let h = 1.5e-8 * y.abs().max(1e-5);
+                // The step that is taken, after rounding.
+                (y + h) - y
+            })
+            .collect();
+        for (to, h) in place[column.clone()].iter_mut().zip(&steps) {
+            *to += h;
+        }
+        let point = Point {
+            states: &place,
+            ..at
+        };
+        system.rate(point, &mut moved);
+        place[column.clone()].copy_from_slice(&at.states[column]);
+        for i in 0..states {
+            for lane in 0..lanes {
+                let slope = (moved[i * lanes + lane] - base[i * lanes + lane]) / steps[lane];
+                out[(j * states + i) * lanes + lane] = slope;
+            }
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! Systems of equations `f(y, p) = 0`, lane by lane with rates evaluated for all lanes at once.
+//!
+//! The solution is found by Powell's dogleg steps on ‖f‖² within a trust region (Nocedal and Wright, *Numerical
+//! Optimization*, sections 4.1 and 11.2), which near a regular root are Newton's. Its derivatives follow from the implicit
+//! function theorem: they are those of the root, whatever the iteration.
+
+use num_complex::Complex64;
+
+use super::linear::Factor;
+use super::{Differentiable, Point, System};
+
+/// A system of equations.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Root {
+    /// Number of unknowns, and of equations.
+    pub unknowns: usize,
+    /// Number of parameters.
+    pub parameters: usize,
+    /// A lane has a root where no equation is off by more than this.
+    pub tolerance: f64,
+    /// Most steps.
+    pub max_steps: u64,
+}
+
+/// Where the search of one lane stands.
+struct Search {
+    y: Vec<f64>,
+    f: Vec<f64>,
+    radius: f64,
+    step: Vec<f64>,
+    /// ‖f‖² that the linear model expects after the step.
+    expected: f64,
+    going: bool,
+    failures: u32,
+}
+
+impl Root {
+    /// Numbers of one copy of the arguments: where the search begins, then parameters.
+    pub fn arguments(&self) -> usize {
+        self.unknowns + self.parameters
+    }
+
+    /// The roots, into `unknowns` rows, of the first copy of arguments. NaN where none was found.
+    pub fn solve(&self, system: &mut dyn System, x: &[f64], lanes: usize, out: &mut [f64]) {
+        let n = self.unknowns;
+        let parameters = &x[n * lanes..self.arguments() * lanes];
+        let mut states = x[..n * lanes].to_vec();
+        let mut values = vec![0.0; n * lanes];
+        let mut jacobian = vec![0.0; n * n * lanes];
+        rate(system, &states, parameters, lanes, &mut values);
+        let column = |rows: &[f64], lane: usize| -> Vec<f64> {
+            rows.iter().skip(lane).step_by(lanes).copied().collect()
+        };
+        let mut searches: Vec<Search> = (0..lanes)
+            .map(|lane| {
+                let (y, f) = (column(&states, lane), column(&values, lane));
+                let size = norm(&y).max(1.0);
+                Search {
+                    going: f.iter().all(|f| f.is_finite()),
+                    radius: 10.0 * size,
+                    step: vec![0.0; n],
+                    expected: 0.0,
+                    failures: 0,
+                    y,
+                    f,
+                }
+            })
+            .collect();
+        for _ in 0..self.max_steps.max(1) {
+            if !searches.iter().any(|search| search.going) {
+                break;
+            }
+            let point = Point {
+                clock: &[],
+                states: &states,
+                parameters,
+                lanes,
+            };
+            system.jacobian(point, n, &mut jacobian);
+            for (lane, search) in searches.iter_mut().enumerate().filter(|(_, s)| s.going) {
+                search.propose(&column(&jacobian, lane));
+                for (row, (y, step)) in search.y.iter().zip(&search.step).enumerate() {
+                    states[row * lanes + lane] = y + step;
+                }
+            }
+            rate(system, &states, parameters, lanes, &mut values);
+            for (lane, search) in searches.iter_mut().enumerate().filter(|(_, s)| s.going) {
+                search.judge(column(&values, lane));
+                for (row, y) in search.y.iter().enumerate() {
+                    states[row * lanes + lane] = *y;
+                }
+            }
+        }
+        for (lane, search) in searches.iter().enumerate() {
+            let found = search.f.iter().all(|f| f.abs() <= self.tolerance);
+            for (row, y) in search.y.iter().enumerate() {
+                out[row * lanes + lane] = if found { *y } else { f64::NAN };
+            }
+        }
+    }
+
+    /// The derivative of the roots `y` along the second copy of the arguments, into `unknowns` rows. The system has two
+    /// copies; its rates of the second are the derivatives of those of the first.
+    pub fn tangent(
+        &self,
+        system: &mut dyn System,
+        y: &[f64],
+        x: &[f64],
+        lanes: usize,
+        out: &mut [f64],
+    ) {
+        let n = self.unknowns;
+        let mut states = y.to_vec();
+        states.resize(2 * n * lanes, 0.0);
+        let parameters = self.both(x, lanes);
+        let mut rates = vec![0.0; 2 * n * lanes];
+        rate(system, &states, &parameters, lanes, &mut rates);
+        let factors = self.factors(system, &states, &parameters, lanes);
+        for (lane, factor) in factors.iter().enumerate() {
+            let mut b: Vec<Complex64> = (0..n)
+                .map(|i| Complex64::new(rates[(n + i) * lanes + lane], 0.0))
+                .collect();
+            factor.solve(&mut b);
+            // The factor is of −J.
+            b.iter()
+                .enumerate()
+                .for_each(|(i, b)| out[i * lanes + lane] = b.re);
+        }
+    }
+
+    /// Products of `weights` (`copies · unknowns` rows) with the derivatives of roots `y` (and, with two copies, of their
+    /// tangents `dy` behind them) by the first copy of the arguments.
+    pub fn pull(
+        &self,
+        system: &mut dyn Differentiable,
+        (y, x, copies): (&[f64], &[f64], usize),
+        lanes: usize,
+        weights: &[f64],
+        out: &mut [f64],
+    ) {
+        let n = self.unknowns;
+        let parameters = if copies == 2 {
+            self.both(x, lanes)
+        } else {
+            x[n * lanes..self.arguments() * lanes].to_vec()
+        };
+        let factors = self.factors(system, y, &parameters, lanes);
+        // f̄ with Jᵀ f̄ = −weights: the matrix is triangular in the copies, so that each turn settles one of them.
+        let mut bar = vec![0.0; copies * n * lanes];
+        let mut pulled = bar.clone();
+        let mut by_parameter = vec![0.0; parameters.len()];
+        let point = Point {
+            clock: &[],
+            states: y,
+            parameters: &parameters,
+            lanes,
+        };
+        for _ in 0..copies + 1 {
+            system.pull(point, &bar, &mut pulled, &mut by_parameter);
+            for (lane, factor) in factors.iter().enumerate() {
+                for copy in 0..copies {
+                    let at = |i: usize| (copy * n + i) * lanes + lane;
+                    let mut rest: Vec<Complex64> = (0..n)
+                        .map(|i| Complex64::new(weights[at(i)] + pulled[at(i)], 0.0))
+                        .collect();
+                    factor.solve_transposed(&mut rest);
+                    rest.iter()
+                        .enumerate()
+                        .for_each(|(i, r)| bar[at(i)] += r.re);
+                }
+            }
+        }
+        system.pull(point, &bar, &mut pulled, &mut by_parameter);
+        out.fill(0.0);
+        for row in 0..self.parameters {
+            let from = &by_parameter[row * lanes..(row + 1) * lanes];
+            out[(n + row) * lanes..(n + row + 1) * lanes].copy_from_slice(from);
+        }
+    }
+
+    /// The parameters of both copies.
+    fn both(&self, x: &[f64], lanes: usize) -> Vec<f64> {
+        let (n, all) = (self.unknowns, self.arguments());
+        [
+            &x[n * lanes..all * lanes],
+            &x[(all + n) * lanes..2 * all * lanes],
+        ]
+        .concat()
+    }
+
+    /// Factors of −J at the first copy of the states.
+    fn factors(
+        &self,
+        system: &mut dyn System,
+        states: &[f64],
+        parameters: &[f64],
+        lanes: usize,
+    ) -> Vec<Factor> {
+        let n = self.unknowns;
+        let mut jacobian = vec![0.0; n * n * lanes];
+        let point = Point {
+            clock: &[],
+            states,
+            parameters,
+            lanes,
+        };
+        system.jacobian(point, n, &mut jacobian);
+        (0..lanes)
+            .map(|lane| {
+                let own: Vec<f64> = jacobian.iter().skip(lane).step_by(lanes).copied().collect();
+                let mut factor = Factor::default();
+                factor.shifted(Complex64::ZERO, &own, n);
+                factor
+            })
+            .collect()
+    }
+}
+
+fn rate(
+    system: &mut dyn System,
+    states: &[f64],
+    parameters: &[f64],
+    lanes: usize,
+    out: &mut [f64],
+) {
+    let point = Point {
+        clock: &[],
+        states,
+        parameters,
+        lanes,
+    };
+    system.rate(point, out);
+}
+
+fn norm(x: &[f64]) -> f64 {
+    x.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+impl Search {
+    /// The dogleg step within the radius, from the column-major Jacobian.
+    fn propose(&mut self, jacobian: &[f64]) {
+        let n = self.y.len();
+        let mut factor = Factor::default();
+        factor.shifted(Complex64::ZERO, jacobian, n);
+        let mut b: Vec<Complex64> = self.f.iter().map(|f| Complex64::new(*f, 0.0)).collect();
+        factor.solve(&mut b);
+        let newton: Vec<f64> = b.iter().map(|b| b.re).collect();
+        let times = |x: &[f64]| -> Vec<f64> {
+            (0..n)
+                .map(|i| (0..n).map(|j| jacobian[j * n + i] * x[j]).sum())
+                .collect()
+        };
+        let slope: Vec<f64> = (0..n)
+            .map(|j| -(0..n).map(|i| jacobian[j * n + i] * self.f[i]).sum::<f64>())
+            .collect();
+        let usable = newton.iter().all(|x| x.is_finite());
+        if usable && norm(&newton) <= self.radius {
+            self.step = newton;
+        } else {
+            let steep = norm(&slope);
+            let curved = norm(&times(&slope));
+            let along = if curved > 0.0 {
+                steep * steep / (curved * curved)
+            } else {
+                0.0
+            };
+            let cauchy: Vec<f64> = slope.iter().map(|s| along * s).collect();
+            let reach = norm(&cauchy);
+            self.step = if reach >= self.radius || !usable {
+                let scale = if reach > 0.0 {
+                    (self.radius / reach).min(1.0)
+                } else {
+                    0.0
+                };
+                cauchy.iter().map(|c| scale * c).collect()
+            } else {
+                // From the Cauchy point towards Newton's, to the edge.
+                let way: Vec<f64> = newton.iter().zip(&cauchy).map(|(n, c)| n - c).collect();
+                let (a, b) = (
+                    norm(&way).powi(2),
+                    cauchy.iter().zip(&way).map(|(c, w)| c * w).sum::<f64>(),
+                );
+                let c = reach * reach - self.radius * self.radius;
+                let part = ((b * b - a * c).sqrt() - b) / a;
+                cauchy.iter().zip(&way).map(|(c, w)| c + part * w).collect()
+            };
+        }
+        let model = times(&self.step);
+        self.expected = self
+            .f
+            .iter()
+            .zip(&model)
+            .map(|(f, m)| (f + m).powi(2))
+            .sum();
+    }
+
+    /// Takes the step or shortens the radius.
+    fn judge(&mut self, f: Vec<f64>) {
+        let before: f64 = self.f.iter().map(|f| f * f).sum();
+        let after: f64 = f.iter().map(|f| f * f).sum();
+        let length = norm(&self.step);
+        let gain = (before - after) / (before - self.expected);
+        let better = after < before;
+        if better {
+            self.y.iter_mut().zip(&self.step).for_each(|(y, s)| *y += s);
+            self.f = f;
+        }
+        if gain > 0.75 {
+            self.radius = self.radius.max(2.0 * length);
+        } else if gain.is_nan() || gain <= 0.25 {
+            self.radius = 0.25 * length.min(self.radius);
+        }
+        let tiny = length <= 4.0 * f64::EPSILON * norm(&self.y);
+        self.failures = if better { 0 } else { self.failures + 1 };
+        // Rounding is reached where steps do not help any more.
+        self.going = after != 0.0 && !tiny && self.failures < 40 && length > 0.0;
+    }
+}

@@ -1,0 +1,289 @@
+//! What the solvers of the library are called, where their arguments stand, and what their settings mean: the same for
+//! both evaluators. Positions count the arguments behind the function that is passed.
+
+use std::borrow::Cow;
+
+use jensen_math::solvers::{Method, Ode, Root};
+
+use crate::value::Value;
+use crate::value::error::{FnError, FnResult};
+
+/// What a solver's name stands for.
+#[derive(Clone, Copy, Debug)]
+pub enum Form {
+    /// `ode_…` and `integrate_ode_…`
+    Ode(OdeForm),
+    /// `solve_…` and `algebra_solver…`
+    Root(RootForm),
+    /// `integrate_1d`
+    Integral,
+    /// `map_rect`
+    Map,
+}
+
+/// Where settings stand.
+#[derive(Clone, Copy, Debug)]
+enum Settings {
+    /// Nowhere.
+    Default,
+    /// Relative tolerance, absolute tolerance and limit on steps, from this position on.
+    Three(usize),
+    /// As `ode_adjoint_tol_ctl` has them, from this position on.
+    Adjoint(usize),
+}
+
+/// A differential equation: states at the start, first time, output times, settings, further arguments.
+#[derive(Clone, Copy, Debug)]
+pub struct OdeForm {
+    method: Method,
+    settings: Settings,
+    tolerance: f64,
+    max_steps: u64,
+    /// Arguments of the right-hand side stand from here on.
+    pub rest: usize,
+    /// How many there are, if not all that follow.
+    pub count: Option<usize>,
+    /// States are an `array[] real`, not a `vector`.
+    pub arrays: bool,
+}
+
+/// A system of equations: where the search begins, settings, further arguments.
+#[derive(Clone, Copy, Debug)]
+pub struct RootForm {
+    settings: Settings,
+    /// Arguments of the system stand from here on.
+    pub rest: usize,
+    /// How many there are, if not all that follow.
+    pub count: Option<usize>,
+}
+
+impl Form {
+    /// The form of a function with so many arguments behind the function passed; none if it is no solver.
+    pub fn of(name: &str, arguments: usize) -> Option<Form> {
+        match name {
+            "integrate_1d" => return Some(Form::Integral),
+            "map_rect" => return Some(Form::Map),
+            _ => {}
+        }
+        if let Some(root) = RootForm::of(name, arguments) {
+            return Some(Form::Root(root));
+        }
+        OdeForm::of(name, arguments).map(Form::Ode)
+    }
+}
+
+impl RootForm {
+    fn of(name: &str, arguments: usize) -> Option<RootForm> {
+        let form = |settings, rest, count| {
+            Some(RootForm {
+                settings,
+                rest,
+                count,
+            })
+        };
+        match name {
+            "solve_newton" | "solve_powell" => form(Settings::Default, 1, None),
+            "solve_newton_tol" | "solve_powell_tol" => form(Settings::Three(1), 4, None),
+            "algebra_solver" | "algebra_solver_newton" if arguments > 4 => {
+                form(Settings::Three(4), 1, Some(3))
+            }
+            "algebra_solver" | "algebra_solver_newton" => form(Settings::Default, 1, Some(3)),
+            _ => None,
+        }
+    }
+
+    /// The system with its settings, `value(position)` giving those.
+    ///
+    /// # Errors
+    /// When a setting is out of its domain.
+    pub fn root<'v>(
+        &self,
+        name: &str,
+        (unknowns, parameters): (usize, usize),
+        value: &dyn Fn(usize) -> FnResult<Cow<'v, Value>>,
+    ) -> FnResult<Root> {
+        let mut root = Root {
+            unknowns,
+            parameters,
+            tolerance: 1e-6,
+            max_steps: 200,
+        };
+        if unknowns == 0 {
+            return Err(FnError::invalid(format!("{name}: there are no unknowns")));
+        }
+        if let Settings::Three(at) = self.settings {
+            let step = value(at)?.real()?;
+            if step.is_nan() || step < 0.0 {
+                return Err(out_of_domain(
+                    name,
+                    "the tolerance of steps",
+                    step,
+                    "not be negative",
+                ));
+            }
+            root.tolerance = positive(
+                name,
+                "the tolerance of the equations",
+                value(at + 1)?.real()?,
+            )?;
+            root.max_steps = steps(name, value(at + 2)?.real()?)?;
+        }
+        Ok(root)
+    }
+}
+
+impl OdeForm {
+    fn of(name: &str, arguments: usize) -> Option<OdeForm> {
+        let old = name.strip_prefix("integrate_ode");
+        let (family, settings, rest) = match old {
+            Some("") => ("rk45", Settings::Default, 3),
+            Some(family) if arguments > 6 => (family.strip_prefix('_')?, Settings::Three(6), 3),
+            Some(family) => (family.strip_prefix('_')?, Settings::Default, 3),
+            None => match name.strip_prefix("ode_")? {
+                "adjoint_tol_ctl" => ("adjoint", Settings::Adjoint(3), 14),
+                family => match family.strip_suffix("_tol") {
+                    Some(family) => (family, Settings::Three(3), 6),
+                    None => (family, Settings::Default, 3),
+                },
+            },
+        };
+        let (method, tolerance, max_steps) = match family {
+            "rk45" => (Method::DormandPrince, 1e-6, 1_000_000),
+            "ckrk" => (Method::CashKarp, 1e-6, 1_000_000),
+            // Like Adams' methods for equations that are not stiff.
+            "adams" => (Method::DormandPrince, 1e-10, 100_000_000),
+            "bdf" => (Method::Radau, 1e-10, 100_000_000),
+            "adjoint" => (Method::Radau, 1e-10, 100_000_000),
+            _ => return None,
+        };
+        Some(OdeForm {
+            method,
+            settings,
+            tolerance,
+            max_steps,
+            rest,
+            count: old.map(|_| 3),
+            arrays: old.is_some(),
+        })
+    }
+
+    /// The problem with its settings, `value(position)` giving those.
+    ///
+    /// # Errors
+    /// When a setting is out of its domain.
+    pub fn ode<'v>(
+        &self,
+        name: &str,
+        (states, parameters, times): (usize, usize, usize),
+        value: &dyn Fn(usize) -> FnResult<Cow<'v, Value>>,
+    ) -> FnResult<Ode> {
+        let mut ode = Ode {
+            method: self.method,
+            states,
+            parameters,
+            times,
+            relative: self.tolerance,
+            absolute: vec![self.tolerance; states],
+            max_steps: self.max_steps,
+        };
+        if states == 0 {
+            return Err(FnError::invalid(format!("{name}: there are no states")));
+        }
+        let (relative, absolute) = ("the relative tolerance", "the absolute tolerance");
+        match self.settings {
+            Settings::Default => {}
+            Settings::Three(at) => {
+                ode.relative = positive(name, relative, value(at)?.real()?)?;
+                ode.absolute = vec![positive(name, absolute, value(at + 1)?.real()?)?; states];
+                ode.max_steps = steps(name, value(at + 2)?.real()?)?;
+            }
+            Settings::Adjoint(at) => {
+                ode.relative = positive(name, relative, value(at)?.real()?)?;
+                let each = value(at + 1)?.numbers();
+                if each.len() != states {
+                    let message = format!(
+                        "{name}: there are {} absolute tolerances for {states} states",
+                        each.len()
+                    );
+                    return Err(FnError::invalid(message));
+                }
+                for x in &each {
+                    positive(name, absolute, *x)?;
+                }
+                ode.absolute = each;
+                ode.max_steps = steps(name, value(at + 6)?.real()?)?;
+                // 1 is Adams' method, 2 the one for stiff equations.
+                if value(at + 9)?.real()? == 1.0 {
+                    ode.method = Method::DormandPrince;
+                }
+            }
+        }
+        Ok(ode)
+    }
+}
+
+fn out_of_domain(name: &str, what: &str, x: f64, must: &str) -> FnError {
+    FnError::domain(format!("{name}: {what} is {x}, but must {must}"))
+}
+
+fn positive(name: &str, what: &str, x: f64) -> FnResult<f64> {
+    if x > 0.0 && x.is_finite() {
+        Ok(x)
+    } else {
+        Err(out_of_domain(name, what, x, "be positive and finite"))
+    }
+}
+
+fn steps(name: &str, x: f64) -> FnResult<u64> {
+    if x >= 1.0 {
+        Ok(x as u64)
+    } else {
+        Err(out_of_domain(
+            name,
+            "the largest number of steps",
+            x,
+            "be positive",
+        ))
+    }
+}
+
+/// Whether times are finite and in order.
+///
+/// # Errors
+/// With the first that is not.
+pub fn check_times(name: &str, start: f64, times: &[f64]) -> FnResult<()> {
+    let mut before = start;
+    for (i, time) in times.iter().enumerate() {
+        let ordered = if i == 0 {
+            *time > before
+        } else {
+            *time >= before
+        };
+        if !time.is_finite() || !before.is_finite() || !ordered {
+            let than = if i == 0 {
+                "the initial time"
+            } else {
+                "the one before"
+            };
+            let message = format!(
+                "{name}: output time {} is {time}, but must be finite and later than {than}, {before}",
+                i + 1
+            );
+            return Err(FnError::domain(message));
+        }
+        before = *time;
+    }
+    Ok(())
+}
+
+/// The tolerance of `integrate_1d`, which may be given.
+///
+/// # Errors
+/// When it is not positive.
+pub fn integral_tolerance(given: Option<f64>) -> FnResult<f64> {
+    let tolerance = match given {
+        Some(x) => positive("integrate_1d", "the relative tolerance", x)?,
+        None => f64::EPSILON.sqrt(),
+    };
+    Ok(tolerance.max(1e-14))
+}

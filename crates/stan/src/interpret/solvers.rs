@@ -1,0 +1,174 @@
+//! Differential equations and systems of equations whose functions are interpreted.
+
+use std::borrow::Cow;
+
+use jensen_math::solvers::{Arguments, Point, System};
+
+use super::higher_order::invoke;
+use super::machine::Machine;
+use crate::functions::solvers::{OdeForm, RootForm, check_times};
+use crate::program::{FunRef, Span};
+use crate::value::error::{ErrorKind, Eval, EvalError, FnError};
+use crate::value::{Operand, Value};
+
+/// A function of the program as the rates of a solver, one lane.
+struct Interpreted<'a, 'm> {
+    machine: &'a mut Machine<'m>,
+    function: &'a FunRef,
+    rest: Vec<Operand>,
+    name: &'static str,
+    span: Span,
+    /// Ends of the interval of a differential equation stand among the parameters.
+    clocked: bool,
+    /// States are an array.
+    arrays: bool,
+    /// What ended the evaluation. A rejection is no number to the solver, which may step around it.
+    error: Option<Box<EvalError>>,
+}
+
+impl Interpreted<'_, '_> {
+    fn evaluate(&mut self, at: Point<'_>) -> Eval<Vec<f64>> {
+        let owned = |value| Operand::Owned(value);
+        let mut args = Vec::new();
+        let mut extent = 1.0;
+        if self.clocked {
+            extent = at.parameters[1] - at.parameters[0];
+            args.push(owned(Value::Real(at.parameters[0] + extent * at.clock[0])));
+        }
+        args.push(owned(if self.arrays {
+            Value::Reals(at.states.to_vec())
+        } else {
+            Value::Vector(at.states.to_vec())
+        }));
+        args.extend(self.rest.iter().cloned());
+        let rates = invoke(self.machine, self.function, args, self.span)?.numbers();
+        if rates.len() != at.states.len() {
+            return Err(wrong_size(self.name, rates.len(), at.states.len()).at(self.span));
+        }
+        Ok(rates.into_iter().map(|rate| extent * rate).collect())
+    }
+}
+
+/// The error of a function that gives another number of values than it has states.
+fn wrong_size(name: &str, found: usize, expected: usize) -> FnError {
+    FnError::invalid(format!(
+        "{name}: the function gives {found} values for {expected} states"
+    ))
+}
+
+impl System for Interpreted<'_, '_> {
+    fn rate(&mut self, at: Point<'_>, out: &mut [f64]) {
+        out.fill(f64::NAN);
+        if self.error.is_some() {
+            return;
+        }
+        match self.evaluate(at) {
+            Ok(rates) => out.copy_from_slice(&rates),
+            Err(error) if error.kind == ErrorKind::Rejected => {}
+            Err(error) => self.error = Some(error),
+        }
+    }
+}
+
+fn rest(values: &[Operand], from: usize, count: Option<usize>) -> Vec<Operand> {
+    let rest = values.iter().skip(from).cloned();
+    rest.take(count.unwrap_or(usize::MAX)).collect()
+}
+
+/// The states at the output times.
+pub(super) fn ode(
+    machine: &mut Machine<'_>,
+    (function, name): (&FunRef, &'static str),
+    form: OdeForm,
+    values: &[Operand],
+    span: Span,
+) -> Eval<Value> {
+    let [start, first, times] = [0, 1, 2].map(|k| values[k].numbers());
+    let at = |e: FnError| e.at(span);
+    check_times(name, first[0], &times).map_err(at)?;
+    if let Some(y) = start.iter().find(|y| !y.is_finite()) {
+        let message = format!("{name}: a state at the start is {y}, but must be finite");
+        return Err(FnError::domain(message).at(span));
+    }
+    let setting = |k: usize| Ok(Cow::Borrowed(&*values[k]));
+    let ode = form
+        .ode(name, (start.len(), 0, times.len()), &setting)
+        .map_err(at)?;
+    let mut system = Interpreted {
+        machine,
+        function,
+        rest: rest(values, form.rest, form.count),
+        name,
+        span,
+        clocked: true,
+        arrays: form.arrays,
+        error: None,
+    };
+    let rows = [start, first, times].concat();
+    let x = Arguments {
+        rows: &rows,
+        copies: 1,
+        lanes: 1,
+    };
+    let mut out = vec![0.0; ode.results()];
+    ode.solve(&mut system, x, &mut out, None);
+    if let Some(error) = system.error {
+        return Err(error);
+    }
+    if let Some(k) = out.iter().position(|y| y.is_nan()) {
+        let k = k / ode.states;
+        let message = format!(
+            "{name}: no solution was found as far as output time {} (at most {} steps between times, relative tolerance {})",
+            k + 1,
+            ode.max_steps,
+            ode.relative
+        );
+        return Err(FnError::domain(message).at(span));
+    }
+    let state = |part: &[f64]| {
+        if form.arrays {
+            Value::Reals(part.to_vec())
+        } else {
+            Value::Vector(part.to_vec())
+        }
+    };
+    Ok(Value::Array(out.chunks(ode.states).map(state).collect()))
+}
+
+/// A root of a system of equations.
+pub(super) fn root(
+    machine: &mut Machine<'_>,
+    (function, name): (&FunRef, &'static str),
+    form: RootForm,
+    values: &[Operand],
+    span: Span,
+) -> Eval<Value> {
+    let start = values[0].numbers();
+    let setting = |k: usize| Ok(Cow::Borrowed(&*values[k]));
+    let root = form
+        .root(name, (start.len(), 0), &setting)
+        .map_err(|e| e.at(span))?;
+    let mut system = Interpreted {
+        machine,
+        function,
+        rest: rest(values, form.rest, form.count),
+        name,
+        span,
+        clocked: false,
+        arrays: false,
+        error: None,
+    };
+    let mut out = vec![0.0; start.len()];
+    root.solve(&mut system, &start, 1, &mut out);
+    if let Some(error) = system.error {
+        return Err(error);
+    }
+    if out.iter().any(|y| y.is_nan()) {
+        let message = format!(
+            "{name}: no root was found within {} steps to {}",
+            root.max_steps, root.tolerance
+        );
+        return Err(FnError::domain(message).at(span));
+    }
+    Ok(Value::Vector(out))
+}
