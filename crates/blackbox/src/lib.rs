@@ -55,6 +55,7 @@ mod fit;
 mod hfsgvi;
 mod linear_response;
 mod method;
+mod natural;
 mod newton;
 mod noise;
 mod objective;

@@ -16,6 +16,7 @@ use crate::calls::Calls;
 use crate::error::FitError;
 use crate::family::{Family, FamilyKind};
 use crate::hfsgvi::HfsgviSettings;
+use crate::natural::NaturalSettings;
 use crate::noise::NoiseSource;
 use crate::records::{MinibatchSettings, Prepared, SmisoSettings};
 use crate::saa::SaaSettings;
@@ -303,6 +304,8 @@ methods! {
         Hfsgvi(HfsgviSettings),
         /// Newton rounds on fixed draws, after a robust start.
         Saa(SaaSettings),
+        /// Natural-gradient steps with second derivatives, after a robust start: families of sparse precision.
+        Natural(NaturalSettings),
         /// ADVI as Stan defines it, from the initial point, without a robust start.
         Advi(AdviSettings),
         /// Stochastic gradients, after a robust start.

@@ -151,7 +151,7 @@ impl Fitting for SaaSettings {
 }
 
 /// Draws that keep coordinates times draws below 2²³, 256 at least.
-fn within_memory(draws: usize, dim: usize) -> usize {
+pub(crate) fn within_memory(draws: usize, dim: usize) -> usize {
     draws.min(((1 << 23) / dim.max(1)).max(256))
 }
 

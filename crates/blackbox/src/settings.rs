@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::positive;
 use crate::family::FamilyKind;
 use crate::method::{Method, MethodSettings};
+use crate::natural::NaturalSettings;
 use crate::refine::RefineSettings;
 use crate::saa::SaaSettings;
 use crate::starts::StartSettings;
@@ -46,11 +47,12 @@ impl MethodSettings for AutoSettings {
     }
 
     /// Mean fields by TrustVI, and by Newton rounds where its rule does not hold in the end, as for funnels and
-    /// kinks; richer families by those rounds from the beginning.
+    /// kinks; sparse precisions by natural gradients; other richer families by those rounds from the beginning.
     fn plan(&self, kind: FamilyKind) -> Vec<Method> {
         let rounds = self.saa.plan(kind);
         match kind {
             FamilyKind::MeanField => [vec![self.trust.into()], rounds].concat(),
+            FamilyKind::Sparse => NaturalSettings::default().plan(kind),
             _ => rounds,
         }
     }

@@ -276,8 +276,38 @@ pub trait Family: fmt::Debug + Send + Sync {
         out: &mut [f64],
     );
 
+    /// Directions, `d × columns`, whose products with the average negated Hessian a [natural-gradient
+    /// step](Self::natural) takes; `None` for a family that has none.
+    fn directions(&self) -> Option<Vec<f64>> {
+        None
+    }
+
+    /// Where the natural gradient leads, from the mean's part of the negated bound's gradient and the products with the
+    /// [directions](Self::directions); `None` where there is no such member.
+    fn natural(&self, omega: &[f64], gradient: &[f64], products: &[f64]) -> Option<NaturalTarget> {
+        let _ = (omega, gradient, products);
+        None
+    }
+
+    /// The member that stands a share of the way there; `None` where its precision would not be definite.
+    fn towards(&self, omega: &[f64], target: &NaturalTarget, share: f64) -> Option<Vec<f64>> {
+        let _ = (omega, target, share);
+        None
+    }
+
     /// The member with every spread multiplied by `factor`.
     fn shrink(&self, omega: &[f64], factor: f64) -> Vec<f64>;
+}
+
+/// Where a natural gradient leads.
+#[derive(Clone, Debug)]
+pub struct NaturalTarget {
+    /// The bound's gain in nats by the quadratic model.
+    pub gain: f64,
+    /// The mean's part of the negated bound's gradient.
+    gradient: Vec<f64>,
+    /// The precision, in the family's form.
+    precision: Vec<f64>,
 }
 
 /// The bound of a density on fixed draws, as a family sees it that looks for its [place](Family::widen) there.

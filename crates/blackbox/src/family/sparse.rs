@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use jensen_density::{Lanes, LanesMut, Pattern};
 
 use super::mean_field::standard_normal;
-use super::{Curvature, Family, FamilyKind, SampleBound, Space};
+use super::{Curvature, Family, FamilyKind, NaturalTarget, SampleBound, Space};
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
 use crate::noise::NoiseSource;
 use crate::reduce::{axpy, dot, sum};
@@ -176,48 +176,21 @@ impl Sparse {
         out
     }
 
-    /// The member a share of the way to the precision `target`, and there as far along the mean's natural gradient;
-    /// `None` where its precision would not be definite.
-    fn towards(
-        &self,
-        omega: &[f64],
-        target: &[f64],
-        gradient: &[f64],
-        share: f64,
-    ) -> Option<Vec<f64>> {
-        let own = self.symbolic.square(self.factor(omega));
-        let mixed: Vec<f64> = own
-            .iter()
-            .zip(target)
-            .map(|(own, t)| (1.0 - share) * own + share * t)
-            .collect();
-        let factor = self.symbolic.cholesky(&mixed)?;
-        let mut step = self.ordered(gradient, 1);
-        self.symbolic.solve(&factor, &mut step, 1);
-        self.symbolic.solve_transposed(&factor, &mut step, 1);
-        let mut moved = omega[..self.dim()].to_vec();
-        axpy(-share, &self.placed(&step, 1), &mut moved);
-        moved.extend_from_slice(&factor);
-        Some(moved)
-    }
-
-    /// The matrix, made definite by adding multiples of the present precisions to its diagonal.
-    fn definite(&self, omega: &[f64], mut matrix: Vec<f64>) -> Option<Vec<f64>> {
-        let inverse = self.symbolic.selected_inverse(self.factor(omega));
-        let mut share = 1e-6;
-        while self.symbolic.cholesky(&matrix).is_none() {
-            if share > 1e6 {
-                return None;
+    /// A Cholesky factor of the matrix, made definite by adding multiples of `ridge` to its diagonal.
+    fn definite(&self, matrix: &[f64], ridge: &[f64]) -> Option<Vec<f64>> {
+        let mut share = 0.0;
+        for _ in 0..12 {
+            let mut shifted = matrix.to_vec();
+            for (j, r) in ridge.iter().enumerate() {
+                shifted[self.symbolic.diagonal(j)] += share * r;
             }
-            for j in 0..self.dim() {
-                let p = self.symbolic.diagonal(j);
-                matrix[p] += share / inverse[p];
+            if let Some(factor) = self.symbolic.cholesky(&shifted) {
+                return Some(factor);
             }
-            share *= 10.0;
+            share = if share == 0.0 { 1e-6 } else { share * 10.0 };
         }
-        Some(matrix)
+        None
     }
-}
 }
 
 /// The Fisher information at ω. In the moving frame `L (I + X)` it is the identity for X and 1 more for its diagonal, so
@@ -321,12 +294,12 @@ impl Family for Sparse {
         let mut value = bound.value_gradient(&omega, &mut gradient);
         for _ in 0..ITERATIONS {
             let products = bound.products(&omega, draws, &directions);
-            let Some(target) = self.definite(&omega, self.gathered(&products)) else {
+            let Some(target) = self.natural(&omega, &gradient[..dim], &products) else {
                 break;
             };
             let mut taken = None;
             for share in [1.0, 0.5, 0.2, 0.05] {
-                let Some(trial) = self.towards(&omega, &target, &gradient[..dim], share) else {
+                let Some(trial) = self.towards(&omega, &target, share) else {
                     continue;
                 };
                 let mut trial_gradient = vec![0.0; trial.len()];
@@ -346,6 +319,54 @@ impl Family for Sparse {
             }
         }
         omega
+    }
+    fn directions(&self) -> Option<Vec<f64>> {
+        Some(self.colouring.directions())
+    }
+    /// With `Λ* = −E ∇²log p`, made definite: `½ (gᵀ Λ*⁻¹ g + tr(Λ* Σ) − d + log det Λ − log det Λ*)`.
+    fn natural(&self, omega: &[f64], gradient: &[f64], products: &[f64]) -> Option<NaturalTarget> {
+        let dim = self.dim();
+        let factor = self.factor(omega);
+        let inverse = self.symbolic.selected_inverse(factor);
+        let ridge: Vec<f64> = (0..dim)
+            .map(|j| 1.0 / inverse[self.symbolic.diagonal(j)])
+            .collect();
+        let wanted = self.definite(&self.gathered(products), &ridge)?;
+        let precision = self.symbolic.square(&wanted);
+        let mut turned = self.ordered(gradient, 1);
+        self.symbolic.solve(&wanted, &mut turned, 1);
+        let log_det = |factor: &[f64]| {
+            let diagonal = (0..dim).map(|j| factor[self.symbolic.diagonal(j)].abs().ln());
+            2.0 * sum(&diagonal.collect::<Vec<f64>>())
+        };
+        let diagonal: f64 = (0..dim)
+            .map(|j| self.symbolic.diagonal(j))
+            .map(|p| precision[p] * inverse[p])
+            .sum();
+        let trace = 2.0 * dot(&precision, &inverse) - diagonal;
+        let spread = trace - dim as f64 + log_det(factor) - log_det(&wanted);
+        Some(NaturalTarget {
+            gain: 0.5 * (dot(&turned, &turned) + spread),
+            gradient: gradient.to_vec(),
+            precision,
+        })
+    }
+    fn towards(&self, omega: &[f64], target: &NaturalTarget, share: f64) -> Option<Vec<f64>> {
+        let mut mixed = target.precision.clone();
+        if share < 1.0 {
+            let own = self.symbolic.square(self.factor(omega));
+            for (m, own) in mixed.iter_mut().zip(&own) {
+                *m = (1.0 - share) * own + share * *m;
+            }
+        }
+        let factor = self.symbolic.cholesky(&mixed)?;
+        let mut step = self.ordered(&target.gradient, 1);
+        self.symbolic.solve(&factor, &mut step, 1);
+        self.symbolic.solve_transposed(&factor, &mut step, 1);
+        let mut moved = omega[..self.dim()].to_vec();
+        axpy(-share, &self.placed(&step, 1), &mut moved);
+        moved.extend_from_slice(&factor);
+        Some(moved)
     }
     fn marginal_sd(&self, omega: &[f64]) -> Vec<f64> {
         let inverse = self.symbolic.selected_inverse(self.factor(omega));

@@ -1,0 +1,311 @@
+//! Natural-gradient steps with second derivatives.
+//!
+//! The best Gaussian's precision is `−E ∇²log p`, and its mean has `E ∇log p = 0`, both under itself (Opper and Archambeau
+//! 2009). Each iteration takes fresh draws, averages gradients and Hessians over them and goes there, or part of the way
+//! where the bound on the same draws would fall. A full step is a Newton step in natural parameters (Khan and Rue 2023,
+//! *The Bayesian learning rule*, section 3). Averages of Hessians have far less noise than the gradients of reparameterised
+//! draws with respect to a covariance, so that a few hundred draws do where there are thousands of parameters.
+//!
+//! What a full step would gain, by the quadratic model, is estimated on draws that the present member has not seen; noise
+//! makes it larger. Steps whose gains fall by a rate r leave `gain / (1 − r)` in all, and where that is within the tolerance
+//! the fit has converged. Where gains hardly fall, the noise of the averages is what is left, and the next iterations take
+//! twice as many draws; where they hardly fall with as many as there may be, steps of this kind are too short, as where a
+//! scale's precision depends on what it is the scale of, and Newton rounds on fixed draws, which know that, take over.
+
+use std::sync::Arc;
+
+use jensen_density::TwiceDifferentiable;
+use jensen_run::{
+    Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::calls::Calls;
+use crate::error::{FitError, positive};
+use crate::family::{Family, FamilyKind};
+use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState};
+use crate::noise::{NoisePurpose, NoiseSource};
+use crate::objective::Objective;
+use crate::saa::{SaaSettings, within_memory};
+
+/// Settings of the steps.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NaturalSettings {
+    /// Largest estimated distance from the best bound of the family, in nats; `None` is that of the Newton rounds.
+    pub tolerance: Option<f64>,
+    /// Draws of the first iteration.
+    pub first_draws: usize,
+    /// Largest number of draws of an iteration; lowered as those of the Newton rounds are, to bound memory.
+    pub max_draws: usize,
+    /// Largest number of iterations.
+    pub max_iterations: u64,
+}
+
+impl Default for NaturalSettings {
+    fn default() -> Self {
+        Self {
+            tolerance: None,
+            first_draws: 256,
+            max_draws: 2048,
+            max_iterations: 40,
+        }
+    }
+}
+
+impl NaturalSettings {
+    fn tolerance(&self, dim: usize) -> f64 {
+        let rounds = SaaSettings {
+            tolerance: self.tolerance,
+            ..SaaSettings::default()
+        };
+        rounds.tolerance(dim)
+    }
+
+    fn max_draws(&self, dim: usize) -> usize {
+        within_memory(self.max_draws, dim)
+    }
+}
+
+/// Parts of a step that are tried one after the other.
+const SHARES: [f64; 4] = [1.0, 0.5, 0.2, 0.05];
+
+/// Lanes of Hessian-vector products of one iteration, at most, and draws that they are of, at least.
+const HESSIAN_LANES: usize = 1 << 15;
+const HESSIAN_DRAWS: usize = 16;
+
+/// A step that leaves more than this share of the last one's gain has met the noise of the averages.
+const PROGRESS: f64 = 0.6;
+
+/// Rates of convergence are taken to be no nearer to 1.
+const SLOWEST: f64 = 0.95;
+
+/// The share of the tolerance that no step is taken for.
+const NOTHING: f64 = 0.02;
+
+impl MethodSettings for NaturalSettings {
+    const NAME: &'static str = "natural";
+
+    fn validate(&self) -> Result<(), String> {
+        positive([
+            ("tolerance", self.tolerance.unwrap_or(1.0)),
+            ("first_draws", self.first_draws as f64),
+            ("max_draws", self.max_draws as f64),
+            ("max_iterations", self.max_iterations as f64),
+        ])
+    }
+
+    fn lanes(&self, dim: usize) -> usize {
+        self.max_draws(dim)
+    }
+
+    /// Where no step improves the bound, Newton rounds on fixed draws go on.
+    fn plan(&self, kind: FamilyKind) -> Vec<Method> {
+        [vec![(*self).into()], SaaSettings::default().plan(kind)].concat()
+    }
+}
+
+impl Fitting for NaturalSettings {
+    type State = NaturalState;
+
+    fn begin<'a, D: TwiceDifferentiable>(
+        &self,
+        at: Beginning<'a, D>,
+    ) -> Result<Box<dyn Engine + 'a>, FitError> {
+        let Some(directions) = at.family.directions() else {
+            return Err(FitError::Setting(format!(
+                "natural gradients are for the family `{}`, not for `{}`",
+                FamilyKind::Sparse,
+                at.family.kind()
+            )));
+        };
+        Ok(Box::new(Natural {
+            density: at.density,
+            directions,
+            family: at.family,
+            source: at.source,
+            settings: *self,
+            start: at.omega,
+            stream: at.stream,
+        }))
+    }
+
+    fn gives_up(&self, status: &Status) -> bool {
+        matches!(status, Status::Stalled { .. })
+    }
+}
+
+/// The algorithm; its output is ω.
+struct Natural<'a, D: TwiceDifferentiable> {
+    density: &'a D,
+    family: Arc<dyn Family>,
+    /// Directions whose Hessian products the family asks for, `d × columns`.
+    directions: Vec<f64>,
+    source: NoiseSource,
+    settings: NaturalSettings,
+    start: Vec<f64>,
+    /// Keeps the draws of one fit apart from those of another with the same seed.
+    stream: u64,
+}
+
+/// State of the algorithm.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NaturalState {
+    omega: Vec<f64>,
+    lanes: usize,
+    /// What the last full step was to gain; infinite where there was none.
+    gain: f64,
+    calls: Calls,
+}
+
+impl MethodState for NaturalState {
+    fn omega(&self) -> &[f64] {
+        &self.omega
+    }
+
+    fn calls(&self) -> Calls {
+        self.calls
+    }
+}
+
+impl<D: TwiceDifferentiable> Natural<'_, D> {
+    /// Twice as many draws from now on; the end where there cannot be more.
+    fn more_draws(&self, state: &mut NaturalState, iteration: u64, gain: f64) -> Option<Status> {
+        let most = self.settings.max_draws(self.family.dim());
+        if state.lanes < most {
+            state.lanes = (2 * state.lanes).min(most);
+            return None;
+        }
+        Some(Status::Stalled {
+            at: iteration,
+            reason: format!("each natural-gradient step on {most} draws leaves about as much as it gains, {gain:.2} nats"),
+        })
+    }
+}
+
+impl<D: TwiceDifferentiable> Algorithm for Natural<'_, D> {
+    type State = NaturalState;
+    type Output = Vec<f64>;
+
+    fn init(&mut self) -> Result<NaturalState, Status> {
+        Ok(NaturalState {
+            omega: self.start.clone(),
+            lanes: self
+                .settings
+                .first_draws
+                .min(self.settings.max_draws(self.family.dim()))
+                .next_multiple_of(2),
+            gain: f64::INFINITY,
+            calls: Calls::default(),
+        })
+    }
+
+    fn step(&mut self, state: &mut NaturalState, iteration: u64) -> Step {
+        let (family, lanes) = (self.family.clone(), state.lanes);
+        let dim = family.dim();
+        let tolerance = self.settings.tolerance(dim);
+        let key = (self.stream << 32) | iteration;
+        let noise = self
+            .source
+            .matched(NoisePurpose::Sample, key, family.noise_dim(), lanes);
+        let mut objective = Objective::new(self.density, family.clone(), noise, lanes);
+        let mut gradient = vec![0.0; state.omega.len()];
+        let value = objective.value_gradient(&state.omega, &mut gradient);
+        let columns = self.directions.len() / dim;
+        let draws = (HESSIAN_LANES / columns).clamp(HESSIAN_DRAWS, lanes / 2);
+        let target = value.is_finite().then(|| {
+            let products = objective.negated_products(&state.omega, draws, &self.directions);
+            family.natural(&state.omega, &gradient[..dim], &products)
+        });
+        let target = target.flatten();
+        let gain = target.as_ref().map_or(f64::INFINITY, |target| target.gain);
+        let rate = if state.gain.is_finite() {
+            (gain / state.gain).min(SLOWEST)
+        } else {
+            SLOWEST
+        };
+        let remaining = gain / (1.0 - rate);
+        let converged = remaining <= tolerance || gain <= NOTHING * tolerance;
+        let mut taken = None;
+        for share in SHARES {
+            let Some(target) = target.as_ref().filter(|_| !converged) else {
+                break;
+            };
+            let Some(trial) = family.towards(&state.omega, target, share) else {
+                continue;
+            };
+            let found = objective.value(&trial);
+            if found < value {
+                taken = Some((share, trial, found));
+                break;
+            }
+        }
+        state.calls += objective.take_calls();
+        let mut record = Record::default()
+            .with_elbo(-taken.as_ref().map_or(value, |(_, _, found)| *found), None)
+            .with("draws", lanes as f64)
+            .with("gap", remaining)
+            .with("share", taken.as_ref().map_or(0.0, |(share, _, _)| *share));
+        record = state.calls.on(record);
+        let status = match taken {
+            _ if converged => Some(Status::Converged {
+                evidence: Evidence {
+                    rule: format!(
+                        "natural-gradient steps on {lanes} fresh draws promise less than {tolerance} nats"
+                    ),
+                    remaining: Some(remaining.min(tolerance)),
+                    standard_error: None,
+                },
+            }),
+            Some((share, trial, _)) => {
+                state.omega = trial;
+                let met_noise = share == 1.0 && gain > PROGRESS * state.gain;
+                state.gain = if share == 1.0 { gain } else { f64::INFINITY };
+                if met_noise {
+                    self.more_draws(state, iteration, gain)
+                } else {
+                    None
+                }
+            }
+            None => {
+                state.gain = f64::INFINITY;
+                if !value.is_finite() {
+                    // Draws beyond the support, or where nothing is finite.
+                    state.omega = family.shrink(&state.omega, 0.7);
+                }
+                self.more_draws(state, iteration, gain)
+            }
+        };
+        let late = iteration >= self.settings.max_iterations;
+        let status = status.or_else(|| {
+            late.then(|| Status::Stalled {
+                at: iteration,
+                reason: format!("{iteration} natural-gradient steps leave {gain:.2} nats"),
+            })
+        });
+        Step { record, status }
+    }
+
+    fn output(&mut self, state: &NaturalState) -> Vec<f64> {
+        state.omega.clone()
+    }
+}
+
+impl Snapshot for NaturalState {
+    fn save(&self) -> Archive {
+        let mut archive = Archive::new();
+        archive.put("omega", &self.omega);
+        archive.set("lanes", self.lanes);
+        archive.put("gain", &[self.gain]);
+        archive.set("calls", self.calls);
+        archive
+    }
+
+    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        Ok(Self {
+            omega: archive.vec("omega")?,
+            lanes: archive.get("lanes")?,
+            gain: archive.vec_of("gain", 1)?[0],
+            calls: archive.get("calls")?,
+        })
+    }
+}
