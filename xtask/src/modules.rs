@@ -98,7 +98,7 @@ const STAN: [Storey; 14] = [
     },
 ];
 
-const GRAPH: [Storey; 12] = [
+const GRAPH: [Storey; 13] = [
     // A node names its operation, and derivatives of operations are built as nodes.
     Storey {
         modules: &["ir", "ops", "build"],
@@ -143,8 +143,12 @@ const GRAPH: [Storey; 12] = [
         may_use: &["ir", "ops", "passes", "exec"],
     },
     Storey {
+        modules: &["pattern"],
+        may_use: &["ir", "ops"],
+    },
+    Storey {
         modules: &["density", "records"],
-        may_use: &["ir", "ops", "verify", "passes", "exec"],
+        may_use: &["ir", "ops", "verify", "passes", "pattern", "exec"],
     },
     Storey {
         modules: &["expr"],
@@ -223,13 +227,14 @@ const BLACKBOX: [Storey; 9] = [
             "optimiser",
             "agreement",
             "psis",
+            "sparse",
             "summary",
         ],
         may_use: &[],
     },
     Storey {
         modules: &["family"],
-        may_use: &["error", "noise"],
+        may_use: &["error", "noise", "sparse"],
     },
     // What is estimated of a density under a member of a family.
     Storey {
@@ -265,7 +270,7 @@ const BLACKBOX: [Storey; 9] = [
     // Methods and their list: each names what it is planned with.
     Storey {
         modules: &[
-            "method", "settings", "advi", "bbvi", "saa", "hfsgvi", "trust", "records",
+            "method", "settings", "advi", "bbvi", "saa", "natural", "hfsgvi", "trust", "records",
         ],
         may_use: &[
             "calls",
@@ -312,6 +317,7 @@ const BLACKBOX: [Storey; 9] = [
             "evaluation",
             "starts",
             "refine",
+            "family",
             "method",
             "settings",
             "records",

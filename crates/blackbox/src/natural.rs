@@ -15,9 +15,7 @@
 use std::sync::Arc;
 
 use jensen_density::TwiceDifferentiable;
-use jensen_run::{
-    Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step,
-};
+use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
 use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
@@ -177,7 +175,9 @@ impl<D: TwiceDifferentiable> Natural<'_, D> {
         }
         Some(Status::Stalled {
             at: iteration,
-            reason: format!("each natural-gradient step on {most} draws leaves about as much as it gains, {gain:.2} nats"),
+            reason: format!(
+                "each natural-gradient step on {most} draws leaves about as much as it gains, {gain:.2} nats"
+            ),
         })
     }
 }

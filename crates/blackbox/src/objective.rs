@@ -215,7 +215,12 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
     }
 
     /// `−(1/K) Σ ∇²log p V` at the first `draws` lanes and their mirror images, for the columns of `directions`.
-    pub fn negated_products(&mut self, omega: &[f64], draws: usize, directions: &[f64]) -> Vec<f64> {
+    pub fn negated_products(
+        &mut self,
+        omega: &[f64],
+        draws: usize,
+        directions: &[f64],
+    ) -> Vec<f64> {
         let (dim, lanes) = (self.family.dim(), self.lanes);
         let columns = directions.len() / dim;
         self.visit(omega);

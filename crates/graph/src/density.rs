@@ -1,8 +1,8 @@
 //! A graph as a log density: value, gradient and Hessian-vector product programs over blocks of
 //! lanes and threads.
 
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use jensen_density::{Lanes, LanesMut, LogDensity, Pattern, TwiceDifferentiable};
 use jensen_math::simd::{LANES, Simd};

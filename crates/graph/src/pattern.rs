@@ -42,7 +42,9 @@ pub(crate) fn pattern(graph: &Graph) -> Option<Arc<Pattern>> {
         of.push(found);
     }
     let gradient = &of[graph.outputs()[1].index()];
-    let lists = gradient.iter().map(|&set| sets.members[set as usize].to_vec());
+    let lists = gradient
+        .iter()
+        .map(|&set| sets.members[set as usize].to_vec());
     Some(Arc::new(Pattern::new(lists.collect())))
 }
 
@@ -58,11 +60,25 @@ fn dependence(
     match graph.op(id) {
         Op::Input(0) => (0..len).map(|i| sets.single(i as u32)).collect(),
         Op::Elem(op) if flat.contains(&op) => vec![0; len],
-        Op::Elem(_) => {
+        Op::Elem(op) => {
             // Scalars broadcast.
-            let at = |arg: &[SetId], i: usize| arg[if arg.len() == 1 { 0 } else { i }];
+            let place = |len: usize, i: usize| if len == 1 { 0 } else { i };
+            let constants: Vec<Option<&[f64]>> = graph
+                .args(id)
+                .iter()
+                .map(|&arg| graph.constant_value(arg))
+                .collect();
+            let is_zero = |which: usize, i: usize| {
+                constants[which].is_some_and(|table| table[place(table.len(), i)] == 0.0)
+            };
             (0..len)
-                .map(|i| args.iter().fold(0, |set, arg| sets.union(set, at(arg, i))))
+                .map(|i| {
+                    // A product with a zero is one.
+                    let product =
+                        matches!(op, ElemOp::Mul | ElemOp::Fma) && (is_zero(0, i) || is_zero(1, i));
+                    let used = args.iter().skip(if product { 2 } else { 0 });
+                    used.fold(0, |set, arg| sets.union(set, arg[place(arg.len(), i)]))
+                })
                 .collect()
         }
         Op::Broadcast => vec![args[0][0]; len],
@@ -117,8 +133,20 @@ fn product(
     sets: &mut Sets,
 ) -> Vec<SetId> {
     let (m, k, n) = (dims.m as usize, dims.k as usize, dims.n as usize);
-    let left = |i: usize, l: usize| if dims.left_transposed { i * k + l } else { l * m + i };
-    let right = |l: usize, j: usize| if dims.right_transposed { l * n + j } else { j * k + l };
+    let left = |i: usize, l: usize| {
+        if dims.left_transposed {
+            i * k + l
+        } else {
+            l * m + i
+        }
+    };
+    let right = |l: usize, j: usize| {
+        if dims.right_transposed {
+            l * n + j
+        } else {
+            j * k + l
+        }
+    };
     let constants: Vec<Option<&[f64]>> = (0..2)
         .map(|which| graph.constant_value(graph.args(id)[which]))
         .collect();
@@ -241,7 +269,8 @@ impl Sets {
         self.round += 1;
         let (mut found, mut distinct, mut only) = (Vec::new(), 0, 0);
         for &set in parts.flatten() {
-            if set == 0 || std::mem::replace(&mut self.seen[set as usize], self.round) == self.round {
+            if set == 0 || std::mem::replace(&mut self.seen[set as usize], self.round) == self.round
+            {
                 continue;
             }
             (distinct, only) = (distinct + 1, set);
@@ -311,7 +340,13 @@ mod tests {
         let found = neighbours(3, |g, z| {
             // Rows (1, 2, 0) and (0, 0, 3), column-major.
             let table = g.vector(&[1.0, 0.0, 2.0, 0.0, 0.0, 3.0]);
-            let dims = MatMul { m: 2, k: 3, n: 1, left_transposed: false, right_transposed: false };
+            let dims = MatMul {
+                m: 2,
+                k: 3,
+                n: 1,
+                left_transposed: false,
+                right_transposed: false,
+            };
             let product = g.matmul(table, z, dims);
             let exp = g.exp(product);
             g.sum(exp)

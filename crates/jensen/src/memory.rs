@@ -118,7 +118,15 @@ mod tests {
     fn a_huge_family_is_refused_with_advice() {
         let family = FamilyChoice::Only(FamilyKind::FullRank);
         let lanes = |dim| Settings::default().method.lanes(dim);
-        let footprint = Footprint::of_fit(family, lanes(50_000), &50_000.into(), 1000, 50_000, 2, 1 << 20);
+        let footprint = Footprint::of_fit(
+            family,
+            lanes(50_000),
+            &50_000.into(),
+            1000,
+            50_000,
+            2,
+            1 << 20,
+        );
         let error = footprint
             .need(&Settings::default().method)
             .check(8 << 30)

@@ -534,8 +534,8 @@ fn recursion_fits_the_stack() {
 
 #[test]
 fn unsupported_functions_are_named() {
-    let source = "functions { vector f(real t, vector y) { return y; } }
-        generated quantities { array[1] vector[1] r = ode_rk45(f, [1.0]', 0.0, {1.0}); }";
+    let source = "functions { vector f(real t, vector y, vector v) { return y - v; } }
+        generated quantities { array[1] vector[1] r = dae(f, [1.0]', [1.0]', 0.0, {1.0}); }";
     let model = bind(source, "{}").expect("a model");
     let e = model
         .constrain_with(
@@ -548,7 +548,7 @@ fn unsupported_functions_are_named() {
     assert_eq!(e.kind, ErrorKind::Unsupported);
     assert_eq!(
         e.message,
-        "function `ode_rk45` is known but not supported yet by the interpreter"
+        "function `dae` is known but not supported yet by the interpreter"
     );
 }
 

@@ -85,7 +85,8 @@ impl Sparse {
     /// `A x` for the square root A of the covariance under which the family is standard normal.
     pub(crate) fn root_times(&self, omega: &[f64], x: &[f64], lanes: usize) -> Vec<f64> {
         let mut y = x.to_vec();
-        self.symbolic.solve_transposed(self.factor(omega), &mut y, lanes);
+        self.symbolic
+            .solve_transposed(self.factor(omega), &mut y, lanes);
         self.placed(&y, lanes)
     }
 
@@ -99,7 +100,8 @@ impl Sparse {
     /// `A⁻¹ x`.
     pub(crate) fn root_solve(&self, omega: &[f64], x: &[f64], lanes: usize) -> Vec<f64> {
         let y = self.ordered(x, lanes);
-        self.symbolic.transposed_times(self.factor(omega), &y, lanes)
+        self.symbolic
+            .transposed_times(self.factor(omega), &y, lanes)
     }
 
     /// Log of the determinant of A.
@@ -471,7 +473,10 @@ impl Family for Sparse {
         self.symbolic.solve(factor, &mut step, 1);
         self.symbolic.solve_transposed(factor, &mut step, 1);
         out[..d].copy_from_slice(&self.placed(&step, 1));
-        let mut metric = self.metric.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut metric = self
+            .metric
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
         if metric.as_ref().is_none_or(|metric| metric.omega != omega) {
             *metric = Some(Metric::new(self, omega));
         }

@@ -20,7 +20,9 @@ impl Colouring {
     pub(crate) fn new(pattern: &Pattern) -> Self {
         let degree = |i: usize| pattern.neighbours(i).len();
         let most = (0..pattern.dim()).map(degree).max().unwrap_or(0);
-        let tried = SHARES.iter().map(|share| Self::with_hubs(pattern, most / share));
+        let tried = SHARES
+            .iter()
+            .map(|share| Self::with_hubs(pattern, most / share));
         tried
             .min_by_key(|colouring| colouring.count)
             .expect("shares are tried")
@@ -56,9 +58,14 @@ impl Colouring {
                     continue;
                 }
                 take(near);
-                pattern.neighbours(near).iter().for_each(|&j| take(j as usize));
+                pattern
+                    .neighbours(near)
+                    .iter()
+                    .for_each(|&j| take(j as usize));
             }
-            let colour = (0..).find(|&c| taken[c] != i).expect("more than neighbours");
+            let colour = (0..)
+                .find(|&c| taken[c] != i)
+                .expect("more than neighbours");
             colours[i] = colour as u32;
             count = count.max(colour + 1);
         }
@@ -66,7 +73,11 @@ impl Colouring {
             colours[i] = count as u32;
             count += 1;
         }
-        Self { colours, hub, count }
+        Self {
+            colours,
+            hub,
+            count,
+        }
     }
 
     /// Number of colours.
@@ -85,9 +96,8 @@ impl Colouring {
 
     /// An element of the matrix from its products with the directions (`dim × count`).
     pub(crate) fn element(&self, products: &[f64], i: usize, j: usize) -> f64 {
-        let at = |row: usize, colour: usize| {
-            products[row * self.count + self.colours[colour] as usize]
-        };
+        let at =
+            |row: usize, colour: usize| products[row * self.count + self.colours[colour] as usize];
         match (self.hub[i], self.hub[j]) {
             (true, false) => at(j, i),
             (false, true) => at(i, j),
@@ -105,7 +115,12 @@ mod tests {
     fn elements_are_read_back() {
         let dim = 42usize;
         let joined = |i: usize, j: usize| i != j && (i.abs_diff(j) == 1 || i.max(j) >= 40);
-        let list = |i: usize| (0..dim).filter(|&j| joined(i, j)).map(|j| j as u32).collect();
+        let list = |i: usize| {
+            (0..dim)
+                .filter(|&j| joined(i, j))
+                .map(|j| j as u32)
+                .collect()
+        };
         let pattern = Pattern::new((0..dim).map(list).collect());
         let colouring = Colouring::new(&pattern);
         assert!(colouring.count() <= 5, "{}", colouring.count());
@@ -117,7 +132,9 @@ mod tests {
         let mut products = vec![0.0; dim * count];
         for i in 0..dim {
             for c in 0..count {
-                products[i * count + c] = (0..dim).map(|j| value(i, j) * directions[j * count + c]).sum();
+                products[i * count + c] = (0..dim)
+                    .map(|j| value(i, j) * directions[j * count + c])
+                    .sum();
             }
         }
         for i in 0..dim {

@@ -13,7 +13,9 @@ const DENSE: f64 = 10.0;
 pub(super) fn minimum_degree(pattern: &Pattern) -> Vec<u32> {
     let dim = pattern.dim();
     let dense = (DENSE * (dim as f64).sqrt()).max(16.0) as usize;
-    let is_dense: Vec<bool> = (0..dim).map(|i| pattern.neighbours(i).len() > dense).collect();
+    let is_dense: Vec<bool> = (0..dim)
+        .map(|i| pattern.neighbours(i).len() > dense)
+        .collect();
     let mut neighbours: Vec<Vec<u32>> = (0..dim)
         .map(|i| {
             let list = pattern.neighbours(i).iter().copied();

@@ -50,7 +50,11 @@ impl Symbolic {
             starts.push(rows.len());
             debug_assert!(rows[first] == own);
         }
-        Some(Self { order, starts, rows })
+        Some(Self {
+            order,
+            starts,
+            rows,
+        })
     }
 
     /// The factor with every place, in the given order of coordinates.
@@ -62,7 +66,11 @@ impl Symbolic {
             starts.push(rows.len());
         }
         let order = (0..dim as u32).collect();
-        Self { order, starts, rows }
+        Self {
+            order,
+            starts,
+            rows,
+        }
     }
 
     /// Number of rows.
@@ -114,7 +122,12 @@ mod tests {
         let pattern = Pattern::new((0..n).map(ring).collect());
         let symbolic = Symbolic::new(&pattern, usize::MAX).unwrap();
         assert!(symbolic.places() <= 3 * n as usize, "{}", symbolic.places());
-        let chain = |i: u32| ring(i).into_iter().filter(|&j| i.abs_diff(j) == 1).collect();
+        let chain = |i: u32| {
+            ring(i)
+                .into_iter()
+                .filter(|&j| i.abs_diff(j) == 1)
+                .collect()
+        };
         let pattern = Pattern::new((0..n).map(chain).collect());
         let symbolic = Symbolic::new(&pattern, usize::MAX).unwrap();
         assert_eq!(symbolic.places(), 2 * n as usize - 1);
