@@ -43,29 +43,12 @@ pub(super) fn minimum_degree(pattern: &Pattern) -> Vec<u32> {
 
 /// The union of two ordered lists without two elements.
 fn merged(a: &[u32], b: &[u32], without: [u32; 2]) -> Vec<u32> {
-    let mut out = Vec::with_capacity(a.len() + b.len());
-    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
-    loop {
-        let next = match (a.peek(), b.peek()) {
-            (Some(&&x), Some(&&y)) => {
-                if x <= y {
-                    a.next();
-                }
-                if y <= x {
-                    b.next();
-                }
-                x.min(y)
-            }
-            (Some(&&x), None) | (None, Some(&&x)) => {
-                (a.next(), b.next());
-                x
-            }
-            (None, None) => return out,
-        };
-        if !without.contains(&next) {
-            out.push(next);
-        }
-    }
+    let mut out = [a, b].concat();
+    // Two runs in order: the stable sort merges them.
+    out.sort();
+    out.dedup();
+    out.retain(|i| !without.contains(i));
+    out
 }
 
 #[cfg(test)]
