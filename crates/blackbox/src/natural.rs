@@ -77,9 +77,6 @@ const PROGRESS: f64 = 0.6;
 /// Rates of convergence are taken to be no nearer to 1.
 const SLOWEST: f64 = 0.95;
 
-/// The share of the tolerance that no step is taken for.
-const NOTHING: f64 = 0.02;
-
 impl MethodSettings for NaturalSettings {
     const NAME: &'static str = "natural";
 
@@ -224,7 +221,7 @@ impl<D: TwiceDifferentiable> Algorithm for Natural<'_, D> {
             SLOWEST
         };
         let remaining = gain / (1.0 - rate);
-        let converged = remaining <= tolerance || gain <= NOTHING * tolerance;
+        let converged = remaining <= tolerance;
         let mut taken = None;
         for share in SHARES {
             let Some(target) = target.as_ref().filter(|_| !converged) else {
@@ -252,7 +249,7 @@ impl<D: TwiceDifferentiable> Algorithm for Natural<'_, D> {
                     rule: format!(
                         "natural-gradient steps on {lanes} fresh draws promise less than {tolerance} nats"
                     ),
-                    remaining: Some(remaining.min(tolerance)),
+                    remaining: Some(remaining),
                     standard_error: None,
                 },
             }),

@@ -65,10 +65,6 @@ impl<D: TwiceDifferentiable> SampleBound for FixedDraws<'_, D> {
         self.objective().value_gradient(omega, out)
     }
 
-    fn products(&mut self, omega: &[f64], draws: usize, directions: &[f64]) -> Vec<f64> {
-        self.objective().negated_products(omega, draws, directions)
-    }
-
     fn curvature(&mut self, omega: &[f64], draws: usize) -> Option<Curvature> {
         self.objective().curvature(omega, draws)
     }

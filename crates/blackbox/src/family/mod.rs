@@ -318,10 +318,6 @@ pub trait SampleBound {
     /// The negated bound at ω, and its gradient into `out`.
     fn value_gradient(&mut self, omega: &[f64], out: &mut [f64]) -> f64;
 
-    /// The density's average negated Hessian under ω, by so many of the draws, times the columns of `directions` (`d ×
-    /// columns`).
-    fn products(&mut self, omega: &[f64], draws: usize, directions: &[f64]) -> Vec<f64>;
-
     /// An estimate of the density's curvature under ω from so many of the draws; `None` where there is none.
     fn curvature(&mut self, omega: &[f64], draws: usize) -> Option<Curvature>;
 }

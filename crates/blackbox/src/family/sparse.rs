@@ -29,18 +29,6 @@ pub struct Sparse {
     metric: Arc<Mutex<Option<Metric>>>,
 }
 
-/// Largest number of iterations of [`Family::widen`].
-const ITERATIONS: usize = 20;
-
-/// An iteration that brings fewer nats is the last.
-const ENOUGH: f64 = 0.2;
-
-/// Draws whose bound decides.
-const LANES: usize = 256;
-
-/// Lanes of Hessian-vector products of one iteration, about.
-const HESSIAN_LANES: usize = 8192;
-
 /// Most places of a factor that are counted.
 const LARGEST: usize = 1 << 27;
 
@@ -279,48 +267,15 @@ impl Family for Sparse {
     fn uses_curvature(&self) -> bool {
         false
     }
-    /// Fixed-point iterations as those of the full-rank family, with the Hessian read off products with few directions.
+    /// The same mean and spreads: natural-gradient steps find the precision from there.
     fn widen(
         &self,
         mean: &[f64],
         log_sd: &[f64],
         _source: NoiseSource,
-        bound: &mut dyn SampleBound,
+        _bound: &mut dyn SampleBound,
     ) -> Vec<f64> {
-        let dim = self.dim();
-        let draws = (HESSIAN_LANES / self.colouring.count()).clamp(8, 64);
-        bound.fix(LANES);
-        let directions = self.colouring.directions();
-        let mut omega = self.diagonal(mean, log_sd);
-        let mut gradient = vec![0.0; omega.len()];
-        let mut value = bound.value_gradient(&omega, &mut gradient);
-        for _ in 0..ITERATIONS {
-            let products = bound.products(&omega, draws, &directions);
-            let Some(target) = self.natural(&omega, &gradient[..dim], &products) else {
-                break;
-            };
-            let mut taken = None;
-            for share in [1.0, 0.5, 0.2, 0.05] {
-                let Some(trial) = self.towards(&omega, &target, share) else {
-                    continue;
-                };
-                let mut trial_gradient = vec![0.0; trial.len()];
-                let trial_value = bound.value_gradient(&trial, &mut trial_gradient);
-                if trial_value < value {
-                    taken = Some((trial, trial_value, trial_gradient));
-                    break;
-                }
-            }
-            let Some((trial, trial_value, trial_gradient)) = taken else {
-                break;
-            };
-            let gain = value - trial_value;
-            (omega, value, gradient) = (trial, trial_value, trial_gradient);
-            if gain < ENOUGH {
-                break;
-            }
-        }
-        omega
+        self.diagonal(mean, log_sd)
     }
     fn directions(&self) -> Option<Vec<f64>> {
         Some(self.colouring.directions())
