@@ -1,4 +1,4 @@
-"""The figures of the book's page on Python: `python python/measure.py path/to/jensen`, the command of the same build."""
+"""The figures of the book's page on Python: `python tools/python_costs.py path/to/jensen`, the command of the same build."""
 
 import subprocess
 import sys
