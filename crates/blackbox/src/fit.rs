@@ -1,7 +1,7 @@
 //! `fit`: a density in, a judged approximation out.
 
 use jensen_density::TwiceDifferentiable;
-use jensen_run::{Control, Identity, Reason, Status, run};
+use jensen_run::{Control, Identity, Interrupt, Reason, Status, run_interruptibly};
 
 use crate::approximation::Approximation;
 use crate::calls::Calls;
@@ -15,6 +15,7 @@ use crate::refine::Refined;
 use crate::refining::Refining;
 use crate::settings::Settings;
 use crate::starts::{Init, OtherMode, StartOutcome, best_start, other_modes};
+use crate::watched::Watched;
 
 /// Names a model and its data for checkpoints; digests, or empty when nothing is stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -222,11 +223,19 @@ pub fn fit<D: TwiceDifferentiable>(
         }
         None => None,
     };
-    let driver = Driver::new(density, prepared.as_ref(), settings.clone());
+    let interrupt = Interrupt::new(control.cancel, control.clock);
+    let watched = Watched {
+        density,
+        interrupt: &interrupt,
+    };
+    let driver = Driver::new(&watched, prepared.as_ref(), settings.clone());
     driver.check()?;
     let identity = identity(settings, subject);
-    let mut refining = Refining::new(density, driver, settings);
-    let outcome = run(&mut refining, &identity, control).map_err(FitError::Run)?;
+    let mut refining = Refining::new(&watched, driver, settings);
+    // Steps on minibatches are short, and states that remember every record large.
+    let interrupt = prepared.is_none().then_some(&interrupt);
+    let outcome = run_interruptibly(&mut refining, &identity, control, interrupt);
+    let outcome = outcome.map_err(FitError::Run)?;
     let status = outcome.status;
     let cannot_start = || FitError::CannotStart(status.clone());
     let (output, refined) = outcome.output.ok_or_else(cannot_start)?;

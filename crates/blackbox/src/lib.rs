@@ -72,6 +72,7 @@ mod starts;
 mod summary;
 pub mod trust;
 mod verdict;
+mod watched;
 mod widen;
 
 use jensen_math::{dense, reduce};

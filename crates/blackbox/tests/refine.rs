@@ -9,7 +9,7 @@ use jensen_density::{Lanes, LanesMut, LogDensity};
 use jensen_math::simd::Simd;
 use jensen_math::special::{digamma, lbeta, lgamma, trigamma};
 use jensen_run::{Budget, Checkpoint, Control, Identity, Outcome, Record, run};
-use jensen_testkit::{CorrelatedGaussian, Mixture, Real, Scalar, ScalarModel};
+use jensen_testkit::{CorrelatedGaussian, Mixture, Real, Scalar, ScalarModel, ticking};
 
 /// A density of one lane at a time: value and gradient.
 struct Plain<F> {
@@ -91,11 +91,7 @@ fn controlled(
         ..RefineSettings::default()
     };
     let mut refine = Refine::new(density, approximation, source, settings);
-    let ticks = std::cell::Cell::new(0.0);
-    let clock = || {
-        ticks.set(ticks.get() + 0.001);
-        ticks.get()
-    };
+    let clock = ticking(0.001);
     let mut records: Vec<Record> = Vec::new();
     let mut checkpoints: Vec<Vec<u8>> = Vec::new();
     let mut control = Control::new(Budget::iterations(budget), &clock, &mut records);

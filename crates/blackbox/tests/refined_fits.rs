@@ -1,13 +1,14 @@
 //! Fits with the refinement that follows them: when it comes, what it gives, and that it resumes.
 
 use std::f64::consts::TAU;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use jensen_blackbox::{
     FamilyChoice, FamilyKind, Fit, RefineSettings, RefineWhen, Settings, Subject, Summary, fit,
 };
 use jensen_density::{Differenced, Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_run::{Budget, Checkpoint, Control, Record};
-use jensen_testkit::{CorrelatedGaussian, Mixture, Scalar};
+use jensen_testkit::{CorrelatedGaussian, Mixture, Scalar, ticking};
 
 /// z₀ ~ N(0, 1), z₁ | z₀ ~ N(z₀², 0.3): no Gaussian is close.
 struct Banana;
@@ -49,17 +50,23 @@ fn run(
     budget: u64,
     resume: Option<Checkpoint>,
 ) -> Run {
-    let ticks = std::cell::Cell::new(0.0);
-    let clock = || {
-        ticks.set(ticks.get() + 0.001);
-        ticks.get()
-    };
+    stopped(density, settings, budget, resume, None)
+}
+
+fn stopped(
+    density: &impl TwiceDifferentiable,
+    settings: &Settings,
+    budget: u64,
+    resume: Option<Checkpoint>,
+    cancel: Option<&AtomicBool>,
+) -> Run {
+    let clock = ticking(0.001);
     let mut records: Vec<Record> = Vec::new();
     let mut checkpoints: Vec<Vec<u8>> = Vec::new();
     let mut control = Control::new(Budget::iterations(budget), &clock, &mut records);
     control.store = Some(&mut checkpoints);
     control.checkpoint_seconds = 0.0;
-    control.resume = resume;
+    (control.resume, control.cancel) = (resume, cancel);
     let fit = fit(density, settings, &Subject::default(), &mut control).unwrap();
     Run {
         fit,
@@ -162,4 +169,58 @@ fn resuming_anywhere_equals_never_stopping() {
             .into_iter()
             .all(|w| w[0].oracle_calls <= w[1].oracle_calls)
     );
+}
+
+/// The banana until so many gradients were asked for; then somebody stops the run.
+struct Stopping {
+    left: AtomicU64,
+    stop: AtomicBool,
+}
+
+impl LogDensity for Stopping {
+    type Workspace = ();
+
+    fn dim(&self) -> usize {
+        2
+    }
+    fn workspace(&self, _lanes: usize) {}
+    fn value(&self, _: &mut (), z: Lanes<'_>, out: &mut [f64]) {
+        Banana.value(&mut (), z, out);
+    }
+    fn value_grad(&self, _: &mut (), z: Lanes<'_>, out: &mut [f64], grad: LanesMut<'_>) {
+        if self.left.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+        Banana.value_grad(&mut (), z, out, grad);
+    }
+}
+
+#[test]
+fn stopping_within_a_step_and_resuming_equals_never_stopping() {
+    let settings = when(RefineWhen::Auto);
+    let endless = Differenced(Stopping {
+        left: AtomicU64::new(u64::MAX),
+        stop: AtomicBool::new(false),
+    });
+    let whole = run(&endless, &settings, 100_000, None);
+    let gradients = u64::MAX - endless.0.left.load(Ordering::Relaxed);
+    let mut within = 0;
+    for part in 1..12 {
+        let density = Differenced(Stopping {
+            left: AtomicU64::new(gradients * part / 12),
+            stop: AtomicBool::new(false),
+        });
+        let cut = stopped(&density, &settings, 100_000, None, Some(&density.0.stop));
+        assert!(!cut.fit.trusted());
+        assert!(cut.fit.elbo().is_finite(), "what was fitted is evaluated");
+        let pairs = cut.records.iter().zip(&whole.records);
+        assert!(pairs.clone().all(|(a, b)| a.same_result(b)));
+        let checkpoint = Checkpoint::decode(cut.checkpoints.last().unwrap()).unwrap();
+        within += u64::from(checkpoint.iteration == cut.records.len() as u64);
+        let rest = run(&density, &settings, 100_000, Some(checkpoint)).fit;
+        assert_eq!(rest.families, whole.fit.families);
+        assert_eq!(rest.refined, whole.fit.refined);
+        assert_eq!(rest.calls, whole.fit.calls);
+    }
+    assert_eq!(within, 11);
 }

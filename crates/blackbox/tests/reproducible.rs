@@ -6,7 +6,7 @@ use jensen_blackbox::{
 };
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_run::{Budget, Checkpoint, Control, Record};
-use jensen_testkit::{CorrelatedGaussian, EightSchools, Scalar};
+use jensen_testkit::{CorrelatedGaussian, EightSchools, Scalar, ticking};
 
 fn methods() -> Vec<Settings> {
     let trust = TrustSettings {
@@ -63,11 +63,7 @@ fn run(
     budget: u64,
     resume: Option<Checkpoint>,
 ) -> Run {
-    let ticks = std::cell::Cell::new(0.0);
-    let clock = || {
-        ticks.set(ticks.get() + 0.001);
-        ticks.get()
-    };
+    let clock = ticking(0.001);
     let mut records: Vec<Record> = Vec::new();
     let mut checkpoints: Vec<Vec<u8>> = Vec::new();
     let mut control = Control::new(Budget::iterations(budget), &clock, &mut records);

@@ -10,6 +10,7 @@
 //! | `algorithm` | [`Algorithm`]: init, step, output |
 //! | `archive` | [`Archive`] and [`Snapshot`]: named tensors and scalars, as a state is stored |
 //! | `checkpoint` | [`Checkpoint`]: versioned bytes, integrity, what must match to resume |
+//! | `interrupt` | [`Interrupt`]: stopping in the middle of a step |
 //! | `run` | [`run`]: the loop; [`Budget`], [`Control`], [`Outcome`] |
 //! | `status` | [`Status`]: how a fit ended, with advice |
 //! | [`temperature`] | temperatures that the passes made prescribe |
@@ -28,6 +29,7 @@
 mod algorithm;
 mod archive;
 mod checkpoint;
+mod interrupt;
 mod run;
 mod status;
 pub mod temperature;
@@ -39,7 +41,10 @@ pub use archive::{Archive, ArchiveError, Snapshot, Tensor};
 pub use checkpoint::{
     Checkpoint, CheckpointError, Difference, FORMAT_VERSION, Identity, RngPosition,
 };
-pub use run::{Budget, Clock, Control, Outcome, RunError, Store, StoreError, run};
+pub use interrupt::Interrupt;
+pub use run::{
+    Budget, Clock, Control, Outcome, RunError, Store, StoreError, run, run_interruptibly,
+};
 pub use status::{Evidence, Limit, Status};
 pub use trace::{Observer, Progress, Record, Silent};
 pub use verdict::{Reason, Verdict};

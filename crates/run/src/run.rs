@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::archive::ArchiveError;
 use crate::{
-    Algorithm, Checkpoint, CheckpointError, Identity, Limit, Observer, Progress, Snapshot, Status,
+    Algorithm, Archive, Checkpoint, CheckpointError, Identity, Interrupt, Limit, Observer,
+    Progress, Snapshot, Status,
 };
 
 /// How much a run may use.
@@ -14,7 +15,7 @@ pub struct Budget {
     /// Largest number of iterations, those before a resume included.
     pub max_iterations: u64,
     /// Largest number of wall-clock seconds, those before a resume included; looked at between
-    /// iterations.
+    /// iterations, and within them where an [`Interrupt`] is heeded.
     pub max_seconds: Option<f64>,
 }
 
@@ -28,13 +29,13 @@ impl Budget {
     }
 }
 
-/// Tells wall-clock time.
-pub trait Clock {
+/// Tells wall-clock time, to whatever works for a run.
+pub trait Clock: Sync {
     /// Seconds since an arbitrary fixed moment; never decreasing.
     fn seconds(&self) -> f64;
 }
 
-impl<F: Fn() -> f64> Clock for F {
+impl<F: Fn() -> f64 + Sync> Clock for F {
     fn seconds(&self) -> f64 {
         self()
     }
@@ -68,6 +69,9 @@ impl Store for Vec<Vec<u8>> {
         Ok(())
     }
 }
+
+/// The share of a run's time that copies of states may take, so that steps can be thrown away.
+const COPYING: f64 = 0.01;
 
 /// What surrounds a run.
 pub struct Control<'a> {
@@ -152,6 +156,22 @@ pub fn run<A: Algorithm>(
     identity: &Identity,
     control: &mut Control<'_>,
 ) -> Result<Outcome<A::Output>, RunError> {
+    run_interruptibly(algorithm, identity, control, None)
+}
+
+/// The same for an algorithm whose steps are long and heed an [`Interrupt`] of the same flag and clock: a step in which it
+/// was told to stop is as one that never began.
+///
+/// That takes a copy of the state before each step, or before some steps where copies would cost time: others end first.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_interruptibly<A: Algorithm>(
+    algorithm: &mut A,
+    identity: &Identity,
+    control: &mut Control<'_>,
+    interrupt: Option<&Interrupt<'_>>,
+) -> Result<Outcome<A::Output>, RunError> {
     let start = control.clock.seconds();
     let (mut state, mut iteration, before, mut ended) = match control.resume.take() {
         Some(checkpoint) => {
@@ -183,6 +203,7 @@ pub fn run<A: Algorithm>(
     };
     let elapsed = |clock: &dyn Clock| before + (clock.seconds() - start);
     let mut last_save = control.clock.seconds();
+    let mut copying = 0.0;
     let status = loop {
         if let Some(status) = ended.clone() {
             break status;
@@ -204,7 +225,22 @@ pub fn run<A: Algorithm>(
                 detail: String::new(),
             };
         }
+        let mut kept = None;
+        if let Some(interrupt) = interrupt {
+            let now = control.clock.seconds();
+            if copying <= COPYING * (now - start) {
+                kept = Some(state.save());
+                copying += control.clock.seconds() - now;
+                let limit = control.budget.max_seconds.unwrap_or(f64::INFINITY);
+                interrupt.arm(start + (limit - before));
+            }
+        }
         let mut step = algorithm.step(&mut state, iteration + 1);
+        let vain = interrupt.is_some_and(Interrupt::disarm);
+        if let Some(kept) = kept.filter(|_| vain) {
+            state = A::State::restore(&kept).map_err(RunError::State)?;
+            continue;
+        }
         iteration += 1;
         step.record.iteration = iteration;
         step.record.seconds = elapsed(control.clock);
@@ -244,7 +280,7 @@ fn save<S: Snapshot>(
     let Some(store) = control.store.as_deref_mut() else {
         return;
     };
-    let mut archive = crate::Archive::new();
+    let mut archive = Archive::new();
     archive.nest("state", state.save());
     archive.set("ended", ended);
     let checkpoint = Checkpoint {

@@ -1,13 +1,13 @@
 //! The loop: prefix, resume, budgets, interruption; checkpoints: integrity and identity.
 
-use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use jensen_run::{
     Algorithm, Archive, ArchiveError, Budget, Checkpoint, CheckpointError, Control, Evidence,
-    Identity, Limit, Observer, Record, RunError, Silent, Snapshot, Status, Step, Store, StoreError,
-    run,
+    Identity, Interrupt, Limit, Observer, Record, RunError, Silent, Snapshot, Status, Step, Store,
+    StoreError, run, run_interruptibly,
 };
+use jensen_testkit::ticking;
 use serde_json::json;
 
 /// A noisy averaging that depends on the iteration number through a hash, as counter-based streams
@@ -110,11 +110,7 @@ fn stored_run(
     budget: u64,
     resume: Option<Checkpoint>,
 ) -> (Vec<Record>, Vec<Vec<u8>>, Vec<f64>, Status) {
-    let ticks = Cell::new(0.0);
-    let clock = || {
-        ticks.set(ticks.get() + 0.25);
-        ticks.get()
-    };
+    let clock = ticking(0.25);
     let mut records: Vec<Record> = Vec::new();
     let mut store: Vec<Vec<u8>> = Vec::new();
     let mut control = Control::new(Budget::iterations(budget), &clock, &mut records);
@@ -173,11 +169,7 @@ fn resuming_with_a_larger_budget_goes_on() {
 
 #[test]
 fn seconds_and_interruption_stop_between_iterations() {
-    let ticks = Cell::new(0.0);
-    let clock = || {
-        ticks.set(ticks.get() + 1.0);
-        ticks.get()
-    };
+    let clock = ticking(1.0);
     let mut silent = Silent;
     let budget = Budget {
         max_iterations: 1000,
@@ -211,6 +203,85 @@ fn seconds_and_interruption_stop_between_iterations() {
     let outcome = run(&mut averager(u64::MAX), &identity(), &mut control).unwrap();
     assert_eq!(outcome.status, Status::Interrupted { at: 11 });
     assert_eq!(Checkpoint::decode(&store[0]).unwrap().iteration, 11);
+}
+
+/// An averaging whose step number `at` works until it is told that it is in vain.
+struct Endless<'a> {
+    inner: Averager,
+    at: u64,
+    interrupt: &'a Interrupt<'a>,
+    cancel: Option<&'a AtomicBool>,
+    /// The clock's.
+    seconds: &'a AtomicU64,
+}
+
+impl Algorithm for Endless<'_> {
+    type State = State;
+    type Output = Vec<f64>;
+
+    fn init(&mut self) -> Result<State, Status> {
+        self.inner.init()
+    }
+    fn step(&mut self, state: &mut State, iteration: u64) -> Step {
+        if iteration == self.at {
+            state.mean.fill(f64::NAN);
+            if let Some(cancel) = self.cancel {
+                cancel.store(true, Ordering::Relaxed);
+            }
+            while !self.interrupt.is_over() {
+                self.seconds.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        self.inner.step(state, iteration)
+    }
+    fn output(&mut self, state: &State) -> Vec<f64> {
+        assert!(!self.interrupt.is_over(), "what is over is the step");
+        self.inner.output(state)
+    }
+}
+
+#[test]
+fn a_step_that_is_stopped_within_never_began() {
+    let (_, _, whole, _) = stored_run(40, 100, None);
+    for (cancelled, at) in [(true, 1), (true, 17), (false, 17)] {
+        let seconds = AtomicU64::new(0);
+        let clock = || seconds.load(Ordering::Relaxed) as f64;
+        let cancel = AtomicBool::new(false);
+        let cancel = cancelled.then_some(&cancel);
+        let interrupt = Interrupt::new(cancel, &clock);
+        let mut records: Vec<Record> = Vec::new();
+        let mut store: Vec<Vec<u8>> = Vec::new();
+        let budget = Budget {
+            max_iterations: 100,
+            max_seconds: (!cancelled).then_some(5000.0),
+        };
+        let mut control = Control::new(budget, &clock, &mut records);
+        control.cancel = cancel;
+        control.store = Some(&mut store);
+        control.checkpoint_seconds = f64::INFINITY;
+        let mut endless = Endless {
+            inner: averager(40),
+            at,
+            interrupt: &interrupt,
+            cancel,
+            seconds: &seconds,
+        };
+        let stopped =
+            run_interruptibly(&mut endless, &identity(), &mut control, Some(&interrupt)).unwrap();
+        assert_eq!(stopped.iterations, at - 1);
+        match stopped.status {
+            Status::Interrupted { at: end } => assert!(cancelled && end == at - 1),
+            Status::BudgetReached { limit, .. } => {
+                assert!(!cancelled && limit == Limit::Seconds(5000.0));
+            }
+            other => panic!("{other}"),
+        }
+        assert_eq!(records.len() as u64, at - 1);
+        assert_eq!(store.len(), 1);
+        let checkpoint = Checkpoint::decode(&store[0]).unwrap();
+        let (_, _, resumed, _) = stored_run(40, 100, Some(checkpoint));
+        assert_eq!(bits(&resumed), bits(&whole));
+    }
 }
 
 #[test]

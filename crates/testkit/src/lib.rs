@@ -7,12 +7,14 @@
 //! | `golden` | [`golden`]: texts kept in files |
 //! | `models` | test densities, some with known optima |
 //! | `stress` | [`stress`]: a density's derivatives and lane independence at random points |
+//! | `ticking` | [`ticking`]: a clock for runs |
 
 mod dual;
 mod golden;
 mod models;
 mod scalar;
 mod stress;
+mod ticking;
 
 pub use dual::{Dual, Real};
 pub use golden::golden;
@@ -21,3 +23,4 @@ pub use models::{
 };
 pub use scalar::{Scalar, ScalarModel};
 pub use stress::{Failure, StressSettings, stress, stress_twice};
+pub use ticking::ticking;

@@ -80,11 +80,6 @@ impl Colouring {
         }
     }
 
-    /// Number of colours.
-    pub(crate) fn count(&self) -> usize {
-        self.count
-    }
-
     /// The directions, `dim × count`: column c is 1 at the coordinates of colour c.
     pub(crate) fn directions(&self) -> Vec<f64> {
         let mut out = vec![0.0; self.colours.len() * self.count];
@@ -123,12 +118,12 @@ mod tests {
         };
         let pattern = Pattern::new((0..dim).map(list).collect());
         let colouring = Colouring::new(&pattern);
-        assert!(colouring.count() <= 5, "{}", colouring.count());
+        assert!(colouring.count <= 5, "{}", colouring.count);
         let value = |i: usize, j: usize| match i == j || joined(i, j) {
             true => 1.0 + (i.min(j) * 100 + i.max(j)) as f64,
             false => 0.0,
         };
-        let (count, directions) = (colouring.count(), colouring.directions());
+        let (count, directions) = (colouring.count, colouring.directions());
         let mut products = vec![0.0; dim * count];
         for i in 0..dim {
             for c in 0..count {

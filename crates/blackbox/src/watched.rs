@@ -1,0 +1,73 @@
+//! A density that is not evaluated any more once a step is in vain.
+
+use std::sync::Arc;
+
+use jensen_density::{ErasedRecords, Lanes, LanesMut, LogDensity, Pattern, TwiceDifferentiable};
+use jensen_run::Interrupt;
+
+/// Evaluates a density until an [`Interrupt`] says that the step is over; values are `NaN` from then on.
+pub(crate) struct Watched<'a, D> {
+    pub density: &'a D,
+    pub interrupt: &'a Interrupt<'a>,
+}
+
+impl<D: LogDensity> LogDensity for Watched<'_, D> {
+    type Workspace = D::Workspace;
+
+    fn dim(&self) -> usize {
+        self.density.dim()
+    }
+
+    fn workspace(&self, lanes: usize) -> Self::Workspace {
+        self.density.workspace(lanes)
+    }
+
+    fn value(&self, ws: &mut Self::Workspace, z: Lanes<'_>, out: &mut [f64]) {
+        if self.interrupt.is_over() {
+            out.fill(f64::NAN);
+        } else {
+            self.density.value(ws, z, out);
+        }
+    }
+
+    fn value_grad(
+        &self,
+        ws: &mut Self::Workspace,
+        z: Lanes<'_>,
+        out: &mut [f64],
+        grad: LanesMut<'_>,
+    ) {
+        if self.interrupt.is_over() {
+            out.fill(f64::NAN);
+        } else {
+            self.density.value_grad(ws, z, out, grad);
+        }
+    }
+
+    fn records(&self) -> Option<ErasedRecords<'_>> {
+        self.density.records()
+    }
+
+    fn pattern(&self) -> Option<Arc<Pattern>> {
+        self.density.pattern()
+    }
+}
+
+impl<D: TwiceDifferentiable> TwiceDifferentiable for Watched<'_, D> {
+    fn linearize(&self, ws: &mut Self::Workspace, z: Lanes<'_>) {
+        if !self.interrupt.is_over() {
+            self.density.linearize(ws, z);
+        }
+    }
+
+    fn apply(&self, ws: &mut Self::Workspace, v: Lanes<'_>, mut out: LanesMut<'_>) {
+        // Once it was over, nothing may have been linearised.
+        if self.interrupt.is_over() {
+            for row in 0..self.dim() {
+                out.row_mut(row).fill(f64::NAN);
+            }
+        } else {
+            self.density.apply(ws, v, out);
+        }
+    }
+}
