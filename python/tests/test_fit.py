@@ -220,6 +220,24 @@ def test_an_interrupt_stops_and_the_run_goes_on(tmp_path):
     assert gone_on.info["iterations"] == stopped.info["iterations"] + 50
 
 
+def test_an_interrupt_does_not_wait_for_the_end_of_a_long_step():
+    # A walk whose steps of second order and refinement take long each.
+    program = (
+        "data { int T; vector[T] y; } parameters { vector[T] x; real<lower=0> s; }"
+        " model { s ~ normal(0, 1); x[1] ~ normal(0, 5); x[2:T] ~ normal(x[1:(T - 1)], s); y ~ student_t(4, x, 0.5); }"
+    )
+    y = np.cumsum(np.random.default_rng(1).normal(size=2000))
+    raised = []
+    for wait in (0.7, 2.0):
+        shot = threading.Timer(wait, lambda: raised.append(time.perf_counter()) or signal.raise_signal(signal.SIGINT))
+        shot.start()
+        with pytest.raises(KeyboardInterrupt):
+            jensen.fit(program, {"T": 2000, "y": y})
+        # A quiet machine takes a tenth of that.
+        assert time.perf_counter() - raised[-1] < 2
+        shot.join()
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_fork_after_a_fit_can_fit(line):
     jensen.fit(LINE, line)

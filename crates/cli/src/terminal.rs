@@ -28,7 +28,7 @@ pub fn start_threads(given: Option<usize>) -> Result<usize, Failure> {
     Ok(threads)
 }
 
-/// The first Ctrl-C stops after the iteration (or step of a reproduction) at hand, the second at once.
+/// The first Ctrl-C stops within or after the iteration (or step of a reproduction) at hand, the second at once.
 pub fn catch_interrupts() {
     let handler = || {
         if STOP.swap(true, Ordering::Relaxed) {
@@ -103,6 +103,7 @@ impl Setting {
             memory_limit: self.memory_limit,
             clock: &clock,
             cancel: Some(&STOP),
+            partial: true,
             observer: &mut terminal,
         });
         terminal.display.clear();

@@ -167,6 +167,7 @@ pub fn fit_with<P: Problem>(
         budget: control.budget,
         clock,
         cancel: control.cancel,
+        partial: control.partial,
         observer: &mut historian,
         // An unsizing coercion shortens the lifetime, which invariance forbids otherwise.
         store: control.store.map(|store| store as &mut dyn Store),

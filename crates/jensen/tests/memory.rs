@@ -22,6 +22,7 @@ fn alone<T>(run: impl FnOnce(Around<'_>) -> T) -> T {
         memory_limit: MEMORY_LIMIT,
         clock: &|| 0.0,
         cancel: None,
+        partial: true,
         observer: &mut Silent,
     })
 }

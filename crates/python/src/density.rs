@@ -324,6 +324,7 @@ fn fit<D: TwiceDifferentiable>(
             memory_limit: request.memory_limit(),
             clock: &|| watch.seconds(),
             cancel: Some(&watch.cancel),
+            partial: false,
             observer: &mut Eyes(watch),
         },
     )?;

@@ -154,6 +154,8 @@ impl Program {
                     memory_limit: program.request().memory_limit(),
                     clock: &|| watch.seconds(),
                     cancel: Some(&watch.cancel),
+                    // Without a folder there is nothing for them to be left in.
+                    partial: out.is_some(),
                     observer: &mut Eyes(watch),
                 },
             )

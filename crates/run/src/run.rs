@@ -79,8 +79,10 @@ pub struct Control<'a> {
     pub budget: Budget,
     /// The clock.
     pub clock: &'a dyn Clock,
-    /// Set from elsewhere (Ctrl-C) to stop after the present iteration, with a checkpoint.
+    /// Set from elsewhere (Ctrl-C) to stop with a checkpoint, after the present iteration or within it.
     pub cancel: Option<&'a AtomicBool>,
+    /// Whether a run that is cancelled makes its output all the same, which may take long, beside its checkpoint.
+    pub partial: bool,
     /// Watches the run.
     pub observer: &'a mut dyn Observer,
     /// Where checkpoints go, if anywhere.
@@ -101,6 +103,7 @@ impl<'a> Control<'a> {
             budget,
             clock,
             cancel: None,
+            partial: true,
             observer,
             store: None,
             checkpoint_seconds: 30.0,
@@ -113,7 +116,8 @@ impl<'a> Control<'a> {
 /// How a run came out.
 #[derive(Clone, Debug)]
 pub struct Outcome<T> {
-    /// What the algorithm made; absent when it could not start.
+    /// What the algorithm made; absent when it could not start, or was cancelled and nothing [partial](Control::partial) is
+    /// wanted.
     pub output: Option<T>,
     /// How it ended.
     pub status: Status,
@@ -257,10 +261,11 @@ pub fn run_interruptibly<A: Algorithm>(
         }
     };
     save(control, identity, &state, iteration, before, start, &ended);
-    let output = algorithm.output(&state);
+    let wanted = control.partial || !matches!(status, Status::Interrupted { .. });
+    let output = wanted.then(|| algorithm.output(&state));
     control.observer.finished(&status);
     Ok(Outcome {
-        output: Some(output),
+        output,
         status,
         iterations: iteration,
         seconds: elapsed(control.clock),

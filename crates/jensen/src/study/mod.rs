@@ -216,8 +216,10 @@ pub struct Around<'a> {
     pub memory_limit: u64,
     /// Tells time.
     pub clock: &'a dyn Clock,
-    /// Set from elsewhere to stop after the present iteration.
+    /// Set from elsewhere to stop.
     pub cancel: Option<&'a AtomicBool>,
+    /// Whether a study that is stopped makes results of what it has; otherwise it leaves its checkpoint alone.
+    pub partial: bool,
     /// Watches the run, and hears remarks.
     pub observer: &'a mut dyn Observer,
 }
@@ -318,6 +320,7 @@ pub fn carry_out<S: Study>(mut study: S, around: Around<'_>) -> Result<Done<S>, 
         budget: study.budget(),
         clock,
         cancel: around.cancel,
+        partial: around.partial,
         checkpoint_every: around.checkpoint_every.unwrap_or(CHECKPOINT_EVERY),
         observer: around.observer,
     };

@@ -23,6 +23,8 @@ pub struct Session<'a> {
     pub clock: &'a dyn Clock,
     /// Stops it.
     pub cancel: Option<&'a AtomicBool>,
+    /// Whether it makes results when it is stopped.
+    pub partial: bool,
     /// Seconds between checkpoints.
     pub checkpoint_every: f64,
     /// Watches.
@@ -62,6 +64,7 @@ impl Session<'_> {
             budget: self.budget,
             clock: self.clock,
             cancel: self.cancel,
+            partial: self.partial,
             observer: &mut watch,
             store: checkpoints.as_mut().map(|store| store as &mut dyn Store),
             checkpoint_seconds: self.checkpoint_every,

@@ -58,6 +58,7 @@ fn fitted<T: Send>(
             memory_limit: MEMORY_LIMIT,
             clock: &|| watch.seconds(),
             cancel: Some(&watch.cancel),
+            partial: false,
             observer: &mut Eyes(watch),
         })
     })?;
