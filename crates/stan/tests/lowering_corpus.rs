@@ -2,7 +2,8 @@
 
 mod support;
 
-use jensen_graph::{Graph, evaluate};
+use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
+use jensen_graph::{Execution, Graph, GraphDensity, evaluate};
 use jensen_stan::lower::{LowerOptions, Lowered, lower};
 use support::{bind, corpus, error, numbers};
 
@@ -76,4 +77,61 @@ fn check_model(given: &corpus::Model) -> Result<(), String> {
 #[test]
 fn reference_values() {
     corpus::check_every(check_model);
+}
+
+/// The largest number of coordinates whose second derivatives are all looked at.
+const WHOLE: usize = 200;
+
+/// Every second derivative that is not in the pattern is zero, and says so for how many it is claimed.
+fn outside_the_pattern(given: &corpus::Model) -> Result<usize, String> {
+    let model = bind(&given.source, &given.data).map_err(|e| e.to_string())?;
+    let lowered = lower(&model, LowerOptions::default()).map_err(|e| e.to_string())?;
+    let density = GraphDensity::new(&lowered.graph, Execution::default());
+    let dim = density.dim();
+    let Some(pattern) = density.pattern().filter(|_| dim > 1 && dim <= WHOLE) else {
+        return Ok(0);
+    };
+    let mut unit = vec![0.0; dim * dim];
+    (0..dim).for_each(|i| unit[i * dim + i] = 1.0);
+    let mut workspace = density.workspace(dim);
+    let mut absent = 0;
+    for point in given.oracle["points"].as_array().expect("points") {
+        let z: Vec<f64> = numbers(point).iter().flat_map(|&x| vec![x; dim]).collect();
+        let mut hessian = vec![0.0; dim * dim];
+        let out = LanesMut::new(&mut hessian, dim, dim);
+        density.hvp(
+            &mut workspace,
+            Lanes::new(&z, dim, dim),
+            Lanes::new(&unit, dim, dim),
+            out,
+        );
+        let largest = hessian
+            .iter()
+            .filter(|h| h.is_finite())
+            .fold(0.0, |m: f64, h| m.max(h.abs()));
+        for (i, row) in hessian.chunks(dim).enumerate() {
+            let joined = |j: usize| i == j || pattern.neighbours(i).contains(&(j as u32));
+            for (j, h) in row.iter().enumerate().filter(|&(j, _)| !joined(j)) {
+                absent += 1;
+                // What rounding leaves of terms that vanish.
+                if h.abs() > 1e-12 * largest {
+                    return Err(format!(
+                        "coordinates {i} and {j}: {h}, though the pattern has none"
+                    ));
+                }
+            }
+        }
+    }
+    Ok(absent)
+}
+
+#[test]
+fn patterns_leave_no_derivative_out() {
+    let absent = std::cell::Cell::new(0);
+    corpus::check_every(|model| {
+        absent.set(absent.get() + outside_the_pattern(model)?);
+        Ok(())
+    });
+    // The corpus has chains, fields and hierarchies: the pattern is worth something.
+    assert!(absent.get() > 100_000, "{}", absent.get());
 }
