@@ -41,11 +41,17 @@ impl Engine for Running<'_> {
 
     fn run(&mut self, inputs: &[&[f64]], lanes: usize, outputs: &mut [&mut [f64]]) {
         self.program.run(self.arena, inputs, lanes);
-        for (which, out) in outputs.iter_mut().enumerate() {
-            self.program
-                .output(self.arena, inputs, which, lanes, |i, row| {
-                    out[i * lanes..(i + 1) * lanes].copy_from_slice(row);
-                });
+        let mut which = 0;
+        for out in outputs {
+            let mut rows = &mut **out;
+            while !rows.is_empty() {
+                let (own, rest) = rows.split_at_mut(self.program.output_len(which) * lanes);
+                self.program
+                    .output(self.arena, inputs, which, lanes, |i, row| {
+                        own[i * lanes..(i + 1) * lanes].copy_from_slice(row);
+                    });
+                (rows, which) = (rest, which + 1);
+            }
         }
     }
 }
@@ -53,8 +59,10 @@ impl Engine for Running<'_> {
 impl Call {
     /// Plans a pass.
     pub fn new(solver: Arc<Solver>, pass: Pass, simd: Simd) -> Self {
-        let programs =
-            Roles::of(&solver, pass).map(|graph| Program::new(passes::optimise(graph), simd, 0));
+        let programs = Roles::of(&solver, pass).map(|graph| {
+            let by_numbers = passes::scalarise(graph);
+            Program::new(by_numbers.unwrap_or_else(|| passes::optimise(graph)), simd, 0)
+        });
         let group = programs.iter().map(Program::block).min().unwrap_or(LANES);
         Self {
             solver,

@@ -4,10 +4,12 @@
 
 mod compact;
 mod reroll;
+mod scalarise;
 
 pub(crate) use compact::transplant;
 pub use compact::{compact, extract};
 pub use reroll::reroll;
+pub(crate) use scalarise::scalarise;
 
 use crate::ir::Graph;
 
