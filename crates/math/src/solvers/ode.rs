@@ -50,6 +50,10 @@ pub struct Ode {
 /// Numbers that a lane may keep of its accepted steps: 32 MiB. A lane that needs more has no gradient.
 const KEPT: usize = 1 << 22;
 
+/// Most steps of a lane of a log density, rejected ones included. Draws far from everything sensible would take millions,
+/// and every other draw waits for them: in fits of the corpus from wide starts they took nine tenths of the time.
+pub const LONGEST: u64 = 20_000;
+
 /// Attempts to leave a point before it counts as stuck.
 const SHRINKING: u32 = 60;
 
@@ -133,6 +137,8 @@ pub(super) struct Front {
     pub trial: Vec<f64>,
     ends: Vec<bool>,
     attempts: Vec<u64>,
+    /// Attempts in all intervals.
+    total: Vec<u64>,
     rejected: Vec<u32>,
     pub states: Vec<f64>,
     pub parameters: Vec<f64>,
@@ -190,13 +196,14 @@ impl Ode {
     }
 
     /// The states at the output times, into `out` (`copies · results` rows), of `copies · arguments` rows. From where a
-    /// lane fails, its results are NaN. With a trajectory the steps are kept.
+    /// lane fails, or has taken more than `most` steps in all, its results are NaN. With a trajectory the steps are kept.
     pub fn solve(
         &self,
         system: &mut dyn System,
         x: Arguments<'_>,
         out: &mut [f64],
         mut kept: Option<&mut Trajectory>,
+        most: u64,
     ) {
         out.fill(f64::NAN);
         if let Some(kept) = kept.as_deref_mut() {
@@ -228,6 +235,7 @@ impl Ode {
                     continue;
                 };
                 front.attempts[place] += 1;
+                front.total[place] += 1;
                 if attempt.error[place] <= 1.0 {
                     let room = match kept.as_deref_mut() {
                         Some(kept) => kept.push(&front, place, lane),
@@ -239,7 +247,7 @@ impl Ode {
                 } else if !front.reject(place, attempt.error[place], scheme.order()) {
                     lost.push(place);
                 }
-                if front.attempts[place] > self.max_steps {
+                if front.attempts[place] > self.max_steps || front.total[place] > most {
                     lost.push(place);
                 }
             }
@@ -259,6 +267,7 @@ impl Ode {
             trial: vec![0.0; lanes],
             ends: vec![false; lanes],
             attempts: vec![0; lanes],
+            total: vec![0; lanes],
             rejected: vec![0; lanes],
             states: vec![0.0; rows * lanes],
             parameters: vec![0.0; x.copies * self.system_parameters() * lanes],
@@ -319,6 +328,7 @@ impl Ode {
             thin.clock[to] = front.clock[from];
             thin.length[to] = front.length[from];
             thin.attempts[to] = front.attempts[from];
+            thin.total[to] = front.total[from];
             thin.rejected[to] = front.rejected[from];
             thin.stale[to] = front.stale[from];
             for row in 0..front.states.len() / front.lanes {

@@ -111,7 +111,7 @@ pub(super) fn ode(
         lanes: 1,
     };
     let mut out = vec![0.0; ode.results()];
-    ode.solve(&mut system, x, &mut out, None);
+    ode.solve(&mut system, x, &mut out, None, u64::MAX);
     if let Some(error) = system.error {
         return Err(error);
     }
