@@ -54,6 +54,13 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         }
     }
 
+    /// The same, evaluated roughly.
+    #[must_use]
+    pub fn roughly(mut self) -> Self {
+        self.workspace = self.density.rough_workspace(self.lanes);
+        self
+    }
+
     /// The family.
     pub fn family(&self) -> Arc<dyn Family> {
         self.family.clone()

@@ -189,7 +189,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
         let noise = source.matched(NoisePurpose::Start, u64::MAX, family.noise_dim(), lanes);
         Self {
             density,
-            objective: Objective::new(density, family.clone(), noise, lanes),
+            objective: Objective::new(density, family.clone(), noise, lanes).roughly(),
             family,
             source,
             settings,
@@ -281,7 +281,7 @@ fn mixed(counter: u64) -> u64 {
 fn initial_log_sd<D: TwiceDifferentiable>(density: &D, point: &[f64]) -> Option<Vec<f64>> {
     const BLOCK: usize = 64;
     let dim = point.len();
-    let mut workspace = density.workspace(BLOCK.min(dim.max(1)));
+    let mut workspace = density.rough_workspace(BLOCK.min(dim.max(1)));
     let (mut value, mut gradient) = ([0.0], vec![0.0; dim]);
     density.value_grad(
         &mut workspace,

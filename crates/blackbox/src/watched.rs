@@ -22,6 +22,10 @@ impl<D: LogDensity> LogDensity for Watched<'_, D> {
         self.density.workspace(lanes)
     }
 
+    fn rough_workspace(&self, lanes: usize) -> Self::Workspace {
+        self.density.rough_workspace(lanes)
+    }
+
     fn value(&self, ws: &mut Self::Workspace, z: Lanes<'_>, out: &mut [f64]) {
         if self.interrupt.is_over() {
             out.fill(f64::NAN);

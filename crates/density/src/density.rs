@@ -23,6 +23,12 @@ pub trait LogDensity: Sync {
     /// Scratch memory for batches of up to `lanes` draws.
     fn workspace(&self, lanes: usize) -> Self::Workspace;
 
+    /// The same for a caller who looks for a place to start: what is computed in it need be right to about four digits
+    /// only, where that is cheaper.
+    fn rough_workspace(&self, lanes: usize) -> Self::Workspace {
+        self.workspace(lanes)
+    }
+
     /// `out[l] = log p(z[:, l])` for `z` of shape `dim × lanes`.
     fn value(&self, ws: &mut Self::Workspace, z: Lanes<'_>, out: &mut [f64]);
 
@@ -55,6 +61,9 @@ impl<D: LogDensity> LogDensity for &D {
     }
     fn workspace(&self, lanes: usize) -> Self::Workspace {
         (**self).workspace(lanes)
+    }
+    fn rough_workspace(&self, lanes: usize) -> Self::Workspace {
+        (**self).rough_workspace(lanes)
     }
     fn value(&self, ws: &mut Self::Workspace, z: Lanes<'_>, out: &mut [f64]) {
         (**self).value(ws, z, out);

@@ -74,15 +74,23 @@ impl SecondOrder {
 /// linearisation.
 #[derive(Default)]
 pub struct GraphWorkspace {
-    value: Vec<ThreadState>,
-    gradient: Vec<ThreadState>,
-    linearise: Vec<ThreadState>,
-    apply: Vec<ThreadState>,
-    recompute: Vec<ThreadState>,
+    value: Threads,
+    gradient: Threads,
+    linearise: Threads,
+    apply: Threads,
+    recompute: Threads,
     draws: Vec<f64>,
     saved: Vec<Vec<f64>>,
     lanes: usize,
     keeps: bool,
+}
+
+/// What the threads that run a program work with.
+#[derive(Default)]
+pub(crate) struct Threads {
+    states: Vec<ThreadState>,
+    /// Whether solvers are rough.
+    rough: bool,
 }
 
 pub(crate) struct ThreadState {
@@ -281,7 +289,7 @@ impl GraphDensity {
     fn product(
         &self,
         program: &Program,
-        states: &mut Vec<ThreadState>,
+        states: &mut Threads,
         saved: &[Vec<f64>],
         z: Lanes<'_>,
         v: Lanes<'_>,
@@ -324,7 +332,7 @@ const GRAIN: usize = 1 << 15;
 pub(crate) fn for_blocks(
     threads: usize,
     program: &Program,
-    states: &mut Vec<ThreadState>,
+    Threads { states, rough }: &mut Threads,
     total: usize,
     block: impl Fn(usize, usize, &mut ThreadState) + Sync,
 ) {
@@ -340,7 +348,7 @@ pub(crate) fn for_blocks(
             .map(|input| vec![0.0; input.len * width])
             .collect();
         states.push(ThreadState {
-            arena: program.arena(),
+            arena: program.arena(*rough),
             inputs,
         });
     }
@@ -445,6 +453,21 @@ impl LogDensity for GraphDensity {
 
     fn workspace(&self, _lanes: usize) -> GraphWorkspace {
         GraphWorkspace::default()
+    }
+
+    fn rough_workspace(&self, _lanes: usize) -> GraphWorkspace {
+        let rough = || Threads {
+            rough: true,
+            ..Threads::default()
+        };
+        GraphWorkspace {
+            value: rough(),
+            gradient: rough(),
+            linearise: rough(),
+            apply: rough(),
+            recompute: rough(),
+            ..GraphWorkspace::default()
+        }
     }
 
     fn pattern(&self) -> Option<Arc<Pattern>> {

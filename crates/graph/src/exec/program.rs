@@ -181,12 +181,12 @@ impl Program {
             .map(|(slot, input)| (slot, input.len))
     }
 
-    /// Scratch memory for this program.
-    pub fn arena(&self) -> Arena {
+    /// Scratch memory for this program; solvers that run in it are `rough` or as exact as they say.
+    pub fn arena(&self, rough: bool) -> Arena {
         Arena {
             rows: vec![0.0; self.plan.arena_rows * self.block],
             registers: vec![0.0; self.plan.registers * self.tile_rows * self.block],
-            solvers: Call::scratch(&self.plan.calls),
+            solvers: Call::scratch(&self.plan.calls, rough),
         }
     }
 

@@ -63,7 +63,7 @@ impl SharedProgram {
     pub fn run(&mut self, inputs: &[&[f64]], lanes: usize) -> Vec<Vec<f64>> {
         self.lanes.bind_shared(&[], inputs);
         let block = self.lanes.block();
-        let mut arena = self.lanes.arena();
+        let mut arena = self.lanes.arena(false);
         let declared = self.graph.inputs().to_vec();
         let mut packed: Vec<Vec<f64>> = declared
             .iter()

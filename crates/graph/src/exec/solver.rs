@@ -12,6 +12,8 @@ use crate::solver::{self, Engine, Memo, Roles};
 /// A planned pass of a solver.
 pub(crate) struct Call {
     solver: Arc<Solver>,
+    /// The same with looser tolerances.
+    rough: Solver,
     pass: Pass,
     programs: Roles<Program>,
     /// Lanes that are solved together.
@@ -29,6 +31,8 @@ pub(crate) struct SolverScratch {
     arenas: Vec<Roles<Arena>>,
     /// For each memo one a group of lanes; emptied when a program starts.
     memos: Vec<Vec<Option<Memo>>>,
+    /// Whether solvers are rough.
+    rough: bool,
 }
 
 struct Running<'a> {
@@ -69,6 +73,7 @@ impl Call {
         });
         let group = programs.iter().map(Program::block).min().unwrap_or(LANES);
         Self {
+            rough: solver.roughly(),
             solver,
             pass,
             programs,
@@ -98,16 +103,17 @@ impl Call {
     }
 
     /// Scratch memory for the solvers of a program.
-    pub fn scratch(calls: &[Call]) -> SolverScratch {
+    pub fn scratch(calls: &[Call], rough: bool) -> SolverScratch {
         let memos = calls.iter().filter_map(|call| call.memo).max();
         SolverScratch {
             arenas: calls
                 .iter()
-                .map(|call| call.programs.map(Program::arena))
+                .map(|call| call.programs.map(|program| program.arena(rough)))
                 .collect(),
             memos: (0..memos.map_or(0, |last| last + 1))
                 .map(|_| Vec::new())
                 .collect(),
+            rough,
         }
     }
 
@@ -120,6 +126,11 @@ impl Call {
         lanes: usize,
         out: &mut [f64],
     ) {
+        let solver = if scratch.rough {
+            &self.rough
+        } else {
+            &*self.solver
+        };
         let arenas = &mut scratch.arenas[which];
         let mut roles = Roles {
             base: engine(&self.programs.base, &mut arenas.base),
@@ -138,7 +149,7 @@ impl Call {
             let views: Vec<&[f64]> = args.iter().map(Vec::as_slice).collect();
             let into = (self.memo.is_some(), out);
             solver::run(
-                &self.solver,
+                solver,
                 self.pass,
                 &mut roles,
                 &views,
@@ -161,15 +172,7 @@ impl Call {
             let views: Vec<&[f64]> = parts.iter().map(Vec::as_slice).collect();
             let mut own = vec![0.0; out.len() / lanes * count];
             let into = (self.memo.is_some(), &mut own[..]);
-            solver::run(
-                &self.solver,
-                self.pass,
-                &mut roles,
-                &views,
-                count,
-                memo,
-                into,
-            );
+            solver::run(solver, self.pass, &mut roles, &views, count, memo, into);
             for (row, own) in out.chunks_exact_mut(lanes).zip(own.chunks_exact(count)) {
                 row[first..first + count].copy_from_slice(own);
             }

@@ -17,6 +17,9 @@ use jensen_math::solvers::{Integral, NODE, Ode, Root};
 
 use crate::ir::{Graph, Input, Placement};
 
+/// Relative tolerance of rough solutions.
+const ROUGH: f64 = 1e-4;
+
 /// A function defined by a body and a way to solve.
 #[derive(Clone, Debug)]
 pub struct Solver {
@@ -119,6 +122,15 @@ impl Solver {
             Pass::Adjoint => (vec![x, f], x),
             Pass::AdjointTangent => (vec![x, f, x, f], x),
         }
+    }
+
+    /// The same, and differential equations only as exact as a search for a start needs.
+    pub fn roughly(&self) -> Self {
+        let mut rough = self.clone();
+        if let SolverKind::Ode(ode) = &mut rough.kind {
+            ode.loosen(ROUGH);
+        }
+        rough
     }
 
     /// Whether another one computes the same.

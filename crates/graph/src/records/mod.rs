@@ -18,7 +18,7 @@ use jensen_density::{
     Group, Lanes, LanesMut, LinearPredictor, LogDensity, RecordDensity, TwiceDifferentiable,
 };
 
-use crate::density::{Columns, Execution, GraphDensity, GraphWorkspace, ThreadState};
+use crate::density::{Columns, Execution, GraphDensity, GraphWorkspace, Threads};
 use crate::density::{for_blocks, pack, views};
 use crate::exec::Program;
 use crate::ir::Graph;
@@ -66,11 +66,11 @@ pub struct RecordWorkspace {
 struct BoundProgram {
     program: Option<Program>,
     batch: Vec<u32>,
-    states: Vec<ThreadState>,
+    states: Threads,
 }
 
 impl BoundProgram {
-    fn to(&mut self, prototype: &Program, batch: &[u32]) -> (&Program, &mut Vec<ThreadState>) {
+    fn to(&mut self, prototype: &Program, batch: &[u32]) -> (&Program, &mut Threads) {
         let program = self.program.get_or_insert_with(|| {
             // An empty batch is bound nowhere else.
             self.batch.clear();

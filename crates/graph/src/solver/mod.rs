@@ -5,7 +5,7 @@
 //! [`jensen_math::solvers`]; the executor and the slow evaluator bring an [`Engine`] each.
 
 use jensen_math::solvers::{
-    Arguments, Differentiable, Integral, LONGEST, Method, Ode, Point, Root, System, Trajectory,
+    Arguments, Differentiable, Integral, Method, Ode, Point, Root, System, Trajectory,
 };
 
 use crate::ir::{Graph, NodeId, Shape};
@@ -245,7 +245,7 @@ pub(crate) fn forward<E: Engine>(
         SolverKind::Ode(ode) => {
             let mut kept = Trajectory::default();
             let into = keep.then_some(&mut kept);
-            Ode::solve(ode, &mut body(roles, x.copies), x, out, into, LONGEST);
+            Ode::solve(ode, &mut body(roles, x.copies), x, out, into, ode.longest());
             keep.then_some(Memo::Steps(kept))
         }
         SolverKind::Root(root) => {

@@ -28,7 +28,7 @@ mod radau;
 mod root;
 
 pub use integral::{Ends, Integral, NODE};
-pub use ode::{Arguments, LONGEST, Method, Ode, Trajectory};
+pub use ode::{Arguments, Method, Ode, Trajectory};
 pub use root::Root;
 
 /// Where a [`System`] is evaluated: rows of `lanes` lanes each.

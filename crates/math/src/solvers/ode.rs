@@ -50,10 +50,6 @@ pub struct Ode {
 /// Numbers that a lane may keep of its accepted steps: 32 MiB. A lane that needs more has no gradient.
 const KEPT: usize = 1 << 22;
 
-/// Most steps of a lane of a log density, rejected ones included. Draws far from everything sensible would take millions,
-/// and every other draw waits for them: in fits of the corpus from wide starts they took nine tenths of the time.
-pub const LONGEST: u64 = 20_000;
-
 /// Attempts to leave a point before it counts as stuck.
 const SHRINKING: u32 = 60;
 
@@ -180,6 +176,25 @@ impl Ode {
     /// Parameters of the system: those of the right-hand side and the ends of the interval.
     pub fn system_parameters(&self) -> usize {
         self.parameters + 2
+    }
+
+    /// Most steps of a lane of a log density, rejected ones included: explicit and implicit ones. Draws far from everything
+    /// sensible would take millions, and every other draw waits for them: in fits of the corpus from wide starts they took
+    /// nine tenths of the time.
+    pub fn longest(&self) -> u64 {
+        match self.method {
+            Method::Radau => 2_000,
+            Method::DormandPrince | Method::CashKarp => 20_000,
+        }
+    }
+
+    /// Makes tolerances that are tighter than a relative one of `relative` that loose.
+    pub fn loosen(&mut self, relative: f64) {
+        let factor = relative / self.relative;
+        if factor > 1.0 {
+            self.relative = relative;
+            self.absolute.iter_mut().for_each(|a| *a *= factor);
+        }
     }
 
     fn scheme(&self) -> Box<dyn Scheme + '_> {
