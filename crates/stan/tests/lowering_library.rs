@@ -210,6 +210,7 @@ fn densities_of_numbers() {
         "v ~ exp_mod_normal(r, p, q);",
         "v ~ skew_double_exponential(r, p, u);",
         "v ~ von_mises(r, 2);",
+        "v ~ von_mises(r, w);",
         "w ~ exponential(p);",
         "xp ~ exponential(p);",
         "w ~ gamma(p, q);",
@@ -308,8 +309,35 @@ fn distribution_functions() {
         ("uniform", "v", "-4, 4"),
         ("uniform", "v", "-0.3, 0.4"),
         ("bernoulli", "b", "t"),
+        ("student_t", "v", "p, r, q"),
+        ("skew_normal", "v", "r, p, 3 * r"),
+        ("skew_double_exponential", "v", "r, p, u"),
+        ("von_mises", "v", "r, p"),
+        ("chi_square", "w", "p"),
+        ("inv_chi_square", "w", "p"),
+        ("scaled_inv_chi_square", "w", "p, q"),
+        ("gamma", "w", "p, q"),
+        ("gamma", "v", "p, q"),
+        ("inv_gamma", "w", "p, q"),
+        ("beta", "t", "p, q"),
+        ("beta", "v", "p, q"),
+        ("beta", "u", "w, xp"),
+        ("binomial", "k", "n, t"),
+        ("binomial", "k", "1, u"),
+        ("beta_binomial", "k", "n, p, w"),
+        ("beta_binomial", "k", "1, p, w"),
+        ("beta_neg_binomial", "k", "p, q, w"),
+        ("yule_simon", "n", "w"),
+        ("yule_simon", "k", "w"),
+        ("poisson", "k", "w"),
+        ("neg_binomial", "k", "w, p"),
+        ("neg_binomial_2", "k", "w, p"),
     ];
-    let mut cases = Vec::new();
+    let mut cases = vec![
+        "target += beta_proportion_lcdf(t | u, p) + beta_proportion_lccdf(t | u, p);".to_owned(),
+        "target += log(loglogistic_cdf(w | p, q));".to_owned(),
+        "target += poisson_lcdf(-1 | p) + poisson_lccdf(-1 | p) + binomial_lccdf(3 | 3, u);".to_owned(),
+    ];
     for (name, x, rest) in names {
         cases.push(format!("target += {name}_lcdf({x} | {rest});"));
         cases.push(format!("target += {name}_lccdf({x} | {rest});"));
@@ -328,6 +356,12 @@ fn truncation() {
         "for (i in 1:N) v[i] ~ normal(r, w[i]) T[-2, 2];",
         "xp[1] ~ lognormal(r, p) T[0.1, 4];",
         "u ~ exponential(p) T[0.1, ];",
+        "p ~ gamma(q, r + 5) T[0.01, 40];",
+        "u ~ beta(p, q) T[0.01, 0.99];",
+        "r ~ student_t(p, 0, q) T[-9, ];",
+        "k[3] ~ poisson(p) T[1, 9];",
+        "k[3] ~ neg_binomial_2(p, q) T[1, ];",
+        "k[3] ~ binomial(9, u) T[, 5];",
     ]);
 }
 

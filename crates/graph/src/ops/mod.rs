@@ -8,6 +8,7 @@
 
 pub mod elementwise;
 mod range;
+mod slopes;
 mod solver;
 pub(crate) mod structural;
 

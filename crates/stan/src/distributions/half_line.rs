@@ -2,10 +2,11 @@
 
 use std::f64::consts::LN_2;
 
+use jensen_graph::ElemOp;
 use jensen_math::constants::HALF_LOG_TWO_PI;
 use jensen_math::special::{lgamma, log1p_exp};
 
-use super::formula::{Density, TailTerms, above};
+use super::formula::{ABOVE_ZERO, Density, TailTerms, above, within};
 use super::real_line::normal_tails;
 use super::univariate::{LOCATION, SCALE, Tails, Univariate, VARIATE};
 use crate::functions::elementary::lmultiply;
@@ -67,7 +68,11 @@ pub static TABLE: &[Univariate] = &[
     )
     .tails(|x| Tails::new(ln_gamma_pq(0.5 * x[1], (0.5 * x[0]).max(0.0))))
     .sample(|r, x| 2.0 * r.gamma(0.5 * x[0]))
-    .lowered(Y | A, lower_chi_square),
+    .lowered(Y | A, lower_chi_square)
+    .lowered_tails(0, |d| {
+        let [y, nu] = d.get();
+        Ok(gamma_tails(0.5 * nu, y, |y| 0.5 * y, false))
+    }),
     Univariate::new(
         "inv_chi_square",
         NotNan,
@@ -84,7 +89,11 @@ pub static TABLE: &[Univariate] = &[
     )
     .tails(|x| inverse_gamma_tails(0.5 * x[1], 0.5, x[0]))
     .sample(|r, x| 0.5 / r.gamma(0.5 * x[0]))
-    .lowered(A, lower_inv_chi_square),
+    .lowered(A, lower_inv_chi_square)
+    .lowered_tails(0, |d| {
+        let [y, nu] = d.get();
+        Ok(gamma_tails(0.5 * nu, y, |y| 0.5 * y.recip(), true))
+    }),
     Univariate::new(
         "scaled_inv_chi_square",
         NotNan,
@@ -102,7 +111,12 @@ pub static TABLE: &[Univariate] = &[
     )
     .tails(|x| inverse_gamma_tails(0.5 * x[1], 0.5 * x[1] * x[2] * x[2], x[0]))
     .sample(|r, x| 0.5 * x[0] * x[1] * x[1] / r.gamma(0.5 * x[0]))
-    .lowered(A, lower_scaled_inv_chi_square),
+    .lowered(A, lower_scaled_inv_chi_square)
+    .lowered_tails(B, |d| {
+        let [y, nu, s] = d.get();
+        let half = 0.5 * nu;
+        Ok(gamma_tails(half, y, |y| half * s.square() * y.recip(), true))
+    }),
     Univariate::new(
         "exponential",
         NonNegative,
@@ -126,7 +140,11 @@ pub static TABLE: &[Univariate] = &[
     )
     .tails(|x| Tails::new(ln_gamma_pq(x[1], (x[2] * x[0]).max(0.0))))
     .sample(|r, x| r.gamma(x[0]) / x[1])
-    .lowered(A, lower_gamma),
+    .lowered(A, lower_gamma)
+    .lowered_tails(0, |d| {
+        let [y, alpha, beta] = d.get();
+        Ok(gamma_tails(alpha, y, |y| beta * y, false))
+    }),
     Univariate::new(
         "inv_gamma",
         NotNan,
@@ -143,7 +161,11 @@ pub static TABLE: &[Univariate] = &[
     )
     .tails(|x| inverse_gamma_tails(x[1], x[2], x[0]))
     .sample(|r, x| x[1] / r.gamma(x[0]))
-    .lowered(A, lower_inv_gamma),
+    .lowered(A, lower_inv_gamma)
+    .lowered_tails(0, |d| {
+        let [y, alpha, beta] = d.get();
+        Ok(gamma_tails(alpha, y, |y| beta * y.recip(), true))
+    }),
     Univariate::new(
         "weibull",
         Finite,
@@ -271,7 +293,14 @@ pub static TABLE: &[Univariate] = &[
         let u = r.uniform();
         x[0] * ((u.ln() - (-u).ln_1p()) / x[1]).exp()
     })
-    .lowered(Y, lower_loglogistic),
+    .lowered(Y, lower_loglogistic)
+    .lowered_tails(0, |d| {
+        let [y, alpha, beta] = d.get();
+        Ok(within(y, ABOVE_ZERO, |y| {
+            let z = beta * (y.log() - alpha.log());
+            (-(-z).log1p_exp(), -z.log1p_exp())
+        }))
+    }),
 ];
 
 fn inverse_gamma_tails(shape: f64, scale: f64, y: f64) -> Tails {
@@ -279,6 +308,22 @@ fn inverse_gamma_tails(shape: f64, scale: f64, y: f64) -> Tails {
         return Tails::NOTHING;
     }
     Tails::new(ln_gamma_pq(shape, scale / y)).swap()
+}
+
+/// Both tails of the gamma distribution at `scaled(y)`; only positive outcomes are scaled. Those of a reciprocal
+/// change places.
+fn gamma_tails<'g>(
+    shape: E<'g>,
+    y: E<'g>,
+    scaled: impl FnOnce(E<'g>) -> E<'g>,
+    reciprocal: bool,
+) -> (E<'g>, E<'g>) {
+    within(y, ABOVE_ZERO, |y| {
+        let x = scaled(y);
+        let tails = [ElemOp::LogGammaP, ElemOp::LogGammaQ].map(|op| shape.op2(op, x));
+        let [lower, upper] = tails;
+        if reciprocal { (upper, lower) } else { (lower, upper) }
+    })
 }
 
 /// Outcomes that are not positive have log density −∞; a stand-in keeps the formula finite for them.

@@ -237,6 +237,17 @@ impl<'g> E<'g> {
         E { id, ..self }
     }
 
+    /// An elementwise operation of three arguments.
+    pub fn op3(self, op: ElemOp, second: E<'g>, third: E<'g>) -> Self {
+        let (x, y, z) = (
+            masked::argument(op, 0, self),
+            masked::argument(op, 1, second),
+            masked::argument(op, 2, third),
+        );
+        let id = x.tape.elem(op, &[x.id, y.id, z.id]);
+        E { id, ..self }
+    }
+
     unary! {
         /// 1/x
         recip => Recip;

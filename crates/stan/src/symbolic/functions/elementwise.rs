@@ -177,7 +177,8 @@ fn inv_cloglog(x: E<'_>) -> E<'_> {
     -(-x.exp()).expm1()
 }
 
-fn logit(x: E<'_>) -> E<'_> {
+/// log x/(1 − x)
+pub fn logit(x: E<'_>) -> E<'_> {
     x.inv_logit_argument()
         .unwrap_or_else(|| x.op1(ElemOp::Logit))
 }
