@@ -229,6 +229,16 @@ pub(super) fn neighbours(g: &mut Graph, op: ElemOp, [n, x]: [NodeId; 2], join: E
     g.mul(factor, both)
 }
 
+/// What differentiating `step` times by w makes of a derivative of the density, `out` of order k, that is divided by it.
+pub(super) fn wiener_change(g: &mut Graph, [x, w, k]: [NodeId; 3], step: f64, out: NodeId) -> NodeId {
+    let step = g.constant(step);
+    let next = g.add(k, step);
+    let next = g.elem(ElemOp::WienerRatio, &[x, w, next]);
+    let of_density = g.elem(ElemOp::WienerRatio, &[x, w, step]);
+    let product = g.mul(out, of_density);
+    g.sub(next, product)
+}
+
 /// The derivative of Lambert's `w`: e⁻ʷ / (1 + w).
 pub(super) fn lambert_slope(g: &mut Graph, w: NodeId) -> NodeId {
     let (minus, one) = (g.neg(w), g.constant(1.0));

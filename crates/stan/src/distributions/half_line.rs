@@ -4,14 +4,16 @@ use std::f64::consts::LN_2;
 
 use jensen_graph::ElemOp;
 use jensen_math::constants::HALF_LOG_TWO_PI;
-use jensen_math::special::{lgamma, log1p_exp};
+use jensen_math::special::{lgamma, log_wiener, log1p_exp};
 
 use super::formula::{ABOVE_ZERO, Density, TailTerms, above, within};
 use super::real_line::normal_tails;
 use super::univariate::{LOCATION, SCALE, Tails, Univariate, VARIATE};
 use crate::functions::elementary::lmultiply;
 use crate::functions::special::ln_gamma_pq;
-use crate::symbolic::domain::Domain::{Finite, NonNegative, NotNan, Positive, PositiveFinite};
+use crate::symbolic::domain::Domain::{
+    Finite, NonNegative, NonNegativeFinite, NotNan, Positive, PositiveFinite, Unit,
+};
 use crate::symbolic::domain::guard;
 use crate::symbolic::known;
 use crate::symbolic::tape::E;
@@ -21,6 +23,7 @@ const Y: u32 = 1;
 const A: u32 = 2;
 const B: u32 = 4;
 const C: u32 = 8;
+const D: u32 = 16;
 
 const SHAPE: &str = "the shape parameter";
 const INVERSE_SCALE: &str = "the inverse scale parameter";
@@ -301,6 +304,29 @@ pub static TABLE: &[Univariate] = &[
             (-(-z).log1p_exp(), -z.log1p_exp())
         }))
     }),
+    Univariate::new(
+        "wiener",
+        Positive,
+        &[
+            ("the boundary separation", PositiveFinite),
+            ("the nondecision time", NonNegativeFinite),
+            ("the relative starting point", Unit),
+            ("the drift rate", Finite),
+        ],
+        |k, x| {
+            let [y, alpha, tau, beta, delta] = [x[0], x[1], x[2], x[3], x[4]];
+            let (time, from) = (y - tau, 1.0 - beta);
+            if time <= 0.0 {
+                return NONE;
+            }
+            let standard = log_wiener(time / (alpha * alpha), from);
+            k.term(
+                Y | A | B | C | D,
+                delta * (alpha * from - 0.5 * delta * time) - 2.0 * alpha.ln() + standard,
+            )
+        },
+    )
+    .lowered(Y | A | B | C, lower_wiener),
 ];
 
 fn inverse_gamma_tails(shape: f64, scale: f64, y: f64) -> Tails {
@@ -465,6 +491,23 @@ fn lower_loglogistic(d: &mut Density<'_>) -> FnResult<()> {
     d.term(&[1, 2], beta.log() - beta * log_alpha);
     d.term(&[0, 2], (beta - 1.0) * log_y);
     d.term(&[0, 1, 2], -2.0 * (beta * (log_y - log_alpha)).log1p_exp());
+    Ok(())
+}
+
+/// The time at which a process with drift leaves through its upper boundary, from that of one without drift through the
+/// lower boundary of the interval (0, 1).
+fn lower_wiener(d: &mut Density<'_>) -> FnResult<()> {
+    let [y, alpha, tau, beta, delta] = d.get();
+    let (time, from) = (y - tau, 1.0 - beta);
+    guard(
+        d.name,
+        time,
+        "the random variable minus the nondecision time",
+        Positive,
+    )?;
+    let standard = (time / alpha.square()).op2(ElemOp::LogWiener, from);
+    let drift = delta * (alpha * from - 0.5 * (delta * time));
+    d.term(&[0, 1, 2, 3, 4], drift - 2.0 * alpha.log() + standard);
     Ok(())
 }
 

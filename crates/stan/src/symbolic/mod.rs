@@ -5,6 +5,7 @@
 //! | `value`, `index` | symbolic values and their parts |
 //! | `tape`, `known`, `masked` | the graph under construction; what is known of its values |
 //! | `domain` | what arguments must be, on values and on the graph |
+//! | `transforms` | the constraining transforms and their inverses |
 //! | `functions` | library functions, one table from name to builder |
 
 pub mod domain;
@@ -13,4 +14,5 @@ pub mod index;
 pub mod known;
 mod masked;
 pub mod tape;
+pub mod transforms;
 pub mod value;

@@ -619,6 +619,16 @@ impl<'g> E<'g> {
         self.with(|g| g.log_abs_det(self.id, n))
     }
 
+    /// Eigenvalues, ascending, and eigenvectors of a symmetric `n × n` matrix.
+    pub fn eigen_sym(self, n: usize) -> (Self, Self) {
+        if self.is_record() {
+            let none = self.tape.no_form("a matrix of eigenvectors");
+            return (none, none);
+        }
+        let both = self.with(|g| g.eigen_sym(self.id, n));
+        (both.slice(0, n), both.slice(n, n * n))
+    }
+
     /// Zeros of length `len` with the elements added at `index`.
     pub fn scatter(self, index: &[u32], len: usize) -> Self {
         if self.is_record() {
