@@ -539,8 +539,40 @@ fn special_functions() {
         "target += log_modified_bessel_first_kind(p, w) + log_modified_bessel_first_kind(0, w);",
         "target += log_modified_bessel_first_kind(w, 9 * p) + log_modified_bessel_first_kind(u, 80 * p + 60);",
         "target += rising_factorial(v, 3) + falling_factorial(v, k) + rising_factorial(r, 4);",
-        "target += int_step(r) * p;",
+        "target += int_step(r) * p + logical_lt(r, p) * q + logical_gte(r, 0) * u + logical_neq(p, 1);",
     ]);
+}
+
+#[test]
+fn complex_numbers() {
+    let part = "complex z = to_complex(r, p); complex y = to_complex(u, -q); ";
+    let mut cases: Vec<String> = [
+        "acos", "acosh", "asin", "asinh", "atan", "atanh", "conj", "cos", "cosh", "exp", "log", "log10",
+        "proj", "sin", "sinh", "sqrt", "tan", "tanh",
+    ]
+    .iter()
+    .map(|f| format!("{part}complex e1 = {f}(z); complex e2 = {f}(y * 0.7); target += get_real(e1) + 2 * get_imag(e1) + get_real(e2) - get_imag(e2);"))
+    .collect();
+    let vectors = "complex_vector[N] e1 = to_complex(v, w); complex_vector[N] e2 = to_complex(x, -v); complex_matrix[N, 2] E1 = to_complex(M, X); complex_matrix[N, N] E2 = to_complex(C, S); ";
+    for statement in [
+        "complex e1 = z * y + z / y - 2i * z + pow(z, y) + z ^ 2; target += get_real(e1) + 2 * get_imag(e1);",
+        "target += abs(z) + arg(y) + norm(z) + get_real(polar(r, p)) + get_imag(-z) + (z == y ? 1 : r);",
+        "complex e1 = r > 0 ? z : y; array[2] complex e3 = {z, y}; e3[1] = e1 * 2; target += get_real(prod(e3)) + get_imag(sum(e3)) + get_imag(e3[1]);",
+    ] {
+        cases.push(format!("{part}{statement}"));
+    }
+    for statement in [
+        "e1[2] = to_complex(r, 1); complex s = sum(e1) + prod(e2) + dot_product(e1, e2) + dot_self(e1); target += get_real(s) + 2 * get_imag(s);",
+        "complex s = sum(E2 * e1) + sum(e2' * E1) + sum(E1') + sum(e1 .* e2) + sum(e1 ./ e2) + trace(E2); target += get_real(s) + 2 * get_imag(s);",
+        "complex s = sum(e2' / E2) + sum(diag_pre_multiply(e1, E1)) + sum(columns_dot_product(E1, E1)) + sum(rows_dot_self(E1)); target += get_real(s) + 2 * get_imag(s);",
+        "complex_vector[N] f = fft(e1) + 2 * inv_fft(e2); complex_matrix[N, 2] F = fft2(E1) - inv_fft2(E1); complex s = f[2] + F[2, 1] + 3 * F[3, 2]; target += get_real(s) + 2 * get_imag(s);",
+        "complex s = sum(head(e1, 2)) + sum(append_row(e1, e2)[3:4]) + sum(block(E2, 1, 2, 2, 2)) + sum(rep_vector(to_complex(r, p), 3)) + sum(symmetrize_from_lower_tri(E2)[1]); target += get_real(s) + 2 * get_imag(s);",
+        "complex s = sum(exp(to_complex(r, 1)) * e1) + sum(get_imag(E1) .* X) + rows(E1) * cols(E1) * size(e1) * r; target += get_real(s) + 2 * get_imag(s) + sum(abs(e1));",
+    ] {
+        cases.push(format!("{vectors}{statement}"));
+    }
+    let cases: Vec<&str> = cases.iter().map(String::as_str).collect();
+    check_all(&cases);
 }
 
 #[test]

@@ -9,10 +9,12 @@
 //! | `matrices` | linear algebra |
 //! | `factorisations` | factors, powers and determinants of matrices |
 //! | `order` | sorting |
+//! | `complex` | complex numbers |
 //! | `hidden_markov` | hidden Markov models |
 //! | `transforms` | constraining transforms |
 //! | `kernels` | covariance functions of Gaussian processes |
 
+pub mod complex;
 pub mod containers;
 pub mod elementwise;
 pub mod factorisations;
@@ -152,6 +154,7 @@ pub fn find(name: &str) -> Option<Builder> {
         factorisations::TABLE,
         order::TABLE,
         hidden_markov::TABLE,
+        complex::TABLE,
         kernels::TABLE,
         operators::TABLE,
     ];
@@ -177,6 +180,9 @@ impl Builder {
     /// # Errors
     /// When sizes do not fit, or a known argument is outside the function's domain.
     pub fn build(self, cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
+        if args.iter().any(|a| a.parts().is_some()) {
+            return complex::call(cx, args);
+        }
         match (self, args) {
             (Builder::Unary(f), [_]) => elementwise::map(cx, args, |e| f(e[0])),
             (Builder::Binary(f), [_, _]) => elementwise::map(cx, args, |e| f(e[0], e[1])),
