@@ -36,16 +36,21 @@ const FAMILIES: &[Family] = &[
         name.ends_with("_lpdf") || name.ends_with("_lpmf") || name.contains("_lupdf")
     }),
     ("distribution functions", |name, _| {
-        ["_cdf", "_lcdf", "_lccdf", "_unnorm"].iter().any(|s| name.ends_with(s))
+        ["_cdf", "_lcdf", "_lccdf", "_unnorm"]
+            .iter()
+            .any(|s| name.ends_with(s))
     }),
     ("constraining transforms", |name, _| {
-        ["_constrain", "_unconstrain", "_jacobian"].iter().any(|s| name.ends_with(s))
+        ["_constrain", "_unconstrain", "_jacobian"]
+            .iter()
+            .any(|s| name.ends_with(s))
     }),
     ("functions of numbers", |_, f| {
         f.params.iter().all(|p| p.ty.unwind().1.is_scalar())
     }),
     ("matrices", |_, f| {
-        *f.result.unwind().1 == Type::Matrix || f.params.iter().any(|p| *p.ty.unwind().1 == Type::Matrix)
+        *f.result.unwind().1 == Type::Matrix
+            || f.params.iter().any(|p| *p.ty.unwind().1 == Type::Matrix)
     }),
     ("containers", |_, _| true),
 ];
@@ -62,13 +67,20 @@ fn legal(name: &str, signature: &FunctionType) -> bool {
     !name.ends_with("_rng")
         && signature.result != Type::Void
         && depth(&signature.result) <= DEPTH
-        && signature.params.iter().all(|p| depth(&p.ty) <= DEPTH && !function(&p.ty))
+        && signature
+            .params
+            .iter()
+            .all(|p| depth(&p.ty) <= DEPTH && !function(&p.ty))
 }
 
 /// A declaration with sizes, and an expression for its elements that depends on `z`.
 fn declare(ty: &Type, at: usize, z: &str) -> (String, String) {
     let (depth, leaf) = ty.unwind();
-    let size = if matches!(leaf, Type::Matrix | Type::ComplexMatrix) { "[2,2]" } else { "[2]" };
+    let size = if matches!(leaf, Type::Matrix | Type::ComplexMatrix) {
+        "[2,2]"
+    } else {
+        "[2]"
+    };
     let offset = 0.11 * at as f64;
     let element = match leaf {
         Type::Int => "1".to_owned(),
@@ -79,10 +91,16 @@ fn declare(ty: &Type, at: usize, z: &str) -> (String, String) {
         Type::Matrix => format!("[[{z} + {offset} + 1, 0.2], [0.2, 1.7 - {z}]]"),
         Type::ComplexVector => format!("to_complex([{z} + {offset}, 0.9 - {z}]', 0.1)"),
         Type::ComplexRowVector => format!("to_complex([{z} + {offset}, 0.9 - {z}], 0.1)"),
-        Type::ComplexMatrix => format!("to_complex([[{z} + {offset} + 1, 0.2], [0.2, 1.7 - {z}]], 0.1)"),
+        Type::ComplexMatrix => {
+            format!("to_complex([[{z} + {offset} + 1, 0.2], [0.2, 1.7 - {z}]], 0.1)")
+        }
         other => format!("({other})"),
     };
-    let sizes = if leaf.is_scalar() { String::new() } else { size.to_owned() };
+    let sizes = if leaf.is_scalar() {
+        String::new()
+    } else {
+        size.to_owned()
+    };
     let text = match depth {
         0 => format!("{leaf}{sizes}"),
         1 => format!("array[2] {leaf}{sizes}"),
@@ -103,14 +121,18 @@ fn program(name: &str, signature: &FunctionType) -> String {
         let _ = write!(into, "{ty} a{at} = {value}; ");
         names.push(format!("a{at}"));
     }
-    let conditional = ["_lpdf", "_lpmf", "_cdf", "_lcdf", "_lccdf"].iter().any(|s| name.ends_with(s));
+    let conditional = ["_lpdf", "_lpmf", "_cdf", "_lcdf", "_lccdf"]
+        .iter()
+        .any(|s| name.ends_with(s));
     let arguments = match &names[..] {
         [first, rest @ ..] if conditional => format!("{first} | {}", rest.join(", ")),
         all => all.join(", "),
     };
     let call = format!("used({name}({arguments}))");
     let blocks = if name.ends_with("_jacobian") {
-        format!("transformed parameters {{ real y; {{ {local} y = {call}; }} }} model {{ target += y; }}")
+        format!(
+            "transformed parameters {{ real y; {{ {local} y = {call}; }} }} model {{ target += y; }}"
+        )
     } else {
         format!("model {{ {local} target += {call}; }}")
     };
@@ -127,18 +149,29 @@ fn verdict(source: &str, talk: bool) -> Verdict {
         panic!("{source}{}", checked.render(false));
     };
     let program = std::sync::Arc::new(program);
-    let bound = jensen_stan::interpret::Interpreter::default().bind(program, &JsonData::default(), &mut |_| {});
+    let bound = jensen_stan::interpret::Interpreter::default().bind(
+        program,
+        &JsonData::default(),
+        &mut |_| {},
+    );
     let model = match bound {
         Ok(model) => model,
         Err(error) => {
             let said = error.kind != ErrorKind::Unsupported;
-            return Verdict { graph: said, interpreter: said };
+            return Verdict {
+                graph: said,
+                interpreter: said,
+            };
         }
     };
     let value = model.log_density(&[0.1], true, false);
     let lowered = lower(&model, LowerOptions::default());
     if talk {
-        println!("{source}  {:?}\n  {:?}", value.as_ref().map_err(|e| e.to_string()), lowered.as_ref().err().map(|e| e.to_string()));
+        println!(
+            "{source}  {:?}\n  {:?}",
+            value.as_ref().map_err(|e| e.to_string()),
+            lowered.as_ref().err().map(|e| e.to_string())
+        );
     }
     Verdict {
         graph: !matches!(&lowered, Err(e) if e.kind == ErrorKind::Unsupported),
@@ -153,7 +186,10 @@ fn the_page_says_what_evaluates() {
     let mut missing: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
     for id in BuiltinId::all().filter(|id| !id.is_variadic()) {
         let name = id.name();
-        if wanted.as_ref().is_some_and(|wanted| !name.contains(wanted.as_str())) {
+        if wanted
+            .as_ref()
+            .is_some_and(|wanted| !name.contains(wanted.as_str()))
+        {
             continue;
         }
         for signature in id.signatures().iter().filter(|s| legal(name, s)) {
@@ -177,7 +213,10 @@ fn the_page_says_what_evaluates() {
         return;
     }
     let kept = std::fs::read_to_string(&path).expect("the page is there");
-    assert!(kept == page, "docs/book/src/coverage.md is out of date: run this test with JENSEN_GOLDEN=update\n{page}");
+    assert!(
+        kept == page,
+        "docs/book/src/coverage.md is out of date: run this test with JENSEN_GOLDEN=update\n{page}"
+    );
 }
 
 fn page(families: &BTreeMap<&str, [usize; 3]>, missing: &BTreeMap<&str, [usize; 3]>) -> String {

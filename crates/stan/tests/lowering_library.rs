@@ -339,7 +339,8 @@ fn distribution_functions() {
     let mut cases = vec![
         "target += beta_proportion_lcdf(t | u, p) + beta_proportion_lccdf(t | u, p);".to_owned(),
         "target += log(loglogistic_cdf(w | p, q));".to_owned(),
-        "target += poisson_lcdf(-1 | p) + poisson_lccdf(-1 | p) + binomial_lccdf(3 | 3, u);".to_owned(),
+        "target += poisson_lcdf(-1 | p) + poisson_lccdf(-1 | p) + binomial_lccdf(3 | 3, u);"
+            .to_owned(),
     ];
     for (name, x, rest) in names {
         cases.push(format!("target += {name}_lcdf({x} | {rest});"));

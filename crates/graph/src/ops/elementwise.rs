@@ -12,10 +12,10 @@ use jensen_math::special as sp;
 
 use crate::build::Zero;
 use crate::ir::{Graph, NodeId};
-use crate::ops::slopes::*;
 use crate::ops::range::{
     ABOVE_ONE, ANY, HALF, Harmless, MODEST, NEGATIVE, NONNEGATIVE, POSITIVE, ValueRange,
 };
+use crate::ops::slopes::*;
 
 /// Expands `$callback!` with every row of the table, so that each consumer (enumeration, values,
 /// kernels, derivatives, tests) reads its columns of the same rows.

@@ -49,7 +49,11 @@ pub(super) fn gamma_mixed(g: &mut Graph, op: ElemOp, [a, x]: [NodeId; 2], by_a: 
 /// log B(a, b)
 fn lbeta(g: &mut Graph, [a, b]: [NodeId; 2]) -> NodeId {
     let sum = g.add(a, b);
-    let (a, b, sum) = (g.elem(ElemOp::Lgamma, &[a]), g.elem(ElemOp::Lgamma, &[b]), g.elem(ElemOp::Lgamma, &[sum]));
+    let (a, b, sum) = (
+        g.elem(ElemOp::Lgamma, &[a]),
+        g.elem(ElemOp::Lgamma, &[b]),
+        g.elem(ElemOp::Lgamma, &[sum]),
+    );
     let both = g.add(a, b);
     g.sub(both, sum)
 }
@@ -74,13 +78,21 @@ pub(super) fn beta_slope(g: &mut Graph, [a, b, t]: [NodeId; 3], out: NodeId) -> 
 }
 
 /// The derivative by t of a derivative `by_shape` of the logarithm of the incomplete beta function: by a, or by b.
-pub(super) fn beta_mixed(g: &mut Graph, by_a: bool, [a, b, t]: [NodeId; 3], by_shape: NodeId) -> NodeId {
+pub(super) fn beta_mixed(
+    g: &mut Graph,
+    by_a: bool,
+    [a, b, t]: [NodeId; 3],
+    by_shape: NodeId,
+) -> NodeId {
     let value = g.elem(ElemOp::LogIncBeta, &[a, b, t]);
     let slope = beta_slope(g, [a, b, t], value);
     let [log_x, log_y] = log_logits(g, t);
     let sum = g.add(a, b);
     let (log, shape) = if by_a { (log_x, a) } else { (log_y, b) };
-    let (of_shape, of_sum) = (g.elem(ElemOp::Digamma, &[shape]), g.elem(ElemOp::Digamma, &[sum]));
+    let (of_shape, of_sum) = (
+        g.elem(ElemOp::Digamma, &[shape]),
+        g.elem(ElemOp::Digamma, &[sum]),
+    );
     let change = g.sub(log, of_shape);
     let change = g.add(change, of_sum);
     let change = g.sub(change, by_shape);
@@ -113,7 +125,10 @@ pub(super) fn student_mixed(g: &mut Graph, [n, z]: [NodeId; 2], by_n: NodeId) ->
     let (half, one) = (g.constant(0.5), g.constant(1.0));
     let above = g.add(n, one);
     let (upper, lower) = (g.mul(half, above), g.mul(half, n));
-    let (upper, lower) = (g.elem(ElemOp::Digamma, &[upper]), g.elem(ElemOp::Digamma, &[lower]));
+    let (upper, lower) = (
+        g.elem(ElemOp::Digamma, &[upper]),
+        g.elem(ElemOp::Digamma, &[lower]),
+    );
     let square = g.square(z);
     let (excess, total) = (g.div(square, n), g.add(n, square));
     let excess = g.elem(ElemOp::Log1p, &[excess]);
@@ -221,7 +236,13 @@ pub(super) fn bessel_mixed(g: &mut Graph, [v, x]: [NodeId; 2], by_v: NodeId) -> 
 }
 
 /// `factor` times the difference or sum of the Bessel functions of the orders below and above.
-pub(super) fn neighbours(g: &mut Graph, op: ElemOp, [n, x]: [NodeId; 2], join: ElemOp, factor: f64) -> NodeId {
+pub(super) fn neighbours(
+    g: &mut Graph,
+    op: ElemOp,
+    [n, x]: [NodeId; 2],
+    join: ElemOp,
+    factor: f64,
+) -> NodeId {
     let (one, factor) = (g.constant(1.0), g.constant(factor));
     let (below, above) = (g.sub(n, one), g.add(n, one));
     let (below, above) = (g.elem(op, &[below, x]), g.elem(op, &[above, x]));
@@ -230,7 +251,12 @@ pub(super) fn neighbours(g: &mut Graph, op: ElemOp, [n, x]: [NodeId; 2], join: E
 }
 
 /// What differentiating `step` times by w makes of a derivative of the density, `out` of order k, that is divided by it.
-pub(super) fn wiener_change(g: &mut Graph, [x, w, k]: [NodeId; 3], step: f64, out: NodeId) -> NodeId {
+pub(super) fn wiener_change(
+    g: &mut Graph,
+    [x, w, k]: [NodeId; 3],
+    step: f64,
+    out: NodeId,
+) -> NodeId {
     let step = g.constant(step);
     let next = g.add(k, step);
     let next = g.elem(ElemOp::WienerRatio, &[x, w, next]);
@@ -258,10 +284,18 @@ pub(super) fn beta_density(g: &mut Graph, [a, b]: [NodeId; 2], x: NodeId) -> Nod
 
 /// The derivative of a quantile x of the beta distribution by a shape: that of the distribution function, `by_shape` of
 /// its logarithm, over the density.
-pub(super) fn quantile_shape(g: &mut Graph, by_shape: ElemOp, [a, b]: [NodeId; 2], x: NodeId) -> NodeId {
+pub(super) fn quantile_shape(
+    g: &mut Graph,
+    by_shape: ElemOp,
+    [a, b]: [NodeId; 2],
+    x: NodeId,
+) -> NodeId {
     let t = g.elem(ElemOp::Logit, &[x]);
     let slope = g.elem(by_shape, &[a, b, t]);
-    let (log_p, density) = (g.elem(ElemOp::LogIncBeta, &[a, b, t]), beta_density(g, [a, b], x));
+    let (log_p, density) = (
+        g.elem(ElemOp::LogIncBeta, &[a, b, t]),
+        beta_density(g, [a, b], x),
+    );
     let ratio = g.sub(log_p, density);
     let ratio = g.exp(ratio);
     let product = g.mul(slope, ratio);

@@ -23,7 +23,11 @@ const WEIGHTS: [f64; 5] = [
 fn outward(end: f64, scale: f64, mut visit: impl FnMut(f64, f64) -> bool) {
     let (mut from, mut width) = (0.0, scale);
     while from < end {
-        let to = if from + width < end { from + width } else { end };
+        let to = if from + width < end {
+            from + width
+        } else {
+            end
+        };
         let (middle, half) = (0.5 * (from + to), 0.5 * (to - from));
         let mut left = false;
         for (node, weight) in NODES.iter().zip(WEIGHTS) {

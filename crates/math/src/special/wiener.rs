@@ -25,7 +25,10 @@ fn density<const N: usize>(x: f64, w: f64, orders: [u32; N]) -> ([f64; N], f64) 
             });
             sign * root.powi(1 - m as i32) * terms.sum::<f64>()
         });
-        return (sums, -0.5 * w * w / x - 0.5 * libm::log(2.0 * PI * x * x * x));
+        return (
+            sums,
+            -0.5 * w * w / x - 0.5 * libm::log(2.0 * PI * x * x * x),
+        );
     }
     let sums = orders.map(|m| {
         let terms = (1..=TERMS).map(|k| {

@@ -321,7 +321,10 @@ fn lower_lkj_cov(w: &mut Whole<'_, '_>) -> FnResult<()> {
     let l = cholesky(&cx, y * of(&rows) * of(&columns), k)?;
     let logs = sds.log();
     let d = &mut w.density;
-    d.term(&[0, 1, 2], -0.5 * ((logs - mu) / sigma).square() - HALF_LOG_TWO_PI);
+    d.term(
+        &[0, 1, 2],
+        -0.5 * ((logs - mu) / sigma).square() - HALF_LOG_TWO_PI,
+    );
     d.term(&[2], -sigma.log());
     d.term(&[0], -logs);
     d.term(&[3], lower_lkj_constant(eta, k));

@@ -325,7 +325,11 @@ pub fn within<'g>(
     };
     let inside = |out: E<'g>, y: E<'g>| out.select(y.num(middle), y);
     let safe = if below_never { y } else { inside(below, y) };
-    let safe = if beyond_never { safe } else { inside(beyond, safe) };
+    let safe = if beyond_never {
+        safe
+    } else {
+        inside(beyond, safe)
+    };
     let (mut lower, mut upper) = tails(safe);
     if !below_never {
         (lower, upper) = (below.select(nothing, lower), below.select(all, upper));

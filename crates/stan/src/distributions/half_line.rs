@@ -118,7 +118,12 @@ pub static TABLE: &[Univariate] = &[
     .lowered_tails(B, |d| {
         let [y, nu, s] = d.get();
         let half = 0.5 * nu;
-        Ok(gamma_tails(half, y, |y| half * s.square() * y.recip(), true))
+        Ok(gamma_tails(
+            half,
+            y,
+            |y| half * s.square() * y.recip(),
+            true,
+        ))
     }),
     Univariate::new(
         "exponential",
@@ -348,7 +353,11 @@ fn gamma_tails<'g>(
         let x = scaled(y);
         let tails = [ElemOp::LogGammaP, ElemOp::LogGammaQ].map(|op| shape.op2(op, x));
         let [lower, upper] = tails;
-        if reciprocal { (upper, lower) } else { (lower, upper) }
+        if reciprocal {
+            (upper, lower)
+        } else {
+            (lower, upper)
+        }
     })
 }
 

@@ -250,7 +250,14 @@ fn lower_von_mises_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
     let log_norm = LOG_TWO_PI + log_bessel(kappa) - kappa;
     Ok(within(y, [-PI, PI], |y| {
         let area = |from: E<'g>, to: E<'g>| from.op3(ElemOp::VonMisesArea, to, kappa) - log_norm;
-        (area(-PI - mu, y - mu), area(y - mu, PI - mu))
+        let (lower, upper) = (area(-PI - mu, y - mu), area(y - mu, PI - mu));
+        // The larger tail is what the smaller one leaves.
+        let small = lower.num(-LN_2);
+        let rest = |other: E<'g>| other.fmin(small).log1m_exp();
+        (
+            lower.lt(small).select(lower, rest(upper)),
+            upper.lt(small).select(upper, rest(lower)),
+        )
     }))
 }
 

@@ -146,8 +146,8 @@ impl Lower<'_, '_> {
             }
             Resolved::Function(Builder::Transform(base, direction)) => {
                 let cx = self.cx(name);
-                let (value, jacobian) = transforms::transformed(&cx, base, direction, args)
-                    .map_err(|e| e.at(span))?;
+                let (value, jacobian) =
+                    transforms::transformed(&cx, base, direction, args).map_err(|e| e.at(span))?;
                 if name.ends_with("_jacobian") && self.options.jacobian {
                     self.add_term(jacobian, span)?;
                 }

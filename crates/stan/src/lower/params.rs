@@ -128,9 +128,10 @@ impl<'g> Lower<'_, 'g> {
                 let m = self.bound(m, dims, f64::NAN)?;
                 return Ok(offset(z, m));
             }
-            Constraint::Multiplier(s) => {
-                (Bounds::Scaled(Bound::None, self.bound(s, dims, f64::NAN)?), s)
-            }
+            Constraint::Multiplier(s) => (
+                Bounds::Scaled(Bound::None, self.bound(s, dims, f64::NAN)?),
+                s,
+            ),
             Constraint::OffsetMultiplier(m, s) => {
                 let m = self.bound(m, dims, f64::NAN)?;
                 (Bounds::Scaled(m, self.bound(s, dims, f64::NAN)?), s)

@@ -71,9 +71,8 @@ fn unknown_parts(tape: &Tape, value: &Sym, parts: &mut Vec<NodeId>) {
 
 /// The same value inside the body: its parts that depend on parameters are those of `p` from `at` on.
 fn inside(value: &Sym, p: E<'_>, at: &mut usize) -> Sym {
-    let each = |values: &[Sym], at: &mut usize| {
-        Rc::new(values.iter().map(|v| inside(v, p, at)).collect())
-    };
+    let each =
+        |values: &[Sym], at: &mut usize| Rc::new(values.iter().map(|v| inside(v, p, at)).collect());
     match value {
         Sym::Int(_) | Sym::Real(_) | Sym::Data(_) | Sym::Records(_) => value.clone(),
         Sym::Scalar(_) => {

@@ -65,8 +65,11 @@ impl Sym {
             && let Some(dims) = Dims::of_value(&x)
         {
             let (x, y) = (x.numbers(), y.numbers());
-            let numbers: Vec<Complex64> =
-                x.iter().zip(&y).map(|(x, y)| Complex64::new(*x, *y)).collect();
+            let numbers: Vec<Complex64> = x
+                .iter()
+                .zip(&y)
+                .map(|(x, y)| Complex64::new(*x, *y))
+                .collect();
             if numbers.len() == dims.size() {
                 return joined(&dims, 0, &numbers).into();
             }

@@ -179,7 +179,10 @@ pub fn get(tape: &Tape, base: &Sym, idx: &[Idx], ty: Option<&Type>) -> FnResult<
     match base {
         Sym::Complex(parts) => {
             let [re, im] = &**parts;
-            Ok(Sym::complex(get(tape, re, idx, None)?, get(tape, im, idx, None)?))
+            Ok(Sym::complex(
+                get(tape, re, idx, None)?,
+                get(tape, im, idx, None)?,
+            ))
         }
         Sym::Data(value) => index::get(value, idx, ty)
             .map(Sym::from)

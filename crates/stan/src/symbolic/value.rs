@@ -335,11 +335,9 @@ impl Sym {
                 let parts = parts.iter().map(|p| p.known().map(Cow::into_owned));
                 Cow::Owned(Value::Tuple(parts.collect::<Option<Vec<Value>>>()?))
             }
-            Sym::Scalar(_)
-            | Sym::Flat(_)
-            | Sym::Array(_)
-            | Sym::Complex(_)
-            | Sym::Records(_) => return None,
+            Sym::Scalar(_) | Sym::Flat(_) | Sym::Array(_) | Sym::Complex(_) | Sym::Records(_) => {
+                return None;
+            }
         })
     }
 
@@ -348,11 +346,9 @@ impl Sym {
         match self {
             Sym::Int(_) | Sym::Real(_) | Sym::Data(_) => true,
             Sym::Tuple(parts) => parts.iter().all(Sym::is_known),
-            Sym::Scalar(_)
-            | Sym::Flat(_)
-            | Sym::Array(_)
-            | Sym::Complex(_)
-            | Sym::Records(_) => false,
+            Sym::Scalar(_) | Sym::Flat(_) | Sym::Array(_) | Sym::Complex(_) | Sym::Records(_) => {
+                false
+            }
         }
     }
 

@@ -29,7 +29,10 @@ pub const TABLE: &[(&str, Build)] = &[
     ("norm", call),
     ("polar", |cx, args| {
         let (r, turn) = (cx.e(&args[0])?, cx.e(&args[1])?);
-        Ok(Sym::complex((r * turn.cos()).into(), (r * turn.sin()).into()))
+        Ok(Sym::complex(
+            (r * turn.cos()).into(),
+            (r * turn.sin()).into(),
+        ))
     }),
     ("proj", call),
     ("to_complex", |cx, args| {
@@ -79,17 +82,50 @@ const UNARY: &[(&str, Unary)] = &[
 
 /// Functions that do the same to both parts, and take ints besides.
 const BY_PART: &[&str] = &[
-    "add", "add_diag", "append_array", "append_col", "append_row", "block", "col", "cumulative_sum",
-    "diag_matrix", "diagonal", "head", "minus", "plus", "rep_array", "rep_matrix", "rep_row_vector",
-    "rep_vector", "reverse", "row", "segment", "sub_col", "sub_row", "subtract", "sum", "tail",
-    "to_array_1d", "to_array_2d", "to_matrix", "to_row_vector", "to_vector", "trace", "transpose",
+    "add",
+    "add_diag",
+    "append_array",
+    "append_col",
+    "append_row",
+    "block",
+    "col",
+    "cumulative_sum",
+    "diag_matrix",
+    "diagonal",
+    "head",
+    "minus",
+    "plus",
+    "rep_array",
+    "rep_matrix",
+    "rep_row_vector",
+    "rep_vector",
+    "reverse",
+    "row",
+    "segment",
+    "sub_col",
+    "sub_row",
+    "subtract",
+    "sum",
+    "tail",
+    "to_array_1d",
+    "to_array_2d",
+    "to_matrix",
+    "to_row_vector",
+    "to_vector",
+    "trace",
+    "transpose",
 ];
 
 /// Functions of the extents.
 const OF_SHAPE: &[&str] = &["cols", "dims", "num_elements", "rows", "size"];
 
 /// Functions that are linear in each of two arguments.
-const BILINEAR: &[&str] = &["diag_post_multiply", "diag_pre_multiply", "elt_multiply", "multiply"];
+const BILINEAR: &[&str] = &[
+    "diag_post_multiply",
+    "diag_pre_multiply",
+    "elt_multiply",
+    "multiply",
+];
 
 /// The same, with the first argument conjugated.
 const SESQUILINEAR: &[&str] = &["columns_dot_product", "dot_product", "rows_dot_product"];
@@ -228,7 +264,10 @@ pub fn call(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     }
     if BY_PART.contains(&name) {
         let part = |k: usize| -> FnResult<Sym> {
-            let of = |x: &Sym| x.parts().map_or_else(|| x.clone(), |parts| parts[k].clone());
+            let of = |x: &Sym| {
+                x.parts()
+                    .map_or_else(|| x.clone(), |parts| parts[k].clone())
+            };
             let args: Vec<Sym> = args.iter().map(of).collect();
             real(cx, name, &args)
         };
@@ -242,7 +281,13 @@ pub fn call(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     }
     if let Some((_, product)) = SELF_PRODUCTS.iter().find(|(n, _)| *n == name) {
         let both = [first.clone(), first.clone()];
-        return call(&Cx { name: product, ..*cx }, &both);
+        return call(
+            &Cx {
+                name: product,
+                ..*cx
+            },
+            &both,
+        );
     }
     match (name, args) {
         ("get_real", _) => Ok(re),
@@ -253,8 +298,9 @@ pub fn call(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
         ("prod", _) => prod(cx, &re, &im),
         ("symmetrize_from_lower_tri", _) => {
             let n = cx.square(&re)?;
-            let signs: Vec<f64> =
-                (0..n * n).map(|at| if at / n > at % n { -1.0 } else { 1.0 }).collect();
+            let signs: Vec<f64> = (0..n * n)
+                .map(|at| if at / n > at % n { -1.0 } else { 1.0 })
+                .collect();
             let mirrored = real(cx, name, &[im])?;
             let signs = cx.matrix(cx.tape.vector(&signs), n, n);
             let im = map(cx, &[mirrored, signs], |e| e[0] * e[1])?;
@@ -349,10 +395,12 @@ fn fourier<'g>(cx: &Cx<'g>, z: &[Sym; 2], inverse: bool, rows_too: bool) -> FnRe
         let scale = if inverse { 1.0 / n as f64 } else { 1.0 };
         let sign = if inverse { 2.0 } else { -2.0 };
         let turn = |at: usize| sign * PI * ((at / n * (at % n)) % n) as f64 / n as f64;
-        let table = |f: fn(f64) -> f64| -> Vec<f64> {
-            (0..n * n).map(|at| scale * f(turn(at))).collect()
-        };
-        (cx.tape.vector(&table(f64::cos)), cx.tape.vector(&table(f64::sin)))
+        let table =
+            |f: fn(f64) -> f64| -> Vec<f64> { (0..n * n).map(|at| scale * f(turn(at))).collect() };
+        (
+            cx.tape.vector(&table(f64::cos)),
+            cx.tape.vector(&table(f64::sin)),
+        )
     };
     let (c, s) = waves(rows);
     let left = |m: E<'g>, x: E<'g>| m.matmul(x, rows, rows, cols);

@@ -113,8 +113,12 @@ pub const BINARY: &[(&str, Binary)] = &[
         v.op2(ElemOp::LogBesselI, x)
     }),
     ("log_rising_factorial", |x, n| (x + n).lgamma() - x.lgamma()),
-    ("modified_bessel_first_kind", |n, x| n.op2(ElemOp::BesselI, x)),
-    ("modified_bessel_second_kind", |n, x| n.op2(ElemOp::BesselK, x)),
+    ("modified_bessel_first_kind", |n, x| {
+        n.op2(ElemOp::BesselI, x)
+    }),
+    ("modified_bessel_second_kind", |n, x| {
+        n.op2(ElemOp::BesselK, x)
+    }),
     ("multiply_log", multiply_log),
     ("owens_t", |h, a| h.op2(ElemOp::OwensT, a)),
     ("pow", |x, y| x.pow(y)),

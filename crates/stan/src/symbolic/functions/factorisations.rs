@@ -35,8 +35,12 @@ pub const TABLE: &[(&str, Build)] = &[
     ("qr_Q", |cx, args| qr(cx, &args[0], false).map(|[q, _]| q)),
     ("qr_R", |cx, args| qr(cx, &args[0], false).map(|[_, r]| r)),
     ("qr_thin", |cx, args| Ok(tuple(qr(cx, &args[0], true)?))),
-    ("qr_thin_Q", |cx, args| qr(cx, &args[0], true).map(|[q, _]| q)),
-    ("qr_thin_R", |cx, args| qr(cx, &args[0], true).map(|[_, r]| r)),
+    ("qr_thin_Q", |cx, args| {
+        qr(cx, &args[0], true).map(|[q, _]| q)
+    }),
+    ("qr_thin_R", |cx, args| {
+        qr(cx, &args[0], true).map(|[_, r]| r)
+    }),
     ("generalized_inverse", generalized_inverse),
     ("matrix_power", matrix_power),
     ("matrix_exp", |cx, args| {
@@ -57,7 +61,9 @@ pub const TABLE: &[(&str, Build)] = &[
         if (n, k) != (m, l) {
             return Err(cx.mismatch(&args[0], &args[1]));
         }
-        Ok((cx.e(&args[0])? * cx.e(&args[1])?.transpose(l, m)).sum().into())
+        Ok((cx.e(&args[0])? * cx.e(&args[1])?.transpose(l, m))
+            .sum()
+            .into())
     }),
 ];
 
@@ -126,7 +132,10 @@ fn qr(cx: &Cx<'_>, a: &Sym, thin: bool) -> FnResult<[Sym; 2]> {
         .map(|at| (at / inner * m + at % inner) as u32)
         .collect();
     let r = if inner == m { r } else { r.gather(&rows) };
-    Ok([cx.matrix(q.slice(0, m * inner), m, inner), cx.matrix(r, inner, n)])
+    Ok([
+        cx.matrix(q.slice(0, m * inner), m, inner),
+        cx.matrix(r, inner, n),
+    ])
 }
 
 /// The product of the diagonal that reflections leave, each of which changes the sign.
@@ -157,8 +166,12 @@ fn svd(cx: &Cx<'_>, a: &Sym) -> FnResult<(Sym, Sym, Sym)> {
         return Ok((empty(m, 0), vector(cx.tape.vector(&[]), 0), empty(n, 0)));
     }
     let a = cx.e(a)?;
-    let left: Vec<u32> = (0..m * n).map(|at| ((at / m + m) * size + at % m) as u32).collect();
-    let right: Vec<u32> = (0..m * n).map(|at| (at % m * size + at / m + m) as u32).collect();
+    let left: Vec<u32> = (0..m * n)
+        .map(|at| ((at / m + m) * size + at % m) as u32)
+        .collect();
+    let right: Vec<u32> = (0..m * n)
+        .map(|at| (at % m * size + at / m + m) as u32)
+        .collect();
     let both = a.scatter(&left, size * size) + a.scatter(&right, size * size);
     let (values, vectors) = both.eigen_sym(size);
     let last: Vec<u32> = (0..k).map(|j| (size - 1 - j) as u32).collect();
@@ -169,7 +182,11 @@ fn svd(cx: &Cx<'_>, a: &Sym) -> FnResult<(Sym, Sym, Sym)> {
         std::f64::consts::SQRT_2 * vectors.gather(&index)
     };
     let (u, v) = (part(0, m), part(m, n));
-    Ok((cx.matrix(u, m, k), vector(values.gather(&last), k), cx.matrix(v, n, k)))
+    Ok((
+        cx.matrix(u, m, k),
+        vector(values.gather(&last), k),
+        cx.matrix(v, n, k),
+    ))
 }
 
 /// (AᵀA)⁻¹Aᵀ, or Aᵀ(AAᵀ)⁻¹ of a wide matrix: for full rank.
@@ -183,7 +200,8 @@ fn generalized_inverse(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let x = if m == n {
         a.solve(identity(cx, n), n, n, false)
     } else if m > n {
-        a.matmul_with(a, n, m, n, true, false).solve(at, n, m, false)
+        a.matmul_with(a, n, m, n, true, false)
+            .solve(at, n, m, false)
     } else {
         let solved = a.matmul_with(a, m, n, m, false, true).solve(a, m, n, false);
         solved.transpose(m, n)

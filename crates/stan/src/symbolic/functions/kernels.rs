@@ -168,7 +168,9 @@ fn periodic(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     }
     let difference = |c: usize| {
         let at = |points: fn(usize, usize) -> usize, k: usize| -> Vec<u32> {
-            (0..n * m).map(|at| (points(at, n) * k + c) as u32).collect()
+            (0..n * m)
+                .map(|at| (points(at, n) * k + c) as u32)
+                .collect()
         };
         (pick(x, &at(|at, n| at % n, k)) - pick(y, &at(|at, n| at / n, l))).square()
     };

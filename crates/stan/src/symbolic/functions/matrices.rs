@@ -507,5 +507,9 @@ fn csr_extract(cx: &Cx<'_>, x: &Sym) -> FnResult<[Sym; 3]> {
         starts.push(values.len() as i32 + 1);
     }
     let values = Sym::cells(Dims::leaf(Leaf::Vector(values.len())), values);
-    Ok([values, Value::Ints(columns).into(), Value::Ints(starts).into()])
+    Ok([
+        values,
+        Value::Ints(columns).into(),
+        Value::Ints(starts).into(),
+    ])
 }

@@ -150,7 +150,10 @@ pub fn transpose(cx: &Cx<'_>, a: &Sym) -> FnResult<Sym> {
 pub fn row_vector(cx: &Cx<'_>, parts: &[Sym], matrix: bool) -> FnResult<Sym> {
     if parts.iter().any(|p| p.parts().is_some()) {
         let (re, im): (Vec<Sym>, Vec<Sym>) = parts.iter().map(|p| p.as_complex().into()).unzip();
-        return Ok(Sym::complex(row_vector(cx, &re, matrix)?, row_vector(cx, &im, matrix)?));
+        return Ok(Sym::complex(
+            row_vector(cx, &re, matrix)?,
+            row_vector(cx, &im, matrix)?,
+        ));
     }
     if !matrix {
         let cells = parts

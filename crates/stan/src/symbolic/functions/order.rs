@@ -32,13 +32,18 @@ fn permutation<'g>(cx: &Cx<'g>, x: E<'g>, n: usize, descending: bool) -> E<'g> {
     let index = |of: fn(usize, usize) -> usize| -> Vec<u32> {
         (0..n * n).map(|at| of(at, n) as u32).collect()
     };
-    let (rows, columns) = (x.gather(&index(|at, n| at % n)), x.gather(&index(|at, n| at / n)));
+    let (rows, columns) = (
+        x.gather(&index(|at, n| at % n)),
+        x.gather(&index(|at, n| at / n)),
+    );
     let earlier: Vec<f64> = (0..n * n).map(|at| f64::from(at / n < at % n)).collect();
     let before = columns.lt(rows) + columns.eq(rows) * cx.tape.vector(&earlier);
     let ones = cx.tape.vector(&vec![1.0; n]);
     let ranks = before.matmul(ones, n, n, 1);
     let places: Vec<f64> = (0..n * n).map(|at| (at % n) as f64).collect();
-    ranks.gather(&index(|at, n| at / n)).eq(cx.tape.vector(&places))
+    ranks
+        .gather(&index(|at, n| at / n))
+        .eq(cx.tape.vector(&places))
 }
 
 fn sort(cx: &Cx<'_>, x: &Sym, descending: bool) -> FnResult<Sym> {
@@ -63,5 +68,8 @@ fn order(cx: &Cx<'_>, x: &Sym, descending: bool) -> FnResult<Sym> {
     }
     let positions: Vec<f64> = (1..=n).map(|i| i as f64).collect();
     let order = permutation(cx, cx.e(x)?, n, descending);
-    Ok(Sym::flat(dims, order.matmul(cx.tape.vector(&positions), n, n, 1)))
+    Ok(Sym::flat(
+        dims,
+        order.matmul(cx.tape.vector(&positions), n, n, 1),
+    ))
 }

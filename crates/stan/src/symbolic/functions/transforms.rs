@@ -37,8 +37,14 @@ pub fn named(name: &str) -> Option<(&'static str, Direction)> {
 const NAMES: &[(&str, Transform)] = &[
     ("lower_bound", Transform::Lower(Limit::All(0.0))),
     ("upper_bound", Transform::Upper(Limit::All(0.0))),
-    ("lower_upper_bound", Transform::LowerUpper(Limit::All(0.0), Limit::All(0.0))),
-    ("offset_multiplier", Transform::OffsetMultiplier(Limit::All(0.0), Limit::All(0.0))),
+    (
+        "lower_upper_bound",
+        Transform::LowerUpper(Limit::All(0.0), Limit::All(0.0)),
+    ),
+    (
+        "offset_multiplier",
+        Transform::OffsetMultiplier(Limit::All(0.0), Limit::All(0.0)),
+    ),
     ("ordered", Transform::Ordered),
     ("positive_ordered", Transform::PositiveOrdered),
     ("simplex", Transform::Simplex),
@@ -74,7 +80,11 @@ pub fn transformed<'g>(
     let mut terms = Vec::new();
     let mut leaf = dims.leaf;
     for k in 0..dims.count() {
-        let x = if whole.len() == each { whole } else { whole.slice(k * each, each) };
+        let x = if whole.len() == each {
+            whole
+        } else {
+            whole.slice(k * each, each)
+        };
         let (part, jacobian);
         (leaf, part, jacobian) = match direction {
             Direction::Constrain => constrained(cx, transform, x, dims.leaf, &args[1..])?,
@@ -84,7 +94,10 @@ pub fn transformed<'g>(
         terms.push(jacobian);
     }
     let jacobian = cx.tape.add_all(&terms);
-    let dims = Dims { array: dims.array, leaf };
+    let dims = Dims {
+        array: dims.array,
+        leaf,
+    };
     if parts.is_empty() || dims.size() == 0 {
         return Ok((dims.value(&[]).into(), jacobian));
     }
@@ -173,7 +186,8 @@ fn freed<'g>(
     if count == 0 {
         return Ok((to, empty.1, zero));
     }
-    let contrasts = |x: E<'g>| basis(cx.tape, rows).matmul_with(x, rows - 1, rows, cols, true, false);
+    let contrasts =
+        |x: E<'g>| basis(cx.tape, rows).matmul_with(x, rows - 1, rows, cols, true, false);
     let free = match transform {
         Transform::Ordered | Transform::PositiveOrdered => {
             let first = match transform {
@@ -181,7 +195,11 @@ fn freed<'g>(
                 _ => x.at(0).log(),
             };
             let steps = (x.slice(1, rows - 1) - x.slice(0, rows - 1)).log();
-            if rows == 1 { first } else { cx.tape.concat(&[first, steps]) }
+            if rows == 1 {
+                first
+            } else {
+                cx.tape.concat(&[first, steps])
+            }
         }
         Transform::Simplex | Transform::ColumnStochastic => contrasts(x.log()),
         Transform::RowStochastic => {
@@ -209,8 +227,9 @@ fn freed<'g>(
 
 /// Rows of the lower triangle with the logarithms of the diagonal.
 fn triangle(l: E<'_>, rows: usize, cols: usize) -> E<'_> {
-    let places: Vec<(usize, usize)> =
-        (0..rows).flat_map(|i| (0..cols.min(i + 1)).map(move |j| (i, j))).collect();
+    let places: Vec<(usize, usize)> = (0..rows)
+        .flat_map(|i| (0..cols.min(i + 1)).map(move |j| (i, j)))
+        .collect();
     let index: Vec<u32> = places.iter().map(|(i, j)| (j * rows + i) as u32).collect();
     let parts: Vec<E<'_>> = places
         .iter()
@@ -236,7 +255,11 @@ fn partial_correlations<'g>(cx: &Cx<'g>, l: E<'g>, n: usize, by_column: bool) ->
     }
     let rows = (1..n).flat_map(|i| (0..i).map(move |j| (i, j)));
     let columns = (0..n).flat_map(|j| (j + 1..n).map(move |i| (i, j)));
-    let order: Vec<(usize, usize)> = if by_column { columns.collect() } else { rows.collect() };
+    let order: Vec<(usize, usize)> = if by_column {
+        columns.collect()
+    } else {
+        rows.collect()
+    };
     let parts: Vec<E<'g>> = order.iter().map(|(i, j)| found[*i][*j]).collect();
     cx.tape.concat(&parts)
 }
