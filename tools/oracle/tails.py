@@ -1,5 +1,5 @@
 """Values, gradients and second derivatives of distribution functions and special functions with parameters, at points
-inside and far in both tails, by mpmath with 60 digits.
+inside and far in both tails, by mpmath with 40 digits.
 
     pip install mpmath; python tails.py > ../../crates/stan/tests/reference/tails.json
 
@@ -12,8 +12,8 @@ import sys
 
 from mpmath import *
 
-mp.dps = 60
-STEP = mpf(10) ** -16
+mp.dps = 40
+STEP = mpf(10) ** -11
 
 
 def log_of(tails, which):
@@ -23,7 +23,7 @@ def log_of(tails, which):
 
 def integral(density, low, high):
     """Between the limits, in pieces about what matters."""
-    return quad(density, linspace(low, high, 25))
+    return quad(density, linspace(low, high, 9))
 
 
 def gamma_tails(a, x):
@@ -52,7 +52,8 @@ def skew_normal(y, xi, omega, alpha):
 
 
 def von_mises(y, mu, kappa):
-    f = lambda u: exp(kappa * cos(u - mu)) / (2 * pi * besseli(0, kappa))
+    norm = 2 * pi * besseli(0, kappa)
+    f = lambda u: exp(kappa * cos(u - mu)) / norm
     return integral(f, -pi, y), integral(f, y, pi)
 
 
@@ -123,7 +124,7 @@ TAILS = [
 
 def wiener(y, alpha, tau, beta_, delta):
     t, w = (y - tau) / alpha**2, 1 - beta_
-    f = pi * nsum(lambda k: k * exp(-((k * pi) ** 2) * t / 2) * sin(k * pi * w), [1, 400], method="d")
+    f = pi * fsum(k * exp(-((k * pi) ** 2) * t / 2) * sin(k * pi * w) for k in range(1, 40))
     return delta * alpha * w - delta**2 * (y - tau) / 2 - 2 * log(alpha) + log(f)
 
 
@@ -133,7 +134,7 @@ FUNCTIONS = [
     ("gamma_p(x0, x1)", lambda a, x: gamma_tails(a, x)[0], [(2.1, 1.3), (0.4, 3)]),
     ("gamma_q(x0, x1)", lambda a, x: gamma_tails(a, x)[1], [(2.1, 1.3), (9, 3)]),
     ("inc_beta(x0, x1, x2)", lambda a, b, x: beta_tails(a, b, x)[0], [(2.1, 1.3, 0.6), (0.4, 5, 0.01)]),
-    ("inv_inc_beta(x0, x1, x2)", lambda a, b, p: findroot(lambda x: beta_tails(a, b, x)[0] - p, (mpf("0.001"), mpf("0.999")), solver="anderson", tol=mpf(10) ** -90), [(2.1, 1.3, 0.6), (4, 5, 0.2)]),
+    ("inv_inc_beta(x0, x1, x2)", lambda a, b, p: findroot(lambda x: beta_tails(a, b, x)[0] - p, (mpf("0.3"), mpf("0.5")), tol=mpf(10) ** -70), [(2.1, 1.3, 0.6), (4, 5, 0.2)]),
     ("owens_t(x0, x1)", lambda h, a: integral(lambda u: exp(-h * h * (1 + u * u) / 2) / (1 + u * u) / (2 * pi), 0, a), [(0.4, 1.3), (-1.1, 0.7), (0.5, -2)]),
     ("log_modified_bessel_first_kind(x0, x1)", lambda v, x: log(besseli(v, x)), [(0.7, 1.3), (3.2, 70), (11, 4)]),
     ("bessel_first_kind(2, x0)", lambda x: besselj(2, x), [(1.3,), (14,)]),

@@ -115,8 +115,8 @@ pub enum Op {
         /// Extent.
         n: u32,
     },
-    /// The eigenvalues of a symmetric `n × n` matrix, ascending, and behind them the eigenvectors, one after the other. Of a
-    /// matrix that is not symmetric, those of its symmetric part.
+    /// The eigenvalues of a symmetric `n × n` matrix, ascending, and behind them the eigenvectors, one after the other.
+    /// Of a matrix that is not symmetric, those of its symmetric part.
     EigenSym {
         /// Extent.
         n: u32,

@@ -250,7 +250,8 @@ pub(super) fn neighbours(
     g.mul(factor, both)
 }
 
-/// What differentiating `step` times by w makes of a derivative of the density, `out` of order k, that is divided by it.
+/// What differentiating `step` times by w makes of a derivative of the density, `out` of order k, that is divided
+/// by it.
 pub(super) fn wiener_change(
     g: &mut Graph,
     [x, w, k]: [NodeId; 3],

@@ -424,19 +424,7 @@ pub(crate) fn vjp(
             let inverse = transposed_inverse(g, args[0], n as usize);
             whole(g.mul(inverse, adjoint))
         }
-        Op::EigenSym { n } => {
-            let n = n as usize;
-            let (vectors, gaps) = eigen_parts(g, node, n);
-            let (of_values, of_vectors) = (g.slice(adjoint, 0, n), g.slice(adjoint, n, n * n));
-            let pull = g.matmul(vectors, of_vectors, square(n, true, false));
-            let pull = g.mul(gaps, pull);
-            let diagonal: Vec<u32> = (0..n).map(|i| (i * (n + 1)) as u32).collect();
-            let on = g.scatter_add(of_values, &diagonal, n * n);
-            let middle = g.add(pull, on);
-            let left = g.matmul(vectors, middle, square(n, false, false));
-            let all = g.matmul(left, vectors, square(n, false, true));
-            whole(symmetric_part(g, all, n))
-        }
+        Op::EigenSym { n } => whole(eigen_adjoint(g, node, n as usize, adjoint)),
         Op::Solver(id, pass) => whole(solver_vjp(g, id, pass, &args, adjoint, which)),
         Op::Const(_) | Op::Input(_) | Op::Record(_) | Op::RecordCount | Op::Elem(_) => {
             unreachable!("leaves have no arguments and elementwise rules are in their table")
@@ -476,6 +464,33 @@ fn solve_factor_adjoint(
     g.neg(outer)
 }
 
+/// The adjoint of a symmetric matrix from those of its eigenvalues and eigenvectors.
+fn eigen_adjoint(g: &mut Graph, node: NodeId, n: usize, adjoint: NodeId) -> NodeId {
+    let (vectors, gaps) = eigen_parts(g, node, n);
+    let (of_values, of_vectors) = (g.slice(adjoint, 0, n), g.slice(adjoint, n, n * n));
+    let pull = g.matmul(vectors, of_vectors, square(n, true, false));
+    let pull = g.mul(gaps, pull);
+    let diagonal: Vec<u32> = (0..n).map(|i| (i * (n + 1)) as u32).collect();
+    let on = g.scatter_add(of_values, &diagonal, n * n);
+    let middle = g.add(pull, on);
+    let left = g.matmul(vectors, middle, square(n, false, false));
+    let all = g.matmul(left, vectors, square(n, false, true));
+    symmetric_part(g, all, n)
+}
+
+/// The tangents of eigenvalues and eigenvectors from that of their matrix.
+fn eigen_tangent(g: &mut Graph, node: NodeId, n: usize, tangent: NodeId) -> NodeId {
+    let (vectors, gaps) = eigen_parts(g, node, n);
+    let tangent = symmetric_part(g, tangent, n);
+    let left = g.matmul(vectors, tangent, square(n, true, false));
+    let inside = g.matmul(left, vectors, square(n, false, false));
+    let diagonal: Vec<u32> = (0..n).map(|i| (i * (n + 1)) as u32).collect();
+    let of_values = g.gather(inside, &diagonal);
+    let turn = g.mul(gaps, inside);
+    let of_vectors = g.matmul(vectors, turn, square(n, false, false));
+    g.concat(&[of_values, of_vectors])
+}
+
 /// (A + Aᵀ)/2
 fn symmetric_part(g: &mut Graph, a: NodeId, n: usize) -> NodeId {
     let half = g.constant(0.5);
@@ -484,8 +499,8 @@ fn symmetric_part(g: &mut Graph, a: NodeId, n: usize) -> NodeId {
     g.mul(half, sum)
 }
 
-/// The eigenvectors V, and the matrix of 1/(λⱼ − λᵢ), in which what is infinite counts as 0: vectors of one eigenvalue may
-/// turn into each other, which no function of the space that they span can see.
+/// The eigenvectors V, and the matrix of 1/(λⱼ − λᵢ), in which what is infinite counts as 0: vectors of one eigenvalue
+/// may turn into each other, which no function of the space that they span can see.
 fn eigen_parts(g: &mut Graph, node: NodeId, n: usize) -> (NodeId, NodeId) {
     let (values, vectors) = (g.slice(node, 0, n), g.slice(node, n, n * n));
     let index = |of: fn(usize, usize) -> usize| -> Vec<u32> {
@@ -603,18 +618,7 @@ pub(crate) fn jvp(g: &mut Graph, node: NodeId, tangents: &[Option<NodeId>]) -> O
             let product = g.mul(inverse, tangents[0]?);
             Some(g.sum(product))
         }
-        Op::EigenSym { n } => {
-            let n = n as usize;
-            let (vectors, gaps) = eigen_parts(g, node, n);
-            let da = symmetric_part(g, tangents[0]?, n);
-            let left = g.matmul(vectors, da, square(n, true, false));
-            let inside = g.matmul(left, vectors, square(n, false, false));
-            let diagonal: Vec<u32> = (0..n).map(|i| (i * (n + 1)) as u32).collect();
-            let of_values = g.gather(inside, &diagonal);
-            let turn = g.mul(gaps, inside);
-            let of_vectors = g.matmul(vectors, turn, square(n, false, false));
-            Some(g.concat(&[of_values, of_vectors]))
-        }
+        Op::EigenSym { n } => Some(eigen_tangent(g, node, n as usize, tangents[0]?)),
         Op::Solver(id, pass) => solver_jvp(g, id, pass, &args, tangents),
         Op::Const(_) | Op::Input(_) | Op::Record(_) | Op::RecordCount | Op::Elem(_) => {
             unreachable!("leaves have no arguments and elementwise rules are in their table")

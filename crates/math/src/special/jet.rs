@@ -159,6 +159,10 @@ impl Mul for Jet {
 
 impl Div for Jet {
     type Output = Self;
+    #[expect(
+        clippy::suspicious_arithmetic_impl,
+        reason = "a quotient is the product with the reciprocal, whose derivatives are known"
+    )]
     fn div(self, other: Self) -> Self {
         self * other.recip()
     }

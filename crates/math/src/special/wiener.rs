@@ -8,8 +8,8 @@ const SHORT: f64 = 0.4;
 /// Terms of either sum until the next one does not count.
 const TERMS: i32 = 9;
 
-/// The density of the time `x` at which a Wiener process that starts at `w` leaves the interval (0, 1) through 0, and its
-/// derivatives by `w` of the given orders, all divided by the exponential of the number that comes with them.
+/// The density of the time `x` at which a Wiener process that starts at `w` leaves the interval (0, 1) through 0, and
+/// its derivatives by `w` of the given orders, all divided by the exponential of the number that comes with them.
 fn density<const N: usize>(x: f64, w: f64, orders: [u32; N]) -> ([f64; N], f64) {
     if x < SHORT {
         let root = x.sqrt();
@@ -58,8 +58,8 @@ fn legal(x: f64, w: f64) -> bool {
     x > 0.0 && x.is_finite() && w > 0.0 && w < 1.0
 }
 
-/// Logarithm of the density of the time at which a Wiener process that starts at `w` in (0, 1) leaves this interval through
-/// 0; NaN for `x <= 0`.
+/// Logarithm of the density of the time at which a Wiener process that starts at `w` in (0, 1) leaves this interval
+/// through 0; NaN for `x <= 0`.
 pub fn log_wiener(x: f64, w: f64) -> f64 {
     if !legal(x, w) {
         return f64::NAN;

@@ -75,8 +75,8 @@ fn tuple<const N: usize>(parts: [Sym; N]) -> Sym {
     Sym::Tuple(Rc::new(parts.to_vec()))
 }
 
-/// A matrix after reflections that leave it upper triangular, with the orthogonal factor that they make and the diagonal,
-/// whose signs are not those of Stan yet.
+/// A matrix after reflections that leave it upper triangular, with the orthogonal factor that they make and the
+/// diagonal, whose signs are not those of Stan yet.
 struct Reflected<'g> {
     q: E<'g>,
     r: E<'g>,
@@ -247,8 +247,8 @@ const PADE: [f64; 14] = [
     1.0,
 ];
 
-/// The matrix exponential by scaling, Padé's approximation and squaring. The norm is not known while the graph is built,
-/// so that every matrix is scaled alike.
+/// The matrix exponential by scaling, Padé's approximation and squaring. The norm is not known while the graph is
+/// built, so that every matrix is scaled alike.
 fn exponential<'g>(cx: &Cx<'g>, a: E<'g>, n: usize) -> E<'g> {
     if n == 0 {
         return a;
