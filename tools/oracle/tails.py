@@ -45,7 +45,12 @@ def student(y, nu, mu, sigma):
 
 
 def skew_normal(y, xi, omega, alpha):
-    z = (y - xi) / omega
+    # Where the tail is what two numbers leave of each other, with more digits.
+    with workdps(80):
+        return skew_tails((y - xi) / omega, alpha)
+
+
+def skew_tails(z, alpha):
     f = lambda u: exp(-z * z * (1 + u * u) / 2) / (1 + u * u) / (2 * pi)
     t = 2 * quad(f, linspace(0, alpha, 5))
     return erfc(-z / sqrt(2)) / 2 - t, erfc(z / sqrt(2)) / 2 + t
