@@ -28,7 +28,7 @@ fn failure(source: &str) -> (ErrorKind, String) {
 fn unsupported_constructs_are_named() {
     let cases = [
         (
-            "parameters { real x; }\nmodel { target += wiener_lcdf_unnorm(2 | x, 0.1, 0.5, 1); }",
+            "parameters { real x; }\nmodel { target += wiener_lcdf_unnorm(2, x, 0.1, 0.5, 1); }",
             "model.stan:2:19: function `wiener_lcdf_unnorm` is known but not supported yet",
         ),
         (
