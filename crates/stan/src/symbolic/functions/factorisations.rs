@@ -95,7 +95,10 @@ fn reflected<'g>(cx: &Cx<'g>, a: E<'g>, m: usize, n: usize) -> Reflected<'g> {
         let first = r.at(k * m + k);
         let pivot = cx.num(0.0).lt(first).select(-norm, norm);
         let v = column - pivot * cx.tape.vector(&unit);
-        let scale = 2.0 / v.square().sum();
+        // A column of zeros needs no reflection.
+        let (length, zero) = (v.square().sum(), cx.num(0.0));
+        let none = length.eq(zero);
+        let scale = none.select(zero, 2.0 / none.select(cx.num(1.0), length));
         let row = v.matmul_with(r, 1, m, n, true, false);
         r = r - (scale * v.matmul(row, m, 1, n)).repeat(m * n);
         let image = q.matmul(v, m, m, 1);
