@@ -68,7 +68,7 @@ const STAN: [Storey; 14] = [
     },
     Storey {
         modules: &["symbolic"],
-        may_use: &["program", "value"],
+        may_use: &["program", "transform", "value"],
     },
     Storey {
         modules: &["distributions"],

@@ -310,7 +310,7 @@ fn write_node(graph: &Graph, id: NodeId, f: &mut fmt::Formatter<'_>) -> fmt::Res
             f.write_str(flag(dims.left_transposed, " left_transposed"))?;
             f.write_str(flag(dims.right_transposed, " right_transposed"))?;
         }
-        Op::Cholesky { n } | Op::LogAbsDet { n } => write!(f, " n={n}")?,
+        Op::Cholesky { n } | Op::LogAbsDet { n } | Op::EigenSym { n } => write!(f, " n={n}")?,
         Op::TriSolve {
             n,
             cols,
@@ -561,6 +561,9 @@ impl Reader {
                 transposed: words.flag("transposed"),
             },
             "log_abs_det" => Op::LogAbsDet {
+                n: words.field("n")?,
+            },
+            "eigen_sym" => Op::EigenSym {
                 n: words.field("n")?,
             },
             "solver" => {

@@ -200,6 +200,11 @@ pub(crate) fn verify_node(graph: &Graph, id: NodeId) -> Result<(), String> {
             expect(of(0), matrix(n, n)?, "the argument")?;
             expect(shape, Shape::SCALAR, "the result")
         }
+        Op::EigenSym { n } => {
+            arity(1)?;
+            expect(of(0), matrix(n, n)?, "the argument")?;
+            expect(shape, matrix(n, n + 1)?, "the result")
+        }
         Op::Solver(solver, pass) => {
             let solver = graph.solver(solver);
             if let Some(problem) = solver.problem() {

@@ -336,6 +336,11 @@ fn structural_operations_have_right_derivatives() {
             let a = spd(g, z, 4);
             g.log_abs_det(a, 4)
         }),
+        ("eigen_sym", 16, |g, z| {
+            let a = spd(g, z, 4);
+            let e = g.eigen_sym(a, 4);
+            weigh(g, e)
+        }),
         ("select", 6, |g, z| {
             let zero = g.constant(0.0);
             let positive = g.elem(ElemOp::Lt, &[zero, z]);

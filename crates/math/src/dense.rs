@@ -1,4 +1,4 @@
-//! Cholesky factors of small dense matrices and solves with them, on one thread.
+//! Factors of small dense matrices and solves with them, on one thread.
 //!
 //! Matrices are row-major squares; a lower factor is stored with its zeros. Sums are those of [`reduce`](crate::reduce),
 //! so that results are the same bits at every SIMD level.
@@ -136,6 +136,63 @@ pub fn inverse_factor(l: &[f64], n: usize) -> Option<Vec<f64>> {
         }
     }
     cholesky(&inverse, n)
+}
+
+/// Eigenvalues, ascending, and eigenvectors, one after the other, of a symmetric matrix by Jacobi rotations. The sign
+/// of a vector is such that its largest component is positive. What is not finite gives NaN.
+pub fn eigen_symmetric(a: &[f64], n: usize) -> (Vec<f64>, Vec<f64>) {
+    let mut m = a.to_vec();
+    let mut v: Vec<f64> = (0..n * n)
+        .map(|at| f64::from(u8::from(at / n == at % n)))
+        .collect();
+    if a.iter().any(|x| !x.is_finite()) {
+        return (vec![f64::NAN; n], vec![f64::NAN; n * n]);
+    }
+    for _ in 0..100 {
+        let squares = |off: bool| -> f64 {
+            let counts = |at: &usize| !off || at / n != at % n;
+            (0..n * n).filter(counts).map(|at| m[at] * m[at]).sum()
+        };
+        if squares(true) <= squares(false) * 1e-34 {
+            break;
+        }
+        for p in 0..n {
+            for q in p + 1..n {
+                if m[q * n + p] == 0.0 {
+                    continue;
+                }
+                let theta = (m[q * n + q] - m[p * n + p]) / (2.0 * m[q * n + p]);
+                let t = theta.signum() / (theta.abs() + theta.hypot(1.0));
+                let c = 1.0 / t.hypot(1.0);
+                let s = t * c;
+                let turn = |m: &mut [f64], at: usize, to: usize| {
+                    let (x, y) = (m[at], m[to]);
+                    m[at] = c * x - s * y;
+                    m[to] = s * x + c * y;
+                };
+                for k in 0..n {
+                    turn(&mut m, p * n + k, q * n + k);
+                    turn(&mut v, p * n + k, q * n + k);
+                }
+                for k in 0..n {
+                    turn(&mut m, k * n + p, k * n + q);
+                }
+            }
+        }
+    }
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by(|i, j| m[i * n + i].total_cmp(&m[j * n + j]));
+    let values = order.iter().map(|i| m[i * n + i]).collect();
+    let mut vectors = Vec::with_capacity(n * n);
+    for j in order {
+        let column = &v[j * n..(j + 1) * n];
+        let largest = column
+            .iter()
+            .fold(0.0f64, |a, x| if x.abs() > a.abs() { *x } else { a });
+        let sign = if largest < 0.0 { -1.0 } else { 1.0 };
+        vectors.extend(column.iter().map(|x| sign * x));
+    }
+    (values, vectors)
 }
 
 #[cfg(test)]

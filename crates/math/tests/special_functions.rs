@@ -336,3 +336,79 @@ fn symmetries_hold() {
         .fold(f64::NEG_INFINITY, |sum, &x| log_sum_exp(sum, x));
     assert!((log_sum_exp_slice(&many) - pairwise).abs() < 1e-13);
 }
+
+/// Central difference with two steps.
+fn slope(f: impl Fn(f64) -> f64, x: f64) -> f64 {
+    let h = 1e-3 * x.abs().max(0.1);
+    let wide = |h: f64| (f(x + h) - f(x - h)) / (2.0 * h);
+    (4.0 * wide(0.5 * h) - wide(h)) / 3.0
+}
+
+#[test]
+fn jets_have_the_derivatives_of_their_values() {
+    type Function = fn(f64, f64, f64) -> Jet;
+    let functions: [(&str, Function); 5] = [
+        ("log P", |a, _, x| log_gamma_p_q(a, x).0),
+        ("log Q", |a, _, x| log_gamma_p_q(a, x).1),
+        ("log I_x", log_inc_beta),
+        ("log T", |nu, _, z| log_student_cdf(nu, z)),
+        ("log I_v", |v, _, x| log_bessel_i(v, x)),
+    ];
+    for (name, f) in functions {
+        for [a, b, x] in [
+            [0.4, 2.0, 0.3],
+            [3.0, 0.7, 2.5],
+            [12.0, 30.0, 1.1],
+            [2.0, 5.0, 60.0],
+        ] {
+            let at = |a: f64, b: f64| f(a, b, x);
+            let jet = at(a, b);
+            let close = |what: &str, found: f64, expected: f64| {
+                let error = (found - expected).abs();
+                assert!(
+                    error <= 1e-8 * (found.abs() + jet.value.abs()) + 1e-11,
+                    "{name} at {a}, {b}, {x}: {what} {found:e}, by differences {expected:e}"
+                );
+            };
+            close("first", jet.first[0], slope(|a| at(a, b).value, a));
+            close("first", jet.first[1], slope(|b| at(a, b).value, b));
+            close("second", jet.second[0], slope(|a| at(a, b).first[0], a));
+            close("second", jet.second[1], slope(|b| at(a, b).first[0], b));
+            close("second", jet.second[2], slope(|b| at(a, b).first[1], b));
+        }
+    }
+}
+
+#[test]
+fn areas_and_exit_times_agree_with_themselves() {
+    for k in [0.0, 0.3, 4.0, 90.0, 1e4] {
+        let whole = von_mises_area(-std::f64::consts::PI, std::f64::consts::PI, k);
+        let norm = (2.0 * std::f64::consts::PI).ln() + log_modified_bessel_first_kind(0.0, k) - k;
+        assert!((whole[0] - norm).abs() < 1e-11, "{k}: {} {norm}", whole[0]);
+        for cut in [-2.5, -0.1, 0.02, 1.9] {
+            let below = von_mises_area(-std::f64::consts::PI, cut, k)[0];
+            let above = von_mises_area(cut, std::f64::consts::PI, k)[0];
+            assert!(
+                (log_sum_exp(below, above) - norm).abs() < 1e-11,
+                "{k} {cut}"
+            );
+        }
+    }
+    // Both sums are right where they meet, and no time is negative.
+    for w in [0.05, 0.5, 0.95] {
+        let (before, after) = (log_wiener(0.4 - 1e-9, w), log_wiener(0.4 + 1e-9, w));
+        assert!((before - after).abs() < 1e-7, "{w}: {before} {after}");
+        for order in 1..5 {
+            let at = |x: f64| wiener_ratio(x, w, order);
+            let (before, after) = (at(0.4 - 1e-9), at(0.4 + 1e-9));
+            assert!(
+                (before - after).abs() < 1e-5 * (1.0 + before.abs()),
+                "{w} {order}"
+            );
+        }
+    }
+    assert!(log_wiener(-1.0, 0.5).is_nan() && log_wiener(1.0, 1.5).is_nan());
+    for (z, a) in [(-3.0, 0.0), (0.4, 0.0), (5.0, 0.0)] {
+        assert!((log_skew_normal_cdf(z, a) - log_phi(z)).abs() < 1e-12 * log_phi(z).abs() + 1e-18);
+    }
+}

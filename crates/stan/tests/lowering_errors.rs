@@ -28,8 +28,8 @@ fn failure(source: &str) -> (ErrorKind, String) {
 fn unsupported_constructs_are_named() {
     let cases = [
         (
-            "parameters { real x; }\nmodel { target += owens_t(x, 2); }",
-            "model.stan:2:19: function `owens_t` is known but not supported yet",
+            "parameters { real x; }\nmodel { target += wiener_lcdf_unnorm(2, x, 0.1, 0.5, 1); }",
+            "model.stan:2:19: function `wiener_lcdf_unnorm` is known but not supported yet",
         ),
         (
             "parameters { real x; }\nmodel {\n  real y = x;\n  while (y < 3) y += 1;\n}",
@@ -40,8 +40,8 @@ fn unsupported_constructs_are_named() {
             "model.stan:2:30: `break` and `continue` under a condition that depends on parameters",
         ),
         (
-            "parameters { real<lower=0> x; }\nmodel { target += gamma_lcdf(2 | x, 1); }",
-            "function `gamma_lcdf` is known but not supported yet",
+            "parameters { real<lower=0> x; }\nmodel { target += hypergeometric_2F1(x, 1, 2, 0.5); }",
+            "function `hypergeometric_2F1` is known but not supported yet",
         ),
     ];
     for (source, expected) in cases {

@@ -210,6 +210,10 @@ fn densities_of_numbers() {
         "v ~ exp_mod_normal(r, p, q);",
         "v ~ skew_double_exponential(r, p, u);",
         "v ~ von_mises(r, 2);",
+        "v ~ von_mises(r, w);",
+        "w ~ wiener(p + 1, 0.001, u, r);",
+        "xp ~ wiener(q, 0.15 * u, t, v);",
+        "(w + 0.2) ~ wiener(w, 0.1, 0.4, r);",
         "w ~ exponential(p);",
         "xp ~ exponential(p);",
         "w ~ gamma(p, q);",
@@ -308,8 +312,36 @@ fn distribution_functions() {
         ("uniform", "v", "-4, 4"),
         ("uniform", "v", "-0.3, 0.4"),
         ("bernoulli", "b", "t"),
+        ("student_t", "v", "p, r, q"),
+        ("skew_normal", "v", "r, p, 3 * r"),
+        ("skew_double_exponential", "v", "r, p, u"),
+        ("von_mises", "v", "r, p"),
+        ("chi_square", "w", "p"),
+        ("inv_chi_square", "w", "p"),
+        ("scaled_inv_chi_square", "w", "p, q"),
+        ("gamma", "w", "p, q"),
+        ("gamma", "v", "p, q"),
+        ("inv_gamma", "w", "p, q"),
+        ("beta", "t", "p, q"),
+        ("beta", "v", "p, q"),
+        ("beta", "u", "w, xp"),
+        ("binomial", "k", "n, t"),
+        ("binomial", "k", "1, u"),
+        ("beta_binomial", "k", "n, p, w"),
+        ("beta_binomial", "k", "1, p, w"),
+        ("beta_neg_binomial", "k", "p, q, w"),
+        ("yule_simon", "n", "w"),
+        ("yule_simon", "k", "w"),
+        ("poisson", "k", "w"),
+        ("neg_binomial", "k", "w, p"),
+        ("neg_binomial_2", "k", "w, p"),
     ];
-    let mut cases = Vec::new();
+    let mut cases = vec![
+        "target += beta_proportion_lcdf(t | u, p) + beta_proportion_lccdf(t | u, p);".to_owned(),
+        "target += log(loglogistic_cdf(w | p, q));".to_owned(),
+        "target += poisson_lcdf(-1 | p) + poisson_lccdf(-1 | p) + binomial_lccdf(3 | 3, u);"
+            .to_owned(),
+    ];
     for (name, x, rest) in names {
         cases.push(format!("target += {name}_lcdf({x} | {rest});"));
         cases.push(format!("target += {name}_lccdf({x} | {rest});"));
@@ -328,6 +360,12 @@ fn truncation() {
         "for (i in 1:N) v[i] ~ normal(r, w[i]) T[-2, 2];",
         "xp[1] ~ lognormal(r, p) T[0.1, 4];",
         "u ~ exponential(p) T[0.1, ];",
+        "p ~ gamma(q, r + 5) T[0.01, 40];",
+        "u ~ beta(p, q) T[0.01, 0.99];",
+        "r ~ student_t(p, 0, q) T[-9, ];",
+        "k[3] ~ poisson(p) T[1, 9];",
+        "k[3] ~ neg_binomial_2(p, q) T[1, ];",
+        "k[3] ~ binomial(9, u) T[, 5];",
     ]);
 }
 
@@ -369,6 +407,10 @@ fn densities_of_vectors() {
         "L ~ lkj_corr_cholesky(p);",
         "L ~ lkj_corr_cholesky(1);",
         "R ~ lkj_corr(2);",
+        "target += lkj_cov_lpdf(C | v, w, p);",
+        "target += gaussian_dlm_obs_lpdf(X | [[r, p, 1.0], [q, u, 0.3], [0.2, 1, 2]], C, w, S, v, C);",
+        "target += gaussian_dlm_obs_lpdf(X' | S[1:2, 1:2], M[1:2], C[1:2, 1:2], C[2:3, 2:3], beta, S[1:2, 1:2]);",
+        "target += hmm_marginal(to_matrix(gg[1:6], 3, 2), [th', [0.2, 0.5, 0.3], [0.1, 0.1, 0.8]], th);",
         "R ~ lkj_corr(p);",
         "C ~ wishart(5, S);",
         "C ~ wishart(p + 3, S);",
@@ -486,6 +528,130 @@ fn functions_of_numbers() {
 }
 
 #[test]
+fn special_functions() {
+    check_all(&[
+        "target += gamma_p(p, w) + gamma_q(w, q);",
+        "target += owens_t(v, r) + owens_t(r, x);",
+        "target += lambert_w0(w) + lambert_wm1(-0.3 * t);",
+        "target += inv_erfc(t) + binary_log_loss(b, t) + binary_log_loss(1, u);",
+        "target += inc_beta(p, q, u) + inv_inc_beta(p, q, u);",
+        "target += bessel_first_kind(k, v) + bessel_first_kind(2, r) + bessel_second_kind(k, w);",
+        "target += modified_bessel_first_kind(k, v) + modified_bessel_second_kind(k, w);",
+        "target += log_modified_bessel_first_kind(p, w) + log_modified_bessel_first_kind(0, w);",
+        "target += log_modified_bessel_first_kind(w, 9 * p) + log_modified_bessel_first_kind(u, 80 * p + 60);",
+        "target += rising_factorial(v, 3) + falling_factorial(v, k) + rising_factorial(r, 4);",
+        "target += int_step(r) * p + logical_lt(r, p) * q + logical_gte(r, 0) * u + logical_neq(p, 1);",
+    ]);
+}
+
+#[test]
+fn complex_numbers() {
+    let part = "complex z = to_complex(r, p); complex y = to_complex(u, -q); ";
+    let mut cases: Vec<String> = [
+        "acos", "acosh", "asin", "asinh", "atan", "atanh", "conj", "cos", "cosh", "exp", "log", "log10",
+        "proj", "sin", "sinh", "sqrt", "tan", "tanh",
+    ]
+    .iter()
+    .map(|f| format!("{part}complex e1 = {f}(z); complex e2 = {f}(y * 0.7); target += get_real(e1) + 2 * get_imag(e1) + get_real(e2) - get_imag(e2);"))
+    .collect();
+    let vectors = "complex_vector[N] e1 = to_complex(v, w); complex_vector[N] e2 = to_complex(x, -v); complex_matrix[N, 2] E1 = to_complex(M, X); complex_matrix[N, N] E2 = to_complex(C, S); ";
+    for statement in [
+        "complex e1 = z * y + z / y - 2i * z + pow(z, y) + z ^ 2; target += get_real(e1) + 2 * get_imag(e1);",
+        "target += abs(z) + arg(y) + norm(z) + get_real(polar(r, p)) + get_imag(-z) + (z == y ? 1 : r);",
+        "complex e1 = r > 0 ? z : y; array[2] complex e3 = {z, y}; e3[1] = e1 * 2; target += get_real(prod(e3)) + get_imag(sum(e3)) + get_imag(e3[1]);",
+    ] {
+        cases.push(format!("{part}{statement}"));
+    }
+    for statement in [
+        "e1[2] = to_complex(r, 1); complex s = sum(e1) + prod(e2) + dot_product(e1, e2) + dot_self(e1); target += get_real(s) + 2 * get_imag(s);",
+        "complex s = sum(E2 * e1) + sum(e2' * E1) + sum(E1') + sum(e1 .* e2) + sum(e1 ./ e2) + trace(E2); target += get_real(s) + 2 * get_imag(s);",
+        "complex s = sum(e2' / E2) + sum(diag_pre_multiply(e1, E1)) + sum(columns_dot_product(E1, E1)) + sum(rows_dot_self(E1)); target += get_real(s) + 2 * get_imag(s);",
+        "complex_vector[N] f = fft(e1) + 2 * inv_fft(e2); complex_matrix[N, 2] F = fft2(E1) - inv_fft2(E1); complex s = f[2] + F[2, 1] + 3 * F[3, 2]; target += get_real(s) + 2 * get_imag(s);",
+        "complex s = sum(head(e1, 2)) + sum(append_row(e1, e2)[3:4]) + sum(block(E2, 1, 2, 2, 2)) + sum(rep_vector(to_complex(r, p), 3)) + sum(symmetrize_from_lower_tri(E2)[1]); target += get_real(s) + 2 * get_imag(s);",
+        "complex s = sum(exp(to_complex(r, 1)) * e1) + sum(get_imag(E1) .* X) + rows(E1) * cols(E1) * size(e1) * r; target += get_real(s) + 2 * get_imag(s) + sum(abs(e1));",
+    ] {
+        cases.push(format!("{vectors}{statement}"));
+    }
+    let cases: Vec<&str> = cases.iter().map(String::as_str).collect();
+    check_all(&cases);
+}
+
+#[test]
+fn factorisations() {
+    check_all(&[
+        "target += determinant(C) + determinant(C[1:2, 1:2]) + determinant([[r, p], [q, u]]) + determinant(to_matrix(gg[1:9], 3, 3));",
+        "target += dot_product(eigenvalues_sym(C), x);",
+        "target += sum(eigenvectors_sym(C) .* S);",
+        "matrix[N, N] V; vector[N] e; (V, e) = eigendecompose_sym(C); target += sum(V[1]) * sum(e .* x);",
+        "target += dot_product(singular_values(M), beta) + sum(singular_values(M'));",
+        "target += sum(svd_U(M) .* X) + sum(svd_V(M)[1]) + sum(svd_U(M')[2]);",
+        "target += sum(qr_thin_Q(M) .* X) + sum(qr_thin_R(M)[1]) + qr_thin_R(M)[2, 2];",
+        "target += sum(qr_Q(M)[:, 1:2] .* X) + sum(qr_R(M)[1]) + sum(qr_R(M')[2]) + sum(qr_Q(M')[2]);",
+        "target += sum(generalized_inverse(M) .* X') + sum(generalized_inverse(M'));",
+        "target += sum(matrix_power(C, 3)) + sum(matrix_power(C, 0)[1]) + sum(matrix_power(C, 1)[2]);",
+        "target += sum(matrix_exp(0.3 * C) .* S) + sum(matrix_exp([[r, p], [q, u]]));",
+        "target += sum(matrix_exp_multiply(0.2 * C, M)) + sum(scale_matrix_exp_multiply(u, S, M));",
+        "target += trace_dot(M', X) + trace_dot(C, S);",
+        "target += sum(csr_to_dense_matrix(3, 2, append_row(v, r), {1, 2, 2, 1}, {1, 3, 4, 5}) .* X);",
+        "target += sum(csr_extract_w(M)) + csr_extract_v(M)[2] + csr_extract_u(M)[2];",
+        "target += dot_product(sort_asc(v), x) + dot_product(sort_desc(a), a) + rank(v, 2) * r;",
+        "array[N] int o = sort_indices_asc(v); target += o[1] * r; target += sort_indices_desc(rv)[2] * p;",
+        "target += sum(gp_periodic_cov(pts, p, q, u)) + sum(gp_periodic_cov({v[1:2], beta}, pts, p, q, u));",
+        "target += sum(gp_periodic_cov(a, p, q, u) .* S);",
+    ]);
+}
+
+#[test]
+fn constraining_functions() {
+    let transforms = [
+        ("lower_bound", "v", ", r"),
+        ("lower_bound", "v", ", x"),
+        ("upper_bound", "M", ", r"),
+        ("lower_upper_bound", "v", ", r, r + p"),
+        ("lower_upper_bound", "r", ", -1, 2"),
+        ("offset_multiplier", "v", ", r, w"),
+        ("ordered", "v", ""),
+        ("positive_ordered", "v", ""),
+        ("simplex", "v", ""),
+        ("simplex", "av", ""),
+        ("unit_vector", "v", ""),
+        ("sum_to_zero", "v", ""),
+        ("sum_to_zero", "M", ""),
+        ("stochastic_column", "M", ""),
+        ("stochastic_row", "M", ""),
+        ("cholesky_factor_corr", "v", ", 3"),
+        ("cholesky_factor_cov", "v", ", 2, 2"),
+        ("cholesky_factor_cov", "gg", ", 4, 4"),
+        ("corr_matrix", "v", ", 3"),
+        ("cov_matrix", "av", ", 2"),
+    ];
+    let cases = [
+        "target += sum(lower_bound_unconstrain(w, 0) .* x) + sum(upper_bound_unconstrain(-w, u));",
+        "target += sum(lower_upper_bound_unconstrain(t, 0, 1 + p) .* x) + offset_multiplier_unconstrain(r, p, q);",
+        "target += sum(ordered_unconstrain(cut) .* beta) + sum(simplex_unconstrain(th) .* beta);",
+        "target += sum(positive_ordered_unconstrain(exp(cut)) .* beta) + sum(unit_vector_unconstrain(v / norm2(v)) .* x);",
+        "target += sum(cholesky_factor_corr_unconstrain(L) .* x) + sum(corr_matrix_unconstrain(R) .* x);",
+        "target += sum(cholesky_factor_cov_unconstrain(cholesky_decompose(C)) .* gg[1:6]) + sum(cov_matrix_unconstrain(C) .* gg[1:6]);",
+        "target += sum(sum_to_zero_unconstrain(v - mean(v)) .* beta);",
+        "target += sum(sum_to_zero_unconstrain(sum_to_zero_constrain(M)) .* X);",
+        "target += sum(stochastic_column_unconstrain(stochastic_column_constrain(M)) .* X);",
+        "target += sum(stochastic_row_unconstrain(stochastic_row_constrain(M)) .* X);",
+    ];
+    for (name, x, rest) in transforms {
+        let call = |way: &str| format!("weighed({name}_{way}({x}{rest}))");
+        check_program(WEIGHED, &format!("target += {};", call("constrain")));
+        check_blocks(
+            WEIGHED,
+            &format!(
+                "transformed parameters {{ real y = {}; }} model {{ target += y; }}",
+                call("jacobian")
+            ),
+        );
+    }
+    check_all(&cases);
+}
+
+#[test]
 fn operators_and_containers() {
     check_all(&[
         "target += v + x - r;",
@@ -576,10 +742,21 @@ model { y ~ normal(0, s); target += z[1] + o[2]; }",
     ]);
 }
 
+/// Numbers of containers that depend on every element.
+const WEIGHED: &str = "real weighed(real x) { return square(x); }
+real weighed(vector x) { return dot_product(x, square(linspaced_vector(size(x), 1, 2))); }
+real weighed(array[] vector x) { return weighed(x[1]) + 2 * weighed(x[2]); }
+real weighed(matrix x) { return weighed(to_vector(x)); }
+real weighed(array[] matrix x) { return weighed(x[1]) + 2 * weighed(x[2]); }";
+
 /// A program with functions, checked like the others.
 fn check_program(functions: &str, statements: &str) {
-    let source =
-        format!("functions {{\n{functions}\n}}\n{HEADER}{PARAMETERS}model {{\n{statements}\n}}\n");
+    check_blocks(functions, &format!("model {{\n{statements}\n}}\n"));
+}
+
+/// The same with blocks behind the parameters.
+fn check_blocks(functions: &str, statements: &str) {
+    let source = format!("functions {{\n{functions}\n}}\n{HEADER}{PARAMETERS}{statements}");
     let model = bind(&source, &data()).unwrap_or_else(|e| panic!("{statements}: {e}"));
     if let Err(e) = compare(&model) {
         panic!("{functions}\n{statements}: {e}");

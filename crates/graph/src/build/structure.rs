@@ -433,6 +433,12 @@ impl Graph {
         self.structural(Op::LogAbsDet { n: n as u32 }, &[a], Shape::SCALAR)
     }
 
+    /// Eigenvalues of a symmetric matrix, and behind them its eigenvectors.
+    pub fn eigen_sym(&mut self, a: NodeId, n: usize) -> NodeId {
+        let op = Op::EigenSym { n: n as u32 };
+        self.structural(op, &[a], Shape::fixed(n * (n + 1)))
+    }
+
     /// The results of a solver at its vector of arguments.
     ///
     /// # Panics
@@ -507,7 +513,8 @@ impl Graph {
             | Op::Cholesky { .. }
             | Op::TriSolve { .. }
             | Op::Solve { .. }
-            | Op::LogAbsDet { .. } => self.structural(op, args, shape),
+            | Op::LogAbsDet { .. }
+            | Op::EigenSym { .. } => self.structural(op, args, shape),
             Op::Const(_)
             | Op::Input(_)
             | Op::Record(_)

@@ -322,6 +322,19 @@ unsafe fn log_abs_det(dst: *mut f64, args: *const Operand, extents: *const Exten
     }
 }
 
+unsafe fn eigen_sym(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
+    // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+    unsafe {
+        let n = (*extents).m;
+        for lane in 0..lanes {
+            let a = lane_values(&*args, false, n * n, lane);
+            for (i, x) in structural::eigen_value(n, &a).into_iter().enumerate() {
+                *dst.add(i * lanes + lane) = x;
+            }
+        }
+    }
+}
+
 fn solve_fn(splat: &[bool], transposed: bool) -> DenseFn {
     match (splat[0], splat[1], transposed) {
         (false, false, false) => solve::<Mask<false, false>, Off>,
@@ -413,6 +426,7 @@ pub(crate) fn dense_kernel(
             transposed,
         } => (solve_fn(splat, transposed), square(n, cols)),
         Op::LogAbsDet { n } => (log_abs_det, square(n, n)),
+        Op::EigenSym { n } => (eigen_sym, square(n, 10 * n)),
         Op::CumSum { reverse: false } => (cumsum_fn::<Off>(simd), flat),
         Op::CumSum { reverse: true } => (cumsum_fn::<On>(simd), flat),
         Op::Max => (largest_fn(simd), flat),

@@ -7,10 +7,11 @@
 use std::marker::PhantomData;
 
 use jensen_math::simd::{F64x8, LANES, Simd};
+use jensen_math::special as sp;
 use jensen_math::vmath as vm;
 
 use crate::ops::ElemOp;
-use crate::ops::elementwise::{arity_of, bind_args, elementwise_table, polygamma};
+use crate::ops::elementwise::{arity_of, bind_args, elementwise_table};
 
 /// Where the rows of an operand stand: row r begins at `base + index[r] * stride`, with
 /// `index[r] = r` when there is no list.
@@ -226,12 +227,9 @@ impl Product for Pair {
 
 /// Applies a scalar function lane by lane: for functions too rare to vectorise.
 #[inline(always)]
-fn by_lane<V: F64x8>(x: V, f: impl Fn(f64) -> f64) -> V {
-    let mut lanes = x.to_array();
-    for lane in &mut lanes {
-        *lane = f(*lane);
-    }
-    V::from_array(lanes)
+fn by_lane<V: F64x8, const N: usize>(args: [V; N], f: impl Fn([f64; N]) -> f64) -> V {
+    let args = args.map(V::to_array);
+    V::from_array(std::array::from_fn(|lane| f(args.map(|x| x[lane]))))
 }
 
 struct MulSubRow;

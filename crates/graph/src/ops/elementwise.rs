@@ -15,6 +15,7 @@ use crate::ir::{Graph, NodeId};
 use crate::ops::range::{
     ABOVE_ONE, ANY, HALF, Harmless, MODEST, NEGATIVE, NONNEGATIVE, POSITIVE, ValueRange,
 };
+use crate::ops::slopes::*;
 
 /// Expands `$callback!` with every row of the table, so that each consumer (enumeration, values,
 /// kernels, derivatives, tests) reads its columns of the same rows.
@@ -92,8 +93,8 @@ macro_rules! elementwise_table {
             Lgamma "lgamma" (x) out g { value: sp::lgamma(x), kernel: vm::lgamma(x), harmless: [POSITIVE], partials: [g.elem(ElemOp::Digamma, &[x])], points: [[0.3], [2.5], [40.0]] }
             Digamma "digamma" (x) out g { value: sp::digamma(x), kernel: vm::digamma(x), harmless: [POSITIVE], partials: [g.elem(ElemOp::Trigamma, &[x])], points: [[0.3], [2.5], [40.0]] }
             Trigamma "trigamma" (x) out g { value: sp::trigamma(x), kernel: vm::trigamma(x), harmless: [POSITIVE], partials: [g.elem(ElemOp::Tetragamma, &[x])], points: [[0.3], [2.5], [40.0]] }
-            Tetragamma "tetragamma" (x) out g { value: polygamma(2, x), kernel: by_lane(x, |x| polygamma(2, x)), partials: [g.elem(ElemOp::Pentagamma, &[x])], points: [[0.3], [2.5], [40.0]] }
-            Pentagamma "pentagamma" (x) out g { value: polygamma(3, x), kernel: by_lane(x, |x| polygamma(3, x)), partials: [g.constant(f64::NAN)], points: [] }
+            Tetragamma "tetragamma" (x) out g { value: sp::polygamma(2, x), kernel: by_lane([x], |[x]| sp::polygamma(2, x)), partials: [g.elem(ElemOp::Pentagamma, &[x])], points: [[0.3], [2.5], [40.0]] }
+            Pentagamma "pentagamma" (x) out g { value: sp::polygamma(3, x), kernel: by_lane([x], |[x]| sp::polygamma(3, x)), partials: [g.constant(f64::NAN)], points: [] }
 
             // Error function family.
             Erf "erf" (x) out g { value: libm::erf(x), kernel: vm::erf(x), range: ValueRange::between(-1.0, 1.0), partials: [{ let s = g.square(x); let n = g.neg(s); let e = g.exp(n); let c = g.constant(std::f64::consts::FRAC_2_SQRT_PI); g.mul(c, e) }], points: [[-1.2], [0.4]] }
@@ -101,6 +102,45 @@ macro_rules! elementwise_table {
             NormalCdf "normal_cdf" (x) out g { value: sp::phi(x), kernel: vm::phi(x), range: ValueRange::PROBABILITY, partials: [g.normal_density(x)], points: [[-1.2], [0.4], [3.0]] }
             LogNormalCdf "log_normal_cdf" (x) out g { value: sp::log_phi(x), kernel: vm::log_phi(x), partials: [{ let s = g.square(x); let h = g.constant(-0.5); let e = g.mul(h, s); let d = g.sub(e, out); let n = g.exp(d); let c = g.constant(INV_SQRT_2PI); g.mul(c, n) }], points: [[-8.0], [-1.2], [0.4], [3.0]] }
             NormalQuantile "normal_quantile" (x) out g { value: sp::inv_phi(x), kernel: vm::inv_phi(x), harmless: [HALF], partials: [{ let d = g.normal_density(out); g.recip(d) }], points: [[0.02], [0.4], [0.9]] }
+
+            // Logarithms of incomplete gamma and beta functions and of tails, with their derivatives by shape parameters. Those
+            // past the second order are never needed, as above.
+            LogGammaP "log_gamma_p" (a, x) out g { value: sp::log_gamma_p_q(a, x).0.value, kernel: by_lane([a, x], |[a, x]| sp::log_gamma_p_q(a, x).0.value), harmless: [POSITIVE, POSITIVE], partials: [g.elem(ElemOp::LogGammaPA, &[a, x]), gamma_slope(g, false, [a, x], out)], points: [[0.4, 0.3], [2.5, 1.2], [2.5, 6.0], [30.0, 33.0]] }
+            LogGammaPA "log_gamma_p_a" (a, x) out g { value: sp::log_gamma_p_q(a, x).0.first[0], kernel: by_lane([a, x], |[a, x]| sp::log_gamma_p_q(a, x).0.first[0]), harmless: [POSITIVE, POSITIVE], partials: [g.elem(ElemOp::LogGammaPAA, &[a, x]), gamma_mixed(g, ElemOp::LogGammaP, [a, x], out)], points: [] }
+            LogGammaPAA "log_gamma_p_aa" (a, x) out g { value: sp::log_gamma_p_q(a, x).0.second[0], kernel: by_lane([a, x], |[a, x]| sp::log_gamma_p_q(a, x).0.second[0]), harmless: [POSITIVE, POSITIVE], partials: [g.constant(f64::NAN), g.constant(f64::NAN)], points: [] }
+            LogGammaQ "log_gamma_q" (a, x) out g { value: sp::log_gamma_p_q(a, x).1.value, kernel: by_lane([a, x], |[a, x]| sp::log_gamma_p_q(a, x).1.value), harmless: [POSITIVE, POSITIVE], partials: [g.elem(ElemOp::LogGammaQA, &[a, x]), gamma_slope(g, true, [a, x], out)], points: [[0.4, 0.3], [2.5, 1.2], [2.5, 6.0], [30.0, 33.0]] }
+            LogGammaQA "log_gamma_q_a" (a, x) out g { value: sp::log_gamma_p_q(a, x).1.first[0], kernel: by_lane([a, x], |[a, x]| sp::log_gamma_p_q(a, x).1.first[0]), harmless: [POSITIVE, POSITIVE], partials: [g.elem(ElemOp::LogGammaQAA, &[a, x]), gamma_mixed(g, ElemOp::LogGammaQ, [a, x], out)], points: [] }
+            LogGammaQAA "log_gamma_q_aa" (a, x) out g { value: sp::log_gamma_p_q(a, x).1.second[0], kernel: by_lane([a, x], |[a, x]| sp::log_gamma_p_q(a, x).1.second[0]), harmless: [POSITIVE, POSITIVE], partials: [g.constant(f64::NAN), g.constant(f64::NAN)], points: [] }
+            LogIncBeta "log_inc_beta" (a, b, t) out g { value: sp::log_inc_beta(a, b, t).value, kernel: by_lane([a, b, t], |[a, b, t]| sp::log_inc_beta(a, b, t).value), harmless: [POSITIVE, POSITIVE, ANY], partials: [g.elem(ElemOp::LogIncBetaA, &[a, b, t]), g.elem(ElemOp::LogIncBetaB, &[a, b, t]), beta_slope(g, [a, b, t], out)], points: [[0.4, 0.3, -0.5], [2.5, 1.2, 1.5], [12.0, 30.0, -1.0]] }
+            LogIncBetaA "log_inc_beta_a" (a, b, t) out g { value: sp::log_inc_beta(a, b, t).first[0], kernel: by_lane([a, b, t], |[a, b, t]| sp::log_inc_beta(a, b, t).first[0]), harmless: [POSITIVE, POSITIVE, ANY], partials: [g.elem(ElemOp::LogIncBetaAA, &[a, b, t]), g.elem(ElemOp::LogIncBetaAB, &[a, b, t]), beta_mixed(g, true, [a, b, t], out)], points: [] }
+            LogIncBetaB "log_inc_beta_b" (a, b, t) out g { value: sp::log_inc_beta(a, b, t).first[1], kernel: by_lane([a, b, t], |[a, b, t]| sp::log_inc_beta(a, b, t).first[1]), harmless: [POSITIVE, POSITIVE, ANY], partials: [g.elem(ElemOp::LogIncBetaAB, &[a, b, t]), g.elem(ElemOp::LogIncBetaBB, &[a, b, t]), beta_mixed(g, false, [a, b, t], out)], points: [] }
+            LogIncBetaAA "log_inc_beta_aa" (a, b, t) out g { value: sp::log_inc_beta(a, b, t).second[0], kernel: by_lane([a, b, t], |[a, b, t]| sp::log_inc_beta(a, b, t).second[0]), harmless: [POSITIVE, POSITIVE, ANY], partials: [g.constant(f64::NAN), g.constant(f64::NAN), g.constant(f64::NAN)], points: [] }
+            LogIncBetaAB "log_inc_beta_ab" (a, b, t) out g { value: sp::log_inc_beta(a, b, t).second[1], kernel: by_lane([a, b, t], |[a, b, t]| sp::log_inc_beta(a, b, t).second[1]), harmless: [POSITIVE, POSITIVE, ANY], partials: [g.constant(f64::NAN), g.constant(f64::NAN), g.constant(f64::NAN)], points: [] }
+            LogIncBetaBB "log_inc_beta_bb" (a, b, t) out g { value: sp::log_inc_beta(a, b, t).second[2], kernel: by_lane([a, b, t], |[a, b, t]| sp::log_inc_beta(a, b, t).second[2]), harmless: [POSITIVE, POSITIVE, ANY], partials: [g.constant(f64::NAN), g.constant(f64::NAN), g.constant(f64::NAN)], points: [] }
+            LogStudentCdf "log_student_cdf" (n, z) out g { value: sp::log_student_cdf(n, z).value, kernel: by_lane([n, z], |[n, z]| sp::log_student_cdf(n, z).value), harmless: [POSITIVE, ANY], partials: [g.elem(ElemOp::LogStudentCdfN, &[n, z]), student_slope(g, [n, z], out)], points: [[0.8, -2.0], [4.0, 0.3], [4.0, 2.5], [60.0, -3.0]] }
+            LogStudentCdfN "log_student_cdf_n" (n, z) out g { value: sp::log_student_cdf(n, z).first[0], kernel: by_lane([n, z], |[n, z]| sp::log_student_cdf(n, z).first[0]), harmless: [POSITIVE, ANY], partials: [g.elem(ElemOp::LogStudentCdfNN, &[n, z]), student_mixed(g, [n, z], out)], points: [] }
+            LogStudentCdfNN "log_student_cdf_nn" (n, z) out g { value: sp::log_student_cdf(n, z).second[0], kernel: by_lane([n, z], |[n, z]| sp::log_student_cdf(n, z).second[0]), harmless: [POSITIVE, ANY], partials: [g.constant(f64::NAN), g.constant(f64::NAN)], points: [] }
+            LogSkewNormalCdf "log_skew_normal_cdf" (z, a) out g { value: sp::log_skew_normal_cdf(z, a), kernel: by_lane([z, a], |[z, a]| sp::log_skew_normal_cdf(z, a)), partials: [skew_slope(g, [z, a], out), skew_shape(g, [z, a], out)], points: [[-2.0, 1.5], [-1.0, -3.0], [0.7, 2.0], [1.0, -0.5]] }
+            OwensT "owens_t" (h, a) out g { value: sp::owens_t(h, a), kernel: by_lane([h, a], |[h, a]| sp::owens_t(h, a)), partials: [owens_slope(g, h, a), { let e = gauss_tail(g, h, a); let c = g.constant(0.5 * std::f64::consts::FRAC_1_PI); g.mul(c, e) }], points: [[0.4, 1.5], [-1.0, -3.0], [2.0, 0.2]] }
+            VonMisesArea "von_mises_area" (s, t, k) out g { value: sp::von_mises_area(s, t, k)[0], kernel: by_lane([s, t, k], |[s, t, k]| sp::von_mises_area(s, t, k)[0]), partials: [{ let d = von_mises_end(g, s, k, out); g.neg(d) }, von_mises_end(g, t, k, out), g.elem(ElemOp::VonMisesMean, &[s, t, k])], points: [[-3.0, 0.5, 1.3], [-4.0, -1.0, 6.0], [0.3, 4.0, 0.2]] }
+            VonMisesMean "von_mises_mean" (s, t, k) out g { value: sp::von_mises_area(s, t, k)[1], kernel: by_lane([s, t, k], |[s, t, k]| sp::von_mises_area(s, t, k)[1]), partials: [{ let d = von_mises_lever(g, [s, t, k], s, out); g.neg(d) }, von_mises_lever(g, [s, t, k], t, out), g.elem(ElemOp::VonMisesVariance, &[s, t, k])], points: [] }
+            VonMisesVariance "von_mises_variance" (s, t, k) out g { value: sp::von_mises_area(s, t, k)[2], kernel: by_lane([s, t, k], |[s, t, k]| sp::von_mises_area(s, t, k)[2]), partials: [g.constant(f64::NAN), g.constant(f64::NAN), g.constant(f64::NAN)], points: [] }
+            LogWiener "log_wiener" (x, w) out g { value: sp::log_wiener(x, w), kernel: by_lane([x, w], |[x, w]| sp::log_wiener(x, w)), harmless: [POSITIVE, HALF], partials: [{ let (half, two) = (g.constant(0.5), g.constant(2.0)); let r = g.elem(ElemOp::WienerRatio, &[x, w, two]); g.mul(half, r) }, { let one = g.constant(1.0); g.elem(ElemOp::WienerRatio, &[x, w, one]) }], points: [[0.1, 0.3], [0.7, 0.6], [0.39, 0.8], [3.0, 0.2]] }
+            WienerRatio "wiener_ratio" (x, w, k) out g { value: sp::wiener_ratio(x, w, k.round() as u32), kernel: by_lane([x, w, k], |[x, w, k]| sp::wiener_ratio(x, w, k.round() as u32)), harmless: [POSITIVE, HALF], partials: [{ let half = g.constant(0.5); let d = wiener_change(g, [x, w, k], 2.0, out); g.mul(half, d) }, wiener_change(g, [x, w, k], 1.0, out), Zero], points: [] }
+
+            // Bessel functions; those of integer order are constant in it.
+            LogBesselI "log_bessel_i" (v, x) out g { value: sp::log_bessel_i(v, x).value, kernel: by_lane([v, x], |[v, x]| sp::log_bessel_i(v, x).value), harmless: [NONNEGATIVE, POSITIVE], partials: [g.elem(ElemOp::LogBesselIV, &[v, x]), bessel_slope(g, [v, x], out)], points: [[0.0, 1.5], [0.7, 0.4], [2.5, 80.0]] }
+            LogBesselIV "log_bessel_i_v" (v, x) out g { value: sp::log_bessel_i(v, x).first[0], kernel: by_lane([v, x], |[v, x]| sp::log_bessel_i(v, x).first[0]), harmless: [NONNEGATIVE, POSITIVE], partials: [g.elem(ElemOp::LogBesselIVV, &[v, x]), bessel_mixed(g, [v, x], out)], points: [] }
+            LogBesselIVV "log_bessel_i_vv" (v, x) out g { value: sp::log_bessel_i(v, x).second[0], kernel: by_lane([v, x], |[v, x]| sp::log_bessel_i(v, x).second[0]), harmless: [NONNEGATIVE, POSITIVE], partials: [g.constant(f64::NAN), g.constant(f64::NAN)], points: [] }
+            BesselJ "bessel_j" (n, x) out g { value: sp::bessel_first_kind(n.round() as i32, x), kernel: by_lane([n, x], |[n, x]| sp::bessel_first_kind(n.round() as i32, x)), partials: [Zero, neighbours(g, ElemOp::BesselJ, [n, x], ElemOp::Sub, 0.5)], points: [[0.0, 1.5], [3.0, 4.0]] }
+            BesselY "bessel_y" (n, x) out g { value: sp::bessel_second_kind(n.round() as i32, x), kernel: by_lane([n, x], |[n, x]| sp::bessel_second_kind(n.round() as i32, x)), harmless: [ANY, POSITIVE], partials: [Zero, neighbours(g, ElemOp::BesselY, [n, x], ElemOp::Sub, 0.5)], points: [[0.0, 1.5], [3.0, 4.0]] }
+            BesselI "bessel_i" (n, x) out g { value: sp::modified_bessel_first_kind(n.round() as i32, x), kernel: by_lane([n, x], |[n, x]| sp::modified_bessel_first_kind(n.round() as i32, x)), partials: [Zero, neighbours(g, ElemOp::BesselI, [n, x], ElemOp::Add, 0.5)], points: [[0.0, 1.5], [3.0, 4.0]] }
+            BesselK "bessel_k" (n, x) out g { value: sp::modified_bessel_second_kind(n.round() as i32, x), kernel: by_lane([n, x], |[n, x]| sp::modified_bessel_second_kind(n.round() as i32, x)), harmless: [ANY, POSITIVE], partials: [Zero, neighbours(g, ElemOp::BesselK, [n, x], ElemOp::Add, -0.5)], points: [[0.0, 1.5], [3.0, 4.0]] }
+
+            // Inverses.
+            LambertW0 "lambert_w0" (x) out g { value: sp::lambert_w0(x), kernel: by_lane([x], |[x]| sp::lambert_w0(x)), harmless: [NONNEGATIVE], partials: [lambert_slope(g, out)], points: [[-0.2], [0.5], [20.0]] }
+            LambertWm1 "lambert_wm1" (x) out g { value: sp::lambert_wm1(x), kernel: by_lane([x], |[x]| sp::lambert_wm1(x)), harmless: [|_| Some(-0.2)], partials: [lambert_slope(g, out)], points: [[-0.3], [-0.01]] }
+            InvIncBeta "inv_inc_beta" (a, b, p) out g { value: sp::inv_inc_beta(a, b, p), kernel: by_lane([a, b, p], |[a, b, p]| sp::inv_inc_beta(a, b, p)), harmless: [POSITIVE, POSITIVE, HALF], partials: [quantile_shape(g, ElemOp::LogIncBetaA, [a, b], out), quantile_shape(g, ElemOp::LogIncBetaB, [a, b], out), { let d = beta_density(g, [a, b], out); let n = g.neg(d); g.exp(n) }], points: [[0.8, 1.7, 0.3], [6.0, 3.0, 0.9]] }
         }
     };
 }
@@ -133,61 +173,8 @@ macro_rules! arity_of {
 }
 pub(crate) use {arity_of, bind_args};
 
-/// `x`, but ∞ where it is 0: a divisor for slopes that are infinite there. They count as 0, as in Stan Math
-/// (`rev/fun/sqrt.hpp`), so that what underflows on its way to a root does not make the gradient 0 · ∞.
-fn infinite_at_zero(g: &mut Graph, x: NodeId) -> NodeId {
-    let (zero, infinite) = (g.constant(0.0), g.constant(f64::INFINITY));
-    let at_zero = g.elem(ElemOp::Eq, &[x, zero]);
-    g.select(at_zero, infinite, x)
-}
-
-/// y xʸ⁻¹; 0 where it is infinite because x is 0, as in Stan Math (`rev/fun/pow.hpp`).
-fn slope_of_power(g: &mut Graph, x: NodeId, y: NodeId) -> NodeId {
-    let (zero, one) = (g.constant(0.0), g.constant(1.0));
-    let at_zero = g.elem(ElemOp::Eq, &[x, zero]);
-    let steep = g.elem(ElemOp::Lt, &[y, one]);
-    let infinite = g.select(steep, at_zero, zero);
-    let base = g.select(infinite, one, x);
-    let exponent = g.sub(y, one);
-    let power = g.pow(base, exponent);
-    let slope = g.mul(y, power);
-    g.select(infinite, zero, slope)
-}
-
 /// 1/√(2π).
 pub(crate) const INV_SQRT_2PI: f64 = 0.398_942_280_401_432_7;
-
-/// The polygamma function ψ⁽ⁿ⁾ for n = 2 or 3 and x > 0: upward recurrence to x ≥ 20, then the
-/// asymptotic series (Abramowitz and Stegun 6.4.11), relative error below 1e-14.
-pub(crate) fn polygamma(n: u32, x: f64) -> f64 {
-    if x.is_nan() || x <= 0.0 {
-        return f64::NAN;
-    }
-    let sign = if n.is_multiple_of(2) { -1.0 } else { 1.0 };
-    let order = n as i32;
-    let factorial = |k: u32| (1..=k).fold(1.0, |product, i| product * f64::from(i));
-    let mut shifted = x;
-    let mut sum = 0.0;
-    while shifted < 20.0 {
-        sum += factorial(n) / shifted.powi(order + 1);
-        shifted += 1.0;
-    }
-    const BERNOULLI: [f64; 8] = [
-        1.0 / 6.0,
-        -1.0 / 30.0,
-        1.0 / 42.0,
-        -1.0 / 30.0,
-        5.0 / 66.0,
-        -691.0 / 2730.0,
-        7.0 / 6.0,
-        -3617.0 / 510.0,
-    ];
-    sum += factorial(n - 1) / shifted.powi(order) + factorial(n) / (2.0 * shifted.powi(order + 1));
-    for (k, b) in (1u32..).zip(BERNOULLI) {
-        sum += b * factorial(2 * k + n - 1) / (factorial(2 * k) * shifted.powi((2 * k + n) as i32));
-    }
-    sign * sum
-}
 
 macro_rules! declare {
     ($($variant:ident $name:literal ($($arg:ident),*) $out:ident $g:ident {

@@ -8,6 +8,7 @@
 
 pub mod elementwise;
 mod range;
+mod slopes;
 mod solver;
 pub(crate) mod structural;
 
@@ -114,6 +115,12 @@ pub enum Op {
         /// Extent.
         n: u32,
     },
+    /// The eigenvalues of a symmetric `n × n` matrix, ascending, and behind them the eigenvectors, one after the other.
+    /// Of a matrix that is not symmetric, those of its symmetric part.
+    EigenSym {
+        /// Extent.
+        n: u32,
+    },
     /// A pass of a solver.
     Solver(SolverId, Pass),
 }
@@ -141,6 +148,7 @@ impl Op {
             Self::TriSolve { .. } => "tri_solve",
             Self::Solve { .. } => "solve",
             Self::LogAbsDet { .. } => "log_abs_det",
+            Self::EigenSym { .. } => "eigen_sym",
             Self::Solver(..) => "solver",
         }
     }

@@ -65,6 +65,7 @@ pub(crate) fn value(graph: &Graph, op: Op, args: &[&[f64]], len: usize) -> Vec<f
             transposed,
         } => solve_value(n as usize, cols as usize, transposed, args[0], args[1]).0,
         Op::LogAbsDet { n } => vec![solve_value(n as usize, 0, false, args[0], &[]).1],
+        Op::EigenSym { n } => eigen_value(n as usize, args[0]),
         Op::Const(_)
         | Op::Input(_)
         | Op::Record(_)
@@ -121,6 +122,16 @@ pub(crate) fn cholesky_value(n: usize, a: &[f64]) -> Vec<f64> {
         }
     }
     l
+}
+
+/// Eigenvalues and eigenvectors of the symmetric part.
+pub(crate) fn eigen_value(n: usize, a: &[f64]) -> Vec<f64> {
+    let symmetric: Vec<f64> = (0..n * n)
+        .map(|at| 0.5 * (a[at] + a[at % n * n + at / n]))
+        .collect();
+    let (mut values, vectors) = jensen_math::dense::eigen_symmetric(&symmetric, n);
+    values.extend(vectors);
+    values
 }
 
 fn tri_solve_value(n: usize, cols: usize, transposed: bool, l: &[f64], b: &[f64]) -> Vec<f64> {
@@ -413,6 +424,7 @@ pub(crate) fn vjp(
             let inverse = transposed_inverse(g, args[0], n as usize);
             whole(g.mul(inverse, adjoint))
         }
+        Op::EigenSym { n } => whole(eigen_adjoint(g, node, n as usize, adjoint)),
         Op::Solver(id, pass) => whole(solver_vjp(g, id, pass, &args, adjoint, which)),
         Op::Const(_) | Op::Input(_) | Op::Record(_) | Op::RecordCount | Op::Elem(_) => {
             unreachable!("leaves have no arguments and elementwise rules are in their table")
@@ -450,6 +462,63 @@ fn solve_factor_adjoint(
         g.matmul(bbar, x, dims)
     };
     g.neg(outer)
+}
+
+/// The adjoint of a symmetric matrix from those of its eigenvalues and eigenvectors.
+fn eigen_adjoint(g: &mut Graph, node: NodeId, n: usize, adjoint: NodeId) -> NodeId {
+    let (vectors, gaps) = eigen_parts(g, node, n);
+    let (of_values, of_vectors) = (g.slice(adjoint, 0, n), g.slice(adjoint, n, n * n));
+    let pull = g.matmul(vectors, of_vectors, square(n, true, false));
+    let pull = g.mul(gaps, pull);
+    let diagonal: Vec<u32> = (0..n).map(|i| (i * (n + 1)) as u32).collect();
+    let on = g.scatter_add(of_values, &diagonal, n * n);
+    let middle = g.add(pull, on);
+    let left = g.matmul(vectors, middle, square(n, false, false));
+    let all = g.matmul(left, vectors, square(n, false, true));
+    symmetric_part(g, all, n)
+}
+
+/// The tangents of eigenvalues and eigenvectors from that of their matrix.
+fn eigen_tangent(g: &mut Graph, node: NodeId, n: usize, tangent: NodeId) -> NodeId {
+    let (vectors, gaps) = eigen_parts(g, node, n);
+    let tangent = symmetric_part(g, tangent, n);
+    let left = g.matmul(vectors, tangent, square(n, true, false));
+    let inside = g.matmul(left, vectors, square(n, false, false));
+    let diagonal: Vec<u32> = (0..n).map(|i| (i * (n + 1)) as u32).collect();
+    let of_values = g.gather(inside, &diagonal);
+    let turn = g.mul(gaps, inside);
+    let of_vectors = g.matmul(vectors, turn, square(n, false, false));
+    g.concat(&[of_values, of_vectors])
+}
+
+/// (A + Aᵀ)/2
+fn symmetric_part(g: &mut Graph, a: NodeId, n: usize) -> NodeId {
+    let half = g.constant(0.5);
+    let transposed = g.transpose(a, n, n);
+    let sum = g.add(a, transposed);
+    g.mul(half, sum)
+}
+
+/// The eigenvectors V, and the matrix of 1/(λⱼ − λᵢ), in which what is infinite counts as 0: vectors of one eigenvalue
+/// may turn into each other, which no function of the space that they span can see.
+fn eigen_parts(g: &mut Graph, node: NodeId, n: usize) -> (NodeId, NodeId) {
+    let (values, vectors) = (g.slice(node, 0, n), g.slice(node, n, n * n));
+    let index = |of: fn(usize, usize) -> usize| -> Vec<u32> {
+        (0..n * n).map(|at| of(at, n) as u32).collect()
+    };
+    let rows = g.gather(values, &index(|at, n| at % n));
+    let columns = g.gather(values, &index(|at, n| at / n));
+    let gap = g.sub(columns, rows);
+    let (size, magnitudes) = (g.elem(ElemOp::Abs, &[gap]), g.elem(ElemOp::Abs, &[values]));
+    let largest = g.max(magnitudes);
+    let rounding = g.constant(4.0 * n as f64 * f64::EPSILON);
+    let rounding = g.mul(rounding, largest);
+    let rounding = g.broadcast(rounding, Shape::fixed(n * n));
+    let equal = g.elem(ElemOp::Le, &[size, rounding]);
+    let (zero, one) = (g.constant(0.0), g.constant(1.0));
+    let divisor = g.select(equal, one, gap);
+    let inverse = g.recip(divisor);
+    (vectors, g.select(equal, zero, inverse))
 }
 
 fn transposed_inverse(g: &mut Graph, a: NodeId, n: usize) -> NodeId {
@@ -549,6 +618,7 @@ pub(crate) fn jvp(g: &mut Graph, node: NodeId, tangents: &[Option<NodeId>]) -> O
             let product = g.mul(inverse, tangents[0]?);
             Some(g.sum(product))
         }
+        Op::EigenSym { n } => Some(eigen_tangent(g, node, n as usize, tangents[0]?)),
         Op::Solver(id, pass) => solver_jvp(g, id, pass, &args, tangents),
         Op::Const(_) | Op::Input(_) | Op::Record(_) | Op::RecordCount | Op::Elem(_) => {
             unreachable!("leaves have no arguments and elementwise rules are in their table")

@@ -4,7 +4,7 @@ use super::{erfc, lbeta, lgamma};
 use std::f64::consts::PI;
 
 /// From here on the prefactors are formed by Stirling's series around their maximum.
-const LARGE: f64 = 8.5;
+pub(super) const LARGE: f64 = 8.5;
 /// From here on the incomplete gamma function is expanded around its transition (Temme 1979).
 const HUGE: f64 = 1e6;
 /// Series and fractions stop when a step changes less than this.
@@ -13,7 +13,7 @@ const TOLERANCE: f64 = 1e-17;
 const MAX_STEPS: usize = 100_000;
 
 /// `log(1 + t) - t` without cancellation.
-fn log1p_minus(t: f64) -> f64 {
+pub(super) fn log1p_minus(t: f64) -> f64 {
     if t.abs() > 0.3 {
         return libm::log1p(t) - t;
     }
@@ -28,7 +28,7 @@ fn log1p_minus(t: f64) -> f64 {
 }
 
 /// The remainder of Stirling's formula, `lgamma(x) - (x - 1/2) log x + x - log(2 pi) / 2`, for `x >= LARGE`.
-fn stirling(x: f64) -> f64 {
+pub(super) fn stirling(x: f64) -> f64 {
     super::one(crate::vmath::stirling, x)
 }
 
@@ -193,6 +193,27 @@ pub fn inc_beta(a: f64, b: f64, x: f64) -> f64 {
     } else {
         1.0 - beta_prefactor(a, b, x, y) * beta_fraction(b, a, y) / b
     }
+}
+
+/// The x at which the regularised incomplete beta function is p, by bisection.
+pub fn inv_inc_beta(a: f64, b: f64, p: f64) -> f64 {
+    if p.is_nan() || !(0.0..=1.0).contains(&p) {
+        return f64::NAN;
+    }
+    let (mut low, mut high) = (0.0, 1.0);
+    // Halving doubles near zero needs the exponents, too.
+    for _ in 0..1200 {
+        let middle = 0.5 * (low + high);
+        if middle <= low || middle >= high {
+            break;
+        }
+        if inc_beta(a, b, middle) < p {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    0.5 * (low + high)
 }
 
 /// The continued fraction of the incomplete beta function, by Lentz's method.

@@ -6,7 +6,10 @@ mod bessel;
 mod exponential;
 mod gamma;
 mod incomplete;
+mod jet;
 mod normal;
+mod tails;
+mod wiener;
 
 pub use bessel::{
     bessel_first_kind, bessel_second_kind, log_modified_bessel_first_kind,
@@ -18,10 +21,13 @@ pub use exponential::{
 };
 pub use gamma::{
     binomial_coefficient_log, digamma, falling_factorial, lbeta, lgamma, lmgamma,
-    log_falling_factorial, log_rising_factorial, rising_factorial, tgamma, trigamma,
+    log_falling_factorial, log_rising_factorial, polygamma, rising_factorial, tgamma, trigamma,
 };
-pub use incomplete::{gamma_p, gamma_q, inc_beta};
+pub use incomplete::{gamma_p, gamma_q, inc_beta, inv_inc_beta};
+pub use jet::{Jet, log_bessel_i, log_gamma_p_q, log_inc_beta, log_student_cdf};
 pub use normal::{erf, erfc, inv_erfc, inv_phi, log_phi, owens_t, phi, phi_approx};
+pub use tails::{log_skew_normal_cdf, von_mises_area};
+pub use wiener::{log_wiener, wiener_ratio};
 
 use crate::simd::F64x8;
 use crate::simd::lanes::ScalarLanes;

@@ -1,8 +1,11 @@
 //! Distributions of counts.
 
+use jensen_graph::ElemOp;
 use jensen_math::special::{lbeta, lgamma, log_sum_exp, log_sum_exp_slice, log1p_exp};
 
-use super::formula::{Density, known_ints};
+use super::formula::{Density, TailTerms, known_ints};
+use super::interval::log_inc_beta;
+use super::trials::{among, log_sum_of_first};
 use super::univariate::{Tails, Univariate};
 use crate::functions::elementary::lmultiply;
 use crate::functions::special::{ln_gamma_pq, ln_inc_beta};
@@ -58,7 +61,8 @@ pub static TABLE: &[Univariate] = &[
         let rate = r.gamma(x[0]) * (1.0 - p) / p;
         r.poisson(rate)
     })
-    .lowered(Y | A | B | C, lower_beta_neg_binomial),
+    .lowered(Y | A | B | C, lower_beta_neg_binomial)
+    .lowered_tails(A | B | C, lower_beta_neg_binomial_tails),
     Univariate::new(
         "yule_simon",
         NonNegative,
@@ -85,7 +89,13 @@ pub static TABLE: &[Univariate] = &[
         let log_failure = (-(-w).exp()).ln_1p();
         (r.uniform().ln() / log_failure).ceil().max(1.0)
     })
-    .lowered(A, lower_yule_simon),
+    .lowered(A, lower_yule_simon)
+    .lowered_tails(A, |d| {
+        let [n, alpha] = d.get();
+        let at = n.fmax(n.num(1.0));
+        let upper = at.log() + elementwise::lbeta(at, alpha + 1.0);
+        Ok(none_below(n, 1.0, (upper.log1m_exp(), upper)))
+    }),
     Univariate::new("poisson", NonNegative, &[(RATE, NonNegative)], |k, x| {
         if x[1].is_infinite() || (x[1] == 0.0 && x[0] != 0.0) {
             return NONE;
@@ -100,7 +110,13 @@ pub static TABLE: &[Univariate] = &[
         Tails::new(ln_gamma_pq(x[0] + 1.0, x[1])).swap()
     })
     .sample(|r, x| r.poisson(x[0]))
-    .lowered(A, lower_poisson),
+    .lowered(A, lower_poisson)
+    .lowered_tails(A, |d| {
+        let [n, lambda] = d.get();
+        let shape = (n + 1.0).fmax(n.num(1.0));
+        let tails = [ElemOp::LogGammaQ, ElemOp::LogGammaP].map(|op| shape.op2(op, lambda));
+        Ok(none_below(n, 0.0, tails.into()))
+    }),
     Univariate::new(
         "poisson_log",
         NonNegative,
@@ -135,7 +151,11 @@ pub static TABLE: &[Univariate] = &[
         let rate = r.gamma(x[0]) / x[1];
         r.poisson(rate)
     })
-    .lowered(Y | A | B, lower_neg_binomial),
+    .lowered(Y | A | B, lower_neg_binomial)
+    .lowered_tails(A | B, |d| {
+        let [n, alpha, beta] = d.get();
+        Ok(lower_neg_binomial_tails(n, alpha, beta.log()))
+    }),
     Univariate::new(
         "neg_binomial_2",
         NonNegative,
@@ -156,7 +176,11 @@ pub static TABLE: &[Univariate] = &[
         let rate = r.gamma(x[1]) * x[0] / x[1];
         r.poisson(rate)
     })
-    .lowered(Y | B, lower_neg_binomial_2),
+    .lowered(Y | B, lower_neg_binomial_2)
+    .lowered_tails(A | B, |d| {
+        let [n, mu, phi] = d.get();
+        Ok(lower_neg_binomial_tails(n, phi, phi.log() - mu.log()))
+    }),
     Univariate::new(
         "neg_binomial_2_log",
         NonNegative,
@@ -206,6 +230,28 @@ fn neg_binomial_tails(n: f64, shape: f64, p: f64) -> Tails {
         return Tails::NOTHING;
     }
     Tails::new(ln_inc_beta(shape, n + 1.0, p))
+}
+
+/// Both tails; those of outcomes below the least one are −∞ and 0.
+fn none_below<'g>(n: E<'g>, least: f64, tails: (E<'g>, E<'g>)) -> (E<'g>, E<'g>) {
+    among(n.lt(n.num(least)), n.num(0.0), tails)
+}
+
+/// Both tails of failures until a shape of successes, of log odds t each.
+fn lower_neg_binomial_tails<'g>(n: E<'g>, shape: E<'g>, t: E<'g>) -> (E<'g>, E<'g>) {
+    let failures = (n + 1.0).fmax(n.num(1.0));
+    none_below(n, 0.0, log_inc_beta(shape, failures, t))
+}
+
+fn lower_beta_neg_binomial_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
+    known_ints(d, 0)?;
+    let [n, r, a, b] = d.get();
+    let base = elementwise::lbeta(a, b) + r.lgamma();
+    let lower = log_sum_of_first(n + 1.0, |k| {
+        (r + k).lgamma() - lgamma(k + 1.0) + elementwise::lbeta(b + k, r + a) - base
+    })?;
+    // The upper tail is endless: it is what the lower one leaves.
+    Ok(none_below(n, 0.0, (lower, lower.log1m_exp())))
 }
 
 /// −log y!

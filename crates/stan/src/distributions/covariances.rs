@@ -2,6 +2,7 @@
 
 use std::f64::consts::{LN_2, PI};
 
+use jensen_math::constants::HALF_LOG_TWO_PI;
 use jensen_math::special::{lgamma, lmgamma};
 
 use super::formula::Whole;
@@ -55,7 +56,7 @@ pub static TABLE: &[Multivariate] = &[
         Ok(Value::Matrix(lkj_factor("lkj_corr_cholesky_rng", r, a)?))
     })
     .lowered(lower_lkj_corr_cholesky, OverRecords::Arrays),
-    Multivariate::new("lkj_cov_lpdf", lkj_cov),
+    Multivariate::new("lkj_cov_lpdf", lkj_cov).lowered(lower_lkj_cov, OverRecords::Arrays),
     Multivariate::new("wishart_lpdf", |k, a| {
         const NAME: &str = "wishart_lpdf";
         let (w, s) = (a[0].matrix()?, a[2].matrix()?);
@@ -294,6 +295,40 @@ fn lower_lkj_corr(w: &mut Whole<'_, '_>) -> FnResult<()> {
     let d = &mut w.density;
     d.term(&[1], lower_lkj_constant(eta, k));
     d.term(&[0, 1], (eta - 1.0) * (2.0 * l.diagonal(k, k).log().sum()));
+    Ok(())
+}
+
+fn lower_lkj_cov(w: &mut Whole<'_, '_>) -> FnResult<()> {
+    let cx = w.cx();
+    let k = cx.square(w.passed[0].sym)?;
+    let eta = cx.e(w.passed[3].sym)?;
+    guard(cx.name, eta, SHAPE, Positive)?;
+    if k == 0 {
+        return Ok(());
+    }
+    let [y, mu, sigma] = [0, 1, 2].map(|i| cx.e(w.passed[i].sym));
+    let (y, mu, sigma) = (y?, mu?, sigma?);
+    if mu.len() != k || sigma.len() != k {
+        return Err(cx.mismatch(w.passed[0].sym, w.passed[1].sym));
+    }
+    let sds = y.diagonal(k, k).sqrt();
+    let scale = sds.recip();
+    let index = |of: fn(usize, usize) -> usize| -> Vec<u32> {
+        (0..k * k).map(|at| of(at, k) as u32).collect()
+    };
+    let (rows, columns) = (index(|at, k| at % k), index(|at, k| at / k));
+    let of = |index: &[u32]| if k == 1 { scale } else { scale.gather(index) };
+    let l = cholesky(&cx, y * of(&rows) * of(&columns), k)?;
+    let logs = sds.log();
+    let d = &mut w.density;
+    d.term(
+        &[0, 1, 2],
+        -0.5 * ((logs - mu) / sigma).square() - HALF_LOG_TWO_PI,
+    );
+    d.term(&[2], -sigma.log());
+    d.term(&[0], -logs);
+    d.term(&[3], lower_lkj_constant(eta, k));
+    d.term(&[0, 3], (eta - 1.0) * (2.0 * l.diagonal(k, k).log().sum()));
     Ok(())
 }
 

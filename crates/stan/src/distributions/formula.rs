@@ -305,6 +305,44 @@ pub fn above<'g>(y: E<'g>, low: E<'g>, tails: (E<'g>, E<'g>)) -> (E<'g>, E<'g>) 
     )
 }
 
+/// Both tails of outcomes between two bounds; −∞ and 0 at the lower one and below, 0 and −∞ at the upper one and above.
+/// `tails` gets a number inside for those, so that slopes stay finite.
+pub fn within<'g>(
+    y: E<'g>,
+    [low, high]: [f64; 2],
+    tails: impl FnOnce(E<'g>) -> (E<'g>, E<'g>),
+) -> (E<'g>, E<'g>) {
+    let range = known::range(y);
+    let (below, beyond) = (y.le(y.num(low)), y.num(high).le(y));
+    let never = |e: E<'g>| e.values().is_some_and(|e| e.iter().all(|e| *e == 0.0));
+    let below_never = never(below) || range.low > low || range.low == low && range.above;
+    let beyond_never = never(beyond) || high.is_infinite() || range.high < high;
+    let (nothing, all) = (y.num(f64::NEG_INFINITY), y.num(0.0));
+    let middle = if high.is_infinite() {
+        low + 1.0
+    } else {
+        0.5 * (low + high)
+    };
+    let inside = |out: E<'g>, y: E<'g>| out.select(y.num(middle), y);
+    let safe = if below_never { y } else { inside(below, y) };
+    let safe = if beyond_never {
+        safe
+    } else {
+        inside(beyond, safe)
+    };
+    let (mut lower, mut upper) = tails(safe);
+    if !below_never {
+        (lower, upper) = (below.select(nothing, lower), below.select(all, upper));
+    }
+    if !beyond_never {
+        (lower, upper) = (beyond.select(all, lower), beyond.select(nothing, upper));
+    }
+    (lower, upper)
+}
+
+/// Bounds of positive outcomes.
+pub const ABOVE_ZERO: [f64; 2] = [0.0, f64::INFINITY];
+
 /// Argument `i` as known numbers: integers never depend on parameters.
 ///
 /// # Errors

@@ -2,15 +2,18 @@
 
 use std::f64::consts::LN_2;
 
+use jensen_graph::ElemOp;
 use jensen_math::constants::HALF_LOG_TWO_PI;
-use jensen_math::special::{lgamma, log1p_exp};
+use jensen_math::special::{lgamma, log_wiener, log1p_exp};
 
-use super::formula::{Density, TailTerms, above};
+use super::formula::{ABOVE_ZERO, Density, TailTerms, above, within};
 use super::real_line::normal_tails;
 use super::univariate::{LOCATION, SCALE, Tails, Univariate, VARIATE};
 use crate::functions::elementary::lmultiply;
 use crate::functions::special::ln_gamma_pq;
-use crate::symbolic::domain::Domain::{Finite, NonNegative, NotNan, Positive, PositiveFinite};
+use crate::symbolic::domain::Domain::{
+    Finite, NonNegative, NonNegativeFinite, NotNan, Positive, PositiveFinite, Unit,
+};
 use crate::symbolic::domain::guard;
 use crate::symbolic::known;
 use crate::symbolic::tape::E;
@@ -20,6 +23,7 @@ const Y: u32 = 1;
 const A: u32 = 2;
 const B: u32 = 4;
 const C: u32 = 8;
+const D: u32 = 16;
 
 const SHAPE: &str = "the shape parameter";
 const INVERSE_SCALE: &str = "the inverse scale parameter";
@@ -67,7 +71,11 @@ pub static TABLE: &[Univariate] = &[
     )
     .tails(|x| Tails::new(ln_gamma_pq(0.5 * x[1], (0.5 * x[0]).max(0.0))))
     .sample(|r, x| 2.0 * r.gamma(0.5 * x[0]))
-    .lowered(Y | A, lower_chi_square),
+    .lowered(Y | A, lower_chi_square)
+    .lowered_tails(0, |d| {
+        let [y, nu] = d.get();
+        Ok(gamma_tails(0.5 * nu, y, |y| 0.5 * y, false))
+    }),
     Univariate::new(
         "inv_chi_square",
         NotNan,
@@ -84,7 +92,11 @@ pub static TABLE: &[Univariate] = &[
     )
     .tails(|x| inverse_gamma_tails(0.5 * x[1], 0.5, x[0]))
     .sample(|r, x| 0.5 / r.gamma(0.5 * x[0]))
-    .lowered(A, lower_inv_chi_square),
+    .lowered(A, lower_inv_chi_square)
+    .lowered_tails(0, |d| {
+        let [y, nu] = d.get();
+        Ok(gamma_tails(0.5 * nu, y, |y| 0.5 * y.recip(), true))
+    }),
     Univariate::new(
         "scaled_inv_chi_square",
         NotNan,
@@ -102,7 +114,17 @@ pub static TABLE: &[Univariate] = &[
     )
     .tails(|x| inverse_gamma_tails(0.5 * x[1], 0.5 * x[1] * x[2] * x[2], x[0]))
     .sample(|r, x| 0.5 * x[0] * x[1] * x[1] / r.gamma(0.5 * x[0]))
-    .lowered(A, lower_scaled_inv_chi_square),
+    .lowered(A, lower_scaled_inv_chi_square)
+    .lowered_tails(B, |d| {
+        let [y, nu, s] = d.get();
+        let half = 0.5 * nu;
+        Ok(gamma_tails(
+            half,
+            y,
+            |y| half * s.square() * y.recip(),
+            true,
+        ))
+    }),
     Univariate::new(
         "exponential",
         NonNegative,
@@ -126,7 +148,11 @@ pub static TABLE: &[Univariate] = &[
     )
     .tails(|x| Tails::new(ln_gamma_pq(x[1], (x[2] * x[0]).max(0.0))))
     .sample(|r, x| r.gamma(x[0]) / x[1])
-    .lowered(A, lower_gamma),
+    .lowered(A, lower_gamma)
+    .lowered_tails(0, |d| {
+        let [y, alpha, beta] = d.get();
+        Ok(gamma_tails(alpha, y, |y| beta * y, false))
+    }),
     Univariate::new(
         "inv_gamma",
         NotNan,
@@ -143,7 +169,11 @@ pub static TABLE: &[Univariate] = &[
     )
     .tails(|x| inverse_gamma_tails(x[1], x[2], x[0]))
     .sample(|r, x| x[1] / r.gamma(x[0]))
-    .lowered(A, lower_inv_gamma),
+    .lowered(A, lower_inv_gamma)
+    .lowered_tails(0, |d| {
+        let [y, alpha, beta] = d.get();
+        Ok(gamma_tails(alpha, y, |y| beta * y.recip(), true))
+    }),
     Univariate::new(
         "weibull",
         Finite,
@@ -271,7 +301,37 @@ pub static TABLE: &[Univariate] = &[
         let u = r.uniform();
         x[0] * ((u.ln() - (-u).ln_1p()) / x[1]).exp()
     })
-    .lowered(Y, lower_loglogistic),
+    .lowered(Y, lower_loglogistic)
+    .lowered_tails(0, |d| {
+        let [y, alpha, beta] = d.get();
+        Ok(within(y, ABOVE_ZERO, |y| {
+            let z = beta * (y.log() - alpha.log());
+            (-(-z).log1p_exp(), -z.log1p_exp())
+        }))
+    }),
+    Univariate::new(
+        "wiener",
+        Positive,
+        &[
+            ("the boundary separation", PositiveFinite),
+            ("the nondecision time", NonNegativeFinite),
+            ("the relative starting point", Unit),
+            ("the drift rate", Finite),
+        ],
+        |k, x| {
+            let [y, alpha, tau, beta, delta] = [x[0], x[1], x[2], x[3], x[4]];
+            let (time, from) = (y - tau, 1.0 - beta);
+            if time <= 0.0 {
+                return NONE;
+            }
+            let standard = log_wiener(time / (alpha * alpha), from);
+            k.term(
+                Y | A | B | C | D,
+                delta * (alpha * from - 0.5 * delta * time) - 2.0 * alpha.ln() + standard,
+            )
+        },
+    )
+    .lowered(Y | A | B | C, lower_wiener),
 ];
 
 fn inverse_gamma_tails(shape: f64, scale: f64, y: f64) -> Tails {
@@ -279,6 +339,26 @@ fn inverse_gamma_tails(shape: f64, scale: f64, y: f64) -> Tails {
         return Tails::NOTHING;
     }
     Tails::new(ln_gamma_pq(shape, scale / y)).swap()
+}
+
+/// Both tails of the gamma distribution at `scaled(y)`; only positive outcomes are scaled. Those of a reciprocal
+/// change places.
+fn gamma_tails<'g>(
+    shape: E<'g>,
+    y: E<'g>,
+    scaled: impl FnOnce(E<'g>) -> E<'g>,
+    reciprocal: bool,
+) -> (E<'g>, E<'g>) {
+    within(y, ABOVE_ZERO, |y| {
+        let x = scaled(y);
+        let tails = [ElemOp::LogGammaP, ElemOp::LogGammaQ].map(|op| shape.op2(op, x));
+        let [lower, upper] = tails;
+        if reciprocal {
+            (upper, lower)
+        } else {
+            (lower, upper)
+        }
+    })
 }
 
 /// Outcomes that are not positive have log density −∞; a stand-in keeps the formula finite for them.
@@ -420,6 +500,23 @@ fn lower_loglogistic(d: &mut Density<'_>) -> FnResult<()> {
     d.term(&[1, 2], beta.log() - beta * log_alpha);
     d.term(&[0, 2], (beta - 1.0) * log_y);
     d.term(&[0, 1, 2], -2.0 * (beta * (log_y - log_alpha)).log1p_exp());
+    Ok(())
+}
+
+/// The time at which a process with drift leaves through its upper boundary, from that of one without drift through the
+/// lower boundary of the interval (0, 1).
+fn lower_wiener(d: &mut Density<'_>) -> FnResult<()> {
+    let [y, alpha, tau, beta, delta] = d.get();
+    let (time, from) = (y - tau, 1.0 - beta);
+    guard(
+        d.name,
+        time,
+        "the random variable minus the nondecision time",
+        Positive,
+    )?;
+    let standard = (time / alpha.square()).op2(ElemOp::LogWiener, from);
+    let drift = delta * (alpha * from - 0.5 * (delta * time));
+    d.term(&[0, 1, 2, 3, 4], drift - 2.0 * alpha.log() + standard);
     Ok(())
 }
 

@@ -1,12 +1,14 @@
 //! Distributions on intervals.
 
+use jensen_graph::ElemOp;
 use jensen_math::special::{lbeta, lgamma};
 
-use super::formula::{Density, TailTerms};
+use super::formula::{Density, TailTerms, within};
 use super::univariate::{LOCATION, Tails, Univariate};
 use crate::functions::special::ln_inc_beta;
 use crate::symbolic::domain::Domain::{Finite, NotNan, Positive, PositiveFinite, Unit};
 use crate::symbolic::domain::guard;
+use crate::symbolic::functions::elementwise::logit;
 use crate::symbolic::known;
 use crate::symbolic::tape::E;
 use crate::value::error::{FnError, FnResult};
@@ -72,7 +74,11 @@ pub static TABLE: &[Univariate] = &[
     )
     .tails(|x| beta_tails(x[1], x[2], x[0]))
     .sample(|r, x| r.beta(x[0], x[1]))
-    .lowered(Y | A | B, lower_beta),
+    .lowered(Y | A | B, lower_beta)
+    .lowered_tails(0, |d| {
+        let [y, a, b] = d.get();
+        Ok(lower_beta_tails(y, a, b))
+    }),
     Univariate::new(
         "beta_proportion",
         Unit,
@@ -101,11 +107,25 @@ pub static TABLE: &[Univariate] = &[
     })
     .tails(|x| beta_tails(x[1] * x[2], (1.0 - x[1]) * x[2], x[0]))
     .sample(|r, x| r.beta(x[0] * x[1], (1.0 - x[0]) * x[1]))
-    .lowered(Y | A | B, lower_beta_proportion),
+    .lowered(Y | A | B, lower_beta_proportion)
+    .lowered_tails(A | B, |d| {
+        let [y, mu, kappa] = d.get();
+        Ok(lower_beta_tails(y, mu * kappa, (1.0 - mu) * kappa))
+    }),
 ];
 
 fn beta_tails(a: f64, b: f64, y: f64) -> Tails {
     Tails::new(ln_inc_beta(a, b, y.clamp(0.0, 1.0)))
+}
+
+/// log I_x(a, b) at x = inv_logit(t), and the log of what it leaves.
+pub fn log_inc_beta<'g>(a: E<'g>, b: E<'g>, t: E<'g>) -> (E<'g>, E<'g>) {
+    let op = ElemOp::LogIncBeta;
+    (a.op3(op, b, t), b.op3(op, a, -t))
+}
+
+fn lower_beta_tails<'g>(y: E<'g>, a: E<'g>, b: E<'g>) -> (E<'g>, E<'g>) {
+    within(y, [0.0, 1.0], |y| log_inc_beta(a, b, logit(y)))
 }
 
 fn lower_uniform(d: &mut Density<'_>) -> FnResult<()> {

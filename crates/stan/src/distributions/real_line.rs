@@ -84,7 +84,12 @@ pub static TABLE: &[Univariate] = &[
         let chi = 2.0 * r.gamma(0.5 * x[0]);
         x[1] + x[2] * r.normal() * (x[0] / chi).sqrt()
     })
-    .lowered(A, lower_student_t),
+    .lowered(A, lower_student_t)
+    .lowered_tails(C, |d| {
+        let [y, nu, mu, sigma] = d.get();
+        let z = (y - mu) * sigma.recip();
+        Ok([z, -z].map(|z| nu.op2(ElemOp::LogStudentCdf, z)).into())
+    }),
     Univariate::new(
         "double_exponential",
         Finite,

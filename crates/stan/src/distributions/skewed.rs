@@ -2,19 +2,21 @@
 
 use std::f64::consts::{LN_2, PI};
 
+use jensen_graph::ElemOp;
 use jensen_math::constants::{HALF_LOG_TWO_PI, LOG_TWO_PI};
 use jensen_math::special::{
     log_modified_bessel_first_kind, log_phi, log_sum_exp, log1m_exp, owens_t, phi,
 };
 
-use super::formula::{Density, TailTerms};
+use super::formula::{Density, TailTerms, within};
 use super::univariate::{LOCATION, SCALE, Tails, Univariate};
 use crate::functions::random::Draws;
 use crate::functions::special::gauss;
 use crate::symbolic::domain::Domain::{
     Finite, NonNegativeFinite, NotNan, Positive, PositiveFinite, Unit,
 };
-use crate::value::error::{FnError, FnResult};
+use crate::symbolic::tape::E;
+use crate::value::error::FnResult;
 
 const Y: u32 = 1;
 const A: u32 = 2;
@@ -53,7 +55,13 @@ pub static TABLE: &[Univariate] = &[
         let (u, v) = (r.normal(), r.normal());
         x[0] + x[1] * (delta * u.abs() + (1.0 - delta * delta).sqrt() * v)
     })
-    .lowered(0, lower_skew_normal),
+    .lowered(0, lower_skew_normal)
+    .lowered_tails(B, |d| {
+        let [y, xi, omega, alpha] = d.get();
+        let z = (y - xi) * omega.recip();
+        let op = ElemOp::LogSkewNormalCdf;
+        Ok((z.op2(op, alpha), (-z).op2(op, -alpha)))
+    }),
     Univariate::new(
         "exp_mod_normal",
         NotNan,
@@ -129,7 +137,8 @@ pub static TABLE: &[Univariate] = &[
             mu + sigma * e / (2.0 * tau)
         }
     })
-    .lowered(C, lower_skew_double_exponential),
+    .lowered(C, lower_skew_double_exponential)
+    .lowered_tails(B | C, lower_skew_double_exponential_tails),
     Univariate::new(
         "von_mises",
         Finite,
@@ -156,7 +165,8 @@ pub static TABLE: &[Univariate] = &[
         }
     })
     .sample(von_mises)
-    .lowered(0, lower_von_mises),
+    .lowered(B, lower_von_mises)
+    .lowered_tails(B, lower_von_mises_tails),
 ];
 
 /// Best and Fisher's rejection from a wrapped Cauchy envelope; the result is in [−π, π) around 0, as Stan wraps it.
@@ -221,21 +231,46 @@ fn lower_skew_double_exponential(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
+/// log I₀(κ)
+fn log_bessel<'g>(kappa: E<'g>) -> E<'g> {
+    kappa.num(0.0).op2(ElemOp::LogBesselI, kappa)
+}
+
 fn lower_von_mises(d: &mut Density<'_>) -> FnResult<()> {
     let [y, mu, kappa] = d.get();
-    let Some(values) = kappa.values() else {
-        return Err(FnError::unsupported(
-            "von_mises_lpdf with a scale that depends on parameters is not supported yet in the log density",
-        ));
-    };
-    let bessel: Vec<f64> = values
-        .iter()
-        .map(|k| -log_modified_bessel_first_kind(0.0, *k))
-        .collect();
     d.term(&[0, 1, 2], kappa * (mu - y).cos());
-    d.term(&[2], d.tape.vector(&bessel));
+    d.term(&[2], -log_bessel(kappa));
     d.term(&[], d.num(-LOG_TWO_PI));
     Ok(())
+}
+
+/// The mass between −π and the outcome, and from there to π.
+fn lower_von_mises_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
+    let [y, mu, kappa] = d.get();
+    let log_norm = LOG_TWO_PI + log_bessel(kappa) - kappa;
+    Ok(within(y, [-PI, PI], |y| {
+        let area = |from: E<'g>, to: E<'g>| from.op3(ElemOp::VonMisesArea, to, kappa) - log_norm;
+        let (lower, upper) = (area(-PI - mu, y - mu), area(y - mu, PI - mu));
+        // The larger tail is what the smaller one leaves.
+        let small = lower.num(-LN_2);
+        let rest = |other: E<'g>| other.fmin(small).log1m_exp();
+        (
+            lower.lt(small).select(lower, rest(upper)),
+            upper.lt(small).select(upper, rest(lower)),
+        )
+    }))
+}
+
+fn lower_skew_double_exponential_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
+    let [y, mu, sigma, tau] = d.get();
+    let z = 2.0 * (y - mu) * sigma.recip();
+    let (zero, below) = (z.num(0.0), y.lt(mu));
+    let lower = tau.log() + (1.0 - tau) * z.fmin(zero);
+    let upper = tau.log1m() - tau * z.fmax(zero);
+    Ok((
+        below.select(lower, upper.log1m_exp()),
+        below.select(lower.log1m_exp(), upper),
+    ))
 }
 
 fn lower_exp_mod_normal_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {

@@ -3,6 +3,7 @@
 use jensen_math::special::{binomial_coefficient_log, lbeta, log_sum_exp_slice, log1p_exp};
 
 use super::formula::{Density, TailTerms, known_ints};
+use super::interval::log_inc_beta;
 use super::univariate::{Tails, Univariate, VARIATE};
 use crate::functions::elementary::lmultiply;
 use crate::functions::special::ln_inc_beta;
@@ -69,7 +70,8 @@ pub static TABLE: &[Univariate] = &[
     .discrete()
     .tails(|x| binomial_tails(x[0], x[1], x[2]))
     .sample(|r, x| r.binomial(x[0], x[1]))
-    .lowered(B, lower_binomial),
+    .lowered(B, lower_binomial)
+    .lowered_tails(B, lower_binomial_tails),
     Univariate::new(
         "binomial_logit",
         NonNegative,
@@ -120,7 +122,8 @@ pub static TABLE: &[Univariate] = &[
         let p = r.beta(x[1], x[2]);
         r.binomial(x[0], p)
     })
-    .lowered(B | C, lower_beta_binomial),
+    .lowered(B | C, lower_beta_binomial)
+    .lowered_tails(B | C, lower_beta_binomial_tails),
     Univariate::new(
         "hypergeometric",
         NonNegative,
@@ -357,6 +360,58 @@ fn lower_beta_binomial(d: &mut Density<'_>) -> FnResult<()> {
     d.term(&[2, 3], elementwise::lbeta(y + a, n - y + b));
     d.term(&[2, 3], -elementwise::lbeta(a, b));
     Ok(())
+}
+
+fn lower_binomial_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
+    let [y, n, theta] = d.get();
+    let (zero, one) = (y.num(0.0), y.num(1.0));
+    let (failures, successes) = ((n - y).fmax(one), (y + 1.0).fmax(one));
+    let tails = log_inc_beta(failures, successes, -elementwise::logit(theta));
+    Ok(among(y.lt(zero), n.le(y), tails))
+}
+
+/// Both tails where neither all outcomes lie above nor all below.
+pub fn among<'g>(none: E<'g>, all: E<'g>, (lower, upper): (E<'g>, E<'g>)) -> (E<'g>, E<'g>) {
+    let (zero, never) = (none.num(0.0), none.num(f64::NEG_INFINITY));
+    (
+        all.select(zero, none.select(never, lower)),
+        all.select(never, none.select(zero, upper)),
+    )
+}
+
+/// The log of the sum of the first so many terms that `counts` has, at least of one.
+pub fn log_sum_of_first<'g>(counts: E<'g>, term: impl Fn(f64) -> E<'g>) -> FnResult<E<'g>> {
+    let known = counts.data().unwrap_or_default();
+    let most = known.iter().copied().fold(1.0, f64::max);
+    if most > MOST_TERMS {
+        return Err(FnError::unsupported(format!(
+            "a distribution function that sums {most} terms is not supported yet in the log density"
+        )));
+    }
+    let mut sum = term(0.0);
+    let mut k = 1.0;
+    while k < most {
+        let counted = counts.num(k).lt(counts);
+        sum = sum.log_add_exp(counted.select(term(k), counts.num(f64::NEG_INFINITY)));
+        k += 1.0;
+    }
+    Ok(sum)
+}
+
+/// Terms of a sum are nodes of the graph.
+const MOST_TERMS: f64 = 20_000.0;
+
+fn lower_beta_binomial_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
+    known_ints(d, 0)?;
+    known_ints(d, 1)?;
+    let [y, n, a, b] = d.get();
+    let zero = y.num(0.0);
+    let mass = |k: E<'g>| {
+        elementwise::lchoose(n, k) + elementwise::lbeta(k + a, n - k + b) - elementwise::lbeta(a, b)
+    };
+    let lower = log_sum_of_first(y + 1.0, |k| mass(y.num(k).fmin(n)))?;
+    let upper = log_sum_of_first(n - y.fmax(zero), |k| mass((n - k).fmax(zero)))?;
+    Ok(among(y.lt(zero), n.le(y), (lower, upper)))
 }
 
 fn lower_hypergeometric(d: &mut Density<'_>) -> FnResult<()> {

@@ -220,11 +220,7 @@ impl Univariate {
     pub fn call(&self, suffix: Suffix, keep: Keep, args: &[&Value]) -> FnResult<f64> {
         let function = self.function_name(suffix);
         if args.len() != self.params.len() + 1 {
-            return Err(FnError::invalid(format!(
-                "{function}: {} arguments instead of {}",
-                args.len(),
-                self.params.len() + 1
-            )));
+            return Err(self.other_form(&function, args.len()));
         }
         let lists: Vec<Vec<f64>> = args.iter().map(|a| a.numbers()).collect();
         let Some(len) = common_len(&function, args, &lists)? else {
@@ -260,6 +256,14 @@ impl Univariate {
         Ok(if suffix == Suffix::Cdf { product } else { sum })
     }
 
+    /// The error of a call with more arguments than the row has parameters.
+    fn other_form(&self, function: &str, found: usize) -> FnError {
+        FnError::unsupported(format!(
+            "{function} with {found} arguments is not supported yet; the form with {} is",
+            self.params.len() + 1
+        ))
+    }
+
     /// What the variate of a function must be.
     fn variate_of(&self, suffix: Suffix) -> Domain {
         match suffix {
@@ -284,6 +288,9 @@ impl Univariate {
     /// # Errors
     /// When a known argument is outside its domain.
     pub fn lower(&self, suffix: Suffix, d: &mut Density<'_>) -> FnResult<()> {
+        if d.args.len() != self.params.len() + 1 {
+            return Err(self.other_form(d.name, d.args.len()));
+        }
         match (suffix, self.lowered, self.lowered_tails) {
             (Suffix::Density, Some(formula), _) => {
                 self.check(suffix, formula.guards, d)?;

@@ -13,10 +13,10 @@ use crate::functions::Keep;
 use crate::functions::random::Draws;
 use crate::symbolic::domain::Domain::{Finite, NotNan, Positive};
 use crate::symbolic::domain::{Domain, check, check_values, guard};
-use crate::symbolic::functions::matrices::cholesky;
+use crate::symbolic::functions::matrices::{cholesky, spd_solve};
 use crate::symbolic::known;
 use crate::symbolic::tape::E;
-use crate::symbolic::value::Sym;
+use crate::symbolic::value::{Leaf, Sym};
 use crate::value::dense::{self, multiply, solve_lower};
 use crate::value::error::{FnError, FnResult};
 use crate::value::{Mat, Matrix, Value};
@@ -93,7 +93,8 @@ pub static TABLE: &[Multivariate] = &[
         process("multi_gp_cholesky_lpdf", k, a, &l)
     })
     .lowered(|w| lower_multi_gp(w, Scale::Cholesky), OverRecords::Arrays),
-    Multivariate::new("gaussian_dlm_obs_lpdf", dynamic_linear),
+    Multivariate::new("gaussian_dlm_obs_lpdf", dynamic_linear)
+        .lowered(lower_dynamic_linear, OverRecords::Arrays),
 ];
 
 /// One vector, or each of an array of vectors.
@@ -316,6 +317,53 @@ fn dynamic_linear(k: Keep, a: &[&Value]) -> FnResult<f64> {
         c = add(&r, &multiply(&gain, &multiply(&ft, &r)), -1.0);
     }
     Ok(sum)
+}
+
+/// The same over the graph.
+fn lower_dynamic_linear(w: &mut Whole<'_, '_>) -> FnResult<()> {
+    let cx = w.cx();
+    let arg = |i: usize| w.passed[i].sym;
+    let ((p, times), n) = (cx.extents(arg(0))?, cx.square(arg(2))?);
+    let sizes = [0, 1, 2, 3, 4, 5, 6].map(|i| arg(i).dims().map(|dims| dims.size()));
+    let expected = [p * times, n * p, n * n, 0, n * n, n, n * n];
+    for (i, (found, expected)) in sizes.into_iter().zip(expected).enumerate() {
+        let fits = |found| found == expected || i == 3 && (found == p || found == p * p);
+        if !fits(found?) {
+            return Err(cx.mismatch(arg(2), arg(i)));
+        }
+    }
+    if p * times == 0 || n == 0 {
+        return Ok(());
+    }
+    let [y, f, g, v, noise, m, c] = [0, 1, 2, 3, 4, 5, 6].map(|i| cx.e(arg(i)));
+    let (y, f, g, v, noise, mut m, mut c) = (y?, f?, g?, v?, noise?, m?, c?);
+    let diagonal: Vec<u32> = (0..p).map(|i| (i * (p + 1)) as u32).collect();
+    let v = if matches!(arg(3).dims()?.leaf, Leaf::Vector(_)) && p > 1 {
+        v.scatter(&diagonal, p * p)
+    } else {
+        v
+    };
+    let mut terms = Vec::with_capacity(times);
+    for t in 0..times {
+        let mean = g.matmul(m, n, n, 1);
+        let gc = g.matmul(c, n, n, n);
+        let r = gc.matmul_with(g, n, n, n, false, true) + noise;
+        let rf = r.matmul(f, n, n, p);
+        let q = f.matmul_with(rf, p, n, p, true, false) + v;
+        let l = cholesky(&cx, 0.5 * (q + q.transpose(p, p)), p)?;
+        let e = y.slice(t * p, p) - f.matmul_with(mean, p, n, 1, true, false);
+        let scaled = l.tri_solve(e, p, 1, false);
+        terms.push(-(l.diagonal(p, p).log().sum() + 0.5 * scaled.square().sum()));
+        // The gain, transposed.
+        let gain = spd_solve(l, rf.transpose(n, p), p, n);
+        m = mean + gain.matmul_with(e, n, p, 1, true, false);
+        c = r - gain.matmul_with(rf, n, p, n, true, true);
+    }
+    let d = &mut w.density;
+    let sum = d.tape.add_all(&terms);
+    d.term(&[0, 1, 2, 3, 4, 5, 6], sum);
+    d.term(&[], d.num(-((p * times) as f64) * HALF_LOG_TWO_PI));
+    Ok(())
 }
 
 #[derive(Clone, Copy, PartialEq)]

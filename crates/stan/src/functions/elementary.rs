@@ -2,9 +2,9 @@
 
 use std::f64::consts::{LN_2, PI};
 
-use jensen_math::special::{self, lbeta, log1m_exp, log1p_exp};
+use jensen_math::special::{self, inv_inc_beta, lbeta, log1m_exp, log1p_exp};
 
-use super::special::{inv_inc_beta, inv_phi_log};
+use super::special::inv_phi_log;
 use crate::functions::{Builtin, NamedBuiltin};
 use crate::program::{BinaryOp, UnaryOp};
 use crate::value::Value;

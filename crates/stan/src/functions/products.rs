@@ -130,6 +130,15 @@ pub(super) const TABLE: &[NamedBuiltin] = &[
         }),
     ),
     (
+        "trace_dot",
+        Pure(|a| {
+            let (x, y) = (a[0].matrix()?, a[1].matrix()?);
+            fits("trace_dot", x.cols(), y.rows())?;
+            fits("trace_dot", x.rows(), y.cols())?;
+            Ok(Value::Real(trace(&multiply(x, y))))
+        }),
+    ),
+    (
         "csr_extract",
         Pure(|a| {
             let (w, v, u) = csr(a[0].matrix()?);

@@ -5,7 +5,7 @@
 use std::f64::consts::LN_2;
 
 use jensen_math::constants::HALF_LOG_TWO_PI;
-use jensen_math::special::{inc_beta, lbeta, lgamma, log_phi, log1m_exp};
+use jensen_math::special::{lbeta, lgamma, log_phi, log1m_exp};
 
 /// log of the lower and of the upper regularised incomplete gamma function.
 pub fn ln_gamma_pq(a: f64, x: f64) -> (f64, f64) {
@@ -104,27 +104,6 @@ fn ln_beta_fraction(a: f64, b: f64, x: f64, y: f64) -> f64 {
         }
     }
     (log_front + h.ln()).min(0.0)
-}
-
-/// The x at which the regularised incomplete beta function is p, by bisection.
-pub fn inv_inc_beta(a: f64, b: f64, p: f64) -> f64 {
-    if p.is_nan() || !(0.0..=1.0).contains(&p) {
-        return f64::NAN;
-    }
-    let (mut low, mut high) = (0.0, 1.0);
-    // Halving doubles near zero needs the exponents, too.
-    for _ in 0..1200 {
-        let middle = 0.5 * (low + high);
-        if middle <= low || middle >= high {
-            break;
-        }
-        if inc_beta(a, b, middle) < p {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    0.5 * (low + high)
 }
 
 /// The x with log Φ(x) = `log_p`.

@@ -9,7 +9,7 @@ use crate::library;
 use crate::program::{
     BuiltinId, Call, Callee, Expr, ExprKind, FunId, FunctionKind, Level, Span, Type,
 };
-use crate::symbolic::functions::{self, Builder};
+use crate::symbolic::functions::{self, Builder, transforms};
 use crate::symbolic::index;
 use crate::symbolic::value::Sym;
 use crate::value::Value;
@@ -93,6 +93,13 @@ impl Lower<'_, '_> {
             } else {
                 Keep::ALL
             };
+            if id.name().ends_with("_jacobian") {
+                let (value, jacobian) = library::constrain(id, &refs).map_err(|e| e.at(span))?;
+                if self.options.jacobian {
+                    self.add_term(self.tape.constant(jacobian), span)?;
+                }
+                return Ok(value.into());
+            }
             return library::call(id, keep, &refs)
                 .map(Sym::from)
                 .map_err(|e| e.at(span));
@@ -136,6 +143,15 @@ impl Lower<'_, '_> {
                     .build(tape, name, &passed, drop)
                     .map(Sym::from)
                     .map_err(|e| e.at(span))
+            }
+            Resolved::Function(Builder::Transform(base, direction)) => {
+                let cx = self.cx(name);
+                let (value, jacobian) =
+                    transforms::transformed(&cx, base, direction, args).map_err(|e| e.at(span))?;
+                if name.ends_with("_jacobian") && self.options.jacobian {
+                    self.add_term(jacobian, span)?;
+                }
+                Ok(value)
             }
             Resolved::Function(builder) => {
                 builder.build(&self.cx(name), args).map_err(|e| e.at(span))

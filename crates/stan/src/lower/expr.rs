@@ -90,7 +90,7 @@ impl<'g> Lower<'_, 'g> {
             ExprKind::RowVectorLit(elements) => {
                 let values = self.exprs(elements)?;
                 self.site(expr);
-                let matrix = matches!(expr.ty, Type::Matrix);
+                let matrix = matches!(expr.ty, Type::Matrix | Type::ComplexMatrix);
                 operators::row_vector(&self.cx("row vector"), &values, matrix)
                     .map_err(|e| e.at(span))
             }

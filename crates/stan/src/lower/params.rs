@@ -1,15 +1,12 @@
 //! Parameters: from unconstrained coordinates to constrained values, with the log-Jacobian.
 //!
-//! The maps are those of [`crate::transform`], written so that whole arrays are one operation where elements are
-//! transformed alone, and so that logarithms of scales stay at hand (`log(exp z)` is `z` again).
+//! The maps themselves are in [`crate::symbolic::transforms`].
 
 use super::Lower;
 use crate::program::{Constraint, Decl, Expr};
-use crate::symbolic::domain::{Domain, check_values};
-use crate::symbolic::known::{Fact, note};
-use crate::symbolic::tape::{E, Tape};
-use crate::symbolic::value::{Cell, Dims, Leaf, Sym, e_cell};
-use crate::transform::Transform;
+use crate::symbolic::tape::E;
+use crate::symbolic::transforms::{Bound, Bounds, bound, elementwise, offset, structured};
+use crate::symbolic::value::{Dims, Leaf, Sym};
 use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::sized::shape_only;
 use crate::value::sized::{Part, Sized, parts};
@@ -32,16 +29,6 @@ pub fn dims_of(ty: &Sized) -> FnResult<Dims> {
         }
     };
     Ok(Dims { array, leaf })
-}
-
-/// One bound: a scalar, or one for each element.
-enum LoweredBound<'g> {
-    /// Nowhere finite: as if there were none.
-    None,
-    /// Finite everywhere, or not known.
-    All(E<'g>),
-    /// Known, finite where the second value is 1.
-    Some(E<'g>, E<'g>),
 }
 
 impl<'g> Lower<'_, 'g> {
@@ -114,35 +101,9 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    fn bound(&mut self, expr: &Expr, dims: &Dims, infinity: f64) -> Eval<LoweredBound<'g>> {
+    fn bound(&mut self, expr: &Expr, dims: &Dims, infinity: f64) -> Eval<Bound<'g>> {
         let sym = self.expr(expr)?;
-        let e = sym.e(self.tape).map_err(|e| e.at(expr.span))?;
-        if !sym.is_scalar() && e.len() != dims.size() {
-            let message = format!(
-                "a bound has the shape {}, the variable {}",
-                sym.describe(),
-                dims.describe()
-            );
-            return Err(FnError::invalid(message).at(expr.span));
-        }
-        let Some(values) = e.values() else {
-            return Ok(LoweredBound::All(e));
-        };
-        if values.iter().any(|v| v.is_nan()) {
-            return Err(FnError::domain("a bound is nan").at(expr.span));
-        }
-        let finite: Vec<f64> = values.iter().map(|v| f64::from(*v != infinity)).collect();
-        Ok(if finite.iter().all(|f| *f == 1.0) {
-            LoweredBound::All(e)
-        } else if finite.iter().all(|f| *f == 0.0) {
-            LoweredBound::None
-        } else {
-            let replaced: Vec<f64> = values
-                .iter()
-                .map(|v| if *v == infinity { 0.0 } else { *v })
-                .collect();
-            LoweredBound::Some(self.tape.vector(&replaced), self.tape.vector(&finite))
-        })
+        bound(self.tape, &sym, dims, infinity).map_err(|e| e.at(expr.span))
     }
 
     /// Constrained elements and log-Jacobian where each element is transformed alone.
@@ -152,80 +113,32 @@ impl<'g> Lower<'_, 'g> {
         z: E<'g>,
         dims: &Dims,
     ) -> Eval<(E<'g>, E<'g>)> {
-        let tape = self.tape;
-        let n = z.len();
-        let zero = tape.constant(0.0);
-        let total = |x: E<'g>| {
-            if x.len() == 1 && n != 1 {
-                n as f64 * x
-            } else {
-                x.sum()
-            }
-        };
-        if n == 0 {
-            return Ok((z, zero));
+        if z.len() == 0 {
+            return Ok((z, self.tape.constant(0.0)));
         }
-        Ok(match constraint {
-            Constraint::Lower(a) => {
-                let a = self.bound(a, dims, f64::NEG_INFINITY)?;
-                one_sided(z, a, false)
+        let (low, high) = (f64::NEG_INFINITY, f64::INFINITY);
+        let (bounds, last) = match constraint {
+            Constraint::Lower(a) => (Bounds::Within(self.bound(a, dims, low)?, Bound::None), a),
+            Constraint::Upper(b) => (Bounds::Within(Bound::None, self.bound(b, dims, high)?), b),
+            Constraint::LowerUpper(a, b) => {
+                let a = self.bound(a, dims, low)?;
+                (Bounds::Within(a, self.bound(b, dims, high)?), b)
             }
-            Constraint::Upper(b) => {
-                let b = self.bound(b, dims, f64::INFINITY)?;
-                one_sided(z, b, true)
+            Constraint::Offset(m) => {
+                let m = self.bound(m, dims, f64::NAN)?;
+                return Ok(offset(z, m));
             }
-            Constraint::LowerUpper(low, high) => {
-                let a = self.bound(low, dims, f64::NEG_INFINITY)?;
-                let b = self.bound(high, dims, f64::INFINITY)?;
-                match (a, b) {
-                    (LoweredBound::All(a), LoweredBound::All(b)) => {
-                        let width = b - a;
-                        check_values(
-                            "parameter",
-                            width,
-                            "upper bound minus lower bound",
-                            Domain::Positive,
-                        )
-                        .map_err(|e| e.at(high.span))?;
-                        let jacobian = z - 2.0 * z.log1p_exp();
-                        (
-                            a + width * z.inv_logit(),
-                            total(width.log()) + jacobian.sum(),
-                        )
-                    }
-                    (LoweredBound::None, b) => one_sided(z, b, true),
-                    (a, LoweredBound::None) => one_sided(z, a, false),
-                    (a, b) => two_sided(z, a, b),
-                }
-            }
-            Constraint::Offset(m) => (z + self.location(m, dims)?, zero),
-            Constraint::Multiplier(s) => {
-                let s = self.multiplier(s, dims)?;
-                tape.note_unit(z.id);
-                (s * z, total(s.log()))
-            }
+            Constraint::Multiplier(s) => (
+                Bounds::Scaled(Bound::None, self.bound(s, dims, f64::NAN)?),
+                s,
+            ),
             Constraint::OffsetMultiplier(m, s) => {
-                let m = self.location(m, dims)?;
-                let s = self.multiplier(s, dims)?;
-                tape.note_unit(z.id);
-                (m + s * z, total(s.log()))
+                let m = self.bound(m, dims, f64::NAN)?;
+                (Bounds::Scaled(m, self.bound(s, dims, f64::NAN)?), s)
             }
-            _ => (z, zero),
-        })
-    }
-
-    fn location(&mut self, expr: &Expr, dims: &Dims) -> Eval<E<'g>> {
-        match self.bound(expr, dims, f64::NAN)? {
-            LoweredBound::All(e) | LoweredBound::Some(e, _) => Ok(e),
-            LoweredBound::None => Ok(self.tape.constant(0.0)),
-        }
-    }
-
-    fn multiplier(&mut self, expr: &Expr, dims: &Dims) -> Eval<E<'g>> {
-        let s = self.location(expr, dims)?;
-        check_values("parameter", s, "multiplier", Domain::Positive)
-            .map_err(|e| e.at(expr.span))?;
-        Ok(s)
+            _ => return Ok((z, self.tape.constant(0.0))),
+        };
+        elementwise("parameter", z, bounds).map_err(|e| e.at(last.span))
     }
 }
 
@@ -249,331 +162,4 @@ fn put(whole: &mut Sym, path: &[usize], part: Sym) {
         }
         (_, slot) => *slot = part,
     }
-}
-
-fn one_sided<'g>(z: E<'g>, bound: LoweredBound<'g>, upper: bool) -> (E<'g>, E<'g>) {
-    let shift = |a: E<'g>| if upper { a - z.exp() } else { z.exp() + a };
-    match bound {
-        LoweredBound::None => (z, z.num(0.0)),
-        LoweredBound::All(a) => (shift(a), z.sum()),
-        LoweredBound::Some(a, finite) => (finite.select(shift(a), z), (finite * z).sum()),
-    }
-}
-
-/// Bounds of which some are infinite.
-fn two_sided<'g>(z: E<'g>, a: LoweredBound<'g>, b: LoweredBound<'g>) -> (E<'g>, E<'g>) {
-    let one = z.num(1.0);
-    let split = |bound: LoweredBound<'g>| match bound {
-        LoweredBound::None => (z.num(0.0), z.num(0.0)),
-        LoweredBound::All(e) => (e, one),
-        LoweredBound::Some(e, finite) => (e, finite),
-    };
-    let ((a, has_a), (b, has_b)) = (split(a), split(b));
-    let width = (has_a * has_b).select(b - a, one);
-    let both = a + width * z.inv_logit();
-    let lower = z.exp() + a;
-    let upper = b - z.exp();
-    let x = has_a.select(has_b.select(both, lower), has_b.select(upper, z));
-    let inner = width.log() + z - 2.0 * z.log1p_exp();
-    let zero = z.num(0.0);
-    let jacobian = has_a.select(has_b.select(inner, z), has_b.select(z, zero));
-    (x, jacobian.sum())
-}
-
-/// The cells of one constrained value, and its log-Jacobian.
-fn structured<'g>(
-    tape: &'g Tape,
-    transform: &Transform,
-    z: E<'g>,
-    rows: usize,
-    cols: usize,
-) -> (Vec<Cell>, E<'g>) {
-    let zero = tape.constant(0.0);
-    let all = |e: E<'g>| -> Vec<Cell> { whole(e) };
-    if rows * cols == 0 {
-        return (Vec::new(), zero);
-    }
-    match transform {
-        Transform::Ordered | Transform::PositiveOrdered => {
-            ordered(tape, z, *transform == Transform::PositiveOrdered)
-        }
-        Transform::Simplex => {
-            let (x, jacobian) = simplex(tape, z, rows);
-            (all(x), jacobian)
-        }
-        Transform::UnitVector => {
-            let squared = z.square().sum();
-            (all(z * squared.sqrt().recip()), -0.5 * squared)
-        }
-        Transform::SumToZero if cols == 1 => {
-            let x = zero_sum(tape, z, rows);
-            tape.rotated.borrow_mut().push((x.id, z.id));
-            (all(x), zero)
-        }
-        Transform::SumToZero => {
-            if (rows - 1) * (cols - 1) == 0 {
-                return (vec![Cell::Const(0.0); rows * cols], zero);
-            }
-            let (h, k) = (basis(tape, rows), basis(tape, cols));
-            let left = h.matmul(z, rows, rows - 1, cols - 1);
-            let x = left.matmul_with(k, rows, cols - 1, cols, false, true);
-            (all(x), zero)
-        }
-        Transform::CholeskyFactorCorr => cholesky_corr(tape, z, rows, false),
-        Transform::CorrMatrix => {
-            let (l, jacobian) = cholesky_corr(tape, z, rows, true);
-            (self_product(tape, &l, rows, rows), jacobian)
-        }
-        Transform::CholeskyFactorCov => {
-            let (l, logs) = cholesky_cov(tape, z, rows, cols);
-            (l, tape.add_all(&logs))
-        }
-        Transform::CovMatrix => {
-            let (l, logs) = cholesky_cov(tape, z, rows, rows);
-            let weights: Vec<f64> = (0..rows).map(|i| (rows - i + 1) as f64).collect();
-            let terms: Vec<E<'g>> = logs.iter().zip(&weights).map(|(l, w)| *w * *l).collect();
-            let jacobian = tape.add_all(&terms) + rows as f64 * std::f64::consts::LN_2;
-            (self_product(tape, &l, rows, rows), jacobian)
-        }
-        Transform::ColumnStochastic => {
-            let (mut cells, mut terms) = (Vec::new(), Vec::new());
-            for j in 0..cols {
-                let part = if rows == 1 {
-                    zero
-                } else {
-                    pick(z, j * (rows - 1), 1, rows - 1)
-                };
-                let (x, jacobian) = simplex(tape, part, rows);
-                cells.extend(whole(x));
-                terms.push(jacobian);
-            }
-            (cells, tape.add_all(&terms))
-        }
-        Transform::RowStochastic => {
-            let mut cells = vec![Cell::Const(1.0); rows * cols];
-            let mut terms = Vec::new();
-            for i in 0..rows {
-                let part = if cols == 1 {
-                    zero
-                } else {
-                    pick(z, i, rows, cols - 1)
-                };
-                let (x, jacobian) = simplex(tape, part, cols);
-                for (j, cell) in whole(x).into_iter().enumerate() {
-                    cells[j * rows + i] = cell;
-                }
-                terms.push(jacobian);
-            }
-            (cells, tape.add_all(&terms))
-        }
-        Transform::Identity
-        | Transform::Lower(_)
-        | Transform::Upper(_)
-        | Transform::LowerUpper(..)
-        | Transform::OffsetMultiplier(..) => (all(z), zero),
-    }
-}
-
-/// `count` elements from `start` on, `step` apart.
-fn pick(z: E<'_>, start: usize, step: usize, count: usize) -> E<'_> {
-    if z.len() == 1 {
-        return z;
-    }
-    let index: Vec<u32> = (0..count).map(|i| (start + i * step) as u32).collect();
-    z.gather(&index)
-}
-
-/// All elements of a node as cells.
-fn whole(e: E<'_>) -> Vec<Cell> {
-    match e.values() {
-        Some(values) => values.into_iter().map(Cell::Const).collect(),
-        None => (0..e.len()).map(|i| Cell::Elem(e.id, i as u32)).collect(),
-    }
-}
-
-/// Notes a fact of the container that these cells make.
-fn note_cells(tape: &Tape, cells: &[Cell], fact: Fact) {
-    note(crate::symbolic::value::assemble(tape, cells), fact);
-}
-
-fn ordered<'g>(tape: &'g Tape, z: E<'g>, positive: bool) -> (Vec<Cell>, E<'g>) {
-    let n = z.len();
-    if n > crate::symbolic::value::SHORT {
-        let steps = if positive {
-            z.exp()
-        } else {
-            tape.concat(&[z.at(0), z.slice(1, n - 1).exp()])
-        };
-        let x = steps.cumsum();
-        note(x, Fact::Ordered);
-        let jacobian = if positive {
-            z.sum()
-        } else {
-            z.slice(1, n - 1).sum()
-        };
-        return (whole(x), jacobian);
-    }
-    let mut cells = Vec::with_capacity(n);
-    let mut terms = Vec::with_capacity(n);
-    let mut last: Option<E<'g>> = None;
-    for k in 0..n {
-        let step = z.at(k);
-        let next = match last {
-            None if !positive => step,
-            _ => {
-                terms.push(step);
-                last.map_or(step.exp(), |last| last + step.exp())
-            }
-        };
-        cells.push(e_cell(next));
-        last = Some(next);
-    }
-    note_cells(tape, &cells, Fact::Ordered);
-    (cells, tape.add_all(&terms))
-}
-
-/// Columns (1, …, 1, −k, 0, …, 0)/√(k (k + 1)): an orthonormal basis of the zero-sum vectors.
-fn basis(tape: &Tape, n: usize) -> E<'_> {
-    let mut elements = Vec::with_capacity(n * (n - 1));
-    for k in 1..n {
-        let scale = 1.0 / ((k * (k + 1)) as f64).sqrt();
-        elements.extend((0..n).map(|i| match i.cmp(&k) {
-            std::cmp::Ordering::Less => scale,
-            std::cmp::Ordering::Equal => -(k as f64) * scale,
-            std::cmp::Ordering::Greater => 0.0,
-        }));
-    }
-    tape.vector(&elements)
-}
-
-/// The zero-sum vector of n elements with coordinates `z`.
-fn zero_sum<'g>(tape: &'g Tape, z: E<'g>, n: usize) -> E<'g> {
-    if n == 1 {
-        return tape.constant(0.0);
-    }
-    if n <= crate::symbolic::value::SHORT {
-        return basis(tape, n).matmul(z, n, n - 1, 1);
-    }
-    // w = z / √(k (k + 1)); element i is the sum of later w, minus i times its own.
-    let scale: Vec<f64> = (1..n)
-        .map(|k| 1.0 / ((k * (k + 1)) as f64).sqrt())
-        .collect();
-    let counts: Vec<f64> = (1..n).map(|k| k as f64).collect();
-    let w = tape.vector(&scale) * z;
-    let back: Vec<u32> = (0..n as u32 - 1).rev().collect();
-    let sums = w.gather(&back).cumsum().gather(&back);
-    let zero = tape.constant(0.0);
-    tape.concat(&[sums, zero]) - tape.concat(&[zero, tape.vector(&counts) * w])
-}
-
-fn simplex<'g>(tape: &'g Tape, z: E<'g>, n: usize) -> (E<'g>, E<'g>) {
-    if n == 1 {
-        return (tape.constant(1.0), tape.constant(0.0));
-    }
-    let x = zero_sum(tape, z, n);
-    let logs = x - x.log_sum_exp();
-    let theta = logs.exp();
-    note(theta, Fact::Simplex);
-    (theta, logs.sum() + 0.5 * (n as f64).ln())
-}
-
-/// The Cholesky factor of a correlation matrix from canonical partial correlations tanh z, given row by row, or column
-/// by column with the Jacobian of the whole matrix.
-///
-/// With v = log(1 − tanh² z), element (i, j) is tanh z · exp(½ Σ v over the earlier partial correlations of its row),
-/// and the diagonal is that without the first factor; so the diagonal's logarithms are sums of v.
-fn cholesky_corr<'g>(tape: &'g Tape, z: E<'g>, k: usize, matrix: bool) -> (Vec<Cell>, E<'g>) {
-    let zero = tape.constant(0.0);
-    if k == 1 {
-        return (vec![Cell::Const(1.0)], zero);
-    }
-    let m = k * (k - 1) / 2;
-    let place = |i: usize, j: usize| {
-        if matrix {
-            // Column j holds rows j + 1 … k − 1.
-            j * (2 * k - j - 1) / 2 + (i - j - 1)
-        } else {
-            i * (i - 1) / 2 + j
-        }
-    };
-    // log(1 − tanh² z) = 2 (log 2 + z − log(1 + exp 2z))
-    let v = 2.0 * (z - (2.0 * z).log1p_exp() + std::f64::consts::LN_2);
-    let mut weights = vec![0.0; m];
-    for i in 1..k {
-        for j in 0..i {
-            weights[place(i, j)] = 1.0
-                + 0.5
-                    * if matrix {
-                        (k - j - 2) as f64
-                    } else {
-                        (i - 1 - j) as f64
-                    };
-        }
-    }
-    let jacobian = (tape.vector(&weights) * v).sum();
-    // Row sums of v up to each element: first the diagonals, then the elements with j ≥ 1.
-    let later: Vec<(usize, usize)> = (2..k).flat_map(|i| (1..i).map(move |j| (i, j))).collect();
-    let sums_over = |places: &[(usize, usize)]| -> E<'g> {
-        let count = places.len();
-        let mut mask = vec![0.0; count * m];
-        for (at, (i, j)) in places.iter().enumerate() {
-            for l in 0..*j {
-                mask[place(*i, l) * count + at] = 0.5;
-            }
-        }
-        tape.vector(&mask).matmul(v, count, m, 1)
-    };
-    let diagonal_places: Vec<(usize, usize)> = (1..k).map(|i| (i, i)).collect();
-    let diagonal = sums_over(&diagonal_places).exp();
-    let correlations = z.tanh();
-    let below = (!later.is_empty()).then(|| {
-        let own: Vec<u32> = later.iter().map(|(i, j)| place(*i, *j) as u32).collect();
-        correlations.gather(&own) * sums_over(&later).exp()
-    });
-    let mut cells = vec![Cell::Const(0.0); k * k];
-    cells[0] = Cell::Const(1.0);
-    let element = |e: E<'g>, at: usize| Cell::Elem(e.id, at as u32);
-    for i in 1..k {
-        cells[i * k + i] = element(diagonal, i - 1);
-        cells[i] = element(correlations, place(i, 0));
-    }
-    if let Some(below) = below {
-        for (at, (i, j)) in later.iter().enumerate() {
-            cells[j * k + i] = element(below, at);
-        }
-    }
-    note_cells(tape, &cells, Fact::LowerFactor);
-    (cells, jacobian)
-}
-
-/// A lower triangular matrix row by row, and the logarithms of its diagonal.
-fn cholesky_cov<'g>(tape: &'g Tape, z: E<'g>, rows: usize, cols: usize) -> (Vec<Cell>, Vec<E<'g>>) {
-    let mut cells = vec![Cell::Const(0.0); rows * cols];
-    let mut diagonal = Vec::with_capacity(cols);
-    let mut at = 0;
-    for i in 0..rows {
-        for j in 0..cols.min(i + 1) {
-            if i == j {
-                diagonal.push(at as u32);
-            } else {
-                cells[j * rows + i] = Cell::Elem(z.id, at as u32);
-            }
-            at += 1;
-        }
-    }
-    let logs = if z.len() == 1 { z } else { z.gather(&diagonal) };
-    let scales = logs.exp();
-    for j in 0..cols {
-        cells[j * rows + j] = Cell::Elem(scales.id, j as u32);
-    }
-    if rows == cols {
-        note_cells(tape, &cells, Fact::LowerFactor);
-    }
-    (cells, (0..cols).map(|j| logs.at(j)).collect())
-}
-
-/// L Lᵀ
-fn self_product(tape: &Tape, l: &[Cell], rows: usize, cols: usize) -> Vec<Cell> {
-    let l = crate::symbolic::value::assemble(tape, l);
-    whole(l.matmul_with(l, rows, cols, rows, false, true))
 }

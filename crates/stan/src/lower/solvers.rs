@@ -63,12 +63,16 @@ fn unknown_parts(tape: &Tape, value: &Sym, parts: &mut Vec<NodeId>) {
                 .iter()
                 .for_each(|value| unknown_parts(tape, value, parts));
         }
+        Sym::Complex(both) => both
+            .iter()
+            .for_each(|value| unknown_parts(tape, value, parts)),
     }
 }
 
 /// The same value inside the body: its parts that depend on parameters are those of `p` from `at` on.
 fn inside(value: &Sym, p: E<'_>, at: &mut usize) -> Sym {
-    let mut each = |values: &[Sym]| Rc::new(values.iter().map(|v| inside(v, p, at)).collect());
+    let each =
+        |values: &[Sym], at: &mut usize| Rc::new(values.iter().map(|v| inside(v, p, at)).collect());
     match value {
         Sym::Int(_) | Sym::Real(_) | Sym::Data(_) | Sym::Records(_) => value.clone(),
         Sym::Scalar(_) => {
@@ -97,8 +101,12 @@ fn inside(value: &Sym, p: E<'_>, at: &mut usize) -> Sym {
                 store,
             })
         }
-        Sym::Array(values) => Sym::Array(each(values)),
-        Sym::Tuple(values) => Sym::Tuple(each(values)),
+        Sym::Array(values) => Sym::Array(each(values, at)),
+        Sym::Tuple(values) => Sym::Tuple(each(values, at)),
+        Sym::Complex(parts) => {
+            let [re, im] = &**parts;
+            Sym::complex(inside(re, p, at), inside(im, p, at))
+        }
     }
 }
 

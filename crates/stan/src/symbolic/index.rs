@@ -177,6 +177,13 @@ pub fn get(tape: &Tape, base: &Sym, idx: &[Idx], ty: Option<&Type>) -> FnResult<
         return Ok(base.clone());
     }
     match base {
+        Sym::Complex(parts) => {
+            let [re, im] = &**parts;
+            Ok(Sym::complex(
+                get(tape, re, idx, None)?,
+                get(tape, im, idx, None)?,
+            ))
+        }
         Sym::Data(value) => index::get(value, idx, ty)
             .map(Sym::from)
             .map_err(|e| invalid(&e)),
@@ -223,6 +230,10 @@ pub fn get(tape: &Tape, base: &Sym, idx: &[Idx], ty: Option<&Type>) -> FnResult<
 /// # Errors
 /// When reals of different shapes are among them.
 pub fn array_of(tape: &Tape, parts: Vec<Sym>) -> FnResult<Sym> {
+    if parts.iter().any(|p| p.parts().is_some()) {
+        let (re, im): (Vec<Sym>, Vec<Sym>) = parts.iter().map(|p| p.as_complex().into()).unzip();
+        return Ok(Sym::complex(array_of(tape, re)?, array_of(tape, im)?));
+    }
     if parts.iter().all(|p| p.dims().is_err()) {
         return Ok(Sym::Array(Rc::new(parts)));
     }
@@ -297,6 +308,9 @@ fn shape_error(expected: &str, found: &Sym) -> FnError {
 
 /// Whether `new` may replace a whole variable that holds `old`.
 pub fn check_shape(old: &Sym, new: &Sym) -> FnResult<()> {
+    if let (Some([old, _]), Some([new, _])) = (old.parts(), new.parts()) {
+        return check_shape(&old, &new);
+    }
     match (old, new) {
         (Sym::Tuple(a), Sym::Tuple(b)) if a.len() == b.len() => a
             .iter()
@@ -361,10 +375,21 @@ pub fn set(tape: &Tape, target: &mut Sym, idx: &[Idx], new: Sym) -> FnResult<()>
                     store: Store::Table(Rc::new(cells)),
                 })
             }
-            None => target
-                .unpacked()
-                .ok_or_else(|| shape_error("a known value", &new))?,
+            None => match target.parts() {
+                Some(parts) => Sym::Complex(Rc::new(parts)),
+                None => target
+                    .unpacked()
+                    .ok_or_else(|| shape_error("a known value", &new))?,
+            },
         };
+    }
+    if let Sym::Complex(parts) = target {
+        let [mut re, mut im] = (**parts).clone();
+        let [new_re, new_im] = new.as_complex();
+        set(tape, &mut re, idx, new_re)?;
+        set(tape, &mut im, idx, new_im)?;
+        *target = Sym::complex(re, im);
+        return Ok(());
     }
     match target {
         Sym::Flat(flat) => {

@@ -2,15 +2,18 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `value`, `index` | symbolic values and their parts |
+//! | `value`, `index`, `complex` | symbolic values and their parts |
 //! | `tape`, `known`, `masked` | the graph under construction; what is known of its values |
 //! | `domain` | what arguments must be, on values and on the graph |
+//! | `transforms` | the constraining transforms and their inverses |
 //! | `functions` | library functions, one table from name to builder |
 
+pub mod complex;
 pub mod domain;
 pub mod functions;
 pub mod index;
 pub mod known;
 mod masked;
 pub mod tape;
+pub mod transforms;
 pub mod value;

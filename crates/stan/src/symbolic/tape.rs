@@ -237,6 +237,17 @@ impl<'g> E<'g> {
         E { id, ..self }
     }
 
+    /// An elementwise operation of three arguments.
+    pub fn op3(self, op: ElemOp, second: E<'g>, third: E<'g>) -> Self {
+        let (x, y, z) = (
+            masked::argument(op, 0, self),
+            masked::argument(op, 1, second),
+            masked::argument(op, 2, third),
+        );
+        let id = x.tape.elem(op, &[x.id, y.id, z.id]);
+        E { id, ..self }
+    }
+
     unary! {
         /// 1/x
         recip => Recip;
@@ -606,6 +617,16 @@ impl<'g> E<'g> {
             return self.tape.no_form("a determinant");
         }
         self.with(|g| g.log_abs_det(self.id, n))
+    }
+
+    /// Eigenvalues, ascending, and eigenvectors of a symmetric `n × n` matrix.
+    pub fn eigen_sym(self, n: usize) -> (Self, Self) {
+        if self.is_record() {
+            let none = self.tape.no_form("a matrix of eigenvectors");
+            return (none, none);
+        }
+        let both = self.with(|g| g.eigen_sym(self.id, n));
+        (both.slice(0, n), both.slice(n, n * n))
     }
 
     /// Zeros of length `len` with the elements added at `index`.

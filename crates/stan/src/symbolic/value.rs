@@ -259,6 +259,8 @@ pub enum Sym {
     Array(Rc<Vec<Sym>>),
     /// A tuple.
     Tuple(Rc<Vec<Sym>>),
+    /// A complex number or container, by its real and imaginary parts.
+    Complex(Rc<[Sym; 2]>),
     /// A container over the records: itself with one record, whose elements are values of each record.
     Records(Rc<Sym>),
 }
@@ -333,7 +335,9 @@ impl Sym {
                 let parts = parts.iter().map(|p| p.known().map(Cow::into_owned));
                 Cow::Owned(Value::Tuple(parts.collect::<Option<Vec<Value>>>()?))
             }
-            Sym::Scalar(_) | Sym::Flat(_) | Sym::Array(_) | Sym::Records(_) => return None,
+            Sym::Scalar(_) | Sym::Flat(_) | Sym::Array(_) | Sym::Complex(_) | Sym::Records(_) => {
+                return None;
+            }
         })
     }
 
@@ -342,7 +346,9 @@ impl Sym {
         match self {
             Sym::Int(_) | Sym::Real(_) | Sym::Data(_) => true,
             Sym::Tuple(parts) => parts.iter().all(Sym::is_known),
-            Sym::Scalar(_) | Sym::Flat(_) | Sym::Array(_) | Sym::Records(_) => false,
+            Sym::Scalar(_) | Sym::Flat(_) | Sym::Array(_) | Sym::Complex(_) | Sym::Records(_) => {
+                false
+            }
         }
     }
 
@@ -380,11 +386,8 @@ impl Sym {
     pub fn dims(&self) -> FnResult<Dims> {
         match self {
             Sym::Int(_) | Sym::Real(_) | Sym::Scalar(_) => Ok(Dims::leaf(Leaf::Scalar)),
-            Sym::Data(value) => Dims::of_value(value).ok_or_else(|| {
-                FnError::unsupported(
-                    "complex numbers with parameters are not supported yet in the log density",
-                )
-            }),
+            Sym::Data(value) => Dims::of_value(value).ok_or_else(complex_here),
+            Sym::Complex(_) => Err(complex_here()),
             Sym::Flat(flat) => Ok((*flat.dims).clone()),
             Sym::Array(_) | Sym::Tuple(_) => Err(FnError::unsupported(
                 "tuples are not supported yet in this place of the log density",
@@ -413,6 +416,7 @@ impl Sym {
                 let parts: Vec<String> = parts.iter().map(Sym::describe).collect();
                 format!("tuple({})", parts.join(", "))
             }
+            Sym::Complex(parts) => format!("complex of {}", parts[0].describe()),
             Sym::Records(one) => format!("{} for each record", one.describe()),
         }
     }
@@ -438,7 +442,7 @@ impl Sym {
                 Store::Node(id) => tape.e(*id),
                 Store::Table(cells) => assemble(tape, cells),
             },
-            Sym::Array(_) | Sym::Tuple(_) | Sym::Records(_) => {
+            Sym::Array(_) | Sym::Tuple(_) | Sym::Complex(_) | Sym::Records(_) => {
                 self.dims()?;
                 return Err(FnError::unsupported("tuples are not supported yet here"));
             }
@@ -492,7 +496,7 @@ impl Sym {
                     .collect(),
             },
             Sym::Scalar(id) => vec![Cell::Elem(*id, 0)],
-            Sym::Array(_) | Sym::Tuple(_) | Sym::Records(_) => {
+            Sym::Array(_) | Sym::Tuple(_) | Sym::Complex(_) | Sym::Records(_) => {
                 self.e(tape)?;
                 Vec::new()
             }
@@ -539,6 +543,7 @@ impl Sym {
                     .any(|cell| matches!(cell, Cell::Elem(id, _) if tape.e(*id).is_record())),
             },
             Sym::Array(parts) | Sym::Tuple(parts) => parts.iter().any(|p| p.has_records(tape)),
+            Sym::Complex(parts) => parts.iter().any(|p| p.has_records(tape)),
             Sym::Records(_) => true,
             Sym::Int(_) | Sym::Real(_) | Sym::Data(_) => false,
         }
@@ -589,9 +594,17 @@ impl Sym {
                 }
                 _ => Sym::Tuple(parts),
             },
+            other if ty.has_complex() && other.dims().is_ok() => {
+                let [re, im] = other.as_complex();
+                Sym::complex(re, im)
+            }
             other => other,
         }
     }
+}
+
+fn complex_here() -> FnError {
+    FnError::unsupported("complex numbers are not supported yet in this place of the log density")
 }
 
 /// A function of all records at once.

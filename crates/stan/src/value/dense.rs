@@ -209,71 +209,19 @@ pub fn log_det_cholesky(l: &Matrix) -> f64 {
     (0..l.rows()).map(|i| 2.0 * l[(i, i)].abs().ln()).sum()
 }
 
-/// Eigenvalues, ascending, and eigenvectors (columns) of a symmetric matrix by Jacobi rotations. The sign of a vector
-/// is such that its largest component is positive.
+/// Eigenvalues, ascending, and eigenvectors (columns) of a symmetric matrix. The sign of a vector is such that its
+/// largest component is positive.
 pub fn eigen_symmetric(a: &Matrix) -> (Vec<f64>, Matrix) {
     let n = a.rows();
-    let mut m = a.clone();
-    let mut v = identity(n);
-    for _ in 0..100 {
-        let mut off = 0.0;
-        let mut scale = 0.0;
-        for j in 0..n {
-            for i in 0..n {
-                let square = m[(i, j)] * m[(i, j)];
-                scale += square;
-                if i != j {
-                    off += square;
-                }
-            }
-        }
-        // The comparison is also false for NaN, which ends the sweeps.
-        if off.is_nan() || off <= scale * 1e-34 {
-            break;
-        }
-        for p in 0..n {
-            for q in p + 1..n {
-                if m[(p, q)] == 0.0 {
-                    continue;
-                }
-                let theta = (m[(q, q)] - m[(p, p)]) / (2.0 * m[(p, q)]);
-                let t = theta.signum() / (theta.abs() + theta.hypot(1.0));
-                let c = 1.0 / t.hypot(1.0);
-                let s = t * c;
-                rotate(&mut m, p, q, c, s, true);
-                rotate(&mut v, p, q, c, s, false);
-            }
-        }
-    }
-    let mut order: Vec<usize> = (0..n).collect();
-    order.sort_by(|i, j| m[(*i, *i)].total_cmp(&m[(*j, *j)]));
-    let values = order.iter().map(|i| m[(*i, *i)]).collect();
-    let signs: Vec<f64> = order
-        .iter()
-        .map(|j| {
-            let column = v.column(*j);
-            let largest = column
-                .iter()
-                .fold(0.0f64, |a, x| if x.abs() > a.abs() { *x } else { a });
-            if largest < 0.0 { -1.0 } else { 1.0 }
-        })
-        .collect();
-    let vectors = Mat::from_fn(n, n, |i, j| signs[j] * v[(i, order[j])]);
-    (values, vectors)
+    let (values, vectors) = jensen_math::dense::eigen_symmetric(a.data(), n);
+    (values, Mat::new(n, n, vectors))
 }
 
-fn rotate(m: &mut Matrix, p: usize, q: usize, c: f64, s: f64, both: bool) {
+fn rotate(m: &mut Matrix, p: usize, q: usize, c: f64, s: f64) {
     for k in 0..m.rows() {
         let (x, y) = (m[(k, p)], m[(k, q)]);
         m[(k, p)] = c * x - s * y;
         m[(k, q)] = s * x + c * y;
-    }
-    if both {
-        for k in 0..m.cols() {
-            let (x, y) = (m[(p, k)], m[(q, k)]);
-            m[(p, k)] = c * x - s * y;
-            m[(q, k)] = s * x + c * y;
-        }
     }
 }
 
@@ -325,7 +273,7 @@ pub fn qr(a: &Matrix) -> (Matrix, Matrix) {
 }
 
 /// Singular values, descending, with `U` (rows × k) and `V` (columns × k), k the smaller extent, by one-sided Jacobi
-/// rotations.
+/// rotations. The sign of each pair of vectors is such that the largest component of both is positive.
 pub fn svd(a: &Matrix) -> (Matrix, Vec<f64>, Matrix) {
     if a.rows() < a.cols() {
         let (u, s, v) = svd(&a.transpose());
@@ -353,8 +301,8 @@ pub fn svd(a: &Matrix) -> (Matrix, Vec<f64>, Matrix) {
                 let theta = (qq - pp) / (2.0 * pq);
                 let t = theta.signum() / (theta.abs() + theta.hypot(1.0));
                 let c = 1.0 / t.hypot(1.0);
-                rotate(&mut u, p, q, c, t * c, false);
-                rotate(&mut v, p, q, c, t * c, false);
+                rotate(&mut u, p, q, c, t * c);
+                rotate(&mut v, p, q, c, t * c);
             }
         }
         if !rotated {
@@ -364,8 +312,18 @@ pub fn svd(a: &Matrix) -> (Matrix, Vec<f64>, Matrix) {
     let norms: Vec<f64> = (0..n).map(|j| dot(&u, j, j).sqrt()).collect();
     let mut order: Vec<usize> = (0..n).collect();
     order.sort_by(|i, j| norms[*j].total_cmp(&norms[*i]));
-    let left = Mat::from_fn(a.rows(), n, |i, j| u[(i, order[j])] / norms[order[j]]);
-    let right = Mat::from_fn(n, n, |i, j| v[(i, order[j])]);
+    let signs: Vec<f64> = (0..n)
+        .map(|j| {
+            let left = u.column(j).iter().map(|x| x / norms[j]);
+            let larger = |a: f64, x: f64| if x.abs() > a.abs() { x } else { a };
+            let largest = left.chain(v.column(j).iter().copied()).fold(0.0, larger);
+            if largest < 0.0 { -1.0 } else { 1.0 }
+        })
+        .collect();
+    let left = Mat::from_fn(a.rows(), n, |i, j| {
+        signs[order[j]] * u[(i, order[j])] / norms[order[j]]
+    });
+    let right = Mat::from_fn(n, n, |i, j| signs[order[j]] * v[(i, order[j])]);
     (left, order.iter().map(|j| norms[*j]).collect(), right)
 }
 

@@ -64,7 +64,7 @@ fn support(name: &str, p: &[f64]) -> (f64, f64) {
 #[test]
 fn continuous_families() {
     let mut count = 0;
-    for family in univariate().filter(|f| !f.discrete) {
+    for family in univariate().filter(|f| !f.discrete && f.name != "wiener") {
         count += 1;
         let p = parameters(family);
         let point = |x: f64| [&[x], &p[..]].concat();
@@ -158,7 +158,11 @@ fn rows_have_signatures() {
             }
             let count = row.params.len() + usize::from(suffix != Suffix::Random);
             assert!(
-                signatures(&name).iter().all(|s| s.params.len() == count),
+                signatures(&name)
+                    .iter()
+                    // Forms with variability between trials are refused by name.
+                    .all(|s| s.params.len() == count
+                        || name == "wiener_lpdf" && s.params.len() > count),
                 "{name}"
             );
         }

@@ -60,6 +60,7 @@ fn parameters(family: &Univariate) -> Vec<f64> {
         "inv_chi_square" => vec![9.3],
         "scaled_inv_chi_square" => vec![9.3, 1.4],
         "chi_square" | "exponential" | "rayleigh" => vec![1.7],
+        "wiener" => vec![1.3, 0.0, 0.4, 0.6],
         _ => vec![1.3, 1.7],
     }
 }
@@ -118,8 +119,6 @@ const UNSUPPORTED: &[&str] = &[
     "laplace_marginal_tol_bernoulli_logit_lpmf",
     "laplace_marginal_tol_neg_binomial_2_log_lpmf",
     "laplace_marginal_tol_poisson_log_lpmf",
-    "trace_dot",
     "wiener_lccdf_unnorm",
     "wiener_lcdf_unnorm",
-    "wiener_lpdf",
 ];

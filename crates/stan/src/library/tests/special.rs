@@ -1,8 +1,8 @@
 //! Special functions against identities and each other; values against Stan stand in the integration tests.
 
-use jensen_math::special::{gamma_p, gamma_q, inc_beta, log_phi};
+use jensen_math::special::{gamma_p, gamma_q, inc_beta, inv_inc_beta, log_phi};
 
-use crate::functions::special::{inv_inc_beta, inv_phi_log, ln_gamma_pq, ln_inc_beta};
+use crate::functions::special::{inv_phi_log, ln_gamma_pq, ln_inc_beta};
 use crate::value::Mat;
 use crate::value::dense;
 

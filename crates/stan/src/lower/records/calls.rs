@@ -386,8 +386,8 @@ fn kind_over_records(resolved: Resolved, name: &str, args: &[Sym]) -> Kind {
                 Kind::Refused
             }
         }
+        Resolved::Function(Builder::Transform(..)) | Resolved::Known => Kind::Refused,
         Resolved::Function(_) => Kind::Each,
-        Resolved::Known => Kind::Refused,
     }
 }
 

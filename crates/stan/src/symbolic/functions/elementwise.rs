@@ -40,12 +40,18 @@ pub const UNARY: &[(&str, Unary)] = &[
     ("expm1", |x| x.expm1()),
     ("fabs", |x| x.abs()),
     ("floor", |x| x.op1(ElemOp::Floor)),
+    ("int_step", |x| x.num(0.0).lt(x)),
     ("inv", |x| x.recip()),
     ("inv_Phi", |x| x.op1(ElemOp::NormalQuantile)),
     ("inv_cloglog", inv_cloglog),
+    ("inv_erfc", |x| {
+        (0.5 * x).op1(ElemOp::NormalQuantile) * -std::f64::consts::FRAC_1_SQRT_2
+    }),
     ("inv_logit", |x| x.inv_logit()),
     ("inv_sqrt", |x| x.sqrt().recip()),
     ("inv_square", |x| x.square().recip()),
+    ("lambert_w0", |x| x.op1(ElemOp::LambertW0)),
+    ("lambert_wm1", |x| x.op1(ElemOp::LambertWm1)),
     ("lgamma", |x| x.lgamma()),
     ("log", |x| x.log()),
     ("log10", |x| x.op1(ElemOp::Log10)),
@@ -77,7 +83,13 @@ pub const UNARY: &[(&str, Unary)] = &[
 /// Functions of two numbers.
 pub const BINARY: &[(&str, Binary)] = &[
     ("atan2", |y, x| y.op2(ElemOp::Atan2, x)),
+    ("bessel_first_kind", |n, x| n.op2(ElemOp::BesselJ, x)),
+    ("bessel_second_kind", |n, x| n.op2(ElemOp::BesselY, x)),
     ("beta", |a, b| lbeta(a, b).exp()),
+    ("binary_log_loss", |y, p| {
+        y.eq(y.num(0.0)).select(-p.log1m(), -p.log())
+    }),
+    ("falling_factorial", |x, n| factorial(x, n, -1.0)),
     ("fdim", |x, y| {
         let gap = x - y;
         x.le(y).select(x.num(0.0), gap)
@@ -85,6 +97,8 @@ pub const BINARY: &[(&str, Binary)] = &[
     ("fmax", |x, y| unless_nan(x, y, x.fmax(y))),
     ("fmin", |x, y| unless_nan(x, y, x.fmin(y))),
     ("fmod", |x, y| x.op2(ElemOp::Fmod, y)),
+    ("gamma_p", |a, x| a.op2(ElemOp::LogGammaP, x).exp()),
+    ("gamma_q", |a, x| a.op2(ElemOp::LogGammaQ, x).exp()),
     ("hypot", |x, y| x.op2(ElemOp::Hypot, y)),
     ("lbeta", lbeta),
     ("lchoose", lchoose),
@@ -95,13 +109,30 @@ pub const BINARY: &[(&str, Binary)] = &[
         (x + 1.0).lgamma() - (x - n + 1.0).lgamma()
     }),
     ("log_inv_logit_diff", log_inv_logit_diff),
+    ("log_modified_bessel_first_kind", |v, x| {
+        v.op2(ElemOp::LogBesselI, x)
+    }),
     ("log_rising_factorial", |x, n| (x + n).lgamma() - x.lgamma()),
+    ("modified_bessel_first_kind", |n, x| {
+        n.op2(ElemOp::BesselI, x)
+    }),
+    ("modified_bessel_second_kind", |n, x| {
+        n.op2(ElemOp::BesselK, x)
+    }),
     ("multiply_log", multiply_log),
+    ("owens_t", |h, a| h.op2(ElemOp::OwensT, a)),
     ("pow", |x, y| x.pow(y)),
+    ("rising_factorial", |x, n| factorial(x, n, 1.0)),
 ];
 
 /// Functions of three numbers.
-pub const TERNARY: &[(&str, Ternary)] = &[("fma", |x, y, z| x * y + z)];
+pub const TERNARY: &[(&str, Ternary)] = &[
+    ("fma", |x, y, z| x * y + z),
+    ("inc_beta", |a, b, x| {
+        a.op3(ElemOp::LogIncBeta, b, logit(x)).exp()
+    }),
+    ("inv_inc_beta", |a, b, p| a.op3(ElemOp::InvIncBeta, b, p)),
+];
 
 /// `f` of the elements of all arguments; scalars go with every element.
 ///
@@ -177,7 +208,8 @@ fn inv_cloglog(x: E<'_>) -> E<'_> {
     -(-x.exp()).expm1()
 }
 
-fn logit(x: E<'_>) -> E<'_> {
+/// log x/(1 − x)
+pub fn logit(x: E<'_>) -> E<'_> {
     x.inv_logit_argument()
         .unwrap_or_else(|| x.op1(ElemOp::Logit))
 }
@@ -190,6 +222,19 @@ fn tgamma(x: E<'_>) -> E<'_> {
     }
     let reflected = PI / ((PI * x).sin() * (1.0 - x).lgamma().exp());
     x.num(0.0).lt(x).select(positive, reflected)
+}
+
+/// The product of n factors, the first of them x and each a step from the one before; numbers of factors are known.
+fn factorial<'g>(x: E<'g>, n: E<'g>, step: f64) -> E<'g> {
+    let most = n.data().unwrap_or_default().into_iter().fold(0.0, f64::max);
+    let mut product = x.num(1.0);
+    let mut i = 0.0;
+    while i < most {
+        let counts = n.num(i).lt(n);
+        product = product * counts.select(x + step * i, x.num(1.0));
+        i += 1.0;
+    }
+    product
 }
 
 /// log Γ_k(x)

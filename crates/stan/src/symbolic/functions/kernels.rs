@@ -166,19 +166,17 @@ fn periodic(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     if n * m == 0 {
         return Ok(cx.matrix(cx.tape.vector(&[]), n, m));
     }
-    let (Some(a), Some(b)) = (x.values(), y.values()) else {
-        return Err(crate::value::error::FnError::unsupported(
-            "gp_periodic_cov with inputs that depend on parameters is not supported yet in the log density",
-        ));
+    let difference = |c: usize| {
+        let at = |points: fn(usize, usize) -> usize, k: usize| -> Vec<u32> {
+            (0..n * m)
+                .map(|at| (points(at, n) * k + c) as u32)
+                .collect()
+        };
+        (pick(x, &at(|at, n| at % n, k)) - pick(y, &at(|at, n| at / n, l))).square()
     };
-    let distances: Vec<f64> = (0..n * m)
-        .map(|at| {
-            let (i, j) = (at % n, at / n);
-            let squared: f64 = (0..k).map(|c| (a[i * k + c] - b[j * k + c]).powi(2)).sum();
-            std::f64::consts::PI * squared.sqrt()
-        })
-        .collect();
-    let waves = (cx.tape.vector(&distances) * period.recip()).sin().square();
+    let terms: Vec<E<'_>> = (0..k).map(difference).collect();
+    let distances = std::f64::consts::PI * cx.tape.add_all(&terms).sqrt();
+    let waves = (distances * period.recip()).sin().square();
     let values = alpha.square() * (-2.0 * (waves * rho.recip().square())).exp();
     Ok(cx.matrix(values.repeat(n * m), n, m))
 }

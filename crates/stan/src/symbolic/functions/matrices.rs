@@ -3,6 +3,7 @@
 use crate::symbolic::functions::{Build, Cx};
 use crate::symbolic::tape::E;
 use crate::symbolic::value::{Cell, Dims, Leaf, Sym, e_cell};
+use crate::value::Value;
 use crate::value::error::FnResult;
 
 /// Products with a left factor of at most this many elements, handled element by element, are written out.
@@ -133,6 +134,20 @@ pub const TABLE: &[(&str, Build)] = &[
         Ok((2.0 * l.diagonal(n, n).log().sum()).into())
     }),
     ("csr_matrix_times_vector", csr_times_vector),
+    ("csr_to_dense_matrix", csr_to_dense),
+    ("csr_extract", |cx, args| {
+        let [w, v, u] = csr_extract(cx, &args[0])?;
+        Ok(Sym::Tuple(std::rc::Rc::new(vec![w, v, u])))
+    }),
+    ("csr_extract_w", |cx, args| {
+        csr_extract(cx, &args[0]).map(|[w, _, _]| w)
+    }),
+    ("csr_extract_v", |cx, args| {
+        csr_extract(cx, &args[0]).map(|[_, v, _]| v)
+    }),
+    ("csr_extract_u", |cx, args| {
+        csr_extract(cx, &args[0]).map(|[_, _, u]| u)
+    }),
 ];
 
 fn fits(cx: &Cx<'_>, ok: bool, args: &[Sym]) -> FnResult<()> {
@@ -395,9 +410,17 @@ fn quad_form(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(shaped(x, cols, cols, vector, vector))
 }
 
-/// A sparse matrix in compressed rows times a vector: number of rows and columns, values, column of each, start of
-/// each row, vector.
-fn csr_times_vector(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
+/// A sparse matrix in compressed rows.
+struct Sparse<'g> {
+    rows: usize,
+    cols: usize,
+    values: E<'g>,
+    /// Row and column of each value, from 0.
+    places: Vec<(usize, usize)>,
+}
+
+/// A sparse matrix from the number of its rows and columns, values, column of each, and start of each row.
+fn sparse<'g>(cx: &Cx<'g>, args: &[Sym]) -> FnResult<Sparse<'g>> {
     let rows = args[0].size("the number of rows")?;
     let cols = args[1].size("the number of columns")?;
     let known = |x: &Sym| -> FnResult<Vec<usize>> {
@@ -410,29 +433,83 @@ fn csr_times_vector(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
             .map_err(|_| cx.invalid("places count from 1"))
     };
     let (columns, starts) = (known(&args[3])?, known(&args[4])?);
-    let (values, x) = (cx.e(&args[2])?, cx.e(&args[5])?);
     let fits = starts.len() == rows + 1
         && starts.windows(2).all(|w| w[0] <= w[1])
         && starts.last() == Some(&columns.len())
         && columns.iter().all(|c| *c < cols)
-        && args[2].dims()?.size() == columns.len()
-        && args[5].dims()?.size() == cols;
+        && args[2].dims()?.size() == columns.len();
     if !fits {
         return Err(cx.invalid("the parts of the sparse matrix do not fit together"));
     }
-    if columns.is_empty() {
+    let row_of = (0..rows).flat_map(|i| std::iter::repeat_n(i, starts[i + 1] - starts[i]));
+    Ok(Sparse {
+        rows,
+        cols,
+        values: cx.e(&args[2])?,
+        places: row_of.zip(columns).collect(),
+    })
+}
+
+/// A sparse matrix times a vector, the last argument.
+fn csr_times_vector(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
+    let Sparse {
+        rows,
+        cols,
+        values,
+        places,
+    } = sparse(cx, args)?;
+    let x = cx.e(&args[5])?;
+    if args[5].dims()?.size() != cols {
+        return Err(cx.invalid("the parts of the sparse matrix do not fit together"));
+    }
+    if places.is_empty() {
         return Ok(Dims::leaf(Leaf::Vector(rows))
             .value(&vec![0.0; rows])
             .into());
     }
-    let row_of: Vec<u32> = (0..rows)
-        .flat_map(|i| std::iter::repeat_n(i as u32, starts[i + 1] - starts[i]))
-        .collect();
-    let picked: Vec<u32> = columns.iter().map(|c| *c as u32).collect();
+    let row_of: Vec<u32> = places.iter().map(|(row, _)| *row as u32).collect();
+    let picked: Vec<u32> = places.iter().map(|(_, col)| *col as u32).collect();
     let x = if cols == 1 { x } else { x.gather(&picked) };
-    let products = (values * x).repeat(columns.len());
+    let products = (values * x).repeat(places.len());
     Ok(Sym::flat(
         Dims::leaf(Leaf::Vector(rows)),
         products.scatter(&row_of, rows),
     ))
+}
+
+fn csr_to_dense(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
+    let Sparse {
+        rows,
+        cols,
+        values,
+        places,
+    } = sparse(cx, args)?;
+    if places.is_empty() {
+        return Ok(cx.matrix(cx.tape.vector(&vec![0.0; rows * cols]), rows, cols));
+    }
+    let index: Vec<u32> = places.iter().map(|(i, j)| (j * rows + i) as u32).collect();
+    Ok(cx.matrix(values.scatter(&index, rows * cols), rows, cols))
+}
+
+/// Values, columns and row starts of a matrix; what depends on parameters counts as not 0.
+fn csr_extract(cx: &Cx<'_>, x: &Sym) -> FnResult<[Sym; 3]> {
+    let (rows, cols) = cx.extents(x)?;
+    let all = x.to_cells(cx.tape)?;
+    let (mut values, mut columns, mut starts) = (Vec::new(), Vec::new(), vec![1]);
+    for i in 0..rows {
+        for j in 0..cols {
+            let cell = all[j * rows + i];
+            if cell != Cell::Const(0.0) {
+                values.push(cell);
+                columns.push(j as i32 + 1);
+            }
+        }
+        starts.push(values.len() as i32 + 1);
+    }
+    let values = Sym::cells(Dims::leaf(Leaf::Vector(values.len())), values);
+    Ok([
+        values,
+        Value::Ints(columns).into(),
+        Value::Ints(starts).into(),
+    ])
 }

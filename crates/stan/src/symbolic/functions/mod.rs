@@ -7,15 +7,26 @@
 //! | `reduce` | containers to numbers: sums, extremes, products, log-sum-exp |
 //! | `containers` | building, cutting and joining containers |
 //! | `matrices` | linear algebra |
+//! | `factorisations` | factors, powers and determinants of matrices |
+//! | `order` | sorting |
+//! | `complex` | complex numbers |
+//! | `hidden_markov` | hidden Markov models |
+//! | `transforms` | constraining transforms |
 //! | `kernels` | covariance functions of Gaussian processes |
 
+pub mod complex;
 pub mod containers;
 pub mod elementwise;
+pub mod factorisations;
+pub mod hidden_markov;
 pub mod kernels;
 pub mod matrices;
 pub mod operators;
+pub mod order;
 pub mod reduce;
+pub mod transforms;
 
+use crate::symbolic::functions::transforms::Direction;
 use crate::symbolic::tape::{E, Tape};
 use crate::symbolic::value::{Dims, Leaf, Sym};
 use crate::value::error::{FnError, FnResult};
@@ -121,6 +132,8 @@ pub enum Builder {
     Ternary(elementwise::Ternary),
     /// Of whole values.
     Whole(Build),
+    /// A constraining transform, or its inverse.
+    Transform(&'static str, Direction),
 }
 
 /// The builder of a library function, if it has one.
@@ -138,6 +151,10 @@ pub fn find(name: &str) -> Option<Builder> {
         reduce::TABLE,
         containers::TABLE,
         matrices::TABLE,
+        factorisations::TABLE,
+        order::TABLE,
+        hidden_markov::TABLE,
+        complex::TABLE,
         kernels::TABLE,
         operators::TABLE,
     ];
@@ -151,6 +168,10 @@ pub fn find(name: &str) -> Option<Builder> {
         .chain(whole)
         .find(|(n, _)| *n == name)
         .map(|(_, builder)| builder)
+        .or_else(|| {
+            let (base, direction) = transforms::named(name)?;
+            Some(Builder::Transform(base, direction))
+        })
 }
 
 impl Builder {
@@ -159,11 +180,17 @@ impl Builder {
     /// # Errors
     /// When sizes do not fit, or a known argument is outside the function's domain.
     pub fn build(self, cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
+        if args.iter().any(|a| a.parts().is_some()) {
+            return complex::call(cx, args);
+        }
         match (self, args) {
             (Builder::Unary(f), [_]) => elementwise::map(cx, args, |e| f(e[0])),
             (Builder::Binary(f), [_, _]) => elementwise::map(cx, args, |e| f(e[0], e[1])),
             (Builder::Ternary(f), [_, _, _]) => elementwise::map(cx, args, |e| f(e[0], e[1], e[2])),
             (Builder::Whole(f), _) => f(cx, args),
+            (Builder::Transform(base, direction), [_, ..]) => {
+                transforms::transformed(cx, base, direction, args).map(|(value, _)| value)
+            }
             _ => Err(cx.invalid(format!("called with {} arguments", args.len()))),
         }
     }

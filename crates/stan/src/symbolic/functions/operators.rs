@@ -1,5 +1,6 @@
 //! The operators of the language on values that depend on parameters.
 
+use crate::symbolic::functions::complex;
 use crate::symbolic::functions::elementwise::{map, scalars};
 use crate::symbolic::functions::matrices::{multiply, solve_left, solve_right};
 use crate::symbolic::functions::{Build, Cx};
@@ -36,6 +37,24 @@ pub const TABLE: &[(&str, Build)] = &[
     ("mdivide_right", |cx, args| {
         solve_right(cx, &args[0], &args[1])
     }),
+    ("logical_eq", |cx, args| {
+        binary(cx, BinaryOp::Eq, &args[0], &args[1])
+    }),
+    ("logical_gt", |cx, args| {
+        binary(cx, BinaryOp::Gt, &args[0], &args[1])
+    }),
+    ("logical_gte", |cx, args| {
+        binary(cx, BinaryOp::Ge, &args[0], &args[1])
+    }),
+    ("logical_lt", |cx, args| {
+        binary(cx, BinaryOp::Lt, &args[0], &args[1])
+    }),
+    ("logical_lte", |cx, args| {
+        binary(cx, BinaryOp::Le, &args[0], &args[1])
+    }),
+    ("logical_neq", |cx, args| {
+        binary(cx, BinaryOp::Ne, &args[0], &args[1])
+    }),
     ("transpose", |cx, args| transpose(cx, &args[0])),
 ];
 
@@ -45,6 +64,9 @@ pub const TABLE: &[(&str, Build)] = &[
 /// When sizes do not fit.
 pub fn binary(cx: &Cx<'_>, op: BinaryOp, a: &Sym, b: &Sym) -> FnResult<Sym> {
     use BinaryOp::*;
+    if a.parts().is_some() || b.parts().is_some() {
+        return complex::binary(cx, op, a, b);
+    }
     let args = [a.clone(), b.clone()];
     let each = |f: for<'g> fn(E<'g>, E<'g>) -> E<'g>| map(cx, &args, |e| f(e[0], e[1]));
     match op {
@@ -81,6 +103,9 @@ pub fn binary(cx: &Cx<'_>, op: BinaryOp, a: &Sym, b: &Sym) -> FnResult<Sym> {
 /// # Errors
 /// For tuples and complex numbers.
 pub fn unary(cx: &Cx<'_>, op: UnaryOp, a: &Sym) -> FnResult<Sym> {
+    if let (Some([re, im]), UnaryOp::Neg) = (a.parts(), op) {
+        return Ok(Sym::complex(unary(cx, op, &re)?, unary(cx, op, &im)?));
+    }
     let args = [a.clone()];
     match op {
         UnaryOp::Neg => map(cx, &args, |e| -e[0]),
@@ -93,6 +118,10 @@ pub fn unary(cx: &Cx<'_>, op: UnaryOp, a: &Sym) -> FnResult<Sym> {
 /// # Errors
 /// When `a` is neither vector nor matrix; the checker excludes it.
 pub fn transpose(cx: &Cx<'_>, a: &Sym) -> FnResult<Sym> {
+    if let Some([re, im]) = a.parts() {
+        // Of complex matrices `'` is the transpose too, without conjugation.
+        return Ok(Sym::complex(transpose(cx, &re)?, transpose(cx, &im)?));
+    }
     let dims = a.dims()?;
     let leaf = match dims.leaf {
         Leaf::Vector(n) => Leaf::Row(n),
@@ -119,6 +148,13 @@ pub fn transpose(cx: &Cx<'_>, a: &Sym) -> FnResult<Sym> {
 /// # Errors
 /// When rows have different sizes.
 pub fn row_vector(cx: &Cx<'_>, parts: &[Sym], matrix: bool) -> FnResult<Sym> {
+    if parts.iter().any(|p| p.parts().is_some()) {
+        let (re, im): (Vec<Sym>, Vec<Sym>) = parts.iter().map(|p| p.as_complex().into()).unzip();
+        return Ok(Sym::complex(
+            row_vector(cx, &re, matrix)?,
+            row_vector(cx, &im, matrix)?,
+        ));
+    }
     if !matrix {
         let cells = parts
             .iter()
@@ -158,6 +194,10 @@ pub fn select<'g>(cx: &Cx<'g>, c: E<'g>, a: &Sym, b: &Sym) -> FnResult<Sym> {
         if same && x.same_shape(&y) {
             return Ok(a.clone());
         }
+    }
+    if a.parts().is_some() || b.parts().is_some() {
+        let ([x, y], [z, w]) = (a.as_complex(), b.as_complex());
+        return Ok(Sym::complex(select(cx, c, &x, &z)?, select(cx, c, &y, &w)?));
     }
     if a.dims().is_err()
         && let (Some(x), Some(y)) = (a.unpacked(), b.unpacked())

@@ -1,0 +1,435 @@
+//! Numbers with their derivatives by two parameters up to the second order, and functions of shape parameters computed
+//! in them: series and continued fractions whose terms are differentiated one by one.
+
+use super::incomplete::{LARGE, log1p_minus, stirling};
+use super::{digamma, lbeta, lgamma, log1m_exp, log1p_exp, trigamma};
+use std::f64::consts::{LN_2, PI};
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+/// A number and its derivatives by two parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Jet {
+    /// The number.
+    pub value: f64,
+    /// By the first parameter, and by the second.
+    pub first: [f64; 2],
+    /// Twice by the first, by both, and twice by the second.
+    pub second: [f64; 3],
+}
+
+impl Jet {
+    /// A number that depends on no parameter.
+    pub const fn constant(value: f64) -> Self {
+        Self {
+            value,
+            first: [0.0; 2],
+            second: [0.0; 3],
+        }
+    }
+
+    /// The parameter in place `which`.
+    fn parameter(value: f64, which: usize) -> Self {
+        let mut jet = Self::constant(value);
+        jet.first[which] = 1.0;
+        jet
+    }
+
+    /// A function of a jet with its first two derivatives there.
+    fn chain(self, value: f64, slope: f64, bend: f64) -> Self {
+        let [a, b] = self.first;
+        let [aa, ab, bb] = self.second;
+        Self {
+            value,
+            first: [slope * a, slope * b],
+            second: [
+                slope * aa + bend * a * a,
+                slope * ab + bend * a * b,
+                slope * bb + bend * b * b,
+            ],
+        }
+    }
+
+    fn map(self, f: impl Fn(f64) -> f64) -> Self {
+        Self {
+            value: f(self.value),
+            first: self.first.map(&f),
+            second: self.second.map(&f),
+        }
+    }
+
+    fn zip(self, other: Self, f: impl Fn(f64, f64) -> f64) -> Self {
+        Self {
+            value: f(self.value, other.value),
+            first: std::array::from_fn(|i| f(self.first[i], other.first[i])),
+            second: std::array::from_fn(|i| f(self.second[i], other.second[i])),
+        }
+    }
+
+    fn ln(self) -> Self {
+        let r = 1.0 / self.value;
+        self.chain(libm::log(self.value), r, -r * r)
+    }
+
+    fn recip(self) -> Self {
+        let r = 1.0 / self.value;
+        self.chain(r, -r * r, 2.0 * r * r * r)
+    }
+
+    fn lgamma(self) -> Self {
+        let x = self.value;
+        self.chain(lgamma(x), digamma(x), trigamma(x))
+    }
+
+    fn exp(self) -> Self {
+        let e = libm::exp(self.value);
+        self.chain(e, e, e)
+    }
+
+    /// log(1 - e^x)
+    fn log1m_exp(self) -> Self {
+        // e^x / (1 - e^x)
+        let odds = 1.0 / libm::expm1(-self.value);
+        self.chain(log1m_exp(self.value), -odds, -odds * (1.0 + odds))
+    }
+
+    /// The same with another value, where a better one is known.
+    fn with_value(self, value: f64) -> Self {
+        Self { value, ..self }
+    }
+
+    /// A denominator that must not be zero.
+    fn nonzero(self) -> Self {
+        if self.value == 0.0 {
+            self.with_value(1e-300)
+        } else {
+            self
+        }
+    }
+
+    /// Nothing is left to compute where the value is at its bound: derivatives vanish.
+    fn bounds(lower: bool) -> (Self, Self) {
+        let (none, all) = (Self::constant(f64::NEG_INFINITY), Self::constant(0.0));
+        if lower { (none, all) } else { (all, none) }
+    }
+
+    fn nan() -> Self {
+        Self::constant(f64::NAN).map(|_| f64::NAN)
+    }
+}
+
+impl Neg for Jet {
+    type Output = Self;
+    fn neg(self) -> Self {
+        self.map(|x| -x)
+    }
+}
+
+impl Add for Jet {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        self.zip(other, |x, y| x + y)
+    }
+}
+
+impl Sub for Jet {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        self.zip(other, |x, y| x - y)
+    }
+}
+
+impl Mul for Jet {
+    type Output = Self;
+    fn mul(self, other: Self) -> Self {
+        let (x, y) = (self, other);
+        Self {
+            value: x.value * y.value,
+            first: std::array::from_fn(|i| x.value * y.first[i] + x.first[i] * y.value),
+            second: [
+                x.value * y.second[0] + 2.0 * x.first[0] * y.first[0] + x.second[0] * y.value,
+                x.value * y.second[1]
+                    + x.first[0] * y.first[1]
+                    + x.first[1] * y.first[0]
+                    + x.second[1] * y.value,
+                x.value * y.second[2] + 2.0 * x.first[1] * y.first[1] + x.second[2] * y.value,
+            ],
+        }
+    }
+}
+
+impl Div for Jet {
+    type Output = Self;
+    #[expect(
+        clippy::suspicious_arithmetic_impl,
+        reason = "a quotient is the product with the reciprocal, whose derivatives are known"
+    )]
+    fn div(self, other: Self) -> Self {
+        self * other.recip()
+    }
+}
+
+impl Add<f64> for Jet {
+    type Output = Self;
+    fn add(self, other: f64) -> Self {
+        self.with_value(self.value + other)
+    }
+}
+
+impl Mul<f64> for Jet {
+    type Output = Self;
+    fn mul(self, other: f64) -> Self {
+        self.map(|x| x * other)
+    }
+}
+
+/// Steps that a series or fraction takes at most for parameters of size `a`.
+fn most_steps(a: f64) -> usize {
+    20_000 + (40.0 * a.abs().min(1e12).sqrt()) as usize
+}
+
+/// Stops some time after a value has converged, because its derivatives lag behind by a power of the number of steps.
+#[derive(Default)]
+struct Convergence {
+    steps: usize,
+    last: Option<usize>,
+}
+
+impl Convergence {
+    fn reached(&mut self, converged: bool) -> bool {
+        self.steps += 1;
+        if converged && self.last.is_none() {
+            self.last = Some(self.steps + self.steps / 2 + 10);
+        }
+        self.last.is_some_and(|last| self.steps >= last)
+    }
+}
+
+/// Lentz's evaluation of a continued fraction from its first factors; `step` gives numerator and denominator.
+fn lentz(start: [Jet; 3], most: usize, step: impl Fn(f64) -> (Jet, Jet)) -> Jet {
+    let [mut h, mut c, mut d] = start;
+    let mut done = Convergence::default();
+    for i in 1..most {
+        let (numerator, b) = step(i as f64);
+        d = (numerator * d + b).nonzero().recip();
+        c = (b + numerator / c).nonzero();
+        let factor = d * c;
+        h = h * factor;
+        // A numerator may vanish by chance while its derivative does not.
+        let still = |i: usize| factor.first[i].abs() <= 8e-16 * (c.first[i] * d.value).abs();
+        if done.reached((factor.value - 1.0).abs() <= 3e-16 && still(0) && still(1)) {
+            break;
+        }
+    }
+    h
+}
+
+/// Logarithms of the lower and of the upper regularised incomplete gamma function with derivatives by `a`, for
+/// `a > 0` and `x >= 0`.
+pub fn log_gamma_p_q(a: f64, x: f64) -> (Jet, Jet) {
+    if a.is_nan() || x.is_nan() || a <= 0.0 || x < 0.0 || a.is_infinite() {
+        return (Jet::nan(), Jet::nan());
+    }
+    if x == 0.0 || x.is_infinite() {
+        return Jet::bounds(x == 0.0);
+    }
+    let log_x = libm::log(x);
+    let shape = Jet::parameter(a, 0);
+    // log of x^a e^-x / Gamma(a)
+    let front = if a < LARGE {
+        a * log_x - x - lgamma(a)
+    } else {
+        a * log1p_minus((x - a) / a) - stirling(a) + 0.5 * libm::log(a / (2.0 * PI))
+    };
+    let front = Jet {
+        value: front,
+        first: [log_x - digamma(a), 0.0],
+        second: [-trigamma(a), 0.0, 0.0],
+    };
+    let most = most_steps(a.max(x));
+    if x < a + 1.0 {
+        let mut n = shape;
+        let mut term = shape.recip();
+        let mut sum = term;
+        let mut done = Convergence::default();
+        for _ in 0..most {
+            n = n + 1.0;
+            term = term * (n.recip() * x);
+            sum = sum + term;
+            if done.reached(term.value <= sum.value * 1e-17) {
+                break;
+            }
+        }
+        let lower = capped(front + sum.ln());
+        return (lower, lower.log1m_exp());
+    }
+    let b = -shape + (x + 1.0);
+    let start = b.recip();
+    let fraction = lentz([start, Jet::constant(1e300), start], most, |i| {
+        ((shape + -i) * i, b + 2.0 * i)
+    });
+    let upper = capped(front + fraction.ln());
+    (upper.log1m_exp(), upper)
+}
+
+/// A log probability that rounding may have lifted above 0.
+fn capped(x: Jet) -> Jet {
+    if x.value > 0.0 { x.with_value(0.0) } else { x }
+}
+
+/// Logarithm of the regularised incomplete beta function `I_x(a, b)` at `x = inv_logit(t)`, with derivatives by `a` and
+/// `b`. The upper tail is the same with `a` and `b` exchanged at `-t`.
+pub fn log_inc_beta(a: f64, b: f64, t: f64) -> Jet {
+    let legal = a > 0.0 && b > 0.0 && a.is_finite() && b.is_finite() && !t.is_nan();
+    if !legal {
+        return Jet::nan();
+    }
+    if t.is_infinite() {
+        return Jet::bounds(t < 0.0).0;
+    }
+    let (log_x, log_y) = (-log1p_exp(-t), -log1p_exp(t));
+    let (x, y) = (libm::exp(log_x), libm::exp(log_y));
+    let (p, q) = (Jet::parameter(a, 0), Jet::parameter(b, 1));
+    let at = [log_x, log_y, x, y].map(Jet::constant);
+    log_beta_tail(p, q, at)
+}
+
+/// The logarithm of `I_x(a, b)`; `at` has log x, log y, x and y = 1 - x.
+fn log_beta_tail(a: Jet, b: Jet, at: [Jet; 4]) -> Jet {
+    let [log_x, log_y, x, y] = at;
+    let front = a * log_x + b * log_y + (a + b).lgamma() - a.lgamma() - b.lgamma();
+    let front = front.with_value(log_beta_front(
+        [a.value, b.value],
+        at.map(|part| part.value),
+    ));
+    // The fraction converges for x below the mean, and the other one above.
+    if x.value <= (a.value + 1.0) / (a.value + b.value + 2.0) {
+        capped(front - a.ln() + beta_fraction(a, b, x).ln())
+    } else {
+        capped(front - b.ln() + beta_fraction(b, a, y).ln()).log1m_exp()
+    }
+}
+
+/// log of `x^a y^b / B(a, b)`.
+fn log_beta_front([a, b]: [f64; 2], [log_x, log_y, x, y]: [f64; 4]) -> f64 {
+    if a < LARGE || b < LARGE {
+        return a * log_x + b * log_y - lbeta(a, b);
+    }
+    // Around the maximum the linear terms cancel exactly.
+    let distance = x * b - y * a;
+    let sum = a + b;
+    let series = stirling(sum) - stirling(a) - stirling(b);
+    let exponent = a * log1p_minus(distance / a) + b * log1p_minus(-distance / b);
+    exponent + series + 0.5 * libm::log(a / sum * b / (2.0 * PI))
+}
+
+/// The continued fraction of the incomplete beta function.
+fn beta_fraction(a: Jet, b: Jet, x: Jet) -> Jet {
+    let one = Jet::constant(1.0);
+    let sum = a + b;
+    let start = (one - sum * x / (a + 1.0)).nonzero().recip();
+    let most = most_steps(sum.value);
+    lentz([start, one, start], most, |k| {
+        // Even and odd numerators take turns.
+        let m = (0.5 * k).floor();
+        let even = k % 2.0 == 1.0;
+        let m = if even { m + 1.0 } else { m };
+        let numerator = if even {
+            (b + -m) * m * x / ((a + (2.0 * m - 1.0)) * (a + 2.0 * m))
+        } else {
+            -((a + m) * (sum + m) * x / ((a + 2.0 * m) * (a + (2.0 * m + 1.0))))
+        };
+        (numerator, one)
+    })
+}
+
+/// Logarithm of the distribution function of Student's t at `z` with derivatives by the degrees of freedom.
+pub fn log_student_cdf(nu: f64, z: f64) -> Jet {
+    if nu.is_nan() || z.is_nan() || nu <= 0.0 || nu.is_infinite() {
+        return Jet::nan();
+    }
+    if z.is_infinite() {
+        return Jet::bounds(z < 0.0).0;
+    }
+    if z == 0.0 {
+        return Jet::constant(-LN_2);
+    }
+    let freedom = Jet::parameter(nu, 0);
+    // Twice the smaller tail is the incomplete beta function at ν / (ν + z²).
+    let t = freedom.ln() + -2.0 * libm::log(z.abs());
+    let (down, up) = (libm::exp(-t.value), libm::exp(t.value));
+    let (x, y) = (1.0 / (1.0 + down), 1.0 / (1.0 + up));
+    let log_x = t.chain(-log1p_exp(-t.value), y, -x * y);
+    let log_y = t.chain(-log1p_exp(t.value), -x, -x * y);
+    let at = [log_x, log_y, log_x.exp(), log_y.exp()];
+    let far = log_beta_tail(freedom * 0.5, Jet::constant(0.5), at) + -LN_2;
+    if z < 0.0 { far } else { far.log1m_exp() }
+}
+
+/// `log I_v(x)`, the modified Bessel function of the first kind, with derivatives by its order `v > -1`, for `x >= 0`.
+pub fn log_bessel_i(v: f64, x: f64) -> Jet {
+    let value = super::log_modified_bessel_first_kind(v, x);
+    if !value.is_finite() {
+        return Jet::constant(value);
+    }
+    let order = Jet::parameter(v, 0);
+    let jet = if x > 50.0 && x > v * v {
+        hankel(order, x).ln()
+    } else if x > 1e5 {
+        debye(order, x)
+    } else {
+        let (sum, scale) = bessel_series(order, x);
+        order * libm::log(0.5 * x) - (order + 1.0).lgamma() + (sum.ln() + scale)
+    };
+    jet.with_value(value)
+}
+
+/// `I_v(x) e^-x sqrt(2 pi x)` for large x.
+fn hankel(v: Jet, x: f64) -> Jet {
+    let square = v * v * 4.0;
+    let mut term = Jet::constant(1.0);
+    let mut sum = term;
+    for k in 1..100 {
+        let (k, odd) = (f64::from(k), f64::from(2 * k - 1));
+        term = -(term * (square + -odd * odd)) * (1.0 / (k * 8.0 * x));
+        sum = sum + term;
+        let size = |jet: Jet| jet.value.abs() + jet.second[0].abs();
+        if size(term) <= size(sum) * 1e-17 {
+            break;
+        }
+    }
+    sum
+}
+
+/// The power series of `I_v(x) (x/2)^-v Γ(v + 1)` as a sum and the logarithm of its scale.
+fn bessel_series(v: Jet, x: f64) -> (Jet, f64) {
+    let z = 0.25 * x * x;
+    let mut term = Jet::constant(1.0);
+    let (mut sum, mut scale, mut k) = (term, 0.0, 1.0);
+    let mut done = Convergence::default();
+    while k < 1e7 {
+        term = term * (z / k) / (v + k);
+        sum = sum + term;
+        if done.reached(term.value <= sum.value * 1e-17) {
+            break;
+        }
+        if sum.value > 1e200 {
+            sum = sum * 1e-200;
+            term = term * 1e-200;
+            scale += 200.0 * std::f64::consts::LN_10;
+        }
+        k += 1.0;
+    }
+    (sum, scale)
+}
+
+/// Debye's uniform expansion, whose value is left out of account.
+fn debye(v: Jet, x: f64) -> Jet {
+    let z = v.recip() * x;
+    let square = z * z + 1.0;
+    let root = (square.ln() * 0.5).exp();
+    let t = root.recip();
+    let s = t * t;
+    let first = t * (s * -5.0 + 3.0) * (1.0 / 24.0) / v;
+    let eta = root + (z / (root + 1.0)).ln();
+    v * eta - (v * root).ln() * 0.5 + (first + 1.0).ln()
+}

@@ -1,0 +1,79 @@
+//! When a Wiener process leaves an interval.
+
+use std::f64::consts::PI;
+
+/// Below this time the images of the start at both ends converge faster, above it the waves between them.
+const SHORT: f64 = 0.4;
+
+/// Terms of either sum until the next one does not count.
+const TERMS: i32 = 9;
+
+/// The density of the time `x` at which a Wiener process that starts at `w` leaves the interval (0, 1) through 0, and
+/// its derivatives by `w` of the given orders, all divided by the exponential of the number that comes with them.
+fn density<const N: usize>(x: f64, w: f64, orders: [u32; N]) -> ([f64; N], f64) {
+    if x < SHORT {
+        let root = x.sqrt();
+        let image = |k: i32| {
+            let z = (w + 2.0 * f64::from(k)) / root;
+            (z, libm::exp(-0.5 * (z * z - w * w / x)))
+        };
+        let sums = orders.map(|m| {
+            let sign = if m % 2 == 0 { 1.0 } else { -1.0 };
+            let terms = (-TERMS..=TERMS).map(|k| {
+                let (z, weight) = image(k);
+                hermite(m + 1, z) * weight
+            });
+            sign * root.powi(1 - m as i32) * terms.sum::<f64>()
+        });
+        return (
+            sums,
+            -0.5 * w * w / x - 0.5 * libm::log(2.0 * PI * x * x * x),
+        );
+    }
+    let sums = orders.map(|m| {
+        let terms = (1..=TERMS).map(|k| {
+            let k = f64::from(k);
+            let (sine, cosine) = libm::sincos(k * PI * w);
+            let wave = [sine, cosine, -sine, -cosine][m as usize % 4];
+            let fall = libm::exp(-0.5 * (k * k - 1.0) * PI * PI * x);
+            k * (k * PI).powi(m as i32) * wave * fall
+        });
+        PI * terms.sum::<f64>()
+    });
+    (sums, -0.5 * PI * PI * x)
+}
+
+/// Hermite's polynomial of the normal density.
+fn hermite(n: u32, z: f64) -> f64 {
+    let (mut before, mut now) = (0.0, 1.0);
+    for k in 0..n {
+        // A product of 0 with what does not count yet may be with an infinite number.
+        let last = if k == 0 { 0.0 } else { f64::from(k) * before };
+        (before, now) = (now, z * now - last);
+    }
+    now
+}
+
+fn legal(x: f64, w: f64) -> bool {
+    x > 0.0 && x.is_finite() && w > 0.0 && w < 1.0
+}
+
+/// Logarithm of the density of the time at which a Wiener process that starts at `w` in (0, 1) leaves this interval
+/// through 0; NaN for `x <= 0`.
+pub fn log_wiener(x: f64, w: f64) -> f64 {
+    if !legal(x, w) {
+        return f64::NAN;
+    }
+    let ([sum], scale) = density(x, w, [0]);
+    scale + libm::log(sum)
+}
+
+/// The `order`-th derivative by `w` of the density behind [`log_wiener`], over that density. As the density obeys the
+/// equation of diffusion, its derivative by time is half the second one by place.
+pub fn wiener_ratio(x: f64, w: f64, order: u32) -> f64 {
+    if !legal(x, w) {
+        return f64::NAN;
+    }
+    let ([sum, derivative], _) = density(x, w, [0, order]);
+    derivative / sum
+}

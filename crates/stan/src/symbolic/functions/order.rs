@@ -1,0 +1,75 @@
+//! Sorting: elements by their ranks, which are constant but where elements are equal.
+
+use crate::symbolic::functions::{Build, Cx};
+use crate::symbolic::tape::E;
+use crate::symbolic::value::{Dims, Leaf, Sym};
+use crate::value::error::FnResult;
+
+/// Name and builder.
+pub const TABLE: &[(&str, Build)] = &[
+    ("rank", rank),
+    ("sort_asc", |cx, args| sort(cx, &args[0], false)),
+    ("sort_desc", |cx, args| sort(cx, &args[0], true)),
+    ("sort_indices_asc", |cx, args| order(cx, &args[0], false)),
+    ("sort_indices_desc", |cx, args| order(cx, &args[0], true)),
+];
+
+/// Number of elements below one of them.
+fn rank(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
+    let n = args[0].dims()?.size();
+    let s = args[1].size("the index")?;
+    if !(1..=n).contains(&s) {
+        return Err(cx.invalid(format!("index {s} is out of bounds, expected 1 to {n}")));
+    }
+    let x = cx.e(&args[0])?;
+    Ok(x.lt(x.at(s - 1)).sum().into())
+}
+
+/// The n × n matrix whose element (k, i) is 1 where element i stands in place k of the sorted ones; equal elements keep
+/// their order.
+fn permutation<'g>(cx: &Cx<'g>, x: E<'g>, n: usize, descending: bool) -> E<'g> {
+    let x = if descending { -x } else { x };
+    let index = |of: fn(usize, usize) -> usize| -> Vec<u32> {
+        (0..n * n).map(|at| of(at, n) as u32).collect()
+    };
+    let (rows, columns) = (
+        x.gather(&index(|at, n| at % n)),
+        x.gather(&index(|at, n| at / n)),
+    );
+    let earlier: Vec<f64> = (0..n * n).map(|at| f64::from(at / n < at % n)).collect();
+    let before = columns.lt(rows) + columns.eq(rows) * cx.tape.vector(&earlier);
+    let ones = cx.tape.vector(&vec![1.0; n]);
+    let ranks = before.matmul(ones, n, n, 1);
+    let places: Vec<f64> = (0..n * n).map(|at| (at % n) as f64).collect();
+    ranks
+        .gather(&index(|at, n| at / n))
+        .eq(cx.tape.vector(&places))
+}
+
+fn sort(cx: &Cx<'_>, x: &Sym, descending: bool) -> FnResult<Sym> {
+    let dims = x.dims()?;
+    let n = dims.size();
+    let e = cx.e(x)?;
+    if n < 2 {
+        return Ok(x.clone());
+    }
+    let sorted = permutation(cx, e, n, descending).matmul(e, n, n, 1);
+    Ok(Sym::flat(dims, sorted))
+}
+
+fn order(cx: &Cx<'_>, x: &Sym, descending: bool) -> FnResult<Sym> {
+    let n = x.dims()?.size();
+    let dims = Dims {
+        array: vec![n],
+        leaf: Leaf::Scalar,
+    };
+    if n < 2 {
+        return Ok(crate::value::Value::Ints((1..=n as i32).collect()).into());
+    }
+    let positions: Vec<f64> = (1..=n).map(|i| i as f64).collect();
+    let order = permutation(cx, cx.e(x)?, n, descending);
+    Ok(Sym::flat(
+        dims,
+        order.matmul(cx.tape.vector(&positions), n, n, 1),
+    ))
+}
