@@ -5,6 +5,7 @@
 //! | `args` | the command line |
 //! | `input`, `failure` | files in, messages and exit codes out |
 //! | `terminal`, `progress` | what long runs share: threads, Ctrl-C, display, exit codes |
+//! | `limits` | what ends the interpreter: time, memory, Ctrl-C |
 //! | `fit`, `table` | `jensen fit`, and what it shows |
 //! | `topics` | `jensen topics`: corpora and topic models |
 //! | `points` | `jensen mixture` and `jensen factors` |
@@ -28,6 +29,7 @@ mod input;
 #[cfg(feature = "latent")]
 mod latent;
 mod left_out;
+mod limits;
 #[cfg(feature = "conjugate")]
 mod points;
 mod progress;

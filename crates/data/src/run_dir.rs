@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::atomic::write_atomic_bytes;
+use crate::atomic::{sweep, write_atomic_bytes};
 use crate::error::DataError;
 
 /// Version of the folder layout, stored in the marker.
@@ -32,11 +32,13 @@ pub enum Artefact {
     Checkpoint,
     /// Refined draws on the unconstrained scale.
     Refined,
+    /// What the files were when they were written, [`crate::Digests`].
+    Digests,
 }
 
 impl Artefact {
     /// Every artefact with its file name.
-    pub const ALL: [(Artefact, &'static str); 9] = [
+    pub const ALL: [(Artefact, &'static str); 10] = [
         (Artefact::Marker, "jensen.json"),
         (Artefact::Fit, "fit.json"),
         (Artefact::DrawsCsv, "draws.csv"),
@@ -46,6 +48,7 @@ impl Artefact {
         (Artefact::Approximation, "approximation.safetensors"),
         (Artefact::Checkpoint, "checkpoint.safetensors"),
         (Artefact::Refined, "refined.safetensors"),
+        (Artefact::Digests, "digests.json"),
     ];
 
     /// The file name inside the run's folder.
@@ -90,8 +93,10 @@ impl RunDir {
                     run.command
                 )));
             }
+            sweep(path)?;
             return Ok(run);
         }
+        sweep(path)?;
         let mut entries =
             fs::read_dir(path).map_err(|e| DataError::io("read the folder", path, &e))?;
         if let Some(entry) = entries.next() {

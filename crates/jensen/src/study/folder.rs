@@ -3,7 +3,9 @@
 use std::fmt::Display;
 use std::path::Path;
 
-use jensen_data::{Artefact, RunDir, read_bytes, read_trace, remove_file, write_atomic_bytes};
+use jensen_data::{
+    Artefact, Digests, RunDir, read_bytes, read_trace, remove_file, write_atomic_bytes,
+};
 use jensen_run::{Checkpoint, Identity, Observer, Record};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -13,7 +15,7 @@ use super::Study;
 use crate::Error;
 
 /// What was run.
-const REQUEST: &str = "run.json";
+pub(super) const REQUEST: &str = "run.json";
 
 /// Version of what stands in [`REQUEST`].
 const LAYOUT: u64 = 1;
@@ -44,10 +46,10 @@ pub fn take(path: &Path, command: &str, own: &[&str]) -> Result<RunDir, Error> {
     Ok(folder)
 }
 
-/// Opens the folder of an earlier run of `command`.
+/// Opens the folder of an earlier run of `command`, whose files are as they were written.
 ///
 /// # Errors
-/// It is no folder of that command.
+/// It is no folder of that command, or a file of it was changed.
 pub fn open(path: &Path, command: &str) -> Result<RunDir, Error> {
     let folder = RunDir::open(path)?;
     if folder.command() != command {
@@ -57,6 +59,7 @@ pub fn open(path: &Path, command: &str) -> Result<RunDir, Error> {
             folder.command()
         )));
     }
+    Digests::check(&folder)?;
     Ok(folder)
 }
 

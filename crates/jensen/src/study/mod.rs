@@ -27,7 +27,7 @@ pub mod words;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use jensen_data::{Artefact as Kept, Claim, DataError, RunDir, write_atomic_bytes};
+use jensen_data::{Artefact as Kept, Claim, DataError, Digests, RunDir, write_atomic_bytes};
 use jensen_report::{Report, render};
 use jensen_run::{Budget, Clock, Control, Identity, Observer, Outcome, Record, Status};
 use serde::Serialize;
@@ -273,6 +273,29 @@ pub fn to_json(summary: &impl Serialize) -> Result<String, Error> {
     text.map(|text| text + "\n").map_err(Error::output)
 }
 
+/// Writes results in their order, then digests of all files, `fit.json` last.
+fn write_results(
+    folder: &RunDir,
+    files: Vec<File<'_>>,
+    summary: &str,
+    mut digests: Digests,
+) -> Result<(), Error> {
+    // That of the run's earlier part is not of these files.
+    folder.remove(Kept::Fit).map_err(Error::output)?;
+    let mut names = vec![Kept::Trace.file_name().to_owned()];
+    names.extend(files.iter().map(|file| file.name.clone()));
+    // All are tried: a full disk or a table that a format cannot hold costs no other file.
+    let written: Vec<_> = files.into_iter().map(|file| file.write(folder)).collect();
+    written.into_iter().collect::<Result<(), Error>>()?;
+    for name in names {
+        digests.note(folder, &name).map_err(Error::output)?;
+    }
+    let fit = Kept::Fit.file_name();
+    digests.note_bytes(fit, summary.as_bytes());
+    digests.write(folder).map_err(Error::output)?;
+    File::of_bytes(fit, summary).write(folder)
+}
+
 /// Carries a study out: refuses what takes too much memory, takes or opens the folder and holds it, writes down what is run, runs
 /// with trace and checkpoints, judges, writes the results.
 ///
@@ -304,14 +327,24 @@ pub fn carry_out<S: Study>(mut study: S, around: Around<'_>) -> Result<Done<S>, 
         (Some(folder), Some(force)) => folder::position(folder, &study, force, around.observer)?,
         _ => None,
     };
+    let mut digests = Digests::default();
     if let Some(folder) = &folder {
+        // While files change there are no digests that a killed run could leave to them.
+        folder.remove(Kept::Digests).map_err(Error::output)?;
         // A stored run has its inputs, unless it is forced to go on with others.
-        if resumed != Some(false) {
-            for input in study.inputs() {
+        let keeps = resumed == Some(false);
+        for input in study.inputs() {
+            let name = input.name.clone();
+            if !keeps {
                 input.write(folder)?;
             }
+            digests.note(folder, &name).map_err(Error::output)?;
         }
         folder::write_request(folder, study.request())?;
+        digests
+            .note(folder, folder::REQUEST)
+            .map_err(Error::output)?;
+        digests.write(folder).map_err(Error::output)?;
     }
     let clock = around.clock;
     let session = session::Session {
@@ -345,10 +378,7 @@ pub fn carry_out<S: Study>(mut study: S, around: Around<'_>) -> Result<Done<S>, 
     let mut summary = study.summary(&made, judged);
     if let Some(folder) = &folder {
         let files = study.files(&made, &mut summary, clock);
-        // All are tried: a full disk or a table that a format cannot hold costs no other file.
-        let written: Vec<_> = files.into_iter().map(|file| file.write(folder)).collect();
-        written.into_iter().collect::<Result<(), Error>>()?;
-        File::of_bytes(Kept::Fit.file_name(), to_json(&summary)?).write(folder)?;
+        write_results(folder, files, &to_json(&summary)?, digests)?;
     }
     Ok(Done {
         made,
