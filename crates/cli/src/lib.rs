@@ -3,7 +3,7 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `args` | the command line |
-//! | `input`, `failure` | files in, messages and exit codes out |
+//! | `input`, `failure`, `fault` | files in, messages and exit codes out, files that are cut short |
 //! | `terminal`, `progress` | what long runs share: threads, Ctrl-C, display, exit codes |
 //! | `limits` | what ends the interpreter: time, memory, Ctrl-C |
 //! | `fit`, `table` | `jensen fit`, and what it shows |
@@ -24,6 +24,7 @@ mod compare;
 mod density;
 mod draws;
 mod failure;
+mod fault;
 mod fit;
 mod input;
 #[cfg(feature = "latent")]
@@ -61,6 +62,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Err(error) => return left_out::refuse(error),
     };
     std::panic::set_hook(Box::new(failure::report_panic));
+    fault::catch_lost_pages();
     guarded(move || run(line)) as u8
 }
 

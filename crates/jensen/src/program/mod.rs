@@ -306,7 +306,11 @@ impl Program {
         About {
             model: self.source.model.clone(),
             data: data.map_or_else(String::new, |data| data.name.clone()),
-            settings: requests::listed(&self.request),
+            // The instruction set that was chosen, as a run that goes on has it.
+            settings: requests::listed(&FitRequest {
+                simd: self.request.simd().ok().map(|simd| simd.name().to_owned()),
+                ..self.request.clone()
+            }),
             exhibits: Vec::new(),
         }
     }

@@ -100,6 +100,14 @@ pub trait Study {
     /// There is no result; a result that is not to be trusted is no error.
     fn run(&mut self, control: Control<'_>) -> Result<Outcome<Self::Output>, Error>;
 
+    /// Refuses a result of files that others changed during the run.
+    ///
+    /// # Errors
+    /// A file is another one now.
+    fn check_sources(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Hands over to the output what the records of the whole run say.
     fn complete(&self, made: &mut Finished<Self>) {
         let _ = made;
@@ -359,6 +367,7 @@ pub fn carry_out<S: Study>(mut study: S, around: Around<'_>) -> Result<Done<S>, 
     };
     let mut course = study.course();
     let outcome = session.carry_out(&mut course, |control| study.run(control))?;
+    study.check_sources()?;
     let Some(output) = outcome.output else {
         return Err(Error::Input(format!(
             "the fit cannot start: {}",
