@@ -93,7 +93,6 @@ impl RunDir {
                     run.command
                 )));
             }
-            sweep(path)?;
             return Ok(run);
         }
         sweep(path)?;
@@ -152,6 +151,11 @@ impl RunDir {
             path: path.to_path_buf(),
             command: marker.command,
         })
+    }
+
+    /// Removes the temporary files of killed runs. Only whoever holds the folder may, by a [`Claim`].
+    pub fn sweep(&self) -> Result<(), DataError> {
+        sweep(&self.path)
     }
 
     /// The folder.

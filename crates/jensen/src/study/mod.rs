@@ -337,6 +337,7 @@ pub fn carry_out<S: Study>(mut study: S, around: Around<'_>) -> Result<Done<S>, 
     };
     let mut digests = Digests::default();
     if let Some(folder) = &folder {
+        folder.sweep().map_err(Error::output)?;
         // While files change there are no digests that a killed run could leave to them.
         folder.remove(Kept::Digests).map_err(Error::output)?;
         // A stored run has its inputs, unless it is forced to go on with others.
