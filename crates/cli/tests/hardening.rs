@@ -48,7 +48,12 @@ fn a_fit_survives_generated_quantities_that_all_fail() {
         let out = desk.name(&format!("run{i}"));
         let code = jensen(["fit", &model, "--out", &out]).code;
         assert!(code == 0 || code == 4, "{block}: {code}");
-        for name in ["fit.json", "draws.csv", "draws.nc", "approximation.safetensors"] {
+        for name in [
+            "fit.json",
+            "draws.csv",
+            "draws.nc",
+            "approximation.safetensors",
+        ] {
             assert!(Path::new(&out).join(name).is_file(), "{block}: {name}");
         }
     }
@@ -58,7 +63,10 @@ fn a_fit_survives_generated_quantities_that_all_fail() {
 fn finished(desk: &Desk) -> String {
     let (model, data) = corpus("eight_schools_noncentred");
     let out = desk.name("run");
-    jensen(["fit", &model, &data, "--seed", "3", "--draws", "50", "--out", &out]).expect(0);
+    jensen([
+        "fit", &model, &data, "--seed", "3", "--draws", "50", "--out", &out,
+    ])
+    .expect(0);
     out
 }
 
@@ -68,7 +76,14 @@ fn a_flipped_bit_is_told() {
     let out = finished(&desk);
     let draws = ["draws", &out, "--draws", "5"];
     let whole = jensen(draws).expect(0).stdout;
-    for name in ["run.json", "data.json", "model.stan", "draws.csv", "fit.json", "digests.json"] {
+    for name in [
+        "run.json",
+        "data.json",
+        "model.stan",
+        "draws.csv",
+        "fit.json",
+        "digests.json",
+    ] {
         let path = Path::new(&out).join(name);
         let bytes = fs::read(&path).unwrap();
         let mut damaged = bytes.clone();
@@ -92,14 +107,29 @@ fn a_latent_result_whose_table_was_changed_is_refused() {
     let out = desk.name("run");
     let prior = "intercept() + fixed(x)";
     jensen([
-        "latent", "fit", "--likelihood", "gaussian(variance=1)", "--prior", prior, "--data", &table, "--out", &out,
+        "latent",
+        "fit",
+        "--likelihood",
+        "gaussian(variance=1)",
+        "--prior",
+        prior,
+        "--data",
+        &table,
+        "--out",
+        &out,
     ])
     .expect(0);
     let predict = ["latent", "predict", &out, "--at", &table];
     jensen(predict).expect(0);
-    let kept = fs::read_dir(&out).unwrap().flatten().map(|entry| entry.path());
+    let kept = fs::read_dir(&out)
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.path());
     let same = |path: &Path| fs::read(path).unwrap() == fs::read(&table).unwrap();
-    let copy = kept.into_iter().find(|path| same(path)).expect("a copy of the table");
+    let copy = kept
+        .into_iter()
+        .find(|path| same(path))
+        .expect("a copy of the table");
     let text = fs::read_to_string(&copy).unwrap().replace("2.5", "2.4");
     fs::write(&copy, text).unwrap();
     let said = jensen(predict).expect(3).stderr;
@@ -146,16 +176,24 @@ fn an_interrupt_ends_draws_that_loop_with_their_results() {
     let mut child = start(["fit", &model, "--out", &out]);
     // The trace is whole when the draws begin.
     let begun = Instant::now();
-    while !desk.path("run/checkpoint.safetensors").is_file() && begun.elapsed() < Duration::from_secs(60) {
+    while !desk.path("run/checkpoint.safetensors").is_file()
+        && begun.elapsed() < Duration::from_secs(60)
+    {
         std::thread::sleep(Duration::from_millis(20));
     }
     std::thread::sleep(Duration::from_millis(500));
-    let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    let killed = std::process::Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
     assert!(killed.expect("it can be interrupted").success());
     let pressed = Instant::now();
     let status = child.wait().expect("it ends");
     assert_eq!(status.code(), Some(4));
-    assert!(pressed.elapsed() < Duration::from_secs(5), "{:?}", pressed.elapsed());
+    assert!(
+        pressed.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        pressed.elapsed()
+    );
     assert!(desk.path("run/fit.json").is_file());
 }
 
@@ -175,7 +213,8 @@ fn functions_of_huge_counts_are_refused_or_quick() {
         let said = refused(&desk, &source, &[]);
         assert!(said.contains("terms, the limit is"), "{call}: {said}");
     }
-    let source = "parameters { real x; } model { x ~ normal(0, 1); target += lmgamma(2000000000, exp(x)); }";
+    let source =
+        "parameters { real x; } model { x ~ normal(0, 1); target += lmgamma(2000000000, exp(x)); }";
     assert!(refused(&desk, source, &[]).contains("terms"));
     for call in [
         "hypergeometric_rng(1000000000, 1000000000, 1000000000)",
@@ -199,7 +238,11 @@ fn messages_that_are_printed_have_an_end() {
     );
     let model = desk.file("model.stan", &source);
     let said = jensen(["fit", &model, "--draws", "10"]).expect(0).stderr;
-    assert!(said.contains("is left out") && said.len() < 6 << 20, "{}", said.len());
+    assert!(
+        said.contains("is left out") && said.len() < 6 << 20,
+        "{}",
+        said.len()
+    );
 }
 
 #[test]
@@ -208,7 +251,19 @@ fn a_resumed_fit_leaves_the_files_of_one_that_was_left_alone() {
     for method in ["auto", "advi", "bbvi"] {
         let desk = Desk::new();
         let (whole, parts) = (desk.name("whole"), desk.name("parts"));
-        let common = ["fit", &model, &data, "--seed", "3", "--draws", "50", "--method", method, "--max-iters", "400"];
+        let common = [
+            "fit",
+            &model,
+            &data,
+            "--seed",
+            "3",
+            "--draws",
+            "50",
+            "--method",
+            method,
+            "--max-iters",
+            "400",
+        ];
         jensen(common.into_iter().chain(["--out", &whole]));
         let mut first = common;
         first[common.len() - 1] = "7";
@@ -217,11 +272,18 @@ fn a_resumed_fit_leaves_the_files_of_one_that_was_left_alone() {
         let (whole, parts) = (Path::new(&whole), Path::new(&parts));
         assert_eq!(fit_of(whole), fit_of(parts), "{method}");
         assert_eq!(trace_of(whole), trace_of(parts), "{method}");
-        for name in ["draws.csv", "draws.nc", "approximation.safetensors", "run.json", "model.stan"] {
+        for name in [
+            "draws.csv",
+            "draws.nc",
+            "approximation.safetensors",
+            "run.json",
+            "model.stan",
+        ] {
             let [a, b] = [whole, parts].map(|folder| fs::read(folder.join(name)).unwrap());
             // Resuming resolves what was left to the machine.
             if name == "run.json" {
-                let [a, b] = [a, b].map(|bytes| serde_json::from_slice::<serde_json::Value>(&bytes).unwrap());
+                let [a, b] = [a, b]
+                    .map(|bytes| serde_json::from_slice::<serde_json::Value>(&bytes).unwrap());
                 assert_eq!(a["flags"]["seed"], b["flags"]["seed"]);
             } else {
                 assert!(a == b, "{method}: {name}");
@@ -260,7 +322,10 @@ fn nothing_said_tells_the_terminal_anything() {
     let escape = "\u{1b}]0;owned\u{7}\u{1b}[31m";
     let printing = format!("transformed data {{ print(\"{escape}\"); reject(\"{escape}\"); }}");
     let model = desk.file("model.stan", &program(&printing, ""));
-    let (name, json) = (desk.name(&format!("{escape}.stan")), desk.file("data.json", &format!("{{\"{escape}\": }}")));
+    let (name, json) = (
+        desk.name(&format!("{escape}.stan")),
+        desk.file("data.json", &format!("{{\"{escape}\": }}")),
+    );
     let commands: [Vec<&str>; 5] = [
         vec!["fit", &model],
         vec!["fit", &name],
@@ -275,6 +340,38 @@ fn nothing_said_tells_the_terminal_anything() {
     }
     let said = jensen(["fit", &model]).expect(3).stderr;
     assert!(said.contains("\\u001b[31m"), "{said}");
+}
+
+/// Runs the command with files of at most so many blocks of 512 bytes.
+#[cfg(unix)]
+fn with_small_files(blocks: u32, args: &[&str]) -> (Option<i32>, String) {
+    let limit = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
+    let mut shell = std::process::Command::new("sh");
+    let shell = shell.args(["-c", &limit, "sh", env!("CARGO_BIN_EXE_jensen")]);
+    let done = shell.args(args).output().expect("it runs");
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    (done.status.code(), said)
+}
+
+#[cfg(unix)]
+#[test]
+fn an_earlier_fit_stays_where_a_new_one_cannot_be_written() {
+    let desk = Desk::new();
+    let out = finished(&desk);
+    let folder = Path::new(&out);
+    let (draws, fit) = (draws_of(folder), fit_of(folder));
+    let (model, data) = corpus("eight_schools_noncentred");
+    let args = ["fit", &model, &data, "--seed", "4", "--draws", "900", "--out", &out];
+    for blocks in [0, 1, 2, 8, 40] {
+        let (code, said) = with_small_files(blocks, &args);
+        assert_eq!(code, Some(2), "{blocks}: {said}");
+        assert!(draws == draws_of(folder) && fit == fit_of(folder), "{blocks}");
+        jensen(["draws", &out, "--draws", "5"]).expect(0);
+    }
+    // With room the new fit takes its place, and nothing of the earlier one is left.
+    jensen(args).expect(0);
+    assert_ne!(draws, draws_of(folder));
+    assert!(!folder.join(".earlier").exists());
 }
 
 #[cfg(feature = "latent")]
@@ -292,7 +389,14 @@ fn graphs_without_nodes_or_with_numbers_beyond_reason_are_refused() {
         let graph = desk.file("g.graph", text);
         let prior = format!("icar(graph=\"{graph}\", on=k)");
         let done = jensen([
-            "latent", "fit", "--likelihood", "gaussian(variance=1)", "--prior", &prior, "--data", &table,
+            "latent",
+            "fit",
+            "--likelihood",
+            "gaussian(variance=1)",
+            "--prior",
+            &prior,
+            "--data",
+            &table,
         ]);
         assert_eq!(done.code, 3, "{text:?}: {}", done.stderr);
         assert!(done.stderr.contains(said), "{text:?}: {}", done.stderr);

@@ -56,6 +56,15 @@ impl Digests {
         write_atomic_bytes(&path, format!("{text}\n").as_bytes())
     }
 
+    /// The names of the files of a folder, where its digests can be read.
+    pub(crate) fn names(folder: &RunDir) -> Option<Vec<String>> {
+        let bytes = fs::read(folder.artefact(Artefact::Digests)).ok()?;
+        let stored: Stored = serde_json::from_slice(&bytes).ok()?;
+        // Names of files of the folder, whatever was written there since.
+        let plain = |name: &String| !name.contains(['/', '\\']) && name != "..";
+        Some(stored.files.into_keys().filter(plain).collect())
+    }
+
     /// Refuses a folder whose files are not as they were written. Files that are gone are left to those who miss them, and
     /// folders without digests, as killed runs and earlier versions leave them, to their readers.
     ///

@@ -159,13 +159,14 @@ fn real(dice: &mut Dice, scope: &Scope, depth: usize) -> String {
     let d = depth - 1;
     match dice.below(12) {
         0 | 1 => {
-            let op = *dice.pick(&["+", "-", "*", "/"]);
-            format!("({} {op} {})", real(dice, scope, d), real(dice, scope, d))
+            let (a, b) = (real(dice, scope, d), real(dice, scope, d));
+            match *dice.pick(&["+", "-", "*", "/"]) {
+                "/" => format!("({a} / (1 + square({b})))"),
+                op => format!("({a} {op} {b})"),
+            }
         }
         2 | 3 => {
             let function = *dice.pick(&[
-                "sin",
-                "cos",
                 "tanh",
                 "inv_logit",
                 "square",

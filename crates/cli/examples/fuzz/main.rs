@@ -297,6 +297,12 @@ fn agree(bytes: &[u8]) -> Result<(), String> {
         let wanted = bound.log_density(point, true, false).unwrap_or(f64::NAN);
         // Where one of them is no finite number, rules such as 0 · x = 0 may leave the other one.
         let finite = found.is_finite() && wanted.is_finite();
+        // A value that hangs on the last digits says nothing, such as a cubic root of a difference that is 0 but for them.
+        let beside: Vec<f64> = point.iter().map(|z| z + 1e-12).collect();
+        let moved = bound.log_density(&beside, true, false).unwrap_or(f64::NAN);
+        if !((moved - wanted).abs() <= 1e-9 * (1.0 + wanted.abs())) {
+            continue;
+        }
         if finite && (found - wanted).abs() > 1e-7 * (1.0 + wanted.abs()) {
             return Err(format!("the graph gives {found}, the interpreter {wanted}"));
         }

@@ -33,13 +33,14 @@ pub fn check_in_place(out: Option<&Path>, resumed: &Path) -> Result<(), Error> {
     }
 }
 
-/// Takes a folder for a new run of `command`, and clears it of an earlier one with its `own` files.
+/// Takes a folder for a new run of `command`: puts a finished fit aside, and removes what else an earlier run left, with
+/// its `own` files.
 ///
 /// # Errors
 /// The folder is not empty and not one of this command, or cannot be written.
 pub fn take(path: &Path, command: &str, own: &[&str]) -> Result<RunDir, Error> {
     let folder = RunDir::create(path, command).map_err(Error::output)?;
-    folder.clear().map_err(Error::output)?;
+    folder.make_room().map_err(Error::output)?;
     for name in own {
         remove_file(&folder.path().join(name)).map_err(Error::output)?;
     }

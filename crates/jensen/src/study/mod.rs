@@ -314,15 +314,16 @@ fn write_results(
 /// # Errors
 /// [`Error::Memory`]; [`Error::Output`] where the folder cannot be written or another run holds it; [`Error::Setting`] where the stored run is
 /// another one; what [`Study::run`] refuses; [`Error::Input`] where the run cannot start.
-pub fn carry_out<S: Study>(mut study: S, around: Around<'_>) -> Result<Done<S>, Error> {
+pub fn carry_out<S: Study>(study: S, mut around: Around<'_>) -> Result<Done<S>, Error> {
     study.need().check(around.memory_limit)?;
-    let place = match &around.place {
+    let path = match &around.place {
         Place::Nowhere => None,
         Place::New(path) => Some(path.as_path()),
         Place::Taken(folder) | Place::Resumed { folder, .. } => Some(folder.path()),
     };
-    let _claim = place.map(Claim::of).transpose().map_err(Error::output)?;
-    let (folder, resumed) = match around.place {
+    let _claim = path.map(Claim::of).transpose().map_err(Error::output)?;
+    let place = std::mem::replace(&mut around.place, Place::Nowhere);
+    let (folder, resumed) = match place {
         Place::Nowhere => (None, None),
         Place::New(path) => {
             let own = study.own_files();
@@ -331,12 +332,31 @@ pub fn carry_out<S: Study>(mut study: S, around: Around<'_>) -> Result<Done<S>, 
         Place::Taken(folder) => (Some(folder), None),
         Place::Resumed { folder, force } => (Some(folder), Some(force)),
     };
-    let position = match (&folder, resumed) {
+    let done = carry_out_in(study, folder.as_ref(), resumed, around);
+    if let Some(folder) = &folder {
+        match &done {
+            Ok(_) => folder.forget_earlier().map_err(Error::output)?,
+            // The error that led here is the one worth reporting.
+            Err(_) if resumed.is_none() => drop(folder.bring_back()),
+            Err(_) => {}
+        }
+    }
+    done
+}
+
+/// As [`carry_out`], in a folder that is held: that of a stored run, gone on with by force or not, or of a new one.
+fn carry_out_in<S: Study>(
+    mut study: S,
+    folder: Option<&RunDir>,
+    resumed: Option<bool>,
+    around: Around<'_>,
+) -> Result<Done<S>, Error> {
+    let position = match (folder, resumed) {
         (Some(folder), Some(force)) => folder::position(folder, &study, force, around.observer)?,
         _ => None,
     };
     let mut digests = Digests::default();
-    if let Some(folder) = &folder {
+    if let Some(folder) = folder {
         folder.sweep().map_err(Error::output)?;
         // While files change there are no digests that a killed run could leave to them.
         folder.remove(Kept::Digests).map_err(Error::output)?;
@@ -357,7 +377,7 @@ pub fn carry_out<S: Study>(mut study: S, around: Around<'_>) -> Result<Done<S>, 
     }
     let clock = around.clock;
     let session = session::Session {
-        folder: folder.as_ref(),
+        folder,
         position,
         budget: study.budget(),
         clock,
@@ -386,7 +406,7 @@ pub fn carry_out<S: Study>(mut study: S, around: Around<'_>) -> Result<Done<S>, 
     let judged = Judgement::of(&study.evidence(&made), made.iterations);
     let trusted = judged.trusted;
     let mut summary = study.summary(&made, judged);
-    if let Some(folder) = &folder {
+    if let Some(folder) = folder {
         let files = study.files(&made, &mut summary, clock);
         write_results(folder, files, &to_json(&summary)?, digests)?;
     }
