@@ -361,17 +361,130 @@ fn an_earlier_fit_stays_where_a_new_one_cannot_be_written() {
     let folder = Path::new(&out);
     let (draws, fit) = (draws_of(folder), fit_of(folder));
     let (model, data) = corpus("eight_schools_noncentred");
-    let args = ["fit", &model, &data, "--seed", "4", "--draws", "900", "--out", &out];
+    let args = [
+        "fit", &model, &data, "--seed", "4", "--draws", "900", "--out", &out,
+    ];
     for blocks in [0, 1, 2, 8, 40] {
         let (code, said) = with_small_files(blocks, &args);
         assert_eq!(code, Some(2), "{blocks}: {said}");
-        assert!(draws == draws_of(folder) && fit == fit_of(folder), "{blocks}");
+        assert!(
+            draws == draws_of(folder) && fit == fit_of(folder),
+            "{blocks}"
+        );
         jensen(["draws", &out, "--draws", "5"]).expect(0);
     }
     // With room the new fit takes its place, and nothing of the earlier one is left.
     jensen(args).expect(0);
     assert_ne!(draws, draws_of(folder));
     assert!(!folder.join(".earlier").exists());
+}
+
+/// A corpus of a few documents, which is mapped whatever its length.
+#[cfg(feature = "topics")]
+fn small_corpus(desk: &Desk) -> String {
+    let line = |i: usize| {
+        format!(
+            "{{\"text\": \"{} water river\"}}\n",
+            ["fish", "stone", "bridge"][i % 3]
+        )
+    };
+    let text: String = (0..60).map(line).collect();
+    let (text, corpus) = (desk.file("text.jsonl", &text), desk.name("corpus"));
+    let build = [
+        "topics",
+        "build",
+        &text,
+        "--min-df",
+        "1",
+        "--max-df",
+        "1.0",
+        "--heldout",
+        "0.1",
+        "--out",
+        &corpus,
+    ];
+    jensen(build).expect(0);
+    corpus
+}
+
+#[cfg(all(feature = "topics", target_os = "linux"))]
+#[test]
+fn a_corpus_that_changes_under_a_fit_is_one_error() {
+    let change: [(&str, fn(&Path)); 2] = [
+        ("cut short", |path| {
+            let file = fs::OpenOptions::new()
+                .write(true)
+                .open(path)
+                .expect("a file");
+            file.set_len(0).expect("it can be cut");
+        }),
+        ("changed while it was read", |path| {
+            let length = fs::metadata(path).expect("a file").len() as usize;
+            fs::write(path, vec![0xff; length]).expect("it can be written");
+        }),
+    ];
+    for (said, change) in change {
+        let desk = Desk::new();
+        let corpus = small_corpus(&desk);
+        let out = desk.name("run");
+        let child = std::process::Command::new(env!("CARGO_BIN_EXE_jensen"))
+            .args([
+                "topics",
+                "fit",
+                &corpus,
+                "-k",
+                "2",
+                "--passes",
+                "1e6",
+                "--max-seconds",
+                "4",
+            ])
+            .args(["--checkpoint-every", "0.1", "--out", &out])
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let begun = Instant::now();
+        while !desk.path("run/checkpoint.safetensors").is_file()
+            && begun.elapsed() < Duration::from_secs(30)
+        {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        change(Path::new(&corpus));
+        let done = child.wait_with_output().expect("it ends");
+        let told = String::from_utf8_lossy(&done.stderr);
+        assert_eq!(done.status.code(), Some(3), "{said}: {told}");
+        assert!(told.contains(said), "{told}");
+        assert!(!desk.path("run/fit.json").exists());
+    }
+}
+
+#[cfg(feature = "topics")]
+#[test]
+fn words_and_bags_tell_the_terminal_nothing() {
+    let desk = Desk::new();
+    let escape = "\u{1b}[31mred";
+    desk.file("vocab.evil.txt", &format!("{escape}\nwater\nriver\n"));
+    let rows: String = (1..=40).map(|d| format!("{d} {} 3\n", d % 3 + 1)).collect();
+    let bags = desk.file("docword.evil.txt", &format!("40\n3\n40\n{rows}"));
+    let corpus = desk.name("corpus");
+    let build = [
+        "topics", "build", &bags, "--min-df", "1", "--max-df", "1.0", "--out", &corpus,
+    ];
+    let built = jensen(build);
+    let mut said = built.stdout + &built.stderr;
+    let out = desk.name("run");
+    for command in [
+        vec!["topics", "fit", &corpus, "-k", "2", "--out", &out],
+        vec!["topics", "show", &out],
+    ] {
+        let done = jensen(command);
+        said += &(done.stdout + &done.stderr);
+    }
+    let broken = desk.file("docword.evil.txt", &format!("40\n3\n40\n1 {escape} 3\n"));
+    let refused = jensen(["topics", "build", &broken, "--out", &desk.name("other")]).expect(3);
+    said += &refused.stderr;
+    assert!(!said.contains('\u{1b}'), "{said:?}");
 }
 
 #[cfg(feature = "latent")]

@@ -228,7 +228,11 @@ impl RunDir {
         let marker = self.artefact(Artefact::Marker);
         fs::copy(&marker, aside.join(Artefact::Marker.file_name()))
             .map_err(|e| DataError::io("copy", &marker, &e))?;
-        names.extend(Artefact::ALL[1..].iter().map(|(_, name)| (*name).to_owned()));
+        names.extend(
+            Artefact::ALL[1..]
+                .iter()
+                .map(|(_, name)| (*name).to_owned()),
+        );
         move_files(&names, &self.path, &aside)
     }
 
@@ -245,7 +249,11 @@ impl RunDir {
             return Ok(());
         };
         self.clear()?;
-        names.extend(Artefact::ALL[1..].iter().map(|(_, name)| (*name).to_owned()));
+        names.extend(
+            Artefact::ALL[1..]
+                .iter()
+                .map(|(_, name)| (*name).to_owned()),
+        );
         move_files(&names, &aside.path, &self.path)?;
         self.forget_earlier()
     }

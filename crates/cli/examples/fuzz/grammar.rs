@@ -186,7 +186,7 @@ fn real(dice: &mut Dice, scope: &Scope, depth: usize) -> String {
         4 => format!("log(0.1 + square({}))", real(dice, scope, d)),
         5 => format!("lgamma(0.5 + square({}))", real(dice, scope, d)),
         6 => {
-            let function = *dice.pick(&["fmax", "fmin", "hypot", "log_sum_exp", "fdim", "atan2"]);
+            let function = *dice.pick(&["fmax", "fmin", "hypot", "log_sum_exp", "fdim"]);
             format!(
                 "{function}({}, {})",
                 real(dice, scope, d),
