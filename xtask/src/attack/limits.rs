@@ -60,7 +60,7 @@ fn limited(jensen: &Path, limit: &str, line: &[String]) -> Result<super::Ended, 
     finish(child)
 }
 
-/// Over an earlier fit: one error, and the earlier fit is whole or gone on with.
+/// Over an earlier fit: one error and the earlier fit as it was, or the new one.
 fn small_files(jensen: &Path, scene: &Scene, folder: &Path, dice: &mut Dice) -> Result<(), String> {
     let line = scene.fit(folder);
     let first = run(jensen, &line)?;
@@ -73,6 +73,15 @@ fn small_files(jensen: &Path, scene: &Scene, folder: &Path, dice: &mut Dice) -> 
     ended
         .clean()
         .map_err(|find| format!("files of {blocks} blocks: {find}"))?;
+    if !matches!(ended.code, Some(0 | 4)) {
+        let lost = compare::differences(&kept, folder)?;
+        if !lost.is_empty() {
+            return Err(format!(
+                "files of {blocks} blocks: the earlier fit is lost: {}",
+                lost.join(", ")
+            ));
+        }
+    }
     let again = run(jensen, &line)?;
     again
         .clean()

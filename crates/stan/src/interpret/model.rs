@@ -210,6 +210,7 @@ impl BoundModel {
             let message = format!("the point has {} coordinates, not {}", z.len(), self.dim);
             return Err(FnError::invalid(message).at(Span::default()));
         }
+        machine.work(z.len(), Span::default())?;
         let mut rest = z;
         for (decl, (var, ty)) in self.program.parameters.iter().zip(&self.parameters) {
             let mut value = ty.empty();
