@@ -5,7 +5,7 @@
 //! | `kill` | `kill` | every command is killed at a random moment and goes on: the files must be those of a run that was left alone |
 //! | `damage` | `damage` | bits flipped in every file of a folder, and files cut short: one error, or the same results |
 //! | `limits` | `limits` | little memory, little disk, closed pipes, folders that cannot be written, processes that race |
-//! | `fuzz` | `fuzz` | the readers and the compiler, by the driver `crates/cli/examples/fuzz.rs` |
+//! | `fuzz` | `fuzz` | the readers and the compiler, by the driver `crates/cli/examples/fuzz/main.rs` |
 //!
 //! | file | subject |
 //! | --- | --- |
