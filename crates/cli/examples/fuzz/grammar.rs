@@ -1,4 +1,5 @@
-//! Well-typed programs.
+//! Well-typed programs. Comparisons have a number of their own, so that sums of simplexes and norms of unit vectors tie with
+//! nothing.
 
 use crate::mutate::Dice;
 
@@ -110,7 +111,7 @@ fn statement(dice: &mut Dice, scope: &mut Scope, k: usize, depth: usize) -> Stri
             )
         }
         5 => format!(
-            "  if ({} > {}) {{\n  {}  }} else {{\n  {}  }}\n",
+            "  if ({} > {} + 0.0141) {{\n  {}  }} else {{\n  {}  }}\n",
             real(dice, scope, 1),
             real(dice, scope, 1),
             statement(dice, scope, k, depth - 1),
@@ -213,7 +214,7 @@ fn real(dice: &mut Dice, scope: &Scope, depth: usize) -> String {
             vector(dice, scope, d)
         ),
         10 => format!(
-            "({} > {} ? {} : {})",
+            "({} > {} + 0.0141 ? {} : {})",
             real(dice, scope, d),
             real(dice, scope, d),
             real(dice, scope, d),
