@@ -407,10 +407,14 @@ fn small_corpus(desk: &Desk) -> String {
     corpus
 }
 
+/// What is done to a corpus, and what is then said.
+#[cfg(all(feature = "topics", target_os = "linux"))]
+type Change = (&'static str, fn(&Path));
+
 #[cfg(all(feature = "topics", target_os = "linux"))]
 #[test]
 fn a_corpus_that_changes_under_a_fit_is_one_error() {
-    let change: [(&str, fn(&Path)); 2] = [
+    let change: [Change; 2] = [
         ("cut short", |path| {
             let file = fs::OpenOptions::new()
                 .write(true)

@@ -11,9 +11,7 @@ use jensen_graph::{Execution, GraphDensity, Hierarchy};
 use jensen_math::simd::Simd;
 use jensen_stan::diagnostic::Diagnostic;
 pub use jensen_stan::interpret::Halt;
-use jensen_stan::interpret::{
-    self, BoundModel, DataSource, ErrorKind, EvalError, Input, Interpreter, Limits,
-};
+use jensen_stan::interpret::{self, BoundModel, DataSource, ErrorKind, Input, Interpreter, Limits};
 use jensen_stan::lower::{LowerError, LowerOptions, lower};
 use jensen_stan::program::{Program, Span};
 pub use jensen_stan::{Checked, IncludeResolver, NoIncludes, check, diagnostic, pretty};
@@ -409,8 +407,9 @@ fn with_usable_generated_quantities(
         let origin = vec![0.0; posterior.unconstrained_dim()];
         let tried = posterior.constrain_with(&origin, key, &mut Vec::new(), &mut |_| {});
         // A rejection may be the origin's own.
-        let failed = |error: &Box<EvalError>| error.kind != ErrorKind::Rejected;
-        tried.err().filter(failed)
+        tried
+            .err()
+            .filter(|error| error.kind != ErrorKind::Rejected)
     };
     let tried = failure(&posterior);
     if let Some(span) = tried.as_ref().map(|error| error.span) {

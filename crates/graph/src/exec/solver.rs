@@ -61,7 +61,11 @@ impl Call {
     pub fn new(solver: Arc<Solver>, pass: Pass, simd: Simd) -> Self {
         let programs = Roles::of(&solver, pass).map(|graph| {
             let by_numbers = passes::scalarise(graph);
-            Program::new(by_numbers.unwrap_or_else(|| passes::optimise(graph)), simd, 0)
+            Program::new(
+                by_numbers.unwrap_or_else(|| passes::optimise(graph)),
+                simd,
+                0,
+            )
         });
         let group = programs.iter().map(Program::block).min().unwrap_or(LANES);
         Self {
