@@ -302,7 +302,8 @@ fn agree(bytes: &[u8]) -> Result<(), String> {
         // A value that hangs on the last digits says nothing, such as a cubic root of a difference that is 0 but for them.
         let beside: Vec<f64> = point.iter().map(|z| z + 1e-12).collect();
         let moved = bound.log_density(&beside, true, false).unwrap_or(f64::NAN);
-        if !((moved - wanted).abs() <= 1e-9 * (1.0 + wanted.abs())) {
+        let steady = (moved - wanted).abs() <= 1e-9 * (1.0 + wanted.abs());
+        if !steady {
             continue;
         }
         if finite && (found - wanted).abs() > 1e-7 * (1.0 + wanted.abs()) {
