@@ -32,7 +32,8 @@ pub fn begin() {
 /// Ends evaluations of the interpreter that take more seconds or bytes than these, or are interrupted.
 pub fn halt(seconds: Option<f64>, bytes: u64) -> Halt {
     begin();
-    Halt::new(move || out_of_time(seconds).or_else(|| out_of_memory(bytes)))
+    let before = resident().unwrap_or(0);
+    Halt::new(move || out_of_time(seconds).or_else(|| out_of_memory(before, bytes)))
 }
 
 fn out_of_time(seconds: Option<f64>) -> Option<String> {
@@ -53,8 +54,15 @@ fn out_of_time(seconds: Option<f64>) -> Option<String> {
     })
 }
 
-fn out_of_memory(limit: u64) -> Option<String> {
-    let taken = resident().filter(|taken| *taken > limit)?;
+/// Memory that is not looked at: what any small model takes. Small limits are for sizes that are known beforehand.
+const UNSEEN: u64 = 64 << 20;
+
+/// Says so where the process has taken more than `limit` bytes beside what it had `before`.
+fn out_of_memory(before: u64, limit: u64) -> Option<String> {
+    let taken = resident()?.saturating_sub(before);
+    if taken <= limit.max(UNSEEN) {
+        return None;
+    }
     Some(format!(
         "{} of memory are taken, the limit is {} (--memory-limit)",
         format_bytes(taken),
