@@ -11,9 +11,11 @@
 //! | `features` | `features` | every feature of the facade and of the command builds alone |
 //! | `python` | `python` | the Python package builds, installs, type-checks and passes its tests |
 //! | `bridges` | `python` | models of PyMC and NumPyro are read, with the real packages |
+//! | `fuzz`, `kill`, `damage`, `limits` | `attack` | the command is attacked from outside; these take flags |
 //! | `oldest`, `sanitizer`, `miri` | `toolchains` | the oldest Rust, AddressSanitizer and Miri where they are installed |
 
 mod arrows;
+mod attack;
 mod features;
 mod levels;
 mod manifests;
@@ -49,12 +51,37 @@ const CHECKS: [Check; 7] = [
     ("miri", toolchains::miri),
 ];
 
+/// An attack by its name, which tells what was tried.
+type Attack = (&'static str, fn(&Path, &[String]) -> Result<String, String>);
+
+const ATTACKS: [Attack; 4] = [
+    ("fuzz", attack::fuzz),
+    ("kill", attack::kill),
+    ("damage", attack::damage),
+    ("limits", attack::limits),
+];
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let Some((name, flags)) = arguments.split_first()
+        && let Some((_, attack)) = ATTACKS.iter().find(|(attack, _)| attack == name)
+    {
+        return match attack(&root(), flags) {
+            Ok(told) => {
+                println!("{name}: {told}");
+                ExitCode::SUCCESS
+            }
+            Err(error) => {
+                eprintln!("error: {error}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     let chosen = CHECKS.iter().find(|(name, _)| arguments == [*name]);
     let Some((name, check)) = chosen else {
-        let names = CHECKS.map(|(name, _)| name).join("|");
-        eprintln!("usage: cargo run -p xtask -- {names}");
+        let names = CHECKS.iter().map(|(name, _)| *name);
+        let names: Vec<&str> = names.chain(ATTACKS.iter().map(|(name, _)| *name)).collect();
+        eprintln!("usage: cargo run -p xtask -- {}", names.join("|"));
         return ExitCode::from(2);
     };
     match check(&root()) {

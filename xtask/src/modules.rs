@@ -229,6 +229,7 @@ const BLACKBOX: [Storey; 9] = [
             "psis",
             "sparse",
             "summary",
+            "watched",
         ],
         may_use: &[],
     },
@@ -322,6 +323,7 @@ const BLACKBOX: [Storey; 9] = [
             "settings",
             "records",
             "driver",
+            "watched",
         ],
     },
     Storey {

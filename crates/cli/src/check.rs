@@ -7,7 +7,7 @@ use jensen::program::Includes;
 use jensen::stan;
 
 use crate::args::CheckArgs;
-use crate::failure::{CommandResult, Exit, Failure, print, remark};
+use crate::failure::{CommandResult, Exit, Failure, harmless, print, remark, remark_coloured};
 
 /// Runs the command: diagnostics on standard error, one line a program on standard output.
 pub fn run(args: &CheckArgs) -> CommandResult {
@@ -26,7 +26,11 @@ pub fn run(args: &CheckArgs) -> CommandResult {
         let includes = Includes::of_folders(&args.include);
         let checked = stan::check(&text, &name, &includes);
         if !checked.diagnostics.is_empty() {
-            remark(&checked.render(colour));
+            // Colours are escapes, too: those of a text that has its own cannot be told from them.
+            match colour && harmless(&text) == text && harmless(&name) == name {
+                true => remark_coloured(&checked.render(true)),
+                false => remark(&checked.render(false)),
+            }
         }
         let errors = checked.diagnostics.iter().filter(|d| d.is_error()).count();
         let warnings = checked.diagnostics.len() - errors;

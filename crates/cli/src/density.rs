@@ -10,6 +10,7 @@ use jensen::{Problem, Query, evaluate};
 use crate::args::{BuildFlags, DensityArgs};
 use crate::failure::{CommandResult, Exit, Failure, print};
 use crate::input::read_vectors;
+use crate::limits;
 
 /// Which terms of the density count.
 #[derive(Clone, Copy)]
@@ -72,6 +73,7 @@ pub fn build(
             memory_limit: build.memory_limit,
             jacobian: terms.jacobian,
             propto: terms.propto,
+            halt: limits::halt(None, build.memory_limit),
         },
     )?;
     Ok(model)

@@ -13,6 +13,7 @@ use jensen::{Sample, SampleRequest, advi_config};
 
 use crate::args::DrawsArgs;
 use crate::failure::{CommandResult, Exit, Failure, print, remark};
+use crate::limits;
 use crate::terminal::start_threads;
 
 /// Runs the command.
@@ -24,7 +25,8 @@ pub fn run(args: &DrawsArgs) -> CommandResult {
     let simd = stored.flags.simd()?;
     let seed = stored.flags.seed();
     let name = source.model.clone();
-    let program = Program::of_stored(&stored, source, stored.flags.clone(), threads)?;
+    let halt = limits::halt(None, stored.flags.memory_limit());
+    let program = Program::of_stored(&stored, source, stored.flags.clone(), threads, halt)?;
     let (approximation, identity) =
         Approximation::decode(&encoded).map_err(|error| folder::bad_approximation(&run, error))?;
     let subject = program.subject()?;

@@ -1,5 +1,6 @@
 //! Exit codes and messages.
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use jensen::Error;
@@ -62,8 +63,7 @@ impl Failure {
         } else {
             "error: "
         };
-        // Nobody is left to tell when standard error is closed.
-        let _ = writeln!(std::io::stderr(), "{heading}{message}");
+        remark(&format!("{heading}{message}"));
     }
 }
 
@@ -111,7 +111,10 @@ pub fn report_panic(info: &std::panic::PanicHookInfo<'_>) {
 /// Writes to standard output. A reader that went away (`jensen … | head`) is no failure.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out
+        .write_all(harmless(text).as_bytes())
+        .and_then(|()| out.flush())
+    {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::output(
             format!("cannot write to standard output: {error}"),
         )),
@@ -121,5 +124,49 @@ pub fn print(text: &str) -> Result<(), Failure> {
 
 /// Says something on standard error that is no failure.
 pub fn remark(text: &str) {
+    remark_coloured(&harmless(text));
+}
+
+/// As [`remark`], of a text whose colours are the command's own.
+pub fn remark_coloured(text: &str) {
+    // Nobody is left to tell when standard error is closed.
     let _ = writeln!(std::io::stderr(), "{}", text.trim_end());
+}
+
+/// A text that tells a terminal nothing: whatever programs, data and names of files have in it of control characters and
+/// of marks that turn the direction of writing is shown as `\u001b`, which in JSON is the same character.
+pub fn harmless(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_harmful) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_harmful(c) {
+            shown.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            shown.push(c);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+fn is_harmful(c: char) -> bool {
+    let layout = matches!(c, '\n' | '\t');
+    let turns =
+        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    turns || c.is_control() && !layout
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_shown_and_stay_json() {
+        assert_eq!(harmless("a\tb\n"), "a\tb\n");
+        let shown = harmless("\"\u{1b}[31m\r\u{9b}é\u{202e}\"");
+        assert_eq!(shown, "\"\\u001b[31m\\u000d\\u009bé\\u202e\"");
+        let read: String = serde_json::from_str(&shown).expect("a string");
+        assert_eq!(read, "\u{1b}[31m\r\u{9b}é\u{202e}");
+    }
 }

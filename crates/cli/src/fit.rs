@@ -10,6 +10,7 @@ use jensen::study::{Place, folder, request};
 
 use crate::args::FitArgs;
 use crate::failure::{CommandResult, Failure, remark};
+use crate::limits;
 use crate::progress::BoundLine;
 use crate::table;
 use crate::terminal::{Say, Setting, check_out, conclude, start_threads};
@@ -35,9 +36,10 @@ pub fn run(args: FitArgs) -> CommandResult {
         memory_limit: plan.request.memory_limit(),
         ..Setting::new(plan.place, Box::<BoundLine>::default())
     };
+    let halt = limits::halt(plan.request.max_seconds, plan.request.memory_limit());
     let program = match &plan.stored {
-        Some(stored) => Program::of_stored(stored, plan.source, plan.request, threads)?,
-        None => Program::compile(plan.source, plan.request, threads)?,
+        Some(stored) => Program::of_stored(stored, plan.source, plan.request, threads, halt)?,
+        None => Program::compile(plan.source, plan.request, threads, halt)?,
     };
     let say = Say {
         json: args.json,

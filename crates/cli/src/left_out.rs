@@ -4,7 +4,7 @@ use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 
 use crate::args::Line;
-use crate::failure::Exit;
+use crate::failure::{Exit, harmless, remark};
 
 /// A command that a build can leave out.
 struct Optional {
@@ -44,8 +44,13 @@ pub fn help() -> String {
 /// Says why a command line is not understood, or the help that it asks for, and gives the exit code.
 pub fn refuse(error: Error) -> u8 {
     let told = told(error);
-    // Nobody is left to tell when standard error is closed.
-    let _ = told.print();
+    let text = told.to_string();
+    if harmless(&text) == text {
+        // Nobody is left to tell when standard error is closed.
+        let _ = told.print();
+    } else {
+        remark(&text);
+    }
     u8::try_from(told.exit_code()).unwrap_or(Exit::Usage as u8)
 }
 

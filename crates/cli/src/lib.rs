@@ -3,8 +3,9 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `args` | the command line |
-//! | `input`, `failure` | files in, messages and exit codes out |
+//! | `input`, `failure`, `fault` | files in, messages and exit codes out, files that are cut short |
 //! | `terminal`, `progress` | what long runs share: threads, Ctrl-C, display, exit codes |
+//! | `limits` | what ends the interpreter: time, memory, Ctrl-C |
 //! | `fit`, `table` | `jensen fit`, and what it shows |
 //! | `topics` | `jensen topics`: corpora and topic models |
 //! | `points` | `jensen mixture` and `jensen factors` |
@@ -23,11 +24,13 @@ mod compare;
 mod density;
 mod draws;
 mod failure;
+mod fault;
 mod fit;
 mod input;
 #[cfg(feature = "latent")]
 mod latent;
 mod left_out;
+mod limits;
 #[cfg(feature = "conjugate")]
 mod points;
 mod progress;
@@ -59,6 +62,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Err(error) => return left_out::refuse(error),
     };
     std::panic::set_hook(Box::new(failure::report_panic));
+    fault::catch_lost_pages();
     guarded(move || run(line)) as u8
 }
 

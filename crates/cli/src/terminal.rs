@@ -11,6 +11,7 @@ use jensen::study::{Around, Judgement, MEMORY_LIMIT, Place, to_json};
 use serde::Serialize;
 
 use crate::failure::{CommandResult, Exit, Failure, print, remark};
+use crate::limits;
 use crate::progress::{Describe, Display};
 
 /// Set by Ctrl-C.
@@ -91,6 +92,7 @@ impl Setting {
         run: impl FnOnce(Around<'_>) -> Result<T, Error>,
     ) -> Result<T, Failure> {
         catch_interrupts();
+        limits::begin();
         let epoch = Instant::now();
         let clock = move || epoch.elapsed().as_secs_f64();
         let mut terminal = Terminal {

@@ -59,6 +59,16 @@ impl Adjacency {
     pub fn parse(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         let text = Cursor::text_of(bytes, label)?;
         let content = text.trim_start_matches('\u{feff}').trim_start();
+        let graph = Self::parse_text(bytes, text, content, label)?;
+        if graph.nodes() == 0 {
+            return Err(DataError::invalid(format!(
+                "the graph `{label}` has no nodes"
+            )));
+        }
+        Ok(graph)
+    }
+
+    fn parse_text(bytes: &[u8], text: &str, content: &str, label: &str) -> Result<Self, DataError> {
         if content.starts_with('{') {
             return bugs(bytes, label);
         }
@@ -89,18 +99,23 @@ impl Adjacency {
     }
 }
 
+/// Nodes that a list of edges may leave alone: a graph of more is a mistake in a number.
+const MOST_ALONE: usize = 10_000_000;
+
 /// A number in the file and where it stands.
 #[derive(Clone, Copy)]
 struct Token {
     value: usize,
     at: usize,
+    line: usize,
 }
 
 /// The numbers of a file, comments left out.
 fn tokens(cursor: &Cursor<'_>) -> Result<Vec<Token>, DataError> {
     let mut tokens = Vec::new();
     let mut start = cursor.pos;
-    for line in cursor.text[cursor.pos..].split_inclusive('\n') {
+    let lines = cursor.text[cursor.pos..].split_inclusive('\n');
+    for (number, line) in lines.enumerate() {
         let content = line.split('#').next().unwrap_or("");
         for word in content
             .split([' ', '\t', ',', ';', '\n', '\r'])
@@ -110,7 +125,11 @@ fn tokens(cursor: &Cursor<'_>) -> Result<Vec<Token>, DataError> {
             let value = word.parse().map_err(|_| {
                 cursor.error(at, format!("expected the number of a node, found `{word}`"))
             })?;
-            tokens.push(Token { value, at });
+            tokens.push(Token {
+                value,
+                at,
+                line: number,
+            });
         }
         start += line.len();
     }
@@ -170,7 +189,7 @@ fn inla(text: &str, label: &str) -> Result<Adjacency, DataError> {
                     format!(
                         "there is no node {}: they are numbered from {base} to {}",
                         token.value,
-                        nodes + base - 1
+                        (nodes + base).saturating_sub(1)
                     ),
                 )
             })
@@ -235,10 +254,9 @@ fn edge_list(text: &str, label: &str) -> Result<Adjacency, DataError> {
     }
     let mut edges: Vec<(Token, Token)> = Vec::new();
     let all = tokens(&cursor)?;
-    let line_of = |at: usize| text[..at].bytes().filter(|b| *b == b'\n').count();
     for pair in all.chunks(2) {
         match pair {
-            [a, b] if line_of(a.at) == line_of(b.at) => {
+            [a, b] if a.line == b.line => {
                 if a.value == b.value {
                     return Err(cursor.error(a.at, "an edge joins two different nodes"));
                 }
@@ -251,7 +269,15 @@ fn edge_list(text: &str, label: &str) -> Result<Adjacency, DataError> {
     }
     let values = || edges.iter().flat_map(|(a, b)| [a.value, b.value]);
     let base = usize::from(values().all(|v| v != 0));
-    let nodes = values().max().map_or(0, |v| v + 1 - base);
+    let last = values().max().map_or(0, |v| v - base);
+    if last >= MOST_ALONE + all.len() {
+        let message = format!(
+            "the node {last} is the last of a graph of {} edges",
+            edges.len()
+        );
+        return Err(DataError::invalid(format!("`{label}`: {message}")));
+    }
+    let nodes = if edges.is_empty() { 0 } else { last + 1 };
     let pairs: Vec<(usize, usize)> = edges
         .iter()
         .map(|(a, b)| (a.value - base, b.value - base))

@@ -48,6 +48,9 @@ fn write_and_rename(
     sync_folder(folder)
 }
 
+/// How the names of temporary files end.
+const ENDING: &str = ".tmp";
+
 /// Removes its file when dropped; after the rename there is nothing left to remove.
 struct Temporary {
     path: PathBuf,
@@ -66,7 +69,7 @@ fn create_temporary(folder: &Path, name: &std::ffi::OsStr) -> io::Result<(Tempor
     loop {
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
         let path = folder.join(format!(
-            ".{}.{}-{count}.tmp",
+            ".{}.{}-{count}{ENDING}",
             name.to_string_lossy(),
             std::process::id()
         ));
@@ -77,6 +80,34 @@ fn create_temporary(folder: &Path, name: &std::ffi::OsStr) -> io::Result<(Tempor
             Err(e) => return Err(e),
         }
     }
+}
+
+/// Removes the temporary files that killed runs left in a folder, which nobody else may be writing to.
+///
+/// # Errors
+/// The folder cannot be read, or a file not be removed.
+pub(crate) fn sweep(folder: &Path) -> Result<(), DataError> {
+    let io = |error| DataError::io("read the folder", folder, &error);
+    for entry in fs::read_dir(folder).map_err(io)? {
+        let entry = entry.map_err(io)?;
+        if is_temporary(&entry.file_name().to_string_lossy()) {
+            let path = entry.path();
+            fs::remove_file(&path).map_err(|error| DataError::io("remove", &path, &error))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a name is one that [`create_temporary`] gives.
+fn is_temporary(name: &str) -> bool {
+    let counted = name
+        .strip_prefix('.')
+        .and_then(|name| name.strip_suffix(ENDING));
+    let numbers = counted
+        .and_then(|name| name.rsplit_once('.'))
+        .map(|(_, n)| n);
+    let pair = numbers.and_then(|numbers| numbers.split_once('-'));
+    pair.is_some_and(|(id, count)| id.parse::<u32>().is_ok() && count.parse::<u64>().is_ok())
 }
 
 /// Makes a rename or a new entry durable.

@@ -1,22 +1,23 @@
 //! The bytes of a file: mapped where it is large and plain, else held.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::ops::Deref;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use memmap2::Mmap;
 
 use crate::error::DataError;
 use crate::table::read_bytes;
 
-/// Length from which a file is mapped: reading a small one costs less than its mapping.
-const MAPPED: u64 = 1 << 20;
+/// Length from which a file is mapped: a smaller one is copied, and nobody can change the copy.
+const MAPPED: u64 = 64 << 20;
 
 /// The bytes of a file.
 #[derive(Debug)]
 pub enum Bytes {
-    /// A read-only view of the file, which must not be cut short while it is there.
-    Mapped(Mmap),
+    /// A read-only view of the file.
+    Mapped(Mapped),
     /// A copy.
     Held(Vec<u8>),
 }
@@ -36,10 +37,18 @@ impl Bytes {
         if !about.is_file() || about.len() < MAPPED {
             return read_bytes(path).map(Self::Held);
         }
-        // SAFETY: the mapping is read-only. A file that is changed while it is mapped gives other numbers; one that is cut
-        // short ends the process, as any mapped file does.
-        let map = unsafe { Mmap::map(&file) }.map_err(failed)?;
-        Ok(Self::Mapped(map))
+        Mapped::of(file, path).map(Self::Mapped)
+    }
+
+    /// Refuses what was read from a file that was changed meanwhile.
+    ///
+    /// # Errors
+    /// It was; a copy never is.
+    pub fn check_unchanged(&self) -> Result<(), DataError> {
+        match self {
+            Self::Mapped(mapped) => mapped.check_unchanged(),
+            Self::Held(_) => Ok(()),
+        }
     }
 }
 
@@ -51,5 +60,81 @@ impl Deref for Bytes {
             Self::Mapped(map) => map,
             Self::Held(bytes) => bytes,
         }
+    }
+}
+
+/// A file that is mapped. Others may write to it meanwhile, which nothing can keep them from: whoever has read asks
+/// [`Mapped::check_unchanged`] before the results count. A file that is cut short raises a signal where its missing pages
+/// are read, which the command turns into an error.
+#[derive(Debug)]
+pub struct Mapped {
+    map: Mmap,
+    file: File,
+    path: PathBuf,
+    stamp: Stamp,
+}
+
+/// What changes with a file's contents.
+type Stamp = (u64, Option<SystemTime>);
+
+fn stamp(about: &Metadata) -> Stamp {
+    (about.len(), about.modified().ok())
+}
+
+impl Mapped {
+    /// Maps a file.
+    ///
+    /// # Errors
+    /// It cannot be mapped.
+    pub fn of(file: File, path: &Path) -> Result<Self, DataError> {
+        let failed = |error| DataError::io("read", path, &error);
+        let stamp = stamp(&file.metadata().map_err(failed)?);
+        // SAFETY: the mapping is read-only and every bit pattern is a byte. That bytes stay the same is promised by nobody
+        // and relied on by nothing: readers check what they decode, and results wait for `check_unchanged`.
+        let map = unsafe { Mmap::map(&file) }.map_err(failed)?;
+        Ok(Self {
+            map,
+            file,
+            path: path.to_owned(),
+            stamp,
+        })
+    }
+
+    /// Refuses what was read from a file that was changed since it was mapped.
+    ///
+    /// # Errors
+    /// Its length or time of change is another one.
+    pub fn check_unchanged(&self) -> Result<(), DataError> {
+        let now = self.file.metadata();
+        let now = now.map_err(|error| DataError::io("read", &self.path, &error))?;
+        if stamp(&now) == self.stamp {
+            return Ok(());
+        }
+        Err(DataError::invalid(format!(
+            "`{}` was changed while it was read, so that nothing made of it counts: run again, and put new versions of a \
+             file in its place by renaming",
+            self.path.display()
+        )))
+    }
+
+    /// Gives the pages back to the system, which keeps them as cache.
+    pub fn release(&self) {
+        #[cfg(unix)]
+        {
+            // SAFETY: the pages of a read-only file mapping come back from the file when they are touched again.
+            // Advice that is not taken changes nothing.
+            let _ = unsafe {
+                self.map
+                    .unchecked_advise(memmap2::UncheckedAdvice::DontNeed)
+            };
+        }
+    }
+}
+
+impl Deref for Mapped {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.map
     }
 }

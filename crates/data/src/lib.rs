@@ -11,7 +11,7 @@
 //! | neighbours of regions: INLA, BUGS, edge lists | [`adjacency`] |
 //! | the summary of a fit, `fit.json` | [`summary`] |
 //! | whole files and folders | [`files`] |
-//! | atomic files, run folders, traces | [`atomic`], [`run_dir`], [`trace`] |
+//! | atomic files, run folders, digests of their files, traces | [`atomic`], [`run_dir`], [`digests`], [`trace`] |
 //! | corpora of documents: readers, vocabulary, memory-mapped file | [`corpus`] |
 //! | errors | [`error`] |
 //!
@@ -30,6 +30,7 @@ pub mod bytes;
 pub mod corpus;
 pub mod data_file;
 pub mod dataset;
+pub mod digests;
 pub mod draws;
 mod elements;
 pub mod error;
@@ -54,6 +55,7 @@ pub use atomic::{write_atomic, write_atomic_bytes};
 pub use bytes::Bytes;
 pub use data_file::{DataFile, DataFormat};
 pub use dataset::{DataSet, Elements, Value};
+pub use digests::Digests;
 pub use draws::{DrawsTable, DrawsVariable};
 pub use error::{DataError, ParseError};
 pub use files::{

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::atomic::write_atomic_bytes;
+use crate::atomic::{sweep, write_atomic_bytes};
+use crate::digests::Digests;
 use crate::error::DataError;
 
 /// Version of the folder layout, stored in the marker.
@@ -32,11 +33,13 @@ pub enum Artefact {
     Checkpoint,
     /// Refined draws on the unconstrained scale.
     Refined,
+    /// What the files were when they were written, [`crate::Digests`].
+    Digests,
 }
 
 impl Artefact {
     /// Every artefact with its file name.
-    pub const ALL: [(Artefact, &'static str); 9] = [
+    pub const ALL: [(Artefact, &'static str); 10] = [
         (Artefact::Marker, "jensen.json"),
         (Artefact::Fit, "fit.json"),
         (Artefact::DrawsCsv, "draws.csv"),
@@ -46,6 +49,7 @@ impl Artefact {
         (Artefact::Approximation, "approximation.safetensors"),
         (Artefact::Checkpoint, "checkpoint.safetensors"),
         (Artefact::Refined, "refined.safetensors"),
+        (Artefact::Digests, "digests.json"),
     ];
 
     /// The file name inside the run's folder.
@@ -59,6 +63,23 @@ struct Marker {
     layout: u32,
     command: String,
     version: String,
+}
+
+/// Where a finished fit is kept while a new run is made in its folder.
+const EARLIER: &str = ".earlier";
+
+/// Moves those of the files that are there.
+fn move_files(names: &[String], from: &Path, to: &Path) -> Result<(), DataError> {
+    for name in names {
+        let path = from.join(name);
+        match fs::rename(&path, to.join(name)) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                return Err(DataError::io("move", &path, &e));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// A folder that belongs to one run.
@@ -92,6 +113,7 @@ impl RunDir {
             }
             return Ok(run);
         }
+        sweep(path)?;
         let mut entries =
             fs::read_dir(path).map_err(|e| DataError::io("read the folder", path, &e))?;
         if let Some(entry) = entries.next() {
@@ -149,6 +171,11 @@ impl RunDir {
         })
     }
 
+    /// Removes the temporary files of killed runs. Only whoever holds the folder may, by a [`Claim`].
+    pub fn sweep(&self) -> Result<(), DataError> {
+        sweep(&self.path)
+    }
+
     /// The folder.
     pub fn path(&self) -> &Path {
         &self.path
@@ -183,6 +210,66 @@ impl RunDir {
             fs::remove_file(&path).map_err(|e| DataError::io("remove", &path, &e))?;
         }
         Ok(())
+    }
+
+    /// Makes room for a new run. A finished fit is put aside within the folder, until [`RunDir::forget_earlier`], and comes
+    /// back with [`RunDir::bring_back`]; what a run left that did not finish is removed.
+    ///
+    /// # Errors
+    /// A file cannot be moved or removed.
+    pub fn make_room(&self) -> Result<(), DataError> {
+        let names = Digests::names(self).filter(|_| self.has(Artefact::Fit));
+        let Some(mut names) = names else {
+            return self.clear();
+        };
+        self.forget_earlier()?;
+        let aside = self.path.join(EARLIER);
+        fs::create_dir(&aside).map_err(|e| DataError::io("create the folder", &aside, &e))?;
+        let marker = self.artefact(Artefact::Marker);
+        fs::copy(&marker, aside.join(Artefact::Marker.file_name()))
+            .map_err(|e| DataError::io("copy", &marker, &e))?;
+        names.extend(
+            Artefact::ALL[1..]
+                .iter()
+                .map(|(_, name)| (*name).to_owned()),
+        );
+        move_files(&names, &self.path, &aside)
+    }
+
+    /// Brings back the fit that was put aside, in the place of what a failed run left.
+    ///
+    /// # Errors
+    /// A file cannot be moved or removed.
+    pub fn bring_back(&self) -> Result<(), DataError> {
+        let aside = Self {
+            path: self.path.join(EARLIER),
+            command: self.command.clone(),
+        };
+        let Some(mut names) = Digests::names(&aside) else {
+            return Ok(());
+        };
+        self.clear()?;
+        names.extend(
+            Artefact::ALL[1..]
+                .iter()
+                .map(|(_, name)| (*name).to_owned()),
+        );
+        move_files(&names, &aside.path, &self.path)?;
+        self.forget_earlier()
+    }
+
+    /// Removes the fit that was put aside, if there is one.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    pub fn forget_earlier(&self) -> Result<(), DataError> {
+        let aside = self.path.join(EARLIER);
+        match fs::remove_dir_all(&aside) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                Err(DataError::io("remove", &aside, &e))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Removes one artefact if it is there (the checkpoint of a run that has finished).

@@ -10,6 +10,7 @@ use jensen_density::{DrawKey, Posterior};
 use jensen_graph::{Execution, GraphDensity, Hierarchy};
 use jensen_math::simd::Simd;
 use jensen_stan::diagnostic::Diagnostic;
+pub use jensen_stan::interpret::Halt;
 use jensen_stan::interpret::{self, BoundModel, DataSource, ErrorKind, Input, Interpreter, Limits};
 use jensen_stan::lower::{LowerError, LowerOptions, lower};
 use jensen_stan::program::{Program, Span};
@@ -22,8 +23,11 @@ use crate::{Error, Problem};
 /// plan, and one block of lanes of values and gradients.
 const BYTES_PER_COORDINATE: u64 = 512;
 
+/// Most bytes that transformed data may print.
+const PRINTED: usize = 4 << 20;
+
 /// How a model is built.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Build<'a> {
     /// Finds included files.
     pub includes: &'a dyn IncludeResolver,
@@ -41,6 +45,8 @@ pub struct Build<'a> {
     pub jacobian: bool,
     /// Whether `~` statements drop their additive constants.
     pub propto: bool,
+    /// Ends building, and whatever the interpreter later evaluates of the model.
+    pub halt: Halt,
 }
 
 impl Default for Build<'_> {
@@ -55,6 +61,7 @@ impl Default for Build<'_> {
             memory_limit: 8 << 30,
             jacobian: true,
             propto: false,
+            halt: Halt::default(),
         }
     }
 }
@@ -349,8 +356,23 @@ fn bind(
             ..limits
         },
         seed: build.seed,
+        halt: build.halt.clone(),
     };
-    let mut sink = |line: &str| printed.push(line.to_owned());
+    let mut room = PRINTED;
+    let mut sink = |line: &str| {
+        // Programs print in loops that do not end.
+        match room.checked_sub(line.len() + 1) {
+            Some(left) => {
+                room = left;
+                printed.push(line.to_owned());
+            }
+            None if room > 0 => {
+                room = 0;
+                printed.push("… what is printed from here on is left out".to_owned());
+            }
+            None => {}
+        }
+    };
     let bound = interpreter
         .bind(program.clone(), &Source(data), &mut sink)
         .map_err(|error| {
@@ -384,11 +406,20 @@ fn with_usable_generated_quantities(
         let key = DrawKey { seed: 0, index: 0 };
         let origin = vec![0.0; posterior.unconstrained_dim()];
         let tried = posterior.constrain_with(&origin, key, &mut Vec::new(), &mut |_| {});
-        let error = tried.err()?;
         // A rejection may be the origin's own.
-        (error.kind != ErrorKind::Rejected).then(|| posterior.locate(&error))
+        tried
+            .err()
+            .filter(|error| error.kind != ErrorKind::Rejected)
     };
-    let Some(reason) = failure(&posterior) else {
+    let tried = failure(&posterior);
+    if let Some(span) = tried.as_ref().map(|error| error.span) {
+        // Where there is no more time, nothing is left to be done without them either.
+        build.halt.check(span).map_err(|error| {
+            let (kind, program) = (error.kind, posterior.program());
+            model_error(program, kind, &error.message, span, build.data_name)
+        })?;
+    }
+    let Some(reason) = tried.map(|error| posterior.locate(&error)) else {
         return Ok((posterior, Vec::new()));
     };
     let mut program = Program::clone(posterior.program());

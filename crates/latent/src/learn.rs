@@ -82,6 +82,8 @@ struct State {
     inverse: Vec<f64>,
     warm: Warm,
     steps: u64,
+    /// Fits so far, those of earlier starts included.
+    evaluations: u64,
     /// The best point so far.
     best: Vec<f64>,
     best_bound: f64,
@@ -106,6 +108,7 @@ impl Snapshot for State {
         }
         archive.put("bounds", &[self.bound, self.best_bound]);
         archive.set("steps", self.steps);
+        archive.set("evaluations", self.evaluations);
         archive
     }
 
@@ -122,6 +125,7 @@ impl Snapshot for State {
                 predictor: archive.vec("predictor")?,
             },
             steps: archive.get("steps")?,
+            evaluations: archive.get("evaluations")?,
             best: archive.vec("best")?,
             best_bound: bounds[1],
             starts: archive.vec("starts")?,
@@ -232,6 +236,7 @@ impl Search<'_> {
             inverse: Vec::new(),
             warm: fit.warm(),
             steps: 0,
+            evaluations: self.evaluations,
             starts: Vec::new(),
         })
     }
@@ -388,6 +393,24 @@ impl Algorithm for Search<'_> {
     }
 
     fn step(&mut self, state: &mut State, iteration: u64) -> Step {
+        // A run that goes on has counted before.
+        self.evaluations = self.evaluations.max(state.evaluations);
+        let step = self.step_on(state, iteration);
+        state.evaluations = self.evaluations;
+        step
+    }
+
+    fn output(&mut self, state: &State) -> Self::Output {
+        let mut starts = state.starts.clone();
+        if starts.len() <= self.settings.restarts as usize {
+            starts.push(state.bound);
+        }
+        (state.best.clone(), starts, state.warm.clone())
+    }
+}
+
+impl Search<'_> {
+    fn step_on(&mut self, state: &mut State, iteration: u64) -> Step {
         let (direction, slope) = state.ascent();
         let record = |search: &Self, state: &State| {
             Record::new(search.evaluations)
@@ -422,14 +445,6 @@ impl Algorithm for Search<'_> {
             return self.end_start(state, line, status);
         }
         Step::go_on(line)
-    }
-
-    fn output(&mut self, state: &State) -> Self::Output {
-        let mut starts = state.starts.clone();
-        if starts.len() <= self.settings.restarts as usize {
-            starts.push(state.bound);
-        }
-        (state.best.clone(), starts, state.warm.clone())
     }
 }
 

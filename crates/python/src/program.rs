@@ -10,6 +10,7 @@ use jensen::data::{
 };
 use jensen::density::{Variable, VariableKind};
 use jensen::program::{self, FitRequest, Includes, Source, Stored};
+use jensen::stan::Halt;
 use jensen::study::{Around, Place, request};
 use jensen::{About, SampleRequest};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
@@ -57,7 +58,8 @@ impl Program {
             if let Some(path) = &data_file {
                 source.data = Some(DataFile::read(path)?);
             }
-            program::Program::compile(source, request, rayon::current_num_threads())
+            let threads = rayon::current_num_threads();
+            program::Program::compile(source, request, threads, Halt::default())
         })?;
         Ok(Self {
             inner: Arc::new(made.map_err(|error| raise(&error))?),
@@ -78,7 +80,8 @@ impl Program {
             let (run, stored) = Stored::open(&folder)?;
             let request = request::over(&given, &stored.flags)?;
             let source = stored.source(&run)?;
-            program::Program::of_stored(&stored, source, request, rayon::current_num_threads())
+            let threads = rayon::current_num_threads();
+            program::Program::of_stored(&stored, source, request, threads, Halt::default())
         })?;
         Ok(Self {
             inner: Arc::new(made.map_err(|error| raise(&error))?),

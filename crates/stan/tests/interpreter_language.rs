@@ -230,7 +230,10 @@ fn failure(functions: &str, model: &str) -> (ErrorKind, String, String) {
         steps: 100_000,
         ..Limits::default()
     };
-    let interpreter = Interpreter { limits, seed: 0 };
+    let interpreter = Interpreter {
+        limits,
+        ..Interpreter::default()
+    };
     let bound = interpreter
         .bind(program(&source), &JsonData::default(), &mut |_| {})
         .expect("a model");

@@ -4,12 +4,12 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use memmap2::Mmap;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
 use super::codec;
 use super::writer::{BLOCK, END, HEAD, HEAD_BYTES, TAIL_BYTES, Tail, VERSION};
+use crate::bytes::Mapped;
 use crate::error::DataError;
 
 /// Blocks checked by one task.
@@ -50,7 +50,7 @@ pub struct Document {
 #[derive(Debug)]
 pub struct Corpus {
     path: PathBuf,
-    map: Mmap,
+    map: Mapped,
     tail: Tail,
     words: Vec<String>,
     record: serde_json::Value,
@@ -60,8 +60,8 @@ pub struct Corpus {
 
 impl Corpus {
     /// Opens a corpus and reads it once from beginning to end: its digest and every document are checked, so that
-    /// reading a document later cannot fail. The file must not be changed while it is open ([`super::build()`] never
-    /// does: it puts a new file in the place of the old one).
+    /// reading a document later cannot fail. Where others change the file while it is open ([`super::build()`] never does:
+    /// it puts a new file in the place of the old one), [`Corpus::check_unchanged`] tells.
     ///
     /// # Errors
     /// When the file is no corpus, of another version, cut short or damaged.
@@ -77,9 +77,7 @@ impl Corpus {
         if length < HEAD_BYTES as u64 {
             return Err(not_a_corpus(path));
         }
-        // SAFETY: a private read-only view. Corpora are replaced by renaming, never written in place; whoever cuts a
-        // file short while it is mapped ends the program with a signal.
-        let map = unsafe { Mmap::map(&file) }.map_err(io)?;
+        let map = Mapped::of(file, path)?;
         if map[..8] != HEAD {
             return Err(not_a_corpus(path));
         }
@@ -187,6 +185,14 @@ impl Corpus {
         usize::try_from(u64::from_le_bytes(bytes)).unwrap_or(usize::MAX)
     }
 
+    /// Refuses what was read from a corpus that was changed meanwhile.
+    ///
+    /// # Errors
+    /// It was.
+    pub fn check_unchanged(&self) -> Result<(), DataError> {
+        self.map.check_unchanged()
+    }
+
     /// Number of documents of a part.
     pub fn documents(&self, part: Split) -> usize {
         self.tail.parts[part as usize].documents as usize
@@ -254,14 +260,16 @@ impl Corpus {
             index < self.documents(part),
             "document {index} is beyond the corpus"
         );
-        let mut bytes = &self.map[self.start(part, index / BLOCK)..];
         let read = || {
+            let mut bytes = self.map.get(self.start(part, index / BLOCK)..)?;
             for _ in 0..index % BLOCK {
                 codec::skip(&mut bytes).ok()?;
             }
             self.decode(&mut bytes, visit)
         };
-        read().expect("documents are checked when the corpus is opened");
+        // Documents were checked when the corpus was opened. One that cannot be read is of a file that was changed, which
+        // `check_unchanged` says before the results count.
+        let _: Option<()> = read();
         self.count_read(1);
     }
 
@@ -275,7 +283,7 @@ impl Corpus {
 
     /// Gives the pages of the file back to the system, which keeps them as cache.
     fn release(&self) {
-        release(&self.map);
+        self.map.release();
     }
 }
 
@@ -288,25 +296,13 @@ fn not_a_corpus(path: &Path) -> DataError {
 }
 
 /// SHA-256 of the first bytes.
-fn digest(map: &Mmap, length: usize) -> [u8; 32] {
+fn digest(map: &Mapped, length: usize) -> [u8; 32] {
     let mut hash = Sha256::new();
     for part in map[..length].chunks(HASHED) {
         hash.update(part);
-        release(map);
+        map.release();
     }
     hash.finalize().into()
-}
-
-/// Lets the system take back the pages of a mapped file. The mapping is read-only, so that nothing is lost.
-fn release(map: &Mmap) {
-    #[cfg(unix)]
-    {
-        // SAFETY: the pages of a read-only file mapping come back from the file when they are touched again.
-        // Advice that is not taken changes nothing.
-        let _ = unsafe { map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
-    }
-    #[cfg(not(unix))]
-    let _ = map;
 }
 
 /// The words and the record.

@@ -17,10 +17,16 @@ pub(super) fn encode(
     data: Option<&DataSet>,
 ) -> NcResult<Vec<u8>> {
     let mut file = NcFileBuilder::new();
+    // The format has no dimension of size zero: without draws there are no groups of them.
+    let variables = if table.is_empty() {
+        &[][..]
+    } else {
+        table.variables()
+    };
     for name in ["posterior", "log_likelihood", "posterior_predictive"] {
         let mut start = 0;
         let mut group = None;
-        for variable in table.variables() {
+        for variable in variables {
             let first = start;
             start += variable.len();
             if variable.is_empty() || roles.group(&variable.name) != name {
@@ -37,7 +43,9 @@ pub(super) fn encode(
             }
         }
     }
-    encode_densities(&mut file, table, roles, attributes)?;
+    if !table.is_empty() {
+        encode_densities(&mut file, table, roles, attributes)?;
+    }
     if let Some(data) = data {
         let named = || data.iter().filter(|(name, _)| is_storable_name(name));
         for (group, observed) in [("observed_data", true), ("constant_data", false)] {

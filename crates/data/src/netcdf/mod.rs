@@ -10,8 +10,8 @@
 //! | `constant_data` | the other data | `name_dim_0`, … |
 //!
 //! Index coordinates count from 0, as ArviZ writes them. Elements are row-major, the order of the format. The attributes
-//! of every group name the library, its version and the model. Variables of size zero are left out, and so are data
-//! variables whose names no model could declare.
+//! of every group name the library, its version and the model. Variables of size zero are left out, groups of draws where
+//! there are none, and data variables whose names no model could declare.
 
 use std::path::Path;
 

@@ -217,6 +217,14 @@ impl Rows {
         }
     }
 
+    /// Refuses what was read from a file that was changed meanwhile.
+    ///
+    /// # Errors
+    /// It was.
+    pub fn check_unchanged(&self) -> Result<(), DataError> {
+        self.storage.check_unchanged()
+    }
+
     /// A digest of shape and elements.
     pub fn digest(&self) -> &str {
         &self.digest

@@ -301,6 +301,14 @@ impl Study for VaeStudy<'_> {
         &self.data.run
     }
 
+    fn check_sources(&self) -> Result<(), Error> {
+        self.data.rows.check_unchanged()?;
+        match &self.data.apart {
+            Apart::File(rows) => Ok(rows.check_unchanged()?),
+            Apart::None | Apart::Share(_) => Ok(()),
+        }
+    }
+
     fn identity(&self) -> Identity {
         Identity {
             algorithm: COMMAND.to_owned(),

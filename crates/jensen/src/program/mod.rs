@@ -32,7 +32,7 @@ use jensen_density::Variable;
 use jensen_run::{Budget, Control, Silent};
 
 use crate::exchangeable::{self, RecordModel};
-use crate::stan::{Build, Model};
+use crate::stan::{Build, Halt, Model};
 use crate::study::{Around, carry_out, request as requests};
 use crate::{
     About, Centring, Error, Fitted, Options, Problem, Sample, SampleRequest, sample, sample_refined,
@@ -64,11 +64,16 @@ enum Lowered {
 }
 
 impl Program {
-    /// Compiles a program for a fit on so many threads.
+    /// Compiles a program for a fit on so many threads; `halt` ends what the interpreter evaluates, now and for draws.
     ///
     /// # Errors
     /// A setting that cannot be, found before anything is compiled; the program or its data are wrong.
-    pub fn compile(source: Source, request: FitRequest, threads: usize) -> Result<Self, Error> {
+    pub fn compile(
+        source: Source,
+        request: FitRequest,
+        threads: usize,
+        halt: Halt,
+    ) -> Result<Self, Error> {
         // Wrong settings are said before anything slow.
         request.settings(Init::Zero)?;
         let data = source.values()?;
@@ -79,6 +84,7 @@ impl Program {
             simd: request.simd()?,
             threads,
             memory_limit: request.memory_limit(),
+            halt,
             ..Build::default()
         };
         let (text, name) = (&source.text, &source.model);
@@ -108,8 +114,9 @@ impl Program {
         source: Source,
         request: FitRequest,
         threads: usize,
+        halt: Halt,
     ) -> Result<Self, Error> {
-        let program = Self::compile(source, request, threads)?;
+        let program = Self::compile(source, request, threads, halt)?;
         let fits = |centring: &&Centring| match &program.model {
             Lowered::Whole(model) => model.has_place_for(centring),
             Lowered::Records(_) => centring.is_empty(),
@@ -299,7 +306,11 @@ impl Program {
         About {
             model: self.source.model.clone(),
             data: data.map_or_else(String::new, |data| data.name.clone()),
-            settings: requests::listed(&self.request),
+            // The instruction set that was chosen, as a run that goes on has it.
+            settings: requests::listed(&FitRequest {
+                simd: self.request.simd().ok().map(|simd| simd.name().to_owned()),
+                ..self.request.clone()
+            }),
             exhibits: Vec::new(),
         }
     }

@@ -3,7 +3,9 @@
 use std::fmt::Display;
 use std::path::Path;
 
-use jensen_data::{Artefact, RunDir, read_bytes, read_trace, remove_file, write_atomic_bytes};
+use jensen_data::{
+    Artefact, Digests, RunDir, read_bytes, read_trace, remove_file, write_atomic_bytes,
+};
 use jensen_run::{Checkpoint, Identity, Observer, Record};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -13,7 +15,7 @@ use super::Study;
 use crate::Error;
 
 /// What was run.
-const REQUEST: &str = "run.json";
+pub(super) const REQUEST: &str = "run.json";
 
 /// Version of what stands in [`REQUEST`].
 const LAYOUT: u64 = 1;
@@ -31,23 +33,24 @@ pub fn check_in_place(out: Option<&Path>, resumed: &Path) -> Result<(), Error> {
     }
 }
 
-/// Takes a folder for a new run of `command`, and clears it of an earlier one with its `own` files.
+/// Takes a folder for a new run of `command`: puts a finished fit aside, and removes what else an earlier run left, with
+/// its `own` files.
 ///
 /// # Errors
 /// The folder is not empty and not one of this command, or cannot be written.
 pub fn take(path: &Path, command: &str, own: &[&str]) -> Result<RunDir, Error> {
     let folder = RunDir::create(path, command).map_err(Error::output)?;
-    folder.clear().map_err(Error::output)?;
+    folder.make_room().map_err(Error::output)?;
     for name in own {
         remove_file(&folder.path().join(name)).map_err(Error::output)?;
     }
     Ok(folder)
 }
 
-/// Opens the folder of an earlier run of `command`.
+/// Opens the folder of an earlier run of `command`, whose files are as they were written.
 ///
 /// # Errors
-/// It is no folder of that command.
+/// It is no folder of that command, or a file of it was changed.
 pub fn open(path: &Path, command: &str) -> Result<RunDir, Error> {
     let folder = RunDir::open(path)?;
     if folder.command() != command {
@@ -57,6 +60,7 @@ pub fn open(path: &Path, command: &str) -> Result<RunDir, Error> {
             folder.command()
         )));
     }
+    Digests::check(&folder)?;
     Ok(folder)
 }
 

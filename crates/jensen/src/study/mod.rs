@@ -27,7 +27,7 @@ pub mod words;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use jensen_data::{Artefact as Kept, Claim, DataError, RunDir, write_atomic_bytes};
+use jensen_data::{Artefact as Kept, Claim, DataError, Digests, RunDir, write_atomic_bytes};
 use jensen_report::{Report, render};
 use jensen_run::{Budget, Clock, Control, Identity, Observer, Outcome, Record, Status};
 use serde::Serialize;
@@ -99,6 +99,14 @@ pub trait Study {
     /// # Errors
     /// There is no result; a result that is not to be trusted is no error.
     fn run(&mut self, control: Control<'_>) -> Result<Outcome<Self::Output>, Error>;
+
+    /// Refuses a result of files that others changed during the run.
+    ///
+    /// # Errors
+    /// A file is another one now.
+    fn check_sources(&self) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// Hands over to the output what the records of the whole run say.
     fn complete(&self, made: &mut Finished<Self>) {
@@ -273,6 +281,30 @@ pub fn to_json(summary: &impl Serialize) -> Result<String, Error> {
     text.map(|text| text + "\n").map_err(Error::output)
 }
 
+/// Writes results in their order, then digests of all files, `fit.json` last.
+fn write_results(
+    folder: &RunDir,
+    files: Vec<File<'_>>,
+    summary: &str,
+    mut digests: Digests,
+) -> Result<(), Error> {
+    // That of the run's earlier part is not of these files.
+    folder.remove(Kept::Fit).map_err(Error::output)?;
+    let mut names = vec![Kept::Trace.file_name().to_owned()];
+    names.extend(files.iter().map(|file| file.name.clone()));
+    // All are tried: a full disk or a table that a format cannot hold costs no other file.
+    let written: Vec<_> = files.into_iter().map(|file| file.write(folder)).collect();
+    written.into_iter().collect::<Result<(), Error>>()?;
+    // Archives carry a digest and an identity of their own, about which their readers say more.
+    for name in names.iter().filter(|name| !name.ends_with(".safetensors")) {
+        digests.note(folder, name).map_err(Error::output)?;
+    }
+    let fit = Kept::Fit.file_name();
+    digests.note_bytes(fit, summary.as_bytes());
+    digests.write(folder).map_err(Error::output)?;
+    File::of_bytes(fit, summary).write(folder)
+}
+
 /// Carries a study out: refuses what takes too much memory, takes or opens the folder and holds it, writes down what is run, runs
 /// with trace and checkpoints, judges, writes the results.
 ///
@@ -283,15 +315,16 @@ pub fn to_json(summary: &impl Serialize) -> Result<String, Error> {
 /// # Errors
 /// [`Error::Memory`]; [`Error::Output`] where the folder cannot be written or another run holds it; [`Error::Setting`] where the stored run is
 /// another one; what [`Study::run`] refuses; [`Error::Input`] where the run cannot start.
-pub fn carry_out<S: Study>(mut study: S, around: Around<'_>) -> Result<Done<S>, Error> {
+pub fn carry_out<S: Study>(study: S, mut around: Around<'_>) -> Result<Done<S>, Error> {
     study.need().check(around.memory_limit)?;
-    let place = match &around.place {
+    let path = match &around.place {
         Place::Nowhere => None,
         Place::New(path) => Some(path.as_path()),
         Place::Taken(folder) | Place::Resumed { folder, .. } => Some(folder.path()),
     };
-    let _claim = place.map(Claim::of).transpose().map_err(Error::output)?;
-    let (folder, resumed) = match around.place {
+    let _claim = path.map(Claim::of).transpose().map_err(Error::output)?;
+    let place = std::mem::replace(&mut around.place, Place::Nowhere);
+    let (folder, resumed) = match place {
         Place::Nowhere => (None, None),
         Place::New(path) => {
             let own = study.own_files();
@@ -300,22 +333,52 @@ pub fn carry_out<S: Study>(mut study: S, around: Around<'_>) -> Result<Done<S>, 
         Place::Taken(folder) => (Some(folder), None),
         Place::Resumed { folder, force } => (Some(folder), Some(force)),
     };
-    let position = match (&folder, resumed) {
+    let done = carry_out_in(study, folder.as_ref(), resumed, around);
+    if let Some(folder) = &folder {
+        match &done {
+            Ok(_) => folder.forget_earlier().map_err(Error::output)?,
+            // The error that led here is the one worth reporting.
+            Err(_) if resumed.is_none() => drop(folder.bring_back()),
+            Err(_) => {}
+        }
+    }
+    done
+}
+
+/// As [`carry_out`], in a folder that is held: that of a stored run, gone on with by force or not, or of a new one.
+fn carry_out_in<S: Study>(
+    mut study: S,
+    folder: Option<&RunDir>,
+    resumed: Option<bool>,
+    around: Around<'_>,
+) -> Result<Done<S>, Error> {
+    let position = match (folder, resumed) {
         (Some(folder), Some(force)) => folder::position(folder, &study, force, around.observer)?,
         _ => None,
     };
-    if let Some(folder) = &folder {
+    let mut digests = Digests::default();
+    if let Some(folder) = folder {
+        folder.sweep().map_err(Error::output)?;
+        // While files change there are no digests that a killed run could leave to them.
+        folder.remove(Kept::Digests).map_err(Error::output)?;
         // A stored run has its inputs, unless it is forced to go on with others.
-        if resumed != Some(false) {
-            for input in study.inputs() {
+        let keeps = resumed == Some(false);
+        for input in study.inputs() {
+            let name = input.name.clone();
+            if !keeps {
                 input.write(folder)?;
             }
+            digests.note(folder, &name).map_err(Error::output)?;
         }
         folder::write_request(folder, study.request())?;
+        digests
+            .note(folder, folder::REQUEST)
+            .map_err(Error::output)?;
+        digests.write(folder).map_err(Error::output)?;
     }
     let clock = around.clock;
     let session = session::Session {
-        folder: folder.as_ref(),
+        folder,
         position,
         budget: study.budget(),
         clock,
@@ -326,6 +389,7 @@ pub fn carry_out<S: Study>(mut study: S, around: Around<'_>) -> Result<Done<S>, 
     };
     let mut course = study.course();
     let outcome = session.carry_out(&mut course, |control| study.run(control))?;
+    study.check_sources()?;
     let Some(output) = outcome.output else {
         return Err(Error::Input(format!(
             "the fit cannot start: {}",
@@ -343,12 +407,9 @@ pub fn carry_out<S: Study>(mut study: S, around: Around<'_>) -> Result<Done<S>, 
     let judged = Judgement::of(&study.evidence(&made), made.iterations);
     let trusted = judged.trusted;
     let mut summary = study.summary(&made, judged);
-    if let Some(folder) = &folder {
+    if let Some(folder) = folder {
         let files = study.files(&made, &mut summary, clock);
-        // All are tried: a full disk or a table that a format cannot hold costs no other file.
-        let written: Vec<_> = files.into_iter().map(|file| file.write(folder)).collect();
-        written.into_iter().collect::<Result<(), Error>>()?;
-        File::of_bytes(Kept::Fit.file_name(), to_json(&summary)?).write(folder)?;
+        write_results(folder, files, &to_json(&summary)?, digests)?;
     }
     Ok(Done {
         made,

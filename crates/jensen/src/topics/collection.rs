@@ -21,6 +21,8 @@ pub struct Collection<'a> {
     pub(super) digest: String,
     /// What the documents are called.
     pub(super) name: String,
+    /// The file that they are read from.
+    pub(super) file: Option<&'a Corpus>,
 }
 
 impl<'a> Collection<'a> {
@@ -36,6 +38,7 @@ impl<'a> Collection<'a> {
                 .unwrap_or_default(),
             digest: corpus.digest().to_owned(),
             name: corpus.path().display().to_string(),
+            file: Some(corpus),
         }
     }
 
@@ -50,6 +53,7 @@ impl<'a> Collection<'a> {
             train: Box::new(documents.in_blocks(BLOCK)),
             heldout: None,
             name: "documents in memory".to_owned(),
+            file: None,
         }
     }
 

@@ -164,6 +164,13 @@ impl Study for TopicsStudy<'_> {
             .collect()
     }
 
+    fn check_sources(&self) -> Result<(), Error> {
+        match self.collection.file {
+            Some(corpus) => Ok(corpus.check_unchanged()?),
+            None => Ok(()),
+        }
+    }
+
     fn identity(&self) -> Identity {
         self.with_job(lda::identity)
     }

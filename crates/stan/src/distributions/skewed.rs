@@ -169,11 +169,17 @@ pub static TABLE: &[Univariate] = &[
     .lowered_tails(B, lower_von_mises_tails),
 ];
 
+/// Above this concentration the distribution is normal to rounding, and the envelope's terms cancel.
+const NORMAL_KAPPA: f64 = 1e7;
+
 /// Best and Fisher's rejection from a wrapped Cauchy envelope; the result is in [−π, π) around 0, as Stan wraps it.
 fn von_mises(r: &mut Draws, x: &[f64]) -> f64 {
     let (mu, kappa) = (x[0], x[1]);
     if kappa < 1e-8 {
         return wrap(mu + 2.0 * PI * (r.uniform() - 0.5));
+    }
+    if kappa > NORMAL_KAPPA {
+        return wrap(mu + r.normal() / kappa.sqrt());
     }
     let tau = 1.0 + (1.0 + 4.0 * kappa * kappa).sqrt();
     let rho = (tau - (2.0 * tau).sqrt()) / (2.0 * kappa);

@@ -23,6 +23,9 @@ const TRIALS: &str = "the population size parameter";
 
 const NONE: f64 = f64::NEG_INFINITY;
 
+/// Draws without replacement that are made one by one; more of them by rejection.
+const ONE_BY_ONE: f64 = 1000.0;
+
 /// The rows.
 pub static TABLE: &[Univariate] = &[
     Univariate::new("bernoulli", Bool, &[(PROBABILITY, Unit)], |k, x| {
@@ -155,6 +158,11 @@ pub static TABLE: &[Univariate] = &[
         )))
     })
     .sample(|r, x| {
+        if x[0] > ONE_BY_ONE {
+            let (a, all) = (x[1] as u64, (x[1] + x[2]) as u64);
+            return rand_distr::Hypergeometric::new(all, a, x[0] as u64)
+                .map_or(f64::NAN, |d| r.sample(d) as f64);
+        }
         // One draw after the other, without replacement.
         let (mut a, mut b) = (x[1], x[2]);
         let mut n = 0.0;

@@ -27,7 +27,7 @@ use num_complex::Complex64;
 use self::random::Draws;
 use crate::program::BinaryOp;
 use crate::value::Value;
-use crate::value::error::FnResult;
+use crate::value::error::{FnResult, check_terms};
 
 /// Which terms of a density are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +102,38 @@ pub enum Builtin {
     Density(fn(Keep, &[&Value]) -> FnResult<f64>),
     /// A random number.
     Random(fn(&mut Draws, &[&Value]) -> FnResult<Value>),
+}
+
+/// Functions that go through as many terms as one of their arguments says, and which argument that is.
+const COUNTED: &[(&str, usize)] = &[
+    ("bessel_first_kind", 0),
+    ("bessel_second_kind", 0),
+    ("beta_binomial_cdf", 1),
+    ("beta_binomial_lccdf", 1),
+    ("beta_binomial_lcdf", 1),
+    ("falling_factorial", 1),
+    ("lmgamma", 0),
+    ("modified_bessel_first_kind", 0),
+    ("modified_bessel_second_kind", 0),
+    ("rising_factorial", 1),
+];
+
+/// Refuses a call that would go through too many terms for one step of an evaluation.
+///
+/// # Errors
+/// [`ErrorKind::Limit`](crate::value::error::ErrorKind::Limit).
+pub fn check_counts(name: &str, args: &[&Value]) -> FnResult<()> {
+    let Ok(found) = COUNTED.binary_search_by_key(&name, |(name, _)| name) else {
+        return Ok(());
+    };
+    let counts = args[COUNTED[found].1].numbers();
+    // A count stands for every element of the other arguments, or for its own.
+    let longest = args.iter().map(|arg| arg.len()).max().unwrap_or(1);
+    let each = longest.checked_div(counts.len()).unwrap_or(1).max(1);
+    check_terms(
+        name,
+        each as f64 * counts.iter().map(|n| n.abs()).sum::<f64>(),
+    )
 }
 
 /// A name and its implementation.

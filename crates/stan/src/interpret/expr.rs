@@ -4,7 +4,7 @@ use num_complex::Complex64;
 
 use super::higher_order;
 use super::machine::Machine;
-use crate::functions::Keep;
+use crate::functions::{self, Keep};
 use crate::library;
 use crate::program::{
     BinaryOp, Call, Callee, Expr, ExprKind, FunId, FunctionKind, Index, Level, Span, Type,
@@ -136,6 +136,7 @@ impl Machine<'_> {
             }
             _ => {
                 let (a, b) = (self.eval(a)?, self.eval(b)?);
+                self.work(a.len(), span)?;
                 ops::binary(op, &a, &b).map_err(|e| e.at(span))
             }
         }
@@ -192,6 +193,7 @@ impl Machine<'_> {
             Callee::Builtin(id) => {
                 self.step(span)?;
                 let refs: Vec<&Value> = args.iter().map(|a| &**a).collect();
+                functions::check_counts(id.name(), &refs).map_err(|e| e.at(span))?;
                 let result = if id.name().ends_with("_rng") {
                     match &mut self.rng {
                         Some(rng) => library::draw(id, rng, &refs),
@@ -215,7 +217,9 @@ impl Machine<'_> {
                     };
                     library::call(id, keep, &refs)
                 };
-                result.map(Operand::Owned).map_err(|e| e.at(span))
+                let value = result.map_err(|e| e.at(span))?;
+                self.work(value.len(), span)?;
+                Ok(Operand::Owned(value))
             }
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::functions::random::Draws;
 use crate::program::{Program, Span, VarId};
 use crate::value::Value;
-use crate::value::error::{ErrorKind, Eval, EvalError, FnError, Limits};
+use crate::value::error::{Eval, EvalError, FnError, Halt, Limits};
 
 /// Values of the variables, by [`VarId`]; `None` where the declaration was not met yet.
 pub type Slots = Vec<Option<Arc<Value>>>;
@@ -18,6 +18,9 @@ pub struct Machine<'m> {
     pub(super) program: &'m Program,
     pub(super) locals: &'m [Vec<VarId>],
     pub(super) limits: Limits,
+    halt: Halt,
+    /// Work since it was last asked whether to go on.
+    work: u64,
     /// Values of the variables.
     pub slots: Slots,
     /// The log density so far.
@@ -34,6 +37,9 @@ pub struct Machine<'m> {
     pub(super) sink: &'m mut Sink<'m>,
 }
 
+/// Work between two questions whether to go on: some hundred microseconds.
+const ASK_EVERY: u64 = 4096;
+
 impl<'m> Machine<'m> {
     /// A machine for `program` with the variables in `slots`. `locals` are the program's [`function_locals`](crate::program::function_locals); constants
     /// are kept, Jacobians counted, and there are no random numbers, until the fields say otherwise.
@@ -48,6 +54,8 @@ impl<'m> Machine<'m> {
             program,
             locals,
             limits,
+            halt: Halt::default(),
+            work: ASK_EVERY,
             slots,
             target: 0.0,
             jacobian: true,
@@ -59,8 +67,24 @@ impl<'m> Machine<'m> {
         }
     }
 
+    /// Lets it be ended from outside.
+    pub fn with_halt(self, halt: Halt) -> Self {
+        Self { halt, ..self }
+    }
+
+    /// Counts work, such as the elements that are gone through, and asks now and then whether to go on.
+    pub(super) fn work(&mut self, amount: usize, span: Span) -> Eval<()> {
+        self.work = self.work.saturating_add(amount as u64);
+        if self.work >= ASK_EVERY {
+            self.work = 0;
+            self.halt.check(span)?;
+        }
+        Ok(())
+    }
+
     /// Counts one step.
     pub(super) fn step(&mut self, span: Span) -> Eval<()> {
+        self.work(1, span)?;
         self.steps += 1;
         if self.steps > self.limits.steps {
             return Err(limit(
@@ -121,9 +145,5 @@ impl<'m> Machine<'m> {
 }
 
 fn limit(message: String, span: Span) -> Box<EvalError> {
-    Box::new(EvalError {
-        kind: ErrorKind::Limit,
-        message,
-        span,
-    })
+    FnError::limit(message).at(span)
 }

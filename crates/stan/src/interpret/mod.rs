@@ -19,7 +19,7 @@ mod model;
 mod solvers;
 mod stmt;
 
-pub use crate::value::error::{ErrorKind, Eval, EvalError, FnError, Limits};
+pub use crate::value::error::{ErrorKind, Eval, EvalError, FnError, Halt, Limits};
 pub use bind::{DataSource, Elements, Input, NoData};
 pub use machine::Machine;
 pub use model::{BoundModel, Interpreter};

@@ -9,16 +9,18 @@ use super::machine::{Machine, Sink, Slots};
 use crate::functions::random::{Draws, RandomUse};
 use crate::program::{BlockKind, Decl, Program, Span, Stmt, StmtKind, VarId, function_locals};
 use crate::value::Value;
-use crate::value::error::{ErrorKind, Eval, EvalError, FnError, Limits};
+use crate::value::error::{ErrorKind, Eval, EvalError, FnError, Halt, Limits};
 use crate::value::sized::{Part, Sized, part_of, parts, put_part};
 
 /// Binds programs to data.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Interpreter {
     /// What each evaluation may use.
     pub limits: Limits,
     /// Seed of the random numbers in transformed data.
     pub seed: u64,
+    /// Ends evaluations from outside: binding, and every later one of the bound model.
+    pub halt: Halt,
 }
 
 impl Interpreter {
@@ -35,7 +37,8 @@ impl Interpreter {
     ) -> Eval<BoundModel> {
         let locals = function_locals(&program);
         let slots: Slots = vec![None; program.vars.len()];
-        let mut machine = Machine::new(&program, &locals, slots, self.limits, sink);
+        let machine = Machine::new(&program, &locals, slots, self.limits, sink);
+        let mut machine = machine.with_halt(self.halt.clone());
         bind_data(&mut machine, data)?;
         machine.rng = Some(Draws::new(self.seed, RandomUse::TransformedData, 0));
         machine.run(&program.transformed_data)?;
@@ -44,6 +47,7 @@ impl Interpreter {
 
         let mut model = BoundModel {
             limits: self.limits,
+            halt: self.halt.clone(),
             parameters: Vec::new(),
             transformed: outputs(&mut machine, &program.transformed_parameters)?,
             generated: outputs(&mut machine, &program.generated_quantities)?,
@@ -111,6 +115,7 @@ pub struct BoundModel {
     program: Arc<Program>,
     locals: Vec<Vec<VarId>>,
     limits: Limits,
+    halt: Halt,
     slots: Slots,
     parameters: Vec<(VarId, Sized)>,
     transformed: Vec<(VarId, Sized)>,
@@ -153,6 +158,12 @@ impl BoundModel {
             self.limits,
             sink,
         )
+        .with_halt(self.halt.clone())
+    }
+
+    /// What ends its evaluations from outside.
+    pub fn halt(&self) -> &Halt {
+        &self.halt
     }
 
     /// The log density at the unconstrained point `z`, with the log-Jacobians of the transforms if `jacobian`, without
@@ -199,6 +210,7 @@ impl BoundModel {
             let message = format!("the point has {} coordinates, not {}", z.len(), self.dim);
             return Err(FnError::invalid(message).at(Span::default()));
         }
+        machine.work(z.len(), Span::default())?;
         let mut rest = z;
         for (decl, (var, ty)) in self.program.parameters.iter().zip(&self.parameters) {
             let mut value = ty.empty();

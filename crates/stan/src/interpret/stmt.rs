@@ -1,6 +1,6 @@
 //! Execution of statements.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use jensen_math::special::log_diff_exp;
@@ -14,6 +14,28 @@ use crate::value::error::{Eval, FnError};
 use crate::value::index::{self, Step};
 use crate::value::ops;
 use crate::value::{Operand, Value};
+
+/// Most bytes of one message.
+const MESSAGE: usize = 1 << 20;
+
+/// A message that ends in `…` where it would be longer than [`MESSAGE`].
+#[derive(Default)]
+struct Short(String);
+
+impl Write for Short {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() > MESSAGE {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        if self.0.len() > MESSAGE {
+            self.0.truncate(self.0.floor_char_boundary(MESSAGE));
+            self.0.push('…');
+            return Err(fmt::Error);
+        }
+        Ok(())
+    }
+}
 
 /// How a statement ended.
 enum Flow {
@@ -279,18 +301,18 @@ impl Machine<'_> {
     }
 
     fn message(&mut self, parts: &[Message]) -> Eval<String> {
-        let mut text = String::new();
+        let mut text = Short::default();
         for part in parts {
-            match part {
-                Message::Text(s) => text.push_str(s),
+            // What is beyond its length is left out.
+            let _ = match part {
+                Message::Text(s) => text.write_str(s),
                 Message::Value(e) => {
                     let value = self.eval(e)?;
-                    // Writing to a string cannot fail.
-                    let _ = write!(text, "{}", &*value);
+                    write!(text, "{}", &*value)
                 }
-            }
+            };
         }
-        Ok(text)
+        Ok(text.0)
     }
 
     fn tilde(&mut self, tilde: &Tilde, span: Span) -> Eval<()> {

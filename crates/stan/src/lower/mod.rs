@@ -38,7 +38,7 @@ use crate::symbolic::functions::Cx;
 use crate::symbolic::index;
 use crate::symbolic::tape::{E, Tape};
 use crate::symbolic::value::Sym;
-use crate::value::error::{ErrorKind, Eval, EvalError, FnError};
+use crate::value::error::{ErrorKind, Eval, EvalError, FnError, Halt};
 use crate::value::sized;
 
 /// What the graph is to compute, and how large it may become.
@@ -111,6 +111,9 @@ const DEPTH_LIMIT: u32 = 1000;
 
 /// Statements and loop turns before lowering gives up.
 const STEP_LIMIT: u64 = 10_000_000;
+
+/// Steps between two questions whether to go on.
+const ASK_EVERY: u64 = 256;
 
 /// Stack for [`DEPTH_LIMIT`] levels; only touched pages take memory.
 const STACK: usize = 256 << 20;
@@ -192,6 +195,7 @@ struct Lower<'p, 'g> {
     program: &'p Program,
     tape: &'g Tape,
     options: LowerOptions,
+    halt: Halt,
     slots: Vec<Option<Sym>>,
     locals: Vec<Vec<VarId>>,
     /// Terms of the log density, scalars.
@@ -222,6 +226,7 @@ impl<'p, 'g> Lower<'p, 'g> {
             program,
             tape,
             options,
+            halt: bound.halt().clone(),
             slots: bound
                 .slots()
                 .iter()
@@ -353,6 +358,9 @@ impl<'p, 'g> Lower<'p, 'g> {
 
     /// Counts a step; checks the limits.
     fn step(&mut self, span: Span) -> Eval<()> {
+        if self.steps.is_multiple_of(ASK_EVERY) {
+            self.halt.check(span)?;
+        }
         self.steps += 1;
         let nodes = self.tape.graph.borrow().len();
         if nodes > self.options.node_limit {
@@ -407,9 +415,5 @@ impl<'p, 'g> Lower<'p, 'g> {
 }
 
 fn limit(message: String, span: Span) -> Box<EvalError> {
-    Box::new(EvalError {
-        kind: ErrorKind::Limit,
-        message,
-        span,
-    })
+    FnError::limit(message).at(span)
 }

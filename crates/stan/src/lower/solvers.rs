@@ -152,6 +152,7 @@ impl<'p, 'g> Lower<'p, 'g> {
             program: self.program,
             tape: &tape,
             options: self.options,
+            halt: self.halt.clone(),
             slots: vec![None; self.slots.len()],
             locals: function_locals(self.program),
             terms: Vec::new(),

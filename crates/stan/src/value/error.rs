@@ -1,6 +1,7 @@
 //! What ends an evaluation.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::program::Span;
 
@@ -78,6 +79,14 @@ impl FnError {
         }
     }
 
+    /// More than an evaluation may take.
+    pub fn limit(message: impl Into<String>) -> FnError {
+        FnError {
+            kind: ErrorKind::Limit,
+            message: message.into(),
+        }
+    }
+
     /// What makes the log density no sum over records.
     pub fn records(message: impl Into<String>) -> FnError {
         FnError {
@@ -106,6 +115,38 @@ impl std::error::Error for FnError {}
 
 /// Result of a library function.
 pub type FnResult<T> = Result<T, FnError>;
+
+/// Asked now and then whether an evaluation is to end: it says why.
+type Asked = dyn Fn() -> Option<String> + Send + Sync;
+
+/// Ends evaluations from outside, when their time is up or somebody has lost patience. Without one they go on until
+/// their [`Limits`].
+#[derive(Clone, Default)]
+pub struct Halt(Option<Arc<Asked>>);
+
+impl Halt {
+    /// Ends evaluations once `asked` gives a reason. It is asked from every thread, a few thousand times a second.
+    pub fn new(asked: impl Fn() -> Option<String> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(asked)))
+    }
+
+    /// Why the evaluation at `span` is to end, where it is.
+    ///
+    /// # Errors
+    /// The reason, as [`ErrorKind::Limit`].
+    pub fn check(&self, span: Span) -> Eval<()> {
+        match self.0.as_ref().and_then(|asked| asked()) {
+            None => Ok(()),
+            Some(message) => Err(FnError::limit(message).at(span)),
+        }
+    }
+}
+
+impl fmt::Debug for Halt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Halt" } else { "None" })
+    }
+}
 
 /// What an evaluation may use before it ends with [`ErrorKind::Limit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,19 +177,33 @@ pub const MAX_VALUE_BYTES: u64 = 2 << 30;
 pub fn check_bytes(what: &str, elements: f64, size: usize, limit: u64) -> FnResult<()> {
     let bytes = elements * size as f64;
     if bytes > limit as f64 {
-        return Err(FnError {
-            kind: ErrorKind::Limit,
-            message: format!(
-                "{what} has {elements} elements and would take {}, the limit is {}",
-                show_bytes(bytes),
-                show_bytes(limit as f64)
-            ),
-        });
+        return Err(FnError::limit(format!(
+            "{what} has {elements} elements and would take {}, the limit is {}",
+            show_bytes(bytes),
+            show_bytes(limit as f64)
+        )));
     }
     Ok(())
 }
 
-fn show_bytes(bytes: f64) -> String {
+/// Most terms that one call of a library function may add or multiply: a fraction of a second.
+pub const MAX_TERMS: f64 = 4e6;
+
+/// Refuses a call of `what` that goes through `terms` terms where those are too many.
+///
+/// # Errors
+/// [`ErrorKind::Limit`].
+pub fn check_terms(what: &str, terms: f64) -> FnResult<()> {
+    if terms > MAX_TERMS {
+        return Err(FnError::limit(format!(
+            "{what} would go through {terms} terms, the limit is {MAX_TERMS}"
+        )));
+    }
+    Ok(())
+}
+
+/// `1.500 GiB`.
+pub fn show_bytes(bytes: f64) -> String {
     const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let mut value = bytes;
     let mut unit = 0;

@@ -4,7 +4,7 @@ use crate::symbolic::functions::elementwise::{lmgamma, map};
 use crate::symbolic::functions::{Build, Cx};
 use crate::symbolic::tape::E;
 use crate::symbolic::value::{Dims, Leaf, Sym, e_cell};
-use crate::value::error::FnResult;
+use crate::value::error::{FnResult, check_terms};
 
 /// Name and builder.
 pub const TABLE: &[(&str, Build)] = &[
@@ -53,6 +53,7 @@ pub const TABLE: &[(&str, Build)] = &[
     }),
     ("lmgamma", |cx, args| {
         let k = args[0].size("the dimension")?;
+        check_terms("lmgamma", k as f64)?;
         map(cx, &args[1..], |e| lmgamma(k, e[0]))
     }),
 ];

@@ -1,0 +1,314 @@
+//! Attacks the readers and the compiler within one process: `cargo xtask fuzz`, which gives seconds for each target and a
+//! seed.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | here | targets, finds and their shrinking |
+//! | `mutate` | inputs made of others |
+//! | `grammar` | well-typed programs |
+//!
+//! A find is a panic, a hang, or a program whose graph and interpreter disagree. Its input is shrunk and written to
+//! `target/attack/fuzz`.
+
+mod grammar;
+mod mutate;
+
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use jensen::data::{Adjacency, DataSet, Table, idx, npy};
+use jensen::graph::Graph;
+use jensen::run::Checkpoint;
+use jensen::stan::{Build, Halt, Model, NoIncludes, check, pretty};
+use jensen::{Error, Problem, Query, evaluate};
+use mutate::Dice;
+
+/// Seconds after which an input hangs; the interpreter is asked to end before.
+const PATIENCE: Duration = Duration::from_secs(10);
+const ALLOWED: Duration = Duration::from_secs(2);
+
+/// Bytes of memory that one input may take.
+const MEMORY: u64 = 256 << 20;
+
+/// Stack of the thread that does everything, as the command has it.
+const STACK: usize = 512 << 20;
+
+/// What is attacked: a name, seeds of inputs, and the attack.
+struct Target {
+    name: &'static str,
+    seeds: Vec<Vec<u8>>,
+    attack: fn(&[u8]) -> Result<(), String>,
+}
+
+fn main() -> ExitCode {
+    let mut numbers = std::env::args()
+        .skip(1)
+        .filter_map(|word| word.parse::<u64>().ok());
+    let (seconds, seed) = (numbers.next().unwrap_or(10), numbers.next().unwrap_or(1));
+    std::panic::set_hook(Box::new(|_| {}));
+    let worker = std::thread::Builder::new().stack_size(STACK);
+    let finds = worker
+        .spawn(move || all(seconds, seed))
+        .map(|thread| thread.join());
+    match finds {
+        Ok(Ok(0)) => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
+}
+
+/// Whether a target is asked for: by its name after the numbers, or all where none is named.
+fn only(name: &str) -> bool {
+    let named: Vec<String> = std::env::args().skip(3).collect();
+    named.is_empty() || named.iter().any(|n| n == name)
+}
+
+fn all(seconds: u64, seed: u64) -> usize {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let desk = root.join("target/attack/fuzz");
+    let _ = fs::create_dir_all(&desk);
+    let mut finds = 0;
+    for target in targets(&root)
+        .into_iter()
+        .filter(|target| only(target.name))
+    {
+        let mut dice = Dice(seed);
+        let begun = Instant::now();
+        let (mut tried, mut found) = (0, 0);
+        while begun.elapsed().as_secs() < seconds {
+            let input = match target.seeds.is_empty() {
+                true => grammar::program(&mut dice).into_bytes(),
+                false => mutate::mutated(&target.seeds, &mut dice),
+            };
+            tried += 1;
+            if let Err(reason) = outcome(&target, &input) {
+                found += 1;
+                let small = shrunk(&target, input, &reason);
+                let file = desk.join(format!("{}-{found}", target.name));
+                let _ = fs::write(&file, small);
+                eprintln!("{}: {reason}: {}", target.name, file.display());
+            }
+        }
+        println!("{:<10} {tried:>8} inputs, {found} finds", target.name);
+        finds += found;
+    }
+    finds
+}
+
+/// Whether an input is survived.
+fn outcome(target: &Target, input: &[u8]) -> Result<(), String> {
+    let begun = Instant::now();
+    let ended = catch_unwind(AssertUnwindSafe(|| (target.attack)(input)));
+    if begun.elapsed() > PATIENCE {
+        return Err(format!("it takes {:?}", begun.elapsed()));
+    }
+    ended.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+        Err(format!("panic: {}", text.unwrap_or_default()))
+    })
+}
+
+/// A smaller input that fails in the same way, by the beginning of the reason: parts are left out for a while.
+fn shrunk(target: &Target, mut input: Vec<u8>, reason: &str) -> Vec<u8> {
+    let begun = Instant::now();
+    let alike = |found: &str| found.chars().take(10).eq(reason.chars().take(10));
+    let mut part = input.len() / 2;
+    while part > 0 && begun.elapsed() < PATIENCE {
+        let mut at = 0;
+        while at + part <= input.len() && begun.elapsed() < PATIENCE {
+            let mut smaller = input.clone();
+            smaller.drain(at..at + part);
+            match outcome(target, &smaller) {
+                Err(found) if alike(&found) => input = smaller,
+                _ => at += part,
+            }
+        }
+        part /= 2;
+    }
+    input
+}
+
+fn targets(root: &Path) -> Vec<Target> {
+    let models = |name: &str, most: usize| -> Vec<Vec<u8>> {
+        let mut files: Vec<PathBuf> = fs::read_dir(root.join("models"))
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path().join(name))
+            .filter(|path| path.is_file())
+            .collect();
+        files.sort();
+        let bytes = files.iter().filter_map(|path| fs::read(path).ok());
+        bytes.filter(|bytes| bytes.len() < most).collect()
+    };
+    let target = |name, seeds, attack| Target {
+        name,
+        seeds,
+        attack,
+    };
+    let of = |text: &str| vec![text.as_bytes().to_vec()];
+    vec![
+        target("parser", models("model.stan", 4000), parse),
+        target("compiler", models("model.stan", 2000), compile),
+        target("grammar", Vec::new(), agree),
+        target("json", models("data.json", 4000), |b| {
+            ended(DataSet::from_json(b, "x"))
+        }),
+        target("rdump", of(RDUMP), |b| ended(DataSet::from_rdump(b, "x"))),
+        target("csv", of("a,b,c\n1,2.5,x\n\"q,\",NA,-1e300\n"), |b| {
+            ended(Table::parse(b, "x.csv"))
+        }),
+        target("npy", vec![npy_bytes()], |b| ended(npy::parse(b, "x.npy"))),
+        target(
+            "idx",
+            vec![vec![0, 0, 8, 2, 0, 0, 0, 2, 0, 0, 0, 2, 1, 2, 3, 4]],
+            |b| ended(idx::parse_idx(b, "x")),
+        ),
+        target("adjacency", of("3\n1 2 2 3\n2 1 1\n3 1 1\n"), |b| {
+            ended(Adjacency::parse(b, "x"))
+        }),
+        target("safetensors", vec![checkpoint()], |b| {
+            ended(Checkpoint::decode(b))
+        }),
+        target("graph", of(GRAPH), graph),
+    ]
+}
+
+const RDUMP: &str =
+    "N <- 3\ny <- c(1, 2.5, -3e4)\nA <- structure(c(1,2,3,4), .Dim = c(2L, 2L))\nk <- 1:4\n";
+
+const GRAPH: &str = "c0 = [1.0, -0.5, inf]\ni0 = [0, 0, 2]\nin0 = lane [3]\n%0: [3] lane = input in0\n\
+                     %1: [3] constant = const c0\n%2: [3] lane = mul %0 %1 @12\n%3: [3] lane = gather i0 %2\n\
+                     %4: [] lane = sum %3\noutputs %4\n";
+
+fn npy_bytes() -> Vec<u8> {
+    let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 1), }\n";
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.as_bytes());
+    bytes.extend([1.5f64, -2.0].iter().flat_map(|x| x.to_le_bytes()));
+    bytes
+}
+
+fn checkpoint() -> Vec<u8> {
+    let mut archive = jensen::run::Archive::new();
+    archive.put("mean", &[1.0, 2.0, f64::NAN]);
+    archive.set("step", 3);
+    let identity = jensen::run::Identity::of_result("fuzz");
+    Checkpoint::of_result(identity, archive).encode()
+}
+
+/// A reader's result, good or bad.
+fn ended<T, E>(result: Result<T, E>) -> Result<(), String> {
+    drop(result);
+    Ok(())
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn graph(bytes: &[u8]) -> Result<(), String> {
+    if let Ok(graph) = Graph::parse(&text(bytes)) {
+        let again = Graph::parse(&graph.to_string()).map_err(|e| e.to_string())?;
+        if again.to_string() != graph.to_string() {
+            return Err("it prints as another graph".to_owned());
+        }
+    }
+    Ok(())
+}
+
+fn parse(bytes: &[u8]) -> Result<(), String> {
+    let source = text(bytes);
+    let checked = check(&source, "x.stan", &NoIncludes);
+    drop(checked.render(false));
+    drop(pretty::show_tree(&source, "x.stan", &NoIncludes));
+    Ok(())
+}
+
+fn model(source: &str) -> Result<Model, Error> {
+    let begun = Instant::now();
+    let build = Build {
+        memory_limit: MEMORY,
+        halt: Halt::new(move || (begun.elapsed() > ALLOWED).then(|| "time is up".to_owned())),
+        ..Build::default()
+    };
+    Model::compile(source, "x.stan", &DataSet::new(), &build)
+}
+
+/// Compiles, and evaluates at the origin.
+fn compile(bytes: &[u8]) -> Result<(), String> {
+    // Programs with data fail at their first declaration; without it more of them is reached.
+    let source = text(bytes);
+    for source in [&source, &without_data(&source)] {
+        if let Ok(model) = model(source) {
+            let _ = values(&model);
+        }
+    }
+    Ok(())
+}
+
+/// The program without the block of its data.
+fn without_data(source: &str) -> String {
+    let mut parts = source.splitn(2, "data {");
+    let (before, after) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
+    let rest = after.split_once('}').map_or("", |(_, rest)| rest);
+    format!("{before}{rest}")
+}
+
+/// The points at which programs are evaluated.
+fn points(dim: usize) -> Vec<Vec<f64>> {
+    let wave = |k: f64| (0..dim).map(|i| (k + i as f64).sin()).collect();
+    vec![vec![0.0; dim], wave(0.3), wave(1.1)]
+}
+
+fn values(model: &Model) -> Option<Vec<f64>> {
+    let dim = model.bound().unconstrained_dim();
+    let points = points(dim);
+    let query = Query {
+        points: &points,
+        gradient: true,
+        directions: None,
+    };
+    evaluate(model.density(), &query)
+        .ok()
+        .map(|answer| answer.value)
+}
+
+/// A well-typed program compiles, and its graph and its interpreter agree.
+fn agree(bytes: &[u8]) -> Result<(), String> {
+    let source = text(bytes);
+    let model = match model(&source) {
+        Ok(model) => model,
+        Err(Error::Model(error)) if error.kind == jensen::stan::ModelErrorKind::Program => {
+            return Err(format!("a well-typed program is refused: {error}"));
+        }
+        Err(_) => return Ok(()),
+    };
+    let Some(found) = values(&model) else {
+        return Ok(());
+    };
+    let bound = model.bound();
+    let points = points(bound.unconstrained_dim());
+    // At the origin elements are equal but for their last digits, on which comparisons and sorting hang.
+    for (point, found) in points.iter().zip(found).skip(1) {
+        // A point that the interpreter rejects has no value there.
+        let wanted = bound.log_density(point, true, false).unwrap_or(f64::NAN);
+        // Where one of them is no finite number, rules such as 0 · x = 0 may leave the other one.
+        let finite = found.is_finite() && wanted.is_finite();
+        // A value that hangs on the last digits says nothing, such as a cubic root of a difference that is 0 but for them.
+        let beside: Vec<f64> = point.iter().map(|z| z + 1e-12).collect();
+        let moved = bound.log_density(&beside, true, false).unwrap_or(f64::NAN);
+        let steady = (moved - wanted).abs() <= 1e-9 * (1.0 + wanted.abs());
+        if !steady {
+            continue;
+        }
+        if finite && (found - wanted).abs() > 1e-7 * (1.0 + wanted.abs()) {
+            return Err(format!("the graph gives {found}, the interpreter {wanted}"));
+        }
+    }
+    Ok(())
+}

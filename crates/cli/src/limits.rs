@@ -1,0 +1,85 @@
+//! What ends the interpreter from outside: time, memory, Ctrl-C.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use jensen::format_bytes;
+use jensen::stan::Halt;
+
+use crate::terminal::STOP;
+
+/// What a limit that is passed leaves: a run that ends by it still makes its draws, a loop without an end does not.
+const GRACE: Duration = Duration::from_millis(700);
+
+/// A limit on time that is counted anew for building and for the run.
+struct Watch {
+    begun: Instant,
+    /// When it was first seen that time is up or Ctrl-C was pressed.
+    passed: Option<Instant>,
+}
+
+static WATCH: Mutex<Option<Watch>> = Mutex::new(None);
+
+/// Counts time from here.
+pub fn begin() {
+    *WATCH.lock().unwrap_or_else(PoisonError::into_inner) = Some(Watch {
+        begun: Instant::now(),
+        passed: None,
+    });
+}
+
+/// Ends evaluations of the interpreter that take more seconds or bytes than these, or are interrupted.
+pub fn halt(seconds: Option<f64>, bytes: u64) -> Halt {
+    begin();
+    let before = resident().unwrap_or(0);
+    Halt::new(move || out_of_time(seconds).or_else(|| out_of_memory(before, bytes)))
+}
+
+fn out_of_time(seconds: Option<f64>) -> Option<String> {
+    let mut watch = WATCH.lock().unwrap_or_else(PoisonError::into_inner);
+    let watch = watch.as_mut()?;
+    let stopped = STOP.load(Ordering::Relaxed);
+    let late = seconds.filter(|limit| watch.begun.elapsed().as_secs_f64() > *limit);
+    if !stopped && late.is_none() {
+        return None;
+    }
+    let since = *watch.passed.get_or_insert_with(Instant::now);
+    if since.elapsed() < GRACE {
+        return None;
+    }
+    Some(match late {
+        Some(limit) => format!("ended by --max-seconds {limit}"),
+        None => "interrupted".to_owned(),
+    })
+}
+
+/// Memory that is not looked at: what any small model takes. Small limits are for sizes that are known beforehand.
+const UNSEEN: u64 = 64 << 20;
+
+/// Says so where the process has taken more than `limit` bytes beside what it had `before`.
+fn out_of_memory(before: u64, limit: u64) -> Option<String> {
+    let taken = resident()?.saturating_sub(before);
+    if taken <= limit.max(UNSEEN) {
+        return None;
+    }
+    Some(format!(
+        "{} of memory are taken, the limit is {} (--memory-limit)",
+        format_bytes(taken),
+        format_bytes(limit)
+    ))
+}
+
+/// Bytes of memory that the process has; unknown where the system does not say.
+#[cfg(target_os = "linux")]
+fn resident() -> Option<u64> {
+    const PAGE: u64 = 4096;
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * PAGE)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn resident() -> Option<u64> {
+    None
+}

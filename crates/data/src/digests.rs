@@ -1,0 +1,121 @@
+//! What the files of a run's folder were when they were written: `digests.json`.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::atomic::write_atomic_bytes;
+use crate::error::DataError;
+use crate::run_dir::{Artefact, RunDir};
+
+/// SHA-256 of files, by their names in the folder.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Digests(BTreeMap<String, String>);
+
+/// The file, which is itself protected.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {
+    files: BTreeMap<String, String>,
+    digest: String,
+}
+
+impl Digests {
+    /// Takes note of a file as it stands in the folder.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn note(&mut self, folder: &RunDir, name: &str) -> Result<(), DataError> {
+        let path = folder.path().join(name);
+        let digest = of_file(&path).map_err(|e| DataError::io("read", &path, &e))?;
+        self.0.insert(name.to_owned(), digest);
+        Ok(())
+    }
+
+    /// Takes note of a file that is about to be written.
+    pub fn note_bytes(&mut self, name: &str, bytes: &[u8]) {
+        self.0.insert(name.to_owned(), hex(Sha256::digest(bytes)));
+    }
+
+    /// Writes them down.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&self, folder: &RunDir) -> Result<(), DataError> {
+        let stored = Stored {
+            files: self.0.clone(),
+            digest: of_names(&self.0),
+        };
+        let text =
+            serde_json::to_string_pretty(&stored).map_err(|e| DataError::invalid(e.to_string()))?;
+        let path = folder.artefact(Artefact::Digests);
+        write_atomic_bytes(&path, format!("{text}\n").as_bytes())
+    }
+
+    /// The names of the files of a folder, where its digests can be read.
+    pub(crate) fn names(folder: &RunDir) -> Option<Vec<String>> {
+        let bytes = fs::read(folder.artefact(Artefact::Digests)).ok()?;
+        let stored: Stored = serde_json::from_slice(&bytes).ok()?;
+        // Names of files of the folder, whatever was written there since.
+        let plain = |name: &String| !name.contains(['/', '\\']) && name != "..";
+        Some(stored.files.into_keys().filter(plain).collect())
+    }
+
+    /// Refuses a folder whose files are not as they were written. Files that are gone are left to those who miss them, and
+    /// folders without digests, as killed runs and earlier versions leave them, to their readers.
+    ///
+    /// # Errors
+    /// A file was changed, or the digests were.
+    pub fn check(folder: &RunDir) -> Result<(), DataError> {
+        let path = folder.artefact(Artefact::Digests);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(e) => return Err(DataError::io("read", &path, &e)),
+        };
+        let stored = serde_json::from_slice::<Stored>(&bytes).ok();
+        let stored = stored.filter(|stored| stored.digest == of_names(&stored.files));
+        let Some(stored) = stored else {
+            return Err(changed(&path));
+        };
+        for (name, digest) in &stored.files {
+            let path = folder.path().join(name);
+            match of_file(&path) {
+                Ok(found) if found == *digest => {}
+                Ok(_) => return Err(changed(&path)),
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+                Err(e) => return Err(DataError::io("read", &path, &e)),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn changed(path: &Path) -> DataError {
+    DataError::invalid(format!(
+        "`{}` is damaged or was changed after it was written: its SHA-256 is another one; bring the file back, or fit again",
+        path.display()
+    ))
+}
+
+fn of_file(path: &Path) -> io::Result<String> {
+    let mut hash = Sha256::new();
+    io::copy(&mut File::open(path)?, &mut hash)?;
+    Ok(hex(hash.finalize()))
+}
+
+fn of_names(files: &BTreeMap<String, String>) -> String {
+    let mut hash = Sha256::new();
+    for (name, digest) in files {
+        hash.update(format!("{name}\n{digest}\n"));
+    }
+    hex(hash.finalize())
+}
+
+fn hex(digest: impl AsRef<[u8]>) -> String {
+    digest.as_ref().iter().map(|b| format!("{b:02x}")).collect()
+}

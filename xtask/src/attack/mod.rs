@@ -1,0 +1,178 @@
+//! Attacks on the command from outside: what it must survive, tried at random.
+//!
+//! | name | file | what is tried |
+//! | --- | --- | --- |
+//! | `kill` | `kill` | every command is killed at a random moment and goes on: the files must be those of a run that was left alone |
+//! | `damage` | `damage` | bits flipped in every file of a folder, and files cut short: one error, or the same results |
+//! | `limits` | `limits` | little memory, little disk, closed pipes, folders that cannot be written, processes that race |
+//! | `fuzz` | `fuzz` | the readers and the compiler, by the driver `crates/cli/examples/fuzz/main.rs` |
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `scenes` | small runs of every command, with their data |
+//! | `compare` | folders file by file, times apart |
+//!
+//! All take `--jensen PATH` (a command that is built; else one is built), `--count N` or `--seconds S`, and `--seed N`.
+
+mod compare;
+mod damage;
+mod fuzz;
+mod kill;
+mod limits;
+mod scenes;
+
+pub use damage::attack as damage;
+pub use fuzz::attack as fuzz;
+pub use kill::attack as kill;
+pub use limits::attack as limits;
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::run::cargo;
+
+/// Seconds after which a command that should have ended hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What was asked for.
+pub struct Flags {
+    /// The command.
+    pub jensen: PathBuf,
+    /// How many attacks.
+    pub count: usize,
+    /// Seconds of each target.
+    pub seconds: u64,
+    /// Seed of the attacks.
+    pub seed: u64,
+}
+
+impl Flags {
+    /// Reads `--name value` pairs; without `--jensen` the command is built.
+    pub fn read(arguments: &[String], count: usize) -> Result<Self, String> {
+        let mut flags = Self {
+            jensen: PathBuf::new(),
+            count,
+            seconds: 10,
+            seed: 1,
+        };
+        for pair in arguments.chunks(2) {
+            let [name, value] = pair else {
+                return Err(format!("`{}` has no value", pair[0]));
+            };
+            let number = || {
+                value
+                    .parse()
+                    .map_err(|_| format!("{name} {value}: expected a number"))
+            };
+            match name.as_str() {
+                "--jensen" => flags.jensen = PathBuf::from(value),
+                "--count" => flags.count = number()? as usize,
+                "--seconds" => flags.seconds = number()?,
+                "--seed" => flags.seed = number()?,
+                _ => return Err(format!("there is no flag `{name}`")),
+            }
+        }
+        Ok(flags)
+    }
+
+    /// With a command to attack.
+    pub fn built(mut self, root: &Path) -> Result<Self, String> {
+        if self.jensen.as_os_str().is_empty() {
+            cargo(
+                root,
+                &["build", "--profile", "quick", "-p", "jensen-cli"],
+                &[],
+            )?;
+            let target = std::env::var_os("CARGO_TARGET_DIR");
+            let target = target.map_or_else(|| root.join("target"), PathBuf::from);
+            self.jensen = target.join("quick/jensen");
+        }
+        let whole = self.jensen.canonicalize();
+        self.jensen = whole.map_err(|e| format!("`{}`: {e}", self.jensen.display()))?;
+        Ok(self)
+    }
+}
+
+/// A stream of random numbers (SplitMix64).
+pub struct Dice(pub u64);
+
+impl Dice {
+    /// A number below `n`.
+    pub fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % n.max(1) as u64) as usize
+    }
+}
+
+/// How a command ended.
+pub struct Ended {
+    /// The exit code; none of a signal.
+    pub code: Option<i32>,
+    /// What it said on standard error.
+    pub told: String,
+}
+
+impl Ended {
+    /// Refuses faults, signals and hangs, and an error without a word.
+    pub fn clean(&self) -> Result<(), String> {
+        match self.code {
+            Some(0 | 4) => Ok(()),
+            Some(2 | 3) if !self.told.trim().is_empty() => Ok(()),
+            Some(130) => Ok(()),
+            code => Err(format!("exit {code:?}: {}", self.told.trim())),
+        }
+    }
+}
+
+/// Starts the command with these arguments.
+pub fn start(jensen: &Path, arguments: &[String]) -> Result<Child, String> {
+    let mut command = Command::new(jensen);
+    command.args(arguments).stdin(Stdio::null());
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+        .spawn()
+        .map_err(|e| format!("cannot start the command: {e}"))
+}
+
+/// Waits for a command; one that hangs is killed and told.
+pub fn finish(mut child: Child) -> Result<Ended, String> {
+    let stderr = child.stderr.take();
+    let reader = std::thread::spawn(move || {
+        let mut told = Vec::new();
+        if let Some(mut stderr) = stderr {
+            // A pipe that breaks ends what is told.
+            let _ = std::io::Read::read_to_end(&mut stderr, &mut told);
+        }
+        String::from_utf8_lossy(&told).into_owned()
+    });
+    let begun = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().map_err(|e| e.to_string())? {
+            let told = reader.join().unwrap_or_default();
+            return Ok(Ended {
+                code: status.code(),
+                told,
+            });
+        }
+        if begun.elapsed() > PATIENCE {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(format!("it hangs for {} seconds", PATIENCE.as_secs()));
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Runs the command to its end.
+pub fn run(jensen: &Path, arguments: &[String]) -> Result<Ended, String> {
+    finish(start(jensen, arguments)?)
+}
+
+/// Words as arguments.
+pub fn words(line: &str) -> Vec<String> {
+    line.split_whitespace().map(str::to_owned).collect()
+}

@@ -1,0 +1,221 @@
+//! Small runs of every command, with data that are written for them.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{Dice, run, words};
+
+/// A run, and what is later done with its folder.
+pub struct Scene {
+    /// What it is called in reports.
+    pub name: &'static str,
+    /// The command, such as `topics fit`.
+    pub verb: &'static str,
+    /// What it is given, without a folder.
+    pub given: String,
+    /// Commands that use the folder; `DIR` stands for it, `OUT` for a file.
+    pub uses: Vec<String>,
+}
+
+impl Scene {
+    /// The command line of a new run.
+    pub fn fit(&self, folder: &Path) -> Vec<String> {
+        let line = format!("{} {} {} --out", self.verb, self.given, self.manner());
+        let mut line = words(&line);
+        line.push(folder.display().to_string());
+        line
+    }
+
+    /// The command line that goes on.
+    pub fn resume(&self, folder: &Path) -> Vec<String> {
+        let folder_of = if self.is_of_points() { " --out" } else { "" };
+        let line = format!("{} {} --resume{folder_of}", self.verb, self.manner());
+        let mut line = words(&line);
+        line.push(folder.display().to_string());
+        line
+    }
+
+    /// Commands of points write their checkpoints as they like, and take their folder from `--out` when they go on.
+    fn is_of_points(&self) -> bool {
+        self.verb.starts_with("mixture") || self.verb.starts_with("factors")
+    }
+
+    fn manner(&self) -> &'static str {
+        if self.is_of_points() {
+            "--threads 1 -q"
+        } else {
+            "--checkpoint-every 0.02 --threads 1 -q"
+        }
+    }
+
+    /// The command lines that use a folder and write to a file.
+    pub fn uses(&self, folder: &Path, out: &Path) -> Vec<Vec<String>> {
+        let place = |word: &str| match word {
+            "DIR" => folder.display().to_string(),
+            "OUT" => out.display().to_string(),
+            word => word.to_owned(),
+        };
+        let lines = self.uses.iter();
+        lines
+            .map(|line| line.split_whitespace().map(place).collect())
+            .collect()
+    }
+}
+
+/// Every scene, with its data in `desk`.
+pub fn all(root: &Path, jensen: &Path, desk: &Path) -> Result<Vec<Scene>, String> {
+    let write = |name: &str, bytes: &[u8]| -> Result<PathBuf, String> {
+        let path = desk.join(name);
+        fs::write(&path, bytes).map_err(|e| format!("`{}`: {e}", path.display()))?;
+        Ok(path)
+    };
+    let plane = write("plane.csv", plane().as_bytes())?;
+    let bits = write("bits.csv", bits().as_bytes())?;
+    let images = write("images-idx3", &images())?;
+    let text = write("text.jsonl", documents().as_bytes())?;
+    let corpus = desk.join("corpus");
+    let build = format!(
+        "topics build {} --heldout 0.1 --min-df 1 --max-df 1.0 -q --out {}",
+        text.display(),
+        corpus.display()
+    );
+    let built = run(jensen, &words(&build))?;
+    if built.code != Some(0) {
+        return Err(format!("{build}: {}", built.told));
+    }
+    let model = |name: &str| root.join("models").join(name);
+    let schools = model("eight_schools_noncentred");
+    let schools = format!(
+        "{} {}",
+        schools.join("model.stan").display(),
+        schools.join("data.json").display()
+    );
+    let draws = || vec!["draws DIR --draws 20 --seed 3 --out OUT".to_owned()];
+    let fit = |name, flags: &str, uses| Scene {
+        name,
+        verb: "fit",
+        given: format!("{schools} --seed 3 --draws 100 {flags}"),
+        uses,
+    };
+    let mut compare = draws();
+    compare.push("compare DIR DIR".to_owned());
+    Ok(vec![
+        fit("fit", "", compare),
+        fit("fit advi", "--method advi --advi-iters 300", draws()),
+        fit("fit trust", "--method trust --family meanfield", draws()),
+        fit(
+            "fit bbvi",
+            "--method bbvi --max-iters 300 --family lowrank=2",
+            draws(),
+        ),
+        Scene {
+            name: "mixture",
+            verb: "mixture fit",
+            given: format!("{} -k 3 --seed 6", plane.display()),
+            uses: Vec::new(),
+        },
+        Scene {
+            name: "factors",
+            verb: "factors fit",
+            given: format!("{} -k 2 --noise-variance 0.1 --seed 6", bits.display()),
+            uses: Vec::new(),
+        },
+        Scene {
+            name: "latent",
+            verb: "latent fit",
+            given: format!(
+                "--likelihood gaussian --prior gp(matern32,on=x) --data {} --restarts 2 --optimise-hyperparameters",
+                plane.display()
+            ),
+            uses: vec![format!(
+                "latent predict DIR --at {} --out OUT",
+                plane.display()
+            )],
+        },
+        Scene {
+            name: "topics",
+            verb: "topics fit",
+            given: format!("{} -k 4 --batch 10 --passes 3 --seed 2", corpus.display()),
+            uses: vec![
+                "topics show DIR --json".to_owned(),
+                "topics evaluate DIR --json".to_owned(),
+            ],
+        },
+        Scene {
+            name: "vae",
+            verb: "vae fit",
+            given: format!(
+                "{} --latent 2 --hidden 8 --epochs 6 --batch 20 --seed 2",
+                images.display()
+            ),
+            uses: vec![
+                "vae sample DIR --count 3 --out OUT".to_owned(),
+                format!("vae encode DIR {} --out OUT", images.display()),
+            ],
+        },
+    ])
+}
+
+/// Points around three centres.
+fn plane() -> String {
+    let mut text = "x,y\n".to_owned();
+    for i in 0..60 {
+        let (cx, cy) = [(-4.0, 0.0), (4.0, 1.0), (0.0, 6.0)][i % 3];
+        let angle = i as f64 * 2.4;
+        let radius = 0.1 * ((i / 3) % 9) as f64;
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{},{}",
+            cx + radius * angle.cos(),
+            cy + radius * angle.sin()
+        );
+    }
+    text
+}
+
+/// Sums of two patterns.
+fn bits() -> String {
+    let mut text = "a,b,c,d\n".to_owned();
+    for i in 0..40 {
+        let (p, q) = (f64::from(i % 2), f64::from(i / 2 % 2));
+        let noise = 0.01 * f64::from(i % 7);
+        let _ = writeln!(text, "{},{},{},{}", p + noise, p, q - noise, q);
+    }
+    text
+}
+
+/// Pictures of six by six with a bar each, as IDX.
+fn images() -> Vec<u8> {
+    const COUNT: u8 = 60;
+    let mut dice = Dice(5);
+    let mut bytes = vec![0, 0, 8, 3, 0, 0, 0, COUNT, 0, 0, 0, 6, 0, 0, 0, 6];
+    for _ in 0..COUNT {
+        let (place, lying) = (dice.below(6), dice.below(2) == 0);
+        for k in 0..36 {
+            let on = if lying {
+                k / 6 == place
+            } else {
+                k % 6 == place
+            };
+            bytes.push(if on { 240 } else { dice.below(20) as u8 });
+        }
+    }
+    bytes
+}
+
+/// Documents of two fields.
+fn documents() -> String {
+    const WORDS: [[&str; 6]; 2] = [
+        ["river", "water", "fish", "stream", "bridge", "flood"],
+        ["proof", "lemma", "number", "theorem", "field", "prime"],
+    ];
+    let mut dice = Dice(9);
+    let mut text = String::new();
+    for i in 0..80 {
+        let words: Vec<&str> = (0..25).map(|_| WORDS[i % 2][dice.below(6)]).collect();
+        let _ = writeln!(text, "{{\"text\": \"{}\"}}", words.join(" "));
+    }
+    text
+}
