@@ -139,7 +139,7 @@ macro_rules! elementwise_table {
 
             // Inverses.
             LambertW0 "lambert_w0" (x) out g { value: sp::lambert_w0(x), kernel: by_lane([x], |[x]| sp::lambert_w0(x)), harmless: [NONNEGATIVE], partials: [lambert_slope(g, out)], points: [[-0.2], [0.5], [20.0]] }
-            LambertWm1 "lambert_wm1" (x) out g { value: sp::lambert_wm1(x), kernel: by_lane([x], |[x]| sp::lambert_wm1(x)), harmless: [|_| Some(-0.2)], partials: [lambert_slope(g, out)], points: [[-0.3], [-0.01]] }
+            LambertWm1 "lambert_wm1" (x) out g { value: sp::lambert_wm1(x), kernel: by_lane([x], |[x]| sp::lambert_wm1(x)), harmless: [|_| Some(-0.2)], partials: [lambert_slope(g, out)], points: [[-0.3], [-0.03]] }
             InvIncBeta "inv_inc_beta" (a, b, p) out g { value: sp::inv_inc_beta(a, b, p), kernel: by_lane([a, b, p], |[a, b, p]| sp::inv_inc_beta(a, b, p)), harmless: [POSITIVE, POSITIVE, HALF], partials: [quantile_shape(g, ElemOp::LogIncBetaA, [a, b], out), quantile_shape(g, ElemOp::LogIncBetaB, [a, b], out), { let d = beta_density(g, [a, b], out); let n = g.neg(d); g.exp(n) }], points: [[0.8, 1.7, 0.3], [6.0, 3.0, 0.9]] }
         }
     };

@@ -47,9 +47,27 @@ pub fn noise(len: usize, seed: u64) -> Vec<f64> {
         .collect()
 }
 
-/// The third derivatives of these are not in the table of operations.
-const WITHOUT_SECOND_DERIVATIVE: [ElemOp; 3] =
-    [ElemOp::Trigamma, ElemOp::Tetragamma, ElemOp::Pentagamma];
+/// The third derivatives of these, or of what they are derivatives of, are not in the table of operations.
+const WITHOUT_SECOND_DERIVATIVE: &[ElemOp] = &[
+    ElemOp::Trigamma,
+    ElemOp::Tetragamma,
+    ElemOp::Pentagamma,
+    ElemOp::LogGammaPA,
+    ElemOp::LogGammaPAA,
+    ElemOp::LogGammaQA,
+    ElemOp::LogGammaQAA,
+    ElemOp::LogIncBetaA,
+    ElemOp::LogIncBetaB,
+    ElemOp::LogIncBetaAA,
+    ElemOp::LogIncBetaAB,
+    ElemOp::LogIncBetaBB,
+    ElemOp::LogStudentCdfN,
+    ElemOp::LogStudentCdfNN,
+    ElemOp::VonMisesMean,
+    ElemOp::VonMisesVariance,
+    ElemOp::LogBesselIV,
+    ElemOp::LogBesselIVV,
+];
 
 struct Maker {
     graph: Graph,
