@@ -5,6 +5,7 @@
 //! | `python` | `target/python` | types, and all tests with ArviZ 0.x |
 //! | | `target/python-arviz1` | the tests of ArviZ 1, which needs a later Python |
 //! | `bridges` | `target/python` | the tests with PyMC, NumPyro, nutpie and BlackJAX, which are large, and the gallery with PyMC |
+//! | `wheel` | `target/python` | nothing: it builds a wheel for other machines |
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -60,6 +61,31 @@ pub fn bridges(root: &Path) -> Result<Ended, String> {
         "python/tests/test_book.py",
     ];
     main.run(&[&["-m", "pytest", "-p", "no:cacheprovider"][..], &tests].concat())?;
+    Ok(Ended::Done)
+}
+
+/// A wheel that other machines can install: against an old glibc, by PyPI's zig, so that no C compiler is needed.
+pub fn wheel(root: &Path) -> Result<Ended, String> {
+    let Some(interpreter) = interpreter(&VERSIONS) else {
+        return Ok(Ended::Skipped(
+            "no Python from 3.10 on with venv is installed".into(),
+        ));
+    };
+    let main = Environment::made(root, &interpreter, "target/python")?;
+    if main.install(&[TOOLS[0], "ziglang"]).is_err() {
+        return Ok(Ended::Skipped(
+            "maturin and zig cannot be downloaded".into(),
+        ));
+    }
+    let build = ["-m", "maturin", "build", "-q", "--zig"];
+    let place = [
+        "--compatibility",
+        "manylinux2014",
+        "--out",
+        "target/release-wheels",
+    ];
+    main.run(&[&build[..], &place].concat())?;
+    println!("{}", newest(&root.join("target/release-wheels"))?);
     Ok(Ended::Done)
 }
 

@@ -96,6 +96,11 @@ macro_rules! elementwise_table {
             Tetragamma "tetragamma" (x) out g { value: sp::polygamma(2, x), kernel: by_lane([x], |[x]| sp::polygamma(2, x)), partials: [g.elem(ElemOp::Pentagamma, &[x])], points: [[0.3], [2.5], [40.0]] }
             Pentagamma "pentagamma" (x) out g { value: sp::polygamma(3, x), kernel: by_lane([x], |[x]| sp::polygamma(3, x)), partials: [g.constant(f64::NAN)], points: [] }
 
+            // Differences of the gamma family over a step, which cancel where x is large.
+            LgammaStep "lgamma_step" (x, n) out g { value: sp::lgamma_step(x, n), kernel: vm::lgamma_step(x, n), harmless: [POSITIVE, POSITIVE], partials: [g.elem(ElemOp::DigammaStep, &[x, n]), { let s = g.add(x, n); g.elem(ElemOp::Digamma, &[s]) }], points: [[0.3, 2.0], [6.0, 40.0], [70.0, 3.0]] }
+            DigammaStep "digamma_step" (x, n) out g { value: sp::digamma_step(x, n), kernel: vm::digamma_step(x, n), harmless: [POSITIVE, POSITIVE], partials: [g.elem(ElemOp::TrigammaStep, &[x, n]), { let s = g.add(x, n); g.elem(ElemOp::Trigamma, &[s]) }], points: [[0.3, 2.0], [6.0, 40.0], [70.0, 3.0]] }
+            TrigammaStep "trigamma_step" (x, n) out g { value: sp::trigamma_step(x, n), kernel: vm::trigamma_step(x, n), harmless: [POSITIVE, POSITIVE], partials: [{ let s = g.add(x, n); let (a, b) = (g.elem(ElemOp::Tetragamma, &[s]), g.elem(ElemOp::Tetragamma, &[x])); g.sub(a, b) }, { let s = g.add(x, n); g.elem(ElemOp::Tetragamma, &[s]) }], points: [[0.3, 2.0], [6.0, 40.0], [70.0, 3.0]] }
+
             // Error function family.
             Erf "erf" (x) out g { value: libm::erf(x), kernel: vm::erf(x), range: ValueRange::between(-1.0, 1.0), partials: [{ let s = g.square(x); let n = g.neg(s); let e = g.exp(n); let c = g.constant(std::f64::consts::FRAC_2_SQRT_PI); g.mul(c, e) }], points: [[-1.2], [0.4]] }
             Erfc "erfc" (x) out g { value: libm::erfc(x), kernel: vm::erfc(x), partials: [{ let s = g.square(x); let n = g.neg(s); let e = g.exp(n); let c = g.constant(-std::f64::consts::FRAC_2_SQRT_PI); g.mul(c, e) }], points: [[-1.2], [0.4]] }

@@ -59,6 +59,21 @@ pub fn trigamma(x: f64) -> f64 {
     one(vmath::trigamma, x)
 }
 
+/// `log Γ(x + n) − log Γ(x)` for `x > 0` and `n ≥ 0`, without cancellation where x is large.
+pub fn lgamma_step(x: f64, n: f64) -> f64 {
+    one_pair(vmath::lgamma_step, x, n)
+}
+
+/// `ψ(x + n) − ψ(x)` for `x > 0` and `n ≥ 0`, without cancellation where x is large.
+pub fn digamma_step(x: f64, n: f64) -> f64 {
+    one_pair(vmath::digamma_step, x, n)
+}
+
+/// `ψ′(x + n) − ψ′(x)` for `x > 0` and `n ≥ 0`, without cancellation where x is large.
+pub fn trigamma_step(x: f64, n: f64) -> f64 {
+    one_pair(vmath::trigamma_step, x, n)
+}
+
 /// The polygamma function ψ⁽ⁿ⁾ for n = 2 or 3 and x > 0: upward recurrence to x ≥ 20, then the
 /// asymptotic series (Abramowitz and Stegun 6.4.11), relative error below 1e-14.
 pub fn polygamma(n: u32, x: f64) -> f64 {

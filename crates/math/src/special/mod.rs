@@ -20,8 +20,9 @@ pub use exponential::{
     log_sum_exp_slice, log1m_exp, log1m_inv_logit, log1p_exp, logit,
 };
 pub use gamma::{
-    binomial_coefficient_log, digamma, falling_factorial, lbeta, lgamma, lmgamma,
-    log_falling_factorial, log_rising_factorial, polygamma, rising_factorial, tgamma, trigamma,
+    binomial_coefficient_log, digamma, digamma_step, falling_factorial, lbeta, lgamma, lgamma_step,
+    lmgamma, log_falling_factorial, log_rising_factorial, polygamma, rising_factorial, tgamma,
+    trigamma, trigamma_step,
 };
 pub use incomplete::{gamma_p, gamma_q, inc_beta, inv_inc_beta};
 pub use jet::{Jet, log_bessel_i, log_gamma_p_q, log_inc_beta, log_student_cdf};

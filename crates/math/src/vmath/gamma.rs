@@ -179,6 +179,84 @@ pub fn trigamma<V: F64x8>(x: V) -> V {
     }
 }
 
+/// `log Γ(x + n) − log Γ(x)` for `x > 0` and `n ≥ 0`: far out, where both have the size of `x log x`, as Stirling's series
+/// has the difference.
+#[inline(always)]
+pub fn lgamma_step<V: F64x8>(x: V, n: V) -> V {
+    let s = x + n;
+    let limit = V::splat(FAR);
+    let far = x.ge(limit);
+    let mut result = s;
+    if !V::all(far) {
+        result = lgamma(s) - lgamma(x);
+    }
+    if V::any(far) {
+        let (xs, ss) = (V::select(far, x, limit), V::select(far, s, limit));
+        let ratio = log1p(n / xs);
+        let step = (xs - V::splat(0.5)) * ratio + (n * log(ss) - n);
+        result = V::select(far, step + (stirling(ss) - stirling(xs)), result);
+    }
+    let infinite = x.eq(V::splat(f64::INFINITY));
+    V::select(infinite, x, result)
+}
+
+/// What the logarithm and `-1 / (2 x)` leave of digamma, for `x >= 8`.
+#[inline(always)]
+fn digamma_rest<V: F64x8>(x: V) -> V {
+    let w = V::splat(1.0) / x;
+    let z = w * w;
+    -(z * poly(z, &DIGAMMA_FAR))
+}
+
+/// `ψ(x + n) − ψ(x)`, the derivative of [`lgamma_step`] by x.
+#[inline(always)]
+pub fn digamma_step<V: F64x8>(x: V, n: V) -> V {
+    let s = x + n;
+    let limit = V::splat(FAR);
+    let far = x.ge(limit);
+    let mut result = s;
+    if !V::all(far) {
+        result = digamma(s) - digamma(x);
+    }
+    if V::any(far) {
+        let (xs, ss) = (V::select(far, x, limit), V::select(far, s, limit));
+        let step = n / xs;
+        let rest = digamma_rest(ss) - digamma_rest(xs);
+        let far_step = log1p(step) + V::splat(0.5).fma(step / ss, rest);
+        result = V::select(far, far_step, result);
+    }
+    result
+}
+
+/// What `1 / x + 1 / (2 x²)` leaves of trigamma, for `x >= 8`.
+#[inline(always)]
+fn trigamma_rest<V: F64x8>(x: V) -> V {
+    let w = V::splat(1.0) / x;
+    let z = w * w;
+    w * z * poly(z, &TRIGAMMA_FAR)
+}
+
+/// `ψ′(x + n) − ψ′(x)`, the derivative of [`digamma_step`] by x.
+#[inline(always)]
+pub fn trigamma_step<V: F64x8>(x: V, n: V) -> V {
+    let s = x + n;
+    let limit = V::splat(FAR);
+    let far = x.ge(limit);
+    let mut result = s;
+    if !V::all(far) {
+        result = trigamma(s) - trigamma(x);
+    }
+    if V::any(far) {
+        let (xs, ss) = (V::select(far, x, limit), V::select(far, s, limit));
+        let one = V::splat(1.0);
+        let step = (n / xs) / ss;
+        let rest = trigamma_rest(ss) - trigamma_rest(xs);
+        let far_step = rest - step.fma(V::splat(0.5) * (one / xs + one / ss), step);
+        result = V::select(far, far_step, result);
+    }
+    result
+}
+
 /// Logarithm of the beta function for `a, b >= 0`. The error is below 1e-14 times `1 + |result|` for arguments up to
 /// 1e3, and does not grow with cancellation where both are large.
 #[inline(always)]

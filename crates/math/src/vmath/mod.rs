@@ -19,7 +19,7 @@ mod trig;
 
 pub use exp::{cosh, exp, exp2, expm1, inv_logit, sinh, tanh};
 pub(crate) use gamma::stirling;
-pub use gamma::{digamma, lbeta, lgamma, trigamma};
+pub use gamma::{digamma, digamma_step, lbeta, lgamma, lgamma_step, trigamma, trigamma_step};
 pub use log::{
     acosh, asinh, atanh, log, log_inv_logit, log1m, log1m_exp, log1m_inv_logit, log1p, log1p_exp,
     log2, log10, logit,

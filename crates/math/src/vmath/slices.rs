@@ -81,4 +81,5 @@ unary! {
 
 binary! {
     pow, pow_fn; atan2, atan2_fn; hypot, hypot_fn; lbeta, lbeta_fn;
+    lgamma_step, lgamma_step_fn; digamma_step, digamma_step_fn; trigamma_step, trigamma_step_fn;
 }

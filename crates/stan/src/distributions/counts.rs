@@ -307,8 +307,7 @@ pub fn poisson_log<'g>(d: &mut Density<'g>, y: E<'g>, eta: E<'g>) {
 
 /// log (y + φ − 1 choose y); as a whole a term of φ, argument `at`.
 fn log_coefficient<'g>(d: &mut Density<'g>, y: E<'g>, phi: E<'g>, at: usize) {
-    d.term(&[at], (y + phi).lgamma() - (y + 1.0).lgamma());
-    d.term(&[at], -phi.lgamma());
+    d.term(&[at], phi.op2(ElemOp::LgammaStep, y) - (y + 1.0).lgamma());
 }
 
 fn lower_neg_binomial(d: &mut Density<'_>) -> FnResult<()> {

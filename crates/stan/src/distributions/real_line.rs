@@ -200,7 +200,8 @@ fn lower_student_t(d: &mut Density<'_>) -> FnResult<()> {
     let half = 0.5 * (nu + 1.0);
     let scaled = ((y - mu).square() * sigma.recip().square() / nu).log1p();
     d.term(&[0, 1, 2, 3], -(half * scaled));
-    d.term(&[1], half.lgamma() - (0.5 * nu).lgamma() - 0.5 * nu.log());
+    let step = (0.5 * nu).op2(ElemOp::LgammaStep, d.num(0.5));
+    d.term(&[1], step - 0.5 * nu.log());
     d.term(&[3], -sigma.log());
     d.term(&[], d.num(-0.5 * PI.ln()));
     Ok(())

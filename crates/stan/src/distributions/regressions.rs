@@ -1,5 +1,6 @@
 //! Generalised linear models: densities of outcomes given a linear predictor α + x β.
 
+use jensen_graph::ElemOp;
 use jensen_math::constants::HALF_LOG_TWO_PI;
 use jensen_math::special::{lgamma, log_sum_exp, log_sum_exp_slice};
 
@@ -284,8 +285,7 @@ fn lower_neg_binomial_2_log_glm(w: &mut Whole<'_, '_>) -> FnResult<()> {
         level: w.passed[4].level,
     });
     counts::log_factorial(&mut d, y);
-    d.term(&[2], (y + phi).lgamma());
-    d.term(&[2], -phi.lgamma());
+    d.term(&[2], phi.op2(ElemOp::LgammaStep, y));
     counts::neg_binomial_2_log(&mut d, y, eta, phi);
     w.density.terms = d.terms;
     Ok(())
