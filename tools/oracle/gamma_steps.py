@@ -3,7 +3,7 @@
     pip install mpmath && python tools/oracle/gamma_steps.py
 """
 
-from mpmath import loggamma, mp, mpf, nstr, psi
+from mpmath import loggamma, mp, mpf, psi
 
 # Differences of numbers near 1e300 that are near 1e-300.
 mp.dps = 700
@@ -12,4 +12,4 @@ for x in (0.03, 0.7, 3.0, 8.4, 8.6, 40.0, 1e3, 1e7, 1e12, 1e20, 1e150, 1e300):
     for n in (0.5, 1.0, 7.0, 350.0):
         at, end = mpf(x), mpf(x) + mpf(n)
         steps = (loggamma(end) - loggamma(at), psi(0, end) - psi(0, at), psi(1, end) - psi(1, at))
-        print(f"    [{x!r}, {n!r}, {', '.join(nstr(step, 17) for step in steps)}],")
+        print(f"    [{x!r}, {n!r}, {', '.join(repr(float(step)) for step in steps)}],")
