@@ -209,6 +209,14 @@ fn newest(folder: &Path) -> Result<String, String> {
 fn run(root: &Path, program: &str, arguments: &[&str]) -> Result<(), String> {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(root);
+    // Commands of an environment find each other on the path, as where it is activated.
+    if let Some(own) = Path::new(program).parent().filter(|own| own.is_absolute()) {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let all = std::iter::once(own.to_owned()).chain(std::env::split_paths(&path));
+        if let Ok(path) = std::env::join_paths(all) {
+            command.env("PATH", path);
+        }
+    }
     let status = command
         .status()
         .map_err(|error| format!("cannot run `{program}`: {error}"))?;
