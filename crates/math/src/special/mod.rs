@@ -27,7 +27,7 @@ pub use gamma::{
 pub use incomplete::{gamma_p, gamma_q, inc_beta, inv_inc_beta};
 pub use jet::{Jet, log_bessel_i, log_gamma_p_q, log_inc_beta, log_student_cdf};
 pub use normal::{erf, erfc, inv_erfc, inv_phi, log_phi, owens_t, phi, phi_approx};
-pub use tails::{log_skew_normal_cdf, von_mises_area};
+pub use tails::{gauss, log_skew_normal_cdf, von_mises_area};
 pub use wiener::{log_wiener, wiener_ratio};
 
 use crate::simd::F64x8;

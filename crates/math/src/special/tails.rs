@@ -18,6 +18,20 @@ const WEIGHTS: [f64; 5] = [
     0.066_671_344_308_688_14,
 ];
 
+/// ∫ f from `a` to `b` by the ten-point Gauss–Legendre rule on `panels` equal panels.
+pub fn gauss(f: impl Fn(f64) -> f64, a: f64, b: f64, panels: usize) -> f64 {
+    let width = (b - a) / panels as f64;
+    let mut sum = 0.0;
+    for p in 0..panels {
+        let middle = a + (p as f64 + 0.5) * width;
+        for (node, weight) in NODES.iter().zip(WEIGHTS) {
+            let d = 0.5 * width * node;
+            sum += weight * (f(middle - d) + f(middle + d));
+        }
+    }
+    0.5 * width * sum
+}
+
 /// Calls `visit` with points and weights of the ten-point Gauss-Legendre rule on panels that grow from a first one of
 /// width `scale` at 0 until `end`, or until `visit` says that nothing is left.
 fn outward(end: f64, scale: f64, mut visit: impl FnMut(f64, f64) -> bool) {

@@ -11,12 +11,12 @@ use jensen_math::special::{
 use super::formula::{Density, TailTerms, within};
 use super::univariate::{LOCATION, SCALE, Tails, Univariate};
 use crate::functions::random::Draws;
-use crate::functions::special::gauss;
 use crate::symbolic::domain::Domain::{
     Finite, NonNegativeFinite, NotNan, Positive, PositiveFinite, Unit,
 };
 use crate::symbolic::tape::E;
 use crate::value::error::FnResult;
+use jensen_math::special::gauss;
 
 const Y: u32 = 1;
 const A: u32 = 2;

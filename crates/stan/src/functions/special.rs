@@ -136,31 +136,3 @@ pub fn inv_phi_log(log_p: f64) -> f64 {
     }
     x
 }
-
-/// ∫ f from `a` to `b` by the ten-point Gauss–Legendre rule on `panels` equal panels.
-pub fn gauss(f: impl Fn(f64) -> f64, a: f64, b: f64, panels: usize) -> f64 {
-    const NODES: [f64; 5] = [
-        0.148_874_338_981_631_22,
-        0.433_395_394_129_247_2,
-        0.679_409_568_299_024_4,
-        0.865_063_366_688_984_5,
-        0.973_906_528_517_171_7,
-    ];
-    const WEIGHTS: [f64; 5] = [
-        0.295_524_224_714_752_87,
-        0.269_266_719_309_996_35,
-        0.219_086_362_515_982_05,
-        0.149_451_349_150_580_6,
-        0.066_671_344_308_688_14,
-    ];
-    let width = (b - a) / panels as f64;
-    let mut sum = 0.0;
-    for p in 0..panels {
-        let middle = a + (p as f64 + 0.5) * width;
-        for (node, weight) in NODES.iter().zip(WEIGHTS) {
-            let d = 0.5 * width * node;
-            sum += weight * (f(middle - d) + f(middle + d));
-        }
-    }
-    0.5 * width * sum
-}

@@ -2,10 +2,10 @@
 
 use super::{last_count, number, parameters};
 use crate::distributions::{Suffix, multivariate, univariate};
-use crate::functions::special::gauss;
 use crate::functions::{self, Keep};
 use crate::program::BuiltinId;
 use crate::value::Value;
+use jensen_math::special::gauss;
 
 /// ∫ f over (low, high), either possibly infinite, by panels in a variable that stretches both ends.
 fn integral(f: impl Fn(f64) -> f64, low: f64, high: f64) -> f64 {
