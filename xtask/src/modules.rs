@@ -96,6 +96,17 @@ const STAN: [Storey; 14] = [
             "interpret::BoundModel",
         ],
     },
+    Storey {
+        modules: &["outputs"],
+        may_use: &[
+            "program",
+            "value",
+            "functions",
+            "library",
+            "interpret::BoundModel",
+            "lower",
+        ],
+    },
 ];
 
 const GRAPH: [Storey; 13] = [

@@ -34,7 +34,9 @@ pub use difference::{Differenced, DifferencedWorkspace};
 pub use erased::{ErasedRecords, ErasedWorkspace};
 pub use lanes::{Lanes, LanesMut};
 pub use pattern::Pattern;
-pub use posterior::{ConstrainError, DrawKey, Posterior, Unconstrained, Variable, VariableKind};
+pub use posterior::{
+    ConstrainError, Constrained, DrawKey, Posterior, Unconstrained, Variable, VariableKind,
+};
 pub use records::{
     AllRecords, AllRecordsWorkspace, Group, LinearPredictor, LinkExpectations, PredictorScratch,
     RecordDensity,

@@ -64,6 +64,9 @@ impl fmt::Display for ConstrainError {
 
 impl std::error::Error for ConstrainError {}
 
+/// The values of every variable at a draw.
+pub type Constrained = Result<Vec<f64>, ConstrainError>;
+
 /// Looks up the constrained value of a parameter by name: flat, column-major.
 pub type Unconstrained<'a> = dyn Fn(&str) -> Option<Vec<f64>> + 'a;
 
@@ -81,6 +84,23 @@ pub trait Posterior: Sync {
     /// # Errors
     /// When the model rejects the point; `out` is then as it was.
     fn constrain(&self, z: &[f64], key: DrawKey, out: &mut Vec<f64>) -> Result<(), ConstrainError>;
+
+    /// What [`constrain`](Self::constrain) appends, for a draw a key; `points` has their points one after another. Up to
+    /// rounding it is the same, and it does not depend on which draws are asked for together.
+    fn constrain_all(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Constrained> {
+        let dim = points.len().checked_div(keys.len()).unwrap_or(0);
+        let one = |(i, key): (usize, &DrawKey)| {
+            let mut out = Vec::new();
+            let point = &points[i * dim..(i + 1) * dim];
+            self.constrain(point, *key, &mut out).map(|()| out)
+        };
+        keys.iter().enumerate().map(one).collect()
+    }
+
+    /// How many draws are best asked for together.
+    fn together(&self) -> usize {
+        1
+    }
 
     /// The unconstrained point of the parameter values that `lookup` gives.
     ///

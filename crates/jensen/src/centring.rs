@@ -11,7 +11,9 @@ use jensen_blackbox::{
     FamilyChoice, FamilyKind, Init, Method, RefineSettings, RefineWhen, Settings, StartSettings,
     Subject, TrustSettings, fit,
 };
-use jensen_density::{ConstrainError, DrawKey, LogDensity, Posterior, Unconstrained, Variable};
+use jensen_density::{
+    ConstrainError, Constrained, DrawKey, LogDensity, Posterior, Unconstrained, Variable,
+};
 use jensen_graph::{GraphDensity, Placed, Power, Recentred};
 use jensen_run::{Control, Limit, Silent, Status};
 use serde::{Deserialize, Serialize};
@@ -272,6 +274,17 @@ impl Posterior for CentredModel<'_> {
         self.model
             .posterior()
             .constrain(&self.ways.forward(z), key, out)
+    }
+
+    fn constrain_all(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Constrained> {
+        let dim = points.len().checked_div(keys.len()).unwrap_or(0).max(1);
+        let moved = points.chunks(dim).flat_map(|z| self.ways.forward(z));
+        let moved: Vec<f64> = moved.collect();
+        self.model.posterior().constrain_all(&moved, keys)
+    }
+
+    fn together(&self) -> usize {
+        self.model.posterior().together()
     }
 
     fn unconstrain(&self, lookup: &Unconstrained<'_>) -> Result<Vec<f64>, ConstrainError> {

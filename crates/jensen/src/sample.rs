@@ -2,9 +2,7 @@
 
 use jensen_blackbox::{Approximation, Draws, Fit, NoiseSource, Refined, psis, resample};
 use jensen_data::{DataSet, DrawsTable, DrawsVariable, ParameterSummary, Roles, Value};
-use jensen_density::{
-    ConstrainError, DrawKey, Lanes, LogDensity, Posterior, Variable, VariableKind,
-};
+use jensen_density::{Constrained, DrawKey, Lanes, LogDensity, Posterior, Variable, VariableKind};
 use rayon::prelude::*;
 
 use crate::{Error, Problem, summaries};
@@ -332,34 +330,40 @@ fn choose(log_p: &[f64], log_q: &[f64], request: &SampleRequest) -> Vec<usize> {
     resample(&smoothed, request.draws, request.source)
 }
 
-type Row = Result<Vec<f64>, ConstrainError>;
-
 fn constrain(
     posterior: &dyn Posterior,
     pool: &Pool,
     chosen: &[usize],
     request: &SampleRequest,
-) -> Vec<Row> {
-    let one = |(i, &from): (usize, &usize)| {
-        let key = DrawKey {
-            seed: request.seed,
-            index: request.first + i as u64,
-        };
-        let mut out = Vec::new();
-        posterior
-            .constrain(&pool.rows[from * pool.dim..][..pool.dim], key, &mut out)
-            .map(|()| out)
+) -> Vec<Constrained> {
+    let together = posterior.together().max(1);
+    let block = |(block, chosen): (usize, &[usize])| {
+        let first = request.first + (block * together) as u64;
+        let keys: Vec<DrawKey> = (first..first + chosen.len() as u64)
+            .map(|index| DrawKey {
+                seed: request.seed,
+                index,
+            })
+            .collect();
+        let rows = chosen.iter();
+        let points: Vec<f64> = rows
+            .flat_map(|from| &pool.rows[from * pool.dim..][..pool.dim])
+            .copied()
+            .collect();
+        posterior.constrain_all(&points, &keys)
     };
     if request.threads > 1 {
-        chosen.par_iter().enumerate().map(one).collect()
+        let blocks = chosen.par_chunks(together).enumerate();
+        blocks.flat_map_iter(block).collect()
     } else {
-        chosen.iter().enumerate().map(one).collect()
+        let blocks = chosen.chunks(together).enumerate();
+        blocks.flat_map(block).collect()
     }
 }
 
 fn collect(
     posterior: &dyn Posterior,
-    constrained: &[Row],
+    constrained: &[Constrained],
     chosen: &[usize],
     pool: &Pool,
     request: &SampleRequest,

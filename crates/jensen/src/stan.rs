@@ -13,6 +13,7 @@ use jensen_stan::diagnostic::Diagnostic;
 pub use jensen_stan::interpret::Halt;
 use jensen_stan::interpret::{self, BoundModel, DataSource, ErrorKind, Input, Interpreter, Limits};
 use jensen_stan::lower::{LowerError, LowerOptions, lower};
+use jensen_stan::outputs::Outputs;
 use jensen_stan::program::{Program, Span};
 pub use jensen_stan::{Checked, IncludeResolver, NoIncludes, check, diagnostic, pretty};
 use sha2::{Digest, Sha256};
@@ -71,7 +72,7 @@ impl Default for Build<'_> {
 pub struct Model<D = GraphDensity> {
     name: String,
     density: D,
-    posterior: BoundModel,
+    posterior: Outputs,
     warnings: Vec<Diagnostic>,
     printed: Vec<String>,
     remarks: Vec<String>,
@@ -208,7 +209,7 @@ impl<D> Model<D> {
         Ok(Self {
             name: name.to_owned(),
             density,
-            posterior,
+            posterior: Outputs::new(posterior, build.simd),
             warnings: checked.diagnostics,
             printed,
             remarks,
@@ -226,12 +227,12 @@ impl<D> Model<D> {
 
     /// The program.
     pub fn program(&self) -> &Arc<Program> {
-        self.posterior.program()
+        self.bound().program()
     }
 
     /// The program with its data, as the interpreter evaluates it.
     pub fn bound(&self) -> &BoundModel {
-        &self.posterior
+        self.posterior.bound()
     }
 
     /// The density, of whatever kind.
@@ -272,8 +273,8 @@ impl<D> Model<D> {
     /// Why the model has no finite density at an unconstrained point, in the model's own words, if the
     /// interpreter finds a reason.
     pub fn rejection(&self, z: &[f64]) -> Option<String> {
-        match self.posterior.log_density(z, true, false) {
-            Err(error) => Some(self.posterior.locate(&error)),
+        match self.bound().log_density(z, true, false) {
+            Err(error) => Some(self.bound().locate(&error)),
             Ok(_) => None,
         }
     }

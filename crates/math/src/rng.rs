@@ -240,6 +240,17 @@ impl Stream {
         }
     }
 
+    /// The stream of the same key and another lane.
+    pub fn of_lane(&self, lane: u64) -> Self {
+        Self {
+            key: self.key,
+            lane,
+            block: 0,
+            words: [0; 4],
+            used: 4,
+        }
+    }
+
     fn word(&mut self) -> u32 {
         if self.used == 4 {
             let counter = [

@@ -327,12 +327,11 @@ impl BoundModel {
         let (dim, z) = (self.dimension(), points.as_slice()?.to_vec());
         let posterior = self.posterior();
         let made = supervised(py, Some(1), None, |_| -> Result<_, Error> {
+            let keys = (0..rows as u64).map(|index| DrawKey { seed, index });
+            let keys: Vec<DrawKey> = keys.collect();
             let mut values = Vec::new();
-            for row in 0..rows {
-                let index = row as u64;
-                let at = &z[row * dim..(row + 1) * dim];
-                let made = posterior.constrain(at, DrawKey { seed, index }, &mut values);
-                made.map_err(|error| Error::Input(error.to_string()))?;
+            for made in posterior.constrain_all(&z, &keys) {
+                values.extend(made.map_err(|error| Error::Input(error.to_string()))?);
             }
             Ok(values)
         })?;

@@ -4,7 +4,7 @@
 //! to the typed [`program`], which the evaluators start from: [`interpret`] runs it on known values, [`lower`] makes
 //! the graph of its log density. They share [`value`]s, library functions (`functions`, `library`), `symbolic` values
 //! and `distributions`, each of which is one row. What is wrong is said in [`diagnostic`]s; [`pretty`] shows the stages
-//! as text. Which module may use which is written down in `xtask/src/modules.rs`.
+//! as text; [`outputs`] computes what a program reports of many draws. Which module may use which is written down in `xtask/src/modules.rs`.
 
 #![cfg_attr(
     not(test),
@@ -18,6 +18,7 @@ mod functions;
 pub mod interpret;
 mod library;
 pub mod lower;
+pub mod outputs;
 pub mod pretty;
 pub mod program;
 pub mod source;

@@ -1,7 +1,9 @@
-//! The stream of random numbers of one evaluation.
+//! The random numbers of one evaluation.
 
 use jensen_math::rng::{Purpose as Key, Stream};
 use rand_distr::{Distribution, StandardNormal};
+
+use crate::program::Span;
 
 /// What random numbers are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,14 +14,40 @@ pub enum RandomUse {
     GeneratedQuantities,
 }
 
-/// Random numbers that depend on (seed, purpose, index) alone.
+/// A place that an evaluation comes to once: a piece of the program, with the turns of the loops and the calls of
+/// functions around it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place(u64);
+
+impl Place {
+    /// Turn `turn` of a loop here, or what else is counted.
+    pub fn turn(self, turn: u64) -> Place {
+        // The finaliser of SplitMix64 (Steele, Lea and Flood 2014), which leaves no two numbers alike.
+        let mut x = self
+            .0
+            .wrapping_add(turn.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        Place(x ^ (x >> 31))
+    }
+
+    /// What stands at `span`, within this place.
+    pub fn at(self, span: Span) -> Place {
+        let file = self.turn(u64::from(span.file.0));
+        file.turn(u64::from(span.start) << 32 | u64::from(span.end))
+    }
+}
+
+/// Random numbers that depend on (seed, purpose, index) and on the place in the program that asks for them: what one
+/// call takes changes nothing for the others, so that they may be computed in any order, and whether a draw comes by.
 #[derive(Clone, Debug)]
 pub struct Draws {
     stream: Stream,
 }
 
 impl Draws {
-    /// The stream of `index` for this purpose.
+    /// The numbers of `index` for this purpose, at no place yet.
     pub fn new(seed: u64, purpose: RandomUse, index: u64) -> Draws {
         const TRANSFORMED_DATA: Key = Key::new("transformed data");
         const GENERATED_QUANTITIES: Key = Key::new("generated quantities");
@@ -28,8 +56,13 @@ impl Draws {
             RandomUse::GeneratedQuantities => GENERATED_QUANTITIES,
         };
         Draws {
-            stream: Stream::new(seed, key, 0, index),
+            stream: Stream::new(seed, key, index, 0),
         }
+    }
+
+    /// Goes to the first number of a place.
+    pub fn go_to(&mut self, place: Place) {
+        self.stream = self.stream.of_lane(place.0);
     }
 
     /// A uniform number in (0, 1).

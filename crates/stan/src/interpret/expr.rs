@@ -196,7 +196,10 @@ impl Machine<'_> {
                 functions::check_counts(id.name(), &refs).map_err(|e| e.at(span))?;
                 let result = if id.name().ends_with("_rng") {
                     match &mut self.rng {
-                        Some(rng) => library::draw(id, rng, &refs),
+                        Some(rng) => {
+                            rng.go_to(self.place.at(span));
+                            library::draw(id, rng, &refs)
+                        }
                         None => Err(FnError::invalid(format!(
                             "{}: there are no random numbers here",
                             id.name()
@@ -249,8 +252,11 @@ impl Machine<'_> {
             FunctionKind::Lp => outer_drop,
             _ => false,
         };
+        let outer_place = self.place;
+        self.place = outer_place.at(span);
         let result = self.nested(span, |m| m.run_body(&function.body));
         self.drop_constants = outer_drop;
+        self.place = outer_place;
         for (var, value) in locals.iter().zip(saved) {
             self.slots[var.0 as usize] = value;
         }

@@ -251,7 +251,7 @@ impl BoundModel {
     }
 
     /// Every reported part, in order, with the variable it belongs to.
-    fn reported(&self) -> impl Iterator<Item = (VarId, Part<'_>, VariableKind)> {
+    pub(crate) fn reported(&self) -> impl Iterator<Item = (VarId, Part<'_>, VariableKind)> {
         self.sections()
             .into_iter()
             .flat_map(move |(section, kind)| {

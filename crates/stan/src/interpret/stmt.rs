@@ -127,14 +127,15 @@ impl Machine<'_> {
                 }
             }
             StmtKind::While { condition, body } => {
-                while self.eval_condition(condition)? {
-                    match self.exec(body)? {
-                        Flow::Break => break,
-                        Flow::Next | Flow::Continue => {}
-                        flow => return Ok(flow),
+                return self.turns(|machine, turn| {
+                    if !machine.eval_condition(condition)? {
+                        return Ok(None);
                     }
-                    self.step(span)?;
-                }
+                    if turn > 0 {
+                        machine.step(span)?;
+                    }
+                    machine.exec(body).map(Some)
+                });
             }
             StmtKind::For {
                 var,
@@ -143,13 +144,8 @@ impl Machine<'_> {
                 body,
             } => {
                 let (lower, upper) = (self.eval_int(lower)?, self.eval_int(upper)?);
-                for i in lower..=upper {
-                    match self.iteration(*var, Value::Int(i), body)? {
-                        Flow::Break => break,
-                        Flow::Next | Flow::Continue => {}
-                        flow => return Ok(flow),
-                    }
-                }
+                let mut values = (lower..=upper).map(Value::Int);
+                return self.turns(|machine, _| machine.with_each(*var, values.next(), body));
             }
             StmtKind::ForEach {
                 var,
@@ -157,13 +153,8 @@ impl Machine<'_> {
                 body,
             } => {
                 let value = self.eval(container)?;
-                for element in each(&value) {
-                    match self.iteration(*var, element, body)? {
-                        Flow::Break => break,
-                        Flow::Next | Flow::Continue => {}
-                        flow => return Ok(flow),
-                    }
-                }
+                let mut values = each(&value).into_iter();
+                return self.turns(|machine, _| machine.with_each(*var, values.next(), body));
             }
             StmtKind::Block(body) | StmtKind::Profile(_, body) => return self.exec_all(body),
             StmtKind::Break => return Ok(Flow::Break),
@@ -177,9 +168,31 @@ impl Machine<'_> {
         Ok(Flow::Next)
     }
 
-    fn iteration(&mut self, var: VarId, value: Value, body: &Stmt) -> Eval<Flow> {
+    /// The turns of a loop, until there is none.
+    fn turns(&mut self, mut turn: impl FnMut(&mut Self, u64) -> Eval<Option<Flow>>) -> Eval<Flow> {
+        let outside = self.place;
+        for count in 0.. {
+            self.place = outside.turn(count);
+            match turn(self, count)? {
+                Some(Flow::Next | Flow::Continue) => {}
+                Some(flow @ Flow::Return(_)) => {
+                    self.place = outside;
+                    return Ok(flow);
+                }
+                Some(Flow::Break) | None => break,
+            }
+        }
+        self.place = outside;
+        Ok(Flow::Next)
+    }
+
+    /// A turn with the next value of the loop variable, if there is one.
+    fn with_each(&mut self, var: VarId, value: Option<Value>, body: &Stmt) -> Eval<Option<Flow>> {
+        let Some(value) = value else {
+            return Ok(None);
+        };
         self.slots[var.0 as usize] = Some(Arc::new(value));
-        self.exec(body)
+        self.exec(body).map(Some)
     }
 
     fn sum_of(&mut self, e: &Expr) -> Eval<f64> {

@@ -54,6 +54,11 @@ fn implementation(id: BuiltinId) -> Option<Implementation> {
     table()[id.index()]
 }
 
+/// Whether it is a function of a univariate distribution, which takes containers element by element.
+pub fn is_univariate(id: BuiltinId) -> bool {
+    matches!(implementation(id), Some(Implementation::Univariate(..)))
+}
+
 /// The error of a function that has no implementation here.
 pub fn unsupported(id: BuiltinId) -> FnError {
     FnError::unsupported(format!(

@@ -50,6 +50,7 @@ impl Lower<'_, '_> {
             {
                 Ok(product)
             }
+            Callee::Builtin(id) if id.name().ends_with("_rng") => self.random_call(expr, id, call),
             _ => {
                 let args = self.exprs(&call.args)?;
                 let levels: Vec<Level> = call.args.iter().map(|a| a.level).collect();
@@ -194,6 +195,8 @@ impl Lower<'_, '_> {
             _ => false,
         };
         self.site_base = outer.1.wrapping_mul(31).wrapping_add(site + 1);
+        let place = self.place;
+        self.place = place.at(span);
         let result = self.nested(span, |lower| lower.stmts(&function.body));
         let outcome = result.map(|flow| match flow {
             Flow::Return(value) => value,
@@ -202,6 +205,7 @@ impl Lower<'_, '_> {
         self.tape.taken.set(taken);
         let result = self.finish(outer.2, outcome, span);
         (self.drop_constants, self.site_base) = (outer.0, outer.1);
+        self.place = place;
         let locals = std::mem::take(&mut self.locals[id.0 as usize]);
         for (var, value) in locals.iter().zip(saved) {
             self.slots[var.0 as usize] = value;

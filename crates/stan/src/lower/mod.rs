@@ -10,6 +10,7 @@
 //! | `expr`, `stmt`, `branch`, `masked`, `call`, `hoist` | the evaluator |
 //! | `solvers` | differential equations, systems of equations, integrals |
 //! | `params`, `checks` | constrained parameters, checks of transformed ones |
+//! | `outputs`, `random` | what is reported of a draw, and its random numbers |
 //! | `records` | the axis of exchangeable records: prior and likelihood apart |
 
 mod branch;
@@ -17,7 +18,9 @@ mod call;
 mod checks;
 mod expr;
 mod hoist;
+mod outputs;
 mod params;
+mod random;
 mod records;
 mod solvers;
 mod stmt;
@@ -29,8 +32,11 @@ use std::rc::Rc;
 use jensen_density::Posterior;
 use jensen_graph::{Graph, NodeId, Scattered};
 
+pub use self::outputs::{LoweredOutputs, lower_outputs};
+pub use self::random::{Argument, LibraryCall, Numbers, Standard, StandardCall};
 pub use self::records::{LoweredRecords, lower_records};
 
+use crate::functions::random::Place;
 use crate::interpret::BoundModel;
 use crate::program::function_locals;
 use crate::program::{Expr, Program, Span, Stmt, StmtKind, VarId};
@@ -209,6 +215,10 @@ struct Lower<'p, 'g> {
     drop_constants: bool,
     /// Where data are exchangeable: their axis.
     axis: Option<records::Axis>,
+    /// Where random numbers may be drawn: the calls so far.
+    random: Option<random::Random>,
+    /// Where it is, for the random numbers.
+    place: Place,
     /// Mixed into the provenance of nodes: which chain of calls they come from.
     site_base: u32,
     depth: u32,
@@ -241,6 +251,8 @@ impl<'p, 'g> Lower<'p, 'g> {
             assigned: HashMap::new(),
             drop_constants: options.propto,
             axis: None,
+            random: None,
+            place: Place::default(),
             site_base: 0,
             depth: 0,
             steps: 0,

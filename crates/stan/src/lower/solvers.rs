@@ -163,6 +163,8 @@ impl<'p, 'g> Lower<'p, 'g> {
             assigned: std::mem::take(&mut self.assigned),
             drop_constants: false,
             axis: None,
+            random: None,
+            place: self.place,
             site_base: self.site_base,
             depth: self.depth,
             steps: self.steps,

@@ -174,8 +174,10 @@ impl<'g> Lower<'_, 'g> {
 
     fn turns(&mut self, var: VarId, values: impl Iterator<Item = Sym>, body: &Stmt) -> Eval<Flow> {
         let mut end = Flow::Next;
-        for value in values {
+        let outside = self.place;
+        for (turn, value) in (0..).zip(values) {
             self.step(body.span)?;
+            self.place = outside.turn(turn);
             self.slots[var.0 as usize] = Some(value);
             match self.stmt(body)? {
                 Flow::Next | Flow::Continue => {}
@@ -186,17 +188,20 @@ impl<'g> Lower<'_, 'g> {
                 }
             }
         }
+        self.place = outside;
         self.slots[var.0 as usize] = None;
         Ok(end)
     }
 
     fn while_loop(&mut self, condition: &Expr, body: &Stmt, span: Span) -> Eval<Flow> {
         self.unrolled("while (…)".into(), usize::MAX, span, |lower| {
-            loop {
+            let outside = lower.place;
+            for turn in 0.. {
                 lower.step(span)?;
+                lower.place = outside.turn(turn);
                 match lower.condition(condition)? {
                     Condition::Known(true) => {}
-                    Condition::Known(false) => return Ok(Flow::Next),
+                    Condition::Known(false) => break,
                     Condition::Depends(_) => {
                         return Err(FnError::unsupported(
                             "a `while` condition that depends on parameters is not supported yet in the log density",
@@ -206,10 +211,15 @@ impl<'g> Lower<'_, 'g> {
                 }
                 match lower.stmt(body)? {
                     Flow::Next | Flow::Continue => {}
-                    Flow::Break => return Ok(Flow::Next),
-                    flow @ Flow::Return(_) => return Ok(flow),
+                    Flow::Break => break,
+                    flow @ Flow::Return(_) => {
+                        lower.place = outside;
+                        return Ok(flow);
+                    }
                 }
             }
+            lower.place = outside;
+            Ok(Flow::Next)
         })
     }
 

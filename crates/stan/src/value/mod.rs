@@ -364,24 +364,12 @@ impl Value {
         if outer == 0 {
             return;
         }
-        let inner = flat.len() / outer;
         // A complex number stays together: its parts move as one.
         let unit = match value {
             Complex(_) | ComplexVector(_) | ComplexRowVector(_) | ComplexMatrix(_) => 2,
             _ => 1,
         };
-        for e in (0..inner).step_by(unit) {
-            for k in 0..outer {
-                let (mut rest, mut at) = (k, 0);
-                let mut stride: usize = outer;
-                for d in &dims {
-                    stride /= d;
-                    at += (rest % d) * stride;
-                    rest /= d;
-                }
-                out.extend(&flat[at * inner + e..at * inner + e + unit]);
-            }
-        }
+        out.extend(column_major(&dims, flat.len() / outer, unit).map(|at| flat[at]));
     }
 
     /// `f` of every real (or int, as a real) inside, container by container.
@@ -639,4 +627,25 @@ impl Deref for Operand {
             Operand::Shared(v) => v,
         }
     }
+}
+
+/// Places in storage, in the order of Stan's CSV files, where the first index runs fastest, of an array with these
+/// extents whose elements have `inner` numbers each, already in that order; `unit` of them stay together.
+pub fn column_major(dims: &[usize], inner: usize, unit: usize) -> impl Iterator<Item = usize> {
+    let outer: usize = dims.iter().product();
+    (0..inner).step_by(unit).flat_map(move |e| {
+        let place = move |k: usize| {
+            let (mut rest, mut at) = (k, 0);
+            let mut stride = outer;
+            for d in dims {
+                stride /= d;
+                at += (rest % d) * stride;
+                rest /= d;
+            }
+            at * inner + e
+        };
+        (0..outer)
+            .map(place)
+            .flat_map(move |first| first..first + unit)
+    })
 }

@@ -1,0 +1,365 @@
+//! Random numbers of generated quantities.
+//!
+//! A graph draws none: they come in as inputs. Where a formula makes them of standard numbers, these are drawn before
+//! anything is computed; other calls of the library wait for their arguments, and what depends on their numbers waits
+//! for them, stage after stage.
+
+use jensen_graph::{NodeId, Op};
+
+use super::Lower;
+use crate::functions::random::Place;
+use crate::library;
+use crate::program::{BuiltinId, Call, Expr, Type};
+use crate::symbolic::functions::Cx;
+use crate::symbolic::tape::{E, Tape};
+use crate::symbolic::value::{Cell, Dims, Leaf, Sym};
+use crate::value::Value;
+use crate::value::error::{Eval, FnError, FnResult};
+use crate::value::sized::Sized;
+
+/// Stages before lowering gives up: each computes anew what earlier ones have computed.
+const MOST_STAGES: usize = 8;
+
+/// Numbers of the first input; later ones have more.
+const FIRST_INPUT: usize = 64;
+
+/// Numbers of a distribution without parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standard {
+    /// Normal with mean 0 and variance 1.
+    Normal,
+    /// Uniform in (0, 1).
+    Uniform,
+    /// Exponential with rate 1.
+    Exponential,
+}
+
+/// Numbers within an input of the graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Numbers {
+    /// The input.
+    pub input: usize,
+    /// The first number.
+    pub first: usize,
+    /// How many there are.
+    pub len: usize,
+}
+
+/// An argument of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Argument {
+    /// Known.
+    Known(Value),
+    /// Among the numbers of the stage.
+    Computed {
+        /// The first of its numbers, in storage order.
+        first: usize,
+        /// What they are.
+        ty: Sized,
+    },
+}
+
+/// A call for standard numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StandardCall {
+    /// Where it stands.
+    pub place: Place,
+    /// Of which distribution.
+    pub of: Standard,
+    /// Where the numbers go.
+    pub to: Numbers,
+}
+
+/// A call of a library function.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LibraryCall {
+    /// Where it stands.
+    pub place: Place,
+    /// The function.
+    pub function: BuiltinId,
+    /// Its arguments.
+    pub args: Vec<Argument>,
+    /// Which number of the stage is 0 for draws that do not come by.
+    pub taken: Option<usize>,
+    /// Where the numbers go.
+    pub to: Numbers,
+}
+
+/// Calls whose arguments are known at the same time.
+#[derive(Debug, Default)]
+pub(super) struct Stage {
+    pub(super) calls: Vec<LibraryCall>,
+    /// Their arguments.
+    pub(super) cells: Vec<Cell>,
+}
+
+#[derive(Debug)]
+struct Input {
+    node: NodeId,
+    /// The stages that come before its numbers.
+    level: usize,
+    used: usize,
+    len: usize,
+}
+
+/// The calls so far.
+#[derive(Debug, Default)]
+pub(super) struct Random {
+    pub(super) standard: Vec<StandardCall>,
+    pub(super) stages: Vec<Stage>,
+    /// After the coordinates.
+    inputs: Vec<Input>,
+    /// The stages that come before each node.
+    levels: Vec<usize>,
+}
+
+impl Random {
+    /// The stages that come before the numbers of these nodes.
+    fn level(&mut self, tape: &Tape, nodes: impl Iterator<Item = NodeId>) -> usize {
+        let graph = tape.graph.borrow();
+        for id in graph.ids().skip(self.levels.len()) {
+            let level = match graph.op(id) {
+                Op::Input(0) => 0,
+                Op::Input(slot) => self.inputs[slot as usize - 1].level,
+                _ => {
+                    let args = graph.args(id).iter();
+                    args.map(|arg| self.levels[arg.index()]).max().unwrap_or(0)
+                }
+            };
+            self.levels.push(level);
+        }
+        nodes.map(|id| self.levels[id.index()]).max().unwrap_or(0)
+    }
+
+    /// Room for `len` numbers that come after `level` stages.
+    fn room<'g>(&mut self, tape: &'g Tape, level: usize, len: usize) -> (Numbers, E<'g>) {
+        let fits = |input: &Input| input.level == level && input.len - input.used >= len;
+        let at = match self.inputs.iter().rposition(fits) {
+            Some(at) => at,
+            None => {
+                let earlier = self.inputs.iter().filter(|input| input.level == level);
+                let size = earlier.map(|input| 2 * input.len).max();
+                let size = size.unwrap_or(FIRST_INPUT).max(len);
+                self.inputs.push(Input {
+                    node: tape.graph.borrow_mut().input(size),
+                    level,
+                    used: 0,
+                    len: size,
+                });
+                self.inputs.len() - 1
+            }
+        };
+        let input = &mut self.inputs[at];
+        let place = Numbers {
+            input: at + 1,
+            first: input.used,
+            len,
+        };
+        input.used += len;
+        let numbers = tape.e(input.node).slice(place.first, len);
+        (place, numbers)
+    }
+}
+
+impl Lower<'_, '_> {
+    /// The value of a call of a function that draws random numbers.
+    pub(super) fn random_call(&mut self, expr: &Expr, id: BuiltinId, call: &Call) -> Eval<Sym> {
+        let args = self.exprs(&call.args)?;
+        self.site(expr);
+        let types: Vec<&Type> = call.args.iter().map(|arg| &arg.ty).collect();
+        let place = self.place.at(expr.span);
+        self.drawn(id, place, &args, &types, &expr.ty)
+            .map_err(|e| e.at(expr.span))
+    }
+
+    fn drawn(
+        &mut self,
+        id: BuiltinId,
+        place: Place,
+        args: &[Sym],
+        types: &[&Type],
+        result: &Type,
+    ) -> FnResult<Sym> {
+        let (name, tape) = (id.name(), self.tape);
+        let Some(random) = &mut self.random else {
+            let message = format!("{name}: there are no random numbers here");
+            return Err(FnError::invalid(message));
+        };
+        let dims = dims_of_result(id, args, result)?;
+        let value = |numbers: E<'_>| match dims.is_scalar() {
+            true => numbers.into(),
+            false => Sym::flat(dims.clone(), numbers),
+        };
+        if let Some((of, formula)) = standard(name)
+            && let Some(e) = broadcast(tape, args, dims.size())?
+        {
+            let (to, numbers) = random.room(tape, 0, dims.size());
+            random.standard.push(StandardCall { place, of, to });
+            let (numbers, bad) = formula(&self.cx(name), &e, numbers);
+            if let Some(bad) = bad {
+                tape.reject_where(bad);
+            }
+            return Ok(value(numbers));
+        }
+        let mut nodes = Vec::new();
+        let mut cells = Vec::new();
+        for arg in args {
+            let own = match arg.is_known() {
+                true => Vec::new(),
+                false => arg.to_cells(tape)?,
+            };
+            nodes.extend(own.iter().filter_map(|cell| match cell {
+                Cell::Elem(id, _) => Some(*id),
+                Cell::Const(_) => None,
+            }));
+            cells.push(own);
+        }
+        let taken = tape.taken.get();
+        nodes.extend(taken);
+        let level = random.level(tape, nodes.into_iter());
+        if level >= MOST_STAGES {
+            return Err(FnError::unsupported(
+                "random numbers that wait for many others one after another are left to the interpreter",
+            ));
+        }
+        let (to, numbers) = random.room(tape, level + 1, dims.size());
+        if random.stages.len() <= level {
+            random.stages.resize_with(level + 1, Stage::default);
+        }
+        let stage = &mut random.stages[level];
+        let mut passed = Vec::with_capacity(args.len());
+        for ((arg, own), ty) in args.iter().zip(cells).zip(types) {
+            passed.push(match arg.known() {
+                Some(known) => Argument::Known(known.into_owned()),
+                None => {
+                    let first = stage.cells.len();
+                    stage.cells.extend(own);
+                    let ty = sized(ty, &arg.dims()?)?;
+                    Argument::Computed { first, ty }
+                }
+            });
+        }
+        let taken = taken.map(|id| {
+            stage.cells.push(Cell::Elem(id, 0));
+            stage.cells.len() - 1
+        });
+        stage.calls.push(LibraryCall {
+            place,
+            function: id,
+            args: passed,
+            taken,
+            to,
+        });
+        Ok(value(numbers))
+    }
+}
+
+/// A random number from a standard one, and where it must not be drawn.
+type Formula = for<'g> fn(&Cx<'g>, &[E<'g>], E<'g>) -> (E<'g>, Option<E<'g>>);
+
+/// The functions whose numbers are a formula of standard ones, as their rows in `distributions` compute them.
+fn standard(name: &str) -> Option<(Standard, Formula)> {
+    Some(match name {
+        "std_normal_rng" => (Standard::Normal, |_, _, u| (u, None)),
+        "normal_rng" => (Standard::Normal, |cx, x, u| {
+            (x[0] + x[1] * u, Some(not_positive(cx, x[1])))
+        }),
+        "lognormal_rng" => (Standard::Normal, |cx, x, u| {
+            ((x[0] + x[1] * u).exp(), Some(not_positive(cx, x[1])))
+        }),
+        "exponential_rng" => (Standard::Exponential, |cx, x, u| {
+            (u * x[0].recip(), Some(not_positive(cx, x[0])))
+        }),
+        "uniform_rng" => (Standard::Uniform, |_, x, u| {
+            (x[0] + (x[1] - x[0]) * u, Some(x[0].lt(x[1]).not()))
+        }),
+        "bernoulli_rng" => (Standard::Uniform, |cx, x, u| {
+            let (low, high) = (cx.num(0.0).le(x[0]), x[0].le(cx.num(1.0)));
+            (u.lt(x[0]), Some((low * high).not()))
+        }),
+        "bernoulli_logit_rng" => (Standard::Uniform, |_, x, u| {
+            (u.lt(x[0].inv_logit()), Some(x[0].eq(x[0]).not()))
+        }),
+        _ => return None,
+    })
+}
+
+fn not_positive<'g>(cx: &Cx<'g>, x: E<'g>) -> E<'g> {
+    cx.num(0.0).lt(x).not()
+}
+
+/// The arguments as scalars or containers of `len` numbers; `None` where one has another length.
+fn broadcast<'g>(tape: &'g Tape, args: &[Sym], len: usize) -> FnResult<Option<Vec<E<'g>>>> {
+    let e: Vec<E<'g>> = args
+        .iter()
+        .map(|arg| arg.e(tape))
+        .collect::<FnResult<_>>()?;
+    let fits = |e: &E<'g>| e.len() == len || e.len() == 1;
+    Ok(e.iter().all(fits).then_some(e))
+}
+
+/// The extents of what a function draws.
+fn dims_of_result(id: BuiltinId, args: &[Sym], result: &Type) -> FnResult<Dims> {
+    let name = id.name();
+    let array = |n: usize| Dims {
+        array: vec![n],
+        leaf: Leaf::Scalar,
+    };
+    if matches!(result, Type::Int | Type::Real) {
+        return Ok(Dims::leaf(Leaf::Scalar));
+    }
+    if library::is_univariate(id) {
+        let container = args.iter().find(|arg| !arg.is_scalar());
+        return container.map_or(Ok(array(1)), |arg| Ok(array(arg.dims()?.size())));
+    }
+    let locations = |mu: &Sym| -> FnResult<Dims> {
+        let dims = mu.dims()?;
+        Ok(Dims {
+            leaf: Leaf::Vector(dims.leaf.size()),
+            ..dims
+        })
+    };
+    match name {
+        "multi_normal_rng" | "multi_normal_cholesky_rng" => locations(&args[0]),
+        "multi_student_t_rng" | "multi_student_t_cholesky_rng" => locations(&args[1]),
+        "dirichlet_rng" => Ok(Dims::leaf(Leaf::Vector(args[0].dims()?.size()))),
+        "multinomial_rng" | "multinomial_logit_rng" | "dirichlet_multinomial_rng" => {
+            Ok(array(args[0].dims()?.size()))
+        }
+        "wishart_rng" | "wishart_cholesky_rng" | "inv_wishart_rng" | "inv_wishart_cholesky_rng" => {
+            args[1].dims()
+        }
+        "lkj_corr_rng" | "lkj_corr_cholesky_rng" => {
+            let n = args[0].size("the dimension")?;
+            Ok(Dims::leaf(Leaf::Matrix(n, n)))
+        }
+        _ => Err(FnError::unsupported(format!(
+            "random numbers of `{name}` are left to the interpreter"
+        ))),
+    }
+}
+
+/// A type with the extents of a value.
+fn sized(ty: &Type, dims: &Dims) -> FnResult<Sized> {
+    let (mut extents, mut ty) = (dims.array.iter(), ty);
+    let mut array = Vec::new();
+    while let Type::Array(element) = ty {
+        let extent = extents.next();
+        array.push(*extent.ok_or_else(|| FnError::invalid("an array without an extent"))?);
+        ty = element;
+    }
+    let leaf = match (ty, dims.leaf) {
+        (Type::Int, Leaf::Scalar) => Sized::Int,
+        (Type::Real, Leaf::Scalar) => Sized::Real,
+        (Type::Vector, Leaf::Vector(n)) => Sized::Vector(n),
+        (Type::RowVector, Leaf::Row(n)) => Sized::RowVector(n),
+        (Type::Matrix, Leaf::Matrix(rows, cols)) => Sized::Matrix(rows, cols),
+        _ => {
+            return Err(FnError::unsupported(
+                "an argument that is no container of reals is left to the interpreter",
+            ));
+        }
+    };
+    let array = array.into_iter().rev();
+    Ok(array.fold(leaf, |inner, n| Sized::Array(n, Box::new(inner))))
+}

@@ -1,0 +1,274 @@
+//! What a program reports of draws, many at a time: over the graph where the program has one, else one by one.
+
+use std::sync::OnceLock;
+
+use jensen_density::{ConstrainError, Constrained, DrawKey, Posterior, Unconstrained, Variable};
+use jensen_graph::Graph;
+use jensen_graph::exec::Program;
+use jensen_graph::passes::{compact, optimise};
+use jensen_math::simd::{LANES, Simd};
+
+use crate::functions::check_counts;
+use crate::functions::random::{Draws, RandomUse};
+use crate::interpret::BoundModel;
+use crate::library;
+use crate::lower::{
+    Argument, LibraryCall, LoweredOutputs, Numbers, Standard, StandardCall, lower_outputs,
+};
+use crate::program::Span;
+use crate::value::Value;
+use crate::value::error::FnResult;
+use crate::value::sized::Sized;
+
+/// Numbers of all draws that are computed together, at the most.
+const TOGETHER: usize = 1 << 20;
+
+/// A program with its data as the source of reported values. Draws that the graph rejects, or for which it has no finite
+/// value, are the interpreter's, which says why.
+pub struct Outputs {
+    bound: BoundModel,
+    simd: Simd,
+    programs: OnceLock<Option<Programs>>,
+}
+
+/// The planned graph.
+struct Programs {
+    standard: Vec<StandardCall>,
+    stages: Vec<(Program, Vec<LibraryCall>)>,
+    /// Outputs: the reported values, and whether the draw is rejected.
+    values: Program,
+    known: Vec<bool>,
+    /// Draws at a time.
+    block: usize,
+}
+
+impl Outputs {
+    /// The outputs of a program; the graph is made when draws are first asked for.
+    pub fn new(bound: BoundModel, simd: Simd) -> Self {
+        Self {
+            bound,
+            simd,
+            programs: OnceLock::new(),
+        }
+    }
+
+    /// The program with its data.
+    pub fn bound(&self) -> &BoundModel {
+        &self.bound
+    }
+
+    /// The values at each draw, as [`Posterior::constrain_all`] takes them, by the graph alone: `None` where that asks the
+    /// interpreter.
+    pub fn by_graph(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Option<Vec<f64>>> {
+        let dim = self.bound.unconstrained_dim();
+        let Some(programs) = self.programs() else {
+            return vec![None; keys.len()];
+        };
+        let blocks = keys.chunks(programs.block).enumerate();
+        blocks
+            .flat_map(|(block, keys)| {
+                let first = block * programs.block * dim;
+                // Where all is to end, the interpreter says so.
+                match self.bound.halt().check(Span::default()) {
+                    Ok(()) => programs.run(&points[first..first + keys.len() * dim], keys),
+                    Err(_) => vec![None; keys.len()],
+                }
+            })
+            .collect()
+    }
+
+    fn programs(&self) -> Option<&Programs> {
+        let planned = || {
+            let lowered = lower_outputs(&self.bound).ok()?;
+            Some(Programs::new(lowered, self.simd))
+        };
+        self.programs.get_or_init(planned).as_ref()
+    }
+}
+
+impl Programs {
+    fn new(lowered: LoweredOutputs, simd: Simd) -> Self {
+        let LoweredOutputs {
+            graph,
+            standard,
+            stages,
+            known,
+        } = lowered;
+        let outputs = graph.outputs().to_vec();
+        let planned = |outputs: &[_]| {
+            let mut graph: Graph = graph.clone();
+            graph.set_outputs(outputs.to_vec());
+            Program::new(compact(&optimise(&graph)), simd, 0)
+        };
+        let (arguments, values) = outputs.split_at(stages.len());
+        let values = planned(values);
+        let stages: Vec<_> = arguments
+            .iter()
+            .map(|output| planned(std::slice::from_ref(output)))
+            .zip(stages)
+            .collect();
+        let programs = stages.iter().map(|(program, _)| program);
+        let block = programs.chain([&values]).map(Program::block).min();
+        let rows = known.len() + graph.inputs().iter().map(|i| i.len).sum::<usize>();
+        let most = (TOGETHER / rows.max(1)).next_multiple_of(LANES).max(LANES);
+        Self {
+            standard,
+            stages,
+            values,
+            known,
+            block: block.unwrap_or(LANES).min(most),
+        }
+    }
+
+    /// The values at each of at most [`block`](Self::block) draws; `None` where the interpreter is to be asked.
+    fn run(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Option<Vec<f64>>> {
+        let (count, dim) = (keys.len(), points.len() / keys.len());
+        let lanes = count.next_multiple_of(LANES);
+        let lens = self.values.graph().inputs().iter().map(|input| input.len);
+        let mut inputs: Vec<Vec<f64>> = lens.map(|len| vec![0.0; len * lanes]).collect();
+        for lane in 0..lanes {
+            let point = &points[lane.min(count - 1) * dim..][..dim];
+            for (row, x) in point.iter().enumerate() {
+                inputs[0][row * lanes + lane] = *x;
+            }
+        }
+        let mut draws: Vec<Draws> = keys
+            .iter()
+            .map(|key| Draws::new(key.seed, RandomUse::GeneratedQuantities, key.index))
+            .collect();
+        for StandardCall { place, of, to } in &self.standard {
+            for (lane, draws) in draws.iter_mut().enumerate() {
+                draws.go_to(*place);
+                for row in to.first..to.first + to.len {
+                    inputs[to.input][row * lanes + lane] = match of {
+                        Standard::Normal => draws.normal(),
+                        Standard::Uniform => draws.uniform(),
+                        Standard::Exponential => draws.exponential(),
+                    };
+                }
+            }
+        }
+        let mut fine = vec![true; count];
+        for (program, calls) in &self.stages {
+            let found = results(program, &inputs, 0, lanes);
+            for call in calls {
+                for (lane, (draws, fine)) in draws.iter_mut().zip(&mut fine).enumerate() {
+                    match call.numbers(draws, |at| found[at * lanes + lane]) {
+                        Some(numbers) => put(&mut inputs, call.to, lanes, lane, &numbers),
+                        None => *fine = false,
+                    }
+                }
+            }
+        }
+        let mut arena = self.values.arena(false);
+        let views: Vec<&[f64]> = inputs.iter().map(Vec::as_slice).collect();
+        self.values.run(&mut arena, &views, lanes);
+        self.values.output(&arena, &views, 1, lanes, |_, rejected| {
+            for (fine, rejected) in fine.iter_mut().zip(rejected) {
+                *fine &= *rejected == 0.0;
+            }
+        });
+        let mut rows: Vec<Vec<f64>> = vec![vec![0.0; self.known.len()]; count];
+        self.values.output(&arena, &views, 0, lanes, |i, values| {
+            for ((row, fine), value) in rows.iter_mut().zip(&mut fine).zip(values) {
+                row[i] = *value;
+                *fine &= value.is_finite() || self.known[i];
+            }
+        });
+        rows.into_iter()
+            .zip(fine)
+            .map(|(row, fine)| fine.then_some(row))
+            .collect()
+    }
+}
+
+/// Output `which` of a run, row after row.
+fn results(program: &Program, inputs: &[Vec<f64>], which: usize, lanes: usize) -> Vec<f64> {
+    let views: Vec<&[f64]> = inputs.iter().map(Vec::as_slice).collect();
+    let mut arena = program.arena(false);
+    program.run(&mut arena, &views, lanes);
+    let mut found = Vec::with_capacity(program.output_len(which) * lanes);
+    program.output(&arena, &views, which, lanes, |_, row| {
+        found.extend_from_slice(row);
+    });
+    found
+}
+
+fn put(inputs: &mut [Vec<f64>], to: Numbers, lanes: usize, lane: usize, numbers: &[f64]) {
+    let rows = to.first..to.first + to.len;
+    for (row, number) in rows.zip(numbers) {
+        inputs[to.input][row * lanes + lane] = *number;
+    }
+}
+
+impl LibraryCall {
+    /// What the function draws with the arguments at `computed` places, in storage order; `None` if it refuses them.
+    fn numbers(&self, draws: &mut Draws, computed: impl Fn(usize) -> f64) -> Option<Vec<f64>> {
+        if self.taken.is_some_and(|at| computed(at) == 0.0) {
+            return Some(vec![0.0; self.to.len]);
+        }
+        let mut made = Vec::with_capacity(self.args.len());
+        for arg in &self.args {
+            made.push(match arg {
+                Argument::Known(_) => None,
+                Argument::Computed { first, ty } => {
+                    let numbers = *first..first + ty.scalars();
+                    let whole = *ty.unwind().1 != Sized::Int
+                        || numbers.clone().all(|at| computed(at).fract() == 0.0);
+                    let mut numbers = numbers.map(&computed);
+                    Some(whole.then(|| ty.from_numbers(&mut numbers))?)
+                }
+            });
+        }
+        let args: Vec<&Value> = self
+            .args
+            .iter()
+            .zip(&made)
+            .filter_map(|(arg, made)| match arg {
+                Argument::Known(value) => Some(value),
+                Argument::Computed { .. } => made.as_ref(),
+            })
+            .collect();
+        draws.go_to(self.place);
+        let drawn: FnResult<Value> = check_counts(self.function.name(), &args)
+            .and_then(|()| library::draw(self.function, draws, &args));
+        let numbers = drawn.ok()?.numbers();
+        (numbers.len() == self.to.len).then_some(numbers)
+    }
+}
+
+impl Posterior for Outputs {
+    fn variables(&self) -> Vec<Variable> {
+        self.bound.variables()
+    }
+
+    fn unconstrained_names(&self) -> Vec<String> {
+        self.bound.unconstrained_names()
+    }
+
+    fn constrain(&self, z: &[f64], key: DrawKey, out: &mut Vec<f64>) -> Result<(), ConstrainError> {
+        self.bound.constrain(z, key, out)
+    }
+
+    fn constrain_all(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Constrained> {
+        let dim = self.bound.unconstrained_dim();
+        let found = self.by_graph(points, keys).into_iter().zip(keys);
+        let each = found.enumerate().map(|(i, (found, key))| match found {
+            Some(values) => Ok(values),
+            None => {
+                let mut out = Vec::new();
+                let point = &points[i * dim..(i + 1) * dim];
+                self.bound.constrain(point, *key, &mut out).map(|()| out)
+            }
+        });
+        each.collect()
+    }
+
+    fn together(&self) -> usize {
+        self.programs().map_or(1, |programs| programs.block)
+    }
+
+    fn unconstrain(&self, lookup: &Unconstrained<'_>) -> Result<Vec<f64>, ConstrainError> {
+        self.bound.unconstrain(lookup)
+    }
+}
