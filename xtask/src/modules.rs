@@ -26,7 +26,7 @@ const CRATES: [(&str, &[Storey]); 5] = [
     ("jensen-latent", &LATENT),
 ];
 
-const STAN: [Storey; 14] = [
+const STAN: [Storey; 15] = [
     Storey {
         modules: &["source"],
         may_use: &[],

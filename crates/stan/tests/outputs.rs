@@ -10,8 +10,8 @@ use support::{bind, corpus, error};
 /// Draws of one comparison; not a multiple of a vector's lanes.
 const DRAWS: usize = 21;
 
-/// Programs that only the interpreter follows: they index with random numbers.
-const LEFT_TO_THE_INTERPRETER: &[&str] = &["hmm_gaussian", "stagnant_changepoint"];
+/// Programs that only the interpreter follows.
+const LEFT_TO_THE_INTERPRETER: &[&str] = &[];
 
 /// Coordinates about 0, from a seed.
 fn points(dim: usize, scale: f64) -> Vec<f64> {
@@ -158,6 +158,10 @@ fn every_draw_of_these_is_computed_by_the_graph() {
         (
             "",
             "vector[3] p = dirichlet_rng(exp(v)); array[3] int n = multinomial_rng(p, 30); int c = categorical_rng(p); matrix[3, 3] R = lkj_corr_rng(3, b);",
+        ),
+        (
+            "",
+            "int k = categorical_logit_rng(v); real x = v[k]; vector[2] r = [L[1 + (a > 0), 1], L[1, k > 2 ? 1 : 2]]';",
         ),
         // What is never assigned to, and what only depends on data.
         (

@@ -8,11 +8,15 @@ use super::Lower;
 use crate::program::{BinaryOp, Expr, ExprKind, Index, Type};
 use crate::symbolic::functions::operators;
 use crate::symbolic::index;
+use crate::symbolic::tape::E;
 use crate::symbolic::value::Sym;
 use crate::value::Value;
-use crate::value::error::{Eval, FnError};
+use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::index::Idx;
 use crate::value::ops;
+
+/// Elements of which an index that differs from draw to draw may choose: all of them are computed.
+const MOST_CHOICES: usize = 256;
 
 impl<'g> Lower<'_, 'g> {
     /// The value of an expression.
@@ -152,7 +156,7 @@ impl<'g> Lower<'_, 'g> {
         if self.axis.is_some() {
             return self.indexed_by_record(expr, base, indices);
         }
-        let idx = self.indices(indices)?;
+        let (idx, drawn) = self.indices_of_draw(indices)?;
         // A variable is looked into where it stands: no copy of its table is held meanwhile.
         let held;
         let value = match &base.kind {
@@ -169,7 +173,64 @@ impl<'g> Lower<'_, 'g> {
         let Some(value) = value else {
             return Err(FnError::invalid("no value yet").at(base.span));
         };
-        index::get(self.tape, value, &idx, Some(&expr.ty)).map_err(|e| e.at(expr.span))
+        match drawn {
+            None => index::get(self.tape, value, &idx, Some(&expr.ty)),
+            Some((at, k)) => self.chosen(value, idx, at, k, &expr.ty),
+        }
+        .map_err(|e| e.at(expr.span))
+    }
+
+    /// The values of indices. Among what is reported of a draw, one may differ from draw to draw: its position and value.
+    fn indices_of_draw(&mut self, indices: &[Index]) -> Eval<(Vec<Idx>, Option<(usize, E<'g>)>)> {
+        if self.random.is_none() {
+            return Ok((self.indices(indices)?, None));
+        }
+        let (mut idx, mut drawn) = (Vec::with_capacity(indices.len()), None);
+        for (at, index) in indices.iter().enumerate() {
+            let Index::Single(i) = index else {
+                idx.extend(self.indices(std::slice::from_ref(index))?);
+                continue;
+            };
+            idx.push(Idx::One(match self.expr(i)? {
+                Sym::Scalar(k) if drawn.is_none() => {
+                    drawn = Some((at, self.tape.e(k)));
+                    1
+                }
+                known => known.int().map_err(|e| e.at(i.span))?,
+            }));
+        }
+        Ok((idx, drawn))
+    }
+
+    /// What stands at index `k`, the one at position `at` of the indices: each of them computed, one chosen.
+    fn chosen(
+        &self,
+        value: &Sym,
+        mut idx: Vec<Idx>,
+        at: usize,
+        k: E<'g>,
+        ty: &Type,
+    ) -> FnResult<Sym> {
+        let (tape, cx) = (self.tape, self.cx("[]"));
+        let extents = value.dims()?.extents();
+        let count = extents.get(at).copied().unwrap_or(0);
+        if count > MOST_CHOICES {
+            return Err(FnError::unsupported(format!(
+                "an index that depends on parameters into {count} elements is not supported yet"
+            )));
+        }
+        let mut result = None;
+        for j in (1..=count).rev() {
+            idx[at] = Idx::One(i32::try_from(j).unwrap_or(i32::MAX));
+            let element = index::get(tape, value, &idx, Some(ty))?;
+            result = Some(match &result {
+                None => element,
+                Some(rest) => operators::select(&cx, k.eq(cx.num(j as f64)), &element, rest)?,
+            });
+        }
+        let within = cx.num(1.0).le(k) * k.le(cx.num(count as f64));
+        tape.reject_where(within.not());
+        result.ok_or_else(|| FnError::invalid("an index into nothing"))
     }
 
     /// The values of indices.

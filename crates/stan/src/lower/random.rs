@@ -190,8 +190,8 @@ impl Lower<'_, '_> {
             true => numbers.into(),
             false => Sym::flat(dims.clone(), numbers),
         };
-        if let Some((of, formula)) = standard(name)
-            && let Some(e) = broadcast(tape, args, dims.size())?
+        if let Some(Formula { of, each, formula }) = standard(name)
+            && let Some(e) = arguments(tape, args, each.then_some(dims.size()))?
         {
             let (to, numbers) = random.room(tape, 0, dims.size());
             random.standard.push(StandardCall { place, of, to });
@@ -254,47 +254,84 @@ impl Lower<'_, '_> {
     }
 }
 
-/// A random number from a standard one, and where it must not be drawn.
-type Formula = for<'g> fn(&Cx<'g>, &[E<'g>], E<'g>) -> (E<'g>, Option<E<'g>>);
+/// A random number from a standard one.
+struct Formula {
+    of: Standard,
+    /// Whether containers are taken element by element.
+    each: bool,
+    /// The number, and where it must not be drawn.
+    formula: for<'g> fn(&Cx<'g>, &[E<'g>], E<'g>) -> (E<'g>, Option<E<'g>>),
+}
 
 /// The functions whose numbers are a formula of standard ones, as their rows in `distributions` compute them.
-fn standard(name: &str) -> Option<(Standard, Formula)> {
+fn standard(name: &str) -> Option<Formula> {
+    let each = |of, formula| Formula {
+        of,
+        each: true,
+        formula,
+    };
     Some(match name {
-        "std_normal_rng" => (Standard::Normal, |_, _, u| (u, None)),
-        "normal_rng" => (Standard::Normal, |cx, x, u| {
+        "std_normal_rng" => each(Standard::Normal, |_, _, u| (u, None)),
+        "normal_rng" => each(Standard::Normal, |cx, x, u| {
             (x[0] + x[1] * u, Some(not_positive(cx, x[1])))
         }),
-        "lognormal_rng" => (Standard::Normal, |cx, x, u| {
+        "lognormal_rng" => each(Standard::Normal, |cx, x, u| {
             ((x[0] + x[1] * u).exp(), Some(not_positive(cx, x[1])))
         }),
-        "exponential_rng" => (Standard::Exponential, |cx, x, u| {
+        "exponential_rng" => each(Standard::Exponential, |cx, x, u| {
             (u * x[0].recip(), Some(not_positive(cx, x[0])))
         }),
-        "uniform_rng" => (Standard::Uniform, |_, x, u| {
+        "uniform_rng" => each(Standard::Uniform, |_, x, u| {
             (x[0] + (x[1] - x[0]) * u, Some(x[0].lt(x[1]).not()))
         }),
-        "bernoulli_rng" => (Standard::Uniform, |cx, x, u| {
+        "bernoulli_rng" => each(Standard::Uniform, |cx, x, u| {
             let (low, high) = (cx.num(0.0).le(x[0]), x[0].le(cx.num(1.0)));
             (u.lt(x[0]), Some((low * high).not()))
         }),
-        "bernoulli_logit_rng" => (Standard::Uniform, |_, x, u| {
+        "bernoulli_logit_rng" => each(Standard::Uniform, |_, x, u| {
             (u.lt(x[0].inv_logit()), Some(x[0].eq(x[0]).not()))
         }),
+        "categorical_rng" => Formula {
+            of: Standard::Uniform,
+            each: false,
+            formula: |cx, x, u| {
+                let negative = cx.num(0.0).le(x[0]).not().sum();
+                let other_sum = (x[0].sum() - 1.0).abs().le(cx.num(1e-8)).not();
+                (category(x[0], u), Some(negative + other_sum))
+            },
+        },
+        "categorical_logit_rng" => Formula {
+            of: Standard::Uniform,
+            each: false,
+            formula: |cx, x, u| {
+                let weights = (x[0] - x[0].log_sum_exp()).exp();
+                let infinite = (x[0] - x[0]).eq(cx.num(0.0)).not();
+                (category(weights, u), Some(infinite))
+            },
+        },
         _ => return None,
     })
+}
+
+/// The category in whose interval of the running sums of `weights` a uniform number lies.
+fn category<'g>(weights: E<'g>, u: E<'g>) -> E<'g> {
+    match weights.len() {
+        0 | 1 => weights.num(1.0),
+        n => weights.cumsum().slice(0, n - 1).le(u).sum() + 1.0,
+    }
 }
 
 fn not_positive<'g>(cx: &Cx<'g>, x: E<'g>) -> E<'g> {
     cx.num(0.0).lt(x).not()
 }
 
-/// The arguments as scalars or containers of `len` numbers; `None` where one has another length.
-fn broadcast<'g>(tape: &'g Tape, args: &[Sym], len: usize) -> FnResult<Option<Vec<E<'g>>>> {
+/// The arguments; `None` where one is neither a scalar nor has `len` elements, if that is given.
+fn arguments<'g>(tape: &'g Tape, args: &[Sym], len: Option<usize>) -> FnResult<Option<Vec<E<'g>>>> {
     let e: Vec<E<'g>> = args
         .iter()
         .map(|arg| arg.e(tape))
         .collect::<FnResult<_>>()?;
-    let fits = |e: &E<'g>| e.len() == len || e.len() == 1;
+    let fits = |e: &E<'g>| len.is_none_or(|len| e.len() == len || e.len() == 1);
     Ok(e.iter().all(fits).then_some(e))
 }
 
