@@ -378,6 +378,7 @@ def fit(
     max_seconds: float | None = None,
     memory_limit: int | None = None,
     draws: int | None = None,
+    save: str | Sequence[str] | None = None,
     importance_resample: bool | None = None,
     seed: int | None = None,
     threads: int | None = None,
@@ -415,6 +416,8 @@ def fit(
     """
     if isinstance(covariance_of, Sequence) and not isinstance(covariance_of, str):
         covariance_of = ",".join(covariance_of)
+    if isinstance(save, Sequence) and not isinstance(save, str):
+        save = ",".join(save)
     request: dict[str, Any] = {
         "method": method,
         "family": family,
@@ -436,6 +439,7 @@ def fit(
         "max_seconds": max_seconds,
         "memory_limit": memory_limit,
         "draws": draws,
+        "save": save,
         "importance_resample": importance_resample,
         "seed": seed,
         "simd": simd,

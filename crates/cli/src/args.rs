@@ -28,6 +28,8 @@ pub enum Command {
     Fit(Box<FitArgs>),
     /// More draws from the stored approximation of a fit
     Draws(DrawsArgs),
+    /// Generated quantities of a program at the draws of a fit: predictions for new data
+    Generate(GenerateArgs),
     /// Compare fits of the same observations: leave-one-out cross-validation and evidence
     Compare(CompareArgs),
     /// Parse and type-check programs
@@ -135,9 +137,49 @@ pub struct DrawsArgs {
     /// Seed of the draws; that of the fit unless given
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
+    /// Which variables, a list with commas: parameters, transformed, generated, all, or names; those of the fit unless
+    /// given
+    #[arg(long, value_name = "WHAT")]
+    pub save: Option<String>,
     /// Choose the draws by importance weights from ten times as many
     #[arg(long)]
     pub importance_resample: bool,
+    /// Write to this file (*.nc: NetCDF for ArviZ, else Stan CSV) instead of standard output
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Threads; all of the machine unless given
+    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count)]
+    pub threads: Option<usize>,
+}
+
+const GENERATE_EXAMPLES: &str = "\
+Examples:
+  jensen generate predict.stan results --data new.json > predictions.csv
+  jensen generate model.stan results --save y_rep --out y_rep.nc
+
+The program has the parameters of the fit; its model block is not looked at. Without --data it is given the data
+of the fit. Every draw of draws.csv gets one row, in their order, with log_p__ and log_g__ of the fit.";
+
+/// Generated quantities at stored draws.
+#[derive(Args)]
+#[command(after_help = GENERATE_EXAMPLES)]
+pub struct GenerateArgs {
+    /// The Stan program
+    pub model: PathBuf,
+    /// The folder of a fit whose draws have its parameters
+    pub dir: PathBuf,
+    /// The program's data: Stan JSON, or an R dump (*.R) [default: those of the fit]
+    #[arg(long, value_name = "FILE")]
+    pub data: Option<PathBuf>,
+    /// Look for included files here (repeatable); includes stay under these folders
+    #[arg(long, value_name = "DIR")]
+    pub include: Vec<PathBuf>,
+    /// What is written, a list with commas: parameters, transformed, generated, all, or names
+    #[arg(long, value_name = "WHAT", default_value = "generated")]
+    pub save: String,
+    /// Seed of the random numbers; that of the fit unless given
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
     /// Write to this file (*.nc: NetCDF for ArviZ, else Stan CSV) instead of standard output
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,

@@ -74,6 +74,7 @@ pub fn build(
             jacobian: terms.jacobian,
             propto: terms.propto,
             halt: limits::halt(None, build.memory_limit),
+            ..Build::default()
         },
     )?;
     Ok(model)

@@ -1,4 +1,4 @@
-//! `jensen draws`.
+//! `jensen draws` and `jensen generate`.
 
 use std::path::Path;
 
@@ -7,18 +7,21 @@ use jensen::data::{
     Artefact, NetcdfAttributes, StanCsvHeader, read_bytes, read_draws_csv, read_text,
     write_draws_csv, write_draws_netcdf,
 };
-use jensen::program::{Program, Stored};
+use jensen::density::Posterior;
+use jensen::program::{Program, Source, Stored};
+use jensen::stan::Build;
 use jensen::study::folder;
-use jensen::{Sample, SampleRequest, advi_config};
+use jensen::{Generator, Sample, SampleRequest, Save, advi_config};
 
-use crate::args::DrawsArgs;
+use crate::args::{DrawsArgs, GenerateArgs};
 use crate::failure::{CommandResult, Exit, Failure, print, remark};
 use crate::limits;
 use crate::terminal::start_threads;
 
 /// Runs the command.
 pub fn run(args: &DrawsArgs) -> CommandResult {
-    let (run, stored) = Stored::open(&args.dir)?;
+    let (run, mut stored) = Stored::open(&args.dir)?;
+    stored.flags.save = args.save.clone().or(stored.flags.save);
     let encoded = folder::approximation(&run, "jensen fit")?;
     let threads = start_threads(args.threads)?;
     let source = stored.source(&run)?;
@@ -60,13 +63,7 @@ pub fn run(args: &DrawsArgs) -> CommandResult {
     } else {
         program.sample(&approximation, &request)?
     };
-    if drawn.rejected > 0 {
-        let reason = drawn.rejection.as_deref().unwrap_or("");
-        remark(&format!(
-            "warning: the model rejects {} of {} draws, which are left out; the first because: {reason}",
-            drawn.rejected, args.draws
-        ));
-    }
+    warn_of_rejected(&drawn);
     let advi = advi_config(&stored.flags.settings(Init::Zero)?.method);
     // The scale that a search found stands in the fit's own draws alone.
     let told = read_draws_csv(&run.artefact(Artefact::DrawsCsv));
@@ -84,14 +81,78 @@ pub fn run(args: &DrawsArgs) -> CommandResult {
         advi,
         settings: Vec::new(),
     };
-    match &args.out {
-        Some(file) => write(file, &header, &drawn)?,
+    write_or_print(args.out.as_deref(), &header, &drawn)
+}
+
+/// Runs `jensen generate`.
+pub fn generate(args: &GenerateArgs) -> CommandResult {
+    let (run, stored) = Stored::open(&args.dir)?;
+    let threads = start_threads(args.threads)?;
+    let mut source = Source::read(&args.model, &args.include, args.data.as_deref())?;
+    if source.data.is_none() {
+        source.data = stored.source(&run)?.data;
+    }
+    let seed = args.seed.unwrap_or(stored.flags.seed());
+    let build = Build {
+        includes: &source.includes,
+        data_name: source.data_name(),
+        seed,
+        simd: stored.flags.simd()?,
+        threads,
+        memory_limit: stored.flags.memory_limit(),
+        save: Save::of_words(&args.save),
+        halt: limits::halt(None, stored.flags.memory_limit()),
+        ..Build::default()
+    };
+    let (draws, told) = read_draws_csv(&run.artefact(Artefact::DrawsCsv))?;
+    let generator = Generator::compile(&source.text, &source.model, &source.values()?, &build)?;
+    if generator.model().bound().variables().is_empty() {
+        return Err(Failure::input(format!(
+            "`{}` has no generated quantities to write; --save all writes its parameters too",
+            source.model
+        )));
+    }
+    let made = generator.generate(&draws, seed)?;
+    warn_of_rejected(&made);
+    let approximation = folder::approximation(&run, "jensen fit")?;
+    let (approximation, _) = Approximation::decode(&approximation)
+        .map_err(|error| folder::bad_approximation(&run, error))?;
+    let header = StanCsvHeader {
+        model: source.model.clone(),
+        family: approximation.kind().to_string(),
+        draws_of: match run.artefact(Artefact::Refined).exists() {
+            true => "refined",
+            false => "approximation",
+        }
+        .to_owned(),
+        seed,
+        eta: told.eta,
+        advi: advi_config(&stored.flags.settings(Init::Zero)?.method),
+        settings: Vec::new(),
+    };
+    write_or_print(args.out.as_deref(), &header, &made)
+}
+
+fn warn_of_rejected(drawn: &Sample) {
+    if drawn.rejected > 0 {
+        let reason = drawn.rejection.as_deref().unwrap_or("");
+        remark(&format!(
+            "warning: the model rejects {} of {} draws, which are left out; the first because: {reason}",
+            drawn.rejected,
+            drawn.rejected + drawn.table.len()
+        ));
+    }
+}
+
+fn write_or_print(out: Option<&Path>, header: &StanCsvHeader, drawn: &Sample) -> CommandResult {
+    match out {
+        Some(file) => write(file, header, drawn)?,
         None => {
             // The writer wants a file that it can put in place as a whole.
             let place = tempfile::tempdir()
                 .map_err(|error| Failure::output(format!("no temporary folder: {error}")))?;
             let file = place.path().join("draws.csv");
-            write(&file, &header, &drawn)?;
+            write(&file, header, drawn)?;
             print(&read_text(&file)?)?;
         }
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 use jensen::Sample;
 use jensen::blackbox::Init;
 use jensen::data::write_atomic_bytes;
+use jensen::density::VariableKind;
 use jensen::program::{FitRequest, Program, Source, Stored};
 use jensen::study::{Place, folder, request};
 
@@ -30,6 +31,11 @@ pub fn run(args: FitArgs) -> CommandResult {
         Some(path) => again(&args, path)?,
         None => new(&args)?,
     };
+    if args.inits_out.is_some() && !plan.request.saved().wants_all(VariableKind::Parameter) {
+        return Err(Failure::usage(
+            "--inits-out writes the parameters: have them among what --save names",
+        ));
+    }
     let threads = start_threads(args.threads)?;
     let setting = Setting {
         checkpoint_every: plan.request.checkpoint_every,

@@ -86,6 +86,7 @@ fn run(line: Line) -> CommandResult {
     match line.command {
         Command::Fit(args) => fit::run(*args),
         Command::Draws(args) => draws::run(&args),
+        Command::Generate(args) => draws::generate(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Density(args) => density::run(&args),

@@ -189,6 +189,99 @@ fn draws_continue_those_of_the_fit() {
     assert_eq!(rows(&resampled.stdout).lines().count(), 9);
 }
 
+/// The columns of Stan CSV after the first three.
+fn columns(csv: &str) -> Vec<String> {
+    let rows = rows(csv);
+    let header = rows.lines().next().expect("a header");
+    header.split(',').skip(3).map(str::to_owned).collect()
+}
+
+#[test]
+fn only_what_is_asked_for_is_saved() {
+    let (model, data) = corpus(SCHOOLS);
+    let desk = Desk::new();
+    let out = desk.name("out");
+    let fit = [
+        "fit", &model, &data, "--seed", "3", "--draws", "40", "--out", &out,
+    ];
+    let words = ["--save", "tau,generated"];
+    jensen(fit.into_iter().chain(words)).expect(0);
+    let written = std::fs::read_to_string(desk.path("out/draws.csv")).unwrap();
+    let saved = columns(&written);
+    assert_eq!(saved[0], "tau");
+    assert!(
+        saved[1..].iter().all(|name| !name.starts_with("theta")),
+        "{saved:?}"
+    );
+    assert!(saved.contains(&"y_rep.8".to_owned()));
+    // They are the columns of a fit that saves all.
+    let more = jensen(["draws", &out, "--draws", "40", "--save", "all"]).expect(0);
+    let column = |csv: &str, name: &str| -> Vec<String> {
+        let at = 3 + columns(csv).iter().position(|c| c == name).expect(name);
+        let rows = rows(csv);
+        rows.lines()
+            .skip(2)
+            .map(|row| row.split(',').nth(at).unwrap().to_owned())
+            .collect()
+    };
+    for name in ["tau", "y_rep.1", "log_lik.8"] {
+        assert_eq!(column(&written, name), column(&more.stdout, name), "{name}");
+    }
+    let unknown = jensen(["fit", &model, &data, "--save", "tau,theta_tilde"]).expect(2);
+    assert!(unknown.stderr.contains("theta_tilde") && unknown.stderr.contains("y_rep"));
+    let inits = desk.name("inits.json");
+    let missing = jensen(["fit", &model, &data, "--save", "tau", "--inits-out", &inits]).expect(2);
+    assert!(missing.stderr.contains("--save"));
+}
+
+#[test]
+fn another_program_generates_at_the_draws_of_a_fit() {
+    let (model, data) = corpus(SCHOOLS);
+    let desk = Desk::new();
+    let out = desk.name("out");
+    jensen([
+        "fit", &model, &data, "--seed", "3", "--draws", "40", "--out", &out,
+    ])
+    .expect(0);
+    let written = std::fs::read_to_string(desk.path("out/draws.csv")).unwrap();
+    // The same program, data and seed: what the fit has written.
+    let again = jensen(["generate", &model, &out, "--save", "all"]).expect(0);
+    assert_eq!(columns(&again.stdout), columns(&written));
+    let (again, written) = (rows(&again.stdout), rows(&written));
+    let numbers = |row: &str| -> Vec<f64> { row.split(',').map(|x| x.parse().unwrap()).collect() };
+    assert_eq!(again.lines().count(), written.lines().count());
+    for (a, b) in again.lines().zip(written.lines()).skip(2) {
+        for (a, b) in numbers(a).iter().zip(numbers(b)) {
+            assert!((a - b).abs() <= 1e-9 * b.abs().max(1.0), "{a} {b}");
+        }
+    }
+    let program = desk.file(
+        "new.stan",
+        "data { int M; vector[M] x; } parameters { real<lower=0> tau; real mu; }
+         generated quantities { vector[M] at = mu + x; real law = normal_rng(mu, tau); }",
+    );
+    let new = desk.file("new.json", "{\"M\": 2, \"x\": [0, 100]}");
+    let made = jensen(["generate", &program, &out, "--data", &new]).expect(0);
+    assert_eq!(columns(&made.stdout), ["at.1", "at.2", "law"]);
+    for row in rows(&made.stdout).lines().skip(2) {
+        let row = numbers(row);
+        assert!((row[4] - row[3] - 100.0).abs() < 1e-9, "{row:?}");
+    }
+    let other = desk.file(
+        "other.stan",
+        "parameters { real nu; } generated quantities { real x = nu; }",
+    );
+    let refused = jensen(["generate", &other, &out]).expect(3);
+    assert!(refused.stderr.contains("`nu`"), "{}", refused.stderr);
+    let none = desk.file("none.stan", "parameters { real mu; }");
+    let refused = jensen(["generate", &none, &out]).expect(3);
+    assert!(
+        refused.stderr.contains("no generated quantities"),
+        "{}",
+        refused.stderr
+    );
+}
+
 /// Waits until a run has written a checkpoint after its start.
 fn wait_for_checkpoint(folder: &Path) {
     let deadline = Instant::now() + Duration::from_secs(60);

@@ -181,7 +181,7 @@ impl ParameterSummary {
         let mean = draws.iter().sum::<f64>() / n;
         let sd = (draws.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0)).sqrt();
         let mut sorted = draws.to_vec();
-        sorted.sort_by(f64::total_cmp);
+        sorted.sort_unstable_by(f64::total_cmp);
         let quantiles = [0.05, 0.5, 0.95].map(|p| quantile(&sorted, p));
         Self::of(undefined.name, mean, sd, quantiles)
     }

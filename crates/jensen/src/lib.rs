@@ -61,6 +61,7 @@ mod covariance;
 mod error;
 pub mod exchangeable;
 mod fit;
+mod generate;
 #[cfg(feature = "latent")]
 pub mod latent;
 mod memory;
@@ -75,6 +76,7 @@ pub mod program;
 mod query;
 mod refinement;
 mod sample;
+mod save;
 pub mod stan;
 pub mod study;
 mod summaries;
@@ -99,11 +101,13 @@ pub use centring::{CentredModel, Centring};
 pub use covariance::Covariance;
 pub use error::Error;
 pub use fit::{Fitted, Options, fit, fit_with};
+pub use generate::Generator;
 pub use memory::{Footprint, format_bytes};
 pub use outputs::{About, HistoryPoint, advi_config};
 pub use problem::{Bare, Problem};
 pub use query::{Answer, Query, evaluate};
 pub use sample::{Sample, SampleRequest, sample, sample_refined};
+pub use save::Save;
 pub use timing::{DensityTiming, time_density};
 
 /// The README's program is a test.

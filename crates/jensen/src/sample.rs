@@ -308,6 +308,34 @@ pub fn sample_refined<P: Problem>(
     collect(problem.posterior(), &constrained, &chosen, &pool, request)
 }
 
+/// Every reported variable at given points, of `dim` coordinates each, with the draws that they are of.
+///
+/// # Errors
+/// As [`sample`].
+pub(crate) fn sample_at(
+    posterior: &dyn Posterior,
+    dim: usize,
+    rows: Vec<f64>,
+    [log_p, log_q]: [Vec<f64>; 2],
+    request: &SampleRequest,
+) -> Result<Sample, Error> {
+    let count = log_p.len();
+    let mean = (0..dim).map(|k| {
+        let total: f64 = rows[k..].iter().step_by(dim).sum();
+        total / count.max(1) as f64
+    });
+    let pool = Pool {
+        dim,
+        mean: mean.collect(),
+        rows,
+        log_p,
+        log_q,
+    };
+    let chosen: Vec<usize> = (0..count).collect();
+    let constrained = constrain(posterior, &pool, &chosen, request);
+    collect(posterior, &constrained, &chosen, &pool, request)
+}
+
 /// A step through `count` places that comes to all of them, whose first steps are spread evenly: the golden section, or the
 /// next number without a common factor.
 fn stride(count: usize) -> usize {

@@ -18,7 +18,7 @@ use jensen_stan::program::{Program, Span};
 pub use jensen_stan::{Checked, IncludeResolver, NoIncludes, check, diagnostic, pretty};
 use sha2::{Digest, Sha256};
 
-use crate::{Error, Problem};
+use crate::{Error, Problem, Save};
 
 /// Bytes of a density that grow with every coordinate, at the least: its name, its slots in graph and
 /// plan, and one block of lanes of values and gradients.
@@ -46,6 +46,8 @@ pub struct Build<'a> {
     pub jacobian: bool,
     /// Whether `~` statements drop their additive constants.
     pub propto: bool,
+    /// Which variables are reported.
+    pub save: Save,
     /// Ends building, and whatever the interpreter later evaluates of the model.
     pub halt: Halt,
 }
@@ -62,6 +64,7 @@ impl Default for Build<'_> {
             memory_limit: 8 << 30,
             jacobian: true,
             propto: false,
+            save: Save::default(),
             halt: Halt::default(),
         }
     }
@@ -187,6 +190,8 @@ impl<D> Model<D> {
             data_hash: hash_data(data),
         };
         let (posterior, remarks) = with_usable_generated_quantities(posterior, data, build)?;
+        build.save.check(&posterior.variables())?;
+        let posterior = posterior.reporting(|variable| build.save.wants(variable));
         let options = LowerOptions {
             propto: build.propto,
             jacobian: build.jacobian,
@@ -233,6 +238,11 @@ impl<D> Model<D> {
     /// The program with its data, as the interpreter evaluates it.
     pub fn bound(&self) -> &BoundModel {
         self.posterior.bound()
+    }
+
+    /// What it reports of draws.
+    pub(crate) fn outputs(&self) -> &Outputs {
+        &self.posterior
     }
 
     /// The density, of whatever kind.

@@ -84,6 +84,7 @@ impl Program {
             simd: request.simd()?,
             threads,
             memory_limit: request.memory_limit(),
+            save: request.saved(),
             halt,
             ..Build::default()
         };

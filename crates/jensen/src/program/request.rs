@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::minibatch;
 use crate::fit::DRAWS;
 use crate::study::{MEMORY_LIMIT, words};
-use crate::{Covariance, Error, Options};
+use crate::{Covariance, Error, Options, Save};
 
 /// Iterations allowed unless said otherwise; methods stop on their own long before.
 pub(super) const MAX_ITERS: u64 = 100_000;
@@ -210,6 +210,10 @@ pub struct FitRequest {
     /// Posterior draws [default: 1000]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Run"))]
     pub draws: Option<u64>,
+    /// Which variables are drawn, summarised and written, a list with commas: parameters, transformed, generated, all,
+    /// or names; generated quantities are computed only where one of them is [default: all]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "WHAT", help_heading = "Run"))]
+    pub save: Option<String>,
     /// Choose the draws by importance weights from ten times as many
     #[cfg_attr(feature = "clap", arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Run"))]
     pub importance_resample: Option<bool>,
@@ -231,6 +235,11 @@ impl FitRequest {
     /// The machine lacks it.
     pub fn simd(&self) -> Result<Simd, Error> {
         words::simd(self.simd.as_deref())
+    }
+
+    /// The variables to report.
+    pub fn saved(&self) -> Save {
+        Save::of_words(self.save.as_deref().unwrap_or(""))
     }
 
     /// The method that the flags ask for.

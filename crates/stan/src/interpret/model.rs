@@ -51,6 +51,7 @@ impl Interpreter {
             parameters: Vec::new(),
             transformed: outputs(&mut machine, &program.transformed_parameters)?,
             generated: outputs(&mut machine, &program.generated_quantities)?,
+            left_out: Vec::new(),
             dim: 0,
             slots: Slots::new(),
             locals: Vec::new(),
@@ -120,10 +121,24 @@ pub struct BoundModel {
     parameters: Vec<(VarId, Sized)>,
     transformed: Vec<(VarId, Sized)>,
     generated: Vec<(VarId, Sized)>,
+    /// Variables that are not reported; all are where there are none.
+    left_out: Vec<bool>,
     dim: usize,
 }
 
 impl BoundModel {
+    /// Reports only the variables that are wanted. Without generated quantities among them, these are not computed either.
+    pub fn reporting(mut self, wanted: impl Fn(&Variable) -> bool) -> Self {
+        self.left_out = self.all_variables().iter().map(|v| !wanted(v)).collect();
+        self
+    }
+
+    /// Whether generated quantities are reported.
+    pub fn reports_generated(&self) -> bool {
+        let mut reported = self.reported();
+        reported.any(|(_, _, kind)| kind == VariableKind::Generated)
+    }
+
     /// The program.
     pub fn program(&self) -> &Arc<Program> {
         &self.program
@@ -237,6 +252,24 @@ impl BoundModel {
         ]
     }
 
+    /// The variables of the program, reported or not.
+    pub fn all_variables(&self) -> Vec<Variable> {
+        self.all_parts().map(|part| self.variable(part)).collect()
+    }
+
+    fn variable(&self, (var, part, kind): (VarId, Part<'_>, VariableKind)) -> Variable {
+        let mut shape = part.ty.dims();
+        if part.ty.is_complex() {
+            shape.insert(0, 2);
+        }
+        Variable {
+            name: format!("{}{}", self.program.var(var).name, part.suffix),
+            shape,
+            kind,
+            integer: matches!(part.ty.unwind().1, Sized::Int),
+        }
+    }
+
     fn decl(&self, var: VarId) -> Option<&Decl> {
         let program = &self.program;
         match program.var(var).block {
@@ -252,6 +285,12 @@ impl BoundModel {
 
     /// Every reported part, in order, with the variable it belongs to.
     pub(crate) fn reported(&self) -> impl Iterator<Item = (VarId, Part<'_>, VariableKind)> {
+        let wanted = |at: usize| self.left_out.get(at) != Some(&true);
+        let all = self.all_parts().enumerate();
+        all.filter(move |(at, _)| wanted(*at)).map(|(_, part)| part)
+    }
+
+    fn all_parts(&self) -> impl Iterator<Item = (VarId, Part<'_>, VariableKind)> {
         self.sections()
             .into_iter()
             .flat_map(move |(section, kind)| {
@@ -283,17 +322,19 @@ impl BoundModel {
             &self.program.transformed_parameters,
             ErrorKind::Rejected,
         )?;
-        machine.rng = Some(Draws::new(
-            key.seed,
-            RandomUse::GeneratedQuantities,
-            key.index,
-        ));
-        machine.run(&self.program.generated_quantities)?;
-        check_block(
-            &mut machine,
-            &self.program.generated_quantities,
-            ErrorKind::Rejected,
-        )?;
+        if self.reports_generated() {
+            machine.rng = Some(Draws::new(
+                key.seed,
+                RandomUse::GeneratedQuantities,
+                key.index,
+            ));
+            machine.run(&self.program.generated_quantities)?;
+            check_block(
+                &mut machine,
+                &self.program.generated_quantities,
+                ErrorKind::Rejected,
+            )?;
+        }
         for (var, part, _) in self.reported() {
             if let Some(value) = &machine.slots[var.0 as usize] {
                 part_of(value, &part.path).push_column_major(out);
@@ -329,25 +370,12 @@ fn constrain_part(machine: &mut Machine<'_>, part: &Part<'_>, z: &[f64]) -> Eval
 
 impl Posterior for BoundModel {
     fn variables(&self) -> Vec<Variable> {
-        self.reported()
-            .map(|(var, part, kind)| {
-                let mut shape = part.ty.dims();
-                if part.ty.is_complex() {
-                    shape.insert(0, 2);
-                }
-                Variable {
-                    name: format!("{}{}", self.program.var(var).name, part.suffix),
-                    shape,
-                    kind,
-                    integer: matches!(part.ty.unwind().1, Sized::Int),
-                }
-            })
-            .collect()
+        self.reported().map(|part| self.variable(part)).collect()
     }
 
     fn unconstrained_names(&self) -> Vec<String> {
         let mut names = Vec::with_capacity(self.dim);
-        for (var, part, kind) in self.reported() {
+        for (var, part, kind) in self.all_parts() {
             if kind != VariableKind::Parameter {
                 break;
             }

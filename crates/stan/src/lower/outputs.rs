@@ -52,10 +52,9 @@ fn lower_here(bound: &BoundModel) -> Result<LoweredOutputs, LowerError> {
     let mut lower = Lower::new(program, &tape, options, bound);
     lower.random = Some(Random::default());
     lower.parameters(z, bound.parameters())?;
-    for block in [
-        &program.transformed_parameters,
-        &program.generated_quantities,
-    ] {
+    let generated = bound.reports_generated();
+    let generated = generated.then_some(&program.generated_quantities);
+    for block in std::iter::once(&program.transformed_parameters).chain(generated) {
         lower.block(block)?;
         lower.check_transformed(block)?;
     }

@@ -1,0 +1,166 @@
+//! Generated quantities of a program at the draws of an earlier fit: predictions for new data, other quantities.
+
+use std::collections::HashMap;
+
+use jensen_blackbox::NoiseSource;
+use jensen_data::{DataSet, DrawsTable};
+use jensen_density::{Posterior, VariableKind};
+use jensen_math::simd::Simd;
+
+use crate::sample::sample_at;
+use crate::stan::{Build, Model};
+use crate::{Error, Sample, SampleRequest};
+
+/// A program with its data, to be evaluated at parameters that come from elsewhere. Its log density is not looked at.
+pub struct Generator {
+    model: Model<()>,
+    simd: Simd,
+    threads: usize,
+}
+
+impl Generator {
+    /// Checks a program and binds its data, as a fit would.
+    ///
+    /// # Errors
+    /// [`Error::Model`] with diagnostics.
+    pub fn compile(
+        source: &str,
+        name: &str,
+        data: &DataSet,
+        build: &Build<'_>,
+    ) -> Result<Self, Error> {
+        Ok(Self {
+            model: Model::build(source, name, data, build, |_, _, _| Ok(()))?,
+            simd: build.simd,
+            threads: build.threads,
+        })
+    }
+
+    /// The program.
+    pub fn model(&self) -> &Model<()> {
+        &self.model
+    }
+
+    /// What the program reports at every draw of a table, which has its parameters by name and shape; random numbers are
+    /// those of the seed and the draw. Draws that the program does not take are left out and counted.
+    ///
+    /// # Errors
+    /// The table lacks a parameter, or has it with another number of elements.
+    pub fn generate(&self, draws: &DrawsTable, seed: u64) -> Result<Sample, Error> {
+        let (posterior, bound) = (self.model.outputs(), self.model.bound());
+        let mut places = HashMap::new();
+        let mut start = 0;
+        for variable in draws.variables() {
+            places.insert(variable.name.as_str(), start..start + variable.len());
+            start += variable.len();
+        }
+        for parameter in bound.all_variables() {
+            if parameter.kind != VariableKind::Parameter {
+                continue;
+            }
+            let found = places
+                .get(parameter.name.as_str())
+                .map(ExactSizeIterator::len);
+            let expected = parameter.len();
+            if found.unwrap_or(0) != expected {
+                let found = match found {
+                    None => "none".to_owned(),
+                    Some(count) => count.to_string(),
+                };
+                return Err(Error::Input(format!(
+                    "the parameter `{}` has {expected} elements, and the draws have {found} of that name; a fit with --save leaves out what is not named",
+                    parameter.name
+                )));
+            }
+        }
+        let dim = bound.unconstrained_dim();
+        let mut rows = Vec::with_capacity(draws.len() * dim);
+        let (mut log_p, mut log_q) = (Vec::new(), Vec::new());
+        let (mut rejected, mut rejection) = (0, None);
+        for draw in 0..draws.len() {
+            let row = draws.row(draw);
+            let lookup = |name: &str| Some(row[places.get(name)?.clone()].to_vec());
+            match posterior.unconstrain(&lookup) {
+                Ok(point) => {
+                    rows.extend(point);
+                    log_p.push(draws.log_p()[draw]);
+                    log_q.push(draws.log_g()[draw]);
+                }
+                Err(error) => {
+                    rejected += 1;
+                    rejection.get_or_insert(error.message);
+                }
+            }
+        }
+        let request = SampleRequest {
+            first: 0,
+            draws: log_p.len(),
+            resample: false,
+            source: NoiseSource::new(seed, self.simd),
+            seed,
+            threads: self.threads,
+        };
+        let sample = sample_at(posterior, dim, rows, [log_p, log_q], &request)?;
+        Ok(Sample {
+            rejected: sample.rejected + rejected,
+            rejection: rejection.or(sample.rejection),
+            ..sample
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Save;
+    use jensen_data::DrawsVariable;
+
+    const PROGRAM: &str = "data { int M; vector[M] at; }
+        parameters { real a; array[2] real<lower=0> b; }
+        model { reject(\"nobody looks here\"); }
+        generated quantities { vector[M] line = a + b[2] * at; int n = poisson_rng(b[1]); }";
+
+    fn generator() -> Generator {
+        let data = DataSet::from_json("{\"M\": 2, \"at\": [1, 10]}").unwrap();
+        let build = Build {
+            save: Save::of_words("generated"),
+            ..Build::default()
+        };
+        Generator::compile(PROGRAM, "line.stan", &data, &build).unwrap()
+    }
+
+    fn table(values: Vec<f64>) -> DrawsTable {
+        let columns = vec![
+            DrawsVariable::new("other", Vec::new()),
+            DrawsVariable::new("b", vec![2]),
+            DrawsVariable::new("a", Vec::new()),
+        ];
+        let draws = values.len() / 4;
+        DrawsTable::new(columns, values, vec![-1.0; draws], vec![-2.0; draws]).unwrap()
+    }
+
+    #[test]
+    fn parameters_are_found_by_name_and_impossible_draws_left_out() {
+        let draws = table(vec![9., 3., 0.5, 2., 9., -1., 0.5, 2., 9., 3., 2., -1.]);
+        let made = generator().generate(&draws, 7).unwrap();
+        let names: Vec<&str> = made.variables.iter().map(|v| v.name.as_str()).collect();
+        assert_eq!(names, ["line", "n"]);
+        assert_eq!((made.table.len(), made.rejected), (2, 1));
+        assert!(made.rejection.as_deref().unwrap().contains('b'));
+        let near = |found: &[f64], expected: [f64; 2]| {
+            let close = |(a, b): (&f64, f64)| (a - b).abs() < 1e-12;
+            assert!(found.iter().zip(expected).all(close), "{found:?}");
+        };
+        near(&made.table.row(0)[..2], [2.5, 7.0]);
+        near(&made.table.row(1)[..2], [1.0, 19.0]);
+        assert_eq!(made.table.log_p(), [-1.0, -1.0]);
+    }
+
+    #[test]
+    fn a_missing_parameter_is_named() {
+        let columns = vec![DrawsVariable::new("b", vec![3])];
+        let draws = DrawsTable::new(columns, vec![1.0; 3], vec![0.0], vec![0.0]).unwrap();
+        let error = generator().generate(&draws, 7).unwrap_err().to_string();
+        assert!(error.contains("`a`") && error.contains("none"), "{error}");
+    }
+}

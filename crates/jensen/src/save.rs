@@ -1,0 +1,111 @@
+//! Which variables a fit reports.
+
+use jensen_density::{Variable, VariableKind};
+
+use crate::Error;
+
+/// A choice of variables: kinds and names; all of them where it is empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Save(Vec<String>);
+
+/// The kinds, as they are written.
+const KINDS: [(&str, VariableKind); 3] = [
+    ("parameters", VariableKind::Parameter),
+    ("transformed", VariableKind::Transformed),
+    ("generated", VariableKind::Generated),
+];
+
+impl Save {
+    /// The choice that a list with commas states: `all`, `parameters`, `transformed`, `generated`, and names.
+    pub fn of_words(words: &str) -> Self {
+        let words = words.split(',').map(str::trim);
+        let words: Vec<String> = words
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned)
+            .collect();
+        match words.iter().any(|word| word == "all") {
+            true => Self::default(),
+            false => Self(words),
+        }
+    }
+
+    /// Whether a variable is chosen; a tuple is with all its parts.
+    pub fn wants(&self, variable: &Variable) -> bool {
+        self.0.is_empty() || self.0.iter().any(|word| names(word, variable))
+    }
+
+    /// Whether all variables of a kind are chosen.
+    pub fn wants_all(&self, kind: VariableKind) -> bool {
+        self.0.is_empty() || self.0.iter().any(|word| KINDS.contains(&(word, kind)))
+    }
+
+    /// Looks for what is chosen among the variables.
+    ///
+    /// # Errors
+    /// When a word names none of them.
+    pub fn check(&self, variables: &[Variable]) -> Result<(), Error> {
+        let unknown = |word: &&String| {
+            let kind = KINDS.iter().any(|(name, _)| name == word);
+            !kind && !variables.iter().any(|variable| names(word, variable))
+        };
+        match self.0.iter().find(unknown) {
+            None => Ok(()),
+            Some(word) => {
+                let mut known: Vec<&str> = variables.iter().map(|v| base(&v.name)).collect();
+                known.dedup();
+                Err(Error::Setting(format!(
+                    "--save {word}: expected all, parameters, transformed, generated, or a variable of the program: {}",
+                    known.join(", ")
+                )))
+            }
+        }
+    }
+}
+
+/// Whether a word stands for a variable. A variable may have the name of a kind; then it is meant as well.
+fn names(word: &str, variable: &Variable) -> bool {
+    base(&variable.name) == word || KINDS.contains(&(word, variable.kind))
+}
+
+/// The name in the program, of which `t:1` and `t.2:1` are parts.
+fn base(name: &str) -> &str {
+    name.split(['.', ':']).next().unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variable(name: &str, kind: VariableKind) -> Variable {
+        Variable {
+            name: name.into(),
+            shape: Vec::new(),
+            kind,
+            integer: false,
+        }
+    }
+
+    #[test]
+    fn kinds_names_and_parts_of_tuples_are_chosen() {
+        let all = [
+            variable("mu", VariableKind::Parameter),
+            variable("theta", VariableKind::Transformed),
+            variable("t:1", VariableKind::Generated),
+            variable("t:2.1", VariableKind::Generated),
+        ];
+        let chosen = |words: &str| {
+            let save = Save::of_words(words);
+            save.check(&all).unwrap();
+            all.iter().map(|v| save.wants(v)).collect::<Vec<_>>()
+        };
+        assert_eq!(chosen(""), [true; 4]);
+        assert_eq!(chosen("mu,all"), [true; 4]);
+        assert_eq!(chosen("parameters, t"), [true, false, true, true]);
+        assert_eq!(chosen("transformed"), [false, true, false, false]);
+        let error = Save::of_words("mu,nu").check(&all).unwrap_err().to_string();
+        assert!(
+            error.contains("--save nu") && error.contains("mu, theta, t"),
+            "{error}"
+        );
+    }
+}
