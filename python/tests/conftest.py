@@ -1,7 +1,11 @@
+import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+# A shell that runs the tests in the background has them ignore interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHOOLS = ROOT / "data" / "eight_schools"

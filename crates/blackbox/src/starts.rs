@@ -107,6 +107,12 @@ impl StartSettings {
     }
 }
 
+/// A start that is so many nats below the best one, and would be so after all its iterations if each gained twice what the
+/// last one predicts, is behind; it ends when it is for this many iterations. Where a density is rough, as solvers with loose
+/// tolerances are, steps shrink far from any optimum, and every one costs as much as those that lead somewhere.
+const BEHIND: f64 = 20.0;
+const PATIENCE: u64 = 5;
+
 /// One start's end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StartOutcome {
@@ -175,6 +181,8 @@ pub struct StartsState {
     index: u64,
     /// Its iterations so far.
     taken: u64,
+    /// The last of them that left it behind.
+    behind: u64,
     calls: Calls,
 }
 
@@ -451,6 +459,7 @@ impl<D: TwiceDifferentiable> Algorithm for Starts<'_, D> {
             newton,
             index: 0,
             taken: 0,
+            behind: 0,
             calls: self.objective.take_calls(),
         })
     }
@@ -471,7 +480,15 @@ impl<D: TwiceDifferentiable> Algorithm for Starts<'_, D> {
             .with("predicted", report.predicted)
             .with("radius", report.radius);
         let settled = report.is_last(self.tolerance);
-        let over = settled || state.newton.is_stuck() || state.taken >= self.settings.iterations;
+        let left = self.settings.iterations.saturating_sub(state.taken) as f64;
+        let best = state.outcomes.iter().map(|outcome| outcome.elbo);
+        let gap = best.fold(f64::NEG_INFINITY, f64::max) + state.newton.value;
+        let behind = gap > BEHIND + 2.0 * left * report.predicted;
+        state.behind = if behind { state.behind + 1 } else { 0 };
+        let over = settled
+            || state.newton.is_stuck()
+            || state.behind >= PATIENCE
+            || state.taken >= self.settings.iterations;
         if !over {
             return Step::go_on(record);
         }
@@ -484,7 +501,7 @@ impl<D: TwiceDifferentiable> Algorithm for Starts<'_, D> {
         let dim = self.family.dim();
         while let Some(next) = self.settings.after(state.index, dim, &state.outcomes) {
             state.index = next;
-            state.taken = 0;
+            (state.taken, state.behind) = (0, 0);
             if let Some(newton) = self.begin(state.index) {
                 state.newton = newton;
                 state.calls += self.objective.take_calls();
@@ -510,6 +527,7 @@ impl Snapshot for StartsState {
         archive.nest("newton", self.newton.save());
         archive.set("index", self.index);
         archive.set("taken", self.taken);
+        archive.set("behind", self.behind);
         archive.set("calls", self.calls);
         archive.nest("outcomes", save_outcomes(&self.outcomes));
         archive
@@ -520,6 +538,8 @@ impl Snapshot for StartsState {
             newton: Newton::restore(&archive.nested("newton"))?,
             index: archive.get("index")?,
             taken: archive.get("taken")?,
+            // Checkpoints of earlier builds do not say so.
+            behind: archive.get("behind").unwrap_or(0),
             calls: archive.get("calls")?,
             outcomes: restore_outcomes(&archive.nested("outcomes"))?,
         })
@@ -603,6 +623,70 @@ mod tests {
                 *out = -25.0 * v;
             }
         }
+    }
+
+    /// A normal with noise in its values, though not in its derivatives, beyond 5.
+    struct Rough;
+
+    impl jensen_density::LogDensity for Rough {
+        type Workspace = ();
+        fn dim(&self) -> usize {
+            1
+        }
+        fn workspace(&self, _: usize) {}
+        fn value(&self, _: &mut (), z: Lanes<'_>, out: &mut [f64]) {
+            for (out, z) in out.iter_mut().zip(z.row(0)) {
+                let noise = mixed(z.to_bits()) as f64 / u64::MAX as f64;
+                let far = if z.abs() > 5.0 {
+                    40.0 * noise + 60.0
+                } else {
+                    0.0
+                };
+                *out = -0.5 * z * z.abs().min(5.0) - far;
+            }
+        }
+        fn value_grad(&self, ws: &mut (), z: Lanes<'_>, out: &mut [f64], mut grad: LanesMut<'_>) {
+            self.value(ws, z, out);
+            for (out, z) in grad.as_mut_slice().iter_mut().zip(z.as_slice()) {
+                *out = if z.abs() > 5.0 {
+                    -1e-3 * z.signum()
+                } else {
+                    -z
+                };
+            }
+        }
+    }
+
+    impl TwiceDifferentiable for Rough {
+        fn linearize(&self, _: &mut (), _: Lanes<'_>) {}
+        fn apply(&self, _: &mut (), v: Lanes<'_>, mut out: LanesMut<'_>) {
+            for (out, v) in out.as_mut_slice().iter_mut().zip(v.as_slice()) {
+                *out = -v;
+            }
+        }
+    }
+
+    #[test]
+    fn starts_that_cannot_catch_up_end() {
+        let source = NoiseSource::new(1, jensen_math::simd::Simd::detect());
+        let mut starts = Starts::new(&Rough, source, StartSettings::default());
+        let mut state = starts.init().unwrap();
+        let mut iterations = std::collections::BTreeMap::new();
+        for i in 0.. {
+            *iterations.entry(state.index).or_insert(0) += 1;
+            if starts.step(&mut state, i).status.is_some() {
+                break;
+            }
+        }
+        let (near, wide): (Vec<_>, Vec<_>) = state.outcomes.iter().partition(|o| !o.wide);
+        assert!(near.iter().all(|outcome| outcome.settled), "{near:?}");
+        assert_eq!(wide.len(), 4);
+        assert!(wide.iter().all(|outcome| !outcome.settled), "{wide:?}");
+        let longest = iterations
+            .range(FIRST_WIDE..)
+            .map(|(_, count)| *count)
+            .max();
+        assert!(longest.unwrap() <= 12, "{iterations:?}");
     }
 
     #[test]

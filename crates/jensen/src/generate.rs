@@ -121,7 +121,7 @@ mod tests {
         generated quantities { vector[M] line = a + b[2] * at; int n = poisson_rng(b[1]); }";
 
     fn generator() -> Generator {
-        let data = DataSet::from_json("{\"M\": 2, \"at\": [1, 10]}").unwrap();
+        let data = DataSet::from_json(b"{\"M\": 2, \"at\": [1, 10]}", "new data").unwrap();
         let build = Build {
             save: Save::of_words("generated"),
             ..Build::default()

@@ -324,7 +324,7 @@ impl BoundModel {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         // Checked as the other methods check them.
         let (rows, _) = self.points("points", &points)?;
-        let (dim, z) = (self.dimension(), points.as_slice()?.to_vec());
+        let z = points.as_slice()?.to_vec();
         let posterior = self.posterior();
         let made = supervised(py, Some(1), None, |_| -> Result<_, Error> {
             let keys = (0..rows as u64).map(|index| DrawKey { seed, index });

@@ -50,8 +50,9 @@ fn compare(source: &str, data: &str, scale: f64) -> Result<usize, String> {
             .map_err(|e| format!("draw {i} is computed, yet the interpreter says: {e}"))?;
         assert_eq!(found.len(), names.len());
         for ((name, found), expected) in names.iter().zip(found).zip(&expected) {
-            let same = error(*found, *expected) <= 1e-8 || found.to_bits() == expected.to_bits();
-            if !same && !(found.is_nan() && expected.is_nan()) {
+            let both_nan = found.is_nan() && expected.is_nan();
+            let same = error(*found, *expected) <= 1e-8 || found == expected || both_nan;
+            if !same {
                 return Err(format!(
                     "{name} of draw {i}: {found}, interpreter {expected}"
                 ));

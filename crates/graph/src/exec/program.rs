@@ -21,7 +21,7 @@ const CACHE_TARGET: usize = 640 * 1024;
 const WIDEST: usize = 256;
 
 /// The widest block where lanes are solved, each solve taking the work of hundreds of kernels: threads share blocks.
-const WIDEST_SOLVED: usize = 64;
+const WIDEST_SOLVED: usize = 16;
 
 /// A planned graph with its record data bound: immutable while it runs, so that threads share it.
 ///

@@ -15,6 +15,9 @@ use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::index::Idx;
 use crate::value::ops;
 
+/// Indices, and where one of them differs from draw to draw, its position and value.
+type Indices<'g> = (Vec<Idx>, Option<(usize, E<'g>)>);
+
 /// Elements of which an index that differs from draw to draw may choose: all of them are computed.
 const MOST_CHOICES: usize = 256;
 
@@ -181,7 +184,7 @@ impl<'g> Lower<'_, 'g> {
     }
 
     /// The values of indices. Among what is reported of a draw, one may differ from draw to draw: its position and value.
-    fn indices_of_draw(&mut self, indices: &[Index]) -> Eval<(Vec<Idx>, Option<(usize, E<'g>)>)> {
+    fn indices_of_draw(&mut self, indices: &[Index]) -> Eval<Indices<'g>> {
         if self.random.is_none() {
             return Ok((self.indices(indices)?, None));
         }

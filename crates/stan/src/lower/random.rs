@@ -254,13 +254,15 @@ impl Lower<'_, '_> {
     }
 }
 
+/// A random number, and where it must not be drawn.
+type Made<'g> = (E<'g>, Option<E<'g>>);
+
 /// A random number from a standard one.
 struct Formula {
     of: Standard,
     /// Whether containers are taken element by element.
     each: bool,
-    /// The number, and where it must not be drawn.
-    formula: for<'g> fn(&Cx<'g>, &[E<'g>], E<'g>) -> (E<'g>, Option<E<'g>>),
+    formula: for<'g> fn(&Cx<'g>, &[E<'g>], E<'g>) -> Made<'g>,
 }
 
 /// The functions whose numbers are a formula of standard ones, as their rows in `distributions` compute them.
@@ -305,7 +307,7 @@ fn standard(name: &str) -> Option<Formula> {
             each: false,
             formula: |cx, x, u| {
                 let weights = (x[0] - x[0].log_sum_exp()).exp();
-                let infinite = (x[0] - x[0]).eq(cx.num(0.0)).not();
+                let infinite = x[0].abs().lt(cx.num(f64::INFINITY)).not();
                 (category(weights, u), Some(infinite))
             },
         },
