@@ -133,15 +133,15 @@ pub struct Package {
 
 /// What cargo says of the workspace.
 pub fn metadata(root: &Path) -> Result<Value, String> {
+    metadata_of(root, &["--no-deps"])
+}
+
+/// The same with other flags.
+pub fn metadata_of(root: &Path, flags: &[&str]) -> Result<Value, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
-        .args([
-            "metadata",
-            "--no-deps",
-            "--format-version",
-            "1",
-            "--offline",
-        ])
+        .args(["metadata", "--format-version", "1", "--offline"])
+        .args(flags)
         .current_dir(root)
         .output()
         .map_err(|error| format!("cannot run cargo metadata: {error}"))?;

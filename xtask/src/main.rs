@@ -12,7 +12,8 @@
 //! | `python` | `python` | the Python package builds, installs, type-checks and passes its tests |
 //! | `bridges` | `python` | models of PyMC and NumPyro are read, with the real packages |
 //! | `wheel` | `python` | a wheel for any Linux with glibc 2.17 or later, linked by zig, under `target/release-wheels` |
-//! | `fuzz`, `kill`, `damage`, `limits` | `attack` | the command is attacked from outside; these take flags |
+//! | `sbom` | `sbom` | a bill of materials of the command, under `target/sbom` |
+//! | `fuzz`, `kill`, `damage`, `limits`, `stops` | `attack` | the command is attacked from outside; these take flags |
 //! | `oldest`, `sanitizer`, `miri` | `toolchains` | the oldest Rust, AddressSanitizer and Miri where they are installed |
 
 mod arrows;
@@ -24,6 +25,7 @@ mod modules;
 mod pages;
 mod python;
 mod run;
+mod sbom;
 mod sources;
 mod toolchains;
 
@@ -42,12 +44,13 @@ struct Findings {
 /// A check by its name.
 type Check = (&'static str, fn(&Path) -> Result<Ended, String>);
 
-const CHECKS: [Check; 8] = [
+const CHECKS: [Check; 9] = [
     ("check", order),
     ("features", features::check),
     ("python", python::check),
     ("bridges", python::bridges),
     ("wheel", python::wheel),
+    ("sbom", sbom::write),
     ("oldest", toolchains::oldest),
     ("sanitizer", toolchains::sanitizer),
     ("miri", toolchains::miri),
@@ -56,11 +59,12 @@ const CHECKS: [Check; 8] = [
 /// An attack by its name, which tells what was tried.
 type Attack = (&'static str, fn(&Path, &[String]) -> Result<String, String>);
 
-const ATTACKS: [Attack; 4] = [
+const ATTACKS: [Attack; 5] = [
     ("fuzz", attack::fuzz),
     ("kill", attack::kill),
     ("damage", attack::damage),
     ("limits", attack::limits),
+    ("stops", attack::stops),
 ];
 
 fn main() -> ExitCode {

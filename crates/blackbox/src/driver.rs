@@ -9,13 +9,13 @@
 //! come from a sample of the records where there are many, see [`Prepared`].
 
 use jensen_density::TwiceDifferentiable;
-use jensen_run::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Step};
+use jensen_run::{Algorithm, Archive, ArchiveError, Interrupt, Record, Snapshot, Status, Step};
 
 use crate::agreement::Agreement;
 use crate::calls::Calls;
 use crate::certificate::certify;
 use crate::error::FitError;
-use crate::evaluation::{Evaluation, evaluate};
+use crate::evaluation::{Evaluation, evaluate_until};
 use crate::falloff::flat_coordinate;
 use crate::family::{FamilyKind, Space, Sparse};
 use crate::method::{Beginning, Engine, Method, StoredState, restore};
@@ -127,16 +127,23 @@ pub struct Driver<'a, D: TwiceDifferentiable> {
     records: Option<&'a Prepared<'a>>,
     settings: Settings,
     source: NoiseSource,
+    interrupt: &'a Interrupt<'a>,
     /// What works at the present stage, by the family and name of that stage.
     engaged: Option<(FamilyKind, &'static str, Engaged<'a>)>,
 }
 
 impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
     /// A fit of `density`, whose `records` are prepared where the method needs them.
-    pub fn new(density: &'a D, records: Option<&'a Prepared<'a>>, settings: Settings) -> Self {
+    pub fn new(
+        density: &'a D,
+        records: Option<&'a Prepared<'a>>,
+        settings: Settings,
+        interrupt: &'a Interrupt<'a>,
+    ) -> Self {
         Self {
             density,
             records,
+            interrupt,
             source: NoiseSource::new(settings.seed, settings.simd),
             settings,
             engaged: None,
@@ -326,12 +333,20 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
             }
         });
         let flat = match self.records {
+            // What is not to be trusted anyway needs no look far away.
+            _ if self.interrupt.is_late() => None,
             None => flat_coordinate(self.density, &*family, &omega, self.source),
             Some(records) => flat_coordinate(records.scout(), &*family, &omega, self.source),
         };
         let mut oracle = Oracle::new(self.density, family);
         let draws = evaluation_draws(self.density, &self.settings);
-        let evaluation = evaluate(&mut oracle, &omega, self.source, draws);
+        let evaluation = evaluate_until(
+            &mut oracle,
+            &omega,
+            self.source,
+            draws,
+            Some(self.interrupt),
+        );
         *calls += oracle.take_calls();
         FamilyResult {
             kind,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jensen_density::{Lanes, LogDensity};
 use jensen_math::special::log_sum_exp_slice;
+use jensen_run::Interrupt;
 
 use crate::agreement::{Agreement, Moments};
 use crate::noise::{NoisePurpose, NoiseSource};
@@ -13,6 +14,9 @@ use crate::psis::{khat, khat_threshold};
 
 /// Largest number of lanes in one call to the density.
 const BLOCK: usize = 512;
+
+/// The same in a hurry.
+const HURRIED: usize = 32;
 
 /// The final evaluation of an approximation.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,21 +87,30 @@ pub fn log_weights<D: LogDensity>(
         purpose,
         iteration,
     };
-    weigh(oracle, omega, stream, draws, |_, _| {})
+    weigh(oracle, omega, stream, draws, None, |_, _| {})
 }
 
-/// The same; every block of draws is seen with its log weights.
+/// The same; every block of draws is seen with its log weights, until an interrupt says that there are enough.
 fn weigh<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
     stream: Stream,
     draws: Range<usize>,
+    interrupt: Option<&Interrupt<'_>>,
     mut see: impl FnMut(Lanes<'_>, &[f64]),
 ) -> Vec<f64> {
     let rows = oracle.family().noise_dim();
+    let most = match interrupt {
+        Some(interrupt) if interrupt.is_hurried() => HURRIED,
+        _ => BLOCK,
+    };
+    let over = || interrupt.is_some_and(|i| i.is_over() || i.is_late());
     let mut weights = Vec::with_capacity(draws.len());
-    for first in draws.clone().step_by(BLOCK) {
-        let lanes = BLOCK.min(draws.end - first);
+    for first in draws.clone().step_by(most) {
+        if first > 0 && over() {
+            break;
+        }
+        let lanes = most.min(draws.end - first);
         let noise = stream.lanes(first, rows, lanes);
         let block = oracle.log_weights(omega, Lanes::new(&noise, rows, lanes));
         see(oracle.draws(lanes), &block);
@@ -119,6 +132,17 @@ pub fn evaluate<D: LogDensity>(
     source: NoiseSource,
     draws: usize,
 ) -> Evaluation {
+    evaluate_until(oracle, omega, source, draws, None)
+}
+
+/// The same on fewer draws where an interrupt does not allow for all of them.
+pub(crate) fn evaluate_until<D: LogDensity>(
+    oracle: &mut Oracle<'_, D>,
+    omega: &[f64],
+    source: NoiseSource,
+    draws: usize,
+    interrupt: Option<&Interrupt<'_>>,
+) -> Evaluation {
     let family = Arc::clone(oracle.family());
     let mut moments = Moments::new(family.mean(omega), family.marginal_sd(omega));
     let stream = Stream {
@@ -127,7 +151,9 @@ pub fn evaluate<D: LogDensity>(
         iteration: 0,
     };
     let mut more = |range, moments: &mut Moments| {
-        weigh(oracle, omega, stream, range, |z, w| moments.add(z, w))
+        weigh(oracle, omega, stream, range, interrupt, |z, w| {
+            moments.add(z, w);
+        })
     };
     let mut weights = more(0..draws, &mut moments);
     let mut evaluation = summarize(&weights, moments.agreement());
@@ -143,7 +169,7 @@ pub fn evaluate<D: LogDensity>(
         };
         // What k̂ refuses needs no better moments.
         let open = evaluation.khat_is_good() && evaluation.agreement.is_open();
-        if !doubtful && !open {
+        if !doubtful && !open || weights.len() < draws {
             break;
         }
         weights.extend(more(weights.len()..factor * draws, &mut moments));

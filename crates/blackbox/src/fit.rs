@@ -224,17 +224,20 @@ pub fn fit<D: TwiceDifferentiable>(
         None => None,
     };
     let interrupt = Interrupt::new(control.cancel, control.clock);
+    // Steps on minibatches are short, and states that remember every record large.
+    let interrupt = match prepared {
+        Some(_) => interrupt.between_steps(),
+        None => interrupt,
+    };
     let watched = Watched {
         density,
         interrupt: &interrupt,
     };
-    let driver = Driver::new(&watched, prepared.as_ref(), settings.clone());
+    let driver = Driver::new(&watched, prepared.as_ref(), settings.clone(), &interrupt);
     driver.check()?;
     let identity = identity(settings, subject);
     let mut refining = Refining::new(&watched, driver, settings);
-    // Steps on minibatches are short, and states that remember every record large.
-    let interrupt = prepared.is_none().then_some(&interrupt);
-    let outcome = run_interruptibly(&mut refining, &identity, control, interrupt);
+    let outcome = run_interruptibly(&mut refining, &identity, control, Some(&interrupt));
     let outcome = outcome.map_err(FitError::Run)?;
     let status = outcome.status;
     let cannot_start = || FitError::CannotStart(status.clone());

@@ -1,5 +1,7 @@
 //! Whole fits on densities whose optimum is known, and on those that defeat Gaussians.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use jensen_blackbox::{
     AdviSettings, BbviSettings, FamilyChoice, FamilyKind, Fit, FitError, Init, Method, Oracle,
     RefineSettings, RefineWhen, SaaSettings, Settings, Subject, evaluate, fit,
@@ -289,6 +291,25 @@ fn a_density_without_second_derivatives_is_fitted_by_differences() {
     assert!(fit.trusted(), "{:?}", fit.warnings());
     let error = fit.families[0].evaluation.elbo.mean - density.mean_field_elbo();
     assert!(error.abs() < 4.0 * fit.families[0].evaluation.elbo.standard_error);
+}
+
+#[test]
+fn a_fit_whose_time_is_up_is_judged_by_few_draws() {
+    // Every look at the clock takes a second.
+    let looks = AtomicU64::new(0);
+    let clock = || looks.fetch_add(1, Ordering::Relaxed) as f64;
+    let mut silent = Silent;
+    let budget = Budget {
+        max_seconds: Some(20.0),
+        ..Budget::iterations(100_000)
+    };
+    let mut control = Control::new(budget, &clock, &mut silent);
+    let density = Scalar(EightSchools { centred: false });
+    let settings = Settings::default();
+    let fit = fit(&density, &settings, &Subject::default(), &mut control).unwrap();
+    assert!(!fit.converged(), "{}", fit.status);
+    let draws = fit.best().evaluation.draws;
+    assert!((1..100).contains(&draws), "{draws}");
 }
 
 /// Nowhere finite.

@@ -201,6 +201,23 @@ fn an_interrupt_ends_draws_that_loop_with_their_results() {
 }
 
 #[test]
+fn a_large_fit_whose_time_is_up_writes_what_is_soon_written() {
+    let desk = Desk::new();
+    let source = "parameters { vector[20000] x; } model { x ~ student_t(4, 0, 1); }";
+    let model = desk.file("model.stan", source);
+    let out = desk.name("run");
+    jensen(["fit", &model, "--max-seconds", "0.001", "--out", &out]).expect(4);
+    let fit = read_json(&desk.path("run/fit.json"));
+    let warnings = fit["warnings"].to_string();
+    assert!(
+        warnings.contains("draws are left out: there was no time"),
+        "{warnings}"
+    );
+    let drawn = draws_of(Path::new(&out)).lines().count();
+    assert!((1..100).contains(&drawn), "{drawn}");
+}
+
+#[test]
 fn functions_of_huge_counts_are_refused_or_quick() {
     let desk = Desk::new();
     for call in [

@@ -10,6 +10,7 @@ use jensen_run::{
 };
 
 use crate::covariance::Covariance;
+use crate::haste::Haste;
 use crate::outputs::HistoryPoint;
 use crate::sample::{Sample, SampleRequest, report};
 use crate::{Error, Footprint, Problem};
@@ -90,6 +91,13 @@ impl Fitted {
                 self.sample.rejected
             )));
         }
+        if self.sample.unmade > 0 {
+            let total = self.sample.unmade + self.sample.rejected + self.sample.table.len();
+            verdict.against(Reason::bare(format!(
+                "{} of {total} draws are left out: there was no time to make and write them",
+                self.sample.unmade
+            )));
+        }
         verdict
     }
 
@@ -159,6 +167,7 @@ pub fn fit_with<P: Problem>(
     let subject = problem.subject();
     let identity = jensen_blackbox::identity(&settings, &subject);
     let clock = control.clock;
+    let haste = Haste::of(&control);
     let mut historian = Historian {
         inner: control.observer,
         history: Vec::new(),
@@ -189,7 +198,7 @@ pub fn fit_with<P: Problem>(
         threads: options.threads,
     };
     let weighted = settings.is_policy() && options.covariance == Covariance::Family;
-    let (sample, summaries) = report(problem, &fit, weighted, &request)?;
+    let (sample, summaries) = report(problem, &fit, weighted, &request, &haste)?;
     Ok(Fitted {
         fit,
         identity,

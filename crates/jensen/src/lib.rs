@@ -34,6 +34,7 @@
 //! | `centring` | [`Centring`], [`CentredModel`]: how the groups of a hierarchical program are taken |
 //! | [`compare`] | several fits of the same observations: leave-one-out and evidence |
 //! | `covariance` | [`Covariance`]: of the family, or by linear response |
+//! | `haste` | what is made of a run that was ended from outside |
 //! | `sample` | [`sample`]: constrained draws with importance weights |
 //! | `summaries` | what summaries rest on: weighted or refined draws |
 //! | `outputs` | the summary and the report of a fit |
@@ -62,6 +63,7 @@ mod error;
 pub mod exchangeable;
 mod fit;
 mod generate;
+mod haste;
 #[cfg(feature = "latent")]
 pub mod latent;
 mod memory;

@@ -5,6 +5,7 @@ use jensen_data::{DataSet, DrawsTable, DrawsVariable, ParameterSummary, Roles, V
 use jensen_density::{Constrained, DrawKey, Lanes, LogDensity, Posterior, Variable, VariableKind};
 use rayon::prelude::*;
 
+use crate::haste::Haste;
 use crate::{Error, Problem, summaries};
 
 /// Draws to choose one from when resampling.
@@ -21,8 +22,14 @@ const NUMBERS: usize = 1 << 22;
 /// Index of the random numbers in generated quantities at the mean: no draw's.
 const AT_MEAN: u64 = u64::MAX;
 
+/// The numbers that the draws of a run may be which was ended from outside: written within a fraction of a second.
+const HURRIED_NUMBERS: usize = 1 << 20;
+
 /// Lanes of one call to the density.
 const BLOCK: usize = 512;
+
+/// The same in a hurry.
+const HURRIED_BLOCK: usize = 32;
 
 /// Which draws are wanted.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +61,8 @@ pub struct Sample {
     pub rejected: usize,
     /// What the model said of the first of them.
     pub rejection: Option<String>,
+    /// Draws that were asked for and not made, as the run was ended from outside.
+    pub unmade: usize,
 }
 
 impl Sample {
@@ -140,18 +149,24 @@ pub fn sample<P: Problem>(
     approximation: &Approximation,
     request: &SampleRequest,
 ) -> Result<Sample, Error> {
-    let pool = match request.resample {
-        true => Pool::draw(
-            problem,
-            approximation,
-            request,
-            (POOL * request.draws).max(SMALLEST_POOL),
-        ),
-        false => Pool::draw(problem, approximation, request, request.draws),
+    sample_until(problem, approximation, request, &Haste::none())
+}
+
+/// The same, with fewer draws where they would take too long.
+fn sample_until<P: Problem>(
+    problem: &P,
+    approximation: &Approximation,
+    request: &SampleRequest,
+    haste: &Haste<'_>,
+) -> Result<Sample, Error> {
+    let size = match request.resample {
+        true => (POOL * request.draws).max(SMALLEST_POOL),
+        false => request.draws,
     };
+    let pool = Pool::draw(problem, approximation, request, size, haste);
     let chosen = match request.resample {
         true => choose(&pool.log_p, &pool.log_q, request),
-        false => (0..request.draws).collect(),
+        false => (0..pool.log_p.len()).collect(),
     };
     // A resampled draw may come twice; its generated quantities must not.
     let constrained = constrain(problem.posterior(), &pool, &chosen, request);
@@ -159,7 +174,8 @@ pub fn sample<P: Problem>(
 }
 
 /// The draws to report of a fit, and the summaries: of refined draws where they have mixed, else of the approximation,
-/// by importance weights where `weighted` and the weights can be used.
+/// by importance weights where `weighted` and the weights can be used; fewer draws where the run was ended from outside and
+/// all of them would take long.
 ///
 /// # Errors
 /// As [`sample`].
@@ -168,33 +184,56 @@ pub(crate) fn report<P: Problem>(
     fit: &Fit,
     weighted: bool,
     request: &SampleRequest,
+    haste: &Haste<'_>,
+) -> Result<(Sample, Vec<ParameterSummary>), Error> {
+    // What a fit writes are draws that differ.
+    let refined = fit.refined.as_ref().filter(|refined| refined.mixed());
+    let asked = refined.map_or(request.draws, |r| request.draws.min(r.draws.count));
+    let width: usize = problem
+        .posterior()
+        .variables()
+        .iter()
+        .map(|v| v.len())
+        .sum();
+    let most = |numbers: usize| numbers / width.max(1);
+    let (numbers, draws) = match haste.is_hurried() {
+        true => (HURRIED_NUMBERS, asked.min(most(HURRIED_NUMBERS).max(1))),
+        false => (NUMBERS, asked),
+    };
+    let summarised = SUMMARISED.min(most(numbers)).max(draws).max(1);
+    let request = SampleRequest { draws, ..*request };
+    let (mut sample, summaries) = made(problem, fit, weighted, summarised, &request, haste)?;
+    if haste.is_hurried() {
+        sample.unmade = asked - (sample.table.len() + sample.rejected);
+    }
+    Ok((sample, summaries))
+}
+
+/// The draws of a report, and summaries of about so many.
+fn made<P: Problem>(
+    problem: &P,
+    fit: &Fit,
+    weighted: bool,
+    summarised: usize,
+    request: &SampleRequest,
+    haste: &Haste<'_>,
 ) -> Result<(Sample, Vec<ParameterSummary>), Error> {
     let posterior = problem.posterior();
-    let width: usize = posterior.variables().iter().map(|v| v.len()).sum();
-    let summarised = SUMMARISED
-        .min(NUMBERS / width.max(1))
-        .max(request.draws)
-        .max(1);
     if let Some(refined) = fit.refined.as_ref().filter(|refined| refined.mixed()) {
-        // What a fit writes are draws that differ.
-        let request = SampleRequest {
-            draws: request.draws.min(refined.draws.count),
-            ..*request
-        };
-        let sample = sample_refined(problem, &refined.draws, &refined.log_p, &request)?;
-        let summaries = summaries_of_refined(problem, refined, summarised, &request)?;
+        let sample = sample_refined(problem, &refined.draws, &refined.log_p, request)?;
+        let summaries = summaries_of_refined(problem, refined, summarised, request)?;
         return Ok((sample, summaries));
     }
     if !weighted || request.resample || !fit.best().evaluation.khat_is_good() {
-        let sample = sample(problem, &fit.approximation(), request)?;
+        let sample = sample_until(problem, &fit.approximation(), request, haste)?;
         let summaries = summaries::plain(&sample.table);
         return Ok((sample, summaries));
     }
-    let pool = Pool::draw(problem, &fit.approximation(), request, summarised);
-    let chosen: Vec<usize> = (0..summarised).collect();
+    let pool = Pool::draw(problem, &fit.approximation(), request, summarised, haste);
+    let chosen: Vec<usize> = (0..pool.log_p.len()).collect();
     let constrained = constrain(posterior, &pool, &chosen, request);
     let all = collect(posterior, &constrained, &chosen, &pool, request)?;
-    let first = ..request.draws;
+    let first = ..request.draws.min(chosen.len());
     let sample = collect(
         posterior,
         &constrained[first],
@@ -242,12 +281,13 @@ struct Pool {
 }
 
 impl Pool {
-    /// The first `count` draws that a request has of an approximation.
+    /// The first `count` draws that a request has of an approximation, or the first of them where there is no time.
     fn draw<P: Problem>(
         problem: &P,
         approximation: &Approximation,
         request: &SampleRequest,
         count: usize,
+        haste: &Haste<'_>,
     ) -> Self {
         let (density, dim) = (problem.density(), approximation.dim());
         let mut pool = Self {
@@ -257,9 +297,16 @@ impl Pool {
             log_p: Vec::with_capacity(count),
             log_q: Vec::with_capacity(count),
         };
-        let mut ws = density.workspace(BLOCK.min(count));
-        for start in (0..count).step_by(BLOCK) {
-            let lanes = BLOCK.min(count - start);
+        let most = match haste.is_hurried() {
+            true => HURRIED_BLOCK,
+            false => BLOCK,
+        };
+        let mut ws = density.workspace(most.min(count));
+        for start in (0..count).step_by(most) {
+            if start > 0 && haste.is_late() {
+                break;
+            }
+            let lanes = most.min(count - start);
             let first = request.first + start as u64;
             let draws = approximation.draws_from(first, lanes, request.source);
             let mut values = vec![0.0; lanes];
@@ -433,6 +480,7 @@ fn collect(
         variables,
         rejected,
         rejection,
+        unmade: 0,
     })
 }
 

@@ -10,16 +10,26 @@ use crate::Clock;
 /// An algorithm whose steps are long asks [`is_over`](Self::is_over) before each piece of work and answers anything, fast,
 /// from then on: [`run_interruptibly`](crate::run_interruptibly) throws the step away and goes back to the state before it, so
 /// that neither results nor resumed runs depend on where a step was stopped.
+///
+/// The output of a run that was ended so is made of what can be had in little time: what takes long asks
+/// [`is_late`](Self::is_late) between pieces of it, and leaves the rest.
 pub struct Interrupt<'a> {
     cancel: Option<&'a AtomicBool>,
     clock: &'a dyn Clock,
+    /// Whether steps are stopped within.
+    pub(crate) within_steps: bool,
     /// When the clock's seconds are used up, as bits.
     deadline: AtomicU64,
     /// Whether there is a state to go back to.
     armed: AtomicBool,
     /// Whether a piece of work was told.
     told: AtomicBool,
+    /// When the output has to do with what there is, as bits.
+    output: AtomicU64,
 }
+
+/// Seconds that the output of a run may take which was ended from outside.
+const OUTPUT: f64 = 0.2;
 
 impl<'a> Interrupt<'a> {
     /// One that heeds a flag and the time that a run may take.
@@ -27,9 +37,19 @@ impl<'a> Interrupt<'a> {
         Self {
             cancel,
             clock,
+            within_steps: true,
             deadline: AtomicU64::new(f64::INFINITY.to_bits()),
             armed: AtomicBool::new(false),
             told: AtomicBool::new(false),
+            output: AtomicU64::new(f64::INFINITY.to_bits()),
+        }
+    }
+
+    /// One that leaves steps whole, as short ones are.
+    pub fn between_steps(self) -> Self {
+        Self {
+            within_steps: false,
+            ..self
         }
     }
 
@@ -45,6 +65,23 @@ impl<'a> Interrupt<'a> {
             self.told.store(true, Ordering::Relaxed);
         }
         over
+    }
+
+    /// Whether the run was ended from outside and its output is being made.
+    pub fn is_hurried(&self) -> bool {
+        f64::from_bits(self.output.load(Ordering::Relaxed)).is_finite()
+    }
+
+    /// Whether the output of a run that was ended from outside has taken as long as it may.
+    pub fn is_late(&self) -> bool {
+        self.is_hurried()
+            && self.clock.seconds() >= f64::from_bits(self.output.load(Ordering::Relaxed))
+    }
+
+    /// The run was ended from outside: what is left is its output.
+    pub(crate) fn hurry(&self) {
+        let until = self.clock.seconds() + OUTPUT;
+        self.output.store(until.to_bits(), Ordering::Relaxed);
     }
 
     /// A step begins that may be thrown away, from `deadline` on for its time.

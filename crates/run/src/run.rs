@@ -230,7 +230,7 @@ pub fn run_interruptibly<A: Algorithm>(
             };
         }
         let mut kept = None;
-        if let Some(interrupt) = interrupt {
+        if let Some(interrupt) = interrupt.filter(|interrupt| interrupt.within_steps) {
             let now = control.clock.seconds();
             if copying <= COPYING * (now - start) {
                 kept = Some(state.save());
@@ -262,6 +262,9 @@ pub fn run_interruptibly<A: Algorithm>(
     };
     save(control, identity, &state, iteration, before, start, &ended);
     let wanted = control.partial || !matches!(status, Status::Interrupted { .. });
+    if let Some(interrupt) = interrupt.filter(|_| status.is_from_outside()) {
+        interrupt.hurry();
+    }
     let output = wanted.then(|| algorithm.output(&state));
     control.observer.finished(&status);
     Ok(Outcome {

@@ -80,6 +80,18 @@ impl Status {
         matches!(self, Self::Converged { .. })
     }
 
+    /// Whether a caller or the time that was given ended the run, which finished nothing.
+    pub fn is_from_outside(&self) -> bool {
+        matches!(
+            self,
+            Self::Interrupted { .. }
+                | Self::BudgetReached {
+                    limit: Limit::Seconds(_),
+                    ..
+                }
+        )
+    }
+
     /// A fixed word for files: `converged`, `budget_reached`, `stalled`, `diverged`, `interrupted`.
     pub fn name(&self) -> &'static str {
         match self {

@@ -233,8 +233,29 @@ fn page(families: &BTreeMap<&str, [usize; 3]>, missing: &BTreeMap<&str, [usize; 
     for (name, [all, graph, interpreter]) in missing {
         let _ = writeln!(text, "| `{name}` | {all} | {graph} | {interpreter} |");
     }
+    text.push_str(DIGITS);
+    for line in include_str!("reference/extremes_limits.csv").lines() {
+        let [name, graph, interpreter] = line.split(',').collect::<Vec<_>>()[..] else {
+            panic!("a name and two limits, not `{line}`");
+        };
+        let _ = writeln!(text, "| `{name}` | {graph} | {interpreter} |");
+    }
     text
 }
+
+/// What the test `extremes` holds the densities to.
+const DIGITS: &str = "
+## How exact densities are at extreme arguments
+
+Errors of log densities at arguments where terms cancel, relative to the larger one of the log density and 1: each is below the
+power of ten that stands here, at the worst of 10⁴ points. Parameters go from 10⁻⁶ to 10⁶ and counts to 2 · 10⁹; the references
+have 60 digits (`tools/oracle/extremes.py`). `cargo test -p jensen-stan --test extremes` compares the worst 200 points of each
+distribution. Where an error is above 10⁻⁹, terms as large as a count, a shape or a squared distance leave a number of order
+one.
+
+| distribution | in the log density | in the interpreter |
+| --- | ---: | ---: |
+";
 
 const PREFACE: &str = "# What of Stan's library evaluates
 

@@ -5,6 +5,7 @@
 //! | `kill` | `kill` | every command is killed at a random moment and goes on: the files must be those of a run that was left alone |
 //! | `damage` | `damage` | bits flipped in every file of a folder, and files cut short: one error, or the same results |
 //! | `limits` | `limits` | little memory, little disk, closed pipes, folders that cannot be written, processes that race |
+//! | `stops` | `stops` | every command is interrupted, or its time is up: how long it takes to end |
 //! | `fuzz` | `fuzz` | the readers and the compiler, by the driver `crates/cli/examples/fuzz/main.rs` |
 //!
 //! | file | subject |
@@ -20,11 +21,13 @@ mod fuzz;
 mod kill;
 mod limits;
 mod scenes;
+mod stops;
 
 pub use damage::attack as damage;
 pub use fuzz::attack as fuzz;
 pub use kill::attack as kill;
 pub use limits::attack as limits;
+pub use stops::attack as stops;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

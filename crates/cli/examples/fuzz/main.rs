@@ -5,11 +5,13 @@
 //! | --- | --- |
 //! | here | targets, finds and their shrinking |
 //! | `mutate` | inputs made of others |
+//! | `corpora` | bags of words and built corpora, which are read from files |
 //! | `grammar` | well-typed programs |
 //!
 //! A find is a panic, a hang, or a program whose graph and interpreter disagree. Its input is shrunk and written to
 //! `target/attack/fuzz`.
 
+mod corpora;
 mod grammar;
 mod mutate;
 
@@ -21,6 +23,7 @@ use std::time::{Duration, Instant};
 
 use jensen::data::{Adjacency, DataSet, Table, idx, npy};
 use jensen::graph::Graph;
+use jensen::points::{PointRequest, Points};
 use jensen::run::Checkpoint;
 use jensen::stan::{Build, Halt, Model, NoIncludes, check, pretty};
 use jensen::{Error, Problem, Query, evaluate};
@@ -161,6 +164,13 @@ fn targets(root: &Path) -> Vec<Target> {
         target("csv", of("a,b,c\n1,2.5,x\n\"q,\",NA,-1e300\n"), |b| {
             ended(Table::parse(b, "x.csv"))
         }),
+        target(
+            "points",
+            vec![b"a,b\n1,2.5\n-1e300,4\n0.5,-0\n".to_vec(), npy_bytes()],
+            points_of,
+        ),
+        target("bags", corpora::bags(), corpora::build_bags),
+        target("corpus", corpora::built(), corpora::read),
         target("npy", vec![npy_bytes()], |b| ended(npy::parse(b, "x.npy"))),
         target(
             "idx",
@@ -204,6 +214,18 @@ fn checkpoint() -> Vec<u8> {
 /// A reader's result, good or bad.
 fn ended<T, E>(result: Result<T, E>) -> Result<(), String> {
     drop(result);
+    Ok(())
+}
+
+/// Rows of a table, by its text or as an array.
+fn points_of(bytes: &[u8]) -> Result<(), String> {
+    let request = PointRequest::default();
+    for table in [
+        Table::parse(bytes, "x.csv"),
+        Table::from_npy(bytes, "x.npy"),
+    ] {
+        drop(table.map(|table| Points::of_table(&table, &request)));
+    }
     Ok(())
 }
 

@@ -96,6 +96,8 @@ macro_rules! elementwise_table {
             Tetragamma "tetragamma" (x) out g { value: sp::polygamma(2, x), kernel: by_lane([x], |[x]| sp::polygamma(2, x)), partials: [g.elem(ElemOp::Pentagamma, &[x])], points: [[0.3], [2.5], [40.0]] }
             Pentagamma "pentagamma" (x) out g { value: sp::polygamma(3, x), kernel: by_lane([x], |[x]| sp::polygamma(3, x)), partials: [g.constant(f64::NAN)], points: [] }
 
+            Lbeta "lbeta" (a, b) out g { value: sp::lbeta(a, b), kernel: vm::lbeta(a, b), harmless: [POSITIVE, POSITIVE], partials: [{ let d = g.elem(ElemOp::DigammaStep, &[a, b]); g.neg(d) }, { let d = g.elem(ElemOp::DigammaStep, &[b, a]); g.neg(d) }], points: [[0.3, 2.0], [6.0, 40.0], [70.0, 30.0]] }
+
             // Differences of the gamma family over a step, which cancel where x is large.
             LgammaStep "lgamma_step" (x, n) out g { value: sp::lgamma_step(x, n), kernel: vm::lgamma_step(x, n), harmless: [POSITIVE, POSITIVE], partials: [g.elem(ElemOp::DigammaStep, &[x, n]), { let s = g.add(x, n); g.elem(ElemOp::Digamma, &[s]) }], points: [[0.3, 2.0], [6.0, 40.0], [70.0, 3.0]] }
             DigammaStep "digamma_step" (x, n) out g { value: sp::digamma_step(x, n), kernel: vm::digamma_step(x, n), harmless: [POSITIVE, POSITIVE], partials: [g.elem(ElemOp::TrigammaStep, &[x, n]), { let s = g.add(x, n); g.elem(ElemOp::Trigamma, &[s]) }], points: [[0.3, 2.0], [6.0, 40.0], [70.0, 3.0]] }

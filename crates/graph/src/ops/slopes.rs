@@ -46,18 +46,6 @@ pub(super) fn gamma_mixed(g: &mut Graph, op: ElemOp, [a, x]: [NodeId; 2], by_a: 
     g.mul(slope, change)
 }
 
-/// log B(a, b)
-fn lbeta(g: &mut Graph, [a, b]: [NodeId; 2]) -> NodeId {
-    let sum = g.add(a, b);
-    let (a, b, sum) = (
-        g.elem(ElemOp::Lgamma, &[a]),
-        g.elem(ElemOp::Lgamma, &[b]),
-        g.elem(ElemOp::Lgamma, &[sum]),
-    );
-    let both = g.add(a, b);
-    g.sub(both, sum)
-}
-
 /// The logarithms of x and of 1 − x at x = inv_logit(t).
 fn log_logits(g: &mut Graph, t: NodeId) -> [NodeId; 2] {
     let minus = g.neg(t);
@@ -70,7 +58,11 @@ fn log_logits(g: &mut Graph, t: NodeId) -> [NodeId; 2] {
 /// The derivative by t of the logarithm `out` of the incomplete beta function.
 pub(super) fn beta_slope(g: &mut Graph, [a, b, t]: [NodeId; 3], out: NodeId) -> NodeId {
     let [log_x, log_y] = log_logits(g, t);
-    let (x, y, norm) = (g.mul(a, log_x), g.mul(b, log_y), lbeta(g, [a, b]));
+    let (x, y, norm) = (
+        g.mul(a, log_x),
+        g.mul(b, log_y),
+        g.elem(ElemOp::Lbeta, &[a, b]),
+    );
     let density = g.add(x, y);
     let density = g.sub(density, norm);
     let ratio = g.sub(density, out);
@@ -105,7 +97,7 @@ pub(super) fn student_slope(g: &mut Graph, [n, z]: [NodeId; 2], out: NodeId) -> 
     let (above, below) = (g.add(n, one), g.mul(half, n));
     let above = g.mul(half, above);
     let pair = [half, below];
-    let norm = lbeta(g, pair);
+    let norm = g.elem(ElemOp::Lbeta, &pair);
     let log_n = g.log(n);
     let scale = g.mul(half, log_n);
     let (square, norm) = (g.square(z), g.add(norm, scale));
@@ -275,7 +267,7 @@ pub(super) fn lambert_slope(g: &mut Graph, w: NodeId) -> NodeId {
 
 /// The log density of the beta distribution at x.
 pub(super) fn beta_density(g: &mut Graph, [a, b]: [NodeId; 2], x: NodeId) -> NodeId {
-    let (one, minus, norm) = (g.constant(1.0), g.neg(x), lbeta(g, [a, b]));
+    let (one, minus, norm) = (g.constant(1.0), g.neg(x), g.elem(ElemOp::Lbeta, &[a, b]));
     let (log_x, log_y) = (g.log(x), g.elem(ElemOp::Log1p, &[minus]));
     let (a, b) = (g.sub(a, one), g.sub(b, one));
     let (x, y) = (g.mul(a, log_x), g.mul(b, log_y));

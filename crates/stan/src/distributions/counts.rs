@@ -1,7 +1,7 @@
 //! Distributions of counts.
 
 use jensen_graph::ElemOp;
-use jensen_math::special::{lbeta, lgamma, log_sum_exp, log_sum_exp_slice, log1p_exp};
+use jensen_math::special::{lbeta, lgamma, lgamma_step, log_sum_exp, log_sum_exp_slice, log1p_exp};
 
 use super::formula::{Density, TailTerms, known_ints};
 use super::interval::log_inc_beta;
@@ -41,7 +41,7 @@ pub static TABLE: &[Univariate] = &[
             k.constant(-lgamma(n + 1.0))
                 + k.term(
                     A | B | C,
-                    lgamma(n + r) - lgamma(r) + lbeta(n + b, r + a) - lbeta(a, b),
+                    lgamma_step(r, n) + lbeta(n + b, r + a) - lbeta(a, b),
                 )
         },
     )
@@ -71,9 +71,12 @@ pub static TABLE: &[Univariate] = &[
             if x[0] < 1.0 {
                 return NONE;
             }
-            // log B(n, α + 1), of which log Γ(n) is constant
-            let constant = lgamma(x[0]);
-            k.constant(constant) + k.term(A, x[1].ln() + lbeta(x[0], x[1] + 1.0) - constant)
+            // log B(n, α + 1), or what of it is no constant.
+            let mass = match k.constants() {
+                true => lbeta(x[0], x[1] + 1.0),
+                false => -lgamma_step(x[1] + 1.0, x[0]),
+            };
+            k.term(A, x[1].ln() + mass)
         },
     )
     .discrete()
@@ -268,7 +271,7 @@ fn lower_beta_neg_binomial(d: &mut Density<'_>) -> FnResult<()> {
     log_factorial(d, n);
     d.term(
         &[1, 2, 3],
-        (n + r).lgamma() - r.lgamma() + elementwise::lbeta(n + b, r + a) - elementwise::lbeta(a, b),
+        r.op2(ElemOp::LgammaStep, n) + elementwise::lbeta(n + b, r + a) - elementwise::lbeta(a, b),
     );
     Ok(())
 }
@@ -278,8 +281,12 @@ fn lower_yule_simon(d: &mut Density<'_>) -> FnResult<()> {
     let bad = n.lt(d.num(1.0));
     d.outside(bad);
     let above = alpha + 1.0;
-    d.term(&[], n.lgamma());
-    d.term(&[1], alpha.log() + above.lgamma() - (n + above).lgamma());
+    d.term(&[1], alpha.log());
+    // log B(n, α + 1), or what of it is no constant.
+    match d.keeps(&[]) {
+        true => d.term(&[1], elementwise::lbeta(n.fmax(d.num(1.0)), above)),
+        false => d.term(&[1], -above.op2(ElemOp::LgammaStep, n)),
+    }
     Ok(())
 }
 
@@ -305,9 +312,19 @@ pub fn poisson_log<'g>(d: &mut Density<'g>, y: E<'g>, eta: E<'g>) {
     d.term(&[1], -eta.exp());
 }
 
+/// Counts from which on log y! is so large that its digits are missed where it cancels.
+const LARGE: f64 = 1e4;
+
 /// log (y + φ − 1 choose y); as a whole a term of φ, argument `at`.
 fn log_coefficient<'g>(d: &mut Density<'g>, y: E<'g>, phi: E<'g>, at: usize) {
-    d.term(&[at], phi.op2(ElemOp::LgammaStep, y) - (y + 1.0).lgamma());
+    let largest = y.data().map_or(0.0, |y| y.into_iter().fold(0.0, f64::max));
+    let coefficient = if largest < LARGE {
+        // log y! is known beforehand.
+        phi.op2(ElemOp::LgammaStep, y) - (y + 1.0).lgamma()
+    } else {
+        -elementwise::lbeta(phi, y + 1.0) - (phi + y).log()
+    };
+    d.term(&[at], coefficient);
 }
 
 fn lower_neg_binomial(d: &mut Density<'_>) -> FnResult<()> {

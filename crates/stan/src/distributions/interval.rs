@@ -1,14 +1,14 @@
 //! Distributions on intervals.
 
 use jensen_graph::ElemOp;
-use jensen_math::special::{lbeta, lgamma};
+use jensen_math::special::{lbeta, lgamma, lgamma_step};
 
 use super::formula::{Density, TailTerms, within};
 use super::univariate::{LOCATION, Tails, Univariate};
 use crate::functions::special::ln_inc_beta;
 use crate::symbolic::domain::Domain::{Finite, NotNan, Positive, PositiveFinite, Unit};
 use crate::symbolic::domain::guard;
-use crate::symbolic::functions::elementwise::logit;
+use crate::symbolic::functions::elementwise::{lbeta as lbeta_of, logit};
 use crate::symbolic::known;
 use crate::symbolic::tape::E;
 use crate::value::error::{FnError, FnResult};
@@ -62,12 +62,13 @@ pub static TABLE: &[Univariate] = &[
             ("the second shape parameter", PositiveFinite),
         ],
         |k, x| {
-            let (a, b) = (lgamma(x[1]), lgamma(x[2]));
-            // The terms are apart because constants are dropped apart; their sum is −log B, which is more exact.
-            let both = a + b - lbeta(x[1], x[2]);
-            k.term(A, -a)
-                + k.term(B, -b)
-                + k.term(A | B, both)
+            // −log B, or what of it is no constant, without cancellation where arguments are large.
+            let normaliser = match (k.on(A), k.on(B)) {
+                (true, false) => lgamma_step(x[1], x[2]),
+                (false, true) => lgamma_step(x[2], x[1]),
+                _ => k.term(A | B, -lbeta(x[1], x[2])),
+            };
+            normaliser
                 + k.term(Y | A, (x[1] - 1.0) * x[0].ln())
                 + k.term(Y | B, (x[2] - 1.0) * (-x[0]).ln_1p())
         },
@@ -88,8 +89,9 @@ pub static TABLE: &[Univariate] = &[
         ],
         |k, x| {
             let (a, b) = (x[1] * x[2], (1.0 - x[1]) * x[2]);
-            k.term(B, lgamma(x[2]))
-                + k.term(A | B, -lgamma(a) - lgamma(b))
+            // log Γ(κ) is constant where κ is.
+            let constant = if k.on(B) { 0.0 } else { lgamma(x[2]) };
+            k.term(A | B, -lbeta(a, b) - constant)
                 + k.term(
                     Y | A | B,
                     (a - 1.0) * x[0].ln() + (b - 1.0) * (-x[0]).ln_1p(),
@@ -143,19 +145,24 @@ fn lower_uniform(d: &mut Density<'_>) -> FnResult<()> {
 
 fn lower_beta(d: &mut Density<'_>) -> FnResult<()> {
     let [y, a, b] = d.get();
-    d.term(&[1], -a.lgamma());
-    d.term(&[2], -b.lgamma());
+    // −log B, or what of it is no constant, without cancellation where arguments are large.
+    match (d.keeps(&[1]), d.keeps(&[2])) {
+        (true, false) => d.term(&[1], a.op2(ElemOp::LgammaStep, b)),
+        (false, true) => d.term(&[2], b.op2(ElemOp::LgammaStep, a)),
+        _ => d.term(&[1, 2], -lbeta_of(a, b)),
+    }
     d.term(&[0, 1], (a - 1.0) * y.log());
     d.term(&[0, 2], (b - 1.0) * y.log1m());
-    d.term(&[1, 2], (a + b).lgamma());
     Ok(())
 }
 
 fn lower_beta_proportion(d: &mut Density<'_>) -> FnResult<()> {
     let [y, mu, kappa] = d.get();
     let a = mu * kappa;
-    d.term(&[2], kappa.lgamma());
-    d.term(&[1, 2], -(a.lgamma() + (kappa - a).lgamma()));
+    d.term(&[1, 2], -lbeta_of(a, kappa - a));
+    if !d.keeps(&[2]) {
+        d.term(&[1, 2], -kappa.lgamma());
+    }
     d.term(
         &[0, 1, 2],
         (a - 1.0) * y.log() + (kappa - a - 1.0) * y.log1m(),

@@ -4,7 +4,7 @@ use std::f64::consts::{FRAC_1_PI, LN_2, PI};
 
 use jensen_graph::ElemOp;
 use jensen_math::constants::HALF_LOG_TWO_PI;
-use jensen_math::special::{lgamma, log_phi, log1p_exp};
+use jensen_math::special::{lgamma_step, log_phi, log1p_exp};
 
 use super::formula::{Density, TailTerms};
 use super::univariate::{LOCATION, SCALE, Tails, Univariate};
@@ -71,10 +71,7 @@ pub static TABLE: &[Univariate] = &[
         |k, x| {
             let (nu, z) = (x[1], (x[0] - x[2]) / x[3]);
             k.constant(-0.5 * PI.ln())
-                + k.term(
-                    A,
-                    lgamma(0.5 * (nu + 1.0)) - lgamma(0.5 * nu) - 0.5 * nu.ln(),
-                )
+                + k.term(A, lgamma_step(0.5 * nu, 0.5) - 0.5 * nu.ln())
                 + k.term(C, -x[3].ln())
                 + k.term(Y | A | B | C, -0.5 * (nu + 1.0) * (z * z / nu).ln_1p())
         },

@@ -65,6 +65,11 @@ impl Keep {
         if self.on(mask) { x } else { 0.0 }
     }
 
+    /// Whether terms that depend on no argument are kept.
+    pub fn constants(self) -> bool {
+        self.constants
+    }
+
     /// Whether terms that depend on the arguments in `mask` are kept.
     pub fn on(self, mask: u32) -> bool {
         self.arguments & mask != 0

@@ -248,12 +248,12 @@ pub fn lmgamma(k: usize, x: E<'_>) -> E<'_> {
 
 /// log B(a, b)
 pub fn lbeta<'g>(a: E<'g>, b: E<'g>) -> E<'g> {
-    a.lgamma() + b.lgamma() - (a + b).lgamma()
+    a.op2(ElemOp::Lbeta, b)
 }
 
 /// log of the binomial coefficient
 pub fn lchoose<'g>(n: E<'g>, k: E<'g>) -> E<'g> {
-    (n + 1.0).lgamma() - (k + 1.0).lgamma() - (n - k + 1.0).lgamma()
+    -lbeta(n - k + 1.0, k + 1.0) - n.log1p()
 }
 
 /// x log y, 0 where x is 0

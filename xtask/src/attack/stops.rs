@@ -1,0 +1,326 @@
+//! How long it takes to end: commands that are interrupted, or whose time is up, at a random moment.
+//!
+//! A stop that takes long is tried again, as another process may have had the machine: the shortest of a few counts.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::scenes;
+use super::{Dice, Ended, Flags, finish, run, start, words};
+
+/// Longest time from Ctrl-C or a passed limit to the end.
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// How often a stop that takes longer is tried.
+const TRIES: usize = 4;
+
+/// Generated programs beside those of the repository: shapes, and sizes of each.
+const SHAPES: [(&str, [usize; 5]); 8] = [
+    ("hierarchy", [10, 100, 1000, 10_000, 100_000]),
+    ("rows", [100, 1000, 10_000, 100_000, 1_000_000]),
+    ("correlated", [5, 20, 50, 100, 200]),
+    ("process", [10, 30, 60, 100, 150]),
+    ("mixture", [100, 300, 1000, 3000, 10_000]),
+    ("simulation", [100, 1000, 10_000, 100_000, 1_000_000]),
+    ("output", [10, 100, 1000, 10_000, 50_000]),
+    ("chain", [10, 100, 300, 1000, 3000]),
+];
+
+/// Something that is run and stopped.
+struct Subject {
+    /// What it is counted as.
+    kind: String,
+    name: String,
+    /// The command line; `OUT` stands for a folder of its own.
+    line: Vec<String>,
+    /// Whether it takes `--max-seconds`.
+    limited: bool,
+    /// Whether it leaves a folder of draws.
+    drawn: bool,
+}
+
+/// What was measured of a kind of subjects.
+#[derive(Default)]
+struct Measured {
+    subjects: usize,
+    stops: Vec<(Duration, String)>,
+}
+
+/// Stops everything.
+pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
+    let flags = Flags::read(arguments, usize::MAX)?.built(root)?;
+    let desk = root.join("target/attack/stops");
+    let _ = fs::remove_dir_all(&desk);
+    fs::create_dir_all(&desk).map_err(|e| e.to_string())?;
+    let mut subjects = programs(root, &desk)?;
+    subjects.extend(commands(root, &flags.jensen, &desk)?);
+    let mut dice = Dice(flags.seed);
+    // A few are of every kind.
+    for at in (1..subjects.len()).rev() {
+        subjects.swap(at, dice.below(at + 1));
+    }
+    subjects.truncate(flags.count);
+    let mut measured: BTreeMap<String, Measured> = BTreeMap::new();
+    let mut finds = Vec::new();
+    for subject in &subjects {
+        let of = measured.entry(subject.kind.clone()).or_default();
+        of.subjects += 1;
+        let kinds = [Stop::Interrupt, Stop::Limit];
+        for stop in kinds.into_iter().take(1 + usize::from(subject.limited)) {
+            match shortest(&flags.jensen, subject, stop, &desk, &mut dice) {
+                Ok(took) => {
+                    if took > LONGEST {
+                        finds.push(format!("{}, {stop:?}: {took:?}", subject.name));
+                    }
+                    of.stops.push((took, subject.name.clone()));
+                }
+                Err(find) => finds.push(format!("{}, {stop:?}: {find}", subject.name)),
+            }
+        }
+    }
+    let table = table(measured);
+    if finds.is_empty() {
+        Ok(format!("\n{table}"))
+    } else {
+        Err(format!("{}\n{table}", finds.join("\nerror: ")))
+    }
+}
+
+/// How it is stopped.
+#[derive(Clone, Copy, Debug)]
+enum Stop {
+    /// By Ctrl-C.
+    Interrupt,
+    /// By `--max-seconds`.
+    Limit,
+}
+
+/// The shortest time that a stop takes in a few tries; one where it is short.
+fn shortest(
+    jensen: &Path,
+    subject: &Subject,
+    stop: Stop,
+    desk: &Path,
+    dice: &mut Dice,
+) -> Result<Duration, String> {
+    let mut best = Duration::MAX;
+    for _ in 0..TRIES {
+        let out = desk.join("out");
+        let _ = fs::remove_dir_all(&out);
+        let place = |word: &String| match word.as_str() {
+            "OUT" => out.display().to_string(),
+            _ => word.clone(),
+        };
+        let mut line: Vec<String> = subject.line.iter().map(place).collect();
+        // Most programs are fitted within a second.
+        let wait = Duration::from_millis(20 + dice.below(600) as u64);
+        let (took, ended) = match stop {
+            Stop::Interrupt => interrupted(start(jensen, &line)?, wait)?,
+            Stop::Limit => {
+                line.extend(["--max-seconds".to_owned(), wait.as_secs_f64().to_string()]);
+                let begun = Instant::now();
+                let ended = finish(start(jensen, &line)?)?;
+                // What is built before the run begins is not part of its time.
+                let before = wait + Duration::from_secs_f64(build_seconds(&out));
+                (begun.elapsed().saturating_sub(before), ended)
+            }
+        };
+        // None is a signal that came before it was listened to.
+        if ended.code.is_some() {
+            ended.clean()?;
+        }
+        valid(jensen, subject, &out, &ended)?;
+        best = best.min(took);
+        if best <= LONGEST {
+            break;
+        }
+    }
+    Ok(best)
+}
+
+/// Interrupts a command after a while: how long it then takes to end.
+fn interrupted(child: Child, wait: Duration) -> Result<(Duration, Ended), String> {
+    std::thread::sleep(wait);
+    let id = child.id().to_string();
+    let sent = Instant::now();
+    // One that has ended cannot be told.
+    let told = Command::new("kill").args(["-INT", &id]).output();
+    told.map_err(|e| format!("cannot send a signal: {e}"))?;
+    let ended = finish(child)?;
+    Ok((sent.elapsed(), ended))
+}
+
+/// What a fit says that building took.
+fn build_seconds(out: &Path) -> f64 {
+    let text = fs::read(out.join("fit.json")).unwrap_or_default();
+    let read: Value = serde_json::from_slice(&text).unwrap_or_default();
+    read["seconds"]["build"].as_f64().unwrap_or(0.0)
+}
+
+/// Results that are there can be used.
+fn valid(jensen: &Path, subject: &Subject, out: &Path, ended: &Ended) -> Result<(), String> {
+    if !subject.drawn {
+        return Ok(());
+    }
+    if !out.join("fit.json").is_file() {
+        return match ended.code {
+            Some(0 | 4) => Err("it ended well without results".to_owned()),
+            _ => Ok(()),
+        };
+    }
+    let mut line = words("draws OUT --draws 3 --out");
+    line[1] = out.display().to_string();
+    line.push(out.with_extension("csv").display().to_string());
+    let used = run(jensen, &line)?;
+    match used.code {
+        Some(0) => Ok(()),
+        code => Err(format!("its results: exit {code:?}: {}", used.told.trim())),
+    }
+}
+
+/// Programs of the repository with their data, and generated ones.
+fn programs(root: &Path, desk: &Path) -> Result<Vec<Subject>, String> {
+    let mut folders: Vec<PathBuf> = Vec::new();
+    for place in ["models", "models/adversarial"] {
+        let entries = fs::read_dir(root.join(place)).map_err(|e| format!("{place}: {e}"))?;
+        folders.extend(entries.flatten().map(|entry| entry.path()));
+    }
+    folders.retain(|folder| folder.join("model.stan").is_file());
+    folders.sort();
+    let fit = |kind: &str, name: String, files: &[PathBuf]| {
+        let mut line = words("fit -q --seed 3 --out OUT");
+        line.extend(files.iter().map(|file| file.display().to_string()));
+        Subject {
+            kind: kind.to_owned(),
+            name,
+            line,
+            limited: true,
+            drawn: true,
+        }
+    };
+    let mut subjects = Vec::new();
+    for folder in folders {
+        let files: Vec<PathBuf> = ["model.stan", "data.json"]
+            .map(|name| folder.join(name))
+            .into_iter()
+            .filter(|path| path.is_file())
+            .collect();
+        let name = folder.strip_prefix(root).unwrap_or(&folder);
+        subjects.push(fit(
+            "`fit`, programs of `models/`",
+            name.display().to_string(),
+            &files,
+        ));
+    }
+    for (shape, sizes) in SHAPES {
+        for size in sizes {
+            let name = format!("{shape}-{size}");
+            let path = desk.join(format!("{name}.stan"));
+            fs::write(&path, program(shape, size)).map_err(|e| e.to_string())?;
+            subjects.push(fit("`fit`, generated programs", name, &[path]));
+        }
+    }
+    Ok(subjects)
+}
+
+/// A program of a shape and a size, with data of its own.
+fn program(shape: &str, n: usize) -> String {
+    let rows = "vector[N] x; vector[N] y; for (n in 1:N) { x[n] = sin(n); y[n] = 0.5 * x[n] + 0.3 * cos(7.0 * n); }";
+    let body = match shape {
+        "hierarchy" => format!(
+            "transformed data {{ int N = {n}; {rows} }} parameters {{ vector[N] theta; real mu; real<lower=0> tau; }}
+             model {{ mu ~ normal(0, 5); tau ~ normal(0, 2); theta ~ normal(mu, tau); y ~ normal(theta, 1); }}"
+        ),
+        "rows" => format!(
+            "transformed data {{ int N = {n}; {rows} }} parameters {{ real a; real b; real<lower=0> s; }}
+             model {{ y ~ student_t(4, a + b * x, s); a ~ normal(0, 1); b ~ normal(0, 1); s ~ exponential(1); }}"
+        ),
+        "correlated" => format!(
+            "transformed data {{ int N = {n}; {rows} }} parameters {{ vector[N] z; cholesky_factor_corr[N] L; }}
+             model {{ L ~ lkj_corr_cholesky(2); z ~ normal(0, 1); y ~ normal(L * z, 0.5); }}"
+        ),
+        "process" => format!(
+            "transformed data {{ int N = {n}; {rows} array[N] real at; for (k in 1:N) at[k] = k; }}
+             parameters {{ real<lower=0> rho; real<lower=0> alpha; real<lower=0> s; }}
+             model {{ matrix[N, N] K = gp_exp_quad_cov(at, alpha, rho); for (k in 1:N) K[k, k] += square(s) + 1e-6;
+             rho ~ inv_gamma(5, 5); alpha ~ normal(0, 1); s ~ normal(0, 1);
+             y ~ multi_normal_cholesky(rep_vector(0, N), cholesky_decompose(K)); }}"
+        ),
+        "mixture" => format!(
+            "transformed data {{ int N = {n}; {rows} }} parameters {{ ordered[3] mu; simplex[3] w; vector<lower=0>[3] s; }}
+             model {{ mu ~ normal(0, 1); s ~ normal(0, 1); for (k in 1:N) {{ vector[3] lp = log(w);
+             for (j in 1:3) lp[j] += normal_lpdf(y[k] | mu[j], s[j]); target += log_sum_exp(lp); }} }}"
+        ),
+        "simulation" => format!(
+            "parameters {{ real a; }} model {{ a ~ normal(0, 1); }}
+             generated quantities {{ real s = 0; for (k in 1:{n}) s += normal_rng(a, 1) / {n}; }}"
+        ),
+        "output" => format!(
+            "parameters {{ real a; }} model {{ a ~ normal(0, 1); }}
+             generated quantities {{ vector[{n}] s; for (k in 1:{n}) s[k] = a + k; }}"
+        ),
+        _ => format!(
+            "transformed data {{ int N = {n}; {rows} }} parameters {{ vector[N] h; real<lower=-1, upper=1> phi; }}
+             model {{ h[1] ~ normal(0, 1); for (k in 2:N) h[k] ~ normal(phi * h[k - 1], 0.3); y ~ normal(0, exp(h / 2)); }}"
+        ),
+    };
+    body + "\n"
+}
+
+/// Every command of the scenes, and what uses their folders.
+fn commands(root: &Path, jensen: &Path, desk: &Path) -> Result<Vec<Subject>, String> {
+    let mut subjects = Vec::new();
+    for (k, scene) in scenes::all(root, jensen, desk)?.into_iter().enumerate() {
+        let folder = desk.join(format!("whole-{k}"));
+        run(jensen, &scene.fit(&folder))?.clean()?;
+        let subject = |kind: String, line: Vec<String>, fits: bool| Subject {
+            name: line.join(" "),
+            kind,
+            line,
+            limited: fits,
+            drawn: fits && scene.verb == "fit",
+        };
+        subjects.push(subject(
+            format!("`{}`", scene.verb),
+            scene.fit(Path::new("OUT")),
+            true,
+        ));
+        for line in scene.uses(&folder, Path::new("OUT")) {
+            let verbs = line.iter().take_while(|word| {
+                word.chars().all(|c| c.is_ascii_lowercase()) && !word.is_empty()
+            });
+            let verbs: Vec<&str> = verbs.map(String::as_str).collect();
+            subjects.push(subject(format!("`{}`", verbs.join(" ")), line, false));
+        }
+    }
+    Ok(subjects)
+}
+
+/// What was measured, as the book has it.
+fn table(measured: BTreeMap<String, Measured>) -> String {
+    let mut text = "| command | subjects | stops | median | longest | of |\n| --- | ---: | ---: | ---: | ---: | --- |\n".to_owned();
+    for (kind, mut of) in measured {
+        of.stops.sort();
+        let median = of.stops.get(of.stops.len() / 2).map(|(took, _)| *took);
+        let Some(((longest, name), median)) = of.stops.last().zip(median) else {
+            continue;
+        };
+        text += &format!(
+            "| {kind} | {} | {} | {:.2} s | {:.2} s | {} |\n",
+            of.subjects,
+            of.stops.len(),
+            median.as_secs_f64(),
+            longest.as_secs_f64(),
+            name.split_whitespace()
+                .take(3)
+                .collect::<Vec<_>>()
+                .join(" ")
+        );
+    }
+    text
+}
