@@ -2,6 +2,7 @@
 
 use std::num::NonZero;
 use std::path::Path;
+use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -29,8 +30,14 @@ pub fn start_threads(given: Option<usize>) -> Result<usize, Failure> {
     Ok(threads)
 }
 
-/// The first Ctrl-C stops within or after the iteration (or step of a reproduction) at hand, the second at once.
+/// The first Ctrl-C stops within or after the iteration (or step of a reproduction) at hand, the second at once. Commands
+/// of several parts ask for it more than once.
 pub fn catch_interrupts() {
+    static ASKED: Once = Once::new();
+    ASKED.call_once(set_handler);
+}
+
+fn set_handler() {
     let handler = || {
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(130);

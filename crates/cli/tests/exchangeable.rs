@@ -20,6 +20,8 @@ fn minibatches_reach_the_posterior_of_all_records() {
         "0.1",
         "--max-iters",
         "20000",
+        "--covariance",
+        "family",
         "--json",
     ])
     .json();

@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -581,5 +582,56 @@ fn a_centred_fit_goes_on_where_it_was_stopped() {
     assert_eq!(
         draws_of(&desk.path("whole")),
         draws_of(&desk.path("stopped"))
+    );
+}
+
+#[test]
+fn parameters_of_trustvi_are_flags() {
+    let desk = Desk::new();
+    let (model, data) = corpus("kidscore_momhs");
+    let run = desk.name("run");
+    let args = [
+        "fit",
+        &model,
+        &data,
+        "--method",
+        "trust",
+        "--quiet",
+        "--out",
+        &run,
+        "--trust-eta",
+        "0.1",
+        "--trust-delta0",
+        "1.5",
+        "--max-iters",
+        "3",
+    ];
+    jensen(args).expect(4);
+    let stored = read_json(&desk.path("run/run.json"));
+    assert!(stored.to_string().contains("\"eta\":0.1"), "{stored}");
+    let page = fs::read_to_string(desk.path("run/report.html")).unwrap();
+    assert!(page.contains("trust-delta0"), "settings are listed");
+    // A resumed run keeps them, and another value is another run.
+    let resume = ["fit", "--resume", &run, "--quiet", "--max-iters", "1000"];
+    let other = jensen(resume.iter().chain(&["--trust-eta", "0.2"])).expect(2);
+    assert!(other.stderr.contains("eta"), "{}", other.stderr);
+    jensen(resume).expect(0);
+    // After the starts, which have regions of their own.
+    let trace = trace_of(&desk.path("run"));
+    let first = trace.iter().find(|record| record["accepted"].is_number());
+    assert_eq!(first.unwrap()["radius"], 1.5);
+    let stored = read_json(&desk.path("run/run.json"));
+    assert!(stored.to_string().contains("\"eta\":0.1"), "{stored}");
+
+    let refused = |flags: &[&str], said: &str| {
+        let base = ["fit", &model, &data];
+        let refused = jensen(base.iter().chain(flags)).expect(2);
+        assert!(refused.stderr.contains(said), "{}", refused.stderr);
+    };
+    refused(&["--trust-eta", "0.6"], "eta must lie between 0 and 0.5");
+    refused(&["--trust-nu1", "0.7"], "nu1 must lie between 0 and 0.7");
+    refused(
+        &["--trust-eta", "0.1", "--method", "advi"],
+        "--method trust",
     );
 }

@@ -64,6 +64,7 @@ fn a_mixture_leaves_a_table_a_report_and_means() {
     );
     let fit = read_json(&desk.path("run/fit.json"));
     assert_eq!(fit["temperature"], 1.0);
+    assert_eq!(fit["points"], 90);
     for (component, row) in fit["components"].as_array().unwrap().iter().zip(1..) {
         let mean = numbers(&component["mean"]);
         let near = [(-4.0, 0.0), (4.0, 1.0), (0.0, 6.0)]
@@ -123,6 +124,66 @@ fn factors_are_drawn() {
     assert_eq!(factors, [[0, 0, 1, 1], [1, 1, 0, 0]]);
     let page = fs::read_to_string(desk.path("run/report.html")).unwrap();
     assert!(page.contains("Factors") && desk.path("run/factors.png").exists());
+}
+
+#[test]
+fn what_ends_hot_is_mended_by_what_is_advised() {
+    let desk = Desk::new();
+    // Eight lines of four by four pixels, each on in a fifth of the pictures, and noise.
+    let mut text = (0..16)
+        .map(|k| format!("p{k}"))
+        .collect::<Vec<_>>()
+        .join(",")
+        + "\n";
+    let mut state = 12345u32;
+    let mut uniform = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        f64::from(state >> 8) / f64::from(1 << 24)
+    };
+    for _ in 0..400 {
+        let on: Vec<bool> = (0..8).map(|_| uniform() < 0.2).collect();
+        let pixels = (0..16).map(|k| {
+            let level = f64::from(u8::from(on[k / 4])) + f64::from(u8::from(on[4 + k % 4]));
+            format!("{:.3}", level + uniform() - 0.5)
+        });
+        text += &(pixels.collect::<Vec<_>>().join(",") + "\n");
+    }
+    let (data, out) = (file(&desk, "lines.csv", &text), desk.name("run"));
+    let args = [
+        "factors",
+        "fit",
+        &data,
+        "-k",
+        "8",
+        "--noise-variance",
+        "0.09",
+        "--json",
+        "--out",
+        &out,
+    ];
+    let plain = ["--temper", "local"];
+    let stopped = ["--temper", "anneal=40", "--max-iters", "20"];
+    for more in [&plain[..], &stopped] {
+        let hot = jensen(args.iter().chain(more)).expect(4).json();
+        let status = hot["status"].as_str().unwrap();
+        assert!(status.starts_with("ended hot, at temperature"), "{status}");
+        let warnings = hot["warnings"].to_string();
+        let hot_one = hot["warnings"].as_array().unwrap().iter();
+        let advice = hot_one
+            .filter_map(Value::as_str)
+            .find(|warning| warning.contains("ended at temperature"))
+            .unwrap();
+        let flags: Vec<&str> = advice.split('`').nth(1).unwrap().split(' ').collect();
+        let again = match advice.contains("--resume") {
+            true => [&["--resume"], &flags[..]].concat(),
+            false => flags,
+        };
+        let mended = jensen(args.iter().chain(&again)).json();
+        assert_eq!(mended["temperature"], 1.0, "{warnings}");
+        let status = mended["status"].as_str().unwrap();
+        assert!(!status.contains("hot"), "{status}");
+        assert!(!mended["warnings"].to_string().contains("temperature"));
+    }
 }
 
 #[test]

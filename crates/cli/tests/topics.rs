@@ -275,17 +275,40 @@ fn a_shorter_run_goes_on_for_more_passes() {
 fn what_ends_hot_is_not_trusted() {
     let desk = Desk::new();
     let corpus = corpus(&desk);
-    for temper in ["local", "global=inf", "anneal=9"] {
-        let more = ["--passes", "2", "--temper", temper, "--json"];
-        let hot = jensen(fit(&corpus, &desk.name("hot"), &more))
-            .expect(4)
-            .json();
+    for (temper, passes) in [
+        ("local", "2"),
+        ("local", "0.4"),
+        ("global=inf", "2"),
+        ("global", "0.3"),
+        ("anneal=3", "2"),
+        ("anneal=1", "1"),
+    ] {
+        let run = desk.name("hot");
+        let more = ["--passes", passes, "--temper", temper, "--json"];
+        let hot = jensen(fit(&corpus, &run, &more)).expect(4).json();
         assert_eq!(
             (&hot["finished"], &hot["trusted"]),
             (&Value::from(true), &Value::from(false))
         );
+        let status = hot["status"].as_str().unwrap();
+        assert!(status.starts_with("ended hot, at temperature"), "{status}");
+        // What the warning advises, done: the flags between its first back-quotes.
         let warning = hot["warnings"][0].as_str().unwrap();
-        assert!(warning.contains("temperature"), "{warning}");
+        let flags: Vec<&str> = warning.split('`').nth(1).unwrap().split(' ').collect();
+        let mended = if warning.contains("--resume") {
+            let args = ["topics", "fit", "--resume", &run, "--json"];
+            jensen(args.into_iter().chain(flags)).expect(0).json()
+        } else {
+            let given = match flags.contains(&"--passes") {
+                true => vec!["--json"],
+                false => vec!["--json", "--passes", passes],
+            };
+            jensen(fit(&corpus, &run, &[given, flags].concat()))
+                .expect(0)
+                .json()
+        };
+        assert_eq!(mended["temperature"], 1.0, "{temper}: {warning}");
+        assert_eq!(mended["trusted"], true);
     }
 }
 
@@ -314,10 +337,21 @@ fn new_documents_update_a_fit() {
     };
     let before = score(&run);
     let updated = desk.name("updated");
-    jensen([
-        "topics", "update", &run, &new, "--out", &updated, "--passes", "10", "--quiet",
-    ])
-    .expect(0);
+    let said = jensen([
+        "topics", "update", &run, &new, "--out", &updated, "--passes", "10",
+    ]);
+    let said = said.expect(0);
+    assert!(!said.stderr.contains("warning"), "{}", said.stderr);
+    // All new documents are in the sample of the bound, but not the old ones that it stands for as well.
+    let fit = read_json(&desk.path("updated/fit.json"));
+    let (elbo, se) = (
+        fit["elbo"].as_f64().unwrap(),
+        fit["elbo_se"].as_f64().unwrap(),
+    );
+    assert!(
+        se > 1e-3 * elbo.abs() && se < 0.1 * elbo.abs(),
+        "{elbo} ± {se}"
+    );
     // What was learned from is predicted better.
     assert!(
         score(&updated) > before + 0.01,
@@ -328,6 +362,66 @@ fn new_documents_update_a_fit() {
     assert!(topics_of(desk.path("run")) == topics_of(desk.path("updated")));
     let more = jensen(["topics", "update", &run, &new, "--topics", "13"]).expect(2);
     assert!(more.stderr.contains("cannot change"), "{}", more.stderr);
+}
+
+#[test]
+fn topics_are_exported_in_words() {
+    let desk = Desk::new();
+    let corpus = corpus(&desk);
+    let run = desk.name("run");
+    jensen(fit(&corpus, &run, &["--quiet"])).expect(0);
+    let (csv, npy, words) = (
+        desk.name("topics.csv"),
+        desk.name("topics.npy"),
+        desk.name("words.txt"),
+    );
+    let out = ["--out", &csv, "--out", &npy, "--vocabulary", &words];
+    jensen(["topics", "export", &run].into_iter().chain(out)).expect(0);
+    let text = fs::read_to_string(&csv).unwrap();
+    let mut lines = text.lines();
+    let names: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let vocabulary = fs::read_to_string(&words).unwrap();
+    assert_eq!(vocabulary.lines().collect::<Vec<_>>(), names);
+    let rows: Vec<Vec<f32>> = lines
+        .map(|line| line.split(',').map(|x| x.parse().unwrap()).collect())
+        .collect();
+    assert_eq!(rows.len(), 12);
+    for row in &rows {
+        let total: f64 = row.iter().map(|&x| f64::from(x)).sum();
+        assert!((total - 1.0).abs() < 1e-5, "{total}");
+    }
+    let bytes = fs::read(&npy).unwrap();
+    let numbers: Vec<f32> = bytes[bytes.len() - 4 * 12 * names.len()..]
+        .chunks_exact(4)
+        .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+        .collect();
+    assert_eq!(numbers, rows.concat());
+
+    // The same words as in the results, where topics are sorted by size.
+    let top = jensen(["topics", "export", &run, "--top", "3"]).expect(0);
+    let fit = read_json(&desk.path("run/fit.json"));
+    for row in fit["topic_rows"].as_array().unwrap() {
+        for rank in 0..3 {
+            let (topic, word) = (&row["topic"], row["words"][rank][0].as_str().unwrap());
+            let line = format!("\n{topic},{},{word},", rank + 1);
+            assert!(top.stdout.contains(&line), "{line}");
+        }
+    }
+    let refused = jensen(["topics", "export", &run, "--top", "3", "--out", &npy]).expect(2);
+    assert!(refused.stderr.contains(".csv"), "{}", refused.stderr);
+}
+
+#[test]
+fn what_is_no_corpus_is_not_replaced() {
+    let desk = Desk::new();
+    let notes = desk.file("notes.txt", "mine\n");
+    let build = ["topics", "build", &abstracts(), "--quiet", "--out", &notes].map(str::to_owned);
+    let refused = jensen(&build).expect(2);
+    assert!(refused.stderr.contains("--force"), "{}", refused.stderr);
+    assert_eq!(fs::read_to_string(&notes).unwrap(), "mine\n");
+    jensen(build.iter().chain([&"--force".to_owned()])).expect(0);
+    // A corpus may be replaced.
+    jensen(&build).expect(0);
 }
 
 #[test]

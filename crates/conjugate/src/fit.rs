@@ -5,7 +5,6 @@ use jensen_run::{Control, Identity, Outcome, Reason, RunError, Verdict, run};
 use crate::driver::{Driver, DriverSettings};
 use crate::model::{ConjugateModel, twins};
 use crate::pointwise::{Pointwise, untempered_bound};
-use crate::temper::Temper;
 
 /// A fit of a model whose globals are one vector.
 #[derive(Clone, Debug)]
@@ -25,12 +24,9 @@ pub struct ModelFit {
 }
 
 impl ModelFit {
-    /// What speaks against a fit by a policy beside its status: that it ended hot, or with parts that are the same.
-    pub fn verdict(&self, temper: &Temper) -> Verdict {
+    /// What speaks against a fit beside its status and a temperature above 1: parts that are the same.
+    pub fn verdict(&self) -> Verdict {
         let mut verdict = Verdict::new();
-        if let Some(reason) = temper.heat(self.temperature) {
-            verdict.against(reason);
-        }
         if let Some((i, j)) = self.twins.first() {
             verdict.against(Reason::new(
                 format!("components {} and {} are the same", i + 1, j + 1),

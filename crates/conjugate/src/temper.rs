@@ -2,7 +2,6 @@
 
 use std::str::FromStr;
 
-use jensen_run::Reason;
 use serde::{Deserialize, Serialize};
 
 /// The grid of temperatures of global variational tempering.
@@ -74,11 +73,16 @@ pub fn cooled(passes: Option<f64>, coldest: f64, pass: f64) -> f64 {
     })
 }
 
-/// The temperature up to which a tempered fit is one of the model itself.
-///
-/// Coolings and schedules end at 1 exactly. What policies without one infer comes to rest near 1 or far from it; a
-/// hundredth is far below what changes an assignment and far above what is left of a temperature that goes to 1.
-const COOL: f64 = 1.01;
+/// The length of a fit, for advice.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Length {
+    /// Passes, or iterations of batch ascent, that it was allowed.
+    pub planned: f64,
+    /// A cooling that suits it.
+    pub cooling: f64,
+    /// The flag that makes it longer.
+    pub flag: &'static str,
+}
 
 /// A temperature policy.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -143,20 +147,24 @@ impl Temper {
         }
     }
 
-    /// What speaks against a fit by this policy that ended at a temperature: a fit that ended hot describes a flattened
-    /// model, whatever its status says. Nothing where it ended at 1.
-    pub fn heat(&self, temperature: f64) -> Option<Reason> {
-        if temperature <= COOL {
-            return None;
-        }
-        let advice = match self {
+    /// The flags that end a fit at temperature 1 where one of this policy ended hot.
+    pub fn remedy(&self, length: &Length) -> String {
+        let Length {
+            planned,
+            cooling,
+            flag,
+        } = length;
+        let name = self.name();
+        match self {
             Self::Global(GlobalTempering { cooling: None, .. })
-            | Self::Local(LocalTempering { cooling: None, .. }) => format!(
-                "Give it a cooling that ends within the fit: `{0}=PASSES`, in batch fits `{0}=ITERATIONS`.",
-                self.name()
-            ),
-            Self::Schedule(points) if points.last().is_some_and(|last| last.1 > 1.0) => {
-                "Let the schedule end at temperature 1.".to_owned()
+            | Self::Local(LocalTempering { cooling: None, .. }) => {
+                let longer = 2.0 * cooling;
+                let longer = if *planned < longer {
+                    format!(" {flag} {longer}")
+                } else {
+                    String::new()
+                };
+                format!("Fit it again with a cooling: `--temper {name}={cooling}{longer}`.")
             }
             Self::Anneal { passes, .. }
             | Self::Global(GlobalTempering {
@@ -167,16 +175,13 @@ impl Temper {
                 cooling: Some(passes),
                 ..
             }) => format!(
-                "The cooling takes {passes} passes (in batch fits, iterations): make more, or shorten it."
+                "Make it as long again as it cools: `{flag} {}`, with `--resume` where it is stored.",
+                2.0 * passes
             ),
-            Self::None | Self::Schedule(_) => "Make all passes of the schedule.".to_owned(),
-        };
-        Some(Reason::new(
-            format!(
-                "the fit ended at temperature {temperature:.2}: it describes a flattened model, not the data"
-            ),
-            advice,
-        ))
+            Self::None | Self::Schedule(_) => {
+                "Let the schedule end at temperature 1, and make all of its passes.".to_owned()
+            }
+        }
     }
 
     /// The policy's name in files: `none`, `anneal`, `schedule`, `global`, `local`.

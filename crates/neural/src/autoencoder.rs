@@ -11,12 +11,18 @@ use crate::forward::Forward;
 use crate::hmc::HmcSettings;
 use crate::marginal::{self, MarginalSettings};
 use crate::model::{Architecture, ArchitectureError, LocalModel, Tensor};
+use crate::posterior::{EVALUATED, SAMPLED, WeightPosterior, mixed};
 use crate::records::{Records, gather};
 
 /// An architecture with weights, ready to use.
+///
+/// Where the decoder's weights have a [posterior](Self::with_posterior), what depends on them is averaged over it: records
+/// are drawn with weights of their own, and means, bounds and likelihoods take
+/// [`WEIGHT_DRAWS`](crate::posterior::WEIGHT_DRAWS) draws of the weights.
 pub struct Autoencoder {
     architecture: Architecture,
     tensors: Vec<Tensor>,
+    posterior: WeightPosterior,
     simd: Simd,
     encoder: Forward,
     decoder: Forward,
@@ -143,6 +149,11 @@ impl Autoencoder {
         Ok(Self {
             encoder: encoder.map_err(AutoencoderError::Unsupported)?,
             decoder: decoder.map_err(AutoencoderError::Unsupported)?,
+            posterior: WeightPosterior::new(
+                tensors[architecture.encoder_tensors()..].to_vec(),
+                Vec::new(),
+                architecture.encoder_tensors(),
+            ),
             architecture,
             tensors,
             simd,
@@ -150,14 +161,41 @@ impl Autoencoder {
         })
     }
 
+    /// The same with a normal posterior over the decoder's weights, whose means are the weights (Eq. 23): the log standard
+    /// deviations of all of the decoder's tensors, in their order, or none for point estimates.
+    ///
+    /// # Errors
+    /// When they belong to another architecture.
+    pub fn with_posterior(mut self, log_sds: Vec<Tensor>) -> Result<Self, AutoencoderError> {
+        let before = self.architecture.encoder_tensors();
+        let means = &self.tensors[before..];
+        let same = means.len() == log_sds.len()
+            && means
+                .iter()
+                .zip(&log_sds)
+                .all(|(mean, sd)| mean.spec == sd.spec && mean.data.len() == sd.data.len());
+        if !same && !log_sds.is_empty() {
+            let text = "the standard deviations of the weights are of another architecture";
+            return Err(AutoencoderError::Tensors(text.to_owned()));
+        }
+        self.posterior = WeightPosterior::new(means.to_vec(), log_sds, before);
+        Ok(self)
+    }
+
     /// The architecture.
     pub fn architecture(&self) -> &Architecture {
         &self.architecture
     }
 
-    /// The weights.
+    /// The weights: point estimates, or means of their posterior.
     pub fn tensors(&self) -> &[Tensor] {
         &self.tensors
+    }
+
+    /// `KL(q(θ) ‖ N(0, I))` of the weights' posterior in nats, which the bound of training records pays once for all of
+    /// them (Eq. 24); 0 for point estimates.
+    pub fn weight_divergence(&self) -> f64 {
+        self.posterior.divergence()
     }
 
     /// q(z | x) of every record.
@@ -177,18 +215,30 @@ impl Autoencoder {
         codes
     }
 
-    /// Means of the records given latent values (`n × latent`), `n × width`.
+    /// Means of the records given latent values (`n × latent`), `n × width`, averaged over the weights' posterior where
+    /// there is one.
     pub fn decode(&mut self, latent: &[f32]) -> Vec<f32> {
-        self.decode_with(latent, |_, _, _| {})
+        let draws = self.posterior.draws();
+        let mut means = self.decode_with(latent, EVALUATED, 0, 0, |_, _, _| {});
+        for draw in 1..draws {
+            let more = self.decode_with(latent, EVALUATED, 0, draw as u64, |_, _, _| {});
+            means.iter_mut().zip(more).for_each(|(mean, x)| *mean += x);
+        }
+        means.iter_mut().for_each(|mean| *mean /= draws as f32);
+        means
     }
 
-    /// [`decode`](Self::decode) with `each(first, means, log variances)` for every block.
+    /// Means given latent values at one draw of the weights, with `each(first, means, log variances)` for every block.
     fn decode_with(
         &mut self,
         latent: &[f32],
+        purpose: Purpose,
+        seed: u64,
+        draw: u64,
         mut each: impl FnMut(usize, &[f32], &[f32]),
     ) -> Vec<f32> {
-        let tensors = views(&self.tensors[self.architecture.encoder_tensors()..]);
+        let drawn = self.posterior.draw(self.simd, seed, purpose, draw);
+        let tensors = views(&drawn);
         let mut means = Vec::new();
         for (block, z) in latent.chunks(LANES * self.architecture.latent).enumerate() {
             let lanes = z.len() / self.architecture.latent;
@@ -205,7 +255,8 @@ impl Autoencoder {
         self.decode(&codes.mean)
     }
 
-    /// Draws from p(z) p(x | z), a function of (seed, draw).
+    /// Draws from p(z) p(x | z), a function of (seed, draw); where the weights have a posterior, each with weights drawn
+    /// for it alone.
     pub fn sample(&mut self, draws: usize, seed: u64) -> Samples {
         let (mut latent, mut scratch) = (Vec::new(), Vec::new());
         let per_lane = self.architecture.latent;
@@ -222,17 +273,28 @@ impl Autoencoder {
         );
         let (likelihood, width) = (self.architecture.likelihood, self.architecture.width);
         let mut values = vec![0.0; draws * width];
-        let mean = self.decode_with(&latent, |first, mean, spread| {
-            let rows = mean.chunks(width).zip(spread.chunks(width));
-            for (i, (mean, spread)) in rows.enumerate() {
-                let mut stream = Stream::new(seed, SAMPLES.fold("records"), 0, (first + i) as u64);
-                let out = &mut values[(first + i) * width..][..width];
-                likelihood.draw(mean, spread, &mut stream, out);
-            }
-        });
+        let together = if self.posterior.is_point() {
+            draws.max(1)
+        } else {
+            1
+        };
+        let mut means = Vec::with_capacity(draws * width);
+        for (part, z) in latent.chunks(together * per_lane).enumerate() {
+            let drawn = self.decode_with(z, SAMPLED, seed, part as u64, |first, mean, spread| {
+                let first = part * together + first;
+                let rows = mean.chunks(width).zip(spread.chunks(width));
+                for (i, (mean, spread)) in rows.enumerate() {
+                    let lane = (first + i) as u64;
+                    let mut stream = Stream::new(seed, SAMPLES.fold("records"), 0, lane);
+                    let out = &mut values[(first + i) * width..][..width];
+                    likelihood.draw(mean, spread, &mut stream, out);
+                }
+            });
+            means.extend(drawn);
+        }
         Samples {
             latent,
-            mean,
+            mean: means,
             values,
         }
     }
@@ -256,7 +318,9 @@ impl Autoencoder {
         self.decode(&z)
     }
 
-    /// The lower bound of records, with `samples` draws each.
+    /// The lower bound of records, with `samples` draws each. Where the weights have a posterior, its expectation over
+    /// them: a bound on E log p(x | θ), and so on the log predictive density of records that training has not seen. That
+    /// of training records also pays the [divergence of the weights](Self::weight_divergence).
     ///
     /// # Errors
     /// When the architecture has operations without a single-precision kernel.
@@ -268,11 +332,36 @@ impl Autoencoder {
     ) -> Result<BoundEstimate, Unsupported> {
         let (guide, model) = (self.architecture.encoder(), self.architecture.decoder());
         let mut evaluator = BoundEvaluator::new(&guide, &model, samples, self.simd)?;
-        Ok(evaluator.bound(&views(&self.tensors), records, seed))
+        let of_encoder = &self.tensors[..self.architecture.encoder_tensors()];
+        let draws = self.posterior.draws();
+        let (mut likelihoods, mut divergences) =
+            (vec![0.0; records.len()], vec![0.0; records.len()]);
+        let mut bounds = Vec::with_capacity(draws);
+        for draw in 0..draws {
+            let drawn = self.posterior.draw(self.simd, seed, EVALUATED, draw as u64);
+            let tensors = [views(of_encoder), views(&drawn)].concat();
+            let (likelihood, divergence) = evaluator.terms(&tensors, records, seed, draw as u64);
+            bounds.push(BoundEstimate::from_terms(&likelihood, &divergence).bound);
+            let add = |total: &mut [f64], terms: &[f64]| {
+                let pairs = total.iter_mut().zip(terms);
+                pairs.for_each(|(total, term)| *total += term / draws as f64);
+            };
+            add(&mut likelihoods, &likelihood);
+            add(&mut divergences, &divergence);
+        }
+        let estimate = BoundEstimate::from_terms(&likelihoods, &divergences);
+        let squares: f64 = bounds.iter().map(|b| (b - estimate.bound).powi(2)).sum();
+        let n = draws as f64;
+        let of_weights = (squares / (n - 1.0).max(1.0) / n).sqrt();
+        Ok(BoundEstimate {
+            standard_error: estimate.standard_error.hypot(of_weights),
+            ..estimate
+        })
     }
 
     /// The importance-weighted bound `E log (1/K) Σ p(x, z) / q(z | x)` with K = `draws` (Burda et al. 2016): between the
-    /// lower bound (K = 1) and log p(x), rising with K.
+    /// lower bound (K = 1) and log p(x), rising with K. Where the weights have a posterior, draws are spread over draws of
+    /// the weights, and p(x) is the posterior predictive density ∫ q(θ) p(x | θ) dθ.
     ///
     /// # Errors
     /// When the architecture has operations without a single-precision kernel.
@@ -283,6 +372,35 @@ impl Autoencoder {
         seed: u64,
     ) -> Result<LogMarginal, Unsupported> {
         let draws = draws.max(1);
+        let sets = self.posterior.draws().min(draws);
+        if sets == 1 {
+            let drawn = self.posterior.draw(self.simd, seed, EVALUATED, 0);
+            return self.importance_at(&drawn, records, draws, seed, 0);
+        }
+        let (mut estimates, mut shares) = (Vec::new(), Vec::new());
+        for set in 0..sets {
+            let drawn = self.posterior.draw(self.simd, seed, EVALUATED, set as u64);
+            // As many draws for each as there are, the first with those that are left.
+            let own = draws / sets + usize::from(set < draws % sets);
+            let before = set * draws.div_ceil(sets);
+            estimates.push(
+                self.importance_at(&drawn, records, own, seed, before)?
+                    .records,
+            );
+            shares.push(own as f64 / draws as f64);
+        }
+        Ok(mixed(&estimates, &shares))
+    }
+
+    /// The importance-weighted bound at these weights of the decoder; its draws of latent values begin with draw `before`.
+    fn importance_at(
+        &mut self,
+        tensors: &[Tensor],
+        records: &dyn Records,
+        draws: usize,
+        seed: u64,
+        before: usize,
+    ) -> Result<LogMarginal, Unsupported> {
         let model = self.architecture.decoder();
         let widths = [model.width(), model.latent()];
         let mut joint = Forward::new(&model.specs(), &widths, self.simd, |g, t, v| {
@@ -292,7 +410,7 @@ impl Autoencoder {
         })?;
         let codes = self.encode(records);
         let latent = self.architecture.latent;
-        let tensors = views(&self.tensors[self.architecture.encoder_tensors()..]);
+        let tensors = views(tensors);
         let (mut x, mut z, mut noise, mut scratch) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut estimates = Vec::with_capacity(records.len());
@@ -309,7 +427,7 @@ impl Autoencoder {
                     seed,
                     IMPORTANCE,
                     record as u64,
-                    first as u64,
+                    (before + first) as u64,
                     latent,
                     lanes,
                     &mut scratch,
@@ -334,7 +452,7 @@ impl Autoencoder {
     }
 
     /// log p(x) of records by the estimator of appendix D, with chains that begin at the codes: for fewer than 5 latent
-    /// dimensions.
+    /// dimensions. Where the weights have a posterior, the average of p(x) over draws of them.
     ///
     /// # Errors
     /// When the architecture has operations without a single-precision kernel.
@@ -346,9 +464,19 @@ impl Autoencoder {
     ) -> Result<LogMarginal, Unsupported> {
         let model = self.architecture.decoder();
         let codes = self.encode(records);
-        let tensors = views(&self.tensors[self.architecture.encoder_tensors()..]);
-        let codes = Some(&codes);
-        marginal::estimate(&model, &tensors, records, codes, settings, self.simd, seed)
+        let at = |draw: u64| {
+            let drawn = self.posterior.draw(self.simd, seed, EVALUATED, draw);
+            let (tensors, codes) = (views(&drawn), Some(&codes));
+            marginal::estimate(&model, &tensors, records, codes, settings, self.simd, seed)
+        };
+        let sets = self.posterior.draws();
+        if sets == 1 {
+            return at(0);
+        }
+        let estimates: Vec<Vec<f64>> = (0..sets as u64)
+            .map(|draw| Ok(at(draw)?.records))
+            .collect::<Result<_, Unsupported>>()?;
+        Ok(mixed(&estimates, &vec![1.0 / sets as f64; sets]))
     }
 
     /// Which latent dimensions the codes of `records` use.

@@ -87,6 +87,18 @@ impl BoundEvaluator {
     /// # Panics
     /// When tensors or records have other extents: a caller's bug.
     pub fn bound(&mut self, tensors: &[&[f32]], records: &dyn Records, seed: u64) -> BoundEstimate {
+        let (likelihoods, divergences) = self.terms(tensors, records, seed, 0);
+        BoundEstimate::from_terms(&likelihoods, &divergences)
+    }
+
+    /// Likelihood and divergence of every record; latent values are a function of (seed, draw, record).
+    pub(crate) fn terms(
+        &mut self,
+        tensors: &[&[f32]],
+        records: &dyn Records,
+        seed: u64,
+        draw: u64,
+    ) -> (Vec<f64>, Vec<f64>) {
         let (mut likelihoods, mut divergences) = (Vec::new(), Vec::new());
         let (one, other) = ([1.0_f32], [1.0_f32]);
         for first in (0..records.len()).step_by(LANES) {
@@ -97,7 +109,7 @@ impl BoundEvaluator {
                 self.program.simd(),
                 seed,
                 EVALUATION,
-                0,
+                draw,
                 first as u64,
                 per_lane,
                 lanes,
@@ -111,7 +123,7 @@ impl BoundEvaluator {
             likelihoods.extend(values(0).iter().map(|&x| f64::from(x)));
             divergences.extend(values(1).iter().map(|&x| f64::from(x)));
         }
-        BoundEstimate::from_terms(&likelihoods, &divergences)
+        (likelihoods, divergences)
     }
 }
 

@@ -205,7 +205,7 @@ impl Algorithm for MonteCarloEm<'_> {
             .with("log_joint_se", bound.standard_error)
             .with("acceptance", accepted)
             .with("hmc_step", state.step);
-        state.train.judge(iteration, record, false, None, None)
+        state.train.judge(iteration, record, None, None)
     }
 
     fn output(&mut self, state: &EmState) -> Trained {

@@ -216,7 +216,7 @@ impl Algorithm for Amortisation<'_> {
             return state.diverged(iteration);
         };
         let (record, _) = state.report(&bound, &self.minibatches);
-        state.judge(iteration, record, false, None, None)
+        state.judge(iteration, record, None, None)
     }
 
     fn output(&mut self, state: &TrainState) -> Trained {

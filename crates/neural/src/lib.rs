@@ -18,6 +18,7 @@
 //! | [`autoencoder`] | codes, samples, pictures, importance-weighted bounds |
 //! | [`marginal`], [`hmc`] | the marginal likelihood from posterior draws |
 //! | [`sleep`], [`expectation`] | the baselines: wake-sleep, Monte-Carlo EM |
+//! | [`posterior`] | posteriors of weights, and expectations over them |
 //! | [`records`] | where records come from |
 //!
 //! The method is that of Kingma and Welling (2014), "Auto-Encoding Variational Bayes"; equation numbers are theirs.
@@ -40,6 +41,7 @@ pub mod marginal;
 pub mod model;
 pub mod optimise;
 mod parameters;
+pub mod posterior;
 pub mod records;
 pub mod sleep;
 pub mod temper;
@@ -61,6 +63,7 @@ pub use model::{
     initial_weights,
 };
 pub use optimise::Optimiser;
+pub use posterior::WEIGHT_DRAWS;
 pub use records::{ByteRecords, FloatRecords, Records, Selection};
 pub use sleep::WakeSleep;
 pub use temper::Temper;

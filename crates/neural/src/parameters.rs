@@ -98,7 +98,8 @@ struct Tile<'a> {
 /// Weights that are drawn, or whose slopes are found, together.
 const CHUNK: usize = 2048;
 
-const WEIGHTS: Purpose = Purpose::new("neural posterior weights");
+/// Draws of weights along training, one a minibatch.
+pub(crate) const WEIGHTS: Purpose = Purpose::new("neural posterior weights");
 
 impl Parameter {
     fn is_bayesian(&self) -> bool {
@@ -154,36 +155,25 @@ impl Parameters {
     }
 
     /// Draws weights that have a posterior.
-    pub(crate) fn draw(&mut self, simd: Simd, seed: u64, iteration: u64) {
+    pub(crate) fn draw(&mut self, simd: Simd, seed: u64, purpose: Purpose, iteration: u64) {
         for (which, parameter) in self.list.iter_mut().enumerate() {
             let Some(log_sd) = &parameter.log_sd else {
                 continue;
             };
-            let purpose = WEIGHTS.fold(&parameter.spec.name);
-            let outputs = parameter.drawn.par_chunks_mut(CHUNK);
-            let outputs = outputs.zip(parameter.noise.par_chunks_mut(CHUNK));
-            let moments = parameter.mean.values.par_chunks(CHUNK);
-            let moments = moments.zip(log_sd.values.par_chunks(CHUNK));
-            outputs.zip(moments).enumerate().for_each(
-                |(chunk, ((drawn, noise), (mean, log_sd)))| {
-                    let mut normals = [0.0_f64; CHUNK];
-                    let n = drawn.len();
-                    let first = (which + chunk * CHUNK) as u64;
-                    let normals = &mut normals[..n];
-                    fill_normals(simd, seed, purpose, iteration, first, 1, n, normals);
-                    for (noise, &z) in noise.iter_mut().zip(normals.iter()) {
-                        *noise = z as f32;
-                    }
-                    scatter(simd, drawn, mean, log_sd, noise);
-                },
+            let moment = DrawKey {
+                seed,
+                purpose: purpose.fold(&parameter.spec.name),
+                iteration,
+                first: which as u64,
+            };
+            let moments = (&parameter.mean.values[..], &log_sd.values[..]);
+            draw_weights(
+                simd,
+                moment,
+                moments,
+                &mut parameter.noise,
+                &mut parameter.drawn,
             );
-        }
-    }
-
-    /// Puts the posterior mean where the graph looks.
-    pub(crate) fn draw_mean(&mut self) {
-        for parameter in self.list.iter_mut().filter(|p| p.is_bayesian()) {
-            parameter.drawn.clone_from(&parameter.mean.values);
         }
     }
 
@@ -192,8 +182,16 @@ impl Parameters {
         self.list.iter().map(Parameter::current)
     }
 
+    /// What there is to keep.
+    pub(crate) fn weights(&self) -> Weights {
+        Weights {
+            tensors: self.tensors(),
+            log_sds: self.log_sds(),
+        }
+    }
+
     /// The point estimates or posterior means.
-    pub(crate) fn tensors(&self) -> Vec<Tensor> {
+    fn tensors(&self) -> Vec<Tensor> {
         let tensor = |parameter: &Parameter| Tensor {
             spec: parameter.spec.clone(),
             data: parameter.mean.values.clone(),
@@ -202,7 +200,7 @@ impl Parameters {
     }
 
     /// The log standard deviations of tensors with a posterior.
-    pub(crate) fn log_sds(&self) -> Vec<Tensor> {
+    fn log_sds(&self) -> Vec<Tensor> {
         let tensor = |parameter: &Parameter| {
             parameter.log_sd.as_ref().map(|log_sd| Tensor {
                 spec: parameter.spec.clone(),
@@ -217,16 +215,7 @@ impl Parameters {
         let mut total = 0.0;
         for parameter in &self.list {
             if let Some(log_sd) = &parameter.log_sd {
-                let terms = parameter
-                    .mean
-                    .values
-                    .iter()
-                    .zip(&log_sd.values)
-                    .map(|(&m, &s)| {
-                        let (m, s) = (f64::from(m), f64::from(s));
-                        0.5 * (m * m + (2.0 * s).exp() - 1.0) - s
-                    });
-                total += terms.sum::<f64>();
+                total += divergence(&parameter.mean.values, &log_sd.values);
             }
         }
         total
@@ -339,6 +328,102 @@ impl Parameters {
             updates: archive.get("updates")?,
         })
     }
+}
+
+/// Point estimates, or means and log standard deviations of the tensors with a posterior, which are the last ones.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Weights {
+    pub tensors: Vec<Tensor>,
+    pub log_sds: Vec<Tensor>,
+}
+
+impl Weights {
+    pub(crate) fn save(&self) -> Archive {
+        let mut archive = Archive::new();
+        let wide = |tensor: &Tensor| {
+            tensor
+                .data
+                .iter()
+                .map(|&x| f64::from(x))
+                .collect::<Vec<f64>>()
+        };
+        for tensor in &self.tensors {
+            archive.put(&tensor.spec.name, &wide(tensor));
+        }
+        for tensor in &self.log_sds {
+            archive.put(&format!("{}.log_sd", tensor.spec.name), &wide(tensor));
+        }
+        archive
+    }
+
+    /// Tensors of the same extents with the stored numbers.
+    pub(crate) fn restored(mut self, archive: &Archive) -> Result<Self, ArchiveError> {
+        let read = |tensor: &mut Tensor, end: &str| -> Result<(), ArchiveError> {
+            let name = format!("{}{end}", tensor.spec.name);
+            let wide = archive.vec_of(&name, tensor.data.len())?;
+            tensor.data = wide.into_iter().map(|x| x as f32).collect();
+            Ok(())
+        };
+        for tensor in &mut self.tensors {
+            read(tensor, "")?;
+        }
+        for tensor in &mut self.log_sds {
+            read(tensor, ".log_sd")?;
+        }
+        Ok(self)
+    }
+
+    pub(crate) fn are_finite(&self) -> bool {
+        let mut all = self.tensors.iter().chain(&self.log_sds);
+        all.all(|tensor| tensor.data.iter().all(|x| x.is_finite()))
+    }
+}
+
+/// What the draw of a tensor is a function of.
+#[derive(Clone, Copy)]
+pub(crate) struct DrawKey {
+    pub seed: u64,
+    pub purpose: Purpose,
+    pub iteration: u64,
+    /// The lane of the first weight.
+    pub first: u64,
+}
+
+/// Draws a tensor from the normal distributions with these means and log standard deviations.
+pub(crate) fn draw_weights(
+    simd: Simd,
+    key: DrawKey,
+    (mean, log_sd): (&[f32], &[f32]),
+    noise: &mut [f32],
+    drawn: &mut [f32],
+) {
+    let outputs = drawn.par_chunks_mut(CHUNK);
+    let outputs = outputs.zip(noise.par_chunks_mut(CHUNK));
+    let moments = mean.par_chunks(CHUNK).zip(log_sd.par_chunks(CHUNK));
+    outputs
+        .zip(moments)
+        .enumerate()
+        .for_each(|(chunk, ((drawn, noise), (mean, log_sd)))| {
+            let mut normals = [0.0_f64; CHUNK];
+            let n = drawn.len();
+            let first = key.first + (chunk * CHUNK) as u64;
+            let normals = &mut normals[..n];
+            let (seed, purpose) = (key.seed, key.purpose);
+            fill_normals(simd, seed, purpose, key.iteration, first, 1, n, normals);
+            for (noise, &z) in noise.iter_mut().zip(normals.iter()) {
+                *noise = z as f32;
+            }
+            scatter(simd, drawn, mean, log_sd, noise);
+        });
+}
+
+/// `KL(q ‖ N(0, I))` of normal weights, in nats: the last sum of Eq. 24 with its sign changed.
+pub(crate) fn divergence(mean: &[f32], log_sd: &[f32]) -> f64 {
+    let terms = mean.iter().zip(log_sd).map(|(&m, &s)| {
+        let (m, s) = (f64::from(m), f64::from(s));
+        0.5 * (m * m + (2.0 * s).exp() - 1.0) - s
+    });
+    terms.sum()
 }
 
 jensen_math::simd_fn! {

@@ -268,13 +268,7 @@ impl Algorithm for WakeSleep<'_> {
             }
             _ => None,
         };
-        state.judge(
-            iteration,
-            record,
-            self.validation.is_some(),
-            validation,
-            self.settings.patience,
-        )
+        state.judge(iteration, record, validation, self.settings.patience)
     }
 
     fn output(&mut self, state: &TrainState) -> Trained {

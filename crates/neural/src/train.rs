@@ -11,7 +11,8 @@ use crate::bound::{BoundGraph, Estimator};
 use crate::evaluate::{BoundEstimate, BoundEvaluator, normals};
 use crate::model::{Encoder, LocalModel, Tensor, initial_weights};
 use crate::optimise::Optimiser;
-use crate::parameters::{Parameters, UpdateRule};
+use crate::parameters::{Parameters, UpdateRule, WEIGHTS, Weights};
+use crate::posterior::EVALUATED;
 use crate::records::{Minibatches, Records};
 use crate::temper::Temper;
 
@@ -42,7 +43,7 @@ pub struct TrainSettings {
     pub minibatches: Option<u64>,
     /// Iterations between evaluations of the validation bound.
     pub validate_every: u64,
-    /// Stop after this many evaluations without a better validation bound.
+    /// Stop after this many evaluations without a better validation bound, and keep the weights that had the best.
     pub patience: Option<u64>,
     /// Seed of weights, minibatches and draws.
     pub seed: u64,
@@ -132,9 +133,10 @@ pub struct Trainer<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrainState {
     pub(crate) parameters: Parameters,
-    /// The best parameters by the validation bound; without validation, the last ones known to be good.
-    best: Vec<Tensor>,
-    best_bound: Option<f64>,
+    /// With patience the best weights by the validation bound, otherwise the last ones known to be good.
+    kept: Weights,
+    /// The validation bound of the weights that are kept, where it was computed.
+    kept_bound: Option<f64>,
     misses: u64,
     last: Option<f64>,
 }
@@ -142,13 +144,13 @@ pub struct TrainState {
 /// What training made.
 #[derive(Clone, Debug)]
 pub struct Trained {
-    /// Point estimates or posterior means: the best by the validation bound when there is one, otherwise the last.
+    /// Point estimates or posterior means: with patience the best by the validation bound, otherwise the last.
     pub tensors: Vec<Tensor>,
-    /// Log standard deviations of the weights with a posterior.
+    /// Log standard deviations of the weights with a posterior, of the same iteration.
     pub log_sds: Vec<Tensor>,
     /// The mean bound of the last iteration's minibatches, nats a record.
     pub bound: Option<f64>,
-    /// The best validation bound, nats a record.
+    /// The validation bound of these weights, nats a record, where training computed it.
     pub validation_bound: Option<f64>,
 }
 
@@ -239,7 +241,7 @@ impl<'a> Trainer<'a> {
             &mut self.scratch,
             &mut self.noise,
         );
-        state.parameters.draw(simd, seed, t);
+        state.parameters.draw(simd, seed, WEIGHTS, t);
         let passes = t as f64 / self.minibatches_per_pass() as f64;
         let likelihood_weight = [(1.0 / self.settings.temper.temperature(passes)) as f32];
         let risen = if self.settings.warm_up > 0.0 {
@@ -290,23 +292,26 @@ impl<'a> Trainer<'a> {
         (likelihoods, divergences)
     }
 
-    /// The validation bound of the present parameters (posterior means), if there is validation data.
+    /// The validation bound of the present parameters, if there is validation data. Weights with a posterior are drawn
+    /// once, with the same standard normal numbers at every evaluation.
     fn validate(&mut self, state: &mut TrainState) -> Option<BoundEstimate> {
         let (Some(evaluator), Some(records)) = (&mut self.evaluator, self.validation) else {
             return None;
         };
-        state.parameters.draw_mean();
-        let tensors: Vec<&[f32]> = state.parameters.current().collect();
-        Some(evaluator.bound(&tensors, records, self.settings.seed))
+        let seed = self.settings.seed;
+        let parameters = &mut state.parameters;
+        parameters.draw(self.program.simd(), seed, EVALUATED, 0);
+        let tensors: Vec<&[f32]> = parameters.current().collect();
+        Some(evaluator.bound(&tensors, records, seed))
     }
 }
 
 impl TrainState {
     pub(crate) fn new(parameters: Parameters) -> Self {
         Self {
-            best: parameters.tensors(),
+            kept: parameters.weights(),
             parameters,
-            best_bound: None,
+            kept_bound: None,
             misses: 0,
             last: None,
         }
@@ -318,20 +323,24 @@ impl TrainState {
         bound: &BoundEstimate,
         minibatches: &Minibatches<'_>,
     ) -> (Record, f64) {
-        self.last = Some(bound.bound);
         let records = minibatches.data.len() as f64;
+        let of_weights = self.parameters.divergence();
+        let per_record = bound.bound - of_weights / records;
+        self.last = Some(per_record);
         let passes = self.parameters.updates as f64 / minibatches.per_pass() as f64;
         let record = Record::new(self.parameters.updates)
             .with("samples", passes * records)
             .with("passes", passes)
-            .with("bound", bound.bound)
+            .with("bound", per_record)
             .with("bound_se", bound.standard_error)
             .with("likelihood", bound.likelihood)
             .with("divergence", bound.divergence)
-            .with_elbo(
-                records * bound.bound - self.parameters.divergence(),
-                Some(records * bound.standard_error),
-            );
+            .with_elbo(records * per_record, Some(records * bound.standard_error));
+        let record = if of_weights > 0.0 {
+            record.with("weight_divergence", of_weights)
+        } else {
+            record
+        };
         (record, passes)
     }
 
@@ -354,53 +363,52 @@ impl TrainState {
         Some(BoundEstimate::from_terms(&likelihoods, &divergences))
     }
 
-    /// Ends an iteration: keeps the best parameters, and stops when the validation bound no longer rises, or when the
-    /// last update left the finite numbers, which no bound of a minibatch has shown yet.
+    /// Ends an iteration: keeps the weights, with patience the best ones, and stops when the validation bound no longer
+    /// rises, or when the last update left the finite numbers, which no bound of a minibatch has shown yet.
     pub(crate) fn judge(
         &mut self,
         iteration: u64,
         mut record: Record,
-        validated: bool,
         validation: Option<BoundEstimate>,
         patience: Option<u64>,
     ) -> Step {
         let mut status = None;
-        let tensors = self.parameters.tensors();
-        let finite = tensors
-            .iter()
-            .all(|tensor| tensor.data.iter().all(|x| x.is_finite()));
-        if !finite || validation.as_ref().is_some_and(|v| !v.bound.is_finite()) {
+        let weights = self.parameters.weights();
+        if !weights.are_finite() || validation.as_ref().is_some_and(|v| !v.bound.is_finite()) {
             return self.diverged(iteration);
         }
-        if let Some(validation) = validation {
+        if let Some(validation) = &validation {
             record = record
                 .with("validation_bound", validation.bound)
                 .with("validation_se", validation.standard_error);
-            if self.best_bound.is_none_or(|best| validation.bound > best) {
-                self.best_bound = Some(validation.bound);
-                self.best = tensors;
-                self.misses = 0;
-            } else {
-                self.misses += 1;
-            }
-            if let Some(patience) = patience
-                && self.misses >= patience
-            {
-                let rule = format!("the validation bound did not rise in {patience} evaluations");
-                let evidence = Evidence {
-                    rule,
-                    remaining: None,
-                    standard_error: None,
-                };
-                status = Some(Status::Converged { evidence });
-            }
-        } else if !validated {
-            self.best = tensors;
+        }
+        let bound = validation.map(|v| v.bound);
+        let better = match (patience, self.kept_bound) {
+            (Some(_), Some(best)) => bound.is_some_and(|bound| bound > best),
+            _ => true,
+        };
+        if better {
+            self.kept = weights;
+            self.kept_bound = bound;
+            self.misses = 0;
+        } else if bound.is_some() {
+            self.misses += 1;
+        }
+        if let Some(patience) = patience
+            && self.misses >= patience
+        {
+            let rule = format!("the validation bound did not rise in {patience} evaluations");
+            let evidence = Evidence {
+                rule,
+                remaining: None,
+                standard_error: None,
+            };
+            status = Some(Status::Converged { evidence });
         }
         Step { record, status }
     }
 
-    /// The end of a run whose bound left the finite numbers; the best parameters stay.
+    /// The end of a run whose bound left the finite numbers; the weights that were kept stay.
     pub(crate) fn diverged(&self, at: u64) -> Step {
         let reason = "the bound is no longer finite: use a smaller step size, or check the scale of the data";
         let status = Status::Diverged {
@@ -413,10 +421,10 @@ impl TrainState {
     /// What training made so far.
     pub(crate) fn trained(&self) -> Trained {
         Trained {
-            tensors: self.best.clone(),
-            log_sds: self.parameters.log_sds(),
+            tensors: self.kept.tensors.clone(),
+            log_sds: self.kept.log_sds.clone(),
             bound: self.last,
-            validation_bound: self.best_bound,
+            validation_bound: self.kept_bound,
         }
     }
 }
@@ -463,13 +471,7 @@ impl Algorithm for Trainer<'_> {
         } else {
             None
         };
-        state.judge(
-            iteration,
-            record,
-            self.validation.is_some(),
-            validation,
-            self.settings.patience,
-        )
+        state.judge(iteration, record, validation, self.settings.patience)
     }
 
     fn output(&mut self, state: &TrainState) -> Trained {
@@ -481,12 +483,9 @@ impl Snapshot for TrainState {
     fn save(&self) -> Archive {
         let mut archive = Archive::new();
         archive.nest("parameters", self.parameters.save());
-        for tensor in &self.best {
-            let wide: Vec<f64> = tensor.data.iter().map(|&x| f64::from(x)).collect();
-            archive.put(&format!("best.{}", tensor.spec.name), &wide);
-        }
+        archive.nest("best", self.kept.save());
         let bits = |x: Option<f64>| x.map(f64::to_bits);
-        archive.set("best_bound", bits(self.best_bound));
+        archive.set("best_bound", bits(self.kept_bound));
         archive.set("misses", self.misses);
         archive.set("last", bits(self.last));
         archive
@@ -494,18 +493,14 @@ impl Snapshot for TrainState {
 
     fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
         let parameters = Parameters::restore(&archive.nested("parameters"))?;
-        let mut best = parameters.tensors();
-        for tensor in &mut best {
-            let wide = archive.vec_of(&format!("best.{}", tensor.spec.name), tensor.data.len())?;
-            tensor.data = wide.into_iter().map(|x| x as f32).collect();
-        }
+        let kept = parameters.weights().restored(&archive.nested("best"))?;
         let bits = |name: &str| -> Result<Option<f64>, ArchiveError> {
             Ok(archive.get::<Option<u64>>(name)?.map(f64::from_bits))
         };
         Ok(Self {
             parameters,
-            best,
-            best_bound: bits("best_bound")?,
+            kept,
+            kept_bound: bits("best_bound")?,
             misses: archive.get("misses")?,
             last: bits("last")?,
         })
@@ -531,11 +526,10 @@ mod tests {
         let rule = Optimiser::Sgd { step: 0.0 };
         let judged = |value: f32, validation: Option<BoundEstimate>| {
             let mut state = TrainState::new(Parameters::new(vec![tensor(value)], rule, None));
-            state.best = vec![tensor(2.0)];
-            let validated = validation.is_some();
-            let step = state.judge(3, Record::new(0), validated, validation, None);
+            state.kept.tensors = vec![tensor(2.0)];
+            let step = state.judge(3, Record::new(0), validation, None);
             let diverged = matches!(step.status, Some(Status::Diverged { at: 3, .. }));
-            (diverged, state.best[0].data[1])
+            (diverged, state.kept.tensors[0].data[1])
         };
         let bound = |x: f64| Some(BoundEstimate::from_terms(&[x, x], &[0.0, 0.0]));
         assert_eq!(judged(5.0, None), (false, 5.0));

@@ -3,9 +3,9 @@
 //!
 //! The bound `L(ω)` is maximised by steps that maximise the model `m(s) = gᵀs + ½ sᵀHs` in a region `‖s‖ ≤
 //! δ`, with g and H from fresh draws. A step is taken when the change of the bound on draws that neither
-//! saw, the same at both ends, is at least `η m′` (and `η m′ ≥ λδ²`); the region then may grow, and shrinks
-//! otherwise. Sample sizes adapt: the gradient's by the jackknife rule, the assessment's by Inequalities 11
-//! and 13.
+//! saw, the same at both ends, is at least `η m̃` (and `η m̃ ≥ λδ²`), where m̃ is what m′ promises apart from noise; the
+//! region then may grow, and shrinks otherwise. Sample sizes adapt: the gradient's by the jackknife rule, the assessment's
+//! by Inequalities 11 and 13.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -28,11 +28,18 @@
 //!   their standard deviations, log scales times √2), so that ½‖s‖² is close to the Kullback–Leibler
 //!   divergence of a step and no result depends on the units of the data. That is the paper's method after
 //!   a linear change of variables at every iterate.
+//! * **Acceptance**: `m̃ = m′ max(1 − v/‖g‖², 0.001)` with v the jackknife's squared noise of g stands for m′ in the test of a
+//!   step and in Inequalities 11 and 13: gains that a noisy gradient predicts are not kept. A step may be taken with less than
+//!   `η m′`.
+//! * **Sizes of samples** are those of the last step, doubled or halved by what the inequalities asked for afterwards, and
+//!   capped: most steps are assessed on fewer draws than Inequality 11 asks for, so that Lemma 1 does not hold step by step.
+//! * **Gradients** are means of groups of which none counts for more than four times the median one. Cut so, they are biased,
+//!   and Condition 2 is not guaranteed where tails are heavy.
 //! * **Radius**: after an accepted step it grows only if it bound the step and, in regions beyond δₖ⁻, only if the step
 //!   kept three quarters of its promise and was not the first after a refused one. After a refused one it becomes
 //!   `min(δ, ‖s‖)/γ`, beyond δₖ⁻ down to a γ² of it as a parabola through the observed change advises. In small
-//!   regions every step is on the boundary, so that Lemma 2 holds as it stands; and Lemma 1 holds, because all of these
-//!   increase `φ = L − αδ²` relative to the paper's.
+//!   regions every step is on the boundary, as Lemma 2 has it, and all of these increase `φ = L − αδ²` relative to the
+//!   paper's, as Lemma 1 may.
 //! * **Narrower scales** are tried after a step without clear gain whose draws leave the bound uncertain by more than a
 //!   nat, far from an optimum: in the tails of a density a few draws decide the bound, and no model of it points the way.
 //!   They are taken where they make it better and clearer on the same draws.

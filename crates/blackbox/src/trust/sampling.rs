@@ -29,6 +29,8 @@ pub(crate) struct Situation {
 /// Inequality 13, `N ≥ −2σ² log(1 − ζ₁)/(ν₁²‖∇L‖²δ²)`, applies where δ is at most δₖ⁻ of Equation 3. It
 /// names the unobservable ‖∇L‖, L and κ_H; see [`Situation`] for what stands in for them.
 ///
+/// The number is known after the step it is for, and sizes the next assessment: see [`next_change_draws`].
+///
 /// Lemma 1, the expected increase of `φ = L − αδ²` by λδ², follows from Inequality 11 for changes
 /// `L′ < min(ηm′/2, τ₂δ²)` and trivially for `L′ ≥ τ₂δ²`; between the two, where `ηm′ < 2τ₂δ²`, it may
 /// fail.
@@ -96,7 +98,7 @@ const GOOD: f64 = 0.75;
 ///
 /// In regions of at most δₖ⁻ (`small`) it grows by γ, which the proof of convergence needs. In larger ones it grows
 /// only where the model was good and the last step had not just been refused for being longer. That only adds to the
-/// potential `φ = L − αδ²`, so that Lemma 1 holds as well.
+/// potential `φ = L − αδ²` of Lemma 1.
 pub(crate) fn radius_after_success(
     settings: &TrustSettings,
     radius: f64,

@@ -23,6 +23,8 @@ pub enum TopicsCommand {
     Predict(PredictArgs),
     /// Show topics: their sizes, top words and coherence
     Show(ShowArgs),
+    /// Write topics as tables: all word probabilities, or top words
+    Export(ExportArgs),
     /// Score held-out or new documents
     Evaluate(EvaluateArgs),
 }
@@ -121,9 +123,12 @@ pub struct BuildArgs {
     /// Text (JSON lines, files, folders) or bags of words (UCI, LDA-C, Matrix Market)
     #[arg(required = true, value_name = "TEXT|BAG")]
     pub inputs: Vec<PathBuf>,
-    /// The corpus to write, one file
+    /// The corpus to write, one file; an earlier corpus there is replaced
     #[arg(long, value_name = "CORPUS")]
     pub out: PathBuf,
+    /// Replace the file of --out although it is no corpus
+    #[arg(long)]
+    pub force: bool,
     #[command(flatten)]
     pub input: InputFlags,
     /// Keep words of at least so many documents: a number (10) or a share (0.001) [default: 10; of bags: 1]
@@ -317,6 +322,32 @@ pub struct ShowArgs {
     /// Print a JSON list: topic, proportion, words with probabilities, coherence
     #[arg(long)]
     pub json: bool,
+}
+
+const EXPORT_EXAMPLES: &str = "\
+Examples:
+  jensen topics export topics --out topics.csv
+  jensen topics export topics --out topics.npy --vocabulary words.txt
+  jensen topics export topics --top 20 > words.csv
+
+A table has a row a topic and a column a word: the expected probabilities of the words, which add up to 1 in every row. CSV
+names the words in its first line; an NPY file of single-precision numbers has them in the order of --vocabulary.";
+
+/// Writes topics.
+#[derive(Args)]
+#[command(after_help = EXPORT_EXAMPLES)]
+pub struct ExportArgs {
+    /// The folder of a fit
+    pub dir: PathBuf,
+    /// A .csv or .npy file (repeatable) [default: CSV on standard output]
+    #[arg(long, value_name = "FILE")]
+    pub out: Vec<PathBuf>,
+    /// Only the N most probable words of each topic, a line each: topic, rank, word, probability
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub top: Option<u64>,
+    /// Write the words to this file, one a line, in the order of the columns
+    #[arg(long, value_name = "FILE")]
+    pub vocabulary: Option<PathBuf>,
 }
 
 const EVALUATE_EXAMPLES: &str = "\

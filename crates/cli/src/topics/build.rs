@@ -5,7 +5,9 @@ use std::sync::atomic::Ordering;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jensen::data::corpus::build::BuildProgress;
-use jensen::data::corpus::{BuildSettings, Built, Skipped, Sources, StopWords, Tokeniser, build};
+use jensen::data::corpus::{
+    BuildSettings, Built, Corpus, Skipped, Sources, StopWords, Tokeniser, build,
+};
 
 use super::args::BuildArgs;
 use crate::failure::{CommandResult, Exit, Failure, print, remark};
@@ -17,6 +19,12 @@ pub fn run(args: &BuildArgs) -> CommandResult {
         return Err(Failure::usage(
             "--min-length must be at least 1, and --max-length no smaller",
         ));
+    }
+    if args.out.exists() && !Corpus::is_corpus(&args.out) && !args.force {
+        return Err(Failure::usage(format!(
+            "`{}` is no corpus, and would be replaced: name another file with --out, or add --force",
+            args.out.display()
+        )));
     }
     start_threads(args.threads)?;
     let sources = args.input.sources(&args.inputs, None)?;

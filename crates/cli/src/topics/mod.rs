@@ -6,11 +6,13 @@
 //! | `build` | `topics build`: text or bags of words into a corpus |
 //! | `fit` | `topics fit` and `topics update`: a corpus into topics, in a folder |
 //! | `progress` | the line of progress |
+//! | `export` | `topics export`: topics as tables |
 //! | `apply` | `topics predict`, `evaluate` and `show`: what a fitted folder is good for |
 
 mod apply;
 pub mod args;
 mod build;
+mod export;
 mod fit;
 mod progress;
 
@@ -26,5 +28,6 @@ pub fn run(command: TopicsCommand) -> CommandResult {
         TopicsCommand::Predict(args) => apply::predict(&args),
         TopicsCommand::Evaluate(args) => apply::evaluate(&args),
         TopicsCommand::Show(args) => apply::show(&args),
+        TopicsCommand::Export(args) => export::run(&args),
     }
 }

@@ -11,7 +11,7 @@
 mod apply;
 pub mod args;
 mod fit;
-mod out;
+pub mod out;
 mod progress;
 
 use crate::failure::CommandResult;

@@ -179,8 +179,9 @@ fn bound(
     }
     let moments = Moments::of(&values);
     let elbo = engine.global_bound(globals) + population * moments.mean();
-    // Nothing is left to chance when every document is in the sample.
-    let left = 1.0 - values.len() as f64 / engine.points().max(1) as f64;
+    // Nothing is left to chance when every document that the topics stand for is in the sample, those of earlier fits
+    // among them.
+    let left = 1.0 - values.len() as f64 / population.max(1.0);
     (
         elbo,
         population * moments.standard_error() * left.max(0.0).sqrt(),

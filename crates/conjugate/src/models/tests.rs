@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::fit::fit;
 use crate::model::{ConjugateModel, twins};
 use crate::pointwise::Pointwise;
-use crate::temper::{GlobalTempering, LocalTempering, Temper};
+use crate::temper::{GlobalTempering, Length, LocalTempering, Temper};
 
 fn stream(lane: u64) -> Stream {
     Stream::new(9, Purpose::new("test of models"), 0, lane)
@@ -710,38 +710,22 @@ fn parts_that_are_the_same_are_told() {
 }
 
 #[test]
-fn a_hot_end_is_told_with_what_helps() {
-    let reason =
-        |policy: &str, temperature: f64| policy.parse::<Temper>().unwrap().heat(temperature);
-    for policy in ["none", "anneal=2", "global", "local", "global=3", "local=3"] {
-        assert_eq!(reason(policy, 1.0), None);
-    }
-    let hot = reason("local", 1.06).unwrap();
-    assert!(hot.sentence.contains("temperature 1.06") && hot.advice.contains("`local=PASSES`"));
-    assert!(
-        reason("global", 4.4)
-            .unwrap()
-            .advice
-            .contains("`global=PASSES`")
-    );
+fn a_hot_end_is_mended_by_flags() {
+    let remedy = |policy: &str, planned: f64| {
+        let length = Length {
+            planned,
+            cooling: 0.5,
+            flag: "--passes",
+        };
+        policy.parse::<Temper>().unwrap().remedy(&length)
+    };
+    assert!(remedy("local", 2.0).contains("`--temper local=0.5`"));
+    assert!(remedy("global", 0.7).contains("`--temper global=0.5 --passes 1`"));
     for policy in ["anneal=2", "global=2", "local=2"] {
-        assert!(
-            reason(policy, 3.6)
-                .unwrap()
-                .advice
-                .contains("takes 2 passes"),
-            "{policy}"
-        );
+        assert!(remedy(policy, 1.0).contains("`--passes 4`"), "{policy}");
     }
     let stays = Temper::Schedule(vec![(0.0, 3.0)]);
     assert_eq!(stays.cooled_after(), None);
-    assert!(
-        stays
-            .heat(3.0)
-            .unwrap()
-            .advice
-            .contains("end at temperature 1")
-    );
     let cools = Temper::Schedule(vec![(0.0, 3.0), (1.0, 1.0)]);
     assert_eq!(cools.cooled_after(), Some(1.0));
 }

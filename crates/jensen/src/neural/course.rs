@@ -17,8 +17,6 @@ fn number(record: &Record, name: &str) -> Option<f64> {
 #[derive(Clone, Debug, Default)]
 pub struct VaeCourse {
     points: Vec<Point>,
-    /// The bound of all records, with the divergence of the weights.
-    pub elbo: Option<f64>,
     temperature: Option<f64>,
     /// Passes made.
     pub passes: f64,
@@ -40,7 +38,6 @@ impl study::Course for VaeCourse {
         let Some(samples) = number(record, "samples") else {
             return;
         };
-        self.elbo = record.elbo.or(self.elbo);
         self.passes = number(record, "passes").unwrap_or(self.passes);
         self.temperature = number(record, "temperature").or(self.temperature);
         self.points.push(Point {

@@ -196,12 +196,14 @@ impl VaeModel {
         Ok(model)
     }
 
-    /// The networks ready to run; weights with a posterior stand at their means.
+    /// The networks ready to run, with the posterior of the decoder's weights where they have one.
     ///
     /// # Errors
-    /// When the architecture has operations without a single-precision kernel.
+    /// When the architecture has operations without a single-precision kernel, or only some of the decoder's tensors have
+    /// a posterior.
     pub fn autoencoder(&self, simd: Simd) -> Result<Autoencoder, AutoencoderError> {
-        Autoencoder::new(self.architecture.clone(), self.tensors.clone(), simd)
+        Autoencoder::new(self.architecture.clone(), self.tensors.clone(), simd)?
+            .with_posterior(self.log_sds.clone())
     }
 }
 

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use jensen_data::{Rows, RunDir};
 use jensen_neural::{
-    Architecture, Autoencoder, BoundEstimate, Records, Selection, TrainSettings, Trained, Trainer,
+    Architecture, Autoencoder, BoundEstimate, LocalModel, Records, Selection, Temper, TensorSpec,
+    TrainSettings, Trained, Trainer,
 };
 use jensen_run::{Budget, Clock, Control, Identity, Outcome, Reason, Status, run as run_loop};
 use serde::{Deserialize, Serialize};
@@ -168,6 +169,7 @@ pub struct VaeMade {
     pub model: VaeModel,
     training: BoundEstimate,
     validated: Option<BoundEstimate>,
+    weight_divergence: f64,
     active_units: usize,
     pictures: Pictures,
     evaluate_seconds: f64,
@@ -220,6 +222,16 @@ fn need(data: &VaeData, settings: &TrainSettings) -> Need {
         ..
     } = data;
     let weights = architecture.weights() as u64;
+    let of_decoder: usize = architecture
+        .decoder()
+        .specs()
+        .iter()
+        .map(TensorSpec::len)
+        .sum();
+    let learned = match settings.full_bayes {
+        true => weights + of_decoder as u64,
+        false => weights,
+    };
     let units: usize = architecture
         .encoder
         .iter()
@@ -239,7 +251,7 @@ fn need(data: &VaeData, settings: &TrainSettings) -> Need {
         ),
         // By rough count: weights with what the optimiser and the checkpoint keep of them, values of every layer
         // and their gradients for a minibatch, and data that are not mapped.
-        bytes: weights * (5 * 4 + 6 * 8) + lanes * layers * 4 * 2 + held as u64 + (64 << 20),
+        bytes: learned * (5 * 4 + 6 * 8) + lanes * layers * 4 * 2 + held as u64 + (64 << 20),
         advice: "ask for fewer hidden units, smaller batches or fewer samples, store the data uncompressed as NPY or \
                  IDX, or allow more (--memory-limit)"
             .to_owned(),
@@ -267,8 +279,10 @@ impl VaeStudy<'_> {
         let mut bound =
             |records: &dyn Records| networks.bound(records, 1, seed).map_err(Error::input);
         let sample = spread(self.train, SCORED);
-        let training = bound(&sample)?;
+        let mut training = bound(&sample)?;
         let validated = self.validation.map(&mut bound).transpose()?;
+        let weight_divergence = networks.weight_divergence();
+        training.bound -= weight_divergence / self.train.len() as f64;
         let active_units = networks.active_units(&sample).active;
         let shown = self.validation.unwrap_or(self.train);
         let pictures = pictures(&model, &mut networks, shown, seed);
@@ -276,6 +290,7 @@ impl VaeStudy<'_> {
             model,
             training,
             validated,
+            weight_divergence,
             active_units,
             pictures,
             evaluate_seconds: clock.seconds() - begun,
@@ -389,7 +404,15 @@ impl Study for VaeStudy<'_> {
         };
         let mut evidence = Evidence {
             temperature: settings.temper.temperature(passes),
-            cooling: "Make more epochs, or cool down in fewer (--temper).".to_owned(),
+            cooling: match settings.temper {
+                Temper::Anneal { passes, .. } => format!(
+                    "Make it as long again as it cools: `--epochs {}`, with `--resume` where it is stored.",
+                    2.0 * passes
+                ),
+                _ => {
+                    "Let the schedule end at temperature 1, and make all of its epochs.".to_owned()
+                }
+            },
             ..Evidence::new(made.status.clone(), work)
         };
         if matches!(made.status, Status::Diverged { .. }) {
@@ -431,6 +454,7 @@ impl Study for VaeStudy<'_> {
         let (course, output) = (&made.course, &made.output);
         let (training, validated) = (&output.training, output.validated);
         let speed = course.speed();
+        let records = self.train.len() as f64;
         VaeSummary {
             judgement,
             bound: finite(training.bound),
@@ -439,7 +463,7 @@ impl Study for VaeStudy<'_> {
             validation_bound_se: validated.and_then(|v| finite(v.standard_error)),
             likelihood: finite(training.likelihood),
             divergence: finite(training.divergence),
-            elbo: course.elbo.and_then(finite),
+            elbo: finite(records * training.bound),
             active_units: output.active_units,
             epochs: course.passes,
             iterations: made.iterations,
@@ -460,6 +484,12 @@ impl Study for VaeStudy<'_> {
             seed: self.settings.seed,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             history: course.history(),
+            elbo_se: finite(records * training.standard_error),
+            weight_divergence: self
+                .settings
+                .full_bayes
+                .then_some(output.weight_divergence)
+                .and_then(finite),
         }
     }
 

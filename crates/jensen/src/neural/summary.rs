@@ -34,11 +34,14 @@ pub struct VaeSummary {
     /// How the run ended and what speaks against it; `converged` where early stopping ended it.
     #[serde(flatten)]
     pub judgement: Judgement,
-    /// Lower bound of the training records under the kept weights, nats a record; fresh draws, at most 10 000 records.
+    /// Lower bound of the training records under the kept weights, nats a record; fresh draws, at most 10 000 records. With
+    /// `full_vb` that of Eq. 24: an expectation over the weights' posterior, less each record's share of
+    /// `weight_divergence`.
     pub bound: Option<f64>,
     /// Its standard error over records and draws.
     pub bound_se: Option<f64>,
-    /// The same of all validation records.
+    /// Lower bound of all validation records, nats a record; with `full_vb` the expectation over the weights' posterior,
+    /// which bounds the log predictive density.
     pub validation_bound: Option<f64>,
     /// Its standard error.
     pub validation_bound_se: Option<f64>,
@@ -46,8 +49,7 @@ pub struct VaeSummary {
     pub likelihood: Option<f64>,
     /// Mean of `KL(q(z | x) ‖ p(z))` of the training records, nats a record.
     pub divergence: Option<f64>,
-    /// The bound of all training records along the last iteration, in nats; with `full_vb` less the divergence of the
-    /// weights from their prior (Eq. 24), so that it is a bound on the evidence.
+    /// `bound` times the number of training records, in nats; with `full_vb` a bound on the evidence.
     pub elbo: Option<f64>,
     /// Latent values whose mean varies with the record (variance above 0.01).
     pub active_units: usize,
@@ -81,4 +83,10 @@ pub struct VaeSummary {
     pub version: String,
     /// The bound along the run, thinned.
     pub history: Vec<HistoryPoint>,
+    /// Standard error of `elbo`.
+    #[serde(default)]
+    pub elbo_se: Option<f64>,
+    /// With `full_vb`, `KL(q(θ) ‖ N(0, I))` of all weights with a posterior, in nats.
+    #[serde(default)]
+    pub weight_divergence: Option<f64>,
 }

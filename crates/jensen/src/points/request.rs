@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use jensen_conjugate::driver::{DriverSettings, Mode};
-use jensen_conjugate::temper::Temper;
+use jensen_conjugate::temper::{Length, Temper};
 use jensen_run::Budget;
 use serde::{Deserialize, Serialize};
 
@@ -68,6 +68,22 @@ impl PointRequest {
         self.batch.map(|_| self.passes.unwrap_or(10.0))
     }
 
+    /// How long a fit may be, and how soon it cools.
+    pub(super) fn length(&self) -> Length {
+        match self.passes() {
+            None => Length {
+                planned: self.max_iters() as f64,
+                cooling: COOLING_ITERATIONS,
+                flag: "--max-iters",
+            },
+            Some(planned) => Length {
+                planned,
+                cooling: COOLING_PASSES,
+                flag: "--passes",
+            },
+        }
+    }
+
     /// The settings of the driver. The budget is no part of them: a run may be resumed with a larger one.
     ///
     /// # Errors
@@ -108,10 +124,7 @@ impl PointRequest {
         if self.heldout() >= 1.0 {
             return refuse("--heldout takes a share below 1, such as 0.1");
         }
-        let temper = self.temper()?.with_cooling(match self.batch {
-            None => COOLING_ITERATIONS,
-            Some(_) => COOLING_PASSES,
-        });
+        let temper = self.temper()?.with_cooling(self.length().cooling);
         temper.check().map_err(Error::Setting)?;
         Ok(DriverSettings {
             mode,
@@ -134,12 +147,17 @@ impl PointRequest {
                 let per_pass = (points as u64).div_ceil(batch.max(1)).max(1);
                 ((passes * per_pass as f64).ceil() as u64).max(1)
             }
-            _ => self.max_iters.unwrap_or(1000),
+            _ => self.max_iters(),
         };
         Budget {
             max_iterations: iterations,
             max_seconds: self.max_seconds,
         }
+    }
+
+    /// Largest number of iterations of batch ascent.
+    fn max_iters(&self) -> u64 {
+        self.max_iters.unwrap_or(1000)
     }
 
     /// The share of the points that is held out.

@@ -211,8 +211,12 @@ impl<M: ConjugateModel, R: Serialize> Study for PointStudy<'_, M, R> {
             },
         };
         let fit = &made.output.fit;
-        let mut evidence = Evidence::new(made.status.clone(), work);
-        evidence.against.extend(fit.verdict(&self.settings.temper));
+        let mut evidence = Evidence {
+            temperature: fit.temperature,
+            cooling: self.settings.temper.remedy(&self.shared.length()),
+            ..Evidence::new(made.status.clone(), work)
+        };
+        evidence.against.extend(fit.verdict());
         if !fit.elbo.is_finite() {
             let reason = format!("the bound is {}", fit.elbo);
             evidence.against.against(jensen_run::Reason::new(
@@ -240,7 +244,7 @@ impl<M: ConjugateModel, R: Serialize> Study for PointStudy<'_, M, R> {
             heldout_log_predictive: score.and_then(|s| finite(s.0)),
             heldout_standard_error: score.and_then(|s| finite(s.1)),
             iterations: made.iterations,
-            points: fit.points,
+            points: self.points.count() as u64,
             skipped: fit.skipped,
             points_per_second: fit.points as f64 / made.seconds.max(1e-9),
             seconds: PointsSeconds { fit: made.seconds },

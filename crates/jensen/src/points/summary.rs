@@ -34,11 +34,11 @@ pub struct PointsSummary {
     pub heldout_standard_error: Option<f64>,
     /// Iterations taken.
     pub iterations: u64,
-    /// Points that were learned from, counted again in every pass.
+    /// Points to learn from.
     pub points: u64,
     /// Points without content that were skipped.
     pub skipped: u64,
-    /// Points a second.
+    /// Points a second, counted again in every pass.
     pub points_per_second: f64,
     /// Where the time went.
     pub seconds: PointsSeconds,

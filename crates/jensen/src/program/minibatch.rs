@@ -113,7 +113,7 @@ pub(super) fn method(request: &FitRequest) -> Result<Option<Method>, Error> {
                     "--method trust has gradients and steps of its own: leave out --estimator, --optimizer and --step-size",
                 ));
             }
-            let usual = TrustSettings::default();
+            let usual = request.trust.over(TrustSettings::default())?;
             Ok(Some(Method::RecordTrust(RecordTrust {
                 trust: TrustSettings {
                     gradient_draws: request

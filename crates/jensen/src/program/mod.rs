@@ -7,6 +7,7 @@
 //! | `source` | [`Source`]: program, includes and data as they were read |
 //! | `request` | [`FitRequest`]: what is asked for, with its defaults |
 //! | `minibatch` | the settings of exchangeable records |
+//! | `trust` | the parameters of TrustVI |
 //! | `study` | [`FitStudy`]: a fit in a folder |
 //! | `stored` | [`Stored`]: what the folder keeps |
 
@@ -15,6 +16,7 @@ mod request;
 mod source;
 mod stored;
 mod study;
+mod trust;
 
 use request::MAX_ITERS;
 pub use request::{
@@ -23,6 +25,7 @@ pub use request::{
 pub use source::{Includes, Source};
 pub use stored::Stored;
 pub use study::{FitCourse, FitStudy};
+pub use trust::TrustRequest;
 
 use std::sync::OnceLock;
 

@@ -10,6 +10,7 @@ use jensen_run::Budget;
 use serde::{Deserialize, Serialize};
 
 use super::minibatch;
+use super::trust::TrustRequest;
 use crate::fit::DRAWS;
 use crate::study::{MEMORY_LIMIT, words};
 use crate::{Covariance, Error, Options, Save};
@@ -226,6 +227,9 @@ pub struct FitRequest {
     /// Seconds between checkpoints; needs --out or --resume [default: 30]
     #[cfg_attr(feature = "clap", arg(long, value_name = "S", value_parser = words::not_negative, help_heading = "Output"))]
     pub checkpoint_every: Option<f64>,
+    /// Parameters of TrustVI.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    pub trust: TrustRequest,
 }
 
 impl FitRequest {
@@ -276,7 +280,7 @@ impl FitRequest {
             MethodName::Auto => Method::Auto(AutoSettings {
                 trust: TrustSettings {
                     tolerance: self.tol,
-                    ..AutoSettings::default().trust
+                    ..self.trust.over(AutoSettings::default().trust)?
                 },
                 saa: SaaSettings {
                     tolerance: self.tol,
@@ -285,7 +289,7 @@ impl FitRequest {
             }),
             MethodName::Trust => Method::Trust(TrustSettings {
                 tolerance: self.tol,
-                ..TrustSettings::default()
+                ..self.trust.over(TrustSettings::default())?
             }),
             MethodName::Advi => Method::Advi(self.advi()),
             MethodName::Hfsgvi => Method::Hfsgvi(self.hfsgvi()),
@@ -451,6 +455,11 @@ impl FitRequest {
             if self.step_size.is_some() {
                 return refuse("--step-size", "bbvi or advi");
             }
+        }
+        let on_records = self.exchangeable.is_some() && self.method == Some(MethodName::Trust);
+        let trusts = on_records || matches!(method, MethodName::Auto | MethodName::Trust);
+        if self.trust.is_given() && !trusts {
+            return refuse("--trust-…", "trust");
         }
         if matches!(method, MethodName::Auto | MethodName::Trust) && self.grad_samples.is_some() {
             return refuse("--grad-samples", "bbvi, advi or hfsgvi");

@@ -3,8 +3,11 @@
 use jensen_run::{Limit, Reason, Status, Verdict};
 use serde::{Deserialize, Serialize};
 
-/// A temperature above this is not that of the model itself; below, it is 1 to rounding.
-const COLD: f64 = 1.0 + 1e-6;
+/// A temperature above this is not that of the model itself.
+///
+/// Coolings and schedules end at 1 exactly. What policies without one infer comes to rest near 1 or far from it; a
+/// hundredth is far below what changes an assignment and far above what is left of a temperature that goes to 1.
+const COLD: f64 = 1.01;
 
 /// What ends a run where all goes well.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,12 +106,13 @@ impl Judgement {
             evidence.advice.unwrap_or_else(|| status.advice()),
         );
         let finished = evidence.finished(iterations);
+        let hot = evidence.temperature.is_nan() || evidence.temperature > COLD;
         let mut verdict = Verdict::new();
         let open = !status.is_converged() && finished.is_none();
         if open && evidence.work != Work::Judged {
             verdict.against(ending.clone());
         }
-        if evidence.temperature.is_nan() || evidence.temperature > COLD {
+        if hot {
             verdict.against(Reason::new(
                 format!(
                     "the fit ended at temperature {:.2}: it describes a flattened model, not the data",
@@ -120,11 +124,18 @@ impl Judgement {
         verdict.extend(evidence.against.clone());
         let mut warnings = verdict.warnings();
         warnings.extend(evidence.notes.iter().cloned());
+        let ended = match finished {
+            Some(made) => format!("{made}, in {iterations} iterations"),
+            None => ending.to_string(),
+        };
         Self {
             format: jensen_data::FIT_FORMAT,
-            status: match finished {
-                Some(made) => format!("{made}, in {iterations} iterations"),
-                None => ending.to_string(),
+            status: match hot {
+                true => format!(
+                    "ended hot, at temperature {:.2}; {ended}",
+                    evidence.temperature
+                ),
+                false => ended,
             },
             converged: status.is_converged(),
             trusted: verdict.trusted(),
@@ -182,7 +193,14 @@ mod tests {
             let judged = Judgement::of(&evidence, 20);
             assert!(!judged.trusted);
             assert!(judged.warnings[0].ends_with("not the data. Give it a cooling."));
+            let said = format!("ended hot, at temperature {temperature:.2}; all passes");
+            assert!(judged.status.starts_with(&said), "{}", judged.status);
         }
+        let evidence = Evidence {
+            temperature: 1.005,
+            ..planned(used_up(Limit::Iterations(20)))
+        };
+        assert!(Judgement::of(&evidence, 20).trusted);
     }
 
     #[test]

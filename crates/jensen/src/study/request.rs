@@ -37,21 +37,29 @@ fn lay(given: Value, merged: &mut Value) {
     }
 }
 
-/// The settings that were given, for reports: name and value.
+/// The settings that were given, for reports: name and value. Those of a group begin with its name, as in `trust-eta`.
 pub fn listed(request: &impl Serialize) -> Vec<(String, String)> {
-    let Ok(Value::Object(fields)) = serde_json::to_value(request) else {
-        return Vec::new();
+    let mut settings = Vec::new();
+    list(
+        "",
+        serde_json::to_value(request).unwrap_or_default(),
+        &mut settings,
+    );
+    settings
+}
+
+fn list(group: &str, given: Value, settings: &mut Vec<(String, String)>) {
+    let Value::Object(fields) = given else {
+        return;
     };
-    let given = fields.into_iter().filter(|(_, value)| !absent(value));
-    given
-        .map(|(name, value)| {
-            let text = value.as_str().map(str::to_owned);
-            (
-                name.replace('_', "-"),
-                text.unwrap_or_else(|| value.to_string()),
-            )
-        })
-        .collect()
+    for (name, value) in fields.into_iter().filter(|(_, value)| !absent(value)) {
+        let name = format!("{group}{}", name.replace('_', "-"));
+        match value {
+            Value::Object(_) => list(&format!("{name}-"), value, settings),
+            Value::String(text) => settings.push((name, text)),
+            value => settings.push((name, value.to_string())),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -116,5 +124,15 @@ mod tests {
             listed(&method),
             [("step-size".to_owned(), "0.5".to_owned())]
         );
+        let request = Request {
+            seed: Some(3),
+            method,
+            ..Request::default()
+        };
+        let words = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let expected = [words("method-step-size", "0.5"), words("seed", "3")];
+        let mut found = listed(&request);
+        found.sort();
+        assert_eq!(found, expected);
     }
 }

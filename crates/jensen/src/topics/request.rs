@@ -109,7 +109,7 @@ impl TopicsRequest {
 }
 
 /// Passes after which an inferred temperature is 1 unless the request says otherwise.
-const COOLING: f64 = 0.5;
+pub(super) const COOLING: f64 = 0.5;
 
 /// A Dirichlet parameter; `1/K` is the default.
 fn share(text: &str) -> Option<f64> {

@@ -4,9 +4,11 @@ use jensen_conjugate::documents::{DocumentRange, Documents};
 use jensen_conjugate::lda::{
     self, Completion, LdaError, LdaFit, LdaJob, LdaSettings, Predictor, RULE,
 };
+use jensen_conjugate::temper::Length;
 use jensen_math::simd::Simd;
 use jensen_run::{Budget, Clock, Control, Identity, Outcome};
 
+use super::request::COOLING;
 use super::stored::{COMMAND, START, TopicsRun};
 use super::{
     Coherence, Collection, Sizes, TopicModel, TopicRow, TopicsCourse, TopicsSeconds, TopicsSummary,
@@ -224,18 +226,14 @@ impl Study for TopicsStudy<'_> {
             iterations: self.budget().max_iterations,
             made: format!("all passes are made: {}", self.settings.passes),
         };
-        let cooling = match self.settings.temper.name() {
-            "local" => {
-                "Give it a cooling, such as `--temper local=0.5`, and the passes to cool down in."
-            }
-            "global" => {
-                "Give it a cooling, such as `--temper global=0.5`, and the passes to cool down in."
-            }
-            _ => "Make more passes, or let the temperature fall in fewer.",
+        let length = Length {
+            planned: self.settings.passes,
+            cooling: COOLING,
+            flag: "--passes",
         };
         let mut evidence = Evidence {
             temperature: made.output.fit.temperature,
-            cooling: cooling.to_owned(),
+            cooling: self.settings.temper.remedy(&length),
             ..Evidence::new(made.status.clone(), work)
         };
         if made.output.completion.is_none() {

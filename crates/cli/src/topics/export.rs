@@ -1,0 +1,74 @@
+//! `jensen topics export`.
+
+use std::fmt::Write as _;
+
+use jensen::data::{RowFormat, write_atomic_bytes};
+use jensen::topics::{TopicModel, stored};
+
+use super::args::ExportArgs;
+use crate::failure::{CommandResult, Exit, Failure, print};
+use crate::vae::out::{Place, write_rows};
+
+/// Runs the command.
+pub fn run(args: &ExportArgs) -> CommandResult {
+    let places = Place::all(&args.out)?;
+    let (folder, _) = stored::open(&args.dir)?;
+    let model = stored::model(&folder)?;
+    for place in &places {
+        match args.top {
+            Some(count) => top(place, &model, count as usize)?,
+            None => table(place, &model)?,
+        }
+    }
+    if let Some(path) = &args.vocabulary {
+        let words = model.words.join("\n") + "\n";
+        write_atomic_bytes(path, words.as_bytes()).map_err(Failure::output)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Expected probabilities of all words, a row a topic.
+fn table(place: &Place<'_>, model: &TopicModel) -> Result<(), Failure> {
+    let topics = &model.topics;
+    let totals = topics.totals();
+    let names: Vec<String> = model.words.iter().map(|word| cell(word)).collect();
+    write_rows(place, topics.topics, &names, &mut |out| {
+        for (topic, total) in totals.iter().enumerate() {
+            let at = |term: usize| f64::from(topics.lambda[term * topics.topics + topic]);
+            let row: Vec<f32> = (0..topics.terms)
+                .map(|term| (at(term) / total) as f32)
+                .collect();
+            out.write(&row)?;
+        }
+        Ok(())
+    })
+}
+
+/// The most probable words of each topic, a line each.
+fn top(place: &Place<'_>, model: &TopicModel, count: usize) -> Result<(), Failure> {
+    let mut text = "topic,rank,word,probability\n".to_owned();
+    for (topic, words) in model.top_words(count).iter().enumerate() {
+        for (rank, (term, probability)) in (1..).zip(words) {
+            let word = cell(&model.words[*term as usize]);
+            let _ = writeln!(text, "{topic},{rank},{word},{probability:.6e}");
+        }
+    }
+    match place {
+        Place::Rows(path, RowFormat::Csv) => {
+            write_atomic_bytes(path, text.as_bytes()).map_err(Failure::output)
+        }
+        Place::Standard => print(&text),
+        Place::Rows(path, RowFormat::Npy) | Place::Picture(path) => Err(Failure::usage(format!(
+            "--out {}: top words are a table with words in it; name a file that ends in .csv",
+            path.display()
+        ))),
+    }
+}
+
+/// A word in a line of CSV; words of bags may hold anything.
+fn cell(word: &str) -> String {
+    match word.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", word.replace('"', "\"\"")),
+        false => word.to_owned(),
+    }
+}
