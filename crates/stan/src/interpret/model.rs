@@ -133,10 +133,10 @@ impl BoundModel {
         self
     }
 
-    /// Whether generated quantities are reported.
+    /// Whether generated quantities are reported, or what their block prints and rejects.
     pub fn reports_generated(&self) -> bool {
         let mut reported = self.reported();
-        reported.any(|(_, _, kind)| kind == VariableKind::Generated)
+        self.left_out.is_empty() || reported.any(|(_, _, kind)| kind == VariableKind::Generated)
     }
 
     /// The program.
