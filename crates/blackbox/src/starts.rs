@@ -642,7 +642,7 @@ mod tests {
                 } else {
                     0.0
                 };
-                *out = -0.5 * z * z.abs().min(5.0) - far;
+                *out = -0.5 * z.abs() * z.abs().min(5.0) - far;
             }
         }
         fn value_grad(&self, ws: &mut (), z: Lanes<'_>, out: &mut [f64], mut grad: LanesMut<'_>) {

@@ -240,6 +240,10 @@ impl GraphDensity {
         self.batch = Some(batch.to_vec());
     }
 
+    fn width(&self, program: &Program, total: usize) -> usize {
+        block_width(program, self.execution.threads, total)
+    }
+
     fn second(&self) -> &SecondOrder {
         self.second.get_or_init(|| {
             let mut graph = self.differentiated.clone();
@@ -311,7 +315,7 @@ impl GraphDensity {
                 let lanes = pack(z, first, count, &mut state.inputs[0]);
                 pack(v, first, count, &mut state.inputs[1]);
                 let mut inputs = views(&state.inputs);
-                if let Some(piece) = saved.get(first / program.block()) {
+                if let Some(piece) = saved.get(first / self.width(program, v.lanes())) {
                     inputs[2] = piece;
                 }
                 program.run(&mut state.arena, &inputs, lanes);
@@ -328,6 +332,17 @@ impl GraphDensity {
 /// than it saves.
 const GRAIN: usize = 1 << 15;
 
+/// Lanes of a block: where each of them is solved, no more than give every thread one.
+fn block_width(program: &Program, threads: usize, total: usize) -> usize {
+    match program.solves() {
+        false => program.block(),
+        true => {
+            let share = total.div_ceil(threads.max(1)).next_multiple_of(LANES);
+            program.block().min(share.max(LANES))
+        }
+    }
+}
+
 /// Runs a program over all blocks of `total` lanes; `block(first, count, state)` does the rest.
 pub(crate) fn for_blocks(
     threads: usize,
@@ -336,7 +351,7 @@ pub(crate) fn for_blocks(
     total: usize,
     block: impl Fn(usize, usize, &mut ThreadState) + Sync,
 ) {
-    let width = program.block();
+    let width = block_width(program, threads, total);
     let blocks = total.div_ceil(width);
     let worthwhile = 1 + program.work().saturating_mul(total) / GRAIN;
     let threads = threads.min(blocks).min(worthwhile).max(1);
@@ -345,7 +360,7 @@ pub(crate) fn for_blocks(
             .graph()
             .inputs()
             .iter()
-            .map(|input| vec![0.0; input.len * width])
+            .map(|input| vec![0.0; input.len * program.block()])
             .collect();
         states.push(ThreadState {
             arena: program.arena(*rough),
@@ -538,7 +553,7 @@ impl TwiceDifferentiable for GraphDensity {
         ws.draws.clear();
         ws.draws.extend_from_slice(z.as_slice());
         ws.lanes = z.lanes();
-        let width = second.apply.block();
+        let width = self.width(&second.apply, z.lanes());
         let padded = z.lanes().next_multiple_of(LANES);
         ws.keeps = second.saved_rows * padded * 8 <= SAVED_LIMIT;
         if !ws.keeps {

@@ -20,8 +20,8 @@ const CACHE_TARGET: usize = 640 * 1024;
 /// The widest block of lanes.
 const WIDEST: usize = 256;
 
-/// The widest block where lanes are solved, each solve taking the work of hundreds of kernels: threads share blocks.
-const WIDEST_SOLVED: usize = 16;
+/// The widest block where lanes are solved, each solve taking the work of hundreds of kernels.
+const WIDEST_SOLVED: usize = 64;
 
 /// A planned graph with its record data bound: immutable while it runs, so that threads share it.
 ///
@@ -143,6 +143,11 @@ impl Program {
     /// The instruction set in use.
     pub fn simd(&self) -> Simd {
         self.simd
+    }
+
+    /// Whether lanes are solved.
+    pub fn solves(&self) -> bool {
+        !self.plan.calls.is_empty()
     }
 
     /// Number of records bound.

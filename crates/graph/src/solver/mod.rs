@@ -144,50 +144,64 @@ struct Body<'a, E> {
     copies: usize,
 }
 
+/// The most copies.
+const COPIES: usize = 2;
+
 /// The parts of `rows` that belong to each copy.
-fn halves(rows: &[f64], copies: usize) -> Vec<&[f64]> {
+fn parts(rows: &[f64], copies: usize) -> impl Iterator<Item = &[f64]> {
     let each = rows.len() / copies;
-    (0..copies)
-        .map(|copy| &rows[copy * each..(copy + 1) * each])
-        .collect()
+    (0..copies).map(move |copy| &rows[copy * each..(copy + 1) * each])
 }
 
-fn halves_mut(rows: &mut [f64], copies: usize) -> Vec<&mut [f64]> {
-    let each = rows.len() / copies;
-    let mut rest = rows;
-    let mut parts = Vec::with_capacity(copies);
-    for _ in 0..copies {
-        let (part, after) = rest.split_at_mut(each);
-        parts.push(part);
-        rest = after;
-    }
-    parts
+/// The same, to be written: nothing for copies that there are not.
+fn parts_mut(rows: &mut [f64], copies: usize) -> [&mut [f64]; COPIES] {
+    let (first, second) = rows.split_at_mut(rows.len() / copies);
+    [first, second]
 }
 
-impl<E> Body<'_, E> {
-    /// Clock, then states and parameters of each copy.
-    fn inputs<'p>(&self, at: &Point<'p>) -> Vec<&'p [f64]> {
-        let states = halves(at.states, self.copies);
-        let parameters = halves(at.parameters, self.copies);
-        let mut inputs = vec![at.clock];
-        for (states, parameters) in states.into_iter().zip(parameters) {
-            inputs.extend([states, parameters]);
+/// Inputs of a body: clock, then states and parameters of each copy, then weights of each.
+struct Inputs<'a> {
+    all: [&'a [f64]; 1 + 3 * COPIES],
+    count: usize,
+}
+
+impl<'a> Inputs<'a> {
+    fn at(point: &Point<'a>, copies: usize) -> Self {
+        let mut inputs = Self {
+            all: [&[]; 1 + 3 * COPIES],
+            count: 0,
+        };
+        inputs.push(point.clock);
+        let parameters = parts(point.parameters, copies);
+        for (states, parameters) in parts(point.states, copies).zip(parameters) {
+            inputs.push(states);
+            inputs.push(parameters);
         }
         inputs
+    }
+
+    fn push(&mut self, rows: &'a [f64]) {
+        self.all[self.count] = rows;
+        self.count += 1;
+    }
+
+    fn all(&self) -> &[&'a [f64]] {
+        &self.all[..self.count]
     }
 }
 
 impl<E: Engine> System for Body<'_, E> {
     fn rate(&mut self, at: Point<'_>, out: &mut [f64]) {
-        let inputs = self.inputs(&at);
-        let mut outputs = halves_mut(out, self.copies);
-        self.rate.run(&inputs, at.lanes, &mut outputs);
+        let inputs = Inputs::at(&at, self.copies);
+        let mut outputs = parts_mut(out, self.copies);
+        self.rate
+            .run(inputs.all(), at.lanes, &mut outputs[..self.copies]);
     }
 
     fn jacobian(&mut self, at: Point<'_>, _states: usize, out: &mut [f64]) {
-        let inputs = self.inputs(&at);
+        let inputs = Inputs::at(&at, self.copies);
         let engine = self.jacobian.as_mut().expect("implicit solvers have one");
-        engine.run(&inputs[..3], at.lanes, &mut [out]);
+        engine.run(&inputs.all()[..3], at.lanes, &mut [out]);
     }
 
     fn granule(&self) -> usize {
@@ -197,15 +211,13 @@ impl<E: Engine> System for Body<'_, E> {
 
 impl<E: Engine> Differentiable for Body<'_, E> {
     fn pull(&mut self, at: Point<'_>, weights: &[f64], states: &mut [f64], parameters: &mut [f64]) {
-        let mut inputs = self.inputs(&at);
-        inputs.extend(halves(weights, self.copies));
-        let mut outputs = Vec::with_capacity(2 * self.copies);
-        let parts = halves_mut(states, self.copies);
-        for (states, parameters) in parts.into_iter().zip(halves_mut(parameters, self.copies)) {
-            outputs.extend([states, parameters]);
-        }
+        let mut inputs = Inputs::at(&at, self.copies);
+        parts(weights, self.copies).for_each(|weights| inputs.push(weights));
+        let [first, second] = parts_mut(states, self.copies);
+        let [of_first, of_second] = parts_mut(parameters, self.copies);
         let engine = self.pull.as_mut().expect("passes that pull have one");
-        engine.run(&inputs, at.lanes, &mut outputs);
+        let mut outputs = [first, of_first, second, of_second];
+        engine.run(inputs.all(), at.lanes, &mut outputs[..2 * self.copies]);
     }
 }
 

@@ -2,6 +2,8 @@
 
 use super::ode::{Attempt, Front, Ode, Scheme};
 use super::{Differentiable, Point, System};
+use crate::simd::Simd;
+use crate::simd_fn;
 
 /// The coefficients of a pair of order 5 that goes on with its better solution.
 pub(super) struct Pair {
@@ -110,20 +112,76 @@ pub(super) struct Explicit<'a> {
     /// Where the stages stand.
     states: Vec<Vec<f64>>,
     clock: Vec<f64>,
+    simd: Simd,
+    /// Errors of an attempt, and nothing, to which they are added.
+    errors: Vec<f64>,
+    nothing: Vec<f64>,
+    /// What perturbations are relative to, and the largest state.
+    units: Vec<f64>,
+    largest: Vec<f64>,
+    pulling: Pulling,
 }
 
-/// `out = base + length · Σ weight · rate`, rows of lanes.
-fn combine(out: &mut [f64], base: &[f64], length: &[f64], weights: &[f64], rates: &[Vec<f64>]) {
-    let lanes = length.len();
-    out.fill(0.0);
-    for (weight, rate) in weights.iter().zip(rates).filter(|(w, _)| **w != 0.0) {
-        for (out, rate) in out.iter_mut().zip(rate) {
-            *out += weight * rate;
+/// Scratch memory of a step backwards: adjoints of the stages, of the parameters at one of them, and of its rates.
+#[derive(Default)]
+struct Pulling {
+    pulled: Vec<Vec<f64>>,
+    here: Vec<f64>,
+    weights: Vec<f64>,
+}
+
+/// Numbers of a chunk that is summed before the next one is looked at.
+const CHUNK: usize = 64;
+
+simd_fn! {
+    /// `out = base + length · Σ weight · rate`, rows of lanes.
+    fn combine, combine_fn = <V>(out: &mut [f64], base: &[f64], length: &[f64], weights: &[f64], rates: &[Vec<f64>]) {
+        let lanes = length.len();
+        for (k, (out, base)) in out.chunks_exact_mut(lanes).zip(base.chunks_exact(lanes)).enumerate() {
+            for (c, out) in out.chunks_mut(CHUNK).enumerate() {
+                let first = c * CHUNK;
+                out.fill(0.0);
+                for (weight, rate) in weights.iter().zip(rates) {
+                    if *weight == 0.0 {
+                        continue;
+                    }
+                    let rate = &rate[k * lanes + first..][..out.len()];
+                    for (out, rate) in out.iter_mut().zip(rate) {
+                        *out += weight * rate;
+                    }
+                }
+                let (base, length) = (&base[first..][..out.len()], &length[first..][..out.len()]);
+                for ((out, base), length) in out.iter_mut().zip(base).zip(length) {
+                    *out = base + length * *out;
+                }
+            }
         }
     }
-    for (out, base) in out.chunks_exact_mut(lanes).zip(base.chunks_exact(lanes)) {
-        for ((out, base), length) in out.iter_mut().zip(base).zip(length) {
-            *out = base + length * *out;
+
+    /// The largest of `|error| / (absolute + relative · size)` so far, for a row of lanes; a NaN stays.
+    fn worst, worst_fn = <V>(most: &mut [f64], errors: &[f64], sizes: [&[f64]; 2], units: [f64; 2]) {
+        let [absolute, relative] = units;
+        let sizes = sizes[0].iter().zip(sizes[1]);
+        for ((most, error), (a, b)) in most.iter_mut().zip(errors).zip(sizes) {
+            let here = error.abs() / (absolute + relative * a.abs().max(b.abs()));
+            *most = if here > *most || here.is_nan() { here } else { *most };
+        }
+    }
+
+    /// `to = from + sign · unit` with `unit = |from| + largest + absolute`, for a row of lanes.
+    fn nudge, nudge_fn = <V>(to: &mut [f64], units: &mut [f64], from: &[f64], largest: &[f64], scale: [f64; 2]) {
+        let [absolute, sign] = scale;
+        for (((to, unit), from), largest) in to.iter_mut().zip(units).zip(from).zip(largest) {
+            *unit = from.abs() + 1e-3 * largest + absolute;
+            *to = from + sign * *unit;
+        }
+    }
+
+    /// The largest of `|b − a| / (perturbation · unit)` so far, for a row of lanes.
+    fn steepest, steepest_fn = <V>(slopes: &mut [f64], rates: [&[f64]; 2], units: &[f64]) {
+        let moved = rates[0].iter().zip(rates[1]);
+        for ((slope, (a, b)), unit) in slopes.iter_mut().zip(moved).zip(units) {
+            *slope = slope.max((b - a).abs() / (PERTURBATION * unit));
         }
     }
 }
@@ -136,6 +194,12 @@ impl<'a> Explicit<'a> {
             rates: Vec::new(),
             states: Vec::new(),
             clock: Vec::new(),
+            simd: Simd::detect(),
+            errors: Vec::new(),
+            nothing: Vec::new(),
+            units: Vec::new(),
+            largest: Vec::new(),
+            pulling: Pulling::default(),
         }
     }
 
@@ -152,6 +216,7 @@ impl<'a> Explicit<'a> {
             } else {
                 let weights = self.pair.stages[i - 1];
                 combine(
+                    self.simd,
                     &mut self.states[i],
                     &front.states,
                     &front.trial,
@@ -190,20 +255,29 @@ impl Explicit<'_> {
     /// the Jacobian J, and are those of the steps taken. For `y' = λy` a pair of order 5 errs by about `(hλ)⁶ / 3600` a
     /// step, relative to the perturbation; as much as the tolerance is allowed. ‖J‖ is estimated along one direction, with
     /// one more evaluation of the rates.
-    fn longest(&mut self, system: &mut dyn System, front: &Front) -> Vec<f64> {
+    fn longest(&mut self, system: &mut dyn System, front: &Front, longest: &mut Vec<f64>) {
         let (n, lanes) = (self.ode.states, front.lanes);
         let most = (3600.0 * self.ode.relative).powf(1.0 / 6.0);
+        let row = |i: usize| i * lanes..(i + 1) * lanes;
         self.states[1].copy_from_slice(&front.states);
-        let mut units = vec![0.0; n * lanes];
-        for place in 0..lanes {
-            let largest = (0..n).fold(0.0_f64, |m, i| m.max(front.states[i * lanes + place].abs()));
-            for i in 0..n {
-                let at = i * lanes + place;
-                units[at] = front.states[at].abs() + 1e-3 * largest + self.ode.absolute[i];
-                let sign = if i % 2 == 0 { 1.0 } else { -1.0 };
-                let share = 1.0 - 0.3 * i as f64 / n as f64;
-                self.states[1][at] += PERTURBATION * sign * share * units[at];
-            }
+        self.largest.clear();
+        self.largest.resize(lanes, 0.0);
+        for y in front.states[..n * lanes].chunks_exact(lanes) {
+            let largest = self.largest.iter_mut().zip(y);
+            largest.for_each(|(largest, y)| *largest = largest.max(y.abs()));
+        }
+        self.units.resize(n * lanes, 0.0);
+        for i in 0..n {
+            let sign = if i % 2 == 0 { 1.0 } else { -1.0 };
+            let share = 1.0 - 0.3 * i as f64 / n as f64;
+            nudge(
+                self.simd,
+                &mut self.states[1][row(i)],
+                &mut self.units[row(i)],
+                &front.states[row(i)],
+                &self.largest,
+                [self.ode.absolute[i], PERTURBATION * sign * share],
+            );
         }
         let point = Point {
             clock: &front.clock,
@@ -212,12 +286,13 @@ impl Explicit<'_> {
             lanes,
         };
         system.rate(point, &mut self.rates[1]);
-        let mut slopes = vec![0.0_f64; lanes];
-        for (at, unit) in units.iter().enumerate() {
-            let slope = (self.rates[1][at] - front.rates[at]).abs() / (PERTURBATION * unit);
-            slopes[at % lanes] = slopes[at % lanes].max(slope);
+        longest.clear();
+        longest.resize(lanes, 0.0);
+        for i in 0..n {
+            let rates = [&front.rates[row(i)], &self.rates[1][row(i)]];
+            steepest(self.simd, longest, rates, &self.units[row(i)]);
         }
-        slopes.into_iter().map(|slope| most / slope).collect()
+        longest.iter_mut().for_each(|slope| *slope = most / *slope);
     }
 }
 
@@ -226,53 +301,52 @@ impl Scheme for Explicit<'_> {
         5.0
     }
 
-    fn attempt(&mut self, system: &mut dyn System, front: &Front) -> Attempt {
+    fn attempt(&mut self, system: &mut dyn System, front: &Front, attempt: &mut Attempt) {
         let lanes = front.lanes;
         let count = self.pair.nodes.len();
         self.rates.resize(count, Vec::new());
         self.rates[0].clear();
         self.rates[0].extend_from_slice(&front.rates);
         self.stages(system, front, 1, count);
-        let mut states = vec![0.0; front.states.len()];
-        let mut errors = states.clone();
+        let size = front.states.len();
+        attempt.states.resize(size, 0.0);
+        self.errors.resize(size, 0.0);
+        self.nothing.resize(size, 0.0);
         combine(
-            &mut states,
+            self.simd,
+            &mut attempt.states,
             &front.states,
             &front.trial,
             self.pair.weights,
             &self.rates,
         );
-        let nothing = vec![0.0; states.len()];
         combine(
-            &mut errors,
-            &nothing,
+            self.simd,
+            &mut self.errors,
+            &self.nothing,
             &front.trial,
             self.pair.errors,
             &self.rates,
         );
-        let mut error = vec![0.0; lanes];
+        attempt.error.clear();
+        attempt.error.resize(lanes, 0.0);
         for i in 0..self.ode.states {
-            for (place, most) in error.iter_mut().enumerate() {
-                let at = i * lanes + place;
-                let size = states[at].abs().max(front.states[at].abs());
-                let here = errors[at].abs() / self.ode.unit(i, size);
-                // A NaN stays: it is the larger one.
-                if here > *most || here.is_nan() {
-                    *most = here;
-                }
-            }
+            let row = i * lanes..(i + 1) * lanes;
+            let sizes = [&attempt.states[row.clone()], &front.states[row.clone()]];
+            let units = [self.ode.absolute[i], self.ode.relative];
+            worst(
+                self.simd,
+                &mut attempt.error,
+                &self.errors[row],
+                sizes,
+                units,
+            );
         }
-        let rates = self
-            .pair
-            .first_same_as_last
-            .then(|| self.rates[count - 1].clone());
-        let longest = Some(self.longest(system, front));
-        Attempt {
-            states,
-            error,
-            rates,
-            longest,
+        if self.pair.first_same_as_last {
+            let rates = attempt.rates.get_or_insert_default();
+            rates.clone_from(&self.rates[count - 1]);
         }
+        self.longest(system, front, attempt.longest.get_or_insert_default());
     }
 
     fn pull(
@@ -294,6 +368,7 @@ impl Scheme for Explicit<'_> {
         self.stages(system, front, 0, count - 1);
         let last = count - 1;
         combine(
+            self.simd,
             &mut self.states[last],
             &front.states,
             &front.trial,
@@ -301,9 +376,14 @@ impl Scheme for Explicit<'_> {
             &self.rates,
         );
         let size = adjoint.len();
-        let mut pulled: Vec<Vec<f64>> = vec![Vec::new(); count];
-        let mut here = vec![0.0; parameters.len()];
-        let mut weights = vec![0.0; size];
+        let Pulling {
+            mut pulled,
+            mut here,
+            mut weights,
+        } = std::mem::take(&mut self.pulling);
+        pulled.resize(count, Vec::new());
+        here.resize(parameters.len(), 0.0);
+        weights.resize(size, 0.0);
         for i in (0..count).rev() {
             weights
                 .iter_mut()
@@ -345,5 +425,10 @@ impl Scheme for Explicit<'_> {
                 }
             }
         }
+        self.pulling = Pulling {
+            pulled,
+            here,
+            weights,
+        };
     }
 }

@@ -107,6 +107,7 @@ pub struct Arguments<'a> {
 }
 
 /// What one attempt at a step came to.
+#[derive(Default)]
 pub(super) struct Attempt {
     /// States after it.
     pub states: Vec<f64>,
@@ -149,7 +150,7 @@ pub(super) trait Scheme {
     fn order(&self) -> f64;
 
     /// Tries the step of `front.trial` in every place that has a lane.
-    fn attempt(&mut self, system: &mut dyn System, front: &Front) -> Attempt;
+    fn attempt(&mut self, system: &mut dyn System, front: &Front, attempt: &mut Attempt);
 
     /// The adjoint of the step of `front.trial` from `front.states`: `adjoint` is that of the states after it, and becomes
     /// that of the states before; `parameters` receives that of the parameters.
@@ -231,6 +232,7 @@ impl Ode {
         let all: Vec<Option<usize>> = (0..x.lanes).map(Some).collect();
         let mut front = self.front(x, all);
         let mut lost = self.start(system, x, &mut front, scheme.order());
+        let mut attempt = Attempt::default();
         loop {
             for place in lost.drain(..) {
                 if let (Some(lane), Some(kept)) = (front.who[place].take(), kept.as_deref_mut()) {
@@ -247,7 +249,7 @@ impl Ode {
             }
             front.refresh(system);
             front.clip();
-            let attempt = scheme.attempt(system, &front);
+            scheme.attempt(system, &front, &mut attempt);
             for place in 0..front.lanes {
                 let Some(lane) = front.who[place] else {
                     continue;

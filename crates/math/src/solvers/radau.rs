@@ -358,7 +358,7 @@ impl Scheme for Radau<'_> {
         self.method.stages as f64 + 1.0
     }
 
-    fn attempt(&mut self, system: &mut dyn System, front: &Front) -> Attempt {
+    fn attempt(&mut self, system: &mut dyn System, front: &Front, attempt: &mut Attempt) {
         self.prepare(system, front);
         let stages = self.newton(system, front);
         let last = &stages.z[self.method.stages - 1];
@@ -376,12 +376,12 @@ impl Scheme for Radau<'_> {
                 }
             })
             .collect();
-        Attempt {
+        *attempt = Attempt {
             states,
             error,
             rates: None,
             longest: None,
-        }
+        };
     }
 
     fn pull(
