@@ -4,6 +4,7 @@
 use crate::ir::{Graph, NodeId, RecordColumn};
 use crate::ops::{Op, Pass, ScatterMap, Solver, structural};
 use crate::solver::{self, Engine, Roles};
+use jensen_math::simd::Simd;
 
 /// The values of all outputs at one draw: `inputs[slot]` holds input `slot`. With a record axis,
 /// `batch` lists the records (all of them, in order, when `None`).
@@ -152,6 +153,10 @@ struct Slow(Graph);
 
 impl Engine for Slow {
     const GRANULE: usize = 1;
+
+    fn simd(&self) -> Simd {
+        Simd::Scalar
+    }
 
     fn run(&mut self, inputs: &[&[f64]], lanes: usize, outputs: &mut [&mut [f64]]) {
         for lane in 0..lanes {

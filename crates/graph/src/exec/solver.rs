@@ -43,6 +43,10 @@ struct Running<'a> {
 impl Engine for Running<'_> {
     const GRANULE: usize = LANES;
 
+    fn simd(&self) -> Simd {
+        self.program.simd()
+    }
+
     fn run(&mut self, inputs: &[&[f64]], lanes: usize, outputs: &mut [&mut [f64]]) {
         self.program.run(self.arena, inputs, lanes);
         let mut which = 0;

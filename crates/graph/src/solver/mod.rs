@@ -4,6 +4,7 @@
 //! it, and the products of weights with the derivatives of either. The numerical work is that of
 //! [`jensen_math::solvers`]; the executor and the slow evaluator bring an [`Engine`] each.
 
+use jensen_math::simd::Simd;
 use jensen_math::solvers::{
     Arguments, Differentiable, Integral, Method, Ode, Point, Root, System, Trajectory,
 };
@@ -16,6 +17,9 @@ use crate::passes;
 pub(crate) trait Engine {
     /// Whole vectors have so many lanes.
     const GRANULE: usize;
+
+    /// The instruction set.
+    fn simd(&self) -> Simd;
 
     /// Writes all outputs; inputs and outputs are rows of lanes.
     fn run(&mut self, inputs: &[&[f64]], lanes: usize, outputs: &mut [&mut [f64]]);
@@ -206,6 +210,10 @@ impl<E: Engine> System for Body<'_, E> {
 
     fn granule(&self) -> usize {
         E::GRANULE
+    }
+
+    fn simd(&self) -> Simd {
+        self.rate.simd()
     }
 }
 

@@ -194,7 +194,7 @@ impl<'a> Explicit<'a> {
             rates: Vec::new(),
             states: Vec::new(),
             clock: Vec::new(),
-            simd: Simd::detect(),
+            simd: Simd::Scalar,
             errors: Vec::new(),
             nothing: Vec::new(),
             units: Vec::new(),
@@ -302,6 +302,7 @@ impl Scheme for Explicit<'_> {
     }
 
     fn attempt(&mut self, system: &mut dyn System, front: &Front, attempt: &mut Attempt) {
+        self.simd = system.simd();
         let lanes = front.lanes;
         let count = self.pair.nodes.len();
         self.rates.resize(count, Vec::new());
@@ -356,6 +357,7 @@ impl Scheme for Explicit<'_> {
         adjoint: &mut [f64],
         parameters: &mut [f64],
     ) {
+        self.simd = system.simd();
         let lanes = front.lanes;
         let pair = self.pair;
         // Stages that count in the result.
@@ -430,5 +432,62 @@ impl Scheme for Explicit<'_> {
             here,
             weights,
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers without a pattern, some of them not numbers.
+    fn rows(count: usize, salt: usize) -> Vec<f64> {
+        (0..count)
+            .map(|i| match (i * 7 + salt) % 31 {
+                0 => f64::NAN,
+                1 => f64::INFINITY,
+                k => (k as f64 - 15.0) * 1.37 + 0.01 * i as f64,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn every_level_gives_the_same_bits() {
+        let (lanes, states) = (80, 3);
+        let size = lanes * states;
+        let all = |simd: Simd| -> Vec<u64> {
+            let rates: Vec<Vec<f64>> = (0..4).map(|k| rows(size, k)).collect();
+            let (base, length) = (rows(size, 5), rows(lanes, 6));
+            let (mut out, mut units) = (vec![0.0; size], vec![0.0; lanes]);
+            combine(
+                simd,
+                &mut out,
+                &base,
+                &length,
+                &[0.3, 0.0, -1.2, 2.5],
+                &rates,
+            );
+            // A weight of 0 counts nothing, whatever the rate.
+            assert!(
+                rates[1]
+                    .iter()
+                    .zip(&out)
+                    .any(|(rate, out)| rate.is_nan() && out.is_finite())
+            );
+            let row = &base[..lanes];
+            let mut most = vec![0.0; lanes];
+            worst(simd, &mut most, &out[..lanes], [row, &length], [1e-3, 1e-2]);
+            let mut to = vec![0.0; lanes];
+            nudge(simd, &mut to, &mut units, row, &length, [1e-6, -1e-6]);
+            let mut slopes = vec![0.0; lanes];
+            steepest(simd, &mut slopes, [row, &length], &units);
+            let numbers = [out, most, to, units, slopes].concat();
+            // Which NaN it is does not matter.
+            let bits = |x: &f64| if x.is_nan() { 0 } else { x.to_bits() };
+            numbers.iter().map(bits).collect()
+        };
+        let plain = all(Simd::Scalar);
+        for simd in Simd::available() {
+            assert_eq!(all(simd), plain, "{simd:?}");
+        }
     }
 }

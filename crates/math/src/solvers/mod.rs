@@ -19,6 +19,8 @@
 //! backward routine give values, tangents, adjoints, and the derivatives of adjoints along a direction, which is what a
 //! Hessian-vector product needs.
 
+use crate::simd::Simd;
+
 mod collocation;
 mod explicit;
 mod integral;
@@ -58,6 +60,11 @@ pub trait System {
     /// Lanes come in multiples of this.
     fn granule(&self) -> usize {
         1
+    }
+
+    /// The instruction set of what the solver does with the rates.
+    fn simd(&self) -> Simd {
+        Simd::Scalar
     }
 }
 
