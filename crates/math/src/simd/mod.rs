@@ -458,7 +458,8 @@ macro_rules! simd_fn {
         #[allow(clippy::type_complexity)]
         #[inline]
         $vis fn $pointer<$($param: $bound),*>(simd: $crate::simd::Simd) -> unsafe fn($($ty),*) $(-> $out)? {
-            #[allow(clippy::too_many_arguments)]
+            // Plain loops, which the compiler makes vectors of, have no use for the lanes.
+            #[allow(clippy::too_many_arguments, clippy::extra_unused_type_parameters)]
             #[inline(always)]
             fn generic<$lanes: $crate::simd::F64x8 $(, $param: $bound)*>($($arg: $ty),*) $(-> $out)? $body
 

@@ -455,8 +455,8 @@ mod tests {
         let (lanes, states) = (80, 3);
         let size = lanes * states;
         let all = |simd: Simd| -> Vec<u64> {
-            let rates: Vec<Vec<f64>> = (0..4).map(|k| rows(size, k)).collect();
-            let (base, length) = (rows(size, 5), rows(lanes, 6));
+            let rates: Vec<Vec<f64>> = (0..4).map(|k| rows(size, 5 * k)).collect();
+            let (base, length) = (rows(size, 22), rows(lanes, 27));
             let (mut out, mut units) = (vec![0.0; size], vec![0.0; lanes]);
             combine(
                 simd,
