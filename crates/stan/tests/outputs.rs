@@ -229,3 +229,18 @@ fn a_draw_is_the_same_in_any_company() {
         assert_eq!(bits(&alone[0]), bits(&together[i]), "draw {i}");
     }
 }
+
+#[test]
+fn a_block_without_variables_is_run_unless_it_is_left_out() {
+    let source = generated("", "if (a > 0) reject(\"a\");");
+    let errors = |wanted: &dyn Fn(&str) -> bool| {
+        let bound = bind(&source, "{}").unwrap();
+        let bound = bound.reporting(|variable| wanted(&variable.name));
+        let (points, keys) = (points(bound.unconstrained_dim(), 1.0), keys());
+        let outputs = Outputs::new(bound, Simd::detect());
+        let all = outputs.constrain_all(&points, &keys);
+        all.iter().filter(|found| found.is_err()).count()
+    };
+    assert!((1..DRAWS).contains(&errors(&|_| true)));
+    assert_eq!(errors(&|name| name == "a"), 0);
+}
