@@ -412,3 +412,52 @@ fn areas_and_exit_times_agree_with_themselves() {
         assert!((log_skew_normal_cdf(z, a) - log_phi(z)).abs() < 1e-12 * log_phi(z).abs() + 1e-18);
     }
 }
+
+#[test]
+fn logarithms_of_counts_come_in_two_parts() {
+    let references = [
+        (1.0, 0.0, 0.0),
+        (2.0, std::f64::consts::LN_2, 2.3190468138462996e-17),
+        (3.0, 1.0986122886681098, -9.07129723500153e-17),
+        (7.0, 1.9459101490553132, 7.323586207904907e-17),
+        (10000.0, 9.210340371976184, -8.683024893528997e-16),
+        (1234567890.0, 20.933986859162065, -1.3134475804798812e-15),
+        (2e9, 21.416413017506358, -1.153334015667952e-15),
+    ];
+    for (x, high, low) in references {
+        let found = log_parts(x);
+        assert_eq!(found.0, high, "{x}");
+        assert!((found.1 - low).abs() < 1e-28, "{x}: {found:?}");
+    }
+}
+
+#[test]
+fn peaks_of_poisson_distributions_are_known() {
+    let references = [
+        (0.0, 0.0),
+        (1.0, -1.0),
+        (9.0, -2.0268062840554952),
+        (10.0, -2.0785616431350586),
+        (12345.0, -5.629448484465581),
+        (2e9, -11.627145041999517),
+    ];
+    for (n, peak) in references {
+        assert!((log_poisson_peak(n) - peak).abs() < 4e-15, "{n}");
+    }
+}
+
+#[test]
+fn the_scaled_normal_tail_keeps_its_digits_far_out() {
+    let references = [
+        (-1e6, -14.734449091169948),
+        (-4e5, -13.818158359301043),
+        (-3.0, -2.1077262215103496),
+        (-0.5, -1.0509117615936185),
+        (0.0, -std::f64::consts::LN_2),
+        (2.0, -0.02301290932896349),
+    ];
+    for (x, log) in references {
+        let found = log_phi_scaled(x);
+        assert!((found - log).abs() < 2e-15 * log.abs(), "{x}: {found}");
+    }
+}

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use jensen_density::{Lanes, LogDensity};
+use jensen_density::{Lanes, LanesMut, LogDensity};
 use jensen_graph::{Execution, GraphDensity};
 use jensen_stan::interpret::BoundModel;
 use jensen_stan::lower::{LowerOptions, lower};
@@ -173,4 +173,77 @@ fn keep(file: &Path) {
     }
     std::fs::write(reference("extremes.csv"), kept).expect("the points are written");
     std::fs::write(reference("extremes_limits.csv"), limits).expect("the limits are written");
+}
+
+/// Counts of which some are large: none, few, many, and all of the trials.
+const COUNTS: [f64; 5] = [0.0, 7.0, 20_000.0, 1_234_567_890.0, 2_000_000_000.0];
+
+const TRIALS: [f64; 5] = [30_000.0, 12.0, 1e9, 2_000_000_000.0, 2_000_000_000.0];
+
+#[test]
+fn slopes_keep_their_digits_at_large_counts() {
+    let listed = |x: &[f64]| format!("{x:?}");
+    let data = format!(
+        r#"{{ "y": {}, "n": {} }}"#,
+        listed(&COUNTS).replace(".0", ""),
+        listed(&TRIALS).replace(".0", "")
+    );
+    let inv_logit = |x: f64| 1.0 / (1.0 + (-x).exp());
+    // Log mass, parameters, and the slope of one count.
+    type Slope = fn(f64, f64, f64, f64) -> f64;
+    let cases: [(&str, &[f64], Slope); 4] = [
+        (
+            "poisson_lpmf(y | x)",
+            &[1e-3, 3.0, 19_990.0, 1e9, 1e12],
+            |y, _, x, _| y / x - 1.0,
+        ),
+        (
+            "poisson_log_lpmf(y | x)",
+            &[-30.0, 0.5, 9.903, 20.93, 25.0],
+            |y, _, x, _| y - x.exp(),
+        ),
+        (
+            "binomial_lpmf(y | n, x)",
+            &[1e-9, 1e-3, 0.3, 0.617, 1.0 - 1e-9],
+            |y, n, x, _| y / x - (n - y) / (1.0 - x),
+        ),
+        (
+            "binomial_logit_lpmf(y | n, x)",
+            &[-40.0, -3.0, 0.4, 0.4767, 30.0],
+            |y, n, _, p| y * (1.0 - p) - (n - y) * p,
+        ),
+    ];
+    for (mass, points, slope) in cases {
+        let source = format!(
+            "data {{ array[5] int y; array[5] int n; }} parameters {{ real x; }} model {{ target += {mass}; }}"
+        );
+        let model = bind(&source, &data).expect("the program is right");
+        let lowered = lower(&model, LowerOptions::default()).expect("it is lowered");
+        let density = GraphDensity::new(&lowered.graph, Execution::default());
+        let mut workspace = density.workspace(1);
+        for x in points {
+            let (mut value, mut gradient) = ([0.0], [0.0]);
+            density.value_grad(
+                &mut workspace,
+                Lanes::new(&[*x], 1, 1),
+                &mut value,
+                LanesMut::new(&mut gradient, 1, 1),
+            );
+            let each = COUNTS.iter().zip(TRIALS);
+            let slopes: Vec<f64> = each.map(|(y, n)| slope(*y, n, *x, inv_logit(*x))).collect();
+            let wanted: f64 = slopes.iter().sum();
+            let size: f64 = slopes.iter().map(|s| s.abs()).sum();
+            assert!(
+                (gradient[0] - wanted).abs() < 1e-9 * size,
+                "{mass} at {x}: slope {}, not {wanted}",
+                gradient[0]
+            );
+            let interpreter = model.log_density(&[*x], true, false).expect("it has one");
+            assert!(
+                (value[0] - interpreter).abs() < 1e-12 * interpreter.abs(),
+                "{mass} at {x}: {} and {interpreter}",
+                value[0]
+            );
+        }
+    }
 }

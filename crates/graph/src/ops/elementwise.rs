@@ -108,6 +108,7 @@ macro_rules! elementwise_table {
             Erfc "erfc" (x) out g { value: libm::erfc(x), kernel: vm::erfc(x), partials: [{ let s = g.square(x); let n = g.neg(s); let e = g.exp(n); let c = g.constant(-std::f64::consts::FRAC_2_SQRT_PI); g.mul(c, e) }], points: [[-1.2], [0.4]] }
             NormalCdf "normal_cdf" (x) out g { value: sp::phi(x), kernel: vm::phi(x), range: ValueRange::PROBABILITY, partials: [g.normal_density(x)], points: [[-1.2], [0.4], [3.0]] }
             LogNormalCdf "log_normal_cdf" (x) out g { value: sp::log_phi(x), kernel: vm::log_phi(x), partials: [{ let s = g.square(x); let h = g.constant(-0.5); let e = g.mul(h, s); let d = g.sub(e, out); let n = g.exp(d); let c = g.constant(INV_SQRT_2PI); g.mul(c, n) }], points: [[-8.0], [-1.2], [0.4], [3.0]] }
+            LogNormalScaled "log_normal_scaled" (x) out g { value: sp::log_phi_scaled(x), kernel: vm::log_phi_scaled(x), partials: [scaled_normal_slope(g, x, out)], points: [[-8.0], [-1.2], [0.4], [3.0]] }
             NormalQuantile "normal_quantile" (x) out g { value: sp::inv_phi(x), kernel: vm::inv_phi(x), harmless: [HALF], partials: [{ let d = g.normal_density(out); g.recip(d) }], points: [[0.02], [0.4], [0.9]] }
 
             // Logarithms of incomplete gamma and beta functions and of tails, with their derivatives by shape parameters. Those

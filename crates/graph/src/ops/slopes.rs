@@ -24,6 +24,19 @@ pub(super) fn slope_of_power(g: &mut Graph, x: NodeId, y: NodeId) -> NodeId {
     g.select(infinite, zero, slope)
 }
 
+/// The derivative by x of log Φ(x), below zero of log Φ(x) + x² / 2, from its value.
+pub(super) fn scaled_normal_slope(g: &mut Graph, x: NodeId, out: NodeId) -> NodeId {
+    let (zero, half) = (g.constant(0.0), g.constant(-0.5));
+    let above = g.elem(ElemOp::Fmax, &[x, zero]);
+    let square = g.square(above);
+    let exponent = g.mul(half, square);
+    let exponent = g.sub(exponent, out);
+    let (ratio, c) = (g.exp(exponent), g.constant(INV_SQRT_2PI));
+    let ratio = g.mul(c, ratio);
+    let below = g.elem(ElemOp::Fmin, &[x, zero]);
+    g.add(ratio, below)
+}
+
 /// The derivative by x of log P(a, x), or where `upper` of log Q(a, x), from their values.
 pub(super) fn gamma_slope(g: &mut Graph, upper: bool, [a, x]: [NodeId; 2], out: NodeId) -> NodeId {
     let (one, log_x, norm) = (g.constant(1.0), g.log(x), g.elem(ElemOp::Lgamma, &[a]));

@@ -1,6 +1,6 @@
 //! Exponentials, logarithms and links.
 
-use std::f64::consts::{E, LN_2};
+use std::f64::consts::{E, FRAC_1_SQRT_2, LN_2};
 
 /// The logistic function `1 / (1 + e^-x)`.
 pub fn inv_logit(x: f64) -> f64 {
@@ -35,6 +35,48 @@ pub fn log_inv_logit(x: f64) -> f64 {
 /// `log(1 - inv_logit(x))`.
 pub fn log1m_inv_logit(x: f64) -> f64 {
     if x.is_nan() { x } else { -log1p_exp(x) }
+}
+
+/// `log x` for a finite `x >= 1`: the nearest number, and what that leaves of it, together with 30 digits.
+pub fn log_parts(x: f64) -> (f64, f64) {
+    // ln 2 less the number nearest to it.
+    const LN_2_REST: f64 = 2.319_046_813_846_299_6e-17;
+    // x = 2^k m with m around 1; log m = 2 atanh((m - 1) / (m + 1)) by its series.
+    let k = (x * FRAC_1_SQRT_2).log2().ceil();
+    let m = x / k.exp2();
+    let (above, below) = two_sum(m, 1.0);
+    let high = (m - 1.0) / above;
+    let s = (high, (high.mul_add(-above, m - 1.0) - high * below) / above);
+    let z = product(s, s);
+    let mut sum = (0.0, 0.0);
+    for i in (0..20).rev() {
+        let odd = f64::from(2 * i + 1);
+        let term = 1.0 / odd;
+        let rest = term.mul_add(-odd, 1.0) / odd;
+        let scaled = product(sum, z);
+        let (high, low) = two_sum(term, scaled.0);
+        sum = two_sum(high, low + (rest + scaled.1));
+    }
+    let (high, low) = product(s, (2.0 * sum.0, 2.0 * sum.1));
+    let shift = k * LN_2;
+    let (total, rest) = two_sum(shift, high);
+    two_sum(
+        total,
+        rest + (low + (k.mul_add(LN_2, -shift) + k * LN_2_REST)),
+    )
+}
+
+/// A sum, and its rounding error.
+fn two_sum(a: f64, b: f64) -> (f64, f64) {
+    let sum = a + b;
+    let part = sum - a;
+    (sum, (a - (sum - part)) + (b - part))
+}
+
+/// A product of numbers in two parts.
+fn product(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
+    let high = a.0 * b.0;
+    (high, a.0.mul_add(b.0, -high) + (a.0 * b.1 + a.1 * b.0))
 }
 
 /// `log(e^x - e^y)` for `x >= y`, NaN otherwise.

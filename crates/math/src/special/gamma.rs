@@ -1,6 +1,7 @@
 //! The gamma function and its relatives.
 
 use super::{one, one_pair};
+use crate::constants::HALF_LOG_TWO_PI;
 use crate::vmath;
 use std::f64::consts::PI;
 
@@ -112,6 +113,17 @@ pub fn lbeta(a: f64, b: f64) -> f64 {
         return f64::NAN;
     }
     one_pair(vmath::lbeta, a, b)
+}
+
+/// `n log n - n - log n!`: the log probability that a Poisson distribution of mean `n >= 0` has there, which is the peak.
+pub fn log_poisson_peak(n: f64) -> f64 {
+    if n == 0.0 {
+        return 0.0;
+    }
+    if n < 10.0 {
+        return n * libm::log(n) - n - lgamma(n + 1.0);
+    }
+    -(HALF_LOG_TWO_PI + 0.5 * libm::log(n) + one(vmath::stirling, n))
 }
 
 /// Logarithm of the multivariate gamma function of dimension `k`:

@@ -34,6 +34,11 @@ pub fn log_phi(x: f64) -> f64 {
     one(vmath::log_phi, x)
 }
 
+/// [`log_phi`], below zero of the product with `exp(x^2 / 2)`.
+pub fn log_phi_scaled(x: f64) -> f64 {
+    one(vmath::log_phi_scaled, x)
+}
+
 /// Inverse of [`phi`], NaN outside `[0, 1]`.
 pub fn inv_phi(p: f64) -> f64 {
     one(vmath::inv_phi, p)

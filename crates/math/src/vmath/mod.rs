@@ -24,7 +24,7 @@ pub use log::{
     acosh, asinh, atanh, log, log_inv_logit, log1m, log1m_exp, log1m_inv_logit, log1p, log1p_exp,
     log2, log10, logit,
 };
-pub use normal::{erf, erfc, inv_phi, log_phi, phi};
+pub use normal::{erf, erfc, inv_phi, log_phi, log_phi_scaled, phi};
 pub use power::{cbrt, hypot, pow};
 pub use trig::{acos, asin, atan, atan2, cos, sin, sin_cos, tan};
 

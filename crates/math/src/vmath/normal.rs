@@ -132,8 +132,15 @@ pub fn phi<V: F64x8>(x: V) -> V {
 /// Logarithm of the standard normal distribution function, accurate in both tails. Error below 5.
 #[inline(always)]
 pub fn log_phi<V: F64x8>(x: V) -> V {
+    let scaled = log_phi_scaled(x);
+    V::select(x.le(V::zero()), scaled - V::splat(0.5) * x * x, scaled)
+}
+
+/// Logarithm of the standard normal distribution function, below zero of its product with `exp(x^2 / 2)`. Error below 5.
+#[inline(always)]
+pub fn log_phi_scaled<V: F64x8>(x: V) -> V {
     let (zero, half, one) = (V::zero(), V::splat(0.5), V::splat(1.0));
-    // Below zero log(erfcx / 2) - x^2 / 2, both terms negative; above log1p of minus the upper tail.
+    // Below zero log(erfcx / 2); above log1p of minus the upper tail.
     let lower = x.le(zero);
     let a = x.abs();
     let b = V::splat(1e300).min(a) * V::splat(FRAC_1_SQRT_2);
@@ -144,8 +151,7 @@ pub fn log_phi<V: F64x8>(x: V) -> V {
     let upper = (p * scaled).scale_pow2(n);
     let u = V::select(lower, scaled, one - upper);
     let correction = V::select(lower, zero, (one - u) - upper);
-    let log = log_sum(u, correction);
-    V::select(lower, log - half * a * a, log)
+    log_sum(u, correction)
 }
 
 /// Standard normal quantile, NaN outside `[0, 1]`. Error below 3 where `0.002 < p < 0.998`, elsewhere below 6.

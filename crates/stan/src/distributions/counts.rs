@@ -5,6 +5,7 @@ use jensen_math::special::{lbeta, lgamma, lgamma_step, log_sum_exp, log_sum_exp_
 
 use super::formula::{Density, TailTerms, known_ints};
 use super::interval::log_inc_beta;
+use super::peaks;
 use super::trials::{among, log_sum_of_first};
 use super::univariate::{Tails, Univariate};
 use crate::functions::elementary::lmultiply;
@@ -38,6 +39,9 @@ pub static TABLE: &[Univariate] = &[
         ],
         |k, x| {
             let (n, r, a, b) = (x[0], x[1], x[2], x[3]);
+            if k.constants() && n >= peaks::LARGE {
+                return rising_coefficient(r, n) + (lbeta(n + b, r + a) - lbeta(a, b));
+            }
             k.constant(-lgamma(n + 1.0))
                 + k.term(
                     A | B | C,
@@ -103,6 +107,9 @@ pub static TABLE: &[Univariate] = &[
         if x[1].is_infinite() || (x[1] == 0.0 && x[0] != 0.0) {
             return NONE;
         }
+        if k.constants() && x[0] >= peaks::LARGE {
+            return peaks::poisson(x[0], x[1]);
+        }
         k.constant(-lgamma(x[0] + 1.0)) + k.term(A, lmultiply(x[0], x[1]) - x[1])
     })
     .discrete()
@@ -127,6 +134,9 @@ pub static TABLE: &[Univariate] = &[
         |k, x| {
             if x[1] == f64::INFINITY || (x[1] == NONE && x[0] != 0.0) {
                 return NONE;
+            }
+            if k.constants() && x[0] >= peaks::LARGE {
+                return peaks::poisson_log(x[0], x[1]);
             }
             let linear = if x[0] == 0.0 { 0.0 } else { x[0] * x[1] };
             k.constant(-lgamma(x[0] + 1.0)) + k.term(A, linear - x[1].exp())
@@ -168,6 +178,10 @@ pub static TABLE: &[Univariate] = &[
         ],
         |k, x| {
             let (n, mu, phi) = (x[0], x[1], x[2]);
+            if k.constants() && n >= peaks::LARGE {
+                return rising_coefficient(phi, n)
+                    + peaks::negative_binomial_odds(n, phi, mu.ln(), phi.ln());
+            }
             k.term(B, rising_coefficient(phi, n))
                 + k.term(A, lmultiply(n, mu))
                 + k.term(A | B, -phi * (mu / phi).ln_1p() - n * (mu + phi).ln())
@@ -193,6 +207,10 @@ pub static TABLE: &[Univariate] = &[
         ],
         |k, x| {
             let (n, eta, phi) = (x[0], x[1], x[2]);
+            if k.constants() && n >= peaks::LARGE {
+                return rising_coefficient(phi, n)
+                    + peaks::negative_binomial_odds(n, phi, eta, phi.ln());
+            }
             k.term(B, rising_coefficient(phi, n))
                 + k.term(A, n * eta)
                 + k.term(
@@ -220,7 +238,7 @@ fn check_log_rate(function: &str, log_rate: f64) -> FnResult<()> {
 }
 
 /// log of Γ(n + a) / (Γ(a) n!)
-fn rising_coefficient(a: f64, n: f64) -> f64 {
+pub fn rising_coefficient(a: f64, n: f64) -> f64 {
     if n == 0.0 {
         return 0.0;
     }
@@ -268,11 +286,13 @@ pub fn log_factorial(d: &mut Density<'_>, y: E<'_>) {
 
 fn lower_beta_neg_binomial(d: &mut Density<'_>) -> FnResult<()> {
     let [n, r, a, b] = d.get();
+    let shapes = elementwise::lbeta(n + b, r + a) - elementwise::lbeta(a, b);
+    if peaks::applies(d, n) {
+        d.term(&[1, 2, 3], peaks::rising_coefficient(r, n) + shapes);
+        return Ok(());
+    }
     log_factorial(d, n);
-    d.term(
-        &[1, 2, 3],
-        r.op2(ElemOp::LgammaStep, n) + elementwise::lbeta(n + b, r + a) - elementwise::lbeta(a, b),
-    );
+    d.term(&[1, 2, 3], r.op2(ElemOp::LgammaStep, n) + shapes);
     Ok(())
 }
 
@@ -293,6 +313,10 @@ fn lower_yule_simon(d: &mut Density<'_>) -> FnResult<()> {
 fn lower_poisson(d: &mut Density<'_>) -> FnResult<()> {
     known_ints(d, 0)?;
     let [y, lambda] = d.get();
+    if peaks::applies(d, y) {
+        peaks::lower_poisson(d, y, lambda);
+        return Ok(());
+    }
     log_factorial(d, y);
     d.term(&[1], multiply_log(y, lambda));
     d.term(&[1], -lambda);
@@ -307,22 +331,23 @@ fn lower_poisson_log(d: &mut Density<'_>) -> FnResult<()> {
 
 /// y η − exp η − log y!
 pub fn poisson_log<'g>(d: &mut Density<'g>, y: E<'g>, eta: E<'g>) {
+    if peaks::applies(d, y) {
+        peaks::lower_poisson_log(d, y, eta);
+        return;
+    }
     log_factorial(d, y);
     d.term(&[1], y * eta);
     d.term(&[1], -eta.exp());
 }
 
-/// Counts from which on log y! is so large that its digits are missed where it cancels.
-const LARGE: f64 = 1e4;
-
 /// log (y + φ − 1 choose y); as a whole a term of φ, argument `at`.
 fn log_coefficient<'g>(d: &mut Density<'g>, y: E<'g>, phi: E<'g>, at: usize) {
     let largest = y.data().map_or(0.0, |y| y.into_iter().fold(0.0, f64::max));
-    let coefficient = if largest < LARGE {
+    let coefficient = if largest < peaks::LARGE {
         // log y! is known beforehand.
         phi.op2(ElemOp::LgammaStep, y) - (y + 1.0).lgamma()
     } else {
-        -elementwise::lbeta(phi, y + 1.0) - (phi + y).log()
+        peaks::rising_coefficient(phi, y)
     };
     d.term(&[at], coefficient);
 }
@@ -338,6 +363,11 @@ fn lower_neg_binomial(d: &mut Density<'_>) -> FnResult<()> {
 fn lower_neg_binomial_2(d: &mut Density<'_>) -> FnResult<()> {
     let [y, mu, phi] = d.get();
     log_coefficient(d, y, phi, 2);
+    if peaks::applies(d, y) {
+        let odds = peaks::lower_negative_binomial_odds(y, phi, mu.log(), phi.log());
+        d.term(&[1, 2], odds);
+        return Ok(());
+    }
     d.term(&[1], multiply_log(y, mu));
     d.term(&[1, 2], -(phi * (mu / phi).log1p()));
     d.term(&[1, 2], -(y * (mu + phi).log()));
@@ -358,6 +388,13 @@ pub fn neg_binomial_2_log<'g>(d: &mut Density<'g>, y: E<'g>, eta: E<'g>, phi: E<
     let all: Vec<usize> = (1..=precision).collect();
     // log(μ + φ) = log φ + log(1 + exp(η − log φ))
     let log_phi = phi.log();
+    if peaks::applies(d, y) {
+        d.term(
+            &all,
+            peaks::lower_negative_binomial_odds(y, phi, eta, log_phi),
+        );
+        return;
+    }
     let excess = (eta - log_phi).log1p_exp();
     d.term(&location, y * eta);
     d.term(&all, -((y + phi) * excess));

@@ -10,6 +10,7 @@
 //! | `formula` | densities over the graph |
 //! | `real_line`, `skewed`, `half_line`, `interval` | real numbers |
 //! | `trials`, `counts` | ints |
+//! | `peaks` | log probabilities of large counts, less those at their peaks |
 //! | `categories`, `ordered`, `simplexes` | categories, simplexes and counts of categories |
 //! | `regressions` | outcomes given a linear predictor |
 //! | `vectors`, `covariances` | vectors and matrices |
@@ -24,6 +25,7 @@ mod hidden_markov;
 mod interval;
 mod multivariate;
 mod ordered;
+mod peaks;
 mod real_line;
 mod regressions;
 mod simplexes;

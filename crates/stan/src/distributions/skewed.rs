@@ -5,7 +5,7 @@ use std::f64::consts::{LN_2, PI};
 use jensen_graph::ElemOp;
 use jensen_math::constants::{HALF_LOG_TWO_PI, LOG_TWO_PI};
 use jensen_math::special::{
-    log_modified_bessel_first_kind, log_phi, log_sum_exp, log1m_exp, owens_t, phi,
+    log_modified_bessel_first_kind, log_phi, log_phi_scaled, log_sum_exp, log1m_exp, owens_t, phi,
 };
 
 use super::formula::{Density, TailTerms, within};
@@ -72,21 +72,14 @@ pub static TABLE: &[Univariate] = &[
         ],
         |k, x| {
             let (y, mu, sigma, lambda) = (x[0], x[1], x[2], x[3]);
-            let s2 = sigma * sigma;
-            let arg = (y - mu - lambda * s2) / sigma;
-            k.constant(-LN_2)
-                + k.term(C, lambda.ln())
-                + k.term(
-                    Y | A | B | C,
-                    lambda * (mu + 0.5 * lambda * s2 - y) + LN_2 + log_phi(arg),
-                )
+            let tilted = log_tilted_phi((y - mu) / sigma, lambda * sigma);
+            k.constant(-LN_2) + k.term(C, lambda.ln()) + k.term(Y | A | B | C, tilted + LN_2)
         },
     )
     .tails(|x| {
         let (mu, sigma, lambda) = (x[1], x[2], x[3]);
         let z = (x[0] - mu) / sigma;
-        let ls = lambda * sigma;
-        let shifted = 0.5 * ls * ls - ls * z + log_phi(z - ls);
+        let shifted = log_tilted_phi(z, lambda * sigma);
         Tails {
             lower: {
                 let lower = log_phi(z);
@@ -169,6 +162,16 @@ pub static TABLE: &[Univariate] = &[
     .lowered_tails(B, lower_von_mises_tails),
 ];
 
+/// u²/2 − u z + log Φ(z − u): below z = u the squares cancel but for −z²/2.
+fn log_tilted_phi(z: f64, u: f64) -> f64 {
+    let exponent = if z < u {
+        -0.5 * z * z
+    } else {
+        u * (0.5 * u - z)
+    };
+    exponent + log_phi_scaled(z - u)
+}
+
 /// Above this concentration the distribution is normal to rounding, and the envelope's terms cancel.
 const NORMAL_KAPPA: f64 = 1e7;
 
@@ -213,14 +216,18 @@ fn lower_skew_normal(d: &mut Density<'_>) -> FnResult<()> {
 
 fn lower_exp_mod_normal(d: &mut Density<'_>) -> FnResult<()> {
     let [y, mu, sigma, lambda] = d.get();
-    let variance = lambda * sigma.square();
-    let shift = mu - y;
+    let tilted = lower_log_tilted_phi((y - mu) / sigma, lambda * sigma);
     // log erfc(x/√2) = log 2 Φ(−x)
-    let tail = (-(shift + variance) / sigma).log_normal_cdf() + LN_2;
-    d.term(&[0, 1, 2, 3], lambda * (shift + 0.5 * variance) + tail);
+    d.term(&[0, 1, 2, 3], tilted + LN_2);
     d.term(&[3], lambda.log());
     d.term(&[], d.num(-LN_2));
     Ok(())
+}
+
+/// [`log_tilted_phi`] over the graph.
+fn lower_log_tilted_phi<'g>(z: E<'g>, u: E<'g>) -> E<'g> {
+    let exponent = z.lt(u).select(-0.5 * z.square(), u * (0.5 * u - z));
+    exponent + (z - u).log_normal_scaled()
 }
 
 fn lower_skew_double_exponential(d: &mut Density<'_>) -> FnResult<()> {
@@ -284,7 +291,7 @@ fn lower_exp_mod_normal_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
     let z = (y - mu) * sigma.recip();
     let u = lambda * sigma;
     // Mass that the exponential part carries beyond the normal's.
-    let beyond = 0.5 * u.square() - u * z + (z - u).log_normal_cdf();
+    let beyond = lower_log_tilted_phi(z, u);
     let lower = z.log_normal_cdf();
     Ok((
         lower + (beyond - lower).log1m_exp(),

@@ -2,8 +2,10 @@
 
 use jensen_math::special::{binomial_coefficient_log, lbeta, log_sum_exp_slice, log1p_exp};
 
+use super::counts::rising_coefficient;
 use super::formula::{Density, TailTerms, known_ints};
 use super::interval::log_inc_beta;
+use super::peaks;
 use super::univariate::{Tails, Univariate, VARIATE};
 use crate::functions::elementary::lmultiply;
 use crate::functions::special::ln_inc_beta;
@@ -60,6 +62,9 @@ pub static TABLE: &[Univariate] = &[
             if x[0] > x[1] {
                 return NONE;
             }
+            if k.constants() && x[1] >= peaks::LARGE {
+                return peaks::binomial(x[0], x[1], x[2]);
+            }
             let failures = x[1] - x[0];
             let log_miss = if failures == 0.0 {
                 0.0
@@ -86,6 +91,9 @@ pub static TABLE: &[Univariate] = &[
             if x[0] > x[1] {
                 return NONE;
             }
+            if k.constants() && x[1] >= peaks::LARGE {
+                return peaks::binomial_logit(x[0], x[1], x[2]);
+            }
             k.constant(binomial_coefficient_log(x[1], x[0]))
                 + k.term(
                     B,
@@ -106,6 +114,10 @@ pub static TABLE: &[Univariate] = &[
         |k, x| {
             if x[0] < 0.0 || x[0] > x[1] {
                 return NONE;
+            }
+            if k.constants() && x[1] >= peaks::LARGE {
+                return rising_coefficient(x[2], x[0]) + rising_coefficient(x[3], x[1] - x[0])
+                    - rising_coefficient(x[2] + x[3], x[1]);
             }
             k.constant(binomial_coefficient_log(x[1], x[0]))
                 + k.term(
@@ -328,6 +340,10 @@ fn lower_binomial(d: &mut Density<'_>) -> FnResult<()> {
         binomial_logit(d, y, n, eta);
         return Ok(());
     }
+    if peaks::applies(d, n) {
+        peaks::lower_binomial(d, y, n, theta);
+        return Ok(());
+    }
     log_choose(d, &known_y, &known_n, y.is_record() || n.is_record());
     d.term(&[2], multiply_log(y, theta));
     let rest = n - y;
@@ -353,6 +369,10 @@ fn lower_binomial_logit(d: &mut Density<'_>) -> FnResult<()> {
 
 /// y η − n log(1 + exp η) and the binomial coefficient.
 pub fn binomial_logit<'g>(d: &mut Density<'g>, y: E<'g>, n: E<'g>, eta: E<'g>) {
+    if y.data().is_some() && peaks::applies(d, n) {
+        peaks::lower_binomial_logit(d, y, n, eta);
+        return;
+    }
     let records = y.is_record() || n.is_record();
     if let (Some(y), Some(n)) = (y.data(), n.data()) {
         log_choose(d, &y, &n, records);
@@ -364,6 +384,12 @@ pub fn binomial_logit<'g>(d: &mut Density<'g>, y: E<'g>, n: E<'g>, eta: E<'g>) {
 fn lower_beta_binomial(d: &mut Density<'_>) -> FnResult<()> {
     let (known_y, known_n) = successes(d)?;
     let [y, n, a, b] = d.get();
+    if peaks::applies(d, n) {
+        let coefficient = peaks::rising_coefficient;
+        let all = coefficient(a, y) + coefficient(b, n - y) - coefficient(a + b, n);
+        d.term(&[2, 3], all);
+        return Ok(());
+    }
     log_choose(d, &known_y, &known_n, y.is_record() || n.is_record());
     d.term(&[2, 3], elementwise::lbeta(y + a, n - y + b));
     d.term(&[2, 3], -elementwise::lbeta(a, b));

@@ -273,6 +273,8 @@ impl<'g> E<'g> {
         normal_cdf => NormalCdf;
         /// log Φ(x)
         log_normal_cdf => LogNormalCdf;
+        /// log Φ(x), below zero log Φ(x) + x²/2
+        log_normal_scaled => LogNormalScaled;
         /// tanh x
         tanh => Tanh;
         /// cos x

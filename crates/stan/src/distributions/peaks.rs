@@ -1,0 +1,207 @@
+//! Log probabilities of large counts.
+//!
+//! Written out, the terms are as large as the counts times their logarithms and leave a number of order one. Here they are
+//! the log probability of the distribution whose mean is the count, which is known beforehand, less a deviance: a difference
+//! of the parameters from those at the peak, through which nothing large is left to cancel (Loader 2000).
+
+use jensen_graph::ElemOp;
+use jensen_math::special::{log_parts, log_poisson_peak, log1p_exp};
+
+use super::formula::Density;
+use crate::symbolic::functions::elementwise;
+use crate::symbolic::tape::E;
+
+/// Counts from which on log n! is so large that its digits are missed where it cancels.
+pub const LARGE: f64 = 1e4;
+
+/// Whether one of the counts is large, and all terms are asked for: others are constants that may be left out.
+pub fn applies(d: &Density<'_>, counts: E<'_>) -> bool {
+    let large = |counts: Vec<f64>| counts.into_iter().any(|n| n >= LARGE);
+    d.keeps(&[]) && counts.data().is_some_and(large)
+}
+
+/// The log probability of y among n for the chance y/n.
+fn log_binomial_peak(y: f64, n: f64) -> f64 {
+    log_poisson_peak(y) + log_poisson_peak(n - y) - log_poisson_peak(n)
+}
+
+/// log(part/whole), where that is not far below zero from their difference `excess`.
+fn log_ratio(part: f64, whole: f64, excess: f64) -> f64 {
+    if excess < -0.5 * whole {
+        (part / whole).ln()
+    } else {
+        (excess / whole).ln_1p()
+    }
+}
+
+/// The log probability of y > 0 for the mean λ.
+pub fn poisson(y: f64, lambda: f64) -> f64 {
+    let excess = lambda - y;
+    log_poisson_peak(y) + (y * log_ratio(lambda, y, excess) - excess)
+}
+
+/// The log probability of y > 0 for the log mean η.
+pub fn poisson_log(y: f64, eta: f64) -> f64 {
+    let (high, low) = log_parts(y);
+    let t = (eta - high) - low;
+    log_poisson_peak(y) - y * (t.exp_m1() - t)
+}
+
+/// The log probability of y among n > 0 for the chance p.
+pub fn binomial(y: f64, n: f64, p: f64) -> f64 {
+    let excess = n.mul_add(p, -y);
+    let part = |count: f64, chance: f64, excess: f64| match count {
+        // Whatever the chance is.
+        0.0 => 0.0,
+        _ => count * log_ratio(n * chance, count, excess),
+    };
+    log_binomial_peak(y, n) + (part(y, p, excess) + part(n - y, 1.0 - p, -excess))
+}
+
+/// What of y among n at log odds η is known beforehand. Successes and failures change places where failures are fewer.
+struct Odds {
+    /// −1 where they did, else 1.
+    sign: f64,
+    /// The smaller one of both counts.
+    fewer: f64,
+    /// Its part of n.
+    part: f64,
+    /// Its log odds, in two parts.
+    peak: (f64, f64),
+    /// log(1 − part)
+    log_rest: f64,
+}
+
+/// Log odds that stand for none among n: exponentials from there on are 0.
+const NONE: f64 = -800.0;
+
+impl Odds {
+    fn new(y: f64, n: f64) -> Odds {
+        let (sign, fewer) = if y > 0.5 * n { (-1.0, n - y) } else { (1.0, y) };
+        if fewer <= 0.0 {
+            return Odds {
+                sign,
+                fewer: 0.0,
+                part: 0.0,
+                peak: (NONE, 0.0),
+                log_rest: 0.0,
+            };
+        }
+        let ((high, low), rest) = (log_parts(fewer), log_parts(n - fewer));
+        // The difference is negative and no larger than the second logarithm.
+        let difference = high - rest.0;
+        let lost = (high - (difference + rest.0)) + low - rest.1;
+        Odds {
+            sign,
+            fewer,
+            part: fewer / n,
+            peak: (difference, lost),
+            log_rest: (-fewer / n).ln_1p(),
+        }
+    }
+}
+
+/// The log probability of y among n at log odds η.
+pub fn binomial_logit(y: f64, n: f64, eta: f64) -> f64 {
+    let odds = Odds::new(y, n);
+    let eta = odds.sign * eta;
+    let t = (eta - odds.peak.0) - odds.peak.1;
+    let excess = if t > 1.0 {
+        odds.log_rest + log1p_exp(eta)
+    } else {
+        (odds.part * t.exp_m1()).ln_1p()
+    };
+    log_binomial_peak(y, n) + (odds.fewer * t - n * excess)
+}
+
+/// y log μ − (y + φ) log(μ + φ) + φ log φ, of the logs of both means.
+pub fn negative_binomial_odds(y: f64, phi: f64, log_mu: f64, log_phi: f64) -> f64 {
+    let t = log_phi - log_mu;
+    -(y * log1p_exp(t) + phi * log1p_exp(-t))
+}
+
+/// One number for each outcome, from known counts.
+fn each<'g>(d: &Density<'g>, counts: &[E<'g>], f: impl Fn(&[f64]) -> f64) -> E<'g> {
+    let known: Vec<Vec<f64>> = counts
+        .iter()
+        .map(|e| e.data().expect("counts are known"))
+        .collect();
+    let len = known.iter().map(Vec::len).max().unwrap_or(0);
+    let row = |i: usize| -> Vec<f64> {
+        let at = |x: &Vec<f64>| if x.len() == 1 { x[0] } else { x[i] };
+        known.iter().map(at).collect()
+    };
+    let values: Vec<f64> = (0..len).map(|i| f(&row(i))).collect();
+    d.tape.known(&values, counts.iter().any(|e| e.is_record()))
+}
+
+/// [`log_ratio`] over the graph; `far` is its log where it is far below zero.
+fn lower_log_ratio<'g>(far: E<'g>, whole: E<'g>, excess: E<'g>) -> E<'g> {
+    let small = excess.lt(-0.5 * whole);
+    small.select(far, (excess / whole).log1p())
+}
+
+/// [`poisson`] over the graph, of any counts.
+pub fn lower_poisson<'g>(d: &mut Density<'g>, y: E<'g>, lambda: E<'g>) {
+    let peak = each(d, &[y], |n| log_poisson_peak(n[0]));
+    let whole = y.fmax(d.num(1.0));
+    let excess = lambda - y;
+    let ratio = lower_log_ratio((lambda / whole).log(), whole, excess);
+    d.term(&[], peak);
+    d.term(&[1], y * ratio - excess);
+}
+
+/// [`poisson_log`] over the graph, of any counts; none has −exp η as it stands.
+pub fn lower_poisson_log<'g>(d: &mut Density<'g>, y: E<'g>, eta: E<'g>) {
+    let peak = each(d, &[y], |n| log_poisson_peak(n[0]));
+    let part = |which: fn((f64, f64)) -> f64| each(d, &[y], |n| which(log_parts(n[0].max(1.0))));
+    let t = (eta - part(|p| p.0)) - part(|p| p.1);
+    let none = y.eq(d.num(0.0));
+    let change = none.select(t.exp(), y * (t.expm1() - t));
+    d.term(&[], peak);
+    d.term(&[1], -change);
+}
+
+/// [`binomial`] over the graph, of any counts.
+pub fn lower_binomial<'g>(d: &mut Density<'g>, y: E<'g>, n: E<'g>, theta: E<'g>) {
+    let peak = each(d, &[y, n], |c| log_binomial_peak(c[0], c[1]));
+    let one = d.num(1.0);
+    let failures = n - y;
+    let (some, others) = (y.fmax(one), failures.fmax(one));
+    let excess = n.op3(ElemOp::Fma, theta, -y);
+    let success = lower_log_ratio((theta * (n / some)).log(), some, excess);
+    let failure = lower_log_ratio(theta.log1m() + (n / others).log(), others, -excess);
+    d.term(&[], peak);
+    d.term(&[2], y * success + failures * failure);
+}
+
+/// [`binomial_logit`] over the graph, of any counts.
+pub fn lower_binomial_logit<'g>(d: &mut Density<'g>, y: E<'g>, n: E<'g>, eta: E<'g>) {
+    let peak = each(d, &[y, n], |c| log_binomial_peak(c[0], c[1]));
+    let of = |which: fn(Odds) -> f64| each(d, &[y, n], |c| which(Odds::new(c[0], c[1])));
+    let eta = of(|o| o.sign) * eta;
+    let t = (eta - of(|o| o.peak.0)) - of(|o| o.peak.1);
+    let one = d.num(1.0);
+    let far = of(|o| o.log_rest) + eta.log1p_exp();
+    let near = (of(|o| o.part) * t.fmin(one).expm1()).log1p();
+    let excess = one.lt(t).select(far, near);
+    let change = of(|o| o.fewer) * t - n * excess;
+    d.term(&[], peak);
+    d.term(&[2], change);
+}
+
+/// log (y + φ − 1 choose y) over the graph.
+pub fn rising_coefficient<'g>(phi: E<'g>, y: E<'g>) -> E<'g> {
+    -elementwise::lbeta(phi, y + 1.0) - (phi + y).log()
+}
+
+/// [`negative_binomial_odds`] over the graph.
+pub fn lower_negative_binomial_odds<'g>(
+    y: E<'g>,
+    phi: E<'g>,
+    log_mu: E<'g>,
+    log_phi: E<'g>,
+) -> E<'g> {
+    let t = log_phi - log_mu;
+    -(y * t.log1p_exp() + phi * (-t).log1p_exp())
+}
