@@ -11,6 +11,7 @@
 //! | `points` | `jensen mixture` and `jensen factors` |
 //! | `latent` | `jensen latent`: latent Gaussian models of tables |
 //! | `vae` | `jensen vae`: auto-encoders of images and tables |
+//! | `rows` | where records and tables go: pictures, NPY, CSV, standard output |
 //! | `left_out` | what a build without some features says of their commands |
 //! | `draws`, `compare`, `check`, `density`, `show`, `reproduce`, `bench` | the other commands |
 
@@ -36,6 +37,8 @@ mod points;
 mod progress;
 #[cfg(feature = "reproduce")]
 mod reproduce;
+#[cfg(any(feature = "neural", feature = "topics"))]
+mod rows;
 mod show;
 mod table;
 mod terminal;

@@ -7,7 +7,7 @@ use jensen::topics::{TopicModel, stored};
 
 use super::args::ExportArgs;
 use crate::failure::{CommandResult, Exit, Failure, print};
-use crate::vae::out::{Place, write_rows};
+use crate::rows::{Place, write_rows};
 
 /// Runs the command.
 pub fn run(args: &ExportArgs) -> CommandResult {

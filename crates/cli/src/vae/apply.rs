@@ -11,8 +11,8 @@ use jensen::study::words;
 use serde_json::{Value, json};
 
 use super::args::{ApplyArgs, EvaluateArgs, SampleArgs};
-use super::out::{Place, no_picture, numbered, write_rows};
 use crate::failure::{CommandResult, Exit, Failure, print};
+use crate::rows::{Place, no_picture, numbered, write_rows};
 use crate::terminal::start_threads;
 
 /// Records that are in memory at once.

@@ -6,12 +6,10 @@
 //! | `fit` | `vae fit`: rows into weights |
 //! | `progress` | the line of progress |
 //! | `apply` | `vae sample`, `encode`, `reconstruct` and `evaluate`: what a fitted folder is good for |
-//! | `out` | where those write: pictures, NPY, CSV |
 
 mod apply;
 pub mod args;
 mod fit;
-pub mod out;
 mod progress;
 
 use crate::failure::CommandResult;

@@ -1,4 +1,4 @@
-//! Where records go: pictures, NPY and CSV files, standard output.
+//! Where records and tables go: pictures, NPY and CSV files, standard output.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
