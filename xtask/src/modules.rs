@@ -26,7 +26,7 @@ const CRATES: [(&str, &[Storey]); 5] = [
     ("jensen-latent", &LATENT),
 ];
 
-const STAN: [Storey; 15] = [
+const STAN: [Storey; 16] = [
     Storey {
         modules: &["source"],
         may_use: &[],
@@ -34,6 +34,10 @@ const STAN: [Storey; 15] = [
     Storey {
         modules: &["diagnostic"],
         may_use: &["source"],
+    },
+    Storey {
+        modules: &["spelling"],
+        may_use: &[],
     },
     // Text to tree: nothing of types or of the function library.
     Storey {
@@ -47,7 +51,7 @@ const STAN: [Storey; 15] = [
     },
     Storey {
         modules: &["check"],
-        may_use: &["source", "diagnostic", "syntax", "program"],
+        may_use: &["source", "diagnostic", "spelling", "syntax", "program"],
     },
     Storey {
         modules: &["pretty"],
@@ -80,7 +84,14 @@ const STAN: [Storey; 15] = [
     },
     Storey {
         modules: &["interpret"],
-        may_use: &["program", "transform", "value", "functions", "library"],
+        may_use: &[
+            "spelling",
+            "program",
+            "transform",
+            "value",
+            "functions",
+            "library",
+        ],
     },
     // The interpreter binds the data: a program with its data is what lowering starts from.
     Storey {

@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -10,6 +10,9 @@ use jensen::program::FitRequest;
 #[derive(Parser)]
 #[command(name = "jensen", version, after_help = crate::left_out::help() + EXIT_CODES, max_term_width = 100)]
 pub struct Line {
+    /// Exit with 0 where a result is not to be trusted, too
+    #[arg(long, global = true)]
+    pub exit_zero: bool,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -19,7 +22,7 @@ Exit codes:
   0  done, and the result can be trusted
   2  wrong usage, or a place that cannot be written to
   3  bad model or data, with a diagnostic on standard error
-  4  finished, but not to be trusted (not converged, or k̂ too large); results are written
+  4  finished, but not to be trusted (not converged, or k̂ too large); results are written (--exit-zero makes it 0)
   5  internal error";
 
 #[derive(Subcommand)]
@@ -64,6 +67,39 @@ pub enum Command {
     /// Measure speed
     #[command(subcommand)]
     Bench(BenchCommand),
+    /// Print what completes these commands in a shell
+    Completions(CompletionsArgs),
+}
+
+/// The data of a program.
+#[derive(Args)]
+pub struct DataArg {
+    /// Its data: Stan JSON, or an R dump (*.R)
+    #[arg(id = "DATA")]
+    given: Option<PathBuf>,
+    /// The same by name
+    #[arg(long = "data", value_name = "FILE", conflicts_with = "DATA")]
+    named: Option<PathBuf>,
+}
+
+impl DataArg {
+    /// The file, if one is given.
+    pub fn path(&self) -> Option<&Path> {
+        self.given.as_deref().or(self.named.as_deref())
+    }
+}
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  jensen completions bash > ~/.local/share/bash-completion/completions/jensen
+  jensen completions fish > ~/.config/fish/completions/jensen.fish";
+
+/// Completes commands.
+#[derive(Args)]
+#[command(after_help = COMPLETIONS_EXAMPLES)]
+pub struct CompletionsArgs {
+    /// The shell
+    pub shell: clap_complete::Shell,
 }
 
 const FIT_EXAMPLES: &str = "\
@@ -86,8 +122,8 @@ pub struct FitArgs {
     /// The Stan program (may be left out with --resume)
     #[arg(required_unless_present = "resume")]
     pub model: Option<PathBuf>,
-    /// Its data: Stan JSON, or an R dump (*.R)
-    pub data: Option<PathBuf>,
+    #[command(flatten)]
+    pub data: DataArg,
     /// Look for included files here (repeatable); includes stay under these folders
     #[arg(long, value_name = "DIR")]
     pub include: Vec<PathBuf>,
@@ -237,8 +273,8 @@ The answer is {\"value\": […], \"gradient\": [[…]], \"hvp\": [[…]]}, with 
 pub struct DensityArgs {
     /// The Stan program
     pub model: PathBuf,
-    /// Its data: Stan JSON, or an R dump (*.R)
-    pub data: Option<PathBuf>,
+    #[command(flatten)]
+    pub data: DataArg,
     /// JSON list of unconstrained points, each a list of numbers; `-` reads standard input
     #[arg(long, value_name = "POINTS.json")]
     pub at: PathBuf,
@@ -280,8 +316,8 @@ pub struct BuildFlags {
 pub struct ShowArgs {
     /// The Stan program
     pub model: PathBuf,
-    /// Its data, for the stage `graph`
-    pub data: Option<PathBuf>,
+    #[command(flatten)]
+    pub data: DataArg,
     /// What to show
     #[arg(long, value_enum)]
     pub stage: StageName,
@@ -360,8 +396,8 @@ pub enum BenchCommand {
 pub struct BenchDensityArgs {
     /// The Stan program
     pub model: PathBuf,
-    /// Its data: Stan JSON, or an R dump (*.R)
-    pub data: Option<PathBuf>,
+    #[command(flatten)]
+    pub data: DataArg,
     /// Draws evaluated at once
     #[arg(long, value_name = "L", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
     pub lanes: u32,

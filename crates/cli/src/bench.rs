@@ -32,7 +32,7 @@ pub fn run(command: &BenchCommand) -> CommandResult {
 }
 
 fn density(args: &BenchDensityArgs) -> CommandResult {
-    let model = build(&args.model, args.data.as_deref(), &args.build, Terms::ALL)?;
+    let model = build(&args.model, args.data.path(), &args.build, Terms::ALL)?;
     let density = model.density();
     let epoch = Instant::now();
     let clock = move || epoch.elapsed().as_secs_f64();

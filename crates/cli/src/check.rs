@@ -11,7 +11,8 @@ use crate::failure::{CommandResult, Exit, Failure, harmless, print, remark, rema
 
 /// Runs the command: diagnostics on standard error, one line a program on standard output.
 pub fn run(args: &CheckArgs) -> CommandResult {
-    let colour = std::io::stderr().is_terminal();
+    let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let colour = std::io::stderr().is_terminal() && !unwanted;
     let mut exit = Exit::Done;
     for path in &args.models {
         let name = path.display().to_string();

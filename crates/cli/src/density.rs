@@ -35,7 +35,7 @@ pub fn run(args: &DensityArgs) -> CommandResult {
         jacobian: !args.no_jacobian,
         propto: args.propto,
     };
-    let model = build(&args.model, args.data.as_deref(), &args.build, terms)?;
+    let model = build(&args.model, args.data.path(), &args.build, terms)?;
     let points = read_vectors(&args.at)?;
     let directions = args.hvp.as_deref().map(read_vectors).transpose()?;
     let answer = evaluate(

@@ -97,7 +97,7 @@ fn new(args: &FitArgs) -> Result<Plan, Failure> {
         return Err(Failure::usage("no model is given"));
     };
     Ok(Plan {
-        source: Source::read(model, &args.include, args.data.as_deref())?,
+        source: Source::read(model, &args.include, args.data.path())?,
         request,
         stored: None,
         place: Place::new(args.out.as_deref()),
@@ -109,7 +109,7 @@ fn again(args: &FitArgs, path: &Path) -> Result<Plan, Failure> {
     folder::check_in_place(args.out.as_deref(), path)?;
     let (folder, stored) = Stored::open(path)?;
     let source = match &args.model {
-        Some(model) => Source::read(model, &args.include, args.data.as_deref())?,
+        Some(model) => Source::read(model, &args.include, args.data.path())?,
         None => stored.source(&folder)?,
     };
     let force = args.force;

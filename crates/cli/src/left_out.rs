@@ -1,5 +1,7 @@
 //! Commands that this build leaves out, and how to build them in.
 
+use std::error::Error as _;
+
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 
@@ -66,7 +68,26 @@ fn told(error: Error) -> Error {
         );
         return Line::command().error(ErrorKind::InvalidSubcommand, message);
     }
+    if error.kind() == ErrorKind::ValueValidation
+        && let Some(expected) = error
+            .source()
+            .and_then(|source| number(&source.to_string()))
+        && let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg)
+        && let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidValue)
+    {
+        let message = format!("invalid value '{given}' for '{flag}': expected {expected}");
+        return Line::command().error(ErrorKind::ValueValidation, message);
+    }
     error
+}
+
+/// What should have been there, in words of users, where the library's are those of its parsers.
+fn number(complaint: &str) -> Option<&'static str> {
+    match complaint {
+        "invalid digit found in string" => Some("a whole number"),
+        "invalid float literal" => Some("a number"),
+        _ => None,
+    }
 }
 
 fn absent() -> impl Iterator<Item = &'static Optional> {

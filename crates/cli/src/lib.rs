@@ -2,7 +2,7 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `args` | the command line |
+//! | `args`, `help` | the command line, and its help |
 //! | `input`, `failure`, `fault` | files in, messages and exit codes out, files that are cut short |
 //! | `terminal`, `progress` | what long runs share: threads, Ctrl-C, display, exit codes |
 //! | `limits` | what ends the interpreter: time, memory, Ctrl-C |
@@ -27,6 +27,7 @@ mod draws;
 mod failure;
 mod fault;
 mod fit;
+mod help;
 mod input;
 #[cfg(feature = "latent")]
 mod latent;
@@ -49,9 +50,9 @@ mod vae;
 
 use std::ffi::OsString;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
-use crate::args::{Command, Line};
+use crate::args::{Command, CompletionsArgs, Line};
 use crate::failure::{CommandResult, Exit, Failure};
 
 /// Stack of the thread that does everything: deeply nested programs are refused by count, not by
@@ -60,13 +61,19 @@ const STACK: usize = 512 << 20;
 
 /// Runs the command with these arguments, its own name first, and gives the exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let line = match Line::try_parse_from(arguments) {
+    let command = help::flowing(Line::command());
+    let matches = command.try_get_matches_from(arguments);
+    let line = match matches.and_then(|matches| Line::from_arg_matches(&matches)) {
         Ok(line) => line,
         Err(error) => return left_out::refuse(error),
     };
     std::panic::set_hook(Box::new(failure::report_panic));
     fault::catch_lost_pages();
-    guarded(move || run(line)) as u8
+    let lenient = line.exit_zero;
+    match guarded(move || run(line.command)) {
+        Exit::Untrusted if lenient => Exit::Done as u8,
+        exit => exit as u8,
+    }
 }
 
 /// The exit code of `work`, whose failure is said here; a panic has been said by its hook.
@@ -85,8 +92,8 @@ fn guarded(work: impl FnOnce() -> CommandResult + Send + 'static) -> Exit {
     })
 }
 
-fn run(line: Line) -> CommandResult {
-    match line.command {
+fn run(command: Command) -> CommandResult {
+    match command {
         Command::Fit(args) => fit::run(*args),
         Command::Draws(args) => draws::run(&args),
         Command::Generate(args) => draws::generate(&args),
@@ -107,7 +114,16 @@ fn run(line: Line) -> CommandResult {
         #[cfg(feature = "neural")]
         Command::Vae(command) => vae::run(*command),
         Command::Bench(args) => bench::run(&args),
+        Command::Completions(args) => completions(&args),
     }
+}
+
+/// Prints what completes commands.
+fn completions(args: &CompletionsArgs) -> CommandResult {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Line::command(), "jensen", &mut script);
+    failure::print(&String::from_utf8_lossy(&script))?;
+    Ok(Exit::Done)
 }
 
 #[cfg(test)]
@@ -123,7 +139,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_well_formed() {
-        use clap::CommandFactory;
         Line::command().debug_assert();
     }
 }

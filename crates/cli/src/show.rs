@@ -23,7 +23,7 @@ pub fn run(args: &ShowArgs) -> CommandResult {
             }
         }
         StageName::Graph => {
-            let model = build(&args.model, args.data.as_deref(), &args.build, Terms::ALL)?;
+            let model = build(&args.model, args.data.path(), &args.build, Terms::ALL)?;
             model.graph_density().graph().to_string()
         }
     };

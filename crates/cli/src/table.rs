@@ -27,7 +27,10 @@ pub fn summary(fitted: &Fitted) -> String {
         &format!("{:.3} ± {:.3} nats", e.elbo.mean, e.elbo.standard_error),
     );
     let mixed = fitted.refined().is_some_and(|refined| refined.mixed());
-    line("k̂", &khat_meaning(e.khat, e.khat_threshold, mixed));
+    line(
+        "k̂",
+        &khat_meaning(e.khat, e.khat_threshold, mixed, fitted.trusted()),
+    );
     if let (Some(refined), Some(kl)) = (fitted.refined(), fitted.divergence()) {
         let found = if refined.mixed() {
             "the draws are the posterior's"
@@ -112,9 +115,11 @@ fn table(text: &mut String, parameters: &[ParameterSummary]) {
 }
 
 /// What a k̂ means for the use of the fit; where its draws were refined, of the approximation alone.
-fn khat_meaning(khat: f64, threshold: f64, refined: bool) -> String {
+fn khat_meaning(khat: f64, threshold: f64, refined: bool, trusted: bool) -> String {
     let meaning = if khat.is_nan() {
         return "could not be computed".into();
+    } else if khat <= threshold && !trusted {
+        "nothing against the approximation by itself; see the verdict"
     } else if khat <= threshold.min(0.5) {
         "the approximation is close to the posterior"
     } else if khat <= threshold {
@@ -180,11 +185,12 @@ mod tests {
 
     #[test]
     fn khat_has_words() {
-        assert!(khat_meaning(0.2, 0.7, false).contains("close"));
-        assert!(khat_meaning(0.6, 0.7, false).contains("resampled"));
-        assert!(!khat_meaning(0.6, 0.7, true).contains("resampled"));
-        assert!(khat_meaning(0.6, 0.55, false).contains("misses"));
-        assert!(khat_meaning(1.4, 0.7, false).contains("far"));
-        assert!(khat_meaning(f64::INFINITY, 0.7, true).contains("far"));
+        assert!(khat_meaning(0.2, 0.7, false, true).contains("close"));
+        assert!(khat_meaning(0.6, 0.7, false, true).contains("resampled"));
+        assert!(!khat_meaning(0.6, 0.7, true, true).contains("resampled"));
+        assert!(!khat_meaning(0.2, 0.7, false, false).contains("close"));
+        assert!(khat_meaning(0.6, 0.55, false, false).contains("misses"));
+        assert!(khat_meaning(1.4, 0.7, false, false).contains("far"));
+        assert!(khat_meaning(f64::INFINITY, 0.7, true, true).contains("far"));
     }
 }

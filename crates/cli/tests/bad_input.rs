@@ -70,6 +70,42 @@ fn a_missing_variable() {
 }
 
 #[test]
+fn a_name_that_was_meant() {
+    refused(
+        r#"{"N": 2, "Y": [1, 2], "k": [1, 2], "scale": 3}"#,
+        &["`y`", "did you mean `Y`?"],
+    );
+    refused(
+        r#"{"N": 2, "y": [1, 2], "k": [1, 2], "scael": 3}"#,
+        &["`scale`", "did you mean `scael`?"],
+    );
+    refused(
+        r#"{"N": 2, "y": [1, 2], "x": [1, 2], "scale": 3}"#,
+        &["`k`", "nothing asks for `x`"],
+    );
+}
+
+#[test]
+fn files_in_each_others_places() {
+    let desk = Desk::new();
+    let (model, data) = corpus("eight_schools_noncentred");
+    let said = |args: &[&str], wanted: &str| {
+        let finished = jensen(args).expect(3);
+        assert!(finished.stderr.contains(wanted), "{}", finished.stderr);
+    };
+    said(&["fit", &data, &model], "the program comes first");
+    let table = desk.file("schools.csv", "y,sigma\n28,15\n");
+    said(&["fit", &model, &table], "is a table");
+    said(&["fit", &model, &model], "is a program");
+    let folder = std::path::Path::new(&model).parent().unwrap();
+    said(&["fit", folder.to_str().unwrap()], "the program in it is");
+    said(
+        &["fit", &model, &data, "--init", "zero"],
+        "--init takes 0, random or a file",
+    );
+}
+
+#[test]
 fn a_wrong_shape() {
     refused(
         r#"{"N": 2, "y": [1, 2, 3], "k": [1, 2], "scale": 3}"#,
@@ -211,6 +247,9 @@ fn wrong_usage() {
         &["fit", &model, &data, "--simd", "mmx"],
         &["no-such-command"],
     ];
+    let number = jensen(["fit", &model, &data, "--draws", "many"]).expect(2);
+    let expected = "'many' for '--draws <N>': expected a whole number";
+    assert!(number.stderr.contains(expected), "{}", number.stderr);
     for args in cases {
         let finished = jensen(args).expect(2);
         assert!(finished.stderr.contains("error"), "{args:?}");

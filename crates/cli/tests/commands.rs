@@ -195,6 +195,27 @@ fn help_and_version_are_there() {
     );
 }
 
+#[test]
+fn data_may_be_named_and_shells_complete() {
+    let (model, data) = corpus("eight_schools_noncentred");
+    let flags = ["--method", "advi", "--max-iters", "3", "--json"];
+    let fit = |given: &[&str], code| {
+        let finished = jensen([&["fit", &model], given, &flags].concat()).expect(code);
+        let mut fit = finished.json();
+        fit.as_object_mut().unwrap().remove("seconds");
+        fit
+    };
+    let placed = fit(&[&data], 4);
+    assert_eq!(placed["trusted"], false);
+    assert_eq!(fit(&["--data", &data], 4), placed);
+    assert_eq!(fit(&["--data", &data, "--exit-zero"], 0), placed);
+    jensen(["fit", &model, &data, "--data", &data]).expect(2);
+    for shell in ["bash", "zsh", "fish"] {
+        let script = jensen(["completions", shell]).expect(0).stdout;
+        assert!(script.contains("exit-zero") && script.contains("generate"));
+    }
+}
+
 /// Two models of twenty numbers whose leave-one-out densities are known: mean known, and mean unknown.
 #[test]
 fn fits_are_compared_by_leaving_one_out() {

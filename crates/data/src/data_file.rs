@@ -31,7 +31,7 @@ impl DataFile {
     /// Reads a file; the extension decides on the format, or else the first character.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When it cannot be read, or its name says that it is something else.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         let bytes = read_bytes(path)?;
         let extension = path
@@ -39,6 +39,19 @@ impl DataFile {
             .and_then(|e| e.to_str())
             .unwrap_or("")
             .to_ascii_lowercase();
+        let whose = match extension.as_str() {
+            "csv" | "tsv" => "a table",
+            "stan" => "a program",
+            "nc" | "npy" | "parquet" | "xlsx" => "no text",
+            _ => "",
+        };
+        if !whose.is_empty() {
+            return Err(DataError::invalid(format!(
+                "`{}` is {whose}; the data of a program are one JSON object with a value for every variable of its data \
+                 block, such as {{\"N\": 3, \"y\": [1.5, 2, 4]}}, or an R dump",
+                path.display()
+            )));
+        }
         let format = match extension.as_str() {
             "json" => DataFormat::Json,
             "r" | "rdump" | "dump" => DataFormat::Rdump,

@@ -505,6 +505,10 @@ impl DataSource for Source<'_> {
     fn get(&self, name: &str) -> Option<Input<'_>> {
         self.0.get(name).map(input)
     }
+
+    fn names(&self) -> Vec<&str> {
+        self.0.names().collect()
+    }
 }
 
 fn input(value: &Value) -> Input<'_> {

@@ -22,6 +22,7 @@ pub mod outputs;
 pub mod pretty;
 pub mod program;
 pub mod source;
+mod spelling;
 mod symbolic;
 pub mod syntax;
 pub mod transform;

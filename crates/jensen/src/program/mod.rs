@@ -221,7 +221,9 @@ impl Program {
             (None, Some(stored)) => return Ok(stored),
             (None | Some("0"), _) => return Ok(Init::Zero),
             (Some("random"), _) => return Ok(Init::Random),
-            (Some(file), _) => DataFile::read(file.as_ref())?,
+            (Some(file), _) => DataFile::read(file.as_ref()).map_err(|error| {
+                Error::Input(format!("--init takes 0, random or a file: {error}"))
+            })?,
         };
         if given.is_list() {
             let point = serde_json::from_slice(&given.bytes).map_err(|error| {

@@ -547,7 +547,8 @@ fn separate(names: &str) -> Vec<String> {
 #[cfg(feature = "clap")]
 fn parse_family(text: &str) -> Result<String, String> {
     if text != "auto" {
-        text.parse::<FamilyKind>()?;
+        let parsed = text.parse::<FamilyKind>();
+        parsed.map_err(|error| error.replace("one of ", "one of auto, "))?;
     }
     Ok(text.to_owned())
 }

@@ -36,8 +36,24 @@ impl Source {
     /// Reads a program, and its data if there are any; included files are looked up in `folders`.
     ///
     /// # Errors
-    /// A file cannot be read.
+    /// A file cannot be read, or is not what its place says.
     pub fn read(model: &Path, folders: &[PathBuf], data: Option<&Path>) -> Result<Self, Error> {
+        let is_program = |path: &Path| path.extension().is_some_and(|e| e == "stan");
+        if let Some(data) = data.filter(|data| is_program(data) && !is_program(model)) {
+            return Err(Error::Input(format!(
+                "`{}` was given as the program and `{}` as its data: the program comes first",
+                model.display(),
+                data.display()
+            )));
+        }
+        let inside = model.join(MODEL);
+        if inside.is_file() {
+            return Err(Error::Input(format!(
+                "`{}` is a folder; the program in it is `{}`",
+                model.display(),
+                inside.display()
+            )));
+        }
         Ok(Self {
             model: model.display().to_string(),
             text: read_text(model)?,

@@ -11,6 +11,7 @@ use crate::program::{
     Type,
 };
 use crate::source::Span;
+use crate::spelling;
 use crate::syntax::ast;
 
 /// Signatures shown for a call that matches none.
@@ -277,7 +278,7 @@ impl Checker {
         } else {
             let library = BuiltinId::all().map(|id| -> &str { id.name() });
             let names = self.by_name.keys().map(String::as_str).chain(library);
-            if let Some(meant) = suggest::closest(name, names) {
+            if let Some(meant) = spelling::closest(name, names) {
                 diagnostic = diagnostic.help(format!("did you mean `{meant}`?"));
             }
         }

@@ -1,10 +1,11 @@
 //! Expressions.
 
-use super::{Checker, Checking, Poison, suggest, types};
+use super::{Checker, Checking, Poison, types};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::program::signatures::BuiltinId;
 use crate::program::{BinaryOp, BlockKind, Expr, ExprKind, FunctionType, Level, Type, UnaryOp};
 use crate::source::Span;
+use crate::spelling;
 use crate::syntax::ast::{self, InfixOp, PrefixOp};
 
 /// The library functions whose signatures an operator has.
@@ -249,7 +250,7 @@ impl Checker {
             .iter()
             .flat_map(|scope| scope.keys())
             .map(String::as_str);
-        if let Some(meant) = suggest::closest(name, names) {
+        if let Some(meant) = spelling::closest(name, names) {
             diagnostic = diagnostic.help(format!("did you mean `{meant}`?"));
         }
         if self.block_kind() == BlockKind::Functions {

@@ -8,6 +8,7 @@ use crate::program::signatures::BuiltinId;
 use crate::program::{Access, Assign, Expr, Index, LValue, Level, Message, Place, Stmt, StmtKind};
 use crate::program::{Tilde, Truncation, Type, VarId, VarKind};
 use crate::source::Span;
+use crate::spelling;
 use crate::syntax::ast::{self, InfixOp};
 
 impl Checker {
@@ -457,7 +458,7 @@ impl Checker {
             let mut diagnostic = Diagnostic::error(Code::UnknownFunction, dist.span, message);
             if let Some(stem) = name.strip_suffix("_log") {
                 diagnostic = diagnostic.help(format!("write `~ {stem}(…)`"));
-            } else if let Some(meant) = suggest::closest(name, suggest::distributions()) {
+            } else if let Some(meant) = spelling::closest(name, suggest::distributions()) {
                 diagnostic = diagnostic.help(format!("did you mean `{meant}`?"));
             } else if self.by_name.contains_key(name) || BuiltinId::from_name(name).is_some() {
                 diagnostic = diagnostic.note(format!(

@@ -3,7 +3,8 @@
 use num_complex::Complex64;
 
 use super::machine::Machine;
-use crate::program::{Decl, Span};
+use crate::program::{Decl, Program, Span};
+use crate::spelling;
 use crate::value::error::{ErrorKind, Eval, EvalError};
 use crate::value::sized::Sized;
 use crate::value::{Mat, Value};
@@ -34,6 +35,11 @@ pub enum Elements<'a> {
 pub trait DataSource {
     /// The value of that name.
     fn get(&self, name: &str) -> Option<Input<'_>>;
+
+    /// Known names, for advice where one is missing.
+    fn names(&self) -> Vec<&str> {
+        Vec::new()
+    }
 }
 
 /// No data, for programs that declare none.
@@ -58,10 +64,11 @@ pub fn bind_data(machine: &mut Machine<'_>, data: &dyn DataSource) -> Eval<()> {
         // Sizes first: a declaration that could never fit is refused before its data are looked at.
         let ty = machine.resolve(decl)?;
         let Some(input) = data.get(&var.name) else {
+            let advice = advice(program, &var.name, data.names());
             return Err(error(
                 span,
                 format!(
-                    "variable `{}`: expected {}, found nothing of that name in the data",
+                    "variable `{}`: expected {}, found nothing of that name in the data{advice}",
                     var.name,
                     ty.describe()
                 ),
@@ -72,6 +79,41 @@ pub fn bind_data(machine: &mut Machine<'_>, data: &dyn DataSource) -> Eval<()> {
         machine.slots[decl.var.0 as usize] = Some(value.into());
     }
     Ok(())
+}
+
+/// Names in the data that no declaration asks for, or the one among them that was meant.
+fn advice(program: &Program, missing: &str, names: Vec<&str>) -> String {
+    /// Names that are listed.
+    const SHOWN: usize = 6;
+    let asked = |name: &str| {
+        program
+            .data
+            .iter()
+            .any(|decl| program.var(decl.var).name == name)
+    };
+    let free: Vec<&str> = names.into_iter().filter(|name| !asked(name)).collect();
+    let same = |name: &&&str| name.eq_ignore_ascii_case(missing);
+    if let Some(meant) = free.iter().find(same).copied() {
+        return format!("; did you mean `{meant}`?");
+    }
+    // A name of one letter is one slip away from every other one.
+    let near = (missing.len() > 1).then(|| spelling::closest(missing, free.iter().copied()));
+    if let Some(meant) = near.flatten() {
+        return format!("; did you mean `{meant}`?");
+    }
+    if free.is_empty() {
+        return String::new();
+    }
+    let more = match free.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let shown: Vec<String> = free
+        .iter()
+        .take(SHOWN)
+        .map(|name| format!("`{name}`"))
+        .collect();
+    format!("; nothing asks for {}{more}", shown.join(", "))
 }
 
 fn error(span: Span, message: String) -> Box<EvalError> {
