@@ -37,7 +37,7 @@ def split_data(data: Data) -> tuple[dict[str, Any] | None, str | None]:
         return None, None
     if isinstance(data, (str, os.PathLike)):
         path = os.fspath(data)
-        if path.lower().endswith((".csv", ".tsv", ".parquet", ".feather", ".xlsx")):
+        if path.lower().endswith((".parquet", ".feather", ".xlsx")):
             raise ValueError(f"`{path}` is a table: read it with pandas or polars and give the data frame, or its columns by name")
         return None, path
     columns = getattr(data, "columns", None)

@@ -74,7 +74,7 @@ pub enum Command {
 /// The data of a program.
 #[derive(Args)]
 pub struct DataArg {
-    /// Its data: Stan JSON, or an R dump (*.R)
+    /// Its data: Stan JSON, a table (*.csv), or an R dump (*.R)
     #[arg(id = "DATA")]
     given: Option<PathBuf>,
     /// The same by name
@@ -204,7 +204,7 @@ pub struct GenerateArgs {
     pub model: PathBuf,
     /// The folder of a fit whose draws have its parameters
     pub dir: PathBuf,
-    /// The program's data: Stan JSON, or an R dump (*.R) [default: those of the fit]
+    /// The program's data: Stan JSON, a table (*.csv), or an R dump (*.R) [default: those of the fit]
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
     /// Look for included files here (repeatable); includes stay under these folders

@@ -216,6 +216,34 @@ fn data_may_be_named_and_shells_complete() {
     }
 }
 
+#[test]
+fn a_table_is_data() {
+    let desk = Desk::new();
+    let model = desk.file(
+        "line.stan",
+        "data { int<lower=2> rows; vector[rows] x; array[rows] int<lower=1> g; array[rows] real y; }
+        parameters { vector[2] a; real b; }
+        model { a ~ normal(0, 9); b ~ normal(0, 9); y ~ normal(a[g] + b * x, 1); }",
+    );
+    let table = desk.file(
+        "line.csv",
+        "name,x,y,g\nb,1,2.1,1\na,2,4.5,2\nc,3,5.9,1\nd,4,8.2,2\n",
+    );
+    let json = desk.file(
+        "line.json",
+        r#"{"rows": 4, "x": [1, 2, 3, 4], "y": [2.1, 4.5, 5.9, 8.2], "g": [1, 2, 1, 2]}"#,
+    );
+    let parameters = |args: &[&str]| jensen(args).expect(0).json()["parameters"].clone();
+    let fit = parameters(&["fit", &model, &table, "--json", "--out", &desk.name("fit")]);
+    assert_eq!(fit, parameters(&["fit", &model, &json, "--json"]));
+    let again = parameters(&["fit", "--resume", &desk.name("fit"), "--json"]);
+    assert_eq!(fit, again);
+    // A length that no column has is not guessed.
+    let other = desk.file("other.stan", "data { int K; vector[3] x; }");
+    let told = jensen(["fit", &other, &table]).expect(3).stderr;
+    assert!(told.contains("`K`: expected int"), "{told}");
+}
+
 /// Two models of twenty numbers whose leave-one-out densities are known: mean known, and mean unknown.
 #[test]
 fn fits_are_compared_by_leaving_one_out() {

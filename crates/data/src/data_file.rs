@@ -14,6 +14,8 @@ pub enum DataFormat {
     Json,
     /// An R dump.
     Rdump,
+    /// A table in CSV or text.
+    Csv,
 }
 
 /// A data file as it was read.
@@ -40,7 +42,6 @@ impl DataFile {
             .unwrap_or("")
             .to_ascii_lowercase();
         let whose = match extension.as_str() {
-            "csv" | "tsv" => "a table",
             "stan" => "a program",
             "nc" | "npy" | "parquet" | "xlsx" => "no text",
             _ => "",
@@ -48,12 +49,13 @@ impl DataFile {
         if !whose.is_empty() {
             return Err(DataError::invalid(format!(
                 "`{}` is {whose}; the data of a program are one JSON object with a value for every variable of its data \
-                 block, such as {{\"N\": 3, \"y\": [1.5, 2, 4]}}, or an R dump",
+                 block, such as {{\"N\": 3, \"y\": [1.5, 2, 4]}}, a CSV table or an R dump",
                 path.display()
             )));
         }
         let format = match extension.as_str() {
             "json" => DataFormat::Json,
+            "csv" | "tsv" => DataFormat::Csv,
             "r" | "rdump" | "dump" => DataFormat::Rdump,
             _ if first_character(&bytes) == Some(b'{') => DataFormat::Json,
             _ => DataFormat::Rdump,
@@ -78,6 +80,7 @@ impl DataFile {
         match self.format {
             DataFormat::Json => DataSet::from_json(&self.bytes, &self.name),
             DataFormat::Rdump => DataSet::from_rdump(&self.bytes, &self.name),
+            DataFormat::Csv => DataSet::from_csv(&self.bytes, &self.name),
         }
     }
 }

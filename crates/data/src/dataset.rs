@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::data_file::DataFile;
 use crate::error::DataError;
+use crate::table::{Cells, Table};
 use crate::{json, rdump};
 
 /// A scalar, a rectangular array of any rank, or a (rectangular array of) tuple.
@@ -121,11 +122,16 @@ fn check_length(shape: &[usize], found: usize) -> Result<(), DataError> {
     }
 }
 
+/// Largest whole number that a cell of a table holds exactly.
+const WHOLE: f64 = 9_007_199_254_740_992.0;
+
 /// Named values in the order in which they were written.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DataSet {
     entries: Vec<(String, Value)>,
     index: BTreeMap<String, usize>,
+    /// Rows of the table that they are the columns of.
+    rows: Option<usize>,
 }
 
 impl DataSet {
@@ -134,7 +140,7 @@ impl DataSet {
         Self::default()
     }
 
-    /// Reads a data file: `*.json` is Stan JSON; `*.R`, `*.r`, `*.Rdump`, `*.dump` is an R dump; anything else is
+    /// Reads a data file: `*.json` is Stan JSON; `*.csv` and `*.tsv` are tables; `*.R`, `*.r`, `*.Rdump`, `*.dump` is an R dump; anything else is
     /// JSON if its first character is `{`, an R dump otherwise.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         DataFile::read(path)?.parse()
@@ -153,6 +159,43 @@ impl DataSet {
     /// Parses an R dump; `label` names the text in errors. See [`rdump`].
     pub fn from_rdump(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         rdump::parse(bytes, label)
+    }
+
+    /// The columns of a table in CSV or text; `label` names it in errors. A column of whole numbers is an array of them, one
+    /// of other numbers an array of reals, NaN where a cell is empty. Words are numbered from 1 in the order of the
+    /// alphabet.
+    pub fn from_csv(bytes: &[u8], label: &str) -> Result<Self, DataError> {
+        let table = Table::parse(bytes, label)?;
+        let mut data = Self {
+            rows: Some(table.rows()),
+            ..Self::default()
+        };
+        for column in table.columns() {
+            let numbers = match &column.cells {
+                Cells::Numbers(numbers) => numbers.clone(),
+                Cells::Words(_) => {
+                    let codes = column.codes(&column.levels())?;
+                    let number = |code: Option<usize>| code.map_or(f64::NAN, |k| (k + 1) as f64);
+                    codes.into_iter().map(number).collect()
+                }
+            };
+            let whole = |x: &f64| x.fract() == 0.0 && x.abs() <= WHOLE;
+            let value = match numbers.iter().all(whole) {
+                true => Value::ints(
+                    vec![table.rows()],
+                    numbers.iter().map(|x| *x as i64).collect(),
+                ),
+                false => Value::reals(vec![table.rows()], numbers),
+            };
+            // Names of columns are distinct.
+            data.insert(&column.name, value?);
+        }
+        Ok(data)
+    }
+
+    /// How many rows there are, where the data are a table.
+    pub fn rows(&self) -> Option<usize> {
+        self.rows
     }
 
     /// Adds a variable; returns `false` and changes nothing when the name is taken.

@@ -145,3 +145,19 @@ fn values_must_fill_their_shape() {
     assert!(Value::ints(vec![usize::MAX, 2], vec![]).is_err());
     assert!(Value::ints(vec![usize::MAX, 0, 2], vec![]).is_ok());
 }
+
+#[test]
+fn columns_of_a_table_are_arrays() {
+    let text = b"school,y,k,gap\nChoate,28.5,2,1\nAndover,-3,1,\nChoate,7,2,3\n";
+    let data = DataSet::from_csv(text, "schools.csv").unwrap();
+    assert_eq!(data.rows(), Some(3));
+    assert_eq!(data.ints("k", &[3]).unwrap(), [2, 1, 2]);
+    assert_eq!(*data.reals("y", &[3]).unwrap(), [28.5, -3.0, 7.0]);
+    // Words by the alphabet: Andover, Choate.
+    assert_eq!(data.ints("school", &[3]).unwrap(), [2, 1, 2]);
+    let gap = data.reals("gap", &[3]).unwrap();
+    assert!(gap[0] == 1.0 && gap[1].is_nan() && gap[2] == 3.0);
+    assert!(data.ints("gap", &[3]).is_err());
+    let error = DataSet::from_csv(b"a,b\n1,2\n3\n", "short.csv").unwrap_err();
+    assert!(error.to_string().contains("short.csv:3"), "{error}");
+}

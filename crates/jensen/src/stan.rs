@@ -509,6 +509,10 @@ impl DataSource for Source<'_> {
     fn names(&self) -> Vec<&str> {
         self.0.names().collect()
     }
+
+    fn rows(&self) -> Option<usize> {
+        self.0.rows()
+    }
 }
 
 fn input(value: &Value) -> Input<'_> {

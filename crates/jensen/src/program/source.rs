@@ -17,6 +17,7 @@ pub(super) fn data_file(format: DataFormat) -> &'static str {
     match format {
         DataFormat::Json => "data.json",
         DataFormat::Rdump => "data.R",
+        DataFormat::Csv => "data.csv",
     }
 }
 

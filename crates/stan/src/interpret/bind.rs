@@ -3,7 +3,7 @@
 use num_complex::Complex64;
 
 use super::machine::Machine;
-use crate::program::{Decl, Program, Span};
+use crate::program::{Decl, ExprKind, Program, SizedType, Span};
 use crate::spelling;
 use crate::value::error::{ErrorKind, Eval, EvalError};
 use crate::value::sized::Sized;
@@ -40,6 +40,11 @@ pub trait DataSource {
     fn names(&self) -> Vec<&str> {
         Vec::new()
     }
+
+    /// Rows of the table whose columns the values are: a size that such columns have need not be among them.
+    fn rows(&self) -> Option<usize> {
+        None
+    }
 }
 
 /// No data, for programs that declare none.
@@ -64,6 +69,12 @@ pub fn bind_data(machine: &mut Machine<'_>, data: &dyn DataSource) -> Eval<()> {
         // Sizes first: a declaration that could never fit is refused before its data are looked at.
         let ty = machine.resolve(decl)?;
         let Some(input) = data.get(&var.name) else {
+            if let Some(rows) = length_of_columns(program, decl, data) {
+                let value = Value::Int(rows);
+                machine.check_declared(decl, &value, ErrorKind::Data, span)?;
+                machine.slots[decl.var.0 as usize] = Some(value.into());
+                continue;
+            }
             let advice = advice(program, &var.name, data.names());
             return Err(error(
                 span,
@@ -79,6 +90,19 @@ pub fn bind_data(machine: &mut Machine<'_>, data: &dyn DataSource) -> Eval<()> {
         machine.slots[decl.var.0 as usize] = Some(value.into());
     }
     Ok(())
+}
+
+/// The rows of a table, where a declaration without a column of its own is the length of one that has.
+fn length_of_columns(program: &Program, decl: &Decl, data: &dyn DataSource) -> Option<i32> {
+    let rows = i32::try_from(data.rows()?).ok()?;
+    let sizes = |other: &&Decl| match &other.ty {
+        SizedType::Vector(n) | SizedType::RowVector(n) | SizedType::Array(n, _) => {
+            n.kind == ExprKind::Var(decl.var) && data.get(&program.var(other.var).name).is_some()
+        }
+        _ => false,
+    };
+    let is_length = decl.ty == SizedType::Int && program.data.iter().any(|other| sizes(&other));
+    is_length.then_some(rows)
 }
 
 /// Names in the data that no declaration asks for, or the one among them that was meant.

@@ -1,0 +1,235 @@
+//! What pages of the book show is what the command says.
+//!
+//! Blocks of a page are taken in their order, in a folder of their own: one whose info string has `file=NAME` is written
+//! there, and of one that is called `console` every line that begins with `$ ` is run by a shell, with the command in its
+//! path, and the lines below are compared with what it says on both streams. A line `…` stands for any number of lines, a
+//! word `…` for the rest of its line. Numbers may differ as other random numbers make them differ: processors with
+//! other instruction sets draw others.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::run::{self, Ended};
+
+/// Stands for what is not shown.
+const ANY: &str = "…";
+
+/// How far numbers may be apart: in their own size, or in all.
+const NEAR: (f64, f64) = (0.2, 0.1);
+
+/// Runs every page.
+pub fn check(root: &Path) -> Result<Ended, String> {
+    let arguments = [
+        "build",
+        "--profile",
+        "quick",
+        "-p",
+        "jensen-cli",
+        "--no-default-features",
+    ];
+    run::cargo(root, &arguments, &[])?;
+    let target = std::env::var_os("CARGO_TARGET_DIR");
+    let target = target.map_or_else(|| root.join("target"), PathBuf::from);
+    let target = target
+        .canonicalize()
+        .map_err(|e| format!("{}: {e}", target.display()))?;
+    let pages = root.join("docs/book/src");
+    let entries = fs::read_dir(&pages).map_err(|e| format!("{}: {e}", pages.display()))?;
+    let mut pages: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    pages.retain(|page| page.extension().is_some_and(|e| e == "md"));
+    pages.sort();
+    let mut faults = Vec::new();
+    for page in pages {
+        let text = fs::read_to_string(&page).map_err(|e| format!("{}: {e}", page.display()))?;
+        let blocks = blocks(&text);
+        if !blocks
+            .iter()
+            .any(|block| matches!(block.kind, Kind::Console))
+        {
+            continue;
+        }
+        let name = page
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let desk = target.join("book-run").join(&name);
+        // What an earlier run left, if anything.
+        let _ = fs::remove_dir_all(&desk);
+        fs::create_dir_all(&desk).map_err(|e| format!("{}: {e}", desk.display()))?;
+        let mut tried = 0;
+        for block in blocks {
+            match block.kind {
+                Kind::File(file) => fs::write(desk.join(file), block.lines.join("\n") + "\n")
+                    .map_err(|e| format!("{file}: {e}"))?,
+                Kind::Console => {
+                    for (line, command, expected) in commands(&block) {
+                        tried += 1;
+                        let said = said(&command, &desk, &target.join("quick"))?;
+                        let found: Vec<&str> = said.lines().collect();
+                        if !agree(&expected, &found) {
+                            faults.push(format!("{name}.md:{line}: `{command}` says\n{said}"));
+                        }
+                    }
+                }
+            }
+        }
+        println!("{name}: {tried} commands");
+    }
+    match faults.is_empty() {
+        true => Ok(Ended::Done),
+        false => Err(faults.join("\n")),
+    }
+}
+
+enum Kind<'a> {
+    File(&'a str),
+    Console,
+}
+
+struct Block<'a> {
+    kind: Kind<'a>,
+    /// Number of its first line in the page.
+    first: usize,
+    lines: Vec<&'a str>,
+}
+
+/// The blocks of a page that are files or commands.
+fn blocks(text: &str) -> Vec<Block<'_>> {
+    let mut found = Vec::new();
+    let mut lines = text.lines().enumerate();
+    while let Some((at, line)) = lines.next() {
+        let Some(info) = line.strip_prefix("```") else {
+            continue;
+        };
+        let within: Vec<&str> = lines
+            .by_ref()
+            .map(|(_, line)| line)
+            .take_while(|line| *line != "```")
+            .collect();
+        let file = info.split(',').find_map(|word| word.strip_prefix("file="));
+        let kind = match file {
+            Some(file) => Kind::File(file),
+            None if info == "console" => Kind::Console,
+            None => continue,
+        };
+        found.push(Block {
+            kind,
+            first: at + 2,
+            lines: within,
+        });
+    }
+    found
+}
+
+/// The commands of a block with the numbers of their lines and what is shown below each.
+fn commands<'a>(block: &Block<'a>) -> Vec<(usize, String, Vec<&'a str>)> {
+    let mut found: Vec<(usize, String, Vec<&str>)> = Vec::new();
+    for (k, line) in block.lines.iter().enumerate() {
+        match (line.strip_prefix("$ "), found.last_mut()) {
+            (Some(command), _) => found.push((block.first + k, command.to_owned(), Vec::new())),
+            (None, Some((_, command, shown))) if command.ends_with('\\') && shown.is_empty() => {
+                command.pop();
+                command.push_str(line.trim_start());
+            }
+            (None, Some((_, _, shown))) => shown.push(line),
+            (None, None) => {}
+        }
+    }
+    found
+}
+
+/// What a command says on both streams.
+fn said(command: &str, desk: &Path, programs: &Path) -> Result<String, String> {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let output = Command::new("bash")
+        .args(["-c", &format!("exec 2>&1; {command}")])
+        .current_dir(desk)
+        .env("PATH", format!("{}:{path}", programs.display()))
+        .output()
+        .map_err(|error| format!("cannot run a shell: {error}"))?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Whether lines are as they are shown.
+fn agree(shown: &[&str], found: &[&str]) -> bool {
+    match shown.split_first() {
+        None => found.is_empty(),
+        Some((&ANY, rest)) => (0..=found.len()).any(|k| agree(rest, &found[k..])),
+        Some((line, rest)) => found
+            .split_first()
+            .is_some_and(|(first, below)| same_line(line, first) && agree(rest, below)),
+    }
+}
+
+fn same_line(shown: &str, found: &str) -> bool {
+    let (mut shown, mut found) = (words(shown), words(found));
+    loop {
+        match (shown.next(), found.next()) {
+            (Some(ANY), _) | (None, None) => return true,
+            (Some(a), Some(b)) if a == b || near(a, b) => {}
+            _ => return false,
+        }
+    }
+}
+
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    let words = line.split(|c: char| c.is_whitespace() || "(),;:{}[]\"".contains(c));
+    words.filter(|word| !word.is_empty())
+}
+
+fn near(a: &str, b: &str) -> bool {
+    let (Ok(a), Ok(b)) = (a.parse::<f64>(), b.parse::<f64>()) else {
+        return false;
+    };
+    let (own, all) = NEAR;
+    (a - b).abs() <= all.max(own * a.abs().max(b.abs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_taken_apart() {
+        let page = "Text\n```stan,file=a.stan\nmodel {}\n```\n```text\nno\n```\n```console\n$ jensen fit a.stan \\\n    --seed 1\nmu 1.0\n…\n$ ls\n```\n";
+        let blocks = blocks(page);
+        assert!(matches!(blocks[0].kind, Kind::File("a.stan")));
+        assert_eq!(blocks[0].lines, ["model {}"]);
+        let commands = commands(&blocks[1]);
+        assert_eq!(
+            commands[0],
+            (
+                9,
+                "jensen fit a.stan --seed 1".to_owned(),
+                vec!["mu 1.0", "…"]
+            )
+        );
+        assert_eq!(commands[1], (13, "ls".to_owned(), vec![]));
+    }
+
+    #[test]
+    fn what_is_said_is_compared_by_words_and_numbers() {
+        let shown = ["name mean", "mu   4.4", "…", "verdict  trusted", "time …"];
+        let good = [
+            "name  mean",
+            "mu 4.6",
+            "tau 3",
+            "",
+            "verdict trusted",
+            "time 3 ms",
+        ];
+        assert!(agree(&shown, &good));
+        assert!(!agree(
+            &shown,
+            &["name mean", "mu 9.6", "verdict trusted", "time 3 ms"]
+        ));
+        assert!(!agree(
+            &shown,
+            &["name mean", "mu 4.6", "verdict NOT trusted", "time 3 ms"]
+        ));
+        assert!(!agree(&shown, &good[..5]));
+        assert!(!agree(&["a"], &["a", "b"]));
+    }
+}
