@@ -9,7 +9,7 @@ from typing import Any, Union
 
 import numpy as np
 
-#: Data: values by name, a data frame whose columns are taken by name, or a file (Stan JSON or an R dump).
+#: Data: values by name, a data frame whose columns are taken by name, or a file (Stan JSON, a CSV table or an R dump).
 Data = Union[Mapping[str, Any], "os.PathLike[str]", str, None]
 
 
@@ -47,7 +47,7 @@ def split_data(data: Data) -> tuple[dict[str, Any] | None, str | None]:
     if not isinstance(data, Mapping):
         raise TypeError(
             f"data of type {type(data).__name__}: expected a mapping of names to values, a data frame, or the path of a "
-            "JSON file or an R dump"
+            "file: JSON, a CSV table or an R dump"
         )
     return {str(name): as_array(str(name), value) for name, value in data.items()}, None
 

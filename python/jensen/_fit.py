@@ -391,7 +391,7 @@ def fit(
     Args:
         model: The program: a path, its source, or a ``jensen.Model``.
         data: Values by name (numbers, lists, arrays), a data frame whose columns are taken by name, or the path of a
-            JSON file or an R dump.
+            JSON file, a CSV table or an R dump.
         density: Instead of a program, a function of points, an array of shape ``(n, dim)``, to ``n`` log densities in
             nats and their gradients of shape ``(n, dim)``; or a model of ``from_pymc`` or ``from_numpyro``.
         hvp: Hessian-vector products of the density: a function of points and directions, both ``(n, dim)``. Without it

@@ -73,7 +73,7 @@ def test_files_that_are_not_there(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "kind", "message"),
     [
-        ("table.csv", b"x,y\n1,2\n", ValueError, "read it with pandas"),
+        ("table.parquet", b"PAR1", ValueError, "read it with pandas"),
         ("broken.json", b'{"N": 3,', ValueError, "1:9: the file ends"),
         ("binary.json", b"\xff\xfe\x00", ValueError, "not UTF-8"),
         ("list.json", b"[1, 2]", ValueError, "list.json"),

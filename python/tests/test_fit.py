@@ -56,6 +56,9 @@ def test_data_in_every_form(line, tmp_path):
     path = tmp_path / "data.json"
     path.write_text(json.dumps({"x": list(line["x"]), "y": list(line["y"])}))
     file = jensen.fit(program, path)
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    table = jensen.fit(program.replace("30", "N").replace("data {", "data { int N;"), tmp_path / "data.csv")
+    assert np.array_equal(columns["b"], table["b"])
     assert np.array_equal(columns["b"], series["b"]) and np.array_equal(columns["b"], file["b"])
 
 
