@@ -18,8 +18,13 @@ const LINE: &str = "
 fn prepared(desk: &Desk, sets: usize) -> Vec<String> {
     let mut line = vec!["fit-many".to_owned(), desk.file("line.stan", LINE)];
     for set in 0..sets {
-        let y: Vec<f64> = (0..20).map(|i| f64::from(i * 7 % 11) + set as f64).collect();
-        line.push(desk.file(&format!("{set}.json"), &format!("{{\"N\": 20, \"y\": {y:?}}}")));
+        let y: Vec<f64> = (0..20)
+            .map(|i| f64::from(i * 7 % 11) + set as f64)
+            .collect();
+        line.push(desk.file(
+            &format!("{set}.json"),
+            &format!("{{\"N\": 20, \"y\": {y:?}}}"),
+        ));
     }
     line.push(desk.file("short.json", "{\"N\": 3, \"y\": [1, 2]}"));
     line.push(desk.name("none.json"));
@@ -34,7 +39,10 @@ fn table(folder: &Path) -> Vec<String> {
         let cells: Vec<&str> = line.split(',').collect();
         // Lines that go on with a message between quotes have no seconds.
         let timed = cells.len() > 7;
-        let kept = cells.iter().enumerate().filter(|(at, _)| !timed || *at != 6);
+        let kept = cells
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| !timed || *at != 6);
         kept.map(|(_, cell)| *cell).collect::<Vec<_>>().join(",")
     };
     text.lines().map(without).collect()

@@ -154,7 +154,9 @@ fn local_and_global_steps_equal_the_slow_implementation() {
                 bound: true,
             };
             let batch: Vec<usize> = (0..8).collect();
-            let sums = engine.local_steps(&mut globals, &batch, &Heat::Uniform(tau), measure);
+            let sums = engine
+                .local_steps(&mut globals, &batch, &Heat::Uniform(tau), measure)
+                .unwrap();
             let (rho, scale) = (0.3, 2.5);
             engine.global_step(&mut globals, rho, scale);
             let after = globals.to_topics(alpha, 0, 0.0);
@@ -290,7 +292,9 @@ fn a_local_temperature_maximises_its_objective() {
         bound: false,
     };
     for d in 0..4 {
-        let sums = engine.local_steps(&mut globals, &[d], &heat, measure);
+        let sums = engine
+            .local_steps(&mut globals, &[d], &heat, measure)
+            .unwrap();
         let tau = sums.inverse;
         let mut bag = Bag::new();
         documents.read(d, &mut bag);
