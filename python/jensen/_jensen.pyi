@@ -122,6 +122,15 @@ Columns = Sequence[tuple[str, list[float]]]
 def fit_topics(
     documents: Documents, start: Topics | None, request: str, threads: int | None
 ) -> tuple[str, Array, float, float, int, float, list[str] | None]: ...
+def leaf_step(corpus: Path, number: int, digest: str, ask: bytes, share: Sequence[int]) -> bytes: ...
+def fit_corpus(
+    corpus: Path,
+    request: str,
+    out: Path | None,
+    resume: bool,
+    solve: Callable[[bytes, list[tuple[int, str, list[int]]]], list[bytes]],
+    threads: int | None,
+) -> str: ...
 def topic_proportions(documents: Documents, model: Topics, threads: int | None) -> Array: ...
 def topic_completion(
     documents: Documents, model: Topics, seed: int, threads: int | None

@@ -20,7 +20,7 @@ from ._engines import EngineName
 from ._extra import extra
 from ._settings import encode
 
-__all__ = ["folds", "map_fits"]
+__all__ = ["fit_topics", "folds", "map_fits"]
 
 
 def map_fits(
@@ -78,6 +78,59 @@ def map_fits(
         if is_file:
             _write(place, rows)
         return rows
+
+
+def fit_topics(
+    corpus: str | os.PathLike[str],
+    topics: int | None = None,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    engine: EngineName = "local",
+    workers: int | None = None,
+    resume: bool = False,
+    threads: int | None = None,
+    **settings: Any,
+) -> dict[str, Any]:
+    """Learns topics from a corpus of ``jensen topics build --shards``, whose leaves are worked at by many processes.
+
+    In every step the leaves solve their shares of the minibatch; their statistics are added up over a fixed tree of leaves.
+    The results are those of ``jensen topics fit`` of the same corpus, bit for bit, for any engine and number of workers. A
+    worker that is killed costs its share again. All machines see the corpus under the same path.
+
+    Args:
+        corpus: The folder of a corpus; one of a single file has one leaf.
+        topics: The number of topics.
+        out: A folder for results and checkpoints, the same as that of ``jensen topics fit --out``.
+        engine: As in ``map_fits``.
+        workers: Leaves that are worked at at a time, each on one thread; all processors unless given.
+        resume: Goes on with the run in ``out`` from its last checkpoint.
+        threads: Threads of the driver.
+        settings: The settings of ``jensen topics fit``, by the names of its flags.
+
+    Returns:
+        What ``fit.json`` has; nothing on ranks of MPI that did not drive.
+    """
+    # Workers have working folders of their own.
+    path = os.path.abspath(corpus)
+    request = encode({"topics": topics, **settings})
+    with _engines.driver(engine, workers) as workplace:
+        if workplace is None:
+            return {}
+
+        def solve(ask: bytes, shares: list[tuple[int, str, list[int]]]) -> list[bytes]:
+            shared = workplace.share(ask)
+            parts: dict[int, bytes] = {}
+            calls = [(path, number, digest, shared, share) for number, digest, share in shares]
+            for at, part in _engines.each(workplace, "leaf_step", calls):
+                if isinstance(part, _engines.Lost):
+                    raise RuntimeError(
+                        f"leaf {shares[at][0]} has cost {_engines.TRIES} workers ({part}): go on with resume=True when they are back"
+                    )
+                parts[at] = part
+            return [parts[at] for at in range(len(calls))]
+
+        summary = _jensen.fit_corpus(path, request, out, resume, solve, threads)
+        return json.loads(summary)  # type: ignore[no-any-return]
 
 
 def folds(data: Mapping[str, Any], k: int, *, count: str, records: Sequence[str]) -> dict[str, dict[str, Any]]:

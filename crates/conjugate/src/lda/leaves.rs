@@ -67,6 +67,9 @@ impl Leaves for LocalLeaves<'_> {
     fn solve(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Result<Vec<Part>, String> {
         let shares = shares.iter().zip(&self.starts);
         let parts = shares.map(|(share, start)| {
+            if share.is_empty() {
+                return Part::default();
+            }
             let numbers: Vec<usize> = share.iter().map(|number| start + number).collect();
             self.solver
                 .solve(ask.globals, &numbers, ask.heat, ask.measure)
