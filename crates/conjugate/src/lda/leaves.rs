@@ -214,8 +214,8 @@ impl Ask<'_> {
             u64::from(self.measure.bound),
         ]);
         out.reals(&[spec.alpha, spec.rule.tolerance, globals.eta, globals.decay]);
-        out.reals(&globals.totals);
         out.singles(&globals.mass);
+        out.reals(&globals.totals);
         match *self.heat {
             Heat::Uniform(inverse) => out.reals(&[inverse]),
             Heat::Local {
