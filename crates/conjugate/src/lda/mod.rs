@@ -22,6 +22,8 @@ mod globals;
 mod kernel;
 mod leaf;
 mod leaves;
+#[cfg(test)]
+mod leaves_tests;
 mod local;
 mod partition;
 mod powers;

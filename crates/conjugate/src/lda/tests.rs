@@ -16,7 +16,7 @@ use crate::engine::{Engine, Heat, Measure};
 use crate::temper::{GlobalTempering, LocalTempering, Temper};
 
 /// Documents over `terms` terms; some are empty.
-fn corpus(documents: usize, terms: usize) -> MemoryDocuments {
+pub(super) fn corpus(documents: usize, terms: usize) -> MemoryDocuments {
     let mut corpus = MemoryDocuments::new(terms);
     for d in 0..documents {
         let mut s = Stream::new(4, Purpose::new("test documents"), 0, d as u64);
@@ -102,7 +102,7 @@ fn slow(log_beta: &[Vec<f64>], bag: &Bag, alpha: f64, tau: f64) -> Slow {
     }
 }
 
-fn settings(topics: usize) -> LdaSettings {
+pub(super) fn settings(topics: usize) -> LdaSettings {
     let mut settings = LdaSettings::new(topics);
     settings.batch = 8;
     settings.tau = 1.0;
