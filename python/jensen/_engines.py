@@ -81,10 +81,13 @@ def driver(engine: EngineName, workers: int | None) -> AbstractContextManager[En
     """The engine for who drives; ``None`` for ranks of MPI that have served until the driver ended."""
     if workers is not None and workers < 1:
         raise ValueError(f"workers is {workers}: expected at least 1")
-    made = {"local": _Local, "ray": _Ray, "mpi": _Mpi}.get(engine)
-    if made is None:
-        raise ValueError(f"engine is {engine!r}: expected 'local', 'ray' or 'mpi'")
-    return made(workers)
+    if engine == "local":
+        return _Local(workers)
+    if engine == "ray":
+        return _Ray(workers)
+    if engine == "mpi":
+        return _Mpi(workers)
+    raise ValueError(f"engine is {engine!r}: expected 'local', 'ray' or 'mpi'")
 
 
 class _Executed:

@@ -11,6 +11,7 @@
 //! | `features` | `features` | every feature of the facade and of the command builds alone |
 //! | `python` | `python` | the Python package builds, installs, type-checks and passes its tests |
 //! | `bridges` | `python` | models of PyMC and NumPyro are read, with the real packages |
+//! | `distributed` | `python` | many processes, with real Ray and real MPI over loopback |
 //! | `wheel` | `python` | a wheel for any Linux with glibc 2.17 or later, linked by zig, under `target/release-wheels` |
 //! | `sbom` | `sbom` | a bill of materials of the command, under `target/sbom` |
 //! | `fuzz`, `kill`, `damage`, `limits`, `stops` | `attack` | the command is attacked from outside; these take flags |
@@ -44,11 +45,12 @@ struct Findings {
 /// A check by its name.
 type Check = (&'static str, fn(&Path) -> Result<Ended, String>);
 
-const CHECKS: [Check; 9] = [
+const CHECKS: [Check; 10] = [
     ("check", order),
     ("features", features::check),
     ("python", python::check),
     ("bridges", python::bridges),
+    ("distributed", python::distributed),
     ("wheel", python::wheel),
     ("sbom", sbom::write),
     ("oldest", toolchains::oldest),
