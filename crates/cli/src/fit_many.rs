@@ -106,8 +106,8 @@ fn work(
             scope.spawn(move || {
                 while let Some(&at) = pending.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let row = pool.install(|| row(fits, &tasks[at]));
-                    let sent = row.map(|row| sender.send(row));
-                    if STOP.load(Ordering::Relaxed) || !matches!(sent, Some(Ok(()))) {
+                    let sent = row.is_some_and(|row| sender.send(row).is_ok());
+                    if STOP.load(Ordering::Relaxed) || !sent {
                         break;
                     }
                 }

@@ -84,7 +84,10 @@ fn leaves_are_one_corpus_for_every_command() {
     let scored = jensen(["topics", "evaluate", &fit, "--json"])
         .expect(0)
         .json();
-    assert!(scored["heldout_documents"].as_u64().unwrap() > 30, "{scored}");
+    assert!(
+        scored["heldout_documents"].as_u64().unwrap() > 30,
+        "{scored}"
+    );
     let predicted = jensen(["topics", "predict", &fit, &four]).expect(0).stdout;
     assert!((500..600).contains(&predicted.lines().count()));
     let resumed = jensen([
