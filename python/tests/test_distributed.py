@@ -129,7 +129,7 @@ class Killer(threading.Thread):
 
     def run(self):
         rng = np.random.default_rng(5)
-        while self.killed < self._most and not self.over.wait(float(rng.uniform(0.3, 0.8))):
+        while self.killed < self._most and not self.over.wait(float(rng.uniform(0.2, 0.6))):
             for process in children(os.getpid())[:1]:
                 os.kill(process, signal.SIGKILL)
                 self.killed += 1
@@ -226,9 +226,14 @@ def test_a_killed_worker_costs_its_share_again(corpus, natively, engine, request
     if engine == "ray":
         request.getfixturevalue("ray")
     with Killer(3) as killer:
-        distributed.fit_topics(corpus, **TOPICS, temper="local", engine=engine, workers=2, out=tmp_path / "fit")
+        # A fit may be over before the first worker is killed.
+        for attempt in range(8):
+            folder = tmp_path / str(attempt)
+            distributed.fit_topics(corpus, **TOPICS, temper="local", engine=engine, workers=2, out=folder)
+            assert learned(folder) == natively["local"]
+            if killer.killed >= 2:
+                break
     assert killer.killed > 0
-    assert learned(tmp_path / "fit") == natively["local"]
 
 
 def test_a_lost_leaf_stops_the_run_and_it_goes_on(corpus, natively, tmp_path, monkeypatch):
