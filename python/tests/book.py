@@ -12,6 +12,7 @@ import textwrap
 from pathlib import Path
 
 import jensen
+from jensen import distributed
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = ROOT / "docs" / "book" / "src"
@@ -29,6 +30,9 @@ def reference():
             parts.append(_class(name, what))
         elif callable(what):
             parts.append(f"## jensen.{name}\n\n{_code(_signature(f'jensen.{name}', what))}\n\n{_prose(inspect.getdoc(what))}")
+    for name in distributed.__all__:
+        what, name = getattr(distributed, name), f"jensen.distributed.{name}"
+        parts.append(f"## {name}\n\n{_code(_signature(name, what))}\n\n{_prose(inspect.getdoc(what))}")
     return "\n\n".join(parts) + "\n"
 
 

@@ -11,6 +11,7 @@
 //! | `features` | `features` | every feature of the facade and of the command builds alone |
 //! | `python` | `python` | the Python package builds, installs, type-checks and passes its tests |
 //! | `bridges` | `python` | models of PyMC and NumPyro are read, with the real packages |
+//! | `distributed` | `python` | many processes, with real Ray and real MPI over loopback |
 //! | `wheel` | `python` | a wheel for any Linux with glibc 2.17 or later, linked by zig, under `target/release-wheels` |
 //! | `book` | `book` | what pages of the book show is what the command says |
 //! | `sbom` | `sbom` | a bill of materials of the command, under `target/sbom` |
@@ -51,6 +52,7 @@ const CHECKS: [Check; 10] = [
     ("features", features::check),
     ("python", python::check),
     ("bridges", python::bridges),
+    ("distributed", python::distributed),
     ("wheel", python::wheel),
     ("book", book::check),
     ("sbom", sbom::write),

@@ -5,6 +5,7 @@
 //! | `python` | `target/python` | types, and all tests with ArviZ 0.x |
 //! | | `target/python-arviz1` | the tests of ArviZ 1, which needs a later Python |
 //! | `bridges` | `target/python` | the tests with PyMC, NumPyro, nutpie and BlackJAX, which are large, and the gallery with PyMC |
+//! | `distributed` | `target/python` | the tests of many processes, with real Ray and real MPI over loopback |
 //! | `wheel` | `target/python` | nothing: it builds a wheel for other machines |
 
 use std::path::{Path, PathBuf};
@@ -20,6 +21,9 @@ const LATER: [&str; 2] = ["3.12", "3.13"];
 
 /// What the checks need beside the package's own extras.
 const TOOLS: [&str; 1] = ["maturin>=1.9,<2"];
+
+/// Seconds that the tests of many processes may take.
+const LIMIT: u32 = 200;
 
 /// Builds, installs, checks types and runs the tests. Skipped where there is no interpreter, or nothing can be downloaded.
 pub fn check(root: &Path) -> Result<Ended, String> {
@@ -61,6 +65,28 @@ pub fn bridges(root: &Path) -> Result<Ended, String> {
         "python/tests/test_book.py",
     ];
     main.run(&[&["-m", "pytest", "-p", "no:cacheprovider"][..], &tests].concat())?;
+    Ok(Ended::Done)
+}
+
+/// The tests of work by many processes, whose packages are large.
+pub fn distributed(root: &Path) -> Result<Ended, String> {
+    let (main, wheel) = match prepared(root)? {
+        Ok(prepared) => prepared,
+        Err(reason) => return Ok(Ended::Skipped(reason)),
+    };
+    if main
+        .install(&[&format!("{wheel}[test-distributed]")])
+        .is_err()
+    {
+        return Ok(Ended::Skipped("Ray and MPI cannot be downloaded".into()));
+    }
+    let tests = "python/tests/test_distributed.py";
+    // Whatever hangs ends by itself: a minute is what all of them take.
+    let watched = format!(
+        "import faulthandler, sys, pytest; faulthandler.dump_traceback_later({LIMIT}, exit=True); \
+         sys.exit(pytest.main(['-p', 'no:cacheprovider', '{tests}']))"
+    );
+    main.run(&["-c", &watched])?;
     Ok(Ended::Done)
 }
 

@@ -29,6 +29,8 @@ Exit codes:
 pub enum Command {
     /// Fit a model: approximate its posterior and judge the approximation
     Fit(Box<FitArgs>),
+    /// Fit a model to many data sets and with many seeds: one table, a row a fit
+    FitMany(Box<FitManyArgs>),
     /// More draws from the stored approximation of a fit
     Draws(DrawsArgs),
     /// Generated quantities of a program at the draws of a fit: predictions for new data
@@ -150,6 +152,48 @@ pub struct FitArgs {
     #[arg(long, help_heading = "Output")]
     pub json: bool,
     /// No progress, no warnings, no table
+    #[arg(long, short, help_heading = "Output")]
+    pub quiet: bool,
+}
+
+const FIT_MANY_EXAMPLES: &str = "\
+Examples:
+  jensen fit-many model.stan data/*.json --out fits
+  jensen fit-many model.stan data.json --seeds 1..20 --workers 4 --out fits
+
+The folder of --out holds table.csv (verdict, bound, k̂, seconds, mean and sd of every scalar) and rows.jsonl, to which
+each row is added as soon as its fit has ended. A fit that fails is a row with the message. The same command goes on where
+it was stopped; more data sets or seeds add their rows. Exits with 4 where a row is not trusted.";
+
+/// Fits a model many times.
+#[derive(Args)]
+#[command(after_help = FIT_MANY_EXAMPLES)]
+pub struct FitManyArgs {
+    /// The Stan program
+    pub model: PathBuf,
+    /// Data sets: Stan JSON, or R dumps (*.R)
+    #[arg(required = true)]
+    pub data: Vec<PathBuf>,
+    /// Look for included files here (repeatable); includes stay under these folders
+    #[arg(long, value_name = "DIR")]
+    pub include: Vec<PathBuf>,
+    #[command(flatten)]
+    pub request: FitRequest,
+    /// Fit every data set with each of these seeds: 1..20, or a list with commas [default: --seed]
+    #[arg(
+        long,
+        value_name = "SEEDS",
+        conflicts_with = "seed",
+        help_heading = "Run"
+    )]
+    pub seeds: Option<String>,
+    /// Fits at a time, each on one thread [default: all of the machine]
+    #[arg(long, value_name = "W", value_parser = jensen::study::words::thread_count, help_heading = "Run")]
+    pub workers: Option<usize>,
+    /// Write the table to this folder
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub out: PathBuf,
+    /// No progress, no summary
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
 }

@@ -7,6 +7,7 @@
 //! | `terminal`, `progress` | what long runs share: threads, Ctrl-C, display, exit codes |
 //! | `limits` | what ends the interpreter: time, memory, Ctrl-C |
 //! | `fit`, `table` | `jensen fit`, and what it shows |
+//! | `fit_many` | many fits, a row of one table each |
 //! | `topics` | `jensen topics`: corpora and topic models |
 //! | `points` | `jensen mixture` and `jensen factors` |
 //! | `latent` | `jensen latent`: latent Gaussian models of tables |
@@ -27,6 +28,7 @@ mod draws;
 mod failure;
 mod fault;
 mod fit;
+mod fit_many;
 mod help;
 mod input;
 #[cfg(feature = "latent")]
@@ -95,6 +97,7 @@ fn guarded(work: impl FnOnce() -> CommandResult + Send + 'static) -> Exit {
 fn run(command: Command) -> CommandResult {
     match command {
         Command::Fit(args) => fit::run(*args),
+        Command::FitMany(args) => fit_many::run(&args),
         Command::Draws(args) => draws::run(&args),
         Command::Generate(args) => draws::generate(&args),
         Command::Compare(args) => compare::run(&args),

@@ -70,6 +70,11 @@ pub trait Documents: Sync {
     /// Replaces the content of `bag` by document `index`, which is below [`len`](Self::len).
     fn read(&self, index: usize, bag: &mut Bag);
 
+    /// The numbers of documents of the leaves that a corpus is divided into, in order: what can be worked at apart.
+    fn leaves(&self) -> Vec<usize> {
+        vec![self.len()]
+    }
+
     /// Number of neighbouring documents that [`Order`] keeps together, so that a disk reads them in one go: about what
     /// fills some hundred kilobytes. 1 where any order costs the same.
     fn block(&self) -> usize {

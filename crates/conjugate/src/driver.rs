@@ -235,7 +235,7 @@ impl<E: Engine> Driver<E> {
         done: u64,
         floor: f64,
         measure: Measure,
-    ) -> Local {
+    ) -> Option<Local> {
         let n = self.engine.points();
         let (batch, rho, population) = match &self.settings.mode {
             Mode::Batch { .. } => (n, 1.0, n as f64),
@@ -287,10 +287,10 @@ impl<E: Engine> Driver<E> {
         };
         let sums = self
             .engine
-            .local_steps(&mut state.globals, &self.indices, &heat, measure);
+            .local_steps(&mut state.globals, &self.indices, &heat, measure)?;
         // Points without content are part of the population, too.
         let scale = population / self.indices.len().max(1) as f64;
-        Local { sums, rho, scale }
+        Some(Local { sums, rho, scale })
     }
 }
 
@@ -358,7 +358,13 @@ impl<E: Engine> Algorithm for Driver<E> {
             energy: update,
             bound: batch_mode,
         };
-        let local = self.local(state, done, floor, measure);
+        let Some(local) = self.local(state, done, floor, measure) else {
+            // What `warm` has done is done again to the same end.
+            return Step {
+                record: Record::new(state.used),
+                status: Some(Status::Interrupted { at: done }),
+            };
+        };
         state.moved += local.rho;
         state.used += local.sums.points as u64;
         state.skipped += local.sums.skipped as u64;

@@ -102,14 +102,15 @@ pub trait Engine {
     fn start(&self, seed: u64) -> Self::Globals;
 
     /// Optimises q(z_i) for the points of a batch and keeps their expected sufficient statistics, each weighed by its
-    /// inverse temperature, for the next [`global_step`](Self::global_step).
+    /// inverse temperature, for the next [`global_step`](Self::global_step). None where the points could not be reached: the
+    /// step is then as one that never began.
     fn local_steps(
         &mut self,
         globals: &mut Self::Globals,
         batch: &[usize],
         heat: &Heat<'_, Self::Table>,
         measure: Measure,
-    ) -> Sums;
+    ) -> Option<Sums>;
 
     /// The largest share of the start that [`lean_on_start`](Self::lean_on_start) is asked for while a policy that cools
     /// is hot; 0 for engines that need none.

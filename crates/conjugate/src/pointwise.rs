@@ -189,7 +189,7 @@ impl<M: ConjugateModel> Engine for Pointwise<'_, M> {
         batch: &[usize],
         heat: &Heat<'_, NormaliserTable>,
         _measure: Measure,
-    ) -> Sums {
+    ) -> Option<Sums> {
         let model = self.model;
         let expected = model.blocks().expectations(&globals.lambda);
         let width = model.memory();
@@ -244,7 +244,7 @@ impl<M: ConjugateModel> Engine for Pointwise<'_, M> {
                 }
             }
         }
-        sums
+        Some(sums)
     }
 
     fn lean(&self) -> f64 {

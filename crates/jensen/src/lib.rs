@@ -38,6 +38,7 @@
 //! | `sample` | [`sample`]: constrained draws with importance weights |
 //! | `summaries` | what summaries rest on: weighted or refined draws |
 //! | `outputs` | the summary and the report of a fit |
+//! | [`many`] | many fits of one program, a row of one table each |
 //! | `query` | [`evaluate`]: values, gradients and Hessian-vector products at given points |
 //! | `timing` | [`time_density`]: what an evaluation costs |
 //! | `memory` | what a fit will take, before it is taken |
@@ -66,6 +67,7 @@ mod generate;
 mod haste;
 #[cfg(feature = "latent")]
 pub mod latent;
+pub mod many;
 mod memory;
 #[cfg(feature = "neural")]
 pub mod neural;

@@ -66,7 +66,7 @@ mod study;
 mod summary;
 
 use jensen_conjugate::documents::{Bag, Documents};
-use jensen_data::corpus::{Corpus, Document, Split};
+use jensen_data::corpus::{Corpus, CorpusFile, Document, Split};
 
 pub use coherence::{Coherence, coherence};
 pub use collection::Collection;
@@ -74,7 +74,7 @@ pub use course::{Sizes, TopicsCourse};
 pub use model::{TopicModel, TopicModelError};
 pub use request::TopicsRequest;
 pub use sheet::{Curves, sheet};
-pub use study::{TopicsMade, TopicsStudy, fit_topics, score};
+pub use study::{TopicsMade, TopicsStudy, fit_topics, fit_topics_on, score};
 pub use summary::{TopicRow, TopicsSeconds, TopicsSummary, rows};
 
 /// A part of a memory-mapped corpus.
@@ -110,8 +110,38 @@ impl Documents for CorpusDocuments<'_> {
             .visit(self.part, index, |term, count| bag.push(term, count as f32));
     }
 
+    fn leaves(&self) -> Vec<usize> {
+        let leaves = self.corpus.leaves().iter();
+        leaves.map(|leaf| leaf.documents(self.part)).collect()
+    }
+
     fn block(&self) -> usize {
         self.corpus.block()
+    }
+}
+
+/// The documents for training of one leaf of a corpus.
+#[derive(Clone, Copy, Debug)]
+pub struct LeafDocuments<'a>(pub &'a CorpusFile);
+
+impl Documents for LeafDocuments<'_> {
+    fn len(&self) -> usize {
+        self.0.documents(Split::Train)
+    }
+
+    fn terms(&self) -> usize {
+        self.0.terms()
+    }
+
+    fn tokens(&self) -> f64 {
+        self.0.tokens(Split::Train) as f64
+    }
+
+    fn read(&self, index: usize, bag: &mut Bag) {
+        bag.clear();
+        self.0.visit(Split::Train, index, |term, count| {
+            bag.push(term, count as f32)
+        });
     }
 }
 

@@ -7,6 +7,7 @@
 //! | `model` | [`model::BoundModel`]: values and derivatives of a program's log density |
 //! | `density` | densities written in Python |
 //! | `estimators` | what `jensen.sklearn` needs: topics, points, latent models, auto-encoders |
+//! | `many` | [`many::fit_row`], [`many::Ledger`]: many fits, by any engine |
 //! | `watch` | work under the interpreter's eyes: signals, progress, panics |
 //! | `error` | exceptions |
 //!
@@ -16,6 +17,7 @@ mod data;
 mod density;
 mod error;
 mod estimators;
+mod many;
 mod model;
 mod program;
 mod watch;
@@ -43,5 +45,10 @@ fn _jensen(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(program::read_draws, module)?)?;
     module.add_function(wrap_pyfunction!(program::write_draws, module)?)?;
     module.add_function(wrap_pyfunction!(density::fit_density, module)?)?;
+    module.add_class::<many::Ledger>()?;
+    module.add_function(wrap_pyfunction!(many::plan_fits, module)?)?;
+    module.add_function(wrap_pyfunction!(many::plan_tasks, module)?)?;
+    module.add_function(wrap_pyfunction!(many::fit_row, module)?)?;
+    module.add_function(wrap_pyfunction!(many::failed_row, module)?)?;
     estimators::add(module)
 }

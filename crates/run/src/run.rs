@@ -245,6 +245,10 @@ pub fn run_interruptibly<A: Algorithm>(
             state = A::State::restore(&kept).map_err(RunError::State)?;
             continue;
         }
+        if let Some(Status::Interrupted { .. }) = step.status {
+            // A step that could not be made, and changed nothing.
+            break Status::Interrupted { at: iteration };
+        }
         iteration += 1;
         step.record.iteration = iteration;
         step.record.seconds = elapsed(control.clock);

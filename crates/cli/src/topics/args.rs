@@ -123,9 +123,12 @@ pub struct BuildArgs {
     /// Text (JSON lines, files, folders) or bags of words (UCI, LDA-C, Matrix Market)
     #[arg(required = true, value_name = "TEXT|BAG")]
     pub inputs: Vec<PathBuf>,
-    /// The corpus to write, one file; an earlier corpus there is replaced
+    /// The corpus to write, one file (with --shards a folder); an earlier corpus there is replaced
     #[arg(long, value_name = "CORPUS")]
     pub out: PathBuf,
+    /// Make a folder of so many leaf corpora under one vocabulary, for work on several machines
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub shards: Option<u64>,
     /// Replace the file of --out although it is no corpus
     #[arg(long)]
     pub force: bool,

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use jensen::data::DataError;
 use jensen::data::corpus::build::BuildProgress;
 use jensen::data::corpus::{
     BuildSettings, Built, Corpus, Skipped, Sources, StopWords, Tokeniser, build,
@@ -51,7 +52,11 @@ pub fn run(args: &BuildArgs) -> CommandResult {
     }
     settings.heldout = args.heldout;
     settings.seed = args.seed;
-    let built = watched(&sources, &args.out, &settings, args.quiet || args.json)?;
+    let quiet = args.quiet || args.json;
+    let built = match args.shards {
+        None => watched(&sources, &args.out, &settings, quiet)?,
+        Some(shards) => divided(&sources, &args.out, &settings, shards as usize, quiet)?,
+    };
     if args.json {
         let text = serde_json::to_string_pretty(&built).map_err(Failure::output)?;
         print(&format!("{text}\n"))?;
@@ -62,8 +67,38 @@ pub fn run(args: &BuildArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-fn input(error: jensen::data::DataError) -> Failure {
+fn input(error: DataError) -> Failure {
     Failure::input(error.to_string())
+}
+
+/// Builds a folder of leaves: the whole corpus first, which then is divided and goes away.
+fn divided(
+    sources: &Sources,
+    out: &Path,
+    settings: &BuildSettings,
+    shards: usize,
+    quiet: bool,
+) -> Result<Built, Failure> {
+    if out.is_file() {
+        return Err(Failure::usage(format!(
+            "`{}` is a file, and --shards makes a folder: name another place with --out",
+            out.display()
+        )));
+    }
+    let folder = |error: DataError| Failure::output(error);
+    jensen::data::create_folder(out).map_err(folder)?;
+    let whole = out.join("whole.tmp");
+    let built = watched(sources, &whole, settings, quiet)?;
+    let divided = Corpus::open(&whole).and_then(|corpus| {
+        Corpus::remove_leaves(out)?;
+        corpus.divide(out, shards)
+    });
+    jensen::data::remove_file(&whole).map_err(folder)?;
+    divided.map_err(|error| match error {
+        DataError::Io { .. } => folder(error),
+        error => input(error),
+    })?;
+    Ok(built)
 }
 
 /// Builds with a line of progress; Ctrl-C leaves nothing behind.
@@ -98,7 +133,7 @@ pub fn watched(
     bar.finish_and_clear();
     built.map_err(|error| match error {
         // A place that cannot be written to is wrong usage; all else lies with the inputs.
-        jensen::data::DataError::Io {
+        DataError::Io {
             action: "write", ..
         } => Failure::output(error),
         error => input(error),

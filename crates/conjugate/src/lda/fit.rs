@@ -10,6 +10,8 @@ use jensen_run::{Control, Identity, Outcome, RunError, run};
 
 use super::engine::LdaEngine;
 use super::globals::LdaGlobals;
+use super::leaves::{Leaves, LocalLeaves};
+use super::local::Spec;
 use super::predict::{Completion, Predictor, RULE};
 use super::settings::LdaSettings;
 use super::topics::Topics;
@@ -60,12 +62,14 @@ pub enum LdaError {
     Input(String),
     /// The run could not be resumed.
     Run(RunError),
+    /// The leaves did not answer, with the reason; a run with a checkpoint can be resumed.
+    Lost(String),
 }
 
 impl fmt::Display for LdaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Input(what) => f.write_str(what),
+            Self::Input(what) | Self::Lost(what) => f.write_str(what),
             Self::Run(error) => error.fmt(f),
         }
     }
@@ -106,9 +110,22 @@ pub fn identity(job: &LdaJob<'_>) -> Identity {
 /// # Errors
 /// When settings, documents and start do not go together, or a checkpoint belongs to another run.
 pub fn fit(job: &LdaJob<'_>, control: &mut Control<'_>) -> Result<Outcome<LdaFit>, LdaError> {
+    let leaves = LocalLeaves::new(job.documents, Spec::of(&job.settings, job.simd));
+    fit_on(job, Box::new(leaves), control)
+}
+
+/// As [`fit`], with the local steps made by `leaves`, to the same bits.
+///
+/// # Errors
+/// As [`fit`], and where the leaves do not answer: the last checkpoint is of the last whole step.
+pub fn fit_on<'a>(
+    job: &'a LdaJob<'a>,
+    leaves: Box<dyn Leaves + 'a>,
+    control: &mut Control<'_>,
+) -> Result<Outcome<LdaFit>, LdaError> {
     check(job).map_err(LdaError::Input)?;
     let settings = &job.settings;
-    let engine = LdaEngine::new(job.documents, job.heldout, settings, job.simd);
+    let engine = LdaEngine::with_leaves(job.documents, job.heldout, settings, job.simd, leaves);
     let before = job.start.map_or(0, |start| start.steps);
     let driver_settings = DriverSettings {
         mode: Mode::Stochastic {
@@ -131,6 +148,10 @@ pub fn fit(job: &LdaJob<'_>, control: &mut Control<'_>) -> Result<Outcome<LdaFit
         }
     };
     let outcome = run(&mut driver, &identity(job), control).map_err(LdaError::Run)?;
+    let lost = |engine: &LdaEngine<'_>| engine.lost().map(|why| LdaError::Lost(why.to_owned()));
+    if let Some(lost) = lost(&driver.engine) {
+        return Err(lost);
+    }
     let population = settings.population.unwrap_or(job.documents.len() as f64);
     let iterations = outcome.iterations;
     let output = outcome.output.map(|mut state| {
@@ -151,6 +172,9 @@ pub fn fit(job: &LdaJob<'_>, control: &mut Control<'_>) -> Result<Outcome<LdaFit
             topics,
         }
     });
+    if let Some(lost) = lost(&driver.engine) {
+        return Err(lost);
+    }
     Ok(Outcome {
         output,
         status: outcome.status,
@@ -174,8 +198,13 @@ fn bound(
     };
     let mut values = Vec::with_capacity(chosen.len());
     for chunk in chosen.chunks(settings.batch) {
-        engine.local_steps(globals, chunk, &Heat::Uniform(1.0), measure);
-        values.extend(engine.bounds(chunk.len()));
+        if engine
+            .local_steps(globals, chunk, &Heat::Uniform(1.0), measure)
+            .is_none()
+        {
+            break;
+        }
+        values.extend_from_slice(engine.bounds());
     }
     let moments = Moments::of(&values);
     let elbo = engine.global_bound(globals) + population * moments.mean();

@@ -90,6 +90,27 @@ impl LdaGlobals {
         globals
     }
 
+    /// Globals of their parts; none where these do not go together.
+    pub(crate) fn of_rows(
+        topics: usize,
+        terms: usize,
+        eta: f64,
+        decay: f64,
+        mass: Vec<f32>,
+        totals: Vec<f64>,
+    ) -> Option<Self> {
+        let stride = padded(topics);
+        (mass.len() == terms * stride && totals.len() == topics).then_some(Self {
+            topics,
+            terms,
+            eta,
+            stride,
+            decay,
+            mass,
+            totals,
+        })
+    }
+
     /// λ as a result.
     pub(crate) fn to_topics(&self, alpha: f64, steps: u64, population: f64) -> Topics {
         let mut lambda = Vec::with_capacity(self.terms * self.topics);

@@ -16,7 +16,7 @@ use jensen_math::vmath::slices;
 use super::kernel;
 use super::kernel::{WIDTH, padded};
 use super::powers::{Grid, Knots, PowerTable};
-use super::settings::LocalRule;
+use super::settings::{LdaSettings, LocalRule};
 
 /// What all local steps of a model share.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +25,17 @@ pub(crate) struct Spec {
     pub topics: usize,
     pub alpha: f64,
     pub rule: LocalRule,
+}
+
+impl Spec {
+    pub fn of(settings: &LdaSettings, simd: Simd) -> Self {
+        Self {
+            simd,
+            topics: settings.topics,
+            alpha: settings.alpha(),
+            rule: settings.local,
+        }
+    }
 }
 
 /// Term rows over topics: `exp(τ (Elogβ − m))`.

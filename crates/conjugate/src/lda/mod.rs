@@ -6,7 +6,10 @@
 //! | `fit` | [`LdaJob`], [`fit`]: settings and corpus to topics |
 //! | `topics` | [`Topics`]: q(β) |
 //! | `predict` | [`Predictor`]: proportions of new documents, document completion |
-//! | `engine` | batches: rows of words, local steps, statistics |
+//! | `engine` | batches and global steps |
+//! | [`Leaves`] in `leaves` | the seam: where local steps are made, and how parts are added up |
+//! | `leaf` | a leaf's share: rows of words, local steps, statistics |
+//! | `wire` | arrays as bytes, between machines |
 //! | `local` | the local step of a document, its own temperature included |
 //! | `kernel` | inner loops in single precision |
 //! | `globals` | λ under way, decayed all at once |
@@ -17,6 +20,10 @@ mod engine;
 mod fit;
 mod globals;
 mod kernel;
+mod leaf;
+mod leaves;
+#[cfg(test)]
+mod leaves_tests;
 mod local;
 mod partition;
 mod powers;
@@ -25,10 +32,12 @@ mod settings;
 #[cfg(test)]
 mod tests;
 mod topics;
+mod wire;
 
 pub use engine::LdaEngine;
-pub use fit::{LdaError, LdaFit, LdaJob, fit, identity, planned_iterations};
+pub use fit::{LdaError, LdaFit, LdaJob, fit, fit_on, identity, planned_iterations};
 pub use globals::LdaGlobals;
+pub use leaves::{Ask, Leaves, Part, leaf_step};
 pub use powers::PowerTable;
 pub use predict::{Completion, Predictor, PredictorScratch, RULE};
 pub use settings::{LdaSettings, LocalRule};

@@ -5,9 +5,9 @@ use jensen_math::simd::Simd;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::engine::totals_psi;
 use super::globals::LdaGlobals;
 use super::kernel;
+use super::leaf::totals_psi;
 use super::local::{Rows, Solver, Spec, Want};
 use super::settings::LocalRule;
 use super::topics::Topics;

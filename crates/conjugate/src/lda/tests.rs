@@ -16,7 +16,7 @@ use crate::engine::{Engine, Heat, Measure};
 use crate::temper::{GlobalTempering, LocalTempering, Temper};
 
 /// Documents over `terms` terms; some are empty.
-fn corpus(documents: usize, terms: usize) -> MemoryDocuments {
+pub(super) fn corpus(documents: usize, terms: usize) -> MemoryDocuments {
     let mut corpus = MemoryDocuments::new(terms);
     for d in 0..documents {
         let mut s = Stream::new(4, Purpose::new("test documents"), 0, d as u64);
@@ -102,7 +102,7 @@ fn slow(log_beta: &[Vec<f64>], bag: &Bag, alpha: f64, tau: f64) -> Slow {
     }
 }
 
-fn settings(topics: usize) -> LdaSettings {
+pub(super) fn settings(topics: usize) -> LdaSettings {
     let mut settings = LdaSettings::new(topics);
     settings.batch = 8;
     settings.tau = 1.0;
@@ -154,7 +154,9 @@ fn local_and_global_steps_equal_the_slow_implementation() {
                 bound: true,
             };
             let batch: Vec<usize> = (0..8).collect();
-            let sums = engine.local_steps(&mut globals, &batch, &Heat::Uniform(tau), measure);
+            let sums = engine
+                .local_steps(&mut globals, &batch, &Heat::Uniform(tau), measure)
+                .unwrap();
             let (rho, scale) = (0.3, 2.5);
             engine.global_step(&mut globals, rho, scale);
             let after = globals.to_topics(alpha, 0, 0.0);
@@ -290,7 +292,9 @@ fn a_local_temperature_maximises_its_objective() {
         bound: false,
     };
     for d in 0..4 {
-        let sums = engine.local_steps(&mut globals, &[d], &heat, measure);
+        let sums = engine
+            .local_steps(&mut globals, &[d], &heat, measure)
+            .unwrap();
         let tau = sums.inverse;
         let mut bag = Bag::new();
         documents.read(d, &mut bag);

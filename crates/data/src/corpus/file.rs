@@ -1,4 +1,4 @@
-//! A corpus in a memory-mapped file.
+//! A corpus, or a leaf of one, in a memory-mapped file.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -39,16 +39,16 @@ impl Split {
 /// A document: ascending terms and their counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Document {
-    /// Terms, ascending, each below [`Corpus::terms`].
+    /// Terms, ascending, each below [`terms`](CorpusFile::terms).
     pub terms: Vec<u32>,
     /// How often each occurs, 1 or more.
     pub counts: Vec<u32>,
 }
 
-/// A corpus in a file. Documents are read at random places without the file being in memory; several threads may read
+/// A corpus in one file, or a leaf of one. Documents are read at random places without the file being in memory; several threads may read
 /// at once.
 #[derive(Debug)]
-pub struct Corpus {
+pub struct CorpusFile {
     path: PathBuf,
     map: Mapped,
     tail: Tail,
@@ -58,10 +58,10 @@ pub struct Corpus {
     read: AtomicUsize,
 }
 
-impl Corpus {
+impl CorpusFile {
     /// Opens a corpus and reads it once from beginning to end: its digest and every document are checked, so that
     /// reading a document later cannot fail. Where others change the file while it is open ([`super::build()`] never does:
-    /// it puts a new file in the place of the old one), [`Corpus::check_unchanged`] tells.
+    /// it puts a new file in the place of the old one), [`check_unchanged`](Self::check_unchanged) tells.
     ///
     /// # Errors
     /// When the file is no corpus, of another version, cut short or damaged.

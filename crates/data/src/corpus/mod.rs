@@ -12,6 +12,7 @@
 //! | counting words, choosing the vocabulary | [`count`], [`vocabulary`] |
 //! | one document as bytes | [`codec`] |
 //! | writing and reading the file | [`writer`], [`file`](mod@file) |
+//! | a corpus of one file or of several leaves | [`leaves`] |
 //! | the two passes | [`build`](mod@build) |
 //! | new documents in the words of a fitted model | [`stream`](mod@stream) |
 
@@ -21,6 +22,7 @@ pub mod codec;
 pub mod compressed;
 pub mod count;
 pub mod file;
+pub mod leaves;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 pub mod sources;
@@ -31,7 +33,8 @@ pub mod vocabulary;
 pub mod writer;
 
 pub use build::{BuildSettings, Built, build};
-pub use file::{Corpus, Document, Split};
+pub use file::{CorpusFile, Document, Split};
+pub use leaves::Corpus;
 pub use sources::{DocumentUnit, Format, Skipped, Sources};
 pub use stop_words::StopWords;
 pub use stream::{NewDocument, stream};

@@ -2,7 +2,7 @@
 
 use jensen_conjugate::documents::{DocumentRange, Documents};
 use jensen_conjugate::lda::{
-    self, Completion, LdaError, LdaFit, LdaJob, LdaSettings, Predictor, RULE,
+    self, Completion, LdaError, LdaFit, LdaJob, LdaSettings, Leaves, Predictor, RULE,
 };
 use jensen_conjugate::temper::Length;
 use jensen_math::simd::Simd;
@@ -33,6 +33,8 @@ pub struct TopicsStudy<'a> {
     settings: LdaSettings,
     simd: Simd,
     open_seconds: f64,
+    /// Who makes the local steps, where that is not this process.
+    leaves: Option<Box<dyn Leaves + 'a>>,
 }
 
 /// What a fit of topics makes.
@@ -55,9 +57,24 @@ pub struct TopicsMade {
 /// A setting that cannot be, more topics than tokens, and what [`carry_out`] refuses.
 pub fn fit_topics<'a>(
     collection: &'a Collection<'a>,
+    run: TopicsRun,
+    start: Option<&'a TopicModel>,
+    open_seconds: f64,
+    around: Around<'_>,
+) -> Result<Done<TopicsStudy<'a>>, Error> {
+    fit_topics_on(collection, run, start, open_seconds, None, around)
+}
+
+/// As [`fit_topics`], with the local steps made by `leaves` where there are any, to the same bits.
+///
+/// # Errors
+/// As [`fit_topics`], and where the leaves do not answer; a run with a checkpoint can be resumed.
+pub fn fit_topics_on<'a>(
+    collection: &'a Collection<'a>,
     mut run: TopicsRun,
     start: Option<&'a TopicModel>,
     open_seconds: f64,
+    leaves: Option<Box<dyn Leaves + 'a>>,
     around: Around<'_>,
 ) -> Result<Done<TopicsStudy<'a>>, Error> {
     let settings = run.flags.settings()?;
@@ -78,6 +95,7 @@ pub fn fit_topics<'a>(
         settings,
         simd,
         open_seconds,
+        leaves,
     };
     carry_out(study, around)
 }
@@ -207,12 +225,16 @@ impl Study for TopicsStudy<'_> {
 
     fn run(&mut self, mut control: Control<'_>) -> Result<Outcome<TopicsMade>, Error> {
         let clock = control.clock;
-        let outcome =
-            self.with_job(|job| lda::fit(job, &mut control))
-                .map_err(|error| match error {
-                    LdaError::Input(what) => Error::Input(what),
-                    LdaError::Run(error) => error.into(),
-                })?;
+        let leaves = self.leaves.take();
+        let outcome = self
+            .with_job(|job| match leaves {
+                Some(leaves) => lda::fit_on(job, leaves, &mut control),
+                None => lda::fit(job, &mut control),
+            })
+            .map_err(|error| match error {
+                LdaError::Input(what) | LdaError::Lost(what) => Error::Input(what),
+                LdaError::Run(error) => error.into(),
+            })?;
         Ok(Outcome {
             output: outcome.output.map(|fit| self.made(fit, clock)),
             status: outcome.status,

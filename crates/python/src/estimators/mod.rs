@@ -4,11 +4,13 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `topics` | topics of documents |
+//! | `leaves` | topics of a corpus whose leaves are worked at elsewhere |
 //! | `points` | mixtures, factors, chains |
 //! | `latent` | latent Gaussian models |
 //! | `neural` | auto-encoders |
 
 mod latent;
+mod leaves;
 mod neural;
 mod points;
 mod topics;
@@ -29,6 +31,8 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(topics::fit_topics, module)?)?;
     module.add_function(wrap_pyfunction!(topics::topic_proportions, module)?)?;
     module.add_function(wrap_pyfunction!(topics::topic_completion, module)?)?;
+    module.add_function(wrap_pyfunction!(leaves::leaf_step, module)?)?;
+    module.add_function(wrap_pyfunction!(leaves::fit_corpus, module)?)?;
     module.add_function(wrap_pyfunction!(points::fit_points, module)?)?;
     module.add_function(wrap_pyfunction!(points::explain_points, module)?)?;
     module.add_function(wrap_pyfunction!(latent::fit_latent, module)?)?;

@@ -1,0 +1,346 @@
+//! One leaf's share of a batch: words, local steps by document, statistics by word.
+//!
+//! Every share goes through four rounds, each parallel with a fixed division of the work: documents are read; the rows
+//! exp(τ(E log β − m)) of the share's words are made (m_v is the largest over topics; a factor common to all topics
+//! cancels from responsibilities, and without it rare words would underflow); documents are solved and leave their
+//! expected counts; the expected counts are added up word by word, in the order of the documents.
+
+use std::sync::OnceLock;
+
+use jensen_math::simd::Simd;
+use jensen_math::vmath::slices;
+use rayon::prelude::*;
+
+use super::globals::{CHUNK, LdaGlobals};
+use super::kernel;
+use super::kernel::WIDTH;
+use super::leaves::Part;
+use super::local::{Found, LocalHeat, Rows, Solver, Spec, Want};
+use super::powers::{Grid, Knots, PowerTable, gamma_ratios};
+use crate::documents::{Bag, Documents};
+use crate::engine::{Heat, Measure, Sums};
+
+/// Number of pieces in which the documents of a batch are solved.
+const PIECES: usize = 16;
+
+/// A document of the batch with what its local step left.
+#[derive(Default)]
+struct Slot {
+    bag: Bag,
+    slots: Vec<u32>,
+    /// Weighed expected counts, rows of `stride`, of a document with a temperature of its own.
+    expected: Vec<f32>,
+    /// Of the others, a factor a word and a factor a column: expected counts are their products with the batch's rows.
+    weights: Vec<f32>,
+    t: Vec<f32>,
+    active: Vec<u32>,
+    stride: usize,
+    found: Found,
+}
+
+/// What solves shares, and the memory that it uses again.
+pub(crate) struct LeafSolver<'a> {
+    documents: &'a dyn Documents,
+    spec: Spec,
+    batch: Vec<Slot>,
+    solvers: Vec<Solver>,
+    /// Slot of every term in the present batch, valid where `stamps` holds the number of the batch.
+    slots: Vec<u32>,
+    stamps: Vec<u64>,
+    stamp: u64,
+    terms: Vec<u32>,
+    /// Rows for the local steps, then statistics of the same words.
+    rows: Vec<f32>,
+    /// E log β − m of the batch's words, where the energy needs them.
+    logs: Vec<f32>,
+    maxima: Vec<f32>,
+    statistics: Vec<f32>,
+    /// Where each word of the batch occurs: (document, position), ordered by word.
+    occurrences: Vec<(u32, u32)>,
+    starts: Vec<u32>,
+    psi: Vec<f64>,
+    psi32: Vec<f32>,
+    /// For local temperatures.
+    knots: OnceLock<Knots>,
+    grid: Grid,
+}
+
+impl<'a> LeafSolver<'a> {
+    pub fn new(documents: &'a dyn Documents, spec: Spec) -> Self {
+        let terms = documents.terms();
+        Self {
+            documents,
+            spec,
+            batch: Vec::new(),
+            solvers: vec![Solver::default(); PIECES],
+            slots: vec![0; terms],
+            stamps: vec![0; terms],
+            stamp: 0,
+            terms: Vec::new(),
+            rows: Vec::new(),
+            logs: Vec::new(),
+            maxima: Vec::new(),
+            statistics: Vec::new(),
+            occurrences: Vec::new(),
+            starts: Vec::new(),
+            psi: Vec::new(),
+            psi32: Vec::new(),
+            knots: OnceLock::new(),
+            grid: Grid::new(&[]),
+        }
+    }
+
+    /// Reads the documents and lists their words.
+    fn gather(&mut self, batch: &[usize]) {
+        if self.batch.len() < batch.len() {
+            self.batch.resize_with(batch.len(), Slot::default);
+        }
+        let documents = self.documents;
+        self.batch[..batch.len()]
+            .par_iter_mut()
+            .zip(batch)
+            .for_each(|(slot, &index)| documents.read(index, &mut slot.bag));
+        self.stamp += 1;
+        self.terms.clear();
+        for slot in &self.batch[..batch.len()] {
+            for &term in &slot.bag.terms {
+                let stamp = &mut self.stamps[term as usize];
+                if *stamp != self.stamp {
+                    *stamp = self.stamp;
+                    self.terms.push(term);
+                }
+            }
+        }
+        self.terms.sort_unstable();
+        for (slot, &term) in self.terms.iter().enumerate() {
+            self.slots[term as usize] = slot as u32;
+        }
+        self.starts.clear();
+        self.starts.resize(self.terms.len() + 1, 0);
+        for document in &mut self.batch[..batch.len()] {
+            document.slots.clear();
+            for &term in &document.bag.terms {
+                let slot = self.slots[term as usize];
+                document.slots.push(slot);
+                self.starts[slot as usize + 1] += 1;
+            }
+        }
+        for i in 1..self.starts.len() {
+            self.starts[i] += self.starts[i - 1];
+        }
+        let mut next = self.starts.clone();
+        self.occurrences
+            .resize(*self.starts.last().unwrap_or(&0) as usize, (0, 0));
+        for (d, document) in self.batch[..batch.len()].iter().enumerate() {
+            for (position, &slot) in document.slots.iter().enumerate() {
+                let at = &mut next[slot as usize];
+                self.occurrences[*at as usize] = (d as u32, position as u32);
+                *at += 1;
+            }
+        }
+    }
+
+    /// Makes the rows `exp(power (Elogβ − m))` of the batch's words, and keeps their logarithms if asked to.
+    fn prepare(&mut self, globals: &LdaGlobals, power: f64, keep: bool) {
+        totals_psi(globals, self.spec.simd, &mut self.psi, &mut self.psi32);
+        let stride = globals.stride;
+        let simd = self.spec.simd;
+        let words = self.terms.len();
+        self.rows.resize(words * stride, 0.0);
+        self.maxima.resize(words, 0.0);
+        let (scale, eta) = (globals.decay as f32, globals.eta as f32);
+        let (psi, terms) = (&self.psi32, &self.terms);
+        let source = |slot: usize| {
+            let term = terms[slot] as usize;
+            &globals.mass[term * stride..(term + 1) * stride]
+        };
+        let rows = self.rows.par_chunks_exact_mut(stride).zip(&mut self.maxima);
+        let power = power as f32;
+        if keep {
+            self.logs.resize(words * stride, 0.0);
+            rows.zip(self.logs.par_chunks_exact_mut(stride))
+                .enumerate()
+                .with_min_len(CHUNK)
+                .for_each(|(slot, ((row, m), logs))| {
+                    *m = kernel::log_row(simd, source(slot), scale, eta, psi, logs);
+                    kernel::exp_scaled(simd, logs, power, row);
+                });
+        } else {
+            rows.enumerate()
+                .with_min_len(CHUNK)
+                .for_each(|(slot, (row, m))| {
+                    *m = kernel::log_row(simd, source(slot), scale, eta, psi, row);
+                    kernel::exp_in_place(simd, power, row);
+                });
+        }
+    }
+
+    /// Σ `E_q[log p(w | z, β)]` over the tokens of the batch, from its statistics and the logarithms that were kept.
+    fn word_energy(&self, stride: usize, inverse: f64) -> f64 {
+        let simd = self.spec.simd;
+        let rows = self.statistics.chunks_exact(stride);
+        rows.zip(self.logs.chunks_exact(stride))
+            .zip(&self.maxima)
+            .map(|((s, logs), &m)| f64::from(kernel::weighed_sum(simd, s, logs, m)))
+            .sum::<f64>()
+            / inverse
+    }
+
+    /// Adds the documents' expected counts up, word by word; with one temperature for all, by their factors.
+    fn collect(&mut self, stride: usize, factors: bool) {
+        let (simd, rows) = (self.spec.simd, &self.rows);
+        let (batch, starts, occurrences) = (&self.batch, &self.starts, &self.occurrences);
+        self.statistics.resize(self.terms.len() * stride, 0.0);
+        self.statistics
+            .par_chunks_exact_mut(stride)
+            .enumerate()
+            .with_min_len(CHUNK)
+            .for_each(|(slot, sum)| {
+                sum.fill(0.0);
+                let range = starts[slot] as usize..starts[slot + 1] as usize;
+                for &(document, position) in &occurrences[range] {
+                    let document = &batch[document as usize];
+                    let position = position as usize;
+                    let (weight, row) = if factors {
+                        (document.weights[position], document.t.as_slice())
+                    } else {
+                        let start = position * document.stride;
+                        (1.0, &document.expected[start..start + document.stride])
+                    };
+                    if document.active.is_empty() {
+                        kernel::add_scaled(simd, weight, row, sum);
+                    } else {
+                        for (&k, x) in document.active.iter().zip(row) {
+                            sum[k as usize] += weight * x;
+                        }
+                    }
+                }
+                if factors {
+                    kernel::multiply(simd, &rows[slot * stride..(slot + 1) * stride], sum);
+                }
+            });
+    }
+
+    /// The part of documents by number.
+    pub fn solve(
+        &mut self,
+        globals: &LdaGlobals,
+        batch: &[usize],
+        heat: &Heat<'_, PowerTable>,
+        measure: Measure,
+    ) -> Part {
+        self.gather(batch);
+        let first = match heat {
+            Heat::Uniform(inverse) => *inverse,
+            Heat::Local { first, .. } => *first,
+        };
+        let uniform = matches!(heat, Heat::Uniform(_));
+        let by_words = measure.energy && uniform;
+        self.prepare(globals, first, by_words);
+        let stride = globals.stride;
+        let spec = self.spec;
+        let rows = Rows {
+            values: &self.rows,
+            maxima: &self.maxima,
+        };
+        let want = Want {
+            energy: measure.energy,
+            bound: measure.bound,
+        };
+        let mut base = [0.0; WIDTH];
+        if let Heat::Local { grid, .. } = heat {
+            gamma_ratios(spec.simd, spec.alpha as f32, &mut base);
+            if !self.grid.is_of(grid) {
+                self.grid = Grid::new(grid);
+            }
+        }
+        let local = match heat {
+            Heat::Uniform(_) => None,
+            Heat::Local { floor, table, .. } => Some(LocalHeat {
+                grid: &self.grid,
+                floor: *floor,
+                table,
+                knots: self.knots.get_or_init(|| Knots::new(spec.simd)),
+                base: &base,
+            }),
+        };
+        let documents = &mut self.batch[..batch.len()];
+        let size = batch.len().div_ceil(PIECES).max(1);
+        documents
+            .par_chunks_mut(size)
+            .zip(&mut self.solvers)
+            .for_each(|(documents, solver)| {
+                for document in documents {
+                    let Slot {
+                        bag,
+                        slots,
+                        expected,
+                        ..
+                    } = document;
+                    if bag.is_empty() {
+                        document.found = Found::default();
+                        continue;
+                    }
+                    let counts = &bag.counts;
+                    document.found = match local {
+                        None => solver.solve(&spec, rows, slots, counts, first, want),
+                        Some(heat) => solver
+                            .solve_local(&spec, first, rows, heat, slots, counts, want, expected),
+                    };
+                    if uniform {
+                        document.weights.clone_from(&solver.weights);
+                        document.t.clear();
+                        document.t.extend_from_slice(&solver.t[..solver.stride]);
+                    }
+                    document.stride = solver.stride;
+                    document.active.clone_from(&solver.active);
+                }
+            });
+        self.collect(stride, uniform);
+        let mut sums = Sums::default();
+        if by_words {
+            sums.energy = self.word_energy(stride, first);
+        }
+        for document in &self.batch[..batch.len()] {
+            if document.bag.is_empty() {
+                sums.skipped += 1;
+                continue;
+            }
+            let found = &document.found;
+            sums.points += 1;
+            sums.size += found.tokens;
+            sums.energy += found.energy + found.topic_energy;
+            sums.bound += found.bound;
+            sums.inverse += found.inverse;
+            sums.unconverged += usize::from(!found.converged);
+            sums.sweeps += found.sweeps as u64;
+        }
+        let bounds = self.batch[..batch.len()].iter();
+        let bounds = bounds.map(|document| document.found.bound);
+        Part {
+            sums,
+            bounds: if measure.bound {
+                bounds.collect()
+            } else {
+                Vec::new()
+            },
+            terms: std::mem::take(&mut self.terms),
+            statistics: std::mem::take(&mut self.statistics),
+        }
+    }
+}
+
+/// ψ(Σ_v λ_kv), in single precision with a huge number in the padding.
+pub(crate) fn totals_psi(
+    globals: &LdaGlobals,
+    simd: Simd,
+    scratch: &mut Vec<f64>,
+    out: &mut Vec<f32>,
+) {
+    let totals: Vec<f64> = globals.lambda_totals().collect();
+    scratch.resize(totals.len(), 0.0);
+    slices::digamma(simd, &totals, scratch);
+    out.clear();
+    out.extend(scratch.iter().map(|&x| x as f32));
+    out.resize(globals.stride, 1e30);
+}

@@ -1,0 +1,159 @@
+//! Work by leaves: the tree, what travels, and leaves that do not answer.
+
+use jensen_math::simd::Simd;
+use jensen_run::{Budget, Control};
+
+use super::leaves::{LocalLeaves, tree_sum};
+use super::local::Spec;
+use super::tests::{corpus, settings};
+use super::*;
+use crate::documents::{Bag, DocumentRange, Documents, MemoryDocuments};
+use crate::engine::{Engine, Heat, Measure};
+use crate::temper::Temper;
+
+/// Documents in so many leaves.
+struct Divided {
+    documents: MemoryDocuments,
+    leaves: usize,
+}
+
+impl Documents for Divided {
+    fn len(&self) -> usize {
+        self.documents.len()
+    }
+
+    fn terms(&self) -> usize {
+        self.documents.terms()
+    }
+
+    fn tokens(&self) -> f64 {
+        self.documents.tokens()
+    }
+
+    fn read(&self, index: usize, bag: &mut Bag) {
+        self.documents.read(index, bag);
+    }
+
+    fn leaves(&self) -> Vec<usize> {
+        let (all, count) = (self.len(), self.leaves);
+        (0..count)
+            .map(|leaf| all * (leaf + 1) / count - all * leaf / count)
+            .collect()
+    }
+}
+
+/// The parts of a batch of all documents, of each leaf.
+fn parts(documents: &Divided, settings: &LdaSettings) -> (Vec<Part>, usize) {
+    let engine = LdaEngine::new(documents, None, settings, Simd::detect());
+    let globals = engine.start(1);
+    let spec = Spec::of(settings, Simd::detect());
+    let ask = Ask {
+        spec,
+        globals: &globals,
+        heat: &Heat::Uniform(1.0),
+        measure: Measure {
+            energy: true,
+            bound: true,
+        },
+    };
+    let shares: Vec<Vec<usize>> = documents
+        .leaves()
+        .iter()
+        .map(|size| (0..*size).collect())
+        .collect();
+    let made = LocalLeaves::new(documents, spec)
+        .solve(&ask, &shares)
+        .unwrap();
+    // What travels is what stays.
+    let mut start = 0;
+    for (part, size) in made.iter().zip(documents.leaves()) {
+        let leaf = DocumentRange::new(documents, start, start + size);
+        let share: Vec<usize> = (0..size).collect();
+        let elsewhere = leaf_step(&leaf, &ask.encode(), &share).unwrap();
+        assert_eq!(Part::decode(&elsewhere.encode()).unwrap(), *part);
+        assert!(Part::decode(&part.encode()[..9]).is_err());
+        start += size;
+    }
+    (made, globals.stride)
+}
+
+#[test]
+fn sums_over_the_tree_are_those_of_any_number_of_workers_and_plain_ones_are_not() {
+    let s = settings(4);
+    for leaves in [1usize, 2, 4, 8] {
+        let documents = Divided {
+            documents: corpus(300, 20),
+            leaves,
+        };
+        let (parts, stride) = parts(&documents, &s);
+        let tree = tree_sum(parts.clone(), stride).unwrap();
+        assert_eq!(tree.sums.points + tree.sums.skipped, 300);
+        // Workers that add up the leaves that they hold, one after the other, and their sums likewise.
+        let plain = |workers: usize| {
+            let held = parts.chunks(leaves.div_ceil(workers));
+            let chain = |parts: &[Part]| {
+                let (first, rest) = parts.split_first().unwrap();
+                rest.iter().fold(first.clone(), |sum, part| {
+                    tree_sum(vec![sum, part.clone()], stride).unwrap()
+                })
+            };
+            chain(&held.map(chain).collect::<Vec<_>>())
+        };
+        let sums: Vec<Part> = [1, 2, 4, 8].map(plain).to_vec();
+        let agree = sums.iter().all(|sum| *sum == sums[0]);
+        assert_eq!(agree, leaves <= 2, "{leaves} leaves");
+        // The tree has no workers in it: whoever made the parts, and in whatever order, they are put in their places.
+        let again = tree_sum(parts.clone(), stride).unwrap();
+        assert_eq!(tree, again);
+    }
+}
+
+#[test]
+fn a_fit_whose_leaves_fail_goes_on_from_its_last_whole_step() {
+    struct Failing<'a> {
+        inner: LocalLeaves<'a>,
+        left: usize,
+    }
+    impl Leaves for Failing<'_> {
+        fn solve(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Result<Vec<Part>, String> {
+            self.left = self.left.checked_sub(1).ok_or("gone")?;
+            self.inner.solve(ask, shares)
+        }
+    }
+    let documents = Divided {
+        documents: corpus(300, 20),
+        leaves: 4,
+    };
+    for temper in [
+        Temper::None,
+        "local=0.5".parse().unwrap(),
+        "global=0.5".parse().unwrap(),
+    ] {
+        let mut s = settings(3);
+        s.temper = temper;
+        let job = LdaJob {
+            documents: &documents,
+            heldout: None,
+            start: None,
+            settings: s.clone(),
+            simd: Simd::detect(),
+            data_hash: String::new(),
+        };
+        let clock = || 0.0;
+        let mut silent = jensen_run::Silent;
+        let control = || Budget::iterations(8);
+        let whole = fit(&job, &mut Control::new(control(), &clock, &mut silent)).unwrap();
+        let mut kept: Vec<Vec<u8>> = Vec::new();
+        let mut stopped = Control::new(control(), &clock, &mut silent);
+        stopped.store = Some(&mut kept);
+        let inner = LocalLeaves::new(&documents, Spec::of(&s, job.simd));
+        let lost = fit_on(&job, Box::new(Failing { inner, left: 5 }), &mut stopped);
+        assert!(matches!(lost, Err(LdaError::Lost(why)) if why == "gone"));
+        let checkpoint = jensen_run::Checkpoint::decode(kept.last().unwrap()).unwrap();
+        assert_eq!(checkpoint.iteration, 5);
+        let mut resumed = Control::new(control(), &clock, &mut silent);
+        resumed.resume = Some(checkpoint);
+        let resumed = fit(&job, &mut resumed).unwrap().output.unwrap();
+        assert_eq!(resumed.topics, whole.output.unwrap().topics);
+    }
+}

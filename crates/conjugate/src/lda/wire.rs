@@ -1,0 +1,100 @@
+//! Arrays as bytes: each with its length before it, little-endian.
+
+/// Writes arrays.
+#[derive(Default)]
+pub(crate) struct Writer(Vec<u8>);
+
+impl Writer {
+    fn put<const N: usize>(&mut self, length: usize, each: impl Iterator<Item = [u8; N]>) {
+        self.0.reserve(8 + N * length);
+        self.0.extend((length as u64).to_le_bytes());
+        each.for_each(|x| self.0.extend(x));
+    }
+
+    pub fn text(&mut self, text: &str) {
+        self.put(text.len(), text.bytes().map(|x| [x]));
+    }
+
+    pub fn counts(&mut self, x: &[u64]) {
+        self.put(x.len(), x.iter().map(|x| x.to_le_bytes()));
+    }
+
+    pub fn numbers(&mut self, x: &[u32]) {
+        self.put(x.len(), x.iter().map(|x| x.to_le_bytes()));
+    }
+
+    pub fn singles(&mut self, x: &[f32]) {
+        self.put(x.len(), x.iter().map(|x| x.to_le_bytes()));
+    }
+
+    pub fn reals(&mut self, x: &[f64]) {
+        self.put(x.len(), x.iter().map(|x| x.to_le_bytes()));
+    }
+
+    pub fn done(self) -> Vec<u8> {
+        self.0
+    }
+}
+
+/// Reads them back in the same order.
+pub(crate) struct Reader<'a>(&'a [u8]);
+
+/// What is said of bytes that end too early.
+const CUT: &str = "what was sent is cut short";
+
+impl<'a> Reader<'a> {
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<&'a [[u8; N]], String> {
+        let (length, rest) = self.0.split_first_chunk::<8>().ok_or(CUT)?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).ok();
+        let bytes = length.and_then(|length| length.checked_mul(N)).ok_or(CUT)?;
+        let (array, rest) = rest.split_at_checked(bytes).ok_or(CUT)?;
+        self.0 = rest;
+        Ok(array.as_chunks().0)
+    }
+
+    pub fn text(&mut self) -> Result<String, String> {
+        let bytes = self.array::<1>()?.as_flattened();
+        String::from_utf8(bytes.to_vec()).map_err(|error| error.to_string())
+    }
+
+    pub fn counts<const N: usize>(&mut self) -> Result<[u64; N], String> {
+        let read: Vec<u64> = self
+            .array()?
+            .iter()
+            .map(|x| u64::from_le_bytes(*x))
+            .collect();
+        read.try_into().map_err(|_| CUT.to_owned())
+    }
+
+    pub fn numbers(&mut self) -> Result<Vec<u32>, String> {
+        Ok(self
+            .array()?
+            .iter()
+            .map(|x| u32::from_le_bytes(*x))
+            .collect())
+    }
+
+    pub fn singles(&mut self) -> Result<Vec<f32>, String> {
+        Ok(self
+            .array()?
+            .iter()
+            .map(|x| f32::from_le_bytes(*x))
+            .collect())
+    }
+
+    pub fn reals(&mut self) -> Result<Vec<f64>, String> {
+        Ok(self
+            .array()?
+            .iter()
+            .map(|x| f64::from_le_bytes(*x))
+            .collect())
+    }
+
+    pub fn fixed_reals<const N: usize>(&mut self) -> Result<[f64; N], String> {
+        self.reals()?.try_into().map_err(|_| CUT.to_owned())
+    }
+}

@@ -1,0 +1,113 @@
+//! The folder of many fits.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use jensen_data::{Claim, TraceWriter, read_optional, read_trace, write_atomic_bytes};
+
+use super::{Fits, Row, Task, table};
+use crate::Error;
+
+/// The rows as they came, an object a line.
+const ROWS: &str = "rows.jsonl";
+
+/// What the rows are of: a digest.
+const FITS: &str = "fits.txt";
+
+/// The table, in the order of the tasks.
+pub const TABLE: &str = "table.csv";
+
+/// The folder, held by one driver at a time.
+pub struct Ledger {
+    folder: PathBuf,
+    rows: HashMap<(String, String, u64), Row>,
+    writer: TraceWriter,
+    _claim: Claim,
+}
+
+impl Ledger {
+    /// Opens the folder, which is made where there is none. The rows of an earlier start are kept.
+    ///
+    /// # Errors
+    /// It holds something else, rows of other fits, or cannot be written.
+    pub fn open(folder: &Path, fits: &Fits) -> Result<Self, Error> {
+        let claim = Claim::of(folder).map_err(Error::output)?;
+        let (name, path) = (folder.join(FITS), folder.join(ROWS));
+        let digest = fits.digest();
+        let stored = read_optional(&name)?;
+        let (rows, writer) = match stored {
+            Some(stored) if stored == digest.as_bytes() => {
+                let rows: Vec<Row> = read_trace(&path)?;
+                let writer = TraceWriter::resume(&path, rows.len() as u64);
+                (rows, writer.map_err(Error::output)?)
+            }
+            Some(_) => {
+                return Err(Error::Setting(format!(
+                    "`{}` holds fits of another program, other settings or another version: name another folder",
+                    folder.display()
+                )));
+            }
+            None => {
+                let there = jensen_data::list_folder(folder).map_err(Error::output)?;
+                // Rows without a digest, and temporary files, are those of a first start that was killed before it had any.
+                let hidden = |file: &Path| {
+                    let name = file.file_name().unwrap_or_default();
+                    name.to_string_lossy().starts_with('.')
+                };
+                if there.iter().any(|file| *file != path && !hidden(file)) {
+                    return Err(Error::Output(format!(
+                        "`{}` holds something else: name a new folder, or that of the same fits",
+                        folder.display()
+                    )));
+                }
+                let writer = TraceWriter::create(&path).map_err(Error::output)?;
+                write_atomic_bytes(&name, digest.as_bytes()).map_err(Error::output)?;
+                (Vec::new(), writer)
+            }
+        };
+        let rows = rows.into_iter().map(|row| (key(&row), row)).collect();
+        Ok(Self {
+            folder: folder.to_owned(),
+            rows,
+            writer,
+            _claim: claim,
+        })
+    }
+
+    /// The numbers of the tasks that have no row yet.
+    pub fn pending(&self, tasks: &[Task]) -> Vec<usize> {
+        let missing = |at: &usize| self.row(&tasks[*at]).is_none();
+        (0..tasks.len()).filter(missing).collect()
+    }
+
+    /// Keeps a row, on the disk when this returns.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn record(&mut self, row: Row) -> Result<(), Error> {
+        self.writer.append(&row).map_err(Error::output)?;
+        self.writer.flush().map_err(Error::output)?;
+        self.rows.insert(key(&row), row);
+        Ok(())
+    }
+
+    /// Writes the table of those tasks that have rows, and gives the rows.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write_table(&self, tasks: &[Task]) -> Result<Vec<&Row>, Error> {
+        let rows: Vec<&Row> = tasks.iter().filter_map(|task| self.row(task)).collect();
+        let path = self.folder.join(TABLE);
+        write_atomic_bytes(&path, table(&rows).as_bytes()).map_err(Error::output)?;
+        Ok(rows)
+    }
+
+    fn row(&self, task: &Task) -> Option<&Row> {
+        let key = (task.data.name.clone(), task.digest.clone(), task.seed);
+        self.rows.get(&key)
+    }
+}
+
+fn key(row: &Row) -> (String, String, u64) {
+    (row.data.clone(), row.digest.clone(), row.seed)
+}

@@ -1,0 +1,143 @@
+//! A fit as a row.
+
+use std::collections::HashMap;
+
+use jensen_data::FitSummary;
+use serde::{Deserialize, Serialize};
+
+use super::Task;
+
+/// A fit in one row. Numbers that are not finite, and those of a fit that failed, are absent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    /// The data set's name.
+    pub data: String,
+    /// SHA-256 of the data.
+    pub digest: String,
+    /// The seed.
+    pub seed: u64,
+    /// `trusted`, `not trusted` or `failed`.
+    pub verdict: String,
+    /// Evidence lower bound in nats.
+    pub elbo: Option<f64>,
+    /// Its standard error.
+    pub elbo_se: Option<f64>,
+    /// Pareto k̂.
+    pub khat: Option<f64>,
+    /// Wall-clock seconds, those of compiling included.
+    pub seconds: f64,
+    /// Why there is no result, or what speaks against it.
+    pub message: String,
+    /// Name, mean and standard deviation of every scalar.
+    pub parameters: Vec<(String, Option<f64>, Option<f64>)>,
+}
+
+impl Row {
+    /// The row of a finished fit.
+    pub(super) fn of(task: &Task, summary: &FitSummary, seconds: f64) -> Self {
+        let finite = |x: f64| x.is_finite().then_some(x);
+        let verdict = if summary.trusted {
+            "trusted"
+        } else {
+            "not trusted"
+        };
+        let parameters = summary.parameters.iter();
+        Self {
+            elbo: finite(summary.elbo),
+            elbo_se: finite(summary.elbo_se),
+            khat: finite(summary.khat),
+            message: if summary.trusted {
+                String::new()
+            } else {
+                summary.warnings.join(" ")
+            },
+            parameters: parameters
+                .map(|p| (p.name.clone(), finite(p.mean), finite(p.sd)))
+                .collect(),
+            ..Self::without(task, verdict, seconds)
+        }
+    }
+
+    /// The row of a fit without a result.
+    pub fn failed(task: &Task, why: &str, seconds: f64) -> Self {
+        Self {
+            message: why.trim().to_owned(),
+            ..Self::without(task, "failed", seconds)
+        }
+    }
+
+    fn without(task: &Task, verdict: &str, seconds: f64) -> Self {
+        Self {
+            data: task.data.name.clone(),
+            digest: task.digest.clone(),
+            seed: task.seed,
+            verdict: verdict.to_owned(),
+            elbo: None,
+            elbo_se: None,
+            khat: None,
+            seconds,
+            message: String::new(),
+            parameters: Vec::new(),
+        }
+    }
+
+    /// Whether nothing speaks against the fit.
+    pub fn is_trusted(&self) -> bool {
+        self.verdict == "trusted"
+    }
+}
+
+/// Rows as CSV: first what every fit has, then `mean(NAME)` and `sd(NAME)` of every scalar that any of them has, in the
+/// order in which they first occur. A cell that a fit has nothing for is empty.
+pub fn table(rows: &[&Row]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    let mut places = HashMap::new();
+    for (name, ..) in rows.iter().flat_map(|row| &row.parameters) {
+        places.entry(name.as_str()).or_insert_with(|| {
+            names.push(name);
+            names.len() - 1
+        });
+    }
+    let mut text = "data,seed,verdict,elbo,elbo_se,khat,seconds,message".to_owned();
+    for name in &names {
+        text += &format!(
+            ",{},{}",
+            cell(&format!("mean({name})")),
+            cell(&format!("sd({name})"))
+        );
+    }
+    text.push('\n');
+    let shown = |x: Option<f64>| x.map_or(String::new(), |x| x.to_string());
+    for row in rows {
+        let mut cells = vec![
+            cell(&row.data),
+            row.seed.to_string(),
+            row.verdict.clone(),
+            shown(row.elbo),
+            shown(row.elbo_se),
+            shown(row.khat),
+            row.seconds.to_string(),
+            cell(&row.message),
+        ];
+        let fixed = cells.len();
+        cells.resize(fixed + 2 * names.len(), String::new());
+        for (name, mean, sd) in &row.parameters {
+            let at = fixed + 2 * places[name.as_str()];
+            cells[at] = shown(*mean);
+            cells[at + 1] = shown(*sd);
+        }
+        text += &cells.join(",");
+        text.push('\n');
+    }
+    text
+}
+
+/// A cell, between quotes where it needs them.
+fn cell(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}

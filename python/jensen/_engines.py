@@ -1,0 +1,202 @@
+"""Engines: whatever runs pure functions of the extension module elsewhere. An engine submits a call, waits for some, and
+tells a worker's end from a call's own error; everything else is the same for all of them.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
+from concurrent import futures
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any, Literal, Protocol
+
+from . import _jensen
+from ._extra import extra
+
+EngineName = Literal["local", "ray", "mpi"]
+
+#: Workers that one call may cost: what kills every worker that it meets is not tried for ever.
+TRIES = 5
+
+
+class Lost(Exception):
+    """A worker ended without an answer: it was killed, or its machine was."""
+
+
+class Engine(Protocol):
+    """What an engine does. ``workers`` is the number of calls at a time."""
+
+    workers: int
+
+    def share(self, value: Any) -> Any:
+        """Makes a value ready to be an argument of many calls."""
+
+    def submit(self, call: tuple[Any, ...]) -> Any:
+        """Starts ``leaf(*call)``."""
+
+    def wait(self, handles: Collection[Any]) -> Collection[Any]:
+        """Those that have ended, at least one."""
+
+    def result(self, handle: Any) -> Any:
+        """What it gave; raises ``Lost``, or the call's own error."""
+
+
+def leaf(version: str, function: str, *arguments: Any) -> Any:
+    """A call at a worker: a function of the extension module by its name."""
+    if version != _jensen.__version__:
+        raise RuntimeError(
+            f"the worker on {socket.gethostname()} has jensen {_jensen.__version__}, the driver {version}: "
+            "install the same version everywhere"
+        )
+    return getattr(_jensen, function)(*arguments)
+
+
+def each(engine: Engine, function: str, calls: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
+    """The calls' numbers and results as they end. A call whose worker is lost is made again; one that has cost
+    ``TRIES`` workers has a ``Lost`` for its result.
+    """
+    waiting = deque(range(len(calls)))
+    tries = [0] * len(calls)
+    running: dict[Any, int] = {}
+    while waiting or running:
+        while waiting and len(running) < engine.workers:
+            at = waiting.popleft()
+            running[engine.submit((_jensen.__version__, function, *calls[at]))] = at
+        for handle in list(engine.wait(running)):
+            at = running.pop(handle)
+            try:
+                result = engine.result(handle)
+            except Lost as lost:
+                tries[at] += 1
+                if tries[at] < TRIES:
+                    waiting.append(at)
+                    continue
+                result = lost
+            yield at, result
+
+
+def driver(engine: EngineName, workers: int | None) -> AbstractContextManager[Engine | None]:
+    """The engine for who drives; ``None`` for ranks of MPI that have served until the driver ended."""
+    if workers is not None and workers < 1:
+        raise ValueError(f"workers is {workers}: expected at least 1")
+    if engine == "local":
+        return _Local(workers)
+    if engine == "ray":
+        return _Ray(workers)
+    if engine == "mpi":
+        return _Mpi(workers)
+    raise ValueError(f"engine is {engine!r}: expected 'local', 'ray' or 'mpi'")
+
+
+class _Executed:
+    """Calls through an executor of ``concurrent.futures``."""
+
+    executor: futures.Executor
+    workers: int
+
+    def share(self, value: Any) -> Any:
+        return value
+
+    def submit(self, call: tuple[Any, ...]) -> futures.Future[Any]:
+        return self.executor.submit(leaf, *call)
+
+    def wait(self, handles: Collection[futures.Future[Any]]) -> Collection[futures.Future[Any]]:
+        return futures.wait(handles, return_when=futures.FIRST_COMPLETED).done
+
+    def result(self, handle: futures.Future[Any]) -> Any:
+        return handle.result()
+
+
+class _Local(_Executed, AbstractContextManager["_Local"]):
+    """Processes of this machine."""
+
+    def __init__(self, workers: int | None) -> None:
+        self.workers = workers or os.cpu_count() or 1
+        self.executor = self._processes()
+
+    def _processes(self) -> futures.Executor:
+        import multiprocessing
+
+        # No copies of a process that may have threads.
+        return futures.ProcessPoolExecutor(self.workers, multiprocessing.get_context("spawn"))
+
+    def submit(self, call: tuple[Any, ...]) -> futures.Future[Any]:
+        try:
+            return super().submit(call)
+        except futures.BrokenExecutor:
+            # One that is killed takes its fellows along.
+            self.executor = self._processes()
+            return super().submit(call)
+
+    def result(self, handle: futures.Future[Any]) -> Any:
+        try:
+            return super().result(handle)
+        except futures.BrokenExecutor as error:
+            raise Lost("a worker process ended without an answer") from error
+
+    def __exit__(self, *_: object) -> None:
+        self.executor.shutdown(cancel_futures=True)
+
+
+class _Mpi(_Executed, AbstractContextManager["_Mpi | None"]):
+    """Ranks of MPI: the first drives, the others serve until it has ended."""
+
+    def __init__(self, workers: int | None) -> None:
+        self._stack = ExitStack()
+        mpi = extra("mpi4py.futures", "mpi")
+        communicator = extra("mpi4py.MPI", "mpi").COMM_WORLD
+        # A single rank serves itself, by a thread.
+        ranks = max(communicator.Get_size() - 1, 1)
+        if workers not in (None, ranks):
+            raise ValueError(f"workers is {workers}, but MPI has started {ranks} beside the driver: leave it out")
+        self.workers = ranks
+        self._made = mpi.MPICommExecutor(communicator, root=0)
+
+    def __enter__(self) -> _Mpi | None:
+        executor = self._stack.enter_context(self._made)
+        if executor is None:
+            return None
+        self.executor = executor
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        self._stack.__exit__(*raised)
+
+
+class _Ray(AbstractContextManager["_Ray"]):
+    """Workers of a Ray cluster: that which is connected or that ``RAY_ADDRESS`` names, else one of this machine."""
+
+    def __init__(self, workers: int | None) -> None:
+        self._ray = extra("ray", "ray")
+        self._own = not self._ray.is_initialized()
+        if self._own:
+            alone = "RAY_ADDRESS" not in os.environ
+            machine = {"num_cpus": workers, "include_dashboard": False} if alone else {}
+            self._ray.init(log_to_driver=False, **machine)
+        self.workers = workers or max(int(self._ray.cluster_resources().get("CPU", 1)), 1)
+        # Who loses a worker is told: the same loop asks again for all engines.
+        self._leaf = self._ray.remote(num_cpus=1, max_retries=0)(leaf)
+
+    def share(self, value: Any) -> Any:
+        return self._ray.put(value)
+
+    def submit(self, call: tuple[Any, ...]) -> Any:
+        return self._leaf.remote(*call)
+
+    def wait(self, handles: Collection[Any]) -> Collection[Any]:
+        done, _ = self._ray.wait(list(handles), num_returns=1)
+        return done  # type: ignore[no-any-return]
+
+    def result(self, handle: Any) -> Any:
+        try:
+            return self._ray.get(handle)
+        except self._ray.exceptions.RayTaskError as error:
+            raise (error.cause or error) from None
+        except self._ray.exceptions.RayError as error:
+            raise Lost(str(error).strip().split("\n")[0]) from error
+
+    def __exit__(self, *_: object) -> None:
+        if self._own:
+            self._ray.shutdown()

