@@ -12,6 +12,7 @@
 //! | `python` | `python` | the Python package builds, installs, type-checks and passes its tests |
 //! | `bridges` | `python` | models of PyMC and NumPyro are read, with the real packages |
 //! | `wheel` | `python` | a wheel for any Linux with glibc 2.17 or later, linked by zig, under `target/release-wheels` |
+//! | `reproducible` | `reproducible` | the command built in two folders is the same, byte by byte |
 //! | `sbom` | `sbom` | a bill of materials of the command, under `target/sbom` |
 //! | `fuzz`, `kill`, `damage`, `limits`, `stops` | `attack` | the command is attacked from outside; these take flags |
 //! | `oldest`, `sanitizer`, `miri` | `toolchains` | the oldest Rust, AddressSanitizer and Miri where they are installed |
@@ -24,6 +25,7 @@ mod manifests;
 mod modules;
 mod pages;
 mod python;
+mod reproducible;
 mod run;
 mod sbom;
 mod sources;
@@ -44,12 +46,13 @@ struct Findings {
 /// A check by its name.
 type Check = (&'static str, fn(&Path) -> Result<Ended, String>);
 
-const CHECKS: [Check; 9] = [
+const CHECKS: [Check; 10] = [
     ("check", order),
     ("features", features::check),
     ("python", python::check),
     ("bridges", python::bridges),
     ("wheel", python::wheel),
+    ("reproducible", reproducible::check),
     ("sbom", sbom::write),
     ("oldest", toolchains::oldest),
     ("sanitizer", toolchains::sanitizer),
