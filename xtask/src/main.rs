@@ -14,6 +14,7 @@
 //! | `distributed` | `python` | many processes, with real Ray and real MPI over loopback |
 //! | `wheel` | `python` | a wheel for any Linux with glibc 2.17 or later, linked by zig, under `target/release-wheels` |
 //! | `book` | `book` | what pages of the book show is what the command says |
+//! | `reproducible` | `reproducible` | the command built in two folders is the same, byte by byte |
 //! | `sbom` | `sbom` | a bill of materials of the command, under `target/sbom` |
 //! | `fuzz`, `kill`, `damage`, `limits`, `stops` | `attack` | the command is attacked from outside; these take flags |
 //! | `oldest`, `sanitizer`, `miri` | `toolchains` | the oldest Rust, AddressSanitizer and Miri where they are installed |
@@ -27,6 +28,7 @@ mod manifests;
 mod modules;
 mod pages;
 mod python;
+mod reproducible;
 mod run;
 mod sbom;
 mod sources;
@@ -47,7 +49,7 @@ struct Findings {
 /// A check by its name.
 type Check = (&'static str, fn(&Path) -> Result<Ended, String>);
 
-const CHECKS: [Check; 10] = [
+const CHECKS: [Check; 12] = [
     ("check", order),
     ("features", features::check),
     ("python", python::check),
@@ -55,6 +57,7 @@ const CHECKS: [Check; 10] = [
     ("distributed", python::distributed),
     ("wheel", python::wheel),
     ("book", book::check),
+    ("reproducible", reproducible::check),
     ("sbom", sbom::write),
     ("oldest", toolchains::oldest),
     ("sanitizer", toolchains::sanitizer),

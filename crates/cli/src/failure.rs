@@ -5,6 +5,7 @@ use std::io::Write;
 
 use jensen::Error;
 use jensen::blackbox::FitError;
+use jensen::run::Status;
 
 /// How the command ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub enum Exit {
     Untrusted = 4,
     /// A fault of the program itself.
     Internal = 5,
+    /// Interrupted before there was any result.
+    Interrupted = 130,
 }
 
 /// An end without a result.
@@ -70,6 +73,9 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let exit = match &error {
+            // Nothing is wrong with the model: there was no time for its first evaluations.
+            Error::Fit(FitError::CannotStart(Status::Interrupted { .. })) => Exit::Interrupted,
+            Error::Fit(FitError::CannotStart(Status::BudgetReached { .. })) => Exit::Usage,
             // A start that cannot be evaluated is a fit that failed, with the reason in its status.
             Error::Fit(FitError::CannotStart(_)) | Error::NoStart(_) => Exit::Untrusted,
             Error::Fit(FitError::Run(_)) | Error::Setting(_) | Error::Output(_) => Exit::Usage,

@@ -1,4 +1,8 @@
-//! A file that is cut short while it is mapped: one clear error.
+//! A file that is cut short while it is mapped, and a system without more memory: one clear error.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+#[cfg(target_os = "linux")]
+use std::io::Write;
 
 /// Turns the signal of pages that are gone into an error and exit code 3.
 #[cfg(target_os = "linux")]
@@ -26,3 +30,64 @@ extern "C" fn told(_: libc::c_int) {
         libc::_exit(crate::failure::Exit::Input as libc::c_int);
     }
 }
+
+/// The system's memory. Where there is no more of it, that is one error and exit code 2, where Rust would end the process by
+/// a signal.
+pub struct Memory;
+
+// SAFETY: every call is the system's own; what it gives is passed on as it is, or not at all.
+unsafe impl GlobalAlloc for Memory {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller keeps the contract of `alloc`.
+        given(unsafe { System.alloc(layout) }, layout.size())
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller keeps the contract of `alloc_zeroed`.
+        given(unsafe { System.alloc_zeroed(layout) }, layout.size())
+    }
+
+    unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller keeps the contract of `realloc`.
+        given(unsafe { System.realloc(old, layout, size) }, size)
+    }
+
+    unsafe fn dealloc(&self, old: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract of `dealloc`.
+        unsafe { System.dealloc(old, layout) }
+    }
+}
+
+#[inline]
+fn given(memory: *mut u8, size: usize) -> *mut u8 {
+    if memory.is_null() {
+        no_memory(size);
+    }
+    memory
+}
+
+/// Says how much was asked for, without asking for more, and ends as a run does that is killed: `--resume` goes on.
+#[cfg(target_os = "linux")]
+#[cold]
+fn no_memory(size: usize) {
+    let mut room = [0; 256];
+    let left = {
+        let mut rest = room.as_mut_slice();
+        // The room is longer than the message.
+        let _ = writeln!(
+            rest,
+            "error: the system gives no more memory ({size} bytes were asked for): a smaller --memory-limit or fewer \
+             --threads take less, and `ulimit -v` or the container's limit may allow more"
+        );
+        rest.len()
+    };
+    // SAFETY: the message is within the room. `_exit` runs nothing that could ask for memory.
+    unsafe {
+        libc::write(libc::STDERR_FILENO, room.as_ptr().cast(), room.len() - left);
+        libc::_exit(crate::failure::Exit::Usage as libc::c_int);
+    }
+}
+
+/// Elsewhere Rust ends the process with its own words.
+#[cfg(not(target_os = "linux"))]
+fn no_memory(_: usize) {}

@@ -3,7 +3,7 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `args`, `help` | the command line, and its help |
-//! | `input`, `failure`, `fault` | files in, messages and exit codes out, files that are cut short |
+//! | `input`, `failure`, `fault` | files in, messages and exit codes out, files that are cut short, memory that is out |
 //! | `terminal`, `progress` | what long runs share: threads, Ctrl-C, display, exit codes |
 //! | `limits` | what ends the interpreter: time, memory, Ctrl-C |
 //! | `fit`, `table` | `jensen fit`, and what it shows |
@@ -54,6 +54,8 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, FromArgMatches};
 
+pub use crate::fault::Memory;
+
 use crate::args::{Command, CompletionsArgs, Line};
 use crate::failure::{CommandResult, Exit, Failure};
 
@@ -86,7 +88,11 @@ fn guarded(work: impl FnOnce() -> CommandResult + Send + 'static) -> Exit {
         .spawn(work);
     let outcome = match worker {
         Ok(worker) => worker.join().unwrap_or(Ok(Exit::Internal)),
-        Err(error) => Err(Failure::usage(format!("cannot start a thread: {error}"))),
+        Err(error) => Err(Failure::usage(format!(
+            "cannot start a thread with a stack of {} MiB: {error}: `ulimit -v` must leave room for it, of which only what \
+             is used takes memory",
+            STACK >> 20
+        ))),
     };
     outcome.unwrap_or_else(|failure| {
         failure.report();

@@ -18,15 +18,24 @@ use crate::progress::{Describe, Display};
 /// Set by Ctrl-C.
 pub static STOP: AtomicBool = AtomicBool::new(false);
 
+/// Stack of each thread of the pool.
+const STACK: usize = 256 << 20;
+
 /// The pool of threads (all of the machine unless given), with stacks for the interpreter's recursion.
 pub fn start_threads(given: Option<usize>) -> Result<usize, Failure> {
     let all = || std::thread::available_parallelism().map_or(1, NonZero::get);
     let threads = given.unwrap_or_else(all);
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
-        .stack_size(256 << 20)
+        .stack_size(STACK)
         .build_global()
-        .map_err(|error| Failure::usage(format!("cannot start {threads} threads: {error}")))?;
+        .map_err(|error| {
+            Failure::usage(format!(
+                "cannot start {threads} threads with stacks of {} MiB: {error}: ask for fewer by --threads, or for more room \
+                 by `ulimit -v`, of which only what is used takes memory",
+                STACK >> 20
+            ))
+        })?;
     Ok(threads)
 }
 

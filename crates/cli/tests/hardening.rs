@@ -362,15 +362,58 @@ fn nothing_said_tells_the_terminal_anything() {
     assert!(said.contains("\\u001b[31m"), "{said}");
 }
 
-/// Runs the command with files of at most so many blocks of 512 bytes.
+/// Runs the command from a shell that sets a limit.
 #[cfg(unix)]
-fn with_small_files(blocks: u32, args: &[&str]) -> (Option<i32>, String) {
-    let limit = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
+fn limited(limit: &str, args: &[&str]) -> (Option<i32>, String) {
+    let limit = format!("{limit}; exec \"$@\"");
     let mut shell = std::process::Command::new("sh");
     let shell = shell.args(["-c", &limit, "sh", env!("CARGO_BIN_EXE_jensen")]);
     let done = shell.args(args).output().expect("it runs");
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
     (done.status.code(), said)
+}
+
+/// Runs the command with files of at most so many blocks of 512 bytes.
+#[cfg(unix)]
+fn with_small_files(blocks: u32, args: &[&str]) -> (Option<i32>, String) {
+    limited(&format!("trap '' XFSZ; ulimit -f {blocks}"), args)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_system_without_more_memory_is_one_error() {
+    let desk = Desk::new();
+    let source = program(
+        "transformed data { vector[20000000] v = rep_vector(0.5, 20000000); }",
+        "",
+    );
+    let model = desk.file("model.stan", &source);
+    let out = desk.name("run");
+    let args = [
+        "fit",
+        &model,
+        "--draws",
+        "50",
+        "--threads",
+        "1",
+        "--out",
+        &out,
+    ];
+    // No room for the first stack, for that of the threads, and for the data.
+    for (megabytes, part) in [
+        (100, "cannot start a thread with a stack"),
+        (700, "cannot start 1 threads"),
+        (1100, "the system gives no more memory (160000000 bytes"),
+    ] {
+        let (code, said) = limited(&format!("ulimit -v {}", megabytes << 10), &args);
+        assert_eq!(code, Some(2), "{megabytes} MB: {said}");
+        assert!(said.starts_with("error: ") && said.contains(part), "{said}");
+        assert!(
+            said.lines().count() == 1 && said.contains("ulimit -v"),
+            "{said}"
+        );
+    }
+    jensen(args).expect(0);
 }
 
 #[cfg(unix)]

@@ -163,6 +163,34 @@ pub fn run<A: Algorithm>(
     run_interruptibly(algorithm, identity, control, None)
 }
 
+/// Seconds that the beginning of a run may take beyond its time: what there is of it shows the way of a longer one.
+const BEGINNING: f64 = 0.5;
+
+/// The first state. One that was told to stop while it was made holds nothing.
+fn begin<A: Algorithm>(
+    algorithm: &mut A,
+    control: &Control<'_>,
+    interrupt: Option<&Interrupt<'_>>,
+    start: f64,
+) -> Result<A::State, Status> {
+    let limit = control.budget.max_seconds;
+    if let Some(interrupt) = interrupt {
+        interrupt.arm(limit.map_or(f64::INFINITY, |limit| start + limit + BEGINNING));
+    }
+    let state = algorithm.init();
+    if !interrupt.is_some_and(Interrupt::disarm) {
+        return state;
+    }
+    let cancelled = control.cancel.is_some_and(|c| c.load(Ordering::Relaxed));
+    match limit.filter(|_| !cancelled) {
+        Some(limit) => Err(Status::BudgetReached {
+            limit: Limit::Seconds(limit),
+            detail: String::new(),
+        }),
+        None => Err(Status::Interrupted { at: 0 }),
+    }
+}
+
 /// The same for an algorithm whose steps are long and heed an [`Interrupt`] of the same flag and clock: a step in which it
 /// was told to stop is as one that never began.
 ///
@@ -192,7 +220,7 @@ pub fn run_interruptibly<A: Algorithm>(
             let ended = checkpoint.state.get("ended").map_err(RunError::State)?;
             (state, checkpoint.iteration, checkpoint.seconds, ended)
         }
-        None => match algorithm.init() {
+        None => match begin(algorithm, control, interrupt, start) {
             Ok(state) => (state, 0, 0.0, None),
             Err(status) => {
                 control.observer.finished(&status);

@@ -123,7 +123,9 @@ impl Status {
                 "Check the model at the initial point (`jensen density`), give an initial point, \
                  or add priors where the posterior is improper."
             }
-            Self::Interrupted { .. } => "Resume from the checkpoint.",
+            Self::Interrupted { .. } => {
+                "Resume from the checkpoint, or run again where there is none yet."
+            }
         }
     }
 }

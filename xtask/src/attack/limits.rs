@@ -1,5 +1,6 @@
 //! Little memory, little disk, closed pipes, folders that cannot be written, processes that race.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -16,18 +17,36 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     let scenes = scenes::all(root, &flags.jensen, &desk)?;
     let mut dice = Dice(flags.seed);
     let mut finds = Vec::new();
-    let mut tried = [0; 4];
+    let mounts = can_mount();
+    let mut tried: BTreeMap<&str, usize> = BTreeMap::new();
     for i in 0..flags.count {
         for (k, scene) in scenes.iter().enumerate() {
             let folder = desk.join(format!("run-{k}-{i}"));
-            let attacks: [(usize, Result<(), String>); 4] = [
-                (0, small_files(&flags.jensen, scene, &folder, &mut dice)),
-                (1, closed_pipe(&flags.jensen, scene, &folder)),
-                (2, no_folder(&flags.jensen, scene, &desk)),
-                (3, race(&flags.jensen, scene, &folder)),
+            let jensen = &flags.jensen;
+            let files = format!("trap '' XFSZ; ulimit -f {}", 1 + dice.below(60));
+            let mut attacks = vec![
+                ("small files", small_files(jensen, scene, &folder, &files)),
+                (
+                    "little memory",
+                    little_memory(jensen, scene, &folder, &mut dice),
+                ),
+                ("a closed pipe", closed_pipe(jensen, scene, &folder)),
+                ("a file for a folder", no_folder(jensen, scene, &desk)),
+                ("a racing process", race(jensen, scene, &folder, 2)),
+                ("seven racing processes", race(jensen, scene, &folder, 8)),
             ];
+            if mounts {
+                attacks.push((
+                    "a disk that is nearly full",
+                    small_disk(jensen, scene, &folder, &desk, &mut dice),
+                ));
+                attacks.push((
+                    "a disk that is only read",
+                    read_only(jensen, scene, &folder),
+                ));
+            }
             for (kind, outcome) in attacks {
-                tried[kind] += 1;
+                *tried.entry(kind).or_default() += 1;
                 if let Err(find) = outcome {
                     finds.push(format!("{}: {find}", scene.name));
                 }
@@ -38,17 +57,41 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     if !finds.is_empty() {
         return Err(finds.join("\nerror: "));
     }
-    let [disk, pipe, folder, race] = tried;
-    Ok(format!(
-        "{disk} runs with small files, {pipe} with a closed pipe, {folder} without a folder, {race} racing pairs"
-    ))
+    let tried = tried.iter();
+    let told: Vec<String> = tried.map(|(kind, n)| format!("{n} with {kind}")).collect();
+    let skipped = if mounts {
+        ""
+    } else {
+        "; no disks of its own: `unshare` cannot mount here"
+    };
+    Ok(format!("runs: {}{skipped}", told.join(", ")))
+}
+
+/// Whether a process may mount what it alone sees.
+fn can_mount() -> bool {
+    let mut command = Command::new("unshare");
+    command.args(["-rm", "sh", "-c", "mount -t tmpfs none /mnt"]);
+    let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
+    quiet.status().is_ok_and(|status| status.success())
 }
 
 /// A shell that sets a limit and becomes the command.
 fn limited(jensen: &Path, limit: &str, line: &[String]) -> Result<super::Ended, String> {
-    let child = Command::new("sh")
-        .arg("-c")
-        .arg(format!("{limit}; exec \"$@\""))
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{limit}; exec \"$@\"")]);
+    under(shell, jensen, line)
+}
+
+/// A shell with mounts of its own.
+fn mounted(jensen: &Path, script: &str, line: &[String]) -> Result<super::Ended, String> {
+    let mut shell = Command::new("unshare");
+    shell.args(["-rm", "sh", "-c", script]);
+    under(shell, jensen, line)
+}
+
+/// The command as the arguments of a shell's script.
+fn under(mut shell: Command, jensen: &Path, line: &[String]) -> Result<super::Ended, String> {
+    let child = shell
         .arg("sh")
         .arg(jensen)
         .args(line)
@@ -61,23 +104,58 @@ fn limited(jensen: &Path, limit: &str, line: &[String]) -> Result<super::Ended, 
 }
 
 /// Over an earlier fit: one error and the earlier fit as it was, or the new one.
-fn small_files(jensen: &Path, scene: &Scene, folder: &Path, dice: &mut Dice) -> Result<(), String> {
+fn small_files(jensen: &Path, scene: &Scene, folder: &Path, limit: &str) -> Result<(), String> {
+    // Blocks of 512 bytes; `trap` has a write beyond the limit fail where it would end the process.
+    over_an_earlier_fit(jensen, scene, folder, limit, |line| {
+        limited(jensen, limit, line)
+    })
+}
+
+/// The same on a disk that is nearly full, where the earlier fit stands, too.
+fn small_disk(
+    jensen: &Path,
+    scene: &Scene,
+    folder: &Path,
+    desk: &Path,
+    dice: &mut Dice,
+) -> Result<(), String> {
+    let disk = desk.join("disk");
+    fs::create_dir_all(&disk).map_err(|e| e.to_string())?;
+    let room = dice.below(300);
+    // The disk is gone with the shell that mounts it.
+    let script = format!(
+        "set -e; mount -t tmpfs -o size=4m none {disk}; cp -r {folder} {disk}/run
+         cat /dev/zero > {disk}/taken 2> /dev/null || truncate -s -{room}K {disk}/taken
+         set +e; \"$@\"; code=$?; set -e; rm -r {folder}; cp -r {disk}/run {folder}; exit $code",
+        disk = disk.display(),
+        folder = folder.display(),
+    );
+    let told = format!("a disk of 4 MB with {room} kB of room");
+    over_an_earlier_fit(jensen, scene, folder, &told, |_| {
+        mounted(jensen, &script, &scene.fit(&disk.join("run")))
+    })
+}
+
+/// Under a limit: one error and the earlier fit as it was, or the new one; and then without it.
+fn over_an_earlier_fit(
+    jensen: &Path,
+    scene: &Scene,
+    folder: &Path,
+    limit: &str,
+    limited: impl Fn(&[String]) -> Result<super::Ended, String>,
+) -> Result<(), String> {
     let line = scene.fit(folder);
     let first = run(jensen, &line)?;
     first.clean()?;
     let kept = folder.with_extension("kept");
     copy(folder, &kept)?;
-    // Blocks of 512 bytes; `trap` has a write beyond the limit fail where it would end the process.
-    let blocks = 1 + dice.below(60);
-    let ended = limited(jensen, &format!("trap '' XFSZ; ulimit -f {blocks}"), &line)?;
-    ended
-        .clean()
-        .map_err(|find| format!("files of {blocks} blocks: {find}"))?;
+    let ended = limited(&line)?;
+    ended.clean().map_err(|find| format!("{limit}: {find}"))?;
     if !matches!(ended.code, Some(0 | 4)) {
         let lost = compare::differences(&kept, folder)?;
         if !lost.is_empty() {
             return Err(format!(
-                "files of {blocks} blocks: the earlier fit is lost: {}",
+                "{limit}: the earlier fit is lost: {}",
                 lost.join(", ")
             ));
         }
@@ -92,6 +170,49 @@ fn small_files(jensen: &Path, scene: &Scene, folder: &Path, dice: &mut Dice) -> 
     match differences.is_empty() {
         true => Ok(()),
         false => Err(format!("after a full disk: {}", differences.join(", "))),
+    }
+}
+
+/// Address space in megabytes, below which the system's loader cannot load the command.
+const LOADED: usize = 128;
+
+/// The system gives no more memory: one error, and then as after a kill.
+fn little_memory(
+    jensen: &Path,
+    scene: &Scene,
+    folder: &Path,
+    dice: &mut Dice,
+) -> Result<(), String> {
+    let alone = folder.with_extension("alone");
+    run(jensen, &scene.fit(&alone))?.clean()?;
+    let line = scene.fit(folder);
+    let kilobytes = 1024 * (LOADED + dice.below(1600));
+    let ended = limited(jensen, &format!("ulimit -v {kilobytes}"), &line)?;
+    let told = |find: String| format!("{kilobytes} kB of memory: {find}");
+    ended.clean().map_err(told)?;
+    run(jensen, &line)?.clean().map_err(told)?;
+    let differences = compare::differences(&alone, folder)?;
+    let _ = fs::remove_dir_all(&alone);
+    let _ = fs::remove_dir_all(folder);
+    match differences.is_empty() {
+        true => Ok(()),
+        false => Err(told(differences.join(", "))),
+    }
+}
+
+/// The folder stands on a disk that cannot be written.
+fn read_only(jensen: &Path, scene: &Scene, folder: &Path) -> Result<(), String> {
+    fs::create_dir_all(folder).map_err(|e| e.to_string())?;
+    let place = folder.display();
+    let script = format!("mount -t tmpfs -o ro none {place} && \"$@\"");
+    let ended = mounted(jensen, &script, &scene.fit(&folder.join("run")))?;
+    let _ = fs::remove_dir_all(folder);
+    match ended.code {
+        Some(2) => Ok(()),
+        code => Err(format!(
+            "a disk that is only read: exit {code:?}: {}",
+            ended.told
+        )),
     }
 }
 
@@ -136,21 +257,21 @@ fn no_folder(jensen: &Path, scene: &Scene, desk: &Path) -> Result<(), String> {
     }
 }
 
-/// Two processes, one folder: one has it, the other is refused, and the files are those of one.
-fn race(jensen: &Path, scene: &Scene, folder: &Path) -> Result<(), String> {
+/// Processes in one folder: one has it at a time, others are refused, and the files are those of one.
+fn race(jensen: &Path, scene: &Scene, folder: &Path, processes: usize) -> Result<(), String> {
     let alone = folder.with_extension("alone");
     run(jensen, &scene.fit(&alone))?.clean()?;
     let line = scene.fit(folder);
-    let (a, b) = (start(jensen, &line)?, start(jensen, &line)?);
-    let (a, b) = (finish(a)?, finish(b)?);
-    a.clean()?;
-    b.clean()?;
+    let started: Result<Vec<_>, String> = (0..processes).map(|_| start(jensen, &line)).collect();
+    for child in started? {
+        finish(child)?.clean()?;
+    }
     let differences = compare::differences(&alone, folder)?;
     let _ = fs::remove_dir_all(&alone);
     let _ = fs::remove_dir_all(folder);
     match differences.is_empty() {
         true => Ok(()),
-        false => Err(format!("two at once: {}", differences.join(", "))),
+        false => Err(format!("{processes} at once: {}", differences.join(", "))),
     }
 }
 

@@ -1,11 +1,12 @@
 //! How long it takes to end: commands that are interrupted, or whose time is up, at a random moment.
 //!
-//! A stop that takes long is tried again, as another process may have had the machine: the shortest of a few counts.
+//! A stop that takes long is tried again, as another process may have had the machine: the shortest of a few counts, and
+//! seconds of the processors are measured beside those of the clock.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -15,6 +16,9 @@ use super::{Dice, Ended, Flags, finish, run, start, words};
 
 /// Longest time from Ctrl-C or a passed limit to the end.
 const LONGEST: Duration = Duration::from_secs(1);
+
+/// Seconds of the processors up to which a stop that takes longer waited for the machine.
+const BUSY: Duration = Duration::from_millis(300);
 
 /// How often a stop that takes longer is tried.
 const TRIES: usize = 4;
@@ -48,7 +52,23 @@ struct Subject {
 #[derive(Default)]
 struct Measured {
     subjects: usize,
-    stops: Vec<(Duration, String)>,
+    stops: Vec<(Took, String)>,
+}
+
+/// How long a stop took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Took {
+    /// By the clock.
+    time: Duration,
+    /// By the processors, all together, where the system tells.
+    work: Option<Duration>,
+}
+
+impl Took {
+    /// Whether it is the command that took long.
+    fn too_long(self) -> bool {
+        self.time > LONGEST && self.work.is_none_or(|work| work > BUSY)
+    }
 }
 
 /// Stops everything.
@@ -74,7 +94,7 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
         for stop in kinds.into_iter().take(1 + usize::from(subject.limited)) {
             match shortest(&flags.jensen, subject, stop, &desk, &mut dice) {
                 Ok(took) => {
-                    if took > LONGEST {
+                    if took.too_long() {
                         finds.push(format!("{}, {stop:?}: {took:?}", subject.name));
                     }
                     of.stops.push((took, subject.name.clone()));
@@ -107,8 +127,8 @@ fn shortest(
     stop: Stop,
     desk: &Path,
     dice: &mut Dice,
-) -> Result<Duration, String> {
-    let mut best = Duration::MAX;
+) -> Result<Took, String> {
+    let mut best: Option<Took> = None;
     for _ in 0..TRIES {
         let out = desk.join("out");
         let _ = fs::remove_dir_all(&out);
@@ -119,40 +139,93 @@ fn shortest(
         let mut line: Vec<String> = subject.line.iter().map(place).collect();
         // Most programs are fitted within a second.
         let wait = Duration::from_millis(20 + dice.below(600) as u64);
-        let (took, ended) = match stop {
-            Stop::Interrupt => interrupted(start(jensen, &line)?, wait)?,
-            Stop::Limit => {
-                line.extend(["--max-seconds".to_owned(), wait.as_secs_f64().to_string()]);
-                let begun = Instant::now();
-                let ended = finish(start(jensen, &line)?)?;
-                // What is built before the run begins is not part of its time.
-                let before = wait + Duration::from_secs_f64(build_seconds(&out));
-                (begun.elapsed().saturating_sub(before), ended)
-            }
-        };
+        if let Stop::Limit = stop {
+            line.extend(["--max-seconds".to_owned(), wait.as_secs_f64().to_string()]);
+        }
+        let (took, ended) = stopped(jensen, &line, stop, wait, &out)?;
         // None is a signal that came before it was listened to.
         if ended.code.is_some() {
             ended.clean()?;
         }
         valid(jensen, subject, &out, &ended)?;
-        best = best.min(took);
-        if best <= LONGEST {
+        best = Some(best.map_or(took, |best| best.min(took)));
+        if took.time <= LONGEST {
             break;
         }
     }
-    Ok(best)
+    best.ok_or_else(|| "it was not tried".to_owned())
 }
 
-/// Interrupts a command after a while: how long it then takes to end.
-fn interrupted(child: Child, wait: Duration) -> Result<(Duration, Ended), String> {
-    std::thread::sleep(wait);
-    let id = child.id().to_string();
-    let sent = Instant::now();
-    // One that has ended cannot be told.
-    let told = Command::new("kill").args(["-INT", &id]).output();
-    told.map_err(|e| format!("cannot send a signal: {e}"))?;
+/// Runs a command that is to end after a while: how long it takes from then on.
+fn stopped(
+    jensen: &Path,
+    line: &[String],
+    stop: Stop,
+    wait: Duration,
+    out: &Path,
+) -> Result<(Took, Ended), String> {
+    let begun = Instant::now();
+    let child = start(jensen, line)?;
+    let id = child.id();
+    if let Stop::Interrupt = stop {
+        std::thread::sleep(wait);
+        // One that has ended cannot be told.
+        let told = Command::new("kill")
+            .args(["-INT", &id.to_string()])
+            .output();
+        told.map_err(|e| format!("cannot send a signal: {e}"))?;
+    }
+    let sent = begun.elapsed();
+    let watched = std::thread::spawn(move || work_of(id, begun));
     let ended = finish(child)?;
-    Ok((sent.elapsed(), ended))
+    let end = begun.elapsed();
+    let work = watched.join().unwrap_or_default();
+    // What is built before the run begins is not part of its time.
+    let due = match stop {
+        Stop::Interrupt => sent,
+        Stop::Limit => wait + Duration::from_secs_f64(build_seconds(out)),
+    };
+    let before = work
+        .iter()
+        .rev()
+        .find(|(at, _)| *at <= due)
+        .or(work.first());
+    let took = Took {
+        time: end.saturating_sub(due),
+        work: before
+            .zip(work.last())
+            .map(|(from, to)| to.1.saturating_sub(from.1)),
+    };
+    Ok((took, ended))
+}
+
+/// What a process has taken of the processors, time by time until it ends; nothing where the system does not tell.
+fn work_of(id: u32, begun: Instant) -> Vec<(Duration, Duration)> {
+    /// Milliseconds of a tick, in which Linux counts.
+    const TICK: u64 = 10;
+    let mut seen = Vec::new();
+    loop {
+        let at = begun.elapsed();
+        let text = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        // The command's name stands in parentheses; the state is the first field behind it, user and system time the 12th
+        // and 13th.
+        let fields: Vec<&str> = match text.rsplit_once(')') {
+            Some((_, fields)) => fields.split_whitespace().collect(),
+            None => return seen,
+        };
+        let ticks = |k: usize| {
+            fields
+                .get(k)
+                .and_then(|f| f.parse::<u64>().ok())
+                .unwrap_or(0)
+        };
+        let ended = fields.first().is_none_or(|state| *state == "Z");
+        seen.push((at, Duration::from_millis(TICK * (ticks(11) + ticks(12)))));
+        if ended || at > super::PATIENCE {
+            return seen;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// What a fit says that building took.
@@ -303,19 +376,22 @@ fn commands(root: &Path, jensen: &Path, desk: &Path) -> Result<Vec<Subject>, Str
 
 /// What was measured, as the book has it.
 fn table(measured: BTreeMap<String, Measured>) -> String {
-    let mut text = "| command | subjects | stops | median | longest | of |\n| --- | ---: | ---: | ---: | ---: | --- |\n".to_owned();
+    let mut text = "| command | subjects | stops | median | longest | of it the processors' | of |\n| --- | ---: | ---: | ---: | ---: | ---: | --- |\n".to_owned();
     for (kind, mut of) in measured {
         of.stops.sort();
-        let median = of.stops.get(of.stops.len() / 2).map(|(took, _)| *took);
+        let median = of.stops.get(of.stops.len() / 2).map(|(took, _)| took.time);
         let Some(((longest, name), median)) = of.stops.last().zip(median) else {
             continue;
         };
+        let work = longest.work.map_or("unknown".to_owned(), |work| {
+            format!("{:.2} s", work.as_secs_f64())
+        });
         text += &format!(
-            "| {kind} | {} | {} | {:.2} s | {:.2} s | {} |\n",
+            "| {kind} | {} | {} | {:.2} s | {:.2} s | {work} | {} |\n",
             of.subjects,
             of.stops.len(),
             median.as_secs_f64(),
-            longest.as_secs_f64(),
+            longest.time.as_secs_f64(),
             name.split_whitespace()
                 .take(3)
                 .collect::<Vec<_>>()

@@ -37,7 +37,7 @@ macro_rules! elementwise_table {
                 slope_of_power(g, x, y),
                 { let zero = g.constant(0.0); let at_zero = g.elem(ElemOp::Eq, &[x, zero]); let l = g.log(x); let s = g.select(at_zero, zero, l); g.mul(out, s) }],
                 points: [[1.5, 2.5], [0.3, -1.2]] }
-            Fmod "fmod" (x, y) out g { value: libm::fmod(x, y), kernel: x.sub(y.mul(x.div(y).trunc())), partials: [g.constant(1.0), { let q = g.div(x, y); let t = g.elem(ElemOp::Trunc, &[q]); g.neg(t) }], points: [[5.3, 2.0], [-5.3, 2.1]] }
+            Fmod "fmod" (x, y) out g { value: libm::fmod(x, y), kernel: by_lane([x, y], |[x, y]| libm::fmod(x, y)), partials: [g.constant(1.0), { let q = g.div(x, y); let t = g.elem(ElemOp::Trunc, &[q]); g.neg(t) }], points: [[5.3, 2.0], [-5.3, 2.1]] }
             Hypot "hypot" (x, y) out g { value: libm::hypot(x, y), kernel: vm::hypot(x, y), harmless: [HALF, HALF], partials: [g.div(x, out), g.div(y, out)], points: [[3.0, -4.0]] }
 
             // Piecewise; derivatives at the kinks are one-sided.
@@ -96,7 +96,7 @@ macro_rules! elementwise_table {
             Tetragamma "tetragamma" (x) out g { value: sp::polygamma(2, x), kernel: by_lane([x], |[x]| sp::polygamma(2, x)), partials: [g.elem(ElemOp::Pentagamma, &[x])], points: [[0.3], [2.5], [40.0]] }
             Pentagamma "pentagamma" (x) out g { value: sp::polygamma(3, x), kernel: by_lane([x], |[x]| sp::polygamma(3, x)), partials: [g.constant(f64::NAN)], points: [] }
 
-            Lbeta "lbeta" (a, b) out g { value: sp::lbeta(a, b), kernel: vm::lbeta(a, b), harmless: [POSITIVE, POSITIVE], partials: [{ let d = g.elem(ElemOp::DigammaStep, &[a, b]); g.neg(d) }, { let d = g.elem(ElemOp::DigammaStep, &[b, a]); g.neg(d) }], points: [[0.3, 2.0], [6.0, 40.0], [70.0, 30.0]] }
+            Lbeta "lbeta" (a, b) out g { value: sp::lbeta(a, b), kernel: V::select(a.min(b).lt(V::splat(0.0)), V::splat(f64::NAN), vm::lbeta(a, b)), harmless: [POSITIVE, POSITIVE], partials: [{ let d = g.elem(ElemOp::DigammaStep, &[a, b]); g.neg(d) }, { let d = g.elem(ElemOp::DigammaStep, &[b, a]); g.neg(d) }], points: [[0.3, 2.0], [6.0, 40.0], [70.0, 30.0]] }
 
             // Differences of the gamma family over a step, which cancel where x is large.
             LgammaStep "lgamma_step" (x, n) out g { value: sp::lgamma_step(x, n), kernel: vm::lgamma_step(x, n), harmless: [POSITIVE, POSITIVE], partials: [g.elem(ElemOp::DigammaStep, &[x, n]), { let s = g.add(x, n); g.elem(ElemOp::Digamma, &[s]) }], points: [[0.3, 2.0], [6.0, 40.0], [70.0, 3.0]] }

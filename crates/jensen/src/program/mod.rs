@@ -356,9 +356,12 @@ fn remarks<D>(model: &Model<D>) -> Vec<String> {
 
 /// A fit that could not start, in the model's own words where it has some.
 fn explain<D>(error: Error, model: &Model<D>, init: &Init) -> Error {
-    let Error::Fit(FitError::CannotStart(_)) = &error else {
+    let Error::Fit(FitError::CannotStart(status)) = &error else {
         return error;
     };
+    if status.is_from_outside() {
+        return error;
+    }
     let reason = match init {
         Init::Point(point) => model.rejection(point),
         _ => model.rejection(&vec![0.0; model.bound().unconstrained_dim()]),

@@ -182,9 +182,18 @@ impl Mul<f64> for Jet {
     }
 }
 
-/// Steps that a series or fraction takes at most for parameters of size `a`.
+/// Shapes beyond which the incomplete gamma function is not computed: around its median steps grow with the square root.
+const LARGEST_SHAPE: f64 = 1e12;
+
+/// Steps that a series or fraction takes at most for parameters of size `a`; beyond the largest it either ends soon, far from
+/// the median, or not at all.
 fn most_steps(a: f64) -> usize {
-    20_000 + (40.0 * a.abs().min(1e12).sqrt()) as usize
+    let around_the_median = if a <= LARGEST_SHAPE {
+        40.0 * a.sqrt()
+    } else {
+        0.0
+    };
+    20_000 + around_the_median as usize
 }
 
 /// Stops some time after a value has converged, because its derivatives lag behind by a power of the number of steps.
@@ -216,7 +225,8 @@ fn lentz(start: [Jet; 3], most: usize, step: impl Fn(f64) -> (Jet, Jet)) -> Jet 
         h = h * factor;
         // A numerator may vanish by chance while its derivative does not.
         let still = |i: usize| factor.first[i].abs() <= 8e-16 * (c.first[i] * d.value).abs();
-        if done.reached((factor.value - 1.0).abs() <= 3e-16 && still(0) && still(1)) {
+        let converged = (factor.value - 1.0).abs() <= 3e-16 && still(0) && still(1);
+        if done.reached(converged) || factor.value.is_nan() {
             break;
         }
     }
@@ -226,10 +236,11 @@ fn lentz(start: [Jet; 3], most: usize, step: impl Fn(f64) -> (Jet, Jet)) -> Jet 
 /// Logarithms of the lower and of the upper regularised incomplete gamma function with derivatives by `a`, for
 /// `a > 0` and `x >= 0`.
 pub fn log_gamma_p_q(a: f64, x: f64) -> (Jet, Jet) {
-    if a.is_nan() || x.is_nan() || a <= 0.0 || x < 0.0 || a.is_infinite() {
+    if a.is_nan() || x.is_nan() || a <= 0.0 || x < 0.0 || a > LARGEST_SHAPE {
         return (Jet::nan(), Jet::nan());
     }
-    if x == 0.0 || x.is_infinite() {
+    // Beyond, what the fraction is made of overflows.
+    if x == 0.0 || x > 1e300 {
         return Jet::bounds(x == 0.0);
     }
     let log_x = libm::log(x);
@@ -245,7 +256,7 @@ pub fn log_gamma_p_q(a: f64, x: f64) -> (Jet, Jet) {
         first: [log_x - digamma(a), 0.0],
         second: [-trigamma(a), 0.0, 0.0],
     };
-    let most = most_steps(a.max(x));
+    let most = most_steps(a);
     if x < a + 1.0 {
         let mut n = shape;
         let mut term = shape.recip();
@@ -368,6 +379,9 @@ pub fn log_student_cdf(nu: f64, z: f64) -> Jet {
 /// `log I_v(x)`, the modified Bessel function of the first kind, with derivatives by its order `v > -1`, for `x >= 0`.
 pub fn log_bessel_i(v: f64, x: f64) -> Jet {
     let value = super::log_modified_bessel_first_kind(v, x);
+    if value.is_nan() {
+        return Jet::nan();
+    }
     if !value.is_finite() {
         return Jet::constant(value);
     }

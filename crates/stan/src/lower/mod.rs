@@ -146,7 +146,11 @@ fn with_stack<T: Send>(
             .map_err(|error| LowerError {
                 kind: ErrorKind::Limit,
                 span: Span::default(),
-                message: format!("cannot start a thread to lower the program: {error}"),
+                message: format!(
+                    "cannot start a thread with a stack of {} MiB to compile the program: {error}: ask for fewer threads, \
+                     or for more room by `ulimit -v`",
+                    STACK >> 20
+                ),
             })?
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))

@@ -1,0 +1,158 @@
+//! Every operation at NaN, infinities, subnormal and huge numbers and zeros of both signs: values, gradients and
+//! Hessian-vector products end, fast and slow values agree, and a lane's bits are its own.
+
+use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
+use jensen_graph::{ElemOp, Execution, Graph, GraphDensity, NodeId};
+use jensen_math::simd::Simd;
+
+const SPECIAL: [f64; 12] = [
+    f64::NAN,
+    f64::INFINITY,
+    f64::NEG_INFINITY,
+    f64::MAX,
+    -f64::MAX,
+    f64::MIN_POSITIVE,
+    5e-324,
+    -5e-324,
+    0.0,
+    -0.0,
+    0.5,
+    -2.0,
+];
+
+/// Whether an operation may answer NaN with a number: comparisons, powers and choices do by their definition.
+fn may_be_finite(op: ElemOp, args: &[f64]) -> bool {
+    match op {
+        ElemOp::Eq | ElemOp::Lt | ElemOp::Le | ElemOp::Sign | ElemOp::Pivot | ElemOp::Select => {
+            true
+        }
+        ElemOp::Pow if args[1] == 0.0 || args[0] == 1.0 => true,
+        _ => args.iter().all(|x| !x.is_nan()),
+    }
+}
+
+fn same(a: f64, b: f64) -> bool {
+    a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
+}
+
+/// Values, gradients and products at the draws, each a row of coordinates, in blocks of so many lanes.
+fn everything(density: &GraphDensity, draws: &[Vec<f64>], lanes: usize) -> [Vec<f64>; 3] {
+    let dim = density.dim();
+    let mut found = [Vec::new(), Vec::new(), Vec::new()];
+    let mut ws = density.workspace(lanes);
+    for block in draws.chunks(lanes) {
+        let n = block.len();
+        let z: Vec<f64> = (0..dim)
+            .flat_map(|i| block.iter().map(move |draw| draw[i]))
+            .collect();
+        let v: Vec<f64> = (0..dim).flat_map(|i| vec![0.3 + i as f64; n]).collect();
+        let (mut value, mut gradient, mut product) =
+            (vec![0.0; n], vec![0.0; dim * n], vec![0.0; dim * n]);
+        let of = |x: &[f64]| -> Vec<f64> {
+            (0..n)
+                .flat_map(|l| (0..dim).map(move |i| (i, l)))
+                .map(|(i, l)| x[i * n + l])
+                .collect()
+        };
+        let at = Lanes::new(&z, dim, n);
+        density.value_grad(
+            &mut ws,
+            at,
+            &mut value,
+            LanesMut::new(&mut gradient, dim, n),
+        );
+        let mut alone = vec![0.0; n];
+        density.value(&mut ws, at, &mut alone);
+        assert!(
+            alone.iter().zip(&value).all(|(a, b)| same(*a, *b)),
+            "{alone:?} {value:?}"
+        );
+        density.hvp(
+            &mut ws,
+            at,
+            Lanes::new(&v, dim, n),
+            LanesMut::new(&mut product, dim, n),
+        );
+        found[0].extend(value);
+        found[1].extend(of(&gradient));
+        found[2].extend(of(&product));
+    }
+    found
+}
+
+/// Whether an argument counts: programs have whole numbers there that are data, and of a size that they are refused beyond.
+fn counts(op: ElemOp, which: usize) -> bool {
+    let name = op.name();
+    which == 0 && name.starts_with("bessel_") || which == 2 && name == "wiener_ratio"
+}
+
+/// All draws of special numbers.
+fn draws(op: ElemOp) -> Vec<Vec<f64>> {
+    let arity = op.arity();
+    // Of three arguments every combination would take minutes: one number of each kind.
+    let few = [f64::NAN, f64::INFINITY, f64::MAX, 5e-324, -0.0, 0.5];
+    let special = if arity < 3 { &SPECIAL[..] } else { &few };
+    let count = special.len().pow(arity as u32);
+    let all =
+        move |k: usize| (0..arity).all(|i| !counts(op, i) || digit(special, k, i).abs() < 1.0);
+    let draw = |k: usize| (0..arity).map(|i| digit(special, k, i)).collect();
+    (0..count).filter(|&k| all(k)).map(draw).collect()
+}
+
+/// Argument i of draw k.
+fn digit(special: &[f64], k: usize, i: usize) -> f64 {
+    special[k / special.len().pow(i as u32) % special.len()]
+}
+
+#[test]
+fn elementwise_operations_survive_special_values() {
+    let mut falls = Vec::new();
+    // The quantile of the beta distribution takes seconds at shapes beyond reason.
+    let quick = ElemOp::ALL.iter().filter(|op| op.name() != "inv_inc_beta");
+    for &op in quick {
+        let arity = op.arity();
+        let draws = draws(op);
+        let mut graph = Graph::new();
+        let z = graph.input(arity);
+        let args: Vec<NodeId> = (0..arity).map(|i| graph.element(z, i)).collect();
+        let out = graph.elem(op, &args);
+        graph.set_outputs(vec![out]);
+        for simd in Simd::available() {
+            let density = GraphDensity::new(&graph, Execution { simd, threads: 1 });
+            let found = everything(&density, &draws, draws.len());
+            // Lanes of another number, in other places of their vectors.
+            let other = everything(&density, &draws, 7);
+            for (k, (found, other)) in found.iter().zip(&other).enumerate() {
+                let parts = found.len() / draws.len();
+                if let Some(at) = (0..found.len()).find(|&i| !same(found[i], other[i])) {
+                    falls.push(format!(
+                        "{} on {simd}: output {k} at {:?} is {} or {}",
+                        op.name(),
+                        draws[at / parts],
+                        found[at],
+                        other[at]
+                    ));
+                }
+            }
+            for (draw, &fast) in draws.iter().zip(&found[0]) {
+                let slow = op.value(draw);
+                let near = (fast - slow).abs() <= 1e-12 * slow.abs() + 1e-300;
+                if !(same(fast, slow) || fast == slow || near) {
+                    falls.push(format!(
+                        "{} on {simd} at {draw:?}: {fast} where the table has {slow}",
+                        op.name()
+                    ));
+                }
+                if fast.is_finite() && !may_be_finite(op, draw) {
+                    falls.push(format!("{} on {simd} at {draw:?}: {fast}", op.name()));
+                }
+            }
+        }
+    }
+    assert!(
+        falls.is_empty(),
+        "{} falls:\n{}",
+        falls.len(),
+        falls.join("\n")
+    );
+}
