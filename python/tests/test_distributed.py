@@ -129,7 +129,7 @@ class Killer(threading.Thread):
 
     def run(self):
         rng = np.random.default_rng(5)
-        while self.killed < self._most and not self.over.wait(float(rng.uniform(0.2, 0.6))):
+        while self.killed < self._most and not self.over.wait(float(rng.uniform(0.1, 0.4))):
             for process in children(os.getpid())[:1]:
                 os.kill(process, signal.SIGKILL)
                 self.killed += 1
