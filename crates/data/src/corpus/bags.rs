@@ -7,6 +7,11 @@ use super::compressed::{self, bare_name, read_error};
 use super::sources::{CHUNK_DOCUMENTS, Format};
 use crate::error::DataError;
 
+/// Documents that a header may promise, and as many more for each of its entries: documents without a word are kept, and
+/// a damaged number would make 10¹² of them.
+const DOCUMENTS: u64 = 1 << 20;
+const DOCUMENTS_PER_ENTRY: u64 = 16;
+
 /// Documents as pairs of term and count, terms ascending and distinct within a document.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bags {
@@ -137,6 +142,13 @@ impl BagReader {
         if terms > words as u64 {
             return Err(reader.wrong(&format!(
                 "the file has {terms} terms, but its vocabulary {words} words"
+            )));
+        }
+        let most = DOCUMENTS.saturating_add(entries.saturating_mul(DOCUMENTS_PER_ENTRY));
+        if documents > most {
+            return Err(reader.wrong(&format!(
+                "{documents} documents with {entries} entries in all: nearly all of them would be empty, so the number is \
+                 damaged; at most {most} go with so few entries"
             )));
         }
         reader.kind = Kind::Triplets {
@@ -497,6 +509,11 @@ mod tests {
                 Format::MatrixMarket,
                 "%%MatrixMarket matrix coordinate integer general\n%\n",
                 "ends before the size",
+            ),
+            (
+                Format::MatrixMarket,
+                "%%MatrixMarket matrix coordinate integer general\n21474836473 3 1\n1 1 2\n",
+                "line 2: 21474836473 documents with 1 entries in all",
             ),
         ];
         for (format, text, expected) in cases {
