@@ -27,6 +27,8 @@ pub fn check(root: &Path) -> Result<Ended, String> {
         "-p",
         "jensen-cli",
         "--no-default-features",
+        "--features",
+        "topics,latent",
     ];
     run::cargo(root, &arguments, &[])?;
     let target = std::env::var_os("CARGO_TARGET_DIR");
@@ -180,6 +182,10 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
 }
 
 fn near(a: &str, b: &str) -> bool {
+    let (a, b) = match (a.strip_suffix('%'), b.strip_suffix('%')) {
+        (Some(a), Some(b)) => (a, b),
+        _ => (a, b),
+    };
     let (Ok(a), Ok(b)) = (a.parse::<f64>(), b.parse::<f64>()) else {
         return false;
     };
@@ -231,5 +237,7 @@ mod tests {
         ));
         assert!(!agree(&shown, &good[..5]));
         assert!(!agree(&["a"], &["a", "b"]));
+        assert!(agree(&["share 35.1%"], &["share 35.45%"]));
+        assert!(!agree(&["share 35.1%"], &["share 35.1"]));
     }
 }
