@@ -15,6 +15,10 @@ use crate::ops::{ElemOp, MatMul, Op, ScatterMap};
 /// Coordinates in all sets together beyond which most pairs are taken to have a derivative.
 const MOST: usize = 1 << 25;
 
+/// Coordinates that may be looked at while sets are joined, a few tenths of a second: a limit that is the same on every
+/// machine, as it decides about families.
+const MOST_JOINED: usize = 1 << 26;
+
 /// An interned set; 0 is the empty one.
 type SetId = u32;
 
@@ -36,7 +40,7 @@ pub(crate) fn pattern(graph: &Graph) -> Option<Arc<Pattern>> {
             let args: Vec<&[SetId]> = graph.args(id).iter().map(|a| &of[a.index()][..]).collect();
             dependence(graph, id, &args, len, &flat, &mut sets)
         };
-        if sets.volume > MOST {
+        if sets.are_too_many() {
             return None;
         }
         of.push(found);
@@ -112,7 +116,7 @@ fn dependence(
                 let i = if reverse { len - 1 - k } else { k };
                 sum = sets.union(sum, out[i]);
                 out[i] = sum;
-                if sets.volume > MOST {
+                if sets.are_too_many() {
                     break;
                 }
             }
@@ -178,7 +182,7 @@ fn product(
                 .collect();
             out[j * m + i] = sets.all([&terms[..]].into_iter());
         }
-        if sets.volume > MOST {
+        if sets.are_too_many() {
             break;
         }
     }
@@ -204,6 +208,8 @@ struct Sets {
     unions: HashMap<(SetId, SetId), SetId>,
     /// Members of all sets together.
     volume: usize,
+    /// Members that were looked at.
+    joined: usize,
     /// Scratch: which coordinates a union has.
     marked: Vec<bool>,
     /// Scratch: which sets a union has seen.
@@ -219,10 +225,16 @@ impl Sets {
             members: vec![empty],
             unions: HashMap::new(),
             volume: 0,
+            joined: 0,
             marked: vec![false; dim],
             seen: vec![0],
             round: 0,
         }
+    }
+
+    /// Whether no pattern is made of them: from then on nothing is joined.
+    fn are_too_many(&self) -> bool {
+        self.volume > MOST || self.joined > MOST_JOINED
     }
 
     fn intern(&mut self, set: Vec<u32>) -> SetId {
@@ -243,7 +255,7 @@ impl Sets {
     }
 
     fn union(&mut self, a: SetId, b: SetId) -> SetId {
-        if a == b || b == 0 {
+        if a == b || b == 0 || self.are_too_many() {
             return a;
         }
         if a == 0 {
@@ -254,6 +266,7 @@ impl Sets {
             return id;
         }
         let (x, y) = (&self.members[a as usize], &self.members[b as usize]);
+        self.joined += x.len() + y.len();
         let mut both = Vec::with_capacity(x.len() + y.len());
         both.extend_from_slice(x);
         both.extend_from_slice(y);
@@ -273,7 +286,11 @@ impl Sets {
             {
                 continue;
             }
+            if self.are_too_many() {
+                break;
+            }
             (distinct, only) = (distinct + 1, set);
+            self.joined += self.members[set as usize].len();
             for &coordinate in self.members[set as usize].iter() {
                 if !std::mem::replace(&mut self.marked[coordinate as usize], true) {
                     found.push(coordinate);

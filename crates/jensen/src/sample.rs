@@ -23,7 +23,7 @@ const NUMBERS: usize = 1 << 22;
 const AT_MEAN: u64 = u64::MAX;
 
 /// The numbers that the draws of a run may be which was ended from outside: written within a fraction of a second.
-const HURRIED_NUMBERS: usize = 1 << 18;
+const HURRIED_NUMBERS: usize = 1 << 17;
 
 /// Lanes of one call to the density.
 const BLOCK: usize = 512;

@@ -124,11 +124,17 @@ impl Graph {
             return x;
         }
         if sources.len() > MAX_SCATTER {
-            let (head, tail) = sources.split_at(MAX_SCATTER);
-            let first = self.scatter(head, len);
-            let mut rest = vec![(first, ScatterMap::All)];
-            rest.extend_from_slice(tail);
-            return self.scatter(&rest, len);
+            // One after another: of tens of thousands, a recursion over what is left would copy it as often.
+            let (head, mut left) = sources.split_at(MAX_SCATTER);
+            let mut sum = self.scatter(head, len);
+            while !left.is_empty() {
+                let (next, after) = left.split_at(left.len().min(MAX_SCATTER - 1));
+                let mut some = vec![(sum, ScatterMap::All)];
+                some.extend_from_slice(next);
+                sum = self.scatter(&some, len);
+                left = after;
+            }
+            return sum;
         }
         let mut maps: ScatterMaps = [ScatterMap::All; MAX_SCATTER];
         let mut args = Vec::with_capacity(sources.len());
