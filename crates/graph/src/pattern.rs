@@ -12,12 +12,9 @@ use jensen_density::Pattern;
 use crate::ir::{Graph, NodeId, Placement};
 use crate::ops::{ElemOp, MatMul, Op, ScatterMap};
 
-/// Coordinates in all sets together beyond which most pairs are taken to have a derivative.
-const MOST: usize = 1 << 25;
-
-/// Coordinates that may be looked at while sets are joined, a few tenths of a second: a limit that is the same on every
-/// machine, as it decides about families.
-const MOST_JOINED: usize = 1 << 26;
+/// Members of sets that may be looked at while they are joined, some tenths of a second; beyond it most pairs are taken to
+/// have a derivative. It is no limit on time, as families depend on it.
+const MOST: usize = 1 << 24;
 
 /// An interned set; 0 is the empty one.
 type SetId = u32;
@@ -206,8 +203,6 @@ struct Sets {
     members: Vec<Arc<[u32]>>,
     ids: HashMap<Arc<[u32]>, SetId>,
     unions: HashMap<(SetId, SetId), SetId>,
-    /// Members of all sets together.
-    volume: usize,
     /// Members that were looked at.
     joined: usize,
     /// Scratch: which coordinates a union has.
@@ -224,7 +219,6 @@ impl Sets {
             ids: HashMap::from([(empty.clone(), 0)]),
             members: vec![empty],
             unions: HashMap::new(),
-            volume: 0,
             joined: 0,
             marked: vec![false; dim],
             seen: vec![0],
@@ -234,7 +228,7 @@ impl Sets {
 
     /// Whether no pattern is made of them: from then on nothing is joined.
     fn are_too_many(&self) -> bool {
-        self.volume > MOST || self.joined > MOST_JOINED
+        self.joined > MOST
     }
 
     fn intern(&mut self, set: Vec<u32>) -> SetId {
@@ -243,7 +237,6 @@ impl Sets {
             return id;
         }
         let id = self.members.len() as SetId;
-        self.volume += set.len();
         self.members.push(set.clone());
         self.seen.push(0);
         self.ids.insert(set, id);
@@ -350,6 +343,18 @@ mod tests {
             g.add(both, sum)
         });
         assert_eq!(found, [vec![1, 2], vec![0], vec![0], vec![]]);
+    }
+
+    #[test]
+    fn what_takes_too_long_to_join_has_no_pattern() {
+        let mut graph = Graph::new();
+        let z = graph.input(6000);
+        let sums = graph.cumsum(z);
+        let exp = graph.exp(sums);
+        let value = graph.sum(exp);
+        let gradient = graph.gradient(value, &[z])[0];
+        graph.set_outputs(vec![value, gradient]);
+        assert!(pattern(&graph).is_none());
     }
 
     #[test]

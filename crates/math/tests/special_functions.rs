@@ -408,7 +408,10 @@ fn incomplete_gamma_functions_have_large_shapes() {
         let (near, far) = if lower { (p, q) } else { (q, p) };
         let close = |what: &str, found: f64, expected: f64, tolerance: f64| {
             let error = (found - expected).abs() / expected.abs();
-            assert!(error <= tolerance, "{what} at {a}, {x}: {found:e}, not {expected:e}");
+            assert!(
+                error <= tolerance,
+                "{what} at {a}, {x}: {found:e}, not {expected:e}"
+            );
         };
         close("value", near.value, value, 1e-13);
         close("first", near.first[0], first, 1e-11);
@@ -420,8 +423,14 @@ fn incomplete_gamma_functions_have_large_shapes() {
         let [before, after] = [1.0 - 1e-12, 1.0 + 1e-12].map(|f| log_gamma_p_q(a * f, x));
         for (before, after) in [(before.0, after.0), (before.1, after.1)] {
             let near = |u: f64, v: f64| (u - v).abs() <= 1e-7 * v.abs() + 1e-300;
-            assert!(near(before.value, after.value), "{a} {x}: {before:?} {after:?}");
-            assert!(near(before.first[0], after.first[0]), "{a} {x}: {before:?} {after:?}");
+            assert!(
+                near(before.value, after.value),
+                "{a} {x}: {before:?} {after:?}"
+            );
+            assert!(
+                near(before.first[0], after.first[0]),
+                "{a} {x}: {before:?} {after:?}"
+            );
         }
     }
     let (p, q) = log_gamma_p_q(1e300, 2.0);

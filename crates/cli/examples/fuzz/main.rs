@@ -56,7 +56,12 @@ struct Target {
 fn main() -> ExitCode {
     let mut words: Vec<String> = std::env::args().skip(1).collect();
     let names = words.split_off(words.len().min(3));
-    let number = |k: usize, usual: u64| words.get(k).and_then(|word| word.parse().ok()).unwrap_or(usual);
+    let number = |k: usize, usual: u64| {
+        words
+            .get(k)
+            .and_then(|word| word.parse().ok())
+            .unwrap_or(usual)
+    };
     let request = Request {
         seconds: number(0, 10),
         seed: number(1, 1),
@@ -92,7 +97,9 @@ fn all(request: &Request) -> usize {
     let _ = fs::create_dir_all(&desk);
     let watch = Watch::over(&desk);
     let mut finds = 0;
-    let asked = |target: &Target| request.names.is_empty() || request.names.iter().any(|n| n == target.name);
+    let asked = |target: &Target| {
+        request.names.is_empty() || request.names.iter().any(|n| n == target.name)
+    };
     for target in targets(&root).into_iter().filter(asked) {
         print!("{:<12}", target.name);
         // Whoever reads it sees which one hangs.
@@ -177,32 +184,48 @@ fn targets(root: &Path) -> Vec<Target> {
     };
     let of = |text: &str| vec![text.as_bytes().to_vec()];
     vec![
-        target("parser", COUNT_parser, models("model.stan", 4000), parse),
-        target("compiler", COUNT_compiler, models("model.stan", 2000), compile),
-        target("grammar", COUNT_grammar, Vec::new(), agree),
-        target("json", COUNT_json, models("data.json", 4000), |b| {
+        target("parser", 20_000, models("model.stan", 4000), parse),
+        target("compiler", 7_000, models("model.stan", 2000), compile),
+        target("grammar", 3_000, Vec::new(), agree),
+        target("json", 1_000_000, models("data.json", 4000), |b| {
             ended(DataSet::from_json(b, "x"))
         }),
-        target("rdump", COUNT_rdump, of(RDUMP), |b| ended(DataSet::from_rdump(b, "x"))),
-        target("csv", COUNT_csv, of("a,b,c\n1,2.5,x\n\"q,\",NA,-1e300\n"), |b| {
-            ended(Table::parse(b, "x.csv"))
+        target("rdump", 2_500_000, of(RDUMP), |b| {
+            ended(DataSet::from_rdump(b, "x"))
         }),
-        target("points", COUNT_points, vec![b"a,b\n1,2.5\n-1e300,4\n0.5,-0\n".to_vec(), npy_bytes()],
+        target(
+            "csv",
+            80_000,
+            of("a,b,c\n1,2.5,x\n\"q,\",NA,-1e300\n"),
+            |b| ended(Table::parse(b, "x.csv")),
+        ),
+        target(
+            "points",
+            180_000,
+            vec![b"a,b\n1,2.5\n-1e300,4\n0.5,-0\n".to_vec(), npy_bytes()],
             points_of,
         ),
-        target("bags", COUNT_bags, corpora::bags(), corpora::build_bags),
-        target("corpus", COUNT_corpus, corpora::built(), corpora::read),
-        target("npy", COUNT_npy, vec![npy_bytes()], |b| ended(npy::parse(b, "x.npy"))),
-        target("idx", COUNT_idx, vec![vec![0, 0, 8, 2, 0, 0, 0, 2, 0, 0, 0, 2, 1, 2, 3, 4]],
+        target("bags", 25_000, corpora::bags(), corpora::build_bags),
+        target("corpus", 60_000, corpora::built(), corpora::read),
+        target("npy", 8_000_000, vec![npy_bytes()], |b| {
+            ended(npy::parse(b, "x.npy"))
+        }),
+        target(
+            "idx",
+            12_000_000,
+            vec![vec![0, 0, 8, 2, 0, 0, 0, 2, 0, 0, 0, 2, 1, 2, 3, 4]],
             |b| ended(idx::parse_idx(b, "x")),
         ),
-        target("adjacency", COUNT_adjacency, of("3\n1 2 2 3\n2 1 1\n3 1 1\n"), |b| {
-            ended(Adjacency::parse(b, "x"))
-        }),
-        target("safetensors", COUNT_safetensors, vec![checkpoint()], |b| {
+        target(
+            "adjacency",
+            5_000_000,
+            of("3\n1 2 2 3\n2 1 1\n3 1 1\n"),
+            |b| ended(Adjacency::parse(b, "x")),
+        ),
+        target("safetensors", 4_000_000, vec![checkpoint()], |b| {
             ended(Checkpoint::decode(b))
         }),
-        target("graph", COUNT_graph, of(GRAPH), graph),
+        target("graph", 7_000_000, of(GRAPH), graph),
     ]
 }
 

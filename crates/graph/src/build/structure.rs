@@ -280,10 +280,14 @@ impl Graph {
             }
             Op::Elem(op @ (ElemOp::Add | ElemOp::Sub)) => {
                 let (a, b) = (self.args(x)[0], self.args(x)[1]);
-                if self.shape(a).is_scalar() != self.shape(b).is_scalar()
+                // A pivot is subtracted from each element for the sake of digits that a difference of sums would not have.
+                let pivoted = [a, b]
+                    .map(|part| self.elem_op(part))
+                    .contains(&Some(ElemOp::Pivot));
+                let apart = self.shape(a).is_scalar() != self.shape(b).is_scalar()
                     || self.constant_value(a).is_some()
-                    || self.constant_value(b).is_some()
-                {
+                    || self.constant_value(b).is_some();
+                if apart && !pivoted {
                     let count = self.element_count(shape);
                     let total = |graph: &mut Self, part: NodeId| {
                         if graph.shape(part).is_scalar() {
