@@ -4,6 +4,7 @@ use std::f64::consts::{FRAC_PI_2, TAU};
 
 use jensen_density::LogDensity;
 use jensen_run::{Algorithm, Evidence, Record, Status, Step};
+use rayon::prelude::*;
 
 use super::evidence::{Sheet, log_evidence};
 use super::kernel::{Moved, Stride, transition};
@@ -66,9 +67,8 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         settings: RefineSettings,
     ) -> Self {
         let base = Map::of(approximation);
-        let lanes = settings.ensemble.lanes();
         Self {
-            target: Target::new(density, base.clone(), lanes),
+            target: Target::new(density, base.clone()),
             base,
             source,
             settings,
@@ -366,16 +366,14 @@ fn steer(state: &mut RefineState, moved: Moved, gain: f64) {
 /// The worst mixing of the coordinates, their squares and the log density.
 fn mixing_of(ensemble: Ensemble, dim: usize, tape: &Tape) -> Mixing {
     let lanes = ensemble.lanes();
-    let mut worst = ensemble.judge(&tape.log_p);
-    for i in 0..dim {
-        let column: Vec<f64> = tape
-            .x
-            .chunks(dim * lanes)
-            .flat_map(|cloud| cloud[i * lanes..(i + 1) * lanes].iter().copied())
-            .collect();
-        worst = worst.join(ensemble.judge_with_spread(&column));
-    }
-    worst
+    let coordinate = |i: usize| {
+        let rows = tape.x.chunks(dim * lanes);
+        let rows = rows.map(|cloud| &cloud[i * lanes..(i + 1) * lanes]);
+        ensemble.judge_with_spread(&rows.flatten().copied().collect::<Vec<f64>>())
+    };
+    let each: Vec<Mixing> = (0..dim).into_par_iter().map(coordinate).collect();
+    each.into_iter()
+        .fold(ensemble.judge(&tape.log_p), Mixing::join)
 }
 
 impl<D: LogDensity> Algorithm for Refine<'_, D> {

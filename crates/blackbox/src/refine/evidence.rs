@@ -18,6 +18,10 @@ const TOLERANCE: f64 = 1e-4;
 /// Most iterations.
 const ITERATIONS: usize = 200;
 
+/// Nats by which an evidence may leave its guess before shares of mixtures are taken again: what they lost to zero then
+/// still does not count.
+const FAR: f64 = 30.0;
+
 /// `r` of particles at one temperature, any number of clouds one after another; −∞ where the density is zero.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sheet {
@@ -62,33 +66,53 @@ fn forward(betas: &[f64], ratios: &[Vec<f64>]) -> Vec<f64> {
 }
 
 /// The self-consistent log evidences, from a first guess.
+///
+/// With `E_nk` the share that temperature k has of the mixture at particle n under the guess, the evidences relative to it
+/// are `u_k = (1/N_k) Σ_n E_nk / Σ_j E_nj / u_j`: exponentials are needed for the shares alone, which are taken again
+/// where the guess was far off.
 fn bridge(betas: &[f64], ratios: &[Vec<f64>], guess: &[f64]) -> Vec<f64> {
-    let sizes: Vec<f64> = ratios.iter().map(|r| (r.len() as f64).ln()).collect();
     let power = |beta: f64, r: f64| if beta == 0.0 { 0.0 } else { beta * r };
     let mut log_z = guess.to_vec();
-    for _ in 0..ITERATIONS {
-        let weights: Vec<f64> = betas
+    let mut left = ITERATIONS;
+    while left > 0 {
+        let weights: Vec<f64> = ratios
             .iter()
-            .zip(&sizes)
             .zip(&log_z)
-            .map(|((_, size), z)| size - z)
+            .map(|(own, z)| (own.len() as f64).ln() - z)
             .collect();
-        let mut terms = vec![Vec::new(); betas.len()];
+        let mut shares = Vec::new();
         for &r in ratios.iter().flatten() {
-            let powers: Vec<f64> = betas.iter().map(|beta| power(*beta, r)).collect();
-            let mixture: Vec<f64> = powers.iter().zip(&weights).map(|(p, w)| p + w).collect();
-            let mixture = log_sum_exp_slice(&mixture);
-            for (terms, p) in terms.iter_mut().zip(powers) {
-                terms.push(p - mixture);
-            }
+            let logs = betas.iter().zip(&weights).map(|(b, w)| power(*b, r) + w);
+            let most = logs.clone().fold(f64::NEG_INFINITY, f64::max);
+            shares.extend(logs.map(|log| (log - most).exp()));
         }
-        let mut next: Vec<f64> = terms.iter().map(|terms| log_sum_exp_slice(terms)).collect();
-        let first = next[0];
-        next.iter_mut().for_each(|z| *z -= first);
-        let pairs = next.iter().zip(&log_z);
-        let change = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-        log_z = next;
-        if change < TOLERANCE {
+        let mut relative = vec![1.0_f64; betas.len()];
+        let mut change = f64::INFINITY;
+        while left > 0 && change >= TOLERANCE && relative.iter().all(|u| u.ln().abs() < FAR) {
+            left -= 1;
+            let inverse: Vec<f64> = relative.iter().map(|u| 1.0 / u).collect();
+            let mut next = vec![0.0; betas.len()];
+            for shares in shares.chunks(betas.len()) {
+                let mixture: f64 = shares.iter().zip(&inverse).map(|(e, u)| e * u).sum();
+                for (next, e) in next.iter_mut().zip(shares) {
+                    *next += e / mixture;
+                }
+            }
+            for (next, own) in next.iter_mut().zip(ratios) {
+                *next /= own.len() as f64;
+            }
+            let first = next[0];
+            next.iter_mut().for_each(|u| *u /= first);
+            let pairs = next.iter().zip(&relative);
+            change = pairs
+                .map(|(a, b)| (a / b).ln().abs())
+                .fold(0.0, |a, b| if b.is_nan() { b } else { b.max(a) });
+            relative = next;
+        }
+        for (z, u) in log_z.iter_mut().zip(&relative) {
+            *z += u.ln();
+        }
+        if change < TOLERANCE || change.is_nan() {
             break;
         }
     }

@@ -11,9 +11,11 @@
 //! steps are taken, elsewhere large ones, and detailed balance holds exactly.
 
 use jensen_density::LogDensity;
+use jensen_math::simd::LANES;
+use rayon::prelude::*;
 
 use super::map::Map;
-use super::target::{Cloud, Target, gather, tempered};
+use super::target::{Cloud, Evaluator, Target, beside, gather, tempered};
 use crate::noise::{NoisePurpose, NoiseSource};
 
 /// Step sizes tried, each a quarter of the one before.
@@ -30,6 +32,11 @@ const WANDER: f64 = 2.0;
 
 /// Steps of the longest trajectory.
 const LONGEST: usize = 1024;
+
+/// Numbers that a part of the lanes must move before it is given to a thread of its own, and fewest lanes of one: what is
+/// less costs more to hand over, or leaves vectors of lanes empty.
+const GRAIN: usize = 1 << 14;
+const LEAST_LANES: usize = 32;
 
 /// How to move.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +72,26 @@ struct Arrival {
     wander: Vec<f64>,
     /// Whether it ended outside the support.
     outside: Vec<bool>,
+    /// Steps until the last of them ended.
+    steps: usize,
+}
+
+impl Arrival {
+    /// Parts side by side.
+    fn join(parts: &[Self]) -> Self {
+        Self {
+            cloud: Cloud::join(parts.iter().map(|part| &part.cloud)),
+            momentum: beside(
+                parts
+                    .iter()
+                    .map(|part| (&part.momentum[..], part.error.len())),
+            ),
+            error: parts.iter().flat_map(|part| part.error.clone()).collect(),
+            wander: parts.iter().flat_map(|part| part.wander.clone()).collect(),
+            outside: parts.iter().flat_map(|part| part.outside.clone()).collect(),
+            steps: parts.iter().map(|part| part.steps).max().unwrap_or(0),
+        }
+    }
 }
 
 /// Moves every particle of `cloud` once; numbers are keyed by `iteration`.
@@ -169,7 +196,8 @@ fn reversible<D: LogDensity>(
     good
 }
 
-/// Leapfrog steps of a level from `start` with the given momenta.
+/// Leapfrog steps of a level from `start` with the given momenta, the lanes in as many parts as threads are worth their
+/// while: what a lane does hangs on no other.
 fn trajectory<D: LogDensity>(
     target: &mut Target<'_, D>,
     start: &Cloud,
@@ -181,8 +209,38 @@ fn trajectory<D: LogDensity>(
 ) -> Arrival {
     let lanes = start.lanes();
     let shrink = SHRINK.powi(-(level as i32));
-    let mut sizes: Vec<f64> = sizes.iter().map(|h| h * shrink).collect();
+    let sizes: Vec<f64> = sizes.iter().map(|h| h * shrink).collect();
     let steps = steps * GROWTH.pow(level);
+    let most = (momentum.len() * steps / GRAIN).min(lanes / LEAST_LANES);
+    let parts = most.clamp(1, rayon::current_num_threads());
+    let width = lanes.div_ceil(parts).next_multiple_of(LANES);
+    let parts: Vec<Arrival> = target
+        .evaluators(lanes.div_ceil(width), width)
+        .par_iter_mut()
+        .enumerate()
+        .map(|(k, evaluator)| {
+            let own: Vec<usize> = (k * width..lanes.min((k + 1) * width)).collect();
+            let push = gather(momentum, lanes, &own);
+            let sizes = own.iter().map(|&l| sizes[l]).collect();
+            part(evaluator, &start.gather(&own), &push, sizes, steps, beta)
+        })
+        .collect();
+    let arrival = Arrival::join(&parts);
+    // As many as if all lanes had moved together, so that no limit hangs on the number of threads.
+    target.count(lanes * arrival.steps);
+    arrival
+}
+
+/// The trajectories of a part of the lanes, one after another's step.
+fn part<D: LogDensity>(
+    target: &mut Evaluator<'_, D>,
+    start: &Cloud,
+    momentum: &[f64],
+    mut sizes: Vec<f64>,
+    steps: usize,
+    beta: f64,
+) -> Arrival {
+    let lanes = start.lanes();
     let mut cloud = start.clone();
     let mut momentum = momentum.to_vec();
     let mut grad = vec![0.0; cloud.x.len()];
@@ -195,8 +253,9 @@ fn trajectory<D: LogDensity>(
     let (mut low, mut high) = (begin.clone(), begin.clone());
     let mut end = begin.clone();
     let mut outside = vec![false; lanes];
-    let mut alive = lanes;
-    for _ in 0..steps {
+    let (mut alive, mut taken) = (lanes, 0);
+    while taken < steps && alive > 0 {
+        taken += 1;
         kick(&mut momentum, &grad, &sizes);
         for (x, r) in cloud.x.chunks_mut(lanes).zip(momentum.chunks(lanes)) {
             for ((x, r), h) in x.iter_mut().zip(r).zip(&sizes) {
@@ -223,9 +282,6 @@ fn trajectory<D: LogDensity>(
                 alive -= 1;
             }
         }
-        if alive == 0 {
-            break;
-        }
     }
     Arrival {
         cloud,
@@ -233,6 +289,7 @@ fn trajectory<D: LogDensity>(
         error: end.iter().zip(&begin).map(|(e, b)| e - b).collect(),
         wander: high.iter().zip(&low).map(|(h, l)| h - l).collect(),
         outside,
+        steps: taken,
     }
 }
 

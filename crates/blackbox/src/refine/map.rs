@@ -85,10 +85,7 @@ impl Root {
     pub(super) fn transposed_times(&self, g: &[f64], lanes: usize, out: &mut [f64]) {
         match self {
             Self::Diagonal(scale) => scale_rows(scale, g, lanes, out),
-            Self::Lower { transposed, .. } => {
-                out.fill(0.0);
-                multiply(Half::Upper, transposed, g, lanes, out);
-            }
+            Self::Lower { transposed, .. } => multiply(Half::Upper, transposed, g, lanes, out),
             Self::LowRank(root) => {
                 let mut scaled = vec![0.0; g.len()];
                 scale_rows(&root.scale, g, lanes, &mut scaled);
@@ -274,8 +271,30 @@ enum Half {
     Upper,
 }
 
-/// `out += A x` for a triangular square A: four rows at a time over what they may hold.
+/// Lanes whose rows are brought together, so that they are read from the nearest cache: 300 rows of 16 lanes fill one.
+const PANEL: usize = 16;
+
+/// `out = A x` for a triangular square A: four rows at a time over what they may hold.
 fn multiply(half: Half, a: &[f64], x: &[f64], lanes: usize, out: &mut [f64]) {
+    let dim = x.len() / lanes;
+    let (mut panel, mut product) = (vec![0.0; dim * PANEL], vec![0.0; dim * PANEL]);
+    for first in (0..lanes).step_by(PANEL) {
+        let width = PANEL.min(lanes - first);
+        let panel = &mut panel[..dim * width];
+        for (to, x) in panel.chunks_mut(width).zip(x.chunks(lanes)) {
+            to.copy_from_slice(&x[first..first + width]);
+        }
+        let product = &mut product[..dim * width];
+        product.fill(0.0);
+        multiply_panel(half, a, panel, width, product);
+        for (out, from) in out.chunks_mut(lanes).zip(product.chunks(width)) {
+            out[first..first + width].copy_from_slice(from);
+        }
+    }
+}
+
+/// The same for few lanes, added to `out`.
+fn multiply_panel(half: Half, a: &[f64], x: &[f64], lanes: usize, out: &mut [f64]) {
     let dim = x.len() / lanes;
     for (four, rows) in out.chunks_mut(4 * lanes).enumerate() {
         let i = 4 * four;

@@ -53,6 +53,33 @@ impl Cloud {
     }
 }
 
+impl Cloud {
+    /// Clouds side by side.
+    pub(super) fn join<'c>(parts: impl Iterator<Item = &'c Self> + Clone) -> Self {
+        let rows = |of: fn(&Self) -> &[f64]| beside(parts.clone().map(|c| (of(c), c.lanes())));
+        Self {
+            x: rows(|cloud| &cloud.x),
+            grad: rows(|cloud| &cloud.grad),
+            log_p: parts
+                .flat_map(|cloud| cloud.log_p.iter().copied())
+                .collect(),
+        }
+    }
+}
+
+/// Matrices of as many rows, each with its number of lanes, side by side.
+pub(super) fn beside<'c>(parts: impl Iterator<Item = (&'c [f64], usize)>) -> Vec<f64> {
+    let mut parts: Vec<_> = parts.map(|(x, lanes)| x.chunks(lanes)).collect();
+    let mut out = Vec::new();
+    while let Some(row) = parts[0].next() {
+        out.extend_from_slice(row);
+        for part in &mut parts[1..] {
+            out.extend_from_slice(part.next().expect("as many rows"));
+        }
+    }
+    out
+}
+
 /// The given columns of `rows × lanes`.
 pub(super) fn gather(x: &[f64], lanes: usize, from: &[usize]) -> Vec<f64> {
     x.chunks(lanes)
@@ -60,21 +87,21 @@ pub(super) fn gather(x: &[f64], lanes: usize, from: &[usize]) -> Vec<f64> {
         .collect()
 }
 
-/// Evaluates a density in the coordinates of a map.
+/// A density in the coordinates of a map.
 pub(super) struct Target<'a, D: LogDensity> {
     density: &'a D,
-    workspace: D::Workspace,
     pub(super) map: Map,
+    /// Scratch memory of each part of the lanes that moves by itself.
+    workspaces: Vec<D::Workspace>,
     calls: Calls,
 }
 
 impl<'a, D: LogDensity> Target<'a, D> {
-    /// The density for up to `lanes` particles.
-    pub(super) fn new(density: &'a D, map: Map, lanes: usize) -> Self {
+    pub(super) fn new(density: &'a D, map: Map) -> Self {
         Self {
             density,
-            workspace: density.workspace(lanes),
             map,
+            workspaces: Vec::new(),
             calls: Calls::default(),
         }
     }
@@ -83,47 +110,86 @@ impl<'a, D: LogDensity> Target<'a, D> {
         self.density.dim()
     }
 
+    /// Counts evaluations with their gradients.
+    pub(super) fn count(&mut self, gradients: usize) {
+        self.calls.gradients += gradients as u64;
+    }
+
     /// Evaluations since the last call of this.
     pub(super) fn take_calls(&mut self) -> Calls {
         std::mem::take(&mut self.calls)
     }
 
+    /// Evaluators for so many parts of up to `lanes` particles.
+    pub(super) fn evaluators(&mut self, parts: usize, lanes: usize) -> Vec<Evaluator<'_, D>> {
+        while self.workspaces.len() < parts {
+            self.workspaces.push(self.density.workspace(lanes));
+        }
+        let (density, map) = (self.density, &self.map);
+        let workspaces = self.workspaces[..parts].iter_mut();
+        workspaces
+            .map(|workspace| Evaluator {
+                density,
+                map,
+                workspace,
+            })
+            .collect()
+    }
+
     /// The cloud at `x`.
     pub(super) fn at(&mut self, x: Vec<f64>) -> Cloud {
-        let dim = self.dim();
-        let lanes = x.len() / dim;
+        let lanes = x.len() / self.dim();
         let mut cloud = Cloud {
             grad: vec![0.0; x.len()],
             log_p: vec![0.0; lanes],
             x,
         };
-        self.evaluate(&mut cloud);
+        self.evaluators(1, lanes)[0].evaluate(&mut cloud);
+        self.count(lanes);
         cloud
     }
+}
 
+/// Evaluates a target for one part of the lanes.
+pub(super) struct Evaluator<'t, D: LogDensity> {
+    density: &'t D,
+    map: &'t Map,
+    workspace: &'t mut D::Workspace,
+}
+
+impl<D: LogDensity> Evaluator<'_, D> {
     /// Makes values and gradients those of the cloud's positions.
     pub(super) fn evaluate(&mut self, cloud: &mut Cloud) {
-        let (dim, lanes) = (self.dim(), cloud.lanes());
+        let (dim, lanes) = (self.density.dim(), cloud.lanes());
         let z = self.map.place(&cloud.x, lanes);
         let mut grad = vec![0.0; z.len()];
         self.density.value_grad(
-            &mut self.workspace,
+            self.workspace,
             Lanes::new(&z, dim, lanes),
             &mut cloud.log_p,
             LanesMut::new(&mut grad, dim, lanes),
         );
-        self.calls.gradients += lanes as u64;
         self.map.pull(&grad, lanes, &mut cloud.grad);
-        for (l, value) in cloud.log_p.iter_mut().enumerate() {
-            *value += self.map.log_det();
-            let defined =
-                value.is_finite() && cloud.grad[l..].iter().step_by(lanes).all(|g| g.is_finite());
-            if !defined {
-                *value = f64::NEG_INFINITY;
-                cloud.grad[l..]
-                    .iter_mut()
-                    .step_by(lanes)
-                    .for_each(|g| *g = 0.0);
+        let mut defined: Vec<bool> = cloud.log_p.iter().map(|p| p.is_finite()).collect();
+        for row in cloud.grad.chunks(lanes) {
+            for (defined, g) in defined.iter_mut().zip(row) {
+                *defined &= g.is_finite();
+            }
+        }
+        for (value, defined) in cloud.log_p.iter_mut().zip(&defined) {
+            *value = match defined {
+                true => *value + self.map.log_det(),
+                false => f64::NEG_INFINITY,
+            };
+        }
+        if defined.iter().all(|defined| *defined) {
+            return;
+        }
+        for row in cloud.grad.chunks_mut(lanes) {
+            for (g, defined) in row.iter_mut().zip(&defined) {
+                if !defined {
+                    *g = 0.0;
+                }
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Coordinates in which particles have unit variances.
 
+use rayon::prelude::*;
+
 use super::map::Root;
 use crate::dense::cholesky;
 use crate::reduce::dot;
@@ -27,38 +29,40 @@ pub(super) fn estimate(x: &[f64], lanes: usize, times: usize) -> Option<Root> {
         row.iter_mut().for_each(|x| *x -= mean);
     }
     let dense = dim <= DENSE;
-    let mut covariance = vec![0.0; if dense { dim * dim } else { dim }];
+    let triangle: Vec<Vec<f64>> = (0..dim)
+        .into_par_iter()
+        .map(|i| {
+            let others = &rows[if dense { 0 } else { i }..=i];
+            let row = others.iter().map(|other| dot(&rows[i], other) / count);
+            row.collect()
+        })
+        .collect();
+    if triangle.iter().flatten().any(|c| !c.is_finite()) {
+        return None;
+    }
     let mut distance = 0.0;
-    for i in 0..dim {
-        let others = if dense { 0..i + 1 } else { i..i + 1 };
-        for j in others {
-            let c = dot(&rows[i], &rows[j]) / count;
-            if !c.is_finite() {
-                return None;
-            }
-            distance += if i == j {
-                (c - 1.0) * (c - 1.0)
-            } else {
-                2.0 * c * c
-            };
-            if dense {
-                covariance[i * dim + j] = c;
-            } else {
-                covariance[i] = c;
-            }
-        }
+    for row in &triangle {
+        let (own, others) = row.split_last().expect("a row has its diagonal");
+        distance += (own - 1.0) * (own - 1.0);
+        distance += 2.0 * others.iter().map(|c| c * c).sum::<f64>();
     }
     let (d, pairs) = (dim as f64, if dense { dim as f64 + 1.0 } else { 2.0 });
     let identity = (d * pairs / count / distance).min(1.0);
     if identity > MOSTLY_IDENTITY {
         return None;
     }
-    covariance.iter_mut().for_each(|c| *c *= 1.0 - identity);
     if !dense {
-        let sd = covariance.iter().map(|c| (c + identity).sqrt());
+        let own = triangle.iter().flatten();
+        let sd = own.map(|c| (c * (1.0 - identity) + identity).sqrt());
         return Some(Root::Diagonal(sd.collect()));
     }
-    (0..dim).for_each(|i| covariance[i * dim + i] += identity);
+    let mut covariance = vec![0.0; dim * dim];
+    for (i, (to, row)) in covariance.chunks_mut(dim).zip(&triangle).enumerate() {
+        for (to, c) in to.iter_mut().zip(row) {
+            *to = c * (1.0 - identity);
+        }
+        to[i] += identity;
+    }
     cholesky(&covariance, dim).map(|lower| Root::lower(lower, dim))
 }
 
