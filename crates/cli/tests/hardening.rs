@@ -200,6 +200,66 @@ fn an_interrupt_ends_draws_that_loop_with_their_results() {
     assert!(desk.path("run/fit.json").is_file());
 }
 
+#[cfg(unix)]
+#[test]
+fn a_stop_before_the_first_state_leaves_what_was_there() {
+    let desk = Desk::new();
+    let quick = desk.file("quick.stan", &program("", ""));
+    // Built at once, and evaluated for seconds before there is a first state.
+    let source = "parameters { matrix[250, 250] A; }
+        model { to_vector(A) ~ normal(0, 1); sum(A * A * A * A * A * A * A * A) ~ normal(0, 1); }";
+    let slow = desk.file("slow.stan", source);
+    let out = desk.name("run");
+    let files = || -> Vec<(String, Vec<u8>)> {
+        let entries = fs::read_dir(&out).unwrap().flatten();
+        let mut files: Vec<_> = entries
+            .map(|entry| {
+                (
+                    entry.file_name().to_string_lossy().into_owned(),
+                    fs::read(entry.path()).unwrap(),
+                )
+            })
+            .collect();
+        files.sort();
+        files
+    };
+    let interrupted = || {
+        let request = Path::new(&out).join("run.json");
+        let before = fs::read(&request).ok();
+        let mut child = start(["fit", &slow, "--out", &out]);
+        let begun = Instant::now();
+        // The run begins once it is written down what is run.
+        while fs::read(&request)
+            .ok()
+            .is_none_or(|now| before.as_ref() == Some(&now))
+            && begun.elapsed() < Duration::from_secs(60)
+        {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        let id = child.id().to_string();
+        let told = std::process::Command::new("kill")
+            .args(["-INT", &id])
+            .status();
+        assert!(told.expect("it can be interrupted").success());
+        assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    };
+    interrupted();
+    assert!(files().iter().all(|(name, _)| name != "fit.json"
+        && !name.starts_with("draws")
+        && !name.ends_with(".tmp")));
+    // What is left is in nobody's way, and the fit that then stands there outlives the same.
+    jensen(["fit", &quick, "--draws", "10", "--out", &out]).expect(0);
+    let whole = files();
+    interrupted();
+    assert!(files() == whole);
+    let said = jensen(["fit", &slow, "--out", &out, "--max-seconds", "0.001"])
+        .expect(2)
+        .stderr;
+    assert!(said.contains("0.001 seconds"), "{said}");
+    assert!(files() == whole);
+}
+
 #[test]
 fn a_large_fit_whose_time_is_up_writes_what_is_soon_written() {
     let desk = Desk::new();

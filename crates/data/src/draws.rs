@@ -152,6 +152,15 @@ impl DrawsTable {
         Ok(self)
     }
 
+    /// The table of the first draws, where there are more.
+    #[must_use]
+    pub fn first(mut self, draws: usize) -> Self {
+        self.draws.truncate(draws.saturating_mul(self.width));
+        self.log_p.truncate(draws);
+        self.log_g.truncate(draws);
+        self
+    }
+
     /// The variables in order.
     pub fn variables(&self) -> &[DrawsVariable] {
         &self.variables

@@ -167,6 +167,36 @@ impl GraphDensity {
     /// # Panics
     /// As [`new`](Self::new).
     pub fn for_batches(graph: &Graph, execution: Execution, capacity: usize) -> Self {
+        match Self::made(graph, execution, capacity, &|| None) {
+            Ok(density) => density,
+            Err(_) => unreachable!("nobody asks for an end"),
+        }
+    }
+
+    /// [`new`](Self::new), which ends once `asked` gives a reason: it is asked before each step of the work, and now and then
+    /// within differentiation.
+    ///
+    /// # Errors
+    /// The reason.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    pub fn new_unless(
+        graph: &Graph,
+        execution: Execution,
+        asked: &dyn Fn() -> Option<String>,
+    ) -> Result<Self, String> {
+        Self::made(graph, execution, usize::MAX, asked)
+    }
+
+    fn made(
+        graph: &Graph,
+        execution: Execution,
+        capacity: usize,
+        asked: &dyn Fn() -> Option<String>,
+    ) -> Result<Self, String> {
+        let go_on = || asked().map_or(Ok(()), Err);
+        go_on()?;
         let mut graph = passes::optimise(graph);
         assert_eq!(graph.outputs().len(), 1, "one output, the log density");
         assert_eq!(graph.inputs().len(), 1, "one input, the draw");
@@ -177,17 +207,19 @@ impl GraphDensity {
         );
         let dim = graph.inputs()[0].len;
         let capacity = graph.record_count().unwrap_or(0).min(capacity);
-        let program = |graph: &Graph| {
+        let program = |graph: &Graph| -> Result<Program, String> {
+            go_on()?;
             let graph = passes::compact(graph);
             crate::verify::debug_verify(&graph);
-            Program::new(graph, execution.simd, capacity)
+            Ok(Program::new(graph, execution.simd, capacity))
         };
-        let value = program(&graph);
+        let value = program(&graph)?;
         let z = graph.input_node(0);
-        let gradient = graph.gradient(log_density, &[z])[0];
+        let gradient = graph.gradient_unless(log_density, &[z], asked)?[0];
         graph.set_outputs(vec![log_density, gradient]);
-        let gradient = program(&graph);
-        Self {
+        let gradient = program(&graph)?;
+        go_on()?;
+        Ok(Self {
             dim,
             execution,
             differentiated: passes::compact(&graph),
@@ -197,7 +229,7 @@ impl GraphDensity {
             pattern: OnceLock::new(),
             capacity,
             batch: None,
-        }
+        })
     }
 
     /// Instructions of one gradient.

@@ -27,6 +27,21 @@ impl Graph {
     /// # Panics
     /// When `output` is not a scalar.
     pub fn gradient(&mut self, output: NodeId, wrt: &[NodeId]) -> Vec<NodeId> {
+        match self.gradient_unless(output, wrt, &|| None) {
+            Ok(gradient) => gradient,
+            Err(_) => unreachable!("nobody asks for an end"),
+        }
+    }
+
+    /// [`gradient`](Self::gradient), which ends once `asked` gives a reason.
+    pub(crate) fn gradient_unless(
+        &mut self,
+        output: NodeId,
+        wrt: &[NodeId],
+        asked: &dyn Fn() -> Option<String>,
+    ) -> Result<Vec<NodeId>, String> {
+        /// Nodes between two questions.
+        const ASK_EVERY: usize = 1024;
         assert!(self.shape(output).is_scalar(), "the gradient of a scalar");
         let active = self.depends_on(wrt);
         let mut adjoints: Vec<Adjoint> = vec![Adjoint::default(); self.len()];
@@ -36,6 +51,11 @@ impl Graph {
         }
         let mut results: Vec<Option<NodeId>> = vec![None; wrt.len()];
         for index in (0..=output.index()).rev() {
+            if index % ASK_EVERY == 0
+                && let Some(reason) = asked()
+            {
+                return Err(reason);
+            }
             let node = NodeId::new(index);
             if !active.get(index).copied().unwrap_or(false) {
                 continue;
@@ -49,15 +69,12 @@ impl Graph {
             }
             self.pull_back(node, adjoint, &active, &mut adjoints);
         }
-        results
-            .into_iter()
-            .zip(wrt)
-            .map(|(adjoint, &node)| {
-                let shape = self.shape(node);
-                let adjoint = adjoint.unwrap_or_else(|| self.constant(0.0));
-                self.full(adjoint, shape)
-            })
-            .collect()
+        let whole = results.into_iter().zip(wrt).map(|(adjoint, &node)| {
+            let shape = self.shape(node);
+            let adjoint = adjoint.unwrap_or_else(|| self.constant(0.0));
+            self.full(adjoint, shape)
+        });
+        Ok(whole.collect())
     }
 
     /// Which of the present nodes depend on any of `wrt`.

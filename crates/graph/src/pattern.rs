@@ -12,8 +12,9 @@ use jensen_density::Pattern;
 use crate::ir::{Graph, NodeId, Placement};
 use crate::ops::{ElemOp, MatMul, Op, ScatterMap};
 
-/// Coordinates in all sets together beyond which most pairs are taken to have a derivative.
-const MOST: usize = 1 << 25;
+/// Members of sets that may be looked at while they are joined, some tenths of a second; beyond it most pairs are taken to
+/// have a derivative. It is no limit on time, as families depend on it.
+const MOST: usize = 1 << 24;
 
 /// An interned set; 0 is the empty one.
 type SetId = u32;
@@ -36,7 +37,7 @@ pub(crate) fn pattern(graph: &Graph) -> Option<Arc<Pattern>> {
             let args: Vec<&[SetId]> = graph.args(id).iter().map(|a| &of[a.index()][..]).collect();
             dependence(graph, id, &args, len, &flat, &mut sets)
         };
-        if sets.volume > MOST {
+        if sets.are_too_many() {
             return None;
         }
         of.push(found);
@@ -112,7 +113,7 @@ fn dependence(
                 let i = if reverse { len - 1 - k } else { k };
                 sum = sets.union(sum, out[i]);
                 out[i] = sum;
-                if sets.volume > MOST {
+                if sets.are_too_many() {
                     break;
                 }
             }
@@ -178,7 +179,7 @@ fn product(
                 .collect();
             out[j * m + i] = sets.all([&terms[..]].into_iter());
         }
-        if sets.volume > MOST {
+        if sets.are_too_many() {
             break;
         }
     }
@@ -202,8 +203,8 @@ struct Sets {
     members: Vec<Arc<[u32]>>,
     ids: HashMap<Arc<[u32]>, SetId>,
     unions: HashMap<(SetId, SetId), SetId>,
-    /// Members of all sets together.
-    volume: usize,
+    /// Members that were looked at.
+    joined: usize,
     /// Scratch: which coordinates a union has.
     marked: Vec<bool>,
     /// Scratch: which sets a union has seen.
@@ -218,11 +219,16 @@ impl Sets {
             ids: HashMap::from([(empty.clone(), 0)]),
             members: vec![empty],
             unions: HashMap::new(),
-            volume: 0,
+            joined: 0,
             marked: vec![false; dim],
             seen: vec![0],
             round: 0,
         }
+    }
+
+    /// Whether no pattern is made of them: from then on nothing is joined.
+    fn are_too_many(&self) -> bool {
+        self.joined > MOST
     }
 
     fn intern(&mut self, set: Vec<u32>) -> SetId {
@@ -231,7 +237,6 @@ impl Sets {
             return id;
         }
         let id = self.members.len() as SetId;
-        self.volume += set.len();
         self.members.push(set.clone());
         self.seen.push(0);
         self.ids.insert(set, id);
@@ -243,7 +248,7 @@ impl Sets {
     }
 
     fn union(&mut self, a: SetId, b: SetId) -> SetId {
-        if a == b || b == 0 {
+        if a == b || b == 0 || self.are_too_many() {
             return a;
         }
         if a == 0 {
@@ -254,6 +259,7 @@ impl Sets {
             return id;
         }
         let (x, y) = (&self.members[a as usize], &self.members[b as usize]);
+        self.joined += x.len() + y.len();
         let mut both = Vec::with_capacity(x.len() + y.len());
         both.extend_from_slice(x);
         both.extend_from_slice(y);
@@ -273,7 +279,11 @@ impl Sets {
             {
                 continue;
             }
+            if self.are_too_many() {
+                break;
+            }
             (distinct, only) = (distinct + 1, set);
+            self.joined += self.members[set as usize].len();
             for &coordinate in self.members[set as usize].iter() {
                 if !std::mem::replace(&mut self.marked[coordinate as usize], true) {
                     found.push(coordinate);
@@ -333,6 +343,18 @@ mod tests {
             g.add(both, sum)
         });
         assert_eq!(found, [vec![1, 2], vec![0], vec![0], vec![]]);
+    }
+
+    #[test]
+    fn what_takes_too_long_to_join_has_no_pattern() {
+        let mut graph = Graph::new();
+        let z = graph.input(6000);
+        let sums = graph.cumsum(z);
+        let exp = graph.exp(sums);
+        let value = graph.sum(exp);
+        let gradient = graph.gradient(value, &[z])[0];
+        graph.set_outputs(vec![value, gradient]);
+        assert!(pattern(&graph).is_none());
     }
 
     #[test]

@@ -23,7 +23,7 @@ const NUMBERS: usize = 1 << 22;
 const AT_MEAN: u64 = u64::MAX;
 
 /// The numbers that the draws of a run may be which was ended from outside: written within a fraction of a second.
-const HURRIED_NUMBERS: usize = 1 << 18;
+pub(crate) const HURRIED_NUMBERS: usize = 1 << 17;
 
 /// Lanes of one call to the density.
 const BLOCK: usize = 512;
@@ -204,6 +204,8 @@ pub(crate) fn report<P: Problem>(
     let request = SampleRequest { draws, ..*request };
     let (mut sample, summaries) = made(problem, fit, weighted, summarised, &request, haste)?;
     if haste.is_hurried() {
+        // The time may have been up only when they were made: they are to be written, too.
+        sample.table = sample.table.first(most(HURRIED_NUMBERS).max(1));
         sample.unmade = asked - (sample.table.len() + sample.rejected);
     }
     Ok((sample, summaries))
@@ -221,12 +223,12 @@ fn made<P: Problem>(
     let posterior = problem.posterior();
     if let Some(refined) = fit.refined.as_ref().filter(|refined| refined.mixed()) {
         let sample = sample_refined(problem, &refined.draws, &refined.log_p, request)?;
-        let summaries = summaries_of_refined(problem, refined, summarised, request)?;
+        let summaries = summaries_of_refined(problem, refined, summarised, request, haste)?;
         return Ok((sample, summaries));
     }
     if !weighted || request.resample || !fit.best().evaluation.khat_is_good() {
         let sample = sample_until(problem, &fit.approximation(), request, haste)?;
-        let summaries = summaries::plain(&sample.table);
+        let summaries = summaries::plain(&sample.table, haste);
         return Ok((sample, summaries));
     }
     let pool = Pool::draw(problem, &fit.approximation(), request, summarised, haste);
@@ -241,7 +243,7 @@ fn made<P: Problem>(
         &pool,
         request,
     )?;
-    Ok((sample, summaries::weighted(&all.table)))
+    Ok((sample, summaries::weighted(&all.table, haste)))
 }
 
 /// Summaries of refined draws of whole times at equal distances, about `wanted` of them.
@@ -250,6 +252,7 @@ fn summaries_of_refined<P: Problem>(
     refined: &Refined,
     wanted: usize,
     request: &SampleRequest,
+    haste: &Haste<'_>,
 ) -> Result<Vec<ParameterSummary>, Error> {
     let lanes = refined.ensemble.lanes();
     let times = refined.draws.count / lanes;
@@ -265,8 +268,8 @@ fn summaries_of_refined<P: Problem>(
     let all = collect(problem.posterior(), &constrained, &chosen, &pool, request)?;
     // Without the draws that the model rejects nothing is known of the chains.
     Ok(match all.rejected {
-        0 => summaries::refined(&all.table, refined.ensemble),
-        _ => summaries::plain(&all.table),
+        0 => summaries::refined(&all.table, refined.ensemble, haste),
+        _ => summaries::plain(&all.table, haste),
     })
 }
 

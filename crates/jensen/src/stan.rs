@@ -140,7 +140,14 @@ impl Model {
         let lower = |posterior: &BoundModel, options, execution| {
             let lowered = lower(posterior, options)?;
             hierarchy = Hierarchy::find(&lowered.graph, &lowered.scattered);
-            Ok(GraphDensity::new(&lowered.graph, execution))
+            let asked = || posterior.halt().reason();
+            GraphDensity::new_unless(&lowered.graph, execution, &asked).map_err(|message| {
+                LowerError {
+                    kind: ErrorKind::Limit,
+                    span: Span::default(),
+                    message,
+                }
+            })
         };
         let model = Self::build(source, name, data, build, lower)?;
         Ok(Self { hierarchy, ..model })

@@ -9,6 +9,12 @@ use jensen_blackbox::{Ensemble, psis};
 use jensen_data::{DrawsTable, ParameterSummary, PlainSummary};
 use rayon::prelude::*;
 
+use crate::haste::Haste;
+use crate::sample::HURRIED_NUMBERS;
+
+/// Columns between two looks at the time.
+const COLUMNS: usize = 512;
+
 /// The largest share of the weight that one draw may have: more, and that draw decides where a quantile of 5 % lies.
 /// On beta(3, 9), whose tail is longer than the family's, one draw of 4096 took the 5 % quantile from 0.08 to 0.03 and
 /// the mean a fifth of a standard deviation away, where the draws as they are were right.
@@ -21,19 +27,19 @@ const HEAVIEST: f64 = 0.01;
 const EFFECTIVE: f64 = 0.25;
 
 /// The summaries of the draws as they are, in the order of the columns.
-pub(crate) fn plain(table: &DrawsTable) -> Vec<ParameterSummary> {
-    each(table, ParameterSummary::from_draws)
+pub(crate) fn plain(table: &DrawsTable, haste: &Haste<'_>) -> Vec<ParameterSummary> {
+    each(table, haste, ParameterSummary::from_draws)
 }
 
 /// The summaries by smoothed importance weights, in the order of the columns; those of the draws as they are where few
 /// draws have most of the weight, or most of a quantity's.
-pub(crate) fn weighted(table: &DrawsTable) -> Vec<ParameterSummary> {
+pub(crate) fn weighted(table: &DrawsTable, haste: &Haste<'_>) -> Vec<ParameterSummary> {
     let log_weights = psis(&table.log_weights(), 1.0).log_weights;
     let weights: Vec<f64> = log_weights.iter().map(|w| w.exp()).collect();
     if weights.iter().any(|weight| *weight > HEAVIEST) {
-        return plain(table);
+        return plain(table, haste);
     }
-    each(table, |name, draws| {
+    each(table, haste, |name, draws| {
         let plain = ParameterSummary::from_draws(name, draws);
         let weighed = weigh(plain.clone(), draws, &weights);
         let least = EFFECTIVE * draws.len() as f64;
@@ -45,8 +51,12 @@ pub(crate) fn weighted(table: &DrawsTable) -> Vec<ParameterSummary> {
 }
 
 /// The summaries of refined draws, all of whole times of an ensemble, in the order of the columns.
-pub(crate) fn refined(table: &DrawsTable, ensemble: Ensemble) -> Vec<ParameterSummary> {
-    each(table, |name, draws| {
+pub(crate) fn refined(
+    table: &DrawsTable,
+    ensemble: Ensemble,
+    haste: &Haste<'_>,
+) -> Vec<ParameterSummary> {
+    each(table, haste, |name, draws| {
         let mixing = ensemble.judge_with_spread(draws);
         ParameterSummary {
             mcse: Some(ensemble.judge(draws).mcse()),
@@ -57,18 +67,33 @@ pub(crate) fn refined(table: &DrawsTable, ensemble: Ensemble) -> Vec<ParameterSu
     })
 }
 
-/// What `summary` makes of the name and the draws of every column.
+/// What `summary` makes of the name and the draws of every column. Columns for which there is no time left are summarised by
+/// the draws that are kept then.
 fn each(
     table: &DrawsTable,
+    haste: &Haste<'_>,
     summary: impl Fn(String, &[f64]) -> ParameterSummary + Sync,
 ) -> Vec<ParameterSummary> {
     let names = table.variables().iter().flat_map(|v| v.display_names());
     let names: Vec<String> = names.collect();
-    names
-        .into_par_iter()
-        .enumerate()
-        .map(|(i, name)| summary(name, &table.column(i)))
-        .collect()
+    let kept = (HURRIED_NUMBERS / table.width().max(1)).clamp(1, table.len().max(1));
+    let mut made = Vec::with_capacity(names.len());
+    for (block, names) in names.chunks(COLUMNS).enumerate() {
+        let late = haste.is_late();
+        let of = |(i, name): (usize, &String)| {
+            let column = block * COLUMNS + i;
+            match late {
+                false => summary(name.clone(), &table.column(column)),
+                true => {
+                    let draws = 0..kept.min(table.len());
+                    let few: Vec<f64> = draws.map(|draw| table.row(draw)[column]).collect();
+                    ParameterSummary::from_draws(name.clone(), &few)
+                }
+            }
+        };
+        made.par_extend(names.par_iter().enumerate().map(of));
+    }
+    made
 }
 
 /// The summary of one quantity under normalised weights, with its plain summary beside it.
@@ -153,7 +178,7 @@ mod tests {
     fn weights_move_the_summary_to_the_posterior_within_its_standard_error() {
         let mut squares = 0.0;
         for seed in 0..20 {
-            let x = &weighted(&table(seed))[0];
+            let x = &weighted(&table(seed), &Haste::none())[0];
             let mcse = x.mcse.unwrap();
             squares += ((x.mean - 0.3) / mcse).powi(2);
             assert!(mcse < 0.03 && x.ess.unwrap() > 700.0, "{x:?}");
@@ -181,7 +206,10 @@ mod tests {
             let log_p = log_p.collect();
             let values = logits.iter().map(|x| 1.0 / (1.0 + (-x).exp())).collect();
             let columns = vec![DrawsVariable::new("theta", Vec::new())];
-            let x = &weighted(&DrawsTable::new(columns, values, log_p, log_q).unwrap())[0];
+            let x = &weighted(
+                &DrawsTable::new(columns, values, log_p, log_q).unwrap(),
+                &Haste::none(),
+            )[0];
             // The exact quantile is 0.079.
             assert!(
                 (x.mean - 0.25).abs() < 0.02 && x.q05 > 0.06,
@@ -206,7 +234,10 @@ mod tests {
                 .map(|a| -a * a / 8.0 - 20.0 * a.exp().ln_1p())
                 .collect();
             let columns = vec![DrawsVariable::new("a", Vec::new())];
-            let a = &weighted(&DrawsTable::new(columns, logits, log_p, log_q).unwrap())[0];
+            let a = &weighted(
+                &DrawsTable::new(columns, logits, log_p, log_q).unwrap(),
+                &Haste::none(),
+            )[0];
             assert!((a.mean - mean).abs() < 0.15 * sd, "{seed}: {a:?}");
             // Ten per cent, beyond three standard errors of a standard deviation at an excess kurtosis of 0.5.
             let error = (2.5 / (4.0 * a.ess.unwrap_or(4096.0))).sqrt();

@@ -379,6 +379,81 @@ fn jets_have_the_derivatives_of_their_values() {
     }
 }
 
+/// Shape, x, which tail is the smaller one (the lower where true), and its logarithm with two derivatives by the shape, by
+/// integration with 50 digits.
+#[test]
+fn incomplete_gamma_functions_have_large_shapes() {
+    #[rustfmt::skip]
+    let references: [(f64, f64, bool, [f64; 3]); 17] = [
+        (2000000.0, 1989676.2409946765, true, [-29.661728178451361, -0.0052685436031413779, -4.9153067479298001e-7]),
+        (2000000.0, 1998302.9437251522, true, [-2.1623927803433006, -0.0011935088235680476, -4.1130754424843002e-7]),
+        (2000000.0, 2000000.0, false, [-0.69333526144108373, 0.00056429573031364575, -3.1842967126196697e-7]),
+        (2000000.0, 2000565.6854249493, false, [-1.0656456668397392, 0.00075578923003367325, -3.5747810133288456e-7]),
+        (2000000.0, 2008343.8600180012, false, [-20.077650558702384, 0.0042772636036051183, -4.8765849040325755e-7]),
+        (2000000.0, 2042426.4068711929, false, [-448.05686799606042, 0.021015102671086, -4.9944831654015842e-7]),
+        (2000000.0, 1957573.5931288071, true, [-460.78818076880964, -0.021464706152903672, -4.9944816192522809e-7]),
+        (1000000000000.0, 999998800000.0, true, [-2.1622177535518893, -1.6875524830491481e-6, -8.2276918834743891e-13]),
+        (1000000000000.0, 1000000400000.0, false, [-1.0654343484413342, 1.0687563006218066e-6, -7.1473759537053236e-13]),
+        (1000000000000.0, 1000030000000.0, false, [-454.31224419201578, 3.0032810174232e-5, -9.9889622870726844e-13]),
+        (1e16, 9999999270000000.0, true, [-29.569771217456071, -7.4322706970720174e-8, -9.8306964560102015e-17]),
+        (1e16, 9999999880000000.0, true, [-2.1622175085188158, -1.6875520294470182e-8, -8.2276940460395322e-17]),
+        (1e16, 1e16, false, [-0.69314718321956052, 7.9788456292493128e-9, -6.3661977575390862e-17]),
+        (1e16, 1.000000004e16, false, [-1.0654340521820939, 1.0687561730343812e-8, -7.1473728904034856e-17]),
+        (1e16, 1.000000059e16, false, [-20.125798897137898, 6.0609164561197758e-8, -9.7530225185929218e-17]),
+        (1e16, 1.0000003e16, false, [-454.32115395668635, 3.0033255172412562e-7, -9.9889622849029659e-17]),
+        (1e16, 9999997000000000.0, true, [-454.32133395602262, -3.0033264162456591e-7, -9.9889622848592342e-17]),
+    ];
+    for (a, x, lower, [value, first, second]) in references {
+        let (p, q) = log_gamma_p_q(a, x);
+        let (near, far) = if lower { (p, q) } else { (q, p) };
+        let close = |what: &str, found: f64, expected: f64, tolerance: f64| {
+            let error = (found - expected).abs() / expected.abs();
+            assert!(
+                error <= tolerance,
+                "{what} at {a}, {x}: {found:e}, not {expected:e}"
+            );
+        };
+        close("value", near.value, value, 1e-13);
+        close("first", near.first[0], first, 1e-11);
+        close("second", near.second[0], second, 1e-9);
+        assert!((near.value.exp() + far.value.exp() - 1.0).abs() < 1e-15);
+    }
+    // Both ways are right where they meet.
+    for (a, x) in [(1e6, 1.0003e6), (2e6, 2.5e6), (2e6, 1.5e6)] {
+        let [before, after] = [1.0 - 1e-12, 1.0 + 1e-12].map(|f| log_gamma_p_q(a * f, x));
+        for (before, after) in [(before.0, after.0), (before.1, after.1)] {
+            let near = |u: f64, v: f64| (u - v).abs() <= 1e-7 * v.abs() + 1e-300;
+            assert!(
+                near(before.value, after.value),
+                "{a} {x}: {before:?} {after:?}"
+            );
+            assert!(
+                near(before.first[0], after.first[0]),
+                "{a} {x}: {before:?} {after:?}"
+            );
+        }
+    }
+    let (p, q) = log_gamma_p_q(1e300, 2.0);
+    assert_eq!((p.value, q.value), (f64::NEG_INFINITY, 0.0));
+    assert!((log_gamma_p_q(1e300, 1e300).0.value + std::f64::consts::LN_2).abs() < 1e-12);
+    assert!(log_gamma_p_q(f64::INFINITY, f64::INFINITY).0.value.is_nan());
+}
+
+#[test]
+fn quantiles_of_beta_distributions_end_at_shapes_beyond_reason() {
+    let begun = std::time::Instant::now();
+    for a in [5e-324, 0.5, 1e12, f64::MAX, f64::INFINITY] {
+        for b in [5e-324, 0.5, 1e12, f64::MAX, f64::INFINITY] {
+            for p in [0.0, 5e-324, 0.5, 1.0] {
+                let x = inv_inc_beta(a, b, p);
+                assert!(x.is_nan() || (0.0..=1.0).contains(&x), "{a} {b} {p}: {x}");
+            }
+        }
+    }
+    assert!((inv_inc_beta(2.0, 3.0, 0.5) - 0.385_727_568_132_389_55).abs() < 1e-14);
+    assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
+}
+
 #[test]
 fn areas_and_exit_times_agree_with_themselves() {
     for k in [0.0, 0.3, 4.0, 90.0, 1e4] {

@@ -186,6 +186,36 @@ fn check_all(cases: &[&str]) {
 }
 
 #[test]
+fn equal_elements_have_no_variance() {
+    // Cubic roots make much of the last digits.
+    for value in [
+        "rep_vector(exp(a), 3)",
+        "rep_array(inv_logit(a) * pi(), 40)",
+        "softmax(rep_vector(a, 3))",
+        "[exp(a), exp(a), exp(a)]",
+    ] {
+        for function in ["sd", "variance"] {
+            let source = format!(
+                "parameters {{ real a; }} model {{ target += cbrt({function}({value})); }}"
+            );
+            let model = bind(&source, "{}").unwrap();
+            let graph = lower(&model, LowerOptions::default()).unwrap().graph;
+            let rolled = jensen_graph::passes::reroll(&graph);
+            for a in [0.3, -1.7, 2.1, 12.1] {
+                assert_eq!(
+                    model.log_density(&[a], true, false).unwrap(),
+                    0.0,
+                    "{source} at {a}"
+                );
+                for graph in [&graph, &rolled] {
+                    assert_eq!(evaluate(graph, &[&[a]], None)[0][0], 0.0, "{source} at {a}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn densities_of_numbers() {
     check_all(&[
         "r ~ normal(c, p);",

@@ -1,21 +1,24 @@
-//! Attacks the readers and the compiler within one process: `cargo xtask fuzz`, which gives seconds for each target and a
-//! seed.
+//! Attacks the readers and the compiler within one process: `cargo xtask fuzz`, which gives seconds for each target, a seed
+//! and how often the stated number of inputs is tried at most; names of targets may follow.
 //!
 //! | file | subject |
 //! | --- | --- |
 //! | here | targets, finds and their shrinking |
+//! | `watch` | inputs that hang |
 //! | `mutate` | inputs made of others |
 //! | `corpora` | bags of words and built corpora, which are read from files |
 //! | `grammar` | well-typed programs |
 //!
 //! A find is a panic, a hang, or a program whose graph and interpreter disagree. Its input is shrunk and written to
-//! `target/attack/fuzz`.
+//! `target/attack/fuzz`; one that hangs ends the run.
 
 mod corpora;
 mod grammar;
 mod mutate;
+mod watch;
 
 use std::fs;
+use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -28,6 +31,7 @@ use jensen::run::Checkpoint;
 use jensen::stan::{Build, Halt, Model, NoIncludes, check, pretty};
 use jensen::{Error, Problem, Query, evaluate};
 use mutate::Dice;
+use watch::Watch;
 
 /// Seconds after which an input hangs; the interpreter is asked to end before.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -42,19 +46,32 @@ const STACK: usize = 512 << 20;
 /// What is attacked: a name, seeds of inputs, and the attack.
 struct Target {
     name: &'static str,
+    /// How many inputs are tried wherever the repository is checked: some ten seconds of them, so that other machines try the
+    /// same ones.
+    count: u64,
     seeds: Vec<Vec<u8>>,
     attack: fn(&[u8]) -> Result<(), String>,
 }
 
 fn main() -> ExitCode {
-    let mut numbers = std::env::args()
-        .skip(1)
-        .filter_map(|word| word.parse::<u64>().ok());
-    let (seconds, seed) = (numbers.next().unwrap_or(10), numbers.next().unwrap_or(1));
+    let mut words: Vec<String> = std::env::args().skip(1).collect();
+    let names = words.split_off(words.len().min(3));
+    let number = |k: usize, usual: u64| {
+        words
+            .get(k)
+            .and_then(|word| word.parse().ok())
+            .unwrap_or(usual)
+    };
+    let request = Request {
+        seconds: number(0, 10),
+        seed: number(1, 1),
+        rounds: number(2, u64::MAX),
+        names,
+    };
     std::panic::set_hook(Box::new(|_| {}));
     let worker = std::thread::Builder::new().stack_size(STACK);
     let finds = worker
-        .spawn(move || all(seconds, seed))
+        .spawn(move || all(&request))
         .map(|thread| thread.join());
     match finds {
         Ok(Ok(0)) => ExitCode::SUCCESS,
@@ -62,51 +79,63 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether a target is asked for: by its name after the numbers, or all where none is named.
-fn only(name: &str) -> bool {
-    let named: Vec<String> = std::env::args().skip(3).collect();
-    named.is_empty() || named.iter().any(|n| n == name)
+/// What was asked for.
+struct Request {
+    /// Seconds of each target.
+    seconds: u64,
+    /// Seed of the inputs.
+    seed: u64,
+    /// How many times a target's count of inputs is tried at most.
+    rounds: u64,
+    /// Targets; all where there is none.
+    names: Vec<String>,
 }
 
-fn all(seconds: u64, seed: u64) -> usize {
+fn all(request: &Request) -> usize {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let desk = root.join("target/attack/fuzz");
     let _ = fs::create_dir_all(&desk);
+    let watch = Watch::over(&desk);
     let mut finds = 0;
-    for target in targets(&root)
-        .into_iter()
-        .filter(|target| only(target.name))
-    {
-        let mut dice = Dice(seed);
+    let asked = |target: &Target| {
+        request.names.is_empty() || request.names.iter().any(|n| n == target.name)
+    };
+    for target in targets(&root).into_iter().filter(asked) {
+        print!("{:<12}", target.name);
+        // Whoever reads it sees which one hangs.
+        let _ = std::io::stdout().flush();
+        let mut dice = Dice(request.seed);
         let begun = Instant::now();
+        let most = target.count.saturating_mul(request.rounds);
         let (mut tried, mut found) = (0, 0);
-        while begun.elapsed().as_secs() < seconds {
+        while tried < most && begun.elapsed().as_secs() < request.seconds {
             let input = match target.seeds.is_empty() {
                 true => grammar::program(&mut dice).into_bytes(),
                 false => mutate::mutated(&target.seeds, &mut dice),
             };
             tried += 1;
-            if let Err(reason) = outcome(&target, &input) {
+            if let Err(reason) = outcome(&target, &input, &watch) {
                 found += 1;
-                let small = shrunk(&target, input, &reason);
+                let small = shrunk(&target, input, &reason, &watch);
                 let file = desk.join(format!("{}-{found}", target.name));
                 let _ = fs::write(&file, small);
                 eprintln!("{}: {reason}: {}", target.name, file.display());
             }
         }
-        println!("{:<10} {tried:>8} inputs, {found} finds", target.name);
+        println!(
+            "{tried:>9} inputs, {found} finds, {:.1} s",
+            begun.elapsed().as_secs_f64()
+        );
         finds += found;
     }
     finds
 }
 
 /// Whether an input is survived.
-fn outcome(target: &Target, input: &[u8]) -> Result<(), String> {
-    let begun = Instant::now();
+fn outcome(target: &Target, input: &[u8], watch: &Watch) -> Result<(), String> {
+    watch.begin(target.name, input);
     let ended = catch_unwind(AssertUnwindSafe(|| (target.attack)(input)));
-    if begun.elapsed() > PATIENCE {
-        return Err(format!("it takes {:?}", begun.elapsed()));
-    }
+    watch.end();
     ended.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
@@ -115,7 +144,7 @@ fn outcome(target: &Target, input: &[u8]) -> Result<(), String> {
 }
 
 /// A smaller input that fails in the same way, by the beginning of the reason: parts are left out for a while.
-fn shrunk(target: &Target, mut input: Vec<u8>, reason: &str) -> Vec<u8> {
+fn shrunk(target: &Target, mut input: Vec<u8>, reason: &str, watch: &Watch) -> Vec<u8> {
     let begun = Instant::now();
     let alike = |found: &str| found.chars().take(10).eq(reason.chars().take(10));
     let mut part = input.len() / 2;
@@ -124,7 +153,7 @@ fn shrunk(target: &Target, mut input: Vec<u8>, reason: &str) -> Vec<u8> {
         while at + part <= input.len() && begun.elapsed() < PATIENCE {
             let mut smaller = input.clone();
             smaller.drain(at..at + part);
-            match outcome(target, &smaller) {
+            match outcome(target, &smaller, watch) {
                 Err(found) if alike(&found) => input = smaller,
                 _ => at += part,
             }
@@ -147,43 +176,56 @@ fn targets(root: &Path) -> Vec<Target> {
         let bytes = files.iter().filter_map(|path| fs::read(path).ok());
         bytes.filter(|bytes| bytes.len() < most).collect()
     };
-    let target = |name, seeds, attack| Target {
+    let target = |name, count, seeds, attack| Target {
         name,
+        count,
         seeds,
         attack,
     };
     let of = |text: &str| vec![text.as_bytes().to_vec()];
     vec![
-        target("parser", models("model.stan", 4000), parse),
-        target("compiler", models("model.stan", 2000), compile),
-        target("grammar", Vec::new(), agree),
-        target("json", models("data.json", 4000), |b| {
+        target("parser", 20_000, models("model.stan", 4000), parse),
+        target("compiler", 7_000, models("model.stan", 2000), compile),
+        target("grammar", 3_000, Vec::new(), agree),
+        target("json", 1_000_000, models("data.json", 4000), |b| {
             ended(DataSet::from_json(b, "x"))
         }),
-        target("rdump", of(RDUMP), |b| ended(DataSet::from_rdump(b, "x"))),
-        target("csv", of("a,b,c\n1,2.5,x\n\"q,\",NA,-1e300\n"), |b| {
-            ended(Table::parse(b, "x.csv"))
+        target("rdump", 2_500_000, of(RDUMP), |b| {
+            ended(DataSet::from_rdump(b, "x"))
         }),
         target(
+            "csv",
+            80_000,
+            of("a,b,c\n1,2.5,x\n\"q,\",NA,-1e300\n"),
+            |b| ended(Table::parse(b, "x.csv")),
+        ),
+        target(
             "points",
+            180_000,
             vec![b"a,b\n1,2.5\n-1e300,4\n0.5,-0\n".to_vec(), npy_bytes()],
             points_of,
         ),
-        target("bags", corpora::bags(), corpora::build_bags),
-        target("corpus", corpora::built(), corpora::read),
-        target("npy", vec![npy_bytes()], |b| ended(npy::parse(b, "x.npy"))),
+        target("bags", 25_000, corpora::bags(), corpora::build_bags),
+        target("corpus", 60_000, corpora::built(), corpora::read),
+        target("npy", 8_000_000, vec![npy_bytes()], |b| {
+            ended(npy::parse(b, "x.npy"))
+        }),
         target(
             "idx",
+            12_000_000,
             vec![vec![0, 0, 8, 2, 0, 0, 0, 2, 0, 0, 0, 2, 1, 2, 3, 4]],
             |b| ended(idx::parse_idx(b, "x")),
         ),
-        target("adjacency", of("3\n1 2 2 3\n2 1 1\n3 1 1\n"), |b| {
-            ended(Adjacency::parse(b, "x"))
-        }),
-        target("safetensors", vec![checkpoint()], |b| {
+        target(
+            "adjacency",
+            5_000_000,
+            of("3\n1 2 2 3\n2 1 1\n3 1 1\n"),
+            |b| ended(Adjacency::parse(b, "x")),
+        ),
+        target("safetensors", 4_000_000, vec![checkpoint()], |b| {
             ended(Checkpoint::decode(b))
         }),
-        target("graph", of(GRAPH), graph),
+        target("graph", 7_000_000, of(GRAPH), graph),
     ]
 }
 

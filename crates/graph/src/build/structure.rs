@@ -124,11 +124,17 @@ impl Graph {
             return x;
         }
         if sources.len() > MAX_SCATTER {
-            let (head, tail) = sources.split_at(MAX_SCATTER);
-            let first = self.scatter(head, len);
-            let mut rest = vec![(first, ScatterMap::All)];
-            rest.extend_from_slice(tail);
-            return self.scatter(&rest, len);
+            // One after another: of tens of thousands, a recursion over what is left would copy it as often.
+            let (head, mut left) = sources.split_at(MAX_SCATTER);
+            let mut sum = self.scatter(head, len);
+            while !left.is_empty() {
+                let (next, after) = left.split_at(left.len().min(MAX_SCATTER - 1));
+                let mut some = vec![(sum, ScatterMap::All)];
+                some.extend_from_slice(next);
+                sum = self.scatter(&some, len);
+                left = after;
+            }
+            return sum;
         }
         let mut maps: ScatterMaps = [ScatterMap::All; MAX_SCATTER];
         let mut args = Vec::with_capacity(sources.len());
@@ -274,10 +280,14 @@ impl Graph {
             }
             Op::Elem(op @ (ElemOp::Add | ElemOp::Sub)) => {
                 let (a, b) = (self.args(x)[0], self.args(x)[1]);
-                if self.shape(a).is_scalar() != self.shape(b).is_scalar()
+                // A pivot is subtracted from each element for the sake of digits that a difference of sums would not have.
+                let pivoted = [a, b]
+                    .map(|part| self.elem_op(part))
+                    .contains(&Some(ElemOp::Pivot));
+                let apart = self.shape(a).is_scalar() != self.shape(b).is_scalar()
                     || self.constant_value(a).is_some()
-                    || self.constant_value(b).is_some()
-                {
+                    || self.constant_value(b).is_some();
+                if apart && !pivoted {
                     let count = self.element_count(shape);
                     let total = |graph: &mut Self, part: NodeId| {
                         if graph.shape(part).is_scalar() {

@@ -192,6 +192,15 @@ jensen_math::simd_fn! {
                         x.mul(inverse).store(l(i, j, lane));
                     }
                 }
+                // A pivot that is not positive makes all later ones NaN, and is to make the earlier columns so.
+                let last = l(n.max(1) - 1, n.max(1) - 1, lane);
+                if n > 0 && (0..LANES).any(|k| (*last.add(k)).is_nan()) {
+                    let last = V::load(last);
+                    for at in 0..n * n {
+                        let place = dst.add(at * lanes + lane);
+                        V::select(last.gt(V::zero()), V::load(place), V::splat(f64::NAN)).store(place);
+                    }
+                }
                 lane += LANES;
             }
         }

@@ -6,7 +6,7 @@ use std::f64::consts::PI;
 /// From here on the prefactors are formed by Stirling's series around their maximum.
 pub(super) const LARGE: f64 = 8.5;
 /// From here on the incomplete gamma function is expanded around its transition (Temme 1979).
-const HUGE: f64 = 1e6;
+pub(super) const HUGE: f64 = 1e6;
 /// Series and fractions stop when a step changes less than this.
 const TOLERANCE: f64 = 1e-17;
 /// More steps than the square root of any parameter below `HUGE` asks for.
@@ -195,7 +195,7 @@ pub fn inc_beta(a: f64, b: f64, x: f64) -> f64 {
     }
 }
 
-/// The x at which the regularised incomplete beta function is p, by bisection.
+/// The x at which the regularised incomplete beta function is p, by bisection; NaN for shapes whose function is none.
 pub fn inv_inc_beta(a: f64, b: f64, p: f64) -> f64 {
     if p.is_nan() || !(0.0..=1.0).contains(&p) {
         return f64::NAN;
@@ -207,7 +207,11 @@ pub fn inv_inc_beta(a: f64, b: f64, p: f64) -> f64 {
         if middle <= low || middle >= high {
             break;
         }
-        if inc_beta(a, b, middle) < p {
+        let found = inc_beta(a, b, middle);
+        if found.is_nan() {
+            return f64::NAN;
+        }
+        if found < p {
             low = middle;
         } else {
             high = middle;
@@ -232,7 +236,7 @@ fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
         c = nonzero(1.0 + odd / c);
         let factor = d * c;
         h *= factor;
-        if (factor - 1.0).abs() <= 1e-16 {
+        if (factor - 1.0).abs() <= 1e-16 || factor.is_nan() {
             break;
         }
     }

@@ -1,9 +1,9 @@
 //! Numbers with their derivatives by two parameters up to the second order, and functions of shape parameters computed
 //! in them: series and continued fractions whose terms are differentiated one by one.
 
-use super::incomplete::{LARGE, log1p_minus, stirling};
+use super::incomplete::{HUGE, LARGE, log1p_minus, stirling};
 use super::{digamma, lbeta, lgamma, log1m_exp, log1p_exp, trigamma};
-use std::f64::consts::{LN_2, PI};
+use std::f64::consts::{FRAC_1_SQRT_2, LN_2, PI};
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 /// A number and its derivatives by two parameters.
@@ -182,7 +182,7 @@ impl Mul<f64> for Jet {
     }
 }
 
-/// Shapes beyond which the incomplete gamma function is not computed: around its median steps grow with the square root.
+/// Shapes beyond which no fraction is followed around its median, where steps grow with the square root.
 const LARGEST_SHAPE: f64 = 1e12;
 
 /// Steps that a series or fraction takes at most for parameters of size `a`; beyond the largest it either ends soon, far from
@@ -236,12 +236,16 @@ fn lentz(start: [Jet; 3], most: usize, step: impl Fn(f64) -> (Jet, Jet)) -> Jet 
 /// Logarithms of the lower and of the upper regularised incomplete gamma function with derivatives by `a`, for
 /// `a > 0` and `x >= 0`.
 pub fn log_gamma_p_q(a: f64, x: f64) -> (Jet, Jet) {
-    if a.is_nan() || x.is_nan() || a <= 0.0 || x < 0.0 || a > LARGEST_SHAPE {
+    let both_infinite = a.is_infinite() && x.is_infinite();
+    if a.is_nan() || x.is_nan() || a <= 0.0 || x < 0.0 || both_infinite {
         return (Jet::nan(), Jet::nan());
     }
+    if a > HUGE && ((x - a) / a).abs() < TRANSITION {
+        return transition(a, x);
+    }
     // Beyond, what the fraction is made of overflows.
-    if x == 0.0 || x > 1e300 {
-        return Jet::bounds(x == 0.0);
+    if x == 0.0 || x > 1e300 || a.is_infinite() {
+        return Jet::bounds(x < a);
     }
     let log_x = libm::log(x);
     let shape = Jet::parameter(a, 0);
@@ -280,6 +284,117 @@ pub fn log_gamma_p_q(a: f64, x: f64) -> (Jet, Jet) {
     });
     let upper = capped(front + fraction.ln());
     (upper.log1m_exp(), upper)
+}
+
+/// Where, by x / a - 1, large shapes are expanded: outside, series and fraction end within hundreds of steps.
+const TRANSITION: f64 = 0.25;
+
+/// x / a = 1 + η + η²/3 + …, where η²/2 = x / a - 1 - log(x / a).
+const RATIO: [f64; 15] = [
+    1.0,
+    1.0,
+    1.0 / 3.0,
+    1.0 / 36.0,
+    -1.0 / 270.0,
+    1.0 / 4320.0,
+    1.0 / 17010.0,
+    -2.553_644_914_756_026e-5,
+    4.899_078_973_153_047e-6,
+    -2.428_276_122_977_769e-7,
+    -1.854_062_210_715_16e-7,
+    7.542_464_855_411_896e-8,
+    -1.472_162_728_068_84e-8,
+    5.159_887_341_078_076e-10,
+    7.329_864_131_600_22e-10,
+];
+
+/// Temme's series in η that stand beside 1 and 1 / a.
+const BESIDE: [f64; 14] = [
+    -1.0 / 3.0,
+    1.0 / 12.0,
+    -2.0 / 135.0,
+    1.0 / 864.0,
+    1.0 / 2835.0,
+    -1.787_551_440_329_218e-4,
+    3.919_263_178_522_438e-5,
+    -2.185_448_510_679_992e-6,
+    -1.854_062_210_715_16e-6,
+    8.296_711_340_953_087e-7,
+    -1.766_595_273_682_607_8e-7,
+    6.707_853_543_401_498e-9,
+    1.026_180_978_424_030_9e-8,
+    -4.382_036_018_453_353e-9,
+];
+const BESIDE_RECIPROCAL: [f64; 5] = [
+    -1.0 / 540.0,
+    -1.0 / 288.0,
+    1.0 / 378.0,
+    -77.0 / 77_760.0,
+    1.0 / 4860.0,
+];
+
+/// A polynomial, coefficients from the constant one on.
+fn polynomial(coefficients: &[f64], x: Jet) -> Jet {
+    let terms = coefficients.iter().rev();
+    terms.fold(Jet::constant(0.0), |sum, &c| sum * x + c)
+}
+
+/// Both functions for large `a` and `x` near it, by Temme's uniform expansion (1979): the tail on the side of `x` is
+/// `e^-y (erfcx(±root) / 2 ± rest)`.
+fn transition(a: f64, x: f64) -> (Jet, Jet) {
+    let t = (x - a) / a;
+    let square = -log1p_minus(t);
+    let y = Jet {
+        value: a * square,
+        first: [-libm::log1p(t), 0.0],
+        second: [1.0 / a, 0.0, 0.0],
+    };
+    // η by the ratio, the inverse of its series.
+    let eta = (2.0 * square).sqrt().copysign(t);
+    let ratio = polynomial(&RATIO, Jet::parameter(eta, 1));
+    let slope = 1.0 / ratio.first[1];
+    let by_a = Jet {
+        value: t,
+        first: [-x / a / a, 0.0],
+        second: [2.0 * x / a / a / a, 0.0, 0.0],
+    };
+    let eta = by_a.chain(eta, slope, -ratio.second[2] * slope * slope * slope);
+    let shape = Jet::parameter(a, 0);
+    let root_of_shape = {
+        let root = a.sqrt();
+        shape.chain(root, 0.5 / root, -0.25 / root / a)
+    };
+    let beside = polynomial(&BESIDE, eta) + polynomial(&BESIDE_RECIPROCAL, eta) / shape;
+    let rest = beside / root_of_shape * (1.0 / (2.0 * PI).sqrt());
+    let root = eta * root_of_shape * FRAC_1_SQRT_2;
+    let tail = if t < 0.0 {
+        half_erfcx(-root) - rest
+    } else {
+        half_erfcx(root) + rest
+    };
+    let near = capped(tail.ln() - y);
+    let far = near.log1m_exp();
+    if t < 0.0 { (near, far) } else { (far, near) }
+}
+
+/// e^(r²) erfc(r) / 2 for `r >= 0`.
+fn half_erfcx(r: Jet) -> Jet {
+    /// From here on the asymptotic series has all digits.
+    const FAR: f64 = 6.5;
+    let x = r.value;
+    if x < FAR {
+        let value = 0.5 * libm::erfc(x) * libm::exp(x * x);
+        let slope = 2.0 * x * value - 1.0 / PI.sqrt();
+        return r.chain(value, slope, 2.0 * (value + x * slope));
+    }
+    let u = r.recip();
+    let square = u * u * 0.5;
+    let (mut term, mut sum) = (u, u);
+    for k in 0..30 {
+        term = -(term * square) * f64::from(2 * k + 1);
+        sum = sum + term;
+    }
+    sum * (0.5 / PI.sqrt())
 }
 
 /// A log probability that rounding may have lifted above 0.

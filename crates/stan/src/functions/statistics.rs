@@ -57,13 +57,15 @@ fn some<'v>(name: &str, x: &'v Value) -> FnResult<&'v [f64]> {
     Ok(x)
 }
 
-/// The unbiased sample variance; 0 of one element.
+/// The unbiased sample variance; 0 of one element. It is that of differences from the first element, so that equal elements
+/// have none at all.
 fn variance(x: &[f64]) -> f64 {
     if x.len() < 2 {
         return 0.0;
     }
-    let mean = x.iter().sum::<f64>() / x.len() as f64;
-    let squares: f64 = x.iter().map(|x| (x - mean) * (x - mean)).sum();
+    let from_first = || x.iter().map(|x_i| x_i - x[0]);
+    let mean = from_first().sum::<f64>() / x.len() as f64;
+    let squares: f64 = from_first().map(|d| (d - mean) * (d - mean)).sum();
     squares / (x.len() - 1) as f64
 }
 

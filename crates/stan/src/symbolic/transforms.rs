@@ -373,6 +373,9 @@ fn simplex<'g>(tape: &'g Tape, z: E<'g>, n: usize) -> (E<'g>, E<'g>) {
     (theta, logs.sum() + 0.5 * (n as f64).ln())
 }
 
+/// The largest correlation matrix whose sums are one product each.
+const MASKED: usize = 16;
+
 /// The Cholesky factor of a correlation matrix from canonical partial correlations tanh z, given row by row, or column
 /// by column with the Jacobian of the whole matrix.
 ///
@@ -409,7 +412,22 @@ fn cholesky_corr<'g>(tape: &'g Tape, z: E<'g>, k: usize, matrix: bool) -> (Vec<C
     let jacobian = (tape.vector(&weights) * v).sum();
     // Row sums of v up to each element: first the diagonals, then the elements with j ≥ 1.
     let later: Vec<(usize, usize)> = (2..k).flat_map(|i| (1..i).map(move |j| (i, j))).collect();
+    // A mask for each place grows with the fourth power of k; sums along whole rows are another product, with the third.
+    let all_sums = (k > MASKED).then(|| {
+        let mut rows = vec![0; m];
+        let mut earlier = vec![0.0; k * k];
+        for (i, j) in (1..k).flat_map(|i| (0..i).map(move |j| (i, j))) {
+            rows[place(i, j)] = (j * k + i) as u32;
+            earlier[i * k + j] = 0.5;
+        }
+        v.scatter(&rows, k * k)
+            .matmul(tape.vector(&earlier), k, k, k)
+    });
     let sums_over = |places: &[(usize, usize)]| -> E<'g> {
+        if let Some(sums) = all_sums {
+            let index: Vec<u32> = places.iter().map(|(i, j)| (j * k + i) as u32).collect();
+            return sums.gather(&index);
+        }
         let count = places.len();
         let mut mask = vec![0.0; count * m];
         for (at, (i, j)) in places.iter().enumerate() {

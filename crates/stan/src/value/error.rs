@@ -135,10 +135,15 @@ impl Halt {
     /// # Errors
     /// The reason, as [`ErrorKind::Limit`].
     pub fn check(&self, span: Span) -> Eval<()> {
-        match self.0.as_ref().and_then(|asked| asked()) {
+        match self.reason() {
             None => Ok(()),
             Some(message) => Err(FnError::limit(message).at(span)),
         }
+    }
+
+    /// Why there is to be an end, where there is.
+    pub fn reason(&self) -> Option<String> {
+        self.0.as_ref().and_then(|asked| asked())
     }
 }
 

@@ -98,13 +98,23 @@ fn mean(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok((sum(cx, &args[0])? / n).into())
 }
 
+/// The variance, of differences from the first element, so that equal elements have none at all where their mean would
+/// be off by its rounding.
 fn variance<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<E<'g>> {
     let n = count(cx, x)?;
     if n == 1.0 {
         return Ok(cx.num(0.0));
     }
-    let mean: Sym = (sum(cx, x)? / n).into();
-    let squares = map(cx, &[x.clone(), mean], |e| (e[0] - e[1]).square())?;
+    let first = if cx.short(x) {
+        cx.elements(x)?[0]
+    } else {
+        cx.e(x)?.at(0)
+    };
+    // What is subtracted from all makes no difference to derivatives.
+    let first: Sym = first.pivot().into();
+    let x = map(cx, &[x.clone(), first], |e| e[0] - e[1])?;
+    let mean: Sym = (sum(cx, &x)? / n).into();
+    let squares = map(cx, &[x, mean], |e| (e[0] - e[1]).square())?;
     Ok(sum(cx, &squares)? / (n - 1.0))
 }
 

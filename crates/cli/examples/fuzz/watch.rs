@@ -1,0 +1,70 @@
+//! Inputs that hang: a thread ends the run, with the input in a file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::PATIENCE;
+
+/// What is being tried, and since when.
+struct Trial {
+    begun: Instant,
+    name: &'static str,
+    input: Vec<u8>,
+}
+
+/// Watches over one trial after another.
+pub struct Watch(Arc<Mutex<Option<Trial>>>);
+
+impl Watch {
+    /// Begins to watch. An input that takes too long is written to `desk`, and the process ends.
+    pub fn over(desk: &Path) -> Self {
+        let watch = Self(Arc::default());
+        let (seen, desk) = (Self(watch.0.clone()), desk.to_owned());
+        std::thread::spawn(move || {
+            loop {
+                std::thread::sleep(Duration::from_millis(200));
+                seen.look(&desk);
+            }
+        });
+        watch
+    }
+
+    /// An input is tried from now on.
+    pub fn begin(&self, name: &'static str, input: &[u8]) {
+        *self.trial() = Some(Trial {
+            begun: Instant::now(),
+            name,
+            input: input.to_vec(),
+        });
+    }
+
+    /// It has ended.
+    pub fn end(&self) {
+        *self.trial() = None;
+    }
+
+    fn trial(&self) -> MutexGuard<'_, Option<Trial>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn look(&self, desk: &Path) {
+        let trial = self.trial();
+        let Some(trial) = trial.as_ref().filter(|t| t.begun.elapsed() > PATIENCE) else {
+            return;
+        };
+        let file: PathBuf = desk.join(format!("{}-hang", trial.name));
+        let written = fs::write(&file, &trial.input);
+        eprintln!(
+            "\n{}: it takes more than {} seconds: {}",
+            trial.name,
+            PATIENCE.as_secs(),
+            match written {
+                Ok(()) => file.display().to_string(),
+                Err(error) => format!("`{}` cannot be written: {error}", file.display()),
+            }
+        );
+        std::process::exit(1);
+    }
+}
