@@ -15,8 +15,8 @@ use crate::dataset::{DataSet, Elements, Value, checked_len};
 use crate::error::DataError;
 use crate::source::{Cursor, is_name_byte};
 
-/// Elements that a range or `numeric(n)` may ask for: such few characters must not fill the memory.
-const MAX_GENERATED: usize = 1 << 28;
+/// Elements that all ranges and `numeric(n)` of a file may ask for together: few characters must not fill the memory.
+const MAX_GENERATED: u64 = 1 << 25;
 
 /// `c(…)` and `structure(…)` inside one another.
 const MAX_NESTING: usize = 32;
@@ -26,6 +26,7 @@ pub(crate) fn parse(bytes: &[u8], label: &str) -> Result<DataSet, DataError> {
     let mut parser = Parser {
         cursor: Cursor::new(text, label),
         variable: String::new(),
+        generated: 0,
     };
     let mut data = DataSet::new();
     loop {
@@ -126,6 +127,8 @@ fn to_row_major<T: Copy>(column_major: &[T], shape: &[usize]) -> Vec<T> {
 struct Parser<'a> {
     cursor: Cursor<'a>,
     variable: String,
+    /// Elements that ranges and lengths have asked for so far.
+    generated: u64,
 }
 
 impl<'a> Parser<'a> {
@@ -203,12 +206,7 @@ impl<'a> Parser<'a> {
             ));
         };
         let (a, b) = (a[0], b[0]);
-        if a.abs_diff(b) >= MAX_GENERATED as u64 {
-            return Err(self.cursor.error(
-                at,
-                format!("{}: the range {a}:{b} is too long", self.place()),
-            ));
-        }
+        self.generate(at, a.abs_diff(b).saturating_add(1))?;
         let elements: Vec<i64> = if a <= b {
             (a..=b).collect()
         } else {
@@ -302,12 +300,9 @@ impl<'a> Parser<'a> {
             0
         } else {
             match self.literal()?.elements {
-                Elements::Int(v) if (0..=MAX_GENERATED as i64).contains(&v[0]) => v[0] as usize,
+                Elements::Int(v) if v[0] >= 0 => self.generate(at, v[0] as u64)?,
                 _ => {
-                    let message = format!(
-                        "{}: expected a length between 0 and {MAX_GENERATED}",
-                        self.place()
-                    );
+                    let message = format!("{}: expected a length", self.place());
                     return Err(self.cursor.error(at, message));
                 }
             }
@@ -325,6 +320,19 @@ impl<'a> Parser<'a> {
             elements,
             dims: Some(vec![count]),
         })
+    }
+
+    /// Allows for elements that the file does not have written out.
+    fn generate(&mut self, at: usize, count: u64) -> Result<usize, DataError> {
+        self.generated = self.generated.saturating_add(count);
+        if self.generated > MAX_GENERATED {
+            let message = format!(
+                "{}: ranges and lengths ask for more than {MAX_GENERATED} numbers in all; write larger data as JSON",
+                self.place()
+            );
+            return Err(self.cursor.error(at, message));
+        }
+        Ok(count as usize)
     }
 
     /// One number with an optional sign.

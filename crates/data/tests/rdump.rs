@@ -110,8 +110,14 @@ fn errors_say_what_and_where() {
         ),
         (
             "a <- 1:99999999999",
-            "data variable `a`: the range 1:99999999999 is too long",
+            "data variable `a`: ranges and lengths ask for more than 33554432 numbers in all",
             1,
+            6,
+        ),
+        (
+            "a <- integer(30000000)\nb <- 1:30000000",
+            "data variable `b`: ranges and lengths ask for more than 33554432 numbers in all",
+            2,
             6,
         ),
         (
@@ -122,7 +128,7 @@ fn errors_say_what_and_where() {
         ),
         (
             "a <- integer(-1)",
-            "data variable `a`: expected a length between",
+            "data variable `a`: expected a length",
             1,
             6,
         ),
