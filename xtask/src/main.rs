@@ -7,7 +7,7 @@
 //! | | `levels` | who may ask the machine for its instruction set |
 //! | | `sources` | file lengths; every library turns on the lints that keep it from printing, files and processes |
 //! | | `manifests` | every crate takes the workspace's lints |
-//! | | `pages` | files that the documentation names are there |
+//! | | `pages` | files that the documentation names are there, and what its links lead to |
 //! | `features` | `features` | every feature of the facade and of the command builds alone |
 //! | `python` | `python` | the Python package builds, installs, type-checks and passes its tests |
 //! | `bridges` | `python` | models of PyMC and NumPyro are read, with the real packages |

@@ -1,4 +1,4 @@
-//! Files that the documentation names are there.
+//! Files that the documentation names are there, and places that its links name.
 
 use std::path::Path;
 
@@ -32,8 +32,53 @@ pub fn check(root: &Path, findings: &mut Findings) -> Result<(), String> {
                     .push(format!("{}: there is no `{name}`", page.display()));
             }
         }
+        for link in links(&text) {
+            if !leads_somewhere(&page, link) {
+                findings
+                    .errors
+                    .push(format!("{}: `{link}` leads nowhere", page.display()));
+            }
+        }
     }
     Ok(())
+}
+
+/// The targets of links between files of the repository, outside of blocks of code.
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    let prose = text.split("```").step_by(2);
+    let plain = prose.flat_map(|prose| prose.split("](").skip(1));
+    let targets = plain.filter_map(|rest| rest.split_once(')').map(|(target, _)| target));
+    targets.filter(|target| !target.contains("://") && !target.contains(char::is_whitespace))
+}
+
+/// Whether the file of a link is there, and where it is a page, the heading.
+fn leads_somewhere(page: &Path, link: &str) -> bool {
+    let (file, heading) = link.split_once('#').unwrap_or((link, ""));
+    let target = match file {
+        "" => page.to_owned(),
+        file => page.with_file_name(file),
+    };
+    match std::fs::read_to_string(&target) {
+        Ok(text) => heading.is_empty() || anchors(&text).any(|anchor| anchor == heading),
+        Err(_) => heading.is_empty() && target.exists(),
+    }
+}
+
+/// What mdBook calls the headings of a page, but for the numbers of those that are alike.
+fn anchors(text: &str) -> impl Iterator<Item = String> {
+    let prose = text.split("```").step_by(2);
+    let headings = prose
+        .flat_map(str::lines)
+        .filter(|line| line.starts_with('#'));
+    headings.map(|line| {
+        let words = line.trim_start_matches('#').trim();
+        let kept = words.chars().filter_map(|c| match c {
+            ' ' => Some('-'),
+            c if c.is_alphanumeric() || "-_".contains(c) => Some(c),
+            _ => None,
+        });
+        kept.flat_map(char::to_lowercase).collect()
+    })
 }
 
 fn is_page(path: &Path) -> bool {
@@ -53,6 +98,15 @@ fn named(text: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn links_are_found_outside_of_blocks_and_headings_are_what_they_are_called() {
+        let text = "[a](b.md#c), [d](https://e) and `f`\n```\n[g](h)\n```\n[i](#j)";
+        assert_eq!(links(text).collect::<Vec<_>>(), ["b.md#c", "#j"]);
+        let text = "# R̂, nested\n```sh\n# no\n```\n## jensen density MODEL [DATA] --at `P.json`\n";
+        let expected = ["r-nested", "jensen-density-model-data---at-pjson"];
+        assert_eq!(anchors(text).collect::<Vec<_>>(), expected);
+    }
 
     #[test]
     fn files_are_found_between_backticks_outside_of_blocks() {
