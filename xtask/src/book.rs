@@ -10,6 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::flags;
 use crate::run::{self, Ended};
 
 /// Stands for what is not shown.
@@ -20,16 +21,7 @@ const NEAR: (f64, f64) = (0.2, 0.1);
 
 /// Runs every page.
 pub fn check(root: &Path) -> Result<Ended, String> {
-    let arguments = [
-        "build",
-        "--profile",
-        "quick",
-        "-p",
-        "jensen-cli",
-        "--no-default-features",
-        "--features",
-        "topics,latent",
-    ];
+    let arguments = ["build", "--profile", "quick", "-p", "jensen-cli"];
     run::cargo(root, &arguments, &[])?;
     let target = std::env::var_os("CARGO_TARGET_DIR");
     let target = target.map_or_else(|| root.join("target"), PathBuf::from);
@@ -41,7 +33,9 @@ pub fn check(root: &Path) -> Result<Ended, String> {
     let mut pages: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     pages.retain(|page| page.extension().is_some_and(|e| e == "md"));
     pages.sort();
-    let mut faults = Vec::new();
+    let mut named = pages.clone();
+    named.push(root.join("README.md"));
+    let mut faults = flags::faults(root, &named)?;
     for page in pages {
         let text = fs::read_to_string(&page).map_err(|e| format!("{}: {e}", page.display()))?;
         let blocks = blocks(&text);

@@ -14,6 +14,8 @@
 //! | `distributed` | `python` | many processes, with real Ray and real MPI over loopback |
 //! | `wheel` | `python` | a wheel for any Linux with glibc 2.17 or later, linked by zig, under `target/release-wheels` |
 //! | `book` | `book` | what pages of the book show is what the command says |
+//! | | `flags` | commands and flags that the book names are those that the command line declares |
+//! | `flags` | `flags` | the tables of flags in the book's page on the command, written anew |
 //! | `reproducible` | `reproducible` | the command built in two folders is the same, byte by byte |
 //! | `sbom` | `sbom` | a bill of materials of the command, under `target/sbom` |
 //! | `fuzz`, `kill`, `damage`, `limits`, `stops` | `attack` | the command is attacked from outside; these take flags |
@@ -23,6 +25,7 @@ mod arrows;
 mod attack;
 mod book;
 mod features;
+mod flags;
 mod levels;
 mod manifests;
 mod modules;
@@ -49,7 +52,7 @@ struct Findings {
 /// A check by its name.
 type Check = (&'static str, fn(&Path) -> Result<Ended, String>);
 
-const CHECKS: [Check; 12] = [
+const CHECKS: [Check; 13] = [
     ("check", order),
     ("features", features::check),
     ("python", python::check),
@@ -57,6 +60,7 @@ const CHECKS: [Check; 12] = [
     ("distributed", python::distributed),
     ("wheel", python::wheel),
     ("book", book::check),
+    ("flags", flags::write),
     ("reproducible", reproducible::check),
     ("sbom", sbom::write),
     ("oldest", toolchains::oldest),

@@ -19,6 +19,21 @@ pub fn cargo(root: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Res
     finish(Command::new(cargo), root, arguments, variables)
 }
 
+/// What the cargo that runs this says on standard output.
+pub fn cargo_output(root: &Path, arguments: &[&str]) -> Result<String, String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(arguments).current_dir(root);
+    let output = command
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| format!("cannot run cargo: {error}"))?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => Err(format!("cargo {} failed", arguments.join(" "))),
+    }
+}
+
 /// Runs cargo of another toolchain.
 pub fn cargo_of(
     toolchain: &str,

@@ -171,7 +171,7 @@ it was stopped; more data sets or seeds add their rows. Exits with 4 where a row
 pub struct FitManyArgs {
     /// The Stan program
     pub model: PathBuf,
-    /// Data sets: Stan JSON, or R dumps (*.R)
+    /// Data sets: Stan JSON, tables (*.csv), or R dumps (*.R)
     #[arg(required = true)]
     pub data: Vec<PathBuf>,
     /// Look for included files here (repeatable); includes stay under these folders

@@ -63,10 +63,14 @@ use crate::failure::{CommandResult, Exit, Failure};
 /// overflow, and only touched pages take memory.
 const STACK: usize = 512 << 20;
 
+/// The command line as it is declared.
+pub fn command() -> clap::Command {
+    help::flowing(Line::command())
+}
+
 /// Runs the command with these arguments, its own name first, and gives the exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let command = help::flowing(Line::command());
-    let matches = command.try_get_matches_from(arguments);
+    let matches = command().try_get_matches_from(arguments);
     let line = match matches.and_then(|matches| Line::from_arg_matches(&matches)) {
         Ok(line) => line,
         Err(error) => return left_out::refuse(error),
