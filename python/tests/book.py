@@ -131,6 +131,13 @@ def missing(script):
     return [name for name in named if importlib.util.find_spec(name) is None]
 
 
+def runnable(page):
+    """Files of a page by name, and its scripts that are marked ``run``."""
+    blocks = re.findall(r"^```([\w,=.]+)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    files = {info.partition("file=")[2]: text for info, text in blocks if "file=" in info}
+    return files, [text for info, text in blocks if info == "python,run"]
+
+
 def _sections(page):
     return [f"## {section.rstrip()}" for section in re.split(r"^## ", page, flags=re.MULTILINE)[1:]]
 

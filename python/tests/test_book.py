@@ -1,6 +1,8 @@
-"""The pages that are made of the package are those of this package."""
+"""The pages that are made of the package are those of this package, and scripts of other pages run."""
 
 import os
+import subprocess
+import sys
 
 import book
 
@@ -22,3 +24,21 @@ def test_the_reference():
 def test_the_gallery():
     """Scripts whose packages are not installed keep their sections; `cargo xtask bridges` runs that of PyMC."""
     check("python-gallery.md", book.gallery)
+
+
+def test_scripts_of_pages_run(tmp_path):
+    """Blocks of Python that are marked ``run``, each by itself beside the files of its page."""
+    tried = 0
+    for page in sorted(book.BOOK.glob("*.md")):
+        files, scripts = book.runnable(page.read_text(encoding="utf-8"))
+        desk = tmp_path / page.stem
+        desk.mkdir()
+        for name, text in files.items():
+            (desk / name).write_text(text, encoding="utf-8")
+        for script in scripts:
+            if {name for name in book.missing(script) if f"{name}.py" not in files}:
+                continue
+            run = subprocess.run([sys.executable, "-"], cwd=desk, input=script, capture_output=True, text=True, encoding="utf-8")
+            assert run.returncode == 0, f"{page.name}:\n{script}\n{run.stdout}{run.stderr}"
+            tried += 1
+    assert tried > 0
