@@ -282,12 +282,10 @@ fn wrong(line: &str, commands: &[Command]) -> Option<String> {
             (c.name == name || c.name == "jensen" || c.name.starts_with(&within)) && c.has(flag)
         })
     };
-    let given = words
+    let mut given = words
         .filter(flags)
         .map(|word| word.split(['=', ',', '\'']).next().unwrap_or(word));
-    let unknown = given
-        .filter(|flag| !["--help", "--version"].contains(flag) && !known(flag))
-        .next();
+    let unknown = given.find(|flag| !["--help", "--version"].contains(flag) && !known(flag));
     unknown.map(|flag| format!("`{line}`: `{name}` has no `{flag}`"))
 }
 
