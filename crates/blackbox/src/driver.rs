@@ -15,7 +15,7 @@ use crate::agreement::Agreement;
 use crate::calls::Calls;
 use crate::certificate::certify;
 use crate::error::FitError;
-use crate::evaluation::{Evaluation, evaluate_until};
+use crate::evaluation::{Evaluation, Heir, evaluate_until};
 use crate::falloff::flat_coordinate;
 use crate::family::{FamilyKind, Space, Sparse};
 use crate::method::{Beginning, Engine, Method, StoredState, restore};
@@ -304,6 +304,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         kind: FamilyKind,
         omega: Vec<f64>,
         ended: Option<(Method, Status, u64)>,
+        heir: Heir,
         calls: &mut Calls,
     ) -> FamilyResult {
         let family = kind.build(Space::of(self.density));
@@ -345,6 +346,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
             &omega,
             self.source,
             draws,
+            heir,
             Some(self.interrupt),
         );
         *calls += oracle.take_calls();
@@ -388,14 +390,13 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
             return Some((state.kind, heir, omega));
         }
         let ended = Some((method, status.clone(), iteration));
-        let result = self.result(state.kind, omega, ended, &mut state.calls);
-        let first = state.results.is_empty();
-        let bad = !result.evaluation.is_good();
+        let first = state.results.is_empty() && self.settings.family == FamilyChoice::Auto;
+        let richer = first.then(|| self.richer()).flatten();
+        let heir = richer.map_or(Heir::None, |_| Heir::Richer);
+        let result = self.result(state.kind, omega, ended, heir, &mut state.calls);
+        let good = result.evaluation.is_good();
         state.results.push(result);
-        if !(first && bad && self.settings.family == FamilyChoice::Auto) {
-            return None;
-        }
-        let kind = self.richer()?;
+        let kind = richer.filter(|_| !good)?;
         let poorer = &state.results[0];
         let (omega, calls) = self.widen(kind, poorer.kind, &poorer.omega);
         state.calls += calls;
@@ -534,11 +535,11 @@ impl<D: TwiceDifferentiable> Algorithm for Driver<'_, D> {
                 starts = inner.outcomes();
                 let (kind, omega, widening) = self.best_of(&starts);
                 calls += widening;
-                results.push(self.result(kind, omega, None, &mut calls));
+                results.push(self.result(kind, omega, None, Heir::None, &mut calls));
             }
             Stage::Method { state: inner, .. } => {
                 let omega = inner.omega().to_vec();
-                results.push(self.result(state.kind, omega, None, &mut calls));
+                results.push(self.result(state.kind, omega, None, Heir::None, &mut calls));
             }
             Stage::Done => {}
         }

@@ -70,6 +70,9 @@ const OUTSIDE: f64 = 0.01;
 /// How many times as many draws are taken where k̂ is in doubt, and where it then is near the threshold.
 const MORE: [usize; 2] = [8, 32];
 
+/// How far from its threshold k̂ may be that one more time as many draws tell which side it is on.
+const NEAR: f64 = 0.1;
+
 /// Largest dimension at which the last of these is taken.
 const MOST_COORDINATES: usize = 400;
 
@@ -132,15 +135,26 @@ pub fn evaluate<D: LogDensity>(
     source: NoiseSource,
     draws: usize,
 ) -> Evaluation {
-    evaluate_until(oracle, omega, source, draws, None)
+    evaluate_until(oracle, omega, source, draws, Heir::None, None)
 }
 
-/// The same on fewer draws where an interrupt does not allow for all of them.
+/// What takes over from an approximation that its weights do not support.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Heir {
+    /// Nothing.
+    None,
+    /// A richer family, which costs less than to be certain that this one is bad.
+    Richer,
+}
+
+/// The same on fewer draws where an interrupt does not allow for all of them, or where k̂ is on the wrong side and there is
+/// an heir.
 pub(crate) fn evaluate_until<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
     source: NoiseSource,
     draws: usize,
+    heir: Heir,
     interrupt: Option<&Interrupt<'_>>,
 ) -> Evaluation {
     let family = Arc::clone(oracle.family());
@@ -163,9 +177,12 @@ pub(crate) fn evaluate_until<D: LogDensity>(
         1
     };
     for (level, factor) in MORE.iter().take(levels).enumerate() {
-        let doubtful = match level {
-            0 => in_doubt(&evaluation),
-            _ => (evaluation.khat - evaluation.khat_threshold).abs() <= 0.1,
+        let above = evaluation.khat - evaluation.khat_threshold;
+        let doubtful = match (level, heir) {
+            (0, Heir::Richer) if above > NEAR => false,
+            (0, _) => in_doubt(&evaluation),
+            (_, Heir::Richer) => (-NEAR..=0.0).contains(&above),
+            (_, Heir::None) => above.abs() <= NEAR,
         };
         // What k̂ refuses needs no better moments.
         let open = evaluation.khat_is_good() && evaluation.agreement.is_open();
