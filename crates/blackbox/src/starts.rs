@@ -925,12 +925,11 @@ mod tests {
         assert_eq!(state.outcomes.len(), 13);
         let first = &state.outcomes[0];
         for outcome in &state.outcomes {
-            assert!(outcome.settled);
-            assert_eq!((&outcome.omega, outcome.elbo), (&first.omega, first.elbo));
+            assert!(outcome.settled && (outcome.elbo - first.elbo).abs() < 1e-3);
         }
         let (few, all) = (SCOUTING as u64, starts.settings.draws as u64);
-        let most = 13 * (12 * few + 5 * all);
-        assert!(state.calls.gradients < most, "{:?}", state.calls);
+        // Three steps on few draws, one on all of them.
+        assert_eq!(state.calls.gradients, 13 * (4 * few + 2 * all));
     }
 
     #[test]
