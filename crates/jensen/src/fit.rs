@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use jensen_blackbox::{Approximation, Fit, NoiseSource, Settings, Space};
 use jensen_data::ParameterSummary;
-use jensen_density::LogDensity;
+use jensen_density::{LogDensity, VariableKind};
 use jensen_run::{
     Budget, Control, Identity, Observer, Progress, Reason, Record, Silent, Status, Store, Verdict,
 };
@@ -98,7 +98,27 @@ impl Fitted {
                 self.sample.unmade
             )));
         }
+        if let Some(name) = self.beyond_numbers() {
+            verdict.against(Reason::bare(format!(
+                "the draws of {name} are so large that their mean or standard deviation is no number: the posterior may be \
+                 improper, or has no such moments. Give it a proper prior."
+            )));
+        }
         verdict
+    }
+
+    /// The first parameter whose draws have no finite mean or standard deviation.
+    fn beyond_numbers(&self) -> Option<&str> {
+        if self.sample.table.is_empty() {
+            return None;
+        }
+        let variables = self.sample.variables.iter();
+        let kinds =
+            variables.flat_map(|variable| std::iter::repeat_n(variable.kind, variable.len()));
+        let mut parameters =
+            (self.summaries.iter().zip(kinds)).filter(|(_, kind)| *kind == VariableKind::Parameter);
+        let beyond = parameters.find(|(summary, _)| !(summary.mean + summary.sd).is_finite());
+        beyond.map(|(summary, _)| summary.name.as_str())
     }
 
     /// Whether nothing speaks against the draws.
