@@ -283,10 +283,11 @@ impl Running {
     fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
         Ok(Self {
             newton: Newton::restore(&archive.nested("newton"))?,
-            stage: archive.get("stage")?,
+            // Checkpoints of earlier builds do not say so.
+            stage: archive.get("stage").unwrap_or(Stage::Comparing),
             index: archive.get("index")?,
             taken: archive.get("taken")?,
-            behind: archive.get("behind")?,
+            behind: archive.get("behind").unwrap_or(0),
         })
     }
 }
@@ -751,20 +752,31 @@ impl Snapshot for StartsState {
     }
 
     fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
-        let running: [bool; WAVE] = archive.get("running")?;
+        let outcomes = restore_outcomes(&archive.nested("outcomes"))?;
+        let calls = archive.get("calls")?;
+        let Ok(running) = archive.get::<[bool; WAVE]>("running") else {
+            // Checkpoints of earlier builds have one start, on the draws that all share.
+            let only = Running::restore(archive)?;
+            let next = only.index + 1;
+            let mut wave = vec![None; WAVE];
+            wave[0] = Some(only);
+            return Ok(Self {
+                outcomes,
+                wave,
+                next,
+                calls,
+            });
+        };
         let slot = |(slot, running): (usize, bool)| {
             let stored = archive.nested(&format!("slot{slot}"));
             running.then(|| Running::restore(&stored)).transpose()
         };
+        let wave = running.into_iter().enumerate().map(slot);
         Ok(Self {
-            wave: running
-                .into_iter()
-                .enumerate()
-                .map(slot)
-                .collect::<Result<_, _>>()?,
+            wave: wave.collect::<Result<_, _>>()?,
             next: archive.get("next")?,
-            calls: archive.get("calls")?,
-            outcomes: restore_outcomes(&archive.nested("outcomes"))?,
+            calls,
+            outcomes,
         })
     }
 }
