@@ -98,7 +98,10 @@ impl Fitted {
                 self.sample.unmade
             )));
         }
-        if let Some(name) = self.beyond_numbers() {
+        // The guard behind the others, which know the cause better.
+        if verdict.trusted()
+            && let Some(name) = self.beyond_numbers()
+        {
             verdict.against(Reason::bare(format!(
                 "the draws of {name} are so large that their mean or standard deviation is no number: the posterior may be \
                  improper, or has no such moments. Give it a proper prior."
