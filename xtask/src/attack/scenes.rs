@@ -125,7 +125,7 @@ pub fn all(root: &Path, jensen: &Path, desk: &Path) -> Result<Vec<Scene>, String
             name: "latent",
             verb: "latent fit",
             given: format!(
-                "--likelihood gaussian --prior gp(matern32,on=x) --data {} --restarts 2 --optimise-hyperparameters",
+                "--likelihood gaussian --prior gp(matern32,on=x) --data {} --restarts 2",
                 plane.display()
             ),
             uses: vec![format!(
