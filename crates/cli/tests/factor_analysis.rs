@@ -38,9 +38,16 @@ fn factors_are_found_and_missing_cells_filled_in() {
     let out = desk.path("axes").display().to_string();
     let base = ["factor-analysis", "fit", &file, "--factors", "2"];
     let done = jensen([&base[..], &["--out", &out]].concat()).expect(0);
-    assert!(done.stdout.contains("likelihood.variance"), "{}", done.stdout);
+    assert!(
+        done.stdout.contains("likelihood.variance"),
+        "{}",
+        done.stdout
+    );
     let fit = read_json(&desk.path("axes/fit.json"));
-    assert_eq!((&fit["trusted"], &fit["missing"]), (&true.into(), &missing.len().into()));
+    assert_eq!(
+        (&fit["trusted"], &fit["missing"]),
+        (&true.into(), &missing.len().into())
+    );
     let variance = &fit["hyperparameters"][0];
     assert_eq!(variance["learnt"], true);
     let value = variance["value"].as_f64().unwrap();
@@ -50,7 +57,10 @@ fn factors_are_found_and_missing_cells_filled_in() {
         let weight = [2.0, 1.5, -2.0, 1.0, -0.8, 0.9][column];
         let own = row[column / 3].as_f64().unwrap();
         let other = row[1 - column / 3].as_f64().unwrap();
-        assert!((own.abs() - f64::abs(weight)).abs() < 0.25, "{column}: {row}");
+        assert!(
+            (own.abs() - f64::abs(weight)).abs() < 0.25,
+            "{column}: {row}"
+        );
         assert!(other.abs() < 0.25, "{column}: {row}");
     }
     let completed = fs::read_to_string(desk.path("axes/completed.csv")).unwrap();
@@ -66,14 +76,28 @@ fn factors_are_found_and_missing_cells_filled_in() {
     let error = (squares / missing.len() as f64).sqrt();
     // The noise alone makes 0.17; the columns' own spread is 1 to 2.
     assert!(error < 0.35, "{error}");
-    assert_eq!(fs::read_to_string(desk.path("axes/scores.csv")).unwrap().lines().count(), 201);
+    assert_eq!(
+        fs::read_to_string(desk.path("axes/scores.csv"))
+            .unwrap()
+            .lines()
+            .count(),
+        201
+    );
     let page = fs::read_to_string(desk.path("axes/report.html")).unwrap();
     assert!(page.contains("Loadings") && page.contains("Scores"));
 
     // Interrupted and gone on with, it ends the same.
     let parts = desk.path("parts").display().to_string();
     jensen([&base[..], &["--out", &parts, "--max-iters", "3"]].concat()).expect(4);
-    let again = ["factor-analysis", "fit", "--out", &parts, "--resume", "--max-iters", "1000"];
+    let again = [
+        "factor-analysis",
+        "fit",
+        "--out",
+        &parts,
+        "--resume",
+        "--max-iters",
+        "1000",
+    ];
     jensen(again).expect(0);
     let resumed = read_json(&desk.path("parts/fit.json"));
     assert_eq!(resumed["loadings"], fit["loadings"]);
@@ -84,7 +108,14 @@ fn factors_are_found_and_missing_cells_filled_in() {
 fn other_likelihoods_and_mistakes() {
     let desk = Desk::new();
     let rows: String = (0..40)
-        .map(|i| format!("{},{},{}\n", i % 2, (i / 2) % 2, (i % 2) ^ usize::from(i % 9 == 0)))
+        .map(|i| {
+            format!(
+                "{},{},{}\n",
+                i % 2,
+                (i / 2) % 2,
+                (i % 2) ^ usize::from(i % 9 == 0)
+            )
+        })
         .collect();
     let file = desk.file("bits.csv", &format!("a,b,c\n{rows}"));
     let base = ["factor-analysis", "fit", &file, "-k", "1"];
@@ -93,10 +124,21 @@ fn other_likelihoods_and_mistakes() {
         .json();
     // The first and the last column go together, the other does not.
     let loading = |i: usize| fit["loadings"][i][0].as_f64().unwrap();
-    assert!(loading(0) > 1.0 && loading(2) > 1.0 && loading(1).abs() < 0.5, "{fit}");
+    assert!(
+        loading(0) > 1.0 && loading(2) > 1.0 && loading(1).abs() < 0.5,
+        "{fit}"
+    );
     for (args, told, code) in [
-        (vec!["--likelihood", "poissson"], "there is no `poissson`", 3),
-        (vec!["--likelihood", "multinomial"], "several linear predictors", 3),
+        (
+            vec!["--likelihood", "poissson"],
+            "there is no `poissson`",
+            3,
+        ),
+        (
+            vec!["--likelihood", "multinomial"],
+            "several linear predictors",
+            3,
+        ),
         (vec!["--likelihood", "gamma"], "column 1, row 1", 3),
     ] {
         let done = jensen([&base[..], &args[..]].concat()).expect(code);

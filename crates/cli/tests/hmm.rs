@@ -141,6 +141,8 @@ fn the_years_of_disasters_end() {
         "2",
         "--emissions",
         "bernoulli",
+        "--seed",
+        "1",
         "--out",
         &out,
     ];

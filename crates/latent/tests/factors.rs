@@ -164,6 +164,6 @@ fn wrong_tables_are_refused() {
     refused(
         Dense::from_fn(3, 2, |_, i| 2.0 * i as f64),
         1,
-        "column 2: response 1 is 2",
+        "column 2, row 1: the entry is 2",
     );
 }

@@ -36,7 +36,10 @@ fn start(likelihood: Likelihood, initial_sd: Option<f64>) -> impl Fn(&str) -> Ve
     };
     let mut silent = jensen_run::Silent;
     let mut control = Control::new(Budget::iterations(1), &|| 0.0, &mut silent);
-    let trained = run(&mut trainer, &identity, &mut control).unwrap().output.unwrap();
+    let trained = run(&mut trainer, &identity, &mut control)
+        .unwrap()
+        .output
+        .unwrap();
     move |name: &str| {
         let tensor: Option<&Tensor> = trained.tensors.iter().find(|t| t.spec.name == name);
         tensor.unwrap_or_else(|| panic!("{name}")).data.clone()
