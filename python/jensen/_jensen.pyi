@@ -154,6 +154,17 @@ def predict_latent(
     beside: Columns,
     threads: int | None,
 ) -> tuple[Array, Array, Array, Array]: ...
+def draw_latent(
+    names: Sequence[str],
+    x: Array,
+    more: Columns,
+    request: str,
+    posterior: bytes,
+    at: Array,
+    draws: int,
+    seed: int,
+    threads: int | None,
+) -> Array: ...
 def fit_autoencoder(x: Array, validation: str | None, request: str, threads: int | None) -> tuple[str, bytes]: ...
 def encode(weights: bytes, x: Array, threads: int | None) -> tuple[Array, Array]: ...
 def decode(weights: bytes, z: Array, threads: int | None) -> Array: ...

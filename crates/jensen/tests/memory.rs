@@ -85,7 +85,6 @@ fn a_table_in_memory_is_fitted_as_its_file() {
     let flags = LatentRequest {
         likelihood: Some("gaussian(variance=0.01)".to_owned()),
         prior: Some("gp(rbf)".to_owned()),
-        optimise_hyperparameters: true,
         ..LatentRequest::default()
     };
     let run = LatentRun {

@@ -135,7 +135,7 @@ fn of_tables(desk: &Path) -> Result<Vec<Scene>, String> {
             name: "latent",
             verb: "latent fit",
             given: format!(
-                "--likelihood gaussian --prior gp(matern32,on=x) --data {} --restarts 2 --optimise-hyperparameters",
+                "--likelihood gaussian --prior gp(matern32,on=x) --data {} --restarts 2",
                 plane.display()
             ),
             uses: vec![format!(
