@@ -95,7 +95,7 @@ impl<'a> LdaEngine<'a> {
         let every = (per_pass / ETA_A_PASS).max(1);
         if self.settings.learn_eta && steps.is_multiple_of(every) {
             let weight = 1.0 - (1.0 - rho).powf(every as f64);
-            let next = globals.eta * (1.0 - weight + weight * eta_ratio(globals, self.spec.simd));
+            let next = globals.eta * (1.0 - weight + weight * eta_ratio(globals, &self.spec));
             // λ − η stays.
             globals.eta = next.max(LEAST);
         }
@@ -110,24 +110,34 @@ impl<'a> LdaEngine<'a> {
 /// Learned Dirichlet parameters are at least this.
 const LEAST: f64 = 1e-5;
 /// How often a pass η is learned.
-const ETA_A_PASS: u64 = 20;
+const ETA_A_PASS: u64 = 5;
 
-/// Σ_kv [ψ(λ_kv) − ψ(η)] / (V Σ_k [ψ(Σ_v λ_kv) − ψ(Vη)]).
-fn eta_ratio(globals: &LdaGlobals, simd: Simd) -> f64 {
-    let (topics, eta, decay) = (globals.topics, globals.eta, globals.decay);
+/// Σ_kv E[ψ(λ_kv) − ψ(η)] / (V Σ_k [ψ(Σ_v λ_kv) − ψ(Vη)]).
+///
+/// Where inference is collapsed, m = λ − η is a mean of counts, and the expectation is that over a count that is 0 with
+/// probability exp(−m), as one of many unlikely tokens is: see [`Solver::excess`](super::local::Solver::excess).
+fn eta_ratio(globals: &LdaGlobals, spec: &Spec) -> f64 {
+    let (topics, eta, decay, simd) = (globals.topics, globals.eta, globals.decay, spec.simd);
     let base = special::digamma(eta);
     let parts: Vec<f64> = globals
         .mass
         .par_chunks(CHUNK * globals.stride)
         .map(|chunk| {
             let (mut lambda, mut digamma) = (vec![0.0; topics], vec![0.0; topics]);
+            let mut some = vec![1.0; topics];
             let mut part = 0.0;
             for row in chunk.chunks_exact(globals.stride) {
-                for (l, &m) in lambda.iter_mut().zip(row) {
-                    *l = eta + decay * f64::from(m);
+                for ((l, some), &m) in lambda.iter_mut().zip(&mut some).zip(row) {
+                    let mean = (decay * f64::from(m)).max(0.0);
+                    if spec.collapsed() {
+                        *some = -(-mean).exp_m1();
+                    }
+                    // The mean of a count that is not 0 is at least 1.
+                    *l = eta + if *some > 0.0 { mean / *some } else { 1.0 };
                 }
                 slices::digamma(simd, &lambda, &mut digamma);
-                part += digamma.iter().map(|x| x - base).sum::<f64>();
+                let pairs = some.iter().zip(&digamma);
+                part += pairs.map(|(some, x)| some * (x - base)).sum::<f64>();
             }
             part
         })

@@ -482,6 +482,40 @@ simd32_fn! {
         }
     }
 
+    /// `out += n log(1 − φ)`: of n tokens that are in a topic with probability φ each, the log probability that none is.
+    pub(crate) fn add_log_absent<V>(phi: &[f32], count: f32, out: &mut [f32]) {
+        assert!(phi.len() == out.len() && out.len().is_multiple_of(WIDTH));
+        for j in (0..out.len()).step_by(WIDTH) {
+            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            unsafe {
+                let rest = V::splat(1.0) - V::load(phi.as_ptr().add(j));
+                let log = single::log(rest.max(V::splat(TINY)));
+                log.fma(V::splat(count), V::load(out.as_ptr().add(j))).store(out.as_mut_ptr().add(j));
+            }
+        }
+    }
+
+    /// `out = E[ψ(α + n) − ψ(α)]` of a count n with mean γ − α that is 0 with probability exp(out): P(n > 0) times the
+    /// difference at the mean of a count that is not 0.
+    pub(crate) fn collapsed_excess<V>(gamma: &[f32], alpha: &[f32], out: &mut [f32]) {
+        assert!(gamma.len() == out.len() && alpha.len() == out.len() && out.len().is_multiple_of(WIDTH));
+        for j in (0..out.len()).step_by(WIDTH) {
+            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            unsafe {
+                let (g, a) = (V::load(gamma.as_ptr().add(j)), V::load(alpha.as_ptr().add(j)));
+                let absent = exp_or_zero(V::load(out.as_ptr().add(j)));
+                let mean = (g - a).max(V::zero());
+                // 1 − P(n = 0) loses the digits of small probabilities, where it is the mean, and is never above it.
+                let some = V::splat(1.0) - absent;
+                let some = V::select(mean.lt(V::splat(1e-3)), mean, some);
+                let some = some.max(V::splat(TINY));
+                let more = mean / some;
+                let excess = single::digamma(a + more) - single::digamma(a);
+                (some * excess).max(V::zero()).store(out.as_mut_ptr().add(j));
+            }
+        }
+    }
+
     /// `out = ψ(γ) − ψ(α)`, at least 0.
     pub(crate) fn digamma_excess<V>(gamma: &[f32], alpha: &[f32], out: &mut [f32]) {
         assert!(gamma.len() == out.len() && alpha.len() == out.len() && out.len().is_multiple_of(WIDTH));

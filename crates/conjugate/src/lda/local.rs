@@ -124,6 +124,8 @@ pub(crate) struct Solver {
     pub gamma: Vec<f32>,
     /// α of the columns.
     pub alpha: Vec<f32>,
+    /// Log probabilities that no token is in a topic, where inference is collapsed and α is learned.
+    absent: Vec<f32>,
     sums: Vec<f32>,
     norms: Vec<f32>,
     /// τ n_v over the word's normaliser.
@@ -341,6 +343,13 @@ impl Solver {
         }
         // Counts that were moved back and forth carry rounding; those that are handed on do not.
         self.gamma.copy_from_slice(&self.alpha);
+        if spec.learns {
+            self.absent.clear();
+            self.absent.resize(stride, 0.0);
+            for (phi, &count) in out.chunks_exact(stride).zip(counts) {
+                kernel::add_log_absent(spec.simd, phi, count, &mut self.absent);
+            }
+        }
         for (phi, &count) in out.chunks_exact_mut(stride).zip(counts) {
             phi.iter_mut().for_each(|phi| *phi *= count);
             kernel::add_scaled(spec.simd, 1.0, phi, &mut self.gamma);
@@ -348,11 +357,19 @@ impl Solver {
         found
     }
 
-    /// Writes ψ(γ_k) − ψ(α_k) of the columns, and returns ψ(Σγ) − ψ(Σα).
+    /// Writes E[log θ_k] of the columns beyond that of a document without words: ψ(γ_k) − ψ(α_k), and returns
+    /// ψ(Σγ) − ψ(Σα). Where inference is collapsed, expected counts stand for counts, most of which are 0, and ψ bends so
+    /// sharply there that their expectation counts them as many small ones: then it is P(n > 0) [ψ(α + E[n | n > 0]) − ψ(α)]
+    /// (Teh, Newman and Welling 2007, Section 3).
     pub fn excess(&self, spec: &Spec, prior: &Prior, found: &Found, out: &mut Vec<f32>) -> f64 {
         out.resize(self.stride, 0.0);
         let (gamma, alpha) = (&self.gamma[..self.stride], &self.alpha[..self.stride]);
-        kernel::digamma_excess(spec.simd, gamma, alpha, out);
+        if spec.collapsed() {
+            out.copy_from_slice(&self.absent);
+            kernel::collapsed_excess(spec.simd, gamma, alpha, out);
+        } else {
+            kernel::digamma_excess(spec.simd, gamma, alpha, out);
+        }
         let total = prior.total + found.inverse * found.tokens;
         special::digamma(total) - special::digamma(prior.total)
     }
