@@ -106,26 +106,7 @@ impl<'g> Lower<'_, 'g> {
                 upper,
                 body,
             } => {
-                if self.axis.is_some() && self.over_records(lower, upper)? {
-                    let index = self.record_index();
-                    return self.record_loop(*var, index, body, stmt.span);
-                }
-                if self.in_turns() {
-                    let bounds = (self.expr(lower)?, self.expr(upper)?);
-                    if self.loop_in_turns(*var, (&bounds.0, &bounds.1), body, stmt.span)? {
-                        return Ok(Flow::Next);
-                    }
-                }
-                let (from, to) = (self.loop_bound(lower)?, self.loop_bound(upper)?);
-                if self.together(*var, (from, to), body, stmt.span, |_, index| Ok(index))? {
-                    return Ok(Flow::Next);
-                }
-                let trips = (i64::from(to) - i64::from(from) + 1).max(0) as usize;
-                let what = format!("for ({} in …)", self.program.var(*var).name);
-                let apart = self.taken_apart(body);
-                return self.unrolled(what, trips, stmt.span, apart, |lower| {
-                    lower.turns(*var, (from..=to).map(Sym::Int), body)
-                });
+                return self.for_loop(*var, (lower, upper), body, stmt.span);
             }
             StmtKind::ForEach {
                 var,
@@ -168,6 +149,35 @@ impl<'g> Lower<'_, 'g> {
     }
 
     // Loops
+
+    fn for_loop(
+        &mut self,
+        var: VarId,
+        (lower, upper): (&Expr, &Expr),
+        body: &Stmt,
+        span: Span,
+    ) -> Eval<Flow> {
+        if self.axis.is_some() && self.over_records(lower, upper)? {
+            let index = self.record_index();
+            return self.record_loop(var, index, body, span);
+        }
+        if self.in_turns() {
+            let bounds = (self.expr(lower)?, self.expr(upper)?);
+            if self.loop_in_turns(var, (&bounds.0, &bounds.1), body, span)? {
+                return Ok(Flow::Next);
+            }
+        }
+        let (from, to) = (self.loop_bound(lower)?, self.loop_bound(upper)?);
+        if self.together(var, (from, to), body, span, |_, index| Ok(index))? {
+            return Ok(Flow::Next);
+        }
+        let trips = (i64::from(to) - i64::from(from) + 1).max(0) as usize;
+        let what = format!("for ({} in …)", self.program.var(var).name);
+        let apart = self.taken_apart(body);
+        self.unrolled(what, trips, span, apart, |lower| {
+            lower.turns(var, (from..=to).map(Sym::Int), body)
+        })
+    }
 
     fn loop_bound(&mut self, expr: &Expr) -> Eval<i32> {
         let value = self.expr(expr)?;

@@ -130,22 +130,7 @@ impl<'g> Lower<'_, 'g> {
         let scattered = tape.scattered.borrow().len();
         let saved = self.slots.clone();
         let (taken, unrolling) = (tape.taken.get(), tape.unrolling.get());
-        // What the outer turns hold, for the inner ones.
-        for slot in 0..saved.len() {
-            if let Some(value) = &saved[slot]
-                && value.has_records(tape)
-            {
-                self.slots[slot] = self.handed_down(value, owner).ok();
-            }
-        }
-        let inner_taken = match taken {
-            Some(id) if tape.e(id).is_record() => match tape.comes_by() {
-                Some(_) => self.turning.turns.first().and_then(|turns| turns.taken),
-                None => Some(self.picked_down(tape.e(id), owner).map_err(fail)?.id),
-            },
-            other => other,
-        };
-        tape.taken.set(inner_taken);
+        self.hand_down(&saved, taken, owner).map_err(fail)?;
         self.enter(owner.len());
         let stands: Vec<_> = assigned
             .iter()
@@ -158,26 +143,10 @@ impl<'g> Lower<'_, 'g> {
         }
         self.resolve_reads().map_err(fail)?;
         let own: Vec<NodeId> = self.terms.split_off(terms);
-        let own: Vec<E<'g>> = own.iter().map(|id| tape.e(*id)).collect();
-        let mut sums = Vec::new();
-        for term in own {
-            let sum = if masked {
-                self.by_owner(term, owner, count)
-            } else {
-                self.summed(term)
-            };
-            sums.push(sum.map_err(fail)?);
-        }
+        let sums = self.added_up(own, masked.then_some((owner, count)));
         let bad = tape.guards.borrow_mut().split_off(guards);
-        let mut rejected = Vec::new();
-        for id in bad {
-            let sum = if masked {
-                self.by_owner(tape.e(id), owner, count)
-            } else {
-                self.summed(tape.e(id))
-            };
-            rejected.push(sum.map_err(fail)?);
-        }
+        let rejected = self.added_up(bad, masked.then_some((owner, count)));
+        let (sums, rejected) = (sums.map_err(fail)?, rejected.map_err(fail)?);
         // What scatters is known of plain vectors.
         let notes = tape.scattered.borrow_mut().split_off(scattered);
         for mut one in notes {
@@ -227,6 +196,49 @@ impl<'g> Lower<'_, 'g> {
             tape.guards.borrow_mut().push(e.id);
         }
         Ok(())
+    }
+
+    /// What the outer turns hold, for the inner ones.
+    fn hand_down(
+        &mut self,
+        saved: &[Option<Sym>],
+        taken: Option<NodeId>,
+        owner: &[u32],
+    ) -> FnResult<()> {
+        let tape = self.tape;
+        for (slot, value) in saved.iter().enumerate() {
+            if let Some(value) = value
+                && value.has_records(tape)
+            {
+                self.slots[slot] = self.handed_down(value, owner).ok();
+            }
+        }
+        let inner = match taken {
+            Some(id) if tape.e(id).is_record() => match tape.comes_by() {
+                Some(_) => self.turning.turns.first().and_then(|turns| turns.taken),
+                None => Some(self.picked_down(tape.e(id), owner)?.id),
+            },
+            other => other,
+        };
+        tape.taken.set(inner);
+        Ok(())
+    }
+
+    /// Sums over the turns: in all, or of each outer one as a plain vector.
+    fn added_up(
+        &mut self,
+        terms: Vec<NodeId>,
+        each: Option<(&[u32], usize)>,
+    ) -> FnResult<Vec<E<'g>>> {
+        let mut sums = Vec::with_capacity(terms.len());
+        for id in terms {
+            let term = self.tape.e(id);
+            sums.push(match each {
+                Some((owner, count)) => self.by_owner(term, owner, count)?,
+                None => self.summed(term)?,
+            });
+        }
+        Ok(sums)
     }
 
     /// A value of the outer turns for the inner ones.
