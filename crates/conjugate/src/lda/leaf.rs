@@ -225,8 +225,12 @@ impl<'a> LeafSolver<'a> {
             });
     }
 
-    /// Σ ψ(γ_k) − ψ(α_k) over the documents of the batch for each topic, and after them Σ ψ(Σγ) − ψ(Σα).
+    /// Σ ψ(γ_k) − ψ(α_k) over the documents of the batch for each topic, and after them Σ ψ(Σγ) − ψ(Σα); nothing where α is
+    /// not learned.
     fn excess(&self, topics: usize, documents: usize) -> Vec<f64> {
+        if !self.spec.learns {
+            return Vec::new();
+        }
         let mut sums = vec![0.0; topics + 1];
         let documents = self.batch[..documents].iter();
         for document in documents.filter(|document| !document.bag.is_empty()) {
@@ -239,6 +243,29 @@ impl<'a> LeafSolver<'a> {
                 }
             }
             sums[topics] += document.excess_total;
+        }
+        sums
+    }
+
+    /// What was found of so many documents of the batch, added up, with the energy of their words.
+    fn sums(&self, documents: usize, energy: f64) -> Sums {
+        let mut sums = Sums {
+            energy,
+            ..Sums::default()
+        };
+        for document in &self.batch[..documents] {
+            if document.bag.is_empty() {
+                sums.skipped += 1;
+                continue;
+            }
+            let found = &document.found;
+            sums.points += 1;
+            sums.size += found.tokens;
+            sums.energy += found.energy + found.topic_energy;
+            sums.bound += found.bound;
+            sums.inverse += found.inverse;
+            sums.unconverged += usize::from(!found.converged);
+            sums.sweeps += found.sweeps as u64;
         }
         sums
     }
@@ -335,39 +362,18 @@ impl<'a> LeafSolver<'a> {
                 }
             });
         self.collect(stride, factors);
-        let mut sums = Sums::default();
-        if by_words {
-            sums.energy = self.word_energy(stride, first);
-        }
-        for document in &self.batch[..batch.len()] {
-            if document.bag.is_empty() {
-                sums.skipped += 1;
-                continue;
-            }
-            let found = &document.found;
-            sums.points += 1;
-            sums.size += found.tokens;
-            sums.energy += found.energy + found.topic_energy;
-            sums.bound += found.bound;
-            sums.inverse += found.inverse;
-            sums.unconverged += usize::from(!found.converged);
-            sums.sweeps += found.sweeps as u64;
-        }
-        let excess = if spec.learns {
-            self.excess(globals.topics, batch.len())
+        let energy = if by_words {
+            self.word_energy(stride, first)
         } else {
-            Vec::new()
+            0.0
         };
-        let bounds = self.batch[..batch.len()].iter();
-        let bounds = bounds.map(|document| document.found.bound);
+        let sums = self.sums(batch.len(), energy);
+        let measured = if measure.bound { batch.len() } else { 0 };
+        let measured = self.batch[..measured].iter();
         Part {
             sums,
-            bounds: if measure.bound {
-                bounds.collect()
-            } else {
-                Vec::new()
-            },
-            excess,
+            bounds: measured.map(|document| document.found.bound).collect(),
+            excess: self.excess(globals.topics, batch.len()),
             terms: std::mem::take(&mut self.terms),
             statistics: std::mem::take(&mut self.statistics),
         }

@@ -121,7 +121,7 @@ pub fn sheet(
             Fact::new(
                 "topics in use",
                 format!("{:.0}", summary.topics_in_use),
-                &format!(
+                format!(
                     "of {}, exp of the entropy of their shares; {} hold less than a tenth of an even share",
                     summary.topics, summary.dead_topics
                 ),

@@ -77,8 +77,11 @@ pub(super) struct Changed<'g> {
 pub(super) struct Carried {
     scalars: Vec<(VarId, Sym, NodeId)>,
     /// With what was written before.
-    windows: Vec<(VarId, Rc<Vec<(At, Cell)>>)>,
+    windows: Vec<(VarId, Written)>,
 }
+
+/// What was written to a container, and where.
+type Written = Rc<Vec<(At, Cell)>>;
 
 impl<'g> Lower<'_, 'g> {
     /// A node that stands for values that are not known yet.
