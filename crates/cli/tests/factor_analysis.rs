@@ -96,7 +96,7 @@ fn factors_are_found_and_missing_cells_filled_in() {
         &parts,
         "--resume",
         "--max-iters",
-        "1000",
+        "10000",
     ];
     jensen(again).expect(0);
     let resumed = read_json(&desk.path("parts/fit.json"));
