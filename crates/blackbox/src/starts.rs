@@ -150,6 +150,11 @@ pub struct StartOutcome {
 }
 
 impl StartOutcome {
+    /// Whether it ended where this mode was found.
+    pub(crate) fn is_at(&self, mode: &OtherMode) -> bool {
+        self.settled && self.omega[..mode.mean.len()] == mode.mean[..]
+    }
+
     /// Whether another start on the same draws is at this optimum.
     fn is_found_by(&self, other: &Self) -> bool {
         let dim = self.omega.len() / 2;
@@ -592,6 +597,14 @@ pub fn other_modes(outcomes: &[StartOutcome], best: usize) -> Vec<OtherMode> {
     found
 }
 
+/// Other optima of comparable mass.
+pub(crate) fn modes_of(starts: &[StartOutcome]) -> Vec<OtherMode> {
+    if starts.is_empty() {
+        return Vec::new();
+    }
+    other_modes(starts, best_start(starts))
+}
+
 /// Nats within which two starts may have found the same optimum.
 const SAME: f64 = 0.5;
 
@@ -610,12 +623,14 @@ fn agreeing(outcomes: &[StartOutcome], best: usize) -> usize {
 /// Whether the best start stands alone, or among many optima.
 fn in_doubt(outcomes: &[StartOutcome]) -> bool {
     let best = best_start(outcomes);
-    agreeing(outcomes, best) < 2 || scattered(outcomes, best).is_some()
+    agreeing(outcomes, best) < 2 || scattered(outcomes, best, 0).is_some()
 }
 
 /// The number of poorer optima that starts settled in, when at least two and no fewer than starts
 /// reached the best: then there may well be better ones that none reached.
-pub fn scattered(outcomes: &[StartOutcome], best: usize) -> Option<usize> {
+///
+/// `relabelled` starts count as at the best though they are at another of its labellings.
+pub fn scattered(outcomes: &[StartOutcome], best: usize, relabelled: usize) -> Option<usize> {
     let mut bounds: Vec<f64> = outcomes
         .iter()
         .filter(|outcome| !outcome.wide && outcome.settled)
@@ -624,7 +639,7 @@ pub fn scattered(outcomes: &[StartOutcome], best: usize) -> Option<usize> {
         .collect();
     bounds.sort_by(f64::total_cmp);
     bounds.dedup_by(|next, kept| *next - *kept < SAME);
-    let scattered = bounds.len() >= 2 && bounds.len() >= agreeing(outcomes, best);
+    let scattered = bounds.len() >= 2 && bounds.len() >= agreeing(outcomes, best) + relabelled;
     scattered.then_some(bounds.len())
 }
 
@@ -956,16 +971,16 @@ mod tests {
     #[test]
     fn one_start_above_several_poorer_optima_is_no_agreement() {
         let mut outcomes = vec![outcome(0.0, -3.0), outcome(5.0, -9.0), outcome(9.0, -20.0)];
-        assert_eq!(scattered(&outcomes, 0), Some(2));
+        assert_eq!(scattered(&outcomes, 0, 0), Some(2));
         assert_eq!(StartSettings::default().count(2, &outcomes), 9);
         outcomes.extend([outcome(5.0, -9.1), outcome(5.0, -9.2)]);
-        assert_eq!(scattered(&outcomes, 0), Some(2));
+        assert_eq!(scattered(&outcomes, 0, 0), Some(2));
         outcomes.extend(vec![outcome(9.0, -20.0); 4]);
         assert_eq!(StartSettings::default().count(2, &outcomes), 27);
         outcomes.push(outcome(0.1, -3.1));
-        assert_eq!(scattered(&outcomes, 0), Some(2));
+        assert_eq!(scattered(&outcomes, 0, 0), Some(2));
         outcomes.push(outcome(0.2, -3.1));
-        assert_eq!(scattered(&outcomes, 0), None);
+        assert_eq!(scattered(&outcomes, 0, 0), None);
         assert_eq!(StartSettings::default().count(2, &outcomes), 9);
     }
 
@@ -974,6 +989,6 @@ mod tests {
         let outcomes = [outcome(-10.0, -3.0), outcome(10.0, -3.1)];
         assert_eq!(agreeing(&outcomes, 0), 1);
         assert_eq!(other_modes(&outcomes, 0).len(), 1);
-        assert_eq!(scattered(&outcomes, 0), None);
+        assert_eq!(scattered(&outcomes, 0, 0), None);
     }
 }
