@@ -151,11 +151,6 @@ impl Fit {
             .collect()
     }
 
-    /// Starts that ended in the best mode with another labelling.
-    pub(crate) fn relabelled_starts(&self) -> usize {
-        self.labellings.starts
-    }
-
     /// The number of modes that exchanging elements of arrays makes of the one that was fitted, itself included, as far as
     /// starts have shown: all of the same mass, so that one of them says everything. The log evidence of the whole posterior
     /// is that of one plus the logarithm of their number.

@@ -623,14 +623,19 @@ fn agreeing(outcomes: &[StartOutcome], best: usize) -> usize {
 /// Whether the best start stands alone, or among many optima.
 fn in_doubt(outcomes: &[StartOutcome]) -> bool {
     let best = best_start(outcomes);
-    agreeing(outcomes, best) < 2 || scattered(outcomes, best, 0).is_some()
+    agreeing(outcomes, best) < 2 || scattered(outcomes, best).is_some()
+}
+
+/// The number of starts that reached the best bound, wherever: at the best optimum, at one of its other labellings, or at
+/// another mode of the same mass, which is another matter.
+fn reached(outcomes: &[StartOutcome], best: usize) -> usize {
+    let good = |outcome: &&StartOutcome| !outcome.wide && outcomes[best].elbo - outcome.elbo < SAME;
+    outcomes.iter().filter(good).count()
 }
 
 /// The number of poorer optima that starts settled in, when at least two and no fewer than starts
-/// reached the best: then there may well be better ones that none reached.
-///
-/// `relabelled` starts count as at the best though they are at another of its labellings.
-pub fn scattered(outcomes: &[StartOutcome], best: usize, relabelled: usize) -> Option<usize> {
+/// reached the best bound: then there may well be better ones that none reached.
+pub fn scattered(outcomes: &[StartOutcome], best: usize) -> Option<usize> {
     let mut bounds: Vec<f64> = outcomes
         .iter()
         .filter(|outcome| !outcome.wide && outcome.settled)
@@ -639,7 +644,7 @@ pub fn scattered(outcomes: &[StartOutcome], best: usize, relabelled: usize) -> O
         .collect();
     bounds.sort_by(f64::total_cmp);
     bounds.dedup_by(|next, kept| *next - *kept < SAME);
-    let scattered = bounds.len() >= 2 && bounds.len() >= agreeing(outcomes, best) + relabelled;
+    let scattered = bounds.len() >= 2 && bounds.len() >= reached(outcomes, best);
     scattered.then_some(bounds.len())
 }
 
@@ -971,16 +976,16 @@ mod tests {
     #[test]
     fn one_start_above_several_poorer_optima_is_no_agreement() {
         let mut outcomes = vec![outcome(0.0, -3.0), outcome(5.0, -9.0), outcome(9.0, -20.0)];
-        assert_eq!(scattered(&outcomes, 0, 0), Some(2));
+        assert_eq!(scattered(&outcomes, 0), Some(2));
         assert_eq!(StartSettings::default().count(2, &outcomes), 9);
         outcomes.extend([outcome(5.0, -9.1), outcome(5.0, -9.2)]);
-        assert_eq!(scattered(&outcomes, 0, 0), Some(2));
+        assert_eq!(scattered(&outcomes, 0), Some(2));
         outcomes.extend(vec![outcome(9.0, -20.0); 4]);
         assert_eq!(StartSettings::default().count(2, &outcomes), 27);
         outcomes.push(outcome(0.1, -3.1));
-        assert_eq!(scattered(&outcomes, 0, 0), Some(2));
+        assert_eq!(scattered(&outcomes, 0), Some(2));
         outcomes.push(outcome(0.2, -3.1));
-        assert_eq!(scattered(&outcomes, 0, 0), None);
+        assert_eq!(scattered(&outcomes, 0), None);
         assert_eq!(StartSettings::default().count(2, &outcomes), 9);
     }
 
@@ -989,6 +994,6 @@ mod tests {
         let outcomes = [outcome(-10.0, -3.0), outcome(10.0, -3.1)];
         assert_eq!(agreeing(&outcomes, 0), 1);
         assert_eq!(other_modes(&outcomes, 0).len(), 1);
-        assert_eq!(scattered(&outcomes, 0, 0), None);
+        assert_eq!(scattered(&outcomes, 0), None);
     }
 }

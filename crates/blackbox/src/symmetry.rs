@@ -15,9 +15,9 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::dot;
 use crate::starts::{OtherMode, StartOutcome, best_start};
 
-/// Standard deviations within which two coordinates may be each other's image; a smaller one first, which leaves fewer
-/// possibilities.
-const NEAR: [f64; 3] = [0.3, 1.0, 2.0];
+/// Standard deviations within which a coordinate that is matched by its place alone comes to its image, and within which no
+/// other may be its image; tried one after the other.
+const NEAR: [(f64, f64); 3] = [(2.0, 4.0), (1.0, 2.0), (2.0, 8.0)];
 
 /// Difference of the logarithms of their spreads.
 const ALIKE: f64 = 0.7;
@@ -50,8 +50,6 @@ pub(crate) struct Labellings {
     pub relabelled: Vec<bool>,
     /// Whether each of them is the best one with other signs: two answers, which differ in nothing but these.
     pub mirrored: Vec<bool>,
-    /// Starts that ended in such a mode.
-    pub starts: usize,
 }
 
 impl Labellings {
@@ -68,7 +66,6 @@ impl Labellings {
             count: 1,
             relabelled: vec![false; modes.len()],
             mirrored: vec![false; modes.len()],
-            starts: 0,
         };
         if modes.is_empty() || density.dim() > LARGEST {
             return found;
@@ -83,7 +80,6 @@ impl Labellings {
             };
             if map.relabels(mode.coordinate, variables) {
                 found.relabelled[k] = true;
-                found.starts += starts.iter().filter(|start| start.is_at(mode)).count();
                 maps.push(map);
             } else {
                 found.mirrored[k] = true;
@@ -178,8 +174,10 @@ impl<'a, D: LogDensity> Search<'a, D> {
     fn symmetry(&mut self, other: &[f64]) -> Option<Relabelling> {
         let (mean, log_sd) = other.split_at(self.mean.len());
         NEAR.into_iter().find_map(|near| {
-            let possible = self.possible(mean, log_sd, near);
-            let map = self.matched(&possible)?;
+            let (close, apart) = near;
+            let sure = self.possible(mean, log_sd, close);
+            let possible = self.possible(mean, log_sd, apart);
+            let map = self.matched(&sure, &possible)?;
             let image = map.apply(&self.mean);
             let close = |((x, m), l): ((&f64, &f64), &f64)| (x - m).abs() <= AT * l.exp();
             let arrives = image.iter().zip(mean).zip(log_sd).all(close);
@@ -205,15 +203,16 @@ impl<'a, D: LogDensity> Search<'a, D> {
         (0..dim).map(of).collect()
     }
 
-    /// The map of those that the gradients follow.
-    fn matched(&mut self, possible: &Possible) -> Option<Relabelling> {
+    /// The map of those that the gradients follow, where places do not tell: of coordinates of which `sure` has one image
+    /// and `possible` no other they do.
+    fn matched(&mut self, sure: &Possible, possible: &Possible) -> Option<Relabelling> {
         let dim = possible.len();
         let mut arrivals = vec![0; dim];
         for (j, _) in possible.iter().flatten() {
             arrivals[*j] += 1;
         }
         let clear = |i: usize| match &possible[i][..] {
-            [(j, _)] => arrivals[*j] == 1,
+            [(j, _)] => arrivals[*j] == 1 && sure[i].len() == 1,
             _ => false,
         };
         let open: Vec<usize> = (0..dim).filter(|&i| !clear(i)).collect();

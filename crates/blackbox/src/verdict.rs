@@ -51,7 +51,7 @@ impl Fit {
                     .filter(|(mode, _)| mixed.is_some() || !self.covers(mode))
                     .map(|(mode, mirrored)| another_mode(mode, mirrored)),
             )
-            .chain(many_optima(&self.starts, self.relabelled_starts()))
+            .chain(many_optima(&self.starts))
             .chain(self.objections.iter().cloned());
         reasons.for_each(|reason| verdict.against(reason));
         verdict
@@ -70,7 +70,7 @@ impl Fit {
     /// Whether refined draws that mix could be trusted: nothing is known against the fit that they do not answer to.
     pub(crate) fn could_be_refined(&self) -> bool {
         no_end(self.best()).is_none()
-            && many_optima(&self.starts, self.relabelled_starts()).is_none()
+            && many_optima(&self.starts).is_none()
             && self.modes().iter().all(|mode| mode.distance <= REACH)
     }
 }
@@ -237,10 +237,9 @@ fn another_mode(mode: &OtherMode, mirrored: bool) -> Reason {
     }
 }
 
-/// Where starts disagree; `relabelled` of them are at the best optimum with another labelling.
-fn many_optima(starts: &[StartOutcome], relabelled: usize) -> Option<Reason> {
+fn many_optima(starts: &[StartOutcome]) -> Option<Reason> {
     let others = (!starts.is_empty())
-        .then(|| scattered(starts, best_start(starts), relabelled))
+        .then(|| scattered(starts, best_start(starts)))
         .flatten()?;
     Some(Reason::new(
         format!(
