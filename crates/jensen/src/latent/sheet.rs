@@ -98,7 +98,7 @@ fn calibration(outcome: &PredictedRows) -> Option<Exhibit> {
     Some(Exhibit {
         heading: "Do predictions and observations agree?".to_owned(),
         note: "The data the model was fitted to, in groups of similar predictions, with two standard errors. Data that were held out \
-               are the harder test: `jensen latent predict` scores them."
+               are the harder test: jensen latent predict scores them."
             .to_owned(),
         figures: vec![(Figure::new("").panel(chart), String::new())],
         ..Exhibit::default()
@@ -161,7 +161,7 @@ fn hyperparameters(summary: &LatentSummary) -> Option<Exhibit> {
     (!summary.hyperparameters.is_empty()).then(|| Exhibit {
         heading: "Hyperparameters".to_owned(),
         table: (
-            ["name", "value", ""].map(str::to_owned).to_vec(),
+            ["name", "value", "how"].map(str::to_owned).to_vec(),
             rows.collect(),
         ),
         ..Exhibit::default()
@@ -193,6 +193,19 @@ fn parameters(summary: &LatentSummary) -> Option<Exhibit> {
 
 /// Maps, calibration, the run, and numbers: those that there is something for.
 fn sections(page: &Page<'_>) -> Vec<Section> {
+    let learnt = page.summary.hyperparameters.iter();
+    let noise = learnt
+        .filter(|h| h.name == "likelihood.variance")
+        .map(|h| h.value)
+        .next();
+    let noise = noise.filter(|_| page.summary.likelihood == "gaussian");
+    let data = Exhibit {
+        heading: "Data and predictions".to_owned(),
+        figures: maps::along_the_input(page.model, page.outcome, noise)
+            .into_iter()
+            .collect(),
+        ..Exhibit::default()
+    };
     let maps = Exhibit {
         heading: "Posterior of the latent variables".to_owned(),
         figures: maps::draw(page.model, page.fit, page.graphs),
@@ -200,6 +213,7 @@ fn sections(page: &Page<'_>) -> Vec<Section> {
     };
     let drawn = |exhibit: &Exhibit| !exhibit.figures.is_empty();
     let exhibits = [
+        Some(data).filter(drawn),
         Some(maps).filter(drawn),
         calibration(page.outcome),
         Some(run(page.curve)).filter(drawn),

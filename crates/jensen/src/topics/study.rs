@@ -8,6 +8,7 @@ use jensen_conjugate::temper::Length;
 use jensen_math::simd::Simd;
 use jensen_run::{Budget, Clock, Control, Identity, Outcome};
 
+use super::map::topic_map;
 use super::request::COOLING;
 use super::stored::{COMMAND, START, TopicsRun};
 use super::{
@@ -319,6 +320,7 @@ impl Study for TopicsStudy<'_> {
         let page = sheet(
             summary,
             &made.course.curves(),
+            topic_map(&made.output.model),
             &self.collection.name,
             request::listed(&self.run.flags),
         );
