@@ -4,14 +4,11 @@ use jensen_latent::Fit;
 use jensen_latent::prior::{Graph, Index, Piece, Reader};
 use jensen_report::figure::{Axis, Chart, Figure, HeatMap, Series};
 
+use super::TableModel;
 use super::summary::labels;
-use super::{PredictedRows, TableModel};
 
 /// Bands cover 95 % of a normal distribution.
 const BAND: f64 = 1.96;
-
-/// Standard deviations of the ends of a band of 90 %.
-const NINETY: f64 = 1.645;
 
 /// Most bars of a plot of effects.
 const BARS: usize = 80;
@@ -135,74 +132,6 @@ fn line(title: &str, column: &str, x: Vec<f64>, mean: &[f64], sd: &[f64]) -> Dra
         .without_legend();
     let caption = "Posterior mean with a band of 95 %, on the scale of the linear predictor.";
     (Figure::new("").panel(chart), caption.to_owned())
-}
-
-/// The data along their only input, with the mean and what the fit says of new observations there; none where rows have several
-/// inputs, several predictors or trials.
-pub(super) fn along_the_input(
-    model: &TableModel,
-    outcome: &PredictedRows,
-    noise: Option<f64>,
-) -> Option<Drawn> {
-    let pieces = model.assembled().pieces();
-    let mut columns = pieces.iter().filter_map(|piece| match &piece.reader {
-        Reader::Inputs(columns) => match &columns[..] {
-            [column] => Some(Some(column)),
-            _ => Some(None),
-        },
-        Reader::At(Index::Line { column, .. }) => Some(Some(column)),
-        _ => None,
-    });
-    let column = columns.next()??;
-    let several = columns.any(|other| other != Some(column));
-    if several || outcome.times != 1 || outcome.trials.iter().any(|trials| *trials != 1.0) {
-        return None;
-    }
-    let x = model.input(column)?;
-    if x.len() != outcome.mean.len() {
-        return None;
-    }
-    let mut order: Vec<usize> = (0..x.len()).collect();
-    order.sort_by(|a, b| x[*a].total_cmp(&x[*b]).then(a.cmp(b)));
-    let kept = |at: &usize| outcome.mean[*at].len() == 1;
-    let along = |value: &dyn Fn(usize) -> f64| -> Vec<(f64, f64)> {
-        order
-            .iter()
-            .filter(|at| kept(at))
-            .map(|at| (x[*at], value(*at)))
-            .collect()
-    };
-    let mean = along(&|at| outcome.mean[at][0]);
-    let band: Vec<(f64, f64)> = order
-        .iter()
-        .filter(|at| kept(at))
-        .map(|at| outcome.interval[*at])
-        .collect();
-    let data = along(&|at| outcome.response[at]);
-    let mut chart = Chart::new("")
-        .x(Axis::new(column))
-        .y(Axis::new(model.response()))
-        .series(Series::line("mean", mean).band(band))
-        .series(
-            Series::scatter("data", data)
-                .colour(6)
-                .width(2.2)
-                .opacity(0.7),
-        )
-        .sized(560.0, 340.0);
-    let mut caption =
-        "The data, and the mean with the band that holds it with probability 0.9.".to_owned();
-    if let Some(noise) = noise {
-        for (name, sign) in [("a new observation, 90 %", 1.0), ("", -1.0)] {
-            let end = along(&|at| {
-                let variance = outcome.predictor[at].1 + noise;
-                outcome.mean[at][0] + sign * NINETY * variance.sqrt()
-            });
-            chart = chart.series(Series::line(name, end).dashed().colour(1).width(1.2));
-        }
-        caption += " Between the dashed lines a new observation lies with probability 0.9.";
-    }
-    Some((Figure::new("").panel(chart), caption))
 }
 
 fn bars(title: &str, names: &[String], mean: &[f64], sd: &[f64]) -> Drawn {

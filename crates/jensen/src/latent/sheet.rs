@@ -193,19 +193,6 @@ fn parameters(summary: &LatentSummary) -> Option<Exhibit> {
 
 /// Maps, calibration, the run, and numbers: those that there is something for.
 fn sections(page: &Page<'_>) -> Vec<Section> {
-    let learnt = page.summary.hyperparameters.iter();
-    let noise = learnt
-        .filter(|h| h.name == "likelihood.variance")
-        .map(|h| h.value)
-        .next();
-    let noise = noise.filter(|_| page.summary.likelihood == "gaussian");
-    let data = Exhibit {
-        heading: "Data and predictions".to_owned(),
-        figures: maps::along_the_input(page.model, page.outcome, noise)
-            .into_iter()
-            .collect(),
-        ..Exhibit::default()
-    };
     let maps = Exhibit {
         heading: "Posterior of the latent variables".to_owned(),
         figures: maps::draw(page.model, page.fit, page.graphs),
@@ -213,7 +200,6 @@ fn sections(page: &Page<'_>) -> Vec<Section> {
     };
     let drawn = |exhibit: &Exhibit| !exhibit.figures.is_empty();
     let exhibits = [
-        Some(data).filter(drawn),
         Some(maps).filter(drawn),
         calibration(page.outcome),
         Some(run(page.curve)).filter(drawn),
