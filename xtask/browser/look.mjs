@@ -115,7 +115,7 @@ export function unprintable(tab) {
     if (paper !== 'rgb(255, 255, 255)') found.push(`the paper is ${paper}`);
     const ink = getComputedStyle(document.body).color.match(/\d+/g).map(Number);
     if (Math.max(...ink) > 100) found.push(`the ink is ${ink}`);
-    for (const element of document.querySelectorAll('button, input, select')) {
+    for (const element of document.querySelectorAll('button:not(th button), input, select')) {
       if (element.getClientRects().length > 0) found.push(`<${element.tagName.toLowerCase()}> “${element.textContent || element.name}” is printed`);
     }
     for (const element of document.querySelectorAll('body *')) {

@@ -88,12 +88,19 @@ fn lay_out(stages: &[Stage]) -> Vec<Laid<'_>> {
 /// Where a picture of the whole run ends below, so that a steep start does not flatten what comes after it; and how many
 /// estimates that leaves out.
 fn start_below(stages: &[Laid<'_>]) -> (f64, usize) {
-    let late = stages
-        .iter()
-        .flat_map(|(_, points)| &points[points.len() / 2..]);
-    let (low, high) = late.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), p| {
-        (low.min(p.elbo), high.max(p.elbo))
+    // What every stage came to, and how the last one went on.
+    let best = stages.iter().map(|(_, points)| {
+        points
+            .iter()
+            .fold(f64::NEG_INFINITY, |best, p| best.max(p.elbo))
     });
+    let last = stages.last().into_iter();
+    let late = last.flat_map(|(_, points)| points[points.len() / 2..].iter().map(|p| p.elbo));
+    let (low, high) = best
+        .chain(late)
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), elbo| {
+            (low.min(elbo), high.max(elbo))
+        });
     // A nat is what matters, however calm the end is.
     let floor = low - 2.0 * (high - low).max(1.0);
     let all = stages.iter().flat_map(|(_, points)| points);

@@ -12,6 +12,8 @@ use crate::text::{self, escape};
 const MARGINALS: usize = 24;
 /// Rows of the parameter table; the rest is in `fit.json`.
 const TABLE_ROWS: usize = 500;
+/// Rows that are seen without a filter.
+const FILTERED: usize = 8;
 /// Variables with a forest plot, and elements in each.
 const FORESTS: usize = 8;
 const FOREST_ROWS: usize = 40;
@@ -88,10 +90,12 @@ fn table(page: &mut Page, posterior: &Posterior) {
             "Posterior mean, {words}standard deviation, quantiles and shape, on the scale of the model."
         ),
     );
-    page.push(
-        "<div class=\"tools\" hidden><label>Only names with <input id=\"filter\" type=\"search\"></label>\
-         <span id=\"found\" role=\"status\"></span></div>\n",
-    );
+    if all.len() > FILTERED {
+        page.push(
+            "<div class=\"tools\" hidden><label>Only names with <input id=\"filter\" type=\"search\"></label>\
+             <span id=\"found\" role=\"status\"></span></div>\n",
+        );
+    }
     let heads = [
         &["Parameter", "Mean"],
         head,

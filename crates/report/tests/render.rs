@@ -364,7 +364,7 @@ fn a_steep_start_does_not_flatten_the_rest_of_the_bound() {
     for (point, elbo) in course.points.iter_mut().zip([-1e9, -1e6]) {
         point.elbo = elbo;
     }
-    let html = with(Section::Bound(vec![course]));
+    let html = with(Section::Bound(vec![course.clone()]));
     check_page(&html);
     assert!(html.contains("2 estimates of the start lie below the picture"));
     assert!(!html.contains("10⁹"), "the axis does not reach them");

@@ -207,7 +207,7 @@ pub(super) fn correlations(names: &[&str], correlations: &[Vec<Option<f64>>]) ->
             scene.told_rectangle((x, y), (side, side), Tint::Grid, &tip);
             let Some(r) = r else { continue };
             // So faint that ink can be read on it, on light and on dark ground.
-            let colour = Tint::Series(usize::from(*r < 0.0)).faint(0.5 * r.abs());
+            let colour = Tint::Series(usize::from(*r < 0.0)).faint(0.44 * r.abs());
             scene.told_rectangle((x, y), (side, side), colour, &tip);
             if cell >= 24.0 {
                 let digits = usize::from(cell >= 34.0) + 1;
