@@ -65,7 +65,7 @@ pub use files::{
     remove_files,
 };
 pub use lookup::Entry;
-pub use netcdf::{NETCDF, NetcdfAttributes, Roles, write_draws_netcdf};
+pub use netcdf::{NETCDF, NetcdfAttributes, Roles, predicted, write_draws_netcdf};
 pub use rows::{RowFormat, RowWriter, Rows};
 pub use run_dir::{Artefact, Claim, RunDir};
 pub use stan_csv::{AdviConfig, StanCsvComments, StanCsvHeader, read_draws_csv, write_draws_csv};

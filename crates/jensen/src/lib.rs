@@ -26,6 +26,7 @@
 //!
 //! | file | subject |
 //! | --- | --- |
+//! | `predictive` | [`Predictive`]: replicated data and leave-one-out on the page |
 //! | `problem` | [`Problem`], [`Bare`]: what can be fitted |
 //! | [`stan`] | [`stan::Model`]: a program bound to data and lowered to a density |
 //! | `fit` | [`fit`], [`fit_with`], [`Options`], [`Fitted`] |
@@ -76,6 +77,7 @@ pub mod neural;
 mod outputs;
 #[cfg(feature = "conjugate")]
 pub mod points;
+mod predictive;
 pub mod prelude;
 mod problem;
 pub mod program;
@@ -110,6 +112,7 @@ pub use fit::{Fitted, Options, fit, fit_with};
 pub use generate::Generator;
 pub use memory::{Footprint, format_bytes};
 pub use outputs::{About, HistoryPoint, advi_config};
+pub use predictive::Predictive;
 pub use problem::{Bare, Problem};
 pub use query::{Answer, Query, evaluate};
 pub use sample::{Sample, SampleRequest, sample, sample_refined};

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
 
 use jensen_blackbox::Subject;
 use jensen_data::{DataSet, Elements, Value};
@@ -18,6 +17,7 @@ use jensen_stan::program::{Program, Span};
 pub use jensen_stan::{Checked, IncludeResolver, NoIncludes, check, diagnostic, pretty};
 use sha2::{Digest, Sha256};
 
+use crate::timing::Stopwatch;
 use crate::{Error, Problem, Save};
 
 /// Bytes of a density that grow with every coordinate, at the least: its name, its slots in graph and
@@ -171,10 +171,6 @@ impl Model {
 
 impl<D> Model<D> {
     /// Parses, checks and binds; `lower` makes the density.
-    #[allow(
-        clippy::disallowed_methods,
-        reason = "the seconds of building are no run's"
-    )]
     pub(crate) fn build(
         source: &str,
         name: &str,
@@ -182,7 +178,7 @@ impl<D> Model<D> {
         build: &Build<'_>,
         lower: impl FnOnce(&BoundModel, LowerOptions, Execution) -> Result<D, LowerError>,
     ) -> Result<Self, Error> {
-        let start = Instant::now();
+        let stopwatch = Stopwatch::start();
         let checked = check(source, name, build.includes);
         let text = checked.render(false);
         let Some(program) = checked.program else {
@@ -226,7 +222,7 @@ impl<D> Model<D> {
             printed,
             remarks,
             subject,
-            build_seconds: start.elapsed().as_secs_f64(),
+            build_seconds: stopwatch.seconds(),
             execution,
             hierarchy: None,
         })
@@ -543,7 +539,7 @@ fn input(value: &Value) -> Input<'_> {
 }
 
 /// The numbers of a value with the first index fastest.
-fn column_major(value: &Value) -> Vec<f64> {
+pub(crate) fn column_major(value: &Value) -> Vec<f64> {
     let row_major: Vec<f64> = match value.elements() {
         Elements::Int(ints) => ints.iter().map(|x| *x as f64).collect(),
         Elements::Real(reals) => reals.clone(),

@@ -98,7 +98,7 @@ fn calibration(outcome: &PredictedRows) -> Option<Exhibit> {
     Some(Exhibit {
         heading: "Do predictions and observations agree?".to_owned(),
         note: "The data the model was fitted to, in groups of similar predictions, with two standard errors. Data that were held out \
-               are the harder test: `jensen latent predict` scores them."
+               are the harder test: jensen latent predict scores them."
             .to_owned(),
         figures: vec![(Figure::new("").panel(chart), String::new())],
         ..Exhibit::default()
@@ -216,7 +216,7 @@ fn hyperparameters(summary: &LatentSummary) -> Option<Exhibit> {
     (!summary.hyperparameters.is_empty()).then(|| Exhibit {
         heading: "Hyperparameters".to_owned(),
         table: (
-            ["name", "value", ""].map(str::to_owned).to_vec(),
+            ["name", "value", "how"].map(str::to_owned).to_vec(),
             rows.collect(),
         ),
         ..Exhibit::default()

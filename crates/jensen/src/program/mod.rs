@@ -38,7 +38,8 @@ use crate::exchangeable::{self, RecordModel};
 use crate::stan::{Build, Halt, Model};
 use crate::study::{Around, carry_out, request as requests};
 use crate::{
-    About, Centring, Error, Fitted, Options, Problem, Sample, SampleRequest, sample, sample_refined,
+    About, Centring, Error, Fitted, Options, Predictive, Problem, Sample, SampleRequest, sample,
+    sample_refined,
 };
 
 /// The share of a limit on seconds that choosing a centring may take besides.
@@ -317,7 +318,16 @@ impl Program {
                 simd: self.request.simd().ok().map(|simd| simd.name().to_owned()),
                 ..self.request.clone()
             }),
-            exhibits: Vec::new(),
+            ..About::default()
+        }
+    }
+
+    /// What is said of this fit of it, predictions of its data included.
+    pub fn about_fit(&self, fitted: &Fitted) -> About {
+        let refined = fitted.refined().is_some_and(|refined| refined.mixed());
+        About {
+            predictive: Predictive::of(&fitted.sample, &self.data, !refined),
+            ..self.about()
         }
     }
 

@@ -1,7 +1,7 @@
 //! The page about a fit of topics.
 
 use jensen_report::figure::{Axis, Chart, Figure, Series};
-use jensen_report::{Exhibit, Fact, Report, Tone, Verdict};
+use jensen_report::{Exhibit, Fact, Report, Section, Tone, TopicMap, Verdict};
 
 use super::TopicsSummary;
 
@@ -34,6 +34,7 @@ fn chart(title: &str, y: &str, points: &[(f64, f64)], marked: bool) -> Figure {
 pub fn sheet(
     summary: &TopicsSummary,
     curves: &Curves,
+    map: Option<TopicMap>,
     corpus: &str,
     settings: Vec<(String, String)>,
 ) -> Report {
@@ -59,17 +60,7 @@ pub fn sheet(
             "The evidence lower bound divided by the number of tokens, as estimated from minibatches.".to_owned(),
         ));
     }
-    let mut sections = Vec::new();
-    if !figures.is_empty() {
-        sections.push(
-            Exhibit {
-                heading: "Along the run".to_owned(),
-                figures,
-                ..Exhibit::default()
-            }
-            .into(),
-        );
-    }
+    let mut sections: Vec<Section> = map.map(Section::Topics).into_iter().collect();
     let rows = summary.topic_rows.iter().take(ROWS).map(|row| {
         let words: Vec<&str> = row.words.iter().map(|word| word.0.as_str()).collect();
         vec![
@@ -96,6 +87,16 @@ pub fn sheet(
         ),
         ..Exhibit::default()
     }.into());
+    if !figures.is_empty() {
+        sections.push(
+            Exhibit {
+                heading: "Along the run".to_owned(),
+                figures,
+                ..Exhibit::default()
+            }
+            .into(),
+        );
+    }
     let error = summary
         .heldout_log_predictive_se
         .map_or("nats a word".to_owned(), |se| {

@@ -9,6 +9,7 @@ use jensen_conjugate::temper::Length;
 use jensen_math::simd::Simd;
 use jensen_run::{Budget, Clock, Control, Identity, Outcome};
 
+use super::map::topic_map;
 use super::request::COOLING;
 use super::stored::{COMMAND, START, TopicsRun};
 use super::summary::{dead, in_use};
@@ -343,6 +344,7 @@ impl Study for TopicsStudy<'_> {
         let page = sheet(
             summary,
             &made.course.curves(),
+            topic_map(&made.output.model),
             &self.collection.name,
             request::listed(&self.run.flags),
         );

@@ -124,6 +124,7 @@ const STEP_LIMIT: u64 = 10_000_000;
 const ASK_EVERY: u64 = 256;
 
 /// Stack for [`DEPTH_LIMIT`] levels; only touched pages take memory.
+#[cfg(not(target_family = "wasm"))]
 const STACK: usize = 256 << 20;
 
 /// The expression graph of the log density.
@@ -137,6 +138,7 @@ pub fn lower(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, Lower
 
 /// Runs `lower` on a thread of its own: recursion follows the program's nesting, and the thread has the stack for it
 /// whoever calls.
+#[cfg(not(target_family = "wasm"))]
 fn with_stack<T: Send>(
     lower: impl FnOnce() -> Result<T, LowerError> + Send,
 ) -> Result<T, LowerError> {
@@ -157,6 +159,12 @@ fn with_stack<T: Send>(
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+/// Runs `lower` where there are no other threads: what is too deep for a browser's stack ends there.
+#[cfg(target_family = "wasm")]
+fn with_stack<T>(lower: impl FnOnce() -> Result<T, LowerError>) -> Result<T, LowerError> {
+    lower()
 }
 
 fn lower_here(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, LowerError> {
