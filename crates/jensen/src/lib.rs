@@ -57,6 +57,7 @@
     deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)
 )]
 
+pub mod blocks;
 mod centring;
 pub mod compare;
 mod covariance;
