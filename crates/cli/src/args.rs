@@ -58,6 +58,14 @@ pub enum Command {
     /// Factorial mixtures: points as sums of binary factors
     #[command(subcommand)]
     Factors(crate::points::FactorsCommand),
+    #[cfg(feature = "conjugate")]
+    /// Hidden Markov models: sequences whose steps are made by states that follow each other
+    #[command(subcommand)]
+    Hmm(crate::hmm::HmmCommand),
+    #[cfg(feature = "latent")]
+    /// Factor analysis and probabilistic principal components of tables, with missing cells
+    #[command(subcommand)]
+    FactorAnalysis(crate::analysis::AnalysisCommand),
     #[cfg(feature = "latent")]
     /// Latent Gaussian models of tables: Gaussian processes, Markov fields, linear models
     #[command(subcommand)]

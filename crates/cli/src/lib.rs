@@ -10,6 +10,8 @@
 //! | `fit_many` | many fits, a row of one table each |
 //! | `topics` | `jensen topics`: corpora and topic models |
 //! | `points` | `jensen mixture` and `jensen factors` |
+//! | `hmm` | `jensen hmm` |
+//! | `analysis` | `jensen factor-analysis` |
 //! | `latent` | `jensen latent`: latent Gaussian models of tables |
 //! | `vae` | `jensen vae`: auto-encoders of images and tables |
 //! | `rows` | where records and tables go: pictures, NPY, CSV, standard output |
@@ -19,6 +21,8 @@
 // A build that leaves commands out does not use all that they share.
 #![cfg_attr(not(feature = "full"), allow(dead_code, unused_imports))]
 
+#[cfg(feature = "latent")]
+mod analysis;
 mod args;
 mod bench;
 mod check;
@@ -30,6 +34,8 @@ mod fault;
 mod fit;
 mod fit_many;
 mod help;
+#[cfg(feature = "conjugate")]
+mod hmm;
 mod input;
 #[cfg(feature = "latent")]
 mod latent;
@@ -122,6 +128,10 @@ fn run(command: Command) -> CommandResult {
         Command::Mixture(command) => points::mixture(command),
         #[cfg(feature = "conjugate")]
         Command::Factors(command) => points::factors(command),
+        #[cfg(feature = "conjugate")]
+        Command::Hmm(command) => hmm::run(command),
+        #[cfg(feature = "latent")]
+        Command::FactorAnalysis(command) => analysis::run(command),
         #[cfg(feature = "latent")]
         Command::Latent(command) => latent::run(*command),
         #[cfg(feature = "neural")]

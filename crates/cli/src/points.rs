@@ -1,6 +1,6 @@
 //! `jensen mixture` and `jensen factors`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use jensen::Error;
@@ -71,23 +71,34 @@ pub struct PointArgs<R: Args> {
     quiet: bool,
 }
 
+/// Reads a table whose rows are points.
+fn read(method: &PointRequest, data: &Path) -> Result<Points, Error> {
+    // Wrong flags are said before anything is read or written.
+    method.settings()?;
+    Points::read(data, method)
+}
+
 /// Runs `jensen mixture`.
 pub fn mixture(command: MixtureCommand) -> CommandResult {
     let MixtureCommand::Fit(args) = command;
-    run(*args, MIXTURE, |r| (&r.data, &r.points), fit_mixture)
+    let points = |r: &MixtureRequest, data: &Path| read(&r.points, data);
+    run(*args, MIXTURE, |r| r.data.as_deref(), points, fit_mixture)
 }
 
 /// Runs `jensen factors`.
 pub fn factors(command: FactorsCommand) -> CommandResult {
     let FactorsCommand::Fit(args) = command;
-    run(*args, FACTORS, |r| (&r.data, &r.points), fit_factors)
+    let points = |r: &FactorsRequest, data: &Path| read(&r.points, data);
+    run(*args, FACTORS, |r| r.data.as_deref(), points, fit_factors)
 }
 
-fn run<R: Args + Serialize + DeserializeOwned>(
+/// Fits what `fit` does of what `read` makes of the file that `data` finds in the request.
+pub(crate) fn run<R: Args + Serialize + DeserializeOwned, D>(
     args: PointArgs<R>,
     command: &str,
-    common: impl Fn(&R) -> (&Option<PathBuf>, &PointRequest),
-    fit: impl FnOnce(&R, &Points, Around<'_>) -> Result<Fitted, Error>,
+    data: impl Fn(&R) -> Option<&Path>,
+    read: impl FnOnce(&R, &Path) -> Result<D, Error>,
+    fit: impl FnOnce(&R, &D, Around<'_>) -> Result<Fitted, Error>,
 ) -> CommandResult {
     start_threads(args.threads)?;
     let (request, place) = match (&args.out, args.resume) {
@@ -103,13 +114,10 @@ fn run<R: Args + Serialize + DeserializeOwned>(
         }
         (out, _) => (args.request, Place::new(out.as_deref())),
     };
-    let (data, method) = common(&request);
-    let Some(data) = data else {
+    let Some(path) = data(&request) else {
         return Err(Failure::usage("no table is given"));
     };
-    // Wrong flags are said before anything is read or written.
-    method.settings()?;
-    let points = Points::read(data, method)?;
+    let points = read(&request, path)?;
     let say = Say {
         json: args.json,
         quiet: args.quiet,

@@ -10,6 +10,7 @@
 //! | images and labels: IDX | [`idx`] |
 //! | rows for networks, mapped into memory: IDX, NPY, CSV, MAT, pictures | [`rows`] |
 //! | neighbours of regions: INLA, BUGS, edge lists | [`adjacency`] |
+//! | sparse symmetric matrices: Matrix Market, triplets | [`symmetric`] |
 //! | the summary of a fit, `fit.json` | [`summary`] |
 //! | whole files and folders | [`files`] |
 //! | atomic files, run folders, digests of their files, traces | [`atomic`], [`run_dir`], [`digests`], [`trace`] |
@@ -49,6 +50,7 @@ pub mod run_dir;
 mod source;
 pub mod stan_csv;
 pub mod summary;
+pub mod symmetric;
 pub mod table;
 pub mod table_csv;
 pub mod trace;
@@ -73,5 +75,6 @@ pub use stan_csv::{AdviConfig, StanCsvComments, StanCsvHeader, read_draws_csv, w
 pub use summary::{
     ElboPoint, FIT_FORMAT, FitSummary, ParameterSummary, PlainSummary, RefinementSummary, Seconds,
 };
+pub use symmetric::Symmetric;
 pub use table::{Cells, Column, Table};
 pub use trace::{TraceWriter, read_trace};

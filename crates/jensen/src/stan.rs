@@ -202,7 +202,7 @@ impl<D> Model<D> {
         let options = LowerOptions {
             propto: build.propto,
             jacobian: build.jacobian,
-            ..LowerOptions::default()
+            node_limit: nodes_within(build.memory_limit),
         };
         let execution = Execution {
             simd: build.simd,
@@ -498,6 +498,14 @@ pub(crate) fn bind_block(
         halt: Halt::default(),
     };
     interpreter.bind(program.clone(), &Source(data), &mut |_| {})
+}
+
+/// Bytes of a node of a graph while it is built, with what stands about it.
+const NODE_BYTES: u64 = 400;
+
+/// Nodes that a graph may have with so much memory, and never fewer than small programs need.
+fn nodes_within(bytes: u64) -> usize {
+    usize::try_from((bytes / NODE_BYTES).max(1_000_000)).unwrap_or(usize::MAX)
 }
 
 /// An evaluation's error as the user reads it: what, where, and the line of the program.

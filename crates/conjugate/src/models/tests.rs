@@ -70,7 +70,7 @@ fn factors(n: usize) -> FactorialMixture {
     FactorialMixture::new(settings, 4, data).unwrap()
 }
 
-fn chain() -> HiddenMarkov {
+fn chain() -> HiddenMarkov<Gaussians> {
     let gaussians = Gaussians::new(Covariance::Diagonal, 2, plane(40));
     HiddenMarkov::new(gaussians, vec![0, 5, 12, 12, 40], 3, 1.0).unwrap()
 }
@@ -728,4 +728,36 @@ fn a_hot_end_is_mended_by_flags() {
     assert_eq!(stays.cooled_after(), None);
     let cools = Temper::Schedule(vec![(0.0, 3.0), (1.0, 1.0)]);
     assert_eq!(cools.cooled_after(), Some(1.0));
+}
+
+/// The best path of a short sequence against all of its paths.
+#[test]
+fn the_path_is_the_best_of_all() {
+    let model = chain();
+    let mut stream = Stream::new(3, Purpose::new("paths"), 0, 0);
+    let lambda = model.start(&mut stream);
+    let expected = model.blocks().expectations(&lambda);
+    let k = 3usize;
+    let score = |path: &[usize], first: usize| -> f64 {
+        let mut total = expected[path[0]];
+        for (t, &i) in path.iter().enumerate() {
+            total += model
+                .emissions()
+                .log_density(model.state(&expected, i), first + t);
+            if t > 0 {
+                total += expected[k + path[t - 1] * k + i];
+            }
+        }
+        total
+    };
+    for (point, first, steps) in [(0, 0, 5), (1, 5, 7)] {
+        let found = model.path(&expected, point);
+        let paths = (0..k.pow(steps))
+            .map(|code| -> Vec<usize> { (0..steps).map(|t| code / k.pow(t) % k).collect() });
+        let best = paths
+            .max_by(|a, b| score(a, first).total_cmp(&score(b, first)))
+            .unwrap();
+        assert_eq!(found, best);
+    }
+    assert!(model.path(&expected, 2).is_empty());
 }

@@ -54,8 +54,8 @@ pub fn fit_mixture(
             fit(request, points, train, heldout, component, around)
         }
         Kind::Multinomial => {
-            let train = multinomials(request, points, &points.train)?;
-            let heldout = multinomials(request, points, &points.heldout)?;
+            let train = multinomials(request.smoothing, points, &points.train)?;
+            let heldout = multinomials(request.smoothing, points, &points.heldout)?;
             let component = |multinomials: &Multinomials, lambda: &[f64], weight| {
                 let proportions = multinomials.proportions(lambda);
                 Component::Multinomial {
@@ -89,7 +89,7 @@ pub fn explain_mixture(
             explain(&Mixture::new(components, k, 1.0), lambda)
         }
         Kind::Multinomial => {
-            let components = multinomials(request, points, &points.train)?;
+            let components = multinomials(request.smoothing, points, &points.train)?;
             explain(&Mixture::new(components, k, 1.0), lambda)
         }
     }
@@ -104,7 +104,7 @@ pub(super) fn gaussians(shape: Option<Shape>, points: &Points) -> Gaussians {
     Gaussians::new(shape, points.dim(), points.train.clone())
 }
 
-fn bernoullis(points: &Points, rows: &[f64]) -> Result<Bernoullis, Error> {
+pub(super) fn bernoullis(points: &Points, rows: &[f64]) -> Result<Bernoullis, Error> {
     let bits: Result<Vec<bool>, Error> = rows
         .iter()
         .map(|&x| match x {
@@ -119,8 +119,8 @@ fn bernoullis(points: &Points, rows: &[f64]) -> Result<Bernoullis, Error> {
     Ok(Bernoullis::new(points.dim(), bits?))
 }
 
-fn multinomials(
-    request: &MixtureRequest,
+pub(super) fn multinomials(
+    smoothing: Option<f64>,
     points: &Points,
     rows: &[f64],
 ) -> Result<Multinomials, Error> {
@@ -130,7 +130,7 @@ fn multinomials(
             points.source
         )));
     }
-    let smoothing = request.smoothing.unwrap_or(0.5);
+    let smoothing = smoothing.unwrap_or(0.5);
     Ok(Multinomials::new(points.dim(), smoothing, rows.to_vec()))
 }
 

@@ -7,7 +7,8 @@
 //! | `table` | [`Points`]: rows to learn from, and rows held out |
 //! | `study` | the study that all of them share |
 //! | `mixture`, `factors` | [`fit_mixture`], [`fit_factors`]: what their globals mean |
-//! | `chains` | [`ChainsRequest`], [`fit_chains`]: rows in sequence |
+//! | `chains` | [`ChainsRequest`], [`Sequences`], [`fit_chains`]: rows in sequence |
+//! | `stored` | [`stored_globals`]: a fit as it is kept on disk |
 //! | `explained` | [`Explained`]: what globals say of points |
 //! | `summary` | [`PointsSummary`]: a fit in numbers, `fit.json` |
 //! | `sheet` | the page about a fit |
@@ -18,15 +19,17 @@ mod factors;
 mod mixture;
 mod request;
 mod sheet;
+mod stored;
 mod study;
 mod summary;
 mod table;
 
-pub use chains::{ChainsRequest, explain_chains, fit_chains};
+pub use chains::{ChainsRequest, HMM, Sequences, decode_chains, explain_chains, fit_chains};
 pub use explained::Explained;
 pub use factors::{FACTORS, explain_factors, fit_factors};
 pub use mixture::{Fitted, MIXTURE, explain_mixture, fit_mixture};
 pub use request::{FactorsRequest, Kind, MixtureRequest, PointRequest, Shape};
+pub use stored::stored_globals;
 pub use study::{Course, Described, Made, Picture};
 pub use summary::{Chain, Component, Emission, Parts, PointsSeconds, PointsSummary};
 pub use table::Points;

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::sheet::sheet;
+use super::stored::encode;
 use super::{Parts, PointRequest, Points, PointsSeconds, PointsSummary};
 use crate::Error;
 use crate::study::{self, Evidence, File, Finished, Judgement, Need, Study, Work};
@@ -282,7 +283,10 @@ impl<M: ConjugateModel, R: Serialize> Study for PointStudy<'_, M, R> {
                     File::of_bytes(format!("{name}.png"), figure.to_png()),
                 ]
             })
-            .chain([File::page(&page)])
+            .chain([
+                File::approximation(encode(self.model.name(), &made.output.fit.lambda)),
+                File::page(&page),
+            ])
             .collect()
     }
 }

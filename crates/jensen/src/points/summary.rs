@@ -15,7 +15,7 @@ pub struct PointsSeconds {
 /// or that were not asked for, are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PointsSummary {
-    /// `mixture`, `factors` or `chains`.
+    /// `mixture`, `factors` or `hmm`.
     pub command: String,
     /// The model, such as `gaussian mixture`.
     pub model: String,
@@ -76,13 +76,42 @@ pub struct Chain {
     pub emissions: Vec<Emission>,
 }
 
-/// Gaussian emissions of a state.
+/// Emissions of a state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Emission {
-    /// Mean, a value a column.
-    pub mean: Vec<f64>,
-    /// Covariance row by row, or variances where columns are independent.
-    pub covariance: Vec<f64>,
+#[serde(untagged)]
+pub enum Emission {
+    /// Real vectors.
+    Gaussian {
+        /// Mean, a value a column.
+        mean: Vec<f64>,
+        /// Covariance row by row, or variances where columns are independent.
+        covariance: Vec<f64>,
+    },
+    /// Vectors of zeros and ones.
+    Bernoulli {
+        /// Probabilities of ones.
+        probabilities: Vec<f64>,
+    },
+    /// Vectors of counts.
+    Multinomial {
+        /// Proportions of the columns.
+        proportions: Vec<f64>,
+    },
+}
+
+impl Emission {
+    /// The mean, the probabilities or the proportions.
+    pub fn values(&self) -> &[f64] {
+        match self {
+            Self::Gaussian { mean: values, .. }
+            | Self::Bernoulli {
+                probabilities: values,
+            }
+            | Self::Multinomial {
+                proportions: values,
+            } => values,
+        }
+    }
 }
 
 /// A component of a mixture.

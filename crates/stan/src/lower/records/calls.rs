@@ -133,7 +133,7 @@ impl Lower<'_, '_> {
         drop: bool,
         span: Span,
     ) -> Eval<Option<Sym>> {
-        if self.axis.is_none() {
+        if self.axis.is_none() && !self.in_turns() {
             return Ok(None);
         }
         let name = id.name();
@@ -334,7 +334,7 @@ impl Lower<'_, '_> {
             })
             .collect::<Option<_>>()
             .ok_or_else(unsupported)?;
-        let count = self.axis.as_ref().map_or(0, |axis| axis.count);
+        let count = self.tape.records.get().unwrap_or(0);
         let mut results = Vec::with_capacity(count);
         for r in 0..count {
             let row: Vec<Value> = tables

@@ -16,6 +16,8 @@ mod calls;
 mod index;
 mod loops;
 
+pub(super) use self::index::Given;
+
 use std::rc::Rc;
 
 use jensen_density::Posterior;
