@@ -131,6 +131,19 @@ def fit_corpus(
     solve: Callable[[bytes, list[tuple[int, str, list[int]]]], list[bytes]],
     threads: int | None,
 ) -> str: ...
+def record_step(program: str, path: str, digest: str, ask: bytes, share: bytes) -> bytes: ...
+def fit_leaves(
+    name: str,
+    text: str,
+    include: Sequence[str],
+    data: Mapping[str, Any] | None,
+    data_file: str | None,
+    request: str,
+    out: str | None,
+    resume: bool,
+    solve: Callable[[str, bytes, list[tuple[int, str, str, bytes]]], list[bytes]],
+    threads: int | None,
+) -> str: ...
 def topic_proportions(documents: Documents, model: Topics, threads: int | None) -> Array: ...
 def topic_completion(
     documents: Documents, model: Topics, seed: int, threads: int | None

@@ -88,7 +88,11 @@ fn write_inits(file: &Path, sample: &Sample) -> Result<(), Failure> {
 
 /// A new run.
 fn new(args: &FitArgs) -> Result<Plan, Failure> {
-    let request = args.request.clone();
+    let mut request = args.request.clone();
+    // The folder of the run may be gone on with from elsewhere.
+    for path in request.records.iter_mut().flatten() {
+        *path = std::path::absolute(&*path).map_err(|error| Failure::usage(error.to_string()))?;
+    }
     check_out(args.out.as_deref(), request.checkpoint_every)?;
     // Wrong combinations of flags are said before anything is read or written.
     request.settings(Init::Zero)?;

@@ -6,6 +6,7 @@
 //! | readers: CmdStan JSON and R dump, either by its file | [`json`], [`rdump`], [`data_file`] |
 //! | posterior draws and their writers: Stan CSV, NetCDF for ArviZ | [`draws`], [`stan_csv`], [`netcdf`] |
 //! | tables of named columns: CSV and text, NPY and NPZ | [`table`], [`table_csv`], [`npy`] |
+//! | rows of Parquet files that need not fit into memory, in builds with the feature `parquet` | `columns` |
 //! | images and labels: IDX | [`idx`] |
 //! | rows for networks, mapped into memory: IDX, NPY, CSV, MAT, pictures | [`rows`] |
 //! | neighbours of regions: INLA, BUGS, edge lists | [`adjacency`] |
@@ -27,6 +28,8 @@
 pub mod adjacency;
 pub mod atomic;
 pub mod bytes;
+#[cfg(feature = "parquet")]
+pub mod columns;
 #[cfg(feature = "corpus")]
 pub mod corpus;
 pub mod data_file;

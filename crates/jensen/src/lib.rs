@@ -59,6 +59,7 @@
     deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)
 )]
 
+pub mod blocks;
 pub mod calibration;
 mod centring;
 pub mod compare;

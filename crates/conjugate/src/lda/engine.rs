@@ -8,7 +8,7 @@ use jensen_run::Record;
 use rayon::prelude::*;
 
 use super::globals::{CHUNK, LdaGlobals};
-use super::leaves::{Ask, Leaves, LocalLeaves, Part, ends, shares, tree_sum};
+use super::leaves::{Ask, Leaves, LocalLeaves, Part, ends, shares, sum_of};
 use super::local::Spec;
 use super::powers::{Knots, PowerTable, power_table};
 use super::settings::{LdaSettings, LearnAlpha, Start};
@@ -186,7 +186,7 @@ impl Engine for LdaEngine<'_> {
         };
         let parts = self.leaves.solve(&ask, &shares);
         let parts = parts.map_err(|why| self.lost = Some(why)).ok()?;
-        self.part = tree_sum(parts, globals.stride)?;
+        self.part = sum_of(parts, globals.stride)?;
         // Leaves have listed their documents one after the other.
         if measure.bound {
             let by_leaf = std::mem::take(&mut self.part.bounds);

@@ -7,14 +7,14 @@
 //! everything else: order of documents, temperatures, global step, trace and checkpoints, held-out scores. [`Leaves`] is
 //! the seam: [`LocalLeaves`] solves here, [`leaf_step`] over [`Ask::encode`] is what other implementations have called.
 
-use rayon::prelude::*;
+use jensen_run::tree_sum;
+use jensen_run::wire::{Reader, Writer};
 
 use super::globals::LdaGlobals;
 use super::leaf::LeafSolver;
 use super::local::Spec;
 use super::powers::PowerTable;
 use super::settings::Inference;
-use super::wire::{Reader, Writer};
 use crate::documents::Documents;
 use crate::engine::{Heat, Measure, Sums};
 
@@ -106,22 +106,9 @@ pub(crate) fn shares(ends: &[usize], batch: &[usize]) -> (Vec<Vec<usize>>, Vec<u
     (shares, places.concat())
 }
 
-/// The sum of parts over a binary tree of leaves: neighbours in pairs, then pairs of pairs, whatever a leaf holds.
-pub(crate) fn tree_sum(mut parts: Vec<Part>, stride: usize) -> Option<Part> {
-    while parts.len() > 1 {
-        parts = parts
-            .par_chunks_mut(2)
-            .map(|pair| {
-                let mut pair = pair.iter_mut().map(std::mem::take);
-                let first = pair.next().unwrap_or_default();
-                match pair.next() {
-                    Some(second) => first.plus(&second, stride),
-                    None => first,
-                }
-            })
-            .collect();
-    }
-    parts.pop()
+/// The sum of the parts of all leaves.
+pub(crate) fn sum_of(parts: Vec<Part>, stride: usize) -> Option<Part> {
+    tree_sum(parts, |first, second| first.plus(&second, stride))
 }
 
 impl Part {

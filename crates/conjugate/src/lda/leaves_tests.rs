@@ -3,7 +3,7 @@
 use jensen_math::simd::Simd;
 use jensen_run::{Budget, Control};
 
-use super::leaves::{LocalLeaves, tree_sum};
+use super::leaves::{LocalLeaves, sum_of};
 use super::local::Spec;
 use super::tests::{corpus, settings};
 use super::*;
@@ -86,7 +86,7 @@ fn sums_over_the_tree_are_those_of_any_number_of_workers_and_plain_ones_are_not(
             leaves,
         };
         let (parts, stride) = parts(&documents, &s);
-        let tree = tree_sum(parts.clone(), stride).unwrap();
+        let tree = sum_of(parts.clone(), stride).unwrap();
         assert_eq!(tree.sums.points + tree.sums.skipped, 300);
         // Workers that add up the leaves that they hold, one after the other, and their sums likewise.
         let plain = |workers: usize| {
@@ -94,7 +94,7 @@ fn sums_over_the_tree_are_those_of_any_number_of_workers_and_plain_ones_are_not(
             let chain = |parts: &[Part]| {
                 let (first, rest) = parts.split_first().unwrap();
                 rest.iter().fold(first.clone(), |sum, part| {
-                    tree_sum(vec![sum, part.clone()], stride).unwrap()
+                    sum_of(vec![sum, part.clone()], stride).unwrap()
                 })
             };
             chain(&held.map(chain).collect::<Vec<_>>())
@@ -103,7 +103,7 @@ fn sums_over_the_tree_are_those_of_any_number_of_workers_and_plain_ones_are_not(
         let agree = sums.iter().all(|sum| *sum == sums[0]);
         assert_eq!(agree, leaves <= 2, "{leaves} leaves");
         // The tree has no workers in it: whoever made the parts, and in whatever order, they are put in their places.
-        let again = tree_sum(parts.clone(), stride).unwrap();
+        let again = sum_of(parts.clone(), stride).unwrap();
         assert_eq!(tree, again);
     }
 }

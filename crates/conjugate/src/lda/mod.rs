@@ -10,7 +10,6 @@
 //! | `engine` | batches and global steps |
 //! | [`Leaves`] in `leaves` | the seam: where local steps are made, and how parts are added up |
 //! | `leaf` | a leaf's share: rows of words, local steps, statistics |
-//! | `wire` | arrays as bytes, between machines |
 //! | `local` | the local step of a document, its own temperature included |
 //! | `kernel` | inner loops in single precision |
 //! | `globals` | λ under way, decayed all at once |
@@ -34,7 +33,6 @@ mod start;
 #[cfg(test)]
 mod tests;
 mod topics;
-mod wire;
 
 pub use engine::LdaEngine;
 pub use fit::{LdaError, LdaFit, LdaJob, fit, fit_on, identity, planned_iterations};

@@ -71,7 +71,7 @@ fn fitted<T: Send>(
 }
 
 /// Computes something of a finished fit, under the interpreter's eyes.
-fn computed<T: Send>(
+pub fn computed<T: Send>(
     py: Python<'_>,
     threads: Option<usize>,
     compute: impl FnOnce() -> Result<T, Error> + Send,

@@ -36,7 +36,7 @@ use jensen_graph::{Graph, NodeId, Scattered, passes};
 
 pub use self::outputs::{LoweredOutputs, lower_outputs};
 pub use self::random::{Argument, LibraryCall, Numbers, Standard, StandardCall};
-pub use self::records::{LoweredRecords, lower_records};
+pub use self::records::{LoweredRecords, RecordData, lower_block, lower_records, record_data};
 
 use crate::functions::random::Place;
 use crate::interpret::BoundModel;

@@ -199,7 +199,7 @@ impl<'g> Lower<'_, 'g> {
         if let Given::One(Sym::Int(_)) = first
             && let Some(rest) = self.plain_indices(given)
             && let Some(axis) = &self.axis
-            && let Some(all) = all_records(self.tape, one, axis.count)
+            && let Some(all) = all_records(self.tape, one, axis)
         {
             return index::get(self.tape, &all.into(), &rest?, None);
         }
