@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use jensen::data::table_csv::quoted;
 use jensen::data::{Table, write_atomic_bytes};
 use jensen::points::{ChainsRequest, HMM, Sequences, decode_chains, fit_chains, stored_globals};
 use jensen::study::folder;
@@ -129,12 +130,4 @@ fn lines(request: &ChainsRequest, found: &Sequences, marginals: &[f64], paths: &
         let _ = writeln!(text, ",{}", paths[at] + 1);
     }
     text
-}
-
-/// A cell of a CSV file.
-fn quoted(word: &str) -> String {
-    match word.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", word.replace('"', "\"\"")),
-        false => word.to_owned(),
-    }
 }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use jensen_data::Table;
+use jensen_data::table_csv::quoted;
 use jensen_latent::{Dense, FactorFit, FactorModel, FactorSettings, Settings, fit_factors};
 use jensen_math::simd::Simd;
 use jensen_report::figure::{Axis, Chart, Figure, Series};
@@ -373,14 +374,6 @@ impl Study for AnalysisStudy<'_> {
             File::of_bytes(COMPLETED, completed(self, &made.output)),
             File::page(&page),
         ]
-    }
-}
-
-/// A cell of a CSV file.
-fn quoted(word: &str) -> String {
-    match word.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", word.replace('"', "\"\"")),
-        false => word.to_owned(),
     }
 }
 
