@@ -46,7 +46,7 @@ mod points;
 mod progress;
 #[cfg(feature = "reproduce")]
 mod reproduce;
-#[cfg(any(feature = "neural", feature = "topics"))]
+#[cfg(any(feature = "neural", feature = "conjugate"))]
 mod rows;
 mod show;
 mod table;
