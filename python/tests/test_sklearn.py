@@ -609,6 +609,27 @@ def test_a_mixture_recovers_clusters_and_agrees_with_scikit_learn(clusters, shap
         assert np.allclose(spread, mine.covariances_[k] if shape == "full" else np.diag(mine.covariances_[k]), atol=0.1)
 
 
+def test_a_mixture_takes_missing_values_and_priors(clusters):
+    X, labels, centres = clusters
+    holes = X.copy()
+    rng = np.random.default_rng(1)
+    holes[rng.random(len(X)) < 0.2, 0] = np.nan
+    mine = BayesianGaussianMixture(3, n_init=5, random_state=0).fit(holes)
+    assert mine.trusted_ and np.allclose(mine.means_, centres, atol=0.5)
+    # The density of a row of which one value is known is that of all rows with it: the integral over the other.
+    grid = np.column_stack([np.linspace(-60, 60, 2401), np.full(2401, 1.5)])
+    whole = np.exp(mine.score_samples(grid)).sum() * 0.05
+    assert mine.score_samples([[np.nan, 1.5]])[0] == pytest.approx(np.log(whole), abs=1e-3)
+    assert mine.score_samples([[np.nan, np.nan]])[0] == pytest.approx(0, abs=1e-9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tight, wide = (
+            BayesianGaussianMixture(3, random_state=0, n_init=3, variance_prior=v, variance_prior_weight=500.0).fit(X)
+            for v in (0.01, 1.0)
+        )
+    assert (tight.covariances_[:, 0, 0] < 0.5 * wide.covariances_[:, 0, 0]).all()
+
+
 def test_a_mixture_is_that_of_the_command_and_keeps_the_best_start(clusters, tmp_path):
     X, *_ = clusters
     np.save(tmp_path / "X.npy", X)

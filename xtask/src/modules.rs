@@ -178,7 +178,7 @@ const GRAPH: [Storey; 13] = [
     },
 ];
 
-const CONJUGATE: [Storey; 12] = [
+const CONJUGATE: [Storey; 13] = [
     Storey {
         modules: &["documents"],
         may_use: &[],
@@ -222,7 +222,11 @@ const CONJUGATE: [Storey; 12] = [
     },
     Storey {
         modules: &["fit"],
-        may_use: &["temper", "driver", "model", "pointwise"],
+        may_use: &["temper", "engine", "driver", "model", "pointwise"],
+    },
+    Storey {
+        modules: &["several"],
+        may_use: &["driver", "model", "pointwise", "fit"],
     },
     Storey {
         modules: &["models"],

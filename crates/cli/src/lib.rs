@@ -48,7 +48,7 @@ mod points;
 mod progress;
 #[cfg(feature = "reproduce")]
 mod reproduce;
-#[cfg(any(feature = "neural", feature = "topics"))]
+#[cfg(any(feature = "neural", feature = "conjugate"))]
 mod rows;
 mod show;
 mod table;

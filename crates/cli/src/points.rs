@@ -4,16 +4,18 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use jensen::Error;
+use jensen::data::Table;
 use jensen::points::{
-    Described, FACTORS, FactorsRequest, Fitted, MIXTURE, MixtureRequest, PointRequest, Points,
-    PointsSummary, fit_factors, fit_mixture,
+    Described, Explained, FACTORS, FactorsRequest, Fitted, MIXTURE, MixtureModel, MixtureRequest,
+    PointRequest, Points, PointsSummary, fit_factors, fit_mixture,
 };
 use jensen::study::{Around, Place, folder, request};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::failure::{CommandResult, Failure};
+use crate::failure::{CommandResult, Exit, Failure};
 use crate::progress::BoundLine;
+use crate::rows::{Place as RowPlace, numbered, write_rows};
 use crate::terminal::{Say, Setting, conclude, start_threads, verdict};
 
 const MIXTURE_EXAMPLES: &str = "\
@@ -21,9 +23,20 @@ Examples:
   jensen mixture fit points.csv --components 5 --out results
   jensen mixture fit points.npy --components 20 --covariance diagonal --temper global
   jensen mixture fit answers.csv --components 4 --kind bernoulli --batch 100 --passes 5
+  jensen mixture fit points.csv --components 1..10 --starts 5 --out results
 
-DATA is a CSV file with a header, an .npy or an .npz file; every column is used. Without --batch, coordinate
-ascent runs until the bound is still; with it, stochastic steps make the passes asked for.";
+DATA is a CSV file with a header, an .npy or an .npz file; every column is used. Empty cells are missing values, and are
+integrated out. Without --batch, coordinate ascent runs until the bound is still; with it, stochastic steps make the
+passes asked for.";
+
+const PREDICT_EXAMPLES: &str = "\
+Examples:
+  jensen mixture predict results new.csv
+  jensen mixture predict results new.csv --out components.csv --out components.npy
+
+DATA is a table with the columns of the fit, by their names; others are left aside. A row a row of it: the most
+probable component (from 1, in the order of fit.json), the log density in nats of the row under the posterior predictive
+distribution, and the probability of every component. Empty cells are missing values, and are integrated out.";
 
 /// Mixtures of points.
 #[derive(Subcommand)]
@@ -31,6 +44,24 @@ pub enum MixtureCommand {
     /// Fit a mixture to the rows of a table
     #[command(after_help = MIXTURE_EXAMPLES)]
     Fit(Box<PointArgs<MixtureRequest>>),
+    /// Say which components rows belong to, and how likely they are
+    #[command(after_help = PREDICT_EXAMPLES)]
+    Predict(PredictArgs),
+}
+
+/// Applies a mixture to points.
+#[derive(Args)]
+pub struct PredictArgs {
+    /// The folder of a finished fit
+    dir: PathBuf,
+    /// The table
+    data: PathBuf,
+    /// Write to this file instead of standard output: .csv or .npy; may be given several times
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    out: Vec<PathBuf>,
+    /// Number of threads
+    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count, help_heading = "Run")]
+    threads: Option<usize>,
 }
 
 const FACTORS_EXAMPLES: &str = "\
@@ -80,9 +111,39 @@ fn read(method: &PointRequest, data: &Path) -> Result<Points, Error> {
 
 /// Runs `jensen mixture`.
 pub fn mixture(command: MixtureCommand) -> CommandResult {
-    let MixtureCommand::Fit(args) = command;
-    let points = |r: &MixtureRequest, data: &Path| read(&r.points, data);
-    run(*args, MIXTURE, |r| r.data.as_deref(), points, fit_mixture)
+    match command {
+        MixtureCommand::Fit(args) => {
+            let points = |r: &MixtureRequest, data: &Path| read(&r.points, data);
+            run(*args, MIXTURE, |r| r.data.as_deref(), points, fit_mixture)
+        }
+        MixtureCommand::Predict(args) => predict(&args),
+    }
+}
+
+/// Runs `jensen mixture predict`.
+fn predict(args: &PredictArgs) -> CommandResult {
+    start_threads(args.threads)?;
+    let places = RowPlace::all(&args.out)?;
+    let model = MixtureModel::open(&args.dir)?;
+    let points = Points::of_columns(&Table::read(&args.data)?, &model.columns)?;
+    let Explained {
+        assignments,
+        bounds,
+    } = model.explain(&points)?;
+    let mut names = vec!["component".to_owned(), "log_density".to_owned()];
+    names.extend(numbered("p", model.components));
+    for place in &places {
+        write_rows(place, bounds.len(), &names, &mut |out| {
+            for (p, log_density) in assignments.chunks_exact(model.components).zip(&bounds) {
+                let best = (1..p.len()).fold(0, |best, k| if p[k] > p[best] { k } else { best });
+                let mut row = vec![(best + 1) as f64, *log_density];
+                row.extend_from_slice(p);
+                out.write(&row)?;
+            }
+            Ok(())
+        })?;
+    }
+    Ok(Exit::Done)
 }
 
 /// Runs `jensen factors`.
@@ -144,19 +205,16 @@ fn table(summary: &PointsSummary, described: &Described) -> String {
     ) {
         text += &format!("held out  {mean:.4} ± {se:.4} nats a point\n");
     }
+    if let Some((heads, rows)) = summary.compared() {
+        text += &aligned(std::iter::once(&heads).chain(&rows), heads.len());
+        text.push('\n');
+    }
     let (heads, rows) = &described.table;
     let columns = heads.len().min(SHOWN.1);
     let shown: Vec<&Vec<String>> = std::iter::once(heads)
         .chain(rows.iter().take(SHOWN.0))
         .collect();
-    let width = |c: usize| shown.iter().map(|row| row[c].chars().count()).max();
-    for row in &shown {
-        let cells: Vec<String> = (0..columns)
-            .map(|c| format!("{:>1$}", row[c], width(c).unwrap_or(0)))
-            .collect();
-        text += &cells.join("  ");
-        text.push('\n');
-    }
+    text += &aligned(shown.iter().copied(), columns);
     let more = (rows.len() - (shown.len() - 1), heads.len() - columns);
     if more != (0, 0) {
         text += &format!(
@@ -165,4 +223,18 @@ fn table(summary: &PointsSummary, described: &Described) -> String {
         );
     }
     text
+}
+
+/// So many columns of rows, aligned to the right.
+fn aligned<'a>(rows: impl Iterator<Item = &'a Vec<String>> + Clone, columns: usize) -> String {
+    let width = |c: usize| rows.clone().map(|row| row[c].chars().count()).max();
+    let widths: Vec<usize> = (0..columns).map(|c| width(c).unwrap_or(0)).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| format!("{cell:>width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+    };
+    rows.clone().map(line).collect()
 }

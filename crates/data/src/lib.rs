@@ -69,7 +69,7 @@ pub use files::{
 };
 pub use lookup::Entry;
 pub use netcdf::{NETCDF, NetcdfAttributes, Roles, predicted, write_draws_netcdf};
-pub use rows::{RowFormat, RowWriter, Rows};
+pub use rows::{Number, RowFormat, RowWriter, Rows};
 pub use run_dir::{Artefact, Claim, RunDir};
 pub use stan_csv::{AdviConfig, StanCsvComments, StanCsvHeader, read_draws_csv, write_draws_csv};
 pub use summary::{

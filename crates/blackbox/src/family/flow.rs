@@ -318,7 +318,7 @@ impl Flow {
     /// Draws that are always the same, and their log densities.
     fn sample(&self, omega: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let mut noise = vec![0.0; self.dim * MOMENT_DRAWS];
-        let source = NoiseSource::new(0, Simd::detect());
+        let source = NoiseSource::new(0, Simd::Scalar);
         source.fill(
             NoisePurpose::Final,
             0,
@@ -403,7 +403,7 @@ impl Family for Flow {
     /// The Gaussian itself: last layers of the networks are zero, the others random and always the same.
     fn upon(&self, gaussian: &[f64], _modes: &[(Vec<f64>, Vec<f64>)]) -> Option<Vec<f64>> {
         let mut omega = gaussian.to_vec();
-        let source = NoiseSource::new(0, Simd::detect());
+        let source = NoiseSource::new(0, Simd::Scalar);
         for (l, layer) in self.layers.iter().enumerate() {
             let [first, second, last] = layer.lengths();
             for (at, len, inputs) in [(0, first, layer.read.len()), (1, second, layer.hidden)] {

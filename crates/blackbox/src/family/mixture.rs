@@ -230,7 +230,7 @@ impl Family for Mixture {
     fn entropy(&self, omega: &[f64]) -> f64 {
         let rows = self.noise_dim();
         let mut noise = vec![0.0; rows * ENTROPY_DRAWS];
-        let source = NoiseSource::new(0, Simd::detect());
+        let source = NoiseSource::new(0, Simd::Scalar);
         source.fill(NoisePurpose::Final, 0, 0, rows, ENTROPY_DRAWS, &mut noise);
         let noise = Lanes::new(&noise, rows, ENTROPY_DRAWS);
         let mut z = vec![0.0; self.dim * ENTROPY_DRAWS];

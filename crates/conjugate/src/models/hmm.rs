@@ -19,9 +19,6 @@ pub struct HiddenMarkov<C> {
     blocks: Blocks,
 }
 
-/// Most times that the start of a state is drawn again because another state has it.
-const AGAIN: usize = 20;
-
 /// Marginals of the last sequence.
 #[derive(Clone, Debug, Default)]
 pub struct ChainScratch {
@@ -267,20 +264,7 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
             row.iter_mut().for_each(|x| *x += 0.5 * share / k as f64);
             row[i] += 0.5 * share;
         }
-        let prior = self.state(self.blocks.prior(), 0);
-        for i in 0..k {
-            let start = k + k * k + i * self.width;
-            // Of few distinct rows, as of binary ones, two states may draw the same, and would stay the same for good.
-            let before = lambda[k + k * k..start].to_vec();
-            let mut own = seeded(&self.emissions, prior, share, stream);
-            for _ in 0..AGAIN {
-                if before.chunks_exact(self.width).all(|other| other != own) {
-                    break;
-                }
-                own = seeded(&self.emissions, prior, share, stream);
-            }
-            lambda[start..start + self.width].copy_from_slice(&own);
-        }
+        lambda[k + k * k..].copy_from_slice(&seeded(&self.emissions, k, stream));
         lambda
     }
 

@@ -148,7 +148,8 @@ fn what_is_missing_or_no_number_is_refused_with_its_place() {
         let files = RowFiles::open(std::slice::from_ref(&path)).unwrap();
         refused(files.read(&[name], &files.groups()))
     };
-    let cases: [(&str, &dyn Fn(&mut Group), &str, &str); 6] = [
+    type Change<'a> = &'a dyn Fn(&mut Group);
+    let cases: [(&str, Change<'_>, &str, &str); 6] = [
         ("b", &|group| group.b[2] = None, "row 6", "a null"),
         ("b", &|group| group.b[1] = Some(f64::NAN), "row 5", "NaN"),
         (

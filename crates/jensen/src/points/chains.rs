@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use jensen_conjugate::model::ConjugateModel;
-use jensen_conjugate::models::{Components, HiddenMarkov};
+use jensen_conjugate::models::{Components, Gaussians, HiddenMarkov};
 use jensen_data::{Cells, Column, Table};
 use serde::{Deserialize, Serialize};
 
 use super::explained::{Explained, explain_by};
-use super::mixture::{Fitted, bernoullis, gaussians, multinomials};
-use super::study::{PointStudy, cell};
+use super::mixture::{Fitted, bernoullis, multinomials};
+use super::study::{PointStudy, cell, starts};
 use super::{Chain, Described, Emission, Kind, Parts, PointRequest, Points, Shape};
 use crate::Error;
 #[cfg(feature = "clap")]
@@ -170,6 +170,22 @@ impl Sequences {
     }
 }
 
+/// Dirichlet parameter of multinomial emissions unless said otherwise, and of binary ones.
+const SMOOTHING: f64 = 0.5;
+
+fn smoothing(request: &ChainsRequest) -> f64 {
+    request.smoothing.unwrap_or(SMOOTHING)
+}
+
+/// Gaussian emissions over the rows to learn from.
+fn gaussians(shape: Option<Shape>, points: &Points) -> Result<Gaussians, Error> {
+    let shape = shape.unwrap_or_default();
+    if shape == Shape::Full {
+        points.check_complete("states take missing values with --covariance diagonal alone")?;
+    }
+    Ok(points.gaussians(shape))
+}
+
 /// The chains of these lengths over the rows to learn from.
 fn model<C: Components>(
     request: &ChainsRequest,
@@ -204,6 +220,8 @@ pub fn fit_chains(
 ) -> Result<Fitted, Error> {
     request.check()?;
     let k = request.states();
+    points.check_columns()?;
+    points.check_heat(&request.points)?;
     if k > points.count() {
         return Err(Error::Input(format!(
             "{k} states cannot be learned from {} rows: ask for fewer",
@@ -212,7 +230,7 @@ pub fn fit_chains(
     }
     match request.emissions.unwrap_or_default() {
         Kind::Gaussian => {
-            let emissions = gaussians(request.covariance, points);
+            let emissions = gaussians(request.covariance, points)?;
             let model = model(request, points, lengths, emissions)?;
             fit(request, points, &model, around, |c, lambda| {
                 Emission::Gaussian {
@@ -222,7 +240,7 @@ pub fn fit_chains(
             })
         }
         Kind::Bernoulli => {
-            let emissions = bernoullis(points, &points.train)?;
+            let emissions = bernoullis(SMOOTHING, points, &points.train)?;
             let model = model(request, points, lengths, emissions)?;
             fit(request, points, &model, around, |c, lambda| {
                 Emission::Bernoulli {
@@ -231,7 +249,7 @@ pub fn fit_chains(
             })
         }
         Kind::Multinomial => {
-            let emissions = multinomials(request.smoothing, points, &points.train)?;
+            let emissions = multinomials(smoothing(request), points, &points.train)?;
             let model = model(request, points, lengths, emissions)?;
             fit(request, points, &model, around, |c, lambda| {
                 Emission::Multinomial {
@@ -254,11 +272,10 @@ fn fit<C: Components>(
         command: HMM,
         request,
         shared: &request.points,
-        settings: request.points.settings()?,
+        candidates: starts(&request.points, &[(model, 0.0)])?,
         points,
-        model,
-        score: &|_| None,
-        describe: &|lambda| {
+        score: &|_, _| None,
+        describe: &|_, lambda| {
             let emissions: Vec<Emission> = (0..k)
                 .map(|i| emission(model.emissions(), model.state(lambda, i)))
                 .collect();
@@ -271,6 +288,8 @@ fn fit<C: Components>(
             });
             Described {
                 rows: "state",
+                approximation: None,
+                order: (0..k).collect(),
                 table: (
                     heads.chain(points.names.iter().cloned()).collect(),
                     rows.collect(),
@@ -314,15 +333,15 @@ pub fn decode_chains(
 ) -> Result<(Explained, Vec<usize>), Error> {
     match request.emissions.unwrap_or_default() {
         Kind::Gaussian => {
-            let emissions = gaussians(request.covariance, points);
+            let emissions = gaussians(request.covariance, points)?;
             decode(&model(request, points, lengths, emissions)?, lambda)
         }
         Kind::Bernoulli => {
-            let emissions = bernoullis(points, &points.train)?;
+            let emissions = bernoullis(SMOOTHING, points, &points.train)?;
             decode(&model(request, points, lengths, emissions)?, lambda)
         }
         Kind::Multinomial => {
-            let emissions = multinomials(request.smoothing, points, &points.train)?;
+            let emissions = multinomials(smoothing(request), points, &points.train)?;
             decode(&model(request, points, lengths, emissions)?, lambda)
         }
     }

@@ -30,16 +30,8 @@ fn chart(title: &str, y: &str, points: &[(f64, f64)], marked: bool) -> Figure {
     Figure::new("").panel(chart)
 }
 
-/// The page. `corpus` names the documents, `settings` are listed as they are.
-pub fn sheet(
-    summary: &TopicsSummary,
-    curves: &Curves,
-    map: Option<TopicMap>,
-    corpus: &str,
-    settings: Vec<(String, String)>,
-) -> Report {
-    let number =
-        |x: Option<f64>, decimals: usize| x.map_or("–".to_owned(), |x| format!("{x:.decimals$}"));
+/// What is known along the run, each with its words.
+fn figures(curves: &Curves) -> Vec<(Figure, String)> {
     let mut figures = Vec::new();
     if curves.heldout.len() > 1 {
         figures.push((
@@ -60,6 +52,20 @@ pub fn sheet(
             "The evidence lower bound divided by the number of tokens, as estimated from minibatches.".to_owned(),
         ));
     }
+    figures
+}
+
+/// The page. `corpus` names the documents, `settings` are listed as they are.
+pub fn sheet(
+    summary: &TopicsSummary,
+    curves: &Curves,
+    map: Option<TopicMap>,
+    corpus: &str,
+    settings: Vec<(String, String)>,
+) -> Report {
+    let number =
+        |x: Option<f64>, decimals: usize| x.map_or("–".to_owned(), |x| format!("{x:.decimals$}"));
+    let figures = figures(curves);
     let mut sections: Vec<Section> = map.map(Section::Topics).into_iter().collect();
     let rows = summary.topic_rows.iter().take(ROWS).map(|row| {
         let words: Vec<&str> = row.words.iter().map(|word| word.0.as_str()).collect();

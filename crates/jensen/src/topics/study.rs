@@ -25,6 +25,9 @@ use crate::study::{
 /// Held-out documents that are scored along a run; at its end all are.
 const SCORED: usize = 1000;
 
+/// Fewer topics in use than all over this are worth a word.
+const FEWEST: f64 = 3.0;
+
 /// More passes than any run makes.
 const UNBOUNDED: f64 = 1e9;
 
@@ -263,7 +266,7 @@ impl Study for TopicsStudy<'_> {
         };
         let shares = made.output.fit.topics.shares();
         let (topics, used, dead) = (shares.len(), in_use(&shares), dead(&shares));
-        if 2.0 * used < topics as f64 || dead > 0 {
+        if FEWEST * used < topics as f64 {
             let advice = match self.settings.inference {
                 Inference::MeanField => "fit them again with `--inference cvb0`, or ask for fewer",
                 Inference::Cvb0 => "ask for fewer topics, or for more passes (--passes)",
