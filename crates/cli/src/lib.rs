@@ -7,6 +7,7 @@
 //! | `terminal`, `progress` | what long runs share: threads, Ctrl-C, display, exit codes |
 //! | `limits` | what ends the interpreter: time, memory, Ctrl-C |
 //! | `fit`, `table` | `jensen fit`, and what it shows |
+//! | `calibrate` | ranks of what data were simulated with |
 //! | `fit_many` | many fits, a row of one table each |
 //! | `topics` | `jensen topics`: corpora and topic models |
 //! | `points` | `jensen mixture` and `jensen factors` |
@@ -25,6 +26,7 @@
 mod analysis;
 mod args;
 mod bench;
+mod calibrate;
 mod check;
 mod compare;
 mod density;
