@@ -44,7 +44,7 @@ fn calibrate(desk: &Desk, sd: &str, out: &str, threads: &str) -> Found {
     let folder = desk.path(out).display().to_string();
     let more = [
         "--calibrate",
-        "120",
+        "60",
         "--seed",
         "4",
         "--threads",
