@@ -177,6 +177,7 @@ impl Engine for LdaEngine<'_> {
         heat: &Heat<'_, PowerTable>,
         measure: Measure,
     ) -> Option<Sums> {
+        globals.with_alpha(self.settings.alpha());
         let (shares, places) = shares(&self.ends, batch);
         let ask = Ask {
             spec: self.spec,

@@ -155,6 +155,7 @@ pub fn fit_on<'a>(
     let population = settings.population.unwrap_or(job.documents.len() as f64);
     let iterations = outcome.iterations;
     let output = outcome.output.map(|mut state| {
+        state.globals.with_alpha(settings.alpha());
         let (elbo, elbo_se) = bound(&mut driver.engine, &mut state.globals, settings, population);
         let topics = state
             .globals

@@ -170,6 +170,13 @@ impl LdaGlobals {
         self.totals.iter().map(move |m| prior + self.decay * m)
     }
 
+    /// Gives globals of an earlier version's checkpoint, which learned no α, that of the settings.
+    pub(crate) fn with_alpha(&mut self, alpha: f64) {
+        if self.alpha.is_empty() {
+            self.alpha = vec![alpha; self.topics];
+        }
+    }
+
     /// Shrinks all of λ − η by a factor in [0, 1).
     pub(crate) fn shrink(&mut self, factor: f64) {
         self.decay *= factor;
@@ -205,11 +212,15 @@ impl Snapshot for LdaGlobals {
         Ok(Self {
             topics,
             terms,
-            alpha: archive.vec_of("alpha", topics)?,
+            // Checkpoints of earlier versions have none: see `with_alpha`.
+            alpha: match archive.vec("alpha") {
+                Ok(_) => archive.vec_of("alpha", topics)?,
+                Err(_) => Vec::new(),
+            },
             eta: scalars[0],
             stride,
             decay: scalars[1],
-            steps: archive.get("steps")?,
+            steps: archive.get("steps").unwrap_or(0),
             mass: mass.into_iter().map(|x| x as f32).collect(),
             totals: archive.vec_of("totals", topics)?,
         })

@@ -72,12 +72,16 @@ pub struct LdaSettings {
     /// Symmetric Dirichlet parameter of a topic's word proportions; 1/K when absent.
     pub eta: Option<f64>,
     /// What local steps compute.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub inference: Inference,
     /// Where topics start, without earlier ones to go on from.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub start: Start,
     /// Whether α is learned: Minka's fixed point in stochastic steps, after the first pass.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub learn_alpha: LearnAlpha,
     /// Whether η is learned, likewise.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub learn_eta: bool,
     /// Documents in a minibatch.
     pub batch: usize,
@@ -98,6 +102,11 @@ pub struct LdaSettings {
     pub population: Option<f64>,
     /// How often a pass the held-out documents are scored; 0 scores them at the end alone.
     pub evaluations_per_pass: f64,
+}
+
+/// Whether a setting that earlier versions did not have is as it was then, and so not written: their checkpoints go on.
+fn is_default<T: Default + PartialEq>(setting: &T) -> bool {
+    *setting == T::default()
 }
 
 impl LdaSettings {
