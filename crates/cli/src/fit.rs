@@ -10,6 +10,7 @@ use jensen::program::{FitRequest, Program, Source, Stored};
 use jensen::study::{Place, folder, request};
 
 use crate::args::FitArgs;
+use crate::calibrate;
 use crate::failure::{CommandResult, Failure, remark};
 use crate::limits;
 use crate::progress::BoundLine;
@@ -27,6 +28,9 @@ struct Plan {
 
 /// Runs the command.
 pub fn run(args: FitArgs) -> CommandResult {
+    if let Some(count) = args.calibrate {
+        return calibrate::run(&args, count as usize);
+    }
     let plan = match &args.resume {
         Some(path) => again(&args, path)?,
         None => new(&args)?,

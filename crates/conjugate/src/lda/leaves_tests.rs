@@ -157,3 +157,57 @@ fn a_fit_whose_leaves_fail_goes_on_from_its_last_whole_step() {
         assert_eq!(resumed.topics, whole.output.unwrap().topics);
     }
 }
+
+#[test]
+fn collapsed_fits_with_learned_priors_are_the_same_by_leaves_elsewhere() {
+    /// Asks as bytes, as another machine would get them.
+    struct Elsewhere<'a>(&'a Divided);
+    impl Leaves for Elsewhere<'_> {
+        fn solve(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Result<Vec<Part>, String> {
+            let mut start = 0;
+            let sizes = self.0.leaves().into_iter().zip(shares);
+            sizes
+                .map(|(size, share)| {
+                    let leaf = DocumentRange::new(self.0, start, start + size);
+                    start += size;
+                    let part = leaf_step(&leaf, &ask.encode(), share)?;
+                    Part::decode(&part.encode())
+                })
+                .collect()
+        }
+    }
+    let documents = Divided {
+        documents: corpus(300, 20),
+        leaves: 4,
+    };
+    let s = LdaSettings {
+        inference: Inference::Cvb0,
+        start: Start::Documents,
+        learn_alpha: LearnAlpha::Asymmetric,
+        learn_eta: true,
+        passes: 2.0,
+        ..settings(3)
+    };
+    let job = LdaJob {
+        documents: &documents,
+        heldout: None,
+        start: None,
+        settings: s,
+        simd: Simd::detect(),
+        data_hash: String::new(),
+    };
+    let clock = || 0.0;
+    let mut silent = jensen_run::Silent;
+    let budget = || Budget::iterations(u64::MAX);
+    let here = fit(&job, &mut Control::new(budget(), &clock, &mut silent)).unwrap();
+    let leaves = Box::new(Elsewhere(&documents));
+    let there = fit_on(
+        &job,
+        leaves,
+        &mut Control::new(budget(), &clock, &mut silent),
+    )
+    .unwrap();
+    let (here, there) = (here.output.unwrap(), there.output.unwrap());
+    assert_eq!((here.topics, here.elbo), (there.topics.clone(), there.elbo));
+    assert!(there.topics.alpha[0] != there.topics.alpha[1]);
+}

@@ -118,6 +118,14 @@ pub fn sheet(
             ),
             Fact::new("perplexity", number(summary.heldout_perplexity, 0), ""),
             Fact::new("coherence", number(summary.coherence.npmi, 3), "NPMI"),
+            Fact::new(
+                "topics in use",
+                format!("{:.0}", summary.topics_in_use),
+                format!(
+                    "of {}, exp of the entropy of their shares; {} hold less than a tenth of an even share",
+                    summary.topics, summary.dead_topics
+                ),
+            ),
             Fact::new("documents", summary.documents.to_string(), ""),
             Fact::new("words", summary.terms.to_string(), "in the vocabulary"),
             Fact::new(

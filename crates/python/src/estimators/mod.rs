@@ -37,6 +37,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(points::explain_points, module)?)?;
     module.add_function(wrap_pyfunction!(latent::fit_latent, module)?)?;
     module.add_function(wrap_pyfunction!(latent::predict_latent, module)?)?;
+    module.add_function(wrap_pyfunction!(latent::draw_latent, module)?)?;
     module.add_function(wrap_pyfunction!(neural::fit_autoencoder, module)?)?;
     module.add_function(wrap_pyfunction!(neural::encode, module)?)?;
     module.add_function(wrap_pyfunction!(neural::decode, module)?)?;

@@ -79,7 +79,7 @@ pub(super) struct Changed<'g> {
 pub(super) struct Carried {
     scalars: Vec<(VarId, Sym, NodeId)>,
     /// With what was written before.
-    windows: Vec<(VarId, Rc<Vec<(At, Cell)>>)>,
+    windows: Vec<(VarId, Written)>,
     /// Counters, with what they hold after all turns.
     counters: Vec<(VarId, i32)>,
 }
@@ -98,6 +98,9 @@ struct Counter {
     starts: Vec<f64>,
     end: i32,
 }
+
+/// What was written to a container, and where.
+type Written = Rc<Vec<(At, Cell)>>;
 
 impl<'g> Lower<'_, 'g> {
     /// A node that stands for values that are not known yet.
