@@ -56,6 +56,9 @@ impl Lower<'_, '_> {
             }
             Callee::Builtin(id) if id.name().ends_with("_rng") => self.random_call(expr, id, call),
             _ => {
+                if let Some(sum) = self.over_slices(call.callee, &call.args, drop, expr.span)? {
+                    return Ok(sum);
+                }
                 let args = self.exprs(&call.args)?;
                 let levels: Vec<Level> = call.args.iter().map(|a| a.level).collect();
                 self.site(expr);

@@ -45,6 +45,9 @@ impl<'g> Lower<'_, 'g> {
     }
 
     fn composed(&mut self, expr: &Expr) -> Eval<Sym> {
+        if let Some(element) = self.slice_element(expr) {
+            return element;
+        }
         let span = expr.span;
         match &expr.kind {
             ExprKind::IntLit(_) | ExprKind::RealLit(_) | ExprKind::Var(_) => self.expr(expr),

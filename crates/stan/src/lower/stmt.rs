@@ -530,6 +530,12 @@ impl<'g> Lower<'_, 'g> {
     }
 
     fn tilde(&mut self, tilde: &Tilde, span: Span) -> Eval<()> {
+        if tilde.truncation.is_none() {
+            let (callee, drop) = (tilde.callee, self.drop_constants);
+            if let Some(sum) = self.over_slices(callee, &tilde.args, drop, span)? {
+                return self.add_term(sum.e(self.tape).map_err(|e| e.at(span))?, span);
+            }
+        }
         let args = self.exprs(&tilde.args)?;
         let levels: Vec<Level> = tilde.args.iter().map(|a| a.level).collect();
         let Some(first) = tilde.args.first() else {

@@ -11,9 +11,11 @@
 //! | `plain` | columns as plain vectors |
 //! | `window` | containers that turns write to, and variables that may be carried from turn to turn |
 //! | `nested` | loops within: turns of turns |
+//! | `ragged` | slices whose length differs from turn to turn |
 
 mod nested;
 mod plain;
+mod ragged;
 mod window;
 
 use std::collections::{BTreeMap, HashMap};
@@ -88,6 +90,8 @@ pub(super) struct Turning<'g> {
     log: Vec<Logged>,
     /// What these held before.
     befores: BTreeMap<VarId, Sym>,
+    /// The elements at hand of slices.
+    slices: ragged::Slices,
 }
 
 /// All that is put back where turns cannot be taken together.
@@ -136,7 +140,7 @@ impl<'g> Lower<'_, 'g> {
             let column = lower.tape.column(&numbers).into();
             let value = element(lower, column)?;
             lower.slots[var.0 as usize] = Some(value);
-            lower.take_together(body, span, &before)
+            lower.take_together(var, body, span, &before)
         });
         self.tape.records.set(None);
         match result {
@@ -185,6 +189,7 @@ impl<'g> Lower<'_, 'g> {
         self.turning.turns.clear();
         self.turning.log.clear();
         self.turning.befores.clear();
+        self.turning.slices.clear();
         self.slots = before.slots;
         self.terms.truncate(before.terms);
         self.exits.truncate(before.exits);
@@ -220,8 +225,8 @@ impl<'g> Lower<'_, 'g> {
         self.turning.turns.last().map_or(0, |turns| turns.count)
     }
 
-    fn take_together(&mut self, body: &Stmt, span: Span, before: &Before) -> Eval<()> {
-        let carried = self.stand_in(body, span)?;
+    fn take_together(&mut self, var: VarId, body: &Stmt, span: Span, before: &Before) -> Eval<()> {
+        let carried = self.stand_in(body, Some(var), span)?;
         self.turn(body)?;
         self.fault(span)?;
         if self.exits.len() > before.exits {
@@ -352,7 +357,7 @@ impl<'g> Lower<'_, 'g> {
                 }
             }
         }
-        let mut after = Vec::new();
+        let mut after = carried.counted();
         for changed in self.scalars_after(carried)? {
             let all = match changed.before {
                 Some(_) => self.summed(changed.by)?,

@@ -65,7 +65,7 @@ impl<'g> Lower<'_, 'g> {
                 [one] => Sym::Int(one as i32),
                 _ => lower.int_column(&values),
             });
-            lower.turn(body)
+            lower.turn(body).map(|()| None)
         })?;
         Ok(true)
     }
@@ -101,21 +101,25 @@ impl<'g> Lower<'_, 'g> {
             let turns = (0..data.len()).filter(|r| (data[*r] != 0.0) == holds);
             turns.map(|r| r as u32).collect()
         };
-        self.deeper(&where_it(true), &[], span, then)?;
-        self.deeper(&where_it(false), &[], span, otherwise)?;
+        self.deeper(&where_it(true), &[], span, |lower| {
+            then(lower).map(|()| None)
+        })?;
+        self.deeper(&where_it(false), &[], span, |lower| {
+            otherwise(lower).map(|()| None)
+        })?;
         Ok(true)
     }
 
-    /// Runs `body` for turns each of which belongs to one of the turns at hand.
+    /// Runs `body` for turns each of which belongs to one of the turns at hand; its value summed over those of each.
     pub(super) fn deeper(
         &mut self,
         owner: &[u32],
         assigned: &[&Stmt],
         span: Span,
-        body: impl FnOnce(&mut Self) -> Eval<()>,
-    ) -> Eval<()> {
+        body: impl FnOnce(&mut Self) -> Eval<Option<E<'g>>>,
+    ) -> Eval<Option<E<'g>>> {
         if owner.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let tape = self.tape;
         let fail = |e: FnError| e.at(span);
@@ -134,9 +138,9 @@ impl<'g> Lower<'_, 'g> {
         self.enter(owner.len());
         let stands: Vec<_> = assigned
             .iter()
-            .map(|stmt| self.stand_in(stmt, span))
+            .map(|stmt| self.stand_in(stmt, None, span))
             .collect::<Eval<_>>()?;
-        body(self)?;
+        let value = body(self)?;
         self.fault(span)?;
         if self.exits.len() > exits {
             return Err(one_by_one("a turn can end the function").at(span));
@@ -155,6 +159,10 @@ impl<'g> Lower<'_, 'g> {
             }
             tape.scattered.borrow_mut().push(one);
         }
+        let value = match value {
+            Some(value) => Some(self.by_owner(value, owner, count).map_err(fail)?),
+            None => None,
+        };
         let mut after = Vec::new();
         for stand in &stands {
             for changed in self.scalars_after(stand).map_err(fail)? {
@@ -195,7 +203,7 @@ impl<'g> Lower<'_, 'g> {
             let e = if masked { self.column_of(e) } else { e };
             tape.guards.borrow_mut().push(e.id);
         }
-        Ok(())
+        Ok(value.map(|value| self.column_of(value)))
     }
 
     /// What the outer turns hold, for the inner ones.

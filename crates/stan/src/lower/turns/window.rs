@@ -14,7 +14,9 @@ use super::super::Lower;
 use super::super::branch::increment;
 use super::super::records::Given;
 use super::{Turns, one_by_one};
-use crate::program::{Access, BinaryOp, Index, Place, Span, Stmt, StmtKind, VarId};
+use crate::program::{
+    Access, BinaryOp, Index, LValue, Place, SizedType, Span, Stmt, StmtKind, Type, VarId,
+};
 use crate::symbolic::functions::operators;
 use crate::symbolic::tape::E;
 use crate::symbolic::value::{Cell, Dims, Sym, cell_e, e_cell};
@@ -78,6 +80,23 @@ pub(super) struct Carried {
     scalars: Vec<(VarId, Sym, NodeId)>,
     /// With what was written before.
     windows: Vec<(VarId, Written)>,
+    /// Counters, with what they hold after all turns.
+    counters: Vec<(VarId, i32)>,
+}
+
+impl Carried {
+    /// What counters hold after the turns.
+    pub(super) fn counted(&self) -> Vec<(VarId, Sym)> {
+        let all = self.counters.iter();
+        all.map(|(var, end)| (*var, Sym::Int(*end))).collect()
+    }
+}
+
+/// A counter: an `int` that only data move on, at the start of each turn and after the last.
+struct Counter {
+    var: VarId,
+    starts: Vec<f64>,
+    end: i32,
 }
 
 /// What was written to a container, and where.
@@ -97,18 +116,35 @@ impl<'g> Lower<'_, 'g> {
     }
 
     /// Puts stand-ins in place of the variables that the body may assign to.
-    pub(super) fn stand_in(&mut self, body: &Stmt, span: Span) -> Eval<Carried> {
+    pub(super) fn stand_in(
+        &mut self,
+        body: &Stmt,
+        index: Option<VarId>,
+        span: Span,
+    ) -> Eval<Carried> {
         let vars = self.assigned_in(body);
         let mut declared = HashSet::new();
         declared_in(body, &mut declared);
         let mut found = Carried {
             scalars: Vec::new(),
             windows: Vec::new(),
+            counters: Vec::new(),
         };
+        let counters = match index {
+            Some(index) => self.counters(body, index, &vars, &declared),
+            None => Vec::new(),
+        };
+        for counter in counters {
+            self.slots[counter.var.0 as usize] = Some(self.int_column(&counter.starts));
+            found.counters.push((counter.var, counter.end));
+        }
         for var in vars.iter() {
             let slot = var.0 as usize;
             if declared.contains(var) {
                 self.slots[slot] = None;
+                continue;
+            }
+            if found.counters.iter().any(|(counter, _)| counter == var) {
                 continue;
             }
             let Some(before) = self.slots[slot].clone() else {
@@ -147,6 +183,103 @@ impl<'g> Lower<'_, 'g> {
             found.windows.push((*var, Rc::default()));
         }
         Ok(found)
+    }
+
+    /// Variables such as `pos` in `pos = pos + size[g]`, which the statements of the body itself move on: these alone are
+    /// run turn by turn.
+    fn counters(
+        &mut self,
+        body: &Stmt,
+        index: VarId,
+        assigned: &[VarId],
+        declared: &HashSet<VarId>,
+    ) -> Vec<Counter> {
+        let StmtKind::Block(stmts) = &body.kind else {
+            return Vec::new();
+        };
+        let moves = |stmt: &Stmt, var: VarId| match &stmt.kind {
+            StmtKind::Assign(assign) => match &assign.target {
+                LValue::Place(place) => place.var == var && place.path.is_empty(),
+                LValue::Tuple(_) => false,
+            },
+            _ => false,
+        };
+        let mut counters: Vec<Counter> = Vec::new();
+        for var in assigned {
+            let int = matches!(self.slots[var.0 as usize], Some(Sym::Int(_)));
+            if !int || declared.contains(var) || self.program.var(*var).ty != Type::Int {
+                continue;
+            }
+            let all = stmts
+                .iter()
+                .all(|stmt| moves(stmt, *var) || !self.assigned_in(stmt).contains(var));
+            if all {
+                counters.push(Counter {
+                    var: *var,
+                    starts: Vec::new(),
+                    end: 0,
+                });
+            }
+        }
+        let steps: Vec<&Stmt> = stmts
+            .iter()
+            .filter(|stmt| match &stmt.kind {
+                StmtKind::Decl(decl) => decl.init.is_some() && matches!(decl.ty, SizedType::Int),
+                _ => counters.iter().any(|counter| moves(stmt, counter.var)),
+            })
+            .collect();
+        let numbers = match &self.slots[index.0 as usize] {
+            Some(Sym::Scalar(id)) => self.tape.e(*id).data().unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        if counters.is_empty() || numbers.is_empty() {
+            return Vec::new();
+        }
+        let slots = self.slots.clone();
+        let turns = std::mem::take(&mut self.turning.turns);
+        let records = self.tape.records.replace(None);
+        let counted = numbers
+            .iter()
+            .all(|n| self.counted(*n as i32, index, &steps, &mut counters));
+        for counter in &mut counters {
+            if let Some(Sym::Int(end)) = self.slots[counter.var.0 as usize] {
+                counter.end = end;
+            }
+        }
+        self.slots = slots;
+        self.turning.turns = turns;
+        self.tape.records.set(records);
+        if counted { counters } else { Vec::new() }
+    }
+
+    /// Runs a turn of counters; whether they are known after it.
+    fn counted(
+        &mut self,
+        turn: i32,
+        index: VarId,
+        steps: &[&Stmt],
+        counters: &mut [Counter],
+    ) -> bool {
+        self.slots[index.0 as usize] = Some(Sym::Int(turn));
+        for counter in counters.iter_mut() {
+            match self.slots[counter.var.0 as usize] {
+                Some(Sym::Int(start)) => counter.starts.push(f64::from(start)),
+                _ => return false,
+            }
+        }
+        for stmt in steps {
+            let done = self.stmt(stmt).is_ok();
+            if let StmtKind::Decl(decl) = &stmt.kind {
+                if !done {
+                    self.slots[decl.var.0 as usize] = None;
+                }
+            } else if !done {
+                return false;
+            }
+        }
+        let known =
+            |counter: &Counter| matches!(self.slots[counter.var.0 as usize], Some(Sym::Int(_)));
+        counters.iter().all(known)
     }
 
     /// The elements that indices name.
