@@ -39,6 +39,7 @@
 //! | `sample` | [`sample`]: constrained draws with importance weights |
 //! | `summaries` | what summaries rest on: weighted or refined draws |
 //! | `outputs` | the summary and the report of a fit |
+//! | [`calibration`] | simulation-based calibration: ranks of what data were simulated with, and tests of them |
 //! | [`many`] | many fits of one program, a row of one table each |
 //! | `query` | [`evaluate`]: values, gradients and Hessian-vector products at given points |
 //! | `timing` | [`time_density`]: what an evaluation costs |
@@ -58,6 +59,8 @@
     deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)
 )]
 
+pub mod blocks;
+pub mod calibration;
 mod centring;
 pub mod compare;
 mod covariance;

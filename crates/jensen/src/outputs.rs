@@ -158,8 +158,21 @@ impl Fitted {
                 ));
             }
         }
+        remarks.extend(self.labelling());
         remarks.extend(self.model_remarks.iter().cloned());
         remarks
+    }
+
+    /// What is to be said where the fit is of one of several equivalent labellings.
+    fn labelling(&self) -> Option<String> {
+        let count = self.fit.labellings();
+        (count > 1).then(|| {
+            format!(
+                "this is one of {count} equivalent labellings: elements of arrays may change places, and the posterior has a \
+                 mode of the same mass for each order; the log evidence of all of them is that of this one plus {:.3} nats",
+                (count as f64).ln()
+            )
+        })
     }
 
     /// A summary of every reported scalar, in the order of the columns of the draws.
@@ -198,6 +211,7 @@ impl Fitted {
             family: best.kind.to_string(),
             draws: self.sample.table.len() as u64,
             warnings: judged.warnings,
+            labellings: self.fit.labellings() as u64,
             refinement: self.refinement_summary(),
             elbo_history: thinned(&self.history)
                 .into_iter()

@@ -10,7 +10,9 @@ use jensen_graph::{Execution, GraphDensity, Hierarchy};
 use jensen_math::simd::Simd;
 use jensen_stan::diagnostic::Diagnostic;
 pub use jensen_stan::interpret::Halt;
-use jensen_stan::interpret::{self, BoundModel, DataSource, ErrorKind, Input, Interpreter, Limits};
+use jensen_stan::interpret::{
+    self, BoundModel, DataSource, ErrorKind, EvalError, Input, Interpreter, Limits,
+};
 use jensen_stan::lower::{LowerError, LowerOptions, lower};
 use jensen_stan::outputs::Outputs;
 use jensen_stan::program::{Program, Span};
@@ -111,6 +113,10 @@ pub enum ModelErrorKind {
 }
 
 impl ModelError {
+    pub(crate) fn new(kind: ModelErrorKind, text: String) -> Self {
+        Self { kind, text }
+    }
+
     /// The message with source excerpts, without final line end.
     pub fn text(&self) -> &str {
         &self.text
@@ -179,13 +185,7 @@ impl<D> Model<D> {
         lower: impl FnOnce(&BoundModel, LowerOptions, Execution) -> Result<D, LowerError>,
     ) -> Result<Self, Error> {
         let stopwatch = Stopwatch::start();
-        let checked = check(source, name, build.includes);
-        let text = checked.render(false);
-        let Some(program) = checked.program else {
-            let text = text.trim_end().to_owned();
-            let kind = ModelErrorKind::Program;
-            return Err(ModelError { kind, text }.into());
-        };
+        let (program, diagnostics) = checked(source, name, build)?;
         let mut printed = Vec::new();
         let posterior = bind(program, data, build, &mut printed)?;
         let subject = Subject {
@@ -198,7 +198,7 @@ impl<D> Model<D> {
         let options = LowerOptions {
             propto: build.propto,
             jacobian: build.jacobian,
-            ..LowerOptions::default()
+            node_limit: nodes_within(build.memory_limit),
         };
         let execution = Execution {
             simd: build.simd,
@@ -218,7 +218,7 @@ impl<D> Model<D> {
             name: name.to_owned(),
             density,
             posterior: Outputs::new(posterior, build.simd),
-            warnings: checked.diagnostics,
+            warnings: diagnostics,
             printed,
             remarks,
             subject,
@@ -256,6 +256,15 @@ impl<D> Model<D> {
     /// Seconds that it took to build.
     pub(crate) fn seconds(&self) -> f64 {
         self.build_seconds
+    }
+
+    /// The same model, which checkpoints know by the digest of more data as well.
+    pub(crate) fn with_more_data(mut self, digest: &str) -> Self {
+        let mut hash = Sha256::new();
+        hash_text(&mut hash, &self.subject.data_hash);
+        hash_text(&mut hash, digest);
+        self.subject.data_hash = hex(hash);
+        self
     }
 
     /// Digests of program and data.
@@ -355,6 +364,29 @@ impl Problem for Model {
     }
 }
 
+/// A program that checks, and remarks on it.
+fn checked(
+    source: &str,
+    name: &str,
+    build: &Build<'_>,
+) -> Result<(Program, Vec<Diagnostic>), Error> {
+    let checked = check(source, name, build.includes);
+    let text = checked.render(false);
+    match checked.program {
+        Some(program) => Ok((program, checked.diagnostics)),
+        None => Err(ModelError::new(ModelErrorKind::Program, text.trim_end().to_owned()).into()),
+    }
+}
+
+/// A program that checks.
+pub(crate) fn checked_program(
+    source: &str,
+    name: &str,
+    build: &Build<'_>,
+) -> Result<Program, Error> {
+    Ok(checked(source, name, build)?.0)
+}
+
 /// Binds a checked program to data.
 fn bind(
     program: Program,
@@ -446,8 +478,34 @@ fn with_usable_generated_quantities(
     Ok((without, vec![remark]))
 }
 
+/// Binds a block of records to a program that was bound to others before.
+pub(crate) fn bind_block(
+    program: &Arc<Program>,
+    data: &DataSet,
+    memory_limit: u64,
+) -> Result<BoundModel, Box<EvalError>> {
+    let limits = Limits::default();
+    let interpreter = Interpreter {
+        limits: Limits {
+            bytes: limits.bytes.min(memory_limit),
+            ..limits
+        },
+        seed: 0,
+        halt: Halt::default(),
+    };
+    interpreter.bind(program.clone(), &Source(data), &mut |_| {})
+}
+
+/// Bytes of a node of a graph while it is built, with what stands about it.
+const NODE_BYTES: u64 = 400;
+
+/// Nodes that a graph may have with so much memory, and never fewer than small programs need.
+fn nodes_within(bytes: u64) -> usize {
+    usize::try_from((bytes / NODE_BYTES).max(1_000_000)).unwrap_or(usize::MAX)
+}
+
 /// An evaluation's error as the user reads it: what, where, and the line of the program.
-fn model_error(
+pub(crate) fn model_error(
     program: &Program,
     kind: ErrorKind,
     message: &str,

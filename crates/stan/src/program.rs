@@ -14,12 +14,14 @@
 //! What only the data can tell (sizes, index bounds, constraint violations) is left to the evaluators.
 
 mod locals;
+mod reads;
 pub mod signatures;
 mod ty;
 
 pub use crate::source::{FileId, SourceFile, Span};
 pub use crate::syntax::ast::BlockKind;
 pub use locals::function_locals;
+pub use reads::{each_read, each_read_of, sizes};
 pub use signatures::BuiltinId;
 pub use ty::{FunctionType, Level, ParamType, Type};
 

@@ -82,7 +82,11 @@ impl<P: Problem, R: Serialize> Study for FitStudy<'_, P, R> {
     }
 
     fn run(&mut self, control: Control<'_>) -> Result<Outcome<Fitted>, Error> {
-        let fitted = fit_with(self.problem, self.options, control)?;
+        let fitted = fit_with(self.problem, self.options, control);
+        if let Some(error) = self.problem.failure() {
+            return Err(error);
+        }
+        let fitted = fitted?;
         Ok(Outcome {
             status: fitted.fit.status.clone(),
             iterations: fitted.fit.iterations,

@@ -30,16 +30,8 @@ fn chart(title: &str, y: &str, points: &[(f64, f64)], marked: bool) -> Figure {
     Figure::new("").panel(chart)
 }
 
-/// The page. `corpus` names the documents, `settings` are listed as they are.
-pub fn sheet(
-    summary: &TopicsSummary,
-    curves: &Curves,
-    map: Option<TopicMap>,
-    corpus: &str,
-    settings: Vec<(String, String)>,
-) -> Report {
-    let number =
-        |x: Option<f64>, decimals: usize| x.map_or("–".to_owned(), |x| format!("{x:.decimals$}"));
+/// What is known along the run, each with its words.
+fn figures(curves: &Curves) -> Vec<(Figure, String)> {
     let mut figures = Vec::new();
     if curves.heldout.len() > 1 {
         figures.push((
@@ -60,6 +52,20 @@ pub fn sheet(
             "The evidence lower bound divided by the number of tokens, as estimated from minibatches.".to_owned(),
         ));
     }
+    figures
+}
+
+/// The page. `corpus` names the documents, `settings` are listed as they are.
+pub fn sheet(
+    summary: &TopicsSummary,
+    curves: &Curves,
+    map: Option<TopicMap>,
+    corpus: &str,
+    settings: Vec<(String, String)>,
+) -> Report {
+    let number =
+        |x: Option<f64>, decimals: usize| x.map_or("–".to_owned(), |x| format!("{x:.decimals$}"));
+    let figures = figures(curves);
     let mut sections: Vec<Section> = map.map(Section::Topics).into_iter().collect();
     let rows = summary.topic_rows.iter().take(ROWS).map(|row| {
         let words: Vec<&str> = row.words.iter().map(|word| word.0.as_str()).collect();
@@ -119,6 +125,14 @@ pub fn sheet(
             ),
             Fact::new("perplexity", number(summary.heldout_perplexity, 0), ""),
             Fact::new("coherence", number(summary.coherence.npmi, 3), "NPMI"),
+            Fact::new(
+                "topics in use",
+                format!("{:.0}", summary.topics_in_use),
+                format!(
+                    "of {}, exp of the entropy of their shares; {} hold less than a tenth of an even share",
+                    summary.topics, summary.dead_topics
+                ),
+            ),
             Fact::new("documents", summary.documents.to_string(), ""),
             Fact::new("words", summary.terms.to_string(), "in the vocabulary"),
             Fact::new(
