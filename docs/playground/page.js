@@ -233,8 +233,10 @@ async function run() {
     }
     bounds.push(word.bound);
     draw(bounds);
+    // A bound that is no number comes as null.
+    const bound = word.bound === null ? 'no number yet' : `${word.bound.toFixed(2)} nats`;
     const seconds = ((performance.now() - begun) / 1000).toFixed(1);
-    at('progress').textContent = `${word.stage}, iteration ${word.iteration}: bound ${word.bound.toFixed(2)} nats, ${seconds} s`;
+    at('progress').textContent = `${word.stage}, iteration ${word.iteration}: bound ${bound}, ${seconds} s`;
   });
   const found = await fitter.ask('fit', { program: program.value, data: data.value, flags: flags() });
   fitter.end();

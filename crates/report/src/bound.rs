@@ -102,7 +102,7 @@ fn start_below(stages: &[Laid<'_>]) -> (f64, usize) {
             (low.min(elbo), high.max(elbo))
         });
     // A nat is what matters, however calm the end is.
-    let floor = low - 2.0 * (high - low).max(1.0);
+    let floor = low - 10.0 * (high - low).max(1.0);
     let all = stages.iter().flat_map(|(_, points)| points);
     let below = all.filter(|p| p.elbo < floor).count();
     match below {

@@ -80,7 +80,7 @@ fn summary(title: &str, report: &Report) -> String {
     for section in &report.sections {
         if let Section::Posterior(posterior) = section {
             lines.push(String::new());
-            lines.extend(posterior::lines(&posterior.parameters, SUMMARISED));
+            lines.extend(posterior::lines(posterior, SUMMARISED));
         }
     }
     lines.join("\n")

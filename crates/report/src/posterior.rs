@@ -24,29 +24,31 @@ const PAIRS: usize = 4;
 const PAIR_POINTS: usize = 400;
 
 pub(crate) fn put(page: &mut Page, posterior: &Posterior) {
-    // Predictions and densities of single records are no parameters: sections of their own say what they say.
+    let posterior = shown(posterior);
+    table(page, &posterior);
+    forests(page, &posterior.parameters);
+    marginals(page, &posterior.marginals);
+    correlations(page, &posterior.marginals);
+}
+
+/// What is no prediction or density of a single record: sections of their own say what those say.
+fn shown(posterior: &Posterior) -> Posterior {
     let told = |name: &str| {
         let stem = name.split('[').next().unwrap_or(name);
-        posterior
-            .elsewhere
-            .iter()
-            .any(|elsewhere| elsewhere == stem)
+        let mut elsewhere = posterior.elsewhere.iter();
+        elsewhere.any(|variable| variable == stem)
     };
-    let kept = |parameter: &&Parameter| !told(&parameter.name);
-    let drawn = |marginal: &&Marginal| !told(&marginal.name);
-    let shown = Posterior {
-        parameters: posterior.parameters.iter().filter(kept).cloned().collect(),
-        marginals: posterior.marginals.iter().filter(drawn).cloned().collect(),
+    let (parameters, marginals) = (posterior.parameters.iter(), posterior.marginals.iter());
+    Posterior {
+        parameters: parameters.filter(|p| !told(&p.name)).cloned().collect(),
+        marginals: marginals.filter(|m| !told(&m.name)).cloned().collect(),
         elsewhere: posterior.elsewhere.clone(),
-    };
-    table(page, &shown);
-    forests(page, &shown.parameters);
-    marginals(page, &shown.marginals);
-    correlations(page, &shown.marginals);
+    }
 }
 
 /// A table in plain text of the first parameters.
-pub(crate) fn lines(parameters: &[Parameter], most: usize) -> Vec<String> {
+pub(crate) fn lines(posterior: &Posterior, most: usize) -> Vec<String> {
+    let parameters = shown(posterior).parameters;
     let shown = &parameters[..parameters.len().min(most)];
     let width = shown.iter().map(|p| p.name.chars().count()).max();
     let width = width.unwrap_or(0).max(9);

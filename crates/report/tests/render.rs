@@ -140,7 +140,11 @@ fn check_tags(html: &str) {
                 .unwrap_or_else(|| panic!("unclosed tag at {at}"));
         let tag = &html[at + 1..end];
         rest = end + 1;
-        if tag.starts_with('!') || tag.ends_with('/') || tag.starts_with("meta") {
+        if tag.starts_with('!')
+            || tag.ends_with('/')
+            || tag.starts_with("meta")
+            || tag.starts_with("input ")
+        {
             continue;
         }
         match tag.strip_prefix('/') {
@@ -366,7 +370,8 @@ fn a_steep_start_does_not_flatten_the_rest_of_the_bound() {
     }
     let html = with(Section::Bound(vec![course.clone()]));
     check_page(&html);
-    assert!(html.contains("2 estimates of the start lie below the picture"));
+    // Those two, and the −33 that follows them; −25 is within ten times the spread of the rest.
+    assert!(html.contains("3 estimates of the start lie below the picture"));
     assert!(!html.contains("10⁹"), "the axis does not reach them");
     course.points.drain(..20);
     assert!(!with(Section::Bound(vec![course])).contains("below the picture"));
