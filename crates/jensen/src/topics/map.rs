@@ -49,9 +49,9 @@ pub(super) fn topic_map(model: &TopicModel) -> Option<TopicMap> {
         for (root, topic) in roots.iter_mut().zip(&order) {
             *root = all[*topic].sqrt();
         }
-        for i in 0..n {
-            for j in 0..=i {
-                affinities[i * n + j] += roots[i] * roots[j];
+        for (i, a) in roots.iter().enumerate() {
+            for (j, b) in roots[..=i].iter().enumerate() {
+                affinities[i * n + j] += a * b;
             }
         }
     }
