@@ -263,6 +263,9 @@ pub struct GenerateArgs {
     /// Write to this file (*.nc: NetCDF for ArviZ, else Stan CSV) instead of standard output
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Write mean, sd and quantiles of every scalar to this file, as fit.json has them
+    #[arg(long, value_name = "FILE.json")]
+    pub summary: Option<PathBuf>,
     /// Threads; all of the machine unless given
     #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count)]
     pub threads: Option<usize>,

@@ -25,7 +25,10 @@ pub fn run(args: &CheckArgs) -> CommandResult {
             }
         };
         let includes = Includes::of_folders(&args.include);
-        let checked = stan::check(&text, &name, &includes);
+        let mut checked = stan::check(&text, &name, &includes);
+        if let Some(program) = &checked.program {
+            checked.diagnostics.extend(stan::unsupported(program));
+        }
         if !checked.diagnostics.is_empty() {
             // Colours are escapes, too: those of a text that has its own cannot be told from them.
             match colour && harmless(&text) == text && harmless(&name) == name {

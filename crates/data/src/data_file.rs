@@ -78,8 +78,8 @@ impl DataFile {
     /// Where the file does not follow its format.
     pub fn parse(&self) -> Result<DataSet, DataError> {
         match self.format {
-            DataFormat::Json => DataSet::from_json(&self.bytes, &self.name),
-            DataFormat::Rdump => DataSet::from_rdump(&self.bytes, &self.name),
+            DataFormat::Json => crate::json::parse(&self.bytes, &self.name),
+            DataFormat::Rdump => crate::rdump::parse(&self.bytes, &self.name),
             DataFormat::Csv => DataSet::from_csv(&self.bytes, &self.name),
         }
     }

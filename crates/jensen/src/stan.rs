@@ -10,6 +10,7 @@ use jensen_density::{DrawKey, Posterior};
 use jensen_graph::{Execution, GraphDensity, Hierarchy};
 use jensen_math::simd::Simd;
 use jensen_stan::diagnostic::Diagnostic;
+pub use jensen_stan::evaluable::unsupported;
 pub use jensen_stan::interpret::Halt;
 use jensen_stan::interpret::{self, BoundModel, DataSource, ErrorKind, Input, Interpreter, Limits};
 use jensen_stan::lower::{LowerError, LowerOptions, lower};
@@ -391,6 +392,10 @@ fn bind(
             None => {}
         }
     };
+    let names = program.data.iter().map(|d| program.var(d.var).name.as_str());
+    if let Some(error) = names.filter_map(|name| data.refusal(name)).next() {
+        return Err(error.clone().into());
+    }
     let bound = interpreter
         .bind(program.clone(), &Source(data), &mut sink)
         .map_err(|error| {

@@ -14,6 +14,7 @@
 //! What only the data can tell (sizes, index bounds, constraint violations) is left to the evaluators.
 
 mod locals;
+mod walk;
 pub mod signatures;
 mod ty;
 
@@ -287,13 +288,11 @@ pub enum StmtKind {
     Reject(Vec<Message>),
     /// `fatal_error(…)`: the run ends.
     FatalError(Vec<Message>),
-    /// `if`; the condition is `int`.
+    /// `if (…) … else if (…) … else …`; conditions are `int`.
     If {
-        /// True if non-zero.
-        condition: Expr,
-        /// Run if true.
-        then: Box<Stmt>,
-        /// Run if false.
+        /// Conditions, true if non-zero, and what is run if theirs is the first that is; at least one.
+        branches: Vec<(Expr, Stmt)>,
+        /// Run if none is true.
         otherwise: Option<Box<Stmt>>,
     },
     /// `while`; the condition is `int`.

@@ -115,12 +115,13 @@ impl Machine<'_> {
                 return Err(FnError::invalid(text).at(span));
             }
             StmtKind::If {
-                condition,
-                then,
+                branches,
                 otherwise,
             } => {
-                if self.eval_condition(condition)? {
-                    return self.exec(then);
+                for (condition, then) in branches {
+                    if self.eval_condition(condition)? {
+                        return self.exec(then);
+                    }
                 }
                 if let Some(otherwise) = otherwise {
                     return self.exec(otherwise);

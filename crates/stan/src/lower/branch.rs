@@ -193,14 +193,15 @@ impl<'g> Lower<'_, 'g> {
         c: E<'g>,
         condition: &Expr,
         then: &Stmt,
-        otherwise: Option<&Stmt>,
+        (branches, otherwise): (&[(Expr, Stmt)], Option<&Stmt>),
     ) -> Eval<Flow> {
         let span = condition.span;
         self.site(condition);
         let c = boolean(c);
         let mut vars: Vec<VarId> = self.assigned_in(then).to_vec();
-        if let Some(otherwise) = otherwise {
-            vars.extend(self.assigned_in(otherwise).iter());
+        let bodies = branches.iter().map(|(_, body)| body);
+        for body in bodies.chain(otherwise) {
+            vars.extend(self.assigned_in(body).iter());
         }
         vars.sort_unstable();
         vars.dedup();
@@ -215,9 +216,7 @@ impl<'g> Lower<'_, 'g> {
         for (var, value) in vars.iter().zip(&before) {
             self.slots[var.0 as usize] = value.clone();
         }
-        let b = self.side(c.not(), |lower| {
-            otherwise.map_or(Ok(Flow::Next), |stmt| lower.stmt(stmt))
-        })?;
+        let b = self.side(c.not(), |lower| lower.conditional(branches, otherwise))?;
         self.site(condition);
         self.join(c, &a, &b);
         let goes_on =
@@ -355,12 +354,13 @@ fn collect(stmt: &Stmt, vars: &mut Vec<VarId>) {
         StmtKind::Decl(decl) => vars.push(decl.var),
         StmtKind::Assign(assign) => targets(&assign.target, vars),
         StmtKind::If {
-            then, otherwise, ..
+            branches,
+            otherwise,
         } => {
-            collect(then, vars);
-            if let Some(otherwise) = otherwise {
-                collect(otherwise, vars);
-            }
+            let bodies = branches.iter().map(|(_, body)| body);
+            bodies
+                .chain(otherwise.as_deref())
+                .for_each(|body| collect(body, vars));
         }
         StmtKind::While { body, .. }
         | StmtKind::For { body, .. }

@@ -67,20 +67,9 @@ impl<'g> Lower<'_, 'g> {
                 return Err(self.reject("fatal_error", parts, stmt.span));
             }
             StmtKind::If {
-                condition,
-                then,
+                branches,
                 otherwise,
-            } => {
-                return match self.condition(condition)? {
-                    Condition::Known(true) => self.inner(then),
-                    Condition::Known(false) => {
-                        otherwise.as_ref().map_or(Ok(Flow::Next), |s| self.inner(s))
-                    }
-                    Condition::Depends(c) => self.nested(stmt.span, |lower| {
-                        lower.branch(c, condition, then, otherwise.as_deref())
-                    }),
-                };
-            }
+            } => return self.conditional(branches, otherwise.as_deref()),
             StmtKind::While { condition, body } => {
                 return self.while_loop(condition, body, stmt.span);
             }
@@ -119,6 +108,27 @@ impl<'g> Lower<'_, 'g> {
             }
         }
         Ok(Flow::Next)
+    }
+
+    /// `if` with the branches from here on.
+    pub(super) fn conditional(
+        &mut self,
+        branches: &[(Expr, Stmt)],
+        otherwise: Option<&Stmt>,
+    ) -> Eval<Flow> {
+        for (at, (condition, then)) in branches.iter().enumerate() {
+            match self.condition(condition)? {
+                Condition::Known(true) => return self.inner(then),
+                Condition::Known(false) => {}
+                Condition::Depends(c) => {
+                    let rest = (&branches[at + 1..], otherwise);
+                    return self.nested(condition.span, |lower| {
+                        lower.branch(c, condition, then, rest)
+                    });
+                }
+            }
+        }
+        otherwise.map_or(Ok(Flow::Next), |s| self.inner(s))
     }
 
     fn inner(&mut self, stmt: &Stmt) -> Eval<Flow> {

@@ -171,11 +171,13 @@ impl Printer<'_> {
                 out.line(&format!("fatal_error({});", self.messages(list)))
             }
             StmtKind::If {
-                condition,
-                then,
+                branches,
                 otherwise,
             } => {
-                self.body(out, &format!("if ({})", self.expr(condition)), then);
+                for (at, (condition, then)) in branches.iter().enumerate() {
+                    let word = if at == 0 { "if" } else { "else if" };
+                    self.body(out, &format!("{word} ({})", self.expr(condition)), then);
+                }
                 if let Some(otherwise) = otherwise {
                     self.body(out, "else", otherwise);
                 }

@@ -28,12 +28,13 @@ fn collect(stmt: &Stmt, vars: &mut Vec<VarId>) {
         }
         StmtKind::While { body, .. } => collect(body, vars),
         StmtKind::If {
-            then, otherwise, ..
+            branches,
+            otherwise,
         } => {
-            collect(then, vars);
-            if let Some(otherwise) = otherwise {
-                collect(otherwise, vars);
-            }
+            let bodies = branches.iter().map(|(_, body)| body);
+            bodies
+                .chain(otherwise.as_deref())
+                .for_each(|body| collect(body, vars));
         }
         StmtKind::Block(body) | StmtKind::Profile(_, body) => {
             body.iter().for_each(|stmt| collect(stmt, vars));

@@ -281,15 +281,18 @@ impl Parser<'_> {
     }
 
     fn if_statement(&mut self) -> Parsed<StmtKind> {
-        self.bump();
-        let condition = self.parenthesised_condition()?;
-        let then = self.body()?;
-        let otherwise = if self.eat(TokenKind::Else) {
-            Some(self.body()?)
-        } else {
-            None
-        };
-        Ok(StmtKind::If(condition, then, otherwise))
+        let mut branches = Vec::new();
+        loop {
+            self.bump();
+            let condition = self.parenthesised_condition()?;
+            branches.push((condition, *self.body()?));
+            if !self.eat(TokenKind::Else) {
+                return Ok(StmtKind::If(branches, None));
+            }
+            if self.peek() != TokenKind::If {
+                return Ok(StmtKind::If(branches, Some(self.body()?)));
+            }
+        }
     }
 
     fn for_statement(&mut self) -> Parsed<StmtKind> {
