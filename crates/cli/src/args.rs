@@ -130,6 +130,10 @@ pub struct FitArgs {
     #[arg(long, value_name = "DIR")]
     pub include: Vec<PathBuf>,
 
+    /// The program is in the syntax before Stan 2.33; `jensen check --old-syntax` shows it in today's
+    #[arg(long)]
+    pub old_syntax: bool,
+
     #[command(flatten)]
     pub request: FitRequest,
     /// Threads [default: all of the machine]
@@ -305,6 +309,9 @@ pub struct CheckArgs {
     /// Look for included files here (repeatable)
     #[arg(long, value_name = "DIR")]
     pub include: Vec<PathBuf>,
+    /// The programs are in the syntax before Stan 2.33: they are checked as written in today's, and printed
+    #[arg(long)]
+    pub old_syntax: bool,
 }
 
 const DENSITY_EXAMPLES: &str = "\

@@ -457,7 +457,8 @@ impl<'a> Parser<'a> {
                     }
                 }
                 b'#' => {
-                    self.skip_space();
+                    let rest = &self.cursor.bytes[self.cursor.pos..];
+                    self.cursor.pos += rest.iter().position(|b| *b == b'\n').unwrap_or(rest.len());
                     continue;
                 }
                 b'\n' | b';' if open == 0 => return true,

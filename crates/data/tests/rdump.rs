@@ -180,8 +180,16 @@ fn expressions_are_computed() {
     for (name, expected) in cases {
         assert_eq!(data.get(name), Some(&expected), "{name}");
     }
-    for wrong in ["a <- c(1, 2) + c(1, 2, 3)", "a <- 1:1000000000 * 2", "a <- rep(1, 1e12)", "a <- b + 1"] {
-        assert!(DataSet::from_rdump(wrong.as_bytes(), "data.R").is_err(), "{wrong}");
+    for wrong in [
+        "a <- c(1, 2) + c(1, 2, 3)",
+        "a <- 1:1000000000 * 2",
+        "a <- rep(1, 1e12)",
+        "a <- b + 1",
+    ] {
+        assert!(
+            DataSet::from_rdump(wrong.as_bytes(), "data.R").is_err(),
+            "{wrong}"
+        );
     }
 }
 
@@ -192,7 +200,11 @@ fn values_that_are_no_data_spoil_no_others() {
                 l <- list(a = 1,\n  b = \"x)\")\nmissing <- c(1, NA)\ny <- c(1, 2)\n";
     let json = r#"{"N": 3, "names": ["a", "b"], "who": null, "y": [1, 2], "o": {"k": [true, {}]}, "ragged": [[1], [1, 2]]}"#;
     for (name, text, refused) in [
-        ("d.R", dump, ["names", "who", "f", "l", "missing"].as_slice()),
+        (
+            "d.R",
+            dump,
+            ["names", "who", "f", "l", "missing"].as_slice(),
+        ),
         ("d.json", json, &["names", "who", "o", "ragged"]),
     ] {
         let path = folder.path().join(name);
@@ -206,7 +218,11 @@ fn values_that_are_no_data_spoil_no_others() {
         assert_eq!(data.refusal("y"), None);
     }
     // What is not whole is no file.
-    for text in ["{\"x\": [\"a\", }", "{\"x\": \"a\" \"y\": 1}", "{\"x\": [1, "] {
+    for text in [
+        "{\"x\": [\"a\", }",
+        "{\"x\": \"a\" \"y\": 1}",
+        "{\"x\": [1, ",
+    ] {
         let path = folder.path().join("bad.json");
         std::fs::write(&path, text).unwrap();
         assert!(DataSet::read(&path).is_err(), "{text}");

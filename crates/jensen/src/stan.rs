@@ -16,7 +16,7 @@ use jensen_stan::interpret::{self, BoundModel, DataSource, ErrorKind, Input, Int
 use jensen_stan::lower::{LowerError, LowerOptions, lower};
 use jensen_stan::outputs::Outputs;
 use jensen_stan::program::{Program, Span};
-pub use jensen_stan::{Checked, IncludeResolver, NoIncludes, check, diagnostic, pretty};
+pub use jensen_stan::{Checked, IncludeResolver, NoIncludes, check, diagnostic, modernise, pretty};
 use sha2::{Digest, Sha256};
 
 use crate::{Error, Problem, Save};
@@ -392,7 +392,10 @@ fn bind(
             None => {}
         }
     };
-    let names = program.data.iter().map(|d| program.var(d.var).name.as_str());
+    let names = program
+        .data
+        .iter()
+        .map(|d| program.var(d.var).name.as_str());
     if let Some(error) = names.filter_map(|name| data.refusal(name)).next() {
         return Err(error.clone().into());
     }

@@ -14,9 +14,9 @@
 //! What only the data can tell (sizes, index bounds, constraint violations) is left to the evaluators.
 
 mod locals;
-mod walk;
 pub mod signatures;
 mod ty;
+mod walk;
 
 pub use crate::source::{FileId, SourceFile, Span};
 pub use crate::syntax::ast::BlockKind;

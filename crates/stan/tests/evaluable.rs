@@ -23,7 +23,8 @@ fn places(source: &str) -> Vec<(usize, usize)> {
 fn what_nothing_computes_is_said_with_its_place() {
     let complex = "parameters {\n  complex z;\n  array[2] complex_vector[3] v;\n  real a;\n}\nmodel { target += -abs(z) - a^2; }";
     assert_eq!(places(complex), [(2, 11), (3, 30)]);
-    let eigen = "parameters { matrix[2,2] M; }\nmodel {\n  target += sum(get_real(eigenvalues(M)));\n}";
+    let eigen =
+        "parameters { matrix[2,2] M; }\nmodel {\n  target += sum(get_real(eigenvalues(M)));\n}";
     assert_eq!(places(eigen), [(3, 26)]);
     let dae = "functions { vector r(real t, vector y, vector yp, real a) { return yp + a * y; } }\n\
         parameters { real<lower=0> a; }\n\
@@ -52,14 +53,20 @@ fn both(source: &str, z: &[f64]) -> f64 {
     let known = model.log_density(z, true, false).unwrap();
     let lowered = lower(&model, LowerOptions::default()).unwrap();
     let found = evaluate(&lowered.graph, &[z], None)[0][0];
-    assert!((found - known).abs() <= 1e-9 * known.abs().max(1.0), "{found} {known}");
+    assert!(
+        (found - known).abs() <= 1e-9 * known.abs().max(1.0),
+        "{found} {known}"
+    );
     known
 }
 
 #[test]
 fn sums_have_no_limit() {
     let terms: Vec<String> = (0..10_000).map(|i| format!("a * {i}.25")).collect();
-    let sum = format!("parameters {{ real a; }} model {{ target += {}; }}", terms.join(" + "));
+    let sum = format!(
+        "parameters {{ real a; }} model {{ target += {}; }}",
+        terms.join(" + ")
+    );
     let expected: f64 = (0..10_000).map(|i| 0.5 * (f64::from(i) + 0.25)).sum();
     assert!((both(&sum, &[0.5]) - expected).abs() < 1e-6 * expected);
     let mut signs = String::from("a");
@@ -102,7 +109,19 @@ fn chains_of_branches_have_no_limit() {
 #[test]
 fn a_file_of_functions_is_checked() {
     let text = "real f(real x) {\n  return x;\n}\nvoid g() {}\n";
-    assert!(check(text, "some.stanfunctions", &NoIncludes).program.is_some());
-    let wrong = check("real f(real x) {\n  return y;\n}\n", "some.stanfunctions", &NoIncludes);
-    assert!(wrong.render(false).contains("some.stanfunctions:2:10"), "{}", wrong.render(false));
+    assert!(
+        check(text, "some.stanfunctions", &NoIncludes)
+            .program
+            .is_some()
+    );
+    let wrong = check(
+        "real f(real x) {\n  return y;\n}\n",
+        "some.stanfunctions",
+        &NoIncludes,
+    );
+    assert!(
+        wrong.render(false).contains("some.stanfunctions:2:10"),
+        "{}",
+        wrong.render(false)
+    );
 }

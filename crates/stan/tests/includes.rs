@@ -69,7 +69,8 @@ fn paths_that_leave_the_directories_are_refused() {
 
 #[test]
 fn a_path_that_starts_at_the_root_starts_at_the_include_directories() {
-    let source = "data {\n#include /sizes.stan\n}\nparameters { real m; }\nmodel { x ~ normal(m, 1); }\n";
+    let source =
+        "data {\n#include /sizes.stan\n}\nparameters { real m; }\nmodel { x ~ normal(m, 1); }\n";
     let checked = check(source, "main.stan", &files());
     assert!(checked.program.is_some(), "{}", checked.render(false));
 }

@@ -228,7 +228,11 @@ impl Parser<'_> {
     /// `name =` before an argument.
     pub(super) fn argument_name(&mut self) -> Option<String> {
         let start = self.cursor.pos;
-        if self.cursor.peek().is_some_and(|b| b.is_ascii_alphabetic() || b == b'.') {
+        if self
+            .cursor
+            .peek()
+            .is_some_and(|b| b.is_ascii_alphabetic() || b == b'.')
+        {
             let name = self.word().to_owned();
             self.skip_space();
             if self.cursor.eat(b'=') {
@@ -292,13 +296,7 @@ impl Parser<'_> {
     }
 
     /// Element by element, the shorter one again and again.
-    fn arithmetic(
-        &self,
-        at: usize,
-        op: u8,
-        a: &Vector,
-        b: &Vector,
-    ) -> Result<Vector, DataError> {
+    fn arithmetic(&self, at: usize, op: u8, a: &Vector, b: &Vector) -> Result<Vector, DataError> {
         let (n, m) = (a.len(), b.len());
         let length = if n == 0 || m == 0 { 0 } else { n.max(m) };
         if length > 0 && (length % n != 0 || length % m != 0) {
@@ -317,9 +315,8 @@ impl Parser<'_> {
             _ => Some(vec![length]),
         };
         if let (Elements::Int(x), Elements::Int(y)) = (&a.elements, &b.elements) {
-            let found: Option<Vec<i64>> = (0..length)
-                .map(|i| whole(op, x[i % n], y[i % m]))
-                .collect();
+            let found: Option<Vec<i64>> =
+                (0..length).map(|i| whole(op, x[i % n], y[i % m])).collect();
             if let Some(elements) = found {
                 return Ok(Vector {
                     elements: Elements::Int(elements),
@@ -336,12 +333,7 @@ impl Parser<'_> {
     }
 
     /// A count among the arguments.
-    fn counted(
-        &self,
-        at: usize,
-        value: Option<&Vector>,
-        otherwise: u64,
-    ) -> Result<u64, DataError> {
+    fn counted(&self, at: usize, value: Option<&Vector>, otherwise: u64) -> Result<u64, DataError> {
         match value {
             None => Ok(otherwise),
             Some(value) => value.count().ok_or_else(|| {
@@ -431,14 +423,14 @@ fn rep(p: &mut Parser<'_>, at: usize, given: &Arguments) -> Result<Vector, DataE
     let each = p.counted(at, given.take(&["each"], 3), 1)? as usize;
     let times = given.take(&["times"], 1);
     let counts: Vec<usize> = match times {
-        Some(times) if times.len() == x.len() && times.len() != 1 => times
-            .reals()
-            .iter()
-            .map(|t| *t as usize)
-            .collect(),
+        Some(times) if times.len() == x.len() && times.len() != 1 => {
+            times.reals().iter().map(|t| *t as usize).collect()
+        }
         _ => Vec::new(),
     };
-    let each_sum = counts.iter().fold(0u64, |all, n| all.saturating_add(*n as u64));
+    let each_sum = counts
+        .iter()
+        .fold(0u64, |all, n| all.saturating_add(*n as u64));
     if !counts.is_empty() {
         p.generate(at, each_sum)?;
         let places: Vec<usize> = counts

@@ -481,7 +481,11 @@ impl Checker {
                 })
                 .collect();
             if cost(&ty, &types).is_none() {
-                tried.push(format!("{}{ty}: {}", id.name(), mismatch(&ty, &types, false)));
+                tried.push(format!(
+                    "{}{ty}: {}",
+                    id.name(),
+                    mismatch(&ty, &types, false)
+                ));
                 continue;
             }
             let mut functions = choice.iter().zip(&passed);
@@ -610,7 +614,10 @@ pub(super) fn no_match(
     let behind_tilde = what == "distribution";
     let message = match args.split_first().filter(|_| behind_tilde) {
         Some(((variate, _), rest)) => {
-            format!("the {what} `{name}` does not take {} of {variate}", show_types(rest))
+            format!(
+                "the {what} `{name}` does not take {} of {variate}",
+                show_types(rest)
+            )
         }
         None => format!("the {what} `{name}` does not take {}", show_types(args)),
     };

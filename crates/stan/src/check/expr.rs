@@ -340,7 +340,8 @@ impl Checker {
         if op == InfixOp::Mul && vectors(&left.ty) && vectors(&right.ty) {
             diagnostic = diagnostic.help(match self.transposed_product(left, right) {
                 Some(product) => format!("write `{product}`"),
-                None => "elementwise product is `.*`; a vector becomes a row vector with `x'`".to_owned(),
+                None => "elementwise product is `.*`; a vector becomes a row vector with `x'`"
+                    .to_owned(),
             });
         } else if array(&left.ty) || array(&right.ty) {
             diagnostic = diagnostic.help("arrays have no arithmetic; convert with `to_vector(…)`");

@@ -40,6 +40,13 @@ impl Checked {
     }
 }
 
+/// A program in the syntax before Stan 2.33, written in today's: see [`crate::syntax::old`].
+pub fn modernise(text: &str) -> String {
+    crate::syntax::old::modernise(text, &|name| {
+        crate::program::BuiltinId::from_name(name).is_some()
+    })
+}
+
 /// Parses and checks a program. `name` is shown in messages; nothing is opened but what `includes` hands out.
 ///
 /// A name that ends in `.stanfunctions` is that of a file of functions alone.

@@ -5,7 +5,9 @@ use super::expr::operation;
 use super::{Checker, Checking, Poison, suggest, types};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::program::signatures::BuiltinId;
-use crate::program::{Access, Assign, Expr, ExprKind, Index, LValue, Level, Message, Place, Stmt, StmtKind};
+use crate::program::{
+    Access, Assign, Expr, ExprKind, Index, LValue, Level, Message, Place, Stmt, StmtKind,
+};
 use crate::program::{Tilde, Truncation, Type, VarId, VarKind};
 use crate::source::Span;
 use crate::spelling;
@@ -174,9 +176,8 @@ impl Checker {
                     );
                     let mut diagnostic = Diagnostic::error(Code::TypeMismatch, expr.span, message);
                     diagnostic = match other {
-                        Type::Int => {
-                            diagnostic.help(format!("a range is written `for ({} in 1:n)`", name.name))
-                        }
+                        Type::Int => diagnostic
+                            .help(format!("a range is written `for ({} in 1:n)`", name.name)),
                         Type::ComplexVector | Type::ComplexRowVector | Type::ComplexMatrix => {
                             diagnostic.help("loop over the indices, or over `to_array_1d(…)`")
                         }

@@ -131,7 +131,9 @@ impl Stmt {
                 otherwise,
             } => {
                 let bodies = branches.iter().map(|(_, body)| body);
-                bodies.chain(otherwise.as_deref()).for_each(|body| body.visit(see));
+                bodies
+                    .chain(otherwise.as_deref())
+                    .for_each(|body| body.visit(see));
             }
             StmtKind::While { body, .. }
             | StmtKind::For { body, .. }
@@ -168,7 +170,9 @@ impl Stmt {
                 }
             }
             StmtKind::If { branches, .. } => {
-                branches.iter().for_each(|(condition, _)| condition.visit(see));
+                branches
+                    .iter()
+                    .for_each(|(condition, _)| condition.visit(see));
             }
             StmtKind::While { condition, .. } => condition.visit(see),
             StmtKind::For { lower, upper, .. } => {
