@@ -615,7 +615,7 @@ pub(super) fn no_match(
     let message = match args.split_first().filter(|_| behind_tilde) {
         Some(((variate, _), rest)) => {
             format!(
-                "the {what} `{name}` does not take {} of {variate}",
+                "the {what} `{name}` does not take {} for a variate of type {variate}",
                 show_types(rest)
             )
         }

@@ -206,18 +206,20 @@ impl Old<'_> {
         {
             let commas = ",".repeat(close - end - 1);
             out.push_str(&format!("array[{commas}] "));
-            out.push_str(self.rewritten(start..end).trim_start());
+            out.push_str(&self.type_text(start, end));
             return self.defined(close + 1, out);
         }
         if let Some(declaration) = self.old_declaration(start, end) {
             self.declare(&declaration, out);
             return declaration.end + 1;
         }
-        out.push_str(self.word(start));
-        if start + 1 < end {
-            out.push_str(&self.rewritten(start + 1..end));
-        }
+        out.push_str(&self.type_text(start, end));
         self.defined(end, out)
+    }
+
+    /// A type with its bounds and sizes.
+    fn type_text(&self, start: usize, end: usize) -> String {
+        self.word(start).to_owned() + &self.rewritten(start + 1..end)
     }
 
     /// The name of a function that is defined here, which a call would have with a bar.
@@ -269,7 +271,7 @@ impl Old<'_> {
     }
 
     fn declare(&self, declaration: &Declaration, out: &mut String) {
-        let ty = self.rewritten(declaration.ty.clone());
+        let ty = self.type_text(declaration.ty.start, declaration.ty.end);
         for (i, (name, dims, init)) in declaration.names.iter().enumerate() {
             if i > 0 {
                 out.push(' ');
@@ -277,7 +279,7 @@ impl Old<'_> {
             if let Some(dims) = dims {
                 out.push_str(&format!("array[{}] ", self.rewritten(dims.clone()).trim()));
             }
-            out.push_str(ty.trim());
+            out.push_str(&ty);
             out.push(' ');
             out.push_str(self.word(*name));
             if let Some(init) = init {
