@@ -170,7 +170,7 @@ impl DataSet {
     }
 
     /// The data, where every value of the file is one.
-    fn whole(mut self) -> Result<Self, DataError> {
+    pub(crate) fn whole(mut self) -> Result<Self, DataError> {
         match self.refused.pop_first() {
             Some((_, error)) => Err(error),
             None => Ok(self),

@@ -1,6 +1,6 @@
 //! R dumps: what is accepted, what it becomes, and what is said about the rest.
 
-use jensen_data::{DataError, DataSet, Value};
+use jensen_data::{DataError, DataFile, DataSet, Value};
 
 fn read(text: &str) -> DataSet {
     DataSet::from_rdump(text.as_bytes(), "data.R").unwrap_or_else(|e| panic!("{text}\n{e}"))
@@ -209,7 +209,8 @@ fn values_that_are_no_data_spoil_no_others() {
     ] {
         let path = folder.path().join(name);
         std::fs::write(&path, text).unwrap();
-        let data = DataSet::read(&path).unwrap();
+        assert!(DataSet::read(&path).is_err());
+        let data = DataFile::read(&path).unwrap().parse_apart().unwrap();
         assert_eq!(data.names().collect::<Vec<_>>(), ["N", "y"]);
         for name in refused {
             let why = data.refusal(name).unwrap().to_string();

@@ -93,7 +93,7 @@ impl Source {
     /// Where the data do not follow their format.
     pub fn values(&self) -> Result<DataSet, Error> {
         match &self.data {
-            Some(data) => Ok(data.parse()?),
+            Some(data) => Ok(data.parse_apart()?),
             None => Ok(DataSet::new()),
         }
     }

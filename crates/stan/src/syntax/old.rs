@@ -198,6 +198,11 @@ impl Old<'_> {
 
     /// A type and what it is the type of.
     fn typed(&self, start: usize, out: &mut String) -> usize {
+        // What is declared in today's way stays.
+        if self.kind(start) == TokenKind::Array {
+            out.push_str(self.word(start));
+            return start + 1;
+        }
         let end = self.type_end(start);
         // An argument or a result: `real[,] x`.
         if self.kind(end) == TokenKind::LBracket
