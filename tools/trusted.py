@@ -1,7 +1,7 @@
 """Fits every program under a folder at default settings and says what was trusted, why not, and what it cost.
 
     python tools/trusted.py BINARY [--models models] [--seeds 1 2 3] [--timeout 90] [--workers 1] [--threads 2]
-                            [--csv FILE] [--names NAME ...] [--list]
+                            [--csv FILE] [--names NAME ...] [--list] [--flags="--refine none"]
 
 Needs nothing but Python. A program is a folder with model.stan, and data.json where it takes data. Answers are
 compared where there are any: answer.json beside the program (see tools/oracle/adversarial.py), or the reference
@@ -74,7 +74,7 @@ def fit(binary, root, name, seed, kind, moments, args):
     folder = root / name
     data = folder / "data.json"
     command = [binary, "fit", str(folder / "model.stan"), *([str(data)] if data.exists() else [])]
-    command += ["--json", "--seed", str(seed), "--threads", str(args.threads)]
+    command += ["--json", "--seed", str(seed), "--threads", str(args.threads), *args.flags.split()]
     if folder.joinpath("answer.json").exists():
         command += ["--draws", str(DRAWS)]
     row = dict.fromkeys(FIELDS, "") | {"program": name, "seed": seed, "kind": kind}
@@ -185,6 +185,7 @@ def main():
     parser.add_argument("--csv", type=pathlib.Path)
     parser.add_argument("--names", nargs="+")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--flags", default="", help="more flags of jensen fit, in one word with =")
     args = parser.parse_args()
     known = {n: a for n, a in answers(args.models).items() if args.names is None or n in args.names}
     if args.names is None and (args.models / "references.json").exists():

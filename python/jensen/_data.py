@@ -52,6 +52,11 @@ def split_data(data: Data) -> tuple[dict[str, Any] | None, str | None]:
     return {str(name): as_array(str(name), value) for name, value in data.items()}, None
 
 
+def paths_of(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
+    """Absolute paths: those who go on, or work elsewhere, have other working folders."""
+    return [os.path.abspath(path) for path in ([paths] if isinstance(paths, (str, os.PathLike)) else paths)]
+
+
 def as_array(name: str, value: Any) -> Any:
     """The value as ``int64`` or ``float64`` in C order; complex numbers have a last axis of real and imaginary part."""
     if isinstance(value, tuple):

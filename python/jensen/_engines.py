@@ -33,8 +33,10 @@ class Engine(Protocol):
     def share(self, value: Any) -> Any:
         """Makes a value ready to be an argument of many calls."""
 
-    def submit(self, call: tuple[Any, ...]) -> Any:
-        """Starts ``leaf(*call)``."""
+    def submit(self, call: tuple[Any, ...], home: int | None = None) -> Any:
+        """Starts ``leaf(*call)``. Calls of one home go to one worker, one after the other, where the engine can say which: what
+        that worker keeps in memory is found again.
+        """
 
     def wait(self, handles: Collection[Any]) -> Collection[Any]:
         """Those that have ended, at least one."""
@@ -53,17 +55,21 @@ def leaf(version: str, function: str, *arguments: Any) -> Any:
     return getattr(_jensen, function)(*arguments)
 
 
-def each(engine: Engine, function: str, calls: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
-    """The calls' numbers and results as they end. A call whose worker is lost is made again; one that has cost
-    ``TRIES`` workers has a ``Lost`` for its result.
+def each(
+    engine: Engine, function: str, calls: Sequence[tuple[Any, ...]], homes: Sequence[int] | None = None
+) -> Iterator[tuple[int, Any]]:
+    """The calls' numbers and results as they end, those of one home by one worker. A call whose worker is lost is made again;
+    one that has cost ``TRIES`` workers has a ``Lost`` for its result.
     """
     waiting = deque(range(len(calls)))
     tries = [0] * len(calls)
     running: dict[Any, int] = {}
     while waiting or running:
-        while waiting and len(running) < engine.workers:
+        # Those with homes queue there.
+        while waiting and (homes is not None or len(running) < engine.workers):
             at = waiting.popleft()
-            running[engine.submit((_jensen.__version__, function, *calls[at]))] = at
+            home = None if homes is None else homes[at]
+            running[engine.submit((_jensen.__version__, function, *calls[at]), home)] = at
         for handle in list(engine.wait(running)):
             at = running.pop(handle)
             try:
@@ -99,7 +105,7 @@ class _Executed:
     def share(self, value: Any) -> Any:
         return value
 
-    def submit(self, call: tuple[Any, ...]) -> futures.Future[Any]:
+    def submit(self, call: tuple[Any, ...], home: int | None = None) -> futures.Future[Any]:
         return self.executor.submit(leaf, *call)
 
     def wait(self, handles: Collection[futures.Future[Any]]) -> Collection[futures.Future[Any]]:
@@ -114,21 +120,26 @@ class _Local(_Executed, AbstractContextManager["_Local"]):
 
     def __init__(self, workers: int | None) -> None:
         self.workers = workers or os.cpu_count() or 1
-        self.executor = self._processes()
+        # By home, or of all calls without one.
+        self._executors: dict[int | None, futures.Executor] = {}
 
-    def _processes(self) -> futures.Executor:
+    def _processes(self, home: int | None) -> futures.Executor:
         import multiprocessing
 
         # No copies of a process that may have threads.
-        return futures.ProcessPoolExecutor(self.workers, multiprocessing.get_context("spawn"))
+        spawn = multiprocessing.get_context("spawn")
+        return futures.ProcessPoolExecutor(self.workers if home is None else 1, spawn)
 
-    def submit(self, call: tuple[Any, ...]) -> futures.Future[Any]:
+    def submit(self, call: tuple[Any, ...], home: int | None = None) -> futures.Future[Any]:
+        place = None if home is None else home % self.workers
+        if place not in self._executors:
+            self._executors[place] = self._processes(place)
         try:
-            return super().submit(call)
+            return self._executors[place].submit(leaf, *call)
         except futures.BrokenExecutor:
             # One that is killed takes its fellows along.
-            self.executor = self._processes()
-            return super().submit(call)
+            self._executors[place] = self._processes(place)
+            return self._executors[place].submit(leaf, *call)
 
     def result(self, handle: futures.Future[Any]) -> Any:
         try:
@@ -137,7 +148,8 @@ class _Local(_Executed, AbstractContextManager["_Local"]):
             raise Lost("a worker process ended without an answer") from error
 
     def __exit__(self, *_: object) -> None:
-        self.executor.shutdown(cancel_futures=True)
+        for executor in self._executors.values():
+            executor.shutdown(cancel_futures=True)
 
 
 class _Mpi(_Executed, AbstractContextManager["_Mpi | None"]):
@@ -165,6 +177,13 @@ class _Mpi(_Executed, AbstractContextManager["_Mpi | None"]):
         self._stack.__exit__(*raised)
 
 
+class _Actor:
+    """A worker of Ray that stays."""
+
+    def leaf(self, *call: Any) -> Any:
+        return leaf(*call)
+
+
 class _Ray(AbstractContextManager["_Ray"]):
     """Workers of a Ray cluster: that which is connected or that ``RAY_ADDRESS`` names, else one of this machine."""
 
@@ -178,25 +197,42 @@ class _Ray(AbstractContextManager["_Ray"]):
         self.workers = workers or max(int(self._ray.cluster_resources().get("CPU", 1)), 1)
         # Who loses a worker is told: the same loop asks again for all engines.
         self._leaf = self._ray.remote(num_cpus=1, max_retries=0)(leaf)
+        self._actor = self._ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(_Actor)
+        self._homes: dict[int, Any] = {}
+        #: Calls of homes that have not ended: the home's number, and who was asked.
+        self._asked: dict[Any, tuple[int, Any]] = {}
 
     def share(self, value: Any) -> Any:
         return self._ray.put(value)
 
-    def submit(self, call: tuple[Any, ...]) -> Any:
-        return self._leaf.remote(*call)
+    def submit(self, call: tuple[Any, ...], home: int | None = None) -> Any:
+        if home is None:
+            return self._leaf.remote(*call)
+        place = home % self.workers
+        if place not in self._homes:
+            self._homes[place] = self._actor.remote()
+        actor = self._homes[place]
+        handle = actor.leaf.remote(*call)
+        self._asked[handle] = place, actor
+        return handle
 
     def wait(self, handles: Collection[Any]) -> Collection[Any]:
         done, _ = self._ray.wait(list(handles), num_returns=1)
         return done  # type: ignore[no-any-return]
 
     def result(self, handle: Any) -> Any:
+        place, actor = self._asked.pop(handle, (None, None))
         try:
             return self._ray.get(handle)
         except self._ray.exceptions.RayTaskError as error:
             raise (error.cause or error) from None
         except self._ray.exceptions.RayError as error:
+            if place is not None and self._homes.get(place) is actor:
+                del self._homes[place]
             raise Lost(str(error).strip().split("\n")[0]) from error
 
     def __exit__(self, *_: object) -> None:
+        # Workers that nobody knows any more end.
+        self._homes.clear()
         if self._own:
             self._ray.shutdown()

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from . import _jensen, _stored
 from ._bridges import Density
-from ._data import Data, as_array, read_program, split_data
+from ._data import Data, as_array, paths_of, read_program, split_data
 from ._extra import extra
 from ._model import Model, unfolded
 from ._settings import encode
@@ -418,6 +418,7 @@ def fit(
     covariance: Literal["family", "linear_response"] | None = None,
     covariance_of: Sequence[str] | str | None = None,
     exchangeable: str | None = None,
+    records: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     batch: int | None = None,
     estimator: Literal["naive", "stl", "cv", "inc", "ens", "joint", "joint-svrg", "joint-exact"] | None = None,
     trace_variance: int | None = None,
@@ -455,6 +456,8 @@ def fit(
         names: Names of the density's coordinates.
         include: Folders to look for included files in.
         out: A folder for results and checkpoints, the same as that of ``jensen fit --out``.
+        records: Parquet files, or a folder of them, whose rows are the records that ``exchangeable`` counts: they are read a
+            block at a time, and ``data`` has the rest.
         init: Where to start: ``0``, ``"random"``, parameter values by name, an unconstrained point, or a JSON file.
         progress: ``True`` for a line of tqdm; or a function, called with iteration, stage, bound and seconds.
 
@@ -479,6 +482,7 @@ def fit(
         "covariance": covariance,
         "covariance_of": covariance_of,
         "exchangeable": exchangeable,
+        "records": None if records is None else paths_of(records),
         "batch": batch,
         "estimator": estimator,
         "trace_variance": trace_variance,

@@ -130,13 +130,13 @@ def command(arguments: Sequence[str]) -> int: ...
 
 # What `jensen.sklearn` needs. Documents are the path of a corpus, or starts of rows, columns, counts and number of columns.
 Documents = Path | tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.float32], int]
-# λ (topics × terms), α, η, steps taken, documents that the topics stand for, words where known.
-Topics = tuple[Array, float, float, int, float, list[str] | None]
+# λ (topics × terms), α by topic, η, steps taken, documents that the topics stand for, words where known, whether inference was collapsed.
+Topics = tuple[Array, list[float], float, int, float, list[str] | None, bool]
 Columns = Sequence[tuple[str, list[float]]]
 
 def fit_topics(
     documents: Documents, start: Topics | None, request: str, threads: int | None
-) -> tuple[str, Array, float, float, int, float, list[str] | None]: ...
+) -> tuple[str, Array, list[float], float, int, float, list[str] | None, bool]: ...
 def leaf_step(corpus: Path, number: int, digest: str, ask: bytes, share: Sequence[int]) -> bytes: ...
 def fit_corpus(
     corpus: Path,
@@ -144,6 +144,19 @@ def fit_corpus(
     out: Path | None,
     resume: bool,
     solve: Callable[[bytes, list[tuple[int, str, list[int]]]], list[bytes]],
+    threads: int | None,
+) -> str: ...
+def record_step(program: str, path: str, digest: str, ask: bytes, share: bytes) -> bytes: ...
+def fit_leaves(
+    name: str,
+    text: str,
+    include: Sequence[str],
+    data: Mapping[str, Any] | None,
+    data_file: str | None,
+    request: str,
+    out: str | None,
+    resume: bool,
+    solve: Callable[[str, bytes, list[tuple[int, str, str, bytes]]], list[bytes]],
     threads: int | None,
 ) -> str: ...
 def topic_proportions(documents: Documents, model: Topics, threads: int | None) -> Array: ...
@@ -169,6 +182,17 @@ def predict_latent(
     beside: Columns,
     threads: int | None,
 ) -> tuple[Array, Array, Array, Array]: ...
+def draw_latent(
+    names: Sequence[str],
+    x: Array,
+    more: Columns,
+    request: str,
+    posterior: bytes,
+    at: Array,
+    draws: int,
+    seed: int,
+    threads: int | None,
+) -> Array: ...
 def fit_autoencoder(x: Array, validation: str | None, request: str, threads: int | None) -> tuple[str, bytes]: ...
 def encode(weights: bytes, x: Array, threads: int | None) -> tuple[Array, Array]: ...
 def decode(weights: bytes, z: Array, threads: int | None) -> Array: ...

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from . import _engines, _jensen
-from ._data import Data, read_program, split_data
+from ._data import Data, paths_of, read_program, split_data
 from ._engines import EngineName
 from ._extra import extra
 from ._settings import encode
 
-__all__ = ["fit_topics", "folds", "map_fits"]
+__all__ = ["fit_records", "fit_topics", "folds", "map_fits"]
 
 
 def map_fits(
@@ -130,6 +130,74 @@ def fit_topics(
             return [parts[at] for at in range(len(calls))]
 
         summary = _jensen.fit_corpus(path, request, out, resume, solve, threads)
+        return json.loads(summary)  # type: ignore[no-any-return]
+
+
+def fit_records(
+    model: str | os.PathLike[str],
+    records: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    data: Data | None = None,
+    *,
+    exchangeable: str,
+    out: str | os.PathLike[str] | None = None,
+    engine: EngineName = "local",
+    workers: int | None = None,
+    resume: bool = False,
+    threads: int | None = None,
+    include: Sequence[str | os.PathLike[str]] = (),
+    **settings: Any,
+) -> dict[str, Any]:
+    """Fits a Stan program to exchangeable records in Parquet files, each of which is a leaf that is evaluated elsewhere.
+
+    Every minibatch has records of all leaves. Each leaf evaluates its share, and values and gradients are added up over a fixed
+    tree of leaves: the results are the same, bit for bit, for any engine and number of workers, and whatever was killed. A
+    worker that is killed costs its share again. All machines see the files under the same paths.
+
+    Args:
+        model: The program: a path, or its source.
+        records: A folder of Parquet files, or files, whose rows are the records.
+        data: The other data, as in ``jensen.fit``.
+        exchangeable: The ``int`` data variable that counts the records.
+        out: A folder for results and checkpoints.
+        engine: As in ``map_fits``.
+        workers: Leaves that are evaluated at a time, each on one thread; all processors unless given.
+        resume: Goes on with the run in ``out`` from its last checkpoint.
+        threads: Threads of the driver.
+        include: Folders to look for included files in.
+        settings: The settings of ``jensen.fit``, by its names. Make ``batch`` large: some thousand records a leaf.
+
+    Returns:
+        What ``fit.json`` has; nothing on ranks of MPI that did not drive.
+    """
+    program, text = read_program(model)
+    request = encode({"exchangeable": exchangeable, "records": paths_of(records), **settings})
+    values, path = split_data(data)
+    with _engines.driver(engine, workers) as workplace:
+        if workplace is None:
+            return {}
+        shared: dict[str, Any] = {}
+
+        def solve(leaf_program: str, ask: bytes, shares: list[tuple[int, str, str, bytes]]) -> list[bytes]:
+            if leaf_program not in shared:
+                shared[leaf_program] = workplace.share(leaf_program)
+            everywhere = workplace.share(ask)
+            parts: dict[int, bytes] = {}
+            calls = [(shared[leaf_program], file, digest, everywhere, share) for _, file, digest, share in shares]
+            homes = [number for number, *_ in shares]
+            for at, part in _engines.each(workplace, "record_step", calls, homes):
+                if isinstance(part, _engines.Lost):
+                    raise RuntimeError(
+                        f"the leaf {shares[at][1]!r} has cost {_engines.TRIES} workers ({part}): "
+                        "go on with resume=True when they are back"
+                    )
+                parts[at] = part
+            return [parts[at] for at in range(len(calls))]
+
+        folders = [os.fspath(folder) for folder in include]
+        place = None if out is None else os.fspath(out)
+        summary = _jensen.fit_leaves(
+            program, text, folders, values, path, request, place, resume, solve, threads
+        )
         return json.loads(summary)  # type: ignore[no-any-return]
 
 

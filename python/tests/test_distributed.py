@@ -115,7 +115,7 @@ def children(of):
             parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
         except (OSError, IndexError):
             continue
-        if parent == of and b"spawn_main" in command or b"ray::leaf" in command:
+        if parent == of and b"spawn_main" in command or b"ray::leaf" in command or b"ray::_Actor" in command:
             found.append(int(entry.name))
     return found
 
@@ -265,6 +265,104 @@ def test_leaves_that_do_not_belong_together_are_named(corpus, tmp_path):
     refused(lambda folder: (folder / "0002.corpus").unlink(), "missing, of 4")
     refused(lambda folder: shutil.copy(folder / "0001.corpus", folder / "0002.corpus"), "not the one that was built")
     refused(lambda folder: (folder / "leaves.json").unlink(), "has no `leaves.json`")
+
+
+LOGIT = """
+data { int<lower=0> N; int K; array[N] vector[K] x; array[N] int<lower=0, upper=1> y; real scale; }
+parameters { vector[K] beta; }
+model {
+  beta ~ normal(0, scale);
+  for (n in 1:N) y[n] ~ bernoulli_logit(dot_product(x[n], beta));
+}
+"""
+RECORDS = {"exchangeable": "N", "batch": 300, "seed": 2, "family": "meanfield", "max_iters": 30, "draws": 50}
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    """Five files of rows, of different lengths."""
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    folder, rng = tmp_path_factory.mktemp("rows"), np.random.default_rng(4)
+    for at, count in enumerate((400, 300, 700, 100, 500)):
+        x = rng.normal(size=(count, 3))
+        y = rng.random(count) < 1 / (1 + np.exp(-x @ [1.0, -0.5, 0.2]))
+        table = arrow.table({"x": list(x), "y": y, "unused": ["a"] * count})
+        parquet.write_table(table, folder / f"{at}.parquet", row_group_size=150)
+    return folder
+
+
+def fitted(folder):
+    """What a fit has found, without its seconds."""
+    fit = json.loads((Path(folder) / "fit.json").read_text())
+    return (Path(folder) / "approximation.safetensors").read_bytes(), fit["elbo"], fit["parameters"]
+
+
+@pytest.fixture(scope="module")
+def by_one(rows, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("one") / "fit"
+    summary = distributed.fit_records(LOGIT, rows, {"scale": 2.0}, **RECORDS, workers=1, out=folder)
+    means = [parameter["mean"] for parameter in summary["parameters"]]
+    # 2000 rows: three standard errors are about 0.2.
+    assert np.allclose(means, [1.0, -0.5, 0.2], atol=0.25), means
+    return fitted(folder)
+
+
+@pytest.mark.parametrize(("engine", "workers"), [("local", 3), ("ray", 2)])
+def test_records_in_leaves_give_the_same_for_any_workers(rows, by_one, engine, workers, request, tmp_path):
+    if engine == "ray":
+        request.getfixturevalue("ray")
+    call = {**RECORDS, "engine": engine, "workers": workers, "out": tmp_path / "fit"}
+    distributed.fit_records(LOGIT, rows, {"scale": 2.0}, **call)
+    assert fitted(tmp_path / "fit") == by_one
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_records_in_leaves_are_the_same_with_mpi(rows, by_one, ranks, tmp_path):
+    script = tmp_path / "records.py"
+    script.write_text(
+        "import sys; sys.path.insert(0, sys.argv[3]); import test_distributed as t\n"
+        "t.distributed.fit_records(t.LOGIT, sys.argv[1], {'scale': 2.0}, **t.RECORDS, engine='mpi', out=sys.argv[2])\n"
+    )
+    done = mpirun(ranks, script, rows, tmp_path / "fit", Path(__file__).parent)
+    assert done.returncode == 0, done.stderr
+    assert fitted(tmp_path / "fit") == by_one
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc")
+@pytest.mark.parametrize("engine", ["local", "ray"])
+def test_a_killed_worker_costs_its_records_again(rows, by_one, engine, request, tmp_path):
+    if engine == "ray":
+        request.getfixturevalue("ray")
+    with Killer(2) as killer:
+        for attempt in range(8):
+            folder = tmp_path / str(attempt)
+            distributed.fit_records(LOGIT, rows, {"scale": 2.0}, **RECORDS, engine=engine, workers=2, out=folder)
+            assert fitted(folder) == by_one
+            if killer.killed >= 1:
+                break
+    assert killer.killed > 0
+
+
+def test_leaves_of_records_that_cannot_be_are_named(rows, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+
+    def refused(change, match, **call):
+        folder = tmp_path / match.split()[0]
+        shutil.copytree(rows, folder)
+        change(folder / "3.parquet")
+        with pytest.raises((ValueError, jensen.StanError), match=match):
+            distributed.fit_records(LOGIT, folder, {"scale": 2.0}, **{**RECORDS, **call}, workers=1)
+
+    def with_null(file):
+        table = parquet.read_table(file)
+        values = table["y"].to_pylist()
+        values[41] = None
+        parquet.write_table(table.set_column(1, "y", [values]), file)
+
+    refused(with_null, r"3\.parquet`, row 42, column `y`: a null")
+    refused(lambda file: file.write_bytes(file.read_bytes()[:-9]), r"3\.parquet` cannot be read")
+    refused(lambda file: parquet.write_table(parquet.read_table(file).drop(["x"]), file), "no column `x`")
+    refused(lambda file: None, "--method trust visits records all over", method="trust")
 
 
 def test_folds_leave_out_every_record_once():

@@ -437,7 +437,7 @@ def test_kernels_are_the_specifications_of_the_command(waves, tmp_path):
     rows = ["x1,x2,y", *(f"{a!r},{b!r},{c!r}" for (a, b), c in zip(X.tolist(), f.tolist(), strict=True))]
     table.write_text("\n".join(rows) + "\n")
     prior = "gp(matern52, ard, on=(x1, x2)) + gp(linear, on=x2)"
-    flags = ["--likelihood", "gaussian", "--optimise-hyperparameters", "--data", table, "--quiet"]
+    flags = ["--likelihood", "gaussian", "--data", table, "--quiet"]
     command("latent", "fit", "--prior", prior, *flags, "--out", tmp_path / "out")
     theirs = json.loads((tmp_path / "out" / "fit.json").read_text())
     with warnings.catch_warnings():
@@ -449,6 +449,20 @@ def test_kernels_are_the_specifications_of_the_command(waves, tmp_path):
     assert mine.hyperparameters_ == {row["name"]: row["value"] for row in theirs["hyperparameters"]}
     with pytest.raises(ValueError, match="rbff"):
         GaussianProcessRegressor("gp(rbff)").fit(X, f)
+
+
+def test_functions_are_drawn_together(waves):
+    X, f, rng = waves
+    model = GaussianProcessRegressor(RBF(), random_state=0).fit(X, f + rng.normal(scale=0.2, size=len(f)))
+    at = np.array([X[0], X[0] + 0.01, X[0] + 100.0])
+    mean, sd = model.predict(at, return_std=True)
+    drawn = model.sample_y(at, n_samples=4000, random_state=3)
+    assert drawn.shape == (3, 4000)
+    np.testing.assert_allclose(drawn.mean(axis=1), mean, atol=4 * sd.max() / 60)
+    np.testing.assert_allclose(drawn.std(axis=1), sd, rtol=0.06)
+    # Neighbours go together.
+    assert np.std(drawn[0] - drawn[1]) < 0.3 * sd[0]
+    np.testing.assert_array_equal(model.sample_y(at, n_samples=2, random_state=3), drawn[:, :2])
 
 
 def test_names_of_columns_are_those_of_a_data_frame(waves):
@@ -593,6 +607,27 @@ def test_a_mixture_recovers_clusters_and_agrees_with_scikit_learn(clusters, shap
         assert np.allclose(drawn[components == k].mean(axis=0), mine.means_[k], atol=0.1)
         spread = np.cov(drawn[components == k].T)
         assert np.allclose(spread, mine.covariances_[k] if shape == "full" else np.diag(mine.covariances_[k]), atol=0.1)
+
+
+def test_a_mixture_takes_missing_values_and_priors(clusters):
+    X, labels, centres = clusters
+    holes = X.copy()
+    rng = np.random.default_rng(1)
+    holes[rng.random(len(X)) < 0.2, 0] = np.nan
+    mine = BayesianGaussianMixture(3, n_init=5, random_state=0).fit(holes)
+    assert mine.trusted_ and np.allclose(mine.means_, centres, atol=0.5)
+    # The density of a row of which one value is known is that of all rows with it: the integral over the other.
+    grid = np.column_stack([np.linspace(-60, 60, 2401), np.full(2401, 1.5)])
+    whole = np.exp(mine.score_samples(grid)).sum() * 0.05
+    assert mine.score_samples([[np.nan, 1.5]])[0] == pytest.approx(np.log(whole), abs=1e-3)
+    assert mine.score_samples([[np.nan, np.nan]])[0] == pytest.approx(0, abs=1e-9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tight, wide = (
+            BayesianGaussianMixture(3, random_state=0, n_init=3, variance_prior=v, variance_prior_weight=500.0).fit(X)
+            for v in (0.01, 1.0)
+        )
+    assert (tight.covariances_[:, 0, 0] < 0.5 * wide.covariances_[:, 0, 0]).all()
 
 
 def test_a_mixture_is_that_of_the_command_and_keeps_the_best_start(clusters, tmp_path):

@@ -1,15 +1,21 @@
 #!/usr/bin/env python3
 """Measures other topic models on a corpus of `jensen topics build`, and scores all of them in the same way.
 
-    python3 -m venv venv && venv/bin/pip install numpy scipy scikit-learn gensim vowpalwabbit safetensors
+    python3 -m venv venv && venv/bin/pip install numpy scipy scikit-learn gensim tomotopy vowpalwabbit safetensors
     venv/bin/python tools/peers/topics.py CORPUS --topics 100 --jensen target/release/jensen
+    venv/bin/python tools/peers/topics.py CORPUS --topics 100 --seeds 3 --passes 5 --tau 64 --peers sklearn,gensim,tomotopy \
+        --jensen target/release/jensen --inference cvb0,mean-field
 
-One pass in batches of 100 with tau 1024 and kappa 0.7. Documents a second are those of training alone; documents a
+One pass in batches of 100 with tau 1024 and kappa 0.7 unless said otherwise; tomotopy's collapsed Gibbs sampling makes
+--sweeps sweeps on one thread, with its own priors and its own learning of alpha. Documents a second are those of training alone; documents a
 processor second divide by the time of all threads and processes, which a busy machine does not change much (for Jensen
 those of the whole command, scores included). `--peers estimator` is Jensen's estimator in Python on the same matrix in memory
 (`pip install '.[sklearn]'` in a clone), where all of `fit` is timed: taking the matrix over, bound and coherence. Every method's topics are scored by the same code: half of each held-out document's tokens, by a seeded shuffle, give its
-topic proportions by variational inference at alpha = 1/K; the other half is scored with log sum_k theta_k beta_kv, in
-nats a word.
+topic proportions; the other half is scored with log sum_k theta_k beta_kv, in nats a word. Proportions are inferred by
+the mean field at alpha = 1/K, and both by the mean field and by CVB0 at alpha = 0.01, 0.03, 0.1 and 0.3: what suits a
+method's topics best is in the column `best`. Topics in use are exp of the entropy of their shares of the tokens (what a
+method put above its prior). NPMI is the mean over topics and pairs of their ten likeliest words, by the training
+documents.
 """
 
 import argparse
@@ -102,6 +108,88 @@ def score(heldout, lam, alpha, seed=0):
     return mean, np.sqrt(((scores - mean * words) ** 2).sum()) / words.sum()
 
 
+def split(heldout, seed=0):
+    """Halves of each document: words and counts of the first, the tokens of the second."""
+    rng = np.random.default_rng(seed)
+    halves = []
+    for d in range(heldout.shape[0]):
+        row = heldout[d]
+        tokens = np.repeat(row.indices, row.data.astype(int))
+        if len(tokens) >= 2:
+            rng.shuffle(tokens)
+            half = len(tokens) // 2
+            halves.append((*np.unique(tokens[:half], return_counts=True), tokens[half:]))
+    return halves
+
+
+def mean_field(counts, table, alpha):
+    gamma = np.full(len(table), alpha + counts.sum() / len(table))
+    for _ in range(100):
+        t = np.exp(psi(gamma))
+        new = alpha + t * (table @ (counts / (t @ table + 1e-100)))
+        moved = np.abs(new - gamma).sum()
+        gamma = new
+        if moved < 1e-3 * counts.sum():
+            break
+    return gamma
+
+
+def collapsed(counts, table, alpha):
+    """CVB0 with all words at once."""
+    phi = np.full(table.shape, 1.0 / len(table))
+    gamma = alpha + phi @ counts
+    for _ in range(100):
+        phi = np.maximum(gamma[:, None] - phi, 0) * table
+        phi /= phi.sum(0) + 1e-100
+        new = alpha + phi @ counts
+        moved = np.abs(new - gamma).sum()
+        gamma = new
+        if moved < 1e-3 * counts.sum():
+            break
+    return gamma
+
+
+def best_score(heldout, lam):
+    """The best score over ways to infer proportions, and its way."""
+    beta = lam / lam.sum(1)[:, None]
+    geometric = np.exp(psi(lam) - psi(lam.sum(1))[:, None])
+    halves = split(heldout)
+    found = []
+    for infer, topics in ((mean_field, geometric), (collapsed, beta)):
+        for alpha in (0.01, 0.03, 0.1, 0.3):
+            total = 0.0
+            for words, counts, rest in halves:
+                gamma = infer(counts, topics[:, words], alpha)
+                total += np.log(gamma / gamma.sum() @ beta[:, rest]).sum()
+            found.append((total / sum(len(rest) for *_, rest in halves), f"{infer.__name__} {alpha}"))
+    return max(found)
+
+
+def in_use(lam):
+    """exp of the entropy of shares of the tokens; what every topic has of every word at least is its prior."""
+    shares = np.maximum(lam - lam.min(), 0).sum(1)
+    shares = shares[shares > 0] / shares.sum()
+    return np.exp(-(shares * np.log(shares)).sum())
+
+
+def npmi(train, lam, count=10):
+    seen = (train > 0).astype(np.float64).tocsc()
+    documents = train.shape[0]
+    beta = lam / lam.sum(1)[:, None]
+    topics = []
+    for row in beta:
+        top = seen[:, np.argsort(-row)[:count]]
+        together = np.asarray((top.T @ top).todense()) / documents
+        single = np.diag(together)
+        pairs = [(i, j) for i in range(count) for j in range(i)]
+        values = [
+            -1.0 if together[p] == 0 else np.log(together[p] / (single[p[0]] * single[p[1]])) / -np.log(together[p])
+            for p in pairs
+        ]
+        topics.append(np.mean(values))
+    return np.mean(topics)
+
+
 def batches(train, order, size):
     for start in range(0, len(order), size):
         yield train[order[start : start + size]]
@@ -118,12 +206,13 @@ def fit_sklearn(train, args):
 
     order = np.random.default_rng(args.seed).permutation(train.shape[0])
     model = LatentDirichletAllocation(
-        args.topics, learning_method="online", batch_size=args.batch, learning_offset=1024.0, learning_decay=0.7,
-        total_samples=train.shape[0], random_state=args.seed, n_jobs=args.jobs,
+        args.topics, learning_method="online", batch_size=args.batch, learning_offset=args.tau, learning_decay=0.7,
+        total_samples=train.shape[0], random_state=args.seed, n_jobs=args.jobs, mean_change_tol=args.tolerance,
     )
     start = time.perf_counter()
-    for batch in batches(train, order, args.batch):
-        model.partial_fit(batch)
+    for _ in range(args.passes):
+        for batch in batches(train, order, args.batch):
+            model.partial_fit(batch)
     return f"scikit-learn {sklearn.__version__}", time.perf_counter() - start, model.components_
 
 
@@ -136,10 +225,27 @@ def fit_gensim(train, args):
     start = time.perf_counter()
     model = LdaModel(
         documents, num_topics=args.topics, id2word={v: str(v) for v in range(train.shape[1])}, chunksize=args.batch,
-        passes=1, update_every=1, offset=1024.0, decay=0.7, alpha="symmetric", eta=1.0 / args.topics, eval_every=None,
+        passes=args.passes, update_every=1, offset=args.tau, decay=0.7, alpha="symmetric", eta=1.0 / args.topics, eval_every=None,
         random_state=args.seed, dtype=np.float32,
     )
     return f"gensim {gensim.__version__}", time.perf_counter() - start, model.state.get_lambda().astype(float)
+
+
+def fit_tomotopy(train, args):
+    import tomotopy
+
+    model = tomotopy.LDAModel(k=args.topics, seed=args.seed + 1)
+    for d in range(train.shape[0]):
+        row = train[d]
+        model.add_doc([str(v) for v in np.repeat(row.indices, row.data.astype(int))])
+    start = time.perf_counter()
+    model.train(args.sweeps, workers=1)
+    seconds = time.perf_counter() - start
+    lam = np.full((args.topics, train.shape[1]), model.eta)
+    words = np.array([int(word) for word in model.used_vocabs])
+    for k in range(args.topics):
+        lam[k, words] = model.get_topic_word_dist(k, normalize=False)
+    return f"tomotopy {tomotopy.__version__}, {args.sweeps} sweeps", seconds, lam
 
 
 def fit_vw(train, args):
@@ -186,17 +292,19 @@ def fit_estimator(train, args, temper):
     return f"jensen.sklearn {jensen.__version__}, temper {temper} (training alone {own:.0f})", seconds, model.components_
 
 
-def fit_jensen(train, args, temper):
+def fit_jensen(train, args, temper, inference):
     from safetensors.numpy import load_file
 
     with tempfile.TemporaryDirectory() as folder:
         command = [args.jensen, "topics", "fit", args.corpus, "--topics", str(args.topics), "--batch", str(args.batch)]
+        command += ["--passes", str(args.passes), "--tau", str(args.tau), "--inference", inference]
         command += ["--temper", temper, "--seed", str(args.seed), "--evaluations", "0", "--out", folder, "--json"]
-        fit = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+        command += args.flags.split()
+        fit = json.loads(subprocess.run(command, capture_output=True).stdout)
         lam = load_file(os.path.join(folder, "approximation.safetensors"))["topics.lambda"].T
     own = fit["heldout_log_predictive"]
-    name = f"Jensen {fit['version']}, temper {temper} (its own score {own:.4f})"
-    return name, train.shape[0] / fit["docs_per_second"], lam
+    name = f"Jensen {fit['version']}, {inference}, temper {temper} (its own score {own:.4f})"
+    return name, args.passes * train.shape[0] / fit["docs_per_second"], lam
 
 
 def main():
@@ -205,27 +313,44 @@ def main():
     parser.add_argument("--topics", type=int, default=100)
     parser.add_argument("--batch", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seeds", type=int, default=1, help="runs of each method, from --seed on")
+    parser.add_argument("--passes", type=int, default=1)
+    parser.add_argument("--tau", type=float, default=1024.0)
+    parser.add_argument("--tolerance", type=float, default=1e-3, help="mean_change_tol of scikit-learn")
+    parser.add_argument("--sweeps", type=int, default=200, help="of tomotopy")
+    parser.add_argument("--inference", default="mean-field", help="of Jensen, separated by commas")
+    parser.add_argument("--flags", default="", help="further flags of Jensen")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes of scikit-learn")
     parser.add_argument("--peers", default="sklearn,gensim,vw")
     parser.add_argument("--jensen", help="the command")
     parser.add_argument("--temper", default="none", help="temperature policies of Jensen, separated by commas")
     args = parser.parse_args()
     train, heldout, _ = read_corpus(args.corpus)
-    print("| method | documents | documents/s | documents/processor second | held out, nats/word |")
-    print("| --- | --- | --- | --- | --- |", flush=True)
-    others = {"sklearn": fit_sklearn, "gensim": fit_gensim, "vw": fit_vw}
+    print(
+        "| method | seed | documents | documents/s | documents/processor second | processor seconds | held out, nats/word "
+        "| best | topics in use | NPMI |"
+    )
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |", flush=True)
+    others = {"sklearn": fit_sklearn, "gensim": fit_gensim, "tomotopy": fit_tomotopy, "vw": fit_vw}
     peers = list(filter(None, args.peers.split(",")))
     runs = [others[peer] for peer in peers if peer in others]
-    own = [fit_estimator] * ("estimator" in peers) + [fit_jensen] * bool(args.jensen)
-    runs += [partial(fit, temper=temper) for fit in own for temper in args.temper.split(",")]
-    for run in runs:
+    tempers = args.temper.split(",")
+    runs += [partial(fit_estimator, temper=temper) for temper in tempers if "estimator" in peers]
+    ways = [(way, temper) for way in args.inference.split(",") for temper in tempers if args.jensen]
+    runs += [partial(fit_jensen, inference=way, temper=temper) for way, temper in ways]
+    first = args.seed
+    for run, args.seed in [(run, first + seed) for run in runs for seed in range(args.seeds)]:
         before = processor_seconds()
         name, seconds, lam = run(train, args)
         processor = processor_seconds() - before
         mean, error = score(heldout, lam, 1.0 / args.topics)
+        best, way = best_score(heldout, lam)
         n = train.shape[0]
+        seen = n * (args.sweeps if "sweeps" in name else args.passes)
         print(
-            f"| {name} | {n} | {n / seconds:.0f} | {n / processor:.0f} | {mean:.4f} ± {error:.4f} |", flush=True
+            f"| {name} | {args.seed} | {n} | {seen / seconds:.0f} | {seen / processor:.0f} | {processor:.1f} "
+            f"| {mean:.4f} ± {error:.4f} | {best:.4f} ({way}) | {in_use(lam):.1f} | {npmi(train, lam):.3f} |",
+            flush=True,
         )
 
 

@@ -7,7 +7,7 @@ use crate::arrows::Package;
 use crate::sources::{files, shown};
 
 /// Files and folders that may call `Simd::detect`, each with its reason.
-const PLACES: [(&str, &str); 15] = [
+const PLACES: [(&str, &str); 16] = [
     // Nothing is fused there, so that all levels give the same bits.
     ("crates/math/src/reduce.rs", SAME_BITS),
     ("crates/blackbox/src/optimiser.rs", SAME_BITS),
@@ -22,7 +22,8 @@ const PLACES: [(&str, &str); 15] = [
     ("crates/latent/src/linear/kernels.rs", NO_FLAG),
     ("crates/latent/src/prior/kernel.rs", NO_FLAG),
     ("crates/latent/src/site/", NO_FLAG),
-    ("crates/jensen/src/latent/study.rs", NO_FLAG),
+    ("crates/jensen/src/latent/", NO_FLAG),
+    ("crates/latent/src/predict.rs", NO_FLAG),
     ("crates/reproduce/src/", NO_FLAG),
     ("crates/cli/src/reproduce.rs", NO_FLAG),
     ("crates/bench/", NO_FLAG),

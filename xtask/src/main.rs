@@ -15,7 +15,10 @@
 //! | `wheel` | `python` | a wheel for any Linux with glibc 2.17 or later, linked by zig, under `target/release-wheels` |
 //! | `book` | `book` | what pages of the book show is what the command says |
 //! | | `flags` | commands and flags that the book names are those that the command line declares |
+//! | `browser` | `browser` | reports and the playground in a headless Chromium: no errors, nothing loaded, nothing cut off, readable by all |
+//! | `playground` | `playground` | one page with the engine as WebAssembly, under `target/playground` |
 //! | `flags` | `flags` | the tables of flags in the book's page on the command, written anew |
+//! | `man` | `man` | man pages of the command, under `target/man` |
 //! | `reproducible` | `reproducible` | the command built in two folders is the same, byte by byte |
 //! | `sbom` | `sbom` | a bill of materials of the command, under `target/sbom` |
 //! | `fuzz`, `kill`, `damage`, `limits`, `stops` | `attack` | the command is attacked from outside; these take flags |
@@ -24,12 +27,15 @@
 mod arrows;
 mod attack;
 mod book;
+mod browser;
 mod features;
 mod flags;
 mod levels;
+mod man;
 mod manifests;
 mod modules;
 mod pages;
+mod playground;
 mod python;
 mod reproducible;
 mod run;
@@ -52,7 +58,7 @@ struct Findings {
 /// A check by its name.
 type Check = (&'static str, fn(&Path) -> Result<Ended, String>);
 
-const CHECKS: [Check; 13] = [
+const CHECKS: [Check; 16] = [
     ("check", order),
     ("features", features::check),
     ("python", python::check),
@@ -60,7 +66,10 @@ const CHECKS: [Check; 13] = [
     ("distributed", python::distributed),
     ("wheel", python::wheel),
     ("book", book::check),
+    ("browser", browser::check),
+    ("playground", playground::build),
     ("flags", flags::write),
+    ("man", man::write),
     ("reproducible", reproducible::check),
     ("sbom", sbom::write),
     ("oldest", toolchains::oldest),

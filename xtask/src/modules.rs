@@ -189,7 +189,7 @@ const GRAPH: [Storey; 13] = [
     },
 ];
 
-const CONJUGATE: [Storey; 12] = [
+const CONJUGATE: [Storey; 13] = [
     Storey {
         modules: &["documents"],
         may_use: &[],
@@ -233,7 +233,11 @@ const CONJUGATE: [Storey; 12] = [
     },
     Storey {
         modules: &["fit"],
-        may_use: &["temper", "driver", "model", "pointwise"],
+        may_use: &["temper", "engine", "driver", "model", "pointwise"],
+    },
+    Storey {
+        modules: &["several"],
+        may_use: &["driver", "model", "pointwise", "fit"],
     },
     Storey {
         modules: &["models"],
@@ -251,7 +255,7 @@ const CONJUGATE: [Storey; 12] = [
     },
 ];
 
-const BLACKBOX: [Storey; 9] = [
+const BLACKBOX: [Storey; 10] = [
     Storey {
         modules: &[
             "error",
@@ -304,12 +308,14 @@ const BLACKBOX: [Storey; 9] = [
     // Methods and their list: each names what it is planned with.
     Storey {
         modules: &[
-            "method", "settings", "advi", "bbvi", "saa", "natural", "hfsgvi", "trust", "records",
+            "method", "settings", "advi", "bbvi", "saa", "natural", "hfsgvi", "moments", "trust",
+            "records",
         ],
         may_use: &[
             "calls",
             "error",
             "noise",
+            "psis",
             "optimiser",
             "family",
             "oracle",
@@ -322,8 +328,13 @@ const BLACKBOX: [Storey; 9] = [
         ],
     },
     Storey {
+        modules: &["symmetry"],
+        may_use: &["noise", "starts"],
+    },
+    Storey {
         modules: &["driver"],
         may_use: &[
+            "symmetry",
             "calls",
             "error",
             "noise",
@@ -343,6 +354,7 @@ const BLACKBOX: [Storey; 9] = [
     Storey {
         modules: &["fit", "refining", "verdict"],
         may_use: &[
+            "symmetry",
             "calls",
             "error",
             "noise",

@@ -1,7 +1,7 @@
 //! Cargo, started by the checks that need it.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// How a check ended that found nothing wrong.
@@ -31,6 +31,24 @@ pub fn cargo_output(root: &Path, arguments: &[&str]) -> Result<String, String> {
     match output.status.success() {
         true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
         false => Err(format!("cargo {} failed", arguments.join(" "))),
+    }
+}
+
+/// The folder that cargo builds in.
+pub fn target(root: &Path) -> Result<PathBuf, String> {
+    let target = std::env::var_os("CARGO_TARGET_DIR");
+    let target = target.map_or_else(|| root.join("target"), PathBuf::from);
+    let made = std::fs::create_dir_all(&target).and_then(|()| target.canonicalize());
+    made.map_err(|e| format!("{}: {e}", target.display()))
+}
+
+/// Asks Debian for packages. Who needs them looks whether they are there.
+pub fn apt_get(packages: &[&str]) {
+    let install = ["install", "-y", "-qq", "--no-install-recommends"];
+    for arguments in [vec!["update", "-qq"], [&install[..], packages].concat()] {
+        let mut command = Command::new("apt-get");
+        command.args(arguments).stdout(Stdio::null());
+        let _ = command.env("DEBIAN_FRONTEND", "noninteractive").status();
     }
 }
 

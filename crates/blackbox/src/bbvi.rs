@@ -5,7 +5,8 @@
 //! with the best candidate so far on matched fresh draws. When a window brings no more than the
 //! tolerance, the step size is halved; when that happens twice, a second-order polish on draws of its
 //! own ([`crate::certify`]) judges how much is really left. Only if that is within the tolerance, with
-//! one standard error, has the fit converged: slow progress alone proves nothing.
+//! one standard error, has the fit converged: slow progress alone proves nothing. Families that no such polish can fit, as
+//! flows, have converged where smaller and smaller steps bring nothing; what their draws are worth their weights say.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::calls::Calls;
 use crate::certificate::certify;
 use crate::error::{FitError, positive};
-use crate::family::{Family, FamilyKind};
+use crate::family::{Family, FamilyKind, Smoothness};
 use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::optimiser::{Optimiser, OptimiserState, Rule};
@@ -55,6 +56,23 @@ impl Default for BbviSettings {
     }
 }
 
+impl BbviSettings {
+    /// What flows are fitted with: large batches, and small steps, which networks take.
+    pub fn of_flows() -> Self {
+        Self {
+            optimiser: Optimiser {
+                step_size: 0.005,
+                ..Rule::adam().into()
+            },
+            draws: 1024,
+            window: 50,
+            judges: 2048,
+            tolerance: 0.05,
+            ..Self::default()
+        }
+    }
+}
+
 impl MethodSettings for BbviSettings {
     const NAME: &'static str = "bbvi";
 
@@ -70,6 +88,14 @@ impl MethodSettings for BbviSettings {
 
     fn lanes(&self, _dim: usize) -> usize {
         self.draws.max(self.judges)
+    }
+
+    fn suits(&self, smoothness: Smoothness) -> bool {
+        match smoothness {
+            Smoothness::Twice => true,
+            Smoothness::Path => self.estimator == Estimator::Stl,
+            Smoothness::None => false,
+        }
     }
 
     fn plan(&self, _kind: FamilyKind) -> Vec<Method> {
@@ -92,6 +118,9 @@ impl Fitting for BbviSettings {
 
 /// Certificates that may fail before the run is given up.
 const PATIENCE: u64 = 4;
+
+/// The share of the first step size at which a family without second derivatives is given no smaller one.
+const SMALLEST_STEP: f64 = 1.0 / 16.0;
 
 /// The algorithm; its output is ω.
 pub struct Bbvi<'a, D: TwiceDifferentiable> {
@@ -206,6 +235,9 @@ impl<'a, D: TwiceDifferentiable> Bbvi<'a, D> {
         }
         state.halvings = 0;
         let family = self.oracle.family().clone();
+        if family.smoothness() != Smoothness::Twice {
+            return (record, smallest_step(state, &settings));
+        }
         let certificate = certify(
             self.density,
             &family,
@@ -241,6 +273,21 @@ impl<'a, D: TwiceDifferentiable> Bbvi<'a, D> {
         });
         (record, status)
     }
+}
+
+/// The end of a fit that no second-order polish can judge: steps of no size bring more.
+fn smallest_step(state: &BbviState, settings: &BbviSettings) -> Option<Status> {
+    (state.scale <= SMALLEST_STEP).then(|| Status::Converged {
+        evidence: Evidence {
+            rule: format!(
+                "windows of {} steps bring no more than {} nats, of any size",
+                settings.window,
+                settings.tolerance.min(0.1)
+            ),
+            remaining: None,
+            standard_error: None,
+        },
+    })
 }
 
 impl<D: TwiceDifferentiable> Algorithm for Bbvi<'_, D> {

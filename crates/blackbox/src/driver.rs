@@ -24,8 +24,9 @@ use crate::oracle::{Estimate, Oracle};
 use crate::records::{Prepared, evaluation_draws};
 use crate::settings::{FamilyChoice, Settings};
 use crate::starts::{
-    Init, StartOutcome, Starts, StartsState, best_start, restore_outcomes, save_outcomes,
+    Init, StartOutcome, Starts, StartsState, best_start, modes_of, restore_outcomes, save_outcomes,
 };
+use crate::symmetry::Labellings;
 use crate::widen::widen;
 
 /// Largest dimension at which the richer family is full-rank.
@@ -42,6 +43,10 @@ const SPARSE_PLACES: usize = 1 << 21;
 
 /// Factors of the richer family beyond that.
 const FACTORS: usize = 8;
+
+/// Components of the mixture where there are several modes, and the largest dimension at which it is tried.
+const COMPONENTS: usize = 8;
+const MIXTURE_LIMIT: usize = 64;
 
 /// One family's end.
 #[derive(Clone, Debug, PartialEq)]
@@ -155,18 +160,26 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
     /// # Errors
     /// When its settings do not suit the density.
     pub fn check(&self) -> Result<(), FitError> {
-        let kind = self.first_kind();
         let zero = vec![0.0; self.density.dim()];
-        let family = kind.build(Space::of(self.density));
-        let omega = family.diagonal(&zero, &zero);
-        self.engine(kind, self.first_method(kind), omega)
-            .map(|_| ())
+        let asked = match self.settings.family {
+            FamilyChoice::Auto => None,
+            FamilyChoice::Only(kind) => Some(kind),
+        };
+        for kind in std::iter::once(self.first_kind()).chain(asked) {
+            let family = kind.build(Space::of(self.density));
+            let omega = family.diagonal(&zero, &zero);
+            self.engine(kind, self.first_method(kind), omega)?;
+        }
+        Ok(())
     }
 
     fn first_kind(&self) -> FamilyKind {
         match self.settings.family {
             FamilyChoice::Auto => FamilyKind::MeanField,
-            FamilyChoice::Only(kind) => kind,
+            FamilyChoice::Only(kind) => {
+                let family = kind.build(Space::of(self.density));
+                family.begins_at().unwrap_or(kind)
+            }
         }
     }
 
@@ -218,10 +231,18 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         method: Method,
         omega: Vec<f64>,
     ) -> Result<Box<dyn Engine + 'a>, FitError> {
+        let family = kind.build(Space::of(self.density));
+        if !method.suits(family.smoothness()) {
+            return Err(FitError::Setting(format!(
+                "the method `{}` cannot fit the family `{kind}`, whose draws have no such derivatives: leave the method to \
+                 `auto`, or choose another family",
+                method.name()
+            )));
+        }
         method.begin(Beginning {
             density: self.density,
             records: self.records,
-            family: kind.build(Space::of(self.density)),
+            family,
             source: self.source,
             omega,
             stream: u64::from(kind != self.first_kind()),
@@ -389,6 +410,13 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         if let Some(heir) = heir.filter(|_| method.gives_up(status)) {
             return Some((state.kind, heir, omega));
         }
+        if let FamilyChoice::Only(asked) = self.settings.family
+            && asked != state.kind
+        {
+            // What the asked family begins at is no answer of its own.
+            let omega = self.upon(asked, &state.starts, &omega);
+            return Some((asked, self.first_method(asked), omega));
+        }
         let ended = Some((method, status.clone(), iteration));
         let first = state.results.is_empty() && self.settings.family == FamilyChoice::Auto;
         let richer = first.then(|| self.richer()).flatten();
@@ -396,10 +424,61 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         let result = self.result(state.kind, omega, ended, heir, &mut state.calls);
         let good = result.evaluation.is_good();
         state.results.push(result);
-        let kind = richer.filter(|_| !good)?;
+        let Some(kind) = richer.filter(|_| !good) else {
+            return self.of_several_modes(state);
+        };
         let poorer = &state.results[0];
         let (omega, calls) = self.widen(kind, poorer.kind, &poorer.omega);
         state.calls += calls;
+        Some((kind, self.first_method(kind), omega))
+    }
+
+    /// The member of a family that stands upon a full-rank Gaussian's answer, and where starts found other modes.
+    fn upon(&self, kind: FamilyKind, starts: &[StartOutcome], gaussian: &[f64]) -> Vec<f64> {
+        let family = kind.build(Space::of(self.density));
+        let upon = family.upon(gaussian, &self.other_modes(starts));
+        upon.expect("a family that begins at a Gaussian stands upon it")
+    }
+
+    /// Means and log standard deviations where starts found modes that are no relabelling of the best.
+    fn other_modes(&self, starts: &[StartOutcome]) -> Vec<(Vec<f64>, Vec<f64>)> {
+        let modes = modes_of(starts);
+        let variables = &self.settings.variables;
+        let labellings = Labellings::of(self.density, self.source, starts, &modes, variables);
+        let distinct = modes.iter().zip(&labellings.relabelled);
+        let found = distinct.filter(|(_, relabelled)| !**relabelled);
+        found
+            .filter_map(|(mode, _)| starts.iter().find(|start| start.is_at(mode)))
+            .map(|start| {
+                let (mean, log_sd) = start.omega.split_at(mean_len(start));
+                (mean.to_vec(), log_sd.to_vec())
+            })
+            .collect()
+    }
+
+    /// The mixture that takes over where starts found other modes than what was fitted.
+    fn of_several_modes(&self, state: &mut DriverState) -> Option<(FamilyKind, Method, Vec<f64>)> {
+        let kind = FamilyKind::Mixture {
+            components: COMPONENTS,
+        };
+        let policy = self.settings.is_policy() && self.records.is_none();
+        let tried = state.results.iter().any(|result| result.kind == kind);
+        if !policy || tried || state.starts.is_empty() || self.density.dim() > MIXTURE_LIMIT {
+            return None;
+        }
+        if self.other_modes(&state.starts).is_empty() {
+            return None;
+        }
+        let last = state.results.last()?;
+        let gaussian = match last.kind {
+            FamilyKind::FullRank => last.omega.clone(),
+            poorer => {
+                let (omega, calls) = self.widen(FamilyKind::FullRank, poorer, &last.omega);
+                state.calls += calls;
+                omega
+            }
+        };
+        let omega = self.upon(kind, &state.starts, &gaussian);
         Some((kind, self.first_method(kind), omega))
     }
 
@@ -432,6 +511,11 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
             }
         }
     }
+}
+
+/// Coordinates of a start's mean.
+fn mean_len(start: &StartOutcome) -> usize {
+    start.omega.len() / 2
 }
 
 /// A method that cannot begin, as the end of a run.

@@ -14,7 +14,8 @@ use crate::records::Prepared;
 use crate::refine::Refined;
 use crate::refining::Refining;
 use crate::settings::Settings;
-use crate::starts::{Init, OtherMode, StartOutcome, best_start, other_modes};
+use crate::starts::{Init, OtherMode, StartOutcome, modes_of};
+use crate::symmetry::Labellings;
 use crate::watched::Watched;
 
 /// Names a model and its data for checkpoints; digests, or empty when nothing is stored.
@@ -39,6 +40,8 @@ pub struct Fit {
     pub starts: Vec<StartOutcome>,
     /// Draws of the posterior itself, where the fit was refined.
     pub refined: Option<Refined>,
+    /// What symmetries make of the modes that the starts found.
+    labellings: Labellings,
     /// What was found against it after the fit.
     pub(crate) objections: Vec<Reason>,
     /// Finished iterations.
@@ -52,20 +55,30 @@ pub struct Fit {
 
 impl Fit {
     /// The fit that a driver's output is, which ended with `status`; `None` where there is no family's result.
-    pub(crate) fn of(output: DriverOutput, status: Status, space: Space) -> Option<Self> {
+    pub(crate) fn of<D: TwiceDifferentiable>(
+        output: DriverOutput,
+        status: Status,
+        density: &D,
+        settings: &Settings,
+    ) -> Option<Self> {
         let chosen = choose(&output.results);
         let own = output.results.get(chosen)?.status.clone();
+        let modes = modes_of(&output.starts);
+        let source = NoiseSource::new(settings.seed, settings.simd);
+        let labellings =
+            Labellings::of(density, source, &output.starts, &modes, &settings.variables);
         Some(Self {
             chosen,
             status: own.unwrap_or(status),
             families: output.results,
             starts: output.starts,
             refined: None,
+            labellings,
             objections: Vec::new(),
             iterations: 0,
             calls: output.calls,
             seconds: 0.0,
-            space,
+            space: Space::of(density),
         })
     }
 
@@ -114,12 +127,35 @@ impl Fit {
         self.status.is_converged()
     }
 
-    /// Other optima of comparable mass that the starts found.
+    /// Other optima of comparable mass that the starts found and that are not the best one with another labelling.
     pub fn modes(&self) -> Vec<OtherMode> {
-        if self.starts.is_empty() {
-            return Vec::new();
-        }
-        other_modes(&self.starts, best_start(&self.starts))
+        let found = modes_of(&self.starts)
+            .into_iter()
+            .zip(&self.labellings.relabelled);
+        found
+            .filter(|(_, relabelled)| !**relabelled)
+            .map(|(mode, _)| mode)
+            .collect()
+    }
+
+    /// Of the modes, those in which the best one has other signs and the density is the same.
+    pub(crate) fn mirrored(&self) -> Vec<bool> {
+        let Labellings {
+            relabelled,
+            mirrored,
+            ..
+        } = &self.labellings;
+        let kept = relabelled.iter().zip(mirrored);
+        kept.filter(|(relabelled, _)| !**relabelled)
+            .map(|(_, mirrored)| *mirrored)
+            .collect()
+    }
+
+    /// The number of modes that exchanging elements of arrays makes of the one that was fitted, itself included, as far as
+    /// starts have shown: all of the same mass, so that one of them says everything. The log evidence of the whole posterior
+    /// is that of one plus the logarithm of their number.
+    pub fn labellings(&self) -> usize {
+        self.labellings.count
     }
 
     /// Whether the optimiser converged, k̂ is good, every draw has a finite density and the starts agree; or refined draws
@@ -242,7 +278,7 @@ pub fn fit<D: TwiceDifferentiable>(
     let status = outcome.status;
     let cannot_start = || FitError::CannotStart(status.clone());
     let (output, refined) = outcome.output.ok_or_else(cannot_start)?;
-    let fit = Fit::of(output, status.clone(), Space::of(density)).ok_or_else(cannot_start)?;
+    let fit = Fit::of(output, status.clone(), density, settings).ok_or_else(cannot_start)?;
     let calls = refined.as_ref().map_or(Calls::default(), |r| r.calls);
     Ok(Fit {
         calls: fit.calls + calls,

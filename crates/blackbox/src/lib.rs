@@ -12,7 +12,7 @@
 //! | `error` | [`FitError`]: why there is no fit |
 //! | `method` | [`Method`]: the list of methods, and what one is |
 //! | `approximation` | [`Approximation`]: reproducible draws, storable |
-//! | `family` | mean-field, full-rank and low-rank Gaussians: [`Family`] |
+//! | `family` | Gaussians of several covariances, and mixtures: [`Family`] |
 //! | `starts` | several short fits, the best kept, disagreement noticed |
 //! | [`trust`] | TrustVI: stochastic trust regions, the default for mean fields |
 //! | `hfsgvi` | Hessian-free Newton steps without a trust region, as a baseline |
@@ -20,6 +20,7 @@
 //! | `widen` | where a richer family begins |
 //! | `advi` | ADVI exactly as Stan defines it |
 //! | `bbvi` | estimator × family × optimiser, averaged iterates |
+//! | `moments` | mixtures by adaptive importance sampling |
 //! | `objective`, `newton` | the sample-average bound and its trust-region Newton minimiser |
 //! | `linear_response` | covariances at a mean-field optimum |
 //! | `calls` | [`Calls`]: oracle calls and lane evaluations |
@@ -33,6 +34,7 @@
 //! | `refine` | [`Refine`]: from an approximation to draws of the posterior, its evidence and the divergence |
 //! | `refining` | a fit and its refinement as one algorithm |
 //! | `summary` | mean, standard deviation and quantiles of draws |
+//! | `symmetry` | modes that a relabelling maps onto each other |
 //! | `noise` | normals by purpose, iteration and lane |
 
 #![cfg_attr(
@@ -55,6 +57,7 @@ mod fit;
 mod hfsgvi;
 mod linear_response;
 mod method;
+mod moments;
 mod natural;
 mod newton;
 mod noise;
@@ -70,6 +73,7 @@ mod settings;
 mod sparse;
 mod starts;
 mod summary;
+mod symmetry;
 pub mod trust;
 mod verdict;
 mod watched;
@@ -88,13 +92,14 @@ pub use error::FitError;
 pub use evaluation::{
     Evaluation, evaluate, importance_weighted_bound, log_weights, resample, summarize,
 };
-pub use family::{Family, FamilyKind, Space};
+pub use family::{Family, FamilyKind, Smoothness, Space};
 pub use fit::{Fit, Subject, fit, identity};
 pub use hfsgvi::{Hfsgvi, HfsgviSettings, HfsgviState};
 pub use linear_response::{
     LinearResponse, LinearResponseError, LinearResponseSettings, linear_response,
 };
 pub use method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState, StoredState};
+pub use moments::{MomentsSettings, MomentsState};
 pub use newton::{Effort, Newton, NewtonStep};
 pub use noise::{NoisePurpose, NoiseSource};
 pub use objective::Objective;

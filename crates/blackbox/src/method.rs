@@ -14,8 +14,9 @@ use crate::advi::AdviSettings;
 use crate::bbvi::BbviSettings;
 use crate::calls::Calls;
 use crate::error::FitError;
-use crate::family::{Family, FamilyKind};
+use crate::family::{Family, FamilyKind, Smoothness};
 use crate::hfsgvi::HfsgviSettings;
+use crate::moments::MomentsSettings;
 use crate::natural::NaturalSettings;
 use crate::noise::NoiseSource;
 use crate::records::{MinibatchSettings, Prepared, SmisoSettings};
@@ -78,6 +79,11 @@ pub trait MethodSettings: Copy {
     /// Records of a minibatch, for methods that need exchangeable records.
     fn batch(&self) -> Option<usize> {
         None
+    }
+
+    /// Whether it can fit a family of such derivatives.
+    fn suits(&self, smoothness: Smoothness) -> bool {
+        smoothness == Smoothness::Twice
     }
 
     /// The methods that fit a family, each taking over where the one before [gives up](Fitting::gives_up).
@@ -232,6 +238,14 @@ macro_rules! methods {
                 }
             }
 
+            /// See [`MethodSettings::suits`].
+            pub fn suits(&self, smoothness: Smoothness) -> bool {
+                match self {
+                    $(Self::$policy(settings) => settings.suits(smoothness),)*
+                    $(Self::$method(settings) => settings.suits(smoothness),)*
+                }
+            }
+
             /// See [`MethodSettings::plan`].
             pub fn plan(&self, kind: FamilyKind) -> Vec<Self> {
                 match self {
@@ -306,6 +320,8 @@ methods! {
         Saa(SaaSettings),
         /// Natural-gradient steps with second derivatives, after a robust start: families of sparse precision.
         Natural(NaturalSettings),
+        /// Moments of weighted draws, from a Gaussian's answer: mixtures.
+        Moments(MomentsSettings),
         /// ADVI as Stan defines it, from the initial point, without a robust start.
         Advi(AdviSettings),
         /// Stochastic gradients, after a robust start.

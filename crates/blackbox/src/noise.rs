@@ -39,6 +39,10 @@ pub enum NoisePurpose {
     Momentum,
     /// Draws from which coordinates are moved far away.
     Far,
+    /// Points at which symmetries are looked for.
+    Symmetry,
+    /// Where the networks of a flow begin.
+    Network,
 }
 
 impl NoisePurpose {
@@ -63,6 +67,8 @@ impl NoisePurpose {
             Self::Particle => const { named("particle") },
             Self::Momentum => const { named("momentum") },
             Self::Far => const { named("far") },
+            Self::Symmetry => const { named("symmetry") },
+            Self::Network => const { named("network") },
         }
     }
 }

@@ -50,7 +50,7 @@ impl<'a, D: TwiceDifferentiable> Refining<'a, D> {
             RefineWhen::Never => false,
             RefineWhen::Always => !output.results.is_empty(),
             RefineWhen::Auto => {
-                let fit = Fit::of(output.clone(), status.clone(), Space::of(self.density));
+                let fit = Fit::of(output.clone(), status.clone(), self.density, self.settings);
                 self.settings.is_policy()
                     && fit.is_some_and(|fit| !fit.trusted() && fit.could_be_refined())
             }

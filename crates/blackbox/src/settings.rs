@@ -3,9 +3,11 @@
 use jensen_math::simd::Simd;
 use serde::{Deserialize, Serialize};
 
+use crate::bbvi::BbviSettings;
 use crate::error::positive;
-use crate::family::FamilyKind;
+use crate::family::{FamilyKind, Smoothness};
 use crate::method::{Method, MethodSettings};
+use crate::moments::MomentsSettings;
 use crate::natural::NaturalSettings;
 use crate::refine::RefineSettings;
 use crate::saa::SaaSettings;
@@ -46,13 +48,20 @@ impl MethodSettings for AutoSettings {
         self.saa.lanes(dim)
     }
 
+    fn suits(&self, _smoothness: Smoothness) -> bool {
+        true
+    }
+
     /// Mean fields by TrustVI, and by Newton rounds where its rule does not hold in the end, as for funnels and
-    /// kinks; sparse precisions by natural gradients; other richer families by those rounds from the beginning.
+    /// kinks; sparse precisions by natural gradients; mixtures by the moments of weighted draws; flows by
+    /// stochastic gradients of many draws; other richer families by those rounds from the beginning.
     fn plan(&self, kind: FamilyKind) -> Vec<Method> {
         let rounds = self.saa.plan(kind);
         match kind {
             FamilyKind::MeanField => [vec![self.trust.into()], rounds].concat(),
             FamilyKind::Sparse => NaturalSettings::default().plan(kind),
+            FamilyKind::Mixture { .. } => MomentsSettings::default().plan(kind),
+            FamilyKind::Flow { .. } => BbviSettings::of_flows().plan(kind),
             _ => rounds,
         }
     }
@@ -63,7 +72,8 @@ impl MethodSettings for AutoSettings {
 #[serde(rename_all = "snake_case")]
 pub enum FamilyChoice {
     /// Mean-field first; when its k̂ is too large, full-rank (up to 400 dimensions) or low-rank,
-    /// started from it. Both are reported.
+    /// started from it; where starts find other modes that are no relabelling, a mixture (up to 64 dimensions). All are
+    /// reported.
     Auto,
     /// This one.
     Only(FamilyKind),
@@ -91,6 +101,10 @@ pub struct Settings {
     /// Bytes that what a method remembers of records may take. No result depends on it.
     #[serde(skip)]
     pub memory_limit: Option<u64>,
+    /// Which coordinates are elements of one array, a number for each; where nothing is said, all may be. Modes in which
+    /// elements of arrays have changed places are one answer.
+    #[serde(skip)]
+    pub variables: Vec<usize>,
 }
 
 impl Default for Settings {
@@ -104,6 +118,7 @@ impl Default for Settings {
             refine: RefineSettings::default(),
             evaluation_draws: 4096,
             memory_limit: None,
+            variables: Vec::new(),
         }
     }
 }

@@ -150,6 +150,11 @@ pub struct StartOutcome {
 }
 
 impl StartOutcome {
+    /// Whether it ended where this mode was found.
+    pub(crate) fn is_at(&self, mode: &OtherMode) -> bool {
+        self.settled && self.omega[..mode.mean.len()] == mode.mean[..]
+    }
+
     /// Whether another start on the same draws is at this optimum.
     fn is_found_by(&self, other: &Self) -> bool {
         let dim = self.omega.len() / 2;
@@ -592,6 +597,14 @@ pub fn other_modes(outcomes: &[StartOutcome], best: usize) -> Vec<OtherMode> {
     found
 }
 
+/// Other optima of comparable mass.
+pub(crate) fn modes_of(starts: &[StartOutcome]) -> Vec<OtherMode> {
+    if starts.is_empty() {
+        return Vec::new();
+    }
+    other_modes(starts, best_start(starts))
+}
+
 /// Nats within which two starts may have found the same optimum.
 const SAME: f64 = 0.5;
 
@@ -613,8 +626,15 @@ fn in_doubt(outcomes: &[StartOutcome]) -> bool {
     agreeing(outcomes, best) < 2 || scattered(outcomes, best).is_some()
 }
 
+/// The number of starts that reached the best bound, wherever: at the best optimum, at one of its other labellings, or at
+/// another mode of the same mass, which is another matter.
+fn reached(outcomes: &[StartOutcome], best: usize) -> usize {
+    let good = |outcome: &&StartOutcome| !outcome.wide && outcomes[best].elbo - outcome.elbo < SAME;
+    outcomes.iter().filter(good).count()
+}
+
 /// The number of poorer optima that starts settled in, when at least two and no fewer than starts
-/// reached the best: then there may well be better ones that none reached.
+/// reached the best bound: then there may well be better ones that none reached.
 pub fn scattered(outcomes: &[StartOutcome], best: usize) -> Option<usize> {
     let mut bounds: Vec<f64> = outcomes
         .iter()
@@ -624,7 +644,7 @@ pub fn scattered(outcomes: &[StartOutcome], best: usize) -> Option<usize> {
         .collect();
     bounds.sort_by(f64::total_cmp);
     bounds.dedup_by(|next, kept| *next - *kept < SAME);
-    let scattered = bounds.len() >= 2 && bounds.len() >= agreeing(outcomes, best);
+    let scattered = bounds.len() >= 2 && bounds.len() >= reached(outcomes, best);
     scattered.then_some(bounds.len())
 }
 

@@ -46,13 +46,25 @@ impl Fit {
             .chain(
                 modes
                     .iter()
-                    .filter(|mode| !mixed.is_some_and(|refined| visited(refined, mode)))
-                    .map(another_mode),
+                    .zip(self.mirrored())
+                    .filter(|(mode, _)| !mixed.is_some_and(|refined| visited(refined, mode)))
+                    .filter(|(mode, _)| mixed.is_some() || !self.covers(mode))
+                    .map(|(mode, mirrored)| another_mode(mode, mirrored)),
             )
             .chain(many_optima(&self.starts))
             .chain(self.objections.iter().cloned());
         reasons.for_each(|reason| verdict.against(reason));
         verdict
+    }
+
+    /// Whether the approximation has parts at another mode, with a fair share of what its bound promises; whether that share
+    /// is right is what the weights show.
+    fn covers(&self, mode: &OtherMode) -> bool {
+        let approximation = self.approximation();
+        let (family, omega) = (approximation.family(), approximation.omega());
+        let centre = mode.mean[mode.coordinate];
+        let share = family.share_near(omega, mode.coordinate, centre, 0.25 * mode.gap);
+        share >= VISITED * promised(mode)
     }
 
     /// Whether refined draws that mix could be trusted: nothing is known against the fit that they do not answer to.
@@ -85,11 +97,15 @@ fn visited(refined: &Refined, mode: &OtherMode) -> bool {
     for (i, near) in near.iter().enumerate() {
         seen[i % ensemble.lanes() / ensemble.chains] += near;
     }
-    let promised = 1.0 / (1.0 + mode.below.exp());
     let found = seen.iter().sum::<f64>() / draws.count as f64;
     ensemble.judge(&near).is_good()
         && seen.iter().all(|count| *count > 0.0)
-        && found >= VISITED * promised
+        && found >= VISITED * promised(mode)
+}
+
+/// The share of the mass that the bounds of two modes give the other one.
+fn promised(mode: &OtherMode) -> f64 {
+    1.0 / (1.0 + mode.below.exp())
 }
 
 fn not_mixed(refined: &Refined) -> Option<Reason> {
@@ -204,14 +220,21 @@ fn no_end(result: &FamilyResult) -> Option<Reason> {
     })
 }
 
-fn another_mode(mode: &OtherMode) -> Reason {
-    Reason::bare(format!(
+fn another_mode(mode: &OtherMode, mirrored: bool) -> Reason {
+    let text = format!(
         "another start ended in a different optimum, {:.1} standard deviations away in coordinate {} and only {:.2} \
          nats lower: the posterior has several modes and the fit covers one",
         mode.distance,
         mode.coordinate + 1,
         mode.below
-    ))
+    );
+    match mirrored {
+        true => Reason::new(
+            format!("{text}; the density is the same when signs change"),
+            "If the sign has no meaning, as of loadings and factors, fix it: declare one of them positive.",
+        ),
+        false => Reason::bare(text),
+    }
 }
 
 fn many_optima(starts: &[StartOutcome]) -> Option<Reason> {

@@ -208,7 +208,7 @@ fn two_modes_are_noticed() {
         log_odds: 0.3,
     });
     for init in [Init::Zero, Init::Random] {
-        let mut settings = Settings::default();
+        let mut settings = only(FamilyKind::FullRank);
         settings.start.init = init;
         let fit = run(&density, &settings);
         assert!(!fit.trusted());

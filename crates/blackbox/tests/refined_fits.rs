@@ -138,7 +138,9 @@ fn another_mode_is_held_against_refined_draws_too() {
         distance: 12.0,
         log_odds: 0.5,
     });
-    let fit = run(&density, &when(RefineWhen::Always), 100_000, None).fit;
+    let mut settings = when(RefineWhen::Always);
+    settings.family = FamilyChoice::Only(FamilyKind::FullRank);
+    let fit = run(&density, &settings, 100_000, None).fit;
     assert!(!fit.modes().is_empty());
     assert!(!fit.trusted());
 }

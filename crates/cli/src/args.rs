@@ -58,6 +58,14 @@ pub enum Command {
     /// Factorial mixtures: points as sums of binary factors
     #[command(subcommand)]
     Factors(crate::points::FactorsCommand),
+    #[cfg(feature = "conjugate")]
+    /// Hidden Markov models: sequences whose steps are made by states that follow each other
+    #[command(subcommand)]
+    Hmm(crate::hmm::HmmCommand),
+    #[cfg(feature = "latent")]
+    /// Factor analysis and probabilistic principal components of tables, with missing cells
+    #[command(subcommand)]
+    FactorAnalysis(crate::analysis::AnalysisCommand),
     #[cfg(feature = "latent")]
     /// Latent Gaussian models of tables: Gaussian processes, Markov fields, linear models
     #[command(subcommand)]
@@ -111,6 +119,7 @@ Examples:
   jensen fit model.stan data.json --method advi --family fullrank
   jensen fit model.stan data.json --optimizer adam --step-size 0.01 --max-seconds 60
   jensen fit --resume results --max-iters 20000
+  jensen fit model.stan sizes.json --calibrate 200 --simulator simulate.stan --out calibration
 
 `converged` is the optimiser's word; `trusted` adds the Pareto k̂ of the importance weights. A fit that is
 not trusted exits with 4 and says why. The folder of --out holds fit.json, draws.csv (Stan CSV), draws.nc
@@ -152,6 +161,20 @@ pub struct FitArgs {
     /// Write the parameters at four draws to FILE_1.json … FILE_4.json, for CmdStan's init=FILE.json
     #[arg(long, value_name = "FILE.json", help_heading = "Output")]
     pub inits_out: Option<PathBuf>,
+    /// Fit R simulated data sets instead of the data, and test whether ranks of what they were simulated with are uniform
+    /// among the draws; the same command goes on where it was stopped
+    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u64).range(jensen::calibration::FEWEST as u64..),
+        conflicts_with_all = ["resume", "inits_out", "json"], help_heading = "Calibration")]
+    pub calibrate: Option<u64>,
+    /// A program whose generated quantities draw parameters and data, by the names that they have in the fitted one; it is
+    /// given the same data
+    #[arg(
+        long,
+        value_name = "FILE.stan",
+        requires = "calibrate",
+        help_heading = "Calibration"
+    )]
+    pub simulator: Option<PathBuf>,
     /// Print fit.json to standard output, and nothing else
     #[arg(long, help_heading = "Output")]
     pub json: bool,

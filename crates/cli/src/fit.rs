@@ -10,6 +10,7 @@ use jensen::program::{FitRequest, Program, Source, Stored};
 use jensen::study::{Place, folder, request};
 
 use crate::args::FitArgs;
+use crate::calibrate;
 use crate::failure::{CommandResult, Failure, remark};
 use crate::limits;
 use crate::progress::BoundLine;
@@ -27,6 +28,9 @@ struct Plan {
 
 /// Runs the command.
 pub fn run(args: FitArgs) -> CommandResult {
+    if let Some(count) = args.calibrate {
+        return calibrate::run(&args, count as usize);
+    }
     let plan = match &args.resume {
         Some(path) => again(&args, path)?,
         None => new(&args)?,
@@ -92,7 +96,11 @@ fn read(args: &FitArgs, model: &Path) -> Result<Source, Failure> {
 
 /// A new run.
 fn new(args: &FitArgs) -> Result<Plan, Failure> {
-    let request = args.request.clone();
+    let mut request = args.request.clone();
+    // The folder of the run may be gone on with from elsewhere.
+    for path in request.records.iter_mut().flatten() {
+        *path = std::path::absolute(&*path).map_err(|error| Failure::usage(error.to_string()))?;
+    }
     check_out(args.out.as_deref(), request.checkpoint_every)?;
     // Wrong combinations of flags are said before anything is read or written.
     request.settings(Init::Zero)?;

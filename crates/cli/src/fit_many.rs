@@ -73,7 +73,8 @@ fn refuse_foreign(args: &FitManyArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn progress(quiet: bool, length: usize, done: usize) -> ProgressBar {
+/// A bar of so many fits, on standard error.
+pub fn progress(quiet: bool, length: usize, done: usize) -> ProgressBar {
     let target = match quiet {
         true => ProgressDrawTarget::hidden(),
         false => ProgressDrawTarget::stderr(),
@@ -85,7 +86,7 @@ fn progress(quiet: bool, length: usize, done: usize) -> ProgressBar {
 }
 
 /// Has so many workers fit the pending tasks; rows come as they are finished.
-fn work(
+pub fn work(
     fits: &Fits,
     tasks: &[Task],
     pending: &[usize],

@@ -22,10 +22,12 @@ macro_rules! optional {
     };
 }
 
-const OPTIONAL: [Optional; 6] = optional! {
+const OPTIONAL: [Optional; 8] = optional! {
     "topics": "topics",
     "mixture": "conjugate",
     "factors": "conjugate",
+    "hmm": "conjugate",
+    "factor-analysis": "latent",
     "latent": "latent",
     "vae": "neural",
     "reproduce": "reproduce",

@@ -7,9 +7,12 @@
 //! | `terminal`, `progress` | what long runs share: threads, Ctrl-C, display, exit codes |
 //! | `limits` | what ends the interpreter: time, memory, Ctrl-C |
 //! | `fit`, `table` | `jensen fit`, and what it shows |
+//! | `calibrate` | ranks of what data were simulated with |
 //! | `fit_many` | many fits, a row of one table each |
 //! | `topics` | `jensen topics`: corpora and topic models |
 //! | `points` | `jensen mixture` and `jensen factors` |
+//! | `hmm` | `jensen hmm` |
+//! | `analysis` | `jensen factor-analysis` |
 //! | `latent` | `jensen latent`: latent Gaussian models of tables |
 //! | `vae` | `jensen vae`: auto-encoders of images and tables |
 //! | `rows` | where records and tables go: pictures, NPY, CSV, standard output |
@@ -19,8 +22,11 @@
 // A build that leaves commands out does not use all that they share.
 #![cfg_attr(not(feature = "full"), allow(dead_code, unused_imports))]
 
+#[cfg(feature = "latent")]
+mod analysis;
 mod args;
 mod bench;
+mod calibrate;
 mod check;
 mod compare;
 mod density;
@@ -30,6 +36,8 @@ mod fault;
 mod fit;
 mod fit_many;
 mod help;
+#[cfg(feature = "conjugate")]
+mod hmm;
 mod input;
 #[cfg(feature = "latent")]
 mod latent;
@@ -40,7 +48,7 @@ mod points;
 mod progress;
 #[cfg(feature = "reproduce")]
 mod reproduce;
-#[cfg(any(feature = "neural", feature = "topics"))]
+#[cfg(any(feature = "neural", feature = "conjugate"))]
 mod rows;
 mod show;
 mod table;
@@ -122,6 +130,10 @@ fn run(command: Command) -> CommandResult {
         Command::Mixture(command) => points::mixture(command),
         #[cfg(feature = "conjugate")]
         Command::Factors(command) => points::factors(command),
+        #[cfg(feature = "conjugate")]
+        Command::Hmm(command) => hmm::run(command),
+        #[cfg(feature = "latent")]
+        Command::FactorAnalysis(command) => analysis::run(command),
         #[cfg(feature = "latent")]
         Command::Latent(command) => latent::run(*command),
         #[cfg(feature = "neural")]

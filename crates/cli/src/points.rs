@@ -1,19 +1,21 @@
 //! `jensen mixture` and `jensen factors`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use jensen::Error;
+use jensen::data::Table;
 use jensen::points::{
-    Described, FACTORS, FactorsRequest, Fitted, MIXTURE, MixtureRequest, PointRequest, Points,
-    PointsSummary, fit_factors, fit_mixture,
+    Described, Explained, FACTORS, FactorsRequest, Fitted, MIXTURE, MixtureModel, MixtureRequest,
+    PointRequest, Points, PointsSummary, fit_factors, fit_mixture,
 };
 use jensen::study::{Around, Place, folder, request};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::failure::{CommandResult, Failure};
+use crate::failure::{CommandResult, Exit, Failure};
 use crate::progress::BoundLine;
+use crate::rows::{Place as RowPlace, numbered, write_rows};
 use crate::terminal::{Say, Setting, conclude, start_threads, verdict};
 
 const MIXTURE_EXAMPLES: &str = "\
@@ -21,9 +23,20 @@ Examples:
   jensen mixture fit points.csv --components 5 --out results
   jensen mixture fit points.npy --components 20 --covariance diagonal --temper global
   jensen mixture fit answers.csv --components 4 --kind bernoulli --batch 100 --passes 5
+  jensen mixture fit points.csv --components 1..10 --starts 5 --out results
 
-DATA is a CSV file with a header, an .npy or an .npz file; every column is used. Without --batch, coordinate
-ascent runs until the bound is still; with it, stochastic steps make the passes asked for.";
+DATA is a CSV file with a header, an .npy or an .npz file; every column is used. Empty cells are missing values, and are
+integrated out. Without --batch, coordinate ascent runs until the bound is still; with it, stochastic steps make the
+passes asked for.";
+
+const PREDICT_EXAMPLES: &str = "\
+Examples:
+  jensen mixture predict results new.csv
+  jensen mixture predict results new.csv --out components.csv --out components.npy
+
+DATA is a table with the columns of the fit, by their names; others are left aside. A row a row of it: the most
+probable component (from 1, in the order of fit.json), the log density in nats of the row under the posterior predictive
+distribution, and the probability of every component. Empty cells are missing values, and are integrated out.";
 
 /// Mixtures of points.
 #[derive(Subcommand)]
@@ -31,6 +44,24 @@ pub enum MixtureCommand {
     /// Fit a mixture to the rows of a table
     #[command(after_help = MIXTURE_EXAMPLES)]
     Fit(Box<PointArgs<MixtureRequest>>),
+    /// Say which components rows belong to, and how likely they are
+    #[command(after_help = PREDICT_EXAMPLES)]
+    Predict(PredictArgs),
+}
+
+/// Applies a mixture to points.
+#[derive(Args)]
+pub struct PredictArgs {
+    /// The folder of a finished fit
+    dir: PathBuf,
+    /// The table
+    data: PathBuf,
+    /// Write to this file instead of standard output: .csv or .npy; may be given several times
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    out: Vec<PathBuf>,
+    /// Number of threads
+    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count, help_heading = "Run")]
+    threads: Option<usize>,
 }
 
 const FACTORS_EXAMPLES: &str = "\
@@ -71,23 +102,64 @@ pub struct PointArgs<R: Args> {
     quiet: bool,
 }
 
+/// Reads a table whose rows are points.
+fn read(method: &PointRequest, data: &Path) -> Result<Points, Error> {
+    // Wrong flags are said before anything is read or written.
+    method.settings()?;
+    Points::read(data, method)
+}
+
 /// Runs `jensen mixture`.
 pub fn mixture(command: MixtureCommand) -> CommandResult {
-    let MixtureCommand::Fit(args) = command;
-    run(*args, MIXTURE, |r| (&r.data, &r.points), fit_mixture)
+    match command {
+        MixtureCommand::Fit(args) => {
+            let points = |r: &MixtureRequest, data: &Path| read(&r.points, data);
+            run(*args, MIXTURE, |r| r.data.as_deref(), points, fit_mixture)
+        }
+        MixtureCommand::Predict(args) => predict(&args),
+    }
+}
+
+/// Runs `jensen mixture predict`.
+fn predict(args: &PredictArgs) -> CommandResult {
+    start_threads(args.threads)?;
+    let places = RowPlace::all(&args.out)?;
+    let model = MixtureModel::open(&args.dir)?;
+    let points = Points::of_columns(&Table::read(&args.data)?, &model.columns)?;
+    let Explained {
+        assignments,
+        bounds,
+    } = model.explain(&points)?;
+    let mut names = vec!["component".to_owned(), "log_density".to_owned()];
+    names.extend(numbered("p", model.components));
+    for place in &places {
+        write_rows(place, bounds.len(), &names, &mut |out| {
+            for (p, log_density) in assignments.chunks_exact(model.components).zip(&bounds) {
+                let best = (1..p.len()).fold(0, |best, k| if p[k] > p[best] { k } else { best });
+                let mut row = vec![(best + 1) as f64, *log_density];
+                row.extend_from_slice(p);
+                out.write(&row)?;
+            }
+            Ok(())
+        })?;
+    }
+    Ok(Exit::Done)
 }
 
 /// Runs `jensen factors`.
 pub fn factors(command: FactorsCommand) -> CommandResult {
     let FactorsCommand::Fit(args) = command;
-    run(*args, FACTORS, |r| (&r.data, &r.points), fit_factors)
+    let points = |r: &FactorsRequest, data: &Path| read(&r.points, data);
+    run(*args, FACTORS, |r| r.data.as_deref(), points, fit_factors)
 }
 
-fn run<R: Args + Serialize + DeserializeOwned>(
+/// Fits what `fit` does of what `read` makes of the file that `data` finds in the request.
+pub(crate) fn run<R: Args + Serialize + DeserializeOwned, D>(
     args: PointArgs<R>,
     command: &str,
-    common: impl Fn(&R) -> (&Option<PathBuf>, &PointRequest),
-    fit: impl FnOnce(&R, &Points, Around<'_>) -> Result<Fitted, Error>,
+    data: impl Fn(&R) -> Option<&Path>,
+    read: impl FnOnce(&R, &Path) -> Result<D, Error>,
+    fit: impl FnOnce(&R, &D, Around<'_>) -> Result<Fitted, Error>,
 ) -> CommandResult {
     start_threads(args.threads)?;
     let (request, place) = match (&args.out, args.resume) {
@@ -103,13 +175,10 @@ fn run<R: Args + Serialize + DeserializeOwned>(
         }
         (out, _) => (args.request, Place::new(out.as_deref())),
     };
-    let (data, method) = common(&request);
-    let Some(data) = data else {
+    let Some(path) = data(&request) else {
         return Err(Failure::usage("no table is given"));
     };
-    // Wrong flags are said before anything is read or written.
-    method.settings()?;
-    let points = Points::read(data, method)?;
+    let points = read(&request, path)?;
     let say = Say {
         json: args.json,
         quiet: args.quiet,
@@ -136,19 +205,16 @@ fn table(summary: &PointsSummary, described: &Described) -> String {
     ) {
         text += &format!("held out  {mean:.4} ± {se:.4} nats a point\n");
     }
+    if let Some((heads, rows)) = summary.compared() {
+        text += &aligned(std::iter::once(&heads).chain(&rows), heads.len());
+        text.push('\n');
+    }
     let (heads, rows) = &described.table;
     let columns = heads.len().min(SHOWN.1);
     let shown: Vec<&Vec<String>> = std::iter::once(heads)
         .chain(rows.iter().take(SHOWN.0))
         .collect();
-    let width = |c: usize| shown.iter().map(|row| row[c].chars().count()).max();
-    for row in &shown {
-        let cells: Vec<String> = (0..columns)
-            .map(|c| format!("{:>1$}", row[c], width(c).unwrap_or(0)))
-            .collect();
-        text += &cells.join("  ");
-        text.push('\n');
-    }
+    text += &aligned(shown.iter().copied(), columns);
     let more = (rows.len() - (shown.len() - 1), heads.len() - columns);
     if more != (0, 0) {
         text += &format!(
@@ -157,4 +223,18 @@ fn table(summary: &PointsSummary, described: &Described) -> String {
         );
     }
     text
+}
+
+/// So many columns of rows, aligned to the right.
+fn aligned<'a>(rows: impl Iterator<Item = &'a Vec<String>> + Clone, columns: usize) -> String {
+    let width = |c: usize| rows.clone().map(|row| row[c].chars().count()).max();
+    let widths: Vec<usize> = (0..columns).map(|c| width(c).unwrap_or(0)).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| format!("{cell:>width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+    };
+    rows.clone().map(line).collect()
 }

@@ -3,7 +3,7 @@
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use jensen::data::{RowFormat, RowWriter, write_atomic};
+use jensen::data::{Number, RowFormat, RowWriter, write_atomic};
 
 use crate::failure::Failure;
 
@@ -40,11 +40,11 @@ impl<'a> Place<'a> {
 }
 
 /// Writes rows that `fill` hands over, to a file all or nothing, or to standard output.
-pub fn write_rows(
+pub fn write_rows<T: Number>(
     place: &Place<'_>,
     rows: usize,
     names: &[String],
-    fill: &mut dyn FnMut(&mut RowWriter<'_>) -> std::io::Result<()>,
+    fill: &mut dyn FnMut(&mut RowWriter<'_, T>) -> std::io::Result<()>,
 ) -> Result<(), Failure> {
     let mut whole = |out: &mut dyn Write, format| -> std::io::Result<()> {
         let mut writer = RowWriter::new(out, format, rows, names)?;

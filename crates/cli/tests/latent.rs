@@ -70,7 +70,6 @@ fn a_field_over_regions_is_fitted_stored_and_predicted_from() {
         &table,
         "--exposure",
         "expected",
-        "--optimise-hyperparameters",
         "--out",
         &out,
     ]);
@@ -144,7 +143,6 @@ fn a_cyclic_walk_over_days_is_smooth_and_held_out_days_are_scored() {
         "rw2(on=day, cyclic, from=1, to=366, precision~100)",
         "--data",
         &train,
-        "--optimise-hyperparameters",
         "--out",
         &out,
     ]);
@@ -308,4 +306,191 @@ fn mistakes_are_told_where_they_are() {
         "{}",
         done.stderr
     );
+}
+
+/// A table of a curve with noise, and a fit of a process to it.
+fn curve(desk: &Desk, more: &[&str]) -> (String, Value) {
+    let rows: String = (0..40)
+        .map(|i| {
+            let x = f64::from(i) / 4.0;
+            let noise = (f64::from(i * i) * 0.618).fract() - 0.5;
+            format!("{x},{}\n", x.sin() + 0.6 * noise)
+        })
+        .collect();
+    let file = desk.file("curve.csv", &format!("x,y\n{rows}"));
+    let out = desk.path("curve").display().to_string();
+    let mut args = vec![
+        "--likelihood",
+        "gaussian",
+        "--prior",
+        "gp(rbf, on=x)",
+        "--data",
+        &file,
+        "--out",
+        &out,
+    ];
+    args.extend(more);
+    let fit = json(&args);
+    (out, fit)
+}
+
+#[test]
+fn hyperparameters_are_learnt_unless_they_are_fixed() {
+    let desk = Desk::new();
+    let (_, learnt) = curve(&desk, &[]);
+    let hyper = |fit: &Value, name: &str| -> (f64, bool) {
+        let list = fit["hyperparameters"].as_array().unwrap();
+        let own = list.iter().find(|h| h["name"] == name).unwrap();
+        (number(own, "value"), own["learnt"].as_bool().unwrap())
+    };
+    for name in ["gp.lengthscale", "gp.variance", "likelihood.variance"] {
+        assert!(hyper(&learnt, name).1, "{learnt}");
+    }
+    // Uniform noise of width 0.6 has a variance of 0.03.
+    let (noise, _) = hyper(&learnt, "likelihood.variance");
+    assert!((0.015..0.06).contains(&noise), "{noise}");
+    let desk = Desk::new();
+    let (out, fixed) = curve(&desk, &["--fixed"]);
+    assert_eq!(hyper(&fixed, "likelihood.variance"), (1.0, false));
+    assert!(number(&fixed, "bound") < number(&learnt, "bound") - 1.0);
+    let said = fixed["warnings"].to_string();
+    assert!(said.contains("stand at their starting values"), "{said}");
+    // What is stored stays fixed when it is gone on with.
+    let again = jensen(["latent", "fit", "--resume", &out, "--json"])
+        .expect(0)
+        .json();
+    assert_eq!(again["bound"], fixed["bound"]);
+    // Of several parameters of a likelihood some may be given.
+    let file = desk.path("curve.csv").display().to_string();
+    let t = json(&[
+        "--likelihood",
+        "student-t(degrees=5)",
+        "--prior",
+        "gp(rbf, on=x)",
+        "--data",
+        &file,
+    ]);
+    assert_eq!(hyper(&t, "likelihood.degrees"), (5.0, false));
+    assert!(hyper(&t, "likelihood.scale").1 && hyper(&t, "likelihood.scale").0 < 0.3);
+    let refused = ["latent", "fit", "--resume", &out, "--restarts", "3"];
+    let told = jensen(refused).expect(2).stderr;
+    assert!(told.contains("--fixed"), "{told}");
+    // The page shows the data.
+    let page = fs::read_to_string(desk.path("curve").join("report.html")).unwrap();
+    assert!(page.contains("The data and the fit"));
+}
+
+/// Lines of a CSV file as numbers, by the names of its head.
+fn columns(text: &str, names: &[&str]) -> Vec<Vec<f64>> {
+    let mut lines = text.lines();
+    let head: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let at: Vec<usize> = names
+        .iter()
+        .map(|n| {
+            head.iter()
+                .position(|h| h == n)
+                .unwrap_or_else(|| panic!("{n} of {head:?}"))
+        })
+        .collect();
+    lines
+        .map(|line| {
+            let cells: Vec<&str> = line.split(',').collect();
+            at.iter().map(|i| cells[*i].parse().unwrap()).collect()
+        })
+        .collect()
+}
+
+#[test]
+fn observations_have_intervals_and_rows_are_drawn_together() {
+    let desk = Desk::new();
+    let (out, fit) = curve(&desk, &[]);
+    let noise = fit["hyperparameters"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|h| h["name"] == "likelihood.variance")
+        .map(|h| number(h, "value"))
+        .unwrap();
+    let new = desk.file("new.csv", "x\n2.1\n2.2\n30\n");
+    let text = jensen(["latent", "predict", &out, "--at", &new])
+        .expect(0)
+        .stdout;
+    let names = ["eta_mean", "eta_sd", "mean_q95", "y_q05", "y_q95"];
+    let predicted = columns(&text, &names);
+    for row in &predicted {
+        let sd = (row[1] * row[1] + noise).sqrt();
+        assert!(
+            (row[4] - row[0] - 1.644_853_627 * sd).abs() < 1e-6,
+            "{row:?}"
+        );
+        assert!(
+            (row[0] - row[3] - 1.644_853_627 * sd).abs() < 1e-6,
+            "{row:?}"
+        );
+        assert!(row[4] > row[2]);
+    }
+    let args = [
+        "latent", "predict", &out, "--at", &new, "--draws", "4000", "--seed", "5",
+    ];
+    let text = jensen(args).expect(0).stdout;
+    assert_eq!(text.lines().count(), 1 + 3 * 4000);
+    let drawn = columns(&text, &["draw", "row", "eta", "mean", "y"]);
+    let (mut near, mut far, mut y) = (0.0, 0.0, 0.0);
+    for draw in drawn.chunks(3) {
+        near += (draw[0][2] - draw[1][2]).powi(2) / 4000.0;
+        far += (draw[0][2] - draw[2][2] - predicted[0][0] + predicted[2][0]).powi(2) / 4000.0;
+        y += (draw[2][4] - draw[2][2]).powi(2) / 4000.0;
+    }
+    // Neighbours go together; what is far apart does not.
+    let alone = 2.0 * predicted[0][1].powi(2);
+    assert!(near < 0.5 * alone, "{near} {alone}");
+    let apart = predicted[0][1].powi(2) + predicted[2][1].powi(2);
+    assert!((far / apart - 1.0).abs() < 0.1, "{far} {apart}");
+    assert!((y / noise - 1.0).abs() < 0.1, "{y} {noise}");
+    // Fewer draws are the first of more.
+    let few = jensen([
+        "latent", "predict", &out, "--at", &new, "--draws", "2", "--seed", "5",
+    ])
+    .expect(0)
+    .stdout;
+    assert!(text.starts_with(&few));
+}
+
+#[test]
+fn a_precision_from_a_file_is_a_field() {
+    let desk = Desk::new();
+    let rows: String = (1..=30)
+        .map(|i| format!("{i},{}\n", (3.0 + 2.0 * (f64::from(i) / 5.0).sin()).floor()))
+        .collect();
+    let table = desk.file("counts.csv", &format!("day,y\n{rows}"));
+    let mut market = "%%MatrixMarket matrix coordinate real symmetric\n30 30 59\n".to_owned();
+    for i in 1..=30 {
+        let ends = i == 1 || i == 30;
+        market += &format!("{i} {i} {}\n", if ends { 1 } else { 2 });
+        if i > 1 {
+            market += &format!("{i} {} -1\n", i - 1);
+        }
+    }
+    let matrix = desk.file("walk.mtx", &market);
+    let out = desk.path("given").display().to_string();
+    let given = format!("precision(matrix=\"{matrix}\", on=day)");
+    let base = ["--likelihood", "poisson", "--data", &table];
+    let mine = json(&[&base[..], &["--prior", &given, "--out", &out]].concat());
+    let known = json(&[&base[..], &["--prior", "rw1(on=day)"]].concat());
+    let (a, b) = (number(&mine, "bound"), number(&known, "bound"));
+    assert!((a - b).abs() < 1e-6, "{a} {b}");
+    assert_eq!(mine["trusted"], true);
+    // The folder has its own copy.
+    fs::remove_file(&matrix).unwrap();
+    let few = desk.file("few.csv", "day\n3\n4\n");
+    let text = jensen(["latent", "predict", &out, "--at", &few])
+        .expect(0)
+        .stdout;
+    let quantiles = columns(&text, &["mean", "y_q05", "y_q95"]);
+    for row in quantiles {
+        assert!(
+            row[1].fract() == 0.0 && row[1] < row[0] && row[0] < row[2],
+            "{row:?}"
+        );
+    }
 }

@@ -191,6 +191,7 @@ fn what_cannot_be_fitted_is_named() {
     let desk = Desk::new();
     let data = plane(&desk);
     let hole = file(&desk, "hole.csv", "x,y\n1,2\n3,\n");
+    let void = file(&desk, "void.csv", "x,y\n1,\n3,\n");
     let counts = file(&desk, "counts.csv", "x,y\n1,2\n3,4\n");
     for (args, code, message) in [
         (
@@ -198,7 +199,32 @@ fn what_cannot_be_fitted_is_named() {
             3,
             "ask for fewer",
         ),
-        (vec!["mixture", "fit", &hole, "-k", "1"], 3, "missing"),
+        (
+            vec!["mixture", "fit", &hole, "-k", "1", "--kind", "multinomial"],
+            3,
+            "`y` is missing",
+        ),
+        (
+            vec!["mixture", "fit", &hole, "-k", "1", "--temper", "global"],
+            3,
+            "anneal=50",
+        ),
+        (
+            vec!["factors", "fit", &hole, "-k", "1", "--noise-variance", "1"],
+            3,
+            "complete rows",
+        ),
+        (
+            vec!["mixture", "fit", &void, "-k", "1"],
+            3,
+            "holds no number",
+        ),
+        (vec!["mixture", "fit", &data, "-k", "3..2"], 2, "1..10"),
+        (
+            vec!["mixture", "fit", &data, "-k", "2", "--smoothing", "1"],
+            2,
+            "binary and multinomial",
+        ),
         (
             vec!["mixture", "fit", &counts, "-k", "1", "--kind", "bernoulli"],
             3,
@@ -233,5 +259,157 @@ fn what_cannot_be_fitted_is_named() {
             "{args:?}: {}",
             finished.stderr
         );
+    }
+}
+
+#[test]
+fn the_bound_chooses_the_number_of_components_and_new_rows_are_predicted() {
+    let desk = Desk::new();
+    let (data, out) = (plane(&desk), desk.name("run"));
+    let args = [
+        "mixture", "fit", &data, "-k", "1..5", "--starts", "3", "--out", &out,
+    ];
+    let finished = jensen(args).expect(0);
+    assert!(
+        finished.stdout.contains("compared by"),
+        "{}",
+        finished.stdout
+    );
+    let fit = read_json(&desk.path("run/fit.json"));
+    assert_eq!(fit["components"].as_array().unwrap().len(), 3);
+    let candidates = fit["candidates"].as_array().unwrap();
+    assert_eq!(candidates.len(), 15);
+    let of = |row: &Value, name: &str| row[name].as_f64().unwrap();
+    let kept = candidates.iter().find(|row| row["chosen"] == true).unwrap();
+    assert_eq!(kept["parts"], 3);
+    assert_eq!(kept["elbo"], fit["elbo"]);
+    for row in candidates {
+        assert!(of(row, "evidence") <= of(kept, "evidence"), "{row}");
+        // log K! beside the bound.
+        let names: f64 = (1..=row["parts"].as_u64().unwrap())
+            .map(|k| (k as f64).ln())
+            .sum();
+        assert!((of(row, "evidence") - of(row, "elbo") - names).abs() < 1e-9);
+    }
+    let page = fs::read_to_string(desk.path("run/report.html")).unwrap();
+    assert!(page.contains("Fits compared"));
+    // A row in each cluster, one far from all, one of which only y is known, and one of which nothing is.
+    let new = file(
+        &desk,
+        "new.csv",
+        "name,y,x\na,0,-4\nb,1,4\nc,6,0\nd,90,90\ne,6,\nf,,\n",
+    );
+    let written = desk.name("seen.csv");
+    jensen(["mixture", "predict", &out, &new, "--out", &written]).expect(0);
+    let text = fs::read_to_string(&written).unwrap();
+    assert_eq!(
+        jensen(["mixture", "predict", &out, &new]).expect(0).stdout,
+        text
+    );
+    let rows: Vec<Vec<f64>> = text
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').map(|cell| cell.parse().unwrap()).collect())
+        .collect();
+    assert_eq!(
+        text.lines().next().unwrap(),
+        "component,log_density,p1,p2,p3"
+    );
+    let means: Vec<Vec<f64>> = (fit["components"].as_array().unwrap().iter())
+        .map(|component| numbers(&component["mean"]))
+        .collect();
+    let nearest = |x: f64, y: f64| {
+        let far = |m: &Vec<f64>| (m[0] - x).powi(2) + (m[1] - y).powi(2);
+        (0..3)
+            .min_by(|a, b| far(&means[*a]).total_cmp(&far(&means[*b])))
+            .unwrap() as f64
+            + 1.0
+    };
+    for (row, (x, y)) in rows.iter().zip([(-4.0, 0.0), (4.0, 1.0), (0.0, 6.0)]) {
+        assert_eq!(row[0], nearest(x, y));
+        assert!(row[1 + row[0] as usize] > 0.999 && row[1] > -4.0, "{row:?}");
+        assert!((row[2..].iter().sum::<f64>() - 1.0).abs() < 1e-12);
+    }
+    assert!(rows[3][1] < rows[0][1] - 10.0);
+    assert_eq!(rows[4][0], nearest(0.0, 6.0));
+    // Nothing is known: the weights.
+    assert!(
+        rows[5][1].abs() < 1e-12 && (rows[5][2] - 1.0 / 3.0).abs() < 0.01,
+        "{:?}",
+        rows[5]
+    );
+    let wrong = file(&desk, "wrong.csv", "x,z\n1,2\n");
+    let refused = jensen(["mixture", "predict", &out, &wrong]).expect(3);
+    assert!(
+        refused.stderr.contains("no column `y`"),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[test]
+fn starts_are_resumed_and_do_not_depend_on_threads() {
+    let desk = Desk::new();
+    let data = plane(&desk);
+    let fit = |out: &str, more: &[&str]| {
+        let args = [
+            "mixture", "fit", &data, "-k", "2..3", "--starts", "2", "--out", out, "--quiet",
+        ];
+        jensen(args.into_iter().chain(more.iter().copied()))
+    };
+    let (whole, part) = (desk.name("whole"), desk.name("part"));
+    fit(&whole, &["--threads", "1"]).expect(0);
+    let stopped = fit(&part, &["--max-seconds", "0.000001"]);
+    stopped.expect(4);
+    fit(
+        &part,
+        &["--resume", "--max-seconds", "100", "--threads", "2"],
+    )
+    .expect(0);
+    let read = |name: &str| read_json(&desk.path(name).join("fit.json"));
+    for field in ["elbo", "components", "candidates", "iterations"] {
+        assert_eq!(read("whole")[field], read("part")[field], "{field}");
+    }
+    let approximation =
+        |name: &str| fs::read(desk.path(name).join("approximation.safetensors")).unwrap();
+    assert_eq!(approximation("whole"), approximation("part"));
+}
+
+#[test]
+fn missing_values_cost_little() {
+    let desk = Desk::new();
+    // Every seventh cell of the plane is lost.
+    let text = fs::read_to_string(plane(&desk)).unwrap();
+    let mut cell = 0;
+    let holes: Vec<String> = (text.lines().enumerate())
+        .map(|(row, line)| {
+            let cells = line.split(',').map(|text| {
+                cell += 1;
+                if row > 0 && cell % 7 == 0 { "" } else { text }
+            });
+            cells.collect::<Vec<_>>().join(",")
+        })
+        .collect();
+    let holes = file(&desk, "holes.csv", &(holes.join("\n") + "\n"));
+    for covariance in ["full", "diagonal"] {
+        let args = [
+            "mixture",
+            "fit",
+            &holes,
+            "-k",
+            "3",
+            "--starts",
+            "10",
+            "--covariance",
+            covariance,
+        ];
+        let fit = jensen(args.into_iter().chain(["--json"])).expect(0).json();
+        for component in fit["components"].as_array().unwrap() {
+            let mean = numbers(&component["mean"]);
+            let near = [(-4.0, 0.0), (4.0, 1.0), (0.0, 6.0)]
+                .iter()
+                .any(|(x, y)| (mean[0] - x).abs() < 0.3 && (mean[1] - y).abs() < 0.3);
+            assert!(near, "{covariance} {mean:?}");
+        }
     }
 }

@@ -412,6 +412,104 @@ fn topics_are_exported_in_words() {
 }
 
 #[test]
+fn collapsed_inference_leaves_no_topic_dead_and_its_proportions_are_a_matrix() {
+    let desk = Desk::new();
+    let corpus = corpus(&desk);
+    let found = |out: &str, more: &[&str]| {
+        let out = desk.name(out);
+        let more: Vec<&str> = more
+            .iter()
+            .chain(&["--passes", "10", "--quiet"])
+            .copied()
+            .collect();
+        jensen(fit(&corpus, &out, &more)).expect(0);
+        read_json(&Path::new(&out).join("fit.json"))
+    };
+    let plain = found("plain", &[]);
+    let learned = [
+        "--inference",
+        "cvb0",
+        "--learn-alpha",
+        "asymmetric",
+        "--learn-eta",
+        "symmetric",
+    ];
+    let collapsed = found("run", &learned);
+    let used = |fit: &Value| fit["topics_in_use"].as_f64().unwrap();
+    assert!(used(&collapsed) > 10.0, "{}", used(&collapsed));
+    assert!(
+        used(&collapsed) > used(&plain) + 1.0,
+        "{} {}",
+        used(&collapsed),
+        used(&plain)
+    );
+    assert_eq!(
+        (&collapsed["dead_topics"], &collapsed["inference"]),
+        (&0.into(), &"cvb0".into())
+    );
+    let score = |fit: &Value| fit["heldout_log_predictive"].as_f64().unwrap();
+    assert!(
+        score(&collapsed) > score(&plain),
+        "{} {}",
+        score(&collapsed),
+        score(&plain)
+    );
+    let alpha = collapsed["learned_alpha"].as_array().unwrap();
+    assert!(alpha.len() == 12 && alpha[0] != alpha[1], "{alpha:?}");
+
+    // All proportions as a matrix, which are those of the lines.
+    let run = desk.name("run");
+    let text = abstracts();
+    let predict = |more: &[&str]| {
+        let args = ["topics", "predict", &run, &text, "--id", "id", "--quiet"];
+        jensen(args.iter().chain(more).copied()).expect(0).stdout
+    };
+    let lines = predict(&["--min-proportion", "0"]);
+    let (csv, npy) = (desk.name("theta.csv"), desk.name("theta.npy"));
+    predict(&["--out", &csv]);
+    predict(&["--out", &npy]);
+    let table = fs::read_to_string(&csv).unwrap();
+    let mut rows = table.lines();
+    assert!(rows.next().unwrap().starts_with("topic0,topic1,"));
+    let rows: Vec<Vec<f32>> = rows
+        .map(|row| row.split(',').map(|x| x.parse().unwrap()).collect())
+        .collect();
+    assert_eq!(rows.len(), lines.lines().count());
+    for (row, line) in rows.iter().zip(lines.lines()) {
+        let shares = proportions(line).1;
+        let pairs = row.iter().zip(&shares);
+        let total: f32 = row.iter().sum();
+        assert!((total - 1.0).abs() < 1e-5);
+        assert!(
+            pairs.clone().all(|(a, b)| (f64::from(*a) - b).abs() < 1e-6),
+            "{row:?} {shares:?}"
+        );
+    }
+    let bytes = fs::read(&npy).unwrap();
+    let numbers: Vec<f32> = bytes[bytes.len() - 4 * 12 * rows.len()..]
+        .chunks_exact(4)
+        .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+        .collect();
+    assert_eq!(numbers, rows.concat());
+
+    // Learned priors are gone on with, and no policy heats collapsed inference.
+    let updated = desk.name("updated");
+    jensen([
+        "topics", "update", &run, &text, "--out", &updated, "--quiet",
+    ])
+    .expect(0);
+    let fit = read_json(&desk.path("updated/fit.json"));
+    assert_eq!(fit["learned_alpha"].as_array().unwrap().len(), 12);
+    let heated = ["--inference", "cvb0", "--temper", "global"];
+    let refused = jensen(self::fit(&corpus, &desk.name("hot"), &heated)).expect(2);
+    assert!(
+        refused.stderr.contains("--inference mean-field"),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[test]
 fn what_is_no_corpus_is_not_replaced() {
     let desk = Desk::new();
     let notes = desk.file("notes.txt", "mine\n");

@@ -19,6 +19,10 @@
 //! is left of it in the model. Batch ascent then makes a second, plain run from the same start and keeps the better of the
 //! two, so that cooling never ends below the bound of a fit without it; stochastic fits, which have no bound to compare,
 //! count their step sizes anew from there, as little is settled yet.
+//!
+//! **Twins.** Where parts have become the same all the same, one of each pair starts anew ([`Engine::part_twins`]), up to three
+//! times: when batch ascent comes to rest, which again keeps the better end; in stochastic fits before passes 3, 5 and 9,
+//! counted from the end of a cooling, with step sizes counted anew.
 
 use jensen_run::{
     Algorithm, Archive, ArchiveError, Evidence, Limit, Record, Snapshot, Status, Step,
@@ -93,8 +97,14 @@ pub struct FitState<G, T> {
     bound: Option<f64>,
     /// Iterations in a row whose bound hardly changed.
     calm: u64,
-    /// Where batch ascent came to rest after its cooling, with its bound, while the plain run is made.
-    cooled: Option<(G, f64)>,
+    /// The best end that batch ascent has come to, with its bound, while it looks for a better one.
+    aside: Option<(G, f64)>,
+    /// Whether the plain run after a cooling was started.
+    plain: bool,
+    /// How often parts that became the same were started anew.
+    parted: u64,
+    /// The iteration that step sizes count from.
+    counted: u64,
 }
 
 impl<G: Snapshot, T: Snapshot> Snapshot for FitState<G, T> {
@@ -114,11 +124,14 @@ impl<G: Snapshot, T: Snapshot> Snapshot for FitState<G, T> {
         archive.set("skipped", self.skipped);
         archive.put("bound", self.bound.as_slice());
         archive.set("calm", self.calm);
-        archive.set("has_cooled", self.cooled.is_some());
-        if let Some((globals, bound)) = &self.cooled {
+        archive.set("has_cooled", self.aside.is_some());
+        if let Some((globals, bound)) = &self.aside {
             archive.nest("cooled", globals.save());
             archive.put("cooled_bound", &[*bound]);
         }
+        archive.set("plain", self.plain);
+        archive.set("parted", self.parted);
+        archive.set("counted", self.counted);
         archive
     }
 
@@ -140,13 +153,17 @@ impl<G: Snapshot, T: Snapshot> Snapshot for FitState<G, T> {
             skipped: archive.get("skipped")?,
             bound: archive.vec("bound")?.first().copied(),
             calm: archive.get("calm")?,
-            // Checkpoints of earlier versions know of no second run.
-            cooled: if archive.get("has_cooled").unwrap_or(false) {
+            // Checkpoints of earlier versions know of no second run, and of none but that after a cooling.
+            aside: if archive.get("has_cooled").unwrap_or(false) {
                 let globals = G::restore(&archive.nested("cooled"))?;
                 Some((globals, archive.vec_of("cooled_bound", 1)?[0]))
             } else {
                 None
             },
+            plain: (archive.get("plain"))
+                .unwrap_or_else(|_| archive.get("has_cooled").unwrap_or(false)),
+            parted: archive.get("parted").unwrap_or(0),
+            counted: archive.get("counted").unwrap_or(0),
         })
     }
 }
@@ -180,6 +197,9 @@ impl Local {
 /// The share of the start falls with 1 − 1/T, by this factor, when the temperature is nearly 1: what is left of the
 /// start's differences at T = 1 is four fifths.
 const SLOPE: f64 = 4.0;
+
+/// Passes of stochastic fits after which parts that are the same start anew; as many times batch ascent does so.
+const PARTED: [u64; 3] = [2, 4, 8];
 
 /// Calm iterations that batch ascent wants before it stops.
 const CALM: u64 = 3;
@@ -248,7 +268,7 @@ impl<E: Engine> Driver<E> {
                 ..
             } => (
                 *batch,
-                (tau + (steps_before + self.steps(done)) as f64).powf(-kappa),
+                (tau + (steps_before + self.steps(done, state.counted)) as f64).powf(-kappa),
                 population.unwrap_or(n as f64),
             ),
         };
@@ -314,7 +334,10 @@ impl<E: Engine> Algorithm for Driver<E> {
             skipped: 0,
             bound: None,
             calm: 0,
-            cooled: None,
+            aside: None,
+            plain: false,
+            parted: 0,
+            counted: 0,
         };
         let batch = matches!(self.settings.mode, Mode::Batch { .. });
         match &self.settings.temper {
@@ -346,6 +369,7 @@ impl<E: Engine> Algorithm for Driver<E> {
         let per_pass = self.iterations_per_pass();
         let batch_mode = matches!(self.settings.mode, Mode::Batch { .. });
         let pass = done as f64 / per_pass as f64;
+        self.part(state, done);
         let floor = self.warm(state, done, pass);
         let update = match &self.settings.temper {
             Temper::Global(global) => {
@@ -377,8 +401,8 @@ impl<E: Engine> Algorithm for Driver<E> {
             status = self.judge(state, bound, iteration, pass);
         }
         record = self.update(state, &local, update.then_some(floor), record);
-        if let Some((_, bound)) = &state.cooled {
-            record = record.with("cooled_elbo", *bound);
+        if let Some((_, bound)) = &state.aside {
+            record = record.with("best_elbo", *bound);
         }
         let points = local.sums.points.max(1) as f64;
         record = record
@@ -391,7 +415,7 @@ impl<E: Engine> Algorithm for Driver<E> {
         if Self::due(self.settings.scores_per_pass, iteration, per_pass) {
             record = self.engine.score(&state.globals, record);
         }
-        if matches!(status, Some(Status::Converged { .. })) && self.start_plain_run(state) {
+        if matches!(status, Some(Status::Converged { .. })) && self.goes_on(state) {
             status = None;
         }
         if status.is_none() && iteration >= self.planned_iterations() {
@@ -402,10 +426,8 @@ impl<E: Engine> Algorithm for Driver<E> {
 
     fn output(&mut self, state: &Self::State) -> Self::Output {
         let mut state = state.clone();
-        if let Some((globals, bound)) = state.cooled.take()
-            && state.bound.is_none_or(|plain| plain <= bound)
-        {
-            state.globals = globals;
+        if state.aside.is_some() {
+            self.keep_better(&mut state);
         }
         state
     }
@@ -487,16 +509,63 @@ impl<E: Engine> Driver<E> {
         record
     }
 
-    /// Puts a fit that has cooled and come to rest aside and starts the plain run; false if there is none to make.
-    fn start_plain_run(&mut self, state: &mut FitState<E::Globals, E::Table>) -> bool {
-        if state.cooled.is_some() || self.settings.temper.cooled_after().is_none() {
+    /// Makes the better of the present end and that which is put aside the present one.
+    fn keep_better(&self, state: &mut FitState<E::Globals, E::Table>) {
+        let Some((globals, bound)) = state.aside.take() else {
+            return;
+        };
+        // The bounds of iterations leave out what local steps would find afresh.
+        let at = |globals: &E::Globals| self.engine.untempered_bound(globals);
+        let present = at(&state.globals).or(state.bound);
+        let aside = at(&globals).unwrap_or(bound);
+        if present.is_none_or(|present| present <= aside) {
+            state.globals = globals;
+            state.bound = Some(bound);
+        }
+    }
+
+    /// Whether batch ascent that has come to rest looks for a better end: after a cooling by the plain run from the start,
+    /// and where parts are the same by starting one of each pair anew. The best end so far is put aside.
+    fn goes_on(&mut self, state: &mut FitState<E::Globals, E::Table>) -> bool {
+        self.keep_better(state);
+        let (globals, seed) = (state.globals.clone(), self.settings.seed);
+        if !state.plain && self.settings.temper.cooled_after().is_some() {
+            state.plain = true;
+            state.globals = self.engine.start(seed);
+        } else if state.inverse == 1.0
+            && state.parted < PARTED.len() as u64
+            && self
+                .engine
+                .part_twins(&mut state.globals, seed, state.parted)
+        {
+            state.parted += 1;
+        } else {
             return false;
         }
-        let plain = self.engine.start(self.settings.seed);
-        let cooled = std::mem::replace(&mut state.globals, plain);
-        state.cooled = state.bound.take().map(|bound| (cooled, bound));
+        state.aside = state.bound.take().map(|bound| (globals, bound));
         state.calm = 0;
         true
+    }
+
+    /// Starts parts of a stochastic fit anew that are the same before certain passes.
+    fn part(&mut self, state: &mut FitState<E::Globals, E::Table>, done: u64) {
+        if matches!(self.settings.mode, Mode::Batch { .. }) {
+            return;
+        }
+        let cooled = self.settings.temper.cooled_after().unwrap_or(0.0).ceil() as u64;
+        let per_pass = self.iterations_per_pass();
+        let passes = (done / per_pass).checked_sub(cooled);
+        let due = done.is_multiple_of(per_pass)
+            && passes.is_some_and(|passes| PARTED.contains(&passes))
+            && state.inverse == 1.0;
+        if due
+            && self
+                .engine
+                .part_twins(&mut state.globals, self.settings.seed, done / per_pass)
+        {
+            state.parted += 1;
+            state.counted = done;
+        }
     }
 
     /// What the last planned iteration ends with.
@@ -523,8 +592,11 @@ impl<E: Engine> Driver<E> {
             .lean_on_start(self.settings.seed, share, inverse);
     }
 
-    /// The number of steps that step sizes of an iteration after `done` others count.
-    fn steps(&self, done: u64) -> u64 {
+    /// The number of steps that step sizes of an iteration after `done` others count, from `counted` on.
+    fn steps(&self, done: u64, counted: u64) -> u64 {
+        if counted > 0 {
+            return done - counted;
+        }
         let cooled = self.settings.temper.cooled_after();
         match cooled.filter(|_| self.engine.lean() > 0.0) {
             Some(passes) => {

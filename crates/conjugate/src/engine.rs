@@ -124,11 +124,23 @@ pub trait Engine {
         let _ = (seed, share, inverse);
     }
 
+    /// Starts one of each pair of parts that became the same anew; false where none are. Attempts of a seed differ.
+    fn part_twins(&self, globals: &mut Self::Globals, seed: u64, attempt: u64) -> bool {
+        let _ = (globals, seed, attempt);
+        false
+    }
+
     /// λ ← (1 − ρ) λ + ρ (α + scale · statistics) (Mandt et al. 2016, Eq. 8).
     fn global_step(&mut self, globals: &mut Self::Globals, rho: f64, scale: f64);
 
     /// `E_q[log p(β)]` − `E_q[log q(β)]`, in nats.
     fn global_bound(&self, globals: &Self::Globals) -> f64;
+
+    /// The bound at T = 1 in nats, where it is worth a visit of every point: what two ends of a run are compared by.
+    fn untempered_bound(&self, globals: &Self::Globals) -> Option<f64> {
+        let _ = globals;
+        None
+    }
 
     /// log C(T) at inverse temperatures, from `draws` draws of the prior where it is not known in closed form.
     fn log_partition(&self, inverse: &[f64], draws: usize, seed: u64) -> Partition;

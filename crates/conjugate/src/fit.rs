@@ -2,19 +2,22 @@
 
 use jensen_run::{Control, Identity, Outcome, Reason, RunError, Verdict, run};
 
-use crate::driver::{Driver, DriverSettings};
+use crate::driver::{Driver, DriverSettings, FitState, Mode};
+use crate::engine::{Engine, Heat, Measure};
 use crate::model::{ConjugateModel, twins};
-use crate::pointwise::{Pointwise, untempered_bound};
+use crate::pointwise::{NormaliserTable, Pointwise, VectorGlobals, untempered_bound};
 
 /// A fit of a model whose globals are one vector.
 #[derive(Clone, Debug)]
 pub struct ModelFit {
     /// Natural parameters of q(β), in the order of the model's blocks.
     pub lambda: Vec<f64>,
-    /// The evidence lower bound of the untempered model in nats: local steps at T = 1 from fresh starts.
+    /// The evidence lower bound of the untempered model in nats: see [`untempered_bound`].
     pub elbo: f64,
     /// The last temperature, 1 / E[1/T]; for local tempering that of the mean inverse temperature.
     pub temperature: f64,
+    /// What one iteration over all points would add to the bound, in nats; of stochastic fits alone, which have no stopping rule.
+    pub gain: Option<f64>,
     /// Pairs of parts that the fit made the same: see [`twins`].
     pub twins: Vec<(usize, usize)>,
     /// Points that were learned from, counted again in every pass.
@@ -24,13 +27,66 @@ pub struct ModelFit {
 }
 
 impl ModelFit {
-    /// What speaks against a fit beside its status and a temperature above 1: parts that are the same.
-    pub fn verdict(&self) -> Verdict {
+    /// What a run of the driver ended with.
+    pub(crate) fn of<M: ConjugateModel>(
+        model: &M,
+        settings: &DriverSettings,
+        state: FitState<VectorGlobals, NormaliserTable>,
+    ) -> Self {
+        let globals = state.globals.clone();
+        let fit = Self {
+            elbo: untempered_bound(model, &state.globals),
+            temperature: 1.0 / state.inverse,
+            gain: None,
+            twins: twins(model, &state.globals.lambda),
+            points: state.used,
+            skipped: state.skipped,
+            lambda: state.globals.lambda,
+        };
+        match settings.mode {
+            Mode::Batch { .. } => fit,
+            Mode::Stochastic { .. } => fit.with_gain(model, globals),
+        }
+    }
+
+    /// The fit with what an iteration over all points would add to its bound.
+    fn with_gain<M: ConjugateModel>(self, model: &M, mut globals: VectorGlobals) -> Self {
+        let mut engine = Pointwise::new(model);
+        let all: Vec<usize> = (0..model.points()).collect();
+        let (heat, measure) = (Heat::Uniform(1.0), Measure::default());
+        if engine
+            .local_steps(&mut globals, &all, &heat, measure)
+            .is_none()
+        {
+            return self;
+        }
+        engine.global_step(&mut globals, 1.0, 1.0);
+        let gain = untempered_bound(model, &globals) - self.elbo;
+        Self {
+            gain: Some(gain),
+            ..self
+        }
+    }
+
+    /// What speaks against a fit beside its status and a temperature above 1: parts, of which one is called `part`, that are the same. They are
+    /// numbered in the given order.
+    pub fn verdict(&self, part: &str, order: &[usize]) -> Verdict {
         let mut verdict = Verdict::new();
-        if let Some((i, j)) = self.twins.first() {
+        // A nat a parameter: on average they are more than a standard deviation away from where they go.
+        if let Some(gain) = self.gain.filter(|gain| *gain > self.lambda.len() as f64) {
             verdict.against(Reason::new(
-                format!("components {} and {} are the same", i + 1, j + 1),
-                "Ask for fewer components, or try another seed.",
+                format!(
+                    "one more iteration over all points would raise the bound by {gain:.1} nats"
+                ),
+                "Make more passes, take larger minibatches, or leave them out.",
+            ));
+        }
+        let place = |part: usize| order.iter().position(|p| *p == part).map_or(part, |at| at);
+        if let Some(&(i, j)) = self.twins.first() {
+            let (i, j) = (place(i) + 1, place(j) + 1);
+            verdict.against(Reason::new(
+                format!("{part}s {} and {} are the same", i.min(j), i.max(j)),
+                format!("Ask for fewer {part}s, or try several starts."),
             ));
         }
         verdict
@@ -76,14 +132,9 @@ pub fn fit<M: ConjugateModel>(
     let identity = identity(model, settings, data_hash);
     let outcome = run(&mut driver, &identity, control)?;
     Ok(Outcome {
-        output: outcome.output.map(|state| ModelFit {
-            elbo: untempered_bound(model, &state.globals.lambda),
-            temperature: 1.0 / state.inverse,
-            twins: twins(model, &state.globals.lambda),
-            points: state.used,
-            skipped: state.skipped,
-            lambda: state.globals.lambda,
-        }),
+        output: outcome
+            .output
+            .map(|state| ModelFit::of(model, settings, state)),
         status: outcome.status,
         iterations: outcome.iterations,
         seconds: outcome.seconds,

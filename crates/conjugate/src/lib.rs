@@ -11,6 +11,7 @@
 //! | [`pointwise`] | an engine of any model whose globals are one vector |
 //! | [`models`] | Gaussian, Bernoulli and multinomial mixtures, factorial mixtures, hidden Markov chains |
 //! | [`fit`](mod@fit) | fitting a model under the loop's control |
+//! | [`several`] | several starts or sizes in one run, the best of which is kept |
 //!
 //! ## Topics
 //!
@@ -35,4 +36,5 @@ pub mod model;
 pub mod models;
 pub mod pointwise;
 pub mod policy;
+pub mod several;
 pub mod temper;

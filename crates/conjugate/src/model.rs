@@ -93,29 +93,38 @@ pub trait ConjugateModel: Sync {
     }
 }
 
-/// Two parts of a fit are twins when they differ by less than this share of what the data moved them by: a thousandth.
-const TWINS: f64 = 1e-3;
+/// Two parts are twins when their distributions are closer than this share of their numbers, in nats.
+///
+/// Parts of equal data are at distance 0, and where one has twice the data of the other, at an eighth of a nat a number.
+/// Parts that tell points apart, be it by nothing but noise, are at about a nat a number, and further the more points there are.
+const TWINS: f64 = 0.25;
 
 /// Pairs of parts that a fit made the same, each part beside the first like it. Parts that hold no data are no twins.
+///
+/// The distance is the symmetric Kullback–Leibler divergence of their distributions, (λᵢ − λⱼ)·(E tᵢ − E tⱼ), which does not
+/// depend on the origin and the units of the data.
 pub fn twins<M: ConjugateModel>(model: &M, lambda: &[f64]) -> Vec<(usize, usize)> {
-    let parts = model.parts();
-    let prior = model.blocks().prior();
-    let distance = |a: &[f64], b: &[f64]| -> f64 {
-        let squares = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b));
-        squares.sum::<f64>().sqrt()
+    let (parts, blocks) = (model.parts(), model.blocks());
+    let prior = blocks.prior();
+    let expected = blocks.expectations(lambda);
+    let unmoved = blocks.expectations(prior);
+    let distance = |i: &Range<usize>, j: &Range<usize>, other: (&[f64], &[f64])| -> f64 {
+        let here = lambda[i.clone()].iter().zip(&expected[i.clone()]);
+        let there = other.0[j.clone()].iter().zip(&other.1[j.clone()]);
+        let terms = here.zip(there).map(|((l, t), (m, u))| (l - m) * (t - u));
+        terms.sum::<f64>().abs() / i.len().max(1) as f64
     };
-    let moved: Vec<f64> = parts
+    let holds_data: Vec<bool> = parts
         .iter()
-        .map(|part| distance(&lambda[part.clone()], &prior[part.clone()]))
+        .map(|part| distance(part, part, (prior, &unmoved)) > TWINS)
         .collect();
-    let most = moved.iter().copied().fold(0.0, f64::max);
     let mut found = Vec::new();
-    for j in 0..parts.len() {
-        let twin = |i: &usize| {
-            let apart = distance(&lambda[parts[*i].clone()], &lambda[parts[j].clone()]);
-            moved[j] > TWINS * most && apart <= TWINS * moved[j]
-        };
-        if let Some(i) = (0..j).find(twin) {
+    for (j, part) in parts.iter().enumerate() {
+        let twin =
+            |i: &usize| holds_data[*i] && distance(&parts[*i], part, (lambda, &expected)) <= TWINS;
+        if holds_data[j]
+            && let Some(i) = (0..j).find(twin)
+        {
             found.push((i, j));
         }
     }

@@ -9,10 +9,11 @@ use jensen_run::{Archive, ArchiveError, Record, Snapshot};
 use rayon::prelude::*;
 
 use crate::engine::{Engine, Heat, Measure, Partition, Sums};
-use crate::model::{ConjugateModel, Local};
+use crate::model::{ConjugateModel, Local, twins};
 use crate::policy::softmax;
 
 const START: Purpose = Purpose::new("first globals");
+const ANEW: Purpose = Purpose::new("parts that start anew");
 const PRIOR: Purpose = Purpose::new("prior globals");
 const POSTERIOR: Purpose = Purpose::new("globals for normalisers");
 
@@ -258,6 +259,20 @@ impl<M: ConjugateModel> Engine for Pointwise<'_, M> {
         }
     }
 
+    fn part_twins(&self, globals: &mut VectorGlobals, seed: u64, attempt: u64) -> bool {
+        let twins = twins(self.model, &globals.lambda);
+        if twins.is_empty() {
+            return false;
+        }
+        let fresh = self.model.start(&mut Stream::new(seed, ANEW, attempt, 0));
+        let parts = self.model.parts();
+        for (_, twin) in twins {
+            let here = parts[twin].clone();
+            globals.lambda[here.clone()].copy_from_slice(&fresh[here]);
+        }
+        true
+    }
+
     fn global_step(&mut self, globals: &mut VectorGlobals, rho: f64, scale: f64) {
         let prior = self.model.blocks().prior();
         let (share, inverse) = self.lean;
@@ -278,6 +293,10 @@ impl<M: ConjugateModel> Engine for Pointwise<'_, M> {
 
     fn global_bound(&self, globals: &VectorGlobals) -> f64 {
         -self.model.blocks().divergence(&globals.lambda)
+    }
+
+    fn untempered_bound(&self, globals: &VectorGlobals) -> Option<f64> {
+        Some(untempered_bound(self.model, globals))
     }
 
     fn log_partition(&self, inverse: &[f64], draws: usize, seed: u64) -> Partition {
@@ -347,7 +366,7 @@ impl<M: ConjugateModel> Engine for Pointwise<'_, M> {
 
     /// Adds `untempered_elbo` and, with held-out points, `heldout_log_predictive` with its standard error.
     fn score(&mut self, globals: &VectorGlobals, record: Record) -> Record {
-        let bound = untempered_bound(self.model, &globals.lambda);
+        let bound = untempered_bound(self.model, globals);
         let record = record.with("untempered_elbo", bound);
         match self.heldout {
             None => record,
@@ -365,25 +384,44 @@ fn origin<M: ConjugateModel>(model: &M, seed: u64) -> Vec<f64> {
     model.start(&mut Stream::new(seed, START, 0, 0))
 }
 
+/// E_q[log p(x, z | β)] + H(q(z)) of every point at T = 1, from a fresh start of its local step or from what points
+/// remember of their last visit, where that is given and better.
+fn point_bounds<M: ConjugateModel>(model: &M, lambda: &[f64], memory: &[f64]) -> Vec<f64> {
+    let expected = model.blocks().expectations(lambda);
+    let width = model.memory();
+    (0..model.points())
+        .into_par_iter()
+        .map_init(M::Scratch::default, |scratch, point| {
+            // What says nothing has probability 1.
+            if model.size(point) == 0.0 {
+                return 0.0;
+            }
+            let mut bound = |mut memory: Vec<f64>| {
+                let local = model.local(&expected, point, 1.0, &mut memory, scratch);
+                local.energy + local.entropy
+            };
+            let fresh = bound(vec![0.5; width]);
+            match memory.get(point * width..(point + 1) * width) {
+                Some(kept) if width > 0 => fresh.max(bound(kept.to_vec())),
+                _ => fresh,
+            }
+        })
+        .collect()
+}
+
 /// How well q(β) predicts the points of a model that it was not fitted to: the mean over points of
 /// E_q[log p(x, z | β)] + H(q(z)) at T = 1, a lower bound of the log predictive density in nats a point, with its standard
 /// error.
 pub fn heldout<M: ConjugateModel>(model: &M, lambda: &[f64]) -> (f64, f64) {
-    let expected = model.blocks().expectations(lambda);
-    let values: Vec<f64> = (0..model.points())
-        .into_par_iter()
-        .map_init(M::Scratch::default, |scratch, point| {
-            let mut memory = vec![0.5; model.memory()];
-            let local = model.local(&expected, point, 1.0, &mut memory, scratch);
-            local.energy + local.entropy
-        })
-        .collect();
-    let moments = Moments::of(&values);
+    let moments = Moments::of(&point_bounds(model, lambda, &[]));
     (moments.mean(), moments.standard_error())
 }
 
-/// The untempered bound of a fit in nats: local steps at T = 1 from fresh starts, and the globals as they are.
-pub fn untempered_bound<M: ConjugateModel>(model: &M, lambda: &[f64]) -> f64 {
-    let (mean, _) = heldout(model, lambda);
-    mean * model.points() as f64 - model.blocks().divergence(lambda)
+/// The untempered bound of a fit in nats: local steps at T = 1, and the globals as they are.
+///
+/// Iterated local steps have optima of their own; each point takes the better of that which a fresh start finds and that
+/// which goes on from its last visit.
+pub fn untempered_bound<M: ConjugateModel>(model: &M, globals: &VectorGlobals) -> f64 {
+    let points = point_bounds(model, &globals.lambda, &globals.memory);
+    Moments::of(&points).mean() * model.points() as f64 - model.blocks().divergence(&globals.lambda)
 }

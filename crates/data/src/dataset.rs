@@ -253,6 +253,31 @@ impl DataSet {
             .map(|(name, value)| (name.as_str(), value))
     }
 
+    /// Variables in the order in which they were written, by value.
+    pub fn into_entries(self) -> impl Iterator<Item = (String, Value)> {
+        self.entries.into_iter()
+    }
+
+    /// Arrays with those of the same names behind them, along their first dimension; what is not in both, or of another
+    /// kind, stays as it is.
+    #[must_use]
+    pub fn followed_by(mut self, mut more: Self) -> Self {
+        for (name, value) in &mut self.entries {
+            let Some(at) = more.index.get(name.as_str()) else {
+                continue;
+            };
+            let other = &mut more.entries[*at].1;
+            let fits = !value.shape.is_empty() && value.shape.get(1..) == other.shape.get(1..);
+            match (&mut value.elements, &mut other.elements) {
+                (Elements::Int(ours), Elements::Int(theirs)) if fits => ours.append(theirs),
+                (Elements::Real(ours), Elements::Real(theirs)) if fits => ours.append(theirs),
+                _ => continue,
+            }
+            value.shape[0] += other.shape[0];
+        }
+        self
+    }
+
     /// Names in the order in which they were written.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.iter().map(|(name, _)| name)

@@ -6,9 +6,11 @@
 //! | readers: CmdStan JSON and R dump, either by its file | [`json`], [`rdump`], [`data_file`] |
 //! | posterior draws and their writers: Stan CSV, NetCDF for ArviZ | [`draws`], [`stan_csv`], [`netcdf`] |
 //! | tables of named columns: CSV and text, NPY and NPZ | [`table`], [`table_csv`], [`npy`] |
+//! | rows of Parquet files that need not fit into memory, in builds with the feature `parquet` | `columns` |
 //! | images and labels: IDX | [`idx`] |
 //! | rows for networks, mapped into memory: IDX, NPY, CSV, MAT, pictures | [`rows`] |
 //! | neighbours of regions: INLA, BUGS, edge lists | [`adjacency`] |
+//! | sparse symmetric matrices: Matrix Market, triplets | [`symmetric`] |
 //! | the summary of a fit, `fit.json` | [`summary`] |
 //! | whole files and folders | [`files`] |
 //! | atomic files, run folders, digests of their files, traces | [`atomic`], [`run_dir`], [`digests`], [`trace`] |
@@ -26,6 +28,8 @@
 pub mod adjacency;
 pub mod atomic;
 pub mod bytes;
+#[cfg(feature = "parquet")]
+pub mod columns;
 #[cfg(feature = "corpus")]
 pub mod corpus;
 pub mod data_file;
@@ -46,6 +50,7 @@ pub mod run_dir;
 mod source;
 pub mod stan_csv;
 pub mod summary;
+pub mod symmetric;
 pub mod table;
 pub mod table_csv;
 pub mod trace;
@@ -63,12 +68,13 @@ pub use files::{
     remove_files,
 };
 pub use lookup::Entry;
-pub use netcdf::{NETCDF, NetcdfAttributes, Roles, write_draws_netcdf};
-pub use rows::{RowFormat, RowWriter, Rows};
+pub use netcdf::{NETCDF, NetcdfAttributes, Roles, predicted, write_draws_netcdf};
+pub use rows::{Number, RowFormat, RowWriter, Rows};
 pub use run_dir::{Artefact, Claim, RunDir};
 pub use stan_csv::{AdviConfig, StanCsvComments, StanCsvHeader, read_draws_csv, write_draws_csv};
 pub use summary::{
     ElboPoint, FIT_FORMAT, FitSummary, ParameterSummary, PlainSummary, RefinementSummary, Seconds,
 };
+pub use symmetric::Symmetric;
 pub use table::{Cells, Column, Table};
 pub use trace::{TraceWriter, read_trace};

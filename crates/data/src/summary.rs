@@ -62,9 +62,22 @@ pub struct FitSummary {
     /// The bound along the run, thinned; the full trace is in `trace.jsonl`.
     #[serde(default)]
     pub elbo_history: Vec<ElboPoint>,
+    /// Modes of the same mass that exchanging elements of arrays makes of the one that was fitted, itself included; left out
+    /// where there is one.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub labellings: u64,
     /// The refinement, where there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refinement: Option<RefinementSummary>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde asks")]
+fn is_one(count: &u64) -> bool {
+    *count == 1
 }
 
 /// What a refinement from the approximation to draws of the posterior found.

@@ -24,6 +24,14 @@ pub enum Header {
     No,
 }
 
+/// A word as a cell of a table of commas, in quotes where it needs them.
+pub fn quoted(word: &str) -> String {
+    match word.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", word.replace('"', "\"\"")),
+        false => word.to_owned(),
+    }
+}
+
 /// Reads a table from text.
 ///
 /// # Errors

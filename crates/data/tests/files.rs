@@ -268,6 +268,7 @@ fn a_summary_reads_back_and_writes_null_for_what_is_not_finite() {
         method: "advi".into(),
         family: "meanfield".into(),
         draws: 5,
+        labellings: 1,
         warnings: vec!["k̂ is high".into()],
         refinement: None,
         elbo_history: vec![ElboPoint {

@@ -45,6 +45,9 @@ macro_rules! erased {
             fn workspace(&self, lanes: usize, batch: usize) -> ErasedWorkspace;
             fn support(&self, batch: &[u32], coordinates: &mut Vec<u32>) -> bool;
             fn linear(&self) -> Option<&dyn LinearPredictor>;
+            fn blocks(&self) -> Option<&[u32]>;
+            fn stride(&self) -> usize;
+            fn hold(&self, records: &[u32]);
             $(fn $name(&self, ws: &mut ErasedWorkspace, $($arg: $type),*);)*
         }
 
@@ -63,6 +66,15 @@ macro_rules! erased {
             }
             fn linear(&self) -> Option<&dyn LinearPredictor> {
                 RecordDensity::linear(self)
+            }
+            fn blocks(&self) -> Option<&[u32]> {
+                RecordDensity::blocks(self)
+            }
+            fn stride(&self) -> usize {
+                RecordDensity::stride(self)
+            }
+            fn hold(&self, records: &[u32]) {
+                RecordDensity::hold(self, records);
             }
             $(fn $name(&self, ws: &mut ErasedWorkspace, $($arg: $type),*) {
                 RecordDensity::$name(self, concrete(ws), $($arg),*);
@@ -86,6 +98,15 @@ macro_rules! erased {
             }
             fn linear(&self) -> Option<&dyn LinearPredictor> {
                 self.0.linear()
+            }
+            fn blocks(&self) -> Option<&[u32]> {
+                self.0.blocks()
+            }
+            fn stride(&self) -> usize {
+                self.0.stride()
+            }
+            fn hold(&self, records: &[u32]) {
+                self.0.hold(records);
             }
             $(fn $name(&self, ws: &mut ErasedWorkspace, $($arg: $type),*) {
                 self.0.$name(ws, $($arg),*);

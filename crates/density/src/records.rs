@@ -70,14 +70,19 @@ pub trait RecordDensity: Sync {
         out: LanesMut<'_>,
     );
 
-    /// `out[l] = log p(x_{records[l]} | z[:, l])`.
+    /// `out[l] = log p(x_{records[l]} | z[:, l])`. The default makes a call a lane, here and in what follows.
     fn paired_value(
         &self,
         ws: &mut Self::Workspace,
         records: &[u32],
         z: Lanes<'_>,
         out: &mut [f64],
-    );
+    ) {
+        for (lane, (record, out)) in records.chunks(1).zip(out.chunks_mut(1)).enumerate() {
+            let point = column(z, lane);
+            self.batch_value(ws, record, Lanes::new(&point, z.rows(), 1), out);
+        }
+    }
 
     /// The paired log likelihood and its gradient, lane by lane.
     fn paired_value_grad(
@@ -86,8 +91,16 @@ pub trait RecordDensity: Sync {
         records: &[u32],
         z: Lanes<'_>,
         out: &mut [f64],
-        grad: LanesMut<'_>,
-    );
+        mut grad: LanesMut<'_>,
+    ) {
+        let mut part = vec![0.0; z.rows()];
+        for (lane, (record, out)) in records.chunks(1).zip(out.chunks_mut(1)).enumerate() {
+            let point = column(z, lane);
+            let view = LanesMut::new(&mut part, z.rows(), 1);
+            self.batch_value_grad(ws, record, Lanes::new(&point, z.rows(), 1), out, view);
+            set_column(&part, lane, &mut grad);
+        }
+    }
 
     /// Hessian-vector products of the paired log likelihood, lane by lane.
     fn paired_hvp(
@@ -96,8 +109,20 @@ pub trait RecordDensity: Sync {
         records: &[u32],
         z: Lanes<'_>,
         v: Lanes<'_>,
-        out: LanesMut<'_>,
-    );
+        mut out: LanesMut<'_>,
+    ) {
+        let mut part = vec![0.0; z.rows()];
+        for (lane, record) in records.chunks(1).enumerate() {
+            let (point, direction) = (column(z, lane), column(v, lane));
+            let (z, v) = (
+                Lanes::new(&point, point.len(), 1),
+                Lanes::new(&direction, direction.len(), 1),
+            );
+            let view = LanesMut::new(&mut part, point.len(), 1);
+            self.batch_hvp(ws, record, z, v, view);
+            set_column(&part, lane, &mut out);
+        }
+    }
 
     /// Gradients and Hessian-vector products of groups of records, every group at a point of its
     /// own, summed over all: *adds* `Σ_g Σ_{n ∈ g} ∇ log p(xₙ | z_g)` to `grad` and
@@ -137,6 +162,23 @@ pub trait RecordDensity: Sync {
     /// The view as a linear predictor, where the likelihood is one.
     fn linear(&self) -> Option<&dyn LinearPredictor> {
         None
+    }
+
+    /// Where the records' data come into memory a block at a time: the first record of each block, and N at the end. Whoever
+    /// has the choice visits one block after the other. `None`, the default, where all data are at hand.
+    fn blocks(&self) -> Option<&[u32]> {
+        None
+    }
+
+    /// How many records whoever goes through all of them asks for at a time.
+    fn stride(&self) -> usize {
+        STRIDE
+    }
+
+    /// Announces records, ascending, that will be evaluated again and again, as one batch or in pieces of it: where data come
+    /// in blocks, theirs are kept at hand.
+    fn hold(&self, records: &[u32]) {
+        let _ = records;
     }
 }
 
@@ -238,6 +280,20 @@ pub struct PredictorScratch {
     pub values: Vec<f64>,
 }
 
+/// Column `lane` of a matrix.
+fn column(z: Lanes<'_>, lane: usize) -> Vec<f64> {
+    let (data, lanes) = (z.as_slice(), z.lanes());
+    (0..z.rows()).map(|row| data[row * lanes + lane]).collect()
+}
+
+fn set_column(x: &[f64], lane: usize, out: &mut LanesMut<'_>) {
+    let lanes = out.lanes();
+    let out = out.as_mut_slice();
+    for (row, x) in x.iter().enumerate() {
+        out[row * lanes + lane] = *x;
+    }
+}
+
 fn add(x: &[f64], y: &mut [f64]) {
     for (y, x) in y.iter_mut().zip(x) {
         *y += x;
@@ -272,14 +328,14 @@ pub struct AllRecordsWorkspace<W> {
 }
 
 /// Records that are evaluated together: enough to use every lane, few enough to stay in cache.
-const CHUNK: usize = 1024;
+const STRIDE: usize = 1024;
 
 impl<D: RecordDensity> AllRecords<D> {
     /// The density of all records of `density`.
     pub fn new(density: D) -> Self {
         Self {
+            chunk: density.stride(),
             density,
-            chunk: CHUNK,
             sample: None,
         }
     }
@@ -289,8 +345,8 @@ impl<D: RecordDensity> AllRecords<D> {
     pub fn sample(density: D, records: Vec<u32>) -> Self {
         let weight = density.records() as f64 / records.len().max(1) as f64;
         Self {
+            chunk: density.stride(),
             density,
-            chunk: CHUNK,
             sample: Some((records, weight)),
         }
     }
@@ -488,5 +544,14 @@ impl<D: RecordDensity> RecordDensity for &D {
     }
     fn linear(&self) -> Option<&dyn LinearPredictor> {
         (**self).linear()
+    }
+    fn blocks(&self) -> Option<&[u32]> {
+        (**self).blocks()
+    }
+    fn stride(&self) -> usize {
+        (**self).stride()
+    }
+    fn hold(&self, records: &[u32]) {
+        (**self).hold(records);
     }
 }

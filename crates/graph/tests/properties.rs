@@ -515,3 +515,86 @@ fn recursions_stay_sequential_and_linear() {
         "{small} nodes for 100 steps, {large} for 200"
     );
 }
+
+/// Logistic regression over `n` records with these predictors, as vectors.
+fn logistic(n: usize, predictor: impl Fn(usize) -> f64) -> Graph {
+    let mut g = Graph::new();
+    let z = g.input(3);
+    let signs: Vec<f64> = (0..n)
+        .map(|i| if i % 3 == 0 { 1.0 } else { -1.0 })
+        .collect();
+    let columns: Vec<f64> = (0..n)
+        .map(|i| predictor(i % 12))
+        .chain((0..n).map(|i| predictor(i + 7 * (i % 2))))
+        .collect();
+    let (table, b) = (g.vector(&columns), g.slice(z, 1, 2));
+    let dims = jensen_graph::MatMul {
+        m: n as u32,
+        k: 2,
+        n: 1,
+        left_transposed: false,
+        right_transposed: false,
+    };
+    let slope = g.matmul(table, b, dims);
+    let level = g.element(z, 0);
+    let eta = g.add(level, slope);
+    let signs = g.vector(&signs);
+    let eta = g.mul(signs, eta);
+    let terms = g.elem(ElemOp::Log1pExp, &[eta]);
+    let sum = g.sum(terms);
+    let value = g.neg(sum);
+    g.set_outputs(vec![value]);
+    g
+}
+
+#[test]
+fn elements_of_a_sum_that_repeat_are_computed_once() {
+    let lengths = |graph: &Graph| -> Vec<u32> {
+        graph
+            .ids()
+            .filter(|id| graph.op(*id) == jensen_graph::Op::Elem(ElemOp::Log1pExp))
+            .map(|id| graph.shape(id).len)
+            .collect()
+    };
+    let few = logistic(600, |i| f64::from(i as u32 % 12) * 0.3 - 1.0);
+    let once = passes::repeats(&few);
+    assert_eq!(lengths(&once), [12]);
+    let z = [0.4, -1.3, 0.7];
+    let (all, some) = (evaluate(&few, &[&z], None), evaluate(&once, &[&z], None));
+    assert!(
+        close(all[0][0], some[0][0], all[0][0].abs(), 1e-14),
+        "{all:?}, {some:?}"
+    );
+    let many = logistic(600, |i| (i as f64 * 0.7).sin());
+    assert_eq!(lengths(&passes::repeats(&many)), [600]);
+}
+
+#[test]
+fn sums_of_softplus_keep_their_digits() {
+    let graph = logistic(1500, |i| (i as f64 * 0.7).sin());
+    let second = differentiated(&graph);
+    for simd in Simd::available() {
+        let density = density(&graph, simd, 1);
+        let mut ws = density.workspace(8);
+        for scale in [0.01, 1.0, 30.0, 700.0] {
+            let lanes = sequence(8);
+            let z: Vec<f64> = draws(3, &lanes, 5).iter().map(|x| scale * x).collect();
+            let v = draws(3, &lanes, 9);
+            let results = run(&density, &mut ws, &z, &v);
+            assert_agrees(&results, &slow(&second, &z, &v), "softplus");
+            for (lane, value) in results.values.iter().enumerate() {
+                let column: Vec<f64> = (0..3).map(|i| z[i * 8 + lane]).collect();
+                let wanted = evaluate(&graph, &[&column], None)[0][0];
+                assert!(
+                    close(*value, wanted, wanted.abs(), 1e-13),
+                    "{value} against {wanted}"
+                );
+            }
+        }
+        let mut ws = density.workspace(1);
+        let nan = run(&density, &mut ws, &[f64::NAN, 0.0, 0.0], &[0.0; 3]);
+        assert!(nan.values[0].is_nan());
+        let infinite = run(&density, &mut ws, &[f64::INFINITY, 0.0, 0.0], &[0.0; 3]);
+        assert_eq!(infinite.values[0], f64::NEG_INFINITY);
+    }
+}

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use jensen::data::{Adjacency, Table};
+use jensen::data::{Adjacency, Symmetric, Table};
 use jensen::latent::{Files, Learning, Request, Settings, TableModel, fit_table, fitted};
 use jensen::run::{Budget, Control, Identity, Silent};
 
@@ -15,6 +15,10 @@ struct Data(PathBuf);
 impl Files for Data {
     fn graph(&self, file: &str) -> Result<Adjacency, String> {
         Adjacency::read(&self.0.join(file)).map_err(|e| e.to_string())
+    }
+
+    fn symmetric(&self, file: &str) -> Result<Symmetric, String> {
+        Symmetric::read(&self.0.join(file)).map_err(|e| e.to_string())
     }
 
     fn table(&self, file: &str) -> Result<Table, String> {

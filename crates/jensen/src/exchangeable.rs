@@ -24,20 +24,51 @@
 //! # }
 //! ```
 
+use std::cell::{Cell, RefCell};
+use std::path::PathBuf;
+
 use jensen_blackbox::records::RecordEstimator;
 use jensen_blackbox::{FamilyChoice, FamilyKind, Method, Subject};
 use jensen_data::DataSet;
 use jensen_density::{AllRecords, Posterior, RecordDensity};
 use jensen_graph::RecordGraph;
-use jensen_stan::lower::lower_records;
+use jensen_stan::lower::{RecordData, lower_records, record_data};
 
 pub use crate::variances::{EstimatorVariance, VariancePoint, variance_section};
 
-use crate::stan::{Build, Model};
+use crate::blocks::{
+    LEAF, Leaf, LeafProgram, RecordBlocks, RecordLeaves, RecordSource, RecordSteps, RecordTable,
+    first_data,
+};
+use crate::program::Source;
+use crate::stan::{Build, Model, checked_program};
 use crate::{Error, Problem};
 
 /// A program over exchangeable records.
 pub type RecordModel = Model<AllRecords<RecordGraph>>;
+
+/// A program over exchangeable records whose data come in blocks.
+pub type BlockModel = Model<AllRecords<RecordBlocks>>;
+
+/// A program over exchangeable records in leaves.
+pub type LeafModel = Model<AllRecords<RecordLeaves>>;
+
+/// Densities of records that programs have.
+pub trait Records: RecordDensity {
+    /// Bytes of one thread's block of lanes.
+    fn block_bytes(&self) -> usize;
+
+    /// What made values NaN that are no fault of the density, if anything did: data that could not be had.
+    fn failure(&self) -> Option<Error> {
+        None
+    }
+}
+
+impl Records for RecordGraph {
+    fn block_bytes(&self) -> usize {
+        Self::block_bytes(self)
+    }
+}
 
 /// The method with minibatches of no more records than there are.
 #[must_use]
@@ -57,7 +88,7 @@ pub fn with_at_most(mut method: Method, records: usize) -> Method {
 #[must_use]
 pub fn with_usual_estimator(
     mut method: Method,
-    model: &RecordModel,
+    records: &impl RecordDensity,
     family: FamilyChoice,
 ) -> Method {
     if let Method::Minibatch(settings) = &mut method {
@@ -65,7 +96,7 @@ pub fn with_usual_estimator(
             family,
             FamilyChoice::Auto | FamilyChoice::Only(FamilyKind::MeanField)
         );
-        settings.estimator = match model.records().linear() {
+        settings.estimator = match records.linear() {
             Some(linear) if mean_field && linear.expectations().is_some() => {
                 RecordEstimator::JointExact
             }
@@ -102,18 +133,136 @@ pub fn compile(
     )
 }
 
-impl RecordModel {
+/// The same of records that come in blocks, with the values that are not theirs; `open` has the records of a checked program.
+///
+/// # Errors
+/// As [`compile`], where the program asks for all records at once, and where their data cannot be read.
+pub fn compile_blocks<S: RecordSource + 'static>(
+    source: &str,
+    name: &str,
+    shared: &DataSet,
+    build: &Build<'_>,
+    count: &str,
+    open: impl FnOnce(&[RecordData]) -> Result<S, Error>,
+) -> Result<BlockModel, Error> {
+    let mut digest = String::new();
+    let open = |data: &[RecordData]| {
+        let source = open(data)?;
+        digest = source.digest();
+        Ok(source)
+    };
+    let model = compile_with(source, name, shared, build, count, open, |blocks, _| blocks)?;
+    Ok(model.with_more_data(&digest))
+}
+
+/// The same, with another density of the records; `made` has that of what `open` gave, and the other data.
+fn compile_with<S: RecordSource + 'static, D: Records>(
+    source: &str,
+    name: &str,
+    shared: &DataSet,
+    build: &Build<'_>,
+    count: &str,
+    open: impl FnOnce(&[RecordData]) -> Result<S, Error>,
+    made: impl FnOnce(RecordBlocks, &DataSet) -> D,
+) -> Result<Model<AllRecords<D>>, Error> {
+    let program = checked_program(source, name, build)?;
+    let data = record_data(&program, count);
+    if data.is_empty() {
+        return Err(Error::Input(format!(
+            "no data of {name} are sized by `{count}`, so it counts no records"
+        )));
+    }
+    let records = open(&data)?;
+    let (shared, first) = first_data(&program, count, shared, &records)?;
+    Model::build(
+        source,
+        name,
+        &first,
+        build,
+        |posterior, options, execution| {
+            let records = Box::new(records);
+            let blocks = RecordBlocks::new(
+                posterior,
+                count,
+                shared.clone(),
+                records,
+                options,
+                execution,
+                build,
+            )?;
+            Ok(AllRecords::new(made(blocks, &shared)))
+        },
+    )
+}
+
+/// A program over records in leaves, a Parquet file each, which are evaluated by what `steps` makes of what a leaf needs.
+///
+/// # Errors
+/// As [`compile_blocks`], for any of the leaves.
+pub fn compile_leaves(
+    source: &Source,
+    shared: &DataSet,
+    build: &Build<'_>,
+    count: &str,
+    paths: &[PathBuf],
+    steps: impl FnOnce(&LeafProgram) -> Box<dyn RecordSteps>,
+) -> Result<LeafModel, Error> {
+    let paths = RecordTable::files(paths)?;
+    let leaves = RefCell::new(Vec::new());
+    let blocks = Cell::new(1);
+    let open = |data: &[RecordData]| {
+        let opened = |path: &PathBuf, count| {
+            RecordTable::open(std::slice::from_ref(path), data, LEAF, count)
+        };
+        for path in &paths {
+            blocks.set(blocks.get().max(opened(path, None)?.edges().len() - 1));
+        }
+        let mut first = None;
+        for path in &paths {
+            let table = opened(path, Some(blocks.get()))?;
+            leaves.borrow_mut().push(Leaf {
+                path: path.clone(),
+                digest: table.digest(),
+                edges: table.edges().to_vec(),
+            });
+            first.get_or_insert(table);
+        }
+        first.ok_or_else(|| Error::Input("there are no leaves".to_owned()))
+    };
+    let made = |first, shared: &DataSet| {
+        let program = LeafProgram::new(source, shared, build, count, blocks.get());
+        RecordLeaves::new(first, leaves.take(), steps(&program))
+    };
+    let model = compile_with(
+        &source.text,
+        &source.model,
+        shared,
+        build,
+        count,
+        open,
+        made,
+    )?;
+    let digests: Vec<&str> = model.records().files().map(|(_, digest)| digest).collect();
+    let digest = digests.concat();
+    Ok(model.with_more_data(&digest))
+}
+
+impl<D: Records> Model<AllRecords<D>> {
     /// Prior and likelihood of any records.
-    pub fn records(&self) -> &RecordGraph {
+    pub fn records(&self) -> &D {
         self.of().density()
     }
 }
 
-impl Problem for RecordModel {
-    type Density = AllRecords<RecordGraph>;
+impl<D: Records> Problem for Model<AllRecords<D>> {
+    type Density = AllRecords<D>;
 
     fn density(&self) -> &Self::Density {
         self.of()
+    }
+
+    fn failure(&self) -> Option<Error> {
+        self.records().failure()
     }
 
     fn posterior(&self) -> &dyn Posterior {

@@ -183,6 +183,7 @@ pub fn fit_with<P: Problem>(
     // Methods of minibatches count parameters and what they remember themselves.
     let settings = Settings {
         memory_limit: Some(options.memory_limit - (beside.total() - beside.family)),
+        variables: variables_of(&problem.posterior().unconstrained_names()),
         ..options.settings.clone()
     };
 
@@ -234,6 +235,19 @@ pub fn fit_with<P: Problem>(
         coordinates: problem.posterior().unconstrained_names(),
         model_remarks: problem.remarks(),
     })
+}
+
+/// The variable of every unconstrained coordinate, by the names of these: what stands before the subscripts.
+fn variables_of(coordinates: &[String]) -> Vec<usize> {
+    let mut known: Vec<&str> = Vec::new();
+    let numbers = coordinates.iter().map(|name| {
+        let variable = name.split('.').next().unwrap_or_default();
+        if known.last() != Some(&variable) {
+            known.push(variable);
+        }
+        known.len()
+    });
+    numbers.collect()
 }
 
 /// The memory that a fit takes beside the problem and its data.

@@ -8,14 +8,18 @@
 //! | `files` | [`LatentRun`], [`LatentData`], [`PriorFiles`]: what a fit reads and keeps |
 //! | `study` | [`fit_latent`]: a table into a posterior, in a folder; [`fit_latent_in_memory`] |
 //! | `predictions` | predictions as a table |
+//! | `draws` | joint draws at the rows of another table |
 //! | `table_model` | [`TableModel`]: a request on a table: observations, prior and design |
 //! | `learn` | fits at given hyperparameters, and learning them |
 //! | `outcome` | what a fitted model says of observations: means, intervals, scores |
+//! | `analysis` | [`fit_analysis`]: factor analysis of tables |
 //! | `stored` | [`Stored`]: a fit as it is kept on disk |
 //! | `summary` | [`LatentSummary`]: a fit in numbers, `fit.json` |
 //! | `maps` | fields over lines, grids and regions as figures |
 //! | `sheet` | [`sheet()`]: the page about a fit |
 
+mod analysis;
+mod draws;
 mod files;
 mod learn;
 mod maps;
@@ -31,6 +35,10 @@ mod table_model;
 
 pub use jensen_latent::*;
 
+pub use analysis::{
+    AnalysisData, AnalysisRequest, AnalysisStudy, AnalysisSummary, FACTOR_ANALYSIS, fit_analysis,
+};
+pub use draws::{drawn, draws_at};
 pub use files::{LatentData, LatentFolder, LatentRun, PriorFiles, open_latent, stored_posterior};
 pub use learn::{Learning, Learnt, fit_table, posterior_at};
 pub use outcome::{Bin, PredictedRows, fitted, outcome};

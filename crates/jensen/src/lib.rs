@@ -26,6 +26,7 @@
 //!
 //! | file | subject |
 //! | --- | --- |
+//! | `predictive` | [`Predictive`]: replicated data and leave-one-out on the page |
 //! | `problem` | [`Problem`], [`Bare`]: what can be fitted |
 //! | [`stan`] | [`stan::Model`]: a program bound to data and lowered to a density |
 //! | `fit` | [`fit`], [`fit_with`], [`Options`], [`Fitted`] |
@@ -38,6 +39,7 @@
 //! | `sample` | [`sample`]: constrained draws with importance weights |
 //! | `summaries` | what summaries rest on: weighted or refined draws |
 //! | `outputs` | the summary and the report of a fit |
+//! | [`calibration`] | simulation-based calibration: ranks of what data were simulated with, and tests of them |
 //! | [`many`] | many fits of one program, a row of one table each |
 //! | `query` | [`evaluate`]: values, gradients and Hessian-vector products at given points |
 //! | `timing` | [`time_density`]: what an evaluation costs |
@@ -57,6 +59,8 @@
     deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)
 )]
 
+pub mod blocks;
+pub mod calibration;
 mod centring;
 pub mod compare;
 mod covariance;
@@ -74,6 +78,7 @@ pub mod neural;
 mod outputs;
 #[cfg(feature = "conjugate")]
 pub mod points;
+mod predictive;
 pub mod prelude;
 mod problem;
 pub mod program;
@@ -108,6 +113,7 @@ pub use fit::{Fitted, Options, fit, fit_with};
 pub use generate::Generator;
 pub use memory::{Footprint, format_bytes};
 pub use outputs::{About, HistoryPoint, advi_config};
+pub use predictive::Predictive;
 pub use problem::{Bare, Problem};
 pub use query::{Answer, Query, evaluate};
 pub use sample::{Sample, SampleRequest, sample, sample_refined};

@@ -11,8 +11,8 @@ use jensen_report::{
 };
 use jensen_run::Record;
 
-use crate::Fitted;
 use crate::study::{Evidence, Judgement, Work};
+use crate::{Fitted, Predictive};
 
 /// Points of one stage that summaries and reports keep.
 const POINTS: usize = 400;
@@ -69,6 +69,8 @@ pub struct About {
     pub settings: Vec<(String, String)>,
     /// What else the method has to show, after the bound.
     pub exhibits: Vec<Exhibit>,
+    /// What it says of predictions.
+    pub predictive: Predictive,
 }
 
 /// The settings of a method as CmdStan has them: its defaults for all but ADVI.
@@ -156,8 +158,21 @@ impl Fitted {
                 ));
             }
         }
+        remarks.extend(self.labelling());
         remarks.extend(self.model_remarks.iter().cloned());
         remarks
+    }
+
+    /// What is to be said where the fit is of one of several equivalent labellings.
+    fn labelling(&self) -> Option<String> {
+        let count = self.fit.labellings();
+        (count > 1).then(|| {
+            format!(
+                "this is one of {count} equivalent labellings: elements of arrays may change places, and the posterior has a \
+                 mode of the same mass for each order; the log evidence of all of them is that of this one plus {:.3} nats",
+                (count as f64).ln()
+            )
+        })
     }
 
     /// A summary of every reported scalar, in the order of the columns of the draws.
@@ -196,6 +211,7 @@ impl Fitted {
             family: best.kind.to_string(),
             draws: self.sample.table.len() as u64,
             warnings: judged.warnings,
+            labellings: self.fit.labellings() as u64,
             refinement: self.refinement_summary(),
             elbo_history: thinned(&self.history)
                 .into_iter()
@@ -232,7 +248,7 @@ impl Fitted {
             threshold: best.evaluation.khat_threshold,
         };
         let fact = |label: &str, value: String| Fact::new(label, value, "");
-        let mut facts = vec![
+        let facts = vec![
             Fact::elbo(self.fit.elbo(), self.fit.elbo_se()),
             Fact::khat(khat),
             fact("Method", self.identity.algorithm.clone()),
@@ -241,16 +257,10 @@ impl Fitted {
             fact("Draws", table.len().to_string()),
             fact("Iterations", self.fit.iterations.to_string()),
         ];
-        let remarks = self.remarks().into_iter();
-        facts.extend(remarks.map(|remark| fact("Before", remark)));
-        let mut sections = vec![Section::Bound(stages(&self.history))];
-        let exhibits = self.refinement_section().into_iter();
-        sections.extend(
-            exhibits
-                .chain(about.exhibits.iter().cloned())
-                .map(Section::from),
-        );
-        sections.extend([
+        let mut sections: Vec<Section> = self.tried().into_iter().map(Section::from).collect();
+        sections.extend(about.predictive.exhibits.iter().cloned().map(Section::from));
+        let evidence = [
+            Section::Bound(stages(&self.history)),
             Section::Weights(Weights {
                 khat: Some(khat),
                 // Weights are for draws of the approximation.
@@ -259,11 +269,16 @@ impl Fitted {
                     false => table.log_weights(),
                 },
             }),
-            Section::Posterior(Posterior {
-                parameters,
-                marginals: self.marginals(),
-            }),
-        ]);
+        ];
+        sections.push(Section::Posterior(Posterior {
+            parameters,
+            marginals: self.marginals(),
+            elsewhere: about.predictive.variables.clone(),
+        }));
+        sections.extend(evidence);
+        let exhibits = self.refinement_section().into_iter();
+        let exhibits = exhibits.chain(about.exhibits.iter().cloned());
+        sections.extend(exhibits.map(Section::from));
         Report {
             title: about.model.clone(),
             subject: vec![
@@ -290,6 +305,51 @@ impl Fitted {
             ),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         }
+    }
+
+    /// What was tried on the way to the draws, where that was more than one family: each with its bound and its k̂.
+    fn tried(&self) -> Option<Exhibit> {
+        let refined = self.refined();
+        if self.fit.families.len() + usize::from(refined.is_some()) < 2 {
+            return None;
+        }
+        let used = refined.is_some_and(|refined| refined.mixed());
+        let families = self.fit.families.iter().enumerate();
+        let families = families.map(|(at, result)| {
+            let e = &result.evaluation;
+            let outcome = match (at == self.fit.chosen, used) {
+                (true, true) => "the refinement began here",
+                (true, false) => "the draws are from here",
+                (false, _) => "left behind",
+            };
+            vec![
+                result.kind.to_string(),
+                format!("{:.2} ± {:.2}", e.elbo.mean, e.elbo.standard_error),
+                format!("{:.2}", e.khat),
+                outcome.to_owned(),
+            ]
+        });
+        let refinement = refined.map(|refined| {
+            let evidence = &refined.log_evidence;
+            let outcome = match used {
+                true => "the draws are from here",
+                false => "it has not mixed",
+            };
+            vec![
+                "refinement".to_owned(),
+                format!("{:.2} ± {:.2}", evidence.mean, evidence.standard_error),
+                "–".to_owned(),
+                outcome.to_owned(),
+            ]
+        });
+        let heads = ["tried", "bound, nats", "Pareto k̂", "outcome"];
+        Some(Exhibit {
+            heading: "What was tried".to_owned(),
+            note: "In this order, until one could be trusted. Bounds are of the log evidence; that of a refinement is an estimate of it."
+                .to_owned(),
+            table: (heads.map(str::to_owned).to_vec(), families.chain(refinement).collect()),
+            ..Exhibit::default()
+        })
     }
 
     fn verdict_of_page(&self) -> Verdict {

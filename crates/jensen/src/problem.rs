@@ -5,6 +5,8 @@ use jensen_density::{
     ConstrainError, DrawKey, Posterior, TwiceDifferentiable, Unconstrained, Variable, VariableKind,
 };
 
+use crate::Error;
+
 /// A log density on ℝᵈ and the posterior's side of it: names, shapes and constrained values.
 pub trait Problem: Sync {
     /// The density.
@@ -29,6 +31,12 @@ pub trait Problem: Sync {
     /// What the user should know of the model, whatever its fit.
     fn remarks(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// What made values NaN that are no fault of the model, if anything did, such as data that could not be read: no result
+    /// counts then.
+    fn failure(&self) -> Option<Error> {
+        None
     }
 
     /// Bytes that one thread's block of draws takes, where known.

@@ -129,7 +129,7 @@ impl Sample {
 }
 
 /// Values whose first index runs fastest, with the last one fastest.
-fn row_major(shape: &[usize], values: &[f64]) -> Vec<f64> {
+pub(crate) fn row_major(shape: &[usize], values: &[f64]) -> Vec<f64> {
     let mut out = Vec::with_capacity(values.len());
     for at in 0..values.len() {
         let (mut rest, mut from) = (at, 0);

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
 
 use jensen_blackbox::Subject;
 use jensen_data::{DataSet, Elements, Value};
@@ -12,13 +11,16 @@ use jensen_math::simd::Simd;
 use jensen_stan::diagnostic::Diagnostic;
 pub use jensen_stan::evaluable::unsupported;
 pub use jensen_stan::interpret::Halt;
-use jensen_stan::interpret::{self, BoundModel, DataSource, ErrorKind, Input, Interpreter, Limits};
+use jensen_stan::interpret::{
+    self, BoundModel, DataSource, ErrorKind, EvalError, Input, Interpreter, Limits,
+};
 use jensen_stan::lower::{LowerError, LowerOptions, lower};
 use jensen_stan::outputs::Outputs;
 use jensen_stan::program::{Program, Span};
 pub use jensen_stan::{Checked, IncludeResolver, NoIncludes, check, diagnostic, modernise, pretty};
 use sha2::{Digest, Sha256};
 
+use crate::timing::Stopwatch;
 use crate::{Error, Problem, Save};
 
 /// Bytes of a density that grow with every coordinate, at the least: its name, its slots in graph and
@@ -112,6 +114,10 @@ pub enum ModelErrorKind {
 }
 
 impl ModelError {
+    pub(crate) fn new(kind: ModelErrorKind, text: String) -> Self {
+        Self { kind, text }
+    }
+
     /// The message with source excerpts, without final line end.
     pub fn text(&self) -> &str {
         &self.text
@@ -172,10 +178,6 @@ impl Model {
 
 impl<D> Model<D> {
     /// Parses, checks and binds; `lower` makes the density.
-    #[allow(
-        clippy::disallowed_methods,
-        reason = "the seconds of building are no run's"
-    )]
     pub(crate) fn build(
         source: &str,
         name: &str,
@@ -183,14 +185,8 @@ impl<D> Model<D> {
         build: &Build<'_>,
         lower: impl FnOnce(&BoundModel, LowerOptions, Execution) -> Result<D, LowerError>,
     ) -> Result<Self, Error> {
-        let start = Instant::now();
-        let checked = check(source, name, build.includes);
-        let text = checked.render(false);
-        let Some(program) = checked.program else {
-            let text = text.trim_end().to_owned();
-            let kind = ModelErrorKind::Program;
-            return Err(ModelError { kind, text }.into());
-        };
+        let stopwatch = Stopwatch::start();
+        let (program, diagnostics) = checked(source, name, build)?;
         let mut printed = Vec::new();
         let posterior = bind(program, data, build, &mut printed)?;
         let subject = Subject {
@@ -203,7 +199,7 @@ impl<D> Model<D> {
         let options = LowerOptions {
             propto: build.propto,
             jacobian: build.jacobian,
-            ..LowerOptions::default()
+            node_limit: nodes_within(build.memory_limit),
         };
         let execution = Execution {
             simd: build.simd,
@@ -223,11 +219,11 @@ impl<D> Model<D> {
             name: name.to_owned(),
             density,
             posterior: Outputs::new(posterior, build.simd),
-            warnings: checked.diagnostics,
+            warnings: diagnostics,
             printed,
             remarks,
             subject,
-            build_seconds: start.elapsed().as_secs_f64(),
+            build_seconds: stopwatch.seconds(),
             execution,
             hierarchy: None,
         })
@@ -261,6 +257,15 @@ impl<D> Model<D> {
     /// Seconds that it took to build.
     pub(crate) fn seconds(&self) -> f64 {
         self.build_seconds
+    }
+
+    /// The same model, which checkpoints know by the digest of more data as well.
+    pub(crate) fn with_more_data(mut self, digest: &str) -> Self {
+        let mut hash = Sha256::new();
+        hash_text(&mut hash, &self.subject.data_hash);
+        hash_text(&mut hash, digest);
+        self.subject.data_hash = hex(hash);
+        self
     }
 
     /// Digests of program and data.
@@ -358,6 +363,29 @@ impl Problem for Model {
     fn block_bytes(&self) -> usize {
         self.density.peak_bytes()
     }
+}
+
+/// A program that checks, and remarks on it.
+fn checked(
+    source: &str,
+    name: &str,
+    build: &Build<'_>,
+) -> Result<(Program, Vec<Diagnostic>), Error> {
+    let checked = check(source, name, build.includes);
+    let text = checked.render(false);
+    match checked.program {
+        Some(program) => Ok((program, checked.diagnostics)),
+        None => Err(ModelError::new(ModelErrorKind::Program, text.trim_end().to_owned()).into()),
+    }
+}
+
+/// A program that checks.
+pub(crate) fn checked_program(
+    source: &str,
+    name: &str,
+    build: &Build<'_>,
+) -> Result<Program, Error> {
+    Ok(checked(source, name, build)?.0)
 }
 
 /// Binds a checked program to data.
@@ -458,8 +486,34 @@ fn with_usable_generated_quantities(
     Ok((without, vec![remark]))
 }
 
+/// Binds a block of records to a program that was bound to others before.
+pub(crate) fn bind_block(
+    program: &Arc<Program>,
+    data: &DataSet,
+    memory_limit: u64,
+) -> Result<BoundModel, Box<EvalError>> {
+    let limits = Limits::default();
+    let interpreter = Interpreter {
+        limits: Limits {
+            bytes: limits.bytes.min(memory_limit),
+            ..limits
+        },
+        seed: 0,
+        halt: Halt::default(),
+    };
+    interpreter.bind(program.clone(), &Source(data), &mut |_| {})
+}
+
+/// Bytes of a node of a graph while it is built, with what stands about it.
+const NODE_BYTES: u64 = 400;
+
+/// Nodes that a graph may have with so much memory, and never fewer than small programs need.
+fn nodes_within(bytes: u64) -> usize {
+    usize::try_from((bytes / NODE_BYTES).max(1_000_000)).unwrap_or(usize::MAX)
+}
+
 /// An evaluation's error as the user reads it: what, where, and the line of the program.
-fn model_error(
+pub(crate) fn model_error(
     program: &Program,
     kind: ErrorKind,
     message: &str,
@@ -543,7 +597,7 @@ fn input(value: &Value) -> Input<'_> {
 }
 
 /// The numbers of a value with the first index fastest.
-fn column_major(value: &Value) -> Vec<f64> {
+pub(crate) fn column_major(value: &Value) -> Vec<f64> {
     let row_major: Vec<f64> = match value.elements() {
         Elements::Int(ints) => ints.iter().map(|x| *x as f64).collect(),
         Elements::Real(reals) => reals.clone(),

@@ -1,4 +1,4 @@
-//! What one evaluation of a density costs.
+//! What one evaluation of a density costs, and what building one did.
 
 use jensen_blackbox::{NoisePurpose, NoiseSource};
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
@@ -6,6 +6,36 @@ use jensen_math::order::median;
 use jensen_math::simd::Simd;
 use jensen_run::Clock;
 use serde::Serialize;
+
+/// Seconds of what is no run's; none pass on WebAssembly in a browser, which has no clock of its own.
+pub(crate) struct Stopwatch {
+    #[cfg(not(target_family = "wasm"))]
+    begun: std::time::Instant,
+}
+
+impl Stopwatch {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the seconds of building are no run's"
+    )]
+    pub(crate) fn start() -> Self {
+        Self {
+            #[cfg(not(target_family = "wasm"))]
+            begun: std::time::Instant::now(),
+        }
+    }
+
+    #[cfg(not(target_family = "wasm"))]
+    pub(crate) fn seconds(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
+    }
+
+    #[cfg(target_family = "wasm")]
+    #[allow(clippy::unused_self, reason = "as where there is a clock")]
+    pub(crate) fn seconds(&self) -> f64 {
+        0.0
+    }
+}
 
 /// Shortest run of one repetition in seconds: well above the resolution of any clock.
 const SHORTEST: f64 = 0.01;

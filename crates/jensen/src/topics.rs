@@ -5,6 +5,7 @@
 //! | here | [`CorpusDocuments`]: a part of a corpus as documents; [`bag`] |
 //! | `model` | [`TopicModel`]: topics with the words they are made of, and their file |
 //! | `collection` | [`Collection`]: what topics are learned from, in a file or in memory |
+//! | `map` | which topics use the same words, for the page |
 //! | `coherence` | [`coherence()`]: do a topic's top words occur together? |
 //! | `request` | [`TopicsRequest`]: what is asked for, with its defaults |
 //! | `study` | [`fit_topics`]: a corpus into topics, in a folder |
@@ -58,6 +59,7 @@
 mod coherence;
 mod collection;
 mod course;
+mod map;
 mod model;
 mod request;
 mod sheet;

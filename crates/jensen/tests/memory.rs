@@ -8,7 +8,9 @@ use jensen::data::{Bytes, Cells, Column, Table};
 use jensen::latent::{
     LatentData, LatentRequest, LatentRun, PriorFiles, fit_latent, fit_latent_in_memory,
 };
-use jensen::points::{ChainsRequest, Parts, PointRequest, Points, explain_chains, fit_chains};
+use jensen::points::{
+    ChainsRequest, Emission, Parts, PointRequest, Points, explain_chains, fit_chains,
+};
 use jensen::run::Silent;
 use jensen::study::{Around, MEMORY_LIMIT, Place};
 use jensen::topics::stored::TopicsRun;
@@ -85,7 +87,6 @@ fn a_table_in_memory_is_fitted_as_its_file() {
     let flags = LatentRequest {
         likelihood: Some("gaussian(variance=0.01)".to_owned()),
         prior: Some("gp(rbf)".to_owned()),
-        optimise_hyperparameters: true,
         ..LatentRequest::default()
     };
     let run = LatentRun {
@@ -136,7 +137,11 @@ fn states_of_chains_are_told_apart_and_found_in_other_rows() {
     let seen = explain_chains(&request, &made.fit.lambda, &fresh, &[30]).unwrap();
     assert_eq!(seen.bounds.len(), 1);
     // Rows 10 to 19 are of one level, 20 to 39 of the other.
-    let high = usize::from(chain.emissions[1].mean[0] > chain.emissions[0].mean[0]);
+    let level = |emission: &Emission| match emission {
+        Emission::Gaussian { mean, .. } => mean[0],
+        other => panic!("{other:?}"),
+    };
+    let high = usize::from(level(&chain.emissions[1]) > level(&chain.emissions[0]));
     for (t, states) in seen.assignments.chunks_exact(2).enumerate() {
         let expected = if t < 10 { 1 - high } else { high };
         assert!(states[expected] > 0.99, "row {t}: {states:?}");

@@ -4,7 +4,9 @@
 //! each row's latent Gaussian model (the dual in as many variables as the row has entries); the M-step maximises
 //! `−Σ f(w_iᵀm_n + b_i, w_iᵀV_n w_i) − ½ ridge |w_i|²` over each column's (w_i, b_i) by Newton steps with the curvature
 //! `Σ 2 ∂f/∂v ([m_n; 1][m_n; 1]ᵀ + V_n)`, halved while the objective would fall. Neither step lowers
-//! `Σ bound_n − ½ ridge Σ |w_i|²`.
+//! `Σ bound_n − ½ ridge Σ |w_i|²`. Parameters of the likelihood that are not fixed are maximised over as well, one after the
+//! other; with a normal likelihood and its variance learnt the model is probabilistic principal components (Tipping and Bishop 1999)
+//! with loadings that the ridge holds.
 
 use std::sync::Arc;
 
@@ -16,6 +18,7 @@ use jensen_run::{
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::likelihood::Fitted;
 use crate::linear::kernels::{cholesky, dot, inverse_of, solve};
 use crate::site::Sites;
 use crate::{
@@ -37,7 +40,7 @@ pub struct FactorModel {
 }
 
 /// How it is fitted.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FactorSettings {
     /// Settings of the rows' fits.
     pub fit: Settings,
@@ -47,6 +50,8 @@ pub struct FactorSettings {
     pub tolerance: f64,
     /// Seed of the first loadings.
     pub seed: u64,
+    /// Names of the likelihood's parameters that stay as they are; the others are learned from there.
+    pub fixed: Vec<String>,
 }
 
 impl Default for FactorSettings {
@@ -57,6 +62,7 @@ impl Default for FactorSettings {
             ridge: 0.01,
             tolerance: 1e-4,
             seed: 0,
+            fixed: Vec::new(),
         }
     }
 }
@@ -72,6 +78,8 @@ pub struct FactorFit {
     pub scores: Dense,
     /// Their variances.
     pub score_variances: Dense,
+    /// The likelihood with its parameters.
+    pub likelihood: Likelihood,
     /// The sum of the rows' bounds on log p(y | w, b).
     pub bound: f64,
     /// `bound` less the ridge's penalty, which EM raises.
@@ -104,6 +112,8 @@ impl FactorFit {
 struct State {
     /// Column i's (w_i, b_i), K + 1 numbers each.
     loadings: Vec<f64>,
+    /// The likelihood's parameters.
+    parameters: Vec<f64>,
     objective: f64,
     warm: Vec<Option<Warm>>,
 }
@@ -112,6 +122,7 @@ impl Snapshot for State {
     fn save(&self) -> Archive {
         let mut archive = Archive::new();
         archive.put("loadings", &self.loadings);
+        archive.put("parameters", &self.parameters);
         archive.put("objective", &[self.objective]);
         archive.set("rows", self.warm.len());
         for (n, warm) in self.warm.iter().enumerate() {
@@ -135,6 +146,7 @@ impl Snapshot for State {
         };
         Ok(Self {
             loadings: archive.vec("loadings")?,
+            parameters: archive.vec("parameters")?,
             objective: archive.vec_of("objective", 1)?[0],
             warm: (0..rows).map(warm).collect(),
         })
@@ -155,16 +167,127 @@ struct Em<'a> {
     /// Observed columns of every row, observed rows of every column.
     columns_of: Vec<Vec<usize>>,
     rows_of: Vec<Vec<usize>>,
-    /// The sites of every column's entries.
+    /// The entries of every column.
+    entries: Vec<Observations>,
+    /// Their sites, at the parameters of the moment.
     sites: Vec<Sites>,
 }
+
+/// Evaluations of one search for a parameter.
+const SEARCH: usize = 12;
+
+/// Largest move of a parameter's logarithm in one iteration.
+const FAR: f64 = 2.0;
 
 impl Em<'_> {
     fn width(&self) -> usize {
         self.model.factors + 1
     }
 
-    fn row_model(&self, n: usize, loadings: &[f64]) -> LatentModel {
+    /// The sites of every column at these parameters of the likelihood.
+    fn sites_at(&self, parameters: &[f64]) -> Result<Vec<Sites>, Error> {
+        let likelihood = self.model.likelihood.with_values(parameters);
+        let sites = |entries: &Observations| {
+            let column = LatentModel {
+                prior: Structure {
+                    mean: vec![0.0],
+                    covariance: Covariance::Diagonal(vec![1.0]),
+                },
+                design: Design::Select(vec![0; entries.response.len()]),
+                likelihood,
+                bound: self.model.bound,
+                observations: entries.clone(),
+            };
+            Sites::new(&column, self.settings.fit.nodes)
+        };
+        self.entries.iter().map(sites).collect()
+    }
+
+    /// Sites at the parameters of a state that was restored, or is the first.
+    fn prepared(&mut self, state: &State) -> Result<(), Error> {
+        if self.sites.is_empty() {
+            self.sites = self.sites_at(&state.parameters)?;
+        }
+        Ok(())
+    }
+
+    /// Means and variances of the linear predictors of a column's entries.
+    fn marginals(&self, i: usize, rows: &[Row], w: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let k = self.model.factors;
+        let members = self.rows_of[i].iter();
+        members
+            .map(|&n| {
+                let row = &rows[n];
+                let pull: Vec<f64> = (0..k)
+                    .map(|l| dot(row.covariance.col(l), &w[..k]))
+                    .collect();
+                (dot(&row.mean, &w[..k]) + w[k], dot(&pull, &w[..k]))
+            })
+            .unzip()
+    }
+
+    /// The M-step of the likelihood's parameters: each that is not fixed moves to where the derivative of `Σ f` by its logarithm
+    /// vanishes, or as far towards it as lowers the sum.
+    fn learn(&mut self, rows: &[Row], state: &mut State) -> Result<(), Error> {
+        let width = self.width();
+        let marginals: Vec<(Vec<f64>, Vec<f64>)> = (0..self.model.table.cols)
+            .map(|i| self.marginals(i, rows, &state.loadings[i * width..(i + 1) * width]))
+            .collect();
+        let at = |parameters: &[f64], which: usize| -> Result<(f64, f64, Vec<Sites>), Error> {
+            let (sites, likelihood) = (
+                self.sites_at(parameters)?,
+                self.model.likelihood.with_values(parameters),
+            );
+            let (mut loss, mut slope) = (0.0, 0.0);
+            for ((sites, entries), (m, v)) in sites.iter().zip(&self.entries).zip(&marginals) {
+                loss += sites.values(m, v).iter().map(|x| x.f).sum::<f64>();
+                let data = entries;
+                let by = likelihood.by_parameters(&Fitted { data, sites, m, v });
+                slope -= parameters[which] * by[which];
+            }
+            Ok((loss, slope, sites))
+        };
+        let names = self.model.likelihood.parameters();
+        let mut best: Option<Vec<Sites>> = None;
+        for which in 0..names.len() {
+            if self.settings.fixed.iter().any(|name| name == names[which]) {
+                continue;
+            }
+            let start = state.parameters[which];
+            let moved = |x: f64| {
+                let mut parameters = state.parameters.clone();
+                parameters[which] = start * x.exp();
+                parameters
+            };
+            let (mut loss, slope, _) = at(&moved(0.0), which)?;
+            // The secant between points on either side of the minimum, after a step downhill.
+            let (mut a, mut at_a) = (0.0, slope);
+            let (mut b, mut kept) = (-slope.signum() * 0.1, 0.0);
+            for _ in 0..SEARCH {
+                let (value, slope, sites) = at(&moved(b), which)?;
+                if value <= loss {
+                    (loss, kept, best) = (value, b, Some(sites));
+                }
+                let next = match slope == at_a {
+                    true => break,
+                    false => b - slope * (b - a) / (slope - at_a),
+                };
+                (a, at_a) = (b, slope);
+                b = next.clamp(-FAR, FAR);
+                if (b - a).abs() < 1e-7 {
+                    break;
+                }
+            }
+            state.parameters = moved(kept);
+        }
+        if let Some(sites) = best {
+            self.sites = sites;
+        }
+        Ok(())
+    }
+
+    fn row_model(&self, n: usize, state: &State) -> LatentModel {
+        let loadings = &state.loadings;
         let (k, width) = (self.model.factors, self.width());
         let columns = &self.columns_of[n];
         LatentModel {
@@ -175,7 +298,7 @@ impl Em<'_> {
             design: Design::Dense(Arc::new(Dense::from_fn(columns.len(), k, |r, l| {
                 loadings[columns[r] * width + l]
             }))),
-            likelihood: self.model.likelihood,
+            likelihood: self.model.likelihood.with_values(&state.parameters),
             bound: self.model.bound,
             observations: Observations {
                 response: columns
@@ -189,7 +312,7 @@ impl Em<'_> {
     }
 
     /// The E-step of one row.
-    fn row(&self, n: usize, loadings: &[f64], warm: Option<&Warm>) -> Result<Row, Error> {
+    fn row(&self, n: usize, state: &State) -> Result<Row, Error> {
         let k = self.model.factors;
         if self.columns_of[n].is_empty() {
             return Ok(Row {
@@ -199,7 +322,7 @@ impl Em<'_> {
                 warm: None,
             });
         }
-        let model = self.row_model(n, loadings);
+        let (model, warm) = (self.row_model(n, state), state.warm[n].as_ref());
         let clock = || 0.0;
         let mut silent = Silent;
         let mut control = Control::new(Budget::iterations(2000), &clock, &mut silent);
@@ -238,7 +361,7 @@ impl Em<'_> {
     fn rows(&self, state: &State) -> Result<Vec<Row>, Error> {
         (0..self.model.table.rows)
             .into_par_iter()
-            .map(|n| self.row(n, &state.loadings, state.warm[n].as_ref()))
+            .map(|n| self.row(n, state))
             .collect()
     }
 
@@ -354,13 +477,14 @@ impl Algorithm for Em<'_> {
         }
         Ok(State {
             loadings,
+            parameters: self.model.likelihood.values(),
             objective: f64::NEG_INFINITY,
             warm: vec![None; self.model.table.rows],
         })
     }
 
     fn step(&mut self, state: &mut State, iteration: u64) -> Step {
-        let rows = match self.rows(state) {
+        let rows = match self.prepared(state).and_then(|()| self.rows(state)) {
             Ok(rows) => rows,
             Err(error) => {
                 return Step::finish(
@@ -394,6 +518,16 @@ impl Algorithm for Em<'_> {
             .map(|i| self.column(i, &rows, &state.loadings[i * width..(i + 1) * width]))
             .collect::<Vec<_>>()
             .concat();
+        if let Err(error) = self.learn(&rows, state) {
+            let reason = error.to_string();
+            return Step::finish(
+                record,
+                Status::Diverged {
+                    at: iteration,
+                    reason,
+                },
+            );
+        }
         Step::go_on(record)
     }
 
@@ -433,35 +567,31 @@ pub fn fit_factors(
     let columns_of = (0..n)
         .map(|r| (0..d).filter(|&i| seen(r, i)).collect())
         .collect();
-    let mut sites = Vec::with_capacity(d);
+    let mut entries = Vec::with_capacity(d);
     for (i, rows) in rows_of.iter().enumerate() {
-        let column = LatentModel {
-            prior: Structure {
-                mean: vec![0.0],
-                covariance: Covariance::Diagonal(vec![1.0]),
-            },
-            design: Design::Select(vec![0; rows.len()]),
-            likelihood: model.likelihood,
-            bound: model.bound,
-            observations: Observations::new(rows.iter().map(|&r| table.get(r, i)).collect()),
-        };
-        if !rows.is_empty() {
-            column.check().map_err(|error| match error {
-                Error::Data(text) => Error::Data(format!("column {}: {text}", i + 1)),
-                other => other,
-            })?;
+        let own = Observations::new(rows.iter().map(|&r| table.get(r, i)).collect());
+        for (y, row) in own.response.iter().zip(rows) {
+            if let Some(domain) = model.likelihood.refuses(*y, 1.0) {
+                return Err(Error::Data(format!(
+                    "column {}, row {}: the entry is {y}, and the likelihood `{}` needs {domain}",
+                    i + 1,
+                    row + 1,
+                    model.likelihood.name()
+                )));
+            }
         }
-        sites.push(Sites::new(&column, settings.fit.nodes)?);
+        entries.push(own);
     }
     if rows_of.iter().all(Vec::is_empty) {
         return Err(Error::Data("the table has no entries".to_owned()));
     }
     let mut em = Em {
         model,
-        settings: *settings,
+        settings: settings.clone(),
         columns_of,
         rows_of,
-        sites,
+        entries,
+        sites: Vec::new(),
     };
     let outcome = run(&mut em, identity, control)?;
     let (state, rows) = outcome
@@ -470,6 +600,7 @@ pub fn fit_factors(
     let bound: f64 = rows.iter().map(|r| r.bound).sum();
     let width = k + 1;
     Ok(FactorFit {
+        likelihood: model.likelihood.with_values(&state.parameters),
         loadings: Dense::from_fn(d, k, |i, l| state.loadings[i * width + l]),
         intercepts: (0..d).map(|i| state.loadings[i * width + k]).collect(),
         scores: Dense::from_fn(n, k, |r, l| rows[r].mean[l]),

@@ -17,12 +17,12 @@ use crate::linear::kernels::dot;
 use crate::{Error, Fit, LatentModel, Likelihood, Parameter, Prior, Range, Settings, Warm, fit};
 
 /// How hyperparameters are learned.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LearnSettings {
     /// Settings of the inner fits; a restart's bound is known to their tolerance.
     pub fit: Settings,
-    /// Whether the likelihood's parameters are learned too.
-    pub likelihood: bool,
+    /// Names of the likelihood's parameters that stay as they are; the others are learned too.
+    pub fixed: Vec<String>,
     /// Number of starts beyond the first.
     pub restarts: u32,
     /// Standard deviation of a restart's displacement in unconstrained coordinates.
@@ -40,7 +40,7 @@ impl Default for LearnSettings {
     fn default() -> Self {
         Self {
             fit: Settings::default(),
-            likelihood: true,
+            fixed: Vec::new(),
             restarts: 0,
             spread: 1.0,
             tolerance: 1e-4,
@@ -160,6 +160,8 @@ struct Search<'a> {
     model: LatentModel,
     settings: LearnSettings,
     parameters: Vec<Parameter>,
+    /// Positions of the likelihood's parameters that are learned; they are the last of `parameters`.
+    learned: Vec<usize>,
     evaluations: u64,
     error: Option<Error>,
 }
@@ -176,9 +178,11 @@ impl Search<'_> {
         let own = self.prior.parameters().len();
         let mut model = self.model.clone();
         model.prior = self.prior.structure(&values[..own])?;
-        if values.len() > own {
-            model.likelihood = model.likelihood.with_values(&values[own..]);
+        let mut parameters = model.likelihood.values();
+        for (at, value) in self.learned.iter().zip(&values[own..]) {
+            parameters[*at] = *value;
         }
+        model.likelihood = model.likelihood.with_values(&parameters);
         Ok((values, slopes, model))
     }
 
@@ -194,7 +198,7 @@ impl Search<'_> {
         let mut gradient = self
             .prior
             .gradient(&values[..own], &model.prior, sensitivity);
-        gradient.extend(&sensitivity.likelihood[..values.len() - own]);
+        gradient.extend(self.learned.iter().map(|at| sensitivity.likelihood[*at]));
         for (g, s) in gradient.iter_mut().zip(&slopes) {
             *g *= s;
         }
@@ -476,7 +480,7 @@ fn update(inverse: &mut Vec<f64>, s: &[f64], y: &[f64]) {
     }
 }
 
-/// Learns the hyperparameters of a prior, and where asked for those of the likelihood, by maximising the bound.
+/// Learns the hyperparameters of a prior, and those of the likelihood that are not fixed, by maximising the bound.
 ///
 /// `model` gives everything but the prior's structure, whose place `prior` takes. One step of the run is one accepted step of
 /// the search; the trace holds the bound, the number of the start and the gain that the next step is estimated to bring.
@@ -492,23 +496,20 @@ pub fn learn(
 ) -> Result<Learned, Error> {
     let began = control.clock.seconds();
     let mut parameters = prior.parameters();
-    if settings.likelihood {
-        let named = model.likelihood.parameters().iter();
-        parameters.extend(
-            named
-                .zip(model.likelihood.values())
-                .map(|(name, start)| Parameter {
-                    name: (*name).to_owned(),
-                    start,
-                    range: Range::Positive,
-                }),
-        );
-    }
+    let (names, values) = (model.likelihood.parameters(), model.likelihood.values());
+    let fixed = |at: &usize| settings.fixed.iter().any(|name| name == names[*at]);
+    let learned: Vec<usize> = (0..names.len()).filter(|at| !fixed(at)).collect();
+    parameters.extend(learned.iter().map(|at| Parameter {
+        name: names[*at].to_owned(),
+        start: values[*at],
+        range: Range::Positive,
+    }));
     let mut search = Search {
         prior,
         model: model.clone(),
-        settings: *settings,
+        settings: settings.clone(),
         parameters,
+        learned,
         evaluations: 0,
         error: None,
     };

@@ -45,10 +45,10 @@ pub use error::Error;
 pub use factors::{FactorFit, FactorModel, FactorSettings, fit_factors};
 pub use fit::{Fit, Settings, Solver, Warm};
 pub use learn::{LearnSettings, Learned, learn};
-pub use likelihood::{Likelihood, Response, Size};
+pub use likelihood::{Likelihood, Predictive, Response, Size};
 pub use matrix::{Dense, Sparse};
 pub use model::{LatentModel, Observations};
-pub use predict::predict;
+pub use predict::{draw, predict};
 pub use site::SiteBound;
 pub use solve::fit;
 pub use structure::{

@@ -2,7 +2,11 @@
 
 use std::borrow::Cow;
 
-use crate::linear::{Geometry, design, kernels, wide};
+use jensen_math::rng::{Purpose, fill_normals};
+use jensen_math::simd::Simd;
+use rayon::prelude::*;
+
+use crate::linear::{Geometry, design, kernels, narrow, wide};
 use crate::site::contrasts::{warm_with_contrasts, with_contrasts};
 use crate::solve::signed;
 use crate::{Covariance, Dense, Design, Error, LatentModel, Query, Warm};
@@ -21,72 +25,239 @@ pub fn predict(
     solution: &Warm,
     query: &Query,
 ) -> Result<Vec<(f64, f64)>, Error> {
-    model.check()?;
-    let n = model.predictors();
-    // A solution of a bound that leaves the predictors of an observation uncoupled has one number a predictor.
-    let (model, solution) = match solution.alpha.len() == n {
-        true => (Cow::Borrowed(model), Cow::Borrowed(solution)),
-        false => (with_contrasts(model), warm_with_contrasts(model, solution)),
-    };
-    let (model, solution) = (model.as_ref(), solution.as_ref());
-    let n = model.design_rows();
-    if [&solution.alpha, &solution.lambda, &solution.predictor]
-        .iter()
-        .any(|x| x.len() != n)
-    {
-        return Err(Error::Data(format!(
-            "the solution does not belong to a model of {n} linear predictors"
-        )));
-    }
-    let mut notes = Vec::new();
-    let mut geometry = Geometry::new(model, signed(model), &mut notes)?;
-    geometry.factor(&solution.lambda).ok_or_else(|| {
-        Error::Prior(
-            "the posterior precision of the stored solution is not positive definite".to_owned(),
-        )
-    })?;
-    let (mean, variance) = match query {
+    let mut known = Known::new(model, solution)?;
+    let mean = known.mean(query)?;
+    let (model, geometry) = (known.model.as_ref(), &mut known.geometry);
+    let variance = match query {
         Query::Cross {
             covariance,
             variance,
-            mean,
-        } => {
-            if covariance.rows != variance.len()
-                || covariance.rows != mean.len()
-                || covariance.cols != model.prior.len()
-            {
-                return Err(Error::Data(
-                    "the cross-covariance does not fit the prior and the new places".to_owned(),
-                ));
+            ..
+        } => cross_variance(model, geometry, &known.solution, covariance, variance)?,
+        Query::Rows(rows) => match geometry {
+            Geometry::Narrow(g) => g.variances_of(rows),
+            Geometry::Sparse(g) => g.variances_of(rows),
+            Geometry::Wide(g) => {
+                let (cross, prior) = rows_as_cross(model, rows);
+                let cross = design::transposed_columns(&model.design, &cross);
+                g.reduced_variances(&cross, &prior)
             }
-            (
-                cross_mean(model, solution, covariance, mean),
-                cross_variance(model, &geometry, solution, covariance, variance)?,
-            )
-        }
-        Query::Rows(rows) => {
-            check_rows(rows, model.prior.len())?;
-            let own: Vec<f64> = match &model.observations.offset {
-                Some(offset) => (0..n).map(|i| solution.predictor[i] - offset[i]).collect(),
-                None => solution.predictor.clone(),
-            };
-            let mean = geometry.latent_mean(model, &solution.alpha, &solution.lambda, &own);
-            let variance = match &mut geometry {
-                Geometry::Narrow(g) => g.variances_of(rows),
-                Geometry::Sparse(g) => g.variances_of(rows),
-                Geometry::Wide(_) => {
-                    let (cross, prior) = rows_as_cross(model, rows);
-                    cross_variance(model, &geometry, solution, &cross, &prior)?
-                }
-            };
-            (design::times(rows, &mean), variance)
-        }
+        },
     };
     // Rounding can leave a variance of a place that is known exactly a little below zero.
     Ok(mean
         .into_iter()
         .zip(variance.into_iter().map(|v| v.max(0.0)))
         .collect())
+}
+
+/// Joint draws of new linear predictors (without offset) from the posterior: draw after draw, each one number a place.
+///
+/// New latent variables need their prior covariance with each other, `joint`. A draw is a function of the seed and its number;
+/// the cost is that of [`predict`] and, for K new latent variables or places under a dense prior, one factorisation of a K × K
+/// matrix and K² operations a draw; under a sparse precision half a solve a draw.
+///
+/// # Errors
+/// As for [`predict`], and where `joint` is missing or of another size.
+pub fn draw(
+    model: &LatentModel,
+    solution: &Warm,
+    query: &Query,
+    joint: Option<&Dense>,
+    draws: usize,
+    seed: u64,
+) -> Result<Vec<f64>, Error> {
+    let mut known = Known::new(model, solution)?;
+    let (model, latents) = (known.model.clone(), known.model.prior.len());
+    let root = match (&known.geometry, query) {
+        (Geometry::Narrow(g), Query::Rows(rows)) => Some((rows.clone(), g.half())),
+        (Geometry::Sparse(_), Query::Rows(_)) => None,
+        (_, Query::Rows(rows)) => {
+            let (cross, _) = rows_as_cross(&model, rows);
+            let w = design::to_dense(rows, latents);
+            let mut prior = Dense::zeros(w.rows, w.rows);
+            kernels::product(
+                prior.view_mut(),
+                false,
+                cross.view(),
+                w.view().transpose(),
+                1.0,
+            );
+            Some((Design::Identity, known.root(&cross, &prior)?))
+        }
+        (_, Query::Cross { covariance, .. }) => {
+            let prior = joint.filter(|k| (k.rows, k.cols) == (covariance.rows, covariance.rows));
+            let prior = prior.ok_or_else(|| {
+                Error::Data("joint draws need the new places' prior covariance".to_owned())
+            })?;
+            Some((Design::Identity, known.root(covariance, prior)?))
+        }
+    };
+    let (mean, rows) = match (query, &root) {
+        (Query::Rows(rows), None) => (known.latent_mean(), rows.clone()),
+        (_, Some((rows, _))) => (known.mean(query)?, rows.clone()),
+        (Query::Cross { .. }, None) => unreachable!("new latent variables have a root"),
+    };
+    let known = &known;
+    let one = |draw: usize| -> Vec<f64> {
+        let width = root.as_ref().map_or(latents, |(_, root)| root.cols);
+        let mut z = vec![0.0; width];
+        fill_normals(
+            Simd::detect(),
+            seed,
+            DRAWS,
+            draw as u64,
+            0,
+            1,
+            width,
+            &mut z,
+        );
+        match (&root, &known.geometry) {
+            (Some((_, root)), _) => {
+                let moved = design::times(&rows, &times(root, &z));
+                mean.iter().zip(&moved).map(|(m, x)| m + x).collect()
+            }
+            (None, Geometry::Sparse(g)) => {
+                let moved = g.half_solve(&z);
+                let latent: Vec<f64> = mean.iter().zip(&moved).map(|(m, x)| m + x).collect();
+                design::times(&rows, &latent)
+            }
+            (None, _) => unreachable!("only a sparse precision does without a root"),
+        }
+    };
+    let each: Vec<Vec<f64>> = (0..draws).into_par_iter().map(one).collect();
+    Ok(each.concat())
+}
+
+const DRAWS: Purpose = Purpose::new("latent joint draws");
+
+/// A fitted model at its solution, factorised.
+struct Known<'a> {
+    model: Cow<'a, LatentModel>,
+    solution: Cow<'a, Warm>,
+    geometry: Geometry,
+}
+
+impl<'a> Known<'a> {
+    fn new(model: &'a LatentModel, solution: &'a Warm) -> Result<Self, Error> {
+        model.check()?;
+        let n = model.predictors();
+        // A solution of a bound that leaves the predictors of an observation uncoupled has one number a predictor.
+        let (model, solution) = match solution.alpha.len() == n {
+            true => (Cow::Borrowed(model), Cow::Borrowed(solution)),
+            false => (with_contrasts(model), warm_with_contrasts(model, solution)),
+        };
+        let n = model.design_rows();
+        if [&solution.alpha, &solution.lambda, &solution.predictor]
+            .iter()
+            .any(|x| x.len() != n)
+        {
+            return Err(Error::Data(format!(
+                "the solution does not belong to a model of {n} linear predictors"
+            )));
+        }
+        let mut notes = Vec::new();
+        let mut geometry = Geometry::new(&model, signed(&model), &mut notes)?;
+        geometry.factor(&solution.lambda).ok_or_else(|| {
+            Error::Prior(
+                "the posterior precision of the stored solution is not positive definite"
+                    .to_owned(),
+            )
+        })?;
+        Ok(Self {
+            model,
+            solution,
+            geometry,
+        })
+    }
+
+    /// m.
+    fn latent_mean(&mut self) -> Vec<f64> {
+        let (model, solution) = (self.model.as_ref(), self.solution.as_ref());
+        let own: Vec<f64> = match &model.observations.offset {
+            Some(offset) => (solution.predictor.iter().zip(offset))
+                .map(|(eta, offset)| eta - offset)
+                .collect(),
+            None => solution.predictor.clone(),
+        };
+        self.geometry
+            .latent_mean(model, &solution.alpha, &solution.lambda, &own)
+    }
+
+    /// Means of the new linear predictors.
+    fn mean(&mut self, query: &Query) -> Result<Vec<f64>, Error> {
+        let latents = self.model.prior.len();
+        match query {
+            Query::Cross {
+                covariance,
+                variance,
+                mean,
+            } => {
+                if covariance.rows != variance.len()
+                    || covariance.rows != mean.len()
+                    || covariance.cols != latents
+                {
+                    return Err(Error::Data(
+                        "the cross-covariance does not fit the prior and the new places".to_owned(),
+                    ));
+                }
+                Ok(cross_mean(&self.model, &self.solution, covariance, mean))
+            }
+            Query::Rows(rows) => {
+                check_rows(rows, latents)?;
+                Ok(design::times(rows, &self.latent_mean()))
+            }
+        }
+    }
+
+    /// A square root of the posterior covariance of places with this covariance with the latent variables and this prior
+    /// covariance.
+    fn root(&self, cross: &Dense, prior: &Dense) -> Result<Dense, Error> {
+        let covariance = match &self.geometry {
+            Geometry::Wide(g) => {
+                let cross = design::transposed_columns(&self.model.design, cross);
+                g.reduced_covariance(&cross, prior)
+            }
+            Geometry::Narrow(g) => {
+                let inner = inner(&self.model, g, &self.solution);
+                let mut right = Dense::zeros(cross.rows, inner.cols);
+                kernels::product(right.view_mut(), false, cross.view(), inner.view(), 1.0);
+                let mut out = prior.clone();
+                let back = cross.view().transpose();
+                kernels::product(out.view_mut(), true, right.view(), back, -1.0);
+                out
+            }
+            Geometry::Sparse(_) => return Err(no_new_variables()),
+        };
+        narrow::root_of(&covariance, &mut Vec::new())
+    }
+}
+
+fn times(a: &Dense, x: &[f64]) -> Vec<f64> {
+    let mut out = vec![0.0; a.rows];
+    for (j, x) in x.iter().enumerate() {
+        kernels::add_scaled(*x, a.col(j), &mut out);
+    }
+    out
+}
+
+/// `Wᵀ(Λ⁻¹ + Σ̃)⁻¹W = G − G V G` with the Gram matrix G.
+fn inner(model: &LatentModel, g: &narrow::Narrow, solution: &Warm) -> Dense {
+    let latents = model.prior.len();
+    let gram = design::gram(&model.design, latents, &solution.lambda);
+    let mut t = Dense::zeros(latents, latents);
+    let v = g.latent_covariance();
+    kernels::product(t.view_mut(), false, v.view(), gram.view(), 1.0);
+    let mut inner = gram.clone();
+    kernels::product(inner.view_mut(), true, gram.view(), t.view(), -1.0);
+    inner
+}
+
+fn no_new_variables() -> Error {
+    Error::Unsupported(
+        "a prior given by its precision has no new latent variables; predict for combinations of those it has"
+            .to_owned(),
+    )
 }
 
 fn check_rows(rows: &Design, latents: usize) -> Result<(), Error> {
@@ -128,16 +299,16 @@ fn cross_variance(
             Ok(g.reduced_variances(&cross, prior))
         }
         Geometry::Narrow(g) => {
-            // Wᵀ(Λ⁻¹ + Σ̃)⁻¹W = G − G V G with the Gram matrix G.
-            let latents = model.prior.len();
-            let gram = design::gram(&model.design, latents, &solution.lambda);
-            let mut t = Dense::zeros(latents, latents);
-            let v = g.latent_covariance();
-            kernels::product(t.view_mut(), false, v.view(), gram.view(), 1.0);
-            let mut inner = gram.clone();
-            kernels::product(inner.view_mut(), true, gram.view(), t.view(), -1.0);
+            let inner = inner(model, g, solution);
+            let latents = inner.cols;
             let mut right = Dense::zeros(covariance.rows, latents);
-            kernels::product(right.view_mut(), false, covariance.view(), inner.view(), 1.0);
+            kernels::product(
+                right.view_mut(),
+                false,
+                covariance.view(),
+                inner.view(),
+                1.0,
+            );
             let mut out = prior.to_vec();
             for l in 0..latents {
                 for ((o, a), b) in out.iter_mut().zip(covariance.col(l)).zip(right.col(l)) {
@@ -146,10 +317,7 @@ fn cross_variance(
             }
             Ok(out)
         }
-        Geometry::Sparse(_) => Err(Error::Unsupported(
-            "a prior given by its precision has no new latent variables; predict for combinations of those it has"
-                .to_owned(),
-        )),
+        Geometry::Sparse(_) => Err(no_new_variables()),
     }
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use jensen_latent::prior::{Graph, Source, Spec, assemble};
-use jensen_latent::{Covariance, Dense, Design, Query};
+use jensen_latent::{Covariance, Dense, Design, Query, Sparse};
 
 /// A table in memory: numbers, words, and a path of five regions under the name `path`.
 #[derive(Default)]
@@ -79,6 +79,20 @@ impl Source for Sheet {
         Ok(Dense::from_fn(3, 3, |i, j| if i == j { 1.0 } else { off }))
     }
 
+    /// A path of four nodes: the differences of neighbours, and with something on the diagonal; one that is indefinite.
+    fn sparse(&self, file: &str) -> Result<Sparse, String> {
+        let (more, off) = match file {
+            "walk" => (0.0, -1.0),
+            "proper" => (0.5, -1.0),
+            "indefinite" => (0.0, -1.5),
+            _ => return Err(format!("there is no file `{file}`")),
+        };
+        let mut entries = vec![(0, 0, 1.0 + more), (3, 3, 1.0 + more)];
+        entries.extend((1..3).map(|i| (i, i, 2.0 + more)));
+        entries.extend((1..4).flat_map(|i| [(i - 1, i, off), (i, i - 1, off)]));
+        Sparse::from_triplets(4, 4, &entries).map_err(|e| e.to_string())
+    }
+
     fn mask(&self, _file: &str, rows: usize, columns: usize) -> Result<Vec<bool>, String> {
         Ok((0..rows * columns).map(|i| i != 4).collect())
     }
@@ -122,7 +136,7 @@ fn rows_that_repeat_inputs_share_a_latent_variable() {
     else {
         panic!("no cross-covariance");
     };
-    assert_eq!(extra, [0.0]);
+    assert_eq!(extra.added(), [0.0]);
     assert!((variance[0] - 2.5).abs() < 1e-14 && (covariance.get(0, 0) - 2.0).abs() < 1e-14);
 }
 
@@ -165,7 +179,15 @@ fn parts_stand_side_by_side() {
         .with("region", &[5.0])
         .with_words("town", &["d"]);
     let (_, extra) = made.query(&[2.0], &new, &[0]).unwrap();
-    assert_eq!(extra, [3.0]);
+    assert_eq!(extra.added(), [3.0]);
+    // Rows of one new town share its effect.
+    let new = Sheet::default()
+        .with("x", &[1.0; 4])
+        .with("region", &[5.0; 4])
+        .with_words("town", &["d", "e", "a", "d"]);
+    let (_, extra) = made.query(&[2.0], &new, &rows(4)).unwrap();
+    assert_eq!(extra.rows, [vec![0], vec![1], vec![], vec![0]]);
+    assert_eq!(extra.added(), [3.0, 3.0, 0.0, 3.0]);
 }
 
 #[test]
@@ -282,4 +304,53 @@ fn a_given_covariance_stands_with_kernels_in_sums_and_products() {
         error.contains("bad: ") && error.contains("not positive semi-definite"),
         "{error}"
     );
+}
+
+#[test]
+fn precisions_from_files_are_fields() {
+    let sheet = Sheet::default()
+        .with("node", &[1.0, 2.0, 3.0, 4.0])
+        .with("y", &[0.0; 4]);
+    let structure = |text: &str, theta: &[f64]| {
+        let spec = Spec::parse(text).unwrap();
+        let made = assemble(&spec, &sheet, &rows(4)).unwrap();
+        made.prior().structure(theta).unwrap().covariance
+    };
+    // Where its rows add up to 0 the matrix is the random walk of that name.
+    let (mine, known) = (
+        structure("precision(matrix=walk, on=node)", &[2.5]),
+        structure("rw1(on=node)", &[2.5]),
+    );
+    let (Covariance::Precision(mine), Covariance::Precision(known)) = (mine, known) else {
+        panic!("no precisions");
+    };
+    assert_eq!(mine.matrix, known.matrix);
+    assert_eq!(mine.null_space, known.null_space);
+    let (a, b) = (
+        mine.log_determinant.unwrap(),
+        known.log_determinant.unwrap(),
+    );
+    assert!((a - b).abs() < 1e-10, "{a} {b}");
+    // Elsewhere it is proper: |2.5 Q| by elimination along the path.
+    let Covariance::Precision(proper) = structure("precision(matrix=proper)", &[2.5]) else {
+        panic!("no precision");
+    };
+    assert_eq!(proper.null_space, None);
+    let mut pivot = 1.5;
+    let mut determinant: f64 = pivot;
+    for diagonal in [2.5, 2.5, 1.5] {
+        pivot = diagonal - 1.0 / pivot;
+        determinant *= pivot;
+    }
+    let expected = 4.0 * 2.5f64.ln() + determinant.ln();
+    assert!((proper.log_determinant.unwrap() - expected).abs() < 1e-10);
+    for (text, told) in [
+        ("precision()", "`precision` needs a matrix"),
+        ("precision(matrix=none)", "there is no file `none`"),
+        ("precision(matrix=indefinite)", "not positive definite"),
+    ] {
+        let spec = Spec::parse(text).unwrap();
+        let error = assemble(&spec, &sheet, &rows(4)).err().unwrap().to_string();
+        assert!(error.contains(told), "{text}: {error}");
+    }
 }

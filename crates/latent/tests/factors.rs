@@ -95,6 +95,7 @@ fn gaussian_factors_reach_the_closed_form() {
     let settings = FactorSettings {
         ridge: 0.0,
         tolerance: 1e-9,
+        fixed: vec!["variance".to_owned()],
         ..FactorSettings::default()
     };
     let fit = run(&model, &settings).0.unwrap();
@@ -132,6 +133,18 @@ fn gaussian_factors_reach_the_closed_form() {
     );
     let length: f64 = (0..cols).map(|i| fit.loadings.get(i, 0).powi(2)).sum();
     assert!((length - (eigenvalue - s)).abs() < 1e-3);
+    // Learnt, the variance is the mean of the other eigenvalues (Tipping and Bishop 1999, Eq. 8).
+    let settings = FactorSettings {
+        fixed: Vec::new(),
+        ..settings
+    };
+    let learnt = run(&model, &settings).0.unwrap();
+    let best = (trace - eigenvalue) / (cols - 1) as f64;
+    let [found] = learnt.likelihood.values()[..] else {
+        panic!("one variance");
+    };
+    assert!((found / best - 1.0).abs() < 1e-3, "{found} {best}");
+    assert!(learnt.bound > fit.bound);
 }
 
 #[test]
@@ -151,6 +164,6 @@ fn wrong_tables_are_refused() {
     refused(
         Dense::from_fn(3, 2, |_, i| 2.0 * i as f64),
         1,
-        "column 2: response 1 is 2",
+        "column 2, row 1: the entry is 2",
     );
 }

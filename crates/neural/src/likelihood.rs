@@ -128,6 +128,17 @@ impl Likelihood {
         }
     }
 
+    /// The output of the first head at which a value has this mean over `count` records: log odds, or the mean itself. Half a
+    /// record of either kind is added, so that what all or none have stays finite.
+    pub(crate) fn linked(self, mean: f64, count: f64) -> f64 {
+        let odds = |mean: f64| (mean * count + 0.5) / ((1.0 - mean) * count + 0.5);
+        match self {
+            Self::Bernoulli | Self::Gaussian { bounded: true } => odds(mean).ln(),
+            Self::Gaussian { bounded: false } => mean,
+            Self::Categorical { .. } => (mean + 0.5 / count).ln(),
+        }
+    }
+
     /// Draws a record into `x`, given its mean, its log variance (Gaussian only) and a source of uniform numbers and
     /// of normal ones.
     pub fn draw(

@@ -178,6 +178,11 @@ impl<'a> Trainer<'a> {
             Some(_) => Some(BoundEvaluator::new(encoder, model, 1, simd).map_err(unsupported)?),
             None => None,
         };
+        let start = (settings.initial_sd.is_none()).then(|| {
+            let mut tensors = initial_weights(simd, &bound.specs, settings.seed, None);
+            model.begin(&mut tensors[bound.encoder_tensors..], data);
+            tensors
+        });
         Ok(Self {
             outputs: (0..bound.specs.len()).map(|k| (k + 2, k)).collect(),
             minibatches: Minibatches::new(data, settings.batch, settings.seed),
@@ -189,7 +194,7 @@ impl<'a> Trainer<'a> {
             evaluator,
             noise: Vec::new(),
             scratch: Vec::new(),
-            start: None,
+            start,
         })
     }
 

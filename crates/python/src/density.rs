@@ -304,7 +304,7 @@ fn fit<D: TwiceDifferentiable>(
         model: "a density in Python".to_owned(),
         data: String::new(),
         settings: request::listed(request),
-        exhibits: Vec::new(),
+        ..About::default()
     };
     let data = DataSet::new();
     let study = FitStudy {

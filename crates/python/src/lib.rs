@@ -8,6 +8,7 @@
 //! | `density` | densities written in Python |
 //! | `estimators` | what `jensen.sklearn` needs: topics, points, latent models, auto-encoders |
 //! | `many` | [`many::fit_row`], [`many::Ledger`]: many fits, by any engine |
+//! | `records` | records in leaves: the step of a leaf, and the fit of whoever drives |
 //! | `watch` | work under the interpreter's eyes: signals, progress, panics |
 //! | `error` | exceptions |
 //!
@@ -20,6 +21,7 @@ mod estimators;
 mod many;
 mod model;
 mod program;
+mod records;
 mod watch;
 
 use std::ffi::OsString;
@@ -51,5 +53,7 @@ fn _jensen(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(many::plan_tasks, module)?)?;
     module.add_function(wrap_pyfunction!(many::fit_row, module)?)?;
     module.add_function(wrap_pyfunction!(many::failed_row, module)?)?;
+    module.add_function(wrap_pyfunction!(records::record_step, module)?)?;
+    module.add_function(wrap_pyfunction!(records::fit_leaves, module)?)?;
     estimators::add(module)
 }

@@ -165,9 +165,9 @@ impl Program {
         })?;
         let (fitted, summary) = made.map_err(|error| raise(&error))?;
         Ok(Fitted {
+            about: program.about_fit(&fitted),
             fitted,
             summary,
-            about: program.about(),
             program: Some(Arc::clone(program)),
             threads: self.threads,
         })

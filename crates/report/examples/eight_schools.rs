@@ -152,6 +152,7 @@ fn main() -> std::io::Result<()> {
                     .map(|m| summarise(&m.name, &m.draws))
                     .collect(),
                 marginals,
+                ..Posterior::default()
             }),
         ],
         settings: pairs(&[

@@ -23,11 +23,17 @@ pub(crate) fn put(page: &mut Page, stages: &[Stage]) {
          flat on the right, up to the width of the band.",
     );
     page.push("<div class=\"pair\">");
+    let (floor, below) = start_below(&stages);
+    let caption = match below {
+        0 => String::new(),
+        1 => "One estimate of the start lies below the picture.".to_owned(),
+        n => format!("{n} estimates of the start lie below the picture."),
+    };
     page.chart(
         "Whole run",
         "Evidence lower bound by iteration, whole run",
-        whole(&stages),
-        "",
+        whole(&stages, floor),
+        &caption,
     );
     if last.len() >= 4 {
         page.chart(
@@ -79,20 +85,46 @@ fn lay_out(stages: &[Stage]) -> Vec<Laid<'_>> {
     laid
 }
 
-fn whole(stages: &[Laid<'_>]) -> Chart {
+/// Where a picture of the whole run ends below, so that a steep start does not flatten what comes after it; and how many
+/// estimates that leaves out.
+fn start_below(stages: &[Laid<'_>]) -> (f64, usize) {
+    // What every stage came to, and how the last one went on.
+    let best = stages.iter().map(|(_, points)| {
+        points
+            .iter()
+            .fold(f64::NEG_INFINITY, |best, p| best.max(p.elbo))
+    });
+    let last = stages.last().into_iter();
+    let late = last.flat_map(|(_, points)| points[points.len() / 2..].iter().map(|p| p.elbo));
+    let (low, high) = best
+        .chain(late)
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), elbo| {
+            (low.min(elbo), high.max(elbo))
+        });
+    // A nat is what matters, however calm the end is.
+    let floor = low - 2.0 * (high - low).max(1.0);
+    let all = stages.iter().flat_map(|(_, points)| points);
+    let below = all.filter(|p| p.elbo < floor).count();
+    match below {
+        0 => (f64::NEG_INFINITY, 0),
+        below => (floor, below),
+    }
+}
+
+fn whole(stages: &[Laid<'_>], floor: f64) -> Chart {
     let shown = stages.iter().enumerate().map(|(i, (_, p))| (i, &p[..]));
-    chart(&shown.collect::<Vec<_>>())
+    chart(&shown.collect::<Vec<_>>(), floor)
 }
 
 /// The second half of the last stage, scaled to what happens there.
 fn second_half(stages: &[Laid<'_>]) -> Chart {
     let last = stages.iter().enumerate().next_back();
     let shown = last.map(|(i, (_, points))| (i, &points[points.len() / 2..]));
-    chart(&shown.into_iter().collect::<Vec<_>>())
+    chart(&shown.into_iter().collect::<Vec<_>>(), f64::NEG_INFINITY)
 }
 
-/// Parts of the run with the numbers of their stages. Dashed lines stand where one stage follows another.
-fn chart(shown: &[(usize, &[TracePoint])]) -> Chart {
+/// Parts of the run with the numbers of their stages, above `floor`. Dashed lines stand where one stage follows another.
+fn chart(shown: &[(usize, &[TracePoint])], floor: f64) -> Chart {
     let spread = |p: &TracePoint| if p.se.is_finite() { 2.0 * p.se } else { 0.0 };
     let ends = |p: &TracePoint| (p.elbo - spread(p), p.elbo + spread(p));
     let all = shown.iter().flat_map(|(_, points)| points.iter());
@@ -103,6 +135,7 @@ fn chart(shown: &[(usize, &[TracePoint])]) -> Chart {
         [first, .., last] => (first, last),
         [only] => (only, only),
     };
+    let low = low.max(floor);
     let margin = 0.05 * (high - low);
     let (low, high) = (low - margin, high + margin);
     let mut chart = Chart::new("")

@@ -1,13 +1,14 @@
 //! One self-contained HTML page about a fit: verdict, evidence for it, and the results; and figures as SVG and PNG.
 //!
-//! [`render`] turns a plain [`Report`] into the text of the page. The page has no scripts, loads nothing, prints well and
-//! follows the reader's light or dark setting, its figures too. Every name and text of the report is escaped.
+//! [`render`] turns a plain [`Report`] into the text of the page. The page loads nothing, prints well and
+//! follows the reader's light or dark setting, its figures too. A script in it sorts, filters and tells what is under the pointer;
+//! without it everything is there all the same. Every name and text of the report is escaped.
 //!
 //! | subject | module |
 //! | --- | --- |
 //! | what goes in | [`model`] |
 //! | the page around its sections, and the section of figures and a table | `page` |
-//! | sections of their own kind: the bound along the run, importance weights, the posterior | `bound`, `weights`, `posterior` |
+//! | sections of their own kind: the bound along the run, importance weights, the posterior, topics | `bound`, `weights`, `posterior`, `topics` |
 //! | charts, heat maps and images; the shapes and axes that all pictures are made of | [`figure`] |
 //! | densities, quantiles, correlations | `stats` |
 //! | escaping and the spelling of numbers | `text` |
@@ -26,10 +27,11 @@ mod page;
 mod posterior;
 mod stats;
 mod text;
+mod topics;
 mod weights;
 
 pub use model::{
-    Exhibit, Fact, Khat, Marginal, Parameter, Posterior, Report, Section, Stage, Tone, TracePoint,
-    Verdict, Weights,
+    Exhibit, Fact, Khat, MappedTopic, Marginal, Parameter, Posterior, Report, Section, Stage, Tone,
+    TopicMap, TopicWord, TracePoint, Verdict, Weights,
 };
 pub use page::render;

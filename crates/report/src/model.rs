@@ -124,6 +124,8 @@ pub enum Section {
     Weights(Weights),
     /// The posterior of named parameters.
     Posterior(Posterior),
+    /// Topics of documents: where they stand to each other, and their words.
+    Topics(TopicMap),
 }
 
 impl From<Exhibit> for Section {
@@ -143,6 +145,37 @@ pub struct Exhibit {
     pub figures: Vec<(Figure, String)>,
     /// A table: the heads of its columns, and its rows.
     pub table: (Vec<String>, Vec<Vec<String>>),
+}
+
+/// A map of topics, the largest first.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TopicMap {
+    /// The topics.
+    pub topics: Vec<MappedTopic>,
+}
+
+/// A topic on the map.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MappedTopic {
+    /// Its number.
+    pub number: usize,
+    /// Share of all tokens that it accounts for.
+    pub share: f64,
+    /// Its place; near each other are topics of the same words.
+    pub place: (f64, f64),
+    /// Its most relevant words; empty where they are not shown.
+    pub words: Vec<TopicWord>,
+}
+
+/// A word of a topic.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TopicWord {
+    /// The word.
+    pub word: String,
+    /// Share of all tokens that are this word in this topic.
+    pub within: f64,
+    /// Share of all tokens that are this word.
+    pub overall: f64,
 }
 
 /// A part of the run.
@@ -192,6 +225,8 @@ pub struct Posterior {
     pub parameters: Vec<Parameter>,
     /// Draws of scalar parameters, most interesting first. Only some of them are drawn; the page says how many are not.
     pub marginals: Vec<Marginal>,
+    /// Variables among them that other sections speak of, such as predictions: neither table nor pictures show them.
+    pub elsewhere: Vec<String>,
 }
 
 /// Posterior summary of a scalar parameter.

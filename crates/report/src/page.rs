@@ -5,9 +5,15 @@ use std::fmt::{Arguments, Write};
 use crate::figure::{Chart, Figure, Scene, Tint, properties};
 use crate::model::{Exhibit, Fact, Report, Section, Tone, Verdict};
 use crate::text::{self, escape};
-use crate::{bound, posterior, weights};
+use crate::{bound, posterior, topics, weights};
 
 const STYLE: &str = include_str!("style.css");
+
+/// What the page can do beyond being read. Without it everything is there all the same.
+const SCRIPT: &str = include_str!("script.js");
+
+/// Parameters in the summary that is copied.
+const SUMMARISED: usize = 20;
 
 /// Width and height of a chart that takes half of a page, in pixels.
 pub(crate) const WIDE: (f64, f64) = (520.0, 300.0);
@@ -20,7 +26,7 @@ pub fn render(report: &Report) -> String {
     };
     let mut page = Page::start(title);
     page.header(title, &report.subject);
-    page.verdict(&report.verdict);
+    page.verdict(&report.verdict, &summary(title, report));
     page.facts(&report.facts);
     page.list("warnings", &report.warnings);
     for section in &report.sections {
@@ -29,10 +35,55 @@ pub fn render(report: &Report) -> String {
             Section::Bound(stages) => bound::put(&mut page, stages),
             Section::Weights(weights) => weights::put(&mut page, weights),
             Section::Posterior(posterior) => posterior::put(&mut page, posterior),
+            Section::Topics(map) => topics::put(&mut page, map),
         }
     }
     page.run(&report.settings, &report.timing);
     page.end(&report.version, &report.footnote)
+}
+
+/// A row of a table: the name that it is filtered by, and its cells, each with the end of its tag before its markup.
+pub(crate) struct Row {
+    pub name: Option<String>,
+    pub cells: Vec<String>,
+}
+
+/// The page in plain text, for a message to a colleague.
+fn summary(title: &str, report: &Report) -> String {
+    let mut lines = vec![title.to_owned()];
+    let subject = report.subject.iter().filter(|(_, value)| !value.is_empty());
+    lines.extend(subject.map(|(label, value)| format!("{label}: {value}")));
+    let Verdict {
+        headline,
+        status,
+        advice,
+        ..
+    } = &report.verdict;
+    lines.push(String::new());
+    lines.extend(
+        [headline, status]
+            .into_iter()
+            .filter(|line| !line.is_empty())
+            .cloned(),
+    );
+    let listed = advice.iter().chain(&report.warnings);
+    lines.extend(listed.map(|line| format!("- {line}")));
+    lines.push(String::new());
+    for Fact {
+        label,
+        value,
+        aside,
+    } in &report.facts
+    {
+        lines.push(format!("{label}: {value} {aside}").trim_end().to_owned());
+    }
+    for section in &report.sections {
+        if let Section::Posterior(posterior) = section {
+            lines.push(String::new());
+            lines.extend(posterior::lines(&posterior.parameters, SUMMARISED));
+        }
+    }
+    lines.join("\n")
 }
 
 /// A page that is being written.
@@ -46,7 +97,7 @@ impl Page {
         page.put(format_args!(
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
              <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
-             <title>{}</title><style>:root{{{light}}}\n@media (prefers-color-scheme:dark){{:root{{{dark}}}}}\n{STYLE}</style>\
+             <title>{}</title><style>:root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n{STYLE}</style>\
              </head>\n<body><main>\n",
             escape(title)
         ));
@@ -58,7 +109,7 @@ impl Page {
         let words = ["Jensen", version].join(" ");
         let sentences = [format!("{}.", words.trim_end()), footnote.to_owned()];
         self.put(format_args!(
-            "<footer>{}</footer>\n</main></body></html>\n",
+            "<footer>{}</footer>\n</main>\n<script>{SCRIPT}</script></body></html>\n",
             escape(sentences.join(" ").trim_end())
         ));
         self.0
@@ -100,6 +151,36 @@ impl Page {
     /// A picture in a frame, in the same way.
     pub fn scene(&mut self, heading: &str, label: &str, scene: &Scene, caption: &str) {
         self.push("<figure>");
+        self.framed(heading, label, scene, caption);
+    }
+
+    /// A picture of a parameter, or of a whole variable, that is filtered by its name.
+    pub fn named_scene(
+        &mut self,
+        (name, whole): (&str, bool),
+        heading: &str,
+        label: &str,
+        scene: &Scene,
+        caption: &str,
+    ) {
+        let whole = if whole { " data-whole" } else { "" };
+        self.put(format_args!(
+            "<figure data-name=\"{}\"{whole}>",
+            escape(name)
+        ));
+        self.framed(heading, label, scene, caption);
+    }
+
+    /// A picture among several of a group, of which a script shows the one that is chosen.
+    pub fn chosen_scene(&mut self, (group, item): (&str, usize), heading: &str, scene: &Scene) {
+        self.put(format_args!(
+            "<figure data-of=\"{group}\" data-item=\"{item}\">"
+        ));
+        self.framed(heading, heading, scene, "");
+    }
+
+    /// What is in a frame, and its end.
+    fn framed(&mut self, heading: &str, label: &str, scene: &Scene, caption: &str) {
         if !heading.is_empty() {
             self.put(format_args!("<h3>{}</h3>", escape(heading)));
         }
@@ -110,22 +191,31 @@ impl Page {
         self.push("</figure>\n");
     }
 
-    /// A table. Cells are markup.
+    /// A table; `label` names it to those who cannot see it. Cells are markup.
     pub fn table(
         &mut self,
+        label: &str,
         heads: impl IntoIterator<Item = String>,
-        rows: impl IntoIterator<Item = Vec<String>>,
+        rows: impl IntoIterator<Item = Row>,
     ) {
-        self.push("<div class=\"scroll\"><table><thead><tr>");
+        // Whoever has no mouse scrolls what has the focus.
+        self.put(format_args!(
+            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table><thead><tr>",
+            escape(label)
+        ));
         for head in heads {
-            self.put(format_args!("<th>{head}</th>"));
+            self.put(format_args!("<th scope=\"col\"{head}</th>"));
         }
         self.push("</tr></thead><tbody>\n");
-        for row in rows {
-            self.put(format_args!(
-                "<tr><td>{}</td></tr>\n",
-                row.join("</td><td>")
-            ));
+        for Row { name, cells } in rows {
+            match name {
+                Some(name) => self.put(format_args!("<tr data-name=\"{}\">", escape(&name))),
+                None => self.push("<tr>"),
+            }
+            for cell in cells {
+                self.put(format_args!("<td{cell}</td>"));
+            }
+            self.push("</tr>\n");
         }
         self.push("</tbody></table></div>\n");
     }
@@ -141,7 +231,7 @@ impl Page {
         ));
     }
 
-    fn verdict(&mut self, verdict: &Verdict) {
+    fn verdict(&mut self, verdict: &Verdict, summary: &str) {
         let class = match verdict.tone {
             Tone::Good => "good",
             Tone::Fair => "fair",
@@ -155,7 +245,11 @@ impl Page {
             self.put(format_args!("<p>{}</p>", escape(&verdict.status)));
         }
         self.list("", &verdict.advice);
-        self.push("</section>\n");
+        self.put(format_args!(
+            "<div class=\"tools\" hidden><button type=\"button\" id=\"copy\">Copy a summary</button>\
+             <span id=\"copied\" role=\"status\"></span></div><pre id=\"summary\" hidden>{}</pre></section>\n",
+            escape(summary)
+        ));
     }
 
     fn facts(&mut self, facts: &[Fact]) {
@@ -200,8 +294,29 @@ impl Page {
         }
         let (heads, rows) = &exhibit.table;
         if !rows.is_empty() {
-            let escaped = |cells: &Vec<String>| cells.iter().map(|cell| escape(cell)).collect();
-            self.table(heads.iter().map(|h| escape(h)), rows.iter().map(escaped));
+            // Columns of words are read from the left.
+            let column = |at: usize| rows.iter().filter_map(move |row| row.get(at));
+            let words: Vec<bool> = (0..heads.len())
+                .map(|at| at > 0 && column(at).any(|cell| text::is_words(cell)))
+                .collect();
+            let class = |at: usize| match words.get(at) {
+                Some(true) => " class=\"words\">",
+                _ => ">",
+            };
+            let marked = |texts: &[String]| -> Vec<String> {
+                let texts = texts.iter().enumerate();
+                texts
+                    .map(|(at, text)| format!("{}{}", class(at), escape(text)))
+                    .collect()
+            };
+            self.table(
+                &exhibit.heading,
+                marked(heads),
+                rows.iter().map(|row| Row {
+                    name: None,
+                    cells: marked(row),
+                }),
+            );
         }
     }
 

@@ -4,7 +4,7 @@ mod shapes;
 
 use crate::figure::{Axis, Chart, Series};
 use crate::model::{Marginal, Parameter, Posterior};
-use crate::page::Page;
+use crate::page::{Page, Row};
 use crate::stats;
 use crate::text::{self, escape};
 
@@ -12,6 +12,8 @@ use crate::text::{self, escape};
 const MARGINALS: usize = 24;
 /// Rows of the parameter table; the rest is in `fit.json`.
 const TABLE_ROWS: usize = 500;
+/// Rows that are seen without a filter.
+const FILTERED: usize = 8;
 /// Variables with a forest plot, and elements in each.
 const FORESTS: usize = 8;
 const FOREST_ROWS: usize = 40;
@@ -22,10 +24,54 @@ const PAIRS: usize = 4;
 const PAIR_POINTS: usize = 400;
 
 pub(crate) fn put(page: &mut Page, posterior: &Posterior) {
-    table(page, posterior);
-    forests(page, &posterior.parameters);
-    marginals(page, &posterior.marginals);
-    correlations(page, &posterior.marginals);
+    // Predictions and densities of single records are no parameters: sections of their own say what they say.
+    let told = |name: &str| {
+        let stem = name.split('[').next().unwrap_or(name);
+        posterior
+            .elsewhere
+            .iter()
+            .any(|elsewhere| elsewhere == stem)
+    };
+    let kept = |parameter: &&Parameter| !told(&parameter.name);
+    let drawn = |marginal: &&Marginal| !told(&marginal.name);
+    let shown = Posterior {
+        parameters: posterior.parameters.iter().filter(kept).cloned().collect(),
+        marginals: posterior.marginals.iter().filter(drawn).cloned().collect(),
+        elsewhere: posterior.elsewhere.clone(),
+    };
+    table(page, &shown);
+    forests(page, &shown.parameters);
+    marginals(page, &shown.marginals);
+    correlations(page, &shown.marginals);
+}
+
+/// A table in plain text of the first parameters.
+pub(crate) fn lines(parameters: &[Parameter], most: usize) -> Vec<String> {
+    let shown = &parameters[..parameters.len().min(most)];
+    let width = shown.iter().map(|p| p.name.chars().count()).max();
+    let width = width.unwrap_or(0).max(9);
+    let row = |name: &str, cells: [String; 4]| {
+        let cells: String = cells.iter().map(|cell| format!(" {cell:>12}")).collect();
+        format!("{name:<width$}{cells}")
+    };
+    let mut lines = Vec::new();
+    if !shown.is_empty() {
+        lines.push(row(
+            "parameter",
+            ["mean", "sd", "5 %", "95 %"].map(str::to_owned),
+        ));
+    }
+    for p in shown {
+        let decimals = text::decimals_for(p.sd);
+        lines.push(row(
+            &p.name,
+            [p.mean, p.sd, p.q05, p.q95].map(|x| text::fixed(x, decimals)),
+        ));
+    }
+    if parameters.len() > most {
+        lines.push(format!("… and {} more", parameters.len() - most));
+    }
+    lines
 }
 
 fn table(page: &mut Page, posterior: &Posterior) {
@@ -44,6 +90,12 @@ fn table(page: &mut Page, posterior: &Posterior) {
             "Posterior mean, {words}standard deviation, quantiles and shape, on the scale of the model."
         ),
     );
+    if all.len() > FILTERED {
+        page.push(
+            "<div class=\"tools\" hidden><label>Only names with <input id=\"filter\" type=\"search\"></label>\
+             <span id=\"found\" role=\"status\"></span></div>\n",
+        );
+    }
     let heads = [
         &["Parameter", "Mean"],
         head,
@@ -51,15 +103,25 @@ fn table(page: &mut Page, posterior: &Posterior) {
     ];
     let marginals = &posterior.marginals[..posterior.marginals.len().min(TABLE_ROWS)];
     page.table(
-        heads.concat().into_iter().map(str::to_owned),
+        "Parameters",
+        heads.concat().into_iter().map(|head| match head {
+            "Shape" => " data-fixed>Shape".to_owned(),
+            head => format!(">{head}"),
+        }),
         all.iter()
             .take(TABLE_ROWS)
             .map(|p| row(p, with_error, marginals)),
     );
     more(page, all.len(), TABLE_ROWS, "parameters are", "fit.json");
+    if !posterior.elsewhere.is_empty() {
+        page.put(format_args!(
+            "<p class=\"soft\">Of {} other sections say more than numbers do; they are in <code>fit.json</code>.</p>\n",
+            escape(&posterior.elsewhere.join(", "))
+        ));
+    }
 }
 
-fn row(p: &Parameter, with_error: bool, marginals: &[Marginal]) -> Vec<String> {
+fn row(p: &Parameter, with_error: bool, marginals: &[Marginal]) -> Row {
     let decimals = text::decimals_for(p.sd);
     // Figures far from unit size read better in scientific notation, all of a row alike.
     let extreme = [p.mean, p.sd]
@@ -83,7 +145,10 @@ fn row(p: &Parameter, with_error: bool, marginals: &[Marginal]) -> Vec<String> {
         format!("<div class=\"shape\">{svg}</div>")
     });
     cells.push(shape);
-    cells
+    Row {
+        name: Some(p.name.clone()),
+        cells: cells.iter().map(|cell| format!(">{cell}")).collect(),
+    }
 }
 
 /// "… and n more" below something that was cut short.
@@ -129,7 +194,8 @@ fn forests(page: &mut Page, parameters: &[Parameter]) {
             }
             _ => String::new(),
         };
-        page.scene(
+        page.named_scene(
+            (name, true),
             name,
             &format!("Medians and 90 % intervals of the elements of {name}"),
             &shapes::forest(&rows[..rows.len().min(FOREST_ROWS)]),
@@ -151,7 +217,7 @@ fn marginals(page: &mut Page, marginals: &[Marginal]) {
     page.push("<div class=\"many\">");
     for m in marginals.iter().take(MARGINALS) {
         let label = format!("Marginal distribution of {}", m.name);
-        page.scene("", &label, &shapes::marginal(m), "");
+        page.named_scene((&m.name, false), "", &label, &shapes::marginal(m), "");
     }
     page.push("</div>\n");
     more(

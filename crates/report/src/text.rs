@@ -28,6 +28,11 @@ pub(crate) fn shorten(text: &str, limit: usize) -> String {
     short
 }
 
+/// Whether a text is no number, however spelled.
+pub(crate) fn is_words(text: &str) -> bool {
+    text.chars().filter(|c| c.is_alphabetic()).count() > 3
+}
+
 /// A number with about `digits` significant digits, with a minus sign proper and digits grouped from 10 000 on.
 pub(crate) fn number(x: f64, digits: usize) -> String {
     if !x.is_finite() {
@@ -54,6 +59,10 @@ pub(crate) fn number(x: f64, digits: usize) -> String {
 pub(crate) fn fixed(x: f64, decimals: usize) -> String {
     if !x.is_finite() {
         return non_finite(x).to_string();
+    }
+    // Digits that no f64 has say nothing.
+    if x.abs() >= 1e15 {
+        return scientific(x, 6);
     }
     let text = format!("{x:.decimals$}");
     // A rounded −0.00 has no sign worth showing.
@@ -169,6 +178,7 @@ mod tests {
             (fixed(-0.001, 2), "0.00"),
             (fixed(1_234_567.891, 1), "1\u{2009}234\u{2009}567.9"),
             (fixed(-3.25, 1), "−3.2"),
+            (fixed(-6.039_54e174, 2), "−6.03954×10¹⁷⁴"),
             (duration(0.000_5), "500 µs"),
             (duration(0.25), "250 ms"),
             (duration(90.0), "90 s"),

@@ -110,6 +110,7 @@ fn full() -> Report {
                     marginal("x[1]", wave(100, 2.0)),
                     marginal("k", (0..100).map(|i| f64::from(i % 4)).collect()),
                 ],
+                ..Posterior::default()
             }),
         ],
         settings: vec![("seed".into(), "0".into())],
@@ -150,7 +151,13 @@ fn check_tags(html: &str) {
     assert!(open.is_empty(), "{open:?}");
 }
 
+/// What a page can do, and nothing else: names and texts never get into it.
+const SCRIPT: &str = include_str!("../src/script.js");
+
 fn check_page(html: &str) {
+    let script = format!("<script>{SCRIPT}</script></body></html>\n");
+    let html = html.strip_suffix(&script).expect("one script, at the end");
+    let html = &format!("{html}</body></html>\n");
     check_tags(html);
     for foreign in [
         "http:", "https:", "src=", "href=", "url(", "@import", "<script", "<iframe", "<img",
@@ -202,7 +209,7 @@ fn a_full_report_has_every_section_and_an_empty_one_none() {
         "m.stan",
         "of 200",
         "A caption",
-        "<th>component</th>",
+        "<th scope=\"col\">component</th>",
         "<td>0.2</td>",
         "average weight",
         "x[1] and mu: ",
@@ -244,6 +251,7 @@ fn names_and_texts_are_escaped_wherever_they_stand() {
                 marginals: (0..3)
                     .map(|i| marginal(&named(i), wave(50, i as f64)))
                     .collect(),
+                ..Posterior::default()
             }),
         ],
         settings: vec![(own(), own())],
@@ -313,6 +321,7 @@ fn what_is_not_shown_is_counted() {
     let html = with(Section::Posterior(Posterior {
         parameters,
         marginals,
+        ..Posterior::default()
     }));
     check_page(&html);
     assert!(
@@ -328,6 +337,56 @@ fn what_is_not_shown_is_counted() {
     assert!(html.contains("The first 40 elements; 580 more are not shown."));
     assert!(html.contains("604 further parameters are not shown."));
     assert!(html.len() < 3_000_000, "{}", html.len());
+}
+
+#[test]
+fn predictions_that_other_sections_speak_of_are_not_listed() {
+    let page = |elsewhere: Vec<String>| {
+        with(Section::Posterior(Posterior {
+            parameters: vec![parameter("mu", 1.0, 0.5), parameter("y_rep[1]", 0.0, 1.0)],
+            marginals: vec![
+                marginal("mu", wave(50, 1.0)),
+                marginal("y_rep[1]", wave(50, 2.0)),
+            ],
+            elsewhere,
+        }))
+    };
+    assert!(page(Vec::new()).contains("y_rep[1]"));
+    let html = page(vec!["y_rep".into()]);
+    check_page(&html);
+    assert!(html.contains("mu") && !html.contains("y_rep[1]"));
+    assert!(html.contains("Of y_rep other sections say more"));
+}
+
+#[test]
+fn a_steep_start_does_not_flatten_the_rest_of_the_bound() {
+    let mut course = stage("meanfield", 40);
+    for (point, elbo) in course.points.iter_mut().zip([-1e9, -1e6]) {
+        point.elbo = elbo;
+    }
+    let html = with(Section::Bound(vec![course.clone()]));
+    check_page(&html);
+    assert!(html.contains("2 estimates of the start lie below the picture"));
+    assert!(!html.contains("10⁹"), "the axis does not reach them");
+    course.points.drain(..20);
+    assert!(!with(Section::Bound(vec![course])).contains("below the picture"));
+}
+
+#[test]
+fn the_summary_to_copy_says_what_the_page_says() {
+    let html = render(&full());
+    let (_, rest) = html.split_once("<pre id=\"summary\" hidden>").unwrap();
+    let (text, _) = rest.split_once("</pre>").unwrap();
+    for part in [
+        "Schools\n",
+        "Converged",
+        "- go on",
+        "- careful",
+        "ELBO: ",
+        "x[1] ",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
 }
 
 #[test]
@@ -380,7 +439,7 @@ prop_compose! {
                     Stage { name: names[1].clone(), points: points[half..].to_vec() },
                 ]),
                 Section::Weights(Weights { khat: Some(khat), log_weights }),
-                Section::Posterior(Posterior { parameters, marginals }),
+                Section::Posterior(Posterior { parameters, marginals, ..Posterior::default() }),
             ],
             ..Report::default()
         }
@@ -415,6 +474,7 @@ fn pages_are_as_kept() {
             Section::Posterior(Posterior {
                 parameters: parameters(),
                 marginals: vec![marginal("mu", wave(20, 1.0))],
+                ..Posterior::default()
             }),
         ],
         ..full()

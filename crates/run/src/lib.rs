@@ -15,6 +15,8 @@
 //! | `status` | [`Status`]: how a fit ended, with advice |
 //! | [`temperature`] | temperatures that the passes made prescribe |
 //! | `trace` | [`Record`] and [`Observer`]: one line an iteration |
+//! | `tree` | [`tree_sum`]: sums of what leaves found, the same for any number of workers |
+//! | [`wire`] | arrays as bytes, for what leaves are asked and answer |
 //! | `verdict` | [`Verdict`]: whether a result is to be trusted, and why not |
 //!
 //! Two promises hold for every algorithm that derives its randomness from (seed, iteration) alone:
@@ -34,7 +36,9 @@ mod run;
 mod status;
 pub mod temperature;
 mod trace;
+mod tree;
 mod verdict;
+pub mod wire;
 
 pub use algorithm::{Algorithm, Step};
 pub use archive::{Archive, ArchiveError, Snapshot, Tensor};
@@ -47,4 +51,5 @@ pub use run::{
 };
 pub use status::{Evidence, Limit, Status};
 pub use trace::{Observer, Progress, Record, Silent};
+pub use tree::tree_sum;
 pub use verdict::{Reason, Verdict};

@@ -14,6 +14,7 @@
 //! What only the data can tell (sizes, index bounds, constraint violations) is left to the evaluators.
 
 mod locals;
+mod reads;
 pub mod signatures;
 mod ty;
 mod walk;
@@ -21,6 +22,7 @@ mod walk;
 pub use crate::source::{FileId, SourceFile, Span};
 pub use crate::syntax::ast::BlockKind;
 pub use locals::function_locals;
+pub use reads::{each_read, each_read_of, sizes};
 pub use signatures::BuiltinId;
 pub use ty::{FunctionType, Level, ParamType, Type};
 
@@ -288,11 +290,13 @@ pub enum StmtKind {
     Reject(Vec<Message>),
     /// `fatal_error(…)`: the run ends.
     FatalError(Vec<Message>),
-    /// `if (…) … else if (…) … else …`; conditions are `int`.
+    /// `if`; the condition is `int`.
     If {
-        /// Conditions, true if non-zero, and what is run if theirs is the first that is; at least one.
-        branches: Vec<(Expr, Stmt)>,
-        /// Run if none is true.
+        /// True if non-zero.
+        condition: Expr,
+        /// Run if true.
+        then: Box<Stmt>,
+        /// Run if false.
         otherwise: Option<Box<Stmt>>,
     },
     /// `while`; the condition is `int`.

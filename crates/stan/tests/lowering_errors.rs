@@ -82,21 +82,26 @@ fn data_errors_are_told_once_and_for_all_draws() {
 
 #[test]
 fn the_node_limit_names_the_loop() {
-    let source =
-        "parameters { real x; }\nmodel {\n  for (i in 1:100000)\n    target += sin(i * x);\n}";
+    let source = "parameters { real x; }\nmodel {\n  real s = x; for (i in 1:100000)\n    s = sin(i * s);\n  target += s; }";
     let options = LowerOptions {
         node_limit: 10_000,
         ..LowerOptions::default()
     };
     let (at, error) = lowered(source, "{}", options).expect_err("too large");
     assert_eq!(error.kind, ErrorKind::Limit);
-    assert!(at.starts_with("model.stan:3:3"), "{at}");
+    assert!(at.starts_with("model.stan:3:15"), "{at}");
     assert!(
         error.message.contains("10000 nodes")
             && error.message.contains("`for (i in …)` 100000 times"),
         "{error}"
     );
-    assert!(error.message.contains("vectors"), "{error}");
+    for part in [
+        "vectors",
+        "a turn needs what an earlier one has left in `s` at model.stan:3:15",
+        "--memory-limit",
+    ] {
+        assert!(error.message.contains(part), "{part} in {error}");
+    }
 }
 
 #[test]

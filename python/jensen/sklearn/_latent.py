@@ -37,7 +37,7 @@ class LatentGaussian(Judged):
 
     def _search(self) -> dict[str, Any]:
         """What is asked for of hyperparameters."""
-        return {"optimise_hyperparameters": True}
+        return {}
 
     def _read(self, info: dict[str, Any]) -> None:
         """Makes attributes of what the fit found."""
@@ -92,6 +92,14 @@ class LatentGaussian(Judged):
             self._columns, self._X, self._more, self._request, self._posterior, X, beside, self.threads
         )
         return made[0], np.maximum(made[1], 0.0), made[2]
+
+    def _draw(self, X: Any, draws: int, random_state: Any) -> Array:
+        """Joint draws of the linear predictors at the rows of X, a row a draw."""
+        X = matrix(self, X, reset=False)
+        seed = seed_of(random_state)
+        return _jensen.draw_latent(
+            self._columns, self._X, self._more, self._request, self._posterior, X, draws, seed, self.threads
+        )
 
     def _free(self, name: str) -> str:
         """A column's name that no column of X has."""

@@ -17,7 +17,7 @@ from ._points import Points, covariances, shape_of
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class BayesianGaussianMixture(Scored, DensityMixin, Points):
-    """A variational mixture of Gaussians: ``jensen mixture fit``.
+    """A variational mixture of Gaussians: ``jensen mixture fit``. Values that are NaN are missing, and integrated out.
 
     Parameters
     ----------
@@ -27,6 +27,12 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
         Shape of the covariance matrices.
     weight_concentration_prior : float, optional
         Dirichlet parameter of the weights; 1 unless given.
+    mean_precision_prior : float, optional
+        Weight of the prior mean, which is that of the data, in points; 0.1 unless given.
+    variance_prior : float, optional
+        Prior variance within a component, as a share of each column's variance; 0.1 unless given.
+    variance_prior_weight : float, optional
+        Weight of that variance, in points; 2 unless given.
     n_init : int
         Starts, of which the one with the best bound is kept.
     temper : str
@@ -57,15 +63,27 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
 
     covariance_type: str = "full"
     weight_concentration_prior: float | None = None
+    mean_precision_prior: float | None = None
+    variance_prior: float | None = None
+    variance_prior_weight: float | None = None
     batch_size: int | None = None
 
     _kind = "mixture"
+    _finite = "allow-nan"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
     def _own(self) -> dict[str, Any]:
         return {
             "components": self.n_components,
             "covariance": shape_of(self.covariance_type),
             "concentration": self.weight_concentration_prior,
+            "prior_mean_weight": self.mean_precision_prior,
+            "prior_variance": self.variance_prior,
+            "prior_variance_weight": self.variance_prior_weight,
         }
 
     def _method(self) -> dict[str, Any]:
@@ -74,7 +92,7 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
 
     def fit(self, X: Any, y: Any = None) -> BayesianGaussianMixture:
         """Fits the mixture to the rows of X."""
-        X = matrix(self, X, reset=True)
+        X = matrix(self, X, reset=True, ensure_all_finite=self._finite)
         info = self._learn(X)
         k = int(self.n_components)
         # The summary has the heaviest component first, and so have the globals from here on.
@@ -92,7 +110,7 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
         return self.fit(X).predict(X)
 
     def predict_proba(self, X: Any) -> Array:
-        """Responsibilities of the components, a row a row of X."""
+        """Probabilities of the components under the posterior predictive distribution, a row a row of X."""
         return self._explain(X)[0]
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
@@ -101,7 +119,7 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
         return labels
 
     def score_samples(self, X: Any) -> Array:
-        """A lower bound of the log predictive density of every row, in nats: what scikit-learn's mixture gives, too."""
+        """The log density of every row under the posterior predictive distribution, a mixture of Student's t, in nats."""
         return self._explain(X)[1]
 
     def sample(self, n_samples: int = 1) -> tuple[Array, npt.NDArray[np.int64]]:

@@ -28,6 +28,8 @@ class Points(Judged):
 
     #: What the library calls it.
     _kind: ClassVar[str]
+    #: Which values a row may have: finite ones, or missing ones too.
+    _finite: ClassVar[bool | str] = True
 
     def _own(self) -> dict[str, Any]:
         """What is asked for beside the method."""
@@ -57,7 +59,7 @@ class Points(Judged):
 
     def _explain(self, X: Any, lengths: Sequence[int] = ()) -> tuple[Array, Array]:
         """Assignments of the rows of X, and bounds of their log predictive densities."""
-        X = matrix(self, X, reset=False)
+        X = matrix(self, X, reset=False, ensure_all_finite=self._finite)
         return _jensen.explain_points(X, lengths, self._request(0), self._globals, self.threads)
 
 

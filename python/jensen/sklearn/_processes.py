@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from ._base import Array
+from ._base import Array, at_least_one
 from ._kernels import Kernel
 from ._latent import Classes, Counts, LatentGaussian
 
@@ -27,7 +27,7 @@ class _GaussianProcess(LatentGaussian):
     def _search(self) -> dict[str, Any]:
         several = self.learn_hyperparameters and self.n_starts > 1
         starts = self.n_starts if several else None
-        return {"optimise_hyperparameters": self.learn_hyperparameters, "restarts": starts}
+        return {"fixed": not self.learn_hyperparameters, "restarts": starts}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -112,6 +112,12 @@ class GaussianProcessRegressor(RegressorMixin, _GaussianProcess):
         mean, variance, _ = self._predict(X)
         means = self._centre + self._scale * mean[:, 0]
         return (means, self._scale * np.sqrt(variance[:, 0])) if return_std else means
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
+        """Joint draws of the function at the rows of X from its posterior, without noise: a column a draw."""
+        at_least_one("n_samples", n_samples)
+        drawn: Array = self._centre + self._scale * self._draw(X, n_samples, random_state).T
+        return drawn
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -33,7 +33,19 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     n_components : int
         Number of topics.
     doc_topic_prior, topic_word_prior : float, optional
-        Dirichlet parameters of topic and word proportions; ``1 / n_components`` unless given.
+        Dirichlet parameters of topic and word proportions; ``1 / n_components`` unless given, and
+        ``5 / n_components`` and 0.05 with collapsed inference.
+    learn_alpha, learn_eta : str
+        ``"fixed"``, or ``"symmetric"`` to learn one number for all topics (words) after the first pass; that of topics
+        may be ``"asymmetric"``, a number for each.
+    inference : str, optional
+        ``"mean-field"``, unless said otherwise, or ``"cvb0"``, collapsed variational inference of zeroth order, which
+        finds more topics and goes with no temperature policy.
+    start : str, optional
+        ``"random"``, or ``"documents"`` to start at words of documents that are unlike each other; the latter with
+        collapsed inference.
+    mean_change_tol : float
+        A document's local step ends when its expected counts move by less than this share of its tokens.
     temper : str
         Temperature policy: ``"none"``, ``"anneal=PASSES"``, ``"global"`` or ``"local"``, the latter two with
         ``=PASSES`` too.
@@ -56,6 +68,8 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         Dirichlet parameters λ of the topics' word proportions.
     vocabulary_ : list of str
         The words by column, after a fit to a corpus.
+    doc_topic_prior_, topic_word_prior_ : float or array, float
+        Dirichlet parameters; of topic proportions one a topic where they differ.
     bound_ : float
         Evidence lower bound of the untempered model in nats, estimated from a sample of the documents.
     n_iter_ : int
@@ -69,6 +83,11 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     n_components: int = field(default=10, kw_only=False)
     doc_topic_prior: float | None = None
     topic_word_prior: float | None = None
+    learn_alpha: str = "fixed"
+    learn_eta: str = "fixed"
+    inference: str | None = None
+    start: str | None = None
+    mean_change_tol: float = 0.01
     temper: str = "none"
     max_iter: float = 10
     batch_size: int = 128
@@ -93,11 +112,20 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     def _learn(self, documents: Any, start: _jensen.Topics | None, temper: str, passes: float) -> LatentDirichletAllocation:
         before = 0 if start is None else start[3]
         seed = seed_of(self.random_state)
-        alpha, eta = (start[1], start[2]) if start else (self.doc_topic_prior, self.topic_word_prior)
+        alpha: float | None = self.doc_topic_prior
+        eta, inference = self.topic_word_prior, self.inference
+        if start:
+            # Topics are gone on with as they were made.
+            alpha, eta, inference = start[1][0], start[2], "cvb0" if start[6] else "mean-field"
         request = {
             "topics": self.n_components,
             "alpha": None if alpha is None else repr(float(alpha)),
             "eta": None if eta is None else repr(float(eta)),
+            "learn_alpha": self.learn_alpha,
+            "learn_eta": self.learn_eta,
+            "inference": inference,
+            "start": self.start,
+            "tolerance": float(self.mean_change_tol),
             "temper": temper,
             "passes": float(passes),
             "batch": self.batch_size,
@@ -107,7 +135,8 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
             "seed": seed,
         }
         made = _jensen.fit_topics(documents, start, encode(request), self.threads)
-        summary, components, self.doc_topic_prior_, self.topic_word_prior_, steps, population, words = made
+        summary, components, priors, self.topic_word_prior_, steps, population, words, self._collapsed = made
+        self.doc_topic_prior_ = priors[0] if len(set(priors)) == 1 else np.array(priors)
         self.components_: Array = components
         self.n_batch_iter_ = int(steps)
         self.n_documents_ = float(population)
@@ -164,8 +193,10 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
     def _model(self) -> _jensen.Topics:
         components = np.ascontiguousarray(self.components_, dtype=np.float64)
-        priors = (float(self.doc_topic_prior_), float(self.topic_word_prior_))
-        return (components, *priors, self.n_batch_iter_, self.n_documents_, getattr(self, "vocabulary_", None))
+        alpha = np.broadcast_to(self.doc_topic_prior_, len(components)).tolist()
+        words = getattr(self, "vocabulary_", None)
+        eta = float(self.topic_word_prior_)
+        return (components, alpha, eta, self.n_batch_iter_, self.n_documents_, words, self._collapsed)
 
     def _documents(self, X: Documents, *, reset: bool) -> Any:
         """The path of a corpus, or rows in compressed form: starts, columns, counts, number of columns."""

@@ -65,50 +65,60 @@ impl Scene {
 
 /// Every scene, with its data in `desk`.
 pub fn all(root: &Path, jensen: &Path, desk: &Path) -> Result<Vec<Scene>, String> {
-    let write = |name: &str, bytes: &[u8]| -> Result<PathBuf, String> {
-        let path = desk.join(name);
-        fs::write(&path, bytes).map_err(|e| format!("`{}`: {e}", path.display()))?;
-        Ok(path)
+    let mut scenes = fits(root);
+    scenes.extend(of_tables(desk)?);
+    scenes.extend(of_documents(jensen, desk)?);
+    scenes.extend(of_pictures(desk)?);
+    Ok(scenes)
+}
+
+fn written(desk: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, String> {
+    let path = desk.join(name);
+    fs::write(&path, bytes).map_err(|e| format!("`{}`: {e}", path.display()))?;
+    Ok(path)
+}
+
+/// Fits of programs of the repository.
+fn fits(root: &Path) -> Vec<Scene> {
+    let files = |name: &str| {
+        let path = |file: &str| root.join("models").join(name).join(file);
+        let (program, data) = (path("model.stan"), path("data.json"));
+        format!("{} {}", program.display(), data.display())
     };
-    let plane = write("plane.csv", plane().as_bytes())?;
-    let bits = write("bits.csv", bits().as_bytes())?;
-    let images = write("images-idx3", &images())?;
-    let text = write("text.jsonl", documents().as_bytes())?;
-    let corpus = desk.join("corpus");
-    let build = format!(
-        "topics build {} --heldout 0.1 --min-df 1 --max-df 1.0 -q --out {}",
-        text.display(),
-        corpus.display()
-    );
-    let built = run(jensen, &words(&build))?;
-    if built.code != Some(0) {
-        return Err(format!("{build}: {}", built.told));
-    }
-    let model = |name: &str| root.join("models").join(name);
-    let schools = model("eight_schools_noncentred");
-    let schools = format!(
-        "{} {}",
-        schools.join("model.stan").display(),
-        schools.join("data.json").display()
-    );
-    let draws = || vec!["draws DIR --draws 20 --seed 3 --out OUT".to_owned()];
-    let fit = |name, flags: &str, uses| Scene {
+    let schools = files("eight_schools_noncentred");
+    let draws = "draws DIR --draws 20 --seed 3 --out OUT".to_owned();
+    let fit = |name, files: &str, flags: &str| Scene {
         name,
         verb: "fit",
-        given: format!("{schools} --seed 3 --draws 100 {flags}"),
-        uses,
+        given: format!("{files} --seed 3 --draws 100 {flags}"),
+        uses: vec![draws.clone()],
     };
-    let mut compare = draws();
-    compare.push("compare DIR DIR".to_owned());
-    Ok(vec![
-        fit("fit", "", compare),
-        fit("fit advi", "--method advi --advi-iters 300", draws()),
-        fit("fit trust", "--method trust --family meanfield", draws()),
+    let mut scenes = vec![
+        fit("fit", &schools, ""),
+        fit("fit advi", &schools, "--method advi --advi-iters 300"),
+        fit("fit trust", &schools, "--method trust --family meanfield"),
         fit(
             "fit bbvi",
+            &schools,
             "--method bbvi --max-iters 300 --family lowrank=2",
-            draws(),
         ),
+        fit("fit refine", &schools, "--refine always"),
+        fit("fit sparse", &schools, "--family sparse --refine none"),
+        fit(
+            "fit records",
+            &files("kidscore_momhs"),
+            "--exchangeable N --batch 50 --estimator joint --max-iters 2000",
+        ),
+    ];
+    scenes[0].uses.push("compare DIR DIR".to_owned());
+    scenes
+}
+
+/// Fits of tables.
+fn of_tables(desk: &Path) -> Result<Vec<Scene>, String> {
+    let plane = written(desk, "plane.csv", plane().as_bytes())?;
+    let bits = written(desk, "bits.csv", bits().as_bytes())?;
+    Ok(vec![
         Scene {
             name: "mixture",
             verb: "mixture fit",
@@ -125,7 +135,7 @@ pub fn all(root: &Path, jensen: &Path, desk: &Path) -> Result<Vec<Scene>, String
             name: "latent",
             verb: "latent fit",
             given: format!(
-                "--likelihood gaussian --prior gp(matern32,on=x) --data {} --restarts 2 --optimise-hyperparameters",
+                "--likelihood gaussian --prior gp(matern32,on=x) --data {} --restarts 2",
                 plane.display()
             ),
             uses: vec![format!(
@@ -133,27 +143,58 @@ pub fn all(root: &Path, jensen: &Path, desk: &Path) -> Result<Vec<Scene>, String
                 plane.display()
             )],
         },
-        Scene {
-            name: "topics",
+    ])
+}
+
+/// Topics of a corpus in one file, and of leaves.
+fn of_documents(jensen: &Path, desk: &Path) -> Result<Vec<Scene>, String> {
+    let text = written(desk, "text.jsonl", documents().as_bytes())?;
+    let scene = |name, flags: &str| {
+        let corpus = desk.join(name);
+        let build = format!(
+            "topics build {} --heldout 0.1 --min-df 1 --max-df 1.0 {flags} -q --out",
+            text.display()
+        );
+        let mut line = words(&build);
+        line.push(corpus.display().to_string());
+        let built = run(jensen, &line)?;
+        if built.code != Some(0) {
+            return Err(format!("{build}: {}", built.told));
+        }
+        Ok(Scene {
+            name,
             verb: "topics fit",
             given: format!("{} -k 4 --batch 10 --passes 3 --seed 2", corpus.display()),
             uses: vec![
                 "topics show DIR --json".to_owned(),
                 "topics evaluate DIR --json".to_owned(),
             ],
-        },
-        Scene {
-            name: "vae",
-            verb: "vae fit",
-            given: format!(
-                "{} --latent 2 --hidden 8 --epochs 6 --batch 20 --seed 2",
-                images.display()
-            ),
-            uses: vec![
-                "vae sample DIR --count 3 --out OUT".to_owned(),
-                format!("vae encode DIR {} --out OUT", images.display()),
-            ],
-        },
+        })
+    };
+    Ok(vec![
+        scene("topics", "")?,
+        scene("topics-of-leaves", "--shards 3")?,
+    ])
+}
+
+/// Auto-encoders of pictures, with weights that are estimated and with their posterior.
+fn of_pictures(desk: &Path) -> Result<Vec<Scene>, String> {
+    let images = written(desk, "images-idx3", &images())?;
+    let scene = |name, flags: &str| Scene {
+        name,
+        verb: "vae fit",
+        given: format!(
+            "{} --latent 2 --batch 20 --seed 2 {flags}",
+            images.display()
+        ),
+        uses: vec![
+            "vae sample DIR --count 3 --out OUT".to_owned(),
+            format!("vae encode DIR {} --out OUT", images.display()),
+        ],
+    };
+    Ok(vec![
+        scene("vae", "--hidden 8 --epochs 6"),
+        scene("vae full", "--hidden 4 --epochs 4 --full-vb"),
     ])
 }
 

@@ -14,9 +14,11 @@
 //!
 //! Sums over lanes have a fixed order; results do not depend on threads.
 
+mod flow;
 mod full_rank;
 mod low_rank;
 mod mean_field;
+pub(crate) mod mixture;
 mod sparse;
 
 use std::fmt;
@@ -29,9 +31,11 @@ use serde::{Deserialize, Serialize};
 use crate::error::positive;
 use crate::noise::NoiseSource;
 
+pub use flow::Flow;
 pub use full_rank::FullRank;
 pub use low_rank::LowRank;
 pub use mean_field::MeanField;
+pub use mixture::Mixture;
 pub use sparse::Sparse;
 
 /// What a family has to know of where it stands.
@@ -65,9 +69,9 @@ impl From<Space> for usize {
     }
 }
 
-/// The list: what [`FamilyKind`] says of each. A kind may be told one positive whole number.
+/// The list: what [`FamilyKind`] says of each. A kind may be told one positive whole number, which may have a usual value.
 macro_rules! families {
-    ($($(#[$doc:meta])* $kind:ident $({ $(#[$about:meta])* $number:ident })? => $name:literal,)*) => {
+    ($($(#[$doc:meta])* $kind:ident $({ $(#[$about:meta])* $number:ident $(= $usual:literal)? })? => $name:literal,)*) => {
         /// Which family.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
@@ -131,7 +135,9 @@ macro_rules! families {
                     if told.is_empty() && number.is_some() {
                         return Err(format!("`{text}`: the family `{name}` is told no number"));
                     }
-                    return Ok(Self::$kind $({ $number: whole(text, stringify!($number), number)? })?);
+                    return Ok(Self::$kind $({
+                        $number: whole(text, stringify!($number), number, None $(.or(Some($usual)))?)?
+                    })?);
                 })*
                 let known = [$(concat!($name $(, "=", stringify!($number))?)),*];
                 Err(format!("unknown family `{text}`; expected one of {}", known.join(", ")))
@@ -140,10 +146,16 @@ macro_rules! families {
     };
 }
 
-/// The positive whole number that a family is told.
-fn whole(text: &str, what: &str, number: Option<&str>) -> Result<usize, String> {
-    match number.map(str::parse) {
-        Some(Ok(number)) if number > 0 => Ok(number),
+/// The positive whole number that a family is told, or its usual one.
+fn whole(
+    text: &str,
+    what: &str,
+    number: Option<&str>,
+    usual: Option<usize>,
+) -> Result<usize, String> {
+    match (number.map(str::parse), usual) {
+        (Some(Ok(number)), _) if number > 0 => Ok(number),
+        (None, Some(usual)) => Ok(usual),
         _ => Err(format!(
             "`{text}`: the {what} must be a positive whole number"
         )),
@@ -162,7 +174,32 @@ families! {
     } => "lowrank",
     /// A precision that is sparse where the density has no mixed second derivatives.
     Sparse => "sparse",
+    /// Up to so many Gaussians of any covariance.
+    Mixture {
+        /// Number of components.
+        components = 8
+    } => "mixture",
+    /// Affine couplings in the whitened space of the best Gaussian.
+    Flow {
+        /// Number of layers.
+        layers = 6
+    } => "flow",
 }
+
+/// Which derivatives by its parameters the draws of a family have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Smoothness {
+    /// First and second ones, of a bound whose entropy is known: any method of derivatives fits it.
+    Twice,
+    /// First ones along the path of a draw: methods whose gradients stick the landing fit it.
+    Path,
+    /// None: weighted draws fit it.
+    None,
+}
+
+/// Why a map with derivatives by the parameters is never asked for.
+const NO_DERIVATIVES: &str =
+    "methods ask for a family's smoothness before they ask for derivatives";
 
 /// A family with reparameterised draws. `omega` always has [`parameters`](Self::parameters) elements;
 /// noise is `noise_dim × lanes`, draws and gradients `dim × lanes`.
@@ -206,6 +243,37 @@ pub trait Family: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Which derivatives by its parameters it has; the maps below that give others are not to be called.
+    fn smoothness(&self) -> Smoothness {
+        Smoothness::Twice
+    }
+
+    /// The family [upon](Self::upon) whose answer it begins, where that is not a mean field's.
+    fn begins_at(&self) -> Option<FamilyKind> {
+        None
+    }
+
+    /// The member that stands upon a full-rank Gaussian's answer and, where it can, at other modes, of which means and log
+    /// standard deviations are given; `None` for families that [widen](Self::widen) a mean field's.
+    fn upon(&self, gaussian: &[f64], modes: &[(Vec<f64>, Vec<f64>)]) -> Option<Vec<f64>> {
+        let _ = (gaussian, modes);
+        None
+    }
+
+    /// The share of the draws that are of parts whose mean is within `reach` of `centre` in a coordinate, for families that
+    /// have parts.
+    fn share_near(&self, omega: &[f64], coordinate: usize, centre: f64, reach: f64) -> f64 {
+        let _ = (omega, coordinate, centre, reach);
+        0.0
+    }
+
+    /// Mean and lower factor of a Gaussian close to the member, by which a refinement is preconditioned, for families that
+    /// are no affine maps of their noise.
+    fn gaussian(&self, omega: &[f64]) -> Option<(Vec<f64>, Vec<f64>)> {
+        let _ = omega;
+        None
+    }
+
     /// Rows of a free matrix that draws have to determine: too few of them would be fitted, not averaged over.
     fn free_rows(&self) -> usize {
         0
@@ -229,25 +297,40 @@ pub trait Family: fmt::Debug + Send + Sync {
         log_sd: &[f64],
         source: NoiseSource,
         bound: &mut dyn SampleBound,
-    ) -> Vec<f64>;
+    ) -> Vec<f64> {
+        let _ = (source, bound);
+        self.diagonal(mean, log_sd)
+    }
 
     /// Entropy in nats.
     fn entropy(&self, omega: &[f64]) -> f64;
 
     /// `out += ∇H(ω)`.
-    fn add_entropy_gradient(&self, omega: &[f64], out: &mut [f64]);
+    fn add_entropy_gradient(&self, omega: &[f64], out: &mut [f64]) {
+        let _ = (omega, out);
+        unreachable!("{NO_DERIVATIVES}");
+    }
 
     /// `out += ∇²H(ω) d`.
-    fn add_entropy_hvp(&self, omega: &[f64], direction: &[f64], out: &mut [f64]);
+    fn add_entropy_hvp(&self, omega: &[f64], direction: &[f64], out: &mut [f64]) {
+        let _ = (omega, direction, out);
+        unreachable!("{NO_DERIVATIVES}");
+    }
 
     /// `z = T(ω, ε)`.
     fn transform(&self, omega: &[f64], noise: Lanes<'_>, z: LanesMut<'_>);
 
     /// `out = J d` at every lane.
-    fn push(&self, omega: &[f64], direction: &[f64], noise: Lanes<'_>, out: LanesMut<'_>);
+    fn push(&self, omega: &[f64], direction: &[f64], noise: Lanes<'_>, out: LanesMut<'_>) {
+        let _ = (omega, direction, noise, out);
+        unreachable!("{NO_DERIVATIVES}");
+    }
 
     /// `out += Σ_lanes Jᵀ g`.
-    fn pull(&self, omega: &[f64], noise: Lanes<'_>, grad: Lanes<'_>, out: &mut [f64]);
+    fn pull(&self, omega: &[f64], noise: Lanes<'_>, grad: Lanes<'_>, out: &mut [f64]) {
+        let _ = (omega, noise, grad, out);
+        unreachable!("{NO_DERIVATIVES}");
+    }
 
     /// `out += Σ_lanes Σᵢ gᵢ ∂²Tᵢ/∂ω² d`.
     fn pull_second(
@@ -257,10 +340,19 @@ pub trait Family: fmt::Debug + Send + Sync {
         noise: Lanes<'_>,
         grad: Lanes<'_>,
         out: &mut [f64],
-    );
+    ) {
+        let _ = (omega, direction, noise, grad, out);
+        unreachable!("{NO_DERIVATIVES}");
+    }
 
     /// `out[l] = log q(z[:, l])`, where `z` came from `noise`.
     fn log_density(&self, omega: &[f64], noise: Lanes<'_>, z: Lanes<'_>, out: &mut [f64]);
+
+    /// `out[l] = log q(z[:, l])` at any points, for families that are no [affine](Self::gaussian) maps of their noise.
+    fn log_density_at(&self, omega: &[f64], z: Lanes<'_>, out: &mut [f64]) {
+        let _ = (omega, z, out);
+        unreachable!("asked of families alone that are no affine maps");
+    }
 
     /// `∇_z log q` at the draws that came from `noise`.
     fn score(&self, omega: &[f64], noise: Lanes<'_>, z: Lanes<'_>, out: LanesMut<'_>);
@@ -274,7 +366,10 @@ pub trait Family: fmt::Debug + Send + Sync {
         curvature: Option<&Curvature>,
         residual: &[f64],
         out: &mut [f64],
-    );
+    ) {
+        let _ = (omega, curvature, residual, out);
+        unreachable!("{NO_DERIVATIVES}");
+    }
 
     /// Directions, `d × columns`, whose products with the average negated Hessian a [natural-gradient
     /// step](Self::natural) takes; `None` for a family that has none.

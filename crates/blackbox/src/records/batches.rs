@@ -1,6 +1,7 @@
 //! Reshuffled epochs of minibatches.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use jensen_math::rng;
 
@@ -10,11 +11,17 @@ use super::RecordError;
 ///
 /// There are ⌈N/B⌉ batches whose sizes differ by one at most, so that no batch is a small rest with
 /// a large weight; none has more than B records. The order depends on the seed and the epoch alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// Where data come in blocks ([`in_blocks`](Self::in_blocks)), an epoch takes the blocks one after the other, in an order of its
+/// own, and the records of a block in an order of their own. Over these orders every record is as likely as any other to be
+/// in a batch, so that gradients stay unbiased; but a batch is one of its block, and varies as much more as blocks differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batches {
     seed: u64,
     records: usize,
     count: usize,
+    /// The first record of each block, and N; empty without blocks.
+    blocks: Arc<[u32]>,
 }
 
 const ORDER: rng::Purpose = rng::Purpose::new("blackbox").fold("records").fold("order");
@@ -35,7 +42,16 @@ impl Batches {
             seed,
             records,
             count: records.div_ceil(batch),
+            blocks: Arc::default(),
         })
+    }
+
+    /// The same that go block by block, where there are blocks.
+    pub fn in_blocks(self, blocks: Option<&[u32]>) -> Self {
+        Self {
+            blocks: blocks.unwrap_or_default().into(),
+            ..self
+        }
     }
 
     /// N.
@@ -63,28 +79,86 @@ impl Batches {
 
     /// The order of an epoch.
     pub fn order(&self, epoch: u64) -> Vec<u32> {
-        let mut order: Vec<u32> = (0..self.records as u32).collect();
-        rng::Stream::new(self.seed, ORDER, epoch, 0).shuffle(&mut order);
+        let mut order = Order::default();
+        let mut all = Vec::with_capacity(self.records);
+        order.extend(self, epoch, 0..self.records, &mut all);
+        all
+    }
+
+    /// Records of this range in an order that the epoch has for them.
+    fn shuffled(&self, epoch: u64, lane: u64, range: Range<u32>) -> Vec<u32> {
+        let mut order: Vec<u32> = range.collect();
+        rng::Stream::new(self.seed, ORDER, epoch, lane).shuffle(&mut order);
         order
     }
 }
 
-/// The present epoch's order, made again when the epoch changes: scratch, not state.
+/// The order at hand, made again when epoch or block change: scratch, not state.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Order {
     epoch: Option<u64>,
+    /// The epoch's blocks in their order, and where each begins in the epoch; one of all records without blocks.
+    sequence: Vec<u32>,
+    starts: Vec<usize>,
+    /// The place of a block in the sequence, and the order of its records.
+    block: Option<usize>,
     order: Vec<u32>,
+    /// The batch that was asked for last.
+    iteration: Option<u64>,
+    batch: Vec<u32>,
 }
 
 impl Order {
     /// The batch of an iteration.
     pub(crate) fn batch(&mut self, batches: &Batches, iteration: u64) -> &[u32] {
-        let (epoch, k) = batches.place(iteration);
-        if self.epoch != Some(epoch) {
-            self.order = batches.order(epoch);
-            self.epoch = Some(epoch);
+        if self.iteration != Some(iteration) {
+            let (epoch, k) = batches.place(iteration);
+            let mut batch = std::mem::take(&mut self.batch);
+            batch.clear();
+            self.extend(batches, epoch, batches.range(k), &mut batch);
+            (self.iteration, self.batch) = (Some(iteration), batch);
         }
-        &self.order[batches.range(k)]
+        &self.batch
+    }
+
+    /// Adds the records at these places of an epoch.
+    fn extend(
+        &mut self,
+        batches: &Batches,
+        epoch: u64,
+        places: Range<usize>,
+        batch: &mut Vec<u32>,
+    ) {
+        let edges = |block: u32| match batches.blocks.get(block as usize..block as usize + 2) {
+            Some(&[first, end]) => first..end,
+            _ => 0..batches.records as u32,
+        };
+        if self.epoch != Some(epoch) {
+            let blocks = batches.blocks.len().saturating_sub(1) as u32;
+            self.sequence = match blocks {
+                0 => vec![0],
+                _ => batches.shuffled(epoch, u64::MAX, 0..blocks),
+            };
+            self.starts = vec![0];
+            for &block in &self.sequence {
+                let start = self.starts[self.starts.len() - 1];
+                self.starts.push(start + edges(block).len());
+            }
+            (self.epoch, self.block) = (Some(epoch), None);
+        }
+        let mut at = places.start;
+        while at < places.end {
+            let place = self.starts.partition_point(|start| *start <= at) - 1;
+            if self.block != Some(place) {
+                let block = self.sequence[place];
+                self.order = batches.shuffled(epoch, u64::from(block), edges(block));
+                self.block = Some(place);
+            }
+            let start = self.starts[place];
+            let end = self.starts[place + 1].min(places.end);
+            batch.extend_from_slice(&self.order[at - start..end - start]);
+            at = end;
+        }
     }
 }
 
@@ -112,6 +186,58 @@ mod tests {
         let batches = Batches::new(3, 100, 10).unwrap();
         assert_ne!(batches.order(0), batches.order(1));
         assert_eq!(batches.order(4), batches.order(4));
+    }
+
+    #[test]
+    fn blocks_are_visited_one_after_the_other() {
+        let blocks = [0, 40, 75, 75, 120, 200];
+        let batches = Batches::new(3, 200, 9).unwrap().in_blocks(Some(&blocks));
+        let block_of = |n: u32| blocks.partition_point(|first| *first <= n) - 1;
+        let mut sequences = Vec::new();
+        for epoch in 0..3 {
+            let order = batches.order(epoch);
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..200).collect::<Vec<u32>>());
+            let mut sequence: Vec<usize> = order.iter().map(|n| block_of(*n)).collect();
+            sequence.dedup();
+            assert_eq!(sequence.len(), 4, "no block is come back to: {sequence:?}");
+            sequences.push(sequence);
+            // Batch by batch it is the same order, whichever batch comes first.
+            let mut by_batch = Order::default();
+            let per_epoch = batches.per_epoch();
+            for k in (0..per_epoch).rev() {
+                let iteration = epoch * per_epoch as u64 + k as u64 + 1;
+                assert_eq!(
+                    by_batch.batch(&batches, iteration),
+                    &order[batches.range(k)]
+                );
+            }
+        }
+        assert!(sequences[0] != sequences[1] || sequences[1] != sequences[2]);
+    }
+
+    #[test]
+    fn every_record_is_as_likely_in_a_batch_as_any_other() {
+        // The first batch of many seeds: 20 000 times 8 of 24 records in blocks of different sizes.
+        let blocks = [0, 4, 10, 24];
+        let mut seen = [0_u32; 24];
+        for seed in 0..20_000 {
+            let batches = Batches::new(seed, 24, 8).unwrap().in_blocks(Some(&blocks));
+            let order = batches.order(0);
+            // Batches of an epoch are as likely as each other to be the one at hand.
+            let k = seed as usize % 3;
+            order[batches.range(k)]
+                .iter()
+                .for_each(|n| seen[*n as usize] += 1);
+        }
+        // A third of the times each; the standard deviation is below 70.
+        let expected = 20_000.0 / 3.0;
+        assert!(
+            seen.iter()
+                .all(|count| (f64::from(*count) - expected).abs() < 5.0 * 70.0),
+            "{seen:?}"
+        );
     }
 
     #[test]

@@ -58,9 +58,12 @@ pub fn footprint<D: RecordDensity>(
         (RecordEstimator::JointSvrg, width) => n * width.unwrap_or(0) + 3 * d,
     };
     let lanes = draws as u64 + 2;
+    // The order of an epoch is made for a block at a time.
+    let block = |edges: &[u32]| edges.windows(2).map(|edge| edge[1] - edge[0]).max();
+    let ordered = density.blocks().and_then(block).map_or(n, u64::from);
     Footprint {
         table: 8 * numbers,
-        rest: 8 * (COPIES * parameters + 6 * d * lanes + n),
+        rest: 8 * (COPIES * parameters + 6 * d * lanes + ordered),
     }
 }
 

@@ -256,6 +256,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
         start: Vec<f64>,
     ) -> Result<Self, RecordError> {
         let batches = Batches::new(seed, density.records(), settings.batch)?;
+        let batches = batches.in_blocks(density.blocks());
         let (estimator, draws) = (settings.estimator, settings.draws);
         let limit = settings.memory_limit;
         let footprint = admit(density, &*family, estimator, &batches, draws, limit)?;

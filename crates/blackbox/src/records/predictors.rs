@@ -9,9 +9,6 @@ use super::estimator::RecordEstimator;
 use super::gradients::{Gradients, Request};
 use super::table::{Store, Table};
 
-/// Records of a chunk of a full pass.
-const CHUNK: usize = 1024;
-
 /// Scratch memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Predictors {
@@ -383,9 +380,11 @@ impl<D: RecordDensity> Gradients<'_, D> {
     ) {
         let (d, n) = (self.density.dim(), self.density.records());
         self.calls += n as u64;
-        let batches = (0..n as u32).step_by(CHUNK);
-        let chunk =
-            |first: u32| -> Vec<u32> { (first..(n as u32).min(first + CHUNK as u32)).collect() };
+        let stride = self.density.stride();
+        let batches = (0..n as u32).step_by(stride);
+        let chunk = |first: u32| -> Vec<u32> {
+            (first..(n as u32).min(first.saturating_add(stride as u32))).collect()
+        };
         let Some(linear) = self.density.linear() else {
             let mut part = vec![0.0; d];
             for first in batches {

@@ -50,7 +50,9 @@ impl<'a> Prepared<'a> {
         let scout = if scouts == total {
             AllRecords::new(records)
         } else {
-            AllRecords::sample(records, chosen.collect())
+            let chosen: Vec<u32> = chosen.collect();
+            records.hold(&chosen);
+            AllRecords::sample(records, chosen)
         };
         Ok(Self {
             records,

@@ -2,7 +2,7 @@
 
 use std::f64::consts::{FRAC_PI_2, TAU};
 
-use jensen_density::LogDensity;
+use jensen_density::{Lanes, LogDensity};
 use jensen_run::{Algorithm, Evidence, Record, Status, Step};
 use rayon::prelude::*;
 
@@ -18,6 +18,7 @@ use super::tempering::{log_ratios, memory, next_beta, resample};
 use super::whitening;
 use crate::approximation::{Approximation, Draws};
 use crate::calls::Calls;
+use crate::family::Smoothness;
 use crate::noise::NoiseSource;
 use crate::oracle::Estimate;
 
@@ -54,6 +55,7 @@ const LIMITS: (f64, f64) = (0.5, 0.01);
 pub struct Refine<'a, D: LogDensity> {
     target: Target<'a, D>,
     base: Map,
+    approximation: Approximation,
     source: NoiseSource,
     settings: RefineSettings,
 }
@@ -69,6 +71,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         let base = Map::of(approximation);
         Self {
             target: Target::new(density, base.clone()),
+            approximation: approximation.clone(),
             base,
             source,
             settings,
@@ -79,8 +82,13 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         self.settings.ensemble
     }
 
-    fn limit(&self) -> u64 {
-        self.settings.limit(self.target.dim())
+    /// Gradients that may be taken: twice as many where a round has nearly mixed, which one more then does.
+    fn limit(&self, state: &RefineState) -> u64 {
+        let limit = self.settings.limit(self.target.dim());
+        match state.rounds.iter().any(|round| nearly(&round.mixing)) {
+            true => 2 * limit,
+            false => limit,
+        }
     }
 
     /// Times of which a round keeps draws at most.
@@ -319,7 +327,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         }
         // A round costs in proportion to its transitions; one that is less than half of the last is not worth it.
         let cost = state.calls.gradients - state.calls_before;
-        let room = self.limit().saturating_sub(state.calls.gradients) * 9 / 10;
+        let room = self.limit(state).saturating_sub(state.calls.gradients) * 9 / 10;
         let affordable = (round.transitions as u64 * room / cost.max(1)) as usize;
         if 2 * affordable < round.transitions {
             return Some(Status::Stalled {
@@ -346,6 +354,19 @@ impl<'a, D: LogDensity> Refine<'a, D> {
 }
 
 impl<D: LogDensity> Refine<'_, D> {
+    /// The approximation's log density at draws `z`, of these squared distances from its mean.
+    fn log_q(&self, squares: &[f64], z: &[f64]) -> Vec<f64> {
+        let dim = self.approximation.dim();
+        let (family, omega) = (self.approximation.family(), self.approximation.omega());
+        if family.smoothness() == Smoothness::Twice {
+            let constant = -0.5 * dim as f64 * TAU.ln() - self.base.log_det();
+            return squares.iter().map(|s| constant - 0.5 * s).collect();
+        }
+        let mut log_q = vec![0.0; squares.len()];
+        family.log_density_at(omega, Lanes::new(z, dim, squares.len()), &mut log_q);
+        log_q
+    }
+
     /// The log evidence from the particles of all temperatures and the draws of the present round.
     fn evidence(&self, state: &RefineState) -> Estimate {
         let tape = &state.tape;
@@ -355,6 +376,11 @@ impl<D: LogDensity> Refine<'_, D> {
         sheets.push(Sheet { beta: 1.0, ratios });
         log_evidence(self.ensemble(), &sheets)
     }
+}
+
+/// Whether twice as many draws would be enough.
+fn nearly(mixing: &Mixing) -> bool {
+    mixing.rhat - 1.0 <= 2.0 * (RHAT_LIMIT - 1.0) && mixing.ess >= 0.5 * ESS_LIMIT
 }
 
 /// Steers the step size towards the acceptance wanted.
@@ -444,7 +470,7 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
             && Some(state.moves) == state.rounds.last().map(|round| round.transitions);
         let status = if over {
             self.judge(state, iteration)
-        } else if state.calls.gradients > self.limit() {
+        } else if state.calls.gradients > self.limit(state) {
             let reason = "the particles have not mixed within the gradients allowed".to_owned();
             state.failure = Some(reason.clone());
             let at = iteration;
@@ -466,9 +492,7 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
                 z[i * count + t * lanes..][..lanes].copy_from_slice(row);
             }
         }
-        let constant = -0.5 * dim as f64 * TAU.ln() - self.base.log_det();
-        let squares = state.tape.squares.iter();
-        let log_q = squares.map(|s| constant - 0.5 * s).collect();
+        let log_q = self.log_q(&state.tape.squares, &z);
         Refined {
             ensemble: state.ensemble,
             draws: Draws {

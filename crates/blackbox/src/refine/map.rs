@@ -328,7 +328,8 @@ pub(super) struct Map {
 }
 
 impl Map {
-    /// The map under which the approximation is standard normal.
+    /// The map under which the approximation is standard normal; of one that is no affine map of its noise, that of a
+    /// Gaussian close to it.
     pub(super) fn of(approximation: &Approximation) -> Self {
         let (dim, omega) = (approximation.dim(), approximation.omega());
         let root = match approximation.kind() {
@@ -350,6 +351,23 @@ impl Map {
                 family: Sparse::new(approximation.family().space()),
                 omega: omega.to_vec(),
             }),
+            FamilyKind::Mixture { .. } | FamilyKind::Flow { .. } => {
+                let close = approximation.family().gaussian(omega);
+                let (mean, lower) = close.unwrap_or_else(|| {
+                    // A covariance that is singular to rounding leaves the spreads.
+                    let mut lower = vec![0.0; dim * dim];
+                    for (i, sd) in approximation.sd().into_iter().enumerate() {
+                        lower[i * dim + i] = sd;
+                    }
+                    (approximation.mean(), lower)
+                });
+                let root = Root::lower(lower, dim);
+                return Self {
+                    mean,
+                    log_det: root.log_det(),
+                    roots: vec![root],
+                };
+            }
         };
         Self {
             mean: approximation.mean().to_vec(),

@@ -11,7 +11,7 @@
 //! the chains of a population start at one point, one of its particles from which it is far to the others, so that
 //! nested R̂ shows what they remember of it. A round that is good ends the refinement; where the gradients that are
 //! allowed leave less than half as long a one, it ends with reasons against its draws. The cost is the stated limit
-//! in gradients at most, and usually a tenth of it.
+//! in gradients at most, twice that where a round has nearly mixed, and usually a tenth of it.
 //!
 //! | file | subject |
 //! | --- | --- |

@@ -18,7 +18,7 @@ const FIT_EXAMPLES: &str = "\
 Examples:
   jensen latent fit --likelihood bernoulli --prior 'gp(rbf, lengthscale=2.7, variance=7.4)' --data ionosphere.csv
   jensen latent fit --likelihood poisson --exposure expected --prior 'icar(graph=germany.graph)' --data oral.csv \\
-      --response cases --optimise-hyperparameters --out oral
+      --response cases --out oral
   jensen latent fit --likelihood poisson --prior 'fixed(altitude, slope) + grid(rw2, 101, 201)' --data trees.csv
   jensen latent fit --likelihood binomial --trials n --prior 'rw2(on=day, cyclic)' --data rain.csv --response y
 
@@ -27,11 +27,12 @@ A prior is a sum (`+`) of:
                                                           products with `*`
   iid(on=COLUMN, variance=…)    fixed(COLUMN, …, variance=…)    intercept(variance=…)
   rw1(on=COLUMN, cyclic, precision=…)    rw2(…)    ar1(on=COLUMN, rho=…, variance=…)
+  covariance(matrix=FILE, on=COLUMN, variance=…)    precision(matrix=FILE, on=COLUMN, precision=…)
   icar(graph=FILE, on=COLUMN, precision=…)    bym2(graph=FILE, on=COLUMN, precision=…, phi=…)
   grid(rw1|rw2|spde, ROWS, COLUMNS, on=CELL|(ROW, COLUMN), mask=FILE, precision=… | range=…, variance=…)
 
 `name=value` fixes a hyperparameter, `name~value` is where learning starts, and what is not given starts at a documented
-default. Without --optimise-hyperparameters all stand where they start. Rows without a response are not fitted. The folder of
+default. With --fixed all stand where they start. Rows without a response are not fitted. The folder of
 --out holds fit.json, predictions.csv, trace.jsonl, report.html, approximation.safetensors, and what `jensen latent predict`
 and --resume need.";
 
@@ -66,9 +67,14 @@ const PREDICT_EXAMPLES: &str = "\
 Examples:
   jensen latent predict results --at new.csv > predictions.csv
   jensen latent predict results --at heldout.csv --out predictions.csv --json
+  jensen latent predict results --at regions.csv --draws 1000 --out draws.csv
 
 Columns: the linear predictor's mean and standard deviation (one pair a category for multinomial), the mean of the observation,
-and the central 90 % of that mean; where FILE has the response, its log predictive density in nats. --json prints the scores.";
+and the central 90 % of that mean; for numbers and counts also the central 90 % of the observation itself (y_q05, y_q95); where
+FILE has the response, its log predictive density in nats. --json prints the scores.
+
+With --draws the rows are drawn together, so that sums, differences and maxima over them have the right spread: a line for each
+row of each draw with the linear predictor, the mean of the observation and an observation drawn from it.";
 
 /// Predicts.
 #[derive(Args)]
@@ -82,6 +88,12 @@ pub struct PredictArgs {
     /// Write the predictions to this file instead of standard output
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Joint draws from the posterior at the rows, instead of means and intervals
+    #[arg(long, value_name = "N", conflicts_with = "json", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub draws: Option<u64>,
+    /// Seed of the draws; that of the fit unless given
+    #[arg(long, value_name = "S", requires = "draws")]
+    pub seed: Option<u64>,
     /// Print the scores as one JSON object
     #[arg(long, requires = "out")]
     pub json: bool,

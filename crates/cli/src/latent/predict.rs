@@ -2,7 +2,8 @@
 
 use jensen::data::write_atomic_bytes;
 use jensen::latent::{
-    LatentData, TableModel, open_latent, outcome, posterior_at, predictions, stored_posterior,
+    LatentData, TableModel, drawn, draws_at, open_latent, outcome, posterior_at, predictions,
+    stored_posterior,
 };
 
 use super::args::PredictArgs;
@@ -19,13 +20,18 @@ pub fn run(args: &PredictArgs) -> CommandResult {
     let new = LatentData::read(&args.at)?.table()?;
     let rows: Vec<usize> = (0..new.rows()).collect();
     let at = model.at(&stored.theta, &new, &rows, &opened.files)?;
+    if let Some(draws) = args.draws {
+        let seed = args.seed.or(opened.run.flags.seed).unwrap_or(0);
+        let joint = model.joint(&stored.theta, &new, &rows, &opened.files)?;
+        let etas = draws_at(&model, &stored, &at, joint.as_ref(), draws as usize, seed)?;
+        let text = drawn(&model, stored.likelihood, &at, (&etas, &rows), seed);
+        write(args, &text)?;
+        return Ok(Exit::Done);
+    }
     let (mean, variance) = posterior_at(&model, &stored, &at)?;
     let outcome = outcome(&model, stored.likelihood, &mean, &variance, &at);
     let text = predictions(&model, &outcome, &rows);
-    match &args.out {
-        None => print(&text)?,
-        Some(path) => write_atomic_bytes(path, text.as_bytes()).map_err(Failure::output)?,
-    }
+    write(args, &text)?;
     let score = outcome.log_predictive();
     let accuracy = outcome.accuracy(stored.likelihood);
     if args.json {
@@ -43,4 +49,12 @@ pub fn run(args: &PredictArgs) -> CommandResult {
         ));
     }
     Ok(Exit::Done)
+}
+
+/// To the file of `--out`, else to standard output.
+fn write(args: &PredictArgs, text: &str) -> Result<(), Failure> {
+    match &args.out {
+        None => print(text),
+        Some(path) => write_atomic_bytes(path, text.as_bytes()).map_err(Failure::output),
+    }
 }

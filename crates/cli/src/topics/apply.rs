@@ -1,12 +1,12 @@
 //! What a fitted folder is good for: `jensen topics predict`, `evaluate` and `show`.
 
-use std::io::{BufWriter, Write};
+use std::io::{BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use jensen::conjugate::documents::Bag;
 use jensen::conjugate::lda::{Completion, Predictor, PredictorScratch, RULE};
 use jensen::data::corpus::{BuildSettings, Corpus, Document, NewDocument, Skipped, Split, stream};
-use jensen::data::{DataError, write_atomic};
+use jensen::data::{DataError, RowFormat, write_atomic};
 use jensen::topics::{Collection, CorpusDocuments, TopicModel, TopicRow, bag, rows, score, stored};
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::args::{EvaluateArgs, InputFlags, PredictArgs, ShowArgs};
 use super::build::{remark_left_out, remark_skipped, watched};
 use crate::failure::{CommandResult, Exit, Failure, print};
+use crate::rows::{Place, write_rows};
 use crate::terminal::start_threads;
 
 /// Documents of a corpus that are predicted at once.
@@ -58,6 +59,15 @@ pub fn predict(args: &PredictArgs) -> CommandResult {
         words: &model.words,
         model: &model,
     };
+    let format =
+        (args.out.as_deref()).and_then(|path| RowFormat::of_name(&path.display().to_string()));
+    if let (Some(path), Some(format)) = (&args.out, format) {
+        let skipped = job.matrix(args, path, format)?;
+        if !args.quiet {
+            remark_skipped(&skipped);
+        }
+        return Ok(Exit::Done);
+    }
     let mut skipped = Skipped::default();
     let mut failure = None;
     let mut run = |out: &mut dyn Write| -> std::io::Result<()> {
@@ -119,13 +129,76 @@ struct Prediction<'a> {
 impl Prediction<'_> {
     /// Writes a line a document.
     fn write(&self, args: &PredictArgs, out: &mut dyn Write) -> Result<Skipped, Stop> {
+        self.visit(args, &mut |documents| {
+            self.lines(documents, out).map_err(Stop::Output)
+        })
+    }
+
+    /// Writes all proportions, a row a document and a column a topic.
+    fn matrix(
+        &self,
+        args: &PredictArgs,
+        path: &Path,
+        format: RowFormat,
+    ) -> Result<Skipped, Failure> {
+        // How many rows there are stands before them and is known after them; they need not fit in memory.
+        let mut spool = tempfile::tempfile()
+            .map_err(|error| Failure::output(format!("no temporary file: {error}")))?;
+        let mut rows = 0;
+        let visited = self.visit(args, &mut |documents| {
+            rows += documents.len();
+            let bytes = self.thetas(documents);
+            spool.write_all(&bytes).map_err(Stop::Output)
+        });
+        let skipped = visited.map_err(|stop| match stop {
+            Stop::Input(failure) => failure,
+            Stop::Output(error) => Failure::output(error),
+        })?;
+        let names: Vec<String> = (0..self.topics).map(|k| format!("topic{k}")).collect();
+        write_rows(&Place::Rows(path, format), rows, &names, &mut |out| {
+            spool.rewind()?;
+            let mut bytes = vec![0; 4 * self.topics];
+            let mut spool = BufReader::with_capacity(1 << 16, &mut spool);
+            for _ in 0..rows {
+                spool.read_exact(&mut bytes)?;
+                let row = bytes.as_chunks().0.iter();
+                out.write(&row.map(|x| f32::from_le_bytes(*x)).collect::<Vec<f32>>())?;
+            }
+            Ok(())
+        })?;
+        Ok(skipped)
+    }
+
+    /// The proportions of documents as bytes, those of the prior where a document has no known word.
+    fn thetas(&self, documents: &[NewDocument]) -> Vec<u8> {
+        let rows: Vec<Vec<u8>> = documents
+            .par_iter()
+            .map_init(PredictorScratch::default, |scratch, document| {
+                let mut theta = vec![0.0; self.topics];
+                let bag = bag(&document.document);
+                self.predictor.theta(&bag, scratch, &mut theta);
+                theta
+                    .iter()
+                    .flat_map(|x| (*x as f32).to_le_bytes())
+                    .collect()
+            })
+            .collect();
+        rows.concat()
+    }
+
+    /// Hands the documents over, some at a time.
+    fn visit(
+        &self,
+        args: &PredictArgs,
+        each: &mut dyn FnMut(&[NewDocument]) -> Result<(), Stop>,
+    ) -> Result<Skipped, Stop> {
         let Some(corpus) = &self.corpus else {
             let sources = args
                 .input
                 .sources(&args.inputs, args.id.as_deref())
                 .map_err(Stop::Input)?;
             return stream(&sources, self.words, self.model.tokeniser, |documents| {
-                self.lines(&documents, out).map_err(Stop::Output)
+                each(&documents)
             });
         };
         let count = corpus.documents(Split::Train);
@@ -142,7 +215,7 @@ impl Prediction<'_> {
                     }
                 })
                 .collect();
-            self.lines(&documents, out).map_err(Stop::Output)?;
+            each(&documents)?;
         }
         Ok(Skipped::default())
     }

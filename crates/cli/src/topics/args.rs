@@ -300,7 +300,8 @@ pub struct PredictArgs {
     /// Leave out smaller proportions
     #[arg(long, value_name = "P", default_value_t = 0.01)]
     pub min_proportion: f64,
-    /// Write to this file instead of standard output
+    /// Write to this file instead of standard output; where its name ends in .csv or .npy, a matrix of all proportions, a row
+    /// a document and a column a topic
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Threads; all of the machine unless given

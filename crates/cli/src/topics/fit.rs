@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use jensen::conjugate::lda::Inference;
 use jensen::data::Artefact;
 use jensen::data::corpus::{BuildSettings, Corpus, Split};
 use jensen::study::{Place, folder, request};
@@ -101,11 +102,17 @@ pub fn update(args: &UpdateArgs) -> CommandResult {
             "the number of topics cannot change in an update: the fit has {topics}"
         )));
     }
+    let made_by = match model.topics.inference {
+        Inference::Cvb0 => "cvb0",
+        Inference::MeanField => "mean-field",
+    };
     let flags = TopicsRequest {
         // The old priors as numbers: K does not change, and neither may they.
-        alpha: Some(model.topics.alpha.to_string()),
+        alpha: Some(model.topics.mean_alpha().to_string()),
         eta: Some(model.topics.eta.to_string()),
         topics: Some(topics),
+        // Topics are gone on with as they were made.
+        inference: Some(made_by.to_owned()),
         // A schedule was for the first fit; an update starts from topics that are in place.
         temper: Some(args.flags.temper.clone().unwrap_or_else(|| "none".into())),
         passes: Some(args.flags.passes.unwrap_or(1.0)),
@@ -192,6 +199,13 @@ fn table(summary: &TopicsSummary) -> String {
             summary.elbo,
             summary.elbo_se,
             summary.elbo / (summary.tokens * summary.population / summary.documents as f64)
+        ),
+    );
+    line(
+        "in use",
+        format!(
+            "{:.0} of {} topics (exp of the entropy of their shares), {} dead",
+            summary.topics_in_use, summary.topics, summary.dead_topics
         ),
     );
     if let (Some(npmi), Some(umass)) = (summary.coherence.npmi, summary.coherence.umass) {

@@ -8,12 +8,11 @@ use jensen_run::Record;
 use rayon::prelude::*;
 
 use super::globals::{CHUNK, LdaGlobals};
-use super::leaf::totals_psi;
-use super::leaves::{Ask, Leaves, LocalLeaves, Part, ends, shares, tree_sum};
+use super::leaves::{Ask, Leaves, LocalLeaves, Part, ends, shares, sum_of};
 use super::local::Spec;
 use super::powers::{Knots, PowerTable, power_table};
-use super::settings::LdaSettings;
-use super::{kernel, partition, predict};
+use super::settings::{LdaSettings, LearnAlpha, Start};
+use super::{kernel, partition, predict, start};
 use crate::documents::Documents;
 use crate::engine::{Engine, Heat, Measure, Partition, Sums};
 
@@ -69,10 +68,84 @@ impl<'a> LdaEngine<'a> {
         &self.part.bounds
     }
 
+    /// A stochastic step of Minka's fixed points for the Dirichlet parameters that are learned (Minka 2000, Eq. 55): with
+    /// weight ρ, α_k becomes α_k Σ_d [ψ(γ_dk) − ψ(α_k)] / Σ_d [ψ(Σγ_d) − ψ(Σα)], and η likewise of all λ. Topics that are
+    /// still alike are in all documents and would have α grow without end, so the first pass learns neither.
+    fn learn(&self, globals: &mut LdaGlobals, rho: f64) {
+        let per_pass = self.documents.len().div_ceil(self.settings.batch).max(1) as u64;
+        globals.steps += 1;
+        let steps = globals.steps;
+        if steps <= per_pass {
+            return;
+        }
+        if let Some((&total, excess)) = self.part.excess.split_last()
+            && total > 0.0
+        {
+            let mut next: Vec<f64> = (globals.alpha.iter().zip(excess))
+                .map(|(alpha, x)| alpha * (1.0 - rho + rho * x / total))
+                .collect();
+            if self.settings.learn_alpha == LearnAlpha::Symmetric {
+                let mean = next.iter().sum::<f64>() / next.len() as f64;
+                next.fill(mean);
+            }
+            next.iter_mut().for_each(|alpha| *alpha = alpha.max(LEAST));
+            globals.alpha = next;
+        }
+        // It takes all of λ, which hardly changes in a step: some times a pass, with the weight of all steps since.
+        let every = (per_pass / ETA_A_PASS).max(1);
+        if self.settings.learn_eta && steps.is_multiple_of(every) {
+            let weight = 1.0 - (1.0 - rho).powf(every as f64);
+            let next = globals.eta * (1.0 - weight + weight * eta_ratio(globals, &self.spec));
+            // λ − η stays.
+            globals.eta = next.max(LEAST);
+        }
+    }
+
     /// Why the leaves did not answer, once they did not.
     pub(crate) fn lost(&self) -> Option<&str> {
         self.lost.as_deref()
     }
+}
+
+/// Learned Dirichlet parameters are at least this.
+const LEAST: f64 = 1e-5;
+/// How often a pass η is learned.
+const ETA_A_PASS: u64 = 5;
+
+/// Σ_kv E[ψ(λ_kv) − ψ(η)] / (V Σ_k [ψ(Σ_v λ_kv) − ψ(Vη)]).
+///
+/// Where inference is collapsed, m = λ − η is a mean of counts, and the expectation is that over a count that is 0 with
+/// probability exp(−m), as one of many unlikely tokens is: see [`Solver::excess`](super::local::Solver::excess).
+fn eta_ratio(globals: &LdaGlobals, spec: &Spec) -> f64 {
+    let (topics, eta, decay, simd) = (globals.topics, globals.eta, globals.decay, spec.simd);
+    let base = special::digamma(eta);
+    let parts: Vec<f64> = globals
+        .mass
+        .par_chunks(CHUNK * globals.stride)
+        .map(|chunk| {
+            let (mut lambda, mut digamma) = (vec![0.0; topics], vec![0.0; topics]);
+            let mut some = vec![1.0; topics];
+            let mut part = 0.0;
+            for row in chunk.chunks_exact(globals.stride) {
+                for ((l, some), &m) in lambda.iter_mut().zip(&mut some).zip(row) {
+                    let mean = (decay * f64::from(m)).max(0.0);
+                    if spec.collapsed() {
+                        *some = -(-mean).exp_m1();
+                    }
+                    // The mean of a count that is not 0 is at least 1.
+                    *l = eta + if *some > 0.0 { mean / *some } else { 1.0 };
+                }
+                slices::digamma(simd, &lambda, &mut digamma);
+                let pairs = some.iter().zip(&digamma);
+                part += pairs.map(|(some, x)| some * (x - base)).sum::<f64>();
+            }
+            part
+        })
+        .collect();
+    let prior = special::digamma(eta * globals.terms as f64);
+    let totals = globals.lambda_totals();
+    let below: f64 = totals.map(|total| special::digamma(total) - prior).sum();
+    parts.iter().sum::<f64>() / (globals.terms as f64 * below)
 }
 
 impl Engine for LdaEngine<'_> {
@@ -89,13 +162,12 @@ impl Engine for LdaEngine<'_> {
 
     fn start(&self, seed: u64) -> LdaGlobals {
         let terms = self.documents.terms();
-        LdaGlobals::random(
-            self.settings.topics,
-            terms,
-            self.settings.eta(),
-            seed,
-            self.spec.simd,
-        )
+        let alpha = vec![self.settings.alpha(); self.settings.topics];
+        let eta = self.settings.eta();
+        match self.settings.start {
+            Start::Random => LdaGlobals::random(alpha, terms, eta, seed, self.spec.simd),
+            Start::Documents => start::of_documents(self.documents, alpha, eta, seed),
+        }
     }
 
     fn local_steps(
@@ -114,7 +186,7 @@ impl Engine for LdaEngine<'_> {
         };
         let parts = self.leaves.solve(&ask, &shares);
         let parts = parts.map_err(|why| self.lost = Some(why)).ok()?;
-        self.part = tree_sum(parts, globals.stride)?;
+        self.part = sum_of(parts, globals.stride)?;
         // Leaves have listed their documents one after the other.
         if measure.bound {
             let by_leaf = std::mem::take(&mut self.part.bounds);
@@ -167,12 +239,14 @@ impl Engine for LdaEngine<'_> {
                 *total += factor * p;
             }
         }
+        self.learn(globals, rho);
     }
 
     fn global_bound(&self, globals: &LdaGlobals) -> f64 {
         let (simd, topics) = (self.spec.simd, globals.topics);
-        let (mut psi, mut psi32) = (Vec::new(), Vec::new());
-        totals_psi(globals, simd, &mut psi, &mut psi32);
+        let lambda: Vec<f64> = globals.lambda_totals().collect();
+        let mut psi = vec![0.0; topics];
+        slices::digamma(simd, &lambda, &mut psi);
         let (eta, decay) = (globals.eta, globals.decay);
         let log_eta = special::lgamma(eta);
         // −KL of Dirichlets: Σ_kv [log Γ(λ) − log Γ(η) − (λ − η)(ψ(λ) − ψ(Σλ))] − Σ_k [log Γ(Σλ) − log Γ(Vη)].
@@ -225,7 +299,7 @@ impl Engine for LdaEngine<'_> {
         let Some(heldout) = self.heldout else {
             return record;
         };
-        let topics = globals.to_topics(self.spec.alpha, 0, 0.0);
+        let topics = globals.to_topics(self.settings.inference, 0, 0.0);
         let predictor = predict::Predictor::new(&topics, predict::RULE, self.spec.simd);
         let completion = predictor.completion(heldout, self.settings.seed);
         record

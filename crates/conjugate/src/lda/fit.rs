@@ -158,7 +158,7 @@ pub fn fit_on<'a>(
         let (elbo, elbo_se) = bound(&mut driver.engine, &mut state.globals, settings, population);
         let topics = state
             .globals
-            .to_topics(settings.alpha(), before + iterations, population);
+            .to_topics(settings.inference, before + iterations, population);
         let heldout = job.heldout.map(|heldout| {
             Predictor::new(&topics, RULE, job.simd).completion(heldout, settings.seed)
         });
@@ -269,8 +269,16 @@ fn check(job: &LdaJob<'_>) -> Result<(), String> {
                 documents.terms()
             ));
         }
-        if start.eta != settings.eta() || start.alpha != settings.alpha() {
+        // What was learned for each topic is gone on with.
+        let alike = start.alpha.iter().all(|alpha| *alpha == start.alpha[0]);
+        let other_alpha = alike && settings.alpha() != start.mean_alpha();
+        if settings.eta() != start.eta || other_alpha {
             return Err("the topics to go on from have other priors alpha and eta".to_owned());
+        }
+        if start.inference != settings.inference {
+            return Err(
+                "the topics to go on from were made by another kind of inference".to_owned(),
+            );
         }
     }
     Ok(())

@@ -11,6 +11,7 @@ use jensen_run::{Archive, ArchiveError, Snapshot};
 use rayon::prelude::*;
 
 use super::kernel::padded;
+use super::settings::Inference;
 use super::topics::Topics;
 
 /// λ = η + decay · mass.
@@ -18,10 +19,14 @@ use super::topics::Topics;
 pub struct LdaGlobals {
     pub(crate) topics: usize,
     pub(crate) terms: usize,
+    /// Dirichlet parameters of topic proportions, one a topic.
+    pub(crate) alpha: Vec<f64>,
     pub(crate) eta: f64,
     /// Padded number of topics.
     pub(crate) stride: usize,
     pub(crate) decay: f64,
+    /// Global steps taken in this run.
+    pub(crate) steps: u64,
     /// V rows of `stride`, zeros in the padding.
     pub(crate) mass: Vec<f32>,
     /// Σ_v mass_vk.
@@ -39,7 +44,8 @@ const START: Purpose = Purpose::new("first topics");
 impl LdaGlobals {
     /// Random topics: λ_kv is about Gamma(100, 1/100) (Hoffman et al. 2013), drawn by the approximation of Wilson and
     /// Hilferty, (1 − 1/900 + z/30)³ with z standard normal.
-    pub(crate) fn random(topics: usize, terms: usize, eta: f64, seed: u64, simd: Simd) -> Self {
+    pub(crate) fn random(alpha: Vec<f64>, terms: usize, eta: f64, seed: u64, simd: Simd) -> Self {
+        let topics = alpha.len();
         let stride = padded(topics);
         let mut mass = vec![0.0f32; terms * stride];
         mass.par_chunks_mut(stride).enumerate().for_each_init(
@@ -52,12 +58,20 @@ impl LdaGlobals {
                 }
             },
         );
+        Self::of_mass(alpha, terms, eta, mass)
+    }
+
+    /// Globals whose λ − η is `mass`, V rows over padded topics.
+    pub(crate) fn of_mass(alpha: Vec<f64>, terms: usize, eta: f64, mass: Vec<f32>) -> Self {
+        let topics = alpha.len();
         let mut globals = Self {
             topics,
             terms,
+            alpha,
             eta,
-            stride,
+            stride: padded(topics),
             decay: 1.0,
+            steps: 0,
             mass,
             totals: vec![0.0; topics],
         };
@@ -77,42 +91,35 @@ impl LdaGlobals {
                 *m = (f64::from(x) - from.eta).max(0.0) as f32;
             }
         }
-        let mut globals = Self {
-            topics: from.topics,
-            terms: from.terms,
-            eta: from.eta,
-            stride,
-            decay: 1.0,
-            mass,
-            totals: vec![0.0; from.topics],
-        };
-        globals.total();
-        globals
+        Self::of_mass(from.alpha.clone(), from.terms, from.eta, mass)
     }
 
     /// Globals of their parts; none where these do not go together.
     pub(crate) fn of_rows(
-        topics: usize,
+        alpha: Vec<f64>,
         terms: usize,
         eta: f64,
         decay: f64,
         mass: Vec<f32>,
         totals: Vec<f64>,
     ) -> Option<Self> {
+        let topics = alpha.len();
         let stride = padded(topics);
         (mass.len() == terms * stride && totals.len() == topics).then_some(Self {
             topics,
             terms,
+            alpha,
             eta,
             stride,
             decay,
+            steps: 0,
             mass,
             totals,
         })
     }
 
     /// λ as a result.
-    pub(crate) fn to_topics(&self, alpha: f64, steps: u64, population: f64) -> Topics {
+    pub(crate) fn to_topics(&self, inference: Inference, steps: u64, population: f64) -> Topics {
         let mut lambda = Vec::with_capacity(self.terms * self.topics);
         for row in self.mass.chunks_exact(self.stride) {
             lambda.extend(
@@ -124,7 +131,8 @@ impl LdaGlobals {
         Topics {
             topics: self.topics,
             terms: self.terms,
-            alpha,
+            inference,
+            alpha: self.alpha.clone(),
             eta: self.eta,
             lambda,
             steps,
@@ -180,6 +188,8 @@ impl Snapshot for LdaGlobals {
         archive.set("topics", self.topics);
         archive.set("terms", self.terms);
         archive.put("scalars", &[self.eta, self.decay]);
+        archive.put("alpha", &self.alpha);
+        archive.set("steps", self.steps);
         let mass = self.mass.iter().map(|&x| f64::from(x)).collect();
         archive.put_tensor("mass", vec![self.terms, self.stride], mass);
         archive.put("totals", &self.totals);
@@ -195,9 +205,11 @@ impl Snapshot for LdaGlobals {
         Ok(Self {
             topics,
             terms,
+            alpha: archive.vec_of("alpha", topics)?,
             eta: scalars[0],
             stride,
             decay: scalars[1],
+            steps: archive.get("steps")?,
             mass: mass.into_iter().map(|x| x as f32).collect(),
             totals: archive.vec_of("totals", topics)?,
         })

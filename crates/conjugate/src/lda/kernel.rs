@@ -32,22 +32,26 @@ fn exp_or_zero<V: F32x16>(x: V) -> V {
     V::select(x.lt(V::splat(-87.0)), V::zero(), single::exp(x))
 }
 
-/// See [`weights`]; a factor is 0 where it is faint and γ below `unused`. Returns how many are positive.
+/// See [`weights`]; a factor is 0 where it is faint and γ below `slack` times α. Returns how many are positive.
 #[inline(always)]
 fn exponentials<V: F32x16>(
     gamma: &[f32],
-    unused: V,
-    inverse: V,
+    alpha: &[f32],
+    slack: f32,
+    inverse: f32,
     largest: f32,
     t: &mut [f32],
 ) -> f32 {
     let shift = single::digamma(V::splat(largest));
+    let inverse = V::splat(inverse);
     let mut positive = V::splat(0.0);
-    for (g, t) in gamma.chunks_exact(WIDTH).zip(t.chunks_exact_mut(WIDTH)) {
-        // SAFETY: both chunks hold sixteen numbers.
+    let chunks = gamma.chunks_exact(WIDTH).zip(alpha.chunks_exact(WIDTH));
+    for ((g, a), t) in chunks.zip(t.chunks_exact_mut(WIDTH)) {
+        // SAFETY: all chunks hold sixteen numbers.
         unsafe {
             let g = V::load(g.as_ptr());
             let x = exp_or_zero((single::digamma(g) - shift) * inverse);
+            let unused = V::load(a.as_ptr()) * V::splat(slack);
             let least = V::select(g.lt(unused), V::splat(FAINT), V::zero());
             let x = V::select(x.lt(least), V::zero(), x);
             positive = positive + V::select(V::zero().lt(x), V::splat(1.0), V::zero());
@@ -60,8 +64,16 @@ fn exponentials<V: F32x16>(
 simd32_fn! {
     /// Writes E log β_kv − m for one term, m the largest over topics, and returns m.
     ///
-    /// λ_k = η + scale · mass_k; `psi_totals` holds ψ(Σ_v λ_kv), and a huge number in the padding.
-    pub(crate) fn log_row<V>(mass: &[f32], scale: f32, eta: f32, psi_totals: &[f32], out: &mut [f32]) -> f32 {
+    /// λ_k = η + scale · mass_k; `psi_totals` holds ψ(Σ_v λ_kv), and a huge number in the padding. Where topics are
+    /// `collapsed`, log E β takes the place of E log β, and the logarithm that of ψ.
+    pub(crate) fn log_row<V>(
+        mass: &[f32],
+        scale: f32,
+        eta: f32,
+        collapsed: bool,
+        psi_totals: &[f32],
+        out: &mut [f32],
+    ) -> f32 {
         assert!(mass.len() == out.len() && psi_totals.len() == out.len() && out.len().is_multiple_of(WIDTH));
         let (scale, eta) = (V::splat(scale), V::splat(eta));
         let mut largest = V::splat(NOWHERE);
@@ -70,7 +82,8 @@ simd32_fn! {
             unsafe {
                 // Rounding may take a decayed mass a hair below 0.
                 let lambda = V::load(mass.as_ptr().add(j)).fma(scale, eta).max(V::splat(1e-12));
-                let x = single::digamma(lambda) - V::load(psi_totals.as_ptr().add(j));
+                let log = if collapsed { single::log(lambda) } else { single::digamma(lambda) };
+                let x = log - V::load(psi_totals.as_ptr().add(j));
                 largest = largest.max(x);
                 x.store(out.as_mut_ptr().add(j));
             }
@@ -108,6 +121,48 @@ simd32_fn! {
                 exp_or_zero(V::load(p) * V::splat(power)).store(p);
             }
         }
+    }
+
+    /// A word's turn in collapsed inference: φ_k ∝ (γ_k − φ_k) B_k, its tokens but one among those that γ counts, and γ
+    /// with the new φ in place of the old. Padding of B holds 0, and so does that of φ and γ.
+    pub(crate) fn reassign<V>(row: &[f32], count: f32, phi: &mut [f32], gamma: &mut [f32]) {
+        let stride = row.len();
+        assert!(stride.is_multiple_of(WIDTH) && phi.len() == stride && gamma.len() == stride);
+        // SAFETY: the slices have equal lengths, multiples of sixteen.
+        unsafe {
+            let (row, phi, gamma) = (row.as_ptr(), phi.as_mut_ptr(), gamma.as_mut_ptr());
+            let less = V::splat(-count);
+            let mut sum = V::zero();
+            for j in (0..stride).step_by(WIDTH) {
+                let (p, g) = (V::load(phi.add(j)), V::load(gamma.add(j)));
+                // Rounding may leave a topic a hair below nothing.
+                let x = (g - p).max(V::zero()) * V::load(row.add(j));
+                sum = sum + x;
+                x.store(phi.add(j));
+                p.fma(less, g).store(gamma.add(j));
+            }
+            let (scale, count) = (V::splat(1.0 / sum.sum().max(TINY)), V::splat(count));
+            for j in (0..stride).step_by(WIDTH) {
+                let x = V::load(phi.add(j)) * scale;
+                x.store(phi.add(j));
+                x.fma(count, V::load(gamma.add(j))).store(gamma.add(j));
+            }
+        }
+    }
+
+    /// `Σ |x − y|`, and `x = y`.
+    pub(crate) fn follow<V>(y: &[f32], x: &mut [f32]) -> f32 {
+        assert!(x.len() == y.len() && x.len().is_multiple_of(WIDTH));
+        let mut sum = V::zero();
+        for j in (0..x.len()).step_by(WIDTH) {
+            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            unsafe {
+                let y = V::load(y.as_ptr().add(j));
+                sum = sum + (y - V::load(x.as_ptr().add(j))).abs();
+                y.store(x.as_mut_ptr().add(j));
+            }
+        }
+        sum.sum()
     }
 
     /// One sweep over a document's words: `norms[v] = Σ_k t_k B_vk` and `sums[k] = Σ_v (n_v / norms[v]) B_vk`.
@@ -182,23 +237,30 @@ simd32_fn! {
     }
 
     /// `γ = α + τ t ∘ sums`, then t as [`weights`] makes it, but 0 for topics that are given up; returns how far γ moved (L1) and how many t are positive.
-    pub(crate) fn update<V>(sums: &[f32], alpha: f32, inverse: f32, gamma: &mut [f32], t: &mut [f32]) -> (f32, f32) {
+    pub(crate) fn update<V>(
+        sums: &[f32],
+        alpha: &[f32],
+        power: f32,
+        gamma: &mut [f32],
+        t: &mut [f32],
+    ) -> (f32, f32) {
         let stride = t.len();
         assert!(stride.is_multiple_of(WIDTH) && sums.len() == stride && gamma.len() == stride);
-        let (alpha, inverse) = (V::splat(alpha), V::splat(inverse));
+        assert!(alpha.len() == stride);
+        let inverse = V::splat(power);
         let (mut moved, mut largest) = (V::splat(0.0), V::splat(0.0));
         for j in (0..stride).step_by(WIDTH) {
             // SAFETY: the slices have equal lengths, multiples of sixteen.
             unsafe {
                 let share = V::load(t.as_ptr().add(j)) * V::load(sums.as_ptr().add(j));
-                let g = share.fma(inverse, alpha);
+                let g = share.fma(inverse, V::load(alpha.as_ptr().add(j)));
                 moved = moved + (g - V::load(gamma.as_ptr().add(j))).abs();
                 largest = largest.max(g);
                 g.store(gamma.as_mut_ptr().add(j));
             }
         }
-        let unused = alpha * V::splat(1.0 + UNUSED);
-        let positive = exponentials::<V>(gamma, unused, inverse, largest.largest(), t);
+        let largest = largest.largest();
+        let positive = exponentials::<V>(gamma, alpha, 1.0 + UNUSED, power, largest, t);
         (moved.sum(), positive)
     }
 
@@ -210,7 +272,7 @@ simd32_fn! {
             // SAFETY: the slices have equal lengths, multiples of sixteen.
             largest = largest.max(unsafe { V::load(gamma.as_ptr().add(j)) });
         }
-        exponentials::<V>(gamma, V::splat(0.0), V::splat(inverse), largest.largest(), t);
+        exponentials::<V>(gamma, gamma, 0.0, inverse, largest.largest(), t);
     }
 
     /// The last look at a document: `out[v, k] = (τ n_v / norm_v) t_k B_vk`, the weighed expected counts, with fresh norms.
@@ -417,6 +479,53 @@ simd32_fn! {
                 first = w.fma(V::load(grid.inverse.as_ptr().add(j)), first);
             }
             first.sum() / all.sum()
+        }
+    }
+
+    /// `out += n log(1 − φ)`: of n tokens that are in a topic with probability φ each, the log probability that none is.
+    pub(crate) fn add_log_absent<V>(phi: &[f32], count: f32, out: &mut [f32]) {
+        assert!(phi.len() == out.len() && out.len().is_multiple_of(WIDTH));
+        for j in (0..out.len()).step_by(WIDTH) {
+            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            unsafe {
+                let rest = V::splat(1.0) - V::load(phi.as_ptr().add(j));
+                let log = single::log(rest.max(V::splat(TINY)));
+                log.fma(V::splat(count), V::load(out.as_ptr().add(j))).store(out.as_mut_ptr().add(j));
+            }
+        }
+    }
+
+    /// `out = E[ψ(α + n) − ψ(α)]` of a count n with mean γ − α that is 0 with probability exp(out): P(n > 0) times the
+    /// difference at the mean of a count that is not 0.
+    pub(crate) fn collapsed_excess<V>(gamma: &[f32], alpha: &[f32], out: &mut [f32]) {
+        assert!(gamma.len() == out.len() && alpha.len() == out.len() && out.len().is_multiple_of(WIDTH));
+        for j in (0..out.len()).step_by(WIDTH) {
+            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            unsafe {
+                let (g, a) = (V::load(gamma.as_ptr().add(j)), V::load(alpha.as_ptr().add(j)));
+                let absent = exp_or_zero(V::load(out.as_ptr().add(j)));
+                let mean = (g - a).max(V::zero());
+                // 1 − P(n = 0) loses the digits of small probabilities, where it is the mean, and is never above it.
+                let some = V::splat(1.0) - absent;
+                let some = V::select(mean.lt(V::splat(1e-3)), mean, some);
+                let some = some.max(V::splat(TINY));
+                let more = mean / some;
+                let excess = single::digamma(a + more) - single::digamma(a);
+                (some * excess).max(V::zero()).store(out.as_mut_ptr().add(j));
+            }
+        }
+    }
+
+    /// `out = ψ(γ) − ψ(α)`, at least 0.
+    pub(crate) fn digamma_excess<V>(gamma: &[f32], alpha: &[f32], out: &mut [f32]) {
+        assert!(gamma.len() == out.len() && alpha.len() == out.len() && out.len().is_multiple_of(WIDTH));
+        for j in (0..out.len()).step_by(WIDTH) {
+            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            unsafe {
+                let (g, a) = (V::load(gamma.as_ptr().add(j)), V::load(alpha.as_ptr().add(j)));
+                let excess = single::digamma(g) - single::digamma(a);
+                excess.max(V::zero()).store(out.as_mut_ptr().add(j));
+            }
         }
     }
 

@@ -7,7 +7,6 @@
 
 use std::sync::OnceLock;
 
-use jensen_math::simd::Simd;
 use jensen_math::vmath::slices;
 use rayon::prelude::*;
 
@@ -15,8 +14,9 @@ use super::globals::{CHUNK, LdaGlobals};
 use super::kernel;
 use super::kernel::WIDTH;
 use super::leaves::Part;
-use super::local::{Found, LocalHeat, Rows, Solver, Spec, Want};
+use super::local::{Found, LocalHeat, Prior, Rows, Solver, Spec, Want};
 use super::powers::{Grid, Knots, PowerTable, gamma_ratios};
+use super::settings::Inference;
 use crate::documents::{Bag, Documents};
 use crate::engine::{Heat, Measure, Sums};
 
@@ -35,6 +35,9 @@ struct Slot {
     t: Vec<f32>,
     active: Vec<u32>,
     stride: usize,
+    /// ψ(γ_k) − ψ(α_k) of the columns, and ψ(Σγ) − ψ(Σα), where α is learned.
+    excess: Vec<f32>,
+    excess_total: f64,
     found: Found,
 }
 
@@ -141,8 +144,9 @@ impl<'a> LeafSolver<'a> {
     }
 
     /// Makes the rows `exp(power (Elogβ − m))` of the batch's words, and keeps their logarithms if asked to.
-    fn prepare(&mut self, globals: &LdaGlobals, power: f64, keep: bool) {
-        totals_psi(globals, self.spec.simd, &mut self.psi, &mut self.psi32);
+    fn prepare(&mut self, spec: &Spec, globals: &LdaGlobals, power: f64, keep: bool) {
+        totals_log(globals, spec, &mut self.psi, &mut self.psi32);
+        let collapsed = spec.collapsed();
         let stride = globals.stride;
         let simd = self.spec.simd;
         let words = self.terms.len();
@@ -162,14 +166,14 @@ impl<'a> LeafSolver<'a> {
                 .enumerate()
                 .with_min_len(CHUNK)
                 .for_each(|(slot, ((row, m), logs))| {
-                    *m = kernel::log_row(simd, source(slot), scale, eta, psi, logs);
+                    *m = kernel::log_row(simd, source(slot), scale, eta, collapsed, psi, logs);
                     kernel::exp_scaled(simd, logs, power, row);
                 });
         } else {
             rows.enumerate()
                 .with_min_len(CHUNK)
                 .for_each(|(slot, (row, m))| {
-                    *m = kernel::log_row(simd, source(slot), scale, eta, psi, row);
+                    *m = kernel::log_row(simd, source(slot), scale, eta, collapsed, psi, row);
                     kernel::exp_in_place(simd, power, row);
                 });
         }
@@ -221,6 +225,51 @@ impl<'a> LeafSolver<'a> {
             });
     }
 
+    /// Σ ψ(γ_k) − ψ(α_k) over the documents of the batch for each topic, and after them Σ ψ(Σγ) − ψ(Σα); nothing where α is
+    /// not learned.
+    fn excess(&self, topics: usize, documents: usize) -> Vec<f64> {
+        if !self.spec.learns {
+            return Vec::new();
+        }
+        let mut sums = vec![0.0; topics + 1];
+        let documents = self.batch[..documents].iter();
+        for document in documents.filter(|document| !document.bag.is_empty()) {
+            for (column, &x) in document.excess.iter().enumerate() {
+                let topic = document.active.get(column).map_or(column, |&k| k as usize);
+                // Padding has no excess.
+                if topic < topics && (document.active.is_empty() || column < document.active.len())
+                {
+                    sums[topic] += f64::from(x);
+                }
+            }
+            sums[topics] += document.excess_total;
+        }
+        sums
+    }
+
+    /// What was found of so many documents of the batch, added up, with the energy of their words.
+    fn sums(&self, documents: usize, energy: f64) -> Sums {
+        let mut sums = Sums {
+            energy,
+            ..Sums::default()
+        };
+        for document in &self.batch[..documents] {
+            if document.bag.is_empty() {
+                sums.skipped += 1;
+                continue;
+            }
+            let found = &document.found;
+            sums.points += 1;
+            sums.size += found.tokens;
+            sums.energy += found.energy + found.topic_energy;
+            sums.bound += found.bound;
+            sums.inverse += found.inverse;
+            sums.unconverged += usize::from(!found.converged);
+            sums.sweeps += found.sweeps as u64;
+        }
+        sums
+    }
+
     /// The part of documents by number.
     pub fn solve(
         &mut self,
@@ -234,12 +283,20 @@ impl<'a> LeafSolver<'a> {
             Heat::Uniform(inverse) => *inverse,
             Heat::Local { first, .. } => *first,
         };
+        let mut spec = self.spec;
+        if measure.bound {
+            // Collapsed inference has no bound: that of the mean field at the same topics holds for them, too.
+            spec.inference = Inference::MeanField;
+        }
         let uniform = matches!(heat, Heat::Uniform(_));
         let by_words = measure.energy && uniform;
-        self.prepare(globals, first, by_words);
+        // Expected counts are products of factors.
+        let factors = uniform && !spec.collapsed();
+        self.prepare(&spec, globals, first, by_words);
         let stride = globals.stride;
-        let spec = self.spec;
+        let prior = Prior::of(&globals.alpha);
         let rows = Rows {
+            prior: &prior,
             values: &self.rows,
             maxima: &self.maxima,
         };
@@ -249,7 +306,8 @@ impl<'a> LeafSolver<'a> {
         };
         let mut base = [0.0; WIDTH];
         if let Heat::Local { grid, .. } = heat {
-            gamma_ratios(spec.simd, spec.alpha as f32, &mut base);
+            // One for all: inferred temperatures go with no other.
+            gamma_ratios(spec.simd, prior.alpha[0], &mut base);
             if !self.grid.is_of(grid) {
                 self.grid = Grid::new(grid);
             }
@@ -283,11 +341,18 @@ impl<'a> LeafSolver<'a> {
                     }
                     let counts = &bag.counts;
                     document.found = match local {
+                        None if spec.collapsed() => {
+                            solver.solve_collapsed(&spec, rows, slots, counts, expected)
+                        }
                         None => solver.solve(&spec, rows, slots, counts, first, want),
                         Some(heat) => solver
                             .solve_local(&spec, first, rows, heat, slots, counts, want, expected),
                     };
-                    if uniform {
+                    if spec.learns {
+                        let Slot { excess, found, .. } = document;
+                        document.excess_total = solver.excess(&spec, &prior, found, excess);
+                    }
+                    if factors {
                         document.weights.clone_from(&solver.weights);
                         document.t.clear();
                         document.t.extend_from_slice(&solver.t[..solver.stride]);
@@ -296,50 +361,40 @@ impl<'a> LeafSolver<'a> {
                     document.active.clone_from(&solver.active);
                 }
             });
-        self.collect(stride, uniform);
-        let mut sums = Sums::default();
-        if by_words {
-            sums.energy = self.word_energy(stride, first);
-        }
-        for document in &self.batch[..batch.len()] {
-            if document.bag.is_empty() {
-                sums.skipped += 1;
-                continue;
-            }
-            let found = &document.found;
-            sums.points += 1;
-            sums.size += found.tokens;
-            sums.energy += found.energy + found.topic_energy;
-            sums.bound += found.bound;
-            sums.inverse += found.inverse;
-            sums.unconverged += usize::from(!found.converged);
-            sums.sweeps += found.sweeps as u64;
-        }
-        let bounds = self.batch[..batch.len()].iter();
-        let bounds = bounds.map(|document| document.found.bound);
+        self.collect(stride, factors);
+        let energy = if by_words {
+            self.word_energy(stride, first)
+        } else {
+            0.0
+        };
+        let sums = self.sums(batch.len(), energy);
+        let measured = if measure.bound { batch.len() } else { 0 };
+        let measured = self.batch[..measured].iter();
         Part {
             sums,
-            bounds: if measure.bound {
-                bounds.collect()
-            } else {
-                Vec::new()
-            },
+            bounds: measured.map(|document| document.found.bound).collect(),
+            excess: self.excess(globals.topics, batch.len()),
             terms: std::mem::take(&mut self.terms),
             statistics: std::mem::take(&mut self.statistics),
         }
     }
 }
 
-/// ψ(Σ_v λ_kv), in single precision with a huge number in the padding.
-pub(crate) fn totals_psi(
+/// ψ(Σ_v λ_kv), or log Σ_v λ_kv where inference is collapsed, in single precision with a huge number in the padding.
+pub(crate) fn totals_log(
     globals: &LdaGlobals,
-    simd: Simd,
+    spec: &Spec,
     scratch: &mut Vec<f64>,
     out: &mut Vec<f32>,
 ) {
     let totals: Vec<f64> = globals.lambda_totals().collect();
-    scratch.resize(totals.len(), 0.0);
-    slices::digamma(simd, &totals, scratch);
+    if spec.collapsed() {
+        scratch.clear();
+        scratch.extend(totals.iter().map(|total| total.ln()));
+    } else {
+        scratch.resize(totals.len(), 0.0);
+        slices::digamma(spec.simd, &totals, scratch);
+    }
     out.clear();
     out.extend(scratch.iter().map(|&x| x as f32));
     out.resize(globals.stride, 1e30);

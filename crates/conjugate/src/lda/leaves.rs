@@ -7,13 +7,14 @@
 //! everything else: order of documents, temperatures, global step, trace and checkpoints, held-out scores. [`Leaves`] is
 //! the seam: [`LocalLeaves`] solves here, [`leaf_step`] over [`Ask::encode`] is what other implementations have called.
 
-use rayon::prelude::*;
+use jensen_run::tree_sum;
+use jensen_run::wire::{Reader, Writer};
 
 use super::globals::LdaGlobals;
 use super::leaf::LeafSolver;
 use super::local::Spec;
 use super::powers::PowerTable;
-use super::wire::{Reader, Writer};
+use super::settings::Inference;
 use crate::documents::Documents;
 use crate::engine::{Heat, Measure, Sums};
 
@@ -32,6 +33,8 @@ pub struct Part {
     pub(crate) sums: Sums,
     /// The documents' bounds, where they were asked for.
     pub(crate) bounds: Vec<f64>,
+    /// Σ ψ(γ_k) − ψ(α_k) for each topic, and after them Σ ψ(Σγ) − ψ(Σα), where α is learned.
+    pub(crate) excess: Vec<f64>,
     /// Words of the share, ascending.
     pub(crate) terms: Vec<u32>,
     /// A row of expected counts for each.
@@ -103,22 +106,9 @@ pub(crate) fn shares(ends: &[usize], batch: &[usize]) -> (Vec<Vec<usize>>, Vec<u
     (shares, places.concat())
 }
 
-/// The sum of parts over a binary tree of leaves: neighbours in pairs, then pairs of pairs, whatever a leaf holds.
-pub(crate) fn tree_sum(mut parts: Vec<Part>, stride: usize) -> Option<Part> {
-    while parts.len() > 1 {
-        parts = parts
-            .par_chunks_mut(2)
-            .map(|pair| {
-                let mut pair = pair.iter_mut().map(std::mem::take);
-                let first = pair.next().unwrap_or_default();
-                match pair.next() {
-                    Some(second) => first.plus(&second, stride),
-                    None => first,
-                }
-            })
-            .collect();
-    }
-    parts.pop()
+/// The sum of the parts of all leaves.
+pub(crate) fn sum_of(parts: Vec<Part>, stride: usize) -> Option<Part> {
+    tree_sum(parts, |first, second| first.plus(&second, stride))
 }
 
 impl Part {
@@ -151,6 +141,13 @@ impl Part {
         }
         self.sums.merge(&other.sums);
         self.bounds.extend_from_slice(&other.bounds);
+        if self.excess.is_empty() {
+            self.excess.clone_from(&other.excess);
+        } else {
+            for (sum, x) in self.excess.iter_mut().zip(&other.excess) {
+                *sum += x;
+            }
+        }
         Self {
             terms,
             statistics,
@@ -170,6 +167,7 @@ impl Part {
         ]);
         out.reals(&[sums.size, sums.energy, sums.bound, sums.inverse]);
         out.reals(&self.bounds);
+        out.reals(&self.excess);
         out.numbers(&self.terms);
         out.singles(&self.statistics);
         out.done()
@@ -195,6 +193,7 @@ impl Part {
                 sweeps,
             },
             bounds: read.reals()?,
+            excess: read.reals()?,
             terms: read.numbers()?,
             statistics: read.singles()?,
         })
@@ -210,10 +209,13 @@ impl Ask<'_> {
         out.counts(&[
             spec.topics as u64,
             spec.rule.max_iterations as u64,
+            u64::from(spec.collapsed()),
+            u64::from(spec.learns),
             u64::from(self.measure.energy),
             u64::from(self.measure.bound),
         ]);
-        out.reals(&[spec.alpha, spec.rule.tolerance, globals.eta, globals.decay]);
+        out.reals(&[spec.rule.tolerance, globals.eta, globals.decay]);
+        out.reals(&globals.alpha);
         out.singles(&globals.mass);
         out.reals(&globals.totals);
         match *self.heat {
@@ -242,11 +244,13 @@ impl Ask<'_> {
 pub fn leaf_step(documents: &dyn Documents, ask: &[u8], share: &[usize]) -> Result<Part, String> {
     let mut read = Reader::new(ask);
     let simd = read.text()?.parse().map_err(|error| format!("{error}"))?;
-    let [topics, max_iterations, energy, bound] = read.counts()?;
-    let [alpha, tolerance, eta, decay] = read.fixed_reals()?;
+    let [topics, max_iterations, collapsed, learns, energy, bound] = read.counts()?;
+    let [tolerance, eta, decay] = read.fixed_reals()?;
+    let alpha = read.reals()?;
     let topics = topics as usize;
     let terms = documents.terms();
-    let globals = LdaGlobals::of_rows(topics, terms, eta, decay, read.singles()?, read.reals()?)
+    let globals = LdaGlobals::of_rows(alpha, terms, eta, decay, read.singles()?, read.reals()?)
+        .filter(|globals| globals.topics == topics)
         .ok_or("the leaf has another vocabulary than the driver")?;
     let (table, grid);
     let heat = match read.reals()?[..] {
@@ -272,7 +276,12 @@ pub fn leaf_step(documents: &dyn Documents, ask: &[u8], share: &[usize]) -> Resu
     let spec = Spec {
         simd,
         topics,
-        alpha,
+        inference: if collapsed > 0 {
+            Inference::Cvb0
+        } else {
+            Inference::MeanField
+        },
+        learns: learns > 0,
         rule: super::LocalRule {
             tolerance,
             max_iterations: max_iterations as usize,

@@ -3,7 +3,7 @@
 use jensen_math::simd::Simd;
 use jensen_run::{Budget, Control};
 
-use super::leaves::{LocalLeaves, tree_sum};
+use super::leaves::{LocalLeaves, sum_of};
 use super::local::Spec;
 use super::tests::{corpus, settings};
 use super::*;
@@ -86,7 +86,7 @@ fn sums_over_the_tree_are_those_of_any_number_of_workers_and_plain_ones_are_not(
             leaves,
         };
         let (parts, stride) = parts(&documents, &s);
-        let tree = tree_sum(parts.clone(), stride).unwrap();
+        let tree = sum_of(parts.clone(), stride).unwrap();
         assert_eq!(tree.sums.points + tree.sums.skipped, 300);
         // Workers that add up the leaves that they hold, one after the other, and their sums likewise.
         let plain = |workers: usize| {
@@ -94,7 +94,7 @@ fn sums_over_the_tree_are_those_of_any_number_of_workers_and_plain_ones_are_not(
             let chain = |parts: &[Part]| {
                 let (first, rest) = parts.split_first().unwrap();
                 rest.iter().fold(first.clone(), |sum, part| {
-                    tree_sum(vec![sum, part.clone()], stride).unwrap()
+                    sum_of(vec![sum, part.clone()], stride).unwrap()
                 })
             };
             chain(&held.map(chain).collect::<Vec<_>>())
@@ -103,7 +103,7 @@ fn sums_over_the_tree_are_those_of_any_number_of_workers_and_plain_ones_are_not(
         let agree = sums.iter().all(|sum| *sum == sums[0]);
         assert_eq!(agree, leaves <= 2, "{leaves} leaves");
         // The tree has no workers in it: whoever made the parts, and in whatever order, they are put in their places.
-        let again = tree_sum(parts.clone(), stride).unwrap();
+        let again = sum_of(parts.clone(), stride).unwrap();
         assert_eq!(tree, again);
     }
 }
@@ -156,4 +156,58 @@ fn a_fit_whose_leaves_fail_goes_on_from_its_last_whole_step() {
         let resumed = fit(&job, &mut resumed).unwrap().output.unwrap();
         assert_eq!(resumed.topics, whole.output.unwrap().topics);
     }
+}
+
+#[test]
+fn collapsed_fits_with_learned_priors_are_the_same_by_leaves_elsewhere() {
+    /// Asks as bytes, as another machine would get them.
+    struct Elsewhere<'a>(&'a Divided);
+    impl Leaves for Elsewhere<'_> {
+        fn solve(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Result<Vec<Part>, String> {
+            let mut start = 0;
+            let sizes = self.0.leaves().into_iter().zip(shares);
+            sizes
+                .map(|(size, share)| {
+                    let leaf = DocumentRange::new(self.0, start, start + size);
+                    start += size;
+                    let part = leaf_step(&leaf, &ask.encode(), share)?;
+                    Part::decode(&part.encode())
+                })
+                .collect()
+        }
+    }
+    let documents = Divided {
+        documents: corpus(300, 20),
+        leaves: 4,
+    };
+    let s = LdaSettings {
+        inference: Inference::Cvb0,
+        start: Start::Documents,
+        learn_alpha: LearnAlpha::Asymmetric,
+        learn_eta: true,
+        passes: 2.0,
+        ..settings(3)
+    };
+    let job = LdaJob {
+        documents: &documents,
+        heldout: None,
+        start: None,
+        settings: s,
+        simd: Simd::detect(),
+        data_hash: String::new(),
+    };
+    let clock = || 0.0;
+    let mut silent = jensen_run::Silent;
+    let budget = || Budget::iterations(u64::MAX);
+    let here = fit(&job, &mut Control::new(budget(), &clock, &mut silent)).unwrap();
+    let leaves = Box::new(Elsewhere(&documents));
+    let there = fit_on(
+        &job,
+        leaves,
+        &mut Control::new(budget(), &clock, &mut silent),
+    )
+    .unwrap();
+    let (here, there) = (here.output.unwrap(), there.output.unwrap());
+    assert_eq!((here.topics, here.elbo), (there.topics.clone(), there.elbo));
+    assert!(there.topics.alpha[0] != there.topics.alpha[1]);
 }

@@ -16,14 +16,16 @@ use jensen_math::vmath::slices;
 use super::kernel;
 use super::kernel::{WIDTH, padded};
 use super::powers::{Grid, Knots, PowerTable};
-use super::settings::{LdaSettings, LocalRule};
+use super::settings::{Inference, LdaSettings, LearnAlpha, LocalRule};
 
 /// What all local steps of a model share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spec {
     pub simd: Simd,
     pub topics: usize,
-    pub alpha: f64,
+    pub inference: Inference,
+    /// Whether [`Part::excess`](super::leaves::Part) is wanted.
+    pub learns: bool,
     pub rule: LocalRule,
 }
 
@@ -32,15 +34,46 @@ impl Spec {
         Self {
             simd,
             topics: settings.topics,
-            alpha: settings.alpha(),
+            inference: settings.inference,
+            learns: settings.learn_alpha != LearnAlpha::Fixed,
             rule: settings.local,
         }
     }
+
+    pub fn collapsed(&self) -> bool {
+        self.inference == Inference::Cvb0
+    }
 }
 
-/// Term rows over topics: `exp(τ (Elogβ − m))`.
+/// α of every topic, padded with the smallest, and their sum.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Prior {
+    pub alpha: Vec<f32>,
+    pub total: f64,
+}
+
+impl Prior {
+    pub fn of(alpha: &[f64]) -> Self {
+        let least = alpha.iter().copied().fold(f64::INFINITY, f64::min);
+        let mut padded_alpha: Vec<f32> = alpha.iter().map(|&a| a as f32).collect();
+        padded_alpha.resize(padded(alpha.len()), least as f32);
+        Self {
+            alpha: padded_alpha,
+            total: alpha.iter().sum(),
+        }
+    }
+
+    /// The smallest, which all are where they are alike.
+    fn least(&self) -> f32 {
+        self.alpha.last().copied().unwrap_or(1.0)
+    }
+}
+
+/// Term rows over topics: `exp(τ (Elogβ − m))`, with log E β in place of E log β where inference is collapsed.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
+    /// Of the documents' topic proportions.
+    pub prior: &'a Prior,
     /// One padded row a slot.
     pub values: &'a [f32],
     /// m of every slot.
@@ -89,6 +122,10 @@ pub(crate) struct Solver {
     logs: Vec<f32>,
     pub t: Vec<f32>,
     pub gamma: Vec<f32>,
+    /// α of the columns.
+    pub alpha: Vec<f32>,
+    /// Log probabilities that no token is in a topic, where inference is collapsed and α is learned.
+    absent: Vec<f32>,
     sums: Vec<f32>,
     norms: Vec<f32>,
     /// τ n_v over the word's normaliser.
@@ -123,11 +160,13 @@ impl Solver {
             let start = slot as usize * stride;
             row.copy_from_slice(&rows.values[start..start + stride]);
         }
-        let alpha = spec.alpha;
-        let start = alpha + inverse * tokens / spec.topics as f64;
+        self.alpha.clone_from(&rows.prior.alpha);
+        let share = inverse * tokens / spec.topics as f64;
         self.gamma.clear();
-        self.gamma.resize(stride, start as f32);
-        self.gamma[spec.topics..].fill(alpha as f32);
+        let start = |&alpha: &f32| (f64::from(alpha) + share) as f32;
+        self.gamma
+            .extend(self.alpha[..spec.topics].iter().map(start));
+        self.gamma.extend_from_slice(&self.alpha[spec.topics..]);
         self.t.clear();
         self.t.resize(stride, 1.0);
         self.t[spec.topics..].fill(0.0);
@@ -164,7 +203,7 @@ impl Solver {
             let (moved, positive) = kernel::update(
                 spec.simd,
                 &self.sums[..stride],
-                spec.alpha as f32,
+                &self.alpha[..stride],
                 inverse as f32,
                 &mut self.gamma[..stride],
                 &mut self.t[..stride],
@@ -210,7 +249,9 @@ impl Solver {
         };
         squeeze(&mut self.rows, words, 0.0);
         squeeze(&mut self.t, 1, 0.0);
-        squeeze(&mut self.gamma, 1, spec.alpha as f32);
+        let least = self.alpha.iter().copied().fold(f32::INFINITY, f32::min);
+        squeeze(&mut self.gamma, 1, least);
+        squeeze(&mut self.alpha, 1, least);
         self.active = if self.active.is_empty() {
             kept.iter().map(|&k| k as u32).collect()
         } else {
@@ -248,23 +289,100 @@ impl Solver {
         self.weights
             .extend(pairs.map(|(&n, &norm)| (inverse as f32 * n / norm).min(LARGEST_WEIGHT)));
         if want.energy {
-            found.topic_energy = self.topic_energy(spec, &found);
+            found.topic_energy = self.topic_energy(spec, rows.prior, &found);
         }
         if want.bound {
-            found.bound = self.bound(spec, rows.maxima, slots, counts, &found);
+            found.bound = self.bound(spec, rows, slots, counts, &found);
         }
         found
     }
 
+    /// The local step of collapsed inference, from rows `E β / largest`; writes the expected counts n_v φ_vk.
+    ///
+    /// CVB0 (Asuncion, Welling, Smyth and Teh 2009, Eq. 12): φ_vk ∝ (α_k + n_k − φ_vk) E β_kv, word after word, n_k = Σ_v n_v φ_vk.
+    /// The term −φ_vk is the token's own share, which its topic must not count for: in documents of some tens of words all
+    /// depends on it. The tokens of a word share one φ.
+    pub fn solve_collapsed(
+        &mut self,
+        spec: &Spec,
+        rows: Rows<'_>,
+        slots: &[u32],
+        counts: &[f32],
+        out: &mut Vec<f32>,
+    ) -> Found {
+        let tokens: f64 = counts.iter().map(|&n| f64::from(n)).sum();
+        let stride = padded(spec.topics);
+        self.stride = stride;
+        self.active.clear();
+        self.alpha.clone_from(&rows.prior.alpha);
+        let share = (tokens / spec.topics as f64) as f32;
+        self.gamma.clear();
+        let start = self.alpha[..spec.topics].iter().map(|alpha| alpha + share);
+        self.gamma.extend(start);
+        self.gamma.resize(stride, 0.0);
+        self.t.clone_from(&self.gamma);
+        out.clear();
+        out.resize(counts.len() * stride, 0.0);
+        for phi in out.chunks_exact_mut(stride) {
+            phi[..spec.topics].fill(1.0 / spec.topics as f32);
+        }
+        let mut found = Found {
+            inverse: 1.0,
+            tokens,
+            ..Found::default()
+        };
+        let allowed = (spec.rule.tolerance * tokens) as f32;
+        while found.sweeps < spec.rule.max_iterations && !found.converged {
+            found.sweeps += 1;
+            let words = out.chunks_exact_mut(stride).zip(slots).zip(counts);
+            for ((phi, &slot), &count) in words {
+                let row = &rows.values[slot as usize * stride..][..stride];
+                kernel::reassign(spec.simd, row, count, phi, &mut self.gamma);
+            }
+            found.converged = kernel::follow(spec.simd, &self.gamma, &mut self.t) <= allowed;
+        }
+        // Counts that were moved back and forth carry rounding; those that are handed on do not.
+        self.gamma.copy_from_slice(&self.alpha);
+        if spec.learns {
+            self.absent.clear();
+            self.absent.resize(stride, 0.0);
+            for (phi, &count) in out.chunks_exact(stride).zip(counts) {
+                kernel::add_log_absent(spec.simd, phi, count, &mut self.absent);
+            }
+        }
+        for (phi, &count) in out.chunks_exact_mut(stride).zip(counts) {
+            phi.iter_mut().for_each(|phi| *phi *= count);
+            kernel::add_scaled(spec.simd, 1.0, phi, &mut self.gamma);
+        }
+        found
+    }
+
+    /// Writes E[log θ_k] of the columns beyond that of a document without words: ψ(γ_k) − ψ(α_k), and returns
+    /// ψ(Σγ) − ψ(Σα). Where inference is collapsed, expected counts stand for counts, most of which are 0, and ψ bends so
+    /// sharply there that their expectation counts them as many small ones: then it is P(n > 0) [ψ(α + E[n | n > 0]) − ψ(α)]
+    /// (Teh, Newman and Welling 2007, Section 3).
+    pub fn excess(&self, spec: &Spec, prior: &Prior, found: &Found, out: &mut Vec<f32>) -> f64 {
+        out.resize(self.stride, 0.0);
+        let (gamma, alpha) = (&self.gamma[..self.stride], &self.alpha[..self.stride]);
+        if spec.collapsed() {
+            out.copy_from_slice(&self.absent);
+            kernel::collapsed_excess(spec.simd, gamma, alpha, out);
+        } else {
+            kernel::digamma_excess(spec.simd, gamma, alpha, out);
+        }
+        let total = prior.total + found.inverse * found.tokens;
+        special::digamma(total) - special::digamma(prior.total)
+    }
+
     /// E_q[log p(z | θ)] = Σ_k E log θ_k Σ_v n_v φ_vk, with fresh sums.
-    fn topic_energy(&mut self, spec: &Spec, found: &Found) -> f64 {
+    fn topic_energy(&mut self, spec: &Spec, prior: &Prior, found: &Found) -> f64 {
         let stride = self.stride;
         let (sums, t) = (&mut self.sums[..stride], &self.t[..stride]);
         sums.iter_mut().zip(t).for_each(|(s, t)| *s *= t);
         self.log_t.resize(stride, 0.0);
         kernel::logarithms(spec.simd, t, &mut self.log_t);
         let scaled = kernel::weighed_sum(spec.simd, sums, &self.log_t, 0.0);
-        f64::from(scaled) / found.inverse + found.tokens * self.shift(spec, found)
+        f64::from(scaled) / found.inverse + found.tokens * self.shift(spec, prior, found)
     }
 
     /// Writes the weighed expected counts at the present t.
@@ -282,8 +400,8 @@ impl Solver {
     }
 
     /// t_k = exp(τ (E log θ_k − shift)): returns the shift.
-    fn shift(&self, spec: &Spec, found: &Found) -> f64 {
-        let total = spec.topics as f64 * spec.alpha + found.inverse * found.tokens;
+    fn shift(&self, spec: &Spec, prior: &Prior, found: &Found) -> f64 {
+        let total = prior.total + found.inverse * found.tokens;
         let gamma = &self.gamma[..self.columns(spec)];
         let largest = gamma.iter().copied().fold(0.0, f32::max);
         f64::from(kernel::digamma_difference(spec.simd, largest, total as f32))
@@ -293,7 +411,7 @@ impl Solver {
     fn energy(
         &mut self,
         spec: &Spec,
-        maxima: &[f32],
+        Rows { prior, maxima, .. }: Rows<'_>,
         slots: &[u32],
         counts: &[f32],
         found: &Found,
@@ -317,14 +435,14 @@ impl Solver {
             .zip(counts)
             .map(|(&slot, &n)| f64::from(n) * f64::from(maxima[slot as usize]))
             .sum();
-        scaled / inverse + offsets + found.tokens * self.shift(spec, found)
+        scaled / inverse + offsets + found.tokens * self.shift(spec, prior, found)
     }
 
     /// [`Found::bound`] at the present q, with fresh norms.
     fn bound(
         &self,
         spec: &Spec,
-        maxima: &[f32],
+        Rows { prior, maxima, .. }: Rows<'_>,
         slots: &[u32],
         counts: &[f32],
         found: &Found,
@@ -339,24 +457,25 @@ impl Solver {
                 f64::from(n) * (f64::from(norm).ln() + inverse * m)
             })
             .sum();
-        let alpha = spec.alpha;
-        let prior = spec.topics as f64 * alpha;
-        let total = prior + inverse * found.tokens;
+        let total = prior.total + inverse * found.tokens;
         let psi_total = special::digamma(total);
-        let log_alpha = special::lgamma(alpha);
-        let gamma: Vec<f64> = self.gamma[..self.columns(spec)]
-            .iter()
-            .map(|&gamma| f64::from(gamma))
-            .filter(|&gamma| gamma > alpha)
-            .collect();
-        let (mut log_gamma, mut psi) = (vec![0.0; gamma.len()], vec![0.0; gamma.len()]);
+        let columns = self.columns(spec);
+        let pairs = self.gamma[..columns].iter().zip(&self.alpha);
+        let (gamma, alpha): (Vec<f64>, Vec<f64>) = pairs
+            .filter(|(gamma, alpha)| gamma > alpha)
+            .map(|(&gamma, &alpha)| (f64::from(gamma), f64::from(alpha)))
+            .unzip();
+        let mut log_gamma = vec![0.0; gamma.len()];
+        let (mut log_alpha, mut psi) = (log_gamma.clone(), log_gamma.clone());
         slices::lgamma(spec.simd, &gamma, &mut log_gamma);
+        slices::lgamma(spec.simd, &alpha, &mut log_alpha);
         slices::digamma(spec.simd, &gamma, &mut psi);
-        let mut divergence = special::lgamma(total) - special::lgamma(prior);
-        for ((gamma, log_gamma), psi) in gamma.iter().zip(log_gamma).zip(psi) {
-            divergence += log_alpha - log_gamma + (gamma - alpha) * (psi - psi_total);
+        let mut divergence = special::lgamma(total) - special::lgamma(prior.total);
+        for k in 0..gamma.len() {
+            divergence +=
+                log_alpha[k] - log_gamma[k] + (gamma[k] - alpha[k]) * (psi[k] - psi_total);
         }
-        words + inverse * found.tokens * self.shift(spec, found) - divergence
+        words + inverse * found.tokens * self.shift(spec, prior, found) - divergence
     }
 
     /// The local step with a temperature of the document's own, inferred with the topics.
@@ -398,8 +517,8 @@ impl Solver {
             if last {
                 break;
             }
-            found.energy = self.energy(spec, rows.maxima, slots, counts, &found);
-            let next = self.infer(spec, &heat, &found);
+            found.energy = self.energy(spec, rows, slots, counts, &found);
+            let next = self.infer(spec, rows.prior, &heat, &found);
             settled = (next - found.inverse).abs() < HEAT_TOLERANCE;
             if settled && converged {
                 break;
@@ -415,10 +534,10 @@ impl Solver {
         }
         self.count(spec, counts, found.inverse, out);
         if want.energy {
-            found.energy = self.energy(spec, rows.maxima, slots, counts, &found);
+            found.energy = self.energy(spec, rows, slots, counts, &found);
         }
         if want.bound {
-            found.bound = self.bound(spec, rows.maxima, slots, counts, &found);
+            found.bound = self.bound(spec, rows, slots, counts, &found);
         }
         found
     }
@@ -426,10 +545,10 @@ impl Solver {
     /// Takes the present γ over to another inverse temperature: the same proportions of the tokens.
     fn reheat(&mut self, spec: &Spec, inverse: f64, tokens: f64) {
         let columns = self.columns(spec);
-        let alpha = spec.alpha as f32;
-        let held: f32 = self.gamma[..columns].iter().map(|g| g - alpha).sum();
+        let pairs = self.gamma[..columns].iter().zip(&self.alpha);
+        let held: f32 = pairs.map(|(gamma, alpha)| gamma - alpha).sum();
         let factor = (inverse * tokens) as f32 / held.max(f32::MIN_POSITIVE);
-        for gamma in &mut self.gamma[..columns] {
+        for (gamma, &alpha) in self.gamma[..columns].iter_mut().zip(&self.alpha) {
             *gamma = (*gamma - alpha).mul_add(factor, alpha);
         }
         kernel::weights(
@@ -441,10 +560,10 @@ impl Solver {
         self.t[columns..self.stride].fill(0.0);
     }
 
-    /// E[1/T] of the document.
-    fn infer(&mut self, spec: &Spec, heat: &LocalHeat<'_>, found: &Found) -> f64 {
+    /// E[1/T] of the document; α is the same for all topics.
+    fn infer(&mut self, spec: &Spec, prior: &Prior, heat: &LocalHeat<'_>, found: &Found) -> f64 {
         let columns = self.columns(spec);
-        let alpha = spec.alpha as f32;
+        let alpha = prior.least();
         // All topics as if without words, and what those with words have beyond it.
         let mut powers = [0.0f32; WIDTH];
         for (p, (t, b)) in powers
@@ -464,7 +583,7 @@ impl Solver {
             &heat.table.powers,
             &mut powers,
         );
-        let total = spec.topics as f64 * spec.alpha + found.inverse * found.tokens;
+        let total = prior.total + found.inverse * found.tokens;
         self.r.resize(heat.grid.inverse.len(), 0.0);
         let mean = kernel::mean_inverse(
             spec.simd,

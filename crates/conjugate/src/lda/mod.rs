@@ -6,10 +6,10 @@
 //! | `fit` | [`LdaJob`], [`fit`]: settings and corpus to topics |
 //! | `topics` | [`Topics`]: q(β) |
 //! | `predict` | [`Predictor`]: proportions of new documents, document completion |
+//! | `start` | topics to start from, of documents that are unlike each other |
 //! | `engine` | batches and global steps |
 //! | [`Leaves`] in `leaves` | the seam: where local steps are made, and how parts are added up |
 //! | `leaf` | a leaf's share: rows of words, local steps, statistics |
-//! | `wire` | arrays as bytes, between machines |
 //! | `local` | the local step of a document, its own temperature included |
 //! | `kernel` | inner loops in single precision |
 //! | `globals` | λ under way, decayed all at once |
@@ -29,10 +29,10 @@ mod partition;
 mod powers;
 mod predict;
 mod settings;
+mod start;
 #[cfg(test)]
 mod tests;
 mod topics;
-mod wire;
 
 pub use engine::LdaEngine;
 pub use fit::{LdaError, LdaFit, LdaJob, fit, fit_on, identity, planned_iterations};
@@ -40,5 +40,5 @@ pub use globals::LdaGlobals;
 pub use leaves::{Ask, Leaves, Part, leaf_step};
 pub use powers::PowerTable;
 pub use predict::{Completion, Predictor, PredictorScratch, RULE};
-pub use settings::{LdaSettings, LocalRule};
+pub use settings::{Inference, LdaSettings, LearnAlpha, LocalRule, Start};
 pub use topics::Topics;

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::globals::LdaGlobals;
 use super::kernel;
-use super::leaf::totals_psi;
-use super::local::{Rows, Solver, Spec, Want};
+use super::leaf::totals_log;
+use super::local::{Prior, Rows, Solver, Spec, Want};
 use super::settings::LocalRule;
 use super::topics::Topics;
 use crate::documents::{Bag, Documents};
@@ -50,12 +50,14 @@ pub struct PredictorScratch {
     solver: Solver,
     slots: Vec<u32>,
     counts: Vec<f32>,
+    expected: Vec<f32>,
 }
 
 /// Topics prepared for predictions; as much memory again as the topics.
 pub struct Predictor<'a> {
     topics: &'a Topics,
     spec: Spec,
+    prior: Prior,
     totals: Vec<f64>,
     rows: Vec<f32>,
     maxima: Vec<f32>,
@@ -68,8 +70,15 @@ impl<'a> Predictor<'a> {
     /// Prepares topics.
     pub fn new(topics: &'a Topics, rule: LocalRule, simd: Simd) -> Self {
         let mut globals = LdaGlobals::of(topics);
+        let spec = Spec {
+            simd,
+            topics: topics.topics,
+            inference: topics.inference,
+            learns: false,
+            rule,
+        };
         let (mut psi, mut psi32) = (Vec::new(), Vec::new());
-        totals_psi(&globals, simd, &mut psi, &mut psi32);
+        totals_log(&globals, &spec, &mut psi, &mut psi32);
         let stride = globals.stride;
         let eta = topics.eta as f32;
         let mut maxima = vec![0.0f32; topics.terms];
@@ -82,18 +91,14 @@ impl<'a> Predictor<'a> {
                 || vec![0.0f32; stride],
                 |mass, (row, m)| {
                     mass.copy_from_slice(row);
-                    *m = kernel::log_row(simd, mass, 1.0, eta, &psi32, row);
+                    *m = kernel::log_row(simd, mass, 1.0, eta, spec.collapsed(), &psi32, row);
                     kernel::exp_in_place(simd, 1.0, row);
                 },
             );
         Self {
             topics,
-            spec: Spec {
-                simd,
-                topics: topics.topics,
-                alpha: topics.alpha,
-                rule,
-            },
+            prior: Prior::of(&topics.alpha),
+            spec,
             totals: topics.totals(),
             rows: globals.mass,
             maxima,
@@ -101,12 +106,13 @@ impl<'a> Predictor<'a> {
     }
 
     /// Writes `E[θ]` of a document, K numbers that sum to 1, and returns how many of its tokens were used: those of terms
-    /// that the topics know. A document without any has the prior's mean, 1/K.
+    /// that the topics know. A document without any has the prior's mean, α_k / Σα.
     pub fn theta(&self, bag: &Bag, scratch: &mut PredictorScratch, out: &mut [f64]) -> f64 {
         let PredictorScratch {
             solver,
             slots,
             counts,
+            expected,
         } = scratch;
         slots.clear();
         counts.clear();
@@ -116,18 +122,28 @@ impl<'a> Predictor<'a> {
                 counts.push(n);
             }
         }
-        let topics = self.topics.topics;
         if slots.is_empty() {
-            out.fill(1.0 / topics as f64);
+            let means = self
+                .topics
+                .alpha
+                .iter()
+                .map(|alpha| alpha / self.prior.total);
+            out.iter_mut()
+                .zip(means)
+                .for_each(|(out, mean)| *out = mean);
             return 0.0;
         }
         let rows = Rows {
+            prior: &self.prior,
             values: &self.rows,
             maxima: &self.maxima,
         };
-        let want = Want::default();
-        let found = solver.solve(&self.spec, rows, slots, counts, 1.0, want);
-        out.fill(self.topics.alpha);
+        let found = if self.spec.collapsed() {
+            solver.solve_collapsed(&self.spec, rows, slots, counts, expected)
+        } else {
+            solver.solve(&self.spec, rows, slots, counts, 1.0, Want::default())
+        };
+        out.copy_from_slice(&self.topics.alpha);
         if solver.active.is_empty() {
             for (x, &g) in out.iter_mut().zip(&solver.gamma) {
                 *x = f64::from(g);

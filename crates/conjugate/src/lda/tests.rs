@@ -7,7 +7,7 @@ use jensen_run::{Algorithm, Archive, Budget, Control, Snapshot, Status};
 
 use super::kernel;
 use super::kernel::WIDTH;
-use super::local::{LocalHeat, Rows, Solver, Spec, Want};
+use super::local::{LocalHeat, Prior, Rows, Solver, Spec, Want};
 use super::powers::{Grid, Knots, PowerTable, gamma_ratios, nodes, power_table};
 use super::*;
 use crate::documents::{Bag, Documents, MemoryDocuments};
@@ -115,7 +115,7 @@ pub(super) fn settings(topics: usize) -> LdaSettings {
 
 /// E log β of globals, in doubles: a row a topic.
 fn log_beta(globals: &LdaGlobals) -> Vec<Vec<f64>> {
-    let topics = globals.to_topics(0.1, 0, 0.0);
+    let topics = globals.to_topics(Inference::MeanField, 0, 0.0);
     let totals = topics.totals();
     (0..topics.topics)
         .map(|k| {
@@ -148,7 +148,7 @@ fn local_and_global_steps_equal_the_slow_implementation() {
             let mut engine = LdaEngine::new(&documents, None, &s, simd);
             let mut globals = engine.start(1);
             let beta = log_beta(&globals);
-            let before = globals.to_topics(alpha, 0, 0.0);
+            let before = globals.to_topics(Inference::MeanField, 0, 0.0);
             let measure = Measure {
                 energy: true,
                 bound: true,
@@ -159,7 +159,7 @@ fn local_and_global_steps_equal_the_slow_implementation() {
                 .unwrap();
             let (rho, scale) = (0.3, 2.5);
             engine.global_step(&mut globals, rho, scale);
-            let after = globals.to_topics(alpha, 0, 0.0);
+            let after = globals.to_topics(Inference::MeanField, 0, 0.0);
             let (mut energy, mut bound) = (0.0, 0.0);
             let mut statistics = vec![0.0; 30 * topics];
             let mut bag = Bag::new();
@@ -201,12 +201,231 @@ fn local_and_global_steps_equal_the_slow_implementation() {
     }
 }
 
+/// The slow implementation of collapsed inference: expected counts n_v φ_vk, word by word.
+fn slow_collapsed(beta: &[Vec<f64>], bag: &Bag, alpha: &[f64]) -> Vec<Vec<f64>> {
+    let k = beta.len();
+    let mut phi = vec![vec![1.0 / k as f64; k]; bag.len()];
+    for _ in 0..5000 {
+        for i in 0..bag.len() {
+            let weights: Vec<f64> = (0..k)
+                .map(|j| {
+                    let pairs = phi.iter().zip(&bag.counts);
+                    let held: f64 = pairs.map(|(p, &n)| f64::from(n) * p[j]).sum();
+                    (alpha[j] + held - phi[i][j]) * beta[j][bag.terms[i] as usize]
+                })
+                .collect();
+            let total: f64 = weights.iter().sum();
+            for (p, w) in phi[i].iter_mut().zip(weights) {
+                *p = w / total;
+            }
+        }
+    }
+    for (p, &n) in phi.iter_mut().zip(&bag.counts) {
+        p.iter_mut().for_each(|p| *p *= f64::from(n));
+    }
+    phi
+}
+
+#[test]
+fn collapsed_steps_and_learned_priors_equal_the_slow_implementation() {
+    let documents = corpus(8, 30);
+    let topics = 20;
+    let mut s = settings(topics);
+    (s.inference, s.start) = (Inference::Cvb0, Start::Documents);
+    (s.learn_alpha, s.learn_eta) = (LearnAlpha::Asymmetric, true);
+    s.alpha = Some(0.2);
+    for simd in Simd::available() {
+        let mut engine = LdaEngine::new(&documents, None, &s, simd);
+        let mut globals = engine.start(1);
+        let alpha: Vec<f64> = (0..topics).map(|k| 0.05 + 0.02 * k as f64).collect();
+        globals.alpha.clone_from(&alpha);
+        // The first pass learns no priors.
+        globals.steps = 1;
+        let before = globals.to_topics(Inference::Cvb0, 0, 0.0);
+        let totals = before.totals();
+        let at = |k: usize, v: usize| f64::from(before.lambda[v * topics + k]) / totals[k];
+        let beta: Vec<Vec<f64>> = (0..topics)
+            .map(|k| (0..30).map(|v| at(k, v)).collect())
+            .collect();
+        let batch: Vec<usize> = (0..8).collect();
+        let heat = Heat::Uniform(1.0);
+        let sums = engine.local_steps(&mut globals, &batch, &heat, Measure::default());
+        assert_eq!(sums.unwrap().unconverged, 0);
+        let (rho, scale) = (0.3, 2.5);
+        engine.global_step(&mut globals, rho, scale);
+        let mut statistics = vec![0.0; 30 * topics];
+        let (mut above, mut below) = (vec![0.0; topics], 0.0);
+        let total: f64 = alpha.iter().sum();
+        let mut bag = Bag::new();
+        for d in 0..8 {
+            documents.read(d, &mut bag);
+            if bag.is_empty() {
+                continue;
+            }
+            let expected = slow_collapsed(&beta, &bag, &alpha);
+            for k in 0..topics {
+                let held: f64 = expected.iter().map(|row| row[k]).sum();
+                let rows = expected.iter().zip(&bag.counts);
+                let absent: f64 = rows
+                    .map(|(row, &n)| (1.0 - row[k] / f64::from(n)).powf(f64::from(n)))
+                    .product();
+                let some = 1.0 - absent;
+                above[k] += some * (digamma(alpha[k] + held / some) - digamma(alpha[k]));
+            }
+            below += digamma(total + bag.tokens()) - digamma(total);
+            for (row, &v) in expected.iter().zip(&bag.terms) {
+                for k in 0..topics {
+                    statistics[v as usize * topics + k] += row[k];
+                }
+            }
+        }
+        let eta = before.eta;
+        let lambda: Vec<f64> = (before.lambda.iter().zip(&statistics))
+            .map(|(&l, s)| (1.0 - rho) * f64::from(l) + rho * (eta + scale * s))
+            .collect();
+        let (mut up, mut down) = (0.0, 0.0);
+        for k in 0..topics {
+            let words = lambda.iter().skip(k).step_by(topics);
+            let each = words.clone().map(|&l| {
+                let some = 1.0 - (eta - l).exp();
+                let mean = if some > 0.0 { (l - eta) / some } else { 1.0 };
+                some * (digamma(eta + mean) - digamma(eta))
+            });
+            up += each.sum::<f64>();
+            down += digamma(words.sum()) - digamma(30.0 * eta);
+        }
+        let next_eta = eta * (1.0 - rho + rho * up / (30.0 * down));
+        let after = globals.to_topics(Inference::Cvb0, 0, 0.0);
+        assert!(
+            error(after.eta, next_eta) < 1e-4,
+            "{} {next_eta}",
+            after.eta
+        );
+        for k in 0..topics {
+            let next = alpha[k] * (1.0 - rho + rho * above[k] / below);
+            assert!(error(after.alpha[k], next) < 1e-4, "{k}: {next}");
+        }
+        for (i, expected) in lambda.iter().enumerate() {
+            let found = f64::from(after.lambda[i]) - after.eta + eta;
+            assert!(error(found, *expected) < 2e-3, "{i}: {found} {expected}");
+        }
+        // The bound is the mean field's, whatever made the topics.
+        let measure = Measure {
+            energy: false,
+            bound: true,
+        };
+        let bound = |s: &LdaSettings| {
+            let mut engine = LdaEngine::new(&documents, None, s, simd);
+            let mut globals = globals.clone();
+            let sums = engine.local_steps(&mut globals, &batch, &heat, measure);
+            sums.unwrap().bound
+        };
+        let plain = LdaSettings {
+            inference: Inference::MeanField,
+            ..s.clone()
+        };
+        assert_eq!(bound(&s), bound(&plain));
+    }
+}
+
+/// Documents of 20 topics with words of their own, three topics a document.
+fn planted(documents: usize) -> MemoryDocuments {
+    let mut corpus = MemoryDocuments::new(200);
+    for d in 0..documents {
+        let mut s = Stream::new(6, Purpose::new("planted topics"), 0, d as u64);
+        let mine = [s.below(20), s.below(20), s.below(20)];
+        let mut counts = vec![0.0f32; 200];
+        for i in 0..60 {
+            let topic = mine[i % 3];
+            let word = if s.uniform() < 0.9 {
+                10 * topic + s.below(10)
+            } else {
+                s.below(200)
+            };
+            counts[word as usize] += 1.0;
+        }
+        let mut bag = Bag::new();
+        let pairs = counts.into_iter().enumerate().filter(|pair| pair.1 > 0.0);
+        pairs.for_each(|(v, n)| bag.push(v as u32, n));
+        corpus.push(&bag).unwrap();
+    }
+    corpus
+}
+
+#[test]
+fn collapsed_inference_from_documents_finds_planted_topics_that_others_merge() {
+    let (documents, heldout) = (planted(1000), planted(100));
+    let clock = || 0.0;
+    let run = |s: LdaSettings| {
+        let mut silent = jensen_run::Silent;
+        let job = LdaJob {
+            documents: &documents,
+            heldout: Some(&heldout),
+            start: None,
+            settings: s,
+            simd: Simd::detect(),
+            data_hash: String::new(),
+        };
+        let mut control = Control::new(Budget::iterations(u64::MAX), &clock, &mut silent);
+        fit(&job, &mut control).unwrap().output.unwrap()
+    };
+    // How many of the twenty have a topic whose ten likeliest words are theirs.
+    let found = |topics: &Topics| {
+        let mut whose = [false; 20];
+        for k in 0..20 {
+            let words = topics.top_words(k, 10);
+            let first = words[0].0 / 10;
+            whose[first as usize] |= words.iter().filter(|w| w.0 / 10 == first).count() >= 9;
+        }
+        whose.iter().filter(|found| **found).count()
+    };
+    let plain = LdaSettings {
+        batch: 50,
+        tau: 16.0,
+        passes: 5.0,
+        ..LdaSettings::new(20)
+    };
+    let collapsed = LdaSettings {
+        inference: Inference::Cvb0,
+        start: Start::Documents,
+        alpha: Some(0.1),
+        ..plain.clone()
+    };
+    let learned = LdaSettings {
+        learn_alpha: LearnAlpha::Asymmetric,
+        learn_eta: true,
+        ..collapsed.clone()
+    };
+    let (plain, collapsed, learned) = (run(plain), run(collapsed), run(learned));
+    let score = |fit: &LdaFit| fit.heldout.unwrap().log_predictive;
+    assert!(
+        found(&collapsed.topics) >= 18,
+        "{}",
+        found(&collapsed.topics)
+    );
+    assert!(found(&learned.topics) >= 18, "{}", found(&learned.topics));
+    assert!(found(&plain.topics) < 18, "{}", found(&plain.topics));
+    assert!(
+        score(&collapsed) > score(&plain) + 0.05,
+        "{} {}",
+        score(&collapsed),
+        score(&plain)
+    );
+    assert!(
+        score(&learned) > score(&collapsed) - 0.005,
+        "{} {}",
+        score(&learned),
+        score(&collapsed)
+    );
+    assert!(learned.topics.alpha.iter().all(|alpha| *alpha < 0.3));
+}
+
 #[test]
 fn the_global_bound_is_the_divergence_of_dirichlets() {
     let documents = corpus(8, 30);
     let engine = LdaEngine::new(&documents, None, &settings(5), Simd::detect());
     let globals = engine.start(3);
-    let topics = globals.to_topics(0.2, 0, 0.0);
+    let topics = globals.to_topics(Inference::MeanField, 0, 0.0);
     let eta = topics.eta;
     let mut expected = 0.0;
     for k in 0..5 {
@@ -234,9 +453,9 @@ fn expected_powers_equal_gamma_functions() {
         .iter_mut()
         .step_by(5)
         .for_each(|m| *m *= 3000.0);
-    let globals = LdaGlobals::of(&globals.to_topics(0.2, 0, 0.0));
+    let globals = LdaGlobals::of(&globals.to_topics(Inference::MeanField, 0, 0.0));
     let table: PowerTable = power_table(&globals, &Knots::new(Simd::detect()));
-    let topics = globals.to_topics(0.2, 0, 0.0);
+    let topics = globals.to_topics(Inference::MeanField, 0, 0.0);
     let totals = topics.totals();
     for (k, total) in totals.iter().enumerate() {
         for (j, &s) in nodes().iter().enumerate() {
@@ -300,7 +519,7 @@ fn a_local_temperature_maximises_its_objective() {
         documents.read(d, &mut bag);
         let slow = slow(&beta, &bag, alpha, tau);
         assert!(error(sums.energy, slow.energy) < 1e-3);
-        let lambda = globals.to_topics(alpha, 0, 0.0);
+        let lambda = globals.to_topics(Inference::MeanField, 0, 0.0);
         let totals = lambda.totals();
         let gamma_total: f64 = slow.gamma.iter().sum();
         let mut logs: Vec<f64> = grid
@@ -387,8 +606,8 @@ fn packing_changes_nothing() {
             *m *= 1e-3;
         }
     }
-    let globals = LdaGlobals::of(&globals.to_topics(0.005, 0, 0.0));
-    let predictor_topics = globals.to_topics(0.005, 0, 0.0);
+    let globals = LdaGlobals::of(&globals.to_topics(Inference::MeanField, 0, 0.0));
+    let predictor_topics = globals.to_topics(Inference::MeanField, 0, 0.0);
     let rule = LocalRule {
         tolerance: 1e-6,
         max_iterations: 5000,
@@ -414,7 +633,11 @@ fn packing_changes_nothing() {
     let mut strange = Bag::new();
     strange.push(60, 2.0);
     assert_eq!(predictor.theta(&strange, &mut scratch, &mut theta), 0.0);
-    assert!(theta.iter().all(|t| *t == 1.0 / topics as f64));
+    assert!(
+        theta
+            .iter()
+            .all(|t| (t * topics as f64 - 1.0).abs() < 1e-12)
+    );
 }
 
 #[test]
@@ -432,7 +655,8 @@ fn completion_equals_an_exact_computation() {
     let topics = Topics {
         topics: 2,
         terms: 4,
-        alpha: 0.5,
+        inference: Inference::MeanField,
+        alpha: vec![0.5; 2],
         eta: 0.5,
         lambda: vec![3.0, 0.6, 1.0, 2.0, 0.7, 5.0, 2.0, 0.9],
         steps: 0,
@@ -503,12 +727,29 @@ fn driver<'a>(documents: &'a MemoryDocuments, settings: &LdaSettings) -> Driver<
     )
 }
 
+/// Every policy, and collapsed inference with everything learned.
+fn ways() -> Vec<LdaSettings> {
+    let mut ways: Vec<LdaSettings> = policies()
+        .into_iter()
+        .map(|temper| LdaSettings {
+            temper,
+            ..settings(20)
+        })
+        .collect();
+    ways.push(LdaSettings {
+        inference: Inference::Cvb0,
+        start: Start::Documents,
+        learn_alpha: LearnAlpha::Asymmetric,
+        learn_eta: true,
+        ..settings(20)
+    });
+    ways
+}
+
 #[test]
 fn runs_resume_to_the_same_bits_on_any_number_of_threads() {
     let documents = corpus(60, 40);
-    for temper in policies() {
-        let mut s = settings(20);
-        s.temper = temper;
+    for mut s in ways() {
         s.passes = 3.0;
         let run = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new()
@@ -642,6 +883,16 @@ fn unfit_input_is_named() {
     assert!(refused(&documents, &|s| s.kappa = 0.3).contains("kappa"));
     assert!(refused(&documents, &|s| s.batch = 0).contains("batch"));
     assert!(refused(&documents, &|s| s.alpha = Some(-1.0)).contains("alpha"));
+    let heated = |s: &mut LdaSettings| {
+        s.inference = Inference::Cvb0;
+        s.temper = Temper::anneal(1.0);
+    };
+    assert!(refused(&documents, &heated).contains("--inference mean-field"));
+    let unknown = |s: &mut LdaSettings| {
+        s.learn_eta = true;
+        s.temper = Temper::Global(GlobalTempering::default());
+    };
+    assert!(refused(&documents, &unknown).contains("fixed priors"));
 }
 
 #[test]
@@ -650,11 +901,14 @@ fn one_word_is_enough_for_a_local_step() {
     let spec = Spec {
         simd: Simd::detect(),
         topics: 500,
-        alpha: 0.002,
+        inference: Inference::MeanField,
+        learns: false,
         rule: LocalRule::default(),
     };
     let rows = vec![0.5f32; 512];
+    let prior = Prior::of(&[0.002; 500]);
     let rows = Rows {
+        prior: &prior,
         values: &rows,
         maxima: &[-3.0],
     };

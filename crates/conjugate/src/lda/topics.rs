@@ -2,6 +2,8 @@
 
 use jensen_run::{Archive, ArchiveError, Snapshot};
 
+use super::settings::Inference;
+
 /// q(β) of a fit: topic k is Dirichlet(λ_k·).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Topics {
@@ -9,8 +11,10 @@ pub struct Topics {
     pub topics: usize,
     /// Number V of terms.
     pub terms: usize,
-    /// Symmetric Dirichlet parameter of a document's topic proportions.
-    pub alpha: f64,
+    /// What local steps computed, and what proportions of new documents are computed by.
+    pub inference: Inference,
+    /// Dirichlet parameters of a document's topic proportions, one a topic.
+    pub alpha: Vec<f64>,
     /// Symmetric Dirichlet parameter of a topic's word proportions.
     pub eta: f64,
     /// λ, V × K: `lambda[v * topics + k]`, each at least η.
@@ -31,6 +35,14 @@ impl Topics {
             }
         }
         totals
+    }
+
+    /// The mean Dirichlet parameter of topic proportions.
+    pub fn mean_alpha(&self) -> f64 {
+        match self.alpha.first() {
+            Some(&first) if self.alpha.iter().all(|&alpha| alpha == first) => first,
+            _ => self.alpha.iter().sum::<f64>() / self.topics as f64,
+        }
     }
 
     /// The expected proportion of a term in every topic, `E[β_kv]` = λ_kv / Σ_v λ_kv, given [`totals`](Self::totals).
@@ -81,7 +93,9 @@ impl Snapshot for Topics {
         archive.set("topics", self.topics);
         archive.set("terms", self.terms);
         archive.set("steps", self.steps);
-        archive.put("priors", &[self.alpha, self.eta, self.population]);
+        archive.set("inference", self.inference);
+        archive.put("alpha", &self.alpha);
+        archive.put("priors", &[self.mean_alpha(), self.eta, self.population]);
         let lambda = self.lambda.iter().map(|&x| f64::from(x)).collect();
         archive.put_tensor("lambda", vec![self.terms, self.topics], lambda);
         archive
@@ -92,10 +106,16 @@ impl Snapshot for Topics {
         let terms: usize = archive.get("terms")?;
         let priors = archive.vec_of("priors", 3)?;
         let lambda = archive.vec_of("lambda", topics * terms)?;
+        // Topics of earlier versions are the mean field's, with one parameter for all.
+        let alpha = match archive.vec("alpha") {
+            Ok(_) => archive.vec_of("alpha", topics)?,
+            Err(_) => vec![priors[0]; topics],
+        };
         Ok(Self {
             topics,
             terms,
-            alpha: priors[0],
+            inference: archive.get("inference").unwrap_or_default(),
+            alpha,
             eta: priors[1],
             lambda: lambda.into_iter().map(|x| x as f32).collect(),
             steps: archive.get("steps")?,

@@ -3,16 +3,33 @@
 use crate::family::ExponentialFamily;
 use crate::models::mixture::Components;
 
-/// Components of independent binary variables with Beta(½, ½) priors (Jeffreys').
+/// Components of independent binary variables with Beta priors; values that are missing at random drop out.
 pub struct Bernoullis {
     dim: usize,
-    data: Vec<bool>,
+    concentration: f64,
+    data: Vec<Option<bool>>,
 }
 
 impl Bernoullis {
-    /// Components over rows of `dim` binary values.
+    /// Components over rows of `dim` binary values, with Beta(½, ½) priors (Jeffreys').
     pub fn new(dim: usize, data: Vec<bool>) -> Self {
-        Self { dim, data }
+        Self::with_prior(dim, 0.5, data.into_iter().map(Some).collect())
+    }
+
+    /// Components over rows of `dim` binary values, of which some may be missing, with Beta(`concentration`,
+    /// `concentration`) priors.
+    pub fn with_prior(dim: usize, concentration: f64, data: Vec<Option<bool>>) -> Self {
+        Self {
+            dim,
+            concentration,
+            data,
+        }
+    }
+
+    /// The known values of a point, with their columns.
+    fn known(&self, point: usize) -> impl Iterator<Item = (usize, bool)> + '_ {
+        let row = &self.data[point * self.dim..(point + 1) * self.dim];
+        row.iter().enumerate().filter_map(|(d, x)| Some((d, (*x)?)))
     }
 
     /// Expected probabilities of a component from its natural parameters.
@@ -33,22 +50,24 @@ impl Components for Bernoullis {
         self.data.len() / self.dim
     }
 
+    /// 0 where nothing is known of a point.
+    fn size(&self, point: usize) -> f64 {
+        f64::from(u8::from(self.known(point).next().is_some()))
+    }
+
     fn prior(&self) -> Vec<(ExponentialFamily, Vec<f64>)> {
-        vec![(ExponentialFamily::Dirichlet { n: 2 }, vec![0.5, 0.5]); self.dim]
+        let parameters = vec![self.concentration; 2];
+        vec![(ExponentialFamily::Dirichlet { n: 2 }, parameters); self.dim]
     }
 
     fn log_density(&self, t: &[f64], point: usize) -> f64 {
-        let x = &self.data[point * self.dim..(point + 1) * self.dim];
-        t.chunks_exact(2)
-            .zip(x)
-            .map(|(t, &x)| if x { t[0] } else { t[1] })
-            .sum()
+        let terms = self.known(point);
+        terms.map(|(d, x)| t[2 * d + usize::from(!x)]).sum()
     }
 
     fn add(&self, point: usize, weight: f64, out: &mut [f64]) {
-        let x = &self.data[point * self.dim..(point + 1) * self.dim];
-        for (o, &x) in out.chunks_exact_mut(2).zip(x) {
-            o[usize::from(!x)] += weight;
+        for (d, x) in self.known(point) {
+            out[2 * d + usize::from(!x)] += weight;
         }
     }
 

@@ -1,9 +1,10 @@
 //! Gaussian components: real vectors with full or diagonal covariance matrices.
 
 use crate::family::ExponentialFamily;
-use crate::models::mixture::Components;
+use crate::models::mixture::{Completed, Components};
 
 use jensen_math::constants::LOG_TWO_PI;
+use jensen_math::{dense, special};
 
 /// The shape of covariance matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,29 +15,71 @@ pub enum Covariance {
     Diagonal,
 }
 
-/// Gaussian components over rows of real numbers.
+/// The prior of Gaussian components, in units of the data: its mean is that of the data, its variances are shares of the data's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GaussianPrior {
+    /// Weight of the prior mean, in points.
+    pub mean_weight: f64,
+    /// The variance within a component (the inverse of its expected precision) as a share of the column's variance.
+    pub variance: f64,
+    /// Weight of that variance, in points: twice the shape of a gamma distribution of precisions; a Wishart distribution
+    /// has as many degrees of freedom, and one less than its dimension more.
+    pub variance_weight: f64,
+}
+
+impl Default for GaussianPrior {
+    fn default() -> Self {
+        Self {
+            mean_weight: 0.1,
+            variance: 0.1,
+            variance_weight: 2.0,
+        }
+    }
+}
+
+/// Gaussian components over rows of real numbers, of which NaN are missing at random.
 ///
-/// The prior is centred at the mean of the data with the weight of a tenth of a point; the expected precision is ten times
-/// that of the data in each dimension, with the weight of two points (diagonal) or the least proper one (full).
+/// Missing values are integrated out. Where columns are independent given the component they drop out; else q has a normal
+/// distribution of a point's missing values for each component.
 pub struct Gaussians {
     covariance: Covariance,
     dim: usize,
     data: Vec<f64>,
     centre: Vec<f64>,
     variance: Vec<f64>,
+    weights: GaussianPrior,
 }
 
 impl Gaussians {
-    /// Components over `data`, rows of `dim` finite numbers; the prior is made from those rows.
+    /// Components over `data`, rows of `dim` numbers; the prior is made from those rows.
     pub fn new(covariance: Covariance, dim: usize, data: Vec<f64>) -> Self {
-        let n = (data.len() / dim.max(1)).max(1) as f64;
-        let column = |d: usize| data.iter().skip(d).step_by(dim);
-        let centre: Vec<f64> = (0..dim).map(|d| column(d).sum::<f64>() / n).collect();
+        Self::with_prior(covariance, dim, data, GaussianPrior::default())
+    }
+
+    /// Components over `data` with a prior of one's own.
+    pub fn with_prior(
+        covariance: Covariance,
+        dim: usize,
+        data: Vec<f64>,
+        weights: GaussianPrior,
+    ) -> Self {
+        let column = |d: usize| {
+            let values = data.iter().skip(d).step_by(dim).copied();
+            values.filter(|x| !x.is_nan())
+        };
+        let count = |d: usize| column(d).count().max(1) as f64;
+        let centre: Vec<f64> = (0..dim)
+            .map(|d| column(d).sum::<f64>() / count(d))
+            .collect();
         let variance = (0..dim)
             .map(|d| {
                 let squares: f64 = column(d).map(|x| (x - centre[d]).powi(2)).sum();
                 // A constant column still needs a proper prior.
-                if squares > 0.0 { squares / n } else { 1.0 }
+                if squares > 0.0 {
+                    squares / count(d)
+                } else {
+                    1.0
+                }
             })
             .collect();
         Self {
@@ -45,6 +88,7 @@ impl Gaussians {
             data,
             centre,
             variance,
+            weights,
         }
     }
 
@@ -56,6 +100,7 @@ impl Gaussians {
             data,
             centre: self.centre.clone(),
             variance: self.variance.clone(),
+            weights: self.weights,
         }
     }
 
@@ -100,10 +145,17 @@ impl Gaussians {
     }
 }
 
-/// Weight of the prior mean, in points.
-const KAPPA: f64 = 0.1;
-/// Expected prior variance within a component, relative to that of the data.
-const WITHIN: f64 = 0.1;
+/// The columns of a row that are missing, and those that are not.
+fn split(x: &[f64]) -> (Vec<usize>, Vec<usize>) {
+    (0..x.len()).partition(|i| x[*i].is_nan())
+}
+
+impl Gaussians {
+    /// Whether the columns of a point that are missing are tied to others.
+    fn is_tied(&self, point: usize) -> bool {
+        self.covariance == Covariance::Full && self.row(point).iter().any(|x| x.is_nan())
+    }
+}
 
 impl Components for Gaussians {
     fn name(&self) -> &'static str {
@@ -117,18 +169,29 @@ impl Components for Gaussians {
         self.data.len() / self.dim
     }
 
+    /// 0 where nothing is known of a point.
+    fn size(&self, point: usize) -> f64 {
+        let known = self.row(point).iter().any(|x| !x.is_nan());
+        f64::from(u8::from(known))
+    }
+
     fn prior(&self) -> Vec<(ExponentialFamily, Vec<f64>)> {
         let dim = self.dim;
+        let GaussianPrior {
+            mean_weight: kappa,
+            variance: within,
+            variance_weight,
+        } = self.weights;
         match self.covariance {
             Covariance::Full => {
-                let nu = dim as f64 + 1.0;
-                let mut prior: Vec<f64> = self.centre.iter().map(|m| KAPPA * m).collect();
-                prior.push(KAPPA);
+                let nu = dim as f64 - 1.0 + variance_weight;
+                let mut prior: Vec<f64> = self.centre.iter().map(|m| kappa * m).collect();
+                prior.push(kappa);
                 for i in 0..dim {
                     for j in 0..dim {
-                        let outer = KAPPA * self.centre[i] * self.centre[j];
+                        let outer = kappa * self.centre[i] * self.centre[j];
                         let own = if i == j {
-                            nu * WITHIN * self.variance[i]
+                            nu * within * self.variance[i]
                         } else {
                             0.0
                         };
@@ -139,14 +202,14 @@ impl Components for Gaussians {
                 vec![(ExponentialFamily::NormalWishart { dim }, prior)]
             }
             Covariance::Diagonal => {
-                let a = 1.0;
+                let a = 0.5 * variance_weight;
                 let prior = self
                     .centre
                     .iter()
                     .zip(&self.variance)
                     .flat_map(|(m, v)| {
-                        let b = a * WITHIN * v;
-                        [KAPPA * m, KAPPA, b + 0.5 * KAPPA * m * m, a - 0.5]
+                        let b = a * within * v;
+                        [kappa * m, kappa, b + 0.5 * kappa * m * m, a - 0.5]
                     })
                     .collect();
                 vec![(ExponentialFamily::NormalGamma { dim }, prior)]
@@ -157,6 +220,7 @@ impl Components for Gaussians {
     fn log_density(&self, t: &[f64], point: usize) -> f64 {
         let x = self.row(point);
         let d = self.dim;
+        let mut known = d;
         let core: f64 = match self.covariance {
             Covariance::Full => {
                 let mut sum = t[d] + t[d + 1 + d * d];
@@ -167,13 +231,15 @@ impl Components for Gaussians {
                 }
                 sum
             }
-            Covariance::Diagonal => t
-                .chunks_exact(4)
-                .zip(x)
-                .map(|(t, x)| x * (t[0] + 0.5 * t[2] * x) + t[1] + 0.5 * t[3])
-                .sum(),
+            Covariance::Diagonal => {
+                let columns = t.chunks_exact(4).zip(x).filter(|(_, x)| !x.is_nan());
+                known = x.iter().filter(|x| !x.is_nan()).count();
+                columns
+                    .map(|(t, x)| x * (t[0] + 0.5 * t[2] * x) + t[1] + 0.5 * t[3])
+                    .sum()
+            }
         };
-        core - 0.5 * d as f64 * LOG_TWO_PI
+        core - 0.5 * known as f64 * LOG_TWO_PI
     }
 
     fn add(&self, point: usize, weight: f64, out: &mut [f64]) {
@@ -181,17 +247,25 @@ impl Components for Gaussians {
         let d = self.dim;
         match self.covariance {
             Covariance::Full => {
-                for (i, xi) in x.iter().enumerate() {
-                    out[i] += weight * xi;
-                    for (o, xj) in out[d + 1 + i * d..].iter_mut().zip(x) {
-                        *o += weight * xi * xj;
+                // For starts: the mean of the column, and its variance.
+                let at = |i: usize| if x[i].is_nan() { self.centre[i] } else { x[i] };
+                for i in 0..d {
+                    out[i] += weight * at(i);
+                    for (j, o) in out[d + 1 + i * d..d + 1 + (i + 1) * d]
+                        .iter_mut()
+                        .enumerate()
+                    {
+                        *o += weight * at(i) * at(j);
+                    }
+                    if x[i].is_nan() {
+                        out[d + 1 + i * d + i] += weight * self.variance[i];
                     }
                 }
                 out[d] += weight;
                 out[d + 1 + d * d] += weight;
             }
             Covariance::Diagonal => {
-                for (o, x) in out.chunks_exact_mut(4).zip(x) {
+                for (o, x) in out.chunks_exact_mut(4).zip(x).filter(|(_, x)| !x.is_nan()) {
                     o[0] += weight * x;
                     o[1] += weight;
                     o[2] += 0.5 * weight * x * x;
@@ -199,6 +273,102 @@ impl Components for Gaussians {
                 }
             }
         }
+    }
+
+    /// Given the others, the missing values m of a row are normal: with P = E[Λ] their precision is P_mm, at temperature T
+    /// that over T, and their mean P_mm⁻¹ (E[Λμ]_m − P_mo x_o).
+    fn complete(
+        &self,
+        t: &[f64],
+        point: usize,
+        inverse: f64,
+        statistics: &mut Vec<f64>,
+    ) -> Option<Completed> {
+        if !self.is_tied(point) {
+            return None;
+        }
+        let (x, d) = (self.row(point), self.dim);
+        let (missing, known) = split(x);
+        let m = missing.len();
+        let precision = |i: usize, j: usize| -2.0 * t[d + 1 + i * d + j];
+        let p: Vec<f64> = (0..m * m)
+            .map(|at| precision(missing[at / m], missing[at % m]))
+            .collect();
+        let Ok(l) = dense::factor(&p, m, 0.0) else {
+            statistics.extend(std::iter::repeat_n(f64::NAN, d + 2 + d * d));
+            return Some(Completed {
+                log_integral: f64::NAN,
+                energy: f64::NAN,
+            });
+        };
+        let h: Vec<f64> = missing
+            .iter()
+            .map(|&i| t[i] - known.iter().map(|&j| precision(i, j) * x[j]).sum::<f64>())
+            .collect();
+        let spread = dense::inverse(&l, m);
+        let mut filled = x.to_vec();
+        for (row, &i) in spread.chunks_exact(m).zip(&missing) {
+            filled[i] = row.iter().zip(&h).map(|(a, b)| a * b).sum();
+        }
+        let gain: f64 = missing
+            .iter()
+            .zip(&h)
+            .map(|(&i, h)| 0.5 * h * filled[i])
+            .sum();
+        let mut fixed = t[d] + t[d + 1 + d * d] - 0.5 * d as f64 * LOG_TWO_PI;
+        for &i in &known {
+            let dot: f64 = known.iter().map(|&j| precision(i, j) * x[j]).sum();
+            fixed += x[i] * (t[i] - 0.5 * dot);
+        }
+        let begin = statistics.len();
+        statistics.extend_from_slice(&filled);
+        statistics.push(1.0);
+        statistics.extend((0..d * d).map(|at| filled[at / d] * filled[at % d]));
+        statistics.push(1.0);
+        for (row, &i) in spread.chunks_exact(m).zip(&missing) {
+            for (v, &j) in row.iter().zip(&missing) {
+                statistics[begin + d + 1 + i * d + j] += v / inverse;
+            }
+        }
+        let free = 0.5 * m as f64;
+        Some(Completed {
+            log_integral: inverse * (fixed + gain) + free * (LOG_TWO_PI - inverse.ln())
+                - 0.5 * dense::log_determinant(&l, m),
+            energy: fixed + gain - free / inverse,
+        })
+    }
+
+    /// The marginal of a multivariate Student's t over the known columns.
+    fn log_predictive(&self, lambda: &[f64], point: usize) -> Option<f64> {
+        if self.covariance == Covariance::Diagonal {
+            return None;
+        }
+        let (x, d) = (self.row(point), self.dim);
+        let (_, known) = split(x);
+        let (n, kappa) = (known.len(), lambda[d]);
+        let df = lambda[d + 1 + d * d] + 1.0;
+        let mean = |i: usize| lambda[i] / kappa;
+        let scale: Vec<f64> = (0..n * n)
+            .map(|at| {
+                let (i, j) = (known[at / n], known[at % n]);
+                let within = lambda[d + 1 + i * d + j] - kappa * mean(i) * mean(j);
+                within * (kappa + 1.0) / (kappa * df)
+            })
+            .collect();
+        let Ok(l) = dense::factor(&scale, n, 0.0) else {
+            return Some(f64::NAN);
+        };
+        let mut off: Vec<f64> = known.iter().map(|&i| x[i] - mean(i)).collect();
+        dense::solve_lower_lanes(&l, n, &mut off, 1);
+        let squares: f64 = off.iter().map(|x| x * x).sum();
+        let size = n as f64;
+        Some(
+            special::lgamma(0.5 * (df + size))
+                - special::lgamma(0.5 * df)
+                - 0.5 * size * (df * std::f64::consts::PI).ln()
+                - 0.5 * dense::log_determinant(&l, n)
+                - 0.5 * (df + size) * (squares / df).ln_1p(),
+        )
     }
 
     fn log_power(&self, t: &[f64], _size: f64, s: f64) -> f64 {

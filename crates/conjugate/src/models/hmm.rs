@@ -1,4 +1,4 @@
-//! Hidden Markov chains with Gaussian emissions: a data point is a sequence, its local step forward-backward.
+//! Hidden Markov chains with emissions of any kind of component: a data point is a sequence, its local step forward-backward.
 
 use std::ops::Range;
 
@@ -6,13 +6,12 @@ use jensen_math::rng::Stream;
 
 use crate::family::{Blocks, ExponentialFamily};
 use crate::model::{ConjugateModel, Local};
-use crate::models::gaussian::Gaussians;
 use crate::models::mixture::{Components, seeded};
 
-/// Sequences explained by K hidden states with Gaussian emissions; Dirichlet priors on the first state and on each row of
-/// the transition matrix.
-pub struct HiddenMarkov {
-    emissions: Gaussians,
+/// Sequences explained by K hidden states, each of which emits rows as a mixture's component does; Dirichlet priors on the first
+/// state and on each row of the transition matrix.
+pub struct HiddenMarkov<C> {
+    emissions: C,
     /// Where each sequence starts among the rows, and the end of the last.
     starts: Vec<usize>,
     k: usize,
@@ -131,14 +130,14 @@ impl ChainScratch {
     }
 }
 
-impl HiddenMarkov {
+impl<C: Components> HiddenMarkov<C> {
     /// Chains over the rows of `emissions`: sequence i holds rows `starts[i]` to before `starts[i + 1]`; `starts` begins
     /// with 0, ascends and ends with the number of rows.
     ///
     /// # Errors
     /// When `starts` does not.
     pub fn new(
-        emissions: Gaussians,
+        emissions: C,
         starts: Vec<usize>,
         k: usize,
         concentration: f64,
@@ -170,7 +169,7 @@ impl HiddenMarkov {
     }
 
     /// The emissions with their data.
-    pub fn emissions(&self) -> &Gaussians {
+    pub fn emissions(&self) -> &C {
         &self.emissions
     }
 
@@ -191,6 +190,44 @@ impl HiddenMarkov {
             .collect()
     }
 
+    /// The path of states with the largest q of a sequence, by Viterbi's algorithm; q is proportional to the exponential of the
+    /// expected log density, whose parameters `expected` are.
+    pub fn path(&self, expected: &[f64], point: usize) -> Vec<usize> {
+        let k = self.k;
+        let (first, last) = (self.starts[point], self.starts[point + 1]);
+        let emission = |t: usize, i: usize| {
+            let t = first + t;
+            self.emissions.log_density(self.state(expected, i), t)
+        };
+        let steps = last - first;
+        // The state before on the best path to each state, a row a step.
+        let mut before = vec![0; steps * k];
+        let mut best: Vec<f64> = Vec::new();
+        for t in 0..steps {
+            best = (0..k)
+                .map(|j| {
+                    let reached = match t {
+                        0 => expected[j],
+                        _ => {
+                            let through = |i: usize| best[i] + expected[k + i * k + j];
+                            let from = largest((0..k).map(through));
+                            before[t * k + j] = from;
+                            through(from)
+                        }
+                    };
+                    reached + emission(t, j)
+                })
+                .collect();
+        }
+        let mut path = vec![0; steps];
+        let mut state = largest(best.into_iter());
+        for t in (0..steps).rev() {
+            path[t] = state;
+            state = before[t * k + state];
+        }
+        path
+    }
+
     /// The part of λ or t that belongs to a state's emissions.
     pub fn state<'a>(&self, vector: &'a [f64], k: usize) -> &'a [f64] {
         let start = self.k + self.k * self.k + k * self.width;
@@ -198,7 +235,7 @@ impl HiddenMarkov {
     }
 }
 
-impl ConjugateModel for HiddenMarkov {
+impl<C: Components> ConjugateModel for HiddenMarkov<C> {
     type Scratch = ChainScratch;
 
     fn name(&self) -> &'static str {
@@ -227,12 +264,7 @@ impl ConjugateModel for HiddenMarkov {
             row.iter_mut().for_each(|x| *x += 0.5 * share / k as f64);
             row[i] += 0.5 * share;
         }
-        let prior = self.state(self.blocks.prior(), 0);
-        for i in 0..k {
-            let start = k + k * k + i * self.width;
-            let seeded = seeded(&self.emissions, prior, share, stream);
-            lambda[start..start + self.width].copy_from_slice(&seeded);
-        }
+        lambda[k + k * k..].copy_from_slice(&seeded(&self.emissions, k, stream));
         lambda
     }
 
@@ -332,4 +364,15 @@ impl ConjugateModel for HiddenMarkov {
     fn partition_is_finite(&self) -> bool {
         self.emissions.partition_is_finite()
     }
+}
+
+/// The place of the largest number, the first of several.
+fn largest(numbers: impl Iterator<Item = f64>) -> usize {
+    let mut best = (0, f64::NEG_INFINITY);
+    for (i, x) in numbers.enumerate() {
+        if x > best.1 {
+            best = (i, x);
+        }
+    }
+    best.0
 }

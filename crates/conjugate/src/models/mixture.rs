@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use jensen_math::rng::Stream;
+use rayon::prelude::*;
 
 use crate::family::{Blocks, ExponentialFamily};
 use crate::model::{ConjugateModel, Local};
@@ -28,8 +29,28 @@ pub trait Components: Sync {
     /// `E[log p(x | component)]` from `E[t]` (or log p at a value of t).
     fn log_density(&self, t: &[f64], point: usize) -> f64;
 
-    /// Adds `weight` T(x).
+    /// Adds `weight` T(x); where values are missing and do not drop out, with a guess in their place, for starts.
     fn add(&self, point: usize, weight: f64, out: &mut [f64]);
+
+    /// Integrates the missing values of a point out at an inverse temperature, and appends E[T(x)] under their distribution
+    /// to `statistics`; None where none are missing, or where they drop out of [`log_density`](Self::log_density) and
+    /// [`add`](Self::add).
+    fn complete(
+        &self,
+        t: &[f64],
+        point: usize,
+        inverse: f64,
+        statistics: &mut Vec<f64>,
+    ) -> Option<Completed> {
+        let _ = (t, point, inverse, statistics);
+        None
+    }
+
+    /// log ∫ p(x | component) q(component), in nats, where a(λ + T(x)) does not say it because values are missing, or takes longer.
+    fn log_predictive(&self, lambda: &[f64], point: usize) -> Option<f64> {
+        let _ = (lambda, point);
+        None
+    }
 
     /// log ∫ p(x | component)^s dx at a value of t, for a point of a size.
     fn log_power(&self, t: &[f64], size: f64, s: f64) -> f64;
@@ -45,23 +66,137 @@ pub trait Components: Sync {
     }
 }
 
-/// Natural parameters for one component to start from: the prior and a share of the data, half of it made of one random
-/// point and half of the average point.
-pub(super) fn seeded<C: Components>(
-    components: &C,
-    prior: &[f64],
-    share: f64,
-    stream: &mut Stream,
-) -> Vec<f64> {
-    let n = components.points();
-    let mut out = prior.to_vec();
-    for point in 0..n {
-        components.add(point, 0.5 * share / n as f64, &mut out);
+/// A point whose missing values are integrated out.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Completed {
+    /// log ∫ exp(inverse · E[log p(x | component)]) over the missing values, in nats.
+    pub log_integral: f64,
+    /// The mean of E[log p(x | component)] over their distribution, whose density is that integrand.
+    pub energy: f64,
+}
+
+/// Components that stand elsewhere: several models may share them with their data.
+impl<C: Components> Components for &C {
+    fn name(&self) -> &'static str {
+        (**self).name()
     }
-    if n > 0 {
-        components.add(stream.below(n as u64) as usize, 0.5 * share, &mut out);
+
+    fn points(&self) -> usize {
+        (**self).points()
+    }
+
+    fn size(&self, point: usize) -> f64 {
+        (**self).size(point)
+    }
+
+    fn prior(&self) -> Vec<(ExponentialFamily, Vec<f64>)> {
+        (**self).prior()
+    }
+
+    fn log_density(&self, t: &[f64], point: usize) -> f64 {
+        (**self).log_density(t, point)
+    }
+
+    fn add(&self, point: usize, weight: f64, out: &mut [f64]) {
+        (**self).add(point, weight, out);
+    }
+
+    fn complete(
+        &self,
+        t: &[f64],
+        point: usize,
+        inverse: f64,
+        statistics: &mut Vec<f64>,
+    ) -> Option<Completed> {
+        (**self).complete(t, point, inverse, statistics)
+    }
+
+    fn log_predictive(&self, lambda: &[f64], point: usize) -> Option<f64> {
+        (**self).log_predictive(lambda, point)
+    }
+
+    fn log_power(&self, t: &[f64], size: f64, s: f64) -> f64 {
+        (**self).log_power(t, size, s)
+    }
+
+    fn lean(&self) -> f64 {
+        (**self).lean()
+    }
+
+    fn partition_is_finite(&self) -> bool {
+        (**self).partition_is_finite()
+    }
+}
+
+/// Points that the choice of starts looks at, at most.
+const LOOKED_AT: usize = 10_000;
+
+/// Natural parameters for `k` components to start from, one after the other: the prior and an equal share of the data each, half of
+/// it made of one point and half of the average point.
+///
+/// The first of those points is any, each further one is drawn by how much less likely than the most likely point it is for the
+/// components before it: for Gaussians that is the start of k-means++ (Arthur and Vassilvitskii 2007).
+pub(super) fn seeded<C: Components>(components: &C, k: usize, stream: &mut Stream) -> Vec<f64> {
+    let n = components.points();
+    let share = n as f64 / k as f64;
+    let blocks = components.prior();
+    let mut average: Vec<f64> = blocks.iter().flat_map(|block| block.1.clone()).collect();
+    for point in 0..n {
+        components.add(point, 0.5 * share / n as f64, &mut average);
+    }
+    let families: Vec<ExponentialFamily> = blocks.iter().map(|block| block.0).collect();
+    let looked_at: Vec<usize> = match n <= LOOKED_AT {
+        true => (0..n).collect(),
+        false => (0..LOOKED_AT)
+            .map(|_| stream.below(n as u64) as usize)
+            .collect(),
+    };
+    let mut best = vec![f64::NEG_INFINITY; looked_at.len()];
+    let mut out = Vec::with_capacity(k * average.len());
+    for component in 0..k {
+        let mut lambda = average.clone();
+        if n > 0 {
+            let most = best.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let far: Vec<f64> = best.iter().map(|b| most - b).collect();
+            let total: f64 = far.iter().sum();
+            let point = if component > 0 && total.is_finite() && total > 0.0 {
+                let mut left = stream.uniform() * total;
+                let at = far.iter().position(|far| {
+                    left -= far;
+                    left < 0.0
+                });
+                looked_at[at.unwrap_or(far.len() - 1)]
+            } else {
+                looked_at[stream.below(looked_at.len() as u64) as usize]
+            };
+            components.add(point, 0.5 * share, &mut lambda);
+            let (_, t) = normaliser(&families, &lambda);
+            let here: Vec<f64> = looked_at
+                .par_iter()
+                .map(|&point| {
+                    let mut unused = Vec::new();
+                    match components.complete(&t, point, 1.0, &mut unused) {
+                        Some(completed) => completed.log_integral,
+                        None => components.log_density(&t, point),
+                    }
+                })
+                .collect();
+            best.iter_mut()
+                .zip(here)
+                .for_each(|(best, here)| *best = best.max(here));
+        }
+        out.extend(lambda);
     }
     out
+}
+
+/// q(z) of the last point.
+#[derive(Clone, Debug, Default)]
+pub struct MixtureScratch {
+    /// Responsibilities of the components.
+    pub r: Vec<f64>,
+    /// The expected statistics of each component where values are missing.
+    completed: Vec<f64>,
 }
 
 /// A mixture of K components.
@@ -105,6 +240,28 @@ impl<C: Components> Mixture<C> {
         lambda[..self.k].iter().map(|x| x / total).collect()
     }
 
+    /// What q(β) says of points that it may not have seen.
+    pub fn predictive(&self, lambda: &[f64]) -> Predictive<'_, C> {
+        let families: Vec<ExponentialFamily> =
+            self.components.prior().into_iter().map(|p| p.0).collect();
+        let total: f64 = lambda[..self.k].iter().sum();
+        let components = (0..self.k).map(|k| {
+            let here = self.component(lambda, k).to_vec();
+            let (normaliser, expected) = normaliser(&families, &here);
+            PredictiveComponent {
+                log_weight: (lambda[k] / total).ln(),
+                lambda: here,
+                normaliser,
+                expected,
+            }
+        });
+        Predictive {
+            components: components.collect(),
+            families,
+            data: &self.components,
+        }
+    }
+
     /// The part of λ, or of t, that belongs to a component.
     pub fn component<'a>(&self, vector: &'a [f64], k: usize) -> &'a [f64] {
         let start = self.k + k * self.width;
@@ -112,8 +269,57 @@ impl<C: Components> Mixture<C> {
     }
 }
 
+/// a(λ) and ∇a(λ) of blocks of these families.
+fn normaliser(families: &[ExponentialFamily], lambda: &[f64]) -> (f64, Vec<f64>) {
+    let mut expected = vec![0.0; lambda.len()];
+    let (mut start, mut total) = (0, 0.0);
+    for family in families {
+        let here = start..start + family.len();
+        total += family.moments(&lambda[here.clone()], &mut expected[here.clone()]);
+        start = here.end;
+    }
+    (total, expected)
+}
+
+/// The posterior predictive distribution of a mixture.
+pub struct Predictive<'a, C> {
+    data: &'a C,
+    families: Vec<ExponentialFamily>,
+    components: Vec<PredictiveComponent>,
+}
+
+struct PredictiveComponent {
+    log_weight: f64,
+    lambda: Vec<f64>,
+    normaliser: f64,
+    expected: Vec<f64>,
+}
+
+impl<C: Components> Predictive<'_, C> {
+    /// log E[π_k] + log ∫ p(x | β_k) q(β_k) of every component, in nats, at a point of the mixture's data.
+    ///
+    /// Of conjugate families the integral is a(λ + T(x)) − a(λ), but for what does not depend on the component.
+    pub fn at(&self, point: usize) -> Vec<f64> {
+        if self.data.size(point) == 0.0 {
+            return self.components.iter().map(|c| c.log_weight).collect();
+        }
+        let one = |c: &PredictiveComponent| {
+            if let Some(known) = self.data.log_predictive(&c.lambda, point) {
+                return c.log_weight + known;
+            }
+            let mut after = vec![0.0; c.lambda.len()];
+            self.data.add(point, 1.0, &mut after);
+            let linear: f64 = after.iter().zip(&c.expected).map(|(a, b)| a * b).sum();
+            let constant = self.data.log_density(&c.expected, point) - linear;
+            after.iter_mut().zip(&c.lambda).for_each(|(s, l)| *s += l);
+            c.log_weight + normaliser(&self.families, &after).0 - c.normaliser + constant
+        };
+        self.components.iter().map(one).collect()
+    }
+}
+
 impl<C: Components> ConjugateModel for Mixture<C> {
-    type Scratch = Vec<f64>;
+    type Scratch = MixtureScratch;
 
     fn name(&self) -> &'static str {
         self.components.name()
@@ -135,12 +341,7 @@ impl<C: Components> ConjugateModel for Mixture<C> {
         let mut lambda = self.blocks.prior().to_vec();
         let share = self.points() as f64 / self.k as f64;
         lambda[..self.k].iter_mut().for_each(|x| *x += share);
-        let prior = self.component(self.blocks.prior(), 0);
-        for k in 0..self.k {
-            let start = self.k + k * self.width;
-            let seeded = seeded(&self.components, prior, share, stream);
-            lambda[start..start + self.width].copy_from_slice(&seeded);
-        }
+        lambda[self.k..].copy_from_slice(&seeded(&self.components, self.k, stream));
         lambda
     }
 
@@ -159,39 +360,56 @@ impl<C: Components> ConjugateModel for Mixture<C> {
         point: usize,
         inverse: f64,
         _memory: &mut [f64],
-        r: &mut Vec<f64>,
+        scratch: &mut MixtureScratch,
     ) -> Local {
-        let joint = |k: usize| {
-            expected[k]
-                + self
-                    .components
-                    .log_density(self.component(expected, k), point)
-        };
-        let energies: Vec<f64> = (0..self.k).map(joint).collect();
+        let MixtureScratch { r, completed } = scratch;
+        completed.clear();
         r.clear();
-        r.extend(energies.iter().map(|e| inverse * e));
+        let mut energies = Vec::with_capacity(self.k);
+        for k in 0..self.k {
+            let t = self.component(expected, k);
+            let (energy, log) = match self.components.complete(t, point, inverse, completed) {
+                Some(found) => (
+                    expected[k] + found.energy,
+                    inverse * expected[k] + found.log_integral,
+                ),
+                None => {
+                    let energy = expected[k] + self.components.log_density(t, point);
+                    (energy, inverse * energy)
+                }
+            };
+            // With its log weight: what is left of it is the entropy of missing values.
+            energies.push((energy, log));
+            r.push(log);
+        }
         softmax(r);
         let mut local = Local {
             converged: true,
             sweeps: 1,
             ..Local::default()
         };
-        for (&r, e) in r.iter().zip(energies) {
+        for (&r, (energy, log)) in r.iter().zip(energies) {
             if r > 0.0 {
-                local.energy += r * e;
-                local.entropy -= r * r.ln();
+                local.energy += r * energy;
+                local.entropy += r * (log - inverse * energy - r.ln());
             }
         }
         local
     }
 
-    fn add_statistics(&self, point: usize, weight: f64, r: &Vec<f64>, out: &mut [f64]) {
-        for (k, &r) in r.iter().enumerate() {
+    fn add_statistics(&self, point: usize, weight: f64, q: &MixtureScratch, out: &mut [f64]) {
+        for (k, &r) in q.r.iter().enumerate() {
             if r > 1e-300 {
                 out[k] += weight * r;
                 let start = self.k + k * self.width;
-                self.components
-                    .add(point, weight * r, &mut out[start..start + self.width]);
+                let here = &mut out[start..start + self.width];
+                match q.completed.chunks_exact(self.width).nth(k) {
+                    Some(statistics) => here
+                        .iter_mut()
+                        .zip(statistics)
+                        .for_each(|(o, s)| *o += weight * r * s),
+                    None => self.components.add(point, weight * r, here),
+                }
             }
         }
     }

@@ -11,6 +11,6 @@ mod tests;
 
 pub use discrete::{Bernoullis, Multinomials};
 pub use factorial::{FactorialMixture, FactorialSettings};
-pub use gaussian::{Covariance, Gaussians};
+pub use gaussian::{Covariance, GaussianPrior, Gaussians};
 pub use hmm::HiddenMarkov;
-pub use mixture::{Components, Mixture};
+pub use mixture::{Completed, Components, Mixture, MixtureScratch, Predictive};

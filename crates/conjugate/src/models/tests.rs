@@ -12,6 +12,9 @@ use crate::model::{ConjugateModel, twins};
 use crate::pointwise::Pointwise;
 use crate::temper::{GlobalTempering, Length, LocalTempering, Temper};
 
+mod cooling;
+mod missing;
+
 fn stream(lane: u64) -> Stream {
     Stream::new(9, Purpose::new("test of models"), 0, lane)
 }
@@ -70,7 +73,28 @@ fn factors(n: usize) -> FactorialMixture {
     FactorialMixture::new(settings, 4, data).unwrap()
 }
 
-fn chain() -> HiddenMarkov {
+/// Eight lines of four by four pixels, each on in a fifth of the pictures.
+fn lines(n: usize) -> FactorialMixture {
+    let mut s = stream(4);
+    let mut data = Vec::new();
+    for _ in 0..n {
+        let on: Vec<f64> = (0..8)
+            .map(|_| f64::from(u8::from(s.uniform() < 0.2)))
+            .collect();
+        data.extend(
+            (0..16).map(|k| on[k / 4] + on[4 + k % 4] + 0.3 * crate::draws::normal(&mut s)),
+        );
+    }
+    let settings = FactorialSettings {
+        factors: 8,
+        noise_variance: 0.09,
+        factor_variance: 0.5,
+        activation: 0.2,
+    };
+    FactorialMixture::new(settings, 16, data).unwrap()
+}
+
+fn chain() -> HiddenMarkov<Gaussians> {
     let gaussians = Gaussians::new(Covariance::Diagonal, 2, plane(40));
     HiddenMarkov::new(gaussians, vec![0, 5, 12, 12, 40], 3, 1.0).unwrap()
 }
@@ -582,29 +606,6 @@ fn stochastic_fits_find_the_clusters() {
     );
 }
 
-/// Points of clusters whose centres are `apart` and whose standard deviation is 1, with a share of the points each.
-fn clusters(n: usize, dim: usize, shares: &[f64], apart: f64) -> Vec<f64> {
-    let mut s = stream(11);
-    let mut data = Vec::new();
-    for _ in 0..n {
-        let mut u = s.uniform();
-        let which = shares.iter().position(|share| {
-            u -= share;
-            u < 0.0
-        });
-        let which = which.unwrap_or(shares.len() - 1);
-        for d in 0..dim {
-            let place = if d == 0 {
-                which
-            } else {
-                which * (which + d) % shares.len()
-            };
-            data.push(apart * place as f64 + crate::draws::normal(&mut s));
-        }
-    }
-    data
-}
-
 /// Bound and twins of a fit.
 fn ended<M: ConjugateModel>(model: &M, temper: Temper, mode: Mode, seed: u64) -> (f64, usize) {
     let settings = DriverSettings {
@@ -620,112 +621,4 @@ fn ended<M: ConjugateModel>(model: &M, temper: Temper, mode: Mode, seed: u64) ->
         .unwrap();
     assert_eq!(found.temperature, 1.0);
     (found.elbo, found.twins.len())
-}
-
-/// Cooled fits of a model beside plain ones: batch fits are never worse, fits by minibatches not by more than `slack` of
-/// the bound, and no parts are the same.
-fn cooling_parts_them<M: ConjugateModel>(what: &str, model: &M, slack: f64) {
-    let batch = Mode::Batch {
-        tolerance: 1e-7,
-        max_iterations: 1000,
-    };
-    let stochastic = Mode::Stochastic {
-        batch: 20,
-        tau: 1.0,
-        kappa: 0.7,
-        passes: 60.0,
-        population: None,
-        steps_before: 0,
-    };
-    for seed in 0..3 {
-        for (mode, passes, slack) in [(&batch, 50, 1e-5), (&stochastic, 2, slack)] {
-            let (plain, _) = ended(model, Temper::None, mode.clone(), seed);
-            for policy in ["anneal", "global", "local"] {
-                let temper: Temper = format!("{policy}={passes}").parse().unwrap();
-                let (cooled, twins) = ended(model, temper, mode.clone(), seed);
-                assert!(
-                    cooled >= plain - slack * plain.abs() && twins == 0,
-                    "{what} {policy}={passes}, seed {seed}: {cooled} against {plain}, {twins} twins"
-                );
-            }
-        }
-    }
-}
-
-#[test]
-fn cooled_gaussians_come_apart() {
-    for covariance in [Covariance::Full, Covariance::Diagonal] {
-        for (dim, shares) in [
-            (1, &[0.3, 0.7][..]),
-            (1, &[0.3, 0.3, 0.4]),
-            (2, &[0.2, 0.2, 0.2, 0.2, 0.2]),
-        ] {
-            let data = clusters(300, dim, shares, 6.4);
-            let model = Mixture::new(Gaussians::new(covariance, dim, data), shares.len(), 1.0);
-            let what = format!("{covariance:?} {}", shares.len());
-            cooling_parts_them(&what, &model, 0.03);
-        }
-    }
-}
-
-#[test]
-fn cooled_models_of_every_kind_come_apart() {
-    cooling_parts_them(
-        "bernoulli",
-        &Mixture::new(Bernoullis::new(12, bits(200, 12)), 2, 1.0),
-        0.01,
-    );
-    cooling_parts_them(
-        "multinomial",
-        &Mixture::new(Multinomials::new(12, 0.5, counts(200, 12)), 2, 1.0),
-        0.01,
-    );
-    let emissions = Gaussians::new(Covariance::Diagonal, 1, clusters(300, 1, &[0.3, 0.7], 6.4));
-    let starts = (0..=30).map(|i| 10 * i).collect();
-    cooling_parts_them(
-        "chain",
-        &HiddenMarkov::new(emissions, starts, 2, 1.0).unwrap(),
-        0.01,
-    );
-}
-
-#[test]
-fn parts_that_are_the_same_are_told() {
-    let model = Mixture::new(
-        Gaussians::new(Covariance::Diagonal, 1, clusters(60, 1, &[0.5, 0.5], 6.0)),
-        3,
-        1.0,
-    );
-    let mut lambda = model.start(&mut stream(4));
-    assert_eq!(twins(&model, &lambda), []);
-    let parts = model.parts();
-    lambda.copy_within(parts[0].clone(), parts[2].start);
-    assert_eq!(twins(&model, &lambda), [(0, 2)]);
-    // Components that hold nothing are alike and yet none too many.
-    let prior = model.blocks().prior()[parts[0].clone()].to_vec();
-    for part in [0, 2] {
-        lambda[parts[part].clone()].copy_from_slice(&prior);
-    }
-    assert_eq!(twins(&model, &lambda), []);
-}
-
-#[test]
-fn a_hot_end_is_mended_by_flags() {
-    let remedy = |policy: &str, planned: f64| {
-        let length = Length {
-            planned,
-            cooling: 0.5,
-            flag: "--passes",
-        };
-        policy.parse::<Temper>().unwrap().remedy(&length)
-    };
-    assert!(remedy("local", 2.0).contains("`--temper local=0.5`"));
-    assert!(remedy("global", 0.7).contains("`--temper global=0.5 --passes 1`"));
-    for policy in ["anneal=2", "global=2", "local=2"] {
-        assert!(remedy(policy, 1.0).contains("`--passes 4`"), "{policy}");
-    }
-    let stays = Temper::Schedule(vec![(0.0, 3.0)]);
-    assert_eq!(stays.cooled_after(), None);
-    let cools = Temper::Schedule(vec![(0.0, 3.0), (1.0, 1.0)]);
-    assert_eq!(cools.cooled_after(), Some(1.0));
 }

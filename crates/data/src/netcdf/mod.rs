@@ -70,8 +70,8 @@ impl Roles {
     }
 }
 
-/// The data that a variable predicts, by its name.
-fn predicted(name: &str) -> Option<&str> {
+/// The data that a generated quantity predicts, by its name: `y` of `y_rep` and of `y_pred`.
+pub fn predicted(name: &str) -> Option<&str> {
     name.strip_suffix("_rep")
         .or_else(|| name.strip_suffix("_pred"))
 }

@@ -24,7 +24,7 @@ use crate::error::DataError;
 use crate::table::read_bytes;
 use crate::{Table, idx, npy};
 
-pub use write::{RowFormat, RowWriter};
+pub use write::{Number, RowFormat, RowWriter};
 
 /// Rows of numbers, every one finite.
 ///

@@ -1,11 +1,13 @@
 //! Rows of numbers out: NPY or CSV, row after row.
 
+use std::fmt::Display;
 use std::io::{self, Write};
+use std::marker::PhantomData;
 
 /// A format for rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowFormat {
-    /// A NumPy array of little-endian single-precision numbers in C order.
+    /// A NumPy array of little-endian numbers in C order.
     Npy,
     /// Comma-separated values under a line of names.
     Csv,
@@ -23,14 +25,43 @@ impl RowFormat {
     }
 }
 
+/// A number of a precision that rows may have: single or double.
+pub trait Number: Copy + Display {
+    /// NumPy's name of the type.
+    const TYPE: &'static str;
+
+    /// Writes its bytes, the least first.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    fn write(self, out: &mut dyn Write) -> io::Result<()>;
+}
+
+impl Number for f32 {
+    const TYPE: &'static str = "<f4";
+
+    fn write(self, out: &mut dyn Write) -> io::Result<()> {
+        out.write_all(&self.to_le_bytes())
+    }
+}
+
+impl Number for f64 {
+    const TYPE: &'static str = "<f8";
+
+    fn write(self, out: &mut dyn Write) -> io::Result<()> {
+        out.write_all(&self.to_le_bytes())
+    }
+}
+
 /// Writes rows as they come; their number is said in advance.
-pub struct RowWriter<'w> {
+pub struct RowWriter<'w, T = f32> {
     out: &'w mut dyn Write,
     format: RowFormat,
     width: usize,
+    numbers: PhantomData<T>,
 }
 
-impl<'w> RowWriter<'w> {
+impl<'w, T: Number> RowWriter<'w, T> {
     /// Writes the header of `rows` rows with the columns `names`.
     ///
     /// # Errors
@@ -46,7 +77,8 @@ impl<'w> RowWriter<'w> {
             RowFormat::Csv => writeln!(out, "{}", names.join(","))?,
             RowFormat::Npy => {
                 let mut header = format!(
-                    "{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {width}), }}"
+                    "{{'descr': '{}', 'fortran_order': False, 'shape': ({rows}, {width}), }}",
+                    T::TYPE
                 );
                 // The data begin at a multiple of 64 bytes; the header ends with a line end.
                 let start = 10 + header.len() + 1;
@@ -57,7 +89,12 @@ impl<'w> RowWriter<'w> {
                 out.write_all(header.as_bytes())?;
             }
         }
-        Ok(Self { out, format, width })
+        Ok(Self {
+            out,
+            format,
+            width,
+            numbers: PhantomData,
+        })
     }
 
     /// Writes rows, one after another. CSV has the shortest digits that read back as the same numbers.
@@ -67,12 +104,12 @@ impl<'w> RowWriter<'w> {
     ///
     /// # Panics
     /// When the numbers do not make whole rows.
-    pub fn write(&mut self, rows: &[f32]) -> io::Result<()> {
+    pub fn write(&mut self, rows: &[T]) -> io::Result<()> {
         assert!(rows.len().is_multiple_of(self.width), "whole rows");
         match self.format {
             RowFormat::Npy => {
                 for x in rows {
-                    self.out.write_all(&x.to_le_bytes())?;
+                    x.write(self.out)?;
                 }
             }
             RowFormat::Csv => {
@@ -111,6 +148,12 @@ mod tests {
         let array = npy::parse(&bytes, "x.npy").unwrap();
         assert_eq!(array.shape, [2, 2]);
         assert_eq!(array.data, values.map(f64::from));
+
+        // Digits that single precision has not.
+        let mut out: Vec<u8> = Vec::new();
+        let mut writer = RowWriter::new(&mut out, RowFormat::Npy, 1, &names).unwrap();
+        writer.write(&[0.1f64, -1e-300]).unwrap();
+        assert_eq!(npy::parse(&out, "x.npy").unwrap().data, [0.1, -1e-300]);
 
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.csv");

@@ -59,7 +59,7 @@ impl Graph {
     /// A record column of `width` numbers for each record.
     ///
     /// # Panics
-    /// When the number of records differs from that of earlier columns, or an empty `width`.
+    /// When the numbers are not those of whole records, or an empty `width`.
     pub fn record(&mut self, values: &[f64], width: usize) -> NodeId {
         assert!(
             width > 0 && values.len().is_multiple_of(width),

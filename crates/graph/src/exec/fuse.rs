@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::exec::kernels::{MapOp, map_kernel, scatter_kernel, sum_kernel};
+use crate::exec::kernels::{MapOp, map_kernel, scatter_kernel, softplus_sum_kernel, sum_kernel};
 use crate::exec::plan::{Arg, IndexRef, Instruction, Planner, Region, Step, Target};
 use crate::exec::stages::{KernelDraft, Sink};
 use crate::ir::{NodeId, Shape};
@@ -16,6 +16,8 @@ enum Work {
     Map(NodeId, MapOp),
     /// Reduces its operands.
     Sink(Sink),
+    /// Sums log(1 + exp(·)) of its operand.
+    SumSoftplus(Sink),
 }
 
 /// An instruction to be, with the nodes that it reads.
@@ -112,7 +114,8 @@ impl Planner<'_> {
                     };
                     self.map_instruction(op, target, &args)
                 }
-                Work::Sink(sink) => self.sink_instruction(sink, args),
+                Work::Sink(sink) => self.sink_instruction(sink, args, false),
+                Work::SumSoftplus(sink) => self.sink_instruction(sink, args, true),
             };
             instructions.push(instruction);
         }
@@ -160,6 +163,14 @@ impl Planner<'_> {
         let mut sinks = Vec::with_capacity(draft.sinks.len());
         for &sink in &draft.sinks {
             let source = sink.source;
+            if sink.map.is_none() && only_here(source, ElemOp::Log1pExp) {
+                absorbed.insert(source);
+                sinks.push(Task {
+                    work: Work::SumSoftplus(sink),
+                    reads: graph.args(source).to_vec(),
+                });
+                continue;
+            }
             let factors = if only_here(source, ElemOp::Mul) {
                 Some(graph.args(source).to_vec())
             } else if only_here(source, ElemOp::Square) {
@@ -211,7 +222,7 @@ impl Planner<'_> {
         }
     }
 
-    fn sink_instruction(&mut self, sink: Sink, mut args: Vec<Arg>) -> Instruction {
+    fn sink_instruction(&mut self, sink: Sink, mut args: Vec<Arg>, softplus: bool) -> Instruction {
         let Region::Arena(slot) = self.args_of[&sink.node].region else {
             unreachable!("sinks have rows")
         };
@@ -236,7 +247,10 @@ impl Planner<'_> {
         let args = [args[0], *args.get(1).unwrap_or(&args[0])];
         match sink.map {
             None => Instruction::Sum {
-                kernel: sum_kernel(self.simd, second),
+                kernel: match softplus {
+                    true => softplus_sum_kernel(self.simd),
+                    false => sum_kernel(self.simd, second),
+                },
                 slot,
                 offset: 0,
                 args,

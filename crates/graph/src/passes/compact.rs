@@ -11,6 +11,16 @@ pub fn compact(graph: &Graph) -> Graph {
     out
 }
 
+/// A graph without record axis that computes `roots`, of one under construction that may hold unused columns of several
+/// axes.
+pub fn settled(graph: &Graph, roots: &[NodeId]) -> Graph {
+    let mut out = Graph::new();
+    out.inputs.clone_from(&graph.inputs);
+    let outputs = transplant(graph, roots, &[], &mut out);
+    out.set_outputs(outputs);
+    out
+}
+
 /// Makes `roots` of `graph` again in `out`, which has the same inputs (perhaps more) and record
 /// columns; a node listed in `replaced` becomes the given node of `out`.
 pub(crate) fn transplant(

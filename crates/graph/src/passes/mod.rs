@@ -3,11 +3,13 @@
 //! builds.
 
 mod compact;
+mod repeats;
 mod reroll;
 mod scalarise;
 
 pub(crate) use compact::transplant;
-pub use compact::{compact, extract};
+pub use compact::{compact, extract, settled};
+pub use repeats::repeats;
 pub use reroll::reroll;
 pub(crate) use scalarise::scalarise;
 

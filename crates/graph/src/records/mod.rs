@@ -56,9 +56,6 @@ pub struct RecordWorkspace {
     gradient: BoundProgram,
     product: BoundProgram,
     both: BoundProgram,
-    part: Vec<f64>,
-    point: Vec<f64>,
-    direction: Vec<f64>,
 }
 
 /// A program with a batch of its own.
@@ -92,12 +89,24 @@ impl RecordGraph {
     /// # Panics
     /// When the graphs are not of the stated form: a front end's bug.
     pub fn new(prior: &Graph, likelihood: &Graph, execution: Execution) -> Self {
+        Self::made(prior, likelihood, execution, true)
+    }
+
+    /// The same without the view as linear predictors, whose making takes a while: for records that come and go.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    pub fn of_passing(prior: &Graph, likelihood: &Graph, execution: Execution) -> Self {
+        Self::made(prior, likelihood, execution, false)
+    }
+
+    fn made(prior: &Graph, likelihood: &Graph, execution: Execution, linear: bool) -> Self {
         let records = likelihood
             .record_count()
             .expect("the likelihood has a record axis");
         let capacity = records.min(CAPACITY);
         let mut graph = passes::optimise(likelihood);
-        let linear = Linear::of(&passes::compact(&graph), execution);
+        let linear = linear.then(|| Linear::of(&passes::compact(&graph), execution));
         let dim = graph.inputs()[0].len;
         let log_density = graph.outputs()[0];
         let program = |graph: &Graph| {
@@ -116,7 +125,7 @@ impl RecordGraph {
             execution,
             prior: GraphDensity::new(prior, execution),
             support: Support::of(&passes::compact(likelihood)),
-            linear,
+            linear: linear.flatten(),
             differentiated: passes::compact(&graph),
             value,
             gradient,
@@ -211,13 +220,6 @@ impl RecordGraph {
     }
 }
 
-/// Column `lane` of a matrix.
-fn column(z: Lanes<'_>, lane: usize, out: &mut Vec<f64>) {
-    let (data, lanes) = (z.as_slice(), z.lanes());
-    out.clear();
-    out.extend((0..z.rows()).map(|row| data[row * lanes + lane]));
-}
-
 impl RecordDensity for RecordGraph {
     type Workspace = RecordWorkspace;
 
@@ -287,81 +289,6 @@ impl RecordDensity for RecordGraph {
     ) {
         out.as_mut_slice().fill(0.0);
         self.add(self.product(), &mut ws.product, batch, &[z, v], [out]);
-    }
-
-    fn paired_value(
-        &self,
-        ws: &mut RecordWorkspace,
-        records: &[u32],
-        z: Lanes<'_>,
-        out: &mut [f64],
-    ) {
-        let mut point = std::mem::take(&mut ws.point);
-        for (lane, (record, out)) in records.iter().zip(out).enumerate() {
-            column(z, lane, &mut point);
-            let z = Lanes::new(&point, self.dim, 1);
-            self.batch_value(
-                ws,
-                std::slice::from_ref(record),
-                z,
-                std::slice::from_mut(out),
-            );
-        }
-        ws.point = point;
-    }
-
-    fn paired_value_grad(
-        &self,
-        ws: &mut RecordWorkspace,
-        records: &[u32],
-        z: Lanes<'_>,
-        out: &mut [f64],
-        mut grad: LanesMut<'_>,
-    ) {
-        let (mut point, mut part) = (std::mem::take(&mut ws.point), std::mem::take(&mut ws.part));
-        part.resize(self.dim, 0.0);
-        let lanes = z.lanes();
-        for (lane, (record, out)) in records.iter().zip(out).enumerate() {
-            column(z, lane, &mut point);
-            let z = Lanes::new(&point, self.dim, 1);
-            let one = std::slice::from_ref(record);
-            let view = LanesMut::new(&mut part, self.dim, 1);
-            self.batch_value_grad(ws, one, z, std::slice::from_mut(out), view);
-            let grad = grad.as_mut_slice();
-            part.iter()
-                .enumerate()
-                .for_each(|(row, g)| grad[row * lanes + lane] = *g);
-        }
-        (ws.point, ws.part) = (point, part);
-    }
-
-    fn paired_hvp(
-        &self,
-        ws: &mut RecordWorkspace,
-        records: &[u32],
-        z: Lanes<'_>,
-        v: Lanes<'_>,
-        mut out: LanesMut<'_>,
-    ) {
-        let (mut point, mut part) = (std::mem::take(&mut ws.point), std::mem::take(&mut ws.part));
-        let mut direction = std::mem::take(&mut ws.direction);
-        part.resize(self.dim, 0.0);
-        let lanes = z.lanes();
-        for (lane, record) in records.iter().enumerate() {
-            column(z, lane, &mut point);
-            column(v, lane, &mut direction);
-            let (z, v) = (
-                Lanes::new(&point, self.dim, 1),
-                Lanes::new(&direction, self.dim, 1),
-            );
-            let view = LanesMut::new(&mut part, self.dim, 1);
-            self.batch_hvp(ws, std::slice::from_ref(record), z, v, view);
-            let out = out.as_mut_slice();
-            part.iter()
-                .enumerate()
-                .for_each(|(row, g)| out[row * lanes + lane] = *g);
-        }
-        (ws.point, ws.part, ws.direction) = (point, part, direction);
     }
 
     fn grouped(

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use jensen_data::{Adjacency, Bytes, RunDir, Table, read_bytes, table};
+use jensen_data::{Adjacency, Bytes, RunDir, Symmetric, Table, read_bytes, table};
 use serde::{Deserialize, Serialize};
 
 use super::{Files, LatentRequest, Stored};
@@ -107,6 +107,10 @@ impl Files for PriorFiles {
         Adjacency::parse(&self.bytes(file)?, file).map_err(|e| e.to_string())
     }
 
+    fn symmetric(&self, file: &str) -> Result<Symmetric, String> {
+        Symmetric::parse(&self.bytes(file)?, file).map_err(|e| e.to_string())
+    }
+
     fn table(&self, file: &str) -> Result<Table, String> {
         Table::parse(&self.bytes(file)?, file).map_err(|e| e.to_string())
     }
@@ -130,7 +134,8 @@ pub struct LatentFolder {
 /// It is no such folder, or a file of it is missing or damaged.
 pub fn open_latent(path: &Path) -> Result<LatentFolder, Error> {
     let folder = folder::open(path, COMMAND)?;
-    let run: LatentRun = folder::read_request(&folder)?;
+    let mut run: LatentRun = folder::read_request(&folder)?;
+    run.flags = run.flags.migrated();
     let mut read = BTreeMap::new();
     for (name, copy) in &run.files {
         read.insert(name.clone(), read_bytes(&path.join(copy))?);

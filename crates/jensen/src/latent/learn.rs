@@ -43,8 +43,7 @@ pub struct Learnt {
 /// Fits a model of a table, with its free hyperparameters learnt or as they stand.
 ///
 /// # Errors
-/// What [`jensen_latent::fit`] and [`jensen_latent::learn`] refuse, and likelihoods of which some parameters are free and
-/// others fixed where they are to be learnt.
+/// What [`jensen_latent::fit`] and [`jensen_latent::learn`] refuse.
 pub fn fit_table(
     model: &TableModel,
     learning: &Learning,
@@ -54,7 +53,6 @@ pub fn fit_table(
     let (theta, likelihood) = (model.start(), model.likelihood());
     let at_start = model.model(&theta, likelihood)?;
     let free = model.free_likelihood();
-    let all = free.iter().all(|f| *f) && !free.is_empty();
     if !learning.learn || (theta.is_empty() && free.iter().all(|f| !f)) {
         let fit = jensen_latent::fit(
             &at_start,
@@ -75,16 +73,11 @@ pub fn fit_table(
             fit,
         });
     }
-    if !all && free.iter().any(|f| *f) {
-        return Err(Error::Input(format!(
-            "of the parameters {} of the likelihood `{}` give all or none where hyperparameters are learnt",
-            likelihood.parameters().join(", "),
-            likelihood.name()
-        )));
-    }
+    let names = likelihood.parameters().iter().zip(free);
+    let fixed = names.filter(|(_, free)| !**free);
     let settings = LearnSettings {
         fit: learning.settings,
-        likelihood: all,
+        fixed: fixed.map(|(name, _)| (*name).to_owned()).collect(),
         restarts: learning.starts.saturating_sub(1),
         seed: learning.seed,
         ..LearnSettings::default()
@@ -116,6 +109,8 @@ pub fn posterior_at(
     let fixed = model.model(&stored.theta, stored.likelihood)?;
     let moments = jensen_latent::predict(&fixed, &stored.dual, &at.query)?;
     let mean = (moments.iter().zip(&at.offset)).map(|((m, _), offset)| m + offset);
-    let variance = (moments.iter().zip(&at.extra)).map(|((_, v), extra)| v + extra);
+    let times = stored.likelihood.predictors();
+    let added = at.fresh.added();
+    let variance = (moments.iter().enumerate()).map(|(i, (_, v))| v + added[i / times]);
     Ok((mean.collect(), variance.collect()))
 }

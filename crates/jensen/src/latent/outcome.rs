@@ -1,6 +1,7 @@
 //! What a fitted model says of observations: means, intervals, scores.
 
-use jensen_latent::{Design, Fit, Likelihood, Query, Response, Size};
+use jensen_latent::prior::Fresh;
+use jensen_latent::{Design, Fit, Likelihood, Predictive, Query, Response, Size};
 use jensen_math::quadrature::{Rule, gauss_hermite};
 use jensen_math::special::{inv_phi, log_sum_exp_slice};
 
@@ -25,6 +26,8 @@ pub struct PredictedRows {
     pub mean: Vec<Vec<f64>>,
     /// The 5 % and 95 % quantiles of that mean under the posterior; NaN for multinomial rows.
     pub interval: Vec<(f64, f64)>,
+    /// The 5 % and 95 % quantiles of the observation itself; NaN for binary and multinomial rows.
+    pub predictive: Vec<(f64, f64)>,
     /// Responses, NaN where unknown.
     pub response: Vec<f64>,
     /// Numbers of trials.
@@ -124,7 +127,7 @@ pub fn outcome(
         weights: vec![1.0],
     });
     let cloud = Cloud::new(times);
-    let row = |row: usize| -> (Vec<f64>, (f64, f64), f64) {
+    let row = |row: usize| -> (Vec<f64>, (f64, f64), (f64, f64), f64) {
         let y = at.response[row];
         if model.likelihood().predictors() != 1 {
             let own = row * times..(row + 1) * times;
@@ -133,7 +136,8 @@ pub fn outcome(
                 true => f64::NAN,
                 false => probabilities.get(y as usize).map_or(f64::NAN, |p| p.ln()),
             };
-            return (probabilities, (f64::NAN, f64::NAN), log_density);
+            let none = (f64::NAN, f64::NAN);
+            return (probabilities, none, none, log_density);
         }
         let (m, sd) = (mean[row], variance[row].max(0.0).sqrt());
         let size = likelihood.size(at.exposure[row], at.trials[row]);
@@ -143,6 +147,7 @@ pub fn outcome(
             .map(|(z, w)| w * size * likelihood.mean(m + sd * z))
             .sum();
         let quantile = |p: f64| size * likelihood.mean(m + sd * inv_phi(p));
+        let predictive = Predictive::new(likelihood, m, sd, size);
         let log_density = match y.is_nan() {
             true => f64::NAN,
             false => {
@@ -155,6 +160,7 @@ pub fn outcome(
         (
             vec![expected],
             (quantile(0.05), quantile(0.95)),
+            (predictive.quantile(0.05), predictive.quantile(0.95)),
             log_density,
         )
     };
@@ -168,6 +174,7 @@ pub fn outcome(
         times,
         mean: Vec::with_capacity(rows),
         interval: Vec::with_capacity(rows),
+        predictive: Vec::with_capacity(rows),
         response: at.response.clone(),
         trials: match likelihood.sized_by() {
             Size::Trials => at.trials.clone(),
@@ -175,9 +182,10 @@ pub fn outcome(
         },
         log_density: Vec::with_capacity(rows),
     };
-    for (mean, interval, log_density) in all {
+    for (mean, interval, predictive, log_density) in all {
         out.mean.push(mean);
         out.interval.push(interval);
+        out.predictive.push(predictive);
         out.log_density.push(log_density);
     }
     out
@@ -189,7 +197,7 @@ pub fn fitted(model: &TableModel, likelihood: Likelihood, fit: &Fit) -> Predicte
     let n = data.response.len();
     let at = Prediction {
         query: Query::Rows(Design::Identity),
-        extra: vec![0.0; fit.predictor_mean.len()],
+        fresh: Fresh::none(n),
         offset: vec![0.0; fit.predictor_mean.len()],
         exposure: data.exposure.clone().unwrap_or_else(|| vec![1.0; n]),
         trials: data.trials.clone().unwrap_or_else(|| vec![1.0; n]),

@@ -7,9 +7,11 @@ use super::{PredictedRows, TableModel};
 /// Predictions of rows as CSV; `rows` are their numbers in the table, from 0.
 pub fn predictions(model: &TableModel, outcome: &PredictedRows, rows: &[usize]) -> String {
     let times = outcome.times;
+    let quantiles = model.likelihood().has_quantiles();
     let mut text = "row".to_owned();
     if times == 1 {
         text += ",eta_mean,eta_sd,mean,mean_q05,mean_q95";
+        text += if quantiles { ",y_q05,y_q95" } else { "" };
     } else {
         for k in 1..=times {
             text += &format!(",eta_mean_{k},eta_sd_{k}");
@@ -44,6 +46,10 @@ pub fn predictions(model: &TableModel, outcome: &PredictedRows, rows: &[usize]) 
         if times == 1 {
             number(&mut text, outcome.interval[i].0);
             number(&mut text, outcome.interval[i].1);
+        }
+        if quantiles {
+            number(&mut text, outcome.predictive[i].0);
+            number(&mut text, outcome.predictive[i].1);
         }
         if scored {
             number(&mut text, outcome.response[i]);

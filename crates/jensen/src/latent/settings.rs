@@ -72,12 +72,23 @@ pub struct LatentRequest {
     /// dual, primal, opper, coordinate or em [default: dual]
     #[cfg_attr(feature = "clap", arg(long, value_name = "S", value_parser = parse_solver, help_heading = "Method"))]
     pub solver: Option<String>,
-    /// Learn the free hyperparameters by maximising the bound
+    /// Keep hyperparameters without a given value where they start, instead of learning them by maximising the bound
+    #[cfg_attr(feature = "clap", arg(long, help_heading = "Method"))]
+    pub fixed: bool,
+    /// What asked for learning before it was the default, and the requests of folders say in the place of `fixed`
     #[cfg_attr(
         feature = "clap",
-        arg(long, alias = "optimize-hyperparameters", help_heading = "Method")
+        arg(
+            long,
+            alias = "optimize-hyperparameters",
+            hide = true,
+            num_args = 0,
+            default_missing_value = "true",
+            conflicts_with = "fixed"
+        )
     )]
-    pub optimise_hyperparameters: bool,
+    #[serde(skip_serializing)]
+    pub optimise_hyperparameters: Option<bool>,
     /// Starts of the hyperparameters' search, the first at the starting values [default: 1]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = "Method"))]
     pub restarts: Option<u32>,
@@ -143,11 +154,20 @@ impl LatentRequest {
         }
     }
 
+    /// The same, where hyperparameters stand still if a request of an earlier version does not ask for learning.
+    pub(super) fn migrated(self) -> Self {
+        Self {
+            fixed: self.fixed || self.optimise_hyperparameters == Some(false),
+            optimise_hyperparameters: None,
+            ..self
+        }
+    }
+
     /// How hyperparameters are treated.
     pub fn learning(&self) -> Learning {
         Learning {
             settings: self.settings(),
-            learn: self.optimise_hyperparameters,
+            learn: !self.fixed,
             starts: self.restarts.unwrap_or(1),
             seed: self.seed.unwrap_or(0),
         }
@@ -166,9 +186,9 @@ impl LatentRequest {
     /// # Errors
     /// There is one.
     pub fn check(&self) -> Result<(), Error> {
-        if self.restarts.is_some() && !self.optimise_hyperparameters {
+        if self.restarts.is_some() && self.fixed {
             return Err(Error::setting(
-                "--restarts belongs to --optimise-hyperparameters",
+                "--restarts are searches for hyperparameters, which --fixed leaves where they start: give one of the two",
             ));
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! The page about a fit of a latent Gaussian model.
 
-use jensen_latent::Fit;
 use jensen_latent::prior::Graph;
+use jensen_latent::{Fit, Likelihood};
 use jensen_report::figure::{Axis, Chart, Figure, Series};
 use jensen_report::{Exhibit, Fact, Report, Section, Tone, Verdict};
 use jensen_run::Record;
@@ -98,9 +98,64 @@ fn calibration(outcome: &PredictedRows) -> Option<Exhibit> {
     Some(Exhibit {
         heading: "Do predictions and observations agree?".to_owned(),
         note: "The data the model was fitted to, in groups of similar predictions, with two standard errors. Data that were held out \
-               are the harder test: `jensen latent predict` scores them."
+               are the harder test: jensen latent predict scores them."
             .to_owned(),
         figures: vec![(Figure::new("").panel(chart), String::new())],
+        ..Exhibit::default()
+    })
+}
+
+/// Most data points of a picture.
+const POINTS: usize = 3000;
+
+/// The data with what the model says of them, where that is a curve over one column.
+fn data(model: &TableModel, outcome: &PredictedRows) -> Option<Exhibit> {
+    let (column, x) = model.only_input().filter(|_| outcome.times == 1)?;
+    let (likelihood, seen) = (model.likelihood(), model.observations());
+    let size = |i: usize| {
+        let of = |list: &Option<Vec<f64>>| list.as_ref().map_or(1.0, |list| list[i]);
+        likelihood.size(of(&seen.exposure), of(&seen.trials))
+    };
+    let mut order: Vec<usize> = (0..x.len()).collect();
+    order.sort_by(|a, b| x[*a].total_cmp(&x[*b]).then(a.cmp(b)));
+    let step = order.len().div_ceil(POINTS).max(1);
+    let order: Vec<usize> = order.into_iter().step_by(step).collect();
+    let over = |value: &dyn Fn(usize) -> f64| -> Vec<(f64, f64)> {
+        let points = order.iter().map(|i| (x[*i], value(*i) / size(*i)));
+        points.collect()
+    };
+    let mut chart = Chart::new(model.response())
+        .x(Axis::new(column))
+        .y(Axis::new(model.response()))
+        .sized(640.0, 360.0);
+    // The mean of returns is 0: their spread is what there is to see.
+    if likelihood != Likelihood::stochastic_volatility() {
+        let band = order.iter().map(|i| {
+            let (low, high) = outcome.interval[*i];
+            (low / size(*i), high / size(*i))
+        });
+        let mean = Series::line("mean, with 90 %", over(&|i| outcome.mean[i][0]));
+        chart = chart.series(mean.band(band).colour(0));
+    }
+    if likelihood.has_quantiles() {
+        let low = Series::line("90 % of observations", over(&|i| outcome.predictive[i].0));
+        let high = Series::line("", over(&|i| outcome.predictive[i].1));
+        chart = chart
+            .series(low.dashed().colour(0))
+            .series(high.dashed().colour(0));
+    }
+    let observed = Series::scatter("data", over(&|i| seen.response[i]));
+    chart = chart.series(observed.colour(1).opacity(0.7));
+    let mut caption = String::from("What was observed, and what the model says of it");
+    if order.iter().any(|i| size(*i) != 1.0) {
+        caption += ", a unit of exposure or a trial";
+    }
+    if step > 1 {
+        caption += &format!(". One row in {step} is drawn");
+    }
+    Some(Exhibit {
+        heading: "The data and the fit".to_owned(),
+        figures: vec![(Figure::new("").panel(chart), caption + ".")],
         ..Exhibit::default()
     })
 }
@@ -161,7 +216,7 @@ fn hyperparameters(summary: &LatentSummary) -> Option<Exhibit> {
     (!summary.hyperparameters.is_empty()).then(|| Exhibit {
         heading: "Hyperparameters".to_owned(),
         table: (
-            ["name", "value", ""].map(str::to_owned).to_vec(),
+            ["name", "value", "how"].map(str::to_owned).to_vec(),
             rows.collect(),
         ),
         ..Exhibit::default()
@@ -200,6 +255,7 @@ fn sections(page: &Page<'_>) -> Vec<Section> {
     };
     let drawn = |exhibit: &Exhibit| !exhibit.figures.is_empty();
     let exhibits = [
+        data(page.model, page.outcome),
         Some(maps).filter(drawn),
         calibration(page.outcome),
         Some(run(page.curve)).filter(drawn),

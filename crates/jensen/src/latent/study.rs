@@ -155,7 +155,7 @@ impl Study for LatentStudy<'_> {
                 "solver": settings.solver.name(),
                 "tolerance": settings.tolerance,
                 "nodes": settings.nodes,
-                "optimise_hyperparameters": flags.optimise_hyperparameters,
+                "optimise_hyperparameters": !flags.fixed,
                 "restarts": flags.restarts,
                 "rows": self.table.rows(),
             }),

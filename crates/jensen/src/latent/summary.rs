@@ -246,7 +246,7 @@ pub fn evidence(made: &Made<'_>) -> Evidence {
             n => format!("{n} hyperparameters"),
         };
         notes.push(format!(
-            "{named} {stand}; learn {them} (--optimise-hyperparameters) or give {them}"
+            "{named} {stand}; learn {them} (without --fixed) or give {them}"
         ));
     }
     // The solver's word stands for a run whose search for hyperparameters is over.

@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use jensen_data::{Adjacency, Cells, Table};
+use jensen_data::{Adjacency, Cells, Symmetric, Table};
 use jensen_latent::prior::{
-    Assembled, Graph, Reader, Replicated, Setting, Source, Spec, assemble, named_columns,
-    replicate_design, replicate_query,
+    Assembled, Fresh, Graph, Index, Reader, Replicated, Setting, Source, Spec, assemble,
+    named_columns, replicate_covariance, replicate_design, replicate_query,
 };
 use jensen_latent::{
     Dense, LatentModel, Likelihood, Observations, Parameter, Prior, Query, Range, Response,
-    Sensitivity, SiteBound, Structure,
+    Sensitivity, SiteBound, Sparse, Structure,
 };
 
 use super::Request;
@@ -23,6 +23,12 @@ pub trait Files {
     /// # Errors
     /// A message for the user.
     fn graph(&self, file: &str) -> Result<Adjacency, String>;
+
+    /// A sparse symmetric matrix.
+    ///
+    /// # Errors
+    /// A message for the user.
+    fn symmetric(&self, file: &str) -> Result<Symmetric, String>;
 
     /// A table, for masks.
     ///
@@ -108,6 +114,11 @@ impl Source for View<'_> {
         })
     }
 
+    fn sparse(&self, file: &str) -> Result<Sparse, String> {
+        let Symmetric { size, entries } = self.files.symmetric(file)?;
+        Sparse::from_triplets(size, size, &entries).map_err(|e| e.to_string())
+    }
+
     fn mask(&self, file: &str, rows: usize, columns: usize) -> Result<Vec<bool>, String> {
         let table = self.files.table(file)?;
         if (table.rows(), table.columns().len()) != (rows, columns) {
@@ -133,8 +144,8 @@ impl Source for View<'_> {
 pub struct Prediction {
     /// Where the posterior is to be read.
     pub query: Query,
-    /// What effects of rows and groups unknown so far add to the variance of each linear predictor.
-    pub extra: Vec<f64>,
+    /// Effects of rows and groups unknown so far; each linear predictor of a row has its own.
+    pub fresh: Fresh,
     /// Offset of each linear predictor.
     pub offset: Vec<f64>,
     /// Exposure of each row, 1 where the model has none.
@@ -159,7 +170,7 @@ pub struct TableModel {
     response: String,
     request: Request,
     notes: Vec<String>,
-    /// Inputs of Gaussian processes on a single column.
+    /// Inputs of Gaussian processes and fields on a single column.
     inputs: Vec<(String, Vec<f64>)>,
 }
 
@@ -234,11 +245,12 @@ impl TableModel {
         notes.extend(assembled.notes.iter().cloned());
         let mut inputs = Vec::new();
         for piece in assembled.pieces() {
-            if let Reader::Inputs(columns) = &piece.reader
-                && let [column] = columns.as_slice()
-            {
-                inputs.push((column.clone(), observed(table, column, &rows)?));
-            }
+            let column = match &piece.reader {
+                Reader::Inputs(columns) if columns.len() == 1 => &columns[0],
+                Reader::At(Index::Line { column, .. }) => column,
+                _ => continue,
+            };
+            inputs.push((column.clone(), observed(table, column, &rows)?));
         }
         Ok(Self {
             likelihood,
@@ -295,7 +307,20 @@ impl TableModel {
         &self.rows
     }
 
-    /// The values of an input of a Gaussian process in the observed rows.
+    /// The only input, where linear predictors are functions of one column: its name and its values in the observed rows.
+    pub fn only_input(&self) -> Option<(&str, &[f64])> {
+        let (name, values) = self.inputs.first()?;
+        let follows = |reader: &Reader| match reader {
+            Reader::Common => true,
+            Reader::Inputs(columns) => columns == std::slice::from_ref(name),
+            Reader::At(Index::Line { column, .. }) => column == name,
+            _ => false,
+        };
+        let all = self.assembled.pieces().iter().all(|p| follows(&p.reader));
+        (all && self.observations.offset.is_none()).then_some((name, values))
+    }
+
+    /// The values of an input of a Gaussian process or a field in the observed rows.
     pub fn input(&self, column: &str) -> Option<&[f64]> {
         self.inputs
             .iter()
@@ -376,7 +401,7 @@ impl TableModel {
             taken: &[],
         };
         let times = self.likelihood.predictors();
-        let (query, extra) = self.assembled.query(theta, &view, rows)?;
+        let (query, fresh) = self.assembled.query(theta, &view, rows)?;
         let column = |name: &Option<String>, default: f64| -> Result<Vec<f64>, Error> {
             match name {
                 Some(name) if table.column(name).is_ok() => observed(table, name, rows),
@@ -391,12 +416,33 @@ impl TableModel {
         };
         Ok(Prediction {
             query: replicate_query(query, times),
-            extra: each(extra),
+            fresh,
             offset: each(offset),
             exposure: column(&self.request.exposure, 1.0)?,
             trials: column(&self.request.trials, 1.0)?,
             response: self.known_responses(table, rows)?,
         })
+    }
+
+    /// The prior covariance of the linear predictors of rows of a table with each other, where joint draws need it: under a
+    /// Gaussian process.
+    ///
+    /// # Errors
+    /// As for [`at`](Self::at).
+    pub fn joint(
+        &self,
+        theta: &[f64],
+        table: &Table,
+        rows: &[usize],
+        files: &dyn Files,
+    ) -> Result<Option<Dense>, Error> {
+        let view = View {
+            table,
+            files,
+            taken: &[],
+        };
+        let one = self.assembled.joint(theta, &view, rows)?;
+        Ok(one.map(|one| replicate_covariance(&one, self.likelihood.predictors())))
     }
 
     /// The responses of rows of another table, NaN where there are none.

@@ -22,15 +22,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use jensen_data::{DataFile, DataFormat, read_bytes};
+use jensen_data::{DataFile, DataFormat, FitSummary, read_bytes};
 use jensen_run::{Clock, Silent};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::Error;
+use crate::calibration::ranks;
 use crate::program::{FitRequest, Includes, Program, Source};
 use crate::stan::{self, Halt};
 use crate::study::{Around, Place};
+use crate::{Error, Fitted};
 
 /// What all fits share.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -63,6 +64,21 @@ pub struct Task {
     pub digest: String,
     /// Its seed.
     pub seed: u64,
+    /// What the data were simulated with: scalars by name, whose ranks among the draws become part of the row.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub truth: Vec<(String, f64)>,
+}
+
+impl Task {
+    /// A fit of simulated data.
+    pub(crate) fn simulated(data: Given, seed: u64, truth: Vec<(String, f64)>) -> Self {
+        Self {
+            digest: data.digest(),
+            data,
+            seed,
+            truth,
+        }
+    }
 }
 
 impl Given {
@@ -113,6 +129,7 @@ pub fn tasks(data: &[Given], seeds: &[u64]) -> Result<Vec<Task>, Error> {
             data: given.clone(),
             digest: digest.clone(),
             seed,
+            truth: Vec::new(),
         }));
     }
     let mut known = BTreeSet::new();
@@ -204,7 +221,10 @@ impl Fits {
         }
         let seconds = clock.seconds() - begun;
         Some(match fitted {
-            Ok(summary) => Row::of(task, &summary, seconds),
+            Ok((fitted, summary)) => Row {
+                ranks: ranks(&fitted.sample, &task.truth),
+                ..Row::of(task, &summary, seconds)
+            },
             Err(error) => Row::failed(task, &error.to_string(), seconds),
         })
     }
@@ -215,7 +235,7 @@ impl Fits {
         halt: Halt,
         clock: &dyn Clock,
         cancel: Option<&AtomicBool>,
-    ) -> Result<jensen_data::FitSummary, Error> {
+    ) -> Result<(Fitted, FitSummary), Error> {
         let source = Source {
             model: self.model.clone(),
             text: self.text.clone(),
@@ -237,6 +257,6 @@ impl Fits {
             partial: false,
             observer: &mut Silent,
         };
-        Ok(program.fit(program.start(None)?, around)?.1)
+        program.fit(program.start(None)?, around)
     }
 }

@@ -31,6 +31,9 @@ pub struct Row {
     pub message: String,
     /// Name, mean and standard deviation of every scalar.
     pub parameters: Vec<(String, Option<f64>, Option<f64>)>,
+    /// Of simulated data: the rank of every scalar that they were simulated with among the draws.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<(String, u32)>,
 }
 
 impl Row {
@@ -79,6 +82,7 @@ impl Row {
             seconds,
             message: String::new(),
             parameters: Vec::new(),
+            ranks: Vec::new(),
         }
     }
 

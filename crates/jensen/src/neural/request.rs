@@ -73,7 +73,7 @@ pub struct VaeRequest {
     /// Passes during which the weight of the divergence rises from 0 to 1 [default: 0]
     #[cfg_attr(feature = "clap", arg(long, value_name = "E", value_parser = words::not_negative, help_heading = "Method"))]
     pub warm_up: Option<f64>,
-    /// Standard deviation of the initial weights [default: 1/√inputs of a layer, biases 0]
+    /// Standard deviation of the initial weights [default: 1/√inputs of a layer, a tenth of that for the decoder's heads; biases 0, the first head's at the data's means]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Method"))]
     pub initial_sd: Option<f64>,
     /// Passes over the data; fractions are allowed [default: 100]

@@ -1,29 +1,61 @@
 //! Hidden Markov chains: rows in sequence, each made by a hidden state.
 
-use jensen_conjugate::models::HiddenMarkov;
+use std::path::PathBuf;
+
+use jensen_conjugate::model::ConjugateModel;
+use jensen_conjugate::models::{Components, Gaussians, HiddenMarkov};
+use jensen_data::{Cells, Column, Table};
 use serde::{Deserialize, Serialize};
 
 use super::explained::{Explained, explain_by};
-use super::mixture::{Fitted, gaussians};
-use super::study::{PointStudy, cell};
-use super::{Chain, Described, Emission, Parts, PointRequest, Points, Shape};
+use super::mixture::{Fitted, bernoullis, multinomials};
+use super::study::{PointStudy, cell, starts};
+use super::{Chain, Described, Emission, Kind, Parts, PointRequest, Points, Shape};
 use crate::Error;
+#[cfg(feature = "clap")]
+use crate::study::words;
 use crate::study::{Around, carry_out};
 
-/// What folders of such fits would belong to; there is no command of that name yet.
-const CHAINS: &str = "chains";
+/// The command that such folders belong to.
+pub const HMM: &str = "hmm";
 
-/// Chains of hidden states with Gaussian emissions.
+/// Chains of hidden states.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
 pub struct ChainsRequest {
-    /// Number of states.
+    /// The table, a row a step (may be left out with --resume)
+    #[cfg_attr(feature = "clap", arg(required_unless_present = "resume"))]
+    pub data: Option<PathBuf>,
+    /// Number of states
+    #[cfg_attr(feature = "clap", arg(long, short = 'k', value_name = "K", required_unless_present = "resume", value_parser = clap::value_parser!(u64).range(1..=10_000), help_heading = "Model"))]
     pub states: Option<u64>,
-    /// Covariance matrices of the emissions.
+    /// The column that tells sequences apart: steps of a sequence stand in their order; without it all rows are one sequence
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "COLUMN", help_heading = "Model")
+    )]
+    pub sequence: Option<String>,
+    /// What a state emits [default: gaussian]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "KIND", value_enum, help_heading = "Model")
+    )]
+    pub emissions: Option<Kind>,
+    /// Covariance matrices of Gaussian emissions [default: full]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "SHAPE", value_enum, help_heading = "Model")
+    )]
     pub covariance: Option<Shape>,
-    /// Dirichlet parameter of the first state and of every row of transitions.
+    /// Dirichlet parameter of the first state and of every row of transitions [default: 1]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Model"))]
     pub concentration: Option<f64>,
+    /// Dirichlet parameter of the proportions of multinomial emissions [default: 0.5]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Model"))]
+    pub smoothing: Option<f64>,
     /// What every model of points is told; chains are fitted whole, without minibatches and held-out rows.
+    #[cfg_attr(feature = "clap", command(flatten))]
     pub points: PointRequest,
 }
 
@@ -31,14 +63,136 @@ impl ChainsRequest {
     fn states(&self) -> usize {
         self.states.unwrap_or(1) as usize
     }
+
+    /// Refuses what chains cannot be told.
+    ///
+    /// # Errors
+    /// It was told so.
+    pub fn check(&self) -> Result<(), Error> {
+        let points = &self.points;
+        if points.batch.is_some() || points.heldout() > 0.0 {
+            return Err(Error::setting(
+                "chains are fitted whole: without minibatches (--batch) and held-out rows (--heldout)",
+            ));
+        }
+        let annealed = ["none", "anneal"].contains(&points.temper()?.name());
+        if self.emissions == Some(Kind::Multinomial) && !annealed {
+            return Err(Error::setting(
+                "temperatures of chains that emit counts cannot be inferred: their normaliser depends on the sizes of all rows; \
+                 take --temper anneal=50",
+            ));
+        }
+        points.settings().map(|_| ())
+    }
+}
+
+/// Rows of a table in their sequences.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sequences {
+    /// The rows, sequence after sequence.
+    pub points: Points,
+    /// The number of rows of each sequence.
+    pub lengths: Vec<usize>,
+    /// What the sequences are called, where a column tells.
+    pub names: Vec<String>,
+    /// The row of the table, from 0, that each row of the points is.
+    pub rows: Vec<usize>,
+}
+
+impl Sequences {
+    /// The rows of a table, apart by the values of a column where one is named; sequences stand as their first rows do.
+    ///
+    /// # Errors
+    /// There is no such column or a value of it is missing, and what [`Points::of_table`] refuses.
+    pub fn of_table(
+        table: &Table,
+        column: Option<&str>,
+        request: &PointRequest,
+    ) -> Result<Self, Error> {
+        let Some(name) = column else {
+            let points = Points::of_table(table, request)?;
+            return Ok(Self {
+                lengths: vec![points.count()],
+                names: Vec::new(),
+                rows: (0..points.count()).collect(),
+                points,
+            });
+        };
+        let words: Vec<Option<String>> = match &table.column(name)?.cells {
+            Cells::Words(words) => words.clone(),
+            Cells::Numbers(numbers) => {
+                let word = |x: &f64| (!x.is_nan()).then(|| x.to_string());
+                numbers.iter().map(word).collect()
+            }
+        };
+        let (mut names, mut of) = (Vec::<String>::new(), Vec::with_capacity(words.len()));
+        let mut known = std::collections::BTreeMap::new();
+        for (row, word) in words.into_iter().enumerate() {
+            let Some(word) = word else {
+                return Err(Error::Input(format!(
+                    "`{}`, row {}: the column `{name}`, which tells sequences apart, is missing; fill it in",
+                    table.source(),
+                    row + 1
+                )));
+            };
+            let next = names.len();
+            let at = *known.entry(word.clone()).or_insert(next);
+            if at == next {
+                names.push(word);
+            }
+            of.push(at);
+        }
+        let mut rows: Vec<usize> = (0..of.len()).collect();
+        rows.sort_by_key(|row| of[*row]);
+        let mut lengths = vec![0; names.len()];
+        of.iter().for_each(|at| lengths[*at] += 1);
+        let columns = table.columns().iter().filter(|c| c.name != name);
+        let columns = columns.map(|c| {
+            let numbers = c.numbers()?;
+            let own = rows.iter().map(|row| numbers[*row]).collect();
+            Ok(Column::new(c.name.clone(), Cells::Numbers(own)))
+        });
+        let columns = columns.collect::<Result<Vec<_>, Error>>()?;
+        if columns.is_empty() {
+            return Err(Error::Input(format!(
+                "`{}` has no column but `{name}`",
+                table.source()
+            )));
+        }
+        let mut points = Points::of_table(&Table::new(table.source(), columns)?, request)?;
+        points.digest += &format!(" {lengths:?}");
+        Ok(Self {
+            points,
+            lengths,
+            names,
+            rows,
+        })
+    }
+}
+
+/// Dirichlet parameter of multinomial emissions unless said otherwise, and of binary ones.
+const SMOOTHING: f64 = 0.5;
+
+fn smoothing(request: &ChainsRequest) -> f64 {
+    request.smoothing.unwrap_or(SMOOTHING)
+}
+
+/// Gaussian emissions over the rows to learn from.
+fn gaussians(shape: Option<Shape>, points: &Points) -> Result<Gaussians, Error> {
+    let shape = shape.unwrap_or_default();
+    if shape == Shape::Full {
+        points.check_complete("states take missing values with --covariance diagonal alone")?;
+    }
+    Ok(points.gaussians(shape))
 }
 
 /// The chains of these lengths over the rows to learn from.
-fn model(
+fn model<C: Components>(
     request: &ChainsRequest,
     points: &Points,
     lengths: &[usize],
-) -> Result<HiddenMarkov, Error> {
+    emissions: C,
+) -> Result<HiddenMarkov<C>, Error> {
     let mut starts = vec![0];
     for length in lengths {
         starts.push(starts[starts.len() - 1] + length);
@@ -50,7 +204,6 @@ fn model(
             points.count()
         )));
     }
-    let emissions = gaussians(request.covariance, points);
     let concentration = request.concentration.unwrap_or(1.0);
     HiddenMarkov::new(emissions, starts, request.states(), concentration).map_err(Error::Input)
 }
@@ -58,50 +211,89 @@ fn model(
 /// Fits hidden Markov chains: the rows in their order, `lengths[i]` of them the sequence i.
 ///
 /// # Errors
-/// A setting that cannot be, lengths that do not add up, and what [`carry_out`] refuses.
+/// A setting that cannot be, lengths that do not add up, rows that the states cannot emit, and what [`carry_out`] refuses.
 pub fn fit_chains(
     request: &ChainsRequest,
     points: &Points,
     lengths: &[usize],
     around: Around<'_>,
 ) -> Result<Fitted, Error> {
-    if request.points.batch.is_some() || request.points.heldout() > 0.0 {
-        return Err(Error::setting(
-            "chains are fitted whole: without minibatches and held-out rows",
-        ));
-    }
+    request.check()?;
     let k = request.states();
+    points.check_columns()?;
+    points.check_heat(&request.points)?;
     if k > points.count() {
         return Err(Error::Input(format!(
             "{k} states cannot be learned from {} rows: ask for fewer",
             points.count()
         )));
     }
-    let model = model(request, points, lengths)?;
+    match request.emissions.unwrap_or_default() {
+        Kind::Gaussian => {
+            let emissions = gaussians(request.covariance, points)?;
+            let model = model(request, points, lengths, emissions)?;
+            fit(request, points, &model, around, |c, lambda| {
+                Emission::Gaussian {
+                    mean: c.mean(lambda),
+                    covariance: c.covariance(lambda),
+                }
+            })
+        }
+        Kind::Bernoulli => {
+            let emissions = bernoullis(SMOOTHING, points, &points.train)?;
+            let model = model(request, points, lengths, emissions)?;
+            fit(request, points, &model, around, |c, lambda| {
+                Emission::Bernoulli {
+                    probabilities: c.probabilities(lambda),
+                }
+            })
+        }
+        Kind::Multinomial => {
+            let emissions = multinomials(smoothing(request), points, &points.train)?;
+            let model = model(request, points, lengths, emissions)?;
+            fit(request, points, &model, around, |c, lambda| {
+                Emission::Multinomial {
+                    proportions: c.proportions(lambda),
+                }
+            })
+        }
+    }
+}
+
+fn fit<C: Components>(
+    request: &ChainsRequest,
+    points: &Points,
+    model: &HiddenMarkov<C>,
+    around: Around<'_>,
+    emission: impl Fn(&C, &[f64]) -> Emission,
+) -> Result<Fitted, Error> {
+    let k = request.states();
     let study = PointStudy {
-        command: CHAINS,
+        command: HMM,
         request,
         shared: &request.points,
-        settings: request.points.settings()?,
+        candidates: starts(&request.points, &[(model, 0.0)])?,
         points,
-        model: &model,
-        score: &|_| None,
-        describe: &|lambda| {
+        score: &|_, _| None,
+        describe: &|_, lambda| {
             let emissions: Vec<Emission> = (0..k)
-                .map(|i| Emission {
-                    mean: model.emissions().mean(model.state(lambda, i)),
-                    covariance: model.emissions().covariance(model.state(lambda, i)),
-                })
+                .map(|i| emission(model.emissions(), model.state(lambda, i)))
                 .collect();
             let transitions = model.transitions(lambda);
-            let heads = std::iter::once("state".to_owned()).chain(points.names.iter().cloned());
+            let heads = ["state".to_owned(), "stays".to_owned()].into_iter();
             let rows = emissions.iter().enumerate().map(|(i, emission)| {
-                let cells = emission.mean.iter().map(|x| cell(*x));
-                std::iter::once((i + 1).to_string()).chain(cells).collect()
+                let cells = emission.values().iter().map(|x| cell(*x));
+                let first = [(i + 1).to_string(), cell(transitions[i * k + i])];
+                first.into_iter().chain(cells).collect()
             });
             Described {
                 rows: "state",
-                table: (heads.collect(), rows.collect()),
+                approximation: None,
+                order: (0..k).collect(),
+                table: (
+                    heads.chain(points.names.iter().cloned()).collect(),
+                    rows.collect(),
+                ),
                 pictures: Vec::new(),
                 parts: Parts::Chain(Chain {
                     initial: model.initial(lambda),
@@ -118,13 +310,49 @@ pub fn fit_chains(
 /// What the globals `lambda` of chains say of sequences: the marginals of the states, step by step.
 ///
 /// # Errors
-/// Lengths that do not add up, and globals of other chains.
+/// Lengths that do not add up, rows that the states cannot emit, and globals of other chains.
 pub fn explain_chains(
     request: &ChainsRequest,
     lambda: &[f64],
     points: &Points,
     lengths: &[usize],
 ) -> Result<Explained, Error> {
-    let model = model(request, points, lengths)?;
-    explain_by(&model, lambda, |scratch| &scratch.states)
+    Ok(decode_chains(request, lambda, points, lengths)?.0)
+}
+
+/// As [`explain_chains`], with the most probable path of every sequence: the states of all steps, from 0, sequence after
+/// sequence.
+///
+/// # Errors
+/// As there.
+pub fn decode_chains(
+    request: &ChainsRequest,
+    lambda: &[f64],
+    points: &Points,
+    lengths: &[usize],
+) -> Result<(Explained, Vec<usize>), Error> {
+    match request.emissions.unwrap_or_default() {
+        Kind::Gaussian => {
+            let emissions = gaussians(request.covariance, points)?;
+            decode(&model(request, points, lengths, emissions)?, lambda)
+        }
+        Kind::Bernoulli => {
+            let emissions = bernoullis(SMOOTHING, points, &points.train)?;
+            decode(&model(request, points, lengths, emissions)?, lambda)
+        }
+        Kind::Multinomial => {
+            let emissions = multinomials(smoothing(request), points, &points.train)?;
+            decode(&model(request, points, lengths, emissions)?, lambda)
+        }
+    }
+}
+
+fn decode<C: Components>(
+    model: &HiddenMarkov<C>,
+    lambda: &[f64],
+) -> Result<(Explained, Vec<usize>), Error> {
+    let explained = explain_by(model, lambda, |scratch| &scratch.states)?;
+    let expected = model.blocks().expectations(lambda);
+    let paths = (0..model.points()).flat_map(|point| model.path(&expected, point));
+    Ok((explained, paths.collect()))
 }

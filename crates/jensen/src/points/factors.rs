@@ -5,10 +5,13 @@ use jensen_conjugate::pointwise;
 
 use super::explained::{Explained, explain};
 use super::mixture::Fitted;
-use super::study::{PointStudy, cell, images};
+use super::study::{PointStudy, cell, images, starts};
 use super::{Described, FactorsRequest, Parts, Picture, Points};
 use crate::Error;
 use crate::study::{Around, carry_out};
+
+/// What is said of missing values.
+const COMPLETE: &str = "factors take complete rows: leave the row out or fill it in";
 
 /// The command that such folders belong to.
 pub const FACTORS: &str = "factors";
@@ -32,6 +35,7 @@ pub fn explain_factors(
     lambda: &[f64],
     points: &Points,
 ) -> Result<Explained, Error> {
+    points.check_complete(COMPLETE)?;
     explain(&model(request, points.dim(), &points.train)?, lambda)
 }
 
@@ -45,6 +49,7 @@ pub fn fit_factors(
     around: Around<'_>,
 ) -> Result<Fitted, Error> {
     points.check_size(request.image)?;
+    points.check_complete(COMPLETE)?;
     let dim = points.dim();
     let model = model(request, dim, &points.train)?;
     let scored = self::model(request, dim, &points.heldout)?;
@@ -52,11 +57,12 @@ pub fn fit_factors(
         command: FACTORS,
         request,
         shared: &request.points,
-        settings: request.points.settings()?,
+        candidates: starts(&request.points, &[(&model, 0.0)])?,
         points,
-        model: &model,
-        score: &|lambda| (!points.heldout.is_empty()).then(|| pointwise::heldout(&scored, lambda)),
-        describe: &|lambda| {
+        score: &|_, lambda| {
+            (!points.heldout.is_empty()).then(|| pointwise::heldout(&scored, lambda))
+        },
+        describe: &|_, lambda| {
             let factors = model.factors(lambda);
             let picture = request.image.map(|size| Picture {
                 name: "factors",
@@ -72,6 +78,8 @@ pub fn fit_factors(
             });
             Described {
                 rows: "factor",
+                approximation: None,
+                order: (0..factors.len() / dim).collect(),
                 table: (heads.collect(), rows.collect()),
                 pictures: picture.into_iter().collect(),
                 parts: Parts::Factors(factors.chunks_exact(dim).map(<[f64]>::to_vec).collect()),

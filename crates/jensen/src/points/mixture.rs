@@ -1,15 +1,16 @@
 //! Mixtures.
 
-use jensen_conjugate::models::{
-    Bernoullis, Components, Covariance, Gaussians, Mixture, Multinomials,
-};
-use jensen_conjugate::pointwise;
+use jensen_conjugate::model::ConjugateModel;
+use jensen_conjugate::models::{Bernoullis, Components, Gaussians, Mixture, Multinomials};
+use jensen_math::special::lgamma;
+use jensen_math::sum::Moments;
 use jensen_report::figure::{Axis, Chart, Figure, Series};
 
-use super::explained::{Explained, explain};
-use super::study::{Made, PointStudy, cell, images};
+use super::explained::Explained;
+use super::model::predicted;
+use super::study::{Made, PointStudy, cell, images, starts};
 use super::{
-    Component, Described, Kind, MixtureRequest, Parts, Picture, Points, PointsSummary, Shape,
+    Component, Described, Kind, MixtureModel, MixtureRequest, Parts, Picture, Points, PointsSummary,
 };
 use crate::Error;
 use crate::study::{Around, carry_out};
@@ -30,9 +31,13 @@ pub fn fit_mixture(
     around: Around<'_>,
 ) -> Result<Fitted, Error> {
     points.check_size(request.image)?;
+    points.check_columns()?;
+    request.check()?;
+    points.check_heat(&request.points)?;
     match request.kind.unwrap_or_default() {
         Kind::Gaussian => {
-            let train = gaussians(request.covariance, points);
+            let shape = request.covariance.unwrap_or_default();
+            let train = points.gaussians_with(shape, request.prior());
             let heldout = train.with_data(points.heldout.clone());
             let component = |gaussians: &Gaussians, lambda: &[f64], weight| Component::Gaussian {
                 mean: gaussians.mean(lambda),
@@ -42,8 +47,8 @@ pub fn fit_mixture(
             fit(request, points, train, heldout, component, around)
         }
         Kind::Bernoulli => {
-            let train = bernoullis(points, &points.train)?;
-            let heldout = bernoullis(points, &points.heldout)?;
+            let train = bernoullis(request.smoothing(), points, &points.train)?;
+            let heldout = bernoullis(request.smoothing(), points, &points.heldout)?;
             let component = |bernoullis: &Bernoullis, lambda: &[f64], weight| {
                 let probabilities = bernoullis.probabilities(lambda);
                 Component::Bernoulli {
@@ -54,8 +59,8 @@ pub fn fit_mixture(
             fit(request, points, train, heldout, component, around)
         }
         Kind::Multinomial => {
-            let train = multinomials(request, points, &points.train)?;
-            let heldout = multinomials(request, points, &points.heldout)?;
+            let train = multinomials(request.smoothing(), points, &points.train)?;
+            let heldout = multinomials(request.smoothing(), points, &points.heldout)?;
             let component = |multinomials: &Multinomials, lambda: &[f64], weight| {
                 let proportions = multinomials.proportions(lambda);
                 Component::Multinomial {
@@ -68,7 +73,7 @@ pub fn fit_mixture(
     }
 }
 
-/// What the globals `lambda` of a mixture say of points, none of them held out: the components' responsibilities.
+/// What the globals `lambda` of a mixture say of points, none of them held out: see [`MixtureModel::explain`].
 ///
 /// # Errors
 /// Points that the components cannot have, and globals of another mixture.
@@ -77,61 +82,60 @@ pub fn explain_mixture(
     lambda: &[f64],
     points: &Points,
 ) -> Result<Explained, Error> {
-    let k = request.components.unwrap_or(1) as usize;
-    // The prior is part of the globals already.
-    match request.kind.unwrap_or_default() {
-        Kind::Gaussian => explain(
-            &Mixture::new(gaussians(request.covariance, points), k, 1.0),
-            lambda,
-        ),
-        Kind::Bernoulli => {
-            let components = bernoullis(points, &points.train)?;
-            explain(&Mixture::new(components, k, 1.0), lambda)
-        }
-        Kind::Multinomial => {
-            let components = multinomials(request, points, &points.train)?;
-            explain(&Mixture::new(components, k, 1.0), lambda)
-        }
-    }
-}
-
-/// Gaussian components over the rows to learn from.
-pub(super) fn gaussians(shape: Option<Shape>, points: &Points) -> Gaussians {
-    let shape = match shape.unwrap_or_default() {
-        Shape::Full => Covariance::Full,
-        Shape::Diagonal => Covariance::Diagonal,
+    let model = MixtureModel {
+        kind: request.kind.unwrap_or_default(),
+        covariance: request.covariance.unwrap_or_default(),
+        components: request.sizes().most() as usize,
+        columns: points.names.clone(),
+        lambda: lambda.to_vec(),
     };
-    Gaussians::new(shape, points.dim(), points.train.clone())
+    model.explain(points)
 }
 
-fn bernoullis(points: &Points, rows: &[f64]) -> Result<Bernoullis, Error> {
-    let bits: Result<Vec<bool>, Error> = rows
+/// Binary components over rows with these Beta parameters.
+pub(super) fn bernoullis(
+    smoothing: f64,
+    points: &Points,
+    rows: &[f64],
+) -> Result<Bernoullis, Error> {
+    let bits: Result<Vec<Option<bool>>, Error> = rows
         .iter()
         .map(|&x| match x {
-            0.0 => Ok(false),
-            1.0 => Ok(true),
+            0.0 => Ok(Some(false)),
+            1.0 => Ok(Some(true)),
+            x if x.is_nan() => Ok(None),
             _ => Err(Error::Input(format!(
                 "`{}` holds {x}, but binary components take 0 and 1",
                 points.source
             ))),
         })
         .collect();
-    Ok(Bernoullis::new(points.dim(), bits?))
+    Ok(Bernoullis::with_prior(points.dim(), smoothing, bits?))
 }
 
-fn multinomials(
-    request: &MixtureRequest,
+/// Multinomial components over rows with this Dirichlet parameter.
+pub(super) fn multinomials(
+    smoothing: f64,
     points: &Points,
     rows: &[f64],
 ) -> Result<Multinomials, Error> {
+    points.check_complete(
+        "a count that is not known has no probability: leave the row out or fill it in",
+    )?;
     if let Some(x) = rows.iter().find(|x| **x < 0.0 || x.fract() != 0.0) {
         return Err(Error::Input(format!(
             "`{}` holds {x}, but multinomial components take counts",
             points.source
         )));
     }
-    let smoothing = request.smoothing.unwrap_or(0.5);
     Ok(Multinomials::new(points.dim(), smoothing, rows.to_vec()))
+}
+
+/// Mean and standard error of the log predictive densities of held-out points, in nats.
+fn score<C: Components>(model: &Mixture<C>, lambda: &[f64]) -> Option<(f64, f64)> {
+    let logs: Vec<f64> = predicted(model, lambda).ok()?.iter().map(|x| x.1).collect();
+    let moments = Moments::of(&logs);
+    (!logs.is_empty()).then(|| (moments.mean(), moments.standard_error()))
 }
 
 fn fit<C: Components>(
@@ -142,31 +146,42 @@ fn fit<C: Components>(
     component: impl Fn(&C, &[f64], f64) -> Component,
     around: Around<'_>,
 ) -> Result<Fitted, Error> {
-    let k = request.components.unwrap_or(1) as usize;
-    if k > train.points() {
+    let sizes = request.sizes();
+    if sizes.most() > train.points() as u64 {
         return Err(Error::Input(format!(
-            "{k} components cannot be learned from {} points: ask for fewer",
+            "{} components cannot be learned from {} points: ask for fewer",
+            sizes.most(),
             train.points()
         )));
     }
     let concentration = request.concentration.unwrap_or(1.0);
-    let model = Mixture::new(train, k, concentration);
-    let scored = Mixture::new(heldout, k, concentration);
+    let models: Vec<Mixture<&C>> = sizes
+        .all()
+        .map(|k| Mixture::new(&train, k as usize, concentration))
+        .collect();
+    let credited: Vec<(&Mixture<&C>, f64)> = models
+        .iter()
+        .map(|model| (model, lgamma(model.parts().len() as f64 + 1.0)))
+        .collect();
     let study = PointStudy {
         command: MIXTURE,
         request,
         shared: &request.points,
-        settings: request.points.settings()?,
+        candidates: starts(&request.points, &credited)?,
         points,
-        model: &model,
-        score: &|lambda| (!points.heldout.is_empty()).then(|| pointwise::heldout(&scored, lambda)),
-        describe: &|lambda| {
+        score: &|size, lambda| {
+            let k = models[size].parts().len();
+            score(&Mixture::new(&heldout, k, concentration), lambda)
+        },
+        describe: &|size, lambda| {
+            let model = &models[size];
+            let k = model.parts().len();
             let weights = model.weights(lambda);
             let mut order: Vec<usize> = (0..k).collect();
             order.sort_by(|a, b| weights[*b].total_cmp(&weights[*a]));
             let components: Vec<Component> = order
                 .iter()
-                .map(|&i| component(model.components(), model.component(lambda, i), weights[i]))
+                .map(|&i| component(&train, model.component(lambda, i), weights[i]))
                 .collect();
             let heads = ["component", "weight"].map(str::to_owned).into_iter();
             let rows = components
@@ -186,12 +201,30 @@ fn fit<C: Components>(
                     rows.collect(),
                 ),
                 pictures: picture(request, points, &components).into_iter().collect(),
+                approximation: Some(
+                    MixtureModel {
+                        kind: request.kind.unwrap_or_default(),
+                        covariance: request.covariance.unwrap_or_default(),
+                        components: k,
+                        columns: points.names.clone(),
+                        lambda: ordered(model, lambda, &order),
+                    }
+                    .encode(),
+                ),
+                order,
                 parts: Parts::Components(components),
             }
         },
     };
     let done = carry_out(study, around)?;
     Ok((done.made.output, done.summary))
+}
+
+/// Natural parameters with the components in this order.
+fn ordered<C: Components>(model: &Mixture<C>, lambda: &[f64], order: &[usize]) -> Vec<f64> {
+    let weights = order.iter().map(|&k| lambda[k]);
+    let rest = order.iter().flat_map(|&k| model.component(lambda, k));
+    weights.chain(rest.copied()).collect()
 }
 
 /// Most points of a scatter plot.

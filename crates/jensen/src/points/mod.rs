@@ -7,7 +7,10 @@
 //! | `table` | [`Points`]: rows to learn from, and rows held out |
 //! | `study` | the study that all of them share |
 //! | `mixture`, `factors` | [`fit_mixture`], [`fit_factors`]: what their globals mean |
-//! | `chains` | [`ChainsRequest`], [`fit_chains`]: rows in sequence |
+//! | `chains` | [`ChainsRequest`], [`Sequences`], [`fit_chains`]: rows in sequence |
+//! | `stored` | [`stored_globals`]: a fit as it is kept on disk |
+//! | `sizes` | [`Sizes`]: a number of components, or a range to choose from |
+//! | `model` | [`MixtureModel`]: a fitted mixture, stored and applied to new points |
 //! | `explained` | [`Explained`]: what globals say of points |
 //! | `summary` | [`PointsSummary`]: a fit in numbers, `fit.json` |
 //! | `sheet` | the page about a fit |
@@ -16,17 +19,23 @@ mod chains;
 mod explained;
 mod factors;
 mod mixture;
+mod model;
 mod request;
 mod sheet;
+mod sizes;
+mod stored;
 mod study;
 mod summary;
 mod table;
 
-pub use chains::{ChainsRequest, explain_chains, fit_chains};
+pub use chains::{ChainsRequest, HMM, Sequences, decode_chains, explain_chains, fit_chains};
 pub use explained::Explained;
 pub use factors::{FACTORS, explain_factors, fit_factors};
 pub use mixture::{Fitted, MIXTURE, explain_mixture, fit_mixture};
+pub use model::MixtureModel;
 pub use request::{FactorsRequest, Kind, MixtureRequest, PointRequest, Shape};
+pub use sizes::Sizes;
+pub use stored::stored_globals;
 pub use study::{Course, Described, Made, Picture};
-pub use summary::{Chain, Component, Emission, Parts, PointsSeconds, PointsSummary};
+pub use summary::{CandidateRow, Chain, Component, Emission, Parts, PointsSeconds, PointsSummary};
 pub use table::Points;

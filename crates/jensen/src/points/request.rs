@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use jensen_conjugate::driver::{DriverSettings, Mode};
+use jensen_conjugate::models::GaussianPrior;
 use jensen_conjugate::temper::{Length, Temper};
 use jensen_run::Budget;
 use serde::{Deserialize, Serialize};
 
+use super::Sizes;
 use crate::Error;
 #[cfg(feature = "clap")]
 use crate::study::words;
@@ -48,6 +50,10 @@ pub struct PointRequest {
     /// Seed of every random number; same seed, same bits, on any number of threads [default: 0]
     #[cfg_attr(feature = "clap", arg(long, value_name = "S", help_heading = "Run"))]
     pub seed: Option<u64>,
+    /// Starts, with seeds that follow each other, of which the one with the best bound is kept [default: 1]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = "Run"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub starts: Option<u64>,
 }
 
 /// How soon an inferred temperature is 1 unless the request says otherwise.
@@ -140,7 +146,12 @@ impl PointRequest {
         temper.map_err(Error::Setting)
     }
 
-    /// How long a run of so many points may be.
+    /// Number of starts.
+    pub(super) fn starts(&self) -> u64 {
+        self.starts.unwrap_or(1).max(1)
+    }
+
+    /// How long a run of so many points from one start may be.
     pub(super) fn budget(&self, points: usize) -> Budget {
         let iterations = match (self.batch, self.passes()) {
             (Some(batch), Some(passes)) => {
@@ -174,9 +185,18 @@ pub struct MixtureRequest {
     /// The table (may be left out with --resume)
     #[cfg_attr(feature = "clap", arg(required_unless_present = "resume"))]
     pub data: Option<PathBuf>,
-    /// Number of components
-    #[cfg_attr(feature = "clap", arg(long, short = 'k', value_name = "K", required_unless_present = "resume", value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = "Model"))]
-    pub components: Option<u64>,
+    /// Number of components, or a range such as 1..10 from which the bound chooses
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            short = 'k',
+            value_name = "K",
+            required_unless_present = "resume",
+            help_heading = "Model"
+        )
+    )]
+    pub components: Option<Sizes>,
     /// What a component is [default: gaussian]
     #[cfg_attr(
         feature = "clap",
@@ -192,7 +212,20 @@ pub struct MixtureRequest {
     /// Dirichlet parameter of the weights [default: 1]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Model"))]
     pub concentration: Option<f64>,
-    /// Dirichlet parameter of the proportions of multinomial components [default: 0.5]
+    /// Weight of the prior mean of Gaussian components, which is that of the data, in points [default: 0.1]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Model"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prior_mean_weight: Option<f64>,
+    /// Prior variance within a Gaussian component, as a share of each column's variance [default: 0.1]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Model"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prior_variance: Option<f64>,
+    /// Weight of that variance, in points [default: 2]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Model"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prior_variance_weight: Option<f64>,
+    /// Dirichlet parameter of the proportions of multinomial components, and of the probabilities of binary ones
+    /// [default: 0.5]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Model"))]
     pub smoothing: Option<f64>,
     /// Draw the components' means as pictures of this size
@@ -201,6 +234,63 @@ pub struct MixtureRequest {
     /// What every model of points is told.
     #[cfg_attr(feature = "clap", command(flatten))]
     pub points: PointRequest,
+}
+
+impl MixtureRequest {
+    /// The numbers of components.
+    pub fn sizes(&self) -> Sizes {
+        self.components.unwrap_or(Sizes::one(1))
+    }
+
+    /// Dirichlet parameter of multinomial and binary components.
+    pub(super) fn smoothing(&self) -> f64 {
+        self.smoothing.unwrap_or(0.5)
+    }
+
+    /// The prior of Gaussian components.
+    pub(super) fn prior(&self) -> GaussianPrior {
+        let usual = GaussianPrior::default();
+        GaussianPrior {
+            mean_weight: self.prior_mean_weight.unwrap_or(usual.mean_weight),
+            variance: self.prior_variance.unwrap_or(usual.variance),
+            variance_weight: self.prior_variance_weight.unwrap_or(usual.variance_weight),
+        }
+    }
+
+    /// Refuses settings that components of another kind have.
+    ///
+    /// # Errors
+    /// One is given.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let kind = self.kind.unwrap_or_default();
+        let gaussian = kind == Kind::Gaussian;
+        for (name, given, fits) in [
+            (
+                "--prior-mean-weight",
+                self.prior_mean_weight.is_some(),
+                gaussian,
+            ),
+            ("--prior-variance", self.prior_variance.is_some(), gaussian),
+            (
+                "--prior-variance-weight",
+                self.prior_variance_weight.is_some(),
+                gaussian,
+            ),
+            ("--smoothing", self.smoothing.is_some(), !gaussian),
+        ] {
+            if given && !fits {
+                let whose = if gaussian {
+                    "binary and multinomial"
+                } else {
+                    "Gaussian"
+                };
+                return Err(Error::Setting(format!(
+                    "{name} belongs to {whose} components"
+                )));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Kinds of components.

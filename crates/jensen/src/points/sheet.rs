@@ -1,6 +1,6 @@
 //! The page about a fit of points.
 
-use jensen_report::figure::{Chart, Figure};
+use jensen_report::figure::{Axis, Chart, Figure, Series};
 use jensen_report::{Exhibit, Fact, Report, Tone, Verdict};
 
 use super::{Described, PointRequest, Points, PointsSummary};
@@ -56,19 +56,44 @@ pub fn sheet(
         verdict: Verdict::new(tone, headline, &summary.judgement.status),
         facts,
         warnings: summary.judgement.warnings.clone(),
-        sections: vec![
-            found(described).into(),
-            Exhibit {
+        sections: std::iter::once(found(described).into())
+            .chain(
+                summary
+                    .compared()
+                    .map(|table| compared(summary, table).into()),
+            )
+            .chain([Exhibit {
                 heading: "Along the run".to_owned(),
                 figures: along.collect(),
                 ..Exhibit::default()
             }
-            .into(),
-        ],
+            .into()])
+            .collect(),
         settings: crate::study::request::listed(request),
         timing: vec![("fit".to_owned(), summary.seconds.fit)],
         footnote: "Bounds and scores are in nats.".to_owned(),
         version: summary.version.clone(),
+    }
+}
+
+/// Starts and sizes that were tried.
+fn compared(summary: &PointsSummary, table: (Vec<String>, Vec<Vec<String>>)) -> Exhibit {
+    let rows = summary.candidates.iter().flatten();
+    let bounds = rows.filter_map(|row| Some((row.parts as f64, row.evidence?)));
+    let chart = Chart::new("Bounds of all starts")
+        .x(Axis::new(table.0[0].clone()))
+        .y(Axis::new("nats"))
+        .series(Series::scatter("", bounds).width(4.0));
+    let caption = "What numbers are compared by: the bound, of mixtures of K components with log K!, as so many orders of the components are alike.";
+    let several = table.1.len() > 1;
+    Exhibit {
+        heading: "Fits compared".to_owned(),
+        note: String::new(),
+        figures: several
+            .then(|| (Figure::new("").panel(chart), caption.to_owned()))
+            .into_iter()
+            .collect(),
+        table,
     }
 }
 

@@ -1,15 +1,17 @@
 //! The study that all models of points share.
 
 use jensen_conjugate::driver::DriverSettings;
-use jensen_conjugate::fit::{ModelFit, fit, identity};
+use jensen_conjugate::fit::{ModelFit, fit};
 use jensen_conjugate::model::ConjugateModel;
+use jensen_conjugate::several::{BestFit, Candidate, Ended, fit_best, identity_of_several};
 use jensen_report::figure::{Axis, Chart, Figure, Image, ImageGrid, Series};
 use jensen_run::{Budget, Clock, Control, Identity, Outcome, Record};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::sheet::sheet;
-use super::{Parts, PointRequest, Points, PointsSeconds, PointsSummary};
+use super::stored::encode;
+use super::{CandidateRow, Parts, PointRequest, Points, PointsSeconds, PointsSummary};
 use crate::Error;
 use crate::study::{self, Evidence, File, Finished, Judgement, Need, Study, Work};
 
@@ -76,8 +78,12 @@ pub struct Described {
     pub rows: &'static str,
     /// The table: the heads of its columns, and its rows.
     pub table: (Vec<String>, Vec<Vec<String>>),
+    /// The model's parts in the order of the rows.
+    pub order: Vec<usize>,
     /// Pictures.
     pub pictures: Vec<Picture>,
+    /// The approximation as bytes, where more than its natural parameters are kept.
+    pub approximation: Option<Vec<u8>>,
 }
 
 /// A number in a table.
@@ -110,14 +116,39 @@ pub(super) struct PointStudy<'a, M, R> {
     pub(super) command: &'static str,
     pub(super) request: &'a R,
     pub(super) shared: &'a PointRequest,
-    pub(super) settings: DriverSettings,
     pub(super) points: &'a Points,
-    pub(super) model: &'a M,
-    /// Scores globals on the held-out points.
-    pub(super) score: &'a dyn Fn(&[f64]) -> Score,
-    /// Says what globals mean.
-    pub(super) describe: &'a dyn Fn(&[f64]) -> Described,
+    /// What is fitted, the best of which is kept: each model from every start, model by model.
+    pub(super) candidates: Vec<Candidate<'a, M>>,
+    /// Scores globals of a model on the held-out points.
+    pub(super) score: &'a dyn Fn(usize, &[f64]) -> Score,
+    /// Says what globals of a model mean.
+    pub(super) describe: &'a dyn Fn(usize, &[f64]) -> Described,
 }
+
+/// Every model, with the credit that its bound has where models are compared, from every start asked for.
+pub(super) fn starts<'a, M>(
+    request: &PointRequest,
+    models: &[(&'a M, f64)],
+) -> Result<Vec<Candidate<'a, M>>, Error> {
+    let settings = request.settings()?;
+    let seeds = (0..request.starts()).map(|start| request.seed().wrapping_add(start));
+    let of = |(model, credit): &(&'a M, f64)| {
+        let (model, credit, settings) = (*model, *credit, settings.clone());
+        let one = move |seed| Candidate {
+            model,
+            settings: DriverSettings {
+                seed,
+                ..settings.clone()
+            },
+            credit,
+        };
+        seeds.clone().map(one).collect::<Vec<_>>()
+    };
+    Ok(models.iter().flat_map(of).collect())
+}
+
+/// Starts within so many nats of the best found the same optimum.
+const SAME: f64 = 1.0;
 
 /// A fit of points.
 pub struct Made {
@@ -127,6 +158,61 @@ pub struct Made {
     pub score: Score,
     /// What the globals mean.
     pub described: Described,
+    /// Which candidate it is, and how all of them ended, where there were several.
+    pub candidates: Option<(usize, Vec<Ended>)>,
+}
+
+impl<M: ConjugateModel, R> PointStudy<'_, M, R> {
+    /// The model and the settings that all others only differ from in seed and size.
+    fn first(&self) -> &Candidate<'_, M> {
+        &self.candidates[0]
+    }
+
+    /// Largest number of iterations of a candidate.
+    fn each(&self) -> u64 {
+        self.shared.budget(self.points.count()).max_iterations
+    }
+
+    /// The model of a candidate.
+    fn size(&self, candidate: usize) -> usize {
+        candidate / self.shared.starts() as usize
+    }
+
+    fn made(&self, candidate: usize, fit: ModelFit) -> Made {
+        let size = self.size(candidate);
+        Made {
+            score: (self.score)(size, &fit.lambda),
+            described: (self.describe)(size, &fit.lambda),
+            fit,
+            candidates: None,
+        }
+    }
+
+    /// What the reader should know of several fits.
+    fn remarks(&self, made: &Made) -> Vec<String> {
+        let Some((chosen, ended)) = &made.candidates else {
+            return Vec::new();
+        };
+        let mut remarks = Vec::new();
+        let starts = self.shared.starts() as usize;
+        let size = self.size(*chosen);
+        let same = ended.iter().skip(size * starts).take(starts);
+        let same = same.filter(|ended| ended.elbo.is_some_and(|elbo| elbo >= made.fit.elbo - SAME));
+        let same = same.count();
+        if starts > 2 && same == 1 {
+            remarks.push(format!(
+                "one of {starts} starts alone found the best bound: more starts may find a better one"
+            ));
+        }
+        let sizes = self.candidates.len() / starts;
+        if sizes > 1 && size + 1 == sizes {
+            remarks.push(format!(
+                "the largest number of {}s has the best bound: more may have a better one",
+                made.described.rows
+            ));
+        }
+        remarks
+    }
 }
 
 impl<M: ConjugateModel, R: Serialize> Study for PointStudy<'_, M, R> {
@@ -155,7 +241,7 @@ impl<M: ConjugateModel, R: Serialize> Study for PointStudy<'_, M, R> {
     }
 
     fn identity(&self) -> Identity {
-        identity(self.model, &self.settings, &self.points.digest)
+        identity_of_several(&self.candidates, self.each(), &self.points.digest)
     }
 
     fn budgets(&self) -> &'static [&'static str] {
@@ -165,9 +251,11 @@ impl<M: ConjugateModel, R: Serialize> Study for PointStudy<'_, M, R> {
     fn need(&self) -> Need {
         let points = self.points;
         let numbers = points.train.len() + points.heldout.len();
-        let globals = self.model.blocks().prior().len();
+        let sizes = self.candidates.iter().map(|c| c.model.blocks().len());
+        let globals = sizes.max().unwrap_or(0);
+        let name = self.first().model.name();
         Need {
-            what: format!("a {} of {} points", self.model.name(), points.count()),
+            what: format!("a {name} of {} points", points.count()),
             // The rows as they were read and as the model keeps them; the globals with their statistics, their
             // gradients, and three times in a checkpoint.
             bytes: ((3 * numbers + 8 * globals) * size_of::<f64>()) as u64 + (64 << 20),
@@ -176,7 +264,10 @@ impl<M: ConjugateModel, R: Serialize> Study for PointStudy<'_, M, R> {
     }
 
     fn budget(&self) -> Budget {
-        self.shared.budget(self.points.count())
+        Budget {
+            max_iterations: self.each().saturating_mul(self.candidates.len() as u64),
+            max_seconds: self.shared.max_seconds,
+        }
     }
 
     fn course(&self) -> Course {
@@ -184,18 +275,28 @@ impl<M: ConjugateModel, R: Serialize> Study for PointStudy<'_, M, R> {
     }
 
     fn run(&mut self, mut control: Control<'_>) -> Result<Outcome<Made>, Error> {
-        let outcome = fit(
-            self.model,
-            &self.settings,
-            &self.points.digest,
-            &mut control,
-        )?;
+        let digest = &self.points.digest;
+        if let [
+            Candidate {
+                model, settings, ..
+            },
+        ] = &self.candidates[..]
+        {
+            let outcome = fit(*model, settings, digest, &mut control)?;
+            return Ok(Outcome {
+                output: outcome.output.map(|fit| self.made(0, fit)),
+                status: outcome.status,
+                iterations: outcome.iterations,
+                seconds: outcome.seconds,
+            });
+        }
+        let outcome = fit_best(&self.candidates, self.each(), digest, &mut control)?;
+        let made = |best: BestFit| Made {
+            candidates: Some((best.chosen, best.ended)),
+            ..self.made(best.chosen, best.fit)
+        };
         Ok(Outcome {
-            output: outcome.output.map(|fit| Made {
-                score: (self.score)(&fit.lambda),
-                described: (self.describe)(&fit.lambda),
-                fit,
-            }),
+            output: outcome.output.map(made),
             status: outcome.status,
             iterations: outcome.iterations,
             seconds: outcome.seconds,
@@ -213,10 +314,14 @@ impl<M: ConjugateModel, R: Serialize> Study for PointStudy<'_, M, R> {
         let fit = &made.output.fit;
         let mut evidence = Evidence {
             temperature: fit.temperature,
-            cooling: self.settings.temper.remedy(&self.shared.length()),
+            cooling: self.first().settings.temper.remedy(&self.shared.length()),
             ..Evidence::new(made.status.clone(), work)
         };
-        evidence.against.extend(fit.verdict());
+        let described = &made.output.described;
+        evidence
+            .against
+            .extend(fit.verdict(described.rows, &described.order));
+        evidence.notes.extend(self.remarks(&made.output));
         if !fit.elbo.is_finite() {
             let reason = format!("the bound is {}", fit.elbo);
             evidence.against.against(jensen_run::Reason::new(
@@ -232,14 +337,15 @@ impl<M: ConjugateModel, R: Serialize> Study for PointStudy<'_, M, R> {
             fit,
             score,
             described,
+            candidates,
         } = &made.output;
         let finite = |x: f64| x.is_finite().then_some(x);
         PointsSummary {
             command: self.command.to_owned(),
-            model: self.model.name().to_owned(),
+            model: self.first().model.name().to_owned(),
             judgement,
             elbo: finite(fit.elbo),
-            temper: self.settings.temper.name().to_owned(),
+            temper: self.first().settings.temper.name().to_owned(),
             temperature: finite(fit.temperature),
             heldout_log_predictive: score.and_then(|s| finite(s.0)),
             heldout_standard_error: score.and_then(|s| finite(s.1)),
@@ -248,10 +354,24 @@ impl<M: ConjugateModel, R: Serialize> Study for PointStudy<'_, M, R> {
             skipped: fit.skipped,
             points_per_second: fit.points as f64 / made.seconds.max(1e-9),
             seconds: PointsSeconds { fit: made.seconds },
-            seed: self.settings.seed,
+            seed: self.shared.seed(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             columns: self.points.names.clone(),
             parts: described.parts.clone(),
+            gain: fit.gain.and_then(finite),
+            candidates: candidates.as_ref().map(|(chosen, ended)| {
+                let rows = ended.iter().zip(&self.candidates).enumerate();
+                rows.map(|(i, (ended, candidate))| CandidateRow {
+                    parts: candidate.model.parts().len() as u64,
+                    seed: candidate.settings.seed,
+                    elbo: ended.elbo,
+                    evidence: ended.elbo.map(|elbo| elbo + candidate.credit),
+                    iterations: ended.iterations,
+                    converged: ended.status.is_converged(),
+                    chosen: i == *chosen,
+                })
+                .collect()
+            }),
         }
     }
 
@@ -274,6 +394,9 @@ impl<M: ConjugateModel, R: Serialize> Study for PointStudy<'_, M, R> {
             &made.output.described,
             charts,
         );
+        let approximation = made.output.described.approximation.clone();
+        let approximation = approximation
+            .unwrap_or_else(|| encode(self.first().model.name(), &made.output.fit.lambda));
         named
             .chain(pictures.map(|picture| (picture.name, picture.figure.clone())))
             .flat_map(|(name, figure)| {
@@ -282,7 +405,7 @@ impl<M: ConjugateModel, R: Serialize> Study for PointStudy<'_, M, R> {
                     File::of_bytes(format!("{name}.png"), figure.to_png()),
                 ]
             })
-            .chain([File::page(&page)])
+            .chain([File::approximation(approximation), File::page(&page)])
             .collect()
     }
 }

@@ -15,7 +15,7 @@ pub struct PointsSeconds {
 /// or that were not asked for, are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PointsSummary {
-    /// `mixture`, `factors` or `chains`.
+    /// `mixture`, `factors` or `hmm`.
     pub command: String,
     /// The model, such as `gaussian mixture`.
     pub model: String,
@@ -51,6 +51,69 @@ pub struct PointsSummary {
     /// What was found.
     #[serde(flatten)]
     pub parts: Parts,
+    /// What one more iteration over all points would add to the bound, in nats; of fits by minibatches, which have no
+    /// stopping rule of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gain: Option<f64>,
+    /// Starts and sizes that were tried, where there were several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidates: Option<Vec<CandidateRow>>,
+}
+
+/// A start of a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CandidateRow {
+    /// Number of components, factors or states.
+    pub parts: u64,
+    /// Its seed.
+    pub seed: u64,
+    /// Its bound in nats.
+    pub elbo: Option<f64>,
+    /// What models are compared by: the bound, of a mixture of K components with the log of the K! modes that differ by names alone.
+    pub evidence: Option<f64>,
+    /// Iterations that it took.
+    pub iterations: u64,
+    /// Whether it converged.
+    pub converged: bool,
+    /// Whether it is the one that was kept.
+    pub chosen: bool,
+}
+
+impl PointsSummary {
+    /// Several fits as a table, a row a number of parts: that number, the best bound, the same as models are compared by it, starts
+    /// within a nat of the best, and `kept` beside the one that was kept.
+    pub fn compared(&self) -> Option<(Vec<String>, Vec<Vec<String>>)> {
+        let rows = self.candidates.as_ref()?;
+        let part = match self.parts {
+            Parts::Components(_) => "components",
+            Parts::Factors(_) => "factors",
+            Parts::Chain(_) => "states",
+        };
+        let heads = [part, "ELBO", "compared by", "starts at the best", ""];
+        let number = |x: Option<f64>| x.map_or("–".to_owned(), |x| format!("{x:.2}"));
+        let of_size = |rows: &[CandidateRow]| {
+            let best = rows.iter().filter_map(|row| row.elbo).reduce(f64::max);
+            let credit = rows.iter().find_map(|row| Some(row.evidence? - row.elbo?));
+            let same = rows.iter().filter(|row| {
+                row.elbo
+                    .zip(best)
+                    .is_some_and(|(elbo, best)| elbo >= best - 1.0)
+            });
+            let kept = rows.iter().any(|row| row.chosen);
+            vec![
+                rows[0].parts.to_string(),
+                number(best),
+                number(best.map(|best| best + credit.unwrap_or(0.0))),
+                format!("{} of {}", same.count(), rows.len()),
+                if kept { "kept" } else { "" }.to_owned(),
+            ]
+        };
+        let sizes = rows.chunk_by(|a, b| a.parts == b.parts);
+        Some((
+            heads.map(str::to_owned).to_vec(),
+            sizes.map(of_size).collect(),
+        ))
+    }
 }
 
 /// What was found in points.
@@ -76,13 +139,42 @@ pub struct Chain {
     pub emissions: Vec<Emission>,
 }
 
-/// Gaussian emissions of a state.
+/// Emissions of a state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Emission {
-    /// Mean, a value a column.
-    pub mean: Vec<f64>,
-    /// Covariance row by row, or variances where columns are independent.
-    pub covariance: Vec<f64>,
+#[serde(untagged)]
+pub enum Emission {
+    /// Real vectors.
+    Gaussian {
+        /// Mean, a value a column.
+        mean: Vec<f64>,
+        /// Covariance row by row, or variances where columns are independent.
+        covariance: Vec<f64>,
+    },
+    /// Vectors of zeros and ones.
+    Bernoulli {
+        /// Probabilities of ones.
+        probabilities: Vec<f64>,
+    },
+    /// Vectors of counts.
+    Multinomial {
+        /// Proportions of the columns.
+        proportions: Vec<f64>,
+    },
+}
+
+impl Emission {
+    /// The mean, the probabilities or the proportions.
+    pub fn values(&self) -> &[f64] {
+        match self {
+            Self::Gaussian { mean: values, .. }
+            | Self::Bernoulli {
+                probabilities: values,
+            }
+            | Self::Multinomial {
+                proportions: values,
+            } => values,
+        }
+    }
 }
 
 /// A component of a mixture.

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use jensen_conjugate::models::{Covariance, GaussianPrior, Gaussians};
 use jensen_data::Table;
 use jensen_math::rng::{Purpose, permutation};
 
-use super::PointRequest;
+use super::{PointRequest, Shape};
 use crate::Error;
 
 /// Rows of numbers, with those to learn from apart from those held out.
@@ -21,6 +22,8 @@ pub struct Points {
     pub heldout: Vec<f64>,
     /// A digest of the data.
     pub digest: String,
+    /// The first value that is missing: its row, from 1, and its column.
+    pub missing: Option<(usize, String)>,
 }
 
 const SPLIT: Purpose = Purpose::new("held-out points");
@@ -53,35 +56,122 @@ impl Points {
         }
     }
 
-    /// Reads a table whose columns are all numbers.
+    /// Refuses missing values, for the reason given.
     ///
     /// # Errors
-    /// It cannot be read, is empty, or has something else than a finite number somewhere.
+    /// A value is missing.
+    pub(super) fn check_complete(&self, why: &str) -> Result<(), Error> {
+        match &self.missing {
+            None => Ok(()),
+            Some((row, name)) => Err(Error::Input(format!(
+                "`{}`, row {row}: the value of `{name}` is missing; {why}",
+                self.source
+            ))),
+        }
+    }
+
+    /// Refuses missing values where temperatures are inferred, whose normalisers are those of complete rows.
+    ///
+    /// # Errors
+    /// A value is missing, and the policy infers.
+    pub(super) fn check_heat(&self, request: &PointRequest) -> Result<(), Error> {
+        match request.temper()?.name() {
+            "global" | "local" => self.check_complete(
+                "inferred temperatures need complete rows: fit with --temper anneal=50 or none, or fill it in",
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a column of which nothing is known.
+    ///
+    /// # Errors
+    /// There is one.
+    pub(super) fn check_columns(&self) -> Result<(), Error> {
+        let known = |d: usize| {
+            let mut column = self.train.iter().skip(d).step_by(self.dim());
+            column.any(|x| !x.is_nan())
+        };
+        match (0..self.dim()).find(|d| !known(*d)) {
+            None => Ok(()),
+            Some(d) => Err(Error::Input(format!(
+                "`{}`: the column `{}` holds no number to learn from: leave it out",
+                self.source, self.names[d]
+            ))),
+        }
+    }
+
+    /// Gaussian components over the rows to learn from.
+    pub(super) fn gaussians(&self, shape: Shape) -> Gaussians {
+        self.gaussians_with(shape, GaussianPrior::default())
+    }
+
+    /// The same with a prior of their own.
+    pub(super) fn gaussians_with(&self, shape: Shape, prior: GaussianPrior) -> Gaussians {
+        let covariance = match shape {
+            Shape::Full => Covariance::Full,
+            Shape::Diagonal => Covariance::Diagonal,
+        };
+        Gaussians::with_prior(covariance, self.dim(), self.train.clone(), prior)
+    }
+
+    /// The columns of these names of a table, all rows to learn from.
+    ///
+    /// # Errors
+    /// There is no such column, or it has something else than numbers.
+    pub fn of_columns(table: &Table, names: &[String]) -> Result<Self, Error> {
+        let columns: Vec<&[f64]> = names
+            .iter()
+            .map(|name| table.numbers(name))
+            .collect::<Result<_, _>>()?;
+        Self::of(table, names.to_vec(), &columns, &PointRequest::default())
+    }
+
+    /// Reads a table whose columns are all numbers; cells may be missing.
+    ///
+    /// # Errors
+    /// It cannot be read, is empty, or has something else than a number somewhere.
     pub fn read(path: &Path, request: &PointRequest) -> Result<Self, Error> {
         Self::of_table(&Table::read(path)?, request)
     }
 
-    /// The rows of a table whose columns are all numbers.
+    /// The rows of a table whose columns are all numbers; cells may be missing.
     ///
     /// # Errors
-    /// It is empty, or has something else than a finite number somewhere.
+    /// It is empty, or has an infinite number or something else than a number somewhere.
     pub fn of_table(table: &Table, request: &PointRequest) -> Result<Self, Error> {
-        let source = table.source();
         let columns: Vec<&[f64]> = table
             .names()
             .iter()
             .map(|name| table.numbers(name))
             .collect::<Result<_, _>>()?;
+        let names = table.names().iter().map(|n| (*n).to_owned()).collect();
+        Self::of(table, names, &columns, request)
+    }
+
+    fn of(
+        table: &Table,
+        names: Vec<String>,
+        columns: &[&[f64]],
+        request: &PointRequest,
+    ) -> Result<Self, Error> {
+        let source = table.source();
         let rows = table.rows();
         if rows == 0 || columns.is_empty() {
             return Err(Error::Input(format!("`{source}` holds no rows")));
         }
-        for (column, name) in columns.iter().zip(table.names()) {
-            if let Some(row) = column.iter().position(|x| !x.is_finite()) {
+        let mut missing: Option<(usize, String)> = None;
+        for (column, name) in columns.iter().zip(&names) {
+            if let Some(row) = column.iter().position(|x| x.is_infinite()) {
                 return Err(Error::Input(format!(
-                    "`{source}`, row {}: the value of `{name}` is missing or not finite; leave the row out or fill it in",
+                    "`{source}`, row {}: the value of `{name}` is not finite; leave the row out or the cell empty",
                     row + 1
                 )));
+            }
+            if let Some(row) = column.iter().position(|x| x.is_nan())
+                && missing.as_ref().is_none_or(|first| row + 1 < first.0)
+            {
+                missing = Some((row + 1, name.clone()));
             }
         }
         let order = permutation(request.seed(), SPLIT, 0, rows);
@@ -104,7 +194,8 @@ impl Points {
             });
         Ok(Self {
             source: source.to_owned(),
-            names: table.names().iter().map(|n| (*n).to_owned()).collect(),
+            names,
+            missing,
             train: gather(false),
             heldout: gather(true),
             digest: format!("{digest:016x} {rows} {}", columns.len()),

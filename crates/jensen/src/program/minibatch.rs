@@ -8,10 +8,13 @@ use jensen_density::RecordDensity;
 
 use super::request::{EstimatorName, FitRequest, MethodName};
 use crate::Error;
-use crate::exchangeable::{RecordModel, with_at_most, with_usual_estimator};
+use crate::exchangeable::{with_at_most, with_usual_estimator};
 
 /// Records of a batch unless said otherwise, or all if there are fewer.
 const BATCH: u64 = 100;
+
+/// The same where records come in blocks, of which there are many.
+const BLOCK_BATCH: u64 = 1000;
 
 /// SMISO's weight of the newest step, unless said otherwise.
 const ALPHA: f64 = 0.9;
@@ -29,6 +32,9 @@ fn without_records(request: &FitRequest) -> Result<Option<Method>, Error> {
     if request.batch.is_some() {
         return needs("--batch");
     }
+    if request.records.is_some() {
+        return needs("--records");
+    }
     if request.trace_variance.is_some() {
         return needs("--trace-variance");
     }
@@ -38,6 +44,30 @@ fn without_records(request: &FitRequest) -> Result<Option<Method>, Error> {
     match request.estimator {
         None | Some(EstimatorName::Naive | EstimatorName::Stl) => Ok(None),
         Some(_) => needs("this --estimator"),
+    }
+}
+
+/// Refuses what visits records all over the data in every iteration, where these come in blocks.
+fn refuse_all_over(request: &FitRequest) -> Result<(), Error> {
+    let refuse = |what: &str| {
+        Err(Error::Setting(format!(
+            "{what} visits records all over the data in every iteration, and those of --records come in blocks: leave it \
+             out, or give the data in one file without --records"
+        )))
+    };
+    match request.method {
+        Some(MethodName::Smiso) => return refuse("--method smiso"),
+        Some(MethodName::Trust) => return refuse("--method trust"),
+        _ => {}
+    }
+    if request.trace_variance.is_some() {
+        return refuse("--trace-variance");
+    }
+    match request.estimator {
+        Some(EstimatorName::Inc) => refuse("--estimator inc"),
+        Some(EstimatorName::Ens) => refuse("--estimator ens"),
+        Some(EstimatorName::JointExact) => refuse("the table of --estimator joint-exact"),
+        _ => Ok(()),
     }
 }
 
@@ -51,7 +81,12 @@ pub(super) fn method(request: &FitRequest) -> Result<Option<Method>, Error> {
             "--elbo-samples and --advi-iters belong to --method advi, which takes no minibatches",
         ));
     }
-    let batch = request.batch.unwrap_or(BATCH) as usize;
+    let in_blocks = request.records.is_some();
+    if in_blocks {
+        refuse_all_over(request)?;
+    }
+    let usual = if in_blocks { BLOCK_BATCH } else { BATCH };
+    let batch = request.batch.unwrap_or(usual) as usize;
     let draws = request.grad_samples.unwrap_or(1) as usize;
     match request.method {
         None | Some(MethodName::Auto | MethodName::Bbvi) => {
@@ -132,13 +167,13 @@ pub(super) fn method(request: &FitRequest) -> Result<Option<Method>, Error> {
 }
 
 /// The method for a model, with the minibatches and the estimator that suit it where none are asked for.
-pub(super) fn for_model(
+pub(super) fn for_records(
     request: &FitRequest,
     method: Method,
-    model: &RecordModel,
+    model: &impl RecordDensity,
     family: FamilyChoice,
 ) -> Result<Method, Error> {
-    let records = model.records().records();
+    let records = model.records();
     let method = match request.batch {
         Some(batch) if batch > records as u64 => {
             let count = request.exchangeable.as_deref().unwrap_or("");

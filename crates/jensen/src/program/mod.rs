@@ -31,14 +31,16 @@ use std::sync::OnceLock;
 
 use jensen_blackbox::{Approximation, FitError, Init, RefinedDraws, Settings, Subject};
 use jensen_data::{DataFile, DataSet, FitSummary};
-use jensen_density::Variable;
+use jensen_density::{AllRecords, Variable};
 use jensen_run::{Budget, Control, Silent};
 
-use crate::exchangeable::{self, RecordModel};
+use crate::blocks::{BLOCK, LeafProgram, RecordSteps, RecordTable};
+use crate::exchangeable::{self, BlockModel, LeafModel, RecordModel, Records};
 use crate::stan::{Build, Halt, Model};
 use crate::study::{Around, carry_out, request as requests};
 use crate::{
-    About, Centring, Error, Fitted, Options, Problem, Sample, SampleRequest, sample, sample_refined,
+    About, Centring, Error, Fitted, Options, Predictive, Problem, Sample, SampleRequest, sample,
+    sample_refined,
 };
 
 /// The share of a limit on seconds that choosing a centring may take besides.
@@ -64,6 +66,25 @@ enum Lowered {
     Whole(Box<Model>),
     /// Of exchangeable records.
     Records(Box<RecordModel>),
+    /// Of exchangeable records whose data come in blocks.
+    Blocks(Box<BlockModel>),
+    /// Of exchangeable records that are evaluated elsewhere.
+    Leaves(Box<LeafModel>),
+}
+
+/// What makes whoever evaluates leaves of what a leaf needs.
+type Steps<'a> = Box<dyn FnOnce(&LeafProgram) -> Box<dyn RecordSteps> + 'a>;
+
+/// Does the same with a model of any kind.
+macro_rules! with_model {
+    ($lowered:expr, |$model:ident| $work:expr) => {
+        match $lowered {
+            Lowered::Whole($model) => $work,
+            Lowered::Records($model) => $work,
+            Lowered::Blocks($model) => $work,
+            Lowered::Leaves($model) => $work,
+        }
+    };
 }
 
 impl Program {
@@ -76,6 +97,35 @@ impl Program {
         request: FitRequest,
         threads: usize,
         halt: Halt,
+    ) -> Result<Self, Error> {
+        Self::compiled(source, request, threads, halt, None)
+    }
+
+    /// The same of records in leaves, which are evaluated by what `steps` makes of what a leaf needs.
+    ///
+    /// # Errors
+    /// As [`compile`](Self::compile), and without records that are counted.
+    pub fn compile_leaves(
+        source: Source,
+        request: FitRequest,
+        threads: usize,
+        steps: impl FnOnce(&LeafProgram) -> Box<dyn RecordSteps>,
+    ) -> Result<Self, Error> {
+        Self::compiled(
+            source,
+            request,
+            threads,
+            Halt::default(),
+            Some(Box::new(steps)),
+        )
+    }
+
+    fn compiled(
+        source: Source,
+        request: FitRequest,
+        threads: usize,
+        halt: Halt,
+        steps: Option<Steps<'_>>,
     ) -> Result<Self, Error> {
         // Wrong settings are said before anything slow.
         request.settings(Init::Zero)?;
@@ -92,12 +142,22 @@ impl Program {
             ..Build::default()
         };
         let (text, name) = (&source.text, &source.model);
-        let model = match &request.exchangeable {
-            Some(count) => {
+        let model = match (&request.exchangeable, &request.records, steps) {
+            (Some(count), Some(paths), Some(steps)) => {
+                let model =
+                    exchangeable::compile_leaves(&source, &data, &build, count, paths, steps)?;
+                Lowered::Leaves(Box::new(model))
+            }
+            (Some(count), Some(paths), None) => {
+                let open = |data: &[_]| RecordTable::open(paths, data, BLOCK, None);
+                let model = exchangeable::compile_blocks(text, name, &data, &build, count, open)?;
+                Lowered::Blocks(Box::new(model))
+            }
+            (Some(count), None, _) => {
                 let model = exchangeable::compile(text, name, &data, &build, count)?;
                 Lowered::Records(Box::new(model))
             }
-            None => Lowered::Whole(Box::new(Model::compile(text, name, &data, &build)?)),
+            (None, ..) => Lowered::Whole(Box::new(Model::compile(text, name, &data, &build)?)),
         };
         Ok(Self {
             source,
@@ -123,7 +183,7 @@ impl Program {
         let program = Self::compile(source, request, threads, halt)?;
         let fits = |centring: &&Centring| match &program.model {
             Lowered::Whole(model) => model.has_place_for(centring),
-            Lowered::Records(_) => centring.is_empty(),
+            _ => centring.is_empty(),
         };
         if let Some(centring) = stored.centring.as_ref().filter(fits) {
             let _ = program.centring.set(centring.clone());
@@ -139,10 +199,7 @@ impl Program {
     /// What the program has to say before it is fitted: what transformed data print, remarks of the compiler with source
     /// excerpts, and what the user should know of it, a text each.
     pub fn remarks(&self) -> Vec<String> {
-        match &self.model {
-            Lowered::Whole(model) => remarks(model),
-            Lowered::Records(model) => remarks(model),
-        }
+        with_model!(&self.model, |model| remarks(model))
     }
 
     /// What was asked for.
@@ -157,10 +214,7 @@ impl Program {
 
     /// Parameters, transformed parameters and generated quantities, in the order of the program.
     pub fn variables(&self) -> Vec<Variable> {
-        match &self.model {
-            Lowered::Whole(model) => model.posterior().variables(),
-            Lowered::Records(model) => model.posterior().variables(),
-        }
+        with_model!(&self.model, |model| model.posterior().variables())
     }
 
     /// Draws of an approximation of this program's posterior.
@@ -176,8 +230,9 @@ impl Program {
             (Lowered::Whole(model), Some(centring)) => {
                 sample(&model.centred(centring)?, approximation, request)
             }
-            (Lowered::Whole(model), None) => sample(&**model, approximation, request),
-            (Lowered::Records(model), _) => sample(&**model, approximation, request),
+            (lowered, _) => {
+                with_model!(lowered, |model| sample(&**model, approximation, request))
+            }
         }
     }
 
@@ -195,8 +250,11 @@ impl Program {
             (Lowered::Whole(model), Some(centring)) => {
                 sample_refined(&model.centred(centring)?, draws, log_p, request)
             }
-            (Lowered::Whole(model), None) => sample_refined(&**model, draws, log_p, request),
-            (Lowered::Records(model), _) => sample_refined(&**model, draws, log_p, request),
+            (lowered, _) => {
+                with_model!(lowered, |model| sample_refined(
+                    &**model, draws, log_p, request
+                ))
+            }
         }
     }
 
@@ -207,8 +265,7 @@ impl Program {
     pub fn subject(&self) -> Result<Subject, Error> {
         Ok(match (&self.model, self.recentring()) {
             (Lowered::Whole(model), Some(centring)) => model.centred(centring)?.subject(),
-            (Lowered::Whole(model), None) => model.subject(),
-            (Lowered::Records(model), _) => model.subject(),
+            (lowered, _) => with_model!(lowered, |model| model.subject()),
         })
     }
 
@@ -243,11 +300,7 @@ impl Program {
     /// # Errors
     /// A parameter is missing, of another shape, or violates its constraint.
     pub fn start_at(&self, values: &DataSet) -> Result<Init, Error> {
-        let point = match &self.model {
-            Lowered::Whole(model) => model.unconstrain(values),
-            Lowered::Records(model) => model.unconstrain(values),
-        };
-        point.map(Init::Point)
+        with_model!(&self.model, |model| model.unconstrain(values)).map(Init::Point)
     }
 
     /// Fits, and writes results where `around` says.
@@ -269,17 +322,28 @@ impl Program {
                 };
                 done.map_err(|error| explain(error, model, &init))
             }
-            Lowered::Records(model) => {
-                if let Some(method) = minibatch::method(&self.request)? {
-                    let family = options.settings.family;
-                    options.settings.method =
-                        minibatch::for_model(&self.request, method, model, family)?;
-                }
-                let _ = self.centring.set(Centring::default());
-                let done = self.carry_out(&**model, &options, &init, around);
-                done.map_err(|error| explain(error, model, &init))
-            }
+            Lowered::Records(model) => self.fit_records(model, options, &init, around),
+            Lowered::Blocks(model) => self.fit_records(model, options, &init, around),
+            Lowered::Leaves(model) => self.fit_records(model, options, &init, around),
         }
+    }
+
+    /// A fit of exchangeable records.
+    fn fit_records<D: Records>(
+        &self,
+        model: &Model<AllRecords<D>>,
+        mut options: Options,
+        init: &Init,
+        around: Around<'_>,
+    ) -> Result<(Fitted, FitSummary), Error> {
+        if let Some(method) = minibatch::method(&self.request)? {
+            let family = options.settings.family;
+            options.settings.method =
+                minibatch::for_records(&self.request, method, model.records(), family)?;
+        }
+        let _ = self.centring.set(Centring::default());
+        let done = self.carry_out(model, &options, init, around);
+        done.map_err(|error| explain(error, model, init))
     }
 
     /// Chooses how groups are taken, unless that is known: where it is to be chosen, from a first fit.
@@ -317,7 +381,16 @@ impl Program {
                 simd: self.request.simd().ok().map(|simd| simd.name().to_owned()),
                 ..self.request.clone()
             }),
-            exhibits: Vec::new(),
+            ..About::default()
+        }
+    }
+
+    /// What is said of this fit of it, predictions of its data included.
+    pub fn about_fit(&self, fitted: &Fitted) -> About {
+        let refined = fitted.refined().is_some_and(|refined| refined.mixed());
+        About {
+            predictive: Predictive::of(&fitted.sample, &self.data, !refined),
+            ..self.about()
         }
     }
 

@@ -1,5 +1,7 @@
 //! What is asked of a fit, with its defaults.
 
+use std::path::PathBuf;
+
 use jensen_blackbox::{
     AdviSettings, AdviStop, AutoSettings, BbviSettings, Estimator, FamilyChoice, FamilyKind,
     HfsgviSettings, Init, Method, Optimiser, RefineSettings, RefineWhen, Rule, SaaSettings,
@@ -119,8 +121,10 @@ pub struct FitRequest {
         arg(long, value_enum, value_name = "NAME", help_heading = "Method")
     )]
     pub method: Option<MethodName>,
-    /// auto, meanfield, fullrank, sparse or lowrank=R. auto: mean-field, then from there, if its k̂ is too large,
-    /// full-rank, from 100 dimensions on sparse where the model is, low-rank beyond 400 [default: auto]
+    /// auto, meanfield, fullrank, sparse, lowrank=R, mixture=K (of K Gaussians, up to 128 dimensions; 8 unless given) or
+    /// flow=L (L affine couplings upon the best Gaussian; 6 unless given). auto: mean-field, then from there, if its k̂ is too
+    /// large, full-rank, from 100 dimensions on sparse where the model is, low-rank beyond 400; a mixture up to 64 dimensions
+    /// where starts find several modes that are no relabelling of each other [default: auto]
     #[cfg_attr(feature = "clap", arg(long, value_name = "FAMILY", value_parser = parse_family, help_heading = "Method"))]
     pub family: Option<String>,
     /// Refine the approximation to draws of the posterior by tempering and Hamiltonian transitions: auto where method
@@ -154,7 +158,12 @@ pub struct FitRequest {
     /// The `int` data variable that counts exchangeable records: fit by minibatches of them
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = "Method"))]
     pub exchangeable: Option<String>,
-    /// Records of a minibatch [default: 100]
+    /// Parquet files, or folders of them, whose rows are the records of --exchangeable: read a block at a time, so that they
+    /// need not fit into memory. Columns have the names of the data that are sized by N, lists for vectors; the other data
+    /// stay in DATA, where N is left out
+    #[cfg_attr(feature = "clap", arg(long, value_name = "PARQUET", num_args = 1.., help_heading = "Method"))]
+    pub records: Option<Vec<PathBuf>>,
+    /// Records of a minibatch [default: 100; with --records 1000]
     #[cfg_attr(feature = "clap", arg(long, value_name = "B", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Method"))]
     pub batch: Option<u64>,
     /// Gradient estimator of bbvi [default: stl; with --exchangeable joint-exact for likelihoods of one linear predictor

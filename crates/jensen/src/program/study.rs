@@ -10,7 +10,7 @@ use super::FIT;
 use crate::exchangeable::{VariancePoint, variance_section};
 use crate::fit::footprint;
 use crate::study::{self, Evidence, File, Finished, Judgement, Need, Study};
-use crate::{About, Error, Fitted, HistoryPoint, Options, Problem, fit_with};
+use crate::{About, Error, Fitted, HistoryPoint, Options, Predictive, Problem, fit_with};
 
 /// A fit of a problem, about to start.
 pub struct FitStudy<'a, P, R> {
@@ -82,7 +82,11 @@ impl<P: Problem, R: Serialize> Study for FitStudy<'_, P, R> {
     }
 
     fn run(&mut self, control: Control<'_>) -> Result<Outcome<Fitted>, Error> {
-        let fitted = fit_with(self.problem, self.options, control)?;
+        let fitted = fit_with(self.problem, self.options, control);
+        if let Some(error) = self.problem.failure() {
+            return Err(error);
+        }
+        let fitted = fitted?;
         Ok(Outcome {
             status: fitted.fit.status.clone(),
             iterations: fitted.fit.iterations,
@@ -121,6 +125,8 @@ impl<P: Problem, R: Serialize> Study for FitStudy<'_, P, R> {
         let mut told = about.clone();
         told.exhibits
             .extend(variance_section(&made.course.variances));
+        let refined = fitted.refined().is_some_and(|refined| refined.mixed());
+        told.predictive = Predictive::of(&fitted.sample, self.data, !refined);
         let table = &fitted.sample.table;
         let refined = fitted.encode_refined();
         let refined = refined.map(|bytes| File::of_bytes(Artefact::Refined.file_name(), bytes));

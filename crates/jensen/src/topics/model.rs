@@ -88,6 +88,8 @@ impl TopicModel {
 
 #[cfg(test)]
 mod tests {
+    use jensen_conjugate::lda::Inference;
+
     use super::*;
 
     #[test]
@@ -96,7 +98,8 @@ mod tests {
             topics: Topics {
                 topics: 2,
                 terms: 3,
-                alpha: 0.5,
+                inference: Inference::Cvb0,
+                alpha: vec![0.5, 0.2],
                 eta: 0.1,
                 lambda: vec![0.1, 4.0, 2.5, 0.1, 1.0 / 3.0, 9.0],
                 steps: 7,

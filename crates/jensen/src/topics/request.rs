@@ -1,8 +1,9 @@
 //! What is asked for, with its defaults.
 
-use jensen_conjugate::lda::LdaSettings;
+use jensen_conjugate::lda::{Inference, LdaSettings, LearnAlpha, LocalRule, Start};
 use jensen_conjugate::temper::Temper;
 use jensen_math::simd::Simd;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -22,24 +23,46 @@ pub struct TopicsRequest {
     /// Number of topics
     #[cfg_attr(feature = "clap", arg(long, short = 'k', value_name = "K", value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = "Model"))]
     pub topics: Option<u64>,
-    /// Dirichlet parameter of a document's topic proportions [default: 1/K]
+    /// Dirichlet parameter of a document's topic proportions: a number, or X/K [default: 1/K, and 5/K with collapsed
+    /// inference]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = parse_share, help_heading = "Model"))]
     pub alpha: Option<String>,
-    /// Dirichlet parameter of a topic's word proportions [default: 1/K]
+    /// Dirichlet parameter of a topic's word proportions: a number, or X/K [default: 1/K, and 0.05 with collapsed
+    /// inference]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = parse_share, help_heading = "Model"))]
     pub eta: Option<String>,
+    /// Learn alpha after the first pass: not, one number for all topics, or one for each [default: fixed]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "fixed|symmetric|asymmetric", value_parser = ["fixed", "symmetric", "asymmetric"], help_heading = "Model"))]
+    pub learn_alpha: Option<String>,
+    /// Learn eta after the first pass: not, or one number for all words [default: fixed]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "fixed|symmetric", value_parser = ["fixed", "symmetric"], help_heading = "Model"))]
+    pub learn_eta: Option<String>,
+    /// Local steps: the mean field, or collapsed variational inference of zeroth order, which finds more topics and goes with
+    /// no temperature policy [default: mean-field]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "mean-field|cvb0", value_parser = ["mean-field", "cvb0"], help_heading = "Method"))]
+    pub inference: Option<String>,
+    /// First topics: random ones that are all alike, or words of documents that are unlike each other [default: random, and
+    /// documents with collapsed inference]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "random|documents", value_parser = ["random", "documents"], help_heading = "Method"))]
+    pub start: Option<String>,
+    /// A document's local step ends when its expected counts move by less than this share of its tokens [default: 0.01]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Method"))]
+    pub tolerance: Option<f64>,
+    /// Largest number of sweeps over a document's words in a local step [default: 100]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = "Method"))]
+    pub max_sweeps: Option<u64>,
     /// Temperature: none, anneal=PASSES (falls to 1 in so many passes), global (one, inferred) or local (one a
     /// document, inferred); global=PASSES and local=PASSES are 1 after so many, `inf` never. Plain global cools in half a
     /// pass [default: none]
     #[cfg_attr(feature = "clap", arg(long, value_name = "POLICY", value_parser = words::temper, help_heading = "Method"))]
     pub temper: Option<String>,
-    /// Passes over the documents; fractions are allowed [default: 1]
+    /// Passes over the documents; fractions are allowed [default: 1, and 5 with collapsed inference]
     #[cfg_attr(feature = "clap", arg(long, value_name = "P", value_parser = words::positive, help_heading = "Method"))]
     pub passes: Option<f64>,
     /// Documents of a minibatch [default: 100]
     #[cfg_attr(feature = "clap", arg(long, value_name = "B", value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = "Method"))]
     pub batch: Option<u64>,
-    /// Delay of the step sizes (tau + t)^-kappa [default: 1024]
+    /// Delay of the step sizes (tau + t)^-kappa [default: 1024, and 64 with collapsed inference]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Method"))]
     pub tau: Option<f64>,
     /// Forgetting rate of the step sizes, above 0.5 and at most 1 [default: 0.7]
@@ -87,20 +110,48 @@ impl TopicsRequest {
         let topics = self.topics.ok_or_else(|| {
             Error::setting("the number of topics is missing: give --topics K, such as --topics 100")
         })?;
-        let mut settings = LdaSettings::new(topics as usize);
-        settings.alpha = self.alpha.as_deref().and_then(share);
-        settings.eta = self.eta.as_deref().and_then(share);
+        let temper = self.temper.as_deref().unwrap_or("none");
+        let temper = temper.parse::<Temper>().map_err(Error::setting)?;
+        let inference =
+            named::<Inference>("inference", self.inference.as_deref())?.unwrap_or_default();
+        let mut settings = match inference {
+            Inference::MeanField => LdaSettings::new(topics as usize),
+            Inference::Cvb0 => LdaSettings {
+                inference,
+                start: Start::Documents,
+                alpha: Some(ALPHA / topics as f64),
+                eta: Some(ETA),
+                tau: TAU,
+                passes: PASSES,
+                ..LdaSettings::new(topics as usize)
+            },
+        };
+        let share = |text: &Option<String>| text.as_deref().and_then(|text| share(text, topics));
+        settings.alpha = share(&self.alpha).or(settings.alpha);
+        settings.eta = share(&self.eta).or(settings.eta);
+        settings.start = named("start", self.start.as_deref())?.unwrap_or(settings.start);
+        let learn_alpha = named::<LearnAlpha>("learn-alpha", self.learn_alpha.as_deref())?;
+        settings.learn_alpha = learn_alpha.unwrap_or_default();
+        let learn_eta = named::<LearnAlpha>("learn-eta", self.learn_eta.as_deref())?;
+        settings.learn_eta = match learn_eta.unwrap_or_default() {
+            LearnAlpha::Fixed => false,
+            LearnAlpha::Symmetric => true,
+            LearnAlpha::Asymmetric => {
+                return Err(Error::setting(
+                    "eta is learned as one number for all words: --learn-eta symmetric",
+                ));
+            }
+        };
+        let rule = LocalRule::default();
+        settings.local = LocalRule {
+            tolerance: self.tolerance.unwrap_or(rule.tolerance),
+            max_iterations: self.max_sweeps.map_or(rule.max_iterations, |n| n as usize),
+        };
         settings.passes = self.passes.unwrap_or(settings.passes);
         settings.batch = self.batch.map_or(settings.batch, |batch| batch as usize);
         settings.tau = self.tau.unwrap_or(settings.tau);
         settings.kappa = self.kappa.unwrap_or(settings.kappa);
-        settings.temper = self
-            .temper
-            .as_deref()
-            .unwrap_or("none")
-            .parse::<Temper>()
-            .map_err(Error::setting)?
-            .with_cooling(COOLING);
+        settings.temper = temper.with_cooling(COOLING);
         settings.seed = self.seed.unwrap_or(0);
         settings.evaluations_per_pass = self.evaluations.unwrap_or(EVALUATIONS);
         settings.check().map_err(Error::setting)?;
@@ -111,17 +162,35 @@ impl TopicsRequest {
 /// Passes after which an inferred temperature is 1 unless the request says otherwise.
 pub(super) const COOLING: f64 = 0.5;
 
-/// A Dirichlet parameter; `1/K` is the default.
-fn share(text: &str) -> Option<f64> {
-    text.parse().ok()
+/// Defaults of collapsed inference: α is this over K …
+const ALPHA: f64 = 5.0;
+/// … η …
+const ETA: f64 = 0.05;
+/// … the delay of the step sizes …
+const TAU: f64 = 64.0;
+/// … and passes. See the table of other programs in the book, where these are compared.
+const PASSES: f64 = 5.0;
+
+/// A Dirichlet parameter: a number, or one over the number of topics.
+fn share(text: &str, topics: u64) -> Option<f64> {
+    match text.strip_suffix("/K") {
+        Some(share) => share.parse::<f64>().ok().map(|x| x / topics as f64),
+        None => text.parse().ok(),
+    }
+}
+
+/// A choice by its name.
+fn named<T: DeserializeOwned>(flag: &str, text: Option<&str>) -> Result<Option<T>, Error> {
+    let choice = text.map(|text| serde_json::from_value(text.into()));
+    let choice = choice.transpose();
+    choice.map_err(|error| Error::setting(format!("--{flag}: {error}")))
 }
 
 #[cfg(feature = "clap")]
 fn parse_share(text: &str) -> Result<String, String> {
-    match text.parse::<f64>() {
-        Ok(x) if x.is_finite() && x > 0.0 => Ok(text.to_owned()),
-        _ if text == "1/K" => Ok(text.to_owned()),
-        _ => Err("expected a positive number, or 1/K".to_owned()),
+    match share(text, 1) {
+        Some(x) if x.is_finite() && x > 0.0 => Ok(text.to_owned()),
+        _ => Err("expected a positive number, or one over K, such as 5/K".to_owned()),
     }
 }
 
@@ -150,6 +219,55 @@ mod tests {
             ),
             (100, 1024.0, 0.7, 1.0)
         );
+        // Collapsed inference has defaults of its own.
+        let plain = TopicsRequest {
+            inference: Some("cvb0".into()),
+            topics: Some(50),
+            learn_alpha: Some("asymmetric".into()),
+            tolerance: Some(0.1),
+            ..TopicsRequest::default()
+        };
+        let collapsed = plain.settings().unwrap();
+        assert_eq!(
+            (collapsed.inference, collapsed.start),
+            (Inference::Cvb0, Start::Documents)
+        );
+        assert_eq!((collapsed.alpha(), collapsed.eta()), (0.1, 0.05));
+        assert_eq!(
+            (collapsed.tau, collapsed.passes, collapsed.local.tolerance),
+            (64.0, 5.0, 0.1)
+        );
+        assert_eq!(collapsed.learn_alpha, LearnAlpha::Asymmetric);
+        assert_eq!(
+            (settings.inference, settings.start),
+            (Inference::MeanField, Start::Random)
+        );
+        for (name, request) in [
+            (
+                "collapsed",
+                TopicsRequest {
+                    inference: Some("cvb0".into()),
+                    ..flags.clone()
+                },
+            ),
+            (
+                "inference",
+                TopicsRequest {
+                    inference: Some("cvb1".into()),
+                    ..plain.clone()
+                },
+            ),
+            (
+                "learn-eta",
+                TopicsRequest {
+                    learn_eta: Some("asymmetric".into()),
+                    ..plain.clone()
+                },
+            ),
+        ] {
+            let error = request.settings().unwrap_err().to_string();
+            assert!(error.contains(name), "{error}");
+        }
         let mut settings = flags.clone();
         settings.kappa = Some(0.4);
         assert!(settings.settings().is_err());
@@ -157,7 +275,7 @@ mod tests {
         for wrong in ["anneal", "anneal=0", "anneal=x", "cold"] {
             assert!(words::temper(wrong).is_err(), "{wrong}");
         }
-        for wrong in ["0", "-1", "2/K", "inf"] {
+        for wrong in ["0", "-1", "K/2", "0/K", "inf"] {
             assert!(parse_share(wrong).is_err(), "{wrong}");
         }
     }

@@ -1,7 +1,7 @@
 //! The page about a fit of topics.
 
 use jensen_report::figure::{Axis, Chart, Figure, Series};
-use jensen_report::{Exhibit, Fact, Report, Tone, Verdict};
+use jensen_report::{Exhibit, Fact, Report, Section, Tone, TopicMap, Verdict};
 
 use super::TopicsSummary;
 
@@ -30,15 +30,8 @@ fn chart(title: &str, y: &str, points: &[(f64, f64)], marked: bool) -> Figure {
     Figure::new("").panel(chart)
 }
 
-/// The page. `corpus` names the documents, `settings` are listed as they are.
-pub fn sheet(
-    summary: &TopicsSummary,
-    curves: &Curves,
-    corpus: &str,
-    settings: Vec<(String, String)>,
-) -> Report {
-    let number =
-        |x: Option<f64>, decimals: usize| x.map_or("–".to_owned(), |x| format!("{x:.decimals$}"));
+/// What is known along the run, each with its words.
+fn figures(curves: &Curves) -> Vec<(Figure, String)> {
     let mut figures = Vec::new();
     if curves.heldout.len() > 1 {
         figures.push((
@@ -59,17 +52,21 @@ pub fn sheet(
             "The evidence lower bound divided by the number of tokens, as estimated from minibatches.".to_owned(),
         ));
     }
-    let mut sections = Vec::new();
-    if !figures.is_empty() {
-        sections.push(
-            Exhibit {
-                heading: "Along the run".to_owned(),
-                figures,
-                ..Exhibit::default()
-            }
-            .into(),
-        );
-    }
+    figures
+}
+
+/// The page. `corpus` names the documents, `settings` are listed as they are.
+pub fn sheet(
+    summary: &TopicsSummary,
+    curves: &Curves,
+    map: Option<TopicMap>,
+    corpus: &str,
+    settings: Vec<(String, String)>,
+) -> Report {
+    let number =
+        |x: Option<f64>, decimals: usize| x.map_or("–".to_owned(), |x| format!("{x:.decimals$}"));
+    let figures = figures(curves);
+    let mut sections: Vec<Section> = map.map(Section::Topics).into_iter().collect();
     let rows = summary.topic_rows.iter().take(ROWS).map(|row| {
         let words: Vec<&str> = row.words.iter().map(|word| word.0.as_str()).collect();
         vec![
@@ -96,6 +93,16 @@ pub fn sheet(
         ),
         ..Exhibit::default()
     }.into());
+    if !figures.is_empty() {
+        sections.push(
+            Exhibit {
+                heading: "Along the run".to_owned(),
+                figures,
+                ..Exhibit::default()
+            }
+            .into(),
+        );
+    }
     let error = summary
         .heldout_log_predictive_se
         .map_or("nats a word".to_owned(), |se| {
@@ -118,6 +125,14 @@ pub fn sheet(
             ),
             Fact::new("perplexity", number(summary.heldout_perplexity, 0), ""),
             Fact::new("coherence", number(summary.coherence.npmi, 3), "NPMI"),
+            Fact::new(
+                "topics in use",
+                format!("{:.0}", summary.topics_in_use),
+                format!(
+                    "of {}, exp of the entropy of their shares; {} hold less than a tenth of an even share",
+                    summary.topics, summary.dead_topics
+                ),
+            ),
             Fact::new("documents", summary.documents.to_string(), ""),
             Fact::new("words", summary.terms.to_string(), "in the vocabulary"),
             Fact::new(

@@ -2,14 +2,17 @@
 
 use jensen_conjugate::documents::{DocumentRange, Documents};
 use jensen_conjugate::lda::{
-    self, Completion, LdaError, LdaFit, LdaJob, LdaSettings, Leaves, Predictor, RULE,
+    self, Completion, Inference, LdaError, LdaFit, LdaJob, LdaSettings, LearnAlpha, Leaves,
+    Predictor, RULE,
 };
 use jensen_conjugate::temper::Length;
 use jensen_math::simd::Simd;
 use jensen_run::{Budget, Clock, Control, Identity, Outcome};
 
+use super::map::topic_map;
 use super::request::COOLING;
 use super::stored::{COMMAND, START, TopicsRun};
+use super::summary::{dead, in_use};
 use super::{
     Coherence, Collection, Sizes, TopicModel, TopicRow, TopicsCourse, TopicsSeconds, TopicsSummary,
     rows, sheet,
@@ -21,6 +24,9 @@ use crate::study::{
 
 /// Held-out documents that are scored along a run; at its end all are.
 const SCORED: usize = 1000;
+
+/// Fewer topics in use than all over this are worth a word.
+const FEWEST: f64 = 3.0;
 
 /// More passes than any run makes.
 const UNBOUNDED: f64 = 1e9;
@@ -258,6 +264,18 @@ impl Study for TopicsStudy<'_> {
             cooling: self.settings.temper.remedy(&length),
             ..Evidence::new(made.status.clone(), work)
         };
+        let shares = made.output.fit.topics.shares();
+        let (topics, used, dead) = (shares.len(), in_use(&shares), dead(&shares));
+        if FEWEST * used < topics as f64 {
+            let advice = match self.settings.inference {
+                Inference::MeanField => "fit them again with `--inference cvb0`, or ask for fewer",
+                Inference::Cvb0 => "ask for fewer topics, or for more passes (--passes)",
+            };
+            evidence.notes.push(format!(
+                "{used:.0} of {topics} topics are in use (exp of the entropy of their shares of the tokens), {dead} hold less \
+                 than a tenth of an even share: {advice}"
+            ));
+        }
         if made.output.completion.is_none() {
             evidence.notes.push(
                 "no documents are held out, so the topics are not scored: build the corpus with --heldout 0.01".to_owned(),
@@ -294,8 +312,8 @@ impl Study for TopicsStudy<'_> {
             tokens: self.train().tokens(),
             terms: self.train().terms(),
             topics: self.settings.topics,
-            alpha: self.settings.alpha(),
-            eta: self.settings.eta(),
+            alpha: fit.topics.mean_alpha(),
+            eta: fit.topics.eta,
             temper: temper.clone().unwrap_or_else(|| "none".into()),
             iterations: made.iterations,
             seconds: TopicsSeconds {
@@ -307,6 +325,16 @@ impl Study for TopicsStudy<'_> {
             seed: self.settings.seed,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             topic_rows: rows.clone(),
+            inference: match self.settings.inference {
+                Inference::MeanField => "mean-field".to_owned(),
+                Inference::Cvb0 => "cvb0".to_owned(),
+            },
+            topics_in_use: in_use(&fit.topics.shares()),
+            dead_topics: dead(&fit.topics.shares()),
+            learned_alpha: match self.settings.learn_alpha {
+                LearnAlpha::Fixed => Vec::new(),
+                LearnAlpha::Symmetric | LearnAlpha::Asymmetric => fit.topics.alpha.clone(),
+            },
         }
     }
 
@@ -319,6 +347,7 @@ impl Study for TopicsStudy<'_> {
         let page = sheet(
             summary,
             &made.course.curves(),
+            topic_map(&made.output.model),
             &self.collection.name,
             request::listed(&self.run.flags),
         );

@@ -75,7 +75,7 @@ pub struct TopicsSummary {
     pub terms: usize,
     /// Number of topics.
     pub topics: usize,
-    /// Dirichlet parameter of topic proportions.
+    /// Dirichlet parameter of topic proportions; the mean over topics where each has its own.
     pub alpha: f64,
     /// Dirichlet parameter of word proportions.
     pub eta: f64,
@@ -93,7 +93,34 @@ pub struct TopicsSummary {
     pub version: String,
     /// The topics, the largest first.
     pub topic_rows: Vec<TopicRow>,
+    /// What local steps computed: `cvb0` or `mean-field`.
+    #[serde(default)]
+    pub inference: String,
+    /// Topics in use: exp of the entropy of their shares of the tokens, from 1 to the number of topics.
+    #[serde(default)]
+    pub topics_in_use: f64,
+    /// Topics that account for less than a tenth of an even share of the tokens.
+    #[serde(default)]
+    pub dead_topics: usize,
+    /// Dirichlet parameters of topic proportions by topic, where they are learned.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub learned_alpha: Vec<f64>,
 }
+
+/// Topics in use: exp of the entropy of shares that add up to 1; as many even topics have as much.
+pub fn in_use(shares: &[f64]) -> f64 {
+    let positive = shares.iter().filter(|share| **share > 0.0);
+    (-positive.map(|share| share * share.ln()).sum::<f64>()).exp()
+}
+
+/// How many of the shares are below a tenth of an even one.
+pub fn dead(shares: &[f64]) -> usize {
+    let least = DEAD / shares.len() as f64;
+    shares.iter().filter(|share| **share < least).count()
+}
+
+/// What of an even share a topic has at least, or it is dead.
+const DEAD: f64 = 0.1;
 
 /// Numbers that are not finite are written as `null`.
 fn null_is_nan<'de, D: Deserializer<'de>>(json: D) -> Result<f64, D::Error> {

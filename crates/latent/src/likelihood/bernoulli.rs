@@ -3,7 +3,7 @@
 use jensen_math::special::{inv_logit, log1p_exp};
 
 use super::Likelihood;
-use super::row::{Form, Response, Row, Size, no_parameters};
+use super::row::{Form, Response, Row, Size, no_distribution, no_parameters};
 use crate::site::logistic::{self, Logistic};
 
 pub(super) static ROW: Row = Row {
@@ -17,6 +17,7 @@ pub(super) static ROW: Row = Row {
     log_concave: true,
     mean: inv_logit,
     log_density: |_, eta, y, _| y * eta - log1p_exp(eta),
+    distribution: no_distribution,
     form: |_, data| {
         Form::logistic(data, |_, y| Logistic {
             y,

@@ -1,6 +1,6 @@
 //! How many of several trials.
 
-use jensen_math::special::{inv_logit, lgamma, log1p_exp};
+use jensen_math::special::{inc_beta, inv_logit, lgamma, log1p_exp};
 
 use super::Likelihood;
 use super::row::{Form, Response, Row, Size, no_parameters};
@@ -17,6 +17,10 @@ pub(super) static ROW: Row = Row {
     log_concave: true,
     mean: inv_logit,
     log_density: |_, eta, y, size| log_choose(size, y) + y * eta - size * log1p_exp(eta),
+    distribution: |_, eta, y, size| match y < size {
+        true => inc_beta(size - y, y + 1.0, inv_logit(-eta)),
+        false => 1.0,
+    },
     form: |_, data| {
         Form::logistic(data, |i, y| {
             let n = data.trials_of(i);

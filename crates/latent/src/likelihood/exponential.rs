@@ -15,6 +15,7 @@ pub(super) static ROW: Row = Row {
     log_concave: true,
     mean: f64::exp,
     log_density: |_, eta, y, _| gamma::log_density(1.0, eta, y),
+    distribution: |_, eta, y, _| -(-y * (-eta).exp()).exp_m1(),
     form: |_, data| Form::convex(data, |_, y| gamma::site(1.0, y)),
     by_parameters: no_parameters,
 };

@@ -1,6 +1,6 @@
 //! Positive numbers.
 
-use jensen_math::special::{digamma, lgamma};
+use jensen_math::special::{digamma, gamma_p, lgamma};
 
 use super::Likelihood;
 use super::row::{Fitted, Form, Response, Row, Size};
@@ -19,6 +19,7 @@ pub(super) static ROW: Row = Row {
     log_concave: true,
     mean: f64::exp,
     log_density: |p, eta, y, _| log_density(p[0], eta, y),
+    distribution: |p, eta, y, _| gamma_p(p[0], p[0] * y * (-eta).exp()),
     form: |likelihood, data| {
         let shape = likelihood.values[0];
         Form::convex(data, |_, y| site(shape, y))

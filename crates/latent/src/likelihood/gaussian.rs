@@ -1,6 +1,7 @@
 //! Numbers with normal noise.
 
 use jensen_math::constants::{HALF_LOG_TWO_PI, LOG_TWO_PI};
+use jensen_math::special::phi;
 
 use super::Likelihood;
 use super::row::{Fitted, Form, Response, Row, Size};
@@ -19,6 +20,7 @@ pub(super) static ROW: Row = Row {
     log_concave: true,
     mean: |eta| eta,
     log_density: |p, eta, y, _| normal(y - eta, p[0].ln()),
+    distribution: |p, eta, y, _| phi((y - eta) / p[0].sqrt()),
     form: |likelihood, data| {
         let variance = likelihood.values[0];
         Form::convex(data, |_, y| Convex::Quadratic {

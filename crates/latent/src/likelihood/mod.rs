@@ -13,6 +13,7 @@
 //! | `stochastic_volatility` | returns with variance e^η |
 //! | `multinomial` | categories |
 //! | `row` | what a row holds |
+//! | `quantiles` | distribution functions of observations, their quantiles and draws |
 //! | `words` | the likelihood as text |
 
 mod bernoulli;
@@ -24,11 +25,13 @@ mod multinomial;
 mod negative_binomial;
 mod poisson;
 mod probit;
+mod quantiles;
 mod row;
 mod stochastic_volatility;
 mod student_t;
 mod words;
 
+pub use quantiles::Predictive;
 pub(crate) use row::{Fitted, Form, Row};
 pub use row::{Response, Size};
 

@@ -3,7 +3,7 @@
 use jensen_math::special::inv_logit;
 
 use super::Likelihood;
-use super::row::{Form, Response, Row, Size, no_parameters};
+use super::row::{Form, Response, Row, Size, no_distribution, no_parameters};
 use crate::site::SiteBound;
 use crate::site::multinomial::Multinomial;
 
@@ -18,6 +18,7 @@ pub(super) static ROW: Row = Row {
     log_concave: true,
     mean: inv_logit,
     log_density: |_, _, _, _| f64::NAN,
+    distribution: no_distribution,
     form: |likelihood, data| {
         let size = likelihood.predictors();
         let site = |y: &f64| Multinomial {

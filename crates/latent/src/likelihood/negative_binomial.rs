@@ -1,6 +1,6 @@
 //! Counts that vary more than Poisson's.
 
-use jensen_math::special::{digamma, lgamma, log1p_exp};
+use jensen_math::special::{digamma, inc_beta, lgamma, log1p_exp};
 
 use super::Likelihood;
 use super::binomial::log_choose;
@@ -24,6 +24,7 @@ pub(super) static ROW: Row = Row {
         let log_odds = eta + size.ln() - failures.ln();
         log_choose(y + failures - 1.0, y) + y * log_odds - (y + failures) * log1p_exp(log_odds)
     },
+    distribution: |p, eta, y, size| inc_beta(p[0], y + 1.0, p[0] / (p[0] + size * eta.exp())),
     form: |likelihood, data| {
         let size = likelihood.values[0];
         Form::logistic(data, |i, _| logistic(size, data, i))

@@ -1,6 +1,6 @@
 //! Counts.
 
-use jensen_math::special::lgamma;
+use jensen_math::special::{gamma_q, lgamma};
 
 use super::Likelihood;
 use super::row::{Form, Response, Row, Size, no_parameters};
@@ -18,6 +18,7 @@ pub(super) static ROW: Row = Row {
     log_concave: true,
     mean: f64::exp,
     log_density: |_, eta, y, size| y * (eta + size.ln()) - size * eta.exp() - lgamma(y + 1.0),
+    distribution: |_, eta, y, size| gamma_q(y + 1.0, size * eta.exp()),
     form: |_, data| {
         Form::convex(data, |i, y| {
             let rate = data.exposure_of(i);

@@ -6,7 +6,7 @@ use jensen_math::special::{log_phi, phi};
 use jensen_math::vmath;
 
 use super::Likelihood;
-use super::row::{Form, Response, Row, Size, no_parameters};
+use super::row::{Form, Response, Row, Size, no_distribution, no_parameters};
 use crate::site::SiteBound;
 use crate::site::expectation::Potential;
 
@@ -21,6 +21,7 @@ pub(super) static ROW: Row = Row {
     log_concave: true,
     mean: phi,
     log_density: |_, eta, y, _| log_phi((2.0 * y - 1.0) * eta),
+    distribution: no_distribution,
     form: |_, data| {
         Form::smooth(data, |_, y| Threshold {
             sign: 2.0 * y - 1.0,

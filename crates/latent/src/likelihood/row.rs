@@ -31,6 +31,9 @@ pub(crate) struct Row {
     pub mean: fn(f64) -> f64,
     /// log p(y | η) with all constants: parameters, η, y, size.
     pub log_density: fn(&[f64], f64, f64, f64) -> f64,
+    /// P(Y ≤ y | η): parameters, η, y, size. Of counts y is whole and at least 0; of binary responses and categories, whose
+    /// probabilities are their means, it is NaN.
+    pub distribution: fn(&[f64], f64, f64, f64) -> f64,
     /// −log p of every observation as a function of η.
     pub form: fn(&Likelihood, &Observations) -> Form,
     /// `−∂(Σ f)/∂ψ` by the parameters ψ.
@@ -134,6 +137,11 @@ pub(crate) struct Fitted<'a> {
     pub m: &'a [f64],
     /// Their variances.
     pub v: &'a [f64],
+}
+
+/// Where probabilities say everything.
+pub(super) fn no_distribution(_: &[f64], _: f64, _: f64, _: f64) -> f64 {
+    f64::NAN
 }
 
 /// For likelihoods without parameters.

@@ -1,6 +1,7 @@
 //! Returns whose variance is e^η.
 
 use jensen_math::constants::HALF_LOG_TWO_PI;
+use jensen_math::special::phi;
 
 use super::Likelihood;
 use super::gaussian::normal;
@@ -20,6 +21,7 @@ pub(super) static ROW: Row = Row {
     // The mean of y is 0: its standard deviation tells more.
     mean: |eta| (0.5 * eta).exp(),
     log_density: |_, eta, y, _| normal(y, eta),
+    distribution: |_, eta, y, _| phi(y * (-0.5 * eta).exp()),
     form: |_, data| {
         Form::convex(data, |_, y| match y {
             0.0 => Convex::Linear {

@@ -1,7 +1,7 @@
 //! Numbers with heavy-tailed noise.
 
 use jensen_math::simd::F64x8;
-use jensen_math::special::{digamma, lgamma};
+use jensen_math::special::{digamma, inc_beta, lgamma};
 use jensen_math::vmath::log1p;
 
 use super::Likelihood;
@@ -28,6 +28,11 @@ pub(super) static ROW: Row = Row {
             - 0.5 * (degrees * std::f64::consts::PI).ln()
             - scale.ln()
             - half * (z * z / degrees).ln_1p()
+    },
+    distribution: |p, eta, y, _| {
+        let (degrees, t) = (p[0], (y - eta) / p[1]);
+        let tail = 0.5 * inc_beta(0.5 * degrees, 0.5, degrees / (degrees + t * t));
+        if t > 0.0 { 1.0 - tail } else { tail }
     },
     form: |likelihood, data| {
         let (degrees, scale) = (likelihood.values[0], likelihood.values[1]);

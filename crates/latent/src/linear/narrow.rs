@@ -110,7 +110,7 @@ impl Narrow {
     }
 
     /// C = R L⁻ᵀ, so that V = CCᵀ.
-    fn half(&self) -> Dense {
+    pub(crate) fn half(&self) -> Dense {
         // Cᵀ = L⁻¹Rᵀ.
         let n = self.latents;
         let mut t = match &self.root {

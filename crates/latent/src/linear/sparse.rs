@@ -262,6 +262,35 @@ impl SparseField {
         );
     }
 
+    /// `L⁻ᵀ x` in the order of the latent variables, for what is factorised as LLᵀ: of independent standard normal x a draw with
+    /// precision A.
+    pub(crate) fn half_solve(&self, x: &[f64]) -> Vec<f64> {
+        let s = self.supernodes();
+        let mut y = x.to_vec();
+        for k in (0..s.n_supernodes()).rev() {
+            let (begin, end) = (s.supernode_begin()[k], s.supernode_end()[k]);
+            let pattern = s.supernode(k).pattern();
+            let cols = end - begin;
+            let height = cols + pattern.len();
+            let block = &self.factor[s.col_ptr_for_val()[k]..];
+            for j in (0..cols).rev() {
+                let column = &block[j * height..(j + 1) * height];
+                let mut rest = y[begin + j];
+                for i in j + 1..cols {
+                    rest -= column[i] * y[begin + i];
+                }
+                for (value, row) in column[cols..].iter().zip(pattern) {
+                    rest -= value * y[*row];
+                }
+                y[begin + j] = rest / column[j];
+            }
+        }
+        match self.symbolic.perm() {
+            Some(perm) => perm.arrays().1.iter().map(|at| y[*at]).collect(),
+            None => y,
+        }
+    }
+
     /// Variances `w A⁻¹ wᵀ` for rows of another design: from the selected inverse where it holds what a row needs, else by
     /// a solve a row.
     pub(crate) fn variances_of(&mut self, rows: &Design) -> Vec<f64> {

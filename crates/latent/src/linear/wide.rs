@@ -268,6 +268,21 @@ impl Wide {
             .collect()
     }
 
+    /// `prior − TᵀT` with `T = L⁻¹Λ^½ cross`: the posterior covariance of others with this prior covariance.
+    pub(crate) fn reduced_covariance(&self, cross: &Dense, prior: &Dense) -> Dense {
+        let mut t = cross.clone();
+        let n = t.rows;
+        t.data.par_chunks_mut(n.max(1)).for_each(|column| {
+            for (x, r) in column.iter_mut().zip(&self.root) {
+                *x *= r;
+            }
+        });
+        solve_lower(&self.factor, t.view_mut());
+        let mut out = prior.clone();
+        product(out.view_mut(), true, t.view().transpose(), t.view(), -1.0);
+        out
+    }
+
     /// `½ Wᵀ(ααᵀ − Λ^½B⁻¹Λ^½)W` in the form of the model's covariance.
     pub(crate) fn sensitivity(
         &mut self,

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::gp::{Factor, GaussianProcess};
 use super::graph::Graph;
 use super::place::Source;
-use super::read::{Piece, Reader, coordinates, design};
+use super::read::{New, Piece, Reader, coordinates, design};
 use super::setting::Setting;
 use super::spec::{Call, Spec, SpecError};
 use super::stack::{Block, Stack};
@@ -269,7 +269,35 @@ impl Assembled {
         }
     }
 
-    /// Where to predict for rows of another table, and the variance that effects of rows and groups unknown so far add to each.
+    /// Coordinates of rows of another table for every covariance function.
+    fn points(&self, source: &dyn Source, rows: &[usize]) -> Result<Vec<Dense>, Error> {
+        let each = self.pieces.iter();
+        each.map(|piece| coordinates(&piece.reader, source, rows, None))
+            .collect::<Result<_, _>>()
+            .map_err(Error::Data)
+    }
+
+    /// The prior covariance of rows of another table with each other, which joint draws of a process need; `None` where the prior
+    /// is no process.
+    ///
+    /// # Errors
+    /// A column is missing.
+    pub fn joint(
+        &self,
+        theta: &[f64],
+        source: &dyn Source,
+        rows: &[usize],
+    ) -> Result<Option<Dense>, Error> {
+        match &self.kind {
+            Kind::Process { process, .. } => {
+                let points = self.points(source, rows)?;
+                process.between(theta, &points).map(Some)
+            }
+            Kind::Stack { .. } => Ok(None),
+        }
+    }
+
+    /// Where to predict for rows of another table, and the effects of rows and groups unknown so far.
     ///
     /// # Errors
     /// A column is missing or a row lies outside the prior.
@@ -278,16 +306,11 @@ impl Assembled {
         theta: &[f64],
         source: &dyn Source,
         rows: &[usize],
-    ) -> Result<(Query, Vec<f64>), Error> {
+    ) -> Result<(Query, Fresh), Error> {
         match &self.kind {
             Kind::Process { process, .. } => {
-                let points = self
-                    .pieces
-                    .iter()
-                    .map(|piece| coordinates(&piece.reader, source, rows, None))
-                    .collect::<Result<Vec<_>, _>>()
-                    .map_err(Error::Data)?;
-                Ok((process.query(theta, &points)?, vec![0.0; rows.len()]))
+                let points = self.points(source, rows)?;
+                Ok((process.query(theta, &points)?, Fresh::none(rows.len())))
             }
             Kind::Stack { stack, .. } => {
                 let latents = self.pieces.last().map_or(0, |p| p.latents.end);
@@ -296,12 +319,53 @@ impl Assembled {
                 let variances = (0..self.pieces.len())
                     .map(|part| stack.variance(part, theta))
                     .collect::<Result<Vec<_>, _>>()?;
-                let extra = (fresh.iter())
-                    .map(|parts| parts.iter().map(|part| variances[*part]).sum())
-                    .collect();
-                Ok((Query::Rows(design), extra))
+                Ok((Query::Rows(design), Fresh::new(fresh, &variances)))
             }
         }
+    }
+}
+
+/// Effects of rows and groups that were not there when a model was made: independent of all else, with the variance of their
+/// part.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fresh {
+    /// The effects that each row has, by number.
+    pub rows: Vec<Vec<usize>>,
+    /// The variance of each effect.
+    pub variance: Vec<f64>,
+}
+
+impl Fresh {
+    /// No such effects in so many rows.
+    pub fn none(rows: usize) -> Self {
+        Self {
+            rows: vec![Vec::new(); rows],
+            variance: Vec::new(),
+        }
+    }
+
+    /// Effects of rows by part and by their number within it.
+    fn new(fresh: Vec<New>, variances: &[f64]) -> Self {
+        let mut numbers: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+        let mut out = Self::none(0);
+        for own in fresh {
+            let number = |key: (usize, usize)| {
+                let next = numbers.len();
+                *numbers.entry(key).or_insert(next)
+            };
+            out.rows.push(own.into_iter().map(number).collect());
+        }
+        out.variance = vec![0.0; numbers.len()];
+        for ((part, _), number) in numbers {
+            out.variance[number] = variances[part];
+        }
+        out
+    }
+
+    /// What they add to the variance of each row.
+    pub fn added(&self) -> Vec<f64> {
+        let sum = |own: &Vec<usize>| own.iter().map(|effect| self.variance[*effect]).sum();
+        self.rows.iter().map(sum).collect()
     }
 }
 

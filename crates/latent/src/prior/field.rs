@@ -6,6 +6,7 @@
 //! | RW2 | τ DᵀD, D second differences | precision τ | level and slope (ring: level) |
 //! | grid RW2 | τ (D₁₁ᵀD₁₁ + 2 D₁₂ᵀD₁₂ + D₂₂ᵀD₂₂), the thin plate | precision τ | level and both slopes |
 //! | BYM2 | unstructured part and scaled ICAR, joined | precision τ, share φ | the level of each component |
+//! | given | τ S, S from a file | precision τ | none; the level of each component where its rows add up to 0 |
 //! | AR(1) | stationary, variance σ² | ρ, variance | none |
 //! | SPDE on a grid | t (κ²I + R)², κ = √8/range, t = 1/(4πκ² variance) | range, variance | none |
 //!
@@ -60,6 +61,9 @@ pub struct Field {
 }
 
 type Triplets = Vec<(usize, usize, f64)>;
+
+/// Share of its entries' size below which the sum of a row of a given matrix counts as 0.
+const FLAT: f64 = 1e-12;
 
 /// The graph Laplacian; nodes without neighbours get a 1.
 fn laplacian(graph: &Graph) -> Triplets {
@@ -186,6 +190,46 @@ impl Field {
                     .to_owned(),
             )
         })
+    }
+
+    /// A field whose precision is τ times a symmetric matrix. Where its rows add up to 0 over a whole connected component it is
+    /// intrinsic, flat in that component's level; it must be positive definite otherwise.
+    ///
+    /// # Errors
+    /// The matrix is not square, not symmetric, or not positive definite but for those levels.
+    pub fn given(matrix: Sparse, precision: Option<f64>) -> Result<Self, Error> {
+        if matrix.rows != matrix.cols || matrix.rows == 0 {
+            return Err(Error::Prior(format!(
+                "a precision matrix is square, and this one has {} rows and {} columns",
+                matrix.rows, matrix.cols
+            )));
+        }
+        let nodes = matrix.rows;
+        let mut entries: Triplets = Vec::with_capacity(matrix.len());
+        let mut neighbours = vec![Vec::new(); nodes];
+        let mut flat = vec![true; nodes];
+        for j in 0..nodes {
+            let (rows, values) = matrix.col(j);
+            let scale: f64 = values.iter().map(|x| x.abs()).sum();
+            flat[j] = values.iter().sum::<f64>().abs() <= FLAT * scale;
+            for (i, x) in rows.iter().zip(values) {
+                entries.push((*i, j, *x));
+                if *i != j && *x != 0.0 {
+                    neighbours[j].push(*i);
+                }
+            }
+        }
+        // Every node needs its diagonal, whatever the file says.
+        entries.extend((0..nodes).map(|i| (i, i, 0.0)));
+        let (label, count) = Graph::new(neighbours)?.components();
+        let mut level: Vec<bool> = vec![true; count];
+        label
+            .iter()
+            .zip(&flat)
+            .for_each(|(c, flat)| level[*c] &= *flat);
+        let levels: Vec<usize> = (0..count).filter(|c| level[*c]).collect();
+        let null = Dense::from_fn(nodes, levels.len(), |i, j| f64::from(label[i] == levels[j]));
+        Self::scaled(nodes, entries, null, precision)
     }
 
     fn scaled(

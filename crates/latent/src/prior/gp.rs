@@ -79,9 +79,14 @@ impl GaussianProcess {
         &self.settings
     }
 
-    /// The kernels of the terms at `values`, between the points that `rows` gives for each factor and the latent
-    /// variables' own.
-    fn kernels<'a>(&self, values: &'a [f64], rows: Option<&[Dense]>) -> Vec<Vec<Kernel<'a>>> {
+    /// The kernels of the terms at `values`, between the points that `rows` and `columns` give for each factor; the latent
+    /// variables' own where they give none.
+    fn kernels<'a>(
+        &self,
+        values: &'a [f64],
+        rows: Option<&[Dense]>,
+        columns: Option<&[Dense]>,
+    ) -> Vec<Vec<Kernel<'a>>> {
         let (mut at, mut number) = (0, 0);
         let mut kernels = Vec::with_capacity(self.terms.len());
         for term in &self.terms {
@@ -89,7 +94,8 @@ impl GaussianProcess {
             for factor in term {
                 let own = &values[at..at + factor.count()];
                 let from = rows.map_or(&factor.points, |rows| &rows[number]);
-                factors.push(factor.kernel(own, from, &factor.points));
+                let to = columns.map_or(&factor.points, |columns| &columns[number]);
+                factors.push(factor.kernel(own, from, to));
                 at += factor.count();
                 number += 1;
             }
@@ -121,15 +127,8 @@ impl GaussianProcess {
     /// θ is out of its range, or the points do not have the coordinates of the latent variables'.
     pub fn query(&self, theta: &[f64], points: &[Dense]) -> Result<Query, Error> {
         let values = setting::values(&self.settings, theta)?;
-        let rows = points.first().map_or(0, |p| p.rows);
-        let fits = points.len() == self.factors().count()
-            && (self.factors().zip(points)).all(|(f, p)| f.points.cols == p.cols && p.rows == rows);
-        if !fits {
-            return Err(Error::Data(
-                "the new points do not have the coordinates of the old ones".to_owned(),
-            ));
-        }
-        let kernels = self.kernels(&values, Some(points));
+        let rows = self.check(points)?;
+        let kernels = self.kernels(&values, Some(points), None);
         let mut variance = vec![0.0; rows];
         for term in &kernels {
             let mut product = vec![1.0; rows];
@@ -144,6 +143,30 @@ impl GaussianProcess {
             mean: vec![0.0; rows],
         })
     }
+
+    /// Covariances of new points with each other; `points` as for [`query`](Self::query).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn between(&self, theta: &[f64], points: &[Dense]) -> Result<Dense, Error> {
+        let values = setting::values(&self.settings, theta)?;
+        let rows = self.check(points)?;
+        let kernels = self.kernels(&values, Some(points), Some(points));
+        Ok(Self::assemble(&kernels, rows, rows))
+    }
+
+    /// How many new points there are, where they have the latent variables' coordinates.
+    fn check(&self, points: &[Dense]) -> Result<usize, Error> {
+        let rows = points.first().map_or(0, |p| p.rows);
+        let fits = points.len() == self.factors().count()
+            && (self.factors().zip(points)).all(|(f, p)| f.points.cols == p.cols && p.rows == rows);
+        match fits {
+            true => Ok(rows),
+            false => Err(Error::Data(
+                "the new points do not have the coordinates of the old ones".to_owned(),
+            )),
+        }
+    }
 }
 
 impl Prior for GaussianProcess {
@@ -153,7 +176,7 @@ impl Prior for GaussianProcess {
 
     fn structure(&self, theta: &[f64]) -> Result<Structure, Error> {
         let values = setting::values(&self.settings, theta)?;
-        let kernels = self.kernels(&values, None);
+        let kernels = self.kernels(&values, None, None);
         let mut covariance = Self::assemble(&kernels, self.latents, self.latents);
         // Blocks may round the two triangles differently.
         for j in 0..self.latents {
@@ -174,7 +197,7 @@ impl Prior for GaussianProcess {
         let Ok(values) = setting::values(&self.settings, theta) else {
             return vec![f64::NAN; theta.len()];
         };
-        let kernels = self.kernels(&values, None);
+        let kernels = self.kernels(&values, None, None);
         let by_logarithm = sum_blocks(weights, values.len(), |block, columns| {
             let mut parts = Vec::with_capacity(values.len());
             for term in &kernels {

@@ -32,14 +32,14 @@ mod stack;
 mod term;
 mod terms;
 
-pub use assemble::{Assembled, assemble, named_columns};
+pub use assemble::{Assembled, Fresh, assemble, named_columns};
 pub use field::Field;
 pub use gp::{Factor, GaussianProcess};
 pub use graph::{Graph, Lattice};
 pub use kernel::Shape;
 pub use place::{Covariate, Index, Source};
 pub use read::{Piece, Reader};
-pub use replicated::{Replicated, replicate_design, replicate_query};
+pub use replicated::{Replicated, replicate_covariance, replicate_design, replicate_query};
 pub use setting::Setting;
 pub use spec::{Call, Named, Spec, SpecError, Word};
 pub use stack::{Block, Stack};

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use rayon::prelude::*;
 
 use super::graph::{Graph, Lattice};
-use crate::Dense;
+use crate::{Dense, Sparse};
 
 /// The tables and files that a specification names. Errors are messages for the user.
 pub trait Source {
@@ -44,6 +44,12 @@ pub trait Source {
     /// # Errors
     /// The file cannot be read, or is not square.
     fn matrix(&self, file: &str) -> Result<Dense, String>;
+
+    /// The sparse symmetric matrix in a file, both triangles.
+    ///
+    /// # Errors
+    /// The file cannot be read, or holds no such matrix.
+    fn sparse(&self, file: &str) -> Result<Sparse, String>;
 
     /// The cells of a mask, row by row, of a grid of this size.
     ///
@@ -189,6 +195,32 @@ impl Index {
             Self::Groups { levels, .. } => levels.len(),
             Self::Cells { lattice, .. } => lattice.nodes(),
         }
+    }
+
+    /// The node of each of some rows; for groups that were not there when the model was made a number of their own, the same
+    /// for rows of the same group.
+    pub(super) fn places(
+        &self,
+        source: &dyn Source,
+        rows: &[usize],
+    ) -> Result<Vec<Result<usize, usize>>, String> {
+        let found = self.find(source, rows)?;
+        let unknown: Vec<usize> = (0..rows.len()).filter(|i| found[*i].is_none()).collect();
+        let (Self::Groups { column, .. }, false) = (self, unknown.is_empty()) else {
+            let places = found.into_iter().enumerate();
+            return Ok(places.map(|(i, node)| node.ok_or(i)).collect());
+        };
+        let own: Vec<usize> = unknown.iter().map(|i| rows[*i]).collect();
+        let words = complete_words(source, column, &own)?;
+        let mut names = words.clone();
+        names.sort();
+        names.dedup();
+        let mut places: Vec<Result<usize, usize>> =
+            found.into_iter().map(|node| node.ok_or(0)).collect();
+        for (i, word) in unknown.iter().zip(&words) {
+            places[*i] = Err(names.binary_search(word).unwrap_or_default());
+        }
+        Ok(places)
     }
 
     /// The node of each of some rows; `None` for a group that was not there when the model was made.

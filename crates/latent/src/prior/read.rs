@@ -61,10 +61,11 @@ pub(super) fn coordinates(
             column((0..rows.len()).map(number).collect())
         }
         Reader::At(index) => {
-            let found = index.find(source, rows)?;
-            let code =
-                |(i, node): (usize, &Option<usize>)| node.map_or(-1.0 - i as f64, |n| n as f64);
-            column(found.iter().enumerate().map(code).collect())
+            let code = |place: &Result<usize, usize>| match place {
+                Ok(node) => *node as f64,
+                Err(new) => -1.0 - *new as f64,
+            };
+            column(index.places(source, rows)?.iter().map(code).collect())
         }
         Reader::Covariates(list) => matrix(list, source, rows)?,
         Reader::Common => column(vec![0.0; rows.len()]),
@@ -88,16 +89,20 @@ pub(super) fn coordinates(
     })
 }
 
-/// The design of rows over the pieces' latent variables; for each row the pieces (by number) whose variable is a new one.
+/// The new variables of a row: pieces by number, and a number within the piece.
+pub(super) type New = Vec<(usize, usize)>;
+
+/// The design of rows over the pieces' latent variables; for each row the pieces (by number) whose variable is a new one, with
+/// a number of that variable that rows of one new group share.
 pub(super) fn design(
     pieces: &[Piece],
     source: &dyn Source,
     rows: &[usize],
     latents: usize,
     old: bool,
-) -> Result<(Design, Vec<Vec<usize>>), String> {
+) -> Result<(Design, Vec<New>), String> {
     enum Columns {
-        Index(Vec<Option<usize>>),
+        Index(Vec<Result<usize, usize>>),
         Values(Dense),
     }
     let n = rows.len();
@@ -108,24 +113,24 @@ pub(super) fn design(
     let mut blocks = Vec::with_capacity(pieces.len());
     for (number, piece) in pieces.iter().enumerate() {
         let columns = match &piece.reader {
-            Reader::Own if old => Columns::Index((0..n).map(Some).collect()),
-            Reader::Own => Columns::Index(vec![None; n]),
-            Reader::At(index) => Columns::Index(index.find(source, rows)?),
+            Reader::Own if old => Columns::Index((0..n).map(Ok).collect()),
+            Reader::Own => Columns::Index((0..n).map(Err).collect()),
+            Reader::At(index) => Columns::Index(index.places(source, rows)?),
             Reader::Covariates(list) => Columns::Values(matrix(list, source, rows)?),
-            Reader::Common => Columns::Index(vec![Some(0); n]),
+            Reader::Common => Columns::Index(vec![Ok(0); n]),
             Reader::Inputs(_) | Reader::Given { .. } => {
                 unreachable!("inputs belong to processes")
             }
         };
         if let Columns::Index(list) = &columns {
-            for (row, _) in list.iter().enumerate().filter(|(_, at)| at.is_none()) {
-                fresh[row].push(number);
+            for (row, place) in list.iter().enumerate() {
+                fresh[row].extend(place.err().map(|new| (number, new)));
             }
         }
         blocks.push(columns);
     }
     if let [Columns::Index(list)] = blocks.as_slice()
-        && let Some(select) = list.iter().copied().collect::<Option<Vec<usize>>>()
+        && let Ok(select) = list.iter().copied().collect::<Result<Vec<usize>, usize>>()
     {
         let identity = select.len() == latents && select.iter().enumerate().all(|(i, l)| i == *l);
         let design = if identity {
@@ -156,7 +161,7 @@ pub(super) fn design(
             Columns::Index(list) => {
                 let mut rows_of = vec![Vec::new(); piece.latents.len()];
                 for (i, node) in list.iter().enumerate() {
-                    if let Some(node) = node {
+                    if let Ok(node) = node {
                         rows_of[*node].push(i);
                     }
                 }

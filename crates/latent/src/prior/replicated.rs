@@ -13,7 +13,8 @@ pub struct Replicated<'a> {
     pub times: usize,
 }
 
-fn dense(matrix: &Dense, times: usize) -> Dense {
+/// The covariance of `times` independent copies.
+pub fn replicate_covariance(matrix: &Dense, times: usize) -> Dense {
     Dense::from_fn(matrix.rows * times, matrix.cols * times, |i, j| {
         match i % times == j % times {
             true => matrix.get(i / times, j / times),
@@ -83,7 +84,7 @@ pub fn replicate_query(query: Query, times: usize) -> Query {
             variance,
             mean,
         } => Query::Cross {
-            covariance: dense(&covariance, times),
+            covariance: replicate_covariance(&covariance, times),
             variance: each(&variance, times),
             mean: each(&mean, times),
         },
@@ -102,11 +103,14 @@ impl Prior for Replicated<'_> {
             return Ok(one);
         }
         let covariance = match &one.covariance {
-            Covariance::Dense(sigma) => Covariance::Dense(dense(sigma, times)),
+            Covariance::Dense(sigma) => Covariance::Dense(replicate_covariance(sigma, times)),
             Covariance::Diagonal(v) => Covariance::Diagonal(each(v, times)),
             Covariance::Precision(q) => Covariance::Precision(Precision {
                 matrix: sparse(&q.matrix, times),
-                null_space: q.null_space.as_ref().map(|null| dense(null, times)),
+                null_space: q
+                    .null_space
+                    .as_ref()
+                    .map(|null| replicate_covariance(null, times)),
                 log_determinant: q.log_determinant.map(|d| d * times as f64),
             }),
         };

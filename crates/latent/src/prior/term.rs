@@ -275,6 +275,18 @@ impl Builder<'_, '_> {
                 };
                 Ok((index, field))
             }
+            "precision" => {
+                known.at_most(0)?;
+                let Some(file) = known.one("matrix")? else {
+                    return Err(known.misused("`precision` needs a matrix"));
+                };
+                let at = |message: String| known.error(&file.span, message);
+                let matrix = self.source.sparse(&file.text).map_err(at)?;
+                let index = self.regions(matrix.rows)?;
+                let field = Field::given(matrix, None)
+                    .map_err(|error| at(format!("{}: {error}", file.text)))?;
+                Ok((index, self.with_settings(field, &["precision"])?))
+            }
             "grid" => self.grid(notes),
             _ => {
                 known.at_most(0)?;

@@ -67,7 +67,7 @@ const PHI: Hyper = Hyper {
 const LINE: &[&str] = &["on", "from", "to", "step"];
 
 /// Every word.
-pub const TERMS: [Term; 11] = [
+pub const TERMS: [Term; 12] = [
     Term {
         name: "gp",
         usage: "gp(KERNEL[, ard][, on=COLUMNS][, lengthscale=ℓ][, variance=v])",
@@ -86,6 +86,16 @@ pub const TERMS: [Term; 11] = [
         keys: &["matrix", "on", "first"],
         flags: &[],
         parameters: &[VARIANCE],
+    },
+    Term {
+        name: "precision",
+        usage: "precision(matrix=FILE[, on=COLUMN][, first=0|1][, precision=τ])",
+        meaning: "Effects with the sparse precision matrix in FILE times τ, which starts at 1; COLUMN has the numbers of the matrix's \
+                  rows, without it row i of the table is row i of the matrix. A matrix whose rows add up to 0 is flat in the level \
+                  of each connected component.",
+        keys: &["matrix", "on", "first"],
+        flags: &[],
+        parameters: &[PRECISION],
     },
     Term {
         name: "iid",

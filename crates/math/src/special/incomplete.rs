@@ -200,14 +200,11 @@ pub fn inv_inc_beta(a: f64, b: f64, p: f64) -> f64 {
     if p.is_nan() || !(0.0..=1.0).contains(&p) {
         return f64::NAN;
     }
-    let (mut low, mut high) = (0.0, 1.0);
-    // Halving doubles near zero needs the exponents, too.
-    for _ in 0..1200 {
-        let middle = 0.5 * (low + high);
-        if middle <= low || middle >= high {
-            break;
-        }
-        let found = inc_beta(a, b, middle);
+    // Doubles from 0 to 1 are ordered as their bits are: 62 halvings at most, however near to 0 the quantile is.
+    let (mut low, mut high) = (0, 1f64.to_bits());
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        let found = inc_beta(a, b, f64::from_bits(middle));
         if found.is_nan() {
             return f64::NAN;
         }
@@ -217,7 +214,7 @@ pub fn inv_inc_beta(a: f64, b: f64, p: f64) -> f64 {
             high = middle;
         }
     }
-    0.5 * (low + high)
+    0.5 * (f64::from_bits(low) + f64::from_bits(high))
 }
 
 /// The continued fraction of the incomplete beta function, by Lentz's method.

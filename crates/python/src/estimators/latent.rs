@@ -1,7 +1,8 @@
 //! Latent Gaussian models of the columns of a matrix.
 
 use jensen::latent::{
-    LatentRequest, PriorFiles, Stored, TableModel, fit_latent_in_memory, outcome, posterior_at,
+    LatentRequest, PriorFiles, Stored, TableModel, draws_at, fit_latent_in_memory, outcome,
+    posterior_at,
 };
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -78,4 +79,39 @@ pub fn predict_latent<'py>(
         matrix(py, outcome.mean.concat(), categories)?,
         outcome.log_density.into_pyarray(py),
     ))
+}
+
+/// Joint draws of the linear predictors of the rows of `at`, given the data of a fit and its posterior: a row a draw, a column a
+/// predictor of a row.
+#[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
+pub fn draw_latent<'py>(
+    py: Python<'py>,
+    names: Vec<String>,
+    x: PyReadonlyArray2<'py, f64>,
+    more: More,
+    request: &str,
+    posterior: &[u8],
+    at: PyReadonlyArray2<'py, f64>,
+    draws: usize,
+    seed: u64,
+    threads: Option<usize>,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let request: LatentRequest = read_request(request)?;
+    let (old, new) = (
+        table(names.clone(), &x, more)?,
+        table(names, &at, Vec::new())?,
+    );
+    let (etas, columns) = computed(py, threads, || {
+        let files = PriorFiles::default();
+        let stored = Stored::decode(posterior)?;
+        let model = TableModel::new(&request.request(), &old, &files)?;
+        let rows: Vec<usize> = (0..new.rows()).collect();
+        let at = model.at(&stored.theta, &new, &rows, &files)?;
+        let joint = model.joint(&stored.theta, &new, &rows, &files)?;
+        let columns = rows.len() * stored.likelihood.predictors();
+        let etas = draws_at(&model, &stored, &at, joint.as_ref(), draws, seed)?;
+        Ok((etas, columns))
+    })?;
+    matrix(py, etas, columns)
 }

@@ -37,6 +37,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(points::explain_points, module)?)?;
     module.add_function(wrap_pyfunction!(latent::fit_latent, module)?)?;
     module.add_function(wrap_pyfunction!(latent::predict_latent, module)?)?;
+    module.add_function(wrap_pyfunction!(latent::draw_latent, module)?)?;
     module.add_function(wrap_pyfunction!(neural::fit_autoencoder, module)?)?;
     module.add_function(wrap_pyfunction!(neural::encode, module)?)?;
     module.add_function(wrap_pyfunction!(neural::decode, module)?)?;
@@ -70,7 +71,7 @@ fn fitted<T: Send>(
 }
 
 /// Computes something of a finished fit, under the interpreter's eyes.
-fn computed<T: Send>(
+pub fn computed<T: Send>(
     py: Python<'_>,
     threads: Option<usize>,
     compute: impl FnOnce() -> Result<T, Error> + Send,

@@ -32,7 +32,7 @@ impl Request {
     /// The number of columns of assignments.
     fn width(&self) -> usize {
         let width = match self {
-            Self::Mixture(request) => request.components,
+            Self::Mixture(request) => Some(request.sizes().most()),
             Self::Factors(request) => request.factors,
             Self::Chains(request) => request.states,
         };

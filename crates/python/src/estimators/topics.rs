@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use jensen::Error;
 use jensen::conjugate::documents::{Bag, Documents as _, MemoryDocuments};
-use jensen::conjugate::lda::{Predictor, RULE, Topics};
+use jensen::conjugate::lda::{Inference, Predictor, RULE, Topics};
 use jensen::data::corpus::{Corpus, Split};
 use jensen::study::words;
 use jensen::topics::stored::TopicsRun;
@@ -49,14 +49,16 @@ impl Given {
     }
 }
 
-/// Fitted topics: λ (topics × terms), the priors α and η, steps taken, documents that they stand for, words where known.
+/// Fitted topics: λ (topics × terms), the priors α (one a topic) and η, steps taken, documents that they stand for, words
+/// where known, and whether inference was collapsed.
 type Model<'py> = (
     PyReadonlyArray2<'py, f64>,
-    f64,
+    Vec<f64>,
     f64,
     u64,
     f64,
     Option<Vec<String>>,
+    bool,
 );
 
 /// Topics, and their words where they are known.
@@ -66,13 +68,17 @@ struct Known {
 }
 
 impl Known {
-    fn of((components, alpha, eta, steps, population, words): Model<'_>) -> Self {
+    fn of((components, alpha, eta, steps, population, words, collapsed): Model<'_>) -> Self {
         let (topics, terms) = (components.shape()[0], components.shape()[1]);
         let by_term = components.as_array();
         Self {
             topics: Topics {
                 topics,
                 terms,
+                inference: match collapsed {
+                    true => Inference::Cvb0,
+                    false => Inference::MeanField,
+                },
                 alpha,
                 eta,
                 lambda: by_term.t().iter().map(|x| *x as f32).collect(),
@@ -100,15 +106,17 @@ impl Known {
     }
 }
 
-/// `fit.json`, λ (topics × terms), α, η, steps, population, and the words where the documents have some.
+/// `fit.json`, λ (topics × terms), α by topic, η, steps, population, the words where the documents have some, and whether
+/// inference was collapsed.
 type Fitted<'py> = (
     String,
     Bound<'py, PyArray2<f64>>,
-    f64,
+    Vec<f64>,
     f64,
     u64,
     f64,
     Option<Vec<String>>,
+    bool,
 );
 
 /// Learns topics, from `start` where they are given.
@@ -157,6 +165,7 @@ pub fn fit_topics<'py>(
     let Topics {
         topics,
         terms,
+        inference,
         alpha,
         eta,
         lambda,
@@ -174,6 +183,7 @@ pub fn fit_topics<'py>(
         steps,
         population,
         from_file.then_some(model.words),
+        inference == Inference::Cvb0,
     ))
 }
 

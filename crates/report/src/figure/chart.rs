@@ -148,8 +148,10 @@ pub(super) fn frame(
     let (left, right, bottom, top) = (x.start, x.end, y.start, y.end);
     let about = ((right - left) / 65.0) as usize + 1;
     ticks_below(scene, x, bottom, grid.then_some(top), about);
+    let mut widest = 0.0f64;
     for (value, label) in y.ticks(((bottom - top) / 45.0) as usize + 1) {
         let at = y.at(value);
+        widest = widest.max(text_width(&label, 11.0));
         if grid {
             scene.line(
                 vec![(left, at), (right, at)],
@@ -183,7 +185,10 @@ pub(super) fn frame(
         &x_axis.label,
     );
     scene.upward_text(
-        (left - 50.0, (top + bottom) / 2.0),
+        (
+            left - (widest + 16.0).clamp(50.0, LEFT - 7.0),
+            (top + bottom) / 2.0,
+        ),
         12.0,
         Tint::Ink,
         &y_axis.label,

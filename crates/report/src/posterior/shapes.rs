@@ -40,6 +40,11 @@ pub(super) fn forest(rows: &[&Parameter]) -> Scene {
             let whisker = vec![(x.at(p.q05), y), (x.at(p.q95), y)];
             scene.line(whisker, Stroke::solid(Tint::Series(0).faint(0.55), 2.0));
             scene.disc((x.at(p.q50), y), 4.0, Tint::Series(0));
+            let decimals = text::decimals_for(p.sd);
+            let [low, middle, high] = [p.q05, p.q50, p.q95].map(|q| text::fixed(q, decimals));
+            let tip = format!("{}: median {middle}, 90 % between {low} and {high}", p.name);
+            let row = ((0.0, top + pitch * i as f64), (width, pitch));
+            scene.told_rectangle(row.0, row.1, Tint::Ink.faint(0.0), &tip);
         }
     }
     scene
@@ -59,7 +64,25 @@ pub(super) fn marginal(marginal: &Marginal) -> Scene {
     let name = text::shorten(&marginal.name, 22);
     scene.text((frame.left, 15.0), NAME, Anchor::Start, Tint::Ink, &name);
     draw_density(&mut scene, &marginal.draws, &frame);
+    let sorted = stats::sorted_finite(&marginal.draws);
+    if let Some([low, middle, high]) = tip_quantiles(&sorted) {
+        let tip = format!(
+            "{}: median {middle}, 90 % between {low} and {high}",
+            marginal.name
+        );
+        scene.told_rectangle((0.0, 0.0), (width, height), Tint::Ink.faint(0.0), &tip);
+    }
     scene
+}
+
+/// The median between the ends of the central 90 %, spelled with the digits that their distance allows.
+fn tip_quantiles(sorted: &[f64]) -> Option<[String; 3]> {
+    if sorted.is_empty() {
+        return None;
+    }
+    let quantiles = [0.05, 0.5, 0.95].map(|p| quantile(sorted, p));
+    let decimals = text::decimals_for((quantiles[2] - quantiles[0]) / 3.3);
+    Some(quantiles.map(|q| text::fixed(q, decimals)))
 }
 
 /// The shape of a marginal in a table cell.
@@ -183,13 +206,19 @@ pub(super) fn correlations(names: &[&str], correlations: &[Vec<Option<f64>>]) ->
             let tip = format!("{} and {}: {value}", names[i], names[j]);
             scene.told_rectangle((x, y), (side, side), Tint::Grid, &tip);
             let Some(r) = r else { continue };
-            let colour = Tint::Series(usize::from(*r < 0.0)).faint(r.abs());
+            // So faint that ink can be read on it, on light and on dark ground.
+            let colour = Tint::Series(usize::from(*r < 0.0)).faint(0.44 * r.abs());
             scene.told_rectangle((x, y), (side, side), colour, &tip);
             if cell >= 24.0 {
-                let tint = if r.abs() > 0.5 { Tint::Card } else { Tint::Ink };
                 let digits = usize::from(cell >= 34.0) + 1;
                 let at = (x + cell / 2.0 - 0.75, y + cell / 2.0 + 3.0);
-                scene.text(at, LABEL, Anchor::Middle, tint, &text::fixed(*r, digits));
+                scene.text(
+                    at,
+                    LABEL,
+                    Anchor::Middle,
+                    Tint::Ink,
+                    &text::fixed(*r, digits),
+                );
             }
         }
         let at = (left + cell * i as f64 + 5.0, y + cell / 2.0 + 4.0);

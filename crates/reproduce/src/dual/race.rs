@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use jensen::data::{Adjacency, Cells, Column, Table};
+use jensen::data::{Adjacency, Cells, Column, Symmetric, Table};
 use jensen::latent::{
     Covariance, Files, Fit, Learning, Learnt, Request, Settings, Solver, TableModel, fit_table,
 };
@@ -21,6 +21,10 @@ pub(super) struct Folder(pub(super) PathBuf);
 impl Files for Folder {
     fn graph(&self, file: &str) -> Result<Adjacency, String> {
         Adjacency::read(&self.0.join(file)).map_err(|e| e.to_string())
+    }
+
+    fn symmetric(&self, file: &str) -> Result<Symmetric, String> {
+        Symmetric::read(&self.0.join(file)).map_err(|e| e.to_string())
     }
 
     fn table(&self, file: &str) -> Result<Table, String> {

@@ -86,19 +86,7 @@ impl Checker {
             ast::StmtKind::Reject(messages) => StmtKind::Reject(self.messages(messages)?),
             ast::StmtKind::FatalError(messages) => StmtKind::FatalError(self.messages(messages)?),
             ast::StmtKind::If(branches, otherwise) => {
-                let branches: Vec<Checking<(Expr, Stmt)>> = branches
-                    .iter()
-                    .map(|(condition, then)| {
-                        let condition = self.int_expr(condition, "a condition");
-                        let then = self.body(then);
-                        Ok((condition?, *then?))
-                    })
-                    .collect();
-                let otherwise = otherwise.as_deref().map(|s| self.body(s)).transpose();
-                StmtKind::If {
-                    branches: branches.into_iter().collect::<Checking<_>>()?,
-                    otherwise: otherwise?,
-                }
+                return self.branches(branches, otherwise.as_deref(), span);
             }
             ast::StmtKind::While(condition, body) => {
                 let condition = self.int_expr(condition, "a condition");
@@ -146,6 +134,38 @@ impl Checker {
             }
         };
         Ok(Stmt { kind, span })
+    }
+
+    /// `if … else if … else …`: each `else if` is an `if` within the one before.
+    fn branches(
+        &mut self,
+        branches: &[(ast::Expr, ast::Stmt)],
+        otherwise: Option<&ast::Stmt>,
+        span: Span,
+    ) -> Checking<Stmt> {
+        let checked: Vec<Checking<(Expr, Box<Stmt>)>> = branches
+            .iter()
+            .map(|(condition, then)| {
+                let condition = self.int_expr(condition, "a condition");
+                let then = self.body(then);
+                Ok((condition?, then?))
+            })
+            .collect();
+        let mut rest = otherwise.map(|s| self.body(s)).transpose()?;
+        let checked = checked.into_iter().collect::<Checking<Vec<_>>>()?;
+        for (at, (condition, then)) in checked.into_iter().enumerate().rev() {
+            let span = match at {
+                0 => span,
+                _ => condition.span.to(span),
+            };
+            let kind = StmtKind::If {
+                condition,
+                then,
+                otherwise: rest,
+            };
+            rest = Some(Box::new(Stmt { kind, span }));
+        }
+        rest.map(|stmt| *stmt).ok_or(Poison)
     }
 
     fn body(&mut self, body: &ast::Stmt) -> Checking<Box<Stmt>> {

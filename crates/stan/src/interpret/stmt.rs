@@ -115,13 +115,12 @@ impl Machine<'_> {
                 return Err(FnError::invalid(text).at(span));
             }
             StmtKind::If {
-                branches,
+                condition,
+                then,
                 otherwise,
             } => {
-                for (condition, then) in branches {
-                    if self.eval_condition(condition)? {
-                        return self.exec(then);
-                    }
+                if self.eval_condition(condition)? {
+                    return self.exec(then);
                 }
                 if let Some(otherwise) = otherwise {
                     return self.exec(otherwise);

@@ -193,16 +193,33 @@ impl<'g> Lower<'_, 'g> {
         c: E<'g>,
         condition: &Expr,
         then: &Stmt,
-        (branches, otherwise): (&[(Expr, Stmt)], Option<&Stmt>),
+        otherwise: Option<&Stmt>,
+    ) -> Eval<Flow> {
+        let mut vars: Vec<VarId> = self.assigned_in(then).to_vec();
+        if let Some(otherwise) = otherwise {
+            vars.extend(self.assigned_in(otherwise).iter());
+        }
+        self.sides(
+            c,
+            condition,
+            vars,
+            |lower| lower.stmt(then),
+            |lower| otherwise.map_or(Ok(Flow::Next), |stmt| lower.stmt(stmt)),
+        )
+    }
+
+    /// What `then` does where c holds, and `otherwise` where it does not; they may assign to `vars`.
+    pub(super) fn sides(
+        &mut self,
+        c: E<'g>,
+        condition: &Expr,
+        mut vars: Vec<VarId>,
+        then: impl FnOnce(&mut Self) -> Eval<Flow>,
+        otherwise: impl FnOnce(&mut Self) -> Eval<Flow>,
     ) -> Eval<Flow> {
         let span = condition.span;
         self.site(condition);
         let c = boolean(c);
-        let mut vars: Vec<VarId> = self.assigned_in(then).to_vec();
-        let bodies = branches.iter().map(|(_, body)| body);
-        for body in bodies.chain(otherwise) {
-            vars.extend(self.assigned_in(body).iter());
-        }
         vars.sort_unstable();
         vars.dedup();
         let values = |lower: &Self| -> Vec<Option<Sym>> {
@@ -211,12 +228,12 @@ impl<'g> Lower<'_, 'g> {
                 .collect()
         };
         let before = values(self);
-        let a = self.side(c, |lower| lower.stmt(then))?;
+        let a = self.side(c, then)?;
         let after_a = values(self);
         for (var, value) in vars.iter().zip(&before) {
             self.slots[var.0 as usize] = value.clone();
         }
-        let b = self.side(c.not(), |lower| lower.conditional(branches, otherwise))?;
+        let b = self.side(c.not(), otherwise)?;
         self.site(condition);
         self.join(c, &a, &b);
         let goes_on =
@@ -255,6 +272,9 @@ impl<'g> Lower<'_, 'g> {
         {
             // Both sides add to the variable: the sum stays one sum, only the increment is chosen.
             return Ok((self.tape.e(*old) + c.select(a, b)).into());
+        }
+        if let (Sym::Window(x), Sym::Window(y)) = (x, y) {
+            return self.merge_windows(c, x, y).map_err(|e| e.at(span));
         }
         // Local variables of the branches may have any shape; nobody sees them afterwards.
         if let (Ok(a), Ok(b)) = (x.dims(), y.dims())
@@ -354,13 +374,12 @@ fn collect(stmt: &Stmt, vars: &mut Vec<VarId>) {
         StmtKind::Decl(decl) => vars.push(decl.var),
         StmtKind::Assign(assign) => targets(&assign.target, vars),
         StmtKind::If {
-            branches,
-            otherwise,
+            then, otherwise, ..
         } => {
-            let bodies = branches.iter().map(|(_, body)| body);
-            bodies
-                .chain(otherwise.as_deref())
-                .for_each(|body| collect(body, vars));
+            collect(then, vars);
+            if let Some(otherwise) = otherwise {
+                collect(otherwise, vars);
+            }
         }
         StmtKind::While { body, .. }
         | StmtKind::For { body, .. }

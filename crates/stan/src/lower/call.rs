@@ -50,6 +50,10 @@ impl Lower<'_, '_> {
             {
                 Ok(product)
             }
+            Callee::Builtin(id) if id.name().ends_with("_rng") && self.in_turns() => {
+                let message = "every turn of the loop draws random numbers of its own";
+                Err(FnError::records(message).at(expr.span))
+            }
             Callee::Builtin(id) if id.name().ends_with("_rng") => self.random_call(expr, id, call),
             _ => {
                 let args = self.exprs(&call.args)?;

@@ -111,6 +111,10 @@ impl<'g> Lower<'_, 'g> {
                 "records interact: `target()` is the log density of all records so far",
             )
             .at(span)),
+            ExprKind::Target if self.in_turns() => Err(FnError::records(
+                "a turn of the loop looks at `target()`, to which earlier turns have added",
+            )
+            .at(span)),
             ExprKind::Target => {
                 self.site(expr);
                 Ok(self.target().into())
@@ -158,6 +162,9 @@ impl<'g> Lower<'_, 'g> {
     fn indexed(&mut self, expr: &Expr, base: &Expr, indices: &[Index]) -> Eval<Sym> {
         if self.axis.is_some() {
             return self.indexed_by_record(expr, base, indices);
+        }
+        if self.in_turns() {
+            return self.indexed_in_turns(expr, base, indices);
         }
         let (idx, drawn) = self.indices_of_draw(indices)?;
         // A variable is looked into where it stands: no copy of its table is held meanwhile.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::Lower;
 use crate::program::{Expr, ExprKind, Index};
 use crate::symbolic::tape::E;
-use crate::symbolic::value::{Dims, Leaf, Sym};
+use crate::symbolic::value::{Dims, Leaf, Sym, e_cell};
 use crate::value::Value;
 use crate::value::error::Eval;
 
@@ -29,11 +29,30 @@ pub(super) struct Product<'g> {
 /// One row of a data variable, by its place.
 struct Row {
     rows: Arc<Value>,
-    place: usize,
+    place: RowPlace,
     count: usize,
     length: usize,
     /// Stored row after row, not as a column-major matrix.
     by_row: bool,
+}
+
+enum RowPlace {
+    One(usize),
+    /// Each turn's own.
+    Each(Vec<u32>),
+}
+
+impl RowPlace {
+    /// The elements of the product with these rows, in column `j` of `count` rows.
+    fn of<'g>(&self, all: E<'g>, j: usize, count: usize) -> E<'g> {
+        match self {
+            RowPlace::One(place) => all.at(j * count + place),
+            RowPlace::Each(places) => {
+                let index: Vec<u32> = places.iter().map(|p| (j * count) as u32 + p).collect();
+                all.gather_record(&index)
+            }
+        }
+    }
 }
 
 impl<'g> Lower<'_, 'g> {
@@ -46,7 +65,8 @@ impl<'g> Lower<'_, 'g> {
     ) -> Eval<Option<Sym>> {
         // The factor may be evaluated again: it must not add to the log density.
         let plain = matches!(factor.kind, ExprKind::Var(_) | ExprKind::Index(..));
-        if !plain || !self.tape.unrolling.get() || self.axis.is_some() {
+        let many = self.tape.unrolling.get() || self.in_turns();
+        if !plain || !many || self.axis.is_some() {
             return Ok(None);
         }
         let Some(row) = self.row_of_data(row)? else {
@@ -54,26 +74,33 @@ impl<'g> Lower<'_, 'g> {
         };
         let factor = self.expr(factor)?;
         let cols = match (&factor, factor.dims()) {
-            (Sym::Flat(_), Ok(dims)) if dims.array.is_empty() => match dims.leaf {
-                Leaf::Vector(n) | Leaf::Row(n) if n == row.length => 1,
-                Leaf::Matrix(n, cols) if n == row.length => cols,
-                _ => return Ok(None),
-            },
+            (Sym::Flat(_), Ok(dims)) if dims.array.is_empty() && !factor.has_records(self.tape) => {
+                match dims.leaf {
+                    Leaf::Vector(n) | Leaf::Row(n) if n == row.length => 1,
+                    Leaf::Matrix(n, cols) if n == row.length => cols,
+                    _ => return Ok(None),
+                }
+            }
             _ => return Ok(None),
         };
         self.site(site);
         let e = factor.e(self.tape).map_err(|e| e.at(site.span))?;
         let all = self.product(&row, e, cols);
         if matches!(factor.dims(), Ok(dims) if matches!(dims.leaf, Leaf::Matrix(..))) {
-            let index: Vec<u32> = (0..cols)
-                .map(|j| (j * row.count + row.place) as u32)
-                .collect();
-            return Ok(Some(Sym::flat(
-                Dims::leaf(Leaf::Row(cols)),
-                all.gather(&index),
-            )));
+            let dims = Dims::leaf(Leaf::Row(cols));
+            return Ok(Some(match &row.place {
+                RowPlace::One(place) => {
+                    let index: Vec<u32> =
+                        (0..cols).map(|j| (j * row.count + place) as u32).collect();
+                    Sym::flat(dims, all.gather(&index))
+                }
+                each => {
+                    let cells = (0..cols).map(|j| e_cell(each.of(all, j, row.count)));
+                    Sym::cells(dims, cells.collect())
+                }
+            }));
         }
-        Ok(Some(all.at(row.place).into()))
+        Ok(Some(row.place.of(all, 0, row.count).into()))
     }
 
     fn product(&mut self, row: &Row, factor: E<'g>, cols: usize) -> E<'g> {
@@ -118,15 +145,28 @@ impl<'g> Lower<'_, 'g> {
             _ => return Ok(None),
         };
         let visits = self.loops.iter().map(|l| l.trips).max().unwrap_or(0);
-        if length < LONG || count > visits.saturating_mul(2) {
+        let visits = visits.max(self.turn_count());
+        let long = if self.in_turns() { 2 } else { LONG };
+        if length < long || count > visits.saturating_mul(2) {
             return Ok(None);
         }
         let rows = rows.clone();
-        let place = self.int(at)?;
+        let place = self.expr(at)?;
+        if place.has_records(self.tape) {
+            let places = self.own_positions(&place, count, 1);
+            return Ok(Some(Row {
+                rows,
+                place: RowPlace::Each(places.map_err(|e| e.at(at.span))?),
+                count,
+                length,
+                by_row,
+            }));
+        }
+        let place = place.int().map_err(|e| e.at(at.span))?;
         Ok(match usize::try_from(place) {
             Ok(place) if (1..=count).contains(&place) => Some(Row {
                 rows,
-                place: place - 1,
+                place: RowPlace::One(place - 1),
                 count,
                 length,
                 by_row,

@@ -12,6 +12,7 @@
 //! | `params`, `checks` | constrained parameters, checks of transformed ones |
 //! | `outputs`, `random` | what is reported of a draw, and its random numbers |
 //! | `records` | the axis of exchangeable records: prior and likelihood apart |
+//! | `turns` | the turns of a loop taken together |
 
 mod branch;
 mod call;
@@ -24,17 +25,18 @@ mod random;
 mod records;
 mod solvers;
 mod stmt;
+mod turns;
 
 use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
 
 use jensen_density::Posterior;
-use jensen_graph::{Graph, NodeId, Scattered};
+use jensen_graph::{Graph, NodeId, Scattered, passes};
 
 pub use self::outputs::{LoweredOutputs, lower_outputs};
 pub use self::random::{Argument, LibraryCall, Numbers, Standard, StandardCall};
-pub use self::records::{LoweredRecords, lower_records};
+pub use self::records::{LoweredRecords, RecordData, lower_block, lower_records, record_data};
 
 use crate::functions::random::Place;
 use crate::interpret::BoundModel;
@@ -54,7 +56,7 @@ pub struct LowerOptions {
     pub propto: bool,
     /// Add the log-Jacobians of the parameters' transforms.
     pub jacobian: bool,
-    /// Most nodes the graph may have while it is built.
+    /// Most nodes the graph may have while it is built, and about half of it the statements and turns that are run.
     pub node_limit: usize,
 }
 
@@ -115,13 +117,14 @@ impl From<Box<EvalError>> for LowerError {
 /// Nested expressions, statements and calls before lowering gives up.
 const DEPTH_LIMIT: u32 = 1000;
 
-/// Statements and loop turns before lowering gives up.
+/// Statements and loop turns before lowering gives up, unless as many nodes are allowed.
 const STEP_LIMIT: u64 = 10_000_000;
 
 /// Steps between two questions whether to go on.
 const ASK_EVERY: u64 = 256;
 
 /// Stack for [`DEPTH_LIMIT`] levels; only touched pages take memory.
+#[cfg(not(target_family = "wasm"))]
 const STACK: usize = 256 << 20;
 
 /// The expression graph of the log density.
@@ -135,6 +138,7 @@ pub fn lower(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, Lower
 
 /// Runs `lower` on a thread of its own: recursion follows the program's nesting, and the thread has the stack for it
 /// whoever calls.
+#[cfg(not(target_family = "wasm"))]
 fn with_stack<T: Send>(
     lower: impl FnOnce() -> Result<T, LowerError> + Send,
 ) -> Result<T, LowerError> {
@@ -157,6 +161,12 @@ fn with_stack<T: Send>(
     })
 }
 
+/// Runs `lower` where there are no other threads: what is too deep for a browser's stack ends there.
+#[cfg(target_family = "wasm")]
+fn with_stack<T>(lower: impl FnOnce() -> Result<T, LowerError>) -> Result<T, LowerError> {
+    lower()
+}
+
 fn lower_here(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, LowerError> {
     let tape = Tape::default();
     let dim = bound.unconstrained_dim();
@@ -168,10 +178,24 @@ fn lower_here(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, Lowe
     lower.check_transformed(&program.transformed_parameters)?;
     lower.block(&program.model)?;
     let output = lower.log_density();
+    let turned = lower.turning.turned;
     drop(lower);
-    let scattered = tape.scattered.into_inner();
+    let mut scattered = tape.scattered.into_inner();
     let mut graph = tape.graph.into_inner();
     graph.set_outputs(vec![output]);
+    if turned {
+        // Columns of turns are left behind.
+        let roots = scattered
+            .iter()
+            .flat_map(|one| [one.values, one.location, one.scale]);
+        let roots: Vec<NodeId> = std::iter::once(output).chain(roots).collect();
+        graph = passes::repeats(&passes::settled(&graph, &roots));
+        let made = graph.outputs().to_vec();
+        for (one, ids) in scattered.iter_mut().zip(made[1..].chunks_exact(3)) {
+            (one.values, one.location, one.scale) = (ids[0], ids[1], ids[2]);
+        }
+        graph.set_outputs(vec![made[0]]);
+    }
     Ok(Lowered {
         graph,
         dim,
@@ -186,6 +210,8 @@ struct Unrolled {
     what: String,
     /// How often, `usize::MAX` if that shows only in the end.
     trips: usize,
+    /// Why its turns are not taken together.
+    apart: Option<EvalError>,
 }
 
 /// A `return` under a condition that depends on parameters: what follows only counts for the other draws.
@@ -214,6 +240,8 @@ struct Lower<'p, 'g> {
     loops: Vec<Unrolled>,
     builders: HashMap<usize, call::Resolved>,
     products: Vec<hoist::Product<'g>>,
+    /// Loops whose turns are taken together.
+    turning: turns::Turning<'g>,
     assigned: HashMap<usize, Rc<[VarId]>>,
     /// Whether `~` and `_lupdf` lose their constants here.
     drop_constants: bool,
@@ -252,6 +280,7 @@ impl<'p, 'g> Lower<'p, 'g> {
             loops: Vec::new(),
             builders: HashMap::new(),
             products: Vec::new(),
+            turning: turns::Turning::default(),
             assigned: HashMap::new(),
             drop_constants: options.propto,
             axis: None,
@@ -382,21 +411,28 @@ impl<'p, 'g> Lower<'p, 'g> {
         if nodes > self.options.node_limit {
             return Err(self.too_large(span));
         }
-        if self.steps > STEP_LIMIT {
-            let message =
-                format!("gave up after {STEP_LIMIT} steps: does this loop or recursion end?");
-            return Err(limit(message, span));
+        let steps = STEP_LIMIT.max(self.options.node_limit as u64 / 2);
+        if self.steps > steps {
+            let gave_up = format!("gave up after {steps} steps");
+            return Err(match self.loops.iter().any(|l| l.trips < usize::MAX) {
+                true => self.unrolled_too_far(&gave_up, span),
+                false => limit(format!("{gave_up}: does this loop or recursion end?"), span),
+            });
         }
         Ok(())
     }
 
     fn too_large(&self, span: Span) -> Box<EvalError> {
-        let limit_text = format!(
+        let exceeds = format!(
             "the graph of the log density exceeds {} nodes",
             self.options.node_limit
         );
+        self.unrolled_too_far(&exceeds, span)
+    }
+
+    fn unrolled_too_far(&self, limit_text: &str, span: Span) -> Box<EvalError> {
         match self.loops.iter().max_by_key(|l| l.trips) {
-            None => limit(limit_text, span),
+            None => limit(format!("{limit_text} (--memory-limit)"), span),
             Some(largest) => {
                 let nest: Vec<String> = self
                     .loops
@@ -406,9 +442,16 @@ impl<'p, 'g> Lower<'p, 'g> {
                         trips => format!("`{}` {trips} times", l.what),
                     })
                     .collect();
+                let why = largest.apart.as_ref().map_or(String::new(), |why| {
+                    let place = self.program.location(why.span);
+                    format!(
+                        ", whose turns are taken one by one ({} at {place})",
+                        why.message
+                    )
+                });
                 limit(
                     format!(
-                        "{limit_text} while unrolling {}; write this loop with vectors, which stay one operation whatever their length",
+                        "{limit_text} while unrolling {}{why}; write this loop with vectors, which stay one operation whatever their length, or allow more (--memory-limit)",
                         nest.join(" in ")
                     ),
                     largest.span,

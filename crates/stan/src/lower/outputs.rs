@@ -1,6 +1,6 @@
 //! The graph of what a program reports of a draw: parameters, transformed parameters, generated quantities.
 
-use jensen_graph::{Graph, NodeId};
+use jensen_graph::{Graph, NodeId, passes};
 
 use super::random::{LibraryCall, Random, StandardCall};
 use super::{Lower, LowerError, LowerOptions, with_stack};
@@ -66,6 +66,7 @@ fn lower_here(bound: &BoundModel) -> Result<LoweredOutputs, LowerError> {
         }
     }
     let random = lower.random.take().unwrap_or_default();
+    let turned = lower.turning.turned;
     drop(lower);
     tape.graph.borrow_mut().set_site(0);
     let arguments = random.stages.iter().map(|stage| &stage.cells);
@@ -74,7 +75,12 @@ fn lower_here(bound: &BoundModel) -> Result<LoweredOutputs, LowerError> {
     let guards: Vec<E<'_>> = tape.guards.borrow().iter().map(|id| tape.e(*id)).collect();
     outputs.push(tape.add_all(&guards).id);
     let mut graph = tape.graph.into_inner();
-    graph.set_outputs(outputs);
+    if turned {
+        // Columns of turns are left behind.
+        graph = passes::settled(&graph, &outputs);
+    } else {
+        graph.set_outputs(outputs);
+    }
     Ok(LoweredOutputs {
         graph,
         standard: random.standard,

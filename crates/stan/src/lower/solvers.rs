@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
-use jensen_graph::{Graph, NodeId, Solver, SolverKind};
+use jensen_graph::{Graph, NodeId, Solver, SolverKind, passes};
 use jensen_math::solvers::{Ends, Integral, NODE};
 
 use super::Lower;
@@ -43,7 +43,7 @@ impl Call<'_> {
 /// The parts of values that depend on parameters, as nodes one after another.
 fn unknown_parts(tape: &Tape, value: &Sym, parts: &mut Vec<NodeId>) {
     match value {
-        Sym::Int(_) | Sym::Real(_) | Sym::Data(_) | Sym::Records(_) => {}
+        Sym::Int(_) | Sym::Real(_) | Sym::Data(_) | Sym::Records(_) | Sym::Window(_) => {}
         Sym::Scalar(id) => parts.push(*id),
         Sym::Flat(Flat { store, .. }) => match store {
             Store::Node(id) => parts.push(*id),
@@ -74,7 +74,9 @@ fn inside(value: &Sym, p: E<'_>, at: &mut usize) -> Sym {
     let each =
         |values: &[Sym], at: &mut usize| Rc::new(values.iter().map(|v| inside(v, p, at)).collect());
     match value {
-        Sym::Int(_) | Sym::Real(_) | Sym::Data(_) | Sym::Records(_) => value.clone(),
+        Sym::Int(_) | Sym::Real(_) | Sym::Data(_) | Sym::Records(_) | Sym::Window(_) => {
+            value.clone()
+        }
         Sym::Scalar(_) => {
             *at += 1;
             p.at(*at - 1).into()
@@ -160,6 +162,7 @@ impl<'p, 'g> Lower<'p, 'g> {
             loops: Vec::new(),
             builders: std::mem::take(&mut self.builders),
             products: Vec::new(),
+            turning: super::turns::Turning::default(),
             assigned: std::mem::take(&mut self.assigned),
             drop_constants: false,
             axis: None,
@@ -173,6 +176,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         self.steps = lower.steps;
         self.builders = std::mem::take(&mut lower.builders);
         self.assigned = std::mem::take(&mut lower.assigned);
+        let turned = lower.turning.turned;
         drop(lower);
         let rates = result?;
         let guards: Vec<E<'_>> = tape.guards.borrow().iter().map(|id| tape.e(*id)).collect();
@@ -184,7 +188,11 @@ impl<'p, 'g> Lower<'p, 'g> {
         };
         let mut graph = tape.graph.into_inner();
         graph.set_outputs(vec![rates]);
-        Ok(graph)
+        Ok(if turned {
+            passes::settled(&graph, &[rates])
+        } else {
+            graph
+        })
     }
 
     /// Calls the function passed inside a body: `size` values.

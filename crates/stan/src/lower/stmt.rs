@@ -1,6 +1,8 @@
 //! Statements.
 
 use super::expr::Condition;
+use super::records::Given;
+use super::turns::continues;
 use super::{Lower, Unrolled};
 use crate::program::{
     Access, Assign, Callee, Decl, Expr, LValue, Level, Message, Place, SizedType, Span, Stmt,
@@ -9,9 +11,9 @@ use crate::program::{
 use crate::symbolic::functions::operators;
 use crate::symbolic::index::{self, Step};
 use crate::symbolic::tape::E;
-use crate::symbolic::value::Sym;
+use crate::symbolic::value::{Leaf, Sym};
 use crate::value::Value;
-use crate::value::error::{Eval, FnError, MAX_VALUE_BYTES, check_bytes};
+use crate::value::error::{Eval, EvalError, FnError, MAX_VALUE_BYTES, check_bytes};
 use crate::value::index::Idx;
 use crate::value::sized::Sized;
 
@@ -67,9 +69,34 @@ impl<'g> Lower<'_, 'g> {
                 return Err(self.reject("fatal_error", parts, stmt.span));
             }
             StmtKind::If {
-                branches,
+                condition,
+                then,
                 otherwise,
-            } => return self.conditional(branches, otherwise.as_deref()),
+            } => {
+                return match self.condition(condition)? {
+                    Condition::Known(true) => self.inner(then),
+                    Condition::Known(false) => {
+                        otherwise.as_ref().map_or(Ok(Flow::Next), |s| self.inner(s))
+                    }
+                    Condition::Depends(c) => self.nested(stmt.span, |lower| {
+                        let within: Vec<&Stmt> = std::iter::once(&**then)
+                            .chain(otherwise.as_deref())
+                            .collect();
+                        let parted = !within.iter().any(|side| continues(side))
+                            && lower.parted(
+                                c,
+                                &within,
+                                stmt.span,
+                                |lower| lower.turn(then),
+                                |lower| otherwise.as_ref().map_or(Ok(()), |stmt| lower.turn(stmt)),
+                            )?;
+                        if parted {
+                            return Ok(Flow::Next);
+                        }
+                        lower.branch(c, condition, then, otherwise.as_deref())
+                    }),
+                };
+            }
             StmtKind::While { condition, body } => {
                 return self.while_loop(condition, body, stmt.span);
             }
@@ -79,16 +106,7 @@ impl<'g> Lower<'_, 'g> {
                 upper,
                 body,
             } => {
-                if self.axis.is_some() && self.over_records(lower, upper)? {
-                    let index = self.record_index();
-                    return self.record_loop(*var, index, body, stmt.span);
-                }
-                let (from, to) = (self.loop_bound(lower)?, self.loop_bound(upper)?);
-                let trips = (i64::from(to) - i64::from(from) + 1).max(0) as usize;
-                let what = format!("for ({} in …)", self.program.var(*var).name);
-                return self.unrolled(what, trips, stmt.span, |lower| {
-                    lower.turns(*var, (from..=to).map(Sym::Int), body)
-                });
+                return self.for_loop(*var, (lower, upper), body, stmt.span);
             }
             StmtKind::ForEach {
                 var,
@@ -108,27 +126,6 @@ impl<'g> Lower<'_, 'g> {
             }
         }
         Ok(Flow::Next)
-    }
-
-    /// `if` with the branches from here on.
-    pub(super) fn conditional(
-        &mut self,
-        branches: &[(Expr, Stmt)],
-        otherwise: Option<&Stmt>,
-    ) -> Eval<Flow> {
-        for (at, (condition, then)) in branches.iter().enumerate() {
-            match self.condition(condition)? {
-                Condition::Known(true) => return self.inner(then),
-                Condition::Known(false) => {}
-                Condition::Depends(c) => {
-                    let rest = (&branches[at + 1..], otherwise);
-                    return self.nested(condition.span, |lower| {
-                        lower.branch(c, condition, then, rest)
-                    });
-                }
-            }
-        }
-        otherwise.map_or(Ok(Flow::Next), |s| self.inner(s))
     }
 
     fn inner(&mut self, stmt: &Stmt) -> Eval<Flow> {
@@ -153,6 +150,35 @@ impl<'g> Lower<'_, 'g> {
 
     // Loops
 
+    fn for_loop(
+        &mut self,
+        var: VarId,
+        (lower, upper): (&Expr, &Expr),
+        body: &Stmt,
+        span: Span,
+    ) -> Eval<Flow> {
+        if self.axis.is_some() && self.over_records(lower, upper)? {
+            let index = self.record_index();
+            return self.record_loop(var, index, body, span);
+        }
+        if self.in_turns() {
+            let bounds = (self.expr(lower)?, self.expr(upper)?);
+            if self.loop_in_turns(var, (&bounds.0, &bounds.1), body, span)? {
+                return Ok(Flow::Next);
+            }
+        }
+        let (from, to) = (self.loop_bound(lower)?, self.loop_bound(upper)?);
+        if self.together(var, (from, to), body, span, |_, index| Ok(index))? {
+            return Ok(Flow::Next);
+        }
+        let trips = (i64::from(to) - i64::from(from) + 1).max(0) as usize;
+        let what = format!("for ({} in …)", self.program.var(var).name);
+        let apart = self.taken_apart(body);
+        self.unrolled(what, trips, span, apart, |lower| {
+            lower.turns(var, (from..=to).map(Sym::Int), body)
+        })
+    }
+
     fn loop_bound(&mut self, expr: &Expr) -> Eval<i32> {
         let value = self.expr(expr)?;
         match value {
@@ -169,9 +195,15 @@ impl<'g> Lower<'_, 'g> {
         what: String,
         trips: usize,
         span: Span,
+        apart: Option<EvalError>,
         body: impl FnOnce(&mut Self) -> Eval<Flow>,
     ) -> Eval<Flow> {
-        self.loops.push(Unrolled { span, what, trips });
+        self.loops.push(Unrolled {
+            span,
+            what,
+            trips,
+            apart,
+        });
         let outer = self
             .tape
             .unrolling
@@ -204,7 +236,7 @@ impl<'g> Lower<'_, 'g> {
     }
 
     fn while_loop(&mut self, condition: &Expr, body: &Stmt, span: Span) -> Eval<Flow> {
-        self.unrolled("while (…)".into(), usize::MAX, span, |lower| {
+        self.unrolled("while (…)".into(), usize::MAX, span, None, |lower| {
             let outside = lower.place;
             for turn in 0.. {
                 lower.step(span)?;
@@ -241,6 +273,23 @@ impl<'g> Lower<'_, 'g> {
             let element = element.of(&self.program.var(var).ty);
             return self.record_loop(var, element, body, span);
         }
+        if let Ok(dims) = value.dims()
+            && let Some(count) = dims.extents().first()
+            && let Ok(count) = i32::try_from(*count)
+            && (dims.array.len() == 1
+                || dims.array.is_empty() && !matches!(dims.leaf, Leaf::Matrix(..)))
+        {
+            let ty = &self.program.var(var).ty;
+            let at = container.span;
+            let whole = value.clone();
+            let element = |lower: &mut Self, index: Sym| {
+                let picked = lower.picked(&whole, &[Given::One(index)]);
+                picked.map(|x| x.of(ty)).map_err(|e| e.at(at))
+            };
+            if self.together(var, (1, count), body, span, element)? {
+                return Ok(Flow::Next);
+            }
+        }
         let elements: Vec<Sym> = match &value {
             Sym::Array(parts) => (**parts).clone(),
             Sym::Data(data) if matches!(**data, Value::Array(_)) => match &**data {
@@ -271,7 +320,8 @@ impl<'g> Lower<'_, 'g> {
             }
         };
         let what = format!("for ({} in …)", self.program.var(var).name);
-        self.unrolled(what, elements.len(), span, |lower| {
+        let apart = self.taken_apart(body);
+        self.unrolled(what, elements.len(), span, apart, |lower| {
             lower.turns(var, elements.into_iter(), body)
         })
     }
@@ -361,6 +411,12 @@ impl<'g> Lower<'_, 'g> {
 
     fn assign(&mut self, assign: &Assign, span: Span) -> Eval<()> {
         let value = self.expr(&assign.rhs)?;
+        if let LValue::Place(place) = &assign.target
+            && let Some(Sym::Window(_)) = &self.slots[place.var.0 as usize]
+        {
+            self.site(&assign.rhs);
+            return self.write_window(place, assign.op, value, span);
+        }
         let value = match (assign.op, &assign.target) {
             (Some(op), LValue::Place(place)) => {
                 let path = self.path(place)?;

@@ -171,13 +171,11 @@ impl Printer<'_> {
                 out.line(&format!("fatal_error({});", self.messages(list)))
             }
             StmtKind::If {
-                branches,
+                condition,
+                then,
                 otherwise,
             } => {
-                for (at, (condition, then)) in branches.iter().enumerate() {
-                    let word = if at == 0 { "if" } else { "else if" };
-                    self.body(out, &format!("{word} ({})", self.expr(condition)), then);
-                }
+                self.body(out, &format!("if ({})", self.expr(condition)), then);
                 if let Some(otherwise) = otherwise {
                     self.body(out, "else", otherwise);
                 }

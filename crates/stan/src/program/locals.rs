@@ -28,13 +28,12 @@ fn collect(stmt: &Stmt, vars: &mut Vec<VarId>) {
         }
         StmtKind::While { body, .. } => collect(body, vars),
         StmtKind::If {
-            branches,
-            otherwise,
+            then, otherwise, ..
         } => {
-            let bodies = branches.iter().map(|(_, body)| body);
-            bodies
-                .chain(otherwise.as_deref())
-                .for_each(|body| collect(body, vars));
+            collect(then, vars);
+            if let Some(otherwise) = otherwise {
+                collect(otherwise, vars);
+            }
         }
         StmtKind::Block(body) | StmtKind::Profile(_, body) => {
             body.iter().for_each(|stmt| collect(stmt, vars));

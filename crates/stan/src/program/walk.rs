@@ -127,13 +127,12 @@ impl Stmt {
         see(self);
         match &self.kind {
             StmtKind::If {
-                branches,
-                otherwise,
+                then, otherwise, ..
             } => {
-                let bodies = branches.iter().map(|(_, body)| body);
-                bodies
-                    .chain(otherwise.as_deref())
-                    .for_each(|body| body.visit(see));
+                then.visit(see);
+                if let Some(otherwise) = otherwise {
+                    otherwise.visit(see);
+                }
             }
             StmtKind::While { body, .. }
             | StmtKind::For { body, .. }
@@ -169,11 +168,7 @@ impl Stmt {
                     }
                 }
             }
-            StmtKind::If { branches, .. } => {
-                branches
-                    .iter()
-                    .for_each(|(condition, _)| condition.visit(see));
-            }
+            StmtKind::If { condition, .. } => condition.visit(see),
             StmtKind::While { condition, .. } => condition.visit(see),
             StmtKind::For { lower, upper, .. } => {
                 lower.visit(see);

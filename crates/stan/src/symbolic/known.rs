@@ -1,7 +1,7 @@
 //! What is known of a value's sign and range from the operations that made it: conditions that always hold need no
 //! guard.
 
-use jensen_graph::{Graph, NodeId, Op, ValueRange};
+use jensen_graph::{Graph, NodeId, Op, RecordColumn, ValueRange};
 
 use crate::symbolic::tape::{E, Tape};
 
@@ -13,15 +13,19 @@ pub fn range(e: E<'_>) -> ValueRange {
     of(&e.tape.graph.borrow(), e.id, DEPTH)
 }
 
+fn of_numbers(values: &[f64]) -> ValueRange {
+    if values.iter().any(|v| v.is_nan()) {
+        return ValueRange::ALL;
+    }
+    values.iter().fold(
+        ValueRange::between(f64::INFINITY, f64::NEG_INFINITY),
+        |r, v| ValueRange::between(r.low.min(*v), r.high.max(*v)),
+    )
+}
+
 fn of(g: &Graph, id: NodeId, depth: u32) -> ValueRange {
     if let Some(values) = g.constant_value(id) {
-        if values.iter().any(|v| v.is_nan()) {
-            return ValueRange::ALL;
-        }
-        return values.iter().fold(
-            ValueRange::between(f64::INFINITY, f64::NEG_INFINITY),
-            |r, v| ValueRange::between(r.low.min(*v), r.high.max(*v)),
-        );
+        return of_numbers(values);
     }
     if depth == 0 {
         return ValueRange::ALL;
@@ -29,7 +33,11 @@ fn of(g: &Graph, id: NodeId, depth: u32) -> ValueRange {
     let arg = |k: usize| of(g, g.args(id)[k], depth - 1);
     match g.op(id) {
         Op::Elem(op) => op.range(&arg),
-        Op::Gather(_) | Op::Broadcast | Op::Max => arg(0),
+        Op::Gather(_) | Op::GatherRecord(_) | Op::Broadcast | Op::Max => arg(0),
+        Op::Record(column) => match g.record_data(column) {
+            RecordColumn::Values { values, .. } => of_numbers(values),
+            RecordColumn::Indices(_) => ValueRange::ALL,
+        },
         Op::Sum | Op::CumSum { .. } => {
             let r = arg(0);
             if r.nonnegative() {

@@ -8,6 +8,7 @@ use jensen_graph::NodeId;
 
 use crate::program::Type;
 use crate::symbolic::tape::{E, Tape};
+use crate::symbolic::window::Window;
 use crate::value::error::{FnError, FnResult};
 use crate::value::{Mat, Value};
 
@@ -263,6 +264,8 @@ pub enum Sym {
     Complex(Rc<[Sym; 2]>),
     /// A container over the records: itself with one record, whose elements are values of each record.
     Records(Rc<Sym>),
+    /// A container that the turns of a loop write to while they are taken together.
+    Window(Rc<Window>),
 }
 
 impl From<Value> for Sym {
@@ -335,7 +338,12 @@ impl Sym {
                 let parts = parts.iter().map(|p| p.known().map(Cow::into_owned));
                 Cow::Owned(Value::Tuple(parts.collect::<Option<Vec<Value>>>()?))
             }
-            Sym::Scalar(_) | Sym::Flat(_) | Sym::Array(_) | Sym::Complex(_) | Sym::Records(_) => {
+            Sym::Scalar(_)
+            | Sym::Flat(_)
+            | Sym::Array(_)
+            | Sym::Complex(_)
+            | Sym::Records(_)
+            | Sym::Window(_) => {
                 return None;
             }
         })
@@ -346,9 +354,12 @@ impl Sym {
         match self {
             Sym::Int(_) | Sym::Real(_) | Sym::Data(_) => true,
             Sym::Tuple(parts) => parts.iter().all(Sym::is_known),
-            Sym::Scalar(_) | Sym::Flat(_) | Sym::Array(_) | Sym::Complex(_) | Sym::Records(_) => {
-                false
-            }
+            Sym::Scalar(_)
+            | Sym::Flat(_)
+            | Sym::Array(_)
+            | Sym::Complex(_)
+            | Sym::Records(_)
+            | Sym::Window(_) => false,
         }
     }
 
@@ -393,6 +404,7 @@ impl Sym {
                 "tuples are not supported yet in this place of the log density",
             )),
             Sym::Records(_) => Err(interacting()),
+            Sym::Window(_) => Err(whole_window()),
         }
     }
 
@@ -418,6 +430,7 @@ impl Sym {
             }
             Sym::Complex(parts) => format!("complex of {}", parts[0].describe()),
             Sym::Records(one) => format!("{} for each record", one.describe()),
+            Sym::Window(window) => window.dims.describe(),
         }
     }
 
@@ -442,7 +455,7 @@ impl Sym {
                 Store::Node(id) => tape.e(*id),
                 Store::Table(cells) => assemble(tape, cells),
             },
-            Sym::Array(_) | Sym::Tuple(_) | Sym::Complex(_) | Sym::Records(_) => {
+            Sym::Array(_) | Sym::Tuple(_) | Sym::Complex(_) | Sym::Records(_) | Sym::Window(_) => {
                 self.dims()?;
                 return Err(FnError::unsupported("tuples are not supported yet here"));
             }
@@ -496,7 +509,7 @@ impl Sym {
                     .collect(),
             },
             Sym::Scalar(id) => vec![Cell::Elem(*id, 0)],
-            Sym::Array(_) | Sym::Tuple(_) | Sym::Complex(_) | Sym::Records(_) => {
+            Sym::Array(_) | Sym::Tuple(_) | Sym::Complex(_) | Sym::Records(_) | Sym::Window(_) => {
                 self.e(tape)?;
                 Vec::new()
             }
@@ -544,7 +557,7 @@ impl Sym {
             },
             Sym::Array(parts) | Sym::Tuple(parts) => parts.iter().any(|p| p.has_records(tape)),
             Sym::Complex(parts) => parts.iter().any(|p| p.has_records(tape)),
-            Sym::Records(_) => true,
+            Sym::Records(_) | Sym::Window(_) => true,
             Sym::Int(_) | Sym::Real(_) | Sym::Data(_) => false,
         }
     }
@@ -612,6 +625,10 @@ pub fn interacting() -> FnError {
     FnError::records(
         "records interact: this takes all records together, and the log density is no sum over them",
     )
+}
+
+fn whole_window() -> FnError {
+    FnError::records("a turn of the loop takes a whole container that turns write to")
 }
 
 /// A cell as a scalar.

@@ -133,7 +133,7 @@ impl Lower<'_, '_> {
         drop: bool,
         span: Span,
     ) -> Eval<Option<Sym>> {
-        if self.axis.is_none() {
+        if self.axis.is_none() && !self.in_turns() {
             return Ok(None);
         }
         let name = id.name();
@@ -288,11 +288,11 @@ impl Lower<'_, '_> {
     /// A function of whole containers over the records, if they are data: a number like their mean belongs to no
     /// record.
     fn of_all_data(&mut self, id: BuiltinId, args: &[Sym], span: Span) -> Eval<Sym> {
-        let count = self.axis.as_ref().map_or(0, |axis| axis.count);
+        let axis = self.axis.as_ref();
         let values: Option<Vec<Value>> = args
             .iter()
             .map(|arg| match arg {
-                Sym::Records(one) => all_records(self.tape, one, count),
+                Sym::Records(one) => all_records(self.tape, one, axis?),
                 other => other.known().map(std::borrow::Cow::into_owned),
             })
             .collect();
@@ -303,6 +303,12 @@ impl Lower<'_, '_> {
                     .map(Sym::from)
                     .map_err(|e| e.at(span))
             }
+            None if axis.is_some_and(|axis| axis.block) => Err(FnError::records(format!(
+                "`{}` takes all records together, which are never all at hand: if it is one of data, make it a column or \
+                 a number of the data",
+                id.name()
+            ))
+            .at(span)),
             None => Err(FnError::records(format!(
                 "records interact: `{}` takes all records together, and the log density is no sum over them",
                 id.name()
@@ -328,7 +334,7 @@ impl Lower<'_, '_> {
             })
             .collect::<Option<_>>()
             .ok_or_else(unsupported)?;
-        let count = self.axis.as_ref().map_or(0, |axis| axis.count);
+        let count = self.tape.records.get().unwrap_or(0);
         let mut results = Vec::with_capacity(count);
         for r in 0..count {
             let row: Vec<Value> = tables

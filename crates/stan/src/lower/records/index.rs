@@ -1,5 +1,6 @@
 //! Parts of containers over the records, and elements picked by what a record says.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use super::{Lower, all_records};
@@ -8,11 +9,12 @@ use crate::program::{Expr, ExprKind, Index, Span};
 use crate::symbolic::index::{self, Pos, resolve};
 use crate::symbolic::tape::E;
 use crate::symbolic::value::{Cell, Dims, Leaf, Sym, cell_e, e_cell, interacting};
+use crate::value::Value;
 use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::index::Idx;
 
 /// An index whose values may be those of each record.
-enum Given {
+pub(in crate::lower) enum Given {
     All,
     One(Sym),
     Many(Sym),
@@ -63,7 +65,7 @@ impl<'g> Lower<'_, 'g> {
                 let one = one.clone();
                 self.part_of_records(&one, &given).map_err(fail)
             }
-            _ => match self.plain(&given) {
+            _ => match self.plain_indices(&given) {
                 Some(idx) => {
                     let idx = idx.map_err(fail)?;
                     let part = index::get(self.tape, &value, &idx, Some(&expr.ty)).map_err(fail)?;
@@ -100,7 +102,7 @@ impl<'g> Lower<'_, 'g> {
                 .at(span));
             }
         }
-        match self.plain(&given) {
+        match self.plain_indices(&given) {
             Some(idx) => idx.map_err(|e| e.at(span)),
             None => Err(FnError::records(
                 "assigning to an element that each record picks is not supported yet",
@@ -109,7 +111,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    fn given(&mut self, indices: &[Index]) -> Eval<Vec<Given>> {
+    pub(in crate::lower) fn given(&mut self, indices: &[Index]) -> Eval<Vec<Given>> {
         indices
             .iter()
             .map(|index| {
@@ -138,7 +140,7 @@ impl<'g> Lower<'_, 'g> {
     }
 
     /// The indices, if they are the same for all records.
-    fn plain(&self, given: &[Given]) -> Option<FnResult<Vec<Idx>>> {
+    pub(in crate::lower) fn plain_indices(&self, given: &[Given]) -> Option<FnResult<Vec<Idx>>> {
         let own = |value: &Sym| value.has_records(self.tape);
         let any = given.iter().any(|given| match given {
             Given::All => false,
@@ -175,7 +177,7 @@ impl<'g> Lower<'_, 'g> {
         let (own, whole) = self.position(first);
         if own || whole {
             let first = if own { Idx::One(1) } else { Idx::All };
-            return match self.plain(rest) {
+            return match self.plain_indices(rest) {
                 Some(rest) => {
                     let mut idx = vec![first];
                     idx.extend(rest?);
@@ -195,9 +197,9 @@ impl<'g> Lower<'_, 'g> {
         }
         // Data may be looked at one by one.
         if let Given::One(Sym::Int(_)) = first
-            && let Some(rest) = self.plain(given)
+            && let Some(rest) = self.plain_indices(given)
             && let Some(axis) = &self.axis
-            && let Some(all) = all_records(self.tape, one, axis.count)
+            && let Some(all) = all_records(self.tape, one, axis)
         {
             return index::get(self.tape, &all.into(), &rest?, None);
         }
@@ -207,42 +209,9 @@ impl<'g> Lower<'_, 'g> {
     }
 
     /// Each record's own part of a value that all of them share, or of a value of the record at hand.
-    fn picked(&mut self, value: &Sym, given: &[Given]) -> FnResult<Sym> {
+    pub(in crate::lower) fn picked(&mut self, value: &Sym, given: &[Given]) -> FnResult<Sym> {
         let dims = value.dims()?;
-        let extents = dims.extents();
-        if given.len() > extents.len() {
-            return Err(FnError::invalid("too many indices"));
-        }
-        let mut places = Vec::with_capacity(extents.len());
-        for (k, extent) in extents.iter().enumerate() {
-            places.push(match given.get(k) {
-                Some(Given::One(i)) if i.has_records(self.tape) => {
-                    RecordPos::Own(self.own_positions(i, *extent, k + 1)?, false)
-                }
-                Some(Given::Many(list)) if list.has_records(self.tape) => match list {
-                    Sym::Records(one) => {
-                        RecordPos::Own(self.own_positions(one, *extent, k + 1)?, true)
-                    }
-                    _ => {
-                        return Err(FnError::records(
-                            "a list of indices of each record is not supported yet",
-                        ));
-                    }
-                },
-                Some(other) => {
-                    let idx = self.plain(std::slice::from_ref(other));
-                    match idx.transpose()?.and_then(|mut idx| idx.pop()) {
-                        Some(idx) => RecordPos::Fixed(resolve(&idx, *extent, k + 1)?),
-                        None => {
-                            return Err(FnError::records(
-                                "a range that differs from record to record is not supported yet",
-                            ));
-                        }
-                    }
-                }
-                None => RecordPos::Fixed(resolve(&Idx::All, *extent, k + 1)?),
-            });
-        }
+        let places = self.record_places(&dims, given)?;
         let over = places
             .iter()
             .filter(|p| matches!(p, RecordPos::Own(_, true)))
@@ -270,8 +239,63 @@ impl<'g> Lower<'_, 'g> {
         })
     }
 
+    /// Extents of the part that indices name; its offsets, and what each turn adds to them.
+    pub(in crate::lower) fn places(
+        &mut self,
+        dims: &Dims,
+        given: &[Given],
+    ) -> FnResult<(Dims, Vec<usize>, Vec<u32>)> {
+        let places = self.record_places(dims, given)?;
+        let (offsets, own) = places_of(dims, &places);
+        Ok((part_dims(dims, &places), offsets, own))
+    }
+
+    /// The positions that indices name in each dimension.
+    fn record_places(&mut self, dims: &Dims, given: &[Given]) -> FnResult<Vec<RecordPos>> {
+        let extents = dims.extents();
+        if given.len() > extents.len() {
+            return Err(FnError::invalid("too many indices"));
+        }
+        let mut places = Vec::with_capacity(extents.len());
+        for (k, extent) in extents.iter().enumerate() {
+            places.push(match given.get(k) {
+                Some(Given::One(i)) if i.has_records(self.tape) => {
+                    RecordPos::Own(self.own_positions(i, *extent, k + 1)?, false)
+                }
+                Some(Given::Many(list)) if list.has_records(self.tape) => match list {
+                    Sym::Records(one) => {
+                        RecordPos::Own(self.own_positions(one, *extent, k + 1)?, true)
+                    }
+                    _ => {
+                        return Err(FnError::records(
+                            "a list of indices of each record is not supported yet",
+                        ));
+                    }
+                },
+                Some(other) => {
+                    let idx = self.plain_indices(std::slice::from_ref(other));
+                    match idx.transpose()?.and_then(|mut idx| idx.pop()) {
+                        Some(idx) => RecordPos::Fixed(resolve(&idx, *extent, k + 1)?),
+                        None => {
+                            return Err(FnError::records(
+                                "a range that differs from record to record is not supported yet",
+                            ));
+                        }
+                    }
+                }
+                None => RecordPos::Fixed(resolve(&Idx::All, *extent, k + 1)?),
+            });
+        }
+        Ok(places)
+    }
+
     /// What each record says is its place in a dimension.
-    fn own_positions(&self, index: &Sym, extent: usize, position: usize) -> FnResult<Vec<u32>> {
+    pub(in crate::lower) fn own_positions(
+        &self,
+        index: &Sym,
+        extent: usize,
+        position: usize,
+    ) -> FnResult<Vec<u32>> {
         let e = index.e(self.tape)?;
         let (Some(all), Some(visited)) = (e.data(), e.visited()) else {
             return Err(FnError::unsupported(
@@ -285,7 +309,7 @@ impl<'g> Lower<'_, 'g> {
                 r + 1
             )));
         }
-        let count = self.axis.as_ref().map_or(0, |axis| axis.count);
+        let count = self.tape.records.get().unwrap_or(0);
         // Records that do not come by may say what they like.
         let place = |x: f64| if inside(x) { x as u32 - 1 } else { 0 };
         Ok(match &all[..] {
@@ -327,10 +351,19 @@ impl<'g> Lower<'_, 'g> {
         if !offsets.iter().all(fits) {
             return Err(FnError::invalid("an index is out of bounds"));
         }
-        let e = match value.known() {
-            Some(known) => tape.vector(&known.numbers()),
-            None => value.e(tape)?,
-        };
+        if let Some(known) = value.known() {
+            let numbers = match &*known {
+                Value::Vector(x) | Value::RowVector(x) | Value::Reals(x) => Cow::Borrowed(&x[..]),
+                Value::Matrix(m) => Cow::Borrowed(m.data()),
+                other => Cow::Owned(other.numbers()),
+            };
+            let column = |o: &usize| {
+                let picked: Vec<f64> = own.iter().map(|p| numbers[o + *p as usize]).collect();
+                e_cell(tape.column(&picked))
+            };
+            return Ok(offsets.iter().map(column).collect());
+        }
+        let e = value.e(tape)?;
         Ok(offsets
             .iter()
             .map(|o| {

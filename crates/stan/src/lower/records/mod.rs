@@ -16,6 +16,8 @@ mod calls;
 mod index;
 mod loops;
 
+pub(super) use self::index::Given;
+
 use std::rc::Rc;
 
 use jensen_density::Posterior;
@@ -25,6 +27,7 @@ use super::{Lower, LowerError, LowerOptions, with_stack};
 use crate::interpret::BoundModel;
 use crate::program::{
     Constraint, Decl, Expr, ExprKind, Place, Program, SizedType, Span, Stmt, StmtKind, VarId,
+    each_read, each_read_of, sizes,
 };
 use crate::symbolic::index::{Step, check_shape, set_path};
 use crate::symbolic::tape::{E, Tape};
@@ -64,6 +67,33 @@ pub(super) struct Axis {
     inner: Vec<VarId>,
     /// Inside a loop over the records.
     inside: bool,
+    /// The records are some of more: nothing may be made of all of them.
+    block: bool,
+}
+
+/// A variable of the data block that is sized by the number of records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordData {
+    /// Its name.
+    pub name: String,
+    /// The `int` variable that is its next size, where there is one.
+    pub length: Option<String>,
+}
+
+/// The data of a program that the `int` variable `count` sizes in their leading dimension.
+pub fn record_data(program: &Program, count: &str) -> Vec<RecordData> {
+    let name_of = |size: &Expr| match &size.kind {
+        ExprKind::Var(var) => Some(program.var(*var).name.clone()),
+        _ => None,
+    };
+    let data = program.data.iter().filter_map(|decl| {
+        let sizes = sizes(&decl.ty);
+        (name_of(sizes.first()?)? == count).then(|| RecordData {
+            name: program.var(decl.var).name.clone(),
+            length: sizes.get(1).and_then(|size| name_of(size)),
+        })
+    });
+    data.collect()
 }
 
 /// Lowers a program whose `int` data variable `name` counts exchangeable records: prior and likelihood apart.
@@ -76,20 +106,38 @@ pub fn lower_records(
     options: LowerOptions,
     name: &str,
 ) -> Result<LoweredRecords, LowerError> {
-    with_stack(|| lower_here(bound, options, name))
+    with_stack(|| lower_here(bound, options, name, None))
+}
+
+/// The same for a block of more records than are bound, whose numbers (from 1) are those given. What is made of any block is
+/// what these records have in the whole: whatever would look at all records at once is refused.
+///
+/// # Errors
+/// As [`lower_records`].
+pub fn lower_block(
+    bound: &BoundModel,
+    options: LowerOptions,
+    name: &str,
+    numbers: &[f64],
+) -> Result<LoweredRecords, LowerError> {
+    with_stack(|| lower_here(bound, options, name, Some(numbers)))
 }
 
 fn lower_here(
     bound: &BoundModel,
     options: LowerOptions,
     name: &str,
+    numbers: Option<&[f64]>,
 ) -> Result<LoweredRecords, LowerError> {
     let tape = Tape::default();
     let dim = bound.unconstrained_dim();
     let z = tape.e(tape.graph.borrow_mut().input(dim));
     let program: &Program = bound.program();
     let mut lower = Lower::new(program, &tape, options, bound);
-    lower.lay_out_records(name)?;
+    if numbers.is_some() {
+        refuse_elsewhere(program, name)?;
+    }
+    lower.lay_out_records(name, numbers)?;
     let count = lower.axis.as_ref().map_or(0, |axis| axis.count);
     lower.parameters(z, bound.parameters())?;
     lower.block(&program.transformed_parameters)?;
@@ -98,13 +146,45 @@ fn lower_here(
     let (prior, likelihood) = lower.separated(name)?;
     drop(lower);
     let graph = tape.graph.into_inner();
+    let mut likelihood = passes::extract(&graph, &[likelihood]);
+    if likelihood.record_count().is_none() {
+        // Where all records are alike the log density has their number alone.
+        likelihood.record(&vec![0.0; count], 1);
+    }
     Ok(LoweredRecords {
         prior: passes::extract(&graph, &[prior]),
-        likelihood: passes::extract(&graph, &[likelihood]),
+        likelihood,
         dim,
         records: count,
         names: bound.unconstrained_names(),
     })
+}
+
+/// Refuses what reads data of the records outside the model block, where all of them would have to be at hand.
+fn refuse_elsewhere(program: &Program, name: &str) -> Result<(), LowerError> {
+    let data = record_data(program, name);
+    let blocks = [
+        ("transformed data", &program.transformed_data),
+        ("transformed parameters", &program.transformed_parameters),
+        ("generated quantities", &program.generated_quantities),
+    ];
+    for (block, stmts) in blocks {
+        let mut found = None;
+        each_read(stmts, &mut |var, span| {
+            let var = &program.var(var).name;
+            if var == name || data.iter().any(|data| data.name == *var) {
+                found.get_or_insert_with(|| (var.clone(), span));
+            }
+        });
+        if let Some((var, span)) = found {
+            let message = format!(
+                "the {block} block reads `{var}`, and the records are never all at hand: move this to the model block, where \
+                 it is done record by record, or make it a column of the records"
+            );
+            return Err(refused(message, span));
+        }
+    }
+    Ok(())
 }
 
 fn refused(message: String, span: Span) -> LowerError {
@@ -117,31 +197,9 @@ fn refused(message: String, span: Span) -> LowerError {
 
 /// Whether an expression reads a variable.
 fn reads(expr: &Expr, var: VarId) -> bool {
-    match &expr.kind {
-        ExprKind::Var(other) => *other == var,
-        ExprKind::Promote(a) | ExprKind::Unary(_, a) => reads(a, var),
-        ExprKind::Binary(_, a, b) => reads(a, var) || reads(b, var),
-        ExprKind::Call(call) => call.args.iter().any(|a| reads(a, var)),
-        _ => false,
-    }
-}
-
-/// All size expressions of a type.
-fn sizes(ty: &SizedType) -> Vec<&Expr> {
-    match ty {
-        SizedType::Vector(n)
-        | SizedType::RowVector(n)
-        | SizedType::ComplexVector(n)
-        | SizedType::ComplexRowVector(n) => vec![&**n],
-        SizedType::Matrix(n, m) | SizedType::ComplexMatrix(n, m) => vec![&**n, &**m],
-        SizedType::Array(n, inner) => {
-            let mut all = vec![&**n];
-            all.extend(sizes(inner));
-            all
-        }
-        SizedType::Tuple(parts) => parts.iter().flat_map(|(ty, _)| sizes(ty)).collect(),
-        SizedType::Int | SizedType::Real | SizedType::Complex => Vec::new(),
-    }
+    let mut found = false;
+    each_read_of(expr, &mut |other, _| found |= other == var);
+    found
 }
 
 fn declarations(program: &Program) -> impl Iterator<Item = &Decl> {
@@ -157,7 +215,7 @@ fn declarations(program: &Program) -> impl Iterator<Item = &Decl> {
 
 impl<'g> Lower<'_, 'g> {
     /// Finds the variable that counts the records, and turns the data that it sizes into columns.
-    fn lay_out_records(&mut self, name: &str) -> Result<(), LowerError> {
+    fn lay_out_records(&mut self, name: &str, numbers: Option<&[f64]>) -> Result<(), LowerError> {
         let program = self.program;
         let counts = || {
             declarations(program)
@@ -209,7 +267,11 @@ impl<'g> Lower<'_, 'g> {
         }
         let tape = self.tape;
         tape.records.set(Some(count));
-        let numbers: Vec<f64> = (1..=count).map(|n| n as f64).collect();
+        let block = numbers.is_some();
+        let numbers = match numbers {
+            Some(numbers) => numbers.to_vec(),
+            None => (1..=count).map(|n| n as f64).collect(),
+        };
         let index = tape.e(tape.graph.borrow_mut().record(&numbers, 1)).id;
         let size = tape.graph.borrow_mut().records_in_batch();
         self.axis = Some(Axis {
@@ -223,6 +285,7 @@ impl<'g> Lower<'_, 'g> {
                 .map(|other| other.var)
                 .collect(),
             inside: false,
+            block,
         });
         let mut found = false;
         for decl in declarations(program) {
@@ -566,8 +629,12 @@ fn columns(tape: &Tape, value: &Value, count: usize) -> Option<Sym> {
     Some(Sym::Records(Rc::new(Sym::cells(one, cells))))
 }
 
-/// The numbers of all records of a container over them, as a known value, if they are known.
-fn all_records(tape: &Tape, one: &Sym, count: usize) -> Option<Value> {
+/// The numbers of all records of a container over them, as a known value, if they are known and all at hand.
+fn all_records(tape: &Tape, one: &Sym, axis: &Axis) -> Option<Value> {
+    if axis.block {
+        return None;
+    }
+    let count = axis.count;
     let mut dims = one.dims().ok()?;
     let size = dims.size();
     match (dims.array.first_mut(), dims.leaf) {

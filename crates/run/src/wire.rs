@@ -2,7 +2,7 @@
 
 /// Writes arrays.
 #[derive(Default)]
-pub(crate) struct Writer(Vec<u8>);
+pub struct Writer(Vec<u8>);
 
 impl Writer {
     fn put<const N: usize>(&mut self, length: usize, each: impl Iterator<Item = [u8; N]>) {
@@ -11,38 +11,46 @@ impl Writer {
         each.for_each(|x| self.0.extend(x));
     }
 
+    /// Text.
     pub fn text(&mut self, text: &str) {
         self.put(text.len(), text.bytes().map(|x| [x]));
     }
 
+    /// Whole numbers of 64 bits.
     pub fn counts(&mut self, x: &[u64]) {
         self.put(x.len(), x.iter().map(|x| x.to_le_bytes()));
     }
 
+    /// Whole numbers of 32 bits.
     pub fn numbers(&mut self, x: &[u32]) {
         self.put(x.len(), x.iter().map(|x| x.to_le_bytes()));
     }
 
+    /// Numbers in single precision.
     pub fn singles(&mut self, x: &[f32]) {
         self.put(x.len(), x.iter().map(|x| x.to_le_bytes()));
     }
 
+    /// Numbers.
     pub fn reals(&mut self, x: &[f64]) {
         self.put(x.len(), x.iter().map(|x| x.to_le_bytes()));
     }
 
+    /// The bytes.
+    #[must_use]
     pub fn done(self) -> Vec<u8> {
         self.0
     }
 }
 
 /// Reads them back in the same order.
-pub(crate) struct Reader<'a>(&'a [u8]);
+pub struct Reader<'a>(&'a [u8]);
 
 /// What is said of bytes that end too early.
 const CUT: &str = "what was sent is cut short";
 
 impl<'a> Reader<'a> {
+    /// The beginning of what a [`Writer`] wrote.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
@@ -56,11 +64,19 @@ impl<'a> Reader<'a> {
         Ok(array.as_chunks().0)
     }
 
+    /// Text.
+    ///
+    /// # Errors
+    /// There is no such array.
     pub fn text(&mut self) -> Result<String, String> {
         let bytes = self.array::<1>()?.as_flattened();
         String::from_utf8(bytes.to_vec()).map_err(|error| error.to_string())
     }
 
+    /// So many whole numbers of 64 bits.
+    ///
+    /// # Errors
+    /// There is no such array.
     pub fn counts<const N: usize>(&mut self) -> Result<[u64; N], String> {
         let read: Vec<u64> = self
             .array()?
@@ -70,6 +86,10 @@ impl<'a> Reader<'a> {
         read.try_into().map_err(|_| CUT.to_owned())
     }
 
+    /// Whole numbers of 32 bits.
+    ///
+    /// # Errors
+    /// There is no such array.
     pub fn numbers(&mut self) -> Result<Vec<u32>, String> {
         Ok(self
             .array()?
@@ -78,6 +98,10 @@ impl<'a> Reader<'a> {
             .collect())
     }
 
+    /// Numbers in single precision.
+    ///
+    /// # Errors
+    /// There is no such array.
     pub fn singles(&mut self) -> Result<Vec<f32>, String> {
         Ok(self
             .array()?
@@ -86,6 +110,10 @@ impl<'a> Reader<'a> {
             .collect())
     }
 
+    /// Numbers.
+    ///
+    /// # Errors
+    /// There is no such array.
     pub fn reals(&mut self) -> Result<Vec<f64>, String> {
         Ok(self
             .array()?
@@ -94,6 +122,10 @@ impl<'a> Reader<'a> {
             .collect())
     }
 
+    /// So many numbers.
+    ///
+    /// # Errors
+    /// There is no such array.
     pub fn fixed_reals<const N: usize>(&mut self) -> Result<[f64; N], String> {
         self.reals()?.try_into().map_err(|_| CUT.to_owned())
     }

@@ -1,0 +1,574 @@
+//! Affine coupling flows in the whitened space of a Gaussian (Dinh, Sohl-Dickstein and Bengio 2017; for variational inference
+//! Agrawal, Sheldon and Domke 2020, section 4, and Agrawal and Domke 2024).
+//!
+//! ω = (μ, L packed by rows, then for every layer a small network). With the Gaussian `z = μ + L x` that the flow begins at,
+//! and that stays as it is, `x` comes from the noise by layers: each leaves some coordinates `a` and moves the others,
+//! `b ↦ b e^{s(a)} + t(a)`. Which ones are moved is a bit of their index, so that any two coordinates meet in one of the first
+//! `2 log₂ d` layers. Networks have two hidden layers with the smooth step `u / √(1 + u²)`, and their last layer begins at
+//! zero, so that the flow begins at the Gaussian; log scales are bounded by [`STEEPEST`].
+//!
+//! The density at a draw takes one pass, and so does its gradient by the draw, which gradients that stick the landing need: a
+//! layer's `∇ log q` follows from the one before by one product with the transposed derivative of its network.
+
+use jensen_density::{Lanes, LanesMut};
+use jensen_math::constants::HALF_LOG_TWO_PI;
+use jensen_math::simd::Simd;
+use rayon::prelude::*;
+
+use super::{Family, FamilyKind, FullRank, Smoothness};
+use crate::dense::{cholesky, solve_lower_lanes, solve_lower_transposed_lanes};
+use crate::noise::{NoisePurpose, NoiseSource};
+use crate::reduce::{axpy, combine, dot, mean_se, sum};
+
+/// Largest size of a layer's log scales.
+const STEEPEST: f64 = 2.0;
+
+/// Lanes worked on together.
+const BLOCK: usize = 256;
+
+/// Fewest and most hidden units of a layer; between them it is twice the dimension.
+const HIDDEN: (usize, usize) = (8, 64);
+
+/// Draws by which moments and entropy are estimated; they are the same for all.
+const MOMENT_DRAWS: usize = 4096;
+
+/// Flows of so many coupling layers.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    dim: usize,
+    layers: Vec<Layer>,
+}
+
+/// Which coordinates a layer reads and moves, and where its network stands in ω.
+#[derive(Clone, Debug)]
+struct Layer {
+    read: Vec<usize>,
+    moved: Vec<usize>,
+    hidden: usize,
+    start: usize,
+}
+
+/// Values of a layer on a block of lanes.
+struct Pass {
+    /// What it read, `read × lanes`, and what it moved, before.
+    read: Vec<f64>,
+    moved: Vec<f64>,
+    first: Steps,
+    second: Steps,
+    /// Log scales, in units of their bound, and shifts.
+    scale: Steps,
+    shift: Vec<f64>,
+    /// `e^s`.
+    factor: Vec<f64>,
+}
+
+/// Smooth steps and their slopes.
+struct Steps {
+    value: Vec<f64>,
+    slope: Vec<f64>,
+}
+
+impl Steps {
+    /// `u / √(1 + u²)`, with the slope `(1 + u²)^{−3/2}`.
+    fn of(mut u: Vec<f64>) -> Self {
+        let mut slope = vec![0.0; u.len()];
+        for (u, slope) in u.iter_mut().zip(&mut slope) {
+            let r = 1.0 / (1.0 + *u * *u).sqrt();
+            *u *= r;
+            *slope = r * r * r;
+        }
+        Self { value: u, slope }
+    }
+
+    /// Derivatives by what went in, from those by the values.
+    fn pull(&self, mut by_value: Vec<f64>) -> Vec<f64> {
+        for (d, slope) in by_value.iter_mut().zip(&self.slope) {
+            *d *= slope;
+        }
+        by_value
+    }
+}
+
+/// Parameters of an affine map of `inputs` to `outputs`: a matrix by rows, then a shift.
+fn affine_len(inputs: usize, outputs: usize) -> usize {
+    outputs * (inputs + 1)
+}
+
+/// `W x + c`, `outputs × lanes`.
+fn affine(parameters: &[f64], x: &[f64], inputs: usize, lanes: usize) -> Vec<f64> {
+    let outputs = parameters.len() / (inputs + 1);
+    let (matrix, shift) = parameters.split_at(outputs * inputs);
+    let mut out = vec![0.0; outputs * lanes];
+    for (row, c) in out.chunks_mut(lanes).zip(shift) {
+        row.fill(*c);
+    }
+    if inputs == 0 {
+        return out;
+    }
+    let mut rows = matrix.chunks(4 * inputs);
+    for four in out.chunks_mut(4 * lanes) {
+        let weights = rows.next().expect("as many rows");
+        if four.len() == 4 * lanes {
+            let mut parts = four.chunks_mut(lanes);
+            let outs = [(); 4].map(|()| parts.next().expect("four rows"));
+            let weights = [0, 1, 2, 3].map(|k| &weights[k * inputs..(k + 1) * inputs]);
+            combine(weights, x, lanes, 0, outs);
+        } else {
+            for (row, weights) in four.chunks_mut(lanes).zip(weights.chunks(inputs)) {
+                for (w, x) in weights.iter().zip(x.chunks(lanes)) {
+                    axpy(*w, x, row);
+                }
+            }
+        }
+    }
+    out
+}
+
+/// `Wᵀ g`.
+fn affine_back(parameters: &[f64], g: &[f64], inputs: usize, lanes: usize) -> Vec<f64> {
+    let mut out = vec![0.0; inputs * lanes];
+    if inputs == 0 {
+        return out;
+    }
+    for (weights, g) in parameters.chunks(inputs).zip(g.chunks(lanes)) {
+        for (w, row) in weights.iter().zip(out.chunks_mut(lanes)) {
+            axpy(*w, g, row);
+        }
+    }
+    out
+}
+
+/// Adds the derivatives by the parameters, of those by what came out.
+fn affine_gradient(g: &[f64], x: &[f64], inputs: usize, lanes: usize, out: &mut [f64]) {
+    let outputs = out.len() / (inputs + 1);
+    let (matrix, shift) = out.split_at_mut(outputs * inputs);
+    for (o, g) in g.chunks(lanes).enumerate() {
+        shift[o] += sum(g);
+        let row = &mut matrix[o * inputs..(o + 1) * inputs];
+        for (w, x) in row.iter_mut().zip(x.chunks(lanes)) {
+            *w += dot(g, x);
+        }
+    }
+}
+
+fn gather(x: &[f64], rows: &[usize], lanes: usize) -> Vec<f64> {
+    let mut out = Vec::with_capacity(rows.len() * lanes);
+    for &i in rows {
+        out.extend_from_slice(&x[i * lanes..(i + 1) * lanes]);
+    }
+    out
+}
+
+impl Layer {
+    /// Lengths of the parameters of its three affine maps.
+    fn lengths(&self) -> [usize; 3] {
+        [
+            affine_len(self.read.len(), self.hidden),
+            affine_len(self.hidden, self.hidden),
+            affine_len(self.hidden, 2 * self.moved.len()),
+        ]
+    }
+
+    fn len(&self) -> usize {
+        self.lengths().iter().sum()
+    }
+
+    fn maps<'a>(&self, omega: &'a [f64]) -> [&'a [f64]; 3] {
+        let [a, b, c] = self.lengths();
+        let own = &omega[self.start..];
+        [&own[..a], &own[a..a + b], &own[a + b..a + b + c]]
+    }
+
+    /// The network at what is read of `x`.
+    fn pass(&self, omega: &[f64], x: &[f64], lanes: usize) -> Pass {
+        let [first, second, last] = self.maps(omega);
+        let read = gather(x, &self.read, lanes);
+        let first = Steps::of(affine(first, &read, self.read.len(), lanes));
+        let second = Steps::of(affine(second, &first.value, self.hidden, lanes));
+        let mut out = affine(last, &second.value, self.hidden, lanes);
+        let shift = out.split_off(self.moved.len() * lanes);
+        out.iter_mut().for_each(|u| *u /= STEEPEST);
+        let scale = Steps::of(out);
+        Pass {
+            moved: gather(x, &self.moved, lanes),
+            factor: scale.value.iter().map(|s| (STEEPEST * s).exp()).collect(),
+            read,
+            first,
+            second,
+            scale,
+            shift,
+        }
+    }
+
+    /// Derivatives by what was read, from those by log scales and shifts; those by parameters are added to `out`, which
+    /// begins where the layer does.
+    fn back(
+        &self,
+        omega: &[f64],
+        pass: &Pass,
+        by_scale: Vec<f64>,
+        by_shift: &[f64],
+        lanes: usize,
+        out: Option<&mut [f64]>,
+    ) -> Vec<f64> {
+        let [first, second, last] = self.maps(omega);
+        let mut by_last = pass.scale.pull(by_scale);
+        by_last.extend_from_slice(by_shift);
+        let by_second = pass
+            .second
+            .pull(affine_back(last, &by_last, self.hidden, lanes));
+        let by_first = pass
+            .first
+            .pull(affine_back(second, &by_second, self.hidden, lanes));
+        if let Some(out) = out {
+            let [a, b, c] = self.lengths();
+            let (one, rest) = out[..a + b + c].split_at_mut(a);
+            let (two, three) = rest.split_at_mut(b);
+            affine_gradient(&by_last, &pass.second.value, self.hidden, lanes, three);
+            affine_gradient(&by_second, &pass.first.value, self.hidden, lanes, two);
+            affine_gradient(&by_first, &pass.read, self.read.len(), lanes, one);
+        }
+        affine_back(first, &by_first, self.read.len(), lanes)
+    }
+}
+
+impl Flow {
+    /// The family on ℝᵈ, of so many layers.
+    pub fn new(dim: usize, layers: usize) -> Self {
+        let bits = usize::BITS - (dim.max(2) - 1).leading_zeros();
+        let hidden = (2 * dim).clamp(HIDDEN.0, HIDDEN.1);
+        let mut start = FullRank::new(dim).parameters();
+        let layers = (0..layers).map(|layer| {
+            let bit = (layer / 2) % bits as usize;
+            let (moved, read) = (0..dim).partition(|i| (i >> bit) & 1 == layer % 2);
+            let layer = Layer {
+                read,
+                moved,
+                hidden,
+                start,
+            };
+            start += layer.len();
+            layer
+        });
+        Self {
+            layers: layers.collect(),
+            dim,
+        }
+    }
+
+    fn base(&self) -> FullRank {
+        FullRank::new(self.dim)
+    }
+
+    /// L as a full square.
+    fn factor(&self, omega: &[f64]) -> Vec<f64> {
+        let base = self.base();
+        let mut factor = vec![0.0; self.dim * self.dim];
+        for (i, row) in factor.chunks_mut(self.dim).enumerate() {
+            row[..=i].copy_from_slice(base.factor_row(omega, i));
+        }
+        factor
+    }
+
+    /// Where a block of noise goes before the Gaussian, what every layer had there, and the sum of the log scales.
+    fn forward(
+        &self,
+        omega: &[f64],
+        mut x: Vec<f64>,
+        lanes: usize,
+    ) -> (Vec<f64>, Vec<Pass>, Vec<f64>) {
+        let mut stretched = vec![0.0; lanes];
+        let passes = self.layers.iter().map(|layer| {
+            let pass = layer.pass(omega, &x, lanes);
+            for (k, &i) in layer.moved.iter().enumerate() {
+                let row = k * lanes..(k + 1) * lanes;
+                let of = pass.factor[row.clone()]
+                    .iter()
+                    .zip(&pass.shift[row.clone()]);
+                for (x, (factor, shift)) in x[i * lanes..(i + 1) * lanes].iter_mut().zip(of) {
+                    *x = *x * factor + shift;
+                }
+                axpy(STEEPEST, &pass.scale.value[row], &mut stretched);
+            }
+            pass
+        });
+        let passes = passes.collect();
+        (x, passes, stretched)
+    }
+
+    /// Works on blocks of lanes, over threads, and puts the rows that each gives together.
+    fn blocks<T: Send>(
+        lanes: usize,
+        work: impl Fn(usize, usize) -> T + Sync,
+    ) -> Vec<(usize, usize, T)> {
+        let firsts: Vec<usize> = (0..lanes).step_by(BLOCK).collect();
+        let each = firsts.into_par_iter().map(|first| {
+            let width = BLOCK.min(lanes - first);
+            (first, width, work(first, width))
+        });
+        each.collect()
+    }
+
+    /// `dim × width` lanes of a block.
+    fn block(x: Lanes<'_>, first: usize, width: usize) -> Vec<f64> {
+        let rows = (0..x.rows()).flat_map(|i| &x.row(i)[first..first + width]);
+        rows.copied().collect()
+    }
+
+    /// Draws that are always the same, and their log densities.
+    fn sample(&self, omega: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let mut noise = vec![0.0; self.dim * MOMENT_DRAWS];
+        let source = NoiseSource::new(0, Simd::Scalar);
+        source.fill(
+            NoisePurpose::Final,
+            0,
+            0,
+            self.dim,
+            MOMENT_DRAWS,
+            &mut noise,
+        );
+        let noise = Lanes::new(&noise, self.dim, MOMENT_DRAWS);
+        let mut z = vec![0.0; self.dim * MOMENT_DRAWS];
+        self.transform(omega, noise, LanesMut::new(&mut z, self.dim, MOMENT_DRAWS));
+        let mut log_q = vec![0.0; MOMENT_DRAWS];
+        let view = Lanes::new(&z, self.dim, MOMENT_DRAWS);
+        self.log_density(omega, noise, view, &mut log_q);
+        (z, log_q)
+    }
+
+    /// Mean and covariance of these draws.
+    fn moments(&self, omega: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let d = self.dim;
+        let (mut z, _) = self.sample(omega);
+        let mut mean = Vec::with_capacity(d);
+        for row in z.chunks_mut(MOMENT_DRAWS) {
+            let own = mean_se(row).0;
+            row.iter_mut().for_each(|z| *z -= own);
+            mean.push(own);
+        }
+        let row = |i: usize| &z[i * MOMENT_DRAWS..(i + 1) * MOMENT_DRAWS];
+        let mut covariance = vec![0.0; d * d];
+        for i in 0..d {
+            for j in 0..=i {
+                let product = dot(row(i), row(j)) / MOMENT_DRAWS as f64;
+                covariance[i * d + j] = product;
+                covariance[j * d + i] = product;
+            }
+        }
+        (mean, covariance)
+    }
+
+    /// Constants of the log density: the normal's, and the Gaussian's stretch.
+    fn constant(&self, omega: &[f64]) -> f64 {
+        let factor = self.factor(omega);
+        let diagonal = (0..self.dim).map(|i| factor[i * self.dim + i].abs().ln());
+        -(self.dim as f64) * HALF_LOG_TWO_PI - diagonal.sum::<f64>()
+    }
+}
+
+/// `constant − ½ |x|² − stretched`, lane by lane.
+fn base_density(x: &[f64], stretched: &[f64], constant: f64) -> Vec<f64> {
+    let lanes = stretched.len();
+    let mut out: Vec<f64> = stretched.iter().map(|s| constant - s).collect();
+    for row in x.chunks(lanes.max(1)) {
+        for (out, x) in out.iter_mut().zip(row) {
+            *out -= 0.5 * x * x;
+        }
+    }
+    out
+}
+
+impl Family for Flow {
+    fn kind(&self) -> FamilyKind {
+        FamilyKind::Flow {
+            layers: self.layers.len(),
+        }
+    }
+    fn dim(&self) -> usize {
+        self.dim
+    }
+    fn noise_dim(&self) -> usize {
+        self.dim
+    }
+    fn parameters(&self) -> usize {
+        let layers: usize = self.layers.iter().map(Layer::len).sum();
+        self.base().parameters() + layers
+    }
+    fn smoothness(&self) -> Smoothness {
+        Smoothness::Path
+    }
+    fn begins_at(&self) -> Option<FamilyKind> {
+        Some(FamilyKind::FullRank)
+    }
+    /// The Gaussian itself: last layers of the networks are zero, the others random and always the same.
+    fn upon(&self, gaussian: &[f64], _modes: &[(Vec<f64>, Vec<f64>)]) -> Option<Vec<f64>> {
+        let mut omega = gaussian.to_vec();
+        let source = NoiseSource::new(0, Simd::Scalar);
+        for (l, layer) in self.layers.iter().enumerate() {
+            let [first, second, last] = layer.lengths();
+            for (at, len, inputs) in [(0, first, layer.read.len()), (1, second, layer.hidden)] {
+                let mut weights = vec![0.0; len];
+                let key = 2 * l as u64 + at;
+                source.fill(NoisePurpose::Network, key, 0, len, 1, &mut weights);
+                let size = 1.0 / ((inputs + layer.hidden) as f64 / 2.0).sqrt();
+                omega.extend(weights.iter().map(|w| size * w));
+            }
+            omega.resize(omega.len() + last, 0.0);
+        }
+        Some(omega)
+    }
+    fn diagonal(&self, mean: &[f64], log_sd: &[f64]) -> Vec<f64> {
+        let single = self.base().diagonal(mean, log_sd);
+        self.upon(&single, &[]).expect("a flow stands upon it")
+    }
+    /// By draws that are always the same.
+    fn mean(&self, omega: &[f64]) -> Vec<f64> {
+        self.moments(omega).0
+    }
+    /// By draws that are always the same.
+    fn marginal_sd(&self, omega: &[f64]) -> Vec<f64> {
+        let (_, covariance) = self.moments(omega);
+        let diagonal = covariance.iter().step_by(self.dim + 1);
+        diagonal.map(|variance| variance.sqrt()).collect()
+    }
+    fn gaussian(&self, omega: &[f64]) -> Option<(Vec<f64>, Vec<f64>)> {
+        let (mean, covariance) = self.moments(omega);
+        Some((mean, cholesky(&covariance, self.dim)?))
+    }
+    /// By draws that are always the same.
+    fn entropy(&self, omega: &[f64]) -> f64 {
+        -mean_se(&self.sample(omega).1).0
+    }
+    fn transform(&self, omega: &[f64], noise: Lanes<'_>, mut z: LanesMut<'_>) {
+        let (lanes, base) = (noise.lanes(), self.base());
+        let gaussian = &omega[..base.parameters()];
+        let blocks = Self::blocks(lanes, |first, width| {
+            let x = self
+                .forward(omega, Self::block(noise, first, width), width)
+                .0;
+            let mut out = vec![0.0; x.len()];
+            let placed = LanesMut::new(&mut out, self.dim, width);
+            base.transform(gaussian, Lanes::new(&x, self.dim, width), placed);
+            out
+        });
+        for (first, width, block) in blocks {
+            for (i, row) in block.chunks(width).enumerate() {
+                z.row_mut(i)[first..first + width].copy_from_slice(row);
+            }
+        }
+    }
+    fn log_density(&self, omega: &[f64], noise: Lanes<'_>, _z: Lanes<'_>, out: &mut [f64]) {
+        let constant = self.constant(omega);
+        let blocks = Self::blocks(noise.lanes(), |first, width| {
+            let x = Self::block(noise, first, width);
+            let (_, _, stretched) = self.forward(omega, x.clone(), width);
+            base_density(&x, &stretched, constant)
+        });
+        for (first, width, block) in blocks {
+            out[first..first + width].copy_from_slice(&block);
+        }
+    }
+    fn log_density_at(&self, omega: &[f64], z: Lanes<'_>, out: &mut [f64]) {
+        let (constant, factor) = (self.constant(omega), self.factor(omega));
+        let blocks = Self::blocks(z.lanes(), |first, width| {
+            let mut x = Self::block(z, first, width);
+            for (row, mean) in x.chunks_mut(width).zip(omega) {
+                row.iter_mut().for_each(|x| *x -= mean);
+            }
+            solve_lower_lanes(&factor, self.dim, &mut x, width);
+            let mut stretched = vec![0.0; width];
+            for layer in self.layers.iter().rev() {
+                let pass = layer.pass(omega, &x, width);
+                for (k, &i) in layer.moved.iter().enumerate() {
+                    let row = k * width..(k + 1) * width;
+                    let of = pass.factor[row.clone()]
+                        .iter()
+                        .zip(&pass.shift[row.clone()]);
+                    for (x, (factor, shift)) in x[i * width..(i + 1) * width].iter_mut().zip(of) {
+                        *x = (*x - shift) / factor;
+                    }
+                    axpy(STEEPEST, &pass.scale.value[row], &mut stretched);
+                }
+            }
+            base_density(&x, &stretched, constant)
+        });
+        for (first, width, block) in blocks {
+            out[first..first + width].copy_from_slice(&block);
+        }
+    }
+    /// With `b' = b e^{s(a)} + t(a)`: by `b'` it is what it was by b, times `e^{−s}`; by `a` the network adds what follows from
+    /// `∂b/∂a` and from `−∂s/∂a`.
+    fn score(&self, omega: &[f64], noise: Lanes<'_>, _z: Lanes<'_>, mut out: LanesMut<'_>) {
+        let factor = self.factor(omega);
+        let blocks = Self::blocks(noise.lanes(), |first, width| {
+            let x = Self::block(noise, first, width);
+            let mut score: Vec<f64> = x.iter().map(|x| -x).collect();
+            let (_, passes, _) = self.forward(omega, x, width);
+            for (layer, pass) in self.layers.iter().zip(&passes) {
+                let mut by_scale = gather(&score, &layer.moved, width);
+                let mut by_shift = by_scale.clone();
+                for (k, (g, factor)) in by_shift.iter_mut().zip(&pass.factor).enumerate() {
+                    by_scale[k] = -by_scale[k] * pass.moved[k] - 1.0;
+                    *g = -*g / factor;
+                }
+                for (k, &i) in layer.moved.iter().enumerate() {
+                    let shifted = by_shift[k * width..(k + 1) * width].iter();
+                    for (score, shifted) in
+                        score[i * width..(i + 1) * width].iter_mut().zip(shifted)
+                    {
+                        *score = -shifted;
+                    }
+                }
+                let by_read = layer.back(omega, pass, by_scale, &by_shift, width, None);
+                for (by_read, &i) in by_read.chunks(width).zip(&layer.read) {
+                    axpy(1.0, by_read, &mut score[i * width..(i + 1) * width]);
+                }
+            }
+            solve_lower_transposed_lanes(&factor, self.dim, &mut score, width);
+            score
+        });
+        for (first, width, block) in blocks {
+            for (i, row) in block.chunks(width).enumerate() {
+                out.row_mut(i)[first..first + width].copy_from_slice(row);
+            }
+        }
+    }
+    /// Of the networks; the Gaussian stays.
+    fn pull(&self, omega: &[f64], noise: Lanes<'_>, grad: Lanes<'_>, out: &mut [f64]) {
+        let fixed = self.base().parameters();
+        let factor = self.factor(omega);
+        let blocks = Self::blocks(noise.lanes(), |first, width| {
+            let given = Self::block(grad, first, width);
+            let mut by_x = affine_back(&factor, &given, self.dim, width);
+            let (_, passes, _) = self.forward(omega, Self::block(noise, first, width), width);
+            let mut gradient = vec![0.0; omega.len() - fixed];
+            for (layer, pass) in self.layers.iter().zip(&passes).rev() {
+                let by_shift = gather(&by_x, &layer.moved, width);
+                let values = pass.moved.iter().zip(&pass.factor);
+                let by_scale = by_shift.iter().zip(values).map(|(g, (b, f))| g * b * f);
+                let by_scale: Vec<f64> = by_scale.collect();
+                for (k, &i) in layer.moved.iter().enumerate() {
+                    let factors = &pass.factor[k * width..(k + 1) * width];
+                    for (g, f) in by_x[i * width..(i + 1) * width].iter_mut().zip(factors) {
+                        *g *= f;
+                    }
+                }
+                let own = Some(&mut gradient[layer.start - fixed..]);
+                let by_read = layer.back(omega, pass, by_scale, &by_shift, width, own);
+                for (by_read, &i) in by_read.chunks(width).zip(&layer.read) {
+                    axpy(1.0, by_read, &mut by_x[i * width..(i + 1) * width]);
+                }
+            }
+            gradient
+        });
+        for (_, _, block) in blocks {
+            axpy(1.0, &block, &mut out[fixed..]);
+        }
+    }
+    fn shrink(&self, omega: &[f64], factor: f64) -> Vec<f64> {
+        let mut shrunk = omega.to_vec();
+        let base = self.base().parameters();
+        shrunk[self.dim..base].iter_mut().for_each(|l| *l *= factor);
+        shrunk
+    }
+}

@@ -1,0 +1,298 @@
+//! Mixtures of Gaussians: ω = (weights, then for every component its mean and lower factor packed by rows).
+//!
+//! A first row of the noise chooses the component, the others place the draw in it. The choice has no derivative, so that no
+//! gradient by the parameters leads to the best bound; members are found by the moments of weighted draws instead, see
+//! `moments`. Components of weight zero are places that are not taken.
+
+use jensen_density::{Lanes, LanesMut};
+use jensen_math::simd::Simd;
+use jensen_math::special::{log_sum_exp_slice, phi};
+
+use super::{Family, FamilyKind, FullRank, Smoothness};
+use crate::dense::{cholesky, solve_lower_lanes, solve_lower_transposed_lanes};
+use crate::noise::{NoisePurpose, NoiseSource};
+use crate::reduce::{dot, mean_se};
+use jensen_math::constants::HALF_LOG_TWO_PI;
+
+/// Draws by which the entropy is estimated; they are the same for all.
+const ENTROPY_DRAWS: usize = 4096;
+
+/// Mixtures of up to `components` Gaussians of any covariance.
+#[derive(Clone, Copy, Debug)]
+pub struct Mixture {
+    dim: usize,
+    components: usize,
+}
+
+/// One component.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Component {
+    /// Its share of the draws.
+    pub weight: f64,
+    /// Its mean.
+    pub mean: Vec<f64>,
+    /// Lower Cholesky factor of its covariance, d × d row-major.
+    pub factor: Vec<f64>,
+}
+
+impl Component {
+    /// `L⁻¹ (z − μ)`.
+    pub(crate) fn standardised(&self, z: Lanes<'_>) -> Vec<f64> {
+        let lanes = z.lanes();
+        let mut y = z.as_slice().to_vec();
+        for (row, mean) in y.chunks_mut(lanes.max(1)).zip(&self.mean) {
+            row.iter_mut().for_each(|y| *y -= mean);
+        }
+        solve_lower_lanes(&self.factor, self.mean.len(), &mut y, lanes);
+        y
+    }
+
+    /// Log of the determinant of L.
+    pub(crate) fn log_det(&self) -> f64 {
+        let dim = self.mean.len();
+        let diagonal = (0..dim).map(|i| self.factor[i * dim + i].abs().ln());
+        diagonal.sum()
+    }
+}
+
+impl Mixture {
+    /// The family on ℝᵈ with so many components at most.
+    pub fn new(dim: usize, components: usize) -> Self {
+        Self { dim, components }
+    }
+
+    /// Most components.
+    pub(crate) fn components(&self) -> usize {
+        self.components
+    }
+
+    /// The components that ω holds, those without weight included.
+    pub(crate) fn parts(&self, omega: &[f64]) -> Vec<Component> {
+        let (weights, rest) = omega.split_at(self.components);
+        let single = FullRank::new(self.dim);
+        let blocks = rest.chunks(single.parameters());
+        let parts = weights.iter().zip(blocks).map(|(weight, block)| {
+            let mut factor = vec![0.0; self.dim * self.dim];
+            for (i, row) in factor.chunks_mut(self.dim).enumerate() {
+                row[..=i].copy_from_slice(single.factor_row(block, i));
+            }
+            Component {
+                weight: *weight,
+                mean: block[..self.dim].to_vec(),
+                factor,
+            }
+        });
+        parts.collect()
+    }
+
+    /// ω of the components, whose weights need not add up to one; places that are left have none.
+    ///
+    /// # Panics
+    /// When there are none or too many: a caller's bug.
+    pub(crate) fn assemble(&self, parts: &[Component]) -> Vec<f64> {
+        assert!(!parts.is_empty() && parts.len() <= self.components);
+        let total: f64 = parts.iter().map(|part| part.weight).sum();
+        let single = FullRank::new(self.dim);
+        let mut omega: Vec<f64> = parts.iter().map(|part| part.weight / total).collect();
+        omega.resize(self.components, 0.0);
+        let repeated = std::iter::repeat(&parts[0]);
+        for part in parts.iter().chain(repeated).take(self.components) {
+            omega.extend(single.assemble(&part.mean, &part.factor));
+        }
+        omega
+    }
+
+    /// Mean and covariance (d × d) of the whole.
+    pub(crate) fn moments(&self, omega: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let parts = self.parts(omega);
+        let d = self.dim;
+        let mut mean = vec![0.0; d];
+        for part in &parts {
+            for (m, own) in mean.iter_mut().zip(&part.mean) {
+                *m += part.weight * own;
+            }
+        }
+        let mut covariance = vec![0.0; d * d];
+        for part in parts.iter().filter(|part| part.weight > 0.0) {
+            for i in 0..d {
+                for j in 0..=i {
+                    let row = |k: usize| &part.factor[k * d..k * d + j + 1];
+                    let apart = (part.mean[i] - mean[i]) * (part.mean[j] - mean[j]);
+                    covariance[i * d + j] += part.weight * (dot(row(i), row(j)) + apart);
+                }
+            }
+        }
+        for i in 0..d {
+            for j in 0..i {
+                covariance[j * d + i] = covariance[i * d + j];
+            }
+        }
+        (mean, covariance)
+    }
+
+    /// Log of weight times density of every component at draws, `components × lanes`, and where a component stands.
+    fn terms(&self, parts: &[Component], z: Lanes<'_>) -> (Vec<f64>, Vec<Vec<f64>>) {
+        let lanes = z.lanes();
+        let mut terms = vec![f64::NEG_INFINITY; parts.len() * lanes];
+        let mut places = Vec::with_capacity(parts.len());
+        for (part, row) in parts.iter().zip(terms.chunks_mut(lanes.max(1))) {
+            if part.weight <= 0.0 {
+                places.push(Vec::new());
+                continue;
+            }
+            let y = part.standardised(z);
+            let constant = part.weight.ln() - part.log_det() - self.dim as f64 * HALF_LOG_TWO_PI;
+            row.fill(constant);
+            for y in y.chunks(lanes) {
+                for (t, y) in row.iter_mut().zip(y) {
+                    *t -= 0.5 * y * y;
+                }
+            }
+            places.push(y);
+        }
+        (terms, places)
+    }
+}
+
+/// `log Σ exp` over the rows, lane by lane.
+pub(crate) fn log_sums(terms: &[f64], lanes: usize) -> Vec<f64> {
+    let rows = terms.len() / lanes.max(1);
+    let mut column = vec![0.0; rows];
+    let sums = (0..lanes).map(|lane| {
+        for (x, row) in column.iter_mut().zip(terms.chunks(lanes)) {
+            *x = row[lane];
+        }
+        log_sum_exp_slice(&column)
+    });
+    sums.collect()
+}
+
+impl Family for Mixture {
+    fn kind(&self) -> FamilyKind {
+        FamilyKind::Mixture {
+            components: self.components,
+        }
+    }
+    fn dim(&self) -> usize {
+        self.dim
+    }
+    fn noise_dim(&self) -> usize {
+        self.dim + 1
+    }
+    fn parameters(&self) -> usize {
+        self.components * (1 + FullRank::new(self.dim).parameters())
+    }
+    fn smoothness(&self) -> Smoothness {
+        Smoothness::None
+    }
+    fn begins_at(&self) -> Option<FamilyKind> {
+        Some(FamilyKind::FullRank)
+    }
+    /// The Gaussian, and a component at each of the modes, all of the same weight.
+    fn upon(&self, gaussian: &[f64], modes: &[(Vec<f64>, Vec<f64>)]) -> Option<Vec<f64>> {
+        let single = FullRank::new(self.dim);
+        let room = self.components.saturating_sub(1);
+        let others = modes
+            .iter()
+            .take(room)
+            .map(|(mean, log_sd)| single.diagonal(mean, log_sd));
+        let mut parts = Vec::new();
+        for block in std::iter::once(gaussian.to_vec()).chain(others) {
+            let alone = Self::new(self.dim, 1);
+            parts.extend(alone.parts(&[vec![1.0], block].concat()));
+        }
+        Some(self.assemble(&parts))
+    }
+    fn share_near(&self, omega: &[f64], coordinate: usize, centre: f64, reach: f64) -> f64 {
+        let parts = self.parts(omega);
+        let near = parts
+            .iter()
+            .filter(|part| (part.mean[coordinate] - centre).abs() <= reach);
+        near.map(|part| part.weight).sum()
+    }
+    fn diagonal(&self, mean: &[f64], log_sd: &[f64]) -> Vec<f64> {
+        let single = FullRank::new(self.dim).diagonal(mean, log_sd);
+        self.upon(&single, &[]).expect("a mixture stands upon it")
+    }
+    fn mean(&self, omega: &[f64]) -> Vec<f64> {
+        self.moments(omega).0
+    }
+    fn marginal_sd(&self, omega: &[f64]) -> Vec<f64> {
+        let (_, covariance) = self.moments(omega);
+        let diagonal = covariance.iter().step_by(self.dim + 1);
+        diagonal.map(|variance| variance.sqrt()).collect()
+    }
+    fn gaussian(&self, omega: &[f64]) -> Option<(Vec<f64>, Vec<f64>)> {
+        let (mean, covariance) = self.moments(omega);
+        Some((mean, cholesky(&covariance, self.dim)?))
+    }
+    /// By draws that are always the same.
+    fn entropy(&self, omega: &[f64]) -> f64 {
+        let rows = self.noise_dim();
+        let mut noise = vec![0.0; rows * ENTROPY_DRAWS];
+        let source = NoiseSource::new(0, Simd::Scalar);
+        source.fill(NoisePurpose::Final, 0, 0, rows, ENTROPY_DRAWS, &mut noise);
+        let noise = Lanes::new(&noise, rows, ENTROPY_DRAWS);
+        let mut z = vec![0.0; self.dim * ENTROPY_DRAWS];
+        self.transform(omega, noise, LanesMut::new(&mut z, self.dim, ENTROPY_DRAWS));
+        let mut log_q = vec![0.0; ENTROPY_DRAWS];
+        self.log_density_at(omega, Lanes::new(&z, self.dim, ENTROPY_DRAWS), &mut log_q);
+        -mean_se(&log_q).0
+    }
+    fn transform(&self, omega: &[f64], noise: Lanes<'_>, mut z: LanesMut<'_>) {
+        let (parts, lanes) = (self.parts(omega), noise.lanes());
+        let last = parts.iter().rposition(|part| part.weight > 0.0);
+        let last = last.expect("some component has weight");
+        for lane in 0..lanes {
+            let mut left = phi(noise.row(0)[lane]);
+            let mut chosen = last;
+            for (k, part) in parts.iter().enumerate().take(last) {
+                left -= part.weight;
+                if left < 0.0 {
+                    chosen = k;
+                    break;
+                }
+            }
+            let part = &parts[chosen];
+            for i in 0..self.dim {
+                let row = &part.factor[i * self.dim..=i * self.dim + i];
+                let mut sum = part.mean[i];
+                for (j, l) in row.iter().enumerate() {
+                    sum += l * noise.row(j + 1)[lane];
+                }
+                z.row_mut(i)[lane] = sum;
+            }
+        }
+    }
+    fn log_density(&self, omega: &[f64], _noise: Lanes<'_>, z: Lanes<'_>, out: &mut [f64]) {
+        self.log_density_at(omega, z, out);
+    }
+    fn log_density_at(&self, omega: &[f64], z: Lanes<'_>, out: &mut [f64]) {
+        let (terms, _) = self.terms(&self.parts(omega), z);
+        out.copy_from_slice(&log_sums(&terms, z.lanes()));
+    }
+    fn score(&self, omega: &[f64], _noise: Lanes<'_>, z: Lanes<'_>, mut out: LanesMut<'_>) {
+        let (parts, lanes) = (self.parts(omega), z.lanes());
+        let (terms, places) = self.terms(&parts, z);
+        let total = log_sums(&terms, lanes);
+        out.as_mut_slice().fill(0.0);
+        for ((part, mut y), terms) in parts.iter().zip(places).zip(terms.chunks(lanes)) {
+            if y.is_empty() {
+                continue;
+            }
+            solve_lower_transposed_lanes(&part.factor, self.dim, &mut y, lanes);
+            for (i, y) in y.chunks(lanes).enumerate() {
+                for (lane, out) in out.row_mut(i).iter_mut().enumerate() {
+                    *out -= (terms[lane] - total[lane]).exp() * y[lane];
+                }
+            }
+        }
+    }
+    fn shrink(&self, omega: &[f64], factor: f64) -> Vec<f64> {
+        let mut parts = self.parts(omega);
+        for part in &mut parts {
+            part.factor.iter_mut().for_each(|l| *l *= factor);
+        }
+        self.assemble(&parts)
+    }
+}

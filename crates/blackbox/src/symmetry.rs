@@ -1,0 +1,354 @@
+//! Modes that a relabelling maps onto each other.
+//!
+//! A mixture whose components have no order has the same density when they change places, so that its posterior has a
+//! mode for every order, all of them the same answer. A map T that permutes coordinates, changes signs, or turns some of
+//! them (as a permutation turns the coordinates of a simplex) takes one mode to the other *and* leaves the density as it
+//! is, to rounding, at random points: where it does, the masses of the two modes are equal, whatever has been seen of them.
+//!
+//! Coordinates whose places at the two modes tell them apart are matched by these. The others are put to zero, which every
+//! such map leaves as it is, and told apart by how the density rises there: gradients have to follow the map, too.
+
+use jensen_density::{Lanes, LanesMut, LogDensity};
+
+use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
+use crate::noise::{NoisePurpose, NoiseSource};
+use crate::reduce::dot;
+use crate::starts::{OtherMode, StartOutcome, best_start};
+
+/// Standard deviations within which a coordinate that is matched by its place alone comes to its image, and within which no
+/// other may be its image; tried one after the other.
+const NEAR: [(f64, f64); 3] = [(2.0, 4.0), (1.0, 2.0), (2.0, 8.0)];
+
+/// Difference of the logarithms of their spreads.
+const ALIKE: f64 = 0.7;
+
+/// Standard deviations between the image of a mode and the mode that it stands for, in any coordinate.
+const AT: f64 = 2.0;
+
+/// Coordinates that may be turned together, which takes as many gradients.
+const TURNED: usize = 48;
+
+/// Points at which the density is compared, and the number of them at which it has to be finite.
+const POINTS: usize = 32;
+const FINITE: usize = 8;
+
+/// Relative difference that is rounding.
+const ROUNDING: f64 = 1e-8;
+
+/// Dimension beyond which nobody looks.
+const LARGEST: usize = 4096;
+
+/// Labellings beyond which they are not counted.
+pub(crate) const MOST: usize = 50_000;
+
+/// How many equal modes there are, and which of those that were found are among them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Labellings {
+    /// Modes that the relabellings that were found make of one, itself included; 1 where there are none.
+    pub count: usize,
+    /// Whether each of the other modes is the best one relabelled.
+    pub relabelled: Vec<bool>,
+    /// Whether each of them is the best one with other signs: two answers, which differ in nothing but these.
+    pub mirrored: Vec<bool>,
+}
+
+impl Labellings {
+    /// What the symmetries of a density make of the modes that its starts found. `variables` says which coordinates are
+    /// elements of one array; nothing where none is said.
+    pub fn of<D: LogDensity>(
+        density: &D,
+        source: NoiseSource,
+        starts: &[StartOutcome],
+        modes: &[OtherMode],
+        variables: &[usize],
+    ) -> Self {
+        let mut found = Self {
+            count: 1,
+            relabelled: vec![false; modes.len()],
+            mirrored: vec![false; modes.len()],
+        };
+        if modes.is_empty() || density.dim() > LARGEST {
+            return found;
+        }
+        let best = &starts[best_start(starts)];
+        let mut search = Search::new(density, source, &best.omega);
+        let mut maps = Vec::new();
+        for (k, mode) in modes.iter().enumerate() {
+            let other = starts.iter().find(|start| start.is_at(mode));
+            let Some(map) = other.and_then(|other| search.symmetry(&other.omega)) else {
+                continue;
+            };
+            if map.relabels(mode.coordinate, variables) {
+                found.relabelled[k] = true;
+                maps.push(map);
+            } else {
+                found.mirrored[k] = true;
+            }
+        }
+        found.count = orbit(&search.mean, &search.sd, &maps);
+        found
+    }
+}
+
+/// A linear map of coordinates.
+#[derive(Clone, Debug, PartialEq)]
+struct Relabelling {
+    /// Where each coordinate goes, and with which sign; those that are turned go nowhere.
+    to: Vec<Option<(usize, f64)>>,
+    /// Those, and the orthogonal matrix, row-major, that turns them.
+    turned: Vec<usize>,
+    turn: Vec<f64>,
+}
+
+impl Relabelling {
+    fn apply(&self, z: &[f64]) -> Vec<f64> {
+        let mut out = vec![0.0; z.len()];
+        for (x, to) in z.iter().zip(&self.to) {
+            if let Some((j, sign)) = to {
+                out[*j] = sign * x;
+            }
+        }
+        let own: Vec<f64> = self.turned.iter().map(|&i| z[i]).collect();
+        for (row, &i) in self.turn.chunks(own.len().max(1)).zip(&self.turned) {
+            out[i] = dot(row, &own);
+        }
+        out
+    }
+
+    /// Whether elements of arrays change places, among them the coordinate in which the modes differ most: a coordinate
+    /// that has two modes by itself is not to be told in one of them.
+    fn relabels(&self, coordinate: usize, variables: &[usize]) -> bool {
+        let moved = |i: usize| matches!(self.to[i], Some((j, _)) if j != i);
+        let within = |i: usize, j: usize| variables.is_empty() || variables[i] == variables[j];
+        let places = self.to.iter().enumerate();
+        let mut targets = places.filter_map(|(i, to)| to.map(|(j, sign)| (i, j, sign)));
+        moved(coordinate) && targets.all(|(i, j, sign)| i == j || (sign > 0.0 && within(i, j)))
+    }
+}
+
+/// The number of different images of a mode under products of the maps.
+fn orbit(mean: &[f64], sd: &[f64], maps: &[Relabelling]) -> usize {
+    // Modes are several standard deviations apart, images of one by different ways equal to rounding.
+    let key = |z: &[f64]| -> Vec<i64> {
+        let scaled = z.iter().zip(sd).map(|(z, s)| (z / (1e-3 * s)).round());
+        scaled.map(|x| x as i64).collect()
+    };
+    let mut seen = std::collections::BTreeSet::from([key(mean)]);
+    let mut open = vec![mean.to_vec()];
+    while let Some(z) = open.pop() {
+        for map in maps {
+            let image = map.apply(&z);
+            if seen.len() < MOST && seen.insert(key(&image)) {
+                open.push(image);
+            }
+        }
+    }
+    seen.len()
+}
+
+/// A mode, and the density around it.
+struct Search<'a, D: LogDensity> {
+    density: &'a D,
+    source: NoiseSource,
+    mean: Vec<f64>,
+    sd: Vec<f64>,
+    workspace: D::Workspace,
+}
+
+/// Of every coordinate those that it may go to, with signs, the likelier first.
+type Possible = Vec<Vec<(usize, f64)>>;
+
+impl<'a, D: LogDensity> Search<'a, D> {
+    fn new(density: &'a D, source: NoiseSource, omega: &[f64]) -> Self {
+        let (mean, log_sd) = omega.split_at(density.dim());
+        Self {
+            density,
+            source,
+            mean: mean.to_vec(),
+            sd: log_sd.iter().map(|l| l.exp()).collect(),
+            workspace: density.workspace(POINTS.max(2 * TURNED)),
+        }
+    }
+
+    /// The symmetry of the density that maps the mode to the one of these mean-field parameters, if any.
+    fn symmetry(&mut self, other: &[f64]) -> Option<Relabelling> {
+        let (mean, log_sd) = other.split_at(self.mean.len());
+        NEAR.into_iter().find_map(|near| {
+            let (close, apart) = near;
+            let sure = self.possible(mean, log_sd, close);
+            let possible = self.possible(mean, log_sd, apart);
+            let map = self.matched(&sure, &possible)?;
+            let image = map.apply(&self.mean);
+            let close = |((x, m), l): ((&f64, &f64), &f64)| (x - m).abs() <= AT * l.exp();
+            let arrives = image.iter().zip(mean).zip(log_sd).all(close);
+            (arrives && self.is_symmetry(&map)).then_some(map)
+        })
+    }
+
+    /// Where coordinates may go so that the mode comes to the other one: to themselves before anywhere else. Signs change
+    /// only in place.
+    fn possible(&self, mean: &[f64], log_sd: &[f64], near: f64) -> Possible {
+        let dim = mean.len();
+        let may = |i: usize, j: usize, sign: f64| {
+            let far = (sign * self.mean[i] - mean[j]).abs() / self.sd[i].max(log_sd[j].exp());
+            far <= near && (self.sd[i].ln() - log_sd[j]).abs() <= ALIKE
+        };
+        let of = |i: usize| {
+            let own = [(i, 1.0), (i, -1.0)].into_iter();
+            let others = (0..dim).filter(|&j| j != i).map(|j| (j, 1.0));
+            own.chain(others)
+                .filter(|&(j, s)| may(i, j, s))
+                .collect::<Vec<_>>()
+        };
+        (0..dim).map(of).collect()
+    }
+
+    /// The map of those that the gradients follow, where places do not tell: of coordinates of which `sure` has one image
+    /// and `possible` no other they do.
+    fn matched(&mut self, sure: &Possible, possible: &Possible) -> Option<Relabelling> {
+        let dim = possible.len();
+        let mut arrivals = vec![0; dim];
+        for (j, _) in possible.iter().flatten() {
+            arrivals[*j] += 1;
+        }
+        let clear = |i: usize| match &possible[i][..] {
+            [(j, _)] => arrivals[*j] == 1 && sure[i].len() == 1,
+            _ => false,
+        };
+        let open: Vec<usize> = (0..dim).filter(|&i| !clear(i)).collect();
+        let mut map = Relabelling {
+            to: (0..dim).map(|i| clear(i).then(|| possible[i][0])).collect(),
+            turned: Vec::new(),
+            turn: Vec::new(),
+        };
+        if open.is_empty() {
+            return Some(map);
+        }
+        let points = POINTS.max(2 * open.len().min(TURNED));
+        let (here, there) = self.gradients(&map, points)?;
+        let taken: Vec<usize> = map.to.iter().flatten().map(|(j, _)| *j).collect();
+        let mut free = vec![true; dim];
+        taken.iter().for_each(|&j| free[j] = false);
+        let row = |g: &[f64], i: usize| -> Vec<f64> { g[i * points..(i + 1) * points].to_vec() };
+        let follows = |i: usize, j: usize, sign: f64| {
+            let (a, b) = (row(&here, i), row(&there, j));
+            let size = a.iter().chain(&b).fold(0.0_f64, |m, x| m.max(x.abs()));
+            let apart = a.iter().zip(&b).map(|(a, b)| (sign * a - b).abs());
+            apart.fold(0.0, f64::max) <= 1e-6 * size + 1e-9
+        };
+        for &i in &open {
+            let found = possible[i]
+                .iter()
+                .find(|&&(j, sign)| free[j] && follows(i, j, sign));
+            if let Some(&(j, sign)) = found {
+                map.to[i] = Some((j, sign));
+                free[j] = false;
+            }
+        }
+        let left: Vec<usize> = open
+            .iter()
+            .copied()
+            .filter(|&i| map.to[i].is_none())
+            .collect();
+        let arriving: Vec<usize> = (0..dim).filter(|&j| free[j]).collect();
+        if left != arriving || left.len() > TURNED {
+            return None;
+        }
+        if !left.is_empty() {
+            let side = |g: &[f64]| left.iter().map(|&i| row(g, i)).collect::<Vec<_>>();
+            map.turn = turn(&side(&here), &side(&there))?;
+            map.turned = left;
+        }
+        Some(map)
+    }
+
+    /// Gradients, `dim × points`, at points around the mode whose open coordinates are zero, and at their images.
+    fn gradients(&mut self, map: &Relabelling, points: usize) -> Option<(Vec<f64>, Vec<f64>)> {
+        let mut z = self.around(points, 1.0, 0);
+        for (row, to) in z.chunks_mut(points).zip(&map.to) {
+            if to.is_none() {
+                row.fill(0.0);
+            }
+        }
+        let image = columns(&z, points, |z| map.apply(z));
+        let mut gradient = |z: &[f64]| {
+            let (mut value, mut out) = (vec![0.0; points], vec![0.0; z.len()]);
+            let (dim, ws) = (self.mean.len(), &mut self.workspace);
+            let grad = LanesMut::new(&mut out, dim, points);
+            self.density
+                .value_grad(ws, Lanes::new(z, dim, points), &mut value, grad);
+            let finite = value.iter().chain(&out).all(|x| x.is_finite());
+            finite.then_some(out)
+        };
+        Some((gradient(&z)?, gradient(&image)?))
+    }
+
+    /// Random points around the mode.
+    fn around(&self, points: usize, widths: f64, key: u64) -> Vec<f64> {
+        let dim = self.mean.len();
+        let mut z = vec![0.0; dim * points];
+        self.source
+            .fill(NoisePurpose::Symmetry, key, 0, dim, points, &mut z);
+        for (row, (mean, sd)) in z.chunks_mut(points).zip(self.mean.iter().zip(&self.sd)) {
+            row.iter_mut().for_each(|x| *x = mean + widths * sd * *x);
+        }
+        z
+    }
+
+    /// Whether the density is the same at random points and their images.
+    fn is_symmetry(&mut self, map: &Relabelling) -> bool {
+        let z = self.around(POINTS, 1.5, 1);
+        let image = columns(&z, POINTS, |z| map.apply(z));
+        let mut values = |z: &[f64]| {
+            let mut out = vec![0.0; POINTS];
+            let z = Lanes::new(z, self.mean.len(), POINTS);
+            self.density.value(&mut self.workspace, z, &mut out);
+            out
+        };
+        let (here, there) = (values(&z), values(&image));
+        let equal = |(a, b): (&f64, &f64)| match a.is_finite() {
+            true => (a - b).abs() <= ROUNDING * (1.0 + a.abs()),
+            false => !b.is_finite(),
+        };
+        let finite = here.iter().filter(|x| x.is_finite()).count();
+        finite >= FINITE && here.iter().zip(&there).all(equal)
+    }
+}
+
+/// A map of every column of `dim × lanes`.
+fn columns(z: &[f64], lanes: usize, map: impl Fn(&[f64]) -> Vec<f64>) -> Vec<f64> {
+    let mut out = vec![0.0; z.len()];
+    for lane in 0..lanes {
+        let column: Vec<f64> = z[lane..].iter().step_by(lanes).copied().collect();
+        for (out, x) in out[lane..].iter_mut().step_by(lanes).zip(map(&column)) {
+            *out = x;
+        }
+    }
+    out
+}
+
+/// The orthogonal matrix that maps the rows of `here` to those of `there`, by least squares; `None` where there is none.
+fn turn(here: &[Vec<f64>], there: &[Vec<f64>]) -> Option<Vec<f64>> {
+    let n = here.len();
+    let mut gram = vec![0.0; n * n];
+    for (i, a) in here.iter().enumerate() {
+        for (j, b) in here.iter().enumerate() {
+            gram[i * n + j] = dot(a, b);
+        }
+    }
+    let factor = cholesky(&gram, n)?;
+    let mut turn = Vec::with_capacity(n * n);
+    for image in there {
+        let mut row: Vec<f64> = here.iter().map(|a| dot(image, a)).collect();
+        solve_lower(&factor, &mut row);
+        solve_lower_transposed(&factor, &mut row);
+        turn.extend(row);
+    }
+    let orthogonal = (0..n).all(|i| {
+        (0..n).all(|j| {
+            let product = dot(&turn[i * n..(i + 1) * n], &turn[j * n..(j + 1) * n]);
+            (product - f64::from(u8::from(i == j))).abs() < 1e-5
+        })
+    });
+    orthogonal.then_some(turn)
+}

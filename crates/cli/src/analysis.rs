@@ -1,0 +1,112 @@
+//! `jensen factor-analysis`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use jensen::latent::{
+    AnalysisData, AnalysisRequest, AnalysisSummary, FACTOR_ANALYSIS, fit_analysis,
+};
+use jensen::study::{Place, folder, request};
+
+use crate::failure::{CommandResult, Failure};
+use crate::progress::BoundLine;
+use crate::terminal::{Say, Setting, conclude, start_threads, verdict};
+
+const FIT_EXAMPLES: &str = "\
+Examples:
+  jensen factor-analysis fit measurements.csv --factors 3 --out axes
+  jensen factor-analysis fit votes.csv --factors 2 --likelihood bernoulli --out votes
+  jensen factor-analysis fit counts.csv -k 5 --likelihood poisson --ridge 0.1
+
+DATA is a CSV file with a header, an .npy or an .npz file of numbers; cells may be missing (empty, NA). Each row has K scores with
+a standard normal prior, and a cell is made from a linear predictor, the column's intercept plus its loadings times the scores.
+With the normal likelihood this is probabilistic principal components. The folder of --out holds fit.json, loadings.csv, scores.csv,
+completed.csv (the table with the means of missing cells), trace.jsonl and report.html.";
+
+/// Factor analysis.
+#[derive(Subcommand)]
+pub enum AnalysisCommand {
+    /// Fit factors to a table
+    #[command(after_help = FIT_EXAMPLES)]
+    Fit(Box<FitArgs>),
+}
+
+/// Fits factors.
+#[derive(Args)]
+pub struct FitArgs {
+    #[command(flatten)]
+    request: AnalysisRequest,
+    /// Number of threads
+    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count, help_heading = "Run")]
+    threads: Option<usize>,
+    /// Write results and checkpoints to this folder
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    out: Option<PathBuf>,
+    /// Continue the run in the folder of --out from its last checkpoint; all other flags stay as they were
+    #[arg(long, requires = "out", help_heading = "Output")]
+    resume: bool,
+    /// Print fit.json to standard output, and nothing else
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+    /// No progress, no table
+    #[arg(long, short, help_heading = "Output")]
+    quiet: bool,
+}
+
+/// Runs the command.
+pub fn run(command: AnalysisCommand) -> CommandResult {
+    let AnalysisCommand::Fit(args) = command;
+    start_threads(args.threads)?;
+    let (asked, place) = match (&args.out, args.resume) {
+        (Some(path), true) => {
+            let folder = folder::open(path, FACTOR_ANALYSIS)?;
+            let asked = if folder::has_request(&folder) {
+                request::over(&args.request, &folder::read_request(&folder)?)?
+            } else {
+                args.request
+            };
+            let force = false;
+            (asked, Place::Resumed { folder, force })
+        }
+        (out, _) => (args.request, Place::new(out.as_deref())),
+    };
+    let Some(path) = &asked.data else {
+        return Err(Failure::usage("no table is given"));
+    };
+    let data = AnalysisData::read(path)?;
+    let say = Say {
+        json: args.json,
+        quiet: args.quiet,
+    };
+    let setting = Setting::new(place, Box::<BoundLine>::default());
+    let summary = setting.watch(say, |around| fit_analysis(&asked, &data, around))?;
+    let trusted = summary.judgement.trusted;
+    conclude(&summary, trusted, args.out.as_deref(), say, 9, table)
+}
+
+/// Columns of the data that fit a terminal; the report and loadings.csv have more.
+const SHOWN: usize = 20;
+
+/// Factors that fit a terminal.
+const WIDE: usize = 8;
+
+/// The summary for people.
+fn table(summary: &AnalysisSummary) -> String {
+    let mut text = verdict(&summary.judgement, 9);
+    text += &format!("bound     {:.3} nats\n", summary.bound);
+    for hyper in &summary.hyperparameters {
+        let how = if hyper.learnt { "  learnt" } else { "" };
+        text += &format!("{:<24} {:>11.6}{how}\n", hyper.name, hyper.value);
+    }
+    let rows = summary.columns.iter().zip(&summary.loadings);
+    for (name, row) in rows.take(SHOWN) {
+        text += &format!("{name:<24}");
+        let cells = row.iter().take(WIDE);
+        cells.for_each(|x| text += &format!(" {x:>9.3}"));
+        text.push('\n');
+    }
+    if summary.columns.len() > SHOWN || summary.factors > WIDE {
+        text += "… further columns and factors are in loadings.csv\n";
+    }
+    text
+}

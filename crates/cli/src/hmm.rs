@@ -1,0 +1,133 @@
+//! `jensen hmm`.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use jensen::data::table_csv::quoted;
+use jensen::data::{Table, write_atomic_bytes};
+use jensen::points::{ChainsRequest, HMM, Sequences, decode_chains, fit_chains, stored_globals};
+use jensen::study::folder;
+
+use crate::failure::{CommandResult, Exit, Failure, print, remark};
+use crate::points::{PointArgs, run as run_points};
+use crate::terminal::start_threads;
+
+const FIT_EXAMPLES: &str = "\
+Examples:
+  jensen hmm fit eruptions.csv --states 2 --out geyser
+  jensen hmm fit strides.csv --states 4 --sequence patient --covariance diagonal --temper anneal=50
+  jensen hmm fit answers.csv --states 3 --sequence pupil --emissions bernoulli
+
+DATA is a CSV file with a header, an .npy or an .npz file; a row is a step, and every column but that of --sequence is emitted.
+The posterior of transitions and emissions is found by coordinate ascent, that of the states by forward-backward.";
+
+/// Hidden Markov models.
+#[derive(Subcommand)]
+pub enum HmmCommand {
+    /// Fit a hidden Markov model to sequences
+    #[command(after_help = FIT_EXAMPLES)]
+    Fit(Box<PointArgs<ChainsRequest>>),
+    /// The states of sequences, old or new, under a stored fit
+    Predict(PredictArgs),
+}
+
+const PREDICT_EXAMPLES: &str = "\
+Examples:
+  jensen hmm predict geyser eruptions.csv > states.csv
+  jensen hmm predict strides new.csv --out states.csv
+
+A line a row of DATA: the probability of each state given the whole sequence (p1, p2, …), and the state on the most probable path
+of the sequence (Viterbi). The columns are those of the fit. On standard error stands a lower bound of the log predictive density
+of the sequences, in nats.";
+
+/// Finds states.
+#[derive(Args)]
+#[command(after_help = PREDICT_EXAMPLES)]
+pub struct PredictArgs {
+    /// The folder of a fit
+    pub dir: PathBuf,
+    /// A table with the columns of the fit
+    pub data: PathBuf,
+    /// Write to this file instead of standard output
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Threads; all of the machine unless given
+    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count)]
+    pub threads: Option<usize>,
+}
+
+/// Runs the command.
+pub fn run(command: HmmCommand) -> CommandResult {
+    match command {
+        HmmCommand::Fit(args) => run_points(
+            *args,
+            HMM,
+            |request| request.data.as_deref(),
+            |request, path| {
+                // Wrong flags are said before anything is read or written.
+                request.check()?;
+                read(request, path)
+            },
+            |request, found, around| fit_chains(request, &found.points, &found.lengths, around),
+        ),
+        HmmCommand::Predict(args) => predict(&args),
+    }
+}
+
+fn read(request: &ChainsRequest, path: &Path) -> Result<Sequences, jensen::Error> {
+    let table = Table::read(path)?;
+    Sequences::of_table(&table, request.sequence.as_deref(), &request.points)
+}
+
+fn predict(args: &PredictArgs) -> CommandResult {
+    start_threads(args.threads)?;
+    let folder = folder::open(&args.dir, HMM)?;
+    let request: ChainsRequest = folder::read_request(&folder)?;
+    let lambda = stored_globals(&folder, "jensen hmm fit")?;
+    let found = read(&request, &args.data)?;
+    let (explained, paths) = decode_chains(&request, &lambda, &found.points, &found.lengths)?;
+    let text = lines(&request, &found, &explained.assignments, &paths);
+    match &args.out {
+        None => print(&text)?,
+        Some(path) => write_atomic_bytes(path, text.as_bytes()).map_err(Failure::output)?,
+    }
+    let total: f64 = explained.bounds.iter().sum();
+    let steps = paths.len() as f64;
+    remark(&format!(
+        "log predictive at least {total:.4} nats, {:.4} a step",
+        total / steps
+    ));
+    Ok(Exit::Done)
+}
+
+/// States as CSV, in the order of the table.
+fn lines(request: &ChainsRequest, found: &Sequences, marginals: &[f64], paths: &[usize]) -> String {
+    let k = request.states.unwrap_or(1) as usize;
+    let named = found.names.iter().zip(&found.lengths);
+    let names: Vec<&str> = named
+        .flat_map(|(name, length)| std::iter::repeat_n(name.as_str(), *length))
+        .collect();
+    let mut text = "row".to_owned();
+    if let Some(column) = &request.sequence {
+        text += &format!(",{}", quoted(column));
+    }
+    for state in 1..=k {
+        text += &format!(",p{state}");
+    }
+    text += ",state\n";
+    let mut order: Vec<usize> = (0..found.rows.len()).collect();
+    order.sort_by_key(|at| found.rows[*at]);
+    for at in order {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{}", found.rows[at] + 1);
+        if let Some(name) = names.get(at) {
+            text += &format!(",{}", quoted(name));
+        }
+        for p in &marginals[at * k..(at + 1) * k] {
+            let _ = write!(text, ",{p}");
+        }
+        let _ = writeln!(text, ",{}", paths[at] + 1);
+    }
+    text
+}

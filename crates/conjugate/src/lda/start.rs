@@ -1,0 +1,169 @@
+//! Topics to start from: words of documents that are unlike each other.
+//!
+//! Topics that start alike stay alike: where all begin as the mean of the corpus with a little noise, a few of them take
+//! all words before the others have become any. So each starts at a neighbourhood of documents. Of a sample, a document
+//! is drawn with a probability that grows with its distance from the neighbourhoods so far, as k-means++ draws centres
+//! (Arthur and Vassilvitskii 2007); the documents nearest to it, and then to their mean, lend their words. Distances are cosines
+//! of log counts, weighed by log inverse document frequency.
+
+use jensen_math::rng::{Purpose, Stream, permutation};
+use rayon::prelude::*;
+
+use super::globals::LdaGlobals;
+use super::kernel::padded;
+use crate::documents::{Bag, Documents};
+
+const SAMPLE: Purpose = Purpose::new("documents to start topics from");
+const CENTRES: Purpose = Purpose::new("centres of first topics");
+
+/// Documents of the sample a topic.
+const DOCUMENTS_A_TOPIC: usize = 20;
+/// Documents of a neighbourhood. On 2 000 articles of news and 50 topics, 20 lose 0.01 nats a word.
+const NEIGHBOURS: usize = 8;
+/// The share of a topic's words that its neighbourhood lends; the others are those of the whole sample.
+const OWN: f64 = 0.5;
+
+/// A document as a sparse vector of length 1.
+struct Point {
+    terms: Vec<u32>,
+    weights: Vec<f32>,
+}
+
+impl Point {
+    fn cosine(&self, dense: &[f32]) -> f32 {
+        let pairs = self.terms.iter().zip(&self.weights);
+        pairs.map(|(&term, w)| w * dense[term as usize]).sum()
+    }
+
+    fn add_to(&self, dense: &mut [f32]) {
+        for (&term, w) in self.terms.iter().zip(&self.weights) {
+            dense[term as usize] += w;
+        }
+    }
+}
+
+/// The sample's documents with words, and their vectors.
+fn sample(documents: &dyn Documents, topics: usize, seed: u64) -> (Vec<Bag>, Vec<Point>) {
+    let mut numbers = permutation(seed, SAMPLE, 0, documents.len());
+    numbers.truncate(DOCUMENTS_A_TOPIC * topics);
+    let bags = numbers.into_par_iter().map(|number| {
+        let mut bag = Bag::new();
+        documents.read(number, &mut bag);
+        bag
+    });
+    let bags: Vec<Bag> = bags.filter(|bag| !bag.is_empty()).collect();
+    let mut frequency = vec![0u32; documents.terms()];
+    for &term in bags.iter().flat_map(|bag| &bag.terms) {
+        frequency[term as usize] += 1;
+    }
+    let count = bags.len() as f32;
+    let points = bags.par_iter().map(|bag| {
+        let pairs = bag.terms.iter().zip(&bag.counts);
+        let weigh =
+            |(&term, n): (&u32, &f32)| n.ln_1p() * (count / frequency[term as usize] as f32).ln();
+        let mut weights: Vec<f32> = pairs.map(weigh).collect();
+        let length = weights.iter().map(|w| w * w).sum::<f32>().sqrt();
+        // A document of words that all have is unlike every one.
+        let factor = 1.0 / length.max(f32::MIN_POSITIVE);
+        weights.iter_mut().for_each(|w| *w *= factor);
+        Point {
+            terms: bag.terms.clone(),
+            weights,
+        }
+    });
+    let points = points.collect();
+    (bags, points)
+}
+
+/// The cosines of all points with a vector, and which are the largest.
+fn nearest(points: &[Point], centre: &[f32]) -> (Vec<f32>, Vec<usize>) {
+    let cosines: Vec<f32> = points.par_iter().map(|p| p.cosine(centre)).collect();
+    let mut order: Vec<usize> = (0..points.len()).collect();
+    let by_cosine = |a: &usize, b: &usize| cosines[*b].total_cmp(&cosines[*a]).then(a.cmp(b));
+    let count = NEIGHBOURS.min(points.len());
+    if count < order.len() {
+        order.select_nth_unstable_by(count, by_cosine);
+        order.truncate(count);
+    }
+    order.sort_unstable_by(by_cosine);
+    (cosines, order)
+}
+
+/// A number drawn with probabilities proportional to weights; any where all are 0.
+fn draw(stream: &mut Stream, weights: &[f64]) -> usize {
+    let total: f64 = weights.iter().sum();
+    if total <= 0.0 {
+        return stream.below(weights.len() as u64) as usize;
+    }
+    let mut left = stream.uniform() * total;
+    let place = weights.iter().position(|w| {
+        left -= w;
+        left < 0.0
+    });
+    place.unwrap_or(weights.len() - 1)
+}
+
+/// Neighbourhoods of the sample, one a topic, as numbers of points.
+fn neighbourhoods(points: &[Point], topics: usize, terms: usize, seed: u64) -> Vec<Vec<usize>> {
+    let mut stream = Stream::new(seed, CENTRES, 0, 0);
+    let mut distant = vec![1.0f64; points.len()];
+    let mut centre = vec![0.0f32; terms];
+    (0..topics)
+        .map(|_| {
+            let weights: Vec<f64> = distant.iter().map(|d| d * d).collect();
+            let first = draw(&mut stream, &weights);
+            centre.fill(0.0);
+            points[first].add_to(&mut centre);
+            let (_, near) = nearest(points, &centre);
+            centre.fill(0.0);
+            near.iter().for_each(|&p| points[p].add_to(&mut centre));
+            let (cosines, near) = nearest(points, &centre);
+            // As near as its neighbours on average is as near as can be.
+            let within = near.iter().map(|&p| cosines[p]).sum::<f32>() / near.len() as f32;
+            for (distant, cosine) in distant.iter_mut().zip(cosines) {
+                let closeness = f64::from(cosine / within.max(f32::MIN_POSITIVE));
+                *distant = distant.min(1.0 - closeness.min(1.0));
+            }
+            // The document itself is taken, even where it is like nothing.
+            distant[first] = 0.0;
+            near
+        })
+        .collect()
+}
+
+/// Globals whose topics are words of unlike documents, with as many tokens in all as the documents have.
+pub(crate) fn of_documents(
+    documents: &dyn Documents,
+    alpha: Vec<f64>,
+    eta: f64,
+    seed: u64,
+) -> LdaGlobals {
+    let (topics, terms) = (alpha.len(), documents.terms());
+    let (bags, points) = sample(documents, topics, seed);
+    let stride = padded(topics);
+    let mut mass = vec![0.0f32; terms * stride];
+    if points.is_empty() {
+        return LdaGlobals::of_mass(alpha, terms, eta, mass);
+    }
+    let mut common = vec![0.0f64; terms];
+    for bag in &bags {
+        for (&term, &n) in bag.terms.iter().zip(&bag.counts) {
+            common[term as usize] += f64::from(n);
+        }
+    }
+    let tokens: f64 = common.iter().sum();
+    let size = documents.tokens() / topics as f64;
+    for (row, n) in mass.chunks_exact_mut(stride).zip(&common) {
+        row[..topics].fill(((1.0 - OWN) * size * n / tokens) as f32);
+    }
+    let chosen = neighbourhoods(&points, topics, terms, seed);
+    for (topic, near) in chosen.into_iter().enumerate() {
+        let tokens: f64 = near.iter().map(|&p| bags[p].tokens()).sum();
+        for &p in &near {
+            for (&term, &n) in bags[p].terms.iter().zip(&bags[p].counts) {
+                mass[term as usize * stride + topic] += (OWN * size * f64::from(n) / tokens) as f32;
+            }
+        }
+    }
+    LdaGlobals::of_mass(alpha, terms, eta, mass)
+}

@@ -1,0 +1,334 @@
+//! What a column has in a stretch of rows.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::path::Path;
+
+use parquet::basic::{ConvertedType, LogicalType, Type as Physical};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::{ByteArray, DataType};
+use parquet::errors::ParquetError;
+use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
+
+use crate::error::DataError;
+
+/// What the elements of a column are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Integers; whether without sign.
+    Whole(bool),
+    Truth,
+    Real,
+    Text,
+}
+
+/// A column, if its elements are of a known kind.
+#[derive(Clone, Debug)]
+pub(super) struct Field {
+    pub name: String,
+    /// The number of its leaf among those of the schema.
+    pub leaf: usize,
+    kind: Result<Kind, String>,
+    max_def: i16,
+    lists: bool,
+}
+
+impl Field {
+    /// The columns of a file.
+    pub fn all(schema: &SchemaDescriptor) -> Vec<Self> {
+        let fields = schema.root_schema().get_fields();
+        let leaves: Vec<usize> = (0..schema.num_columns())
+            .map(|leaf| schema.get_column_root_idx(leaf))
+            .collect();
+        let fields = fields.iter().enumerate().map(|(at, field)| {
+            let leaf = leaves.iter().position(|root| *root == at).unwrap_or(0);
+            let column = schema.column(leaf);
+            let count = leaves.iter().filter(|root| **root == at).count();
+            let deep = column.path().parts().len() > 1;
+            let lists = column.max_rep_level() == 1;
+            let kind = if count != 1 || column.max_rep_level() > 1 || (deep && !lists) {
+                Err("a structure or lists of lists".to_owned())
+            } else {
+                kind(&column)
+            };
+            Self {
+                name: field.name().to_owned(),
+                leaf,
+                kind,
+                max_def: column.max_def_level(),
+                lists,
+            }
+        });
+        fields.collect()
+    }
+
+    /// Whether two files have the same column here; whether it may be null is each file's own.
+    pub fn agrees(&self, other: &Self) -> bool {
+        self.name == other.name && self.kind == other.kind && self.lists == other.lists
+    }
+
+    /// Refuses columns of an unknown kind.
+    pub fn check(&self, path: &Path) -> Result<(), DataError> {
+        match &self.kind {
+            Ok(_) => Ok(()),
+            Err(found) => Err(DataError::invalid(format!(
+                "`{}`, column `{}`: expected numbers, truth values or words, or lists of them, found {found}",
+                path.display(),
+                self.name
+            ))),
+        }
+    }
+
+    /// Whether its numbers are integers.
+    pub fn is_whole(&self) -> bool {
+        self.kind != Ok(Kind::Real)
+    }
+
+    /// Whether it has words.
+    pub fn is_text(&self) -> bool {
+        self.kind == Ok(Kind::Text)
+    }
+
+    /// Reads rows of a row group.
+    pub fn decode(
+        &self,
+        column: ColumnReader,
+        rows: &Range<usize>,
+    ) -> Result<Decoded, ParquetError> {
+        let unsigned = self.kind == Ok(Kind::Whole(true));
+        let mut levels = Levels {
+            max_def: self.max_def,
+            lists: self.lists,
+            ..Levels::default()
+        };
+        let elements = match column {
+            ColumnReader::BoolColumnReader(mut column) => {
+                let found = levels.read(&mut column, rows)?;
+                Elements::Ints(found.into_iter().map(i64::from).collect())
+            }
+            ColumnReader::Int32ColumnReader(mut column) => {
+                let found = levels.read(&mut column, rows)?.into_iter();
+                Elements::Ints(match unsigned {
+                    true => found.map(|x| i64::from(x as u32)).collect(),
+                    false => found.map(i64::from).collect(),
+                })
+            }
+            ColumnReader::Int64ColumnReader(mut column) => {
+                Elements::Ints(levels.read(&mut column, rows)?)
+            }
+            ColumnReader::FloatColumnReader(mut column) => {
+                let found = levels.read(&mut column, rows)?.into_iter();
+                Elements::Reals(found.map(f64::from).collect())
+            }
+            ColumnReader::DoubleColumnReader(mut column) => {
+                Elements::Reals(levels.read(&mut column, rows)?)
+            }
+            ColumnReader::ByteArrayColumnReader(mut column) => {
+                Elements::Texts(levels.read(&mut column, rows)?)
+            }
+            _ => return Err(ParquetError::General("a column of an unknown type".into())),
+        };
+        Ok(Decoded {
+            elements,
+            levels,
+            unsigned,
+        })
+    }
+}
+
+/// What the elements are, or what they are called that nothing is made of.
+fn kind(column: &ColumnDescriptor) -> Result<Kind, String> {
+    use ConvertedType as C;
+    let name = || match column.logical_type_ref() {
+        Some(logical) => format!("{logical:?}"),
+        None => format!("{} ({})", column.physical_type(), column.converted_type()),
+    };
+    let plain = matches!(
+        column.logical_type_ref(),
+        None | Some(LogicalType::Integer { .. } | LogicalType::String | LogicalType::Enum)
+    );
+    let whole = match column.converted_type() {
+        C::NONE | C::INT_8 | C::INT_16 | C::INT_32 | C::INT_64 => Some(false),
+        C::UINT_8 | C::UINT_16 | C::UINT_32 | C::UINT_64 => Some(true),
+        _ => None,
+    };
+    match (column.physical_type(), whole) {
+        _ if !plain => Err(name()),
+        (Physical::INT32 | Physical::INT64, Some(unsigned)) => Ok(Kind::Whole(unsigned)),
+        (Physical::BOOLEAN, _) => Ok(Kind::Truth),
+        (Physical::FLOAT | Physical::DOUBLE, _) => Ok(Kind::Real),
+        (Physical::BYTE_ARRAY, _) => match column.converted_type() {
+            C::NONE | C::UTF8 | C::ENUM => Ok(Kind::Text),
+            _ => Err(name()),
+        },
+        _ => Err(name()),
+    }
+}
+
+/// Which elements are there, and where rows begin.
+#[derive(Default)]
+struct Levels {
+    max_def: i16,
+    lists: bool,
+    defs: Vec<i16>,
+    reps: Vec<i16>,
+}
+
+impl Levels {
+    fn read<T: DataType>(
+        &mut self,
+        column: &mut ColumnReaderImpl<T>,
+        rows: &Range<usize>,
+    ) -> Result<Vec<T::T>, ParquetError> {
+        let skipped = column.skip_records(rows.start)?;
+        let mut values = Vec::with_capacity(rows.len());
+        let defs = (self.max_def > 0).then_some(&mut self.defs);
+        let reps = self.lists.then_some(&mut self.reps);
+        let (found, _, _) = column.read_records(rows.len(), defs, reps, &mut values)?;
+        if skipped + found != rows.end {
+            return Err(ParquetError::EOF(format!(
+                "a row group ends after {} rows, before row {}",
+                skipped + found,
+                rows.end
+            )));
+        }
+        Ok(values)
+    }
+
+    /// The first row where something is missing, from 0.
+    fn missing(&self) -> Option<usize> {
+        let at = self.defs.iter().position(|def| *def < self.max_def)?;
+        Some(match self.lists {
+            true => self.reps[..=at].iter().filter(|rep| **rep == 0).count() - 1,
+            false => at,
+        })
+    }
+
+    /// The length of all lists, and the first row that has another one.
+    fn length(&self) -> (usize, Option<usize>) {
+        let starts: Vec<usize> = self
+            .reps
+            .iter()
+            .enumerate()
+            .filter_map(|(at, rep)| (*rep == 0).then_some(at))
+            .chain([self.reps.len()])
+            .collect();
+        let lengths = starts.windows(2).map(|pair| pair[1] - pair[0]);
+        let first = lengths.clone().next().unwrap_or(0);
+        (first, lengths.clone().position(|length| length != first))
+    }
+}
+
+enum Elements {
+    Ints(Vec<i64>),
+    Reals(Vec<f64>),
+    Texts(Vec<ByteArray>),
+}
+
+/// What a stretch of a column has.
+pub(super) struct Decoded {
+    elements: Elements,
+    levels: Levels,
+    unsigned: bool,
+}
+
+/// The numbers of a column, row after row.
+#[derive(Default)]
+pub(super) struct Numbers {
+    pub ints: Vec<i64>,
+    pub reals: Vec<f64>,
+    /// Of each row's list, where rows have lists.
+    pub length: Option<usize>,
+}
+
+impl Decoded {
+    /// Adds the words to those that are known.
+    pub fn words(&self, words: &mut BTreeSet<String>) {
+        if let Elements::Texts(texts) = &self.elements {
+            let mut last: Option<&ByteArray> = None;
+            for text in texts {
+                if last == Some(text) {
+                    continue;
+                }
+                last = Some(text);
+                let word = String::from_utf8_lossy(text.data());
+                if !words.contains(&*word) {
+                    words.insert(word.into_owned());
+                }
+            }
+        }
+    }
+
+    /// Adds the numbers, or says where there is none; `place` names a row of the stretch, counted from 0.
+    pub fn into_numbers(
+        self,
+        rows: usize,
+        words: Option<&[String]>,
+        all: &mut Numbers,
+        place: &dyn Fn(usize) -> String,
+    ) -> Result<(), DataError> {
+        let refuse =
+            |row: usize, what: &str| Err(DataError::invalid(format!("{}: {what}", place(row))));
+        if let Some(row) = self.levels.missing() {
+            let what = match self.levels.lists {
+                true => {
+                    "a list is missing, is empty or has a null: every row needs as many numbers"
+                }
+                false => "a null: fill it in, or leave the row out",
+            };
+            return refuse(row, what);
+        }
+        let mut length = 1;
+        if self.levels.lists {
+            let (found, other) = self.levels.length();
+            let expected = all.length.unwrap_or(found);
+            let other = if found == expected { other } else { Some(0) };
+            if let Some(row) = other {
+                return refuse(
+                    row,
+                    &format!("a list of another length than the {expected} of those before it"),
+                );
+            }
+            all.length = Some(expected);
+            length = expected;
+        }
+        debug_assert_eq!(self.levels.defs.len().max(rows * length), rows * length);
+        match self.elements {
+            Elements::Ints(ints) => {
+                // What has no sign and fills 64 bits looks negative.
+                if let Some(at) = ints.iter().position(|x| self.unsigned && *x < 0) {
+                    return refuse(at / length, &format!("{} is too large", ints[at] as u64));
+                }
+                append(&mut all.ints, ints);
+            }
+            Elements::Reals(reals) => {
+                if let Some(at) = reals.iter().position(|x| x.is_nan()) {
+                    return refuse(
+                        at / length,
+                        "NaN is no number: fill it in, or leave the row out",
+                    );
+                }
+                append(&mut all.reals, reals);
+            }
+            Elements::Texts(texts) => {
+                let words = words.unwrap_or_default();
+                let code = |text: &ByteArray| {
+                    let word = String::from_utf8_lossy(text.data());
+                    let at = words.binary_search_by(|known| known.as_str().cmp(&word));
+                    // A word that is not known would be one of a file that was changed, which is looked for.
+                    at.map_or(0, |at| at as i64 + 1)
+                };
+                all.ints.extend(texts.iter().map(code));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn append<T>(all: &mut Vec<T>, mut more: Vec<T>) {
+    if all.is_empty() {
+        *all = more;
+    } else {
+        all.append(&mut more);
+    }
+}

@@ -1,0 +1,380 @@
+//! Rows of Parquet files as values by name, some stretches of them at a time: data that need not fit into memory.
+//!
+//! | subject | module |
+//! | --- | --- |
+//! | files, their columns and row groups | this one |
+//! | the numbers of a column in a stretch of rows | `decode` |
+//!
+//! A column of numbers or truth values is a value a row, a column of lists of one length a vector a row; words are numbered
+//! from 1 in the order of the alphabet, as in CSV. Whatever is missing or not a number is refused with its place. Pages are
+//! plain or compressed by Snappy.
+
+mod decode;
+
+use std::collections::BTreeSet;
+use std::fs::{File, Metadata};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::SystemTime;
+
+use parquet::errors::ParquetError;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use sha2::{Digest, Sha256};
+
+use crate::dataset::{DataSet, Value};
+use crate::error::DataError;
+use crate::files::list_folder;
+use decode::{Field, Numbers};
+
+/// Distinct words of a column, at the most.
+const WORDS: usize = 1 << 20;
+
+/// Rows of a file that follow each other within one row group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// The file, counted from 0.
+    pub file: usize,
+    /// Its row group.
+    pub group: usize,
+    /// The rows within the group.
+    pub rows: Range<usize>,
+    /// The number of the first row among the rows of all files, from 0.
+    pub first: u64,
+}
+
+/// Parquet files of the same columns, as one table.
+pub struct RowFiles {
+    files: Vec<RowFile>,
+    fields: Vec<Field>,
+    rows: u64,
+    /// The words of every column, once they are asked for.
+    words: Vec<OnceLock<Vec<String>>>,
+}
+
+struct RowFile {
+    path: PathBuf,
+    stamp: Stamp,
+    /// A file has one position, so that one thread reads at a time.
+    reader: Mutex<SerializedFileReader<File>>,
+    groups: Vec<usize>,
+}
+
+/// What changes with a file's contents.
+type Stamp = (u64, Option<SystemTime>);
+
+fn stamp(about: &Metadata) -> Stamp {
+    (about.len(), about.modified().ok())
+}
+
+/// The Parquet files that paths name, those of a folder in the order of their names.
+///
+/// # Errors
+/// There are none.
+pub fn parquet_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, DataError> {
+    let mut found = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            found.push(path.clone());
+            continue;
+        }
+        let before = found.len();
+        let is_parquet = |path: &PathBuf| path.extension().is_some_and(|e| e == "parquet");
+        found.extend(list_folder(path)?.into_iter().filter(is_parquet));
+        if found.len() == before {
+            return Err(DataError::invalid(format!(
+                "the folder `{}` has no file whose name ends in .parquet",
+                path.display()
+            )));
+        }
+    }
+    Ok(found)
+}
+
+impl RowFile {
+    fn open(path: &Path) -> Result<Self, DataError> {
+        let failed = |error| DataError::io("read", path, &error);
+        let file = File::open(path).map_err(failed)?;
+        let stamp = stamp(&file.metadata().map_err(failed)?);
+        let reader = SerializedFileReader::new(file).map_err(|error| unreadable(path, &error))?;
+        let groups = reader.metadata().row_groups().iter();
+        let groups = groups
+            .map(|group| group.num_rows().max(0) as usize)
+            .collect();
+        Ok(Self {
+            path: path.to_owned(),
+            stamp,
+            reader: Mutex::new(reader),
+            groups,
+        })
+    }
+
+    fn check_unchanged(&self) -> Result<(), DataError> {
+        let now = std::fs::metadata(&self.path);
+        let now = now.map_err(|error| DataError::io("read", &self.path, &error))?;
+        if stamp(&now) == self.stamp {
+            return Ok(());
+        }
+        Err(DataError::invalid(format!(
+            "`{}` was changed while it was read, so that nothing made of it counts: run again, and put new versions of a \
+             file in its place by renaming between runs",
+            self.path.display()
+        )))
+    }
+}
+
+fn unreadable(path: &Path, error: &ParquetError) -> DataError {
+    let text = error.to_string();
+    let advice = if text.contains("Disabled feature") {
+        ": write it with Snappy or without compression"
+    } else {
+        ""
+    };
+    DataError::invalid(format!(
+        "`{}` cannot be read as Parquet: {text}{advice}",
+        path.display()
+    ))
+}
+
+impl RowFiles {
+    /// Opens files, and those of folders.
+    ///
+    /// # Errors
+    /// There are none, one cannot be read, or they do not have the same columns.
+    pub fn open(paths: &[PathBuf]) -> Result<Self, DataError> {
+        let mut files: Vec<RowFile> = Vec::new();
+        let mut fields: Vec<Field> = Vec::new();
+        for path in parquet_files(paths)? {
+            let file = RowFile::open(&path)?;
+            let found = {
+                let reader = file.reader.lock().unwrap_or_else(PoisonError::into_inner);
+                Field::all(reader.metadata().file_metadata().schema_descr())
+            };
+            if let Some(first) = files.first() {
+                let differs = |(a, b): (&Field, &Field)| (!a.agrees(b)).then(|| a.name.clone());
+                let names = |fields: &[Field]| -> BTreeSet<String> {
+                    fields.iter().map(|field| field.name.clone()).collect()
+                };
+                let (ours, theirs) = (names(&fields), names(&found));
+                let other = ours
+                    .symmetric_difference(&theirs)
+                    .next()
+                    .cloned()
+                    .or_else(|| fields.iter().zip(&found).find_map(differs));
+                if let Some(name) = other {
+                    return Err(DataError::invalid(format!(
+                        "`{}` and `{}` differ in the column `{name}`, its place or its type: all files need the same \
+                         columns in the same order",
+                        first.path.display(),
+                        path.display()
+                    )));
+                }
+            } else {
+                fields = found;
+            }
+            files.push(file);
+        }
+        let rows = files.iter().flat_map(|file| &file.groups);
+        let rows: u64 = rows.map(|rows| *rows as u64).sum();
+        if rows == 0 {
+            let names: Vec<String> = paths
+                .iter()
+                .map(|path| format!("`{}`", path.display()))
+                .collect();
+            return Err(DataError::invalid(format!(
+                "{}: there are no rows",
+                names.join(", ")
+            )));
+        }
+        let words = fields.iter().map(|_| OnceLock::new()).collect();
+        Ok(Self {
+            files,
+            fields,
+            rows,
+            words,
+        })
+    }
+
+    /// Rows of all files.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// The files in their order.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.files.iter().map(|file| file.path.as_path())
+    }
+
+    /// The names of the columns.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.fields.iter().map(|field| field.name.as_str())
+    }
+
+    /// All row groups, in their order.
+    pub fn groups(&self) -> Vec<Stretch> {
+        let mut first = 0;
+        let mut all = Vec::new();
+        for (file, found) in self.files.iter().enumerate() {
+            for (group, &rows) in found.groups.iter().enumerate() {
+                if rows > 0 {
+                    all.push(Stretch {
+                        file,
+                        group,
+                        rows: 0..rows,
+                        first,
+                    });
+                }
+                first += rows as u64;
+            }
+        }
+        all
+    }
+
+    /// A digest of lengths, columns, and places, sizes and statistics of all column chunks: what a file that was written
+    /// anew does not share. Contents are not read.
+    pub fn digest(&self) -> String {
+        let mut hash = Sha256::new();
+        for file in &self.files {
+            hash.update(file.stamp.0.to_le_bytes());
+            let reader = file.reader.lock().unwrap_or_else(PoisonError::into_inner);
+            for group in reader.metadata().row_groups() {
+                hash.update(group.num_rows().to_le_bytes());
+                for column in group.columns() {
+                    hash.update(column.column_path().string().as_bytes());
+                    hash.update(column.data_page_offset().to_le_bytes());
+                    hash.update(column.compressed_size().to_le_bytes());
+                    if let Some(statistics) = column.statistics() {
+                        for bytes in [statistics.min_bytes_opt(), statistics.max_bytes_opt()] {
+                            hash.update(bytes.unwrap_or_default());
+                        }
+                    }
+                }
+            }
+        }
+        let digest = hash.finalize();
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// The columns of these names in these rows, one stretch after the other: an array a column, of shape `[rows]`, or
+    /// `[rows, length]` where rows have lists.
+    ///
+    /// # Errors
+    /// There is no such column, it has another type, a value is missing or no number, lists differ in length, or a file
+    /// cannot be read or was changed.
+    pub fn read(&self, names: &[&str], stretches: &[Stretch]) -> Result<DataSet, DataError> {
+        let mut data = DataSet::new();
+        for name in names {
+            let at = self.column(name)?;
+            let field = &self.fields[at];
+            field.check(&self.files[0].path)?;
+            let mut all = Numbers::default();
+            for stretch in stretches {
+                self.add(at, stretch, &mut all)?;
+            }
+            let rows: usize = stretches.iter().map(|stretch| stretch.rows.len()).sum();
+            let shape = match all.length {
+                Some(length) => vec![rows, length],
+                None => vec![rows],
+            };
+            let value = if field.is_whole() {
+                Value::ints(shape, all.ints)
+            } else {
+                Value::reals(shape, all.reals)
+            };
+            data.insert(*name, value?);
+        }
+        Ok(data)
+    }
+
+    /// The length of the lists of a column, where it has lists: that of the first row.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn list_length(&self, name: &str) -> Result<Option<usize>, DataError> {
+        let mut first = self.groups().swap_remove(0);
+        first.rows = 0..1;
+        let data = self.read(&[name], &[first])?;
+        Ok(data
+            .get(name)
+            .and_then(|value| value.shape().get(1).copied()))
+    }
+
+    /// Where a row of a stretch stands: its file, and its number there from 1.
+    pub fn place(&self, stretch: &Stretch, row: usize) -> String {
+        let file = &self.files[stretch.file];
+        let before: usize = file.groups[..stretch.group].iter().sum();
+        let number = before + stretch.rows.start + row + 1;
+        format!("`{}`, row {number}", file.path.display())
+    }
+
+    fn column(&self, name: &str) -> Result<usize, DataError> {
+        let at = self.fields.iter().position(|field| field.name == name);
+        at.ok_or_else(|| {
+            let names: Vec<String> = self.names().map(|name| format!("`{name}`")).collect();
+            DataError::invalid(format!(
+                "`{}` has no column `{name}`; its columns are {}",
+                self.files[0].path.display(),
+                names.join(", ")
+            ))
+        })
+    }
+
+    /// Adds the numbers of one stretch.
+    fn add(&self, at: usize, stretch: &Stretch, all: &mut Numbers) -> Result<(), DataError> {
+        let field = &self.fields[at];
+        let words = match field.is_text() {
+            true => Some(self.words_of(at)?),
+            false => None,
+        };
+        self.decoded(at, stretch, |numbers| {
+            let place =
+                |row: usize| format!("{}, column `{}`", self.place(stretch, row), field.name);
+            numbers.into_numbers(stretch.rows.len(), words, all, &place)
+        })
+    }
+
+    /// Calls with what a column has in a stretch, between two looks whether the file is still the same.
+    fn decoded<T>(
+        &self,
+        at: usize,
+        stretch: &Stretch,
+        each: impl FnOnce(decode::Decoded) -> Result<T, DataError>,
+    ) -> Result<T, DataError> {
+        let (file, field) = (&self.files[stretch.file], &self.fields[at]);
+        file.check_unchanged()?;
+        let decoded = {
+            let reader = file.reader.lock().unwrap_or_else(PoisonError::into_inner);
+            reader
+                .get_row_group(stretch.group)
+                .and_then(|group| group.get_column_reader(field.leaf))
+                .and_then(|column| field.decode(column, &stretch.rows))
+        };
+        // Of a file that was changed any other error is a consequence.
+        file.check_unchanged()?;
+        each(decoded.map_err(|error| unreadable(&file.path, &error))?)
+    }
+
+    /// The distinct words of a column in the order of the alphabet.
+    fn words_of(&self, at: usize) -> Result<&[String], DataError> {
+        if let Some(words) = self.words[at].get() {
+            return Ok(words);
+        }
+        let name = &self.fields[at].name;
+        let mut words = BTreeSet::new();
+        for stretch in self.groups() {
+            self.decoded(at, &stretch, |decoded| {
+                decoded.words(&mut words);
+                Ok(())
+            })?;
+            if words.len() > WORDS {
+                return Err(DataError::invalid(format!(
+                    "the column `{name}` has more than {WORDS} distinct words: it names no groups"
+                )));
+            }
+        }
+        Ok(self.words[at].get_or_init(|| words.into_iter().collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,252 @@
+//! Sparse symmetric matrices: precisions that were made elsewhere.
+//!
+//! Two formats, told apart by their first line:
+//!
+//! - **Matrix Market**: `%%MatrixMarket matrix coordinate real general|symmetric` (or `integer`), the size, then an entry a line,
+//!   numbered from 1, as R's `writeMM` and SciPy's `mmwrite` write it;
+//! - **triplets**: row, column and value a line, apart by commas or blanks; a header is skipped. Rows and columns are numbered from
+//!   0 where a 0 occurs and from 1 otherwise, and the largest number is the size.
+//!
+//! A file that holds one triangle alone stands for both.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::error::DataError;
+use crate::source::Cursor;
+use crate::table::read_bytes;
+
+/// A sparse symmetric matrix.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Symmetric {
+    /// Rows, and columns.
+    pub size: usize,
+    /// Entries (row, column, value) numbered from 0, both triangles, column by column; no place twice.
+    pub entries: Vec<(usize, usize, f64)>,
+}
+
+/// An entry as it stands in the file.
+struct Entry {
+    row: usize,
+    column: usize,
+    value: f64,
+    at: usize,
+}
+
+/// Rows that may have no entry: a matrix of more is a mistake in a number.
+const MOST_EMPTY: usize = 10_000_000;
+
+/// Difference of mirrored entries that counts as rounding, relatively.
+const ROUNDING: f64 = 1e-10;
+
+impl Symmetric {
+    /// Reads a matrix.
+    ///
+    /// # Errors
+    /// The file cannot be read, or what [`parse`](Self::parse) refuses.
+    pub fn read(path: &Path) -> Result<Self, DataError> {
+        Self::parse(&read_bytes(path)?, &path.display().to_string())
+    }
+
+    /// Reads a matrix in one of the two formats; `label` is its name in messages.
+    ///
+    /// # Errors
+    /// The bytes follow none of the formats, or the matrix is not symmetric; the message points at the place.
+    pub fn parse(bytes: &[u8], label: &str) -> Result<Self, DataError> {
+        let text = Cursor::text_of(bytes, label)?;
+        let cursor = Cursor::new(text, label);
+        let market = text
+            .trim_start_matches('\u{feff}')
+            .starts_with("%%MatrixMarket");
+        let (size, entries) = match market {
+            true => matrix_market(&cursor)?,
+            false => triplets(&cursor)?,
+        };
+        mirrored(&cursor, size, entries)
+    }
+}
+
+/// Words of the lines that say something, with their places.
+fn lines<'t>(cursor: &Cursor<'t>) -> impl Iterator<Item = (usize, Vec<(usize, &'t str)>)> {
+    let mut start = cursor.pos;
+    let text = cursor.text;
+    text[cursor.pos..]
+        .split_inclusive('\n')
+        .map(move |line| {
+            let begin = start;
+            start += line.len();
+            let content = line.split(['#', '%']).next().unwrap_or("");
+            let words = content
+                .split([' ', '\t', ',', ';', '\n', '\r'])
+                .filter(|word| !word.is_empty())
+                .map(|word| {
+                    (
+                        begin + (word.as_ptr() as usize - line.as_ptr() as usize),
+                        word,
+                    )
+                })
+                .collect::<Vec<_>>();
+            (begin, words)
+        })
+        .filter(|(_, words)| !words.is_empty())
+}
+
+/// Row, column and value of a line, numbered as in the file.
+fn entry(cursor: &Cursor<'_>, words: &[(usize, &str)]) -> Result<Entry, DataError> {
+    let [(at, row), (second, column), (third, value)] = words else {
+        let message = "an entry is a row, a column and a value on one line";
+        return Err(cursor.error(words[0].0, message));
+    };
+    let number = |at: usize, word: &str| {
+        word.parse::<usize>().map_err(|_| {
+            cursor.error(
+                at,
+                format!("expected the number of a row or column, found `{word}`"),
+            )
+        })
+    };
+    let (row, column) = (number(*at, row)?, number(*second, column)?);
+    let parsed = value.parse::<f64>().ok().filter(|x| x.is_finite());
+    let value = parsed.ok_or_else(|| {
+        cursor.error(*third, format!("expected a finite number, found `{value}`"))
+    })?;
+    Ok(Entry {
+        row,
+        column,
+        value,
+        at: *at,
+    })
+}
+
+fn matrix_market(cursor: &Cursor<'_>) -> Result<(usize, Vec<Entry>), DataError> {
+    let head = cursor.text.lines().next().unwrap_or("").to_lowercase();
+    let words: Vec<&str> = head.split_whitespace().skip(1).collect();
+    let known = matches!(
+        words[..],
+        [
+            "matrix",
+            "coordinate",
+            "real" | "integer" | "double",
+            "general" | "symmetric"
+        ]
+    );
+    if !known {
+        return Err(cursor.error(
+            0,
+            "expected `%%MatrixMarket matrix coordinate real symmetric` (or general): sparse and of real numbers",
+        ));
+    }
+    let mut all = lines(cursor);
+    let end = || {
+        cursor.error(
+            cursor.text.trim_end().len(),
+            "the file ends before its size",
+        )
+    };
+    let (at, size) = all.next().ok_or_else(end)?;
+    let numbers: Vec<Option<usize>> = size.iter().map(|(_, word)| word.parse().ok()).collect();
+    let [Some(rows), Some(columns), Some(count)] = numbers[..] else {
+        return Err(cursor.error(at, "expected the numbers of rows, columns and entries"));
+    };
+    if rows != columns {
+        return Err(cursor.error(
+            at,
+            format!(
+                "a precision matrix is square, and this one has {rows} rows and {columns} columns"
+            ),
+        ));
+    }
+    let mut entries = Vec::new();
+    for (_, words) in all {
+        let entry = entry(cursor, &words)?;
+        if [entry.row, entry.column]
+            .iter()
+            .any(|i| *i == 0 || *i > rows)
+        {
+            return Err(cursor.error(
+                entry.at,
+                format!("rows and columns are numbered from 1 to {rows}"),
+            ));
+        }
+        entries.push(Entry {
+            row: entry.row - 1,
+            column: entry.column - 1,
+            ..entry
+        });
+    }
+    if entries.len() != count {
+        return Err(cursor.error(
+            at,
+            format!(
+                "{count} entries are announced, and there are {}",
+                entries.len()
+            ),
+        ));
+    }
+    Ok((rows, entries))
+}
+
+fn triplets(cursor: &Cursor<'_>) -> Result<(usize, Vec<Entry>), DataError> {
+    let mut entries = Vec::new();
+    for (number, (_, words)) in lines(cursor).enumerate() {
+        let is_header = number == 0 && words.iter().all(|(_, word)| word.parse::<f64>().is_err());
+        if !is_header {
+            entries.push(entry(cursor, &words)?);
+        }
+    }
+    let numbers = || entries.iter().flat_map(|e| [e.row, e.column]);
+    let base = usize::from(numbers().all(|i| i != 0));
+    let size = numbers().max().map_or(0, |last| last + 1 - base);
+    if size > MOST_EMPTY + entries.len() {
+        let message = format!("{size} rows are too many for {} entries", entries.len());
+        return Err(cursor.error(0, message));
+    }
+    for entry in &mut entries {
+        entry.row -= base;
+        entry.column -= base;
+    }
+    Ok((size, entries))
+}
+
+/// Both triangles, where the file may hold one.
+fn mirrored(cursor: &Cursor<'_>, size: usize, all: Vec<Entry>) -> Result<Symmetric, DataError> {
+    if size == 0 {
+        return Err(cursor.error(0, "the matrix has no entries"));
+    }
+    let one = all.iter().all(|e| e.row >= e.column) || all.iter().all(|e| e.row <= e.column);
+    // By column, then row.
+    let mut places: BTreeMap<(usize, usize), (f64, usize)> = BTreeMap::new();
+    for Entry {
+        row,
+        column,
+        value,
+        at,
+    } in all
+    {
+        let mut put = |place: (usize, usize)| match places.insert(place, (value, at)) {
+            None => Ok(()),
+            Some(_) => Err(cursor.error(at, "this entry stands here for the second time")),
+        };
+        put((column, row))?;
+        if one && row != column {
+            put((row, column))?;
+        }
+    }
+    let scale = places.values().fold(0.0, |m: f64, (x, _)| m.max(x.abs()));
+    for ((column, row), (value, at)) in &places {
+        let other = places.get(&(*row, *column)).map_or(0.0, |(x, _)| *x);
+        if (value - other).abs() > ROUNDING * scale {
+            return Err(cursor.error(
+                *at,
+                format!(
+                    "the matrix is not symmetric: this entry is {value}, its mirror image {other}"
+                ),
+            ));
+        }
+    }
+    let entries = places.into_iter().map(|((j, i), (x, _))| (i, j, x));
+    Ok(Symmetric {
+        size,
+        entries: entries.collect(),
+    })
+}

@@ -1,0 +1,222 @@
+//! Elements of a sum that are the same are computed once: records that repeat.
+//!
+//! The elements of a vector that operations make of tables, of picks from other vectors and of products with the rows of
+//! a table are known to be equal where all of these agree. A sum over such a vector becomes the weighted sum over those
+//! that differ, where these are few.
+
+use std::collections::HashMap;
+
+use crate::ir::{Graph, NodeId, Shape};
+use crate::ops::{MatMul, Op};
+use crate::passes::compact::import;
+
+/// Shorter sums stay as they are.
+const SHORT: usize = 16;
+
+/// So many elements are looked at before all of them.
+const SAMPLE: usize = 512;
+
+/// Operations of one sum that are looked through.
+const MOST: usize = 4096;
+
+/// The same outputs with the elements of sums that repeat computed once.
+pub fn repeats(graph: &Graph) -> Graph {
+    let needed = graph.needed_for(graph.outputs());
+    let sums = graph
+        .ids()
+        .filter(|id| needed[id.index()] && graph.op(*id) == Op::Sum);
+    let repeated: HashMap<NodeId, Once> = sums
+        .filter_map(|id| {
+            let region = Region::of(graph, graph.args(id)[0])?;
+            Some((id, region.once(graph)?))
+        })
+        .collect();
+    if repeated.is_empty() {
+        return graph.clone();
+    }
+    let mut out = graph.like();
+    let mut map: Vec<Option<NodeId>> = vec![None; graph.len()];
+    for id in graph.ids().filter(|id| needed[id.index()]) {
+        map[id.index()] = Some(match repeated.get(&id) {
+            Some(once) => once.sum(graph, &map, &mut out, graph.args(id)[0]),
+            None => import(graph, id, &map, &mut out),
+        });
+    }
+    let outputs = graph.outputs().iter();
+    let outputs = outputs.map(|id| map[id.index()].expect("outputs are needed"));
+    out.set_outputs(outputs.collect());
+    out
+}
+
+/// The operations that make a vector element by element, arguments before users.
+struct Region {
+    len: usize,
+    nodes: Vec<NodeId>,
+}
+
+/// The elements that differ, by the place of the first, with how often each comes.
+struct Once {
+    nodes: Vec<NodeId>,
+    places: Vec<usize>,
+    counts: Vec<f64>,
+}
+
+/// The table of a product of each of its rows with one vector.
+fn rows(graph: &Graph, id: NodeId) -> Option<(&[f64], MatMul)> {
+    let Op::MatMul(dims) = graph.op(id) else {
+        return None;
+    };
+    let [left, right] = graph.args(id) else {
+        return None;
+    };
+    let table = graph.constant_value(*left)?;
+    let plain = dims.n == 1 && graph.constant_value(*right).is_none();
+    plain.then_some((table, dims))
+}
+
+/// Element k of row i of the table of a product.
+fn row_element(dims: MatMul, i: usize, k: usize) -> usize {
+    match dims.left_transposed {
+        true => i * dims.k as usize + k,
+        false => k * dims.m as usize + i,
+    }
+}
+
+impl Region {
+    fn of(graph: &Graph, root: NodeId) -> Option<Region> {
+        let shape = graph.shape(root);
+        let len = shape.len as usize;
+        if shape.record || len < SHORT {
+            return None;
+        }
+        let mut nodes = vec![root];
+        let mut seen = std::collections::HashSet::from([root]);
+        let mut at = 0;
+        while at < nodes.len() {
+            let id = nodes[at];
+            at += 1;
+            match graph.op(id) {
+                Op::Elem(_) => {
+                    for arg in graph.args(id) {
+                        if graph.shape(*arg).len > 1 && seen.insert(*arg) {
+                            nodes.push(*arg);
+                        }
+                    }
+                }
+                Op::Const(_) | Op::Gather(_) | Op::Broadcast => {}
+                _ if rows(graph, id).is_some() => {}
+                _ => return None,
+            }
+            if nodes.len() > MOST {
+                return None;
+            }
+        }
+        nodes.sort_unstable();
+        Some(Region { len, nodes })
+    }
+
+    /// The elements that differ among the first `len`.
+    fn among(&self, graph: &Graph, len: usize) -> (Vec<usize>, Vec<f64>) {
+        let mut class = vec![0u32; len];
+        let mut count = 1;
+        let mut refine = |value: &dyn Fn(usize) -> u64| {
+            let mut found: HashMap<(u32, u64), u32> = HashMap::new();
+            for (i, class) in class.iter_mut().enumerate() {
+                let next = found.len() as u32;
+                *class = *found.entry((*class, value(i))).or_insert(next);
+            }
+            count = found.len();
+        };
+        for id in &self.nodes {
+            match graph.op(*id) {
+                Op::Const(table) => {
+                    let values = graph.const_data(table);
+                    refine(&|i| values[i].to_bits());
+                }
+                Op::Gather(index) => {
+                    let index = graph.index_data(index);
+                    refine(&|i| u64::from(index[i]));
+                }
+                Op::MatMul(_) => {
+                    if let Some((table, dims)) = rows(graph, *id) {
+                        for k in 0..dims.k as usize {
+                            refine(&|i| table[row_element(dims, i, k)].to_bits());
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        let (mut places, mut counts) = (vec![usize::MAX; count], vec![0.0; count]);
+        for (i, class) in class.iter().enumerate() {
+            let class = *class as usize;
+            places[class] = places[class].min(i);
+            counts[class] += 1.0;
+        }
+        (places, counts)
+    }
+
+    fn once(self, graph: &Graph) -> Option<Once> {
+        if self.len > 2 * SAMPLE && self.among(graph, SAMPLE).0.len() * 2 > SAMPLE {
+            return None;
+        }
+        let (places, counts) = self.among(graph, self.len);
+        (places.len() * 2 <= self.len).then_some(Once {
+            nodes: self.nodes,
+            places,
+            counts,
+        })
+    }
+}
+
+impl Once {
+    /// The weighted sum over the elements that differ, made in `out`.
+    fn sum(&self, graph: &Graph, map: &[Option<NodeId>], out: &mut Graph, root: NodeId) -> NodeId {
+        let mut made: HashMap<NodeId, NodeId> = HashMap::new();
+        let old = |id: NodeId| map[id.index()].expect("arguments stand before users");
+        for &id in &self.nodes {
+            out.set_site(graph.node(id).site);
+            let node = match graph.op(id) {
+                Op::Const(table) => {
+                    let values = graph.const_data(table);
+                    let few: Vec<f64> = self.places.iter().map(|i| values[*i]).collect();
+                    out.vector(&few)
+                }
+                Op::Gather(index) => {
+                    let index = graph.index_data(index);
+                    let few: Vec<u32> = self.places.iter().map(|i| index[*i]).collect();
+                    out.gather(old(graph.args(id)[0]), &few)
+                }
+                Op::MatMul(dims) => {
+                    let args = graph.args(id);
+                    let table = graph.constant_value(args[0]).expect("a table of rows");
+                    let few: Vec<f64> = (0..dims.k as usize)
+                        .flat_map(|k| self.places.iter().map(move |i| row_element(dims, *i, k)))
+                        .map(|at| table[at])
+                        .collect();
+                    let few = out.vector(&few);
+                    let dims = MatMul {
+                        m: self.places.len() as u32,
+                        left_transposed: false,
+                        ..dims
+                    };
+                    out.matmul(few, old(args[1]), dims)
+                }
+                Op::Elem(op) => {
+                    let new = |a: &NodeId| made.get(a).copied().unwrap_or_else(|| old(*a));
+                    let args: Vec<NodeId> = graph.args(id).iter().map(new).collect();
+                    out.elem(op, &args)
+                }
+                _ => out.broadcast(old(graph.args(id)[0]), Shape::fixed(self.places.len())),
+            };
+            made.insert(id, node);
+        }
+        let weights = out.vector(&self.counts);
+        let root = made[&root];
+        let weighted = out.mul(weights, root);
+        if self.places.len() == 1 {
+            return weighted;
+        }
+        out.sum(weighted)
+    }
+}

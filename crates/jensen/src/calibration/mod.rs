@@ -1,0 +1,307 @@
+//! Simulation-based calibration: does the posterior of simulated data hold what the data were simulated with?
+//!
+//! A simulator draws parameters from the prior and data given them, both in its generated quantities: a Stan program does
+//! not say where its prior ends. The program is fitted to each simulated data set, and the rank of every simulated parameter
+//! among the draws of its posterior is taken. Where program, simulator and fits agree, ranks are uniform (Talts, Betancourt,
+//! Simpson, Vehtari and Gelman 2018), whatever the model.
+//!
+//! The fits are tasks of [`many`](crate::many), so that they may be divided and a restart asks for the rest alone.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | here | [`simulate`]: the tasks; [`Calibrated::of`]: the verdict on their ranks |
+//! | `ranks` | tests of uniform ranks, with their error rates |
+//! | `sheet` | the page |
+
+mod ranks;
+mod sheet;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use jensen_data::{DataFile, DataSet, DrawsTable, Value};
+use serde::Serialize;
+
+pub(crate) use ranks::ranks;
+pub use ranks::{DRAWS, ERROR_RATE, Uniformity};
+pub use sheet::report;
+
+use crate::many::{Fits, Given, Row, Task};
+use crate::program::Includes;
+use crate::sample::row_major;
+use crate::stan::{self, Build};
+use crate::{Error, Generator};
+
+/// Fewest simulations that a verdict is given on.
+pub const FEWEST: usize = 20;
+
+/// A program whose generated quantities are parameters and data.
+#[derive(Clone, Debug)]
+pub struct Simulator {
+    /// Its name in messages.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+    /// Where included files are looked up.
+    pub folders: Vec<PathBuf>,
+    /// What both programs are given: sizes, covariates, constants of priors.
+    pub data: Option<DataFile>,
+}
+
+/// The fits of so many simulated data sets; simulation i depends on the seed and i alone. What the simulator makes for a
+/// variable of the program's data block is data, all else is looked for among what the program reports.
+///
+/// # Errors
+/// The simulator is wrong, has parameters of its own, rejects a draw, or makes no data of the program.
+pub fn simulate(
+    fits: &Fits,
+    simulator: &Simulator,
+    count: usize,
+    seed: u64,
+    build: &Build<'_>,
+) -> Result<Vec<Task>, Error> {
+    let base = match &simulator.data {
+        Some(file) => file.parse()?,
+        None => DataSet::new(),
+    };
+    let includes = Includes::of_folders(&simulator.folders);
+    let build = Build {
+        includes: &includes,
+        data_name: simulator.data.as_ref().map_or("data", |file| &file.name),
+        seed,
+        ..build.clone()
+    };
+    let generator = Generator::compile(&simulator.text, &simulator.name, &base, &build)?;
+    if generator.model().bound().unconstrained_dim() > 0 {
+        return Err(Error::Input(format!(
+            "`{}` has parameters: a simulator draws them in its generated quantities, with `_rng` functions",
+            simulator.name
+        )));
+    }
+    let nothing = DrawsTable::new(Vec::new(), Vec::new(), vec![0.0; count], vec![0.0; count]);
+    let made = generator.generate(&nothing.map_err(Error::Data)?, seed)?;
+    if made.rejected > 0 {
+        return Err(Error::Input(format!(
+            "`{}` rejects {} of {count} simulations: {}",
+            simulator.name,
+            made.rejected,
+            made.rejection.unwrap_or_default()
+        )));
+    }
+    let wanted = data_names(fits)?;
+    if !made
+        .variables
+        .iter()
+        .any(|variable| wanted.contains(&variable.name))
+    {
+        return Err(Error::Input(format!(
+            "`{}` generates no data of `{}`: one of its generated quantities has to be named as a variable of the data block \
+             ({})",
+            simulator.name,
+            fits.model,
+            wanted.join(", ")
+        )));
+    }
+    let names: Vec<String> = made
+        .table
+        .variables()
+        .iter()
+        .flat_map(|v| v.display_names())
+        .collect();
+    let mut tasks = Vec::with_capacity(count);
+    for i in 0..count {
+        let row = made.table.row(i);
+        let (mut data, mut truth, mut start) = (base.clone(), Vec::new(), 0);
+        for variable in &made.variables {
+            let place = start..start + variable.len();
+            start = place.end;
+            if !wanted.contains(&variable.name) {
+                truth.extend(
+                    names[place.clone()]
+                        .iter()
+                        .cloned()
+                        .zip(row[place].iter().copied()),
+                );
+                continue;
+            }
+            let elements = row_major(&variable.shape, &row[place]);
+            let value = match variable.integer {
+                true => Value::ints(
+                    variable.shape.clone(),
+                    elements.iter().map(|x| *x as i64).collect(),
+                ),
+                false => Value::reals(variable.shape.clone(), elements),
+            };
+            data = with(&data, &variable.name, value.map_err(Error::Data)?);
+        }
+        tasks.push(Task::simulated(
+            Given {
+                name: format!("simulation {}", i + 1),
+                text: Some(data.to_json()),
+            },
+            seed.wrapping_add(i as u64),
+            truth,
+        ));
+    }
+    Ok(tasks)
+}
+
+/// The data with a variable, instead of one of the same name.
+fn with(data: &DataSet, name: &str, value: Value) -> DataSet {
+    let mut out = DataSet::new();
+    for (other, value) in data.iter().filter(|(other, _)| *other != name) {
+        out.insert(other, value.clone());
+    }
+    out.insert(name, value);
+    out
+}
+
+/// The names of a program's data block.
+fn data_names(fits: &Fits) -> Result<Vec<String>, Error> {
+    let includes = Includes::of_texts(fits.includes.clone());
+    let checked = stan::check(&fits.text, &fits.model, &includes);
+    let Some(program) = &checked.program else {
+        return Err(Error::Input(checked.render(false)));
+    };
+    let names = program
+        .data
+        .iter()
+        .map(|decl| program.var(decl.var).name.clone());
+    Ok(names.collect())
+}
+
+/// What ranks say of one scalar.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Judged {
+    /// Its name.
+    pub name: String,
+    /// Tests of its ranks.
+    #[serde(flatten)]
+    pub tests: Uniformity,
+    /// Whether its ranks are not uniform, at the error rate of all scalars together.
+    pub refuted: bool,
+    /// How they are not, in words.
+    pub how: String,
+    #[serde(skip)]
+    ranks: Vec<u32>,
+}
+
+/// What the ranks of all simulations say.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Calibrated {
+    /// Whether nothing speaks against the fits: no scalar's ranks are refuted, and no simulation is without ranks.
+    pub calibrated: bool,
+    /// Simulations that were fitted.
+    pub simulations: usize,
+    /// Those whose fit was trusted.
+    pub trusted: usize,
+    /// Those without ranks, as their fit failed or has too few draws.
+    pub without_ranks: usize,
+    /// Draws among which ranks are taken, so that there is one more rank.
+    pub draws: usize,
+    /// Probability that any scalar is refuted though all ranks are uniform.
+    pub error_rate: f64,
+    /// Every scalar that was simulated and is reported.
+    pub parameters: Vec<Judged>,
+}
+
+impl Calibrated {
+    /// The verdict on rows of fits of simulated data.
+    ///
+    /// # Errors
+    /// Fewer than [`FEWEST`] rows have ranks, or there is no scalar that is both simulated and reported.
+    pub fn of(rows: &[&Row], seed: u64) -> Result<Self, Error> {
+        let ranked: Vec<&&Row> = rows.iter().filter(|row| !row.ranks.is_empty()).collect();
+        if ranked.len() < FEWEST {
+            let why = rows.iter().find(|row| row.ranks.is_empty());
+            return Err(Error::Input(format!(
+                "{} of {} simulations have ranks, and {FEWEST} are needed: {}",
+                ranked.len(),
+                rows.len(),
+                match why {
+                    Some(row) if !row.message.is_empty() => row.message.clone(),
+                    _ => "no scalar that the simulator generates has the name of one that the program reports".to_owned(),
+                }
+            )));
+        }
+        let names: Vec<&str> = ranked[0]
+            .ranks
+            .iter()
+            .map(|(name, _)| name.as_str())
+            .collect();
+        let mut found: HashMap<&str, Vec<u32>> = HashMap::new();
+        for (name, rank) in ranked.iter().flat_map(|row| &row.ranks) {
+            found.entry(name).or_default().push(*rank);
+        }
+        let null = ranks::Null::new(ranked.len(), names.len(), seed);
+        let limit = ERROR_RATE / names.len() as f64;
+        let parameters: Vec<Judged> = names
+            .iter()
+            .map(|name| {
+                let ranks = found.remove(name).unwrap_or_default();
+                let tests = null.judge(&ranks);
+                let refuted = tests.ecdf_p < limit;
+                Judged {
+                    name: (*name).to_owned(),
+                    how: if refuted { ranks::shape(&ranks) } else { "" }.to_owned(),
+                    tests,
+                    refuted,
+                    ranks,
+                }
+            })
+            .collect();
+        let without_ranks = rows.len() - ranked.len();
+        Ok(Self {
+            calibrated: without_ranks == 0 && parameters.iter().all(|p| !p.refuted),
+            simulations: rows.len(),
+            trusted: rows.iter().filter(|row| row.is_trusted()).count(),
+            without_ranks,
+            draws: DRAWS,
+            error_rate: ERROR_RATE,
+            parameters,
+        })
+    }
+
+    /// What speaks against the calibration, a sentence each.
+    pub fn warnings(&self) -> Vec<String> {
+        let refuted = self.parameters.iter().filter(|p| p.refuted);
+        let mut warnings: Vec<String> = refuted
+            .map(|p| {
+                format!(
+                    "the ranks of {} are not uniform (p = {:.1e} of the envelope test): {}",
+                    p.name, p.tests.ecdf_p, p.how
+                )
+            })
+            .collect();
+        if self.without_ranks > 0 {
+            warnings.push(format!(
+                "{} of {} simulations have no ranks: table.csv says why",
+                self.without_ranks, self.simulations
+            ));
+        }
+        warnings
+    }
+}
+
+/// The ranks of all simulations as CSV, a row each.
+pub fn ranks_csv(rows: &[&Row]) -> String {
+    let names: Vec<&str> = match rows.iter().find(|row| !row.ranks.is_empty()) {
+        Some(row) => row.ranks.iter().map(|(name, _)| name.as_str()).collect(),
+        None => Vec::new(),
+    };
+    let mut text = "simulation,seed,verdict".to_owned();
+    for name in &names {
+        // Subscripts have commas.
+        text += &format!(",\"{name}\"");
+    }
+    text.push('\n');
+    for row in rows {
+        text += &format!("{},{},{}", row.data, row.seed, row.verdict);
+        for name in &names {
+            let rank = row.ranks.iter().find(|(other, _)| other == name);
+            text += &rank.map_or(",".to_owned(), |(_, rank)| format!(",{rank}"));
+        }
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,263 @@
+//! Tests of uniform ranks.
+
+use jensen_math::rng::{Purpose, Stream};
+use jensen_math::special::{gamma_q, lgamma};
+use serde::Serialize;
+
+use crate::Sample;
+
+/// Draws among which a rank is taken.
+pub const DRAWS: usize = 99;
+
+/// Probability that any scalar of a calibration is refuted though all ranks are uniform.
+pub const ERROR_RATE: f64 = 0.05;
+
+/// Bins of the χ² test, the most that have five ranks each; all divide the number of ranks.
+const BINS: [usize; 5] = [20, 10, 5, 4, 2];
+
+/// Sets of uniform ranks to which the envelope test compares, so many a scalar at least, and numbers of all of them.
+const SETS: (usize, usize) = (4000, 40);
+const NUMBERS: usize = 40_000_000;
+
+/// What tests say of the ranks of one scalar.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Uniformity {
+    /// χ² of the numbers of ranks in bins of equal width.
+    pub chi_square: f64,
+    /// Its degrees of freedom.
+    pub degrees: usize,
+    /// Its p-value.
+    pub chi_square_p: f64,
+    /// p-value of the largest deviation of the distribution function from that of uniform ranks, in units of how likely it
+    /// is at its place; by this one a scalar is judged.
+    pub ecdf_p: f64,
+}
+
+/// The rank of each simulated scalar that a sample reports, among draws at equal distances; none where there are too few.
+pub fn ranks(sample: &Sample, truth: &[(String, f64)]) -> Vec<(String, u32)> {
+    let table = &sample.table;
+    if table.len() < DRAWS {
+        return Vec::new();
+    }
+    let names: Vec<String> = table
+        .variables()
+        .iter()
+        .flat_map(|v| v.display_names())
+        .collect();
+    let place = |name: &str| names.iter().position(|other| other == name);
+    let reported = truth
+        .iter()
+        .filter_map(|(name, value)| Some((name, value, place(name)?)));
+    reported
+        .map(|(name, value, column)| {
+            let draws = (0..DRAWS).map(|i| table.row(i * table.len() / DRAWS)[column]);
+            let (mut below, mut equal) = (0, 0);
+            for draw in draws {
+                below += u32::from(draw < *value);
+                equal += u32::from(draw == *value);
+            }
+            (name.clone(), below + equal / 2)
+        })
+        .collect()
+}
+
+/// What uniform ranks look like.
+pub struct Null {
+    count: usize,
+    /// For every rank but the last, the two-sided tail of each number of ranks up to it.
+    tails: Vec<Vec<f64>>,
+    /// The smallest tail of sets of uniform ranks, sorted.
+    smallest: Vec<f64>,
+}
+
+impl Null {
+    /// Of so many ranks of so many scalars.
+    pub fn new(count: usize, scalars: usize, seed: u64) -> Self {
+        let tails = (1..=DRAWS).map(|k| tails(count, k as f64 / (DRAWS + 1) as f64));
+        let mut null = Self {
+            count,
+            tails: tails.collect(),
+            smallest: Vec::new(),
+        };
+        let sets = (SETS.1 * scalars)
+            .max(SETS.0)
+            .min(NUMBERS / count)
+            .max(SETS.0);
+        let purpose = const { Purpose::new("calibration") };
+        let smallest = (0..sets).map(|set| {
+            let mut stream = Stream::new(seed, purpose, 0, set as u64);
+            let ranks: Vec<u32> = (0..count)
+                .map(|_| stream.below(DRAWS as u64 + 1) as u32)
+                .collect();
+            null.smallest_tail(&ranks)
+        });
+        let mut smallest: Vec<f64> = smallest.collect();
+        smallest.sort_by(f64::total_cmp);
+        null.smallest = smallest;
+        null
+    }
+
+    fn smallest_tail(&self, ranks: &[u32]) -> f64 {
+        let mut counts = [0; DRAWS + 1];
+        ranks.iter().for_each(|rank| counts[*rank as usize] += 1);
+        let mut reached = 0;
+        let tails = self.tails.iter().zip(counts).map(|(tails, count)| {
+            reached += count;
+            tails[reached]
+        });
+        tails.fold(1.0, f64::min)
+    }
+
+    /// Tests of the ranks of one scalar.
+    pub fn judge(&self, ranks: &[u32]) -> Uniformity {
+        let found = self.smallest_tail(ranks);
+        let as_small = self
+            .smallest
+            .partition_point(|tail| *tail <= found * (1.0 + 1e-12));
+        let bins = BINS
+            .into_iter()
+            .find(|bins| self.count / bins >= 5)
+            .unwrap_or(2);
+        let mut counts = vec![0.0; bins];
+        let width = (DRAWS + 1) / bins;
+        ranks
+            .iter()
+            .for_each(|rank| counts[*rank as usize / width] += 1.0);
+        let expected = self.count as f64 / bins as f64;
+        let chi_square: f64 = counts
+            .iter()
+            .map(|n| (n - expected) * (n - expected) / expected)
+            .sum();
+        Uniformity {
+            chi_square,
+            degrees: bins - 1,
+            chi_square_p: gamma_q(0.5 * (bins - 1) as f64, 0.5 * chi_square),
+            ecdf_p: (as_small + 1) as f64 / (self.smallest.len() + 1) as f64,
+        }
+    }
+
+    /// The lowest and highest share of ranks up to each but the last, in an envelope that uniform ranks leave anywhere with a
+    /// probability of one in twenty.
+    pub fn envelope(&self) -> Vec<(f64, f64)> {
+        let least = self.smallest[self.smallest.len() / 20];
+        let share = |n: usize| n as f64 / self.count as f64;
+        let ends = self.tails.iter().map(|tails| {
+            let inside = |n: &usize| tails[*n] > least;
+            let low = (0..=self.count).find(inside).unwrap_or(0);
+            let high = (0..=self.count).rev().find(inside).unwrap_or(self.count);
+            (share(low), share(high))
+        });
+        ends.collect()
+    }
+}
+
+/// `2 min(P(X ≤ n), P(X ≥ n))` of a binomial number, for each n.
+fn tails(count: usize, p: f64) -> Vec<f64> {
+    let total = count as f64;
+    let mass = |n: usize| {
+        let n = n as f64;
+        let ways = lgamma(total + 1.0) - lgamma(n + 1.0) - lgamma(total - n + 1.0);
+        (ways + n * p.ln() + (total - n) * (-p).ln_1p()).exp()
+    };
+    let masses: Vec<f64> = (0..=count).map(mass).collect();
+    let mut above = vec![0.0; count + 2];
+    for n in (0..=count).rev() {
+        above[n] = above[n + 1] + masses[n];
+    }
+    let mut below = 0.0;
+    let both = masses.iter().enumerate().map(|(n, mass)| {
+        below += mass;
+        2.0 * f64::min(below, above[n])
+    });
+    both.collect()
+}
+
+/// How ranks that are not uniform differ from those that are.
+pub fn shape(ranks: &[u32]) -> &'static str {
+    let count = ranks.len() as f64;
+    let places = || {
+        ranks
+            .iter()
+            .map(|rank| (f64::from(*rank) + 0.5) / (DRAWS + 1) as f64)
+    };
+    let mean = places().sum::<f64>() / count;
+    let spread = places().map(|x| (x - 0.5) * (x - 0.5)).sum::<f64>() / count;
+    // Uniform places have mean ½ and a mean square of 1/12 around it, which varies with a variance of 1/180.
+    let shift = (mean - 0.5) * (12.0 * count).sqrt();
+    let width = (spread - 1.0 / 12.0) * (180.0 * count).sqrt();
+    match (shift, width) {
+        (shift, width) if shift.abs() >= width.abs() && shift > 0.0 => {
+            "ranks are too high: the posterior is below what was simulated"
+        }
+        (shift, width) if shift.abs() >= width.abs() => {
+            "ranks are too low: the posterior is above what was simulated"
+        }
+        (_, width) if width > 0.0 => "ranks pile up at both ends: the posterior is too narrow",
+        _ => "ranks pile up in the middle: the posterior is too wide",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stream(lane: u64) -> Stream {
+        Stream::new(5, const { Purpose::new("test of ranks") }, 0, lane)
+    }
+
+    #[test]
+    fn uniform_ranks_are_refuted_as_often_as_stated() {
+        let null = Null::new(200, 1, 1);
+        let repeats = 2000;
+        let (mut envelope, mut chi_square) = (0, 0);
+        for lane in 0..repeats {
+            let mut stream = stream(lane);
+            let ranks: Vec<u32> = (0..200).map(|_| stream.below(100) as u32).collect();
+            let found = null.judge(&ranks);
+            envelope += u32::from(found.ecdf_p < 0.05);
+            chi_square += u32::from(found.chi_square_p < 0.05);
+        }
+        // One in twenty, with a standard error of .005; the reference sets have one of .003.
+        for share in [envelope, chi_square].map(|n| f64::from(n) / repeats as f64) {
+            assert!((share - 0.05).abs() < 0.018, "{share}");
+        }
+    }
+
+    #[test]
+    fn ranks_of_wrong_posteriors_are_refuted_and_described() {
+        let null = Null::new(200, 1, 1);
+        let bent = |power: f64, both: bool| -> Vec<u32> {
+            let mut stream = stream(7);
+            let place = |u: f64| match both {
+                true if u < 0.5 => 0.5 * (2.0 * u).powf(power),
+                true => 1.0 - 0.5 * (2.0 - 2.0 * u).powf(power),
+                false => u.powf(power),
+            };
+            (0..200)
+                .map(|_| (place(stream.uniform()) * 100.0) as u32)
+                .collect()
+        };
+        for (power, both, how) in [
+            (1.7, true, "too narrow"),
+            (0.6, true, "too wide"),
+            (1.7, false, "above"),
+            (0.6, false, "below"),
+        ] {
+            let ranks = bent(power, both);
+            assert!(null.judge(&ranks).ecdf_p < 0.002, "{power} {both}");
+            assert!(shape(&ranks).contains(how), "{} {how}", shape(&ranks));
+        }
+    }
+
+    #[test]
+    fn the_envelope_holds_uniform_ranks_and_its_tails_are_binomial() {
+        let null = Null::new(100, 1, 1);
+        for (k, (low, high)) in null.envelope().into_iter().enumerate() {
+            let middle = (k + 1) as f64 / 100.0;
+            assert!(low <= middle && middle <= high && high - low < 0.4);
+        }
+        // P(X ≤ 2) of ten tries at one half is 56 / 1024.
+        assert!((tails(10, 0.5)[2] - 112.0 / 1024.0).abs() < 1e-12);
+        assert!((tails(10, 0.5)[8] - 112.0 / 1024.0).abs() < 1e-12);
+    }
+}

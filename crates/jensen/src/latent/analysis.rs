@@ -1,0 +1,527 @@
+//! Factor analysis of tables: a study of the factor models of `jensen-latent`.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use jensen_data::Table;
+use jensen_data::table_csv::quoted;
+use jensen_latent::{Dense, FactorFit, FactorModel, FactorSettings, Settings, fit_factors};
+use jensen_math::simd::Simd;
+use jensen_report::figure::{Axis, Chart, Figure, Series};
+use jensen_report::{Exhibit, Fact, Report, Tone, Verdict};
+use jensen_run::{Budget, Clock, Control, Identity, Outcome, Reason};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::request::parse_likelihood;
+use super::{Curve, Hyperparameter, Request};
+use crate::Error;
+#[cfg(feature = "clap")]
+use crate::study::words;
+use crate::study::{
+    Around, Evidence, File, Finished, Judgement, Need, Study, Work, carry_out, request,
+};
+
+/// The command, as the folder's marker has it.
+pub const FACTOR_ANALYSIS: &str = "factor-analysis";
+
+const LOADINGS: &str = "loadings.csv";
+const SCORES: &str = "scores.csv";
+const COMPLETED: &str = "completed.csv";
+
+/// What a factor analysis is told; what is absent has a default.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[serde(default, deny_unknown_fields)]
+pub struct AnalysisRequest {
+    /// The table; cells may be missing (may be left out with --resume)
+    #[cfg_attr(feature = "clap", arg(required_unless_present = "resume"))]
+    pub data: Option<PathBuf>,
+    /// Number of factors
+    #[cfg_attr(feature = "clap", arg(long, short = 'k', value_name = "K", required_unless_present = "resume", value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = "Model"))]
+    pub factors: Option<u64>,
+    /// Density of a cell, as for `jensen latent fit`; what is not given of its parameters is learnt [default: gaussian]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "L", help_heading = "Model"))]
+    pub likelihood: Option<String>,
+    /// Precision of the normal prior of the loadings [default: 0.01]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::not_negative, help_heading = "Model"))]
+    pub ridge: Option<f64>,
+    /// What is maximised, as for `jensen latent fit` [default: the likelihood's best with a dual]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "B", help_heading = "Method"))]
+    pub bound: Option<String>,
+    /// Finished when an iteration gains less than this, in nats [default: 0.0001]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NATS", value_parser = words::positive, help_heading = "Method"))]
+    pub tolerance: Option<f64>,
+    /// Largest number of iterations [default: 10000]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Run"))]
+    pub max_iters: Option<u64>,
+    /// Largest number of seconds
+    #[cfg_attr(feature = "clap", arg(long, value_name = "S", value_parser = words::positive, help_heading = "Run"))]
+    pub max_seconds: Option<f64>,
+    /// Seed of the first loadings [default: 0]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "S", help_heading = "Run"))]
+    pub seed: Option<u64>,
+}
+
+/// A table to analyse.
+pub struct AnalysisData {
+    source: String,
+    names: Vec<String>,
+    table: Dense,
+    digest: String,
+}
+
+impl AnalysisData {
+    /// Reads a table of numbers, of which some may be missing.
+    ///
+    /// # Errors
+    /// It cannot be read, is empty, or a column holds words.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        Self::of_table(&Table::read(path)?)
+    }
+
+    /// A table of numbers, of which some may be missing.
+    ///
+    /// # Errors
+    /// It is empty, or a column holds words.
+    pub fn of_table(table: &Table) -> Result<Self, Error> {
+        let mut data = Vec::with_capacity(table.rows() * table.columns().len());
+        for column in table.columns() {
+            data.extend(column.numbers()?);
+        }
+        let (rows, cols) = (table.rows(), table.columns().len());
+        if data.is_empty() {
+            return Err(Error::Input(format!("`{}` holds no rows", table.source())));
+        }
+        let bytes: Vec<u8> = data
+            .iter()
+            .flat_map(|x: &f64| x.to_bits().to_le_bytes())
+            .collect();
+        Ok(Self {
+            source: table.source().to_owned(),
+            names: table.names().iter().map(|n| (*n).to_owned()).collect(),
+            digest: format!("{} {rows} {cols}", super::digest(&bytes)),
+            table: Dense { rows, cols, data },
+        })
+    }
+}
+
+/// A factor analysis in numbers. Field names and meanings are stable; fields may be added at the end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AnalysisSummary {
+    /// How the run ended and what speaks against it.
+    #[serde(flatten)]
+    pub judgement: Judgement,
+    /// The lower bound on log p(data | loadings) in nats, the sum over rows.
+    pub bound: f64,
+    /// The bound less the loadings' penalty, which the iterations raise.
+    pub objective: f64,
+    /// What stands for the expectation: `exact`, `tilted`, ….
+    pub expectation: String,
+    /// The likelihood.
+    pub likelihood: String,
+    /// Its parameters.
+    pub hyperparameters: Vec<Hyperparameter>,
+    /// Number of factors.
+    pub factors: usize,
+    /// Rows.
+    pub rows: usize,
+    /// Cells that are missing.
+    pub missing: usize,
+    /// Names of the columns.
+    pub columns: Vec<String>,
+    /// Level of each column's linear predictor.
+    pub intercepts: Vec<f64>,
+    /// Loadings, a row a column of the table. Factors are told apart by turning them to the loadings' principal axes, the
+    /// heaviest first.
+    pub loadings: Vec<Vec<f64>>,
+    /// Iterations.
+    pub iterations: u64,
+    /// Seconds of the fit.
+    pub seconds: f64,
+    /// Seed.
+    pub seed: u64,
+    /// Version of Jensen.
+    pub version: String,
+}
+
+/// A factor analysis, about to start.
+pub struct AnalysisStudy<'a> {
+    request: &'a AnalysisRequest,
+    data: &'a AnalysisData,
+    model: FactorModel,
+    settings: FactorSettings,
+}
+
+/// Fits factors to a table.
+///
+/// # Errors
+/// A likelihood or bound that does not exist, cells that it cannot have made, and what [`carry_out`] refuses.
+pub fn fit_analysis(
+    asked: &AnalysisRequest,
+    data: &AnalysisData,
+    around: Around<'_>,
+) -> Result<AnalysisSummary, Error> {
+    let text = asked.likelihood.as_deref().unwrap_or("gaussian");
+    let (likelihood, free) = parse_likelihood(text)?;
+    let bound = Request {
+        bound: asked.bound.clone(),
+        ..Request::default()
+    };
+    let named = likelihood.parameters().iter().zip(&free);
+    let usual = FactorSettings::default();
+    let study = AnalysisStudy {
+        request: asked,
+        data,
+        model: FactorModel {
+            table: data.table.clone(),
+            factors: asked.factors.unwrap_or(1) as usize,
+            likelihood,
+            bound: bound.bound(likelihood)?,
+        },
+        settings: FactorSettings {
+            fit: Settings::default(),
+            ridge: asked.ridge.unwrap_or(usual.ridge),
+            tolerance: asked.tolerance.unwrap_or(usual.tolerance),
+            seed: asked.seed.unwrap_or(0),
+            fixed: named
+                .filter(|(_, free)| !**free)
+                .map(|(name, _)| (*name).to_owned())
+                .collect(),
+        },
+    };
+    let done = carry_out(study, around)?;
+    Ok(done.summary)
+}
+
+/// Loadings and scores turned so that the loadings' columns are orthogonal, the longest first, with their largest element
+/// positive. The prior of the scores and the density of the table do not change.
+fn turned(fit: &mut FactorFit) {
+    let (d, k) = (fit.loadings.rows, fit.loadings.cols);
+    // Jacobi rotations of pairs of columns, which diagonalise WᵀW.
+    for _ in 0..60 {
+        let mut largest = 0.0f64;
+        for a in 0..k {
+            for b in a + 1..k {
+                let dot = |x: usize, y: usize| -> f64 {
+                    (0..d)
+                        .map(|i| fit.loadings.get(i, x) * fit.loadings.get(i, y))
+                        .sum()
+                };
+                let (aa, bb, ab) = (dot(a, a), dot(b, b), dot(a, b));
+                if ab.abs() <= 1e-14 * (aa * bb).sqrt() && aa >= bb {
+                    continue;
+                }
+                largest = largest.max(ab.abs() / (aa * bb).sqrt().max(f64::MIN_POSITIVE));
+                let angle = 0.5 * (2.0 * ab).atan2(aa - bb);
+                let (s, c) = angle.sin_cos();
+                for matrix in [&mut fit.loadings, &mut fit.scores] {
+                    for i in 0..matrix.rows {
+                        let (x, y) = (matrix.get(i, a), matrix.get(i, b));
+                        matrix.data[a * matrix.rows + i] = c * x + s * y;
+                        matrix.data[b * matrix.rows + i] = c * y - s * x;
+                    }
+                }
+            }
+        }
+        if largest < 1e-12 {
+            break;
+        }
+    }
+    for l in 0..k {
+        let peak = fit.loadings.col(l).iter().copied();
+        let peak = peak.fold(0.0f64, |m, x| if x.abs() > m.abs() { x } else { m });
+        if peak < 0.0 {
+            for matrix in [&mut fit.loadings, &mut fit.scores] {
+                let rows = matrix.rows;
+                matrix.data[l * rows..(l + 1) * rows]
+                    .iter_mut()
+                    .for_each(|x| *x = -*x);
+            }
+        }
+    }
+}
+
+impl Study for AnalysisStudy<'_> {
+    type Request = AnalysisRequest;
+    type Course = Curve;
+    type Output = FactorFit;
+    type Summary = AnalysisSummary;
+
+    fn command(&self) -> &'static str {
+        FACTOR_ANALYSIS
+    }
+
+    fn own_files(&self) -> &'static [&'static str] {
+        &[LOADINGS, SCORES, COMPLETED]
+    }
+
+    fn request(&self) -> &AnalysisRequest {
+        self.request
+    }
+
+    fn identity(&self) -> Identity {
+        Identity {
+            algorithm: FACTOR_ANALYSIS.to_owned(),
+            settings: json!({
+                "settings": self.settings,
+                "factors": self.model.factors,
+                "likelihood": self.model.likelihood,
+                "bound": self.model.bound.name(),
+            }),
+            seed: self.settings.seed,
+            model_hash: String::new(),
+            data_hash: self.data.digest.clone(),
+            simd: Simd::detect().name().to_owned(),
+        }
+    }
+
+    fn need(&self) -> Need {
+        let (n, d) = (self.data.table.rows as u64, self.data.table.cols as u64);
+        let k = self.model.factors as u64;
+        Need {
+            what: format!("a factor analysis of {n} rows and {d} columns"),
+            // Cells as numbers, as entries of columns, sites and duals; a covariance of scores a row.
+            bytes: 8 * (n * d * 16 + n * k * (k + 6)) + (64 << 20),
+            advice: "ask for fewer factors, or take a part of the rows".to_owned(),
+        }
+    }
+
+    fn budget(&self) -> Budget {
+        Budget {
+            max_iterations: self.request.max_iters.unwrap_or(10_000),
+            max_seconds: self.request.max_seconds,
+        }
+    }
+
+    fn course(&self) -> Curve {
+        Curve::default()
+    }
+
+    fn run(&mut self, mut control: Control<'_>) -> Result<Outcome<FactorFit>, Error> {
+        let identity = self.identity();
+        let mut fit = fit_factors(&self.model, &self.settings, &identity, &mut control)?;
+        turned(&mut fit);
+        Ok(Outcome {
+            status: fit.status.clone(),
+            iterations: fit.iterations,
+            seconds: fit.seconds,
+            output: Some(fit),
+        })
+    }
+
+    fn evidence(&self, made: &Finished<Self>) -> Evidence {
+        let mut evidence = Evidence::new(made.status.clone(), Work::UntilItConverges);
+        if !made.output.bound.is_finite() {
+            evidence.against.against(Reason::new(
+                "the bound is not finite",
+                "Check the scale of the data.",
+            ));
+        }
+        evidence
+    }
+
+    fn summary(&self, made: &Finished<Self>, judgement: Judgement) -> AnalysisSummary {
+        let fit = &made.output;
+        let names = fit
+            .likelihood
+            .parameters()
+            .iter()
+            .zip(fit.likelihood.values());
+        let fixed = |name: &str| self.settings.fixed.iter().any(|f| f == name);
+        AnalysisSummary {
+            judgement,
+            bound: fit.bound,
+            objective: fit.objective,
+            expectation: self.model.bound.name().to_owned(),
+            likelihood: fit.likelihood.name().to_owned(),
+            hyperparameters: names
+                .map(|(name, value)| Hyperparameter {
+                    name: format!("likelihood.{name}"),
+                    value,
+                    learnt: !fixed(name),
+                })
+                .collect(),
+            factors: self.model.factors,
+            rows: self.data.table.rows,
+            missing: self.data.table.data.iter().filter(|x| x.is_nan()).count(),
+            columns: self.data.names.clone(),
+            intercepts: fit.intercepts.clone(),
+            loadings: (0..fit.loadings.rows)
+                .map(|i| {
+                    (0..fit.loadings.cols)
+                        .map(|l| fit.loadings.get(i, l))
+                        .collect()
+                })
+                .collect(),
+            iterations: made.iterations,
+            seconds: made.seconds,
+            seed: self.settings.seed,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
+
+    fn files<'a>(
+        &'a self,
+        made: &'a Finished<Self>,
+        summary: &mut AnalysisSummary,
+        _: &dyn Clock,
+    ) -> Vec<File<'a>> {
+        let page = sheet(summary, &made.course, &made.output, self);
+        vec![
+            File::of_bytes(LOADINGS, loadings(summary)),
+            File::of_bytes(SCORES, scores(&made.output)),
+            File::of_bytes(COMPLETED, completed(self, &made.output)),
+            File::page(&page),
+        ]
+    }
+}
+
+/// A line of a CSV file.
+fn line(text: &mut String, first: &str, rest: impl IntoIterator<Item = f64>) {
+    *text += first;
+    for x in rest {
+        // Writing to a string cannot fail.
+        let _ = write!(text, ",{x}");
+    }
+    text.push('\n');
+}
+
+fn heads(first: &str, name: &str, count: usize) -> String {
+    let mut text = first.to_owned();
+    (1..=count).for_each(|k| text += &format!(",{name}{k}"));
+    text
+}
+
+fn loadings(summary: &AnalysisSummary) -> String {
+    let mut text = heads("column,intercept", "loading", summary.factors) + "\n";
+    let columns = summary.columns.iter().zip(&summary.intercepts);
+    for ((name, intercept), row) in columns.zip(&summary.loadings) {
+        let all = std::iter::once(*intercept).chain(row.iter().copied());
+        line(&mut text, &quoted(name), all);
+    }
+    text
+}
+
+fn scores(fit: &FactorFit) -> String {
+    let k = fit.scores.cols;
+    let mut text = heads("row", "score", k) + "\n";
+    for row in 0..fit.scores.rows {
+        let own = (0..k).map(|l| fit.scores.get(row, l));
+        line(&mut text, &(row + 1).to_string(), own);
+    }
+    text
+}
+
+/// The table with the means of missing cells in their places.
+fn completed(study: &AnalysisStudy<'_>, fit: &FactorFit) -> String {
+    let names: Vec<String> = study.data.names.iter().map(|name| quoted(name)).collect();
+    let table = &study.data.table;
+    let mut text = names.join(",") + "\n";
+    for row in 0..table.rows {
+        for column in 0..table.cols {
+            let seen = table.get(row, column);
+            let x = match seen.is_nan() {
+                true => expected(fit, row, column),
+                false => seen,
+            };
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{}{x}", if column > 0 { "," } else { "" });
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// The mean of a cell at the posterior mean of its linear predictor.
+fn expected(fit: &FactorFit, row: usize, column: usize) -> f64 {
+    let eta: f64 = (0..fit.loadings.cols)
+        .map(|l| fit.loadings.get(column, l) * fit.scores.get(row, l))
+        .sum();
+    fit.likelihood.mean(fit.intercepts[column] + eta)
+}
+
+/// Columns of the page's table; all are in loadings.csv.
+const SHOWN: usize = 200;
+
+/// Rows of the page's picture.
+const DRAWN: usize = 3000;
+
+/// The page.
+fn sheet(
+    summary: &AnalysisSummary,
+    course: &Curve,
+    fit: &FactorFit,
+    study: &AnalysisStudy<'_>,
+) -> Report {
+    let judged = &summary.judgement;
+    let (tone, headline) = match judged.trusted {
+        true => (Tone::Good, "Converged"),
+        false => (Tone::Poor, "Not to be trusted"),
+    };
+    let mut found = Exhibit {
+        heading: "Loadings".to_owned(),
+        note: "What a factor adds to a column's linear predictor. Factors are turned to their principal axes, the heaviest first."
+            .to_owned(),
+        ..Exhibit::default()
+    };
+    let rows = summary.columns.iter().zip(&summary.loadings).take(SHOWN);
+    let heads =
+        std::iter::once("column".to_owned()).chain((1..=summary.factors).map(|k| k.to_string()));
+    found.table = (
+        heads.collect(),
+        rows.map(|(name, row)| {
+            let cells = row.iter().map(|x| format!("{x:.3}"));
+            std::iter::once(name.clone()).chain(cells).collect()
+        })
+        .collect(),
+    );
+    if summary.factors > 1 {
+        let step = fit.scores.rows.div_ceil(DRAWN).max(1);
+        let points = (0..fit.scores.rows).step_by(step);
+        let points = points.map(|row| (fit.scores.get(row, 0), fit.scores.get(row, 1)));
+        let chart = Chart::new("Scores")
+            .x(Axis::new("factor 1"))
+            .y(Axis::new("factor 2"))
+            .series(Series::scatter("", points).opacity(0.5))
+            .without_legend();
+        found.figures.push((
+            Figure::new("").panel(chart),
+            "Posterior means of the rows' first two factors.".to_owned(),
+        ));
+    }
+    let along = Chart::new("Bound")
+        .x(Axis::new("iteration"))
+        .y(Axis::new("nats"))
+        .series(Series::line("", course.bound.iter().copied()))
+        .without_legend();
+    Report {
+        title: format!("{} factors", summary.factors),
+        subject: vec![
+            ("likelihood".to_owned(), summary.likelihood.clone()),
+            ("data".to_owned(), study.data.source.clone()),
+        ],
+        verdict: Verdict::new(tone, headline, &judged.status),
+        facts: vec![
+            Fact::new("bound", format!("{:.3}", summary.bound), "nats"),
+            Fact::new("rows", summary.rows.to_string(), ""),
+            Fact::new("columns", summary.columns.len().to_string(), ""),
+            Fact::new("missing", summary.missing.to_string(), "cells"),
+            Fact::new("iterations", summary.iterations.to_string(), ""),
+        ],
+        warnings: judged.warnings.clone(),
+        sections: vec![
+            found.into(),
+            Exhibit {
+                heading: "Along the run".to_owned(),
+                figures: vec![(Figure::new("").panel(along), String::new())],
+                ..Exhibit::default()
+            }
+            .into(),
+        ],
+        settings: request::listed(study.request),
+        timing: vec![("fit".to_owned(), summary.seconds)],
+        footnote: "Bounds are in nats.".to_owned(),
+        version: summary.version.clone(),
+    }
+}

@@ -1,0 +1,130 @@
+//! A fitted mixture, and the file that holds it.
+
+use std::path::Path;
+
+use jensen_conjugate::models::{Components, Mixture};
+use jensen_data::Artefact;
+use jensen_math::special::log_sum_exp_slice;
+use jensen_run::{Archive, ArchiveError, Checkpoint, Identity};
+use rayon::prelude::*;
+
+use super::mixture::{MIXTURE, bernoullis, multinomials};
+use super::{Explained, Kind, Points, Shape};
+use crate::Error;
+use crate::study::folder;
+
+/// Name of the algorithm in the file's header.
+const ALGORITHM: &str = "mixture";
+
+/// A mixture as it was learned from points, for new ones.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MixtureModel {
+    /// What a component is.
+    pub kind: Kind,
+    /// Covariance matrices of Gaussian components.
+    pub covariance: Shape,
+    /// Number of components.
+    pub components: usize,
+    /// Names of the columns.
+    pub columns: Vec<String>,
+    /// Natural parameters of q(β): of the weights, then component by component.
+    pub lambda: Vec<f64>,
+}
+
+impl MixtureModel {
+    /// The mixture of a finished fit in a folder.
+    ///
+    /// # Errors
+    /// It is no such folder, the fit has not finished, or the file is damaged.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let run = folder::open(path, MIXTURE)?;
+        if !run.has(Artefact::Approximation) {
+            return Err(Error::Input(format!(
+                "the folder `{0}` holds no finished fit: go on with it (`jensen mixture fit --out {0} --resume`)",
+                path.display()
+            )));
+        }
+        let bytes = folder::approximation(&run, "jensen mixture fit")?;
+        Self::decode(&bytes).map_err(|error| folder::bad_approximation(&run, error))
+    }
+
+    /// The mixture as safetensors bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut state = Archive::new();
+        state.set("kind", self.kind);
+        state.set("covariance", self.covariance);
+        state.set("components", self.components);
+        state.set("columns", &self.columns);
+        state.put("lambda", &self.lambda);
+        Checkpoint::of_result(Identity::of_result(ALGORITHM), state).encode()
+    }
+
+    /// Reads bytes that [`encode`](Self::encode) made.
+    ///
+    /// # Errors
+    /// One sentence where the bytes are damaged, of another format version or hold something else.
+    pub fn decode(bytes: &[u8]) -> Result<Self, String> {
+        let checkpoint = Checkpoint::decode(bytes).map_err(|error| error.to_string())?;
+        let state = &checkpoint.state;
+        let read = || -> Result<Self, ArchiveError> {
+            Ok(Self {
+                kind: state.get("kind")?,
+                covariance: state.get("covariance")?,
+                components: state.get("components")?,
+                columns: state.get("columns")?,
+                lambda: state.vec("lambda")?,
+            })
+        };
+        read().map_err(|error| format!("this is no mixture: {error}"))
+    }
+
+    /// What the mixture says of points, none of them held out: responsibilities, and the log density of each point under
+    /// the posterior predictive distribution of q, in nats.
+    ///
+    /// That distribution is a mixture of Student's t for Gaussian components (Bishop 2006, Eq. 10.81), of the binary or multinomial
+    /// probabilities that q expects for others. Missing values are integrated out.
+    ///
+    /// # Errors
+    /// Points that the components cannot have, and natural parameters of another mixture.
+    pub fn explain(&self, points: &Points) -> Result<Explained, Error> {
+        match self.kind {
+            Kind::Gaussian => self.explain_by(points.gaussians(self.covariance)),
+            Kind::Bernoulli => self.explain_by(bernoullis(0.5, points, &points.train)?),
+            Kind::Multinomial => self.explain_by(multinomials(0.5, points, &points.train)?),
+        }
+    }
+
+    fn explain_by<C: Components>(&self, components: C) -> Result<Explained, Error> {
+        let model = Mixture::new(components, self.components, 1.0);
+        let (assignments, bounds) = predicted(&model, &self.lambda)?.into_iter().unzip();
+        let assignments: Vec<Vec<f64>> = assignments;
+        Ok(Explained {
+            assignments: assignments.concat(),
+            bounds,
+        })
+    }
+}
+
+/// Responsibilities and log predictive density of every point of a mixture.
+pub(super) fn predicted<C: Components>(
+    model: &Mixture<C>,
+    lambda: &[f64],
+) -> Result<Vec<(Vec<f64>, f64)>, Error> {
+    use jensen_conjugate::model::ConjugateModel;
+    let (found, expected) = (lambda.len(), model.blocks().len());
+    if found != expected {
+        return Err(Error::Input(format!(
+            "the globals are of another model: {found} numbers, expected {expected}"
+        )));
+    }
+    let predictive = model.predictive(lambda);
+    Ok((0..model.points())
+        .into_par_iter()
+        .map(|point| {
+            let mut logs = predictive.at(point);
+            let total = log_sum_exp_slice(&logs);
+            logs.iter_mut().for_each(|x| *x = (*x - total).exp());
+            (logs, total)
+        })
+        .collect())
+}

@@ -1,0 +1,117 @@
+//! A number, or a range of numbers to choose from.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A number of components, or the numbers that the bound chooses from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "Written", try_from = "Written")]
+pub struct Sizes {
+    least: u64,
+    most: u64,
+}
+
+/// As files have it: a number, or a text.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Written {
+    One(u64),
+    Range(String),
+}
+
+/// The largest number of components.
+const MOST: u64 = 1_000_000;
+
+impl Sizes {
+    /// One number.
+    pub fn one(k: u64) -> Self {
+        Self { least: k, most: k }
+    }
+
+    /// All of them, ascending.
+    pub fn all(self) -> RangeInclusive<u64> {
+        self.least..=self.most
+    }
+
+    /// The number, where there is but one.
+    pub fn only(self) -> Option<u64> {
+        (self.least == self.most).then_some(self.least)
+    }
+
+    /// The largest.
+    pub fn most(self) -> u64 {
+        self.most
+    }
+}
+
+impl fmt::Display for Sizes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.only() {
+            Some(k) => k.fmt(f),
+            None => write!(f, "{}..{}", self.least, self.most),
+        }
+    }
+}
+
+impl FromStr for Sizes {
+    type Err = String;
+
+    /// Reads `5`, or `1..10` with both ends.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| {
+            text.trim()
+                .parse::<u64>()
+                .ok()
+                .filter(|k| (1..=MOST).contains(k))
+        };
+        let (least, most) = text.split_once("..").unwrap_or((text, text));
+        match (number(least), number(most)) {
+            (Some(least), Some(most)) if least <= most => Ok(Self { least, most }),
+            _ => Err(format!(
+                "expected a number from 1 to {MOST}, or a range such as 1..10"
+            )),
+        }
+    }
+}
+
+impl From<Sizes> for Written {
+    fn from(sizes: Sizes) -> Self {
+        match sizes.only() {
+            Some(k) => Self::One(k),
+            None => Self::Range(sizes.to_string()),
+        }
+    }
+}
+
+impl TryFrom<Written> for Sizes {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Self, String> {
+        match written {
+            Written::One(k) => k.to_string().parse(),
+            Written::Range(text) => text.parse(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_read_and_written() {
+        for (text, json, all) in [("4", "4", 4..=4), ("1..10", "\"1..10\"", 1..=10)] {
+            let sizes: Sizes = text.parse().unwrap();
+            assert_eq!(sizes.all(), all);
+            assert_eq!(sizes.to_string(), text);
+            assert_eq!(serde_json::to_string(&sizes).unwrap(), json);
+            assert_eq!(serde_json::from_str::<Sizes>(json).unwrap(), sizes);
+        }
+        for wrong in ["0", "3..2", "..4", "2..", "-1", "x", "1..2000000"] {
+            assert!(wrong.parse::<Sizes>().is_err(), "{wrong}");
+        }
+    }
+}

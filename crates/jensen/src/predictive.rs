@@ -1,0 +1,417 @@
+//! What a program predicts of its own data: replicated data sets beside the observed one, and leave-one-out.
+//!
+//! A generated quantity `y_rep` or `y_pred` of the shape of the data `y` is a replicated data set a draw; `log_lik` holds the log
+//! likelihood of every observation. The checks are those of Gabry, Simpson, Vehtari, Betancourt and Gelman, Visualization in
+//! Bayesian workflow, JRSS A 182 (2019).
+
+use jensen_data::{DataSet, predicted};
+use jensen_density::VariableKind;
+use jensen_math::order::quantile;
+use jensen_report::Exhibit;
+use jensen_report::figure::{Axis, Chart, Figure, Series};
+
+use crate::Sample;
+use crate::compare::LeaveOneOut;
+use crate::stan::column_major;
+
+/// Replicated data sets that are looked at.
+const REPLICATES: usize = 400;
+
+/// Observations that are looked at, evenly spread where there are more.
+const OBSERVATIONS: usize = 20_000;
+
+/// Observations drawn one by one.
+const DRAWN: usize = 400;
+
+/// Observations that are left out one at a time; `jensen compare` does so with any number.
+const LEFT_OUT: usize = 5_000;
+
+/// Bars of a histogram, at most.
+const BARS: usize = 30;
+
+/// Bars of a histogram of shares, each of which is as likely.
+const EQUAL_BARS: usize = 20;
+
+/// Standard deviations of the ends of a band that holds 90 % of a normal distribution.
+const NINETY: f64 = 1.645;
+
+/// What the page says of predictions.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Predictive {
+    /// Its sections.
+    pub exhibits: Vec<Exhibit>,
+    /// The generated quantities that they speak of.
+    pub variables: Vec<String>,
+}
+
+impl Predictive {
+    /// Of the draws of a fit to `data`; `weighted` where the draws are an approximation's, so that their importance weights count.
+    pub fn of(sample: &Sample, data: &DataSet, weighted: bool) -> Self {
+        let mut found = Self::default();
+        let mut first = 0;
+        for variable in &sample.variables {
+            let columns = first..first + variable.len();
+            first = columns.end;
+            if variable.kind != VariableKind::Generated || columns.is_empty() {
+                continue;
+            }
+            let exhibit = if variable.name == "log_lik" {
+                left_out(sample, columns, weighted)
+            } else {
+                let observed = predicted(&variable.name).and_then(|name| data.get(name));
+                let observed = observed.filter(|value| *value.shape() == *variable.shape);
+                observed.and_then(|value| {
+                    let replicated = Replicated::of(sample, columns.start, &column_major(value))?;
+                    Some(replicated.exhibit(&variable.name))
+                })
+            };
+            if let Some(exhibit) = exhibit {
+                found.exhibits.push(exhibit);
+                found.variables.push(variable.name.clone());
+            }
+        }
+        found
+    }
+}
+
+/// Observed data with replicated ones: for each observation its value, and its replicates in increasing order.
+struct Replicated {
+    observed: Vec<f64>,
+    /// By observation, then draw.
+    replicates: Vec<Vec<f64>>,
+    /// Whether all are integers.
+    integer: bool,
+}
+
+impl Replicated {
+    /// None where there are too few draws, or values that are no numbers.
+    fn of(sample: &Sample, first: usize, observed: &[f64]) -> Option<Self> {
+        let table = &sample.table;
+        let draws = table.len().min(REPLICATES);
+        let step = observed.len().div_ceil(OBSERVATIONS);
+        if draws < 20 || observed.len() < 2 {
+            return None;
+        }
+        let records = || (0..observed.len()).step_by(step);
+        let mut replicates = vec![Vec::with_capacity(draws); records().count()];
+        for draw in 0..draws {
+            let row = table.row(draw * table.len() / draws);
+            for (kept, record) in replicates.iter_mut().zip(records()) {
+                kept.push(row[first + record]);
+            }
+        }
+        let observed: Vec<f64> = records().map(|record| observed[record]).collect();
+        let mut all = replicates.iter().flatten().chain(&observed);
+        if !all.all(|x| x.abs() < 1e150) {
+            return None;
+        }
+        let mut all = replicates.iter().flatten().chain(&observed);
+        Some(Self {
+            integer: all.all(|x| x.fract() == 0.0),
+            observed,
+            replicates,
+        })
+    }
+
+    fn draws(&self) -> usize {
+        self.replicates[0].len()
+    }
+
+    /// A replicated data set.
+    fn set(&self, draw: usize) -> Vec<f64> {
+        self.replicates.iter().map(|record| record[draw]).collect()
+    }
+
+    fn exhibit(&self, name: &str) -> Exhibit {
+        let data = predicted(name).unwrap_or(name);
+        let (intervals, within) = self.intervals(data);
+        let share = 100.0 * within as f64 / self.observed.len() as f64;
+        Exhibit {
+            heading: format!("Does the model predict {data}?"),
+            note: format!(
+                "{name} holds data sets as the fitted model makes them. Where the model is right, the observed one looks like one of \
+                 them; {share:.0} % of the observations are within the central 90 % of their predictions."
+            ),
+            figures: vec![
+                (
+                    self.distribution(data),
+                    "Share of the observations by value: observed, and the band that holds 90 % of the replicated data sets.".to_owned(),
+                ),
+                (
+                    intervals,
+                    "Each observation against the mean of its prediction, with the central 90 % of the predictions.".to_owned(),
+                ),
+                (
+                    self.ranks(),
+                    "Where each observation stands among its predictions. Flat within the band: calibrated. Heaped in the middle: \
+                     predictions too wide; at both ends: too narrow."
+                        .to_owned(),
+                ),
+            ],
+            table: self.statistics(),
+        }
+    }
+
+    /// The distribution of the values.
+    fn distribution(&self, data: &str) -> Figure {
+        let mut pooled: Vec<f64> = self.replicates.iter().flatten().copied().collect();
+        pooled.sort_by(f64::total_cmp);
+        let ends = self.observed.iter().fold(
+            (quantile(&pooled, 0.001), quantile(&pooled, 0.999)),
+            |(low, high), y| (low.min(*y), high.max(*y)),
+        );
+        // Bars of whole numbers hold as many of them each.
+        let (from, width, bars) = match self.integer {
+            true => {
+                let width = ((ends.1 - ends.0 + 1.0) / BARS as f64).ceil().max(1.0);
+                let bars = ((ends.1 - ends.0 + 1.0) / width).ceil() as usize;
+                (ends.0 - 0.5, width, bars)
+            }
+            false => {
+                let bars = BARS.min(2 + 2 * (self.observed.len() as f64).sqrt() as usize);
+                let width = (ends.1 - ends.0).max(f64::MIN_POSITIVE) / bars as f64;
+                (ends.0, width, bars)
+            }
+        };
+        let shares = |set: &[f64]| {
+            let mut shares = vec![0.0; bars];
+            for x in set {
+                let bar = ((x - from) / width).floor();
+                if bar >= 0.0 && bar <= bars as f64 {
+                    shares[(bar as usize).min(bars - 1)] += 1.0 / set.len() as f64;
+                }
+            }
+            shares
+        };
+        let sets: Vec<Vec<f64>> = (0..self.draws())
+            .map(|draw| shares(&self.set(draw)))
+            .collect();
+        let at = |bar: usize| from + width * (bar as f64 + 0.5);
+        let spread: Vec<[f64; 3]> = (0..bars)
+            .map(|bar| {
+                let mut found: Vec<f64> = sets.iter().map(|set| set[bar]).collect();
+                found.sort_by(f64::total_cmp);
+                [0.05, 0.5, 0.95].map(|p| quantile(&found, p))
+            })
+            .collect();
+        let middle = spread.iter().enumerate().map(|(bar, s)| (at(bar), s[1]));
+        let band: Vec<(f64, f64)> = spread.iter().map(|s| (s[0], s[2])).collect();
+        let own = shares(&self.observed);
+        let observed = own.iter().enumerate().map(|(bar, share)| (at(bar), *share));
+        let chart = Chart::new("")
+            .x(Axis::new(data))
+            .y(Axis::new("share"))
+            .series(Series::line("replicated", middle).band(band))
+            .series(Series::line("observed", observed).marked());
+        Figure::new("").panel(chart)
+    }
+
+    /// Observations against predictions, and how many are within their intervals.
+    fn intervals(&self, data: &str) -> (Figure, usize) {
+        let mut rows: Vec<(f64, f64, f64, f64)> = (self.observed.iter().zip(&self.replicates))
+            .map(|(y, replicates)| {
+                let mut sorted = replicates.clone();
+                sorted.sort_by(f64::total_cmp);
+                let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;
+                (mean, *y, quantile(&sorted, 0.05), quantile(&sorted, 0.95))
+            })
+            .collect();
+        let within = rows
+            .iter()
+            .filter(|(_, y, low, high)| (low..=high).contains(&y))
+            .count();
+        rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let step = rows.len().div_ceil(DRAWN);
+        let rows: Vec<_> = rows.into_iter().step_by(step).collect();
+        let line = rows.iter().map(|row| (row.0, row.0));
+        let band: Vec<(f64, f64)> = rows.iter().map(|row| (row.2, row.3)).collect();
+        let points = rows.iter().map(|row| (row.0, row.1));
+        let chart = Chart::new("")
+            .x(Axis::new("mean of the prediction"))
+            .y(Axis::new(data))
+            .series(Series::line("predicted", line).band(band))
+            .series(Series::scatter("observed", points).width(2.4).opacity(0.8));
+        (Figure::new("").panel(chart), within)
+    }
+
+    /// The distribution of the observations' places among their predictions, from 0 to 1.
+    fn ranks(&self) -> Figure {
+        let mut shares = vec![0.0; EQUAL_BARS];
+        let count = self.observed.len() as f64;
+        for (y, replicates) in self.observed.iter().zip(&self.replicates) {
+            let draws = replicates.len() as f64;
+            let below = replicates.iter().filter(|x| *x < y).count() as f64 / draws;
+            let equal = replicates.iter().filter(|x| *x == y).count() as f64 / draws;
+            // Ties, as counts have them, are spread evenly over the places that they take.
+            let (low, high) = (below, (below + equal).max(below + 1.0 / draws).min(1.0));
+            let (low, high) = (low.min(high - 0.5 / draws), high);
+            for (bar, share) in shares.iter_mut().enumerate() {
+                let (from, to) = (
+                    bar as f64 / EQUAL_BARS as f64,
+                    (bar + 1) as f64 / EQUAL_BARS as f64,
+                );
+                *share += (high.min(to) - low.max(from)).max(0.0) / (high - low) / count;
+            }
+        }
+        let even = 1.0 / EQUAL_BARS as f64;
+        let error = NINETY * (even * (1.0 - even) / count).sqrt();
+        let at = |bar: usize| (bar as f64 + 0.5) / EQUAL_BARS as f64;
+        let band = vec![((even - error).max(0.0), even + error); 2];
+        let chart = Chart::new("")
+            .x(Axis::new("place among the predictions"))
+            .y(Axis::new("share of the observations"))
+            .series(Series::line("expected", [(0.0, even), (1.0, even)]).band(band))
+            .series(
+                Series::line(
+                    "observed",
+                    shares
+                        .into_iter()
+                        .enumerate()
+                        .map(|(bar, share)| (at(bar), share)),
+                )
+                .marked(),
+            );
+        Figure::new("").panel(chart)
+    }
+
+    /// Statistics of the observed data set among those of the replicated ones.
+    fn statistics(&self) -> (Vec<String>, Vec<Vec<String>>) {
+        let sets: Vec<[f64; 4]> = (0..self.draws())
+            .map(|draw| statistics(&self.set(draw)))
+            .collect();
+        let own = statistics(&self.observed);
+        let rows = ["mean", "standard deviation", "smallest", "largest"]
+            .iter()
+            .enumerate();
+        let rows = rows.map(|(at, name)| {
+            let mut found: Vec<f64> = sets.iter().map(|set| set[at]).collect();
+            found.sort_by(f64::total_cmp);
+            let at_most = found.partition_point(|x| *x <= own[at]) as f64;
+            let below = found.partition_point(|x| *x < own[at]) as f64;
+            let above = 1.0 - 0.5 * (at_most + below) / found.len() as f64;
+            let [low, middle, high] = [0.05, 0.5, 0.95].map(|p| quantile(&found, p));
+            let numbers = [own[at], low, middle, high].map(|x| format!("{x:.4}"));
+            let row = std::iter::once((*name).to_owned()).chain(numbers);
+            row.chain([format!("{above:.2}")]).collect()
+        });
+        let heads = [
+            "statistic",
+            "observed",
+            "5 %",
+            "50 %",
+            "95 %",
+            "share above",
+        ];
+        (heads.map(str::to_owned).to_vec(), rows.collect())
+    }
+}
+
+/// Mean, standard deviation, least and largest value.
+fn statistics(set: &[f64]) -> [f64; 4] {
+    let n = set.len() as f64;
+    let mean = set.iter().sum::<f64>() / n;
+    let variance = set.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let (low, high) = set
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| {
+            (low.min(*x), high.max(*x))
+        });
+    [mean, variance.sqrt(), low, high]
+}
+
+/// Leave-one-out cross-validation from the log likelihood of every observation.
+fn left_out(sample: &Sample, columns: std::ops::Range<usize>, weighted: bool) -> Option<Exhibit> {
+    let table = &sample.table;
+    if columns.len() > LEFT_OUT || columns.len() < 2 {
+        return None;
+    }
+    let log_likelihood: Vec<Vec<f64>> = columns.map(|column| table.column(column)).collect();
+    let log_weights = match weighted {
+        true => table.log_weights(),
+        false => vec![0.0; table.len()],
+    };
+    let loo = LeaveOneOut::of(&log_likelihood, &log_weights, 1.0).ok()?;
+    let points = loo
+        .khat
+        .iter()
+        .enumerate()
+        .map(|(at, k)| ((at + 1) as f64, *k));
+    let limit = Series::line(
+        "limit",
+        [
+            (1.0, loo.khat_limit),
+            (loo.khat.len() as f64, loo.khat_limit),
+        ],
+    );
+    let chart = Chart::new("")
+        .x(Axis::new("observation"))
+        .y(Axis::new("Pareto k̂"))
+        .series(Series::scatter("", points).width(2.4))
+        .series(limit.dashed().colour(6));
+    let doubt = match loo.unreliable() {
+        0 => "No observation's k̂ is above the limit: the figures can be relied on.".to_owned(),
+        n => format!(
+            "{n} observations have a k̂ above the limit: what is said of them is not to be relied on."
+        ),
+    };
+    let number = |x: f64| format!("{x:.2}");
+    let row = vec![number(loo.elpd), number(loo.elpd_se), number(loo.p_loo)];
+    let heads = [
+        "expected log predictive density, nats",
+        "standard error",
+        "effective parameters",
+    ];
+    Some(Exhibit {
+        heading: "How well would it predict what it has not seen?".to_owned(),
+        note: format!("Leave-one-out cross-validation from log_lik, by Pareto smoothed importance sampling. {doubt}"),
+        figures: vec![(
+            Figure::new("").panel(chart),
+            "How much each observation moves the posterior: the tail index of the weights that leave it out.".to_owned(),
+        )],
+        table: (heads.map(str::to_owned).to_vec(), vec![row]),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Observations at the quantiles of the uniform distribution, predicted as uniform on 0 to `wide`.
+    fn uniform(count: usize, draws: usize, wide: f64) -> Replicated {
+        let share = |i: usize, n: usize| (i as f64 + 0.5) / n as f64;
+        Replicated {
+            observed: (0..count).map(|i| share(i, count)).collect(),
+            replicates: vec![
+                (0..draws)
+                    .map(|i| wide * share(i * 7 % draws, draws))
+                    .collect();
+                count
+            ],
+            integer: false,
+        }
+    }
+
+    #[test]
+    fn a_right_model_predicts_nine_of_ten_within_its_intervals() {
+        let (_, within) = uniform(200, 100, 1.0).intervals("y");
+        assert_eq!(within, 180);
+        // A model that predicts a tenth of the range has the others outside.
+        let (_, within) = uniform(200, 100, 0.1).intervals("y");
+        assert_eq!(within, 18);
+    }
+
+    #[test]
+    fn statistics_of_the_data_stand_among_those_of_the_replicates() {
+        let (heads, rows) = uniform(200, 100, 1.0).statistics();
+        assert_eq!(heads.len(), rows[0].len());
+        assert_eq!(rows[0][1], "0.5000");
+        let replicated = Replicated {
+            observed: vec![0.0, 10.0],
+            replicates: vec![vec![1.0; 50], vec![2.0; 50]],
+            integer: true,
+        };
+        let (_, rows) = replicated.statistics();
+        // The mean is beyond all replicates, the smallest value below all.
+        assert_eq!([&rows[0][5], &rows[2][5]], ["0.00", "1.00"]);
+    }
+}

@@ -1,0 +1,209 @@
+//! Distribution functions of observations, given a linear predictor or averaged over its posterior, and their inverses.
+
+use jensen_math::constants::LOG_TWO_PI;
+use jensen_math::special::{gauss, inv_phi, phi};
+
+use super::{Likelihood, Response};
+
+/// Standard deviations to either side of a linear predictor's mean that expectations reach: 4e-10 lie beyond.
+const REACH: f64 = 6.25;
+
+/// Cells of the reach in which the rise of a distribution function is looked for.
+const CELLS: usize = 16;
+
+/// A distance from its ends below which a distribution function counts as level.
+const LEVEL: f64 = 1e-11;
+
+/// Halvings of the cells in which the rise begins and ends.
+const HALVINGS: usize = 14;
+
+/// Panels of ten points over the rise.
+const PANELS: usize = 6;
+
+/// Relative width at which the search for a quantile ends.
+const CLOSE: f64 = 1e-9;
+
+/// The distribution of an observation whose linear predictor is normal, which is what is known of it after a fit.
+#[derive(Clone, Debug)]
+pub struct Predictive {
+    likelihood: Likelihood,
+    size: f64,
+    mean: f64,
+    sd: f64,
+}
+
+impl Likelihood {
+    /// P(Y ≤ y | η) of an observation of this size; NaN for binary responses and categories, whose probabilities are their
+    /// [`mean`](Self::mean).
+    pub fn distribution(self, eta: f64, y: f64, size: f64) -> f64 {
+        let whole = matches!(self.response(), Response::Count | Response::Trials);
+        if self.has_quantiles() && y < 0.0 && self.response() != Response::Number {
+            return 0.0;
+        }
+        let y = if whole { y.floor() } else { y };
+        (self.row.distribution)(&self.values, eta, y, size)
+    }
+
+    /// Whether observations have quantiles that say more than their mean: all but binary ones and categories.
+    pub fn has_quantiles(self) -> bool {
+        !matches!(self.response(), Response::Binary | Response::Category)
+    }
+}
+
+impl Predictive {
+    /// The distribution of an observation of this size with η ~ N(mean, sd²); sd may be 0, and then it is that at a known η.
+    pub fn new(likelihood: Likelihood, mean: f64, sd: f64, size: f64) -> Self {
+        Self {
+            likelihood,
+            size,
+            mean,
+            sd,
+        }
+    }
+
+    /// Mean and standard deviation where the observation is normal.
+    fn normal(&self) -> Option<(f64, f64)> {
+        match (self.likelihood.name(), self.likelihood.values().as_slice()) {
+            ("gaussian", [variance]) => Some((self.mean, (self.sd * self.sd + variance).sqrt())),
+            _ => None,
+        }
+    }
+
+    /// P(Y ≤ y); NaN for binary responses and categories.
+    pub fn distribution(&self, y: f64) -> f64 {
+        if let Some((mean, sd)) = self.normal() {
+            return phi((y - mean) / sd);
+        }
+        let at = |z: f64| {
+            let eta = self.mean + self.sd * z;
+            self.likelihood.distribution(eta, y, self.size)
+        };
+        if self.sd <= 0.0 || !self.likelihood.has_quantiles() {
+            return at(0.0);
+        }
+        averaged(at)
+    }
+
+    /// The least y with P(Y ≤ y) ≥ p, 0 < p < 1; NaN for binary responses and categories.
+    ///
+    /// Counts are found exactly, numbers to a relative 1e-9 of their distance from the middle.
+    pub fn quantile(&self, p: f64) -> f64 {
+        if let Some((mean, sd)) = self.normal() {
+            return mean + sd * inv_phi(p);
+        }
+        if !self.likelihood.has_quantiles() {
+            return f64::NAN;
+        }
+        match self.likelihood.response() {
+            Response::Count | Response::Trials => self.whole(p),
+            _ => self.between(p),
+        }
+    }
+
+    /// The quantile of a count, by halving.
+    fn whole(&self, p: f64) -> f64 {
+        let enough = |y: f64| self.distribution(y) >= p;
+        let most = match self.likelihood.response() {
+            Response::Trials => self.size,
+            _ => 2f64.powi(52),
+        };
+        let (mut low, mut high) = (-1.0, 1.0f64.min(most));
+        while high < most && !enough(high) {
+            (low, high) = (high, (2.0 * high + 1.0).min(most));
+        }
+        while high - low > 1.0 {
+            let middle = (0.5 * (low + high)).floor();
+            match enough(middle) {
+                true => high = middle,
+                false => low = middle,
+            }
+        }
+        high
+    }
+
+    /// The quantile of a number: a bracket, then the secant with the kept end's value halved (Illinois).
+    fn between(&self, p: f64) -> f64 {
+        let excess = |y: f64| self.distribution(y) - p;
+        let positive = self.likelihood.response() == Response::Positive;
+        // Where it begins matters little: the bracket doubles.
+        let mean = self.likelihood.mean(self.mean).abs();
+        let (centre, scale) = match positive {
+            true => (0.0, mean),
+            false => (self.mean, self.sd.max(1e-3 * mean).max(1e-6)),
+        };
+        let low = if positive { 0.0 } else { centre - scale };
+        let (mut low, mut high) = (low, centre + scale);
+        let mut width = scale;
+        while excess(high) < 0.0 && width < f64::MAX / 4.0 {
+            (low, high) = (high, high + width);
+            width *= 2.0;
+        }
+        while !positive && excess(low) > 0.0 && width < f64::MAX / 4.0 {
+            (low, high) = (low - width, low);
+            width *= 2.0;
+        }
+        let (mut below, mut above) = (excess(low), excess(high));
+        let mut side = 0;
+        for _ in 0..200 {
+            let secant = high - above * (high - low) / (above - below);
+            let y = match secant > low && secant < high {
+                true => secant,
+                false => 0.5 * (low + high),
+            };
+            let value = excess(y);
+            if value == 0.0 {
+                return y;
+            }
+            if value > 0.0 {
+                (high, above) = (y, value);
+                below *= if side == 1 { 0.5 } else { 1.0 };
+                side = 1;
+            } else {
+                (low, below) = (y, value);
+                above *= if side == -1 { 0.5 } else { 1.0 };
+                side = -1;
+            }
+            if high - low <= CLOSE * ((y - centre).abs() + 1e-3 * scale) {
+                break;
+            }
+        }
+        0.5 * (low + high)
+    }
+}
+
+/// The expectation of a monotone function of a standard normal number.
+///
+/// Where it is level it is its value times a probability. What is left is where it rises or falls, which for large counts is a
+/// small part of the whole, and there it is smooth.
+fn averaged(f: impl Fn(f64) -> f64) -> f64 {
+    let cell = 2.0 * REACH / CELLS as f64;
+    let place = |k: usize| -REACH + cell * k as f64;
+    let (low, high) = (f(-REACH), f(REACH));
+    let values: Vec<f64> = (0..=CELLS).map(|k| f(place(k))).collect();
+    let level = |x: f64, end: f64| (x - end).abs() <= LEVEL;
+    // The last place before which it is level, and the first after which it is.
+    let first = values.iter().take_while(|x| level(**x, low)).count() - 1;
+    let last = CELLS + 1 - values.iter().rev().take_while(|x| level(**x, high)).count();
+    if first >= last {
+        return 0.5 * (low + high);
+    }
+    let edge = |mut inside: f64, mut outside: f64, end: f64| {
+        for _ in 0..HALVINGS {
+            let middle = 0.5 * (inside + outside);
+            match level(f(middle), end) {
+                true => outside = middle,
+                false => inside = middle,
+            }
+        }
+        outside
+    };
+    let (mut from, mut to) = (place(first), place(last));
+    if last - first <= CELLS / 4 {
+        from = edge(place(first + 1), from, low);
+        to = edge(place(last - 1), to, high);
+    }
+    let weighted = |z: f64| (-0.5 * (z * z + LOG_TWO_PI)).exp() * f(z);
+    let whole = phi(REACH) - phi(-REACH);
+    let sum = low * (phi(from) - phi(-REACH)) + high * (phi(REACH) - phi(to));
+    (sum + gauss(weighted, from, to, PANELS)) / whole
+}

@@ -1,0 +1,83 @@
+//! Distribution functions of observations against their densities, and their averages over a linear predictor.
+
+use jensen_latent::{Likelihood, Predictive, Response, Size};
+use jensen_math::constants::LOG_TWO_PI;
+
+fn all() -> impl Iterator<Item = Likelihood> {
+    Likelihood::all().filter(|l| l.has_quantiles())
+}
+
+/// Distribution functions grow by the density.
+#[test]
+fn distributions_are_sums_of_densities() {
+    for likelihood in all() {
+        for eta in [-1.3, 0.4, 1.1] {
+            let size = likelihood.size(2.0, 7.0);
+            let p = |y: f64| likelihood.log_density(eta, y, size).exp();
+            let f = |y: f64| likelihood.distribution(eta, y, size);
+            match likelihood.response() {
+                Response::Count | Response::Trials => {
+                    let mut sum = 0.0;
+                    for y in 0..=7 {
+                        sum += p(f64::from(y));
+                        let found = f(f64::from(y) + 0.3);
+                        assert!(
+                            (found - sum).abs() < 1e-12,
+                            "{likelihood} {y}: {found} {sum}"
+                        );
+                    }
+                    assert_eq!(f(-0.5), 0.0);
+                }
+                _ => {
+                    for y in [0.2, 0.9, 3.0] {
+                        let h = 1e-4;
+                        let slope = (f(y + h) - f(y - h)) / (2.0 * h);
+                        assert!(
+                            (slope - p(y)).abs() < 1e-6,
+                            "{likelihood} {y}: {slope} {}",
+                            p(y)
+                        );
+                    }
+                    assert!(f(1e9) > 1.0 - 1e-6 && f(-1e9) < 1e-6, "{likelihood}");
+                }
+            }
+        }
+    }
+}
+
+/// Averages over the linear predictor against a fine midpoint rule, for little and much spread and for steep counts.
+#[test]
+fn predictive_distributions_are_averages() {
+    for likelihood in all() {
+        for (mean, sd, size) in [(0.3, 0.4, 7.0), (-0.5, 2.0, 7.0), (0.2, 0.3, 40_000.0)] {
+            let size = match likelihood.sized_by() {
+                Size::One => 1.0,
+                _ => size,
+            };
+            let predictive = Predictive::new(likelihood, mean, sd, size);
+            for p in [0.05, 0.5, 0.95] {
+                let y = predictive.quantile(p);
+                let points = 20_000;
+                let step = 14.0 / f64::from(points);
+                let brute: f64 = (0..points)
+                    .map(|i| {
+                        let z = -7.0 + step * (f64::from(i) + 0.5);
+                        let weight = step * (-0.5 * (z * z + LOG_TWO_PI)).exp();
+                        weight * likelihood.distribution(mean + sd * z, y, size)
+                    })
+                    .sum();
+                let found = predictive.distribution(y);
+                assert!(
+                    (found - brute).abs() < 1e-6,
+                    "{likelihood} {mean} {sd} {size}: {found} {brute}"
+                );
+                match likelihood.response() {
+                    Response::Count | Response::Trials => {
+                        assert!(found >= p && predictive.distribution(y - 1.0) < p);
+                    }
+                    _ => assert!((found - p).abs() < 1e-7, "{likelihood} {found} {p}"),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What WebAssembly exports, and what it asks of the page around it.
+//!
+//! A text is handed over as the place and the number of its bytes: the page asks for room by `allocate`, fills it, and calls
+//! `check` or `fit`, which take the room over and leave their answer where `answer` and `answer_length` say.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::Task;
+
+#[link(wasm_import_module = "page")]
+unsafe extern "C" {
+    /// Seconds since an arbitrary moment.
+    fn seconds() -> f64;
+    /// Takes a text about a run.
+    fn tell(text: *const u8, length: usize);
+    /// Takes the words of a bug, before the end.
+    fn panicked(text: *const u8, length: usize);
+}
+
+thread_local! {
+    static ANSWER: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+fn now() -> f64 {
+    // SAFETY: the page gives the function without conditions.
+    unsafe { seconds() }
+}
+
+/// Room for a text of so many bytes.
+#[unsafe(no_mangle)]
+pub extern "C" fn allocate(length: usize) -> *mut u8 {
+    let room = vec![0u8; length].into_boxed_slice();
+    Box::into_raw(room).cast()
+}
+
+/// The task in room that `allocate` gave.
+///
+/// # Safety
+/// `text` is what `allocate(length)` gave, and is given back with this.
+unsafe fn task(text: *mut u8, length: usize) -> Result<Task, serde_json::Error> {
+    // SAFETY: the room was made so, and nobody else has it now.
+    let bytes = unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(text, length)) };
+    serde_json::from_slice(&bytes)
+}
+
+fn answer_with(answer: &Value) {
+    ANSWER.set(answer.to_string());
+}
+
+/// Checks a task.
+///
+/// # Safety
+/// `text` is what `allocate(length)` gave, and is given back with this.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn check(text: *mut u8, length: usize) {
+    // SAFETY: as this function asks.
+    let task = unsafe { task(text, length) };
+    answer_with(&match task {
+        Ok(task) => crate::check(&task, Arc::new(now)),
+        Err(error) => json!({ "error": error.to_string() }),
+    });
+}
+
+/// Fits a task.
+///
+/// # Safety
+/// `text` is what `allocate(length)` gave, and is given back with this.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fit(text: *mut u8, length: usize) {
+    std::panic::set_hook(Box::new(|panic| {
+        let words = panic.to_string();
+        // SAFETY: the text lives until the page has read it.
+        unsafe { panicked(words.as_ptr(), words.len()) };
+    }));
+    // SAFETY: as this function asks.
+    let task = unsafe { task(text, length) };
+    answer_with(&match task {
+        Ok(task) => crate::fit(&task, &now, &mut |word| {
+            let word = word.to_string();
+            // SAFETY: the text lives until the page has read it.
+            unsafe { tell(word.as_ptr(), word.len()) };
+        }),
+        Err(error) => json!({ "error": error.to_string() }),
+    });
+}
+
+/// Where the answer is.
+#[unsafe(no_mangle)]
+pub extern "C" fn answer() -> *const u8 {
+    ANSWER.with_borrow(|answer| answer.as_ptr())
+}
+
+/// How many bytes it has.
+#[unsafe(no_mangle)]
+pub extern "C" fn answer_length() -> usize {
+    ANSWER.with_borrow(String::len)
+}

@@ -1,0 +1,25 @@
+//! Sums over a fixed tree.
+
+use rayon::prelude::*;
+
+/// The sum of parts over a binary tree: neighbours in pairs, then pairs of pairs, whatever a part holds. Bits depend on the parts
+/// and their order alone, not on who adds which, which is what a reduction among workers does not promise.
+pub fn tree_sum<T: Default + Send>(
+    mut parts: Vec<T>,
+    plus: impl Fn(T, T) -> T + Sync,
+) -> Option<T> {
+    while parts.len() > 1 {
+        parts = parts
+            .par_chunks_mut(2)
+            .map(|pair| {
+                let mut pair = pair.iter_mut().map(std::mem::take);
+                let first = pair.next().unwrap_or_default();
+                match pair.next() {
+                    Some(second) => plus(first, second),
+                    None => first,
+                }
+            })
+            .collect();
+    }
+    parts.pop()
+}

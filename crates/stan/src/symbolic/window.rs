@@ -1,0 +1,30 @@
+//! Containers that the turns of a loop write to while these are taken together.
+
+use std::rc::Rc;
+
+use jensen_graph::NodeId;
+
+use crate::program::VarId;
+use crate::symbolic::value::{Cell, Dims};
+
+/// An element of a container that turns name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum At {
+    /// The same one in every turn.
+    Fixed(u32),
+    /// Each turn's own.
+    Own(Rc<[u32]>),
+}
+
+/// A container that turns write to.
+#[derive(Clone, Debug)]
+pub struct Window {
+    /// Its variable.
+    pub var: VarId,
+    /// Its extents.
+    pub dims: Rc<Dims>,
+    /// Stands for its elements before.
+    pub stand_in: NodeId,
+    /// What has been written.
+    pub entries: Rc<Vec<(At, Cell)>>,
+}

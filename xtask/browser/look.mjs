@@ -1,0 +1,129 @@
+// What a reader of a page would complain about, found in a browser.
+
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** Widths in pixels at which pages are looked at: a phone and a screen. */
+export const WIDTHS = [360, 1400];
+
+/** A tab that notes every error and every request beyond the page's own file. */
+export async function watched(context, faults) {
+  const tab = await context.newPage();
+  const own = { url: '' };
+  tab.on('console', (message) => {
+    if (message.type() === 'error') faults.push(`console: ${message.text()}`);
+  });
+  tab.on('pageerror', (error) => faults.push(`error: ${error.stack ?? error}`));
+  tab.on('request', (request) => {
+    const url = request.url().split('#')[0];
+    if (url !== own.url && !/^(data|blob|about):/.test(url)) faults.push(`loads ${url}`);
+  });
+  return {
+    tab,
+    open: async (url) => {
+      own.url = url.split('#')[0];
+      await tab.goto(url);
+    },
+  };
+}
+
+/** Boxes that stick out of the window. What scrolls within itself may be wider. */
+export function overflow(tab) {
+  return tab.evaluate(() => {
+    const room = document.documentElement.clientWidth;
+    const found = [];
+    if (document.documentElement.scrollWidth > room) found.push(`the page is ${document.documentElement.scrollWidth} pixels wide`);
+    const scrolls = (element) => {
+      for (let at = element.parentElement; at; at = at.parentElement) {
+        if (/auto|scroll|hidden/.test(getComputedStyle(at).overflowX)) return true;
+      }
+      return false;
+    };
+    for (const element of document.body.querySelectorAll('*:not(svg *)')) {
+      const { right, width, height } = element.getBoundingClientRect();
+      // What is there for readers of screens alone has no place.
+      if (width > 1 && height > 1 && right > room + 1 && !scrolls(element)) {
+        found.push(`<${element.tagName.toLowerCase()} class="${element.className}"> ends at ${Math.round(right)}`);
+      }
+    }
+    return found.slice(0, 5);
+  });
+}
+
+/** Rules of the Web Content Accessibility Guidelines, levels A and AA, that are broken. */
+export async function broken(tab) {
+  await tab.evaluate(axe);
+  const result = await tab.evaluate(() =>
+    globalThis.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'], iframes: false }),
+  );
+  return result.violations.map(({ id, help, nodes }) => `${id}: ${help}\n    ${nodes.slice(0, 3).map((node) => `${node.html} ${node.any[0]?.message ?? ''}`).join('\n    ')}`);
+}
+
+/** Words in pictures that are fainter than 4.5 : 1 against what is below them (3 : 1 where they are large). */
+export function faint(tab) {
+  return tab.evaluate(() => {
+    const colour = (text) => {
+      const parts = text.match(/[\d.]+/g)?.map(Number) ?? [0, 0, 0, 0];
+      return { rgb: parts.slice(0, 3), a: parts[3] ?? 1 };
+    };
+    const over = (above, below) => below.map((b, i) => above.rgb[i] * above.a + b * (1 - above.a));
+    const light = (rgb) => {
+      const [r, g, b] = rgb.map((x) => (x / 255 <= 0.04045 ? x / 255 / 12.92 : ((x / 255 + 0.055) / 1.055) ** 2.4));
+      return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const found = [];
+    const known = new Set();
+    for (const text of document.querySelectorAll('svg text')) {
+      const style = getComputedStyle(text);
+      if (!text.textContent.trim() || style.display === 'none' || text.getBoundingClientRect().width === 0) continue;
+      text.scrollIntoView({ block: 'center', inline: 'center', behavior: 'instant' });
+      const box = text.getBoundingClientRect();
+      const stack = document.elementsFromPoint(box.left + box.width / 2, box.top + box.height / 2);
+      let ground = [255, 255, 255];
+      for (const element of stack.reverse()) {
+        if (element instanceof SVGElement && !(element instanceof SVGSVGElement)) {
+          const look = getComputedStyle(element);
+          if (element.tagName === 'text' || element.tagName === 'image' || look.fill === 'none') continue;
+          const fill = colour(look.fill);
+          ground = over({ ...fill, a: fill.a * Number(look.fillOpacity) * Number(look.opacity) }, ground);
+        } else {
+          ground = over(colour(getComputedStyle(element).backgroundColor), ground);
+        }
+      }
+      const fill = colour(style.fill);
+      const [high, low] = [light(over({ ...fill, a: fill.a * Number(style.fillOpacity) }, ground)), light(ground)].sort((a, b) => b - a);
+      const ratio = (high + 0.05) / (low + 0.05);
+      const size = parseFloat(style.fontSize) * (text.getScreenCTM()?.a ?? 1);
+      const key = `${style.fill} on ${ground.map(Math.round)}`;
+      if (ratio < (size >= 24 ? 3 : 4.5) && !known.has(key)) {
+        known.add(key);
+        found.push(`“${text.textContent}” has ${ratio.toFixed(2)} : 1 (${key})`);
+      }
+    }
+    window.scrollTo(0, 0);
+    return found;
+  });
+}
+
+/** What is printed badly: dark paper, what only a screen can use, what is cut off. */
+export function unprintable(tab) {
+  return tab.evaluate(() => {
+    const found = [];
+    const paper = getComputedStyle(document.body).backgroundColor;
+    if (paper !== 'rgb(255, 255, 255)') found.push(`the paper is ${paper}`);
+    const ink = getComputedStyle(document.body).color.match(/\d+/g).map(Number);
+    if (Math.max(...ink) > 100) found.push(`the ink is ${ink}`);
+    for (const element of document.querySelectorAll('button:not(th button), input, select')) {
+      if (element.getClientRects().length > 0) found.push(`<${element.tagName.toLowerCase()}> “${element.textContent || element.name}” is printed`);
+    }
+    for (const element of document.querySelectorAll('body *')) {
+      const style = getComputedStyle(element);
+      if (/auto|scroll/.test(style.overflowY) && element.scrollHeight > element.clientHeight + 1) {
+        found.push(`<${element.tagName.toLowerCase()} class="${element.className}"> is cut off`);
+      }
+    }
+    return found.slice(0, 5);
+  });
+}

@@ -1,0 +1,119 @@
+//! Pages as people see them, in a headless Chromium: the reports of real fits, and the playground.
+//!
+//! Chromium is that of the machine (Debian's package `chromium`, which is installed where this runs as root in CI); what
+//! drives it, and knows the rules of accessibility, comes from npm into `target/browser`, where pictures of all pages are
+//! left. `xtask/browser/look.mjs` says what is asked of a page.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::playground;
+use crate::run::{self, Ended};
+
+/// All looks together end after this time.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// Names of the browser.
+const CHROMIUM: [&str; 4] = [
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+];
+
+/// Makes fits with the command, and looks at their pages.
+pub fn check(root: &Path) -> Result<Ended, String> {
+    if !runs("node", "--version") || !runs("npm", "--version") {
+        return Ok(Ended::Skipped("node and npm are not installed".into()));
+    }
+    let Some(chromium) = chromium() else {
+        return Ok(Ended::Skipped(
+            "no Chromium is installed (`apt-get install chromium`)".into(),
+        ));
+    };
+    let desk = run::target(root)?.join("browser");
+    if let Err(reason) = prepare(root, &desk) {
+        return Ok(Ended::Skipped(reason));
+    }
+    let arguments = ["build", "--profile", "quick", "-p", "jensen-cli"];
+    run::cargo(root, &arguments, &[])?;
+    let jensen = run::target(root)?.join("quick/jensen");
+    let page = playground::page(root)?;
+    let end = Instant::now() + LIMIT;
+    let look = |script: &str, page: Option<&Path>| {
+        let mut command = Command::new("node");
+        command
+            .arg(desk.join(script))
+            .args([&jensen, &PathBuf::from(&chromium), &desk])
+            .args(page);
+        let child = command.spawn().map_err(|e| format!("node: {e}"))?;
+        finished(child, end).map_err(|error| format!("{script}: {error}"))
+    };
+    look("reports.mjs", None)?;
+    match page {
+        Ok(page) => look("playground.mjs", Some(&page))?,
+        Err(reason) => println!("playground: skipped, {reason}"),
+    }
+    Ok(Ended::Done)
+}
+
+/// Waits for a process, and ends it when its time is up.
+fn finished(mut child: Child, end: Instant) -> Result<(), String> {
+    loop {
+        match child.try_wait().map_err(|e| e.to_string())? {
+            Some(status) if status.success() => return Ok(()),
+            Some(_) => return Err("something is wrong with the pages".into()),
+            None if Instant::now() > end => {
+                // Its browsers end with it.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!("it takes more than {} seconds", LIMIT.as_secs()));
+            }
+            None => std::thread::sleep(Duration::from_millis(100)),
+        }
+    }
+}
+
+/// The scripts with their packages in a folder, or why they cannot be had.
+fn prepare(root: &Path, desk: &Path) -> Result<(), String> {
+    let told = |e: std::io::Error| format!("{}: {e}", desk.display());
+    std::fs::create_dir_all(desk).map_err(told)?;
+    for entry in std::fs::read_dir(root.join("xtask/browser"))
+        .map_err(told)?
+        .flatten()
+    {
+        std::fs::copy(entry.path(), desk.join(entry.file_name())).map_err(told)?;
+    }
+    let mut npm = Command::new("npm");
+    npm.args(["ci", "--no-audit", "--no-fund", "--silent"])
+        .args(["--ignore-scripts", "--fetch-retries", "1"])
+        .current_dir(desk);
+    match npm.status() {
+        Ok(status) if status.success() => Ok(()),
+        _ => Err("playwright-core and axe-core cannot be downloaded from npm".into()),
+    }
+}
+
+/// The browser; installed first where there is none and this machine is CI's.
+fn chromium() -> Option<String> {
+    let found = || CHROMIUM.iter().find(|name| runs(name, "--version"));
+    if found().is_none() && std::env::var_os("CI").is_some() {
+        run::apt_get(&["chromium"]);
+    }
+    let name = found()?;
+    let paths = std::env::var_os("PATH")?;
+    let mut places = std::env::split_paths(&paths).map(|folder| folder.join(name));
+    let place = places.find(|place| place.is_file())?;
+    Some(place.to_string_lossy().into_owned())
+}
+
+/// Whether a program can be started.
+fn runs(program: &str, flag: &str) -> bool {
+    let mut command = Command::new(program);
+    command
+        .arg(flag)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}

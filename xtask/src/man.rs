@@ -1,0 +1,26 @@
+//! The man pages of the command, under `target/man/man1`: `man -M target/man jensen-fit` shows one.
+
+use std::path::Path;
+
+use crate::run::{self, Ended};
+
+/// Writes them, as the command line is declared.
+pub fn write(root: &Path) -> Result<Ended, String> {
+    let folder = run::target(root)?.join("man/man1");
+    // Commands that are no more have no page.
+    let _ = std::fs::remove_dir_all(&folder);
+    let place = folder.to_string_lossy();
+    let arguments = [
+        "run",
+        "-q",
+        "-p",
+        "jensen-cli",
+        "--example",
+        "man",
+        "--",
+        &place,
+    ];
+    run::cargo(root, &arguments, &[])?;
+    println!("{place}");
+    Ok(Ended::Done)
+}

@@ -1,0 +1,179 @@
+//! The playground: one page with the checker, the fits and the reports of the library, compiled to WebAssembly.
+//!
+//! The page needs nothing but itself and works from a file. Its sources are in `docs/playground`; the engine is the crate
+//! `jensen-playground`. The standard library for WebAssembly is that of the toolchain (`rustup target add wasm32-unknown-unknown`),
+//! or is compiled from the sources of a toolchain that has them: that in use (`rustup component add rust-src`), or Debian's packages
+//! `rustc-web` and `rust-web-src`.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::json;
+
+use crate::run::{self, Ended};
+
+/// What it is compiled for.
+const TARGET: &str = "wasm32-unknown-unknown";
+
+/// Debian's compiler, whose sources lie where it looks for them.
+const DEBIAN: &str = "/usr/bin/rustc";
+
+/// What the compiler is asked for: vector instructions, which every browser of the last years has, and a stack as deep as a thread's.
+const FEATURES: &str = "-Ctarget-feature=+simd128";
+const STACK: &str = "-Clink-arg=-zstack-size=8388608";
+
+/// The examples: names in the page, and files.
+const EXAMPLES: [(&str, &str); 4] = [
+    ("Eight schools", "1-schools"),
+    ("A line through points (CSV)", "2-line"),
+    ("Counts (CSV)", "3-counts"),
+    ("Not to be trusted", "4-improper"),
+];
+
+/// Builds the page in `target/playground`.
+pub fn build(root: &Path) -> Result<Ended, String> {
+    match page(root)? {
+        Ok(page) => {
+            println!("{}", page.display());
+            Ok(Ended::Done)
+        }
+        Err(reason) => Ok(Ended::Skipped(reason)),
+    }
+}
+
+/// The page, built; or why it cannot be.
+pub fn page(root: &Path) -> Result<Result<PathBuf, String>, String> {
+    let Some(toolchain) = toolchain(root) else {
+        return Ok(Err(format!(
+            "no toolchain here compiles for {TARGET}: `rustup target add {TARGET}`, or Debian's rustc-web and rust-web-src"
+        )));
+    };
+    let folder = run::target(root)?.join("playground");
+    let built = folder.join("build");
+    let built_in = built.to_string_lossy();
+    let linker = toolchain.linker.display();
+    let flags = format!("{FEATURES} -Clinker={linker} {STACK}");
+    let mut variables = vec![
+        ("RUSTFLAGS", flags.as_str()),
+        ("CARGO_TARGET_DIR", &*built_in),
+    ];
+    let mut arguments = vec![
+        "build",
+        "--release",
+        "-p",
+        "jensen-playground",
+        "--target",
+        TARGET,
+    ];
+    if toolchain.from_sources {
+        arguments.push("-Zbuild-std=std,panic_abort");
+        variables.push(("RUSTC_BOOTSTRAP", "1"));
+    }
+    if let Some(rustc) = &toolchain.rustc {
+        variables.push(("RUSTC", rustc));
+    }
+    run::cargo(root, &arguments, &variables)?;
+    let engine = read(&built.join(TARGET).join("release/jensen_playground.wasm"))?;
+    let html = assembled(&root.join("docs/playground"), &packed(&engine)?)?;
+    let page = folder.join("index.html");
+    fs::write(&page, html).map_err(|e| format!("{}: {e}", page.display()))?;
+    Ok(Ok(page))
+}
+
+/// What compiles for WebAssembly.
+struct Toolchain {
+    /// Another compiler than that in use.
+    rustc: Option<&'static str>,
+    /// Whether the standard library is compiled, too.
+    from_sources: bool,
+    linker: PathBuf,
+}
+
+/// The first toolchain that serves; Debian's is installed where this machine is CI's.
+fn toolchain(root: &Path) -> Option<Toolchain> {
+    let own = printed(root, "rustc", "sysroot")?;
+    let host = printed(root, "rustc", "host-tuple")?;
+    // The linker of a toolchain of rustup; Debian has none that is newer than its oldest compiler.
+    let linker = own.join("lib/rustlib").join(host).join("bin/rust-lld");
+    if !linker.is_file() {
+        return None;
+    }
+    let found = |rustc, from_sources| Toolchain {
+        rustc,
+        from_sources,
+        linker: linker.clone(),
+    };
+    if own.join("lib/rustlib").join(TARGET).join("lib").is_dir() {
+        return Some(found(None, false));
+    }
+    if has_sources(&own) {
+        return Some(found(None, true));
+    }
+    let debian = || printed(root, DEBIAN, "sysroot").is_some_and(|sysroot| has_sources(&sysroot));
+    if !debian() && std::env::var_os("CI").is_some() {
+        run::apt_get(&["rustc-web", "rust-web-src"]);
+    }
+    debian().then(|| found(Some(DEBIAN), true))
+}
+
+fn has_sources(sysroot: &Path) -> bool {
+    sysroot
+        .join("lib/rustlib/src/rust/library/Cargo.lock")
+        .is_file()
+}
+
+/// What a compiler prints of itself.
+fn printed(root: &Path, rustc: &str, what: &str) -> Option<PathBuf> {
+    let mut command = Command::new(rustc);
+    command.args(["--print", what]).current_dir(root);
+    let output = command.stderr(Stdio::null()).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| PathBuf::from(text.trim()))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    fs::read(path).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+/// Bytes as a page holds them: gzip in base 64.
+fn packed(bytes: &[u8]) -> Result<String, String> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    let written = encoder.write_all(bytes).and_then(|()| encoder.finish());
+    Ok(STANDARD.encode(written.map_err(|e| e.to_string())?))
+}
+
+/// The sources as one page.
+fn assembled(sources: &Path, engine: &str) -> Result<String, String> {
+    let text = |name: &str| {
+        let bytes = read(&sources.join(name))?;
+        String::from_utf8(bytes).map_err(|e| format!("{name}: {e}"))
+    };
+    let mut examples = Vec::new();
+    for (name, stem) in EXAMPLES {
+        let [program, data] = ["stan", "data"].map(|kind| text(&format!("examples/{stem}.{kind}")));
+        examples.push(json!({ "name": name, "program": program?, "data": data? }));
+    }
+    // Nothing in a script may look like its end.
+    let examples = json!(examples).to_string().replace('<', "\\u003c");
+    let mut html = text("index.html")?;
+    for (place, content) in [
+        ("style.css", text("style.css")?),
+        ("worker.js", text("worker.js")?),
+        ("page.js", text("page.js")?),
+        ("examples", examples),
+        ("engine", engine.to_owned()),
+    ] {
+        let mark = format!("{{{{{place}}}}}");
+        if html.matches(&mark).count() != 1 {
+            return Err(format!("index.html has no place for {place}"));
+        }
+        html = html.replace(&mark, &content);
+    }
+    Ok(html)
+}
