@@ -187,6 +187,59 @@ class Fit:
         )
         return {name: other[name] for name in other}
 
+    def generate(
+        self,
+        model: str | os.PathLike[str] | Model,
+        data: Data = None,
+        *,
+        include: Sequence[str | os.PathLike[str]] = (),
+        save: str | Sequence[str] = "generated",
+        seed: int | None = None,
+        threads: int | None = None,
+    ) -> dict[str, npt.NDArray[Any]]:
+        """Generated quantities of a program at the draws of this fit, by name: predictions, for new data too.
+
+        Args:
+            model: The program, whose parameters are among the variables of the fit; its model block is not looked at.
+            data: Its data, as ``jensen.fit`` takes them; those of the fit unless given.
+            include: Folders to look for included files in.
+            save: What is computed: ``"generated"``, ``"parameters"``, ``"transformed"``, ``"all"``, or names.
+            seed: Of the random numbers; that of the fit unless given.
+            threads: Threads; all of the machine unless given.
+
+        With the seed of the fit and all draws, a program that was fitted gives what the fit has. Draws that the program does
+        not take are left out, with a warning. The same as the command ``jensen generate``.
+
+        Raises:
+            StanError: The program, or its data under its declarations, is wrong.
+            ValueError: The fit has no parameter of that name, or one of another size.
+        """
+        if isinstance(model, Model):
+            name, text, folders = model._name, model._text, list(model._include)
+        else:
+            name, text = read_program(model)
+            folders = []
+        arrays, path = split_data(data)
+        if arrays is None and path is None:
+            arrays = self._data
+        folders += [os.fspath(folder) for folder in include]
+        words = save if isinstance(save, str) else ",".join(save)
+        chosen = int(self._summary["seed"]) if seed is None else seed
+        columns = [(known, list(shape)) for known, shape, *_ in self._variables]
+        draws = (self._draws, self._log_p, self._log_q)
+        variables, (table, _, _), rejected, reason = _jensen.generate(
+            name, text, folders, arrays, path, columns, *draws, words, chosen, threads
+        )
+        if rejected:
+            warn(f"the program does not take {rejected} of {len(self._draws)} draws, the first because: {reason}")
+        made, column = {}, 0
+        for known, shape, _, integer in variables:
+            size = int(np.prod(shape, dtype=int))
+            array = unfolded(table[:, column : column + size], tuple(shape))
+            made[known] = array.astype(np.int64) if integer else array
+            column += size
+        return made
+
     def summary(self) -> pd.DataFrame:
         """Mean, sd and quantiles of every scalar as a data frame of pandas, as ``fit.json`` has them.
 

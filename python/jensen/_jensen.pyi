@@ -51,6 +51,21 @@ class Fitted:
     def report(self) -> str: ...
     def history(self) -> list[tuple[int, str, float, float]]: ...
 
+def generate(
+    name: str,
+    text: str,
+    include: Sequence[Path],
+    data: dict[str, Any] | None,
+    data_file: Path | None,
+    variables: Sequence[tuple[str, Sequence[int]]],
+    draws: Array,
+    log_p: Array,
+    log_q: Array,
+    save: str,
+    seed: int,
+    threads: int | None,
+) -> tuple[list[tuple[str, list[int], str, bool]], tuple[Array, Array, Array], int, str | None]: ...
+
 class BoundModel:
     @staticmethod
     def compile(

@@ -269,3 +269,24 @@ def test_importing_is_quick_and_needs_no_numpy():
     script = "import sys, jensen; print('numpy' in sys.modules)"
     out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert out.stdout == "False\n"
+
+
+def test_another_program_generates_at_the_draws(line):
+    fit = jensen.fit(LINE, line, draws=300, seed=2)
+    program = """data { int M; array[M] real at; } parameters { real alpha; real beta; }
+        generated quantities { array[M] real line; int n = poisson_rng(5);
+          for (m in 1:M) line[m] = alpha + beta * at[m]; }"""
+    made = fit.generate(program, {"M": 2, "at": [0.0, 10.0]})
+    assert list(made) == ["line", "n"]
+    assert made["line"].shape == (300, 2) and made["n"].dtype == np.int64
+    assert made["line"][:, 0] == pytest.approx(fit["alpha"], abs=1e-12)
+    assert made["line"][:, 1] == pytest.approx(fit["alpha"] + 10 * fit["beta"], abs=1e-9)
+    again = fit.generate(program, {"M": 2, "at": [0.0, 10.0]}, threads=1)
+    assert all(np.array_equal(made[name], again[name]) for name in made)
+    other = fit.generate(program, {"M": 2, "at": [0.0, 10.0]}, seed=9)
+    assert not np.array_equal(made["n"], other["n"])
+    # The data of the fit, unless others are given.
+    own = fit.generate(LINE, save=["alpha"])
+    assert list(own) == ["alpha"] and own["alpha"] == pytest.approx(fit["alpha"], abs=1e-12)
+    with pytest.raises(ValueError, match="gamma"):
+        fit.generate("parameters { real gamma; } generated quantities { real x = gamma; }")

@@ -26,7 +26,7 @@ const CRATES: [(&str, &[Storey]); 5] = [
     ("jensen-latent", &LATENT),
 ];
 
-const STAN: [Storey; 16] = [
+const STAN: [Storey; 17] = [
     Storey {
         modules: &["source"],
         may_use: &[],
@@ -90,6 +90,17 @@ const STAN: [Storey; 16] = [
             "transform",
             "value",
             "functions",
+            "library",
+        ],
+    },
+    Storey {
+        modules: &["evaluable"],
+        may_use: &[
+            "diagnostic",
+            "program",
+            "functions",
+            "symbolic",
+            "distributions",
             "library",
         ],
     },

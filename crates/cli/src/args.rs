@@ -139,6 +139,10 @@ pub struct FitArgs {
     #[arg(long, value_name = "DIR")]
     pub include: Vec<PathBuf>,
 
+    /// The program is in the syntax before Stan 2.33; `jensen check --old-syntax` shows it in today's
+    #[arg(long)]
+    pub old_syntax: bool,
+
     #[command(flatten)]
     pub request: FitRequest,
     /// Threads [default: all of the machine]
@@ -286,6 +290,9 @@ pub struct GenerateArgs {
     /// Write to this file (*.nc: NetCDF for ArviZ, else Stan CSV) instead of standard output
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Write mean, sd and quantiles of every scalar to this file, as fit.json has them
+    #[arg(long, value_name = "FILE.json")]
+    pub summary: Option<PathBuf>,
     /// Threads; all of the machine unless given
     #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count)]
     pub threads: Option<usize>,
@@ -325,6 +332,9 @@ pub struct CheckArgs {
     /// Look for included files here (repeatable)
     #[arg(long, value_name = "DIR")]
     pub include: Vec<PathBuf>,
+    /// The programs are in the syntax before Stan 2.33: they are checked as written in today's, and printed
+    #[arg(long)]
+    pub old_syntax: bool,
 }
 
 const DENSITY_EXAMPLES: &str = "\

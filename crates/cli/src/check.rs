@@ -24,8 +24,15 @@ pub fn run(args: &CheckArgs) -> CommandResult {
                 continue;
             }
         };
-        let includes = Includes::of_folders(&args.include);
-        let checked = stan::check(&text, &name, &includes);
+        let includes = Includes::of_folders(&args.include).in_old_syntax(args.old_syntax);
+        let text = match args.old_syntax {
+            true => stan::modernise(&text),
+            false => text,
+        };
+        let mut checked = stan::check(&text, &name, &includes);
+        if let Some(program) = &checked.program {
+            checked.diagnostics.extend(stan::unsupported(program));
+        }
         if !checked.diagnostics.is_empty() {
             // Colours are escapes, too: those of a text that has its own cannot be told from them.
             match colour && harmless(&text) == text && harmless(&name) == name {
@@ -33,21 +40,35 @@ pub fn run(args: &CheckArgs) -> CommandResult {
                 false => remark(&checked.render(false)),
             }
         }
+        if args.old_syntax {
+            print(&text)?;
+        }
         let errors = checked.diagnostics.iter().filter(|d| d.is_error()).count();
         let warnings = checked.diagnostics.len() - errors;
         if errors > 0 {
             exit = Exit::Input;
-            print(&format!("{name}: {}\n", count(errors, "error")))?;
+            report(args, &format!("{name}: {}\n", count(errors, "error")))?;
         } else if warnings > 0 {
-            print(&format!(
-                "{name}: correct, {}\n",
-                count(warnings, "warning")
-            ))?;
+            report(
+                args,
+                &format!("{name}: correct, {}\n", count(warnings, "warning")),
+            )?;
         } else {
-            print(&format!("{name}: correct\n"))?;
+            report(args, &format!("{name}: correct\n"))?;
         }
     }
     Ok(exit)
+}
+
+/// The line about a program: standard output has the program itself where that is printed.
+fn report(args: &CheckArgs, line: &str) -> Result<(), Failure> {
+    match args.old_syntax {
+        true => {
+            remark(line.trim_end());
+            Ok(())
+        }
+        false => print(line),
+    }
 }
 
 fn count(n: usize, what: &str) -> String {

@@ -5,7 +5,7 @@ use std::path::Path;
 use jensen::blackbox::{Approximation, Init, NoiseSource, RefinedDraws};
 use jensen::data::{
     Artefact, NetcdfAttributes, StanCsvHeader, read_bytes, read_draws_csv, read_text,
-    write_draws_csv, write_draws_netcdf,
+    write_atomic_bytes, write_draws_csv, write_draws_netcdf,
 };
 use jensen::density::Posterior;
 use jensen::program::{Program, Source, Stored};
@@ -114,6 +114,10 @@ pub fn generate(args: &GenerateArgs) -> CommandResult {
     }
     let made = generator.generate(&draws, seed)?;
     warn_of_rejected(&made);
+    if let Some(file) = &args.summary {
+        let text = serde_json::to_string_pretty(&made.summaries()).map_err(Failure::output)?;
+        write_atomic_bytes(file, (text + "\n").as_bytes()).map_err(Failure::output)?;
+    }
     let approximation = folder::approximation(&run, "jensen fit")?;
     let (approximation, _) = Approximation::decode(&approximation)
         .map_err(|error| folder::bad_approximation(&run, error))?;

@@ -86,6 +86,14 @@ fn write_inits(file: &Path, sample: &Sample) -> Result<(), Failure> {
     Ok(())
 }
 
+fn read(args: &FitArgs, model: &Path) -> Result<Source, Failure> {
+    let source = Source::read(model, &args.include, args.data.path())?;
+    Ok(match args.old_syntax {
+        true => source.modernised(),
+        false => source,
+    })
+}
+
 /// A new run.
 fn new(args: &FitArgs) -> Result<Plan, Failure> {
     let mut request = args.request.clone();
@@ -105,7 +113,7 @@ fn new(args: &FitArgs) -> Result<Plan, Failure> {
         return Err(Failure::usage("no model is given"));
     };
     Ok(Plan {
-        source: Source::read(model, &args.include, args.data.path())?,
+        source: read(args, model)?,
         request,
         stored: None,
         place: Place::new(args.out.as_deref()),
@@ -117,7 +125,7 @@ fn again(args: &FitArgs, path: &Path) -> Result<Plan, Failure> {
     folder::check_in_place(args.out.as_deref(), path)?;
     let (folder, stored) = Stored::open(path)?;
     let source = match &args.model {
-        Some(model) => Source::read(model, &args.include, args.data.path())?,
+        Some(model) => read(args, model)?,
         None => stored.source(&folder)?,
     };
     let force = args.force;

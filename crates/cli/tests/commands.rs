@@ -20,6 +20,65 @@ fn close(found: &Value, expected: &Value) {
 }
 
 #[test]
+fn what_is_not_evaluated_is_said_by_the_check() {
+    let desk = Desk::new();
+    let model = desk.file(
+        "complex.stan",
+        "parameters {\n  complex z;\n}\nmodel { target += -abs(z); }\n",
+    );
+    let said = jensen(["check", &model]).expect(3).stderr;
+    assert!(said.contains("complex.stan:2:11"), "{said}");
+}
+
+#[test]
+fn programs_in_old_syntax_are_shown_in_todays_and_fit() {
+    let desk = Desk::new();
+    let model = desk.file(
+        "old.stan",
+        "data { int N; real y[N]; } parameters { real m; } model { increment_log_prob(normal_log(y, m, 1)); }\n",
+    );
+    jensen(["check", &model]).expect(3);
+    let shown = jensen(["check", "--old-syntax", &model]).expect(0).stdout;
+    assert_eq!(
+        shown,
+        "data { int N; array[N] real y; } parameters { real m; } model { target += normal_lpdf(y | m, 1); }\n"
+    );
+    let data = desk.file("y.R", "N <- 3\ny <- seq(1, 2, by = 0.5)\nwho <- \"me\"\n");
+    let out = desk.name("out");
+    let fit = [
+        "fit",
+        &model,
+        &data,
+        "--old-syntax",
+        "--seed",
+        "1",
+        "--out",
+        &out,
+        "--quiet",
+    ];
+    jensen(fit).expect(0);
+    // The folder has the program in today's syntax.
+    jensen(["draws", &out, "--draws", "5"]).expect(0);
+}
+
+#[test]
+fn a_value_that_is_no_data_is_told_where_it_is_asked_for() {
+    let desk = Desk::new();
+    let model = desk.file(
+        "m.stan",
+        "data { real who; } parameters { real m; } model { m ~ normal(who, 1); }",
+    );
+    let data = desk.file("d.json", "{\"who\": \"me\"}");
+    let said = jensen(["density", &model, &data, "--at", "-"])
+        .expect(3)
+        .stderr;
+    assert!(
+        said.contains("d.json:1:9") && said.contains("`who`"),
+        "{said}"
+    );
+}
+
+#[test]
 fn densities_agree_with_stan() {
     for name in [
         "eight_schools_noncentred",

@@ -262,7 +262,32 @@ fn another_program_generates_at_the_draws_of_a_fit() {
          generated quantities { vector[M] at = mu + x; real law = normal_rng(mu, tau); }",
     );
     let new = desk.file("new.json", "{\"M\": 2, \"x\": [0, 100]}");
-    let made = jensen(["generate", &program, &out, "--data", &new]).expect(0);
+    let summary = desk.name("summary.json");
+    let made = jensen([
+        "generate",
+        &program,
+        &out,
+        "--data",
+        &new,
+        "--summary",
+        &summary,
+    ])
+    .expect(0);
+    let written: Vec<serde_json::Value> =
+        serde_json::from_str(&std::fs::read_to_string(&summary).unwrap()).unwrap();
+    let names: Vec<&str> = written
+        .iter()
+        .map(|row| row["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["at[1]", "at[2]", "law"]);
+    let mean = |row: usize| written[row]["mean"].as_f64().unwrap();
+    assert!((mean(1) - mean(0) - 100.0).abs() < 1e-9);
+    let predicted = desk.name("predicted.nc");
+    jensen([
+        "generate", &program, &out, "--data", &new, "--out", &predicted,
+    ])
+    .expect(0);
+    assert!(std::fs::read(&predicted).unwrap().starts_with(b"\x89HDF"));
     assert_eq!(columns(&made.stdout), ["at.1", "at.2", "law"]);
     for row in rows(&made.stdout).lines().skip(2) {
         let row = numbers(row);

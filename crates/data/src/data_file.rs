@@ -75,11 +75,19 @@ impl DataFile {
     /// The values.
     ///
     /// # Errors
-    /// Where the file does not follow its format.
+    /// Where the file does not follow its format, or a value is no data.
     pub fn parse(&self) -> Result<DataSet, DataError> {
+        self.parse_apart()?.whole()
+    }
+
+    /// The same, with values that are no data (strings, missing values) set apart: [`DataSet::refusal`] has them.
+    ///
+    /// # Errors
+    /// Where the file does not follow its format.
+    pub fn parse_apart(&self) -> Result<DataSet, DataError> {
         match self.format {
-            DataFormat::Json => DataSet::from_json(&self.bytes, &self.name),
-            DataFormat::Rdump => DataSet::from_rdump(&self.bytes, &self.name),
+            DataFormat::Json => crate::json::parse(&self.bytes, &self.name),
+            DataFormat::Rdump => crate::rdump::parse(&self.bytes, &self.name),
             DataFormat::Csv => DataSet::from_csv(&self.bytes, &self.name),
         }
     }

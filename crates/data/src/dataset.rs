@@ -132,6 +132,8 @@ pub struct DataSet {
     index: BTreeMap<String, usize>,
     /// Rows of the table that they are the columns of.
     rows: Option<usize>,
+    /// Variables whose values are no data, and why.
+    refused: BTreeMap<String, DataError>,
 }
 
 impl DataSet {
@@ -147,8 +149,11 @@ impl DataSet {
     }
 
     /// Parses Stan JSON; `label` names the text in errors. See [`json`].
+    ///
+    /// # Errors
+    /// Where the text does not follow the format, or a value is no data.
     pub fn from_json(bytes: &[u8], label: &str) -> Result<Self, DataError> {
-        json::parse(bytes, label)
+        json::parse(bytes, label)?.whole()
     }
 
     /// The data as Stan JSON, which is read back to the same values.
@@ -157,8 +162,35 @@ impl DataSet {
     }
 
     /// Parses an R dump; `label` names the text in errors. See [`rdump`].
+    ///
+    /// # Errors
+    /// Where the text does not follow the format, or a value is no data.
     pub fn from_rdump(bytes: &[u8], label: &str) -> Result<Self, DataError> {
-        rdump::parse(bytes, label)
+        rdump::parse(bytes, label)?.whole()
+    }
+
+    /// The data, where every value of the file is one.
+    pub(crate) fn whole(mut self) -> Result<Self, DataError> {
+        match self.refused.pop_first() {
+            Some((_, error)) => Err(error),
+            None => Ok(self),
+        }
+    }
+
+    /// Notes a variable whose value in the file is no data.
+    pub(crate) fn refuse(&mut self, name: String, error: DataError) {
+        self.refused.insert(name, error);
+    }
+
+    /// Why the value that a file gives a variable is no data: files may hold more than what a program asks for, such as
+    /// strings.
+    pub fn refusal(&self, name: &str) -> Option<&DataError> {
+        self.refused.get(name)
+    }
+
+    /// Whether the variable was in the file.
+    pub(crate) fn knows(&self, name: &str) -> bool {
+        self.index.contains_key(name) || self.refused.contains_key(name)
     }
 
     /// The columns of a table in CSV or text; `label` names it in errors. A column of whole numbers is an array of them, one

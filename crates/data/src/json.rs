@@ -170,15 +170,30 @@ impl Parser<'_> {
                 self.skip_space();
                 let at = self.cursor.pos;
                 let name = self.key("the name of a variable in double quotes")?;
-                if data.get(&name).is_some() {
+                if data.knows(&name) {
                     return Err(self
                         .cursor
                         .error(at, format!("data variable `{name}` is given twice")));
                 }
                 self.variable = name;
                 let mut builder = Builder::new();
-                self.value(&mut builder, 0)?;
-                data.insert(std::mem::take(&mut self.variable), builder.finish(&[]));
+                let start = self.cursor.pos;
+                let read = self.value(&mut builder, 0);
+                let name = std::mem::take(&mut self.variable);
+                match read {
+                    Ok(()) => {
+                        data.insert(name, builder.finish(&[]));
+                    }
+                    Err(error) => {
+                        // The file goes on where the value is JSON, if no data.
+                        self.cursor.pos = start;
+                        self.path.clear();
+                        if self.skip_value(0).is_err() {
+                            return Err(error);
+                        }
+                        data.refuse(name, error);
+                    }
+                }
                 self.skip_space();
                 if self.cursor.eat(b'}') {
                     break;
@@ -192,6 +207,46 @@ impl Parser<'_> {
         match self.cursor.peek() {
             None => Ok(data),
             Some(_) => Err(self.unexpected("the end of the file after the closing `}`")),
+        }
+    }
+
+    /// Past any value of JSON.
+    fn skip_value(&mut self, nesting: usize) -> Result<(), DataError> {
+        self.skip_space();
+        let close = match self.cursor.peek() {
+            Some(b'"') => return self.string().map(|_| ()),
+            Some(b'[') => b']',
+            Some(b'{') => b'}',
+            _ => {
+                for word in ["true", "false", "null"] {
+                    if self.cursor.eat_word(word) {
+                        return Ok(());
+                    }
+                }
+                return self.number().map(|_| ());
+            }
+        };
+        if nesting >= MAX_NESTING {
+            return Err(self.unexpected("lists that are nested less deeply"));
+        }
+        self.cursor.pos += 1;
+        self.skip_space();
+        if self.cursor.eat(close) {
+            return Ok(());
+        }
+        loop {
+            self.skip_space();
+            if close == b'}' {
+                self.key("a key in double quotes")?;
+            }
+            self.skip_value(nesting + 1)?;
+            self.skip_space();
+            if self.cursor.eat(close) {
+                return Ok(());
+            }
+            if !self.cursor.eat(b',') {
+                return Err(self.unexpected("`,` or the end of the list"));
+            }
         }
     }
 

@@ -1,4 +1,4 @@
-//! The R dump format of older Stan interfaces: assignments of numbers, vectors and arrays.
+//! The R dump format of older Stan interfaces: assignments of numbers, vectors and arrays, and of what is computed of them.
 //!
 //! ```text
 //! N <- 3
@@ -6,10 +6,17 @@
 //! X <- structure(c(1, 2, 3, 4, 5, 6), .Dim = c(2L, 3L))   # column-major
 //! k <- 1:3
 //! none <- integer(0)
+//! M <- N * 2 + 1
+//! Z <- matrix(rep(0, 6), nrow = 2)
 //! ```
+//!
+//! Expressions are those of `expression`; a statement whose value is none of numbers (a string, a list, a function of R)
+//! makes its variable one that cannot be used, and no other.
 //!
 //! R stores arrays with the first index running fastest; values are returned in the row-major order of
 //! [`Value`]. A literal is an integer when it has neither decimal point nor exponent, or ends in `L`.
+
+mod expression;
 
 use crate::dataset::{DataSet, Elements, Value, checked_len};
 use crate::error::DataError;
@@ -27,28 +34,43 @@ pub(crate) fn parse(bytes: &[u8], label: &str) -> Result<DataSet, DataError> {
         cursor: Cursor::new(text, label),
         variable: String::new(),
         generated: 0,
+        data: DataSet::new(),
     };
-    let mut data = DataSet::new();
     loop {
         parser.skip_separators();
         if parser.cursor.peek().is_none() {
-            return Ok(data);
+            return Ok(parser.data);
         }
         let at = parser.cursor.pos;
         parser.variable = parser.assigned_name()?;
-        if data.get(&parser.variable).is_some() {
+        if parser.data.knows(&parser.variable) {
             return Err(parser.cursor.error(
                 at,
                 format!("data variable `{}` is given twice", parser.variable),
             ));
         }
-        let value = parser.value(0)?.into_value();
-        parser.end_of_statement()?;
-        data.insert(std::mem::take(&mut parser.variable), value);
+        let start = parser.cursor.pos;
+        let value = parser.value(0);
+        let value = value.and_then(|value| parser.end_of_statement().map(|()| value));
+        let name = std::mem::take(&mut parser.variable);
+        match value {
+            Ok(value) => {
+                parser.data.insert(name, value.into_value());
+            }
+            Err(error) => {
+                // The file goes on where the statement is whole.
+                parser.cursor.pos = start;
+                if !parser.skip_statement() {
+                    return Err(error);
+                }
+                parser.data.refuse(name, error);
+            }
+        }
     }
 }
 
 /// Numbers in R's order. `dims` is `None` for a bare scalar literal.
+#[derive(Clone)]
 struct Vector {
     elements: Elements,
     dims: Option<Vec<usize>>,
@@ -129,6 +151,8 @@ struct Parser<'a> {
     variable: String,
     /// Elements that ranges and lengths have asked for so far.
     generated: u64,
+    /// What has been assigned.
+    data: DataSet,
 }
 
 impl<'a> Parser<'a> {
@@ -172,52 +196,6 @@ impl<'a> Parser<'a> {
         Ok(name)
     }
 
-    /// A literal, a range, `c(…)`, `structure(…)` or an empty-vector call.
-    fn value(&mut self, nesting: usize) -> Result<Vector, DataError> {
-        let at = self.cursor.pos;
-        if nesting > MAX_NESTING {
-            return Err(self.cursor.error(
-                at,
-                format!("{}: too many calls inside one another", self.place()),
-            ));
-        }
-        if self.call("structure") {
-            return self.structure(nesting);
-        }
-        if self.call("c") {
-            return self.combine(nesting);
-        }
-        for (function, is_integer) in [("integer", true), ("numeric", false), ("double", false)] {
-            if self.call(function) {
-                return self.zeros(at, is_integer);
-            }
-        }
-        let first = self.literal()?;
-        self.skip_space();
-        if !self.cursor.eat(b':') {
-            return Ok(first);
-        }
-        self.skip_space();
-        let last = self.literal()?;
-        let (Elements::Int(a), Elements::Int(b)) = (&first.elements, &last.elements) else {
-            return Err(self.cursor.error(
-                at,
-                format!("{}: the ends of a range must be integers", self.place()),
-            ));
-        };
-        let (a, b) = (a[0], b[0]);
-        self.generate(at, a.abs_diff(b).saturating_add(1))?;
-        let elements: Vec<i64> = if a <= b {
-            (a..=b).collect()
-        } else {
-            (b..=a).rev().collect()
-        };
-        Ok(Vector {
-            dims: Some(vec![elements.len()]),
-            elements: Elements::Int(elements),
-        })
-    }
-
     /// The rest of `c(…)`.
     fn combine(&mut self, nesting: usize) -> Result<Vector, DataError> {
         let mut all = Vector {
@@ -228,6 +206,7 @@ impl<'a> Parser<'a> {
         if !self.cursor.eat(b')') {
             loop {
                 self.skip_space();
+                self.argument_name();
                 let part = self.value(nesting + 1)?;
                 all.append(part);
                 self.skip_space();
@@ -402,7 +381,10 @@ impl<'a> Parser<'a> {
                             format!("{}: {word} is no number; write 0 or 1", self.place());
                         Err(self.cursor.error(at, message))
                     }
-                    _ => {
+                    word => {
+                        if let Some(known) = self.data.get(word).cloned() {
+                            return self.earlier(at, &known);
+                        }
                         self.cursor.pos = at;
                         Err(self.unexpected("a number, `c(…)` or `structure(…)`"))
                     }
@@ -450,6 +432,41 @@ impl<'a> Parser<'a> {
         }
         self.cursor.pos = start;
         false
+    }
+
+    /// Past what is left of a statement: to its line's end outside of all brackets and strings; `false` where the file ends
+    /// within one.
+    fn skip_statement(&mut self) -> bool {
+        let mut open = 0usize;
+        while let Some(b) = self.cursor.peek() {
+            match b {
+                b'(' | b'[' | b'{' => open += 1,
+                b')' | b']' | b'}' => match open.checked_sub(1) {
+                    Some(rest) => open = rest,
+                    None => return false,
+                },
+                b'"' | b'\'' | b'`' => {
+                    self.cursor.pos += 1;
+                    loop {
+                        match self.cursor.peek() {
+                            None => return false,
+                            Some(b'\\') => self.cursor.pos += 2,
+                            Some(c) if c == b => break,
+                            Some(_) => self.cursor.pos += 1,
+                        }
+                    }
+                }
+                b'#' => {
+                    let rest = &self.cursor.bytes[self.cursor.pos..];
+                    self.cursor.pos += rest.iter().position(|b| *b == b'\n').unwrap_or(rest.len());
+                    continue;
+                }
+                b'\n' | b';' if open == 0 => return true,
+                _ => {}
+            }
+            self.cursor.pos += 1;
+        }
+        open == 0
     }
 
     /// A statement ends at a semicolon, a comment, a new line or the end of the file.

@@ -1,6 +1,6 @@
 //! R dumps: what is accepted, what it becomes, and what is said about the rest.
 
-use jensen_data::{DataError, DataSet, Value};
+use jensen_data::{DataError, DataFile, DataSet, Value};
 
 fn read(text: &str) -> DataSet {
     DataSet::from_rdump(text.as_bytes(), "data.R").unwrap_or_else(|e| panic!("{text}\n{e}"))
@@ -146,5 +146,86 @@ fn errors_say_what_and_where() {
             (line, column),
             "{text}\n{error}"
         );
+    }
+}
+
+#[test]
+fn expressions_are_computed() {
+    let data = read(
+        "N <- 3\nM <- N * 2 + 1\nh <- N / 2\np <- -2^2\nr <- -1:2 * 10\nv <- rep(c(1, 2.5), times = 2)\n\
+         each <- rep(1:2, each = 2)\nw <- (v + 1) * 2\nX <- matrix(1:6, nrow = 2)\nY <- matrix(1:6, ncol = 3, byrow = TRUE)\n\
+         Z <- array(0L, dim = c(2, 2))\nX2 <- X * 10\ns <- seq(0, 1, by = 0.25)\nk <- seq_len(N)\nn <- length(v)\n\
+         i <- as.integer(c(1.0, 2.0))\nnamed <- c(a = 1, b = 2)\n",
+    );
+    let ints = |shape: &[usize], x: &[i64]| Value::ints(shape.to_vec(), x.to_vec()).unwrap();
+    let reals = |shape: &[usize], x: &[f64]| Value::reals(shape.to_vec(), x.to_vec()).unwrap();
+    let cases = [
+        ("M", Value::int(7)),
+        ("h", Value::real(1.5)),
+        ("p", Value::real(-4.0)),
+        ("r", ints(&[4], &[-10, 0, 10, 20])),
+        ("v", reals(&[4], &[1.0, 2.5, 1.0, 2.5])),
+        ("each", ints(&[4], &[1, 1, 2, 2])),
+        ("w", reals(&[4], &[4.0, 7.0, 4.0, 7.0])),
+        ("X", ints(&[2, 3], &[1, 3, 5, 2, 4, 6])),
+        ("Y", ints(&[2, 3], &[1, 2, 3, 4, 5, 6])),
+        ("Z", ints(&[2, 2], &[0; 4])),
+        ("X2", ints(&[2, 3], &[10, 30, 50, 20, 40, 60])),
+        ("s", reals(&[5], &[0.0, 0.25, 0.5, 0.75, 1.0])),
+        ("k", ints(&[3], &[1, 2, 3])),
+        ("n", Value::int(4)),
+        ("i", ints(&[2], &[1, 2])),
+        ("named", ints(&[2], &[1, 2])),
+    ];
+    for (name, expected) in cases {
+        assert_eq!(data.get(name), Some(&expected), "{name}");
+    }
+    for wrong in [
+        "a <- c(1, 2) + c(1, 2, 3)",
+        "a <- 1:1000000000 * 2",
+        "a <- rep(1, 1e12)",
+        "a <- b + 1",
+    ] {
+        assert!(
+            DataSet::from_rdump(wrong.as_bytes(), "data.R").is_err(),
+            "{wrong}"
+        );
+    }
+}
+
+#[test]
+fn values_that_are_no_data_spoil_no_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let dump = "N <- 3\nnames <- c(\"a; b\", \"c\\n\")\nwho <- \"me\" # 'quoted'\nf <- factor(c(1, 2), levels = 1:2)\n\
+                l <- list(a = 1,\n  b = \"x)\")\nmissing <- c(1, NA)\ny <- c(1, 2)\n";
+    let json = r#"{"N": 3, "names": ["a", "b"], "who": null, "y": [1, 2], "o": {"k": [true, {}]}, "ragged": [[1], [1, 2]]}"#;
+    for (name, text, refused) in [
+        (
+            "d.R",
+            dump,
+            ["names", "who", "f", "l", "missing"].as_slice(),
+        ),
+        ("d.json", json, &["names", "who", "o", "ragged"]),
+    ] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        assert!(DataSet::read(&path).is_err());
+        let data = DataFile::read(&path).unwrap().parse_apart().unwrap();
+        assert_eq!(data.names().collect::<Vec<_>>(), ["N", "y"]);
+        for name in refused {
+            let why = data.refusal(name).unwrap().to_string();
+            assert!(why.contains(&format!("`{name}")), "{why}");
+        }
+        assert_eq!(data.refusal("y"), None);
+    }
+    // What is not whole is no file.
+    for text in [
+        "{\"x\": [\"a\", }",
+        "{\"x\": \"a\" \"y\": 1}",
+        "{\"x\": [1, ",
+    ] {
+        let path = folder.path().join("bad.json");
+        std::fs::write(&path, text).unwrap();
+        assert!(DataSet::read(&path).is_err(), "{text}");
     }
 }

@@ -76,6 +76,11 @@ impl Sample {
         )
     }
 
+    /// Mean, standard deviation and quantiles of every scalar of the table, all draws alike.
+    pub fn summaries(&self) -> Vec<ParameterSummary> {
+        summaries::plain(&self.table, &Haste::none())
+    }
+
     /// The parameters at a draw of the table, as values that Stan's samplers can begin from.
     ///
     /// # Errors

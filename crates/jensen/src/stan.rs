@@ -9,6 +9,7 @@ use jensen_density::{DrawKey, Posterior};
 use jensen_graph::{Execution, GraphDensity, Hierarchy};
 use jensen_math::simd::Simd;
 use jensen_stan::diagnostic::Diagnostic;
+pub use jensen_stan::evaluable::unsupported;
 pub use jensen_stan::interpret::Halt;
 use jensen_stan::interpret::{
     self, BoundModel, DataSource, ErrorKind, EvalError, Input, Interpreter, Limits,
@@ -16,7 +17,7 @@ use jensen_stan::interpret::{
 use jensen_stan::lower::{LowerError, LowerOptions, lower};
 use jensen_stan::outputs::Outputs;
 use jensen_stan::program::{Program, Span};
-pub use jensen_stan::{Checked, IncludeResolver, NoIncludes, check, diagnostic, pretty};
+pub use jensen_stan::{Checked, IncludeResolver, NoIncludes, check, diagnostic, modernise, pretty};
 use sha2::{Digest, Sha256};
 
 use crate::timing::Stopwatch;
@@ -419,6 +420,13 @@ fn bind(
             None => {}
         }
     };
+    let names = program
+        .data
+        .iter()
+        .map(|d| program.var(d.var).name.as_str());
+    if let Some(error) = names.filter_map(|name| data.refusal(name)).next() {
+        return Err(error.clone().into());
+    }
     let bound = interpreter
         .bind(program.clone(), &Source(data), &mut sink)
         .map_err(|error| {

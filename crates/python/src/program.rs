@@ -10,9 +10,9 @@ use jensen::data::{
 };
 use jensen::density::{Variable, VariableKind};
 use jensen::program::{self, FitRequest, Includes, Source, Stored};
-use jensen::stan::Halt;
+use jensen::stan::{Build, Halt};
 use jensen::study::{Around, Place, request};
-use jensen::{About, SampleRequest};
+use jensen::{About, Error, Generator, SampleRequest, Save};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -332,4 +332,55 @@ impl Fitted {
             .map(|p| (p.iteration, p.stage.clone(), p.seconds, p.elbo))
             .collect()
     }
+}
+
+/// What a program reports of given draws, which have its parameters by name: variables, draws, how many draws the program
+/// does not take, and why not the first of these.
+#[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
+#[pyo3(signature = (name, text, include, data, data_file, variables, draws, log_p, log_q, save, seed, threads))]
+pub fn generate<'py>(
+    py: Python<'py>,
+    name: &str,
+    text: &str,
+    include: Vec<PathBuf>,
+    data: Option<&Bound<'_, PyDict>>,
+    data_file: Option<PathBuf>,
+    variables: Vec<(String, Vec<usize>)>,
+    draws: PyReadonlyArray2<'_, f64>,
+    log_p: PyReadonlyArray1<'_, f64>,
+    log_q: PyReadonlyArray1<'_, f64>,
+    save: &str,
+    seed: u64,
+    threads: Option<usize>,
+) -> PyResult<(Vec<Reported>, Drawn<'py>, usize, Option<String>)> {
+    let values = data.map(data_set).transpose()?;
+    let numbers = |array: &PyReadonlyArray1<'_, f64>| array.as_array().to_vec();
+    let columns = variables.into_iter();
+    let columns = columns.map(|(name, shape)| DrawsVariable::new(name, shape));
+    let rows = draws.as_array().iter().copied().collect();
+    let table = DrawsTable::new(columns.collect(), rows, numbers(&log_p), numbers(&log_q));
+    let table = table.map_err(|error| raise(&error.into()))?;
+    let made = supervised(py, threads, None, |_| -> Result<_, Error> {
+        let includes = Includes::of_folders(&include);
+        let mut source = Source::of(name, text, includes, values.as_ref());
+        if let Some(path) = &data_file {
+            source.data = Some(DataFile::read(path)?);
+        }
+        let build = Build {
+            includes: &source.includes,
+            data_name: source.data_name(),
+            seed,
+            threads: rayon::current_num_threads(),
+            save: Save::of_words(save),
+            ..Build::default()
+        };
+        let values = source.values()?;
+        let generator = Generator::compile(&source.text, &source.model, &values, &build)?;
+        generator.generate(&table, seed)
+    })?;
+    let sample = made.map_err(|error| raise(&error))?;
+    let reported = sample.variables.iter().map(reported).collect();
+    let drawn = arrays(py, &sample.table)?;
+    Ok((reported, drawn, sample.rejected, sample.rejection))
 }

@@ -42,6 +42,7 @@ pub enum Code {
     FunctionDefinition,
     IntegerDivision,
     Unreachable,
+    Unsupported,
 }
 
 impl Code {
@@ -71,6 +72,7 @@ impl Code {
             Code::FunctionDefinition => "function-definition",
             Code::IntegerDivision => "integer-division",
             Code::Unreachable => "unreachable",
+            Code::Unsupported => "unsupported",
         }
     }
 }

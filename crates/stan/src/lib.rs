@@ -4,7 +4,8 @@
 //! to the typed [`program`], which the evaluators start from: [`interpret`] runs it on known values, [`lower`] makes
 //! the graph of its log density. They share [`value`]s, library functions (`functions`, `library`), `symbolic` values
 //! and `distributions`, each of which is one row. What is wrong is said in [`diagnostic`]s; [`pretty`] shows the stages
-//! as text; [`outputs`] computes what a program reports of many draws. Which module may use which is written down in `xtask/src/modules.rs`.
+//! as text; [`outputs`] computes what a program reports of many draws; [`evaluable`] says what of a
+//! correct program nothing computes. Which module may use which is written down in `xtask/src/modules.rs`.
 
 #![cfg_attr(
     not(test),
@@ -14,6 +15,7 @@
 pub mod check;
 pub mod diagnostic;
 mod distributions;
+pub mod evaluable;
 mod functions;
 pub mod interpret;
 mod library;
@@ -28,5 +30,5 @@ pub mod syntax;
 pub mod transform;
 pub mod value;
 
-pub use check::{Checked, check};
+pub use check::{Checked, check, modernise};
 pub use syntax::lexer::{IncludeResolver, NoIncludes};

@@ -40,7 +40,7 @@ pub fn show_tokens(source: &str, name: &str, includes: &dyn IncludeResolver) -> 
 /// be parsed is shown as `<error>`.
 pub fn show_tree(source: &str, name: &str, includes: &dyn IncludeResolver) -> String {
     let lexed = lex(source, name, includes);
-    let (tree, _) = parse(&lexed.tokens, &lexed.files);
+    let (tree, _) = parse(&lexed.tokens, &lexed.files, false);
     print_tree(&tree)
 }
 

@@ -17,6 +17,7 @@ mod locals;
 mod reads;
 pub mod signatures;
 mod ty;
+mod walk;
 
 pub use crate::source::{FileId, SourceFile, Span};
 pub use crate::syntax::ast::BlockKind;

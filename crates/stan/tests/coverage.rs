@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
+use jensen_stan::evaluable::unsupported;
 use jensen_stan::interpret::ErrorKind;
 use jensen_stan::lower::{LowerOptions, lower};
 use jensen_stan::program::{BuiltinId, FunctionType, Level, Type};
@@ -148,6 +149,7 @@ fn verdict(source: &str, talk: bool) -> Verdict {
     let Some(program) = checked.program else {
         panic!("{source}{}", checked.render(false));
     };
+    let said = unsupported(&program);
     let program = std::sync::Arc::new(program);
     let bound = jensen_stan::interpret::Interpreter::default().bind(
         program,
@@ -173,8 +175,11 @@ fn verdict(source: &str, talk: bool) -> Verdict {
             lowered.as_ref().err().map(|e| e.to_string())
         );
     }
+    let graph = !matches!(&lowered, Err(e) if e.kind == ErrorKind::Unsupported);
+    // What `jensen check` calls correct is lowered.
+    assert_eq!(graph, said.is_empty(), "{source}{said:?}");
     Verdict {
-        graph: !matches!(&lowered, Err(e) if e.kind == ErrorKind::Unsupported),
+        graph,
         interpreter: !matches!(&value, Err(e) if e.kind == ErrorKind::Unsupported),
     }
 }

@@ -49,7 +49,8 @@ fn paths_that_leave_the_directories_are_refused() {
     for path in [
         "../sizes.stan",
         "a/../../sizes.stan",
-        "/sizes.stan",
+        "/../sizes.stan",
+        "/",
         "C:sizes.stan",
         "..\\sizes.stan",
         "",
@@ -64,6 +65,14 @@ fn paths_that_leave_the_directories_are_refused() {
         assert!(checked.program.is_none(), "{path}");
         assert_eq!(checked.diagnostics[0].code.name(), "include", "{path}");
     }
+}
+
+#[test]
+fn a_path_that_starts_at_the_root_starts_at_the_include_directories() {
+    let source =
+        "data {\n#include /sizes.stan\n}\nparameters { real m; }\nmodel { x ~ normal(m, 1); }\n";
+    let checked = check(source, "main.stan", &files());
+    assert!(checked.program.is_some(), "{}", checked.render(false));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jensen_data::{DataFile, DataFormat, DataSet, read_text, read_within};
-use jensen_stan::IncludeResolver;
+use jensen_stan::{IncludeResolver, modernise};
 
 use crate::Error;
 
@@ -63,6 +63,16 @@ impl Source {
         })
     }
 
+    /// The same program, which is in the syntax before Stan 2.33, written in today's.
+    #[must_use]
+    pub fn modernised(self) -> Self {
+        Self {
+            text: modernise(&self.text),
+            includes: self.includes.in_old_syntax(true),
+            ..self
+        }
+    }
+
     /// A program and data that are at hand.
     pub fn of(model: &str, text: &str, includes: Includes, data: Option<&DataSet>) -> Self {
         Self {
@@ -83,7 +93,7 @@ impl Source {
     /// Where the data do not follow their format.
     pub fn values(&self) -> Result<DataSet, Error> {
         match &self.data {
-            Some(data) => Ok(data.parse()?),
+            Some(data) => Ok(data.parse_apart()?),
             None => Ok(DataSet::new()),
         }
     }
@@ -109,6 +119,8 @@ impl Source {
 pub struct Includes {
     folders: Vec<PathBuf>,
     found: Mutex<BTreeMap<String, String>>,
+    /// Whether files are in the syntax before Stan 2.33.
+    old: bool,
 }
 
 impl Includes {
@@ -123,9 +135,15 @@ impl Includes {
     /// These files, by their names in the program.
     pub fn of_texts(found: BTreeMap<String, String>) -> Self {
         Self {
-            folders: Vec::new(),
             found: Mutex::new(found),
+            ..Self::default()
         }
+    }
+
+    /// The same, of files in the syntax before Stan 2.33, which are written in today's as they are read.
+    #[must_use]
+    pub fn in_old_syntax(self, old: bool) -> Self {
+        Self { old, ..self }
     }
 
     fn known(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
@@ -154,6 +172,10 @@ impl IncludeResolver for Includes {
                 .map(|folder| format!("`{}`", folder.display()))
                 .collect();
             return Err(format!("there is no such file in {}", folders.join(", ")));
+        };
+        let text = match self.old {
+            true => modernise(&text),
+            false => text,
         };
         self.known().insert(path.to_owned(), text.clone());
         Ok(text)

@@ -85,27 +85,56 @@ fn cost(ty: &FunctionType, args: &[(Type, Level)]) -> Option<u32> {
     Some(sum)
 }
 
-/// What is wrong with a call of this signature.
-fn mismatch(ty: &FunctionType, args: &[(Type, Level)]) -> String {
+/// What is wrong with a call of this signature. Behind `~` the first argument is the variate, which stands in front.
+fn mismatch(ty: &FunctionType, args: &[(Type, Level)], behind_tilde: bool) -> String {
+    let before = usize::from(behind_tilde);
     if ty.params.len() != args.len() {
         return format!(
             "takes {}, found {}",
-            count(ty.params.len(), "argument"),
-            args.len()
+            count(ty.params.len().saturating_sub(before), "argument"),
+            args.len().saturating_sub(before)
         );
     }
+    let place = |at: usize| match at < before {
+        true => "the variate".to_owned(),
+        false => format!("argument {}", at + 1 - before),
+    };
     for (at, (param, (arg, level))) in ty.params.iter().zip(args).enumerate() {
         if types::promotion_cost(arg, &param.ty).is_none() {
-            return format!("argument {} must be {}, found {arg}", at + 1, param.ty);
+            return format!("{} must be {}, found {arg}", place(at), param.ty);
         }
         if param.level == Level::Data && *level == Level::Param && !param.ty.is_discrete() {
             return format!(
-                "argument {} must be data, but it may depend on parameters",
-                at + 1
+                "{} must be data, but it may depend on parameters",
+                place(at)
             );
         }
     }
     String::new()
+}
+
+/// A signature as it is called: behind `~` with the variate in front.
+fn called(name: &str, ty: &FunctionType, behind_tilde: bool) -> String {
+    let Some((variate, rest)) = ty.params.split_first().filter(|_| behind_tilde) else {
+        return format!("{name}{ty}");
+    };
+    let rest: Vec<String> = rest.iter().map(|param| param.ty.to_string()).collect();
+    format!("{} ~ {name}({})", variate.ty, rest.join(", "))
+}
+
+/// Advice about a variate that is to be whole, and is not.
+fn counts_advice(candidates: &[Candidate], args: &[(Type, Level)]) -> Option<String> {
+    let (found, _) = args.first()?;
+    let whole = |c: &Candidate| c.ty.params.first().is_some_and(|p| p.ty.is_discrete());
+    if candidates.is_empty() || found.is_discrete() || !candidates.iter().all(whole) {
+        return None;
+    }
+    let declaration = match found {
+        Type::Real => "int y;",
+        Type::Array(_) | Type::Vector | Type::RowVector => "array[N] int y;",
+        _ => return None,
+    };
+    Some(format!("counts are whole numbers: declare `{declaration}`"))
 }
 
 fn count(n: usize, what: &str) -> String {
@@ -452,7 +481,11 @@ impl Checker {
                 })
                 .collect();
             if cost(&ty, &types).is_none() {
-                tried.push(format!("{}{ty}: {}", id.name(), mismatch(&ty, &types)));
+                tried.push(format!(
+                    "{}{ty}: {}",
+                    id.name(),
+                    mismatch(&ty, &types, false)
+                ));
                 continue;
             }
             let mut functions = choice.iter().zip(&passed);
@@ -578,7 +611,16 @@ pub(super) fn no_match(
     span: Span,
     what: &str,
 ) -> Diagnostic {
-    let message = format!("the {what} `{name}` does not take {}", show_types(args));
+    let behind_tilde = what == "distribution";
+    let message = match args.split_first().filter(|_| behind_tilde) {
+        Some(((variate, _), rest)) => {
+            format!(
+                "the {what} `{name}` does not take {} for a variate of type {variate}",
+                show_types(rest)
+            )
+        }
+        None => format!("the {what} `{name}` does not take {}", show_types(args)),
+    };
     let mut diagnostic = Diagnostic::error(Code::NoMatchingSignature, span, message);
     let mut ranked: Vec<(usize, &Candidate)> = candidates
         .iter()
@@ -586,15 +628,19 @@ pub(super) fn no_match(
         .collect();
     ranked.sort_by_key(|(badness, _)| *badness);
     for (_, candidate) in ranked.iter().take(SHOWN) {
-        let why = mismatch(&candidate.ty, args);
-        diagnostic = diagnostic.note(format!("{name}{}: {why}", candidate.ty));
+        let why = mismatch(&candidate.ty, args, behind_tilde);
+        let called = called(name, &candidate.ty, behind_tilde);
+        diagnostic = diagnostic.note(format!("{called}: {why}"));
     }
     if ranked.len() > SHOWN {
         diagnostic = diagnostic.note(format!("and {} more signatures", ranked.len() - SHOWN));
     }
     let data_only = ranked
         .first()
-        .is_some_and(|(_, c)| mismatch(&c.ty, args).contains("must be data"));
+        .is_some_and(|(_, c)| mismatch(&c.ty, args, behind_tilde).contains("must be data"));
+    if let Some(advice) = counts_advice(candidates, args) {
+        diagnostic = diagnostic.help(advice);
+    }
     if data_only {
         diagnostic.code = Code::DataOnly;
         diagnostic = diagnostic.help(

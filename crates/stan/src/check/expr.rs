@@ -338,8 +338,11 @@ impl Checker {
         let vectors = |ty: &Type| matches!(ty, Type::Vector | Type::RowVector | Type::Matrix);
         let array = |ty: &Type| matches!(ty, Type::Array(_));
         if op == InfixOp::Mul && vectors(&left.ty) && vectors(&right.ty) {
-            diagnostic = diagnostic
-                .help("elementwise product is `.*`; a vector becomes a row vector with `x'`");
+            diagnostic = diagnostic.help(match self.transposed_product(left, right) {
+                Some(product) => format!("write `{product}`"),
+                None => "elementwise product is `.*`; a vector becomes a row vector with `x'`"
+                    .to_owned(),
+            });
         } else if array(&left.ty) || array(&right.ty) {
             diagnostic = diagnostic.help("arrays have no arithmetic; convert with `to_vector(…)`");
         } else if matches!(op, InfixOp::And | InfixOp::Or) {
@@ -348,6 +351,28 @@ impl Checker {
             diagnostic = diagnostic.help("the remainder of reals is `fmod(x, y)`");
         }
         self.fail(diagnostic)
+    }
+
+    /// The product that exists if one of the operands is transposed, both being variables.
+    fn transposed_product(&self, left: &Expr, right: &Expr) -> Option<String> {
+        let name = |e: &Expr| match e.kind {
+            ExprKind::Var(var) => Some(&self.vars[var.0 as usize].name),
+            _ => None,
+        };
+        let (a, b) = (name(left)?, name(right)?);
+        let across = |ty: &Type| match ty {
+            Type::Vector => Some(Type::RowVector),
+            Type::RowVector => Some(Type::Vector),
+            _ => None,
+        };
+        let fits = |l: &Type, r: &Type| operation(InfixOp::Mul, l, r, true).is_some();
+        // Two vectors are mostly meant to give a number.
+        if across(&left.ty).is_some_and(|l| left.ty == Type::Vector && fits(&l, &right.ty)) {
+            return Some(format!("{a}' * {b}"));
+        }
+        across(&right.ty)
+            .is_some_and(|r| fits(&left.ty, &r))
+            .then(|| format!("{a} * {b}'"))
     }
 
     fn ternary(

@@ -64,17 +64,51 @@ fn always_returns(statements: &[ast::Stmt]) -> bool {
     statements.last().is_some_and(returns)
 }
 
-/// Loops count as running at least once, as in Stan.
+/// As in Stan, loops count as running at least once, and one that nothing ends as never passed.
 fn returns(statement: &ast::Stmt) -> bool {
     match &statement.kind {
         StmtKind::Return(_) | StmtKind::Reject(_) | StmtKind::FatalError(_) => true,
-        StmtKind::If(_, then, Some(otherwise)) => returns(then) && returns(otherwise),
-        StmtKind::While(_, body) | StmtKind::For(_, _, _, body) | StmtKind::ForEach(_, _, body) => {
-            returns(body)
+        StmtKind::If(branches, Some(otherwise)) => {
+            branches.iter().all(|(_, then)| returns(then)) && returns(otherwise)
+        }
+        StmtKind::While(condition, body) => {
+            !breaks(body) && (always_true(condition) || returns(body))
+        }
+        StmtKind::For(_, _, _, body) | StmtKind::ForEach(_, _, body) => {
+            !breaks(body) && returns(body)
         }
         StmtKind::Block(list) | StmtKind::Profile(_, list) => always_returns(list),
         // Already reported; a second message would not help.
         StmtKind::Error => true,
+        _ => false,
+    }
+}
+
+/// Whether a condition is a literal that is true.
+fn always_true(condition: &ast::Expr) -> bool {
+    matches!(condition.kind, ast::ExprKind::Int(value) if value != 0)
+}
+
+/// Whether the body of a loop has a `break` that ends this loop.
+fn breaks(body: &ast::Stmt) -> bool {
+    match &body.kind {
+        StmtKind::Break => true,
+        StmtKind::If(branches, otherwise) => {
+            let bodies = branches.iter().map(|(_, body)| body);
+            bodies.chain(otherwise.as_deref()).any(breaks)
+        }
+        StmtKind::Block(list) | StmtKind::Profile(_, list) => {
+            let leaves = |stmt: &&ast::Stmt| {
+                matches!(
+                    stmt.kind,
+                    StmtKind::Return(_)
+                        | StmtKind::Reject(_)
+                        | StmtKind::FatalError(_)
+                        | StmtKind::Continue
+                )
+            };
+            list.iter().take_while(|stmt| !leaves(stmt)).any(breaks)
+        }
         _ => false,
     }
 }
@@ -128,7 +162,12 @@ impl Checker {
                     signature.name
                 );
                 let span = signature.span;
-                self.report(Diagnostic::error(Code::FunctionDefinition, span, message));
+                self.report(
+                    Diagnostic::error(Code::FunctionDefinition, span, message).help(
+                        "functions that C++ defines (`--allow-undefined` of Stan's compiler) cannot run here: \
+                         write its body in Stan",
+                    ),
+                );
             }
         }
     }

@@ -40,12 +40,22 @@ impl Checked {
     }
 }
 
+/// A program in the syntax before Stan 2.33, written in today's: see [`crate::syntax::old`].
+pub fn modernise(text: &str) -> String {
+    crate::syntax::old::modernise(text, &|name| {
+        crate::program::BuiltinId::from_name(name).is_some()
+    })
+}
+
 /// Parses and checks a program. `name` is shown in messages; nothing is opened but what `includes` hands out.
+///
+/// A name that ends in `.stanfunctions` is that of a file of functions alone.
 ///
 /// Any bytes are answered with a program or at least one error.
 pub fn check(source: &str, name: &str, includes: &dyn IncludeResolver) -> Checked {
     let lexed = lex(source, name, includes);
-    let (tree, syntax) = parse(&lexed.tokens, &lexed.files);
+    let functions = name.ends_with(".stanfunctions");
+    let (tree, syntax) = parse(&lexed.tokens, &lexed.files, functions);
     let mut diagnostics = lexed.diagnostics;
     diagnostics.extend(syntax);
     let mut checker = Checker::default();

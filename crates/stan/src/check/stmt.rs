@@ -5,7 +5,9 @@ use super::expr::operation;
 use super::{Checker, Checking, Poison, suggest, types};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::program::signatures::BuiltinId;
-use crate::program::{Access, Assign, Expr, Index, LValue, Level, Message, Place, Stmt, StmtKind};
+use crate::program::{
+    Access, Assign, Expr, ExprKind, Index, LValue, Level, Message, Place, Stmt, StmtKind,
+};
 use crate::program::{Tilde, Truncation, Type, VarId, VarKind};
 use crate::source::Span;
 use crate::spelling;
@@ -83,15 +85,8 @@ impl Checker {
             ast::StmtKind::Print(messages) => StmtKind::Print(self.messages(messages)?),
             ast::StmtKind::Reject(messages) => StmtKind::Reject(self.messages(messages)?),
             ast::StmtKind::FatalError(messages) => StmtKind::FatalError(self.messages(messages)?),
-            ast::StmtKind::If(condition, then, otherwise) => {
-                let condition = self.int_expr(condition, "a condition");
-                let then = self.body(then);
-                let otherwise = otherwise.as_deref().map(|s| self.body(s)).transpose();
-                StmtKind::If {
-                    condition: condition?,
-                    then: then?,
-                    otherwise: otherwise?,
-                }
+            ast::StmtKind::If(branches, otherwise) => {
+                return self.branches(branches, otherwise.as_deref(), span);
             }
             ast::StmtKind::While(condition, body) => {
                 let condition = self.int_expr(condition, "a condition");
@@ -141,6 +136,38 @@ impl Checker {
         Ok(Stmt { kind, span })
     }
 
+    /// `if … else if … else …`: each `else if` is an `if` within the one before.
+    fn branches(
+        &mut self,
+        branches: &[(ast::Expr, ast::Stmt)],
+        otherwise: Option<&ast::Stmt>,
+        span: Span,
+    ) -> Checking<Stmt> {
+        let checked: Vec<Checking<(Expr, Box<Stmt>)>> = branches
+            .iter()
+            .map(|(condition, then)| {
+                let condition = self.int_expr(condition, "a condition");
+                let then = self.body(then);
+                Ok((condition?, then?))
+            })
+            .collect();
+        let mut rest = otherwise.map(|s| self.body(s)).transpose()?;
+        let checked = checked.into_iter().collect::<Checking<Vec<_>>>()?;
+        for (at, (condition, then)) in checked.into_iter().enumerate().rev() {
+            let span = match at {
+                0 => span,
+                _ => condition.span.to(span),
+            };
+            let kind = StmtKind::If {
+                condition,
+                then,
+                otherwise: rest,
+            };
+            rest = Some(Box::new(Stmt { kind, span }));
+        }
+        rest.map(|stmt| *stmt).ok_or(Poison)
+    }
+
     fn body(&mut self, body: &ast::Stmt) -> Checking<Box<Stmt>> {
         self.scoped(|c| c.statement(body)).map(Box::new)
     }
@@ -163,17 +190,19 @@ impl Checker {
             Ok(expr) => match &expr.ty {
                 Type::Array(inner) => Ok((**inner).clone()),
                 Type::Vector | Type::RowVector | Type::Matrix => Ok(Type::Real),
-                Type::ComplexVector | Type::ComplexRowVector | Type::ComplexMatrix => {
-                    Ok(Type::Complex)
-                }
                 other => {
-                    let message =
-                        format!("a loop runs over arrays, vectors and matrices, found {other}");
+                    let message = format!(
+                        "a loop runs over arrays, and vectors and matrices of reals, found {other}"
+                    );
                     let mut diagnostic = Diagnostic::error(Code::TypeMismatch, expr.span, message);
-                    if *other == Type::Int {
-                        diagnostic = diagnostic
-                            .help(format!("a range is written `for ({} in 1:n)`", name.name));
-                    }
+                    diagnostic = match other {
+                        Type::Int => diagnostic
+                            .help(format!("a range is written `for ({} in 1:n)`", name.name)),
+                        Type::ComplexVector | Type::ComplexRowVector | Type::ComplexMatrix => {
+                            diagnostic.help("loop over the indices, or over `to_array_1d(…)`")
+                        }
+                        _ => diagnostic,
+                    };
                     self.report(diagnostic);
                     Err(Poison)
                 }
@@ -259,6 +288,7 @@ impl Checker {
         let place = self.lvalue(target);
         let rhs = self.expr(rhs);
         let ((place, ty), rhs) = (place?, rhs?);
+        self.reads_elsewhere(&place, target.span)?;
         let Some(op) = op else {
             let mut assigned = Vec::new();
             self.distinct(&place, &mut assigned)?;
@@ -271,7 +301,9 @@ impl Checker {
         };
         let elementwise = matches!(op, InfixOp::EltMul | InfixOp::EltDiv);
         let found = operation(op, &ty, &rhs.ty, true).filter(|found| {
-            found.left == ty && found.result == ty && !(elementwise && ty.is_scalar())
+            found.left == ty
+                && found.result == ty
+                && !(elementwise && matches!(ty, Type::Int | Type::Real))
         });
         let Some(found) = found else {
             let symbol = op.symbol();
@@ -409,6 +441,25 @@ impl Checker {
         }
     }
 
+    /// No variable that is assigned to is read by an index of the same left side.
+    fn reads_elsewhere(&mut self, target: &LValue, span: Span) -> Checking<()> {
+        let (mut assigned, mut read) = (Vec::new(), Vec::new());
+        assigned_by(target, &mut assigned);
+        target.visit(&mut |e| {
+            if let ExprKind::Var(var) = e.kind {
+                read.push(var);
+            }
+        });
+        let Some(var) = assigned.iter().find(|var| read.contains(*var)) else {
+            return Ok(());
+        };
+        let name = &self.vars[var.0 as usize].name;
+        let message = format!("`{name}` is both assigned to and read on this left side");
+        let diagnostic = Diagnostic::error(Code::Assignment, span, message)
+            .help("give the index a name of its own first: `int i = …;`");
+        self.fail(diagnostic)
+    }
+
     fn tilde(
         &mut self,
         variate: &ast::Expr,
@@ -534,5 +585,13 @@ impl Checker {
             return self.fail(Diagnostic::error(Code::Truncation, span, message));
         }
         self.choose(&name, &candidates, wanted, span, "function")
+    }
+}
+
+/// The variables that a left side assigns to.
+fn assigned_by(target: &LValue, found: &mut Vec<VarId>) {
+    match target {
+        LValue::Tuple(parts) => parts.iter().for_each(|part| assigned_by(part, found)),
+        LValue::Place(place) => found.push(place.var),
     }
 }

@@ -287,18 +287,24 @@ fn univariate<'g>(
     Ok(tape.add_all(&terms))
 }
 
-/// Both tails, with those of outcomes at or below `low` replaced by −∞ and 0.
-pub fn above<'g>(y: E<'g>, low: E<'g>, tails: (E<'g>, E<'g>)) -> (E<'g>, E<'g>) {
+/// Both tails, with those of outcomes at or below `low` replaced by −∞ and 0. `tails` gets a number above for those, so
+/// that slopes stay finite.
+pub fn above<'g>(
+    y: E<'g>,
+    low: E<'g>,
+    tails: impl FnOnce(E<'g>) -> (E<'g>, E<'g>),
+) -> (E<'g>, E<'g>) {
     let below = y.le(low);
     if low.scalar() == Some(0.0) && known::range(y).positive() {
-        return tails;
+        return tails(y);
     }
     if below
         .values()
         .is_some_and(|below| below.iter().all(|b| *b == 0.0))
     {
-        return tails;
+        return tails(y);
     }
+    let tails = tails(below.select(low + 1.0, y));
     (
         below.select(y.num(f64::NEG_INFINITY), tails.0),
         below.select(y.num(0.0), tails.1),

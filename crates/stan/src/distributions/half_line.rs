@@ -523,26 +523,28 @@ fn lower_wiener(d: &mut Density<'_>) -> FnResult<()> {
 fn lower_lognormal_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
     d.guard(0, VARIATE, NonNegative)?;
     let [y, mu, sigma] = d.get();
-    let z = (y.log() - mu) * sigma.recip();
-    Ok(above(
-        y,
-        y.num(0.0),
-        (z.log_normal_cdf(), (-z).log_normal_cdf()),
-    ))
+    Ok(above(y, y.num(0.0), |y| {
+        let z = (y.log() - mu) * sigma.recip();
+        (z.log_normal_cdf(), (-z).log_normal_cdf())
+    }))
 }
 
 fn lower_exponential_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
     d.guard(0, VARIATE, NonNegative)?;
     let [y, beta] = d.get();
-    let upper = -(beta * y);
-    Ok(above(y, y.num(0.0), (upper.log1m_exp(), upper)))
+    Ok(above(y, y.num(0.0), |y| {
+        let upper = -(beta * y);
+        (upper.log1m_exp(), upper)
+    }))
 }
 
 fn lower_weibull_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
     d.guard(0, VARIATE, NonNegative)?;
     let [y, alpha, sigma] = d.get();
-    let upper = -(alpha * (y.log() - sigma.log())).exp();
-    Ok(above(y, y.num(0.0), (upper.log1m_exp(), upper)))
+    Ok(above(y, y.num(0.0), |y| {
+        let upper = -(alpha * (y.log() - sigma.log())).exp();
+        (upper.log1m_exp(), upper)
+    }))
 }
 
 fn lower_frechet_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
@@ -554,19 +556,25 @@ fn lower_frechet_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
 fn lower_rayleigh_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
     d.guard(0, VARIATE, NonNegative)?;
     let [y, sigma] = d.get();
-    let upper = -0.5 * (y * sigma.recip()).square();
-    Ok(above(y, y.num(0.0), (upper.log1m_exp(), upper)))
+    Ok(above(y, y.num(0.0), |y| {
+        let upper = -0.5 * (y * sigma.recip()).square();
+        (upper.log1m_exp(), upper)
+    }))
 }
 
 fn lower_pareto_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
     d.guard(0, VARIATE, NonNegative)?;
     let [y, y_min, alpha] = d.get();
-    let upper = alpha * (y_min.log() - y.log());
-    Ok(above(y, y_min, (upper.log1m_exp(), upper)))
+    Ok(above(y, y_min, |y| {
+        let upper = alpha * (y_min.log() - y.log());
+        (upper.log1m_exp(), upper)
+    }))
 }
 
 fn lower_pareto_type_2_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
     let [y, mu, lambda, alpha] = d.get();
-    let upper = -(alpha * ((y - mu) * lambda.recip()).log1p());
-    Ok(above(y, mu, (upper.log1m_exp(), upper)))
+    Ok(above(y, mu, |y| {
+        let upper = -(alpha * ((y - mu) * lambda.recip()).log1p());
+        (upper.log1m_exp(), upper)
+    }))
 }

@@ -59,6 +59,16 @@ pub fn is_univariate(id: BuiltinId) -> bool {
     matches!(implementation(id), Some(Implementation::Univariate(..)))
 }
 
+/// Whether a function of so many arguments has an implementation here.
+pub fn takes(id: BuiltinId, arguments: usize) -> bool {
+    match implementation(id) {
+        Some(Implementation::Univariate(row, Suffix::Random)) => row.params.len() == arguments,
+        Some(Implementation::Univariate(row, _)) => row.params.len() + 1 == arguments,
+        Some(Implementation::Function(_)) => true,
+        None => false,
+    }
+}
+
 /// The error of a function that has no implementation here.
 pub fn unsupported(id: BuiltinId) -> FnError {
     FnError::unsupported(format!(

@@ -173,8 +173,11 @@ fn print_statement(out: &mut Lines, statement: &Stmt) {
         StmtKind::Print(list) => out.line(&format!("print({});", messages(list))),
         StmtKind::Reject(list) => out.line(&format!("reject({});", messages(list))),
         StmtKind::FatalError(list) => out.line(&format!("fatal_error({});", messages(list))),
-        StmtKind::If(condition, then, otherwise) => {
-            print_body(out, &format!("if ({})", expr(condition)), then);
+        StmtKind::If(branches, otherwise) => {
+            for (at, (condition, then)) in branches.iter().enumerate() {
+                let word = if at == 0 { "if" } else { "else if" };
+                print_body(out, &format!("{word} ({})", expr(condition)), then);
+            }
             if let Some(otherwise) = otherwise {
                 print_body(out, "else", otherwise);
             }

@@ -305,7 +305,7 @@ pub enum StmtKind {
     Print(Vec<Message>),
     Reject(Vec<Message>),
     FatalError(Vec<Message>),
-    If(Expr, Box<Stmt>, Option<Box<Stmt>>),
+    If(Vec<(Expr, Stmt)>, Option<Box<Stmt>>),
     While(Expr, Box<Stmt>),
     For(Ident, Expr, Expr, Box<Stmt>),
     ForEach(Ident, Expr, Box<Stmt>),

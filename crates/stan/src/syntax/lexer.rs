@@ -9,8 +9,8 @@ use crate::source::{FileId, SourceFile, Span};
 pub trait IncludeResolver {
     /// The text of an included file, or why there is none.
     ///
-    /// `path` is relative, uses `/`, and never leaves the directory it is looked up in: paths that are absolute, name
-    /// a drive or climb out with `..` are refused before this is called.
+    /// `path` is relative, uses `/`, and never leaves the directory it is looked up in: paths that name a drive or climb
+    /// out with `..` are refused before this is called, and a `/` in front is taken off.
     fn resolve(&self, path: &str) -> Result<String, String>;
 }
 
@@ -203,16 +203,14 @@ fn span_in(file: FileId, range: std::ops::Range<usize>) -> Span {
     }
 }
 
-/// The path without `.` and `..`, or why it leaves its directory.
+/// The path without `.`, `..` and a `/` in front, which stands for the directory of includes as in Stan; or why it leaves
+/// that.
 fn contained(path: &str) -> Result<String, &'static str> {
     if path.is_empty() {
         return Err("no file is named");
     }
     if path.contains('\0') || path.contains('\\') || path.contains(':') {
         return Err("only relative paths with `/` are allowed");
-    }
-    if path.starts_with('/') {
-        return Err("absolute paths are not allowed");
     }
     let mut parts = Vec::new();
     for part in path.split('/') {

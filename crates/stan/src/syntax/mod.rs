@@ -2,6 +2,7 @@
 
 pub mod ast;
 pub mod lexer;
+pub mod old;
 pub mod parser;
 mod scan;
 pub mod token;

@@ -122,7 +122,7 @@ fn exponent(text: &[u8]) -> usize {
         [b'e' | b'E', ..] => 1,
         _ => return 0,
     };
-    match run(&text[sign..], |c| c.is_ascii_digit()) {
+    match digits(&text[sign..]) {
         0 => 0,
         digits => sign + digits,
     }

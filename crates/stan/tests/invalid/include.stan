@@ -5,4 +5,4 @@
 //^ error[include]: cannot include `../foo.stan`: the path leaves the include directories
 // ----
 #include /etc/passwd
-//^ error[include]: cannot include `/etc/passwd`: absolute paths are not allowed
+//^ error[include]: cannot include `etc/passwd`: no include directory is given

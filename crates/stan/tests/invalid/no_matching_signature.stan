@@ -7,7 +7,7 @@ transformed data {
 // ----
 model {
   1.5 ~ poisson(1);
-  //^ error[no-matching-signature]: the distribution `poisson` does not take (real, int)
+  //^ error[no-matching-signature]: the distribution `poisson` does not take (int) for a variate of type real
 }
 // ----
 model {
@@ -156,5 +156,5 @@ model {
   [1, 2] ~ normal({1,2}, 1);
   x ~ normal([1,2]', 1);
   x ~ normal(0);
-  //^ error[no-matching-signature]: the distribution `normal` does not take (real, int)
+  //^ error[no-matching-signature]: the distribution `normal` does not take (int) for a variate of type real
 }

@@ -72,7 +72,7 @@ transformed data {
   matrix[2,2] m;
   for (x in m) print(x);
   for (x in 1.0) ;
-  //^ error[type-mismatch]: a loop runs over arrays, vectors and matrices, found real
+  //^ error[type-mismatch]: a loop runs over arrays, and vectors and matrices of reals, found real
 }
 // ----
 transformed data {
@@ -210,7 +210,7 @@ model {
 transformed data {
   int n = 3;
   for (i in n) {
-  //^ error[type-mismatch]: a loop runs over arrays, vectors and matrices, found int
+  //^ error[type-mismatch]: a loop runs over arrays, and vectors and matrices of reals, found int
   }
 }
 // ----

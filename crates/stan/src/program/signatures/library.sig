@@ -356,13 +356,13 @@ laplace_latent_poisson_log_rng
 laplace_latent_rng
     (fn(vector, ...) -> real, tuple(...), data int, fn(...2) -> matrix, tuple(...2)) -> vector
 laplace_latent_tol_bernoulli_logit_rng
-    (int[], int[], vector, data int, fn(...2) -> matrix, tuple(...2), vector, data real, data int, data int, data int, data int) -> vector
+    (int[], int[], vector, data int, fn(...2) -> matrix, tuple(...2), data tuple(vector, real, int, int, int, int)) -> vector
 laplace_latent_tol_neg_binomial_2_log_rng
-    (int[], int[], vector, vector, data int, fn(...2) -> matrix, tuple(...2), vector, data real, data int, data int, data int, data int) -> vector
+    (int[], int[], vector, vector, data int, fn(...2) -> matrix, tuple(...2), data tuple(vector, real, int, int, int, int)) -> vector
 laplace_latent_tol_poisson_log_rng
-    (int[], int[], vector, data int, fn(...2) -> matrix, tuple(...2), vector, data real, data int, data int, data int, data int) -> vector
+    (int[], int[], vector, data int, fn(...2) -> matrix, tuple(...2), data tuple(vector, real, int, int, int, int)) -> vector
 laplace_latent_tol_rng
-    (fn(vector, ...) -> real, tuple(...), data int, fn(...2) -> matrix, tuple(...2), vector, data real, data int, data int, data int, data int) -> vector
+    (fn(vector, ...) -> real, tuple(...), data int, fn(...2) -> matrix, tuple(...2), data tuple(vector, real, int, int, int, int)) -> vector
 laplace_marginal
     (fn(vector, ...) -> real, tuple(...), data int, fn(...2) -> matrix, tuple(...2)) -> real
 laplace_marginal_bernoulli_logit_lpmf
@@ -372,13 +372,13 @@ laplace_marginal_neg_binomial_2_log_lpmf
 laplace_marginal_poisson_log_lpmf
     (int[], int[], vector, data int, fn(...2) -> matrix, tuple(...2)) -> real
 laplace_marginal_tol
-    (fn(vector, ...) -> real, tuple(...), data int, fn(...2) -> matrix, tuple(...2), vector, data real, data int, data int, data int, data int) -> real
+    (fn(vector, ...) -> real, tuple(...), data int, fn(...2) -> matrix, tuple(...2), data tuple(vector, real, int, int, int, int)) -> real
 laplace_marginal_tol_bernoulli_logit_lpmf
-    (int[], int[], vector, data int, fn(...2) -> matrix, tuple(...2), vector, data real, data int, data int, data int, data int) -> real
+    (int[], int[], vector, data int, fn(...2) -> matrix, tuple(...2), data tuple(vector, real, int, int, int, int)) -> real
 laplace_marginal_tol_neg_binomial_2_log_lpmf
-    (int[], int[], vector, vector, data int, fn(...2) -> matrix, tuple(...2), vector, data real, data int, data int, data int, data int) -> real
+    (int[], int[], vector, vector, data int, fn(...2) -> matrix, tuple(...2), data tuple(vector, real, int, int, int, int)) -> real
 laplace_marginal_tol_poisson_log_lpmf
-    (int[], int[], vector, data int, fn(...2) -> matrix, tuple(...2), vector, data real, data int, data int, data int, data int) -> real
+    (int[], int[], vector, data int, fn(...2) -> matrix, tuple(...2), data tuple(vector, real, int, int, int, int)) -> real
 ldexp
     [0..7] (real, int*) -> real*
     $ = vector|row_vector: [0..7] ($*, int|int[]*) -> $*

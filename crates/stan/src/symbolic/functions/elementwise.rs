@@ -205,6 +205,9 @@ fn phi_approx(x: E<'_>) -> E<'_> {
 }
 
 fn inv_cloglog(x: E<'_>) -> E<'_> {
+    /// From here on 1 − exp(−eˣ) is 1, while eˣ, a factor of the slope, goes on to overflow.
+    const FULL: f64 = 8.0;
+    let x = x.lt(x.num(FULL)).select(x, x.num(FULL));
     -(-x.exp()).expm1()
 }
 
@@ -216,12 +219,15 @@ pub fn logit(x: E<'_>) -> E<'_> {
 
 /// Γ(x) from its logarithm; for x ≤ 0 by reflection.
 fn tgamma(x: E<'_>) -> E<'_> {
-    let positive = x.lgamma().exp();
     if known::range(x).positive() {
-        return positive;
+        return x.lgamma().exp();
     }
-    let reflected = PI / ((PI * x).sin() * (1.0 - x).lgamma().exp());
-    x.num(0.0).lt(x).select(positive, reflected)
+    // Each side gets a number of its own where the other is taken: 0 times an infinite slope is none.
+    let above = x.num(0.0).lt(x);
+    let positive = above.select(x, x.num(1.0)).lgamma().exp();
+    let below = above.select(x.num(-0.5), x);
+    let reflected = PI / ((PI * below).sin() * (1.0 - below).lgamma().exp());
+    above.select(positive, reflected)
 }
 
 /// The product of n factors, the first of them x and each a step from the one before; numbers of factors are known.

@@ -2,7 +2,7 @@
 
 use super::super::ast::{Call, Expr, ExprKind, Index, InfixOp, PrefixOp};
 use super::super::token::TokenKind;
-use super::{MAX_HEIGHT, Parsed, Parser};
+use super::{Failed, MAX_HEIGHT, Parsed, Parser};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Span;
 
@@ -46,6 +46,28 @@ fn infix(kind: TokenKind) -> Option<(InfixOp, u8)> {
     Some(op)
 }
 
+/// Operations of a sum, or of one chain of `&&` or `||`, after which a new part of it begins: as all that walks over
+/// expressions recurses, ten thousand terms must not stand ten thousand deep. Sums of reals then round as sums of such
+/// parts do.
+const PART: u32 = 100;
+
+/// What has been read of a long chain.
+#[derive(Default)]
+struct Parts {
+    list: Vec<Expr>,
+    power: Option<u8>,
+    op: Option<(InfixOp, Span)>,
+}
+
+/// What joins the parts of a chain, if the operator may end one.
+fn part_ends(op: InfixOp) -> Option<InfixOp> {
+    match op {
+        InfixOp::Add | InfixOp::Sub => Some(InfixOp::Add),
+        InfixOp::And | InfixOp::Or => Some(op),
+        _ => None,
+    }
+}
+
 impl Parser<'_> {
     pub(super) fn expr(&mut self) -> Parsed<Expr> {
         self.expr_above(0)
@@ -75,6 +97,7 @@ impl Parser<'_> {
 
     fn expr_above_inner(&mut self, min: u8) -> Parsed<Expr> {
         let mut left = self.prefix()?;
+        let mut parts = Parts::default();
         loop {
             if self.peek() == TokenKind::Question && min <= TERNARY {
                 self.bump();
@@ -86,21 +109,69 @@ impl Parser<'_> {
                 left = self.node(kind, span)?;
                 continue;
             }
-            let Some((op, power)) = infix(self.peek()) else {
+            let next = infix(self.peek()).filter(|(_, power)| *power >= min);
+            let going_on = next.filter(|(_, power)| parts.power == Some(*power));
+            if going_on.is_none() && !parts.list.is_empty() {
+                parts.list.push(left);
+                left = self.joined(std::mem::take(&mut parts))?;
+            }
+            let Some((op, power)) = next else {
                 return Ok(left);
             };
-            if power < min {
-                return Ok(left);
-            }
             let op_span = self.bump().span;
+            if op == InfixOp::Mul && self.peek() == TokenKind::Times {
+                let span = op_span.to(self.span());
+                let diagnostic =
+                    Diagnostic::error(Code::Syntax, span, "`**` is no operator of Stan")
+                        .help("powers are written with `^`");
+                return self.fail(diagnostic);
+            }
             // Powers group to the right, everything else to the left.
             let right = self.expr_above(if power == POWER { power } else { power + 1 })?;
             let span = left.span.to(right.span);
+            if left.height >= PART
+                && let Some(join) = part_ends(op)
+            {
+                parts.list.push(left);
+                parts.power = Some(power);
+                parts.op = Some((join, op_span));
+                left = match op {
+                    InfixOp::Sub => {
+                        self.node(ExprKind::Prefix(PrefixOp::Minus, Box::new(right)), span)?
+                    }
+                    _ => right,
+                };
+                continue;
+            }
             left = self.node(
                 ExprKind::Infix(op, op_span, Box::new(left), Box::new(right)),
                 span,
             )?;
         }
+    }
+
+    /// The parts of a long chain as a tree whose height grows with the logarithm of their number.
+    fn joined(&mut self, parts: Parts) -> Parsed<Expr> {
+        let Some((op, op_span)) = parts.op else {
+            return Err(Failed);
+        };
+        let mut list = parts.list;
+        while list.len() > 1 {
+            let mut pairs = Vec::with_capacity(list.len().div_ceil(2));
+            let mut rest = list.into_iter();
+            while let Some(left) = rest.next() {
+                pairs.push(match rest.next() {
+                    None => left,
+                    Some(right) => {
+                        let span = left.span.to(right.span);
+                        let kind = ExprKind::Infix(op, op_span, Box::new(left), Box::new(right));
+                        self.node(kind, span)?
+                    }
+                });
+            }
+            list = pairs;
+        }
+        list.pop().ok_or(Failed)
     }
 
     fn prefix(&mut self) -> Parsed<Expr> {

@@ -23,8 +23,13 @@ const MAX_ERRORS: usize = 30;
 pub(crate) struct Failed;
 type Parsed<T> = Result<T, Failed>;
 
-/// Parses a token list that ends with [`TokenKind::Eof`].
-pub fn parse(tokens: &[Token], files: &[SourceFile]) -> (Program, Vec<Diagnostic>) {
+/// Parses a token list that ends with [`TokenKind::Eof`]: a program, or with `functions` what stands in its block of
+/// functions, as files `*.stanfunctions` do.
+pub fn parse(
+    tokens: &[Token],
+    files: &[SourceFile],
+    functions: bool,
+) -> (Program, Vec<Diagnostic>) {
     let mut parser = Parser {
         tokens,
         files,
@@ -32,7 +37,10 @@ pub fn parse(tokens: &[Token], files: &[SourceFile]) -> (Program, Vec<Diagnostic
         depth: 0,
         diagnostics: Vec::new(),
     };
-    let program = parser.program();
+    let program = match functions {
+        true => parser.functions(),
+        false => parser.program(),
+    };
     (program, parser.diagnostics)
 }
 
@@ -333,13 +341,29 @@ impl<'a> Parser<'a> {
                 );
                 return;
             }
+            self.function_or_recover(out);
+        }
+    }
+
+    fn functions(&mut self) -> Program {
+        let mut program = Program::default();
+        while self.peek() != TokenKind::Eof {
             let before = self.at;
-            match self.function() {
-                Ok(function) => out.push(function),
-                Err(Failed) => {
-                    self.depth = 0;
-                    self.skip_function(before);
-                }
+            self.function_or_recover(&mut program.functions);
+            if self.at == before {
+                self.bump();
+            }
+        }
+        program
+    }
+
+    fn function_or_recover(&mut self, out: &mut Vec<Function>) {
+        let before = self.at;
+        match self.function() {
+            Ok(function) => out.push(function),
+            Err(Failed) => {
+                self.depth = 0;
+                self.skip_function(before);
             }
         }
     }

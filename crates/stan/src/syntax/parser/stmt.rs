@@ -6,6 +6,9 @@ use super::{Failed, Parsed, Parser};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Span;
 
+/// Branches of one chain of `else if`, which stand within each other once they are checked.
+const MAX_BRANCHES: usize = 500;
+
 impl Parser<'_> {
     /// One statement, or several declarations that share a type; after an error, skips to the next statement.
     pub(super) fn statement_or_recover(&mut self, out: &mut Vec<Stmt>) {
@@ -281,15 +284,26 @@ impl Parser<'_> {
     }
 
     fn if_statement(&mut self) -> Parsed<StmtKind> {
-        self.bump();
-        let condition = self.parenthesised_condition()?;
-        let then = self.body()?;
-        let otherwise = if self.eat(TokenKind::Else) {
-            Some(self.body()?)
-        } else {
-            None
-        };
-        Ok(StmtKind::If(condition, then, otherwise))
+        let mut branches = Vec::new();
+        loop {
+            self.bump();
+            let condition = self.parenthesised_condition()?;
+            branches.push((condition, *self.body()?));
+            if branches.len() > MAX_BRANCHES {
+                let message =
+                    format!("more than {MAX_BRANCHES} branches in one chain of `else if`");
+                return self.fail(
+                    Diagnostic::error(Code::TooDeep, self.last_span(), message)
+                        .help("look the values up in an array, or move parts to functions"),
+                );
+            }
+            if !self.eat(TokenKind::Else) {
+                return Ok(StmtKind::If(branches, None));
+            }
+            if self.peek() != TokenKind::If {
+                return Ok(StmtKind::If(branches, Some(self.body()?)));
+            }
+        }
     }
 
     fn for_statement(&mut self) -> Parsed<StmtKind> {

@@ -1,0 +1,190 @@
+//! What a correct program uses that neither evaluator can compute: said with its place before any data are there.
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::distributions;
+use crate::functions::solvers::Form;
+use crate::library;
+use crate::program::{
+    BuiltinId, Call, Callee, Decl, Expr, ExprKind, FunId, Level, Program, Span, Stmt, StmtKind,
+    Tilde, Type,
+};
+use crate::symbolic::functions;
+
+/// Functions without a form for complex matrices, in the log density; those of [`REAL_ALONE`] have none anywhere.
+const REAL_IN_DENSITIES: &[&str] = &["singular_values", "svd", "svd_U", "svd_V"];
+const REAL_ALONE: &[&str] = &["eigendecompose_sym", "eigenvalues_sym", "eigenvectors_sym"];
+
+/// Where a call stands.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    /// Where values are known: transformed data, generated quantities, and functions called with data there.
+    Known,
+    /// Where the log density is made.
+    Density,
+}
+
+/// What of a program cannot be evaluated: an error for each place, in the order of the source.
+pub fn unsupported(program: &Program) -> Vec<Diagnostic> {
+    let mut search = Search {
+        program,
+        seen: vec![[false; 2]; program.functions.len()],
+        found: Vec::new(),
+    };
+    for decl in &program.data {
+        search.declaration(decl, Place::Known);
+    }
+    search.statements(&program.transformed_data, Place::Known);
+    for decl in &program.parameters {
+        search.parameter(decl);
+        search.declaration(decl, Place::Density);
+    }
+    search.statements(&program.transformed_parameters, Place::Density);
+    search.statements(&program.model, Place::Density);
+    search.statements(&program.generated_quantities, Place::Known);
+    search.found.sort_by_key(|d| d.primary.span);
+    search.found.dedup();
+    search.found
+}
+
+/// Whether the interpreter computes a call of a library function with arguments of these types.
+fn computes(id: BuiltinId, types: &[&Type]) -> bool {
+    let complex = types.iter().any(|ty| ty.has_complex());
+    library::takes(id, types.len()) && !(complex && REAL_ALONE.contains(&id.name()))
+}
+
+/// Whether the graph has it, of arguments that depend on parameters.
+fn lowers(id: BuiltinId, types: &[&Type]) -> bool {
+    let name = id.name();
+    let complex = types.iter().any(|ty| ty.has_complex());
+    (distributions::formula(name).is_some() || functions::find(name).is_some())
+        && !(complex && REAL_IN_DENSITIES.contains(&name))
+}
+
+struct Search<'p> {
+    program: &'p Program,
+    /// Functions whose bodies have been looked at, for each [`Place`].
+    seen: Vec<[bool; 2]>,
+    found: Vec<Diagnostic>,
+}
+
+impl<'p> Search<'p> {
+    fn parameter(&mut self, decl: &Decl) {
+        if decl.ty.unsized_type().has_complex() {
+            let var = self.program.var(decl.var);
+            self.found.push(
+                Diagnostic::error(
+                    Code::Unsupported,
+                    var.span,
+                    "complex parameters are not evaluated",
+                )
+                .help("declare real and imaginary parts, and join them with `to_complex`"),
+            );
+        }
+    }
+
+    fn declaration(&mut self, decl: &'p Decl, place: Place) {
+        let mut all = Vec::new();
+        decl.visit(&mut |e| all.push(e));
+        self.expressions(all, place);
+    }
+
+    fn statements(&mut self, statements: &'p [Stmt], place: Place) {
+        let mut all: Vec<&'p Stmt> = Vec::new();
+        for statement in statements {
+            statement.visit(&mut |stmt| all.push(stmt));
+        }
+        for statement in all {
+            match &statement.kind {
+                StmtKind::Tilde(tilde) => self.tilde(tilde, place, statement.span),
+                StmtKind::Call(call) => self.call(call, place, statement.span),
+                _ => {}
+            }
+            let mut within = Vec::new();
+            statement.visit_exprs(&mut |e| within.push(e));
+            self.expressions(within, place);
+        }
+    }
+
+    fn expressions(&mut self, all: Vec<&'p Expr>, place: Place) {
+        for e in all {
+            if let ExprKind::Call(call) = &e.kind {
+                self.call(call, place, e.span);
+            }
+        }
+    }
+
+    fn tilde(&mut self, tilde: &'p Tilde, place: Place, span: Span) {
+        let args: Vec<&Expr> = tilde.args.iter().collect();
+        self.callee(tilde.callee, &args, place, span);
+        if let Some(truncation) = &tilde.truncation {
+            for (bound, callee) in [
+                (&truncation.lower, truncation.lccdf),
+                (&truncation.upper, truncation.lcdf),
+            ] {
+                if let Some(bound) = bound {
+                    let args: Vec<&Expr> = std::iter::once(bound).chain(&tilde.args[1..]).collect();
+                    self.callee(callee, &args, place, span);
+                }
+            }
+        }
+    }
+
+    fn call(&mut self, call: &'p Call, place: Place, span: Span) {
+        let args: Vec<&Expr> = call.args.iter().collect();
+        self.callee(call.callee, &args, place, span);
+    }
+
+    fn callee(&mut self, callee: Callee, args: &[&'p Expr], place: Place, span: Span) {
+        let depends = args.iter().any(|arg| arg.level == Level::Param);
+        let place = match depends {
+            true => place,
+            false => Place::Known,
+        };
+        match callee {
+            Callee::User(id) => self.function(id, place),
+            Callee::Builtin(id) => self.library(id, args, place, span),
+        }
+    }
+
+    fn function(&mut self, id: FunId, place: Place) {
+        let seen = &mut self.seen[id.0 as usize][place as usize];
+        if !std::mem::replace(seen, true) {
+            self.statements(&self.program.function(id).body, place);
+        }
+    }
+
+    fn library(&mut self, id: BuiltinId, args: &[&'p Expr], place: Place, span: Span) {
+        let name = id.name();
+        let mut passed = false;
+        for arg in args {
+            if let ExprKind::FunRef(function) = &arg.kind {
+                passed = true;
+                if let Callee::User(id) = function.callee {
+                    self.function(id, place);
+                }
+            }
+        }
+        let types: Vec<&Type> = args.iter().map(|arg| &arg.ty).collect();
+        let (known, density) = if passed || id.is_variadic() {
+            let there = matches!(name, "reduce_sum" | "reduce_sum_static")
+                || Form::of(name, args.len() - 1).is_some();
+            (there, there)
+        } else {
+            (computes(id, &types), lowers(id, &types))
+        };
+        let message = if !known {
+            format!("`{name}` with these arguments is not evaluated")
+        } else if place == Place::Density && !density {
+            format!(
+                "`{name}` is not evaluated in the log density, with arguments that depend on parameters"
+            )
+        } else {
+            return;
+        };
+        let diagnostic = Diagnostic::error(Code::Unsupported, span, message);
+        self.found.push(match known {
+            true => diagnostic.help("it is, of data, and in generated quantities"),
+            false => diagnostic,
+        });
+    }
+}
