@@ -50,10 +50,13 @@ struct Declaration {
     /// Tokens of the type.
     ty: Range<usize>,
     /// Name, sizes between the brackets, initial value.
-    names: Vec<(usize, Option<Range<usize>>, Option<Range<usize>>)>,
+    names: Vec<Named>,
     /// The `;`.
     end: usize,
 }
+
+/// A name of a declaration, with its sizes and its initial value.
+type Named = (usize, Option<Range<usize>>, Option<Range<usize>>);
 
 impl Old<'_> {
     fn kind(&self, at: usize) -> TokenKind {
