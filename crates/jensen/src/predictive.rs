@@ -393,10 +393,10 @@ mod tests {
 
     #[test]
     fn a_right_model_predicts_nine_of_ten_within_its_intervals() {
-        let (_, within) = uniform(200, 100, 1.0).intervals("y");
+        let (_, within) = uniform(200, 10_000, 1.0).intervals("y");
         assert_eq!(within, 180);
         // A model that predicts a tenth of the range has the others outside.
-        let (_, within) = uniform(200, 100, 0.1).intervals("y");
+        let (_, within) = uniform(200, 10_000, 0.1).intervals("y");
         assert_eq!(within, 18);
     }
 

@@ -342,9 +342,11 @@ fn nesting_is_bounded_and_says_so() {
             ));
         }
     }
-    let sum = |n: usize| format!("model {{ real x = 1{}; }}", " + 1".repeat(n));
-    assert!(exercise(&sum(MAX_HEIGHT as usize - 2)).is_some());
-    assert!(exercise(&sum(MAX_HEIGHT as usize + 2)).is_none());
+    let chain = |link: &str, n: usize| format!("model {{ real x = 1{}; }}", link.repeat(n));
+    assert!(exercise(&chain(" * 1", MAX_HEIGHT as usize - 2)).is_some());
+    assert!(exercise(&chain(" * 1", MAX_HEIGHT as usize + 2)).is_none());
+    // Sums are read in parts, which stand deeper only by their number.
+    assert!(exercise(&chain(" + 1", 10_000)).is_some());
 }
 
 #[test]

@@ -214,8 +214,8 @@ impl Snapshot for LdaGlobals {
             terms,
             // Checkpoints of earlier versions have none: see `with_alpha`.
             alpha: match archive.vec("alpha") {
-                Ok(_) => archive.vec_of("alpha", topics)?,
-                Err(_) => Vec::new(),
+                Ok(alpha) if !alpha.is_empty() => archive.vec_of("alpha", topics)?,
+                _ => Vec::new(),
             },
             eta: scalars[0],
             stride,

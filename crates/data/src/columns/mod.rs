@@ -95,8 +95,28 @@ impl RowFile {
     fn open(path: &Path) -> Result<Self, DataError> {
         let failed = |error| DataError::io("read", path, &error);
         let file = File::open(path).map_err(failed)?;
-        let stamp = stamp(&file.metadata().map_err(failed)?);
+        let about = file.metadata().map_err(failed)?;
+        let stamp = stamp(&about);
         let reader = SerializedFileReader::new(file).map_err(|error| unreadable(path, &error))?;
+        // The reader takes for granted that columns lie within the file.
+        for column in reader
+            .metadata()
+            .row_groups()
+            .iter()
+            .flat_map(|g| g.columns())
+        {
+            let begin = column
+                .dictionary_page_offset()
+                .unwrap_or(column.data_page_offset());
+            let (size, len) = (column.compressed_size(), about.len());
+            let within = |at: i64| u64::try_from(at).is_ok_and(|at| at <= len);
+            if !within(begin) || !within(size) || !within(begin.saturating_add(size)) {
+                return Err(DataError::invalid(format!(
+                    "`{}` cannot be read as Parquet: a column lies outside the file",
+                    path.display()
+                )));
+            }
+        }
         let groups = reader.metadata().row_groups().iter();
         let groups = groups
             .map(|group| group.num_rows().max(0) as usize)
