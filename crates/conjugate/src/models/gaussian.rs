@@ -275,8 +275,8 @@ impl Components for Gaussians {
         }
     }
 
-    /// Given the others, the missing values m of a row are normal: with P = E[Λ] their precision is P_mm, at temperature T
-    /// that over T, and their mean P_mm⁻¹ (E[Λμ]_m − P_mo x_o).
+    /// Given the others, the missing values m of a row are normal: with P = `E[Λ]` their precision is P_mm, at temperature T
+    /// that over T, and their mean P_mm⁻¹ (`E[Λμ]`_m − P_mo x_o).
     fn complete(
         &self,
         t: &[f64],

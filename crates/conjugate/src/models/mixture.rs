@@ -296,7 +296,7 @@ struct PredictiveComponent {
 }
 
 impl<C: Components> Predictive<'_, C> {
-    /// log E[π_k] + log ∫ p(x | β_k) q(β_k) of every component, in nats, at a point of the mixture's data.
+    /// log `E[π_k]` + log ∫ p(x | β_k) q(β_k) of every component, in nats, at a point of the mixture's data.
     ///
     /// Of conjugate families the integral is a(λ + T(x)) − a(λ), but for what does not depend on the component.
     pub fn at(&self, point: usize) -> Vec<f64> {
