@@ -48,7 +48,7 @@ mod points;
 mod progress;
 #[cfg(feature = "reproduce")]
 mod reproduce;
-#[cfg(any(feature = "neural", feature = "conjugate"))]
+#[cfg(any(feature = "neural", feature = "conjugate", feature = "topics"))]
 mod rows;
 mod show;
 mod table;
