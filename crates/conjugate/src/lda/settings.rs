@@ -34,7 +34,7 @@ pub enum Inference {
     /// φ_vk ∝ (α_k + n_k − φ_vk) λ_kv / Σ_v λ_kv, n_k the expected number of the document's tokens in topic k. Proportions
     /// are integrated out, so that a topic's weight in a document does not vanish where it holds less than a token, as
     /// exp ψ does. Unlike the paper's, n_k leaves out the token's own share, as batch CVB0 does (Asuncion, Welling, Smyth
-    /// and Teh 2009, Eq. 12): on 19 000 abstracts it is worth 0.2 nats a word.
+    /// and Teh 2009, Eq. 12).
     Cvb0,
 }
 
