@@ -1,16 +1,14 @@
 //! `jensen factor-analysis`.
 
-use std::path::PathBuf;
-
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use jensen::latent::{
     AnalysisData, AnalysisRequest, AnalysisSummary, FACTOR_ANALYSIS, fit_analysis,
 };
-use jensen::study::{Place, folder, request};
 
-use crate::failure::{CommandResult, Failure};
+use crate::failure::CommandResult;
 use crate::progress::BoundLine;
-use crate::terminal::{Say, Setting, conclude, start_threads, verdict};
+use crate::table_fit::{Asked, TableFit, named};
+use crate::terminal::{Setting, conclude, verdict};
 
 const FIT_EXAMPLES: &str = "\
 Examples:
@@ -28,60 +26,23 @@ completed.csv (the table with the means of missing cells), trace.jsonl and repor
 pub enum AnalysisCommand {
     /// Fit factors to a table
     #[command(after_help = FIT_EXAMPLES)]
-    Fit(Box<FitArgs>),
-}
-
-/// Fits factors.
-#[derive(Args)]
-pub struct FitArgs {
-    #[command(flatten)]
-    request: AnalysisRequest,
-    /// Number of threads
-    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count, help_heading = "Run")]
-    threads: Option<usize>,
-    /// Write results and checkpoints to this folder
-    #[arg(long, value_name = "DIR", help_heading = "Output")]
-    out: Option<PathBuf>,
-    /// Continue the run in the folder of --out from its last checkpoint; all other flags stay as they were
-    #[arg(long, requires = "out", help_heading = "Output")]
-    resume: bool,
-    /// Print fit.json to standard output, and nothing else
-    #[arg(long, help_heading = "Output")]
-    json: bool,
-    /// No progress, no table
-    #[arg(long, short, help_heading = "Output")]
-    quiet: bool,
+    Fit(Box<TableFit<AnalysisRequest>>),
 }
 
 /// Runs the command.
 pub fn run(command: AnalysisCommand) -> CommandResult {
     let AnalysisCommand::Fit(args) = command;
-    start_threads(args.threads)?;
-    let (asked, place) = match (&args.out, args.resume) {
-        (Some(path), true) => {
-            let folder = folder::open(path, FACTOR_ANALYSIS)?;
-            let asked = if folder::has_request(&folder) {
-                request::over(&args.request, &folder::read_request(&folder)?)?
-            } else {
-                args.request
-            };
-            let force = false;
-            (asked, Place::Resumed { folder, force })
-        }
-        (out, _) => (args.request, Place::new(out.as_deref())),
-    };
-    let Some(path) = &asked.data else {
-        return Err(Failure::usage("no table is given"));
-    };
-    let data = AnalysisData::read(path)?;
-    let say = Say {
-        json: args.json,
-        quiet: args.quiet,
-    };
+    let Asked {
+        request,
+        place,
+        out,
+        say,
+    } = args.asked(FACTOR_ANALYSIS)?;
+    let data = AnalysisData::read(named(request.data.as_deref())?)?;
     let setting = Setting::new(place, Box::<BoundLine>::default());
-    let summary = setting.watch(say, |around| fit_analysis(&asked, &data, around))?;
+    let summary = setting.watch(say, |around| fit_analysis(&request, &data, around))?;
     let trusted = summary.judgement.trusted;
-    conclude(&summary, trusted, args.out.as_deref(), say, 9, table)
+    conclude(&summary, trusted, out.as_deref(), say, 9, table)
 }
 
 /// Columns of the data that fit a terminal; the report and loadings.csv have more.

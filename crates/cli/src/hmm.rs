@@ -10,7 +10,8 @@ use jensen::points::{ChainsRequest, HMM, Sequences, decode_chains, fit_chains, s
 use jensen::study::folder;
 
 use crate::failure::{CommandResult, Exit, Failure, print, remark};
-use crate::points::{PointArgs, run as run_points};
+use crate::points::run as run_points;
+use crate::table_fit::TableFit;
 use crate::terminal::start_threads;
 
 const FIT_EXAMPLES: &str = "\
@@ -27,7 +28,7 @@ The posterior of transitions and emissions is found by coordinate ascent, that o
 pub enum HmmCommand {
     /// Fit a hidden Markov model to sequences
     #[command(after_help = FIT_EXAMPLES)]
-    Fit(Box<PointArgs<ChainsRequest>>),
+    Fit(Box<TableFit<ChainsRequest>>),
     /// The states of sequences, old or new, under a stored fit
     Predict(PredictArgs),
 }

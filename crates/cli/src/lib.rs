@@ -52,6 +52,8 @@ mod reproduce;
 mod rows;
 mod show;
 mod table;
+#[cfg(any(feature = "conjugate", feature = "latent"))]
+mod table_fit;
 mod terminal;
 #[cfg(feature = "topics")]
 mod topics;

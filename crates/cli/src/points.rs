@@ -9,14 +9,15 @@ use jensen::points::{
     Described, Explained, FACTORS, FactorsRequest, Fitted, MIXTURE, MixtureModel, MixtureRequest,
     PointRequest, Points, PointsSummary, fit_factors, fit_mixture,
 };
-use jensen::study::{Around, Place, folder, request};
+use jensen::study::Around;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::failure::{CommandResult, Exit, Failure};
+use crate::failure::{CommandResult, Exit};
 use crate::progress::BoundLine;
 use crate::rows::{Place as RowPlace, numbered, write_rows};
-use crate::terminal::{Say, Setting, conclude, start_threads, verdict};
+use crate::table_fit::{Asked, TableFit, named};
+use crate::terminal::{Setting, conclude, start_threads, verdict};
 
 const MIXTURE_EXAMPLES: &str = "\
 Examples:
@@ -43,7 +44,7 @@ distribution, and the probability of every component. Empty cells are missing va
 pub enum MixtureCommand {
     /// Fit a mixture to the rows of a table
     #[command(after_help = MIXTURE_EXAMPLES)]
-    Fit(Box<PointArgs<MixtureRequest>>),
+    Fit(Box<TableFit<MixtureRequest>>),
     /// Say which components rows belong to, and how likely they are
     #[command(after_help = PREDICT_EXAMPLES)]
     Predict(PredictArgs),
@@ -77,29 +78,7 @@ the factors as pictures of that width and height, row by row.";
 pub enum FactorsCommand {
     /// Fit binary factors to the rows of a table
     #[command(after_help = FACTORS_EXAMPLES)]
-    Fit(Box<PointArgs<FactorsRequest>>),
-}
-
-/// Fits a model of points.
-#[derive(Args)]
-pub struct PointArgs<R: Args> {
-    #[command(flatten)]
-    request: R,
-    /// Number of threads
-    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count, help_heading = "Run")]
-    threads: Option<usize>,
-    /// Write results and checkpoints to this folder
-    #[arg(long, value_name = "DIR", help_heading = "Output")]
-    out: Option<PathBuf>,
-    /// Continue the run in the folder of --out from its last checkpoint; all other flags stay as they were
-    #[arg(long, requires = "out", help_heading = "Output")]
-    resume: bool,
-    /// Print fit.json to standard output, and nothing else
-    #[arg(long, help_heading = "Output")]
-    json: bool,
-    /// No progress, no table
-    #[arg(long, short, help_heading = "Output")]
-    quiet: bool,
+    Fit(Box<TableFit<FactorsRequest>>),
 }
 
 /// Reads a table whose rows are points.
@@ -155,39 +134,24 @@ pub fn factors(command: FactorsCommand) -> CommandResult {
 
 /// Fits what `fit` does of what `read` makes of the file that `data` finds in the request.
 pub(crate) fn run<R: Args + Serialize + DeserializeOwned, D>(
-    args: PointArgs<R>,
+    args: TableFit<R>,
     command: &str,
     data: impl Fn(&R) -> Option<&Path>,
     read: impl FnOnce(&R, &Path) -> Result<D, Error>,
     fit: impl FnOnce(&R, &D, Around<'_>) -> Result<Fitted, Error>,
 ) -> CommandResult {
-    start_threads(args.threads)?;
-    let (request, place) = match (&args.out, args.resume) {
-        (Some(path), true) => {
-            let folder = folder::open(path, command)?;
-            let request = if folder::has_request(&folder) {
-                request::over(&args.request, &folder::read_request(&folder)?)?
-            } else {
-                args.request
-            };
-            let force = false;
-            (request, Place::Resumed { folder, force })
-        }
-        (out, _) => (args.request, Place::new(out.as_deref())),
-    };
-    let Some(path) = data(&request) else {
-        return Err(Failure::usage("no table is given"));
-    };
-    let points = read(&request, path)?;
-    let say = Say {
-        json: args.json,
-        quiet: args.quiet,
-    };
+    let Asked {
+        request,
+        place,
+        out,
+        say,
+    } = args.asked(command)?;
+    let points = read(&request, named(data(&request))?)?;
     let setting = Setting::new(place, Box::<BoundLine>::default());
     let (made, summary) = setting.watch(say, |around| fit(&request, &points, around))?;
     let trusted = summary.judgement.trusted;
     let text = |summary: &PointsSummary| table(summary, &made.described);
-    conclude(&summary, trusted, args.out.as_deref(), say, 9, text)
+    conclude(&summary, trusted, out.as_deref(), say, 9, text)
 }
 
 /// Rows and columns of the table that fit a terminal; the report has more, fit.json all.

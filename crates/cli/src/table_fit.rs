@@ -1,0 +1,76 @@
+//! What fits of one table have in common on the command line: where the run is kept, what is printed, how it goes on.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use jensen::study::{Place, folder, request};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::failure::Failure;
+use crate::terminal::{Say, start_threads};
+
+/// Fits a model to a table.
+#[derive(Args)]
+pub struct TableFit<R: Args> {
+    #[command(flatten)]
+    request: R,
+    /// Number of threads
+    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count, help_heading = "Run")]
+    threads: Option<usize>,
+    /// Write results and checkpoints to this folder
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    out: Option<PathBuf>,
+    /// Continue the run in the folder of --out from its last checkpoint; all other flags stay as they were
+    #[arg(long, requires = "out", help_heading = "Output")]
+    resume: bool,
+    /// Print fit.json to standard output, and nothing else
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+    /// No progress, no table
+    #[arg(long, short, help_heading = "Output")]
+    quiet: bool,
+}
+
+/// A run that is to be made: the flags over those of the folder, and where its results go.
+pub struct Asked<R> {
+    pub request: R,
+    pub place: Place,
+    pub out: Option<PathBuf>,
+    pub say: Say,
+}
+
+impl<R: Args + Serialize + DeserializeOwned> TableFit<R> {
+    /// Starts the threads, and opens the folder of a run that goes on.
+    pub fn asked(self, command: &str) -> Result<Asked<R>, Failure> {
+        start_threads(self.threads)?;
+        let say = Say {
+            json: self.json,
+            quiet: self.quiet,
+        };
+        let (request, place) = match (&self.out, self.resume) {
+            (Some(path), true) => {
+                let folder = folder::open(path, command)?;
+                let request = if folder::has_request(&folder) {
+                    request::over(&self.request, &folder::read_request(&folder)?)?
+                } else {
+                    self.request
+                };
+                let force = false;
+                (request, Place::Resumed { folder, force })
+            }
+            (out, _) => (self.request, Place::new(out.as_deref())),
+        };
+        Ok(Asked {
+            request,
+            place,
+            out: self.out,
+            say,
+        })
+    }
+}
+
+/// The table that a request names.
+pub fn named(data: Option<&Path>) -> Result<&Path, Failure> {
+    data.ok_or_else(|| Failure::usage("no table is given"))
+}
