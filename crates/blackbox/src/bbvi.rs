@@ -61,13 +61,13 @@ impl BbviSettings {
     pub fn of_flows() -> Self {
         Self {
             optimiser: Optimiser {
-                step_size: 0.005,
+                step_size: 0.002,
                 ..Rule::adam().into()
             },
-            draws: 1024,
-            window: 50,
+            draws: 2048,
+            window: 200,
             judges: 2048,
-            tolerance: 0.05,
+            tolerance: 0.01,
             ..Self::default()
         }
     }

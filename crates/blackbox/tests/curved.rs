@@ -218,7 +218,7 @@ fn mixtures_bend() {
 fn flows_bend() {
     let kind = FamilyKind::Flow { layers: 6 };
     // A flow ends where the far ends of the arms begin, and draws there have large weights.
-    reaches(&Scalar(Banana), kind, &bananas(0.03, 0.5, 0.1));
+    reaches(&Scalar(Banana), kind, &bananas(0.01, 0.5, 0.05));
     let funnel = Bar {
         name: "funnel",
         distance: 0.1,
