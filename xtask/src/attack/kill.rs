@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::scenes::{self, Scene};
+use super::scenes::{self, Again, Scene};
 use super::{Dice, Flags, compare, finish, run, start};
 
 /// Kills every command, and compares what going on leaves with a run that was left alone.
@@ -72,7 +72,7 @@ fn one(
     let begun = folder.join("run.json").is_file() && folder.join("jensen.json").is_file();
     let how = match killed.code {
         Some(_) => How::Late,
-        None if begun => How::Resumed,
+        None if begun || matches!(scene.again, Again::Same) => How::Resumed,
         None => How::Anew,
     };
     let line = match how {

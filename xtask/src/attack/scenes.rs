@@ -14,8 +14,21 @@ pub struct Scene {
     pub verb: &'static str,
     /// What it is given, without a folder.
     pub given: String,
+    /// How it goes on after it was stopped.
+    pub again: Again,
     /// Commands that use the folder; `DIR` stands for it, `OUT` for a file.
     pub uses: Vec<String>,
+}
+
+/// How a run goes on that was stopped.
+#[derive(Clone, Copy)]
+pub enum Again {
+    /// By `--resume` of the same command.
+    Resume,
+    /// By `topics fit --resume`, whatever it was begun by.
+    Topics,
+    /// By the same command line.
+    Same,
 }
 
 impl Scene {
@@ -29,20 +42,28 @@ impl Scene {
 
     /// The command line that goes on.
     pub fn resume(&self, folder: &Path) -> Vec<String> {
+        let verb = match self.again {
+            Again::Resume => self.verb,
+            Again::Topics => "topics fit",
+            Again::Same => return self.fit(folder),
+        };
         let folder_of = if self.is_of_points() { " --out" } else { "" };
-        let line = format!("{} {} --resume{folder_of}", self.verb, self.manner());
-        let mut line = words(&line);
+        let mut line = words(&format!("{verb} {} --resume{folder_of}", self.manner()));
         line.push(folder.display().to_string());
         line
     }
 
     /// Commands of points write their checkpoints as they like, and take their folder from `--out` when they go on.
     fn is_of_points(&self) -> bool {
-        self.verb.starts_with("mixture") || self.verb.starts_with("factors")
+        ["mixture", "factors", "hmm", "factor-analysis"]
+            .iter()
+            .any(|verb| self.verb.starts_with(verb))
     }
 
     fn manner(&self) -> &'static str {
-        if self.is_of_points() {
+        if let Again::Same = self.again {
+            "-q"
+        } else if self.is_of_points() {
             "--threads 1 -q"
         } else {
             "--checkpoint-every 0.02 --threads 1 -q"
@@ -66,6 +87,7 @@ impl Scene {
 /// Every scene, with its data in `desk`.
 pub fn all(root: &Path, jensen: &Path, desk: &Path) -> Result<Vec<Scene>, String> {
     let mut scenes = fits(root);
+    scenes.extend(of_many(root, desk)?);
     scenes.extend(of_tables(desk)?);
     scenes.extend(of_documents(jensen, desk)?);
     scenes.extend(of_pictures(desk)?);
@@ -91,6 +113,7 @@ fn fits(root: &Path) -> Vec<Scene> {
         name,
         verb: "fit",
         given: format!("{files} --seed 3 --draws 100 {flags}"),
+        again: Again::Resume,
         uses: vec![draws.clone()],
     };
     let mut scenes = vec![
@@ -104,77 +127,167 @@ fn fits(root: &Path) -> Vec<Scene> {
         ),
         fit("fit refine", &schools, "--refine always"),
         fit("fit sparse", &schools, "--family sparse --refine none"),
+        fit("fit mixture", &schools, "--family mixture=2 --refine none"),
+        fit("fit flow", &schools, "--family flow=2 --max-iters 200"),
         fit(
             "fit records",
             &files("kidscore_momhs"),
             "--exchangeable N --batch 50 --estimator joint --max-iters 2000",
         ),
     ];
+    let program = schools.split(' ').next().unwrap_or_default();
     scenes[0].uses.push("compare DIR DIR".to_owned());
+    scenes[0]
+        .uses
+        .push(format!("generate {program} DIR --seed 3 --out OUT"));
     scenes
+}
+
+/// Many fits of one program.
+fn of_many(root: &Path, desk: &Path) -> Result<Vec<Scene>, String> {
+    let schools = root.join("models/eight_schools_noncentred");
+    let (program, data) = (schools.join("model.stan"), schools.join("data.json"));
+    let slope = "data { int N; vector[N] x; vector[N] y; } parameters { real a; }
+                 model { a ~ normal(0, 1); y ~ normal(a * x, 1); }\n";
+    let simulator = "data { int N; vector[N] x; } generated quantities { real a = normal_rng(0, 1);
+                     array[N] real y = normal_rng(a * x, 1); }\n";
+    let slope = written(desk, "slope.stan", slope.as_bytes())?;
+    let simulator = written(desk, "simulator.stan", simulator.as_bytes())?;
+    let rows = written(desk, "rows.json", br#"{"N": 3, "x": [1, 2, 3]}"#)?;
+    let scene = |name, verb, given| Scene {
+        name,
+        verb,
+        given,
+        again: Again::Same,
+        uses: Vec::new(),
+    };
+    Ok(vec![
+        scene(
+            "fit-many",
+            "fit-many",
+            format!(
+                "{} {} --seeds 1..6 --workers 2",
+                program.display(),
+                data.display()
+            ),
+        ),
+        scene(
+            "calibrate",
+            "fit",
+            format!(
+                "{} {} --calibrate 30 --simulator {} --seed 3",
+                slope.display(),
+                rows.display(),
+                simulator.display()
+            ),
+        ),
+    ])
 }
 
 /// Fits of tables.
 fn of_tables(desk: &Path) -> Result<Vec<Scene>, String> {
     let plane = written(desk, "plane.csv", plane().as_bytes())?;
     let bits = written(desk, "bits.csv", bits().as_bytes())?;
+    let (plane, bits) = (plane.display(), bits.display());
+    let scene = |name, verb, given, uses| Scene {
+        name,
+        verb,
+        given,
+        again: Again::Resume,
+        uses,
+    };
     Ok(vec![
-        Scene {
-            name: "mixture",
-            verb: "mixture fit",
-            given: format!("{} -k 3 --seed 6", plane.display()),
-            uses: Vec::new(),
-        },
-        Scene {
-            name: "factors",
-            verb: "factors fit",
-            given: format!("{} -k 2 --noise-variance 0.1 --seed 6", bits.display()),
-            uses: Vec::new(),
-        },
-        Scene {
-            name: "latent",
-            verb: "latent fit",
-            given: format!(
-                "--likelihood gaussian --prior gp(matern32,on=x) --data {} --restarts 2",
-                plane.display()
-            ),
-            uses: vec![format!(
-                "latent predict DIR --at {} --out OUT",
-                plane.display()
-            )],
-        },
+        scene(
+            "mixture",
+            "mixture fit",
+            format!("{plane} -k 3 --seed 6"),
+            vec![format!("mixture predict DIR {plane}")],
+        ),
+        scene(
+            "mixture of some",
+            "mixture fit",
+            format!("{plane} -k 1..4 --starts 2 --seed 6"),
+            Vec::new(),
+        ),
+        scene(
+            "factors",
+            "factors fit",
+            format!("{bits} -k 2 --noise-variance 0.1 --seed 6"),
+            Vec::new(),
+        ),
+        scene(
+            "hmm",
+            "hmm fit",
+            format!("{plane} -k 3 --seed 6"),
+            vec![format!("hmm predict DIR {plane} --out OUT")],
+        ),
+        scene(
+            "factor-analysis",
+            "factor-analysis fit",
+            format!("{bits} -k 1 --seed 6"),
+            Vec::new(),
+        ),
+        scene(
+            "latent",
+            "latent fit",
+            format!("--likelihood gaussian --prior gp(matern32,on=x) --data {plane} --restarts 2"),
+            vec![format!("latent predict DIR --at {plane} --out OUT")],
+        ),
     ])
 }
 
-/// Topics of a corpus in one file, and of leaves.
+/// Topics of a corpus in one file, and of leaves, by either inference; and of documents that come later.
 fn of_documents(jensen: &Path, desk: &Path) -> Result<Vec<Scene>, String> {
     let text = written(desk, "text.jsonl", documents().as_bytes())?;
-    let scene = |name, flags: &str| {
-        let corpus = desk.join(name);
-        let build = format!(
-            "topics build {} --heldout 0.1 --min-df 1 --max-df 1.0 {flags} -q --out",
-            text.display()
-        );
-        let mut line = words(&build);
-        line.push(corpus.display().to_string());
-        let built = run(jensen, &line)?;
-        if built.code != Some(0) {
-            return Err(format!("{build}: {}", built.told));
+    let text = text.display();
+    let done = |line: &str, out: &Path| {
+        let mut words = words(&format!("{line} -q --out"));
+        words.push(out.display().to_string());
+        match run(jensen, &words)? {
+            ended if matches!(ended.code, Some(0 | 4)) => Ok(()),
+            ended => Err(format!("{line}: {}", ended.told)),
         }
-        Ok(Scene {
+    };
+    let scene = |name, flags: &str, inference| {
+        let corpus = desk.join(name);
+        done(
+            &format!("topics build {text} --heldout 0.1 --min-df 1 --max-df 1.0 {flags}"),
+            &corpus,
+        )?;
+        Ok::<_, String>(Scene {
             name,
             verb: "topics fit",
-            given: format!("{} -k 4 --batch 10 --passes 3 --seed 2", corpus.display()),
+            given: format!(
+                "{} -k 4 --batch 10 --passes 3 --seed 2 --inference {inference}",
+                corpus.display()
+            ),
+            again: Again::Resume,
             uses: vec![
                 "topics show DIR --json".to_owned(),
                 "topics evaluate DIR --json".to_owned(),
+                format!("topics predict DIR {text}"),
             ],
         })
     };
-    Ok(vec![
-        scene("topics", "")?,
-        scene("topics-of-leaves", "--shards 3")?,
-    ])
+    let mut scenes = vec![
+        scene("topics", "", "mean-field")?,
+        scene("topics-collapsed", "", "cvb0")?,
+        scene("topics-of-leaves", "--shards 3", "mean-field")?,
+    ];
+    let (corpus, fitted) = (desk.join("topics"), desk.join("topics-to-update"));
+    let fit = format!(
+        "topics fit {} -k 4 --batch 10 --passes 3 --seed 2",
+        corpus.display()
+    );
+    done(&fit, &fitted)?;
+    scenes.push(Scene {
+        name: "topics update",
+        verb: "topics update",
+        given: format!("{} {text} --batch 10 --passes 2", fitted.display()),
+        again: Again::Topics,
+        uses: vec!["topics show DIR --json".to_owned()],
+    });
+    Ok(scenes)
 }
 
 /// Auto-encoders of pictures, with weights that are estimated and with their posterior.
@@ -187,6 +300,7 @@ fn of_pictures(desk: &Path) -> Result<Vec<Scene>, String> {
             "{} --latent 2 --batch 20 --seed 2 {flags}",
             images.display()
         ),
+        again: Again::Resume,
         uses: vec![
             "vae sample DIR --count 3 --out OUT".to_owned(),
             format!("vae encode DIR {} --out OUT", images.display()),
