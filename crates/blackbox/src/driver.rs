@@ -198,16 +198,22 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
     fn starts(&self) -> Engaged<'a> {
         let (source, settings) = (self.source, self.settings.start.clone());
         Engaged::Starts(match self.records {
-            None => Box::new(Starts::new(self.density, source, settings)),
-            Some(records) => Box::new(Starts::new(records.scout(), source, settings)),
+            None => Box::new(Starts::new(self.density, source, settings).heeding(self.interrupt)),
+            Some(records) => {
+                Box::new(Starts::new(records.scout(), source, settings).heeding(self.interrupt))
+            }
         })
     }
 
     fn first_finite_point(&self) -> Option<Vec<f64>> {
         let (source, settings) = (self.source, self.settings.start.clone());
         match self.records {
-            None => Starts::new(self.density, source, settings).first_finite_point(),
-            Some(records) => Starts::new(records.scout(), source, settings).first_finite_point(),
+            None => Starts::new(self.density, source, settings)
+                .heeding(self.interrupt)
+                .first_finite_point(),
+            Some(records) => Starts::new(records.scout(), source, settings)
+                .heeding(self.interrupt)
+                .first_finite_point(),
         }
     }
 

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
-use jensen_run::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Step};
+use jensen_run::{Algorithm, Archive, ArchiveError, Interrupt, Record, Snapshot, Status, Step};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -306,6 +306,8 @@ pub struct Starts<'a, D: TwiceDifferentiable> {
     objective: Objective<'a, D>,
     /// The same on fewer draws, one for each that may be on its way.
     scouts: Vec<Objective<'a, D>>,
+    /// Once it is over, no further point is looked for: none is found where no density is evaluated any more.
+    interrupt: Option<&'a Interrupt<'a>>,
 }
 
 /// State of [`Starts`].
@@ -340,7 +342,20 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
             family,
             source,
             settings,
+            interrupt: None,
         }
+    }
+
+    /// The same, for a run that may be stopped in the middle of a step.
+    pub fn heeding(self, interrupt: &'a Interrupt<'a>) -> Self {
+        Self {
+            interrupt: Some(interrupt),
+            ..self
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.interrupt.is_some_and(Interrupt::is_over)
     }
 
     /// The starting point of try `attempt` of start `index`.
@@ -382,6 +397,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
     /// The first random point with finite density, gradient and curvature.
     pub fn first_finite_point(&self) -> Option<Vec<f64>> {
         (0..ATTEMPTS)
+            .take_while(|_| !self.is_over())
             .map(|attempt| self.point(0, attempt))
             .find(|point| initial_log_sd(self.density, point).is_some())
     }
@@ -394,6 +410,9 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
             _ => ATTEMPTS,
         };
         for attempt in 0..attempts {
+            if self.is_over() {
+                return None;
+            }
             let point = self.point(index, attempt);
             let Some(log_sd) = initial_log_sd(self.density, &point) else {
                 continue;

@@ -52,6 +52,10 @@ impl<D: LogDensity> LogDensity for Watched<'_, D> {
         self.density.records()
     }
 
+    fn work(&self) -> Option<u64> {
+        self.density.work()
+    }
+
     fn pattern(&self) -> Option<Arc<Pattern>> {
         self.density.pattern()
     }

@@ -1,6 +1,6 @@
 //! Whole fits on densities whose optimum is known, and on those that defeat Gaussians.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use jensen_blackbox::{
     AdviSettings, BbviSettings, FamilyChoice, FamilyKind, Fit, FitError, Init, Method, Oracle,
@@ -361,4 +361,63 @@ fn what_cannot_be_fitted_is_said_at_once() {
         wrong.to_string(),
         "the initial point has 2 coordinates, the model has 3"
     );
+}
+
+/// A funnel that asks to be stopped at its first evaluation, and counts how often it is prepared for.
+struct Stopping<'a> {
+    stop: &'a AtomicBool,
+    prepared: AtomicU64,
+}
+
+impl LogDensity for Stopping<'_> {
+    type Workspace = ();
+
+    fn dim(&self) -> usize {
+        5
+    }
+
+    fn workspace(&self, _lanes: usize) {
+        self.prepared.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn value(&self, _: &mut (), z: Lanes<'_>, out: &mut [f64]) {
+        self.stop.store(true, Ordering::Relaxed);
+        for (lane, value) in out.iter_mut().enumerate() {
+            *value = (0..5).map(|i| -0.5 * z.row(i)[lane].powi(2)).sum();
+        }
+    }
+
+    fn value_grad(&self, ws: &mut (), z: Lanes<'_>, out: &mut [f64], mut grad: LanesMut<'_>) {
+        self.value(ws, z, out);
+        for i in 0..5 {
+            for (g, x) in grad.row_mut(i).iter_mut().zip(z.row(i)) {
+                *g = -x;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_run_that_is_stopped_at_its_beginning_looks_for_no_further_starting_point() {
+    let stop = AtomicBool::new(false);
+    let density = Stopping {
+        stop: &stop,
+        prepared: AtomicU64::new(0),
+    };
+    let density = Differenced(density);
+    let (clock, mut silent) = (|| 0.0, Silent);
+    let mut control = Control::new(Budget::iterations(100), &clock, &mut silent);
+    control.cancel = Some(&stop);
+    let fit = fit(
+        &density,
+        &Settings::default(),
+        &Subject::default(),
+        &mut control,
+    );
+    assert!(
+        matches!(&fit, Err(FitError::CannotStart(Status::Interrupted { .. }))),
+        "{fit:?}"
+    );
+    let prepared = density.0.prepared.load(Ordering::Relaxed);
+    assert!(prepared < 30, "{prepared} workspaces");
 }

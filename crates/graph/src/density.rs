@@ -517,6 +517,10 @@ impl LogDensity for GraphDensity {
         }
     }
 
+    fn work(&self) -> Option<u64> {
+        Some(self.gradient.work() as u64)
+    }
+
     fn pattern(&self) -> Option<Arc<Pattern>> {
         let found = self.pattern.get_or_init(|| pattern(&self.differentiated));
         found.clone()

@@ -84,7 +84,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
 
     /// Gradients that may be taken: twice as many where a round has nearly mixed, which one more then does.
     fn limit(&self, state: &RefineState) -> u64 {
-        let limit = self.settings.limit(self.target.dim());
+        let limit = self.settings.limit(self.target.dim(), self.target.work());
         match state.rounds.iter().any(|round| nearly(&round.mixing)) {
             true => 2 * limit,
             false => limit,

@@ -110,6 +110,10 @@ impl<'a, D: LogDensity> Target<'a, D> {
         self.density.dim()
     }
 
+    pub(super) fn work(&self) -> Option<u64> {
+        self.density.work()
+    }
+
     /// Counts evaluations with their gradients.
     pub(super) fn count(&mut self, gradients: usize) {
         self.calls.gradients += gradients as u64;
