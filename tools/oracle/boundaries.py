@@ -32,7 +32,16 @@ AT_ZERO = [
     f"sd([{GONE}, {ALSO}]')", f"{GONE} / (1 + {ALSO})", f"sqrt(dot_self([{GONE}, {ALSO}]'))",
     "weibull_cdf(x[1] | 2, 1)", "bernoulli_lpmf(0 | x[1])", "binomial_lpmf(0 | 3, x[1])", "double_exponential_lpdf(x[1] | x[2], 1)",
     "log_mix(0.5, x[1], x[2])", "log_sum_exp(negative_infinity() + x[1], x[2])", "uniform_lpdf(x[1] | -1, 1)",
-    "exponential_lpdf(x[1] | 1)", "lambert_w0(x[1])", "owens_t(x[1], x[2])",
+    "exponential_lpdf(x[1] | 1)", "lambert_w0(x[1])", "owens_t(x[1], x[2])", "gamma_p(2, x[1])", "gamma_p(1.5 + x[2], x[1])",
+    "gamma_p(3, x[1] * x[1])", "gamma_q(2, x[1])", "gamma_q(1, x[1])", "gamma_p(2, 700 + x[1])", "gamma_q(3, 800 + x[1])",
+    "exponential_lccdf(x[1] | 1)", "exponential_lccdf(x[1] | 2 + x[2])",
+    "rayleigh_lccdf(x[1] | 1)", "pareto_lccdf(1 + x[1] | 1, 2)", "pareto_lccdf(1 + x[1] | 1 + x[2], 2)",
+    "pareto_type_2_lccdf(x[1] | 0, 1, 2)", "pareto_type_2_lccdf(x[1] | x[2], 1, 2)", "uniform_lccdf(x[1] | 0, 1)",
+    "uniform_lcdf(1 + x[1] | 0, 1)", "gamma_lccdf(x[1] | 2, 1)", "gamma_cdf(x[1] | 2, 1)", "chi_square_lccdf(x[1] | 3)",
+    "chi_square_cdf(x[1] | 4)", "inv_gamma_cdf(x[1] | 2, 1)", "lognormal_lccdf(x[1] | 0, 1)", "lognormal_cdf(x[1] | 0, 1)",
+    "loglogistic_cdf(x[1] | 1, 2)", "beta_cdf(x[1] | 2, 3)", "beta_cdf(1 + x[1] | 2, 3)", "beta_lccdf(x[1] | 2, 3)",
+    "beta_lcdf(1 + x[1] | 2, 3)", "inv_chi_square_cdf(x[1] | 3)", "scaled_inv_chi_square_cdf(x[1] | 3, 1)",
+    "poisson_cdf(0 | x[1])", "binomial_lcdf(1 | 3, x[1])", "binomial_lcdf(0 | 3, x[1])", "binomial_lccdf(2 | 3, 1 + x[1])",
 ]
 
 FAR = [

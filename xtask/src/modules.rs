@@ -108,6 +108,7 @@ const STAN: [Storey; 17] = [
     Storey {
         modules: &["lower"],
         may_use: &[
+            "diagnostic",
             "program",
             "transform",
             "value",
@@ -116,6 +117,8 @@ const STAN: [Storey; 17] = [
             "distributions",
             "library",
             "interpret::BoundModel",
+            "interpret::Interpreter",
+            "interpret::Invention",
         ],
     },
     Storey {

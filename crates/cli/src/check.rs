@@ -1,6 +1,7 @@
 //! `jensen check`.
 
 use std::io::IsTerminal;
+use std::sync::Arc;
 
 use jensen::data::read_text;
 use jensen::program::Includes;
@@ -31,7 +32,13 @@ pub fn run(args: &CheckArgs) -> CommandResult {
         };
         let mut checked = stan::check(&text, &name, &includes);
         if let Some(program) = &checked.program {
-            checked.diagnostics.extend(stan::unsupported(program));
+            let found = stan::unsupported(program);
+            // What is known not to be computed needs no trial.
+            let found = match found.is_empty() {
+                true => stan::refusals(&Arc::new(program.clone())),
+                false => found,
+            };
+            checked.diagnostics.extend(found);
         }
         if !checked.diagnostics.is_empty() {
             // Colours are escapes, too: those of a text that has its own cannot be told from them.

@@ -14,6 +14,7 @@ pub use jensen_stan::interpret::Halt;
 use jensen_stan::interpret::{
     self, BoundModel, DataSource, ErrorKind, EvalError, Input, Interpreter, Limits,
 };
+pub use jensen_stan::lower::refusals;
 use jensen_stan::lower::{LowerError, LowerOptions, lower};
 use jensen_stan::outputs::Outputs;
 use jensen_stan::program::{Program, Span};
@@ -207,13 +208,9 @@ impl<D> Model<D> {
         };
         let density = lower(&posterior, options, execution).map_err(|error| {
             let (kind, span) = (error.kind, error.span);
-            model_error(
-                posterior.program(),
-                kind,
-                &error.message,
-                span,
-                build.data_name,
-            )
+            let missing = posterior.where_missing(&error.message);
+            let message = format!("{}{missing}", error.message);
+            model_error(posterior.program(), kind, &message, span, build.data_name)
         })?;
         Ok(Self {
             name: name.to_owned(),

@@ -66,6 +66,18 @@ impl DataSource for Table {
     }
 }
 
+/// Processor seconds of this thread so far: other work on the machine does not count.
+fn processor() -> f64 {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
+    let nanoseconds: f64 = told
+        .split(' ')
+        .next()
+        .unwrap_or("")
+        .parse()
+        .expect("a number");
+    1e-9 * nanoseconds
+}
+
 fn main() {
     let folder = std::env::args().nth(1).expect("a folder of the corpus");
     let read = |name: &str| std::fs::read_to_string(Path::new(&folder).join(name)).expect(name);
@@ -94,25 +106,23 @@ fn main() {
         .collect();
     let (mut values, mut grad) = (vec![0.0; DRAWS], vec![0.0; dim * DRAWS]);
     let mut ws = density.workspace(DRAWS);
-    let median = |run: &mut dyn FnMut()| {
+    // The scheduler counts a thread's time every few milliseconds: enough rounds make that little.
+    let mean = |run: &mut dyn FnMut()| {
         run();
-        let mut seconds: Vec<f64> = (0..15)
-            .map(|_| {
-                let start = Instant::now();
-                run();
-                start.elapsed().as_secs_f64() / DRAWS as f64
-            })
-            .collect();
-        seconds.sort_by(f64::total_cmp);
-        seconds[seconds.len() / 2]
+        let (start, mut rounds) = (processor(), 0);
+        while rounds < 15 || processor() - start < 0.25 {
+            run();
+            rounds += 1;
+        }
+        (processor() - start) / f64::from(rounds * DRAWS as i32)
     };
-    let gradient = median(&mut || {
+    let gradient = mean(&mut || {
         let into = LanesMut::new(&mut grad, dim, DRAWS);
         density.value_grad(&mut ws, Lanes::new(&z, dim, DRAWS), &mut values, into);
     });
-    let value = median(&mut || density.value(&mut ws, Lanes::new(&z, dim, DRAWS), &mut values));
+    let value = mean(&mut || density.value(&mut ws, Lanes::new(&z, dim, DRAWS), &mut values));
     let mut product = vec![0.0; dim * DRAWS];
-    let hvp = median(&mut || {
+    let hvp = mean(&mut || {
         let into = LanesMut::new(&mut product, dim, DRAWS);
         density.hvp(
             &mut ws,

@@ -3,10 +3,12 @@
 mod support;
 
 use std::fmt::Write;
+use std::path::Path;
+use std::sync::Arc;
 
 use jensen_graph::evaluate;
 use jensen_stan::evaluable::unsupported;
-use jensen_stan::lower::{LowerOptions, lower};
+use jensen_stan::lower::{LowerOptions, lower, refusals};
 use jensen_stan::{NoIncludes, check};
 
 /// Lines and columns of what is not evaluated.
@@ -45,6 +47,59 @@ fn what_is_computed_of_data_alone_may_be_used_there() {
     assert_eq!(places(source), []);
     let of_parameters = source.replace("-s * a^2", "-sum(f(to_complex([[a, 2], [3, 4]], 0)))");
     assert_eq!(places(&of_parameters), [(2, 10)]);
+}
+
+/// Line, whether it is an error, and message of what lowering refuses of a program without its data.
+fn refused(source: &str) -> Vec<(usize, bool, String)> {
+    let checked = check(source, "model.stan", &NoIncludes);
+    let program = Arc::new(checked.program.expect("a correct program"));
+    assert!(unsupported(&program).is_empty(), "{source}");
+    refusals(&program)
+        .into_iter()
+        .map(|d| {
+            let place = checked.files[0].line_column(d.primary.span.start);
+            (place.0, d.is_error(), d.message)
+        })
+        .collect()
+}
+
+#[test]
+fn what_lowering_refuses_is_said_before_there_are_data() {
+    let loops = "data {\n  int<lower=1> N;\n  array[N] int<lower=1, upper=N> g;\n  ordered[N] x;\n  cov_matrix[N] S;\n}\n\
+        parameters { real a; vector[N] b; }\nmodel {\n  a ~ std_normal();\n  b[g] ~ multi_normal(x, S);\n  int k = 0;\n  if (a > 0) k = 1;\n  \
+        for (i in 1:k) target += a;\n}";
+    let found = refused(loops);
+    assert_eq!((found[0].0, found[0].1), (13, true), "{found:?}");
+    assert!(found[0].2.contains("loop bounds"), "{found:?}");
+    // Without data it is known; a condition on data may leave it out.
+    let endless = "parameters { real<lower=0> a; }\nmodel {\n  real x = 1;\n  while (x < a) x *= 2;\n  target += -x * a;\n}";
+    assert_eq!(refused(endless)[0].0, 4);
+    let switched = "data { int<lower=0, upper=1> careful; }\nparameters { real<lower=0> a; }\nmodel {\n  real x = 1;\n  if (careful)\n    \
+        while (x < a) x *= 2;\n  target += -x * a;\n}";
+    let found = refused(switched);
+    assert_eq!((found[0].0, found[0].1), (6, false), "{found:?}");
+    assert!(found[0].2.contains("with some data"), "{found:?}");
+    // Nothing is said of a program for which no data are made up, and of one that is computed.
+    let fine = "data { int N; array[N] int<lower=0> y; tuple(real, vector<lower=0>[N]) t; }\n\
+        parameters { real<lower=0> a; }\nmodel { y ~ poisson(a * t.1); }";
+    assert_eq!(refused(fine), []);
+    let strange = "data { int<lower=5, upper=3> N; }\nparameters { real a; }\nmodel { real x = 1; while (x < a) x += N; }";
+    assert_eq!(refused(strange), []);
+}
+
+#[test]
+fn where_a_search_for_a_mode_begins_may_depend_on_parameters() {
+    let source = "functions {\n  real ll(vector f, data vector y, data int m) { return normal_lpdf(y | f, 1); }\n  \
+        matrix K(real s, data int n) { return add_diag(rep_matrix(0, n, n), s); }\n}\n\
+        data { int n; vector[n] y; }\nparameters { real<lower=0> s; vector[n] at; }\nmodel {\n  \
+        target += laplace_marginal_tol(ll, (y, n), 1, K, (s, n), (at, 1e-6, 100, 1, 10, 1));\n}";
+    let checked = check(source, "model.stan", &NoIncludes);
+    assert!(checked.program.is_some(), "{}", checked.render(false));
+    let program = checked.program.expect("checked above");
+    assert_eq!(unsupported(&program).len(), 1);
+    let tolerance = source.replace("(at, 1e-6,", "(at, s,");
+    let refused = check(&tolerance, "model.stan", &NoIncludes);
+    assert!(refused.program.is_none());
 }
 
 /// The log density by both evaluators.
@@ -124,4 +179,37 @@ fn a_file_of_functions_is_checked() {
         "{}",
         wrong.render(false)
     );
+}
+
+#[test]
+fn data_that_are_no_numbers_are_named() {
+    let source = "data { int N; vector[N] x; matrix[N, N] M; }\nparameters { real m; }\nmodel { x ~ normal(m, 1); }";
+    let data = r#"{"N": 2, "x": [1, "NaN"], "M": [[1, "NaN"], ["NaN", "NaN"]]}"#;
+    let model = support::bind(source, data).unwrap();
+    let error = model.log_density(&[0.0], true, false).unwrap_err();
+    let message = model.locate(&error);
+    assert!(
+        message.contains("`x[2]`, `M[2,1]`, `M[1,2]` and 1 more are NaN"),
+        "{message}"
+    );
+    let lowered = lower(&model, LowerOptions::default()).unwrap_err();
+    assert!(model.where_missing(&lowered.message).contains("`x[2]`"));
+    let fine = support::bind(source, &data.replace(r#""NaN""#, "2")).unwrap();
+    assert_eq!(fine.where_missing("a location is NaN"), "");
+}
+
+#[test]
+fn programs_of_the_corpus_are_not_refused() {
+    let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(models).unwrap() {
+        let Ok(text) = std::fs::read_to_string(entry.unwrap().path().join("model.stan")) else {
+            continue;
+        };
+        let checked = check(&text, "model.stan", &NoIncludes);
+        let program = Arc::new(checked.program.expect("a correct program"));
+        assert_eq!(refusals(&program), [], "{text}");
+        seen += 1;
+    }
+    assert!(seen > 100);
 }

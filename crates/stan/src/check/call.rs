@@ -71,6 +71,20 @@ fn resolve(candidates: &[Candidate], args: &[(Type, Level)]) -> Resolution {
     }
 }
 
+/// The level that counts of the last argument. Settings of Laplace's approximation are data, but for where its search begins,
+/// which stands first in the same tuple.
+fn level_of_settings(id: BuiltinId, arg: &Expr) -> Level {
+    match &arg.kind {
+        ExprKind::TupleLit(parts)
+            if id.name().starts_with("laplace_") && id.name().contains("_tol") =>
+        {
+            let settings = parts.iter().skip(1).map(|part| part.level);
+            settings.max().unwrap_or(Level::Data)
+        }
+        _ => arg.level,
+    }
+}
+
 fn cost(ty: &FunctionType, args: &[(Type, Level)]) -> Option<u32> {
     if ty.params.len() != args.len() {
         return None;
@@ -471,7 +485,11 @@ impl Checker {
             let mut functions = choice.iter();
             let types: Vec<(Type, Level)> = args
                 .iter()
-                .map(|arg| match arg {
+                .enumerate()
+                .map(|(at, arg)| match arg {
+                    Some(arg) if at + 1 == args.len() => {
+                        (arg.ty.clone(), level_of_settings(id, arg))
+                    }
                     Some(arg) => (arg.ty.clone(), arg.level),
                     None => {
                         let ty = functions.next().map(|c| c.ty.clone().into_owned());

@@ -311,6 +311,18 @@ pub fn above<'g>(
     )
 }
 
+/// Both tails of an upper one whose logarithm is smooth at `low`, where outcomes begin: 0 below. The slope at `low` itself is
+/// that from above.
+pub fn above_smoothly<'g>(y: E<'g>, low: E<'g>, upper: impl Fn(E<'g>) -> E<'g>) -> (E<'g>, E<'g>) {
+    let (lower, _) = above(y, low, |y| (upper(y).log1m_exp(), y.num(0.0)));
+    if low.scalar() == Some(0.0) && known::range(y).low >= 0.0 {
+        return (lower, upper(y));
+    }
+    let below = y.lt(low);
+    let at = upper(below.select(low, y));
+    (lower, below.select(y.num(0.0), at))
+}
+
 /// Both tails of outcomes between two bounds; −∞ and 0 at the lower one and below, 0 and −∞ at the upper one and above.
 /// `tails` gets a number inside for those, so that slopes stay finite.
 pub fn within<'g>(

@@ -6,7 +6,7 @@ use jensen_graph::ElemOp;
 use jensen_math::constants::HALF_LOG_TWO_PI;
 use jensen_math::special::{lgamma, log_wiener, log1p_exp};
 
-use super::formula::{ABOVE_ZERO, Density, TailTerms, above, within};
+use super::formula::{ABOVE_ZERO, Density, TailTerms, above, above_smoothly, within};
 use super::real_line::normal_tails;
 use super::univariate::{LOCATION, SCALE, Tails, Univariate, VARIATE};
 use crate::functions::elementary::lmultiply;
@@ -532,10 +532,7 @@ fn lower_lognormal_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
 fn lower_exponential_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
     d.guard(0, VARIATE, NonNegative)?;
     let [y, beta] = d.get();
-    Ok(above(y, y.num(0.0), |y| {
-        let upper = -(beta * y);
-        (upper.log1m_exp(), upper)
-    }))
+    Ok(above_smoothly(y, y.num(0.0), |y| -(beta * y)))
 }
 
 fn lower_weibull_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
@@ -565,16 +562,14 @@ fn lower_rayleigh_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
 fn lower_pareto_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
     d.guard(0, VARIATE, NonNegative)?;
     let [y, y_min, alpha] = d.get();
-    Ok(above(y, y_min, |y| {
-        let upper = alpha * (y_min.log() - y.log());
-        (upper.log1m_exp(), upper)
+    Ok(above_smoothly(y, y_min, |y| {
+        alpha * (y_min.log() - y.log())
     }))
 }
 
 fn lower_pareto_type_2_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
     let [y, mu, lambda, alpha] = d.get();
-    Ok(above(y, mu, |y| {
-        let upper = -(alpha * ((y - mu) * lambda.recip()).log1p());
-        (upper.log1m_exp(), upper)
+    Ok(above_smoothly(y, mu, |y| {
+        -(alpha * ((y - mu) * lambda.recip()).log1p())
     }))
 }

@@ -400,7 +400,18 @@ fn lower_binomial_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
     let [y, n, theta] = d.get();
     let (zero, one) = (y.num(0.0), y.num(1.0));
     let (failures, successes) = ((n - y).fmax(one), (y + 1.0).fmax(one));
-    let tails = log_inc_beta(failures, successes, -elementwise::logit(theta));
+    // The logit has no slope at 0 and 1: the one term that has one there is a power.
+    let (never, always) = (theta.eq(zero), theta.eq(one));
+    let inside = (never + always).select(y.num(0.5), theta);
+    let (lower, upper) = log_inc_beta(failures, successes, -elementwise::logit(inside));
+    let (low, high) = (never.select(theta, zero), always.select(theta, one));
+    let impossible = y.num(f64::NEG_INFINITY);
+    let none = y.le(zero).select(n * low.log1m(), zero);
+    let all = n.le(y + 1.0).select(n * high.log(), zero);
+    let tails = (
+        never.select(none, always.select(impossible, lower)),
+        never.select(impossible, always.select(all, upper)),
+    );
     Ok(among(y.lt(zero), n.le(y), tails))
 }
 

@@ -6,6 +6,7 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `bind`, `constraint` | data, declared types and their constraints |
+//! | `invent` | made-up data, for programs that are looked at without any |
 //! | `machine`, `expr`, `stmt`, `higher_order` | the evaluator |
 //! | `solvers` | differential equations and systems of equations |
 //! | `model` | a program with its data as a density and a posterior |
@@ -14,6 +15,7 @@ mod bind;
 mod constraint;
 mod expr;
 mod higher_order;
+mod invent;
 mod machine;
 mod model;
 mod solvers;
@@ -21,5 +23,6 @@ mod stmt;
 
 pub use crate::value::error::{ErrorKind, Eval, EvalError, FnError, Halt, Limits};
 pub use bind::{DataSource, Elements, Input, NoData};
+pub use invent::Invention;
 pub use machine::Machine;
 pub use model::{BoundModel, Interpreter};

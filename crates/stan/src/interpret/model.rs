@@ -5,11 +5,13 @@ use std::sync::Arc;
 use jensen_density::{ConstrainError, DrawKey, Posterior, Unconstrained, Variable, VariableKind};
 
 use super::bind::{DataSource, bind_data};
+use super::invent::{Invention, invent_data};
 use super::machine::{Machine, Sink, Slots};
 use crate::functions::random::{Draws, RandomUse};
 use crate::program::{BlockKind, Decl, Program, Span, Stmt, StmtKind, VarId, function_locals};
 use crate::value::Value;
 use crate::value::error::{ErrorKind, Eval, EvalError, FnError, Halt, Limits};
+use crate::value::shape::element_name;
 use crate::value::sized::{Part, Sized, part_of, parts, put_part};
 
 /// Binds programs to data.
@@ -35,11 +37,28 @@ impl Interpreter {
         data: &dyn DataSource,
         sink: &mut Sink<'_>,
     ) -> Eval<BoundModel> {
+        self.bind_by(program, sink, |machine| bind_data(machine, data))
+    }
+
+    /// The same with made-up data.
+    ///
+    /// # Errors
+    /// When none are made up that fit the declarations, or the statements of transformed data fail with them.
+    pub fn bind_invented(&self, program: Arc<Program>, what: Invention) -> Eval<BoundModel> {
+        self.bind_by(program, &mut |_| {}, |machine| invent_data(machine, what))
+    }
+
+    fn bind_by(
+        &self,
+        program: Arc<Program>,
+        sink: &mut Sink<'_>,
+        data: impl FnOnce(&mut Machine<'_>) -> Eval<()>,
+    ) -> Eval<BoundModel> {
         let locals = function_locals(&program);
         let slots: Slots = vec![None; program.vars.len()];
         let machine = Machine::new(&program, &locals, slots, self.limits, sink);
         let mut machine = machine.with_halt(self.halt.clone());
-        bind_data(&mut machine, data)?;
+        data(&mut machine)?;
         machine.rng = Some(Draws::new(self.seed, RandomUse::TransformedData, 0));
         machine.run(&program.transformed_data)?;
         check_block(&mut machine, &program.transformed_data, ErrorKind::Failed)?;
@@ -78,7 +97,7 @@ impl Interpreter {
 }
 
 /// Coordinates of one part of a parameter.
-fn coordinates(part: &Part<'_>) -> usize {
+pub(super) fn coordinates(part: &Part<'_>) -> usize {
     let (dims, leaf) = part.ty.unwind();
     let (rows, cols) = leaf.leaf_extents();
     let each = crate::value::sized::shape_only(part.constraint).coordinates(rows, cols);
@@ -235,7 +254,7 @@ impl BoundModel {
             for part in parts(decl, ty) {
                 let (head, tail) = rest.split_at(coordinates(&part));
                 rest = tail;
-                let (numbers, jacobian) = constrain_part(machine, &part, head)?;
+                let (numbers, jacobian) = constrained(machine, &part, head)?;
                 if machine.jacobian {
                     machine.target += jacobian;
                 }
@@ -348,12 +367,55 @@ impl BoundModel {
 
     /// The message with `file:line:column` before it.
     pub fn locate(&self, error: &EvalError) -> String {
-        format!("{}: {}", self.program.location(error.span), error.message)
+        let place = self.program.location(error.span);
+        format!(
+            "{place}: {}{}",
+            error.message,
+            self.where_missing(&error.message)
+        )
+    }
+
+    /// What of the data is NaN, as the end of a message that says that something is; nothing where it does not, or where all
+    /// data are numbers.
+    pub fn where_missing(&self, message: &str) -> String {
+        /// Elements that are named.
+        const NAMED: usize = 3;
+        if !message.contains("NaN") {
+            return String::new();
+        }
+        let (mut names, mut count) = (Vec::new(), 0);
+        for decl in &self.program.data {
+            let Some(value) = self.value(decl.var) else {
+                continue;
+            };
+            let numbers = value.numbers();
+            for (at, _) in numbers.iter().enumerate().filter(|(_, x)| x.is_nan()) {
+                count += 1;
+                if names.len() < NAMED {
+                    let name = &self.program.var(decl.var).name;
+                    names.push(format!("`{name}{}`", element_name(value, at)));
+                }
+            }
+        }
+        match count {
+            0 => String::new(),
+            1 => format!("; of the data {} is NaN", names[0]),
+            _ if count > NAMED => format!(
+                "; of the data {} and {} more are NaN",
+                names.join(", "),
+                count - NAMED
+            ),
+            _ => format!("; of the data {} are NaN", names.join(", ")),
+        }
     }
 }
 
 /// Constrained numbers of a part, in storage order, and the log-Jacobian.
-fn constrain_part(machine: &mut Machine<'_>, part: &Part<'_>, z: &[f64]) -> Eval<(Vec<f64>, f64)> {
+pub(super) fn constrained(
+    machine: &mut Machine<'_>,
+    part: &Part<'_>,
+    z: &[f64],
+) -> Eval<(Vec<f64>, f64)> {
     let transform = machine.transform(part.constraint)?;
     let mut out = Vec::with_capacity(part.ty.scalars());
     if transform.is_elementwise() {
@@ -446,7 +508,7 @@ impl Posterior for BoundModel {
                 }
                 let numbers = storage_order(&part.ty, &found);
                 let part_value = part.ty.from_numbers(&mut numbers.iter().copied());
-                unconstrain_part(&mut machine, &part, &part_value, &mut z).map_err(|e| {
+                unconstrained(&mut machine, &part, &part_value, &mut z).map_err(|e| {
                     fail(match e {
                         Failure::Eval(e) => self.locate(&e),
                         Failure::Violated(v) => format!(
@@ -468,7 +530,7 @@ enum Failure {
     Violated(crate::transform::Violation),
 }
 
-fn unconstrain_part(
+fn unconstrained(
     machine: &mut Machine<'_>,
     part: &Part<'_>,
     value: &Value,

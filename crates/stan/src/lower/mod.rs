@@ -13,6 +13,7 @@
 //! | `outputs`, `random` | what is reported of a draw, and its random numbers |
 //! | `records` | the axis of exchangeable records: prior and likelihood apart |
 //! | `turns` | the turns of a loop taken together |
+//! | `trial` | lowering with made-up data, for programs that are only checked |
 
 mod branch;
 mod call;
@@ -25,6 +26,7 @@ mod random;
 mod records;
 mod solvers;
 mod stmt;
+mod trial;
 mod turns;
 
 use std::collections::HashMap;
@@ -37,6 +39,7 @@ use jensen_graph::{Graph, NodeId, Scattered, passes};
 pub use self::outputs::{LoweredOutputs, lower_outputs};
 pub use self::random::{Argument, LibraryCall, Numbers, Standard, StandardCall};
 pub use self::records::{LoweredRecords, RecordData, lower_block, lower_records, record_data};
+pub use self::trial::refusals;
 
 use crate::functions::random::Place;
 use crate::interpret::BoundModel;

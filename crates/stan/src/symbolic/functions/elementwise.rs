@@ -97,8 +97,14 @@ pub const BINARY: &[(&str, Binary)] = &[
     ("fmax", |x, y| unless_nan(x, y, x.fmax(y))),
     ("fmin", |x, y| unless_nan(x, y, x.fmin(y))),
     ("fmod", |x, y| x.op2(ElemOp::Fmod, y)),
-    ("gamma_p", |a, x| a.op2(ElemOp::LogGammaP, x).exp()),
-    ("gamma_q", |a, x| a.op2(ElemOp::LogGammaQ, x).exp()),
+    ("gamma_p", |a, x| {
+        inc_gamma(a, x, ElemOp::LogGammaP, |leading| leading)
+    }),
+    ("gamma_q", |a, x| {
+        inc_gamma(a, x, ElemOp::LogGammaQ, |leading| {
+            leading.num(1.0) - leading
+        })
+    }),
     ("hypot", |x, y| x.op2(ElemOp::Hypot, y)),
     ("lbeta", lbeta),
     ("lchoose", lchoose),
@@ -128,9 +134,7 @@ pub const BINARY: &[(&str, Binary)] = &[
 /// Functions of three numbers.
 pub const TERNARY: &[(&str, Ternary)] = &[
     ("fma", |x, y, z| x * y + z),
-    ("inc_beta", |a, b, x| {
-        a.op3(ElemOp::LogIncBeta, b, logit(x)).exp()
-    }),
+    ("inc_beta", inc_beta),
     ("inv_inc_beta", |a, b, p| a.op3(ElemOp::InvIncBeta, b, p)),
 ];
 
@@ -215,6 +219,39 @@ fn inv_cloglog(x: E<'_>) -> E<'_> {
 pub fn logit(x: E<'_>) -> E<'_> {
     x.inv_logit_argument()
         .unwrap_or_else(|| x.op1(ElemOp::Logit))
+}
+
+/// Below, the first term of the series of an incomplete gamma function is all of it.
+const TINY: f64 = 1e-30;
+
+/// One of the regularised incomplete gamma functions from its logarithm, `op`. That has no slope at 0 and none far out:
+/// there, `near` makes it of the first term of P's series, xᵃ / Γ(a + 1), and it is a constant where it is flat.
+fn inc_gamma<'g>(a: E<'g>, x: E<'g>, op: ElemOp, near: fn(E<'g>) -> E<'g>) -> E<'g> {
+    let (zero, one) = (x.num(0.0), x.num(1.0));
+    let tiny = zero.le(x) * x.lt(x.num(TINY));
+    let flat = x.num(1e15).lt(x) * (10.0 * a).lt(x);
+    let inside = (tiny + flat).select(one, x);
+    let leading = tiny.select(x, one).pow(a) * (-(a + 1.0).lgamma()).exp();
+    tiny.select(
+        near(leading),
+        flat.select(near(one), a.op2(op, inside).exp()),
+    )
+}
+
+/// The regularised incomplete beta function from its logarithm, and at 0 and 1, where that has no slope, from the first term
+/// of its series there.
+fn inc_beta<'g>(a: E<'g>, b: E<'g>, x: E<'g>) -> E<'g> {
+    if x.inv_logit_argument().is_some() {
+        return a.op3(ElemOp::LogIncBeta, b, logit(x)).exp();
+    }
+    let (zero, one) = (x.num(0.0), x.num(1.0));
+    let (none, all) = (x.eq(zero), x.eq(one));
+    let inside = (none + all).select(x.num(0.5), x);
+    let norm = (-lbeta(a, b)).exp();
+    let low = none.select(x, one).pow(a) * norm / a;
+    let high = one - all.select(one - x, one).pow(b) * norm / b;
+    let between = a.op3(ElemOp::LogIncBeta, b, logit(inside)).exp();
+    none.select(low, all.select(high, between))
 }
 
 /// Γ(x) from its logarithm; for x ≤ 0 by reflection.

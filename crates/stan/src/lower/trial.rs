@@ -1,0 +1,92 @@
+//! Lowering without data: whether a program whose functions are all known can be lowered at all.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{LowerError, LowerOptions, lower};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::interpret::{Interpreter, Invention};
+use crate::program::Program;
+use crate::value::error::{ErrorKind, Halt, Limits};
+
+/// Data that are made up: of different sizes, with switches on and off.
+const TRIALS: [Invention; 3] = [
+    Invention {
+        size: 2,
+        high: true,
+    },
+    Invention {
+        size: 3,
+        high: false,
+    },
+    Invention {
+        size: 1,
+        high: true,
+    },
+];
+
+/// Steps of the interpreter, and nodes of a graph, after which a trial says nothing.
+const MOST: u64 = 1_000_000;
+
+/// Questions whether to go on, one each few hundred steps, after which a trial says nothing.
+const PATIENCE: u64 = 4_000;
+
+/// What of a correct program lowering refuses: the program is lowered with made-up data that satisfy its declarations. An
+/// error where all such data are refused, as data that the program does not declare cannot change it, and a warning where
+/// some are. Data with which the program fails for other reasons say nothing.
+pub fn refusals(program: &Arc<Program>) -> Vec<Diagnostic> {
+    let trials = if program.data.is_empty() {
+        &TRIALS[..1]
+    } else {
+        &TRIALS[..]
+    };
+    let outcomes: Vec<Option<LowerError>> = trials
+        .iter()
+        .filter_map(|what| outcome(program, *what))
+        .collect();
+    let refused = outcomes.iter().flatten().count();
+    let Some(first) = outcomes.iter().flatten().next() else {
+        return Vec::new();
+    };
+    let message = first.message.clone();
+    let diagnostic = if refused == outcomes.len() {
+        Diagnostic::error(Code::Unsupported, first.span, message)
+    } else {
+        let message = format!("{message}: with some data this program is refused");
+        Diagnostic::warning(Code::Unsupported, first.span, message)
+    };
+    let how = if program.data.is_empty() {
+        return vec![diagnostic];
+    } else {
+        format!(
+            "found with made-up data: {refused} of {} sets were refused",
+            outcomes.len()
+        )
+    };
+    vec![diagnostic.help(how)]
+}
+
+/// Why lowering refuses the program with such data, if it does; nothing where the trial says nothing.
+fn outcome(program: &Arc<Program>, what: Invention) -> Option<Option<LowerError>> {
+    let asked = AtomicU64::new(0);
+    let interpreter = Interpreter {
+        limits: Limits {
+            steps: MOST,
+            ..Limits::default()
+        },
+        seed: 0,
+        halt: Halt::new(move || {
+            (asked.fetch_add(1, Ordering::Relaxed) > PATIENCE).then(|| "long enough".to_owned())
+        }),
+    };
+    let bound = interpreter.bind_invented(program.clone(), what).ok()?;
+    let options = LowerOptions {
+        node_limit: MOST as usize,
+        ..LowerOptions::default()
+    };
+    match lower(&bound, options) {
+        Ok(_) => Some(None),
+        Err(error) if error.kind == ErrorKind::Unsupported => Some(Some(error)),
+        Err(_) => None,
+    }
+}
