@@ -127,14 +127,14 @@ def table() -> None:
     names = " | ".join(f"{c.machines} × {c.cores} cores" for c in clusters)
     print(f"| documents | leaves | documents a step | {names} |")
     print("| --- | --- | --- |" + " --- |" * len(clusters))
-    for documents, leaves in [(1e6, 16), (1e7, 64), (1e8, 256), (1e9, 256)]:
+    for documents, leaves, share in [(1e6, 16, 1000), (1e7, 64, 1000), (1e8, 256, 1000), (1e9, 256, 1000), (1e9, 256, 20000)]:
         corpus = Corpus(documents, tokens=80, words=14000, bytes=130)
-        run = Run(500, 1000, leaves)
+        run = Run(500, share, leaves)
         cells = []
         for cluster in clusters:
             hours = seconds(corpus, run, cluster) / 3600
             cells.append(f"{hours * 60:.0f} min" if hours < 2 else f"{hours:.0f} h")
-        print(f"| 10^{math.log10(documents):.0f} | {leaves} | {leaves * run.share} | {' | '.join(cells)} |")
+        print(f"| 10^{math.log10(documents):.0f} | {leaves} | {leaves * run.share:,} | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import socket
+import weakref
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from concurrent import futures
@@ -112,7 +113,63 @@ class _Executed:
         return futures.wait(handles, return_when=futures.FIRST_COMPLETED).done
 
     def result(self, handle: futures.Future[Any]) -> Any:
-        return handle.result()
+        try:
+            return handle.result()
+        except Exception as error:
+            # Executors put the worker's trace before it, with the same message.
+            raise error from None
+
+
+#: Bytes from which what many calls are given lies in shared memory: less is as fast through their pipes.
+LARGE = 1 << 18
+
+#: What this process has received last, by its name: calls of one step are given the same.
+_received_last: tuple[str, bytes] = ("", b"")
+
+
+class _InMemory:
+    """Bytes in shared memory for as long as this object lives; at a worker they are ``bytes``."""
+
+    def __init__(self, value: bytes) -> None:
+        from multiprocessing.shared_memory import SharedMemory
+
+        block = SharedMemory(create=True, size=len(value))
+        view: Any = block.buf
+        view[: len(value)] = value
+        del view
+        self._name, self._size = block.name, len(value)
+        self._free = weakref.finalize(self, _free, block)
+
+    def __reduce__(self) -> tuple[Any, tuple[str, int]]:
+        return _received, (self._name, self._size)
+
+
+def _free(block: Any) -> None:
+    block.close()
+    block.unlink()
+
+
+def _received(name: str, size: int) -> bytes:
+    global _received_last
+    if _received_last[0] != name:
+        from multiprocessing.shared_memory import SharedMemory
+
+        block = SharedMemory(name=name)
+        view: Any = block.buf
+        _received_last = name, bytes(view[:size])
+        del view
+        block.close()
+    return _received_last[1]
+
+
+def _has_room(size: int) -> bool:
+    """Whether shared memory takes so many bytes: what is beyond its limit would end the process."""
+    try:
+        about = os.statvfs("/dev/shm")
+    except (AttributeError, OSError):
+        # It has no place of its own.
+        return True
+    return bool(about.f_bavail * about.f_frsize > 2 * size)
 
 
 class _Local(_Executed, AbstractContextManager["_Local"]):
@@ -122,6 +179,11 @@ class _Local(_Executed, AbstractContextManager["_Local"]):
         self.workers = workers or os.cpu_count() or 1
         # By home, or of all calls without one.
         self._executors: dict[int | None, futures.Executor] = {}
+
+    def share(self, value: Any) -> Any:
+        if isinstance(value, bytes) and len(value) >= LARGE and _has_room(len(value)):
+            return _InMemory(value)
+        return value
 
     def _processes(self, home: int | None) -> futures.Executor:
         import multiprocessing

@@ -220,9 +220,71 @@ def test_topics_are_the_same_with_mpi(corpus, natively, ranks, tmp_path):
     assert learned(tmp_path / "fit") == natively["local"]
 
 
+def test_bits_of_a_plain_allreduce_depend_on_the_ranks(tmp_path):
+    """Why statistics are added up over a tree of leaves: the sums of eight leaves' numbers, as MPI adds them."""
+    script = tmp_path / "sums.py"
+    script.write_text(
+        "import hashlib\n"
+        "import numpy as np\n"
+        "from mpi4py import MPI\n"
+        "world = MPI.COMM_WORLD\n"
+        "own = range(world.rank * 8 // world.size, (world.rank + 1) * 8 // world.size)\n"
+        "part = sum(np.random.default_rng(leaf).gamma(0.3, size=5000).astype(np.float32) for leaf in own)\n"
+        "whole = np.empty_like(part)\n"
+        "world.Allreduce(part, whole)\n"
+        "if world.rank == 0: print(hashlib.sha256(whole.tobytes()).hexdigest(), float(whole.sum(dtype=float)))\n"
+    )
+    said = []
+    for count in (1, 2, 4, 8):
+        ended = mpirun(count, script)
+        assert ended.returncode == 0, ended.stderr
+        said.append(ended.stdout.split())
+    digests, totals = zip(*said, strict=True)
+    # The same sums but for rounding; numbers of ranks that happen to add in the same order may agree.
+    assert np.ptp(np.array(totals, float)) < 1e-6 * float(totals[0])
+    assert len(set(digests)) > 1, digests
+
+
+def end_rank_1_after(calls):
+    """Has the second rank of MPI killed in mid-run, as a machine that goes away would."""
+    from mpi4py import MPI
+
+    if MPI.COMM_WORLD.Get_rank() == 1:
+        plain, made = _engines.leaf, []
+
+        def leaf(*call):
+            made.append(call)
+            if len(made) > calls:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return plain(*call)
+
+        _engines.leaf = leaf
+
+
+def test_a_killed_rank_ends_the_job_and_it_goes_on(corpus, natively, tmp_path):
+    script = tmp_path / "topics.py"
+    script.write_text(
+        "import sys; sys.path.insert(0, sys.argv[3]); import test_distributed as t\n"
+        "if sys.argv[4] == 'first': t.end_rank_1_after(20)\n"
+        "call = {**t.TOPICS, 'temper': 'local', 'checkpoint_every': 0.0, 'resume': sys.argv[4] == 'again'}\n"
+        "t.distributed.fit_topics(sys.argv[1], **call, engine='mpi', out=sys.argv[2])\n"
+    )
+    folder, here = tmp_path / "fit", Path(__file__).parent
+    ended = mpirun(3, script, corpus, folder, here, "first")
+    assert ended.returncode != 0
+    # What MPI says names the rank, and no rank has anything to add.
+    assert "signal 9 (Killed)" in ended.stderr and "Traceback" not in ended.stderr, ended.stderr
+    assert not (folder / "fit.json").exists()
+    again = mpirun(3, script, corpus, folder, here, "again")
+    assert again.returncode == 0, again.stderr
+    assert learned(folder) == natively["local"]
+
+
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc")
 @pytest.mark.parametrize("engine", ["local", "ray"])
-def test_a_killed_worker_costs_its_share_again(corpus, natively, engine, request, tmp_path):
+def test_a_killed_worker_costs_its_share_again(corpus, natively, engine, request, tmp_path, monkeypatch):
+    # Small as it is, what all leaves are asked goes through shared memory.
+    monkeypatch.setattr(_engines, "LARGE", 1)
     if engine == "ray":
         request.getfixturevalue("ray")
     with Killer(3) as killer:
@@ -375,6 +437,60 @@ def test_folds_leave_out_every_record_once():
         distributed.folds({**data, "x": [1]}, 2, count="N", records=["x"])
 
 
+@pytest.mark.parametrize("engine", ["local", "ray"])
+def test_workers_of_another_version_are_named(engine, corpus, request, tmp_path, monkeypatch):
+    if engine == "ray":
+        request.getfixturevalue("ray")
+    # The driver's alone: workers are processes of their own.
+    monkeypatch.setattr(_engines._jensen, "__version__", "0.0.9")
+    with pytest.raises(RuntimeError, match=r"has jensen .*, the driver 0\.0\.9: install the same version everywhere"):
+        distributed.map_fits(MODEL, datasets(1), out=tmp_path / "fits", engine=engine, workers=1)
+    with pytest.raises(RuntimeError, match="install the same version everywhere"):
+        distributed.fit_topics(corpus, **TOPICS, engine=engine, workers=1)
+
+
+def test_ranks_of_another_version_are_named(tmp_path):
+    script = tmp_path / "fits.py"
+    script.write_text(
+        "import sys; sys.path.insert(0, sys.argv[2]); import test_distributed as t; from mpi4py import MPI\n"
+        "if MPI.COMM_WORLD.Get_rank() == 0: t._engines._jensen.__version__ = '0.0.9'\n"
+        "t.distributed.map_fits(t.MODEL, t.datasets(), out=sys.argv[1], engine='mpi')\n"
+    )
+    ended = mpirun(3, script, tmp_path / "fits", Path(__file__).parent)
+    assert ended.returncode != 0
+    # The last line of the one error that is raised.
+    said = [line for line in ended.stderr.splitlines() if line.startswith("RuntimeError: the worker on ")]
+    assert len(said) == 1 and "install the same version everywhere" in said[0], ended.stderr
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system with little room, where one can be made."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], capture_output=True, check=False)
+    if made.returncode != 0:
+        pytest.skip("no file system can be mounted here")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+@pytest.mark.skipif(shutil.which("mount") is None, reason="needs a small file system")
+def test_a_full_disk_is_one_error_and_what_is_finished_stays(whole, small_disk, tmp_path):
+    out, filler = small_disk / "fits", small_disk / "filler"
+    call = {"out": out, "workers": 1}
+    distributed.map_fits(MODEL, datasets(2), seeds=(1,), **call)
+    kept = (out / "rows.jsonl").read_bytes()
+    room = os.statvfs(small_disk)
+    filler.write_bytes(bytes(room.f_bavail * room.f_frsize))
+    with pytest.raises(OSError, match=r"free some space or choose another folder"):
+        distributed.map_fits(MODEL, datasets(), seeds=(1, 2), **call)
+    assert (out / "rows.jsonl").read_bytes().startswith(kept)
+    filler.unlink()
+    distributed.map_fits(MODEL, datasets(), seeds=(1, 2), **call)
+    assert table(out) == table(whole[0])
+
+
 def test_wrong_use_is_said_once(tmp_path, monkeypatch):
     call = {"out": tmp_path / "fits", "workers": 1}
     with pytest.raises(ValueError, match="expected 'local', 'ray' or 'mpi'"):
@@ -391,3 +507,21 @@ def test_wrong_use_is_said_once(tmp_path, monkeypatch):
         distributed.map_fits(MODEL, datasets(1), family="meanfield", **call)
     with pytest.raises(RuntimeError, match="install the same version everywhere"):
         _engines.leaf("0.0.1", "fit_row")
+
+
+def test_large_arguments_of_many_calls_lie_in_shared_memory_once():
+    import pickle
+    from multiprocessing.shared_memory import SharedMemory
+
+    with _engines.driver("local", 1) as engine:
+        small, value = bytes(10), bytes(range(256)) * 2000
+        assert engine.share(small) is small
+        shared = engine.share(value)
+        sent = pickle.dumps(shared)
+        assert len(sent) < 200 and pickle.loads(sent) == value
+        # Received again, it is the same object.
+        assert pickle.loads(sent) is pickle.loads(sent)
+        name = shared._name
+        del shared
+        with pytest.raises(FileNotFoundError):
+            SharedMemory(name=name)

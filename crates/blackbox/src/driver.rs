@@ -363,8 +363,12 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         let flat = match self.records {
             // What is not to be trusted anyway needs no look far away.
             _ if self.interrupt.is_late() => None,
-            None => flat_coordinate(self.density, &*family, &omega, self.source),
-            Some(records) => flat_coordinate(records.scout(), &*family, &omega, self.source),
+            None => flat_coordinate(self.density, &*family, &omega, self.source, 1.0),
+            Some(records) => {
+                let (seen, all) = records.scouted();
+                let spread = (all as f64 / seen as f64).sqrt();
+                flat_coordinate(records.scout(), &*family, &omega, self.source, spread)
+            }
         };
         let mut oracle = Oracle::new(self.density, family);
         let draws = evaluation_draws(self.density, &self.settings);

@@ -25,12 +25,15 @@ const BLOCK: usize = 512;
 type Way = (usize, f64);
 
 /// The first coordinate along which the density, from wherever in the approximation's bulk, is far away about as high as
-/// before, or higher. Only one coordinate is moved at a time, and nothing is said beyond 1024 of them.
+/// before, or higher. Only one coordinate is moved at a time, and nothing is said beyond 1024 of them. `spread` is what
+/// distances are multiplied by: a sample of n records that stands for N has its optimum about √(N/n) standard deviations
+/// from that of all.
 pub(crate) fn flat_coordinate<D: LogDensity>(
     density: &D,
     family: &dyn Family,
     omega: &[f64],
     source: NoiseSource,
+    spread: f64,
 ) -> Option<usize> {
     let dim = family.dim();
     if dim > MOST {
@@ -48,7 +51,8 @@ pub(crate) fn flat_coordinate<D: LogDensity>(
     let mut here = [0.0; DRAWS];
     let mut workspace = density.workspace(BLOCK);
     density.value(&mut workspace, Lanes::new(&draws, dim, DRAWS), &mut here);
-    let sd = family.marginal_sd(omega);
+    let mut sd = family.marginal_sd(omega);
+    sd.iter_mut().for_each(|sd| *sd *= spread);
     let mut flat: Vec<Way> = (0..dim).flat_map(|i| [(i, -1.0), (i, 1.0)]).collect();
     let usable = (0..DRAWS).filter(|draw| here[*draw].is_finite());
     for (nth, draw) in usable.enumerate() {
@@ -85,4 +89,52 @@ pub(crate) fn flat_coordinate<D: LogDensity>(
         return None;
     }
     flat.first().map(|(coordinate, _)| *coordinate)
+}
+
+#[cfg(test)]
+mod tests {
+    use jensen_math::simd::Simd;
+
+    use super::*;
+    use crate::family::{FamilyKind, Space};
+
+    /// A normal density with this centre and precision.
+    struct Normal(f64, f64);
+
+    impl LogDensity for Normal {
+        type Workspace = ();
+        fn dim(&self) -> usize {
+            1
+        }
+        fn workspace(&self, _: usize) {}
+        fn value(&self, (): &mut (), z: Lanes<'_>, out: &mut [f64]) {
+            for (out, z) in out.iter_mut().zip(z.row(0)) {
+                *out = -0.5 * self.1 * (z - self.0).powi(2);
+            }
+        }
+        fn value_grad(&self, ws: &mut (), z: Lanes<'_>, out: &mut [f64], mut grad: LanesMut<'_>) {
+            self.value(ws, z, out);
+            for (grad, z) in grad.as_mut_slice().iter_mut().zip(z.row(0)) {
+                *grad = -self.1 * (z - self.0);
+            }
+        }
+    }
+
+    #[test]
+    fn a_sample_of_records_beside_the_posterior_of_all_is_not_flat() {
+        // A thousand of 2·10⁷ records with a weight each: the curvature is that of all, the optimum where the thousand have it.
+        let (all, weight) = (2.0e7_f64, 2.0e4_f64);
+        let sample = Normal(1.5 * (weight / all).sqrt(), all);
+        let family = FamilyKind::MeanField.build(Space::of(&sample));
+        let omega = [0.0, -0.5 * all.ln()];
+        let source = NoiseSource::new(1, Simd::detect());
+        let flat =
+            |density: &Normal, spread| flat_coordinate(density, &*family, &omega, source, spread);
+        assert_eq!(flat(&sample, weight.sqrt()), None);
+        // In standard deviations of the posterior the sample's optimum itself is far away.
+        assert_eq!(flat(&sample, 1.0), Some(0));
+        // What is flat stays so, however far one looks.
+        assert_eq!(flat(&Normal(0.0, 0.0), weight.sqrt()), Some(0));
+        assert_eq!(flat(&Normal(0.0, 0.0), 1.0), Some(0));
+    }
 }

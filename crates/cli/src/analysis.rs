@@ -16,7 +16,7 @@ Examples:
   jensen factor-analysis fit votes.csv --factors 2 --likelihood bernoulli --out votes
   jensen factor-analysis fit counts.csv -k 5 --likelihood poisson --ridge 0.1
 
-DATA is a CSV file with a header, an .npy or an .npz file of numbers; cells may be missing (empty, NA). Each row has K scores with
+DATA is a CSV file with a header, an .npy, .npz or .parquet file of numbers; cells may be missing (empty, NA). Each row has K scores with
 a standard normal prior, and a cell is made from a linear predictor, the column's intercept plus its loadings times the scores.
 With the normal likelihood this is probabilistic principal components. The folder of --out holds fit.json, loadings.csv, scores.csv,
 completed.csv (the table with the means of missing cells), trace.jsonl and report.html.";

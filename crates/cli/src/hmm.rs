@@ -20,7 +20,7 @@ Examples:
   jensen hmm fit strides.csv --states 4 --sequence patient --covariance diagonal --temper anneal=50
   jensen hmm fit answers.csv --states 3 --sequence pupil --emissions bernoulli
 
-DATA is a CSV file with a header, an .npy or an .npz file; a row is a step, and every column but that of --sequence is emitted.
+DATA is a CSV file with a header, an .npy, .npz or .parquet file; a row is a step, and every column but that of --sequence is emitted.
 The posterior of transitions and emissions is found by coordinate ascent, that of the states by forward-backward.";
 
 /// Hidden Markov models.

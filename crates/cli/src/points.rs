@@ -26,7 +26,7 @@ Examples:
   jensen mixture fit answers.csv --components 4 --kind bernoulli --batch 100 --passes 5
   jensen mixture fit points.csv --components 1..10 --starts 5 --out results
 
-DATA is a CSV file with a header, an .npy or an .npz file; every column is used. Empty cells are missing values, and are
+DATA is a CSV file with a header, an .npy, .npz or .parquet file; every column is used. Empty cells are missing values, and are
 integrated out. Without --batch, coordinate ascent runs until the bound is still; with it, stochastic steps make the
 passes asked for.";
 
@@ -70,7 +70,7 @@ Examples:
   jensen factors fit patches.npy --factors 8 --noise-variance 0.1 --image 4x4 --out results
   jensen factors fit faces.npz --factors 30 --noise-variance 0.5 --factor-variance 0.5 --temper global
 
-DATA is a CSV file with a header, an .npy or an .npz file; every column is used. With --image, factors.png shows
+DATA is a CSV file with a header, an .npy, .npz or .parquet file; every column is used. With --image, factors.png shows
 the factors as pictures of that width and height, row by row.";
 
 /// Factorial mixtures.

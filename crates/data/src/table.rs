@@ -1,10 +1,13 @@
 //! Tables of named columns: data of models that are no programs.
 //!
-//! A table comes from CSV or text ([`crate::table_csv`]) or from NPY and NPZ files ([`crate::npy`]).
+//! A table comes from CSV or text ([`crate::table_csv`]), from NPY and NPZ files ([`crate::npy`]), or from Parquet files in
+//! builds with the feature `parquet`.
 
 use std::path::Path;
 
 use crate::bytes::Bytes;
+#[cfg(feature = "parquet")]
+use crate::columns::table as parquet_columns;
 use crate::error::{DataError, ParseError};
 use crate::{npy, table_csv};
 
@@ -191,7 +194,7 @@ impl Table {
         })
     }
 
-    /// Reads a table: `*.npy` and `*.npz` by their format, anything else as text with commas, semicolons, tabs or
+    /// Reads a table: `*.npy`, `*.npz` and `*.parquet` by their format, anything else as text with commas, semicolons, tabs or
     /// blanks between the cells; `*.gz` is decompressed first.
     ///
     /// # Errors
@@ -210,6 +213,8 @@ impl Table {
             Table::from_npy(bytes, label)
         } else if name.ends_with(".npz") {
             Table::from_npz(bytes, label)
+        } else if name.ends_with(".parquet") {
+            Table::from_parquet(bytes, label)
         } else {
             table_csv::parse(bytes, label, table_csv::Header::Auto)
         }
@@ -229,6 +234,15 @@ impl Table {
     /// When the bytes are no NPZ file, or the arrays differ in their number of rows.
     pub fn from_npz(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         Self::new(label, npy::npz_columns(bytes, label)?)
+    }
+
+    /// The columns of a Parquet file: numbers, truth values as 0 and 1, words; a list of numbers a row `x` gives `x1`, `x2`, ….
+    /// What is null is missing.
+    ///
+    /// # Errors
+    /// When the bytes are no Parquet file, a column has something else, lists differ in length, or this build has no reader.
+    pub fn from_parquet(bytes: &[u8], label: &str) -> Result<Self, DataError> {
+        Self::new(label, parquet_columns(bytes, label)?)
     }
 
     /// The file, or the caller's label.
@@ -292,6 +306,14 @@ impl Table {
     pub fn numbers(&self, name: &str) -> Result<&[f64], DataError> {
         self.column(name)?.numbers()
     }
+}
+
+/// The columns of a Parquet file, which this build does not read.
+#[cfg(not(feature = "parquet"))]
+fn parquet_columns(_: &[u8], label: &str) -> Result<Vec<Column>, DataError> {
+    Err(DataError::invalid(format!(
+        "`{label}`: this build does not read Parquet: install Jensen with `--features parquet`"
+    )))
 }
 
 /// The bytes of a file, decompressed where its name ends in `.gz`.

@@ -11,6 +11,7 @@ use parquet::errors::ParquetError;
 use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
 use crate::error::DataError;
+use crate::table::{Cells, Column};
 
 /// What the elements of a column are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,7 +182,8 @@ impl Levels {
         rows: &Range<usize>,
     ) -> Result<Vec<T::T>, ParquetError> {
         let skipped = column.skip_records(rows.start)?;
-        let mut values = Vec::with_capacity(rows.len());
+        // How many rows there are is what the file says.
+        let mut values = Vec::with_capacity(rows.len().min(1 << 20));
         let defs = (self.max_def > 0).then_some(&mut self.defs);
         let reps = self.lists.then_some(&mut self.reps);
         let (found, _, _) = column.read_records(rows.len(), defs, reps, &mut values)?;
@@ -193,6 +195,18 @@ impl Levels {
             )));
         }
         Ok(values)
+    }
+
+    /// For each of so many rows what comes next where something is there.
+    fn each<T>(
+        &self,
+        rows: usize,
+        mut next: impl FnMut() -> Option<T>,
+    ) -> impl Iterator<Item = Option<T>> {
+        (0..rows).map(move |row| {
+            let present = self.defs.get(row).is_none_or(|def| *def == self.max_def);
+            present.then(&mut next).flatten()
+        })
     }
 
     /// The first row where something is missing, from 0.
@@ -322,6 +336,104 @@ impl Decoded {
             }
         }
         Ok(())
+    }
+}
+
+/// The cells of a column of a table, row group after row group.
+pub(super) enum CellsOfColumn {
+    Numbers(Vec<f64>),
+    Words(Vec<Option<String>>),
+    /// One list a row; whether its numbers are integers.
+    Lists(Numbers, bool),
+}
+
+impl CellsOfColumn {
+    /// No cells yet.
+    ///
+    /// # Errors
+    /// Lists of words are no columns.
+    pub fn of(field: &Field, path: &Path) -> Result<Self, DataError> {
+        match (field.lists, field.is_text()) {
+            (true, true) => Err(DataError::invalid(format!(
+                "`{}`, column `{}`: lists of words are no columns of a table: leave it out",
+                path.display(),
+                field.name
+            ))),
+            (true, false) => Ok(Self::Lists(Numbers::default(), field.is_whole())),
+            (false, true) => Ok(Self::Words(Vec::new())),
+            (false, false) => Ok(Self::Numbers(Vec::new())),
+        }
+    }
+
+    /// Adds those of so many rows.
+    ///
+    /// # Errors
+    /// A list is missing, has a null, or has another length; numbers that are none.
+    pub fn add(
+        &mut self,
+        decoded: Decoded,
+        rows: usize,
+        place: &dyn Fn(usize) -> String,
+    ) -> Result<(), DataError> {
+        let Decoded {
+            elements,
+            levels,
+            unsigned,
+        } = decoded;
+        match (self, elements) {
+            (Self::Lists(all, _), elements) => {
+                let decoded = Decoded {
+                    elements,
+                    levels,
+                    unsigned,
+                };
+                decoded.into_numbers(rows, None, all, place)?;
+            }
+            (Self::Numbers(all), Elements::Reals(reals)) => {
+                let mut reals = reals.into_iter();
+                all.extend(
+                    levels
+                        .each(rows, || reals.next())
+                        .map(|x| x.unwrap_or(f64::NAN)),
+                );
+            }
+            (Self::Numbers(all), Elements::Ints(ints)) => {
+                let number = |x: i64| if unsigned { x as u64 as f64 } else { x as f64 };
+                let mut ints = ints.into_iter().map(number);
+                all.extend(
+                    levels
+                        .each(rows, || ints.next())
+                        .map(|x| x.unwrap_or(f64::NAN)),
+                );
+            }
+            (Self::Words(all), Elements::Texts(texts)) => {
+                let word = |text: ByteArray| String::from_utf8_lossy(text.data()).into_owned();
+                let mut words = texts.into_iter().map(word);
+                all.extend(levels.each(rows, || words.next()));
+            }
+            // A column has one type.
+            (Self::Numbers(_) | Self::Words(_), _) => {}
+        }
+        Ok(())
+    }
+
+    /// The columns: one, or one for each number of a list.
+    pub fn into_columns(self, name: &str) -> Vec<Column> {
+        match self {
+            Self::Numbers(numbers) => vec![Column::new(name, Cells::Numbers(numbers))],
+            Self::Words(words) => vec![Column::new(name, Cells::Words(words))],
+            Self::Lists(all, whole) => {
+                let length = all.length.unwrap_or(0);
+                let numbers = match whole {
+                    true => all.ints.iter().map(|x| *x as f64).collect(),
+                    false => all.reals,
+                };
+                let column = |k: usize| numbers.iter().skip(k).step_by(length).copied().collect();
+                let made =
+                    |k: usize| Column::new(format!("{name}{}", k + 1), Cells::Numbers(column(k)));
+                (0..length).map(made).collect()
+            }
+        }
     }
 }
 

@@ -19,13 +19,15 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use sha2::{Digest, Sha256};
 
 use crate::dataset::{DataSet, Value};
 use crate::error::DataError;
 use crate::files::list_folder;
-use decode::{Field, Numbers};
+use crate::table::Column;
+use decode::{CellsOfColumn, Field, Numbers};
 
 /// Distinct words of a column, at the most.
 const WORDS: usize = 1 << 20;
@@ -98,25 +100,7 @@ impl RowFile {
         let about = file.metadata().map_err(failed)?;
         let stamp = stamp(&about);
         let reader = SerializedFileReader::new(file).map_err(|error| unreadable(path, &error))?;
-        // The reader takes for granted that columns lie within the file.
-        for column in reader
-            .metadata()
-            .row_groups()
-            .iter()
-            .flat_map(|g| g.columns())
-        {
-            let begin = column
-                .dictionary_page_offset()
-                .unwrap_or(column.data_page_offset());
-            let (size, len) = (column.compressed_size(), about.len());
-            let within = |at: i64| u64::try_from(at).is_ok_and(|at| at <= len);
-            if !within(begin) || !within(size) || !within(begin.saturating_add(size)) {
-                return Err(DataError::invalid(format!(
-                    "`{}` cannot be read as Parquet: a column lies outside the file",
-                    path.display()
-                )));
-            }
-        }
+        check_within(reader.metadata(), about.len(), path)?;
         let groups = reader.metadata().row_groups().iter();
         let groups = groups
             .map(|group| group.num_rows().max(0) as usize)
@@ -141,6 +125,60 @@ impl RowFile {
             self.path.display()
         )))
     }
+}
+
+/// Refuses columns that lie outside the file, which the reader takes for granted.
+fn check_within(metadata: &ParquetMetaData, len: u64, path: &Path) -> Result<(), DataError> {
+    let groups = metadata.row_groups().iter();
+    for column in groups.flat_map(|group| group.columns()) {
+        let begin = column
+            .dictionary_page_offset()
+            .unwrap_or(column.data_page_offset());
+        let size = column.compressed_size();
+        let within = |at: i64| u64::try_from(at).is_ok_and(|at| at <= len);
+        if !within(begin) || !within(size) || !within(begin.saturating_add(size)) {
+            return Err(DataError::invalid(format!(
+                "`{}` cannot be read as Parquet: a column lies outside the file",
+                path.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// All columns of the bytes of a file, for a table in memory: a list of k numbers a row gives k columns, `x1`, `x2`, … of `x`.
+///
+/// # Errors
+/// They are no Parquet file, or a column has something else than numbers, truth values, words, and lists of as many numbers
+/// in each row.
+pub(crate) fn table(bytes: &[u8], label: &str) -> Result<Vec<Column>, DataError> {
+    let path = Path::new(label);
+    let failed = |error: ParquetError| unreadable(path, &error);
+    let owned = ::bytes::Bytes::copy_from_slice(bytes);
+    let reader = SerializedFileReader::new(owned).map_err(failed)?;
+    let metadata = reader.metadata();
+    check_within(metadata, bytes.len() as u64, path)?;
+    let mut columns = Vec::new();
+    for field in Field::all(metadata.file_metadata().schema_descr()) {
+        field.check(path)?;
+        let mut cells = CellsOfColumn::of(&field, path)?;
+        let mut before = 0;
+        for group in 0..metadata.num_row_groups() {
+            let rows = metadata.row_group(group).num_rows().max(0) as usize;
+            let decoded = reader
+                .get_row_group(group)
+                .and_then(|group| group.get_column_reader(field.leaf))
+                .and_then(|column| field.decode(column, &(0..rows)));
+            let place = |row: usize| {
+                let number = before + row + 1;
+                format!("`{label}`, row {number}, column `{}`", field.name)
+            };
+            cells.add(decoded.map_err(failed)?, rows, &place)?;
+            before += rows;
+        }
+        columns.extend(cells.into_columns(&field.name));
+    }
+    Ok(columns)
 }
 
 fn unreadable(path: &Path, error: &ParquetError) -> DataError {

@@ -227,3 +227,56 @@ fn files_that_differ_are_damaged_or_change_are_refused() {
     std::fs::create_dir(&empty).unwrap();
     assert!(refused(RowFiles::open(&[empty])).contains("no file whose name ends in .parquet"));
 }
+
+#[test]
+fn a_file_is_a_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows.parquet");
+    let schema = SCHEMA.replace(" (DATE)", "");
+    let mut second = Group::of(3, 2);
+    second.b[1] = None;
+    second.f[2] = -1;
+    write(&path, &schema, &[Group::of(2, 0), second]);
+    let table = crate::Table::read(&path).unwrap();
+    assert_eq!(table.names(), ["a", "b", "c", "d", "e1", "e2", "f", "g"]);
+    assert_eq!(table.rows(), 5);
+    let numbers = |name: &str| table.numbers(name).unwrap();
+    assert_eq!(numbers("a")[..4], [-1.0, 0.0, 1.0, 2.0]);
+    let b = numbers("b");
+    assert!(b[..3] == [0.0, 0.5, 1.0] && b[3].is_nan() && b[4] == 2.0);
+    assert_eq!(numbers("c")[..4], [0.0, 1.0, 0.0, 1.0]);
+    assert_eq!(numbers("e1"), [0.0, 1.0, 2.0, 3.0, 4.0]);
+    assert_eq!(numbers("e2"), [-0.0, -1.0, -2.0, -3.0, -4.0]);
+    assert_eq!(numbers("f"), [0.0, 1.0, 2.0, 3.0, u64::MAX as f64]);
+    assert_eq!(
+        table.column("d").unwrap().levels(),
+        ["apple", "fig", "pear"]
+    );
+
+    // Lists of one length, and no dates.
+    let refusal = |group: Group, schema: &str| {
+        write(&path, schema, &[Group::of(2, 0), group]);
+        refused(crate::Table::read(&path))
+    };
+    let mut shorter = Group::of(3, 2);
+    shorter.lists[1] = vec![1.0];
+    let message = refusal(shorter, &schema);
+    assert!(
+        message.contains("row 4, column `e`: a list of another length"),
+        "{message}"
+    );
+    let message = refusal(Group::of(3, 2), SCHEMA);
+    assert!(
+        message.contains("column `g`") && message.contains("found Date"),
+        "{message}"
+    );
+
+    // Whatever is damaged is an error, or other numbers.
+    write(&path, &schema, &[Group::of(300, 0)]);
+    let whole = std::fs::read(&path).unwrap();
+    for at in (4..whole.len()).step_by(7) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x55;
+        let _ = crate::Table::parse(&bytes, "rows.parquet");
+    }
+}
