@@ -290,7 +290,9 @@ class Fit:
 
         ``posterior`` has equally weighted draws of parameters and transformed parameters. Generated quantities whose
         names end in ``_rep`` or ``_pred`` (or those named) are posterior predictive, ``log_lik`` (or those named) the
-        log likelihood. ``observed`` names the data that they predict; the rest of the data is constant. The group
+        log likelihood. ``observed`` names the data that they predict; the rest of the data is constant. A dimension has the
+        name of the number that the program declares its size with, such as ``J`` of ``vector[J] theta``, unless ``dims``
+        (lists of names by variable) has another one; ``coords`` has labels by dimension. The group
         ``approximation`` holds log densities of the draws, where they are the approximation's.
         """
         arviz = extra("arviz", "arviz")
@@ -315,10 +317,14 @@ class Fit:
             groups["log_likelihood"] = group(likelihoods)
         predicted = [name.rsplit("_", 1)[0] for name in predictive]
         own_coords, own_dims, own_observed = self._labels
+        named_dims = {**own_dims, **(dims or {})}
         seen = dict(observed or own_observed or {name: self._data[name] for name in predicted if name in self._data})
         if seen:
             groups["observed_data"] = {name: np.asarray(value) for name, value in seen.items()}
         constant = {name: value for name, value in self._data.items() if name not in seen}
+        # A number that a dimension has its name from is the dimension's size.
+        sizes = {dim for name, value in constant.items() if np.ndim(value) for dim in named_dims.get(name, ())}
+        constant = {name: value for name, value in constant.items() if np.ndim(value) or name not in sizes}
         if constant:
             groups["constant_data"] = constant
         shapes = {name: np.shape(value) for name, value in seen.items()} | {name: shape for name, shape, *_ in self._variables}
@@ -326,7 +332,7 @@ class Fit:
             if name in shapes and len(given) != len(shapes[name]):
                 raise ValueError(f"dims of {name!r} are {list(given)}: expected {len(shapes[name])}, for shape {shapes[name]}")
         # ArviZ counts coordinates from nought where a dimension has none.
-        named: dict[str, Any] = {"coords": {**own_coords, **(coords or {})}, "dims": {**own_dims, **(dims or {})}}
+        named: dict[str, Any] = {"coords": {**own_coords, **(coords or {})}, "dims": named_dims}
         old = int(arviz.__version__.split(".")[0]) < 1
         made = arviz.from_dict(**groups, **named) if old else arviz.from_dict(groups, **named)
         if not self._refined:
@@ -574,7 +580,7 @@ def load(out: str | os.PathLike[str]) -> Fit:
     program = _jensen.Program.stored(os.fspath(out), "{}", None)
     drawn, besides = _jensen.read_draws(folder / "draws.csv")
     page = folder / "report.html"
-    return Fit(
+    fitted = Fit(
         summary,
         [(name, tuple(shape), part, integer) for name, shape, part, integer in program.variables()],
         drawn,
@@ -584,6 +590,8 @@ def load(out: str | os.PathLike[str]) -> Fit:
         report=page.read_text(encoding="utf-8") if page.exists() else None,
         data=program.data(),
     )
+    fitted._labels = (*program.labels(), {})
+    return fitted
 
 
 def _saved(path: Path) -> Fit:
@@ -645,6 +653,7 @@ def _judged(made: _jensen.Fitted, data: dict[str, Any]) -> Fit:
         data=data,
         handle=made,
     )
+    fitted._labels = (*made.labels(), {})
     if not fitted.trusted:
         warn(fitted.verdict)
     return fitted

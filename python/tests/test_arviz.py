@@ -1,5 +1,8 @@
 """Groups and functions of ArviZ, of 0.x and of 1.x, whichever is installed."""
 
+import json
+import subprocess
+import sys
 import warnings
 
 import jensen
@@ -38,7 +41,8 @@ def test_groups_have_names_dimensions_and_coordinates(line, loaded, tmp_path):
     assert made["log_likelihood"]["log_lik"].dims == ("chain", "draw", "row")
     assert made["log_likelihood"]["log_lik"].coords["row"].values[0] == 5
     assert np.array_equal(made["observed_data"]["y"].values, line["y"])
-    assert set(made["constant_data"].data_vars) == {"N", "x"}
+    # N is the size of the dimension of x.
+    assert set(made["constant_data"].data_vars) == {"x"} and made["constant_data"].sizes["N"] == 30
     assert np.array_equal(made["approximation"]["log_weight"].values[0], fit.log_p - fit.log_q)
 
 
@@ -56,6 +60,54 @@ def test_the_file_of_the_command_has_the_same_groups(line, tmp_path):
         warnings.simplefilter("ignore")
         mine, theirs = arviz.loo(made), arviz.loo(read)
     assert (mine.elpd_loo == theirs.elpd_loo) if OLD else (mine.elpd == theirs.elpd)
+
+
+def command(*arguments):
+    subprocess.run([sys.executable, "-m", "jensen._command", *map(str, arguments)], check=True)
+
+
+def test_the_command_names_dimensions_and_labels_them(line, tmp_path):
+    (tmp_path / "line.stan").write_text(LINE)
+    (tmp_path / "line.csv").write_text("x,y\n" + "".join(f"{x},{y}\n" for x, y in zip(line["x"], line["y"])))
+    labels = [f"day {row}" for row in range(30)]
+    (tmp_path / "coords.json").write_text(json.dumps({"coords": {"N": labels, "replicate": labels}, "dims": {"y_rep": ["replicate"]}}))
+    out = tmp_path / "out"
+    command("fit", tmp_path / "line.stan", tmp_path / "line.csv", "--out", out, "--coords", tmp_path / "coords.json", "--quiet")
+    command("draws", out, "--draws", 7, "--out", tmp_path / "more.nc")
+    for file, draws in ((out / "draws.nc", 1000), (tmp_path / "more.nc", 7)):
+        read = arviz.from_netcdf(file)
+        assert read["log_likelihood"]["log_lik"].dims == ("chain", "draw", "N")
+        assert read["log_likelihood"]["log_lik"].shape == (1, draws, 30)
+        assert list(read["log_likelihood"]["N"].values) == labels
+        assert read["posterior_predictive"]["y_rep"].dims == ("chain", "draw", "replicate")
+    read = arviz.from_netcdf(out / "draws.nc")
+    assert read["observed_data"]["y"].dims == read["constant_data"]["x"].dims == ("N",)
+    assert float(read["observed_data"]["y"].sel(N="day 4")) == line["y"][4]
+    made = jensen.load(out).to_arviz()
+    assert list(made["log_likelihood"]["N"].values) == labels
+
+
+def test_functions_take_the_file_of_the_command(line, tmp_path):
+    jensen.fit(LINE, line, seed=2, refine="none", out=tmp_path / "out")
+    read = arviz.from_netcdf(tmp_path / "out" / "draws.nc")
+    drawn = read["approximation"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plain = arviz.loo(read, pointwise=True)
+        assert arviz.plot_khat(plain) is not None
+        if OLD:
+            assert arviz.plot_ppc(read, data_pairs={"y": "y_rep"}) is not None
+            pit = arviz.loo_pit(read, y="y", y_hat="y_rep")
+        else:
+            # The approximation is nearly the posterior, so weighing its draws changes little.
+            weighed = arviz.loo_approximate_posterior(read, log_p=drawn["log_p"], log_q=drawn["log_q"], pointwise=True)
+            assert abs(plain.elpd - weighed.elpd) < 0.5
+            # ArviZ 1 goes by one name in all groups.
+            for group, name in (("posterior_predictive", "y_rep"), ("log_likelihood", "log_lik")):
+                read[group] = read[group].to_dataset().rename({name: "y"})
+            assert arviz.plot_ppc_dist(read) is not None
+            pit = arviz.loo_pit(read)["y"].values
+    assert pit.shape == (30,) and ((0 <= pit) & (pit <= 1)).all()
 
 
 def test_functions_run_on_a_fit(line):

@@ -8,6 +8,27 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 /** Widths in pixels at which pages are looked at: a phone and a screen. */
 export const WIDTHS = [360, 1400];
 
+/** The windows of the book's pictures. A screen is taken at half its size: pages of the book are narrower, and files stay small. */
+export const FRAMES = [
+  { viewport: { width: WIDTHS[0], height: 640 }, deviceScaleFactor: 1 },
+  { viewport: { width: WIDTHS[1], height: 900 }, deviceScaleFactor: 0.5 },
+];
+
+/** Pictures for the book of a page as it stands at a heading, a file a width: `FOLDER/NAME-WIDTH.png`. */
+export async function pictured(browser, url, folder, name, heading) {
+  for (const frame of FRAMES) {
+    const { width } = frame.viewport;
+    const context = await browser.newContext({ ...frame, offline: true });
+    const tab = await context.newPage();
+    await tab.goto(url);
+    if (heading) {
+      await tab.getByRole('heading', { name: heading }).first().evaluate((at) => at.scrollIntoView({ behavior: 'instant' }));
+    }
+    await tab.screenshot({ path: `${folder}/${name}-${width}.png` });
+    await context.close();
+  }
+}
+
 /** A tab that notes every error and every request beyond the page's own file. */
 export async function watched(context, faults) {
   const tab = await context.newPage();

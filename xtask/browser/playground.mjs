@@ -6,7 +6,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { chromium } from 'playwright-core';
-import { WIDTHS, broken, overflow, watched } from './look.mjs';
+import { FRAMES, WIDTHS, broken, overflow, watched } from './look.mjs';
 
 const [jensen, executablePath, folder, page] = process.argv.slice(2);
 const shots = resolve(folder, 'playground');
@@ -105,6 +105,15 @@ for (const colorScheme of ['light', 'dark']) {
     await tab.screenshot({ path: join(shots, `${colorScheme}-${width}.png`), fullPage: true });
     await tab.context().close();
   }
+}
+const book = resolve(folder, 'book');
+mkdirSync(book, { recursive: true });
+for (const frame of FRAMES) {
+  const tab = await opened(frame);
+  await fitted(tab);
+  await tab.evaluate(() => window.scrollTo(0, 0));
+  await tab.screenshot({ path: join(book, `playground-${frame.viewport.width}.png`) });
+  await tab.context().close();
 }
 await browser.close();
 faults.forEach((fault) => console.error(fault));

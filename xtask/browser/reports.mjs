@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { chromium } from 'playwright-core';
 import { fitAll } from './fits.mjs';
-import { WIDTHS, broken, faint, overflow, unprintable, watched } from './look.mjs';
+import { WIDTHS, broken, faint, overflow, pictured, unprintable, watched } from './look.mjs';
 
 /** Looks at one page at every width, in light and dark, and on paper. */
 async function looked(browser, { name, page, trusted }, shots) {
@@ -85,6 +85,11 @@ const browser = await chromium.launch({
 const faults = [];
 for (const page of pages) faults.push(...(await looked(browser, page, shots)));
 faults.push(...(await used(browser, pages)));
+const book = resolve(folder, 'book');
+mkdirSync(book, { recursive: true });
+const file = (name) => pathToFileURL(pages.find((page) => page.name === name).page).href;
+await pictured(browser, file('schools'), book, 'report');
+await pictured(browser, file('topics'), book, 'topics', 'Map of topics');
 await browser.close();
 faults.forEach((fault) => console.error(fault));
 console.log(`${pages.length} reports at ${WIDTHS.join(' and ')} pixels, light and dark: pictures in ${shots}`);

@@ -58,6 +58,23 @@ pub fn check(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
+/// The pictures of the book, taken of the same pages.
+pub fn pictures(root: &Path) -> Result<Ended, String> {
+    if let Ended::Skipped(reason) = check(root)? {
+        return Ok(Ended::Skipped(reason));
+    }
+    let told = |e: std::io::Error| format!("the book's pictures: {e}");
+    let (from, to) = (
+        run::target(root)?.join("browser/book"),
+        root.join("docs/book/src/pictures"),
+    );
+    std::fs::create_dir_all(&to).map_err(told)?;
+    for entry in std::fs::read_dir(from).map_err(told)?.flatten() {
+        std::fs::copy(entry.path(), to.join(entry.file_name())).map_err(told)?;
+    }
+    Ok(Ended::Done)
+}
+
 /// Waits for a process, and ends it when its time is up.
 fn finished(mut child: Child, end: Instant) -> Result<(), String> {
     loop {

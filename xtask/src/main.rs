@@ -6,7 +6,7 @@
 //! | | `modules` | which module may use which, inside large crates |
 //! | | `levels` | who may ask the machine for its instruction set |
 //! | | `sources` | file lengths; every library turns on the lints that keep it from printing, files and processes |
-//! | | `manifests` | every crate takes the workspace's lints |
+//! | | `manifests` | every crate takes the workspace's lints, and says what crates.io shows |
 //! | | `pages` | files that the documentation names are there, and what its links lead to |
 //! | `features` | `features` | every feature of the facade and of the command builds alone |
 //! | `python` | `python` | the Python package builds, installs, type-checks and passes its tests |
@@ -16,6 +16,7 @@
 //! | `book` | `book` | what pages of the book show is what the command says |
 //! | | `flags` | commands and flags that the book names are those that the command line declares |
 //! | `browser` | `browser` | reports and the playground in a headless Chromium: no errors, nothing loaded, nothing cut off, readable by all |
+//! | `pictures` | `browser` | the same, and the book's pictures are taken anew |
 //! | `playground` | `playground` | one page with the engine as WebAssembly, under `target/playground` |
 //! | `flags` | `flags` | the tables of flags in the book's page on the command, written anew |
 //! | `man` | `man` | man pages of the command, under `target/man` |
@@ -58,7 +59,7 @@ struct Findings {
 /// A check by its name.
 type Check = (&'static str, fn(&Path) -> Result<Ended, String>);
 
-const CHECKS: [Check; 16] = [
+const CHECKS: [Check; 17] = [
     ("check", order),
     ("features", features::check),
     ("python", python::check),
@@ -67,6 +68,7 @@ const CHECKS: [Check; 16] = [
     ("wheel", python::wheel),
     ("book", book::check),
     ("browser", browser::check),
+    ("pictures", browser::pictures),
     ("playground", playground::build),
     ("flags", flags::write),
     ("man", man::write),
@@ -146,7 +148,7 @@ fn check(root: &Path) -> Result<Findings, String> {
     let packages = arrows::packages(&metadata)?;
     arrows::check(&packages, &mut findings);
     for package in &packages {
-        manifests::check(package, &mut findings)?;
+        manifests::check(package, &packages, &mut findings)?;
         levels::check(package, root, &mut findings)?;
         modules::check(package, root, &mut findings)?;
         sources::check(package, root, &mut findings)?;

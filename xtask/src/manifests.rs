@@ -1,10 +1,15 @@
-//! Every crate takes the workspace's lints.
+//! Every crate takes the workspace's lints, and says of itself what crates.io shows; none that is published needs one that is
+//! not.
 
 use crate::Findings;
 use crate::arrows::Package;
 
 /// Looks at one manifest.
-pub fn check(package: &Package, findings: &mut Findings) -> Result<(), String> {
+pub fn check(
+    package: &Package,
+    packages: &[Package],
+    findings: &mut Findings,
+) -> Result<(), String> {
     let path = package.folder.join("Cargo.toml");
     let text = std::fs::read_to_string(&path)
         .map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
@@ -14,7 +19,44 @@ pub fn check(package: &Package, findings: &mut Findings) -> Result<(), String> {
             package.name
         ));
     }
+    if !is_published(&text) {
+        return Ok(());
+    }
+    for line in SHOWN {
+        if !text.lines().any(|found| found.starts_with(line)) {
+            findings.errors.push(format!(
+                "`{}` is published without `{line}`: add it, or `publish = false`",
+                package.name
+            ));
+        }
+    }
+    for (used, _) in package.uses.iter().filter(|(_, only_tests)| !only_tests) {
+        let folder = packages.iter().find(|other| other.name == *used);
+        let manifest = folder.map(|other| std::fs::read_to_string(other.folder.join("Cargo.toml")));
+        if !manifest.is_some_and(|text| text.is_ok_and(|text| is_published(&text))) {
+            findings.errors.push(format!(
+                "`{}` is published, and uses `{used}`, which is not",
+                package.name
+            ));
+        }
+    }
     Ok(())
+}
+
+/// What a published crate says.
+const SHOWN: [&str; 6] = [
+    "description = ",
+    "license.workspace = true",
+    "repository.workspace = true",
+    "keywords.workspace = true",
+    "categories.workspace = true",
+    "readme.workspace = true",
+];
+
+fn is_published(manifest: &str) -> bool {
+    !manifest
+        .lines()
+        .any(|line| line.trim() == "publish = false")
 }
 
 fn takes_lints(manifest: &str) -> bool {

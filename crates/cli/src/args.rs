@@ -13,6 +13,9 @@ pub struct Line {
     /// Exit with 0 where a result is not to be trusted, too
     #[arg(long, global = true)]
     pub exit_zero: bool,
+    /// Say on standard error, with the seconds since the start, what is being done
+    #[arg(long, short, global = true)]
+    pub verbose: bool,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -158,6 +161,10 @@ pub struct FitArgs {
     /// Resume although model, data or settings differ from the stored run
     #[arg(long, requires = "resume", help_heading = "Output")]
     pub force: bool,
+    /// Names of dimensions and labels along them, in draws.nc: JSON such as {"coords": {"school": ["Choate", …]},
+    /// "dims": {"theta": ["school"]}}; what is not named has the name of its declared size
+    #[arg(long, value_name = "FILE.json", help_heading = "Output")]
+    pub coords: Option<PathBuf>,
     /// Write the parameters at four draws to FILE_1.json … FILE_4.json, for CmdStan's init=FILE.json
     #[arg(long, value_name = "FILE.json", help_heading = "Output")]
     pub inits_out: Option<PathBuf>,
@@ -254,6 +261,9 @@ pub struct DrawsArgs {
     /// Write to this file (*.nc: NetCDF for ArviZ, else Stan CSV) instead of standard output
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Names of dimensions and labels along them, in a *.nc file, as for `jensen fit` [default: those of the fit]
+    #[arg(long, value_name = "FILE.json")]
+    pub coords: Option<PathBuf>,
     /// Threads; all of the machine unless given
     #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count)]
     pub threads: Option<usize>,
@@ -290,6 +300,9 @@ pub struct GenerateArgs {
     /// Write to this file (*.nc: NetCDF for ArviZ, else Stan CSV) instead of standard output
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Names of dimensions and labels along them, in a *.nc file, as for `jensen fit`
+    #[arg(long, value_name = "FILE.json")]
+    pub coords: Option<PathBuf>,
     /// Write mean, sd and quantiles of every scalar to this file, as fit.json has them
     #[arg(long, value_name = "FILE.json")]
     pub summary: Option<PathBuf>,

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use jensen::blackbox::{Approximation, Init, NoiseSource, RefinedDraws};
 use jensen::data::{
-    Artefact, NetcdfAttributes, StanCsvHeader, read_bytes, read_draws_csv, read_text,
-    write_atomic_bytes, write_draws_csv, write_draws_netcdf,
+    Artefact, Coordinates, NetcdfAttributes, Roles, StanCsvHeader, read_bytes, read_draws_csv,
+    read_text, write_atomic_bytes, write_draws_csv, write_draws_netcdf,
 };
 use jensen::density::Posterior;
 use jensen::program::{Program, Source, Stored};
@@ -25,6 +25,7 @@ pub fn run(args: &DrawsArgs) -> CommandResult {
     let encoded = folder::approximation(&run, "jensen fit")?;
     let threads = start_threads(args.threads)?;
     let source = stored.source(&run)?;
+    let source = source.with_coordinates(args.coords.as_deref())?;
     let simd = stored.flags.simd()?;
     let seed = stored.flags.seed();
     let name = source.model.clone();
@@ -81,17 +82,26 @@ pub fn run(args: &DrawsArgs) -> CommandResult {
         advi,
         settings: Vec::new(),
     };
-    write_or_print(args.out.as_deref(), &header, &drawn)
+    let coordinates = program.coordinates();
+    write_or_print(args.out.as_deref(), &header, &drawn, &coordinates)
 }
 
 /// Runs `jensen generate`.
 pub fn generate(args: &GenerateArgs) -> CommandResult {
     let (run, stored) = Stored::open(&args.dir)?;
     let threads = start_threads(args.threads)?;
-    let mut source = Source::read(&args.model, &args.include, args.data.as_deref())?;
-    if source.data.is_none() {
-        source.data = stored.source(&run)?.data;
-    }
+    let source = Source::read(&args.model, &args.include, args.data.as_deref())?;
+    let mut source = source.with_coordinates(args.coords.as_deref())?;
+    let fitted = stored.source(&run)?.data;
+    let values = match (&source.data, &fitted) {
+        // Words mean the numbers that they had in the fit.
+        (Some(data), Some(fitted)) => data.parse_like(fitted)?,
+        (Some(data), None) => data.parse_apart()?,
+        (None, _) => {
+            source.data = fitted;
+            source.values()?
+        }
+    };
     let seed = args.seed.unwrap_or(stored.flags.seed());
     let build = Build {
         includes: &source.includes,
@@ -105,13 +115,19 @@ pub fn generate(args: &GenerateArgs) -> CommandResult {
         ..Build::default()
     };
     let (draws, told) = read_draws_csv(&run.artefact(Artefact::DrawsCsv))?;
-    let generator = Generator::compile(&source.text, &source.model, &source.values()?, &build)?;
+    let generator = Generator::compile(&source.text, &source.model, &values, &build)?;
     if generator.model().bound().variables().is_empty() {
         return Err(Failure::input(format!(
             "`{}` has no generated quantities to write; --save all writes its parameters too",
             source.model
         )));
     }
+    let declared = generator.model().program().dimension_names();
+    let shapes = generator.model().bound().variables().into_iter();
+    let shapes = shapes.map(|variable| (variable.name, variable.shape));
+    let checked = source.coordinates.check(&declared, &shapes.collect());
+    checked.map_err(|error| Failure::input(format!("--coords: {error}")))?;
+    let coordinates = source.coordinates.over(declared);
     let made = generator.generate(&draws, seed)?;
     warn_of_rejected(&made);
     if let Some(file) = &args.summary {
@@ -134,7 +150,7 @@ pub fn generate(args: &GenerateArgs) -> CommandResult {
         advi: advi_config(&stored.flags.settings(Init::Zero)?.method),
         settings: Vec::new(),
     };
-    write_or_print(args.out.as_deref(), &header, &made)
+    write_or_print(args.out.as_deref(), &header, &made, &coordinates)
 }
 
 fn warn_of_rejected(drawn: &Sample) {
@@ -148,22 +164,32 @@ fn warn_of_rejected(drawn: &Sample) {
     }
 }
 
-fn write_or_print(out: Option<&Path>, header: &StanCsvHeader, drawn: &Sample) -> CommandResult {
+fn write_or_print(
+    out: Option<&Path>,
+    header: &StanCsvHeader,
+    drawn: &Sample,
+    coordinates: &Coordinates,
+) -> CommandResult {
     match out {
-        Some(file) => write(file, header, drawn)?,
+        Some(file) => write(file, header, drawn, coordinates)?,
         None => {
             // The writer wants a file that it can put in place as a whole.
             let place = tempfile::tempdir()
                 .map_err(|error| Failure::output(format!("no temporary folder: {error}")))?;
             let file = place.path().join("draws.csv");
-            write(&file, header, drawn)?;
+            write(&file, header, drawn, coordinates)?;
             print(&read_text(&file)?)?;
         }
     }
     Ok(Exit::Done)
 }
 
-fn write(path: &Path, header: &StanCsvHeader, drawn: &Sample) -> Result<(), Failure> {
+fn write(
+    path: &Path,
+    header: &StanCsvHeader,
+    drawn: &Sample,
+    coordinates: &Coordinates,
+) -> Result<(), Failure> {
     let netcdf = path.extension().is_some_and(|extension| extension == "nc");
     if netcdf {
         let attributes = NetcdfAttributes {
@@ -174,7 +200,10 @@ fn write(path: &Path, header: &StanCsvHeader, drawn: &Sample) -> Result<(), Fail
             ],
         };
         let approximate = header.draws_of == "approximation";
-        let roles = drawn.roles(approximate);
+        let roles = Roles {
+            coordinates: coordinates.clone(),
+            ..drawn.roles(approximate)
+        };
         write_draws_netcdf(path, &drawn.table, &roles, &attributes, None)
     } else {
         write_draws_csv(path, &drawn.table, &header.comments(drawn.table.len()))

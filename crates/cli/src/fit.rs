@@ -5,7 +5,7 @@ use std::path::Path;
 use jensen::Sample;
 use jensen::blackbox::Init;
 use jensen::data::write_atomic_bytes;
-use jensen::density::VariableKind;
+use jensen::density::{Variable, VariableKind};
 use jensen::program::{FitRequest, Program, Source, Stored};
 use jensen::study::{Place, folder, request};
 
@@ -16,6 +16,7 @@ use crate::limits;
 use crate::progress::BoundLine;
 use crate::table;
 use crate::terminal::{Say, Setting, check_out, conclude, start_threads};
+use crate::verbose;
 
 /// A run as it is about to start.
 struct Plan {
@@ -51,6 +52,10 @@ pub fn run(args: FitArgs) -> CommandResult {
         Some(stored) => Program::of_stored(stored, plan.source, plan.request, threads, halt)?,
         None => Program::compile(plan.source, plan.request, threads, halt)?,
     };
+    verbose::say(|| {
+        let made: usize = program.variables().iter().map(Variable::len).sum();
+        format!("the program is compiled: {made} scalars are reported, {threads} threads")
+    });
     let say = Say {
         json: args.json,
         quiet: args.quiet,
@@ -88,6 +93,7 @@ fn write_inits(file: &Path, sample: &Sample) -> Result<(), Failure> {
 
 fn read(args: &FitArgs, model: &Path) -> Result<Source, Failure> {
     let source = Source::read(model, &args.include, args.data.path())?;
+    let source = source.with_coordinates(args.coords.as_deref())?;
     Ok(match args.old_syntax {
         true => source.modernised(),
         false => source,
@@ -124,10 +130,15 @@ fn new(args: &FitArgs) -> Result<Plan, Failure> {
 fn again(args: &FitArgs, path: &Path) -> Result<Plan, Failure> {
     folder::check_in_place(args.out.as_deref(), path)?;
     let (folder, stored) = Stored::open(path)?;
-    let source = match &args.model {
+    let mut source = match &args.model {
         Some(model) => read(args, model)?,
-        None => stored.source(&folder)?,
+        None => stored
+            .source(&folder)?
+            .with_coordinates(args.coords.as_deref())?,
     };
+    if args.coords.is_none() {
+        source.coordinates = stored.coordinates.clone();
+    }
     let force = args.force;
     Ok(Plan {
         source,

@@ -66,7 +66,7 @@ fn fold(line: &str, out: &mut String) {
     }
 }
 
-/// The words of a line with the blanks behind them; what stands between quotes is one.
+/// The words of a line with the blanks behind them; what stands between quotes is one, and so is a flag with its value.
 fn words(line: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let (mut quoted, mut blank) = (false, true);
@@ -80,7 +80,23 @@ fn words(line: &str) -> Vec<String> {
             word.push(c);
         }
     }
-    words
+    let takes = |word: &str| word.starts_with('-') || word.trim_end() == ">";
+    let mut joined: Vec<String> = Vec::with_capacity(words.len());
+    for word in words {
+        match joined.last_mut() {
+            // What a flag takes stays beside it, if that leaves a line any room.
+            Some(last)
+                if takes(last)
+                    && !last.trim_end().contains(' ')
+                    && !takes(&word)
+                    && last.len() + word.len() <= WIDTH / 2 =>
+            {
+                last.push_str(&word)
+            }
+            _ => joined.push(word),
+        }
+    }
+    joined
 }
 
 #[cfg(test)]
@@ -95,6 +111,11 @@ mod tests {
         let expected = "Examples:\n  jensen fit model.stan data.json --optimizer adam --step-size 0.01 \\\n      --max-seconds 60\n\nOne two\n\n  4  three";
         assert_eq!(flow(text), expected);
         assert_eq!(words("a  'b c' d"), ["a  ", "'b c' ", "d"]);
+        let expected = ["jensen ", "fit ", "--out results ", "--json ", "> fit.json"];
+        assert_eq!(
+            words("jensen fit --out results --json > fit.json"),
+            expected
+        );
     }
 
     #[test]

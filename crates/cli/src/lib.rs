@@ -59,6 +59,7 @@ mod terminal;
 mod topics;
 #[cfg(feature = "neural")]
 mod vae;
+mod verbose;
 
 use std::ffi::OsString;
 
@@ -88,6 +89,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     std::panic::set_hook(Box::new(failure::report_panic));
     fault::catch_lost_pages();
     let lenient = line.exit_zero;
+    verbose::set(line.verbose);
     match guarded(move || run(line.command)) {
         Exit::Untrusted if lenient => Exit::Done as u8,
         exit => exit as u8,

@@ -7,6 +7,7 @@ use jensen::HistoryPoint;
 use jensen::run::{Progress, Record};
 
 use crate::failure::remark;
+use crate::verbose;
 
 /// Shortest time between two changes of the display.
 const PERIOD: Duration = Duration::from_millis(100);
@@ -70,11 +71,13 @@ impl Display {
 
     /// Shows where the run stands.
     pub fn update(&mut self, progress: &Progress<'_>) {
+        let record = progress.record;
+        if !self.bar.is_hidden() || verbose::is_on() {
+            self.describe.note(record);
+        }
         if self.bar.is_hidden() {
             return;
         }
-        let record = progress.record;
-        self.describe.note(record);
         let first = *self.first.get_or_insert(record.iteration);
         if self.shown.is_some_and(|shown| shown.elapsed() < PERIOD) {
             return;
@@ -84,6 +87,11 @@ impl Display {
         let speed = (record.iteration - first + 1) as f64 / seconds;
         self.bar.set_message(self.describe.text(progress, speed));
         self.bar.tick();
+    }
+
+    /// What describes where the run stands.
+    pub fn describe(&self) -> &dyn Describe {
+        &*self.describe
     }
 
     /// Says something without disturbing the display.

@@ -11,8 +11,27 @@ const ROWS: usize = 40;
 /// The summary as text.
 pub fn summary(fitted: &Fitted) -> String {
     let mut text = String::new();
-    let parameters = fitted.parameters();
+    // Values for every observation are what the report and other programs read, and would bury the parameters here.
+    let roles = fitted.sample.roles(false);
+    let (pointwise, parameters): (Vec<_>, Vec<_>) =
+        (fitted.parameters().into_iter()).partition(|p| {
+            p.name
+                .split_once('[')
+                .is_some_and(|(name, _)| roles.is_pointwise(name))
+        });
     table(&mut text, &parameters);
+    let mut left_out: Vec<&str> = (pointwise.iter())
+        .filter_map(|p| Some(p.name.split_once('[')?.0))
+        .collect();
+    left_out.dedup();
+    if !left_out.is_empty() {
+        let _ = writeln!(
+            text,
+            "{} of {}: see the report, or --json",
+            pointwise.len(),
+            left_out.join(", ")
+        );
+    }
     let best = fitted.fit.best();
     let e = &best.evaluation;
     text.push('\n');
@@ -127,6 +146,8 @@ fn khat_meaning(khat: f64, threshold: f64, refined: bool, trusted: bool) -> Stri
             false => "usable; importance-resampled draws are better",
             true => "the approximation is usable",
         }
+    } else if refined && trusted {
+        "of the approximation, which misses mass: the draws are refined"
     } else if khat <= 1.0 {
         "the approximation misses mass of the posterior"
     } else {
@@ -191,6 +212,8 @@ mod tests {
         assert!(!khat_meaning(0.2, 0.7, false, false).contains("close"));
         assert!(khat_meaning(0.6, 0.55, false, false).contains("misses"));
         assert!(khat_meaning(1.4, 0.7, false, false).contains("far"));
-        assert!(khat_meaning(f64::INFINITY, 0.7, true, true).contains("far"));
+        assert!(khat_meaning(f64::INFINITY, 0.7, true, false).contains("far"));
+        // What speaks against the approximation alone is no warning beside draws that can be trusted.
+        assert!(khat_meaning(0.8, 0.7, true, true).contains("the draws are refined"));
     }
 }

@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::failure::{CommandResult, Exit, Failure, print, remark};
 use crate::limits;
 use crate::progress::{Describe, Display};
+use crate::verbose::{self, Steps};
 
 /// Set by Ctrl-C.
 pub static STOP: AtomicBool = AtomicBool::new(false);
@@ -112,7 +113,8 @@ impl Setting {
         let epoch = Instant::now();
         let clock = move || epoch.elapsed().as_secs_f64();
         let mut terminal = Terminal {
-            display: Display::with(say.quiet || say.json, self.line),
+            display: Display::with(say.quiet || say.json || verbose::is_on(), self.line),
+            steps: Steps::default(),
             quiet: say.quiet,
         };
         let made = run(Around {
@@ -125,6 +127,7 @@ impl Setting {
             observer: &mut terminal,
         });
         terminal.display.clear();
+        verbose::say(|| "results are made".to_owned());
         Ok(made?)
     }
 }
@@ -132,12 +135,14 @@ impl Setting {
 /// The user's eyes.
 struct Terminal {
     display: Display,
+    steps: Steps,
     quiet: bool,
 }
 
 impl Observer for Terminal {
     fn progress(&mut self, progress: &Progress<'_>) {
         self.display.update(progress);
+        self.steps.note(progress, self.display.describe());
     }
 
     fn note(&mut self, note: &str) {
@@ -146,8 +151,10 @@ impl Observer for Terminal {
         }
     }
 
-    fn finished(&mut self, _: &Status) {
+    fn finished(&mut self, status: &Status) {
         self.display.clear();
+        self.steps.end();
+        verbose::say(|| status.to_string());
     }
 }
 
@@ -158,10 +165,11 @@ pub fn verdict(judged: &Judgement, width: usize) -> String {
     for warning in judged.warnings.iter().filter(|w| **w != judged.status) {
         text += &format!("{:<width$} - {warning}\n", "");
     }
-    if !judged.trusted {
-        text += &format!("{:<width$} NOT to be trusted\n", "verdict");
-    }
-    text
+    let word = match judged.trusted {
+        true => "trusted",
+        false => "NOT to be trusted",
+    };
+    text + &format!("{:<width$} {word}\n", "verdict")
 }
 
 /// Prints a summary, as JSON or as a table whose labels are so wide, and ends the command.

@@ -1,10 +1,11 @@
 //! Data files of programs as they were read: name, format and bytes, so that a copy can be kept.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DataError, DataSet, read_bytes};
+use crate::{Cells, DataError, DataSet, Table, read_bytes};
 
 /// How data are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,6 +90,33 @@ impl DataFile {
             DataFormat::Json => crate::json::parse(&self.bytes, &self.name),
             DataFormat::Rdump => crate::rdump::parse(&self.bytes, &self.name),
             DataFormat::Csv => DataSet::from_csv(&self.bytes, &self.name),
+        }
+    }
+
+    /// The words of each column of a table that has words, in the order of their numbers.
+    ///
+    /// # Errors
+    /// Where the table does not follow its format.
+    pub fn levels(&self) -> Result<BTreeMap<String, Vec<String>>, DataError> {
+        if self.format != DataFormat::Csv {
+            return Ok(BTreeMap::new());
+        }
+        let table = Table::parse(&self.bytes, &self.name)?;
+        let words = table.columns().iter();
+        let words = words.filter(|column| matches!(column.cells, Cells::Words(_)));
+        Ok(words
+            .map(|column| (column.name.clone(), column.levels()))
+            .collect())
+    }
+
+    /// The values, with words of a table numbered as they are in an `earlier` one.
+    ///
+    /// # Errors
+    /// As [`parse_apart`](Self::parse_apart), and where there is a word that the earlier table has not in that column.
+    pub fn parse_like(&self, earlier: &Self) -> Result<DataSet, DataError> {
+        match self.format {
+            DataFormat::Csv => DataSet::from_csv_like(&self.bytes, &self.name, &earlier.levels()?),
+            _ => self.parse_apart(),
         }
     }
 }

@@ -197,6 +197,19 @@ impl DataSet {
     /// of other numbers an array of reals, NaN where a cell is empty. Words are numbered from 1 in the order of the
     /// alphabet.
     pub fn from_csv(bytes: &[u8], label: &str) -> Result<Self, DataError> {
+        Self::from_csv_like(bytes, label, &BTreeMap::new())
+    }
+
+    /// The same, with the words of some columns numbered as in `levels`, which has them in their order: those of an earlier
+    /// table, so that a word means the same number.
+    ///
+    /// # Errors
+    /// As [`from_csv`](Self::from_csv), and where a column has a word that its levels have not.
+    pub fn from_csv_like(
+        bytes: &[u8],
+        label: &str,
+        levels: &BTreeMap<String, Vec<String>>,
+    ) -> Result<Self, DataError> {
         let table = Table::parse(bytes, label)?;
         let mut data = Self {
             rows: Some(table.rows()),
@@ -206,7 +219,10 @@ impl DataSet {
             let numbers = match &column.cells {
                 Cells::Numbers(numbers) => numbers.clone(),
                 Cells::Words(_) => {
-                    let codes = column.codes(&column.levels())?;
+                    let codes = match levels.get(&column.name) {
+                        Some(levels) => column.codes(levels)?,
+                        None => column.codes(&column.levels())?,
+                    };
                     let number = |code: Option<usize>| code.map_or(f64::NAN, |k| (k + 1) as f64);
                     codes.into_iter().map(number).collect()
                 }

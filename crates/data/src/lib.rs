@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | Stan data by name, typed look-up | [`dataset`], [`lookup`] |
 //! | readers: CmdStan JSON and R dump, either by its file | [`json`], [`rdump`], [`data_file`] |
-//! | posterior draws and their writers: Stan CSV, NetCDF for ArviZ | [`draws`], [`stan_csv`], [`netcdf`] |
+//! | posterior draws and their writers: Stan CSV, NetCDF for ArviZ with its dimensions and labels | [`draws`], [`stan_csv`], [`netcdf`], [`coordinates`] |
 //! | tables of named columns: CSV and text, NPY and NPZ | [`table`], [`table_csv`], [`npy`] |
 //! | rows of Parquet files that need not fit into memory, in builds with the feature `parquet` | `columns` |
 //! | images and labels: IDX | [`idx`] |
@@ -30,6 +30,7 @@ pub mod atomic;
 pub mod bytes;
 #[cfg(feature = "parquet")]
 pub mod columns;
+pub mod coordinates;
 #[cfg(feature = "corpus")]
 pub mod corpus;
 pub mod data_file;
@@ -58,6 +59,7 @@ pub mod trace;
 pub use adjacency::Adjacency;
 pub use atomic::{write_atomic, write_atomic_bytes};
 pub use bytes::Bytes;
+pub use coordinates::{Coordinates, Labels};
 pub use data_file::{DataFile, DataFormat};
 pub use dataset::{DataSet, Elements, Value};
 pub use digests::Digests;

@@ -1,10 +1,11 @@
 //! Draws written as Stan CSV and NetCDF read back to the same bits.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use jensen_data::{
-    AdviConfig, DataSet, DrawsTable, DrawsVariable, NetcdfAttributes, Roles, StanCsvHeader,
-    read_draws_csv, write_draws_csv, write_draws_netcdf,
+    AdviConfig, Coordinates, DataSet, DrawsTable, DrawsVariable, NetcdfAttributes, Roles,
+    StanCsvHeader, read_draws_csv, write_draws_csv, write_draws_netcdf,
 };
 use netcdf_reader::NcFile;
 
@@ -308,6 +309,64 @@ fn netcdf_has_the_groups_of_arviz_and_the_same_bits() {
     assert_eq!(attribute("model_name").as_deref(), Some("schools"));
     assert_eq!(attribute("inference_library").as_deref(), Some("jensen"));
     assert_eq!(attribute("seed").as_deref(), Some("7"));
+}
+
+#[test]
+fn netcdf_dimensions_are_shared_by_name_and_have_labels() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("draws.nc");
+    let variables = vec![
+        DrawsVariable::new("theta", [2]),
+        DrawsVariable::new("eta", [2]),
+        DrawsVariable::new("Sigma", [2, 2]),
+        DrawsVariable::new("y_rep", [2]),
+    ];
+    let draws = (0..20).map(f64::from).collect();
+    let table = DrawsTable::new(variables, draws, vec![0.0; 2], vec![0.0; 2]).unwrap();
+    let data = DataSet::from_json(br#"{"J": 2, "K": 7, "y": [1, 2], "x": [3, 4]}"#, "").unwrap();
+    let given = r#"{"coords": {"J": ["bé", "a"], "x_dim_0": [1990, 1991]}, "dims": {"x": [null]}}"#;
+    let one = |size: &str| vec![Some(size.to_owned())];
+    let declared = BTreeMap::from([
+        ("theta".to_owned(), one("J")),
+        ("eta".to_owned(), one("J")),
+        ("Sigma".to_owned(), [one("J"), one("J")].concat()),
+        ("y_rep".to_owned(), one("J")),
+        ("y".to_owned(), one("J")),
+    ]);
+    let roles = Roles {
+        coordinates: Coordinates::from_json(given.as_bytes(), "")
+            .unwrap()
+            .over(declared),
+        ..Roles::by_name(["y_rep"].into_iter(), false)
+    };
+    let attributes = NetcdfAttributes::default();
+    write_draws_netcdf(&path, &table, &roles, &attributes, Some(&data)).unwrap();
+    let file = NcFile::from_bytes(&fs::read(&path).unwrap()).unwrap();
+    let dims = |name: &str| -> Vec<String> {
+        let dims = file.variable(name).unwrap().dimensions().iter();
+        dims.map(|dim| dim.name.clone()).collect()
+    };
+    assert_eq!(dims("posterior/theta"), ["chain", "draw", "J"]);
+    assert_eq!(dims("posterior/eta"), ["chain", "draw", "J"]);
+    assert_eq!(
+        dims("posterior/Sigma"),
+        ["chain", "draw", "J", "Sigma_dim_1"]
+    );
+    assert_eq!(dims("posterior_predictive/y_rep"), ["chain", "draw", "J"]);
+    assert_eq!(dims("observed_data/y"), ["J"]);
+    assert_eq!(dims("constant_data/x"), ["x_dim_0"]);
+    for group in ["posterior", "observed_data", "posterior_predictive"] {
+        let labels = file
+            .read_variable_as_strings(&format!("{group}/J"))
+            .unwrap();
+        assert_eq!(labels, ["bé", "a"], "{group}");
+    }
+    let years = file.read_variable::<i64>("constant_data/x_dim_0").unwrap();
+    assert_eq!(years.as_slice().unwrap(), [1990, 1991]);
+    // J names no dimension of the other data, where it stays a number as K does.
+    let size = file.read_variable::<i64>("constant_data/J").unwrap();
+    assert_eq!(size.as_slice().unwrap(), [2]);
+    assert!(file.variable("constant_data/K").is_ok());
 }
 
 #[test]

@@ -263,6 +263,7 @@ impl Fitted {
             Section::Bound(stages(&self.history)),
             Section::Weights(Weights {
                 khat: Some(khat),
+                refined: self.refined().is_some_and(|refined| refined.mixed()),
                 // Weights are for draws of the approximation.
                 log_weights: match self.refined().is_some_and(|refined| refined.mixed()) {
                     true => Vec::new(),

@@ -17,7 +17,7 @@ use jensen_stan::interpret::{
 pub use jensen_stan::lower::refusals;
 use jensen_stan::lower::{LowerError, LowerOptions, lower};
 use jensen_stan::outputs::Outputs;
-use jensen_stan::program::{Program, Span};
+use jensen_stan::program::{Decl, Program, Span};
 pub use jensen_stan::{Checked, IncludeResolver, NoIncludes, check, diagnostic, modernise, pretty};
 use sha2::{Digest, Sha256};
 
@@ -305,18 +305,53 @@ impl<D> Model<D> {
     /// # Errors
     /// When a parameter is missing, of another shape or violates its constraint.
     pub fn unconstrain(&self, values: &DataSet) -> Result<Vec<f64>, Error> {
-        let lookup = |name: &str| match name.split_once(':') {
-            None => values.get(name).map(column_major),
-            Some((tuple, slot)) => match values.get(tuple)?.elements() {
-                Elements::Tuple(slots) => {
-                    let slot: usize = slot.parse().ok()?;
-                    slots.get(slot.checked_sub(1)?).map(column_major)
-                }
-                _ => None,
-            },
-        };
         self.posterior
-            .unconstrain(&lookup)
+            .unconstrain(&|name| parameter(values, name))
+            .map_err(|error| Error::Input(error.to_string()))
+    }
+
+    /// The same of some of the parameters; the others are at the origin of the unconstrained scale.
+    ///
+    /// # Errors
+    /// As there; and where a parameter is missing beside a name that the program does not declare, or all are.
+    pub fn unconstrain_some(&self, values: &DataSet) -> Result<Vec<f64>, Error> {
+        let program = self.program();
+        let of = |decl: &Decl| program.var(decl.var).name.as_str();
+        let parameters: Vec<&str> = program.parameters.iter().map(of).collect();
+        let given = |name: &&str| values.get(name).is_some();
+        let missing: Vec<&str> = (parameters.iter().copied())
+            .filter(|name| !given(name))
+            .collect();
+        let foreign = values
+            .names()
+            .find(|name| !program.vars.iter().any(|var| var.name == *name));
+        let listed = |names: &[&str]| {
+            let shown: Vec<String> = names
+                .iter()
+                .take(6)
+                .map(|name| format!("`{name}`"))
+                .collect();
+            let more = if names.len() > 6 { ", …" } else { "" };
+            shown.join(", ") + more
+        };
+        if let (Some(foreign), false) = (foreign, missing.is_empty()) {
+            return Err(Error::Input(format!(
+                "`{foreign}` is no variable of the program, and {} not given: the parameters are {}",
+                match missing.len() {
+                    1 => format!("{} is", listed(&missing)),
+                    _ => format!("{} are", listed(&missing)),
+                },
+                listed(&parameters)
+            )));
+        }
+        if !parameters.iter().any(|name| given(name)) {
+            return Err(Error::Input(format!(
+                "no parameter has a value: the parameters are {}",
+                listed(&parameters)
+            )));
+        }
+        self.bound()
+            .unconstrain_some(&|name| parameter(values, name), true)
             .map_err(|error| Error::Input(error.to_string()))
     }
 
@@ -359,6 +394,20 @@ impl Problem for Model {
 
     fn block_bytes(&self) -> usize {
         self.density.peak_bytes()
+    }
+}
+
+/// The values of a parameter, or of a slot of a tuple, in column-major order.
+fn parameter(values: &DataSet, name: &str) -> Option<Vec<f64>> {
+    match name.split_once(':') {
+        None => values.get(name).map(column_major),
+        Some((tuple, slot)) => match values.get(tuple)?.elements() {
+            Elements::Tuple(slots) => {
+                let slot: usize = slot.parse().ok()?;
+                slots.get(slot.checked_sub(1)?).map(column_major)
+            }
+            _ => None,
+        },
     }
 }
 

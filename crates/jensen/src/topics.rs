@@ -59,6 +59,7 @@
 mod coherence;
 mod collection;
 mod course;
+mod exemplars;
 mod map;
 mod model;
 mod request;

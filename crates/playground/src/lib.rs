@@ -16,7 +16,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use jensen::HistoryPoint;
-use jensen::data::{DataFile, DataFormat, DrawsTable};
+use jensen::data::{Coordinates, DataFile, DataFormat, DrawsTable};
 use jensen::program::{FitRequest, Includes, Program, Source};
 use jensen::run::{Clock, Observer, Progress};
 use jensen::stan::diagnostic::{Diagnostic, Label};
@@ -67,6 +67,7 @@ impl Task {
                 format,
                 bytes: self.data.clone().into_bytes(),
             }),
+            coordinates: Coordinates::default(),
         }
     }
 

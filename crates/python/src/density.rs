@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use jensen::blackbox::Init;
-use jensen::data::DataSet;
+use jensen::data::{Coordinates, DataSet};
 use jensen::density::{
     ConstrainError, Differenced, DrawKey, Lanes, LanesMut, LogDensity, Posterior,
     TwiceDifferentiable, Unconstrained, Variable, VariableKind,
@@ -315,6 +315,7 @@ fn fit<D: TwiceDifferentiable>(
         budget: request.budget(),
         about: about.clone(),
         data: &data,
+        coordinates: Coordinates::default(),
     };
     let done = carry_out(
         study,

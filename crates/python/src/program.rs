@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use jensen::blackbox::{Init, NoiseSource};
 use jensen::data::{
-    DataFile, DrawsTable, DrawsVariable, Elements, FitSummary, StanCsvComments, read_draws_csv,
-    write_draws_csv,
+    DataFile, DrawsTable, DrawsVariable, Elements, FitSummary, Labels, StanCsvComments,
+    read_draws_csv, write_draws_csv,
 };
 use jensen::density::{Variable, VariableKind};
 use jensen::program::{self, FitRequest, Includes, Source, Stored};
@@ -99,6 +99,11 @@ impl Program {
         let variables = self.inner.variables();
         let kept = variables.iter().filter(|variable| !variable.is_empty());
         kept.map(reported).collect()
+    }
+
+    /// The labels of dimensions, and the dimensions of parameters and data by name, as `draws.nc` has them.
+    fn labels<'py>(&self, py: Python<'py>) -> PyResult<Named<'py>> {
+        labels(py, &self.inner)
     }
 
     /// The data by name, but for tuples.
@@ -224,6 +229,31 @@ pub fn read_draws(py: Python<'_>, path: PathBuf) -> PyResult<(Drawn<'_>, Besides
     Ok((arrays(py, &table)?, besides(py, &table, comments)))
 }
 
+/// Labels by dimension, and dimensions by variable.
+type Named<'py> = (Bound<'py, PyDict>, Bound<'py, PyDict>);
+
+fn labels<'py>(py: Python<'py>, program: &program::Program) -> PyResult<Named<'py>> {
+    let coordinates = program.coordinates();
+    let (coords, dims) = (PyDict::new(py), PyDict::new(py));
+    for (name, labels) in &coordinates.coords {
+        match labels {
+            Labels::Whole(labels) => coords.set_item(name, labels)?,
+            Labels::Numbers(labels) => coords.set_item(name, labels)?,
+            Labels::Words(labels) => coords.set_item(name, labels)?,
+        }
+    }
+    for variable in program.variables() {
+        dims.set_item(
+            &variable.name,
+            coordinates.names(&variable.name, variable.shape.len()),
+        )?;
+    }
+    for (name, value) in program.data().iter() {
+        dims.set_item(name, coordinates.names(name, value.shape().len()))?;
+    }
+    Ok((coords, dims))
+}
+
 /// Writes draws as Stan CSV: variables by name and shape, one row a draw.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
@@ -272,6 +302,14 @@ impl Fitted {
     /// Name, shape, part of the program and whether whole, of every variable in the order of the columns of the draws.
     fn variables(&self) -> Vec<Reported> {
         self.fitted.sample.variables.iter().map(reported).collect()
+    }
+
+    /// The labels of dimensions, and the dimensions of parameters and data by name; of a density in Python nothing is known.
+    fn labels<'py>(&self, py: Python<'py>) -> PyResult<Named<'py>> {
+        match &self.program {
+            Some(program) => labels(py, program),
+            None => Ok((PyDict::new(py), PyDict::new(py))),
+        }
     }
 
     /// The draws.

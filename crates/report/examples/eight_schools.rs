@@ -143,6 +143,7 @@ fn main() -> std::io::Result<()> {
         sections: vec![
             Section::Bound(stages),
             Section::Weights(Weights {
+                refined: false,
                 khat: Some(khat),
                 log_weights,
             }),

@@ -214,6 +214,8 @@ pub struct Khat {
 pub struct Weights {
     /// Pareto k̂ of the weights.
     pub khat: Option<Khat>,
+    /// Whether the draws of the fit were refined since: k̂ is then of the approximation that they began from.
+    pub refined: bool,
     /// Log importance weights log p − log g of the draws, neither smoothed nor normalised.
     pub log_weights: Vec<f64>,
 }

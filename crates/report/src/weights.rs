@@ -13,18 +13,28 @@ pub(crate) fn put(page: &mut Page, weights: &Weights) {
     if weights.khat.is_none() && relative.len() < 2 {
         return;
     }
-    page.heading(
-        "Can the draws be trusted?",
-        "The weights p/q compare the posterior with the approximation draw by draw. Few large weights among many small \
-         ones mean that the approximation misses a part of the posterior.",
-    );
+    match weights.refined {
+        false => page.heading(
+            "Can the draws be trusted?",
+            "The weights p/q compare the posterior with the approximation draw by draw. Few large weights among many small \
+             ones mean that the approximation misses a part of the posterior.",
+        ),
+        true => page.heading(
+            "How far the approximation alone comes",
+            "The draws and summaries of this page are not the approximation's: they were moved on to the posterior, and the \
+             verdict is about them. The weights p/q compare the posterior with the approximation that they began from.",
+        ),
+    }
     page.push("<div class=\"pair\">");
     if let Some(khat) = weights.khat {
         page.scene(
             "Pareto k̂ of the importance weights p/q",
             &format!("Pareto k-hat {}", text::number(khat.value, 3)),
             &gauge(khat),
-            meaning(khat),
+            match weights.refined {
+                false => meaning(khat),
+                true => beginning(khat),
+            },
         );
     }
     if relative.len() >= 2 {
@@ -71,6 +81,17 @@ fn meaning(khat: Khat) -> &'static str {
              number of draws suggests."
         }
         _ => "The weights have a finite variance: the approximation covers the posterior well.",
+    }
+}
+
+/// The same where draws were refined since.
+fn beginning(khat: Khat) -> &'static str {
+    match khat.value {
+        k if k.is_nan() => "It could not be estimated from these draws.",
+        k if k > khat.threshold => {
+            "By itself the approximation was not good enough, which is why its draws were refined."
+        }
+        _ => "The approximation was usable by itself.",
     }
 }
 

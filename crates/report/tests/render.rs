@@ -100,6 +100,7 @@ fn full() -> Report {
             Section::Bound(vec![stage("mean-field", 30), stage("full-rank", 40)]),
             exhibit().into(),
             Section::Weights(Weights {
+                refined: false,
                 khat: Some(khat),
                 log_weights: wave(100, 0.0),
             }),
@@ -293,6 +294,7 @@ fn the_verdict_has_its_colour_and_all_its_words() {
 fn the_meaning_of_khat_follows_its_value() {
     let page = |value| {
         with(Section::Weights(Weights {
+            refined: false,
             khat: Some(Khat {
                 value,
                 threshold: 0.67,
@@ -443,7 +445,7 @@ prop_compose! {
                     Stage { name: names[0].clone(), points: points[..half].to_vec() },
                     Stage { name: names[1].clone(), points: points[half..].to_vec() },
                 ]),
-                Section::Weights(Weights { khat: Some(khat), log_weights }),
+                Section::Weights(Weights { khat: Some(khat), refined: false, log_weights }),
                 Section::Posterior(Posterior { parameters, marginals, ..Posterior::default() }),
             ],
             ..Report::default()
@@ -473,6 +475,7 @@ fn pages_are_as_kept() {
         sections: vec![
             Section::Bound(vec![stage("mean-field", 6)]),
             Section::Weights(Weights {
+                refined: false,
                 khat: Some(khat),
                 log_weights: wave(20, 0.0),
             }),

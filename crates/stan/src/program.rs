@@ -13,6 +13,7 @@
 //!
 //! What only the data can tell (sizes, index bounds, constraint violations) is left to the evaluators.
 
+mod dimensions;
 mod locals;
 mod reads;
 pub mod signatures;

@@ -16,20 +16,27 @@ pub enum LatentCommand {
 
 const FIT_EXAMPLES: &str = "\
 Examples:
-  jensen latent fit --likelihood bernoulli --prior 'gp(rbf, lengthscale=2.7, variance=7.4)' --data ionosphere.csv
-  jensen latent fit --likelihood poisson --exposure expected --prior 'icar(graph=germany.graph)' --data oral.csv \\
+  jensen latent fit ionosphere.csv --likelihood bernoulli --prior 'gp(rbf, lengthscale=2.7, variance=7.4)'
+  jensen latent fit oral.csv --likelihood poisson --exposure expected --prior 'icar(graph=germany.graph)' \\
       --response cases --out oral
-  jensen latent fit --likelihood poisson --prior 'fixed(altitude, slope) + grid(rw2, 101, 201)' --data trees.csv
-  jensen latent fit --likelihood binomial --trials n --prior 'rw2(on=day, cyclic)' --data rain.csv --response y
+  jensen latent fit trees.csv --likelihood poisson --prior 'fixed(altitude, slope) + grid(rw2, 101, 201)'
+  jensen latent fit rain.csv --likelihood binomial --trials n --prior 'rw2(on=day, cyclic)' --response y
 
 A prior is a sum (`+`) of:
-  gp(KERNEL, ard, on=COLUMNS, lengthscale=…, variance=…)  kernels rbf, matern12, matern32, matern52, linear, constant;
-                                                          products with `*`
-  iid(on=COLUMN, variance=…)    fixed(COLUMN, …, variance=…)    intercept(variance=…)
-  rw1(on=COLUMN, cyclic, precision=…)    rw2(…)    ar1(on=COLUMN, rho=…, variance=…)
-  covariance(matrix=FILE, on=COLUMN, variance=…)    precision(matrix=FILE, on=COLUMN, precision=…)
-  icar(graph=FILE, on=COLUMN, precision=…)    bym2(graph=FILE, on=COLUMN, precision=…, phi=…)
-  grid(rw1|rw2|spde, ROWS, COLUMNS, on=CELL|(ROW, COLUMN), mask=FILE, precision=… | range=…, variance=…)
+  gp(KERNEL, ard, on=COLUMNS, lengthscale=…, variance=…)
+  iid(on=COLUMN, variance=…)
+  fixed(COLUMN, …, variance=…)
+  intercept(variance=…)
+  rw1(on=COLUMN, cyclic, precision=…), rw2(…)
+  ar1(on=COLUMN, rho=…, variance=…)
+  covariance(matrix=FILE, on=COLUMN, variance=…)
+  precision(matrix=FILE, on=COLUMN, precision=…)
+  icar(graph=FILE, on=COLUMN, precision=…)
+  bym2(graph=FILE, on=COLUMN, precision=…, phi=…)
+  grid(rw1|rw2|spde, ROWS, COLUMNS, on=CELL, mask=FILE, precision=…)
+
+A kernel is rbf, matern12, matern32, matern52, linear, constant, or a product of them with `*`. A grid is on a CELL or on
+(ROW, COLUMN); spde has range=… and variance=… instead of a precision.
 
 `name=value` fixes a hyperparameter, `name~value` is where learning starts, and what is not given starts at a documented
 default. With --fixed all stand where they start. Rows without a response are not fitted. The folder of
@@ -43,14 +50,17 @@ pub struct FitArgs {
     #[command(flatten)]
     pub flags: LatentRequest,
     /// The table: CSV or text (with or without a header), NPY or NPZ; *.gz is read too
-    #[arg(long, value_name = "FILE", required_unless_present = "resume")]
+    #[arg(id = "DATA", required_unless_present_any = ["resume", "data"])]
+    pub given: Option<PathBuf>,
+    /// The same by name
+    #[arg(long, value_name = "FILE", conflicts_with = "DATA")]
     pub data: Option<PathBuf>,
 
     /// Write results and checkpoints to this folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub out: Option<PathBuf>,
     /// Continue the run in this folder from its last checkpoint, to the same bits as if never stopped
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "data"], help_heading = "Output")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "data", "DATA"], help_heading = "Output")]
     pub resume: Option<PathBuf>,
     /// Resume although settings differ from the stored run
     #[arg(long, requires = "resume", help_heading = "Output")]

@@ -22,7 +22,7 @@ pub fn run(args: &FitArgs) -> CommandResult {
         (place, flags, opened.data, opened.files)
     } else {
         check_out(args.out.as_deref(), args.flags.checkpoint_every)?;
-        let Some(path) = &args.data else {
+        let Some(path) = args.given.as_ref().or(args.data.as_ref()) else {
             return Err(Failure::usage("no data are given: add --data FILE"));
         };
         let place = Place::new(args.out.as_deref());

@@ -1,11 +1,14 @@
 //! The file group by group.
 
+use std::collections::BTreeMap;
+
 use netcdf_writer::{
     DimensionId, NcAttrValue, NcFileBuilder, NcWriteFormat, NcWriteOptions, NcWriteType,
     Result as NcResult,
 };
 
 use super::{NetcdfAttributes, Roles};
+use crate::coordinates::{Coordinates, Labels};
 use crate::dataset::{DataSet, Elements, Value};
 use crate::draws::{DrawsTable, DrawsVariable, is_storable_name};
 
@@ -33,7 +36,7 @@ pub(super) fn encode(
                 continue;
             }
             if group.is_none() {
-                let mut made = Group::new(&mut file, name, attributes)?;
+                let mut made = Group::new(&mut file, name, roles, attributes)?;
                 let sample = made.sample_dimensions(table.len())?;
                 group = Some((made, sample));
             }
@@ -51,9 +54,19 @@ pub(super) fn encode(
         for (group, observed) in [("observed_data", true), ("constant_data", false)] {
             let mut values = named().filter(|(name, _)| roles.observes(name) == observed);
             let Some(first) = values.next() else { continue };
-            let mut group = Group::new(&mut file, group, attributes)?;
-            for (name, value) in std::iter::once(first).chain(values) {
+            let all: Vec<(&str, &Value)> = std::iter::once(first).chain(values).collect();
+            let mut group = Group::new(&mut file, group, roles, attributes)?;
+            // What is named after a size comes first: a scalar of that name is no variable beside it.
+            let (scalars, arrays): (Vec<_>, Vec<_>) = all
+                .into_iter()
+                .partition(|(_, value)| value.shape().is_empty());
+            for (name, value) in arrays {
                 group.add_value(name, value)?;
+            }
+            for (name, value) in scalars {
+                if !group.dimensions.contains_key(name) {
+                    group.add_value(name, value)?;
+                }
             }
         }
     }
@@ -70,11 +83,11 @@ fn encode_densities(
     roles: &Roles,
     attributes: &NetcdfAttributes,
 ) -> NcResult<()> {
-    let mut stats = Group::new(file, "sample_stats", attributes)?;
+    let mut stats = Group::new(file, "sample_stats", roles, attributes)?;
     let sample = stats.sample_dimensions(table.len())?;
     stats.add("lp", &sample, &[], table.log_p())?;
     if roles.approximate {
-        let mut group = Group::new(file, "approximation", attributes)?;
+        let mut group = Group::new(file, "approximation", roles, attributes)?;
         let sample = group.sample_dimensions(table.len())?;
         group.add("log_p", &sample, &[], table.log_p())?;
         group.add("log_q", &sample, &[], table.log_g())?;
@@ -104,12 +117,16 @@ fn row_major_draws(table: &DrawsTable, variable: &DrawsVariable, start: usize) -
 struct Group<'a> {
     file: &'a mut NcFileBuilder,
     name: &'static str,
+    coordinates: &'a Coordinates,
+    /// The dimensions so far, with their sizes.
+    dimensions: BTreeMap<String, (DimensionId, usize)>,
 }
 
 impl<'a> Group<'a> {
     fn new(
         file: &'a mut NcFileBuilder,
         name: &'static str,
+        roles: &'a Roles,
         attributes: &NetcdfAttributes,
     ) -> NcResult<Self> {
         let fixed = [
@@ -128,17 +145,56 @@ impl<'a> Group<'a> {
                 file.add_group_attribute(name, key, NcAttrValue::Strings(vec![value.to_string()]))?;
             }
         }
-        Ok(Self { file, name })
+        Ok(Self {
+            file,
+            name,
+            coordinates: &roles.coordinates,
+            dimensions: BTreeMap::new(),
+        })
     }
 
-    /// A dimension with its index coordinate 0, 1, ….
+    /// A dimension with its labels, or 0, 1, ….
     fn dimension(&mut self, name: &str, size: usize) -> NcResult<DimensionId> {
         let path = format!("{}/{name}", self.name);
         let dimension = self.file.add_dimension_path(&path, size as u64)?;
-        let coordinate = self.file.add_variable_path::<i64>(&path, &[dimension])?;
-        let index: Vec<i64> = (0..size as i64).collect();
-        self.file.write_variable(coordinate, &index)?;
+        let along = [dimension];
+        let labels = self.coordinates.coords.get(name);
+        match labels.filter(|labels| labels.len() == size) {
+            Some(Labels::Words(words)) => {
+                let labels = self.file.add_string_variable_path(&path, &along)?;
+                self.file.write_string_variable(labels, words)?;
+            }
+            Some(Labels::Numbers(numbers)) => {
+                let labels = self.file.add_variable_path::<f64>(&path, &along)?;
+                self.file.write_variable(labels, numbers)?;
+            }
+            Some(Labels::Whole(numbers)) => {
+                let labels = self.file.add_variable_path::<i64>(&path, &along)?;
+                self.file.write_variable(labels, numbers)?;
+            }
+            None => {
+                let labels = self.file.add_variable_path::<i64>(&path, &along)?;
+                let index: Vec<i64> = (0..size as i64).collect();
+                self.file.write_variable(labels, &index)?;
+            }
+        }
+        self.dimensions.insert(name.to_owned(), (dimension, size));
         Ok(dimension)
+    }
+
+    /// The dimension of a variable: one that is there, if it has that size.
+    fn shared(
+        &mut self,
+        name: &str,
+        size: usize,
+        variable: &str,
+        at: usize,
+    ) -> NcResult<DimensionId> {
+        match self.dimensions.get(name) {
+            Some((dimension, there)) if *there == size => Ok(*dimension),
+            Some(_) => self.dimension(&format!("{variable}_dim_{at}"), size),
+            None => self.dimension(name, size),
+        }
     }
 
     fn sample_dimensions(&mut self, draws: usize) -> NcResult<Vec<DimensionId>> {
@@ -157,8 +213,9 @@ impl<'a> Group<'a> {
         values: &[T],
     ) -> NcResult<()> {
         let mut dimensions = leading.to_vec();
-        for (i, size) in shape.iter().enumerate() {
-            dimensions.push(self.dimension(&format!("{name}_dim_{i}"), *size)?);
+        let names = self.coordinates.names(name, shape.len());
+        for (at, (dimension, size)) in names.iter().zip(shape).enumerate() {
+            dimensions.push(self.shared(dimension, *size, name, at)?);
         }
         let variable = self
             .file

@@ -2,19 +2,22 @@
 //!
 //! | group | contents | dimensions |
 //! | --- | --- | --- |
-//! | `posterior` | every variable that no other group has | `chain` (one), `draw`, then `name_dim_0`, `name_dim_1`, … |
+//! | `posterior` | every variable that no other group has | `chain` (one), `draw`, then the variable's own |
 //! | `log_likelihood`, `posterior_predictive` | the variables of those [`Roles`] | the same |
 //! | `sample_stats` | `lp`, the model's log density | `chain`, `draw` |
 //! | `approximation` | of draws of an approximation: `log_p` (model), `log_q`, `log_weight` = log_p − log_q | `chain`, `draw` |
-//! | `observed_data` | the data that a predictive variable predicts: `y` of `y_rep` | `name_dim_0`, … |
-//! | `constant_data` | the other data | `name_dim_0`, … |
+//! | `observed_data` | the data that a predictive variable predicts: `y` of `y_rep` | the variable's own |
+//! | `constant_data` | the other data | the variable's own |
 //!
-//! Index coordinates count from 0, as ArviZ writes them. Elements are row-major, the order of the format. The attributes
+//! A variable's own dimensions, and the labels along them, are those of its [`Coordinates`]; within a group, variables share
+//! dimensions of the same name and size, and a scalar with the name of one of them is left out: it says its size. Elements
+//! are row-major, the order of the format. The attributes
 //! of every group name the library, its version and the model. Variables of size zero are left out, groups of draws where
 //! there are none, and data variables whose names no model could declare.
 
 use std::path::Path;
 
+use crate::coordinates::Coordinates;
 use crate::dataset::DataSet;
 use crate::draws::DrawsTable;
 use crate::error::DataError;
@@ -23,7 +26,7 @@ use crate::error::DataError;
 mod encode;
 
 /// What variables are to ArviZ; those that are not named are the posterior's.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Roles {
     /// Pointwise log likelihoods.
     pub log_likelihood: Vec<String>,
@@ -31,6 +34,8 @@ pub struct Roles {
     pub predictive: Vec<String>,
     /// Whether the draws are those of an approximation, with weights.
     pub approximate: bool,
+    /// Names of dimensions and labels along them.
+    pub coordinates: Coordinates,
 }
 
 impl Roles {
@@ -48,6 +53,12 @@ impl Roles {
             }
         }
         roles
+    }
+
+    /// Whether a variable has a value for every observation, of the log likelihood or of the data predicted.
+    pub fn is_pointwise(&self, name: &str) -> bool {
+        let mut all = self.log_likelihood.iter().chain(&self.predictive);
+        all.any(|pointwise| pointwise == name)
     }
 
     #[cfg(feature = "netcdf")]

@@ -456,7 +456,7 @@ fn sheet(
 ) -> Report {
     let judged = &summary.judgement;
     let (tone, headline) = match judged.trusted {
-        true => (Tone::Good, "Converged"),
+        true => (Tone::Good, "Trusted: the fit converged"),
         false => (Tone::Poor, "Not to be trusted"),
     };
     let mut found = Exhibit {

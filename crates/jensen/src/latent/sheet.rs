@@ -270,7 +270,10 @@ pub fn sheet(page: Page<'_>) -> Report {
     let (model, summary, outcome) = (page.model, page.summary, page.outcome);
     let judged = &summary.judgement;
     let (tone, headline) = match (judged.trusted, judged.converged) {
-        (true, _) => (Tone::Good, "Converged: the bound is at its maximum"),
+        (true, _) => (
+            Tone::Good,
+            "Trusted: converged, the bound is at its maximum",
+        ),
         (false, true) => (Tone::Fair, "Converged, but not to be trusted"),
         (false, false) => (Tone::Poor, "Not converged: do not use these results"),
     };

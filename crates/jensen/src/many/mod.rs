@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use jensen_data::{DataFile, DataFormat, FitSummary, read_bytes};
+use jensen_data::{Coordinates, DataFile, DataFormat, FitSummary, read_bytes};
 use jensen_run::{Clock, Silent};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -241,6 +241,7 @@ impl Fits {
             text: self.text.clone(),
             includes: Includes::of_texts(self.includes.clone()),
             data: Some(task.data.read()?),
+            coordinates: Coordinates::default(),
         };
         let request = FitRequest {
             seed: Some(task.seed),

@@ -147,8 +147,8 @@ pub fn sheet(
     });
     let judged = &summary.judgement;
     let (tone, headline) = match (judged.trusted, summary.bound) {
-        (true, _) if judged.converged => (Tone::Good, "Early stopping ended the run"),
-        (true, _) => (Tone::Good, "All epochs were made"),
+        (true, _) if judged.converged => (Tone::Good, "Trusted: early stopping ended the run"),
+        (true, _) => (Tone::Good, "Trusted: all epochs were made"),
         (false, Some(_)) => (Tone::Fair, "Not to be trusted"),
         (false, None) => (Tone::Poor, "Not to be used"),
     };

@@ -20,9 +20,9 @@ pub fn sheet(
         value.map_or("–".to_owned(), |x| format!("{x:.decimals$}"))
     };
     let (tone, headline) = if summary.judgement.trusted {
-        (Tone::Good, "The fit is done")
+        (Tone::Good, "Trusted: the fit is done")
     } else {
-        (Tone::Fair, "The fit is not to be trusted")
+        (Tone::Fair, "Not to be trusted")
     };
     let mut facts = vec![
         Fact::new("bound", number(summary.elbo, 2), "nats, at T = 1"),

@@ -27,10 +27,11 @@ pub use stored::Stored;
 pub use study::{FitCourse, FitStudy};
 pub use trust::TrustRequest;
 
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use jensen_blackbox::{Approximation, FitError, Init, RefinedDraws, Settings, Subject};
-use jensen_data::{DataFile, DataSet, FitSummary};
+use jensen_data::{Coordinates, DataFile, DataSet, FitSummary};
 use jensen_density::{AllRecords, Variable};
 use jensen_run::{Budget, Control, Silent};
 
@@ -159,14 +160,16 @@ impl Program {
             }
             (None, ..) => Lowered::Whole(Box::new(Model::compile(text, name, &data, &build)?)),
         };
-        Ok(Self {
+        let program = Self {
             source,
             data,
             request,
             threads,
             model,
             centring: OnceLock::new(),
-        })
+        };
+        program.check_coordinates()?;
+        Ok(program)
     }
 
     /// The program of an earlier fit, compiled with the settings given over those stored, to be gone on with or drawn from.
@@ -215,6 +218,27 @@ impl Program {
     /// Parameters, transformed parameters and generated quantities, in the order of the program.
     pub fn variables(&self) -> Vec<Variable> {
         with_model!(&self.model, |model| model.posterior().variables())
+    }
+
+    /// Names of dimensions and labels along them: those of `--coords`, and those that sizes are declared with.
+    pub fn coordinates(&self) -> Coordinates {
+        self.source.coordinates.over(self.dimension_names())
+    }
+
+    fn dimension_names(&self) -> BTreeMap<String, Vec<Option<String>>> {
+        with_model!(&self.model, |model| model.program().dimension_names())
+    }
+
+    /// Refuses coordinates of what is not there.
+    fn check_coordinates(&self) -> Result<(), Error> {
+        let reported = self.variables().into_iter();
+        let reported = reported.map(|variable| (variable.name, variable.shape));
+        let data = self.data.iter();
+        let data = data.map(|(name, value)| (name.to_owned(), value.shape().to_vec()));
+        let shapes = reported.chain(data).collect();
+        let given = &self.source.coordinates;
+        let checked = given.check(&self.dimension_names(), &shapes);
+        checked.map_err(|error| Error::Input(format!("--coords: {error}")))
     }
 
     /// Draws of an approximation of this program's posterior.
@@ -295,12 +319,12 @@ impl Program {
         start.map_err(|error| Error::Input(format!("{}: {error}", given.name)))
     }
 
-    /// The start at these values of the parameters.
+    /// The start at these values of parameters; those that are not given start at the origin of the unconstrained scale.
     ///
     /// # Errors
-    /// A parameter is missing, of another shape, or violates its constraint.
+    /// A value is of no parameter, of another shape, or violates its constraint.
     pub fn start_at(&self, values: &DataSet) -> Result<Init, Error> {
-        with_model!(&self.model, |model| model.unconstrain(values)).map(Init::Point)
+        with_model!(&self.model, |model| model.unconstrain_some(values)).map(Init::Point)
     }
 
     /// Fits, and writes results where `around` says.
@@ -411,6 +435,7 @@ impl Program {
             budget: self.request.budget(),
             about: self.about(),
             data: &self.data,
+            coordinates: self.coordinates(),
         };
         let done = carry_out(study, around)?;
         Ok((done.made.output, done.summary))

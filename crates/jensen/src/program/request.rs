@@ -199,8 +199,8 @@ pub struct FitRequest {
     /// [default: 0.01 or 0.0003 a dimension (auto, trust), 0.5 (bbvi, hfsgvi)]
     #[cfg_attr(feature = "clap", arg(long, value_name = "NATS", value_parser = words::positive, help_heading = "Method"))]
     pub tol: Option<f64>,
-    /// Start at 0, at random, or at FILE.json: an object with parameter values, or a list with an
-    /// unconstrained point [default: 0]
+    /// Start at 0, at random, or at FILE.json: an object with values of parameters (the others start at 0), or a list with
+    /// an unconstrained point [default: 0]
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "0|random|FILE", help_heading = "Method")

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use jensen_data::{DataFile, DataFormat, DataSet, read_text, read_within};
+use jensen_data::{Coordinates, DataFile, DataFormat, DataSet, read_bytes, read_text, read_within};
 use jensen_stan::{IncludeResolver, modernise};
 
 use crate::Error;
@@ -31,6 +31,8 @@ pub struct Source {
     pub includes: Includes,
     /// Its data.
     pub data: Option<DataFile>,
+    /// Names of dimensions and labels along them, for readers of the draws.
+    pub coordinates: Coordinates,
 }
 
 impl Source {
@@ -60,6 +62,20 @@ impl Source {
             text: read_text(model)?,
             includes: Includes::of_folders(folders),
             data: data.map(DataFile::read).transpose()?,
+            coordinates: Coordinates::default(),
+        })
+    }
+
+    /// The same, with what a file says of dimensions and labels.
+    ///
+    /// # Errors
+    /// The file cannot be read, or says something else.
+    pub fn with_coordinates(self, file: Option<&Path>) -> Result<Self, Error> {
+        let Some(file) = file else { return Ok(self) };
+        let coordinates = Coordinates::from_json(&read_bytes(file)?, &file.display().to_string())?;
+        Ok(Self {
+            coordinates,
+            ..self
         })
     }
 
@@ -84,6 +100,7 @@ impl Source {
                 format: DataFormat::Json,
                 bytes: data.to_json().into_bytes(),
             }),
+            coordinates: Coordinates::default(),
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use jensen_blackbox::Init;
-use jensen_data::{DataFile, DataFormat, RunDir, read_bytes, read_text};
+use jensen_data::{Coordinates, DataFile, DataFormat, RunDir, read_bytes, read_text};
 use serde::{Deserialize, Serialize};
 
 use super::FIT;
@@ -31,6 +31,9 @@ pub struct Stored {
     /// program has them.
     #[serde(default = "as_they_are")]
     pub centring: Option<Centring>,
+    /// What `--coords` said.
+    #[serde(default, skip_serializing_if = "Coordinates::is_empty")]
+    pub coordinates: Coordinates,
 }
 
 #[allow(clippy::unnecessary_wraps, reason = "what a field is that is absent")]
@@ -58,6 +61,7 @@ impl Stored {
             },
             init,
             centring,
+            coordinates: source.coordinates.clone(),
         })
     }
 
@@ -89,6 +93,7 @@ impl Stored {
             text: read_text(&folder.path().join(MODEL))?,
             includes: Includes::of_texts(self.includes.clone()),
             data,
+            coordinates: self.coordinates.clone(),
         })
     }
 }

@@ -1,7 +1,8 @@
 //! The study of a problem: a density's posterior, in a folder.
 
 use jensen_data::{
-    Artefact, DataSet, FitSummary, NETCDF, NetcdfAttributes, write_draws_csv, write_draws_netcdf,
+    Artefact, Coordinates, DataSet, FitSummary, NETCDF, NetcdfAttributes, Roles, write_draws_csv,
+    write_draws_netcdf,
 };
 use jensen_run::{Budget, Clock, Control, Identity, Outcome, Record};
 use serde::Serialize;
@@ -28,6 +29,8 @@ pub struct FitStudy<'a, P, R> {
     pub about: About,
     /// The data, for readers of the draws.
     pub data: &'a DataSet,
+    /// Names of dimensions and labels along them, for the same.
+    pub coordinates: Coordinates,
 }
 
 /// What the records of a fit say.
@@ -134,7 +137,10 @@ impl<P: Problem, R: Serialize> Study for FitStudy<'_, P, R> {
             write_draws_csv(path, table, &comments)
         });
         let page = File::page(&fitted.report(&told));
-        let roles = fitted.sample.roles(refined.is_none());
+        let roles = Roles {
+            coordinates: self.coordinates.clone(),
+            ..fitted.sample.roles(refined.is_none())
+        };
         let netcdf = File::new(Artefact::DrawsNetcdf.file_name(), move |path| {
             write_draws_netcdf(path, table, &roles, &attributes, Some(self.data))
         });

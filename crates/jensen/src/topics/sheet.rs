@@ -55,11 +55,12 @@ fn figures(curves: &Curves) -> Vec<(Figure, String)> {
     figures
 }
 
-/// The page. `corpus` names the documents, `settings` are listed as they are.
+/// The page. `documents` are examples of each topic, `corpus` names the documents, `settings` are listed as they are.
 pub fn sheet(
     summary: &TopicsSummary,
     curves: &Curves,
     map: Option<TopicMap>,
+    documents: Option<Exhibit>,
     corpus: &str,
     settings: Vec<(String, String)>,
 ) -> Report {
@@ -93,6 +94,7 @@ pub fn sheet(
         ),
         ..Exhibit::default()
     }.into());
+    sections.extend(documents.map(Section::from));
     if !figures.is_empty() {
         sections.push(
             Exhibit {
@@ -109,7 +111,7 @@ pub fn sheet(
             format!("± {se:.4} nats a word")
         });
     let (tone, headline) = match (summary.judgement.trusted, summary.finished) {
-        (true, _) => (Tone::Good, "All passes were made"),
+        (true, _) => (Tone::Good, "Trusted: all passes were made"),
         (false, true) => (Tone::Fair, "Not to be trusted"),
         (false, false) => (Tone::Fair, "Stopped before the last pass"),
     };

@@ -9,6 +9,7 @@ use jensen_conjugate::temper::Length;
 use jensen_math::simd::Simd;
 use jensen_run::{Budget, Clock, Control, Identity, Outcome};
 
+use super::exemplars;
 use super::map::topic_map;
 use super::request::COOLING;
 use super::stored::{COMMAND, START, TopicsRun};
@@ -348,6 +349,7 @@ impl Study for TopicsStudy<'_> {
             summary,
             &made.course.curves(),
             topic_map(&made.output.model),
+            exemplars::exhibit(&made.output.model, self.train(), self.simd),
             &self.collection.name,
             request::listed(&self.run.flags),
         );

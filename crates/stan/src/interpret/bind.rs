@@ -75,7 +75,14 @@ pub fn bind_data(machine: &mut Machine<'_>, data: &dyn DataSource) -> Eval<()> {
                 machine.slots[decl.var.0 as usize] = Some(value.into());
                 continue;
             }
-            let advice = advice(program, &var.name, data.names());
+            let mut advice = advice(program, &var.name, data.names());
+            if data.rows().is_some()
+                && decl.ty == SizedType::Int
+                && !advice.contains("did you mean")
+            {
+                advice += "; a table has columns alone: give the data as JSON, or compute it from a column in transformed data, \
+                           as in `int K = max(group);`";
+            }
             return Err(error(
                 span,
                 format!(

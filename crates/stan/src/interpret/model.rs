@@ -485,6 +485,21 @@ impl Posterior for BoundModel {
     }
 
     fn unconstrain(&self, lookup: &Unconstrained<'_>) -> Result<Vec<f64>, ConstrainError> {
+        self.unconstrain_some(lookup, false)
+    }
+}
+
+impl BoundModel {
+    /// As [`Posterior::unconstrain`]; with `partial`, parameters that `lookup` has not are at the origin of the unconstrained
+    /// scale.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn unconstrain_some(
+        &self,
+        lookup: &Unconstrained<'_>,
+        partial: bool,
+    ) -> Result<Vec<f64>, ConstrainError> {
         let fail = |message: String| ConstrainError { message };
         let mut sink = |_: &str| {};
         let mut machine = self.machine(&mut sink);
@@ -494,7 +509,17 @@ impl Posterior for BoundModel {
             for part in parts(decl, ty) {
                 let name = format!("{}{}", self.program.var(*var).name, part.suffix);
                 let expected = part.ty.scalars();
-                let found = lookup(&name).ok_or_else(|| {
+                let given = lookup(&name);
+                if given.is_none() && partial {
+                    let origin = vec![0.0; coordinates(&part)];
+                    let (numbers, _) = constrain_part(&mut machine, &part, &origin)
+                        .map_err(|e| fail(self.locate(&e)))?;
+                    let part_value = part.ty.from_numbers(&mut numbers.into_iter());
+                    z.extend(origin);
+                    put_part(&mut value, &part.path, part_value);
+                    continue;
+                }
+                let found = given.ok_or_else(|| {
                     fail(format!(
                         "variable `{name}`: expected {}, found nothing of that name",
                         part.ty.describe()

@@ -1,0 +1,123 @@
+//! What `--verbose` adds on standard error: the steps of a command with the seconds since its start.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use jensen::HistoryPoint;
+use jensen::run::{Progress, Record};
+
+use crate::failure::remark;
+use crate::progress::Describe;
+
+/// The start of a command that says what it does.
+static START: OnceLock<Instant> = OnceLock::new();
+
+/// Shortest time between two lines about the same step.
+const PERIOD: Duration = Duration::from_secs(5);
+
+/// Begins to say what is done, if that was asked for.
+pub fn set(verbose: bool) {
+    if verbose {
+        let _ = START.set(Instant::now());
+    }
+}
+
+/// Whether what is done is said.
+pub fn is_on() -> bool {
+    START.get().is_some()
+}
+
+/// Says a step, made only where it is said.
+pub fn say(text: impl FnOnce() -> String) {
+    if let Some(start) = START.get() {
+        remark(&format!(
+            "[{:9.3} s] {}",
+            start.elapsed().as_secs_f64(),
+            text()
+        ));
+    }
+}
+
+/// The steps of a run: a line where one begins, one where it ends, and one from time to time.
+#[derive(Default)]
+pub struct Steps {
+    at: Option<Step>,
+}
+
+struct Step {
+    name: String,
+    /// The iteration that it began with, and the last one.
+    first: u64,
+    last: u64,
+    /// The last estimate of the bound.
+    bound: String,
+    begun: Instant,
+    said: Instant,
+}
+
+impl Steps {
+    /// Takes note of an iteration; `line` is what a display would show.
+    pub fn note(&mut self, progress: &Progress<'_>, line: &dyn Describe) {
+        if !is_on() {
+            return;
+        }
+        let record = progress.record;
+        let name = name_of(record);
+        if self.at.as_ref().is_none_or(|step| step.name != name) {
+            self.end();
+            if !name.is_empty() {
+                say(|| format!("{name}: begins"));
+            }
+            self.at = Some(Step {
+                name,
+                first: record.iteration,
+                last: record.iteration,
+                bound: String::new(),
+                begun: Instant::now(),
+                said: Instant::now(),
+            });
+        }
+        let Some(step) = &mut self.at else { return };
+        step.last = record.iteration;
+        if let Some(point) = HistoryPoint::of(record) {
+            let se = point.se.map_or(String::new(), |se| format!(" ± {se:.2}"));
+            step.bound = format!(", ELBO {:.2}{se}", point.elbo);
+        }
+        if step.said.elapsed() >= PERIOD {
+            step.said = Instant::now();
+            let iterations = (step.last - step.first + 1) as f64;
+            let speed = iterations / step.begun.elapsed().as_secs_f64();
+            say(|| line.text(progress, speed));
+        }
+    }
+
+    /// Says how the last step ended.
+    pub fn end(&mut self) {
+        if let Some(step) = self.at.take() {
+            let of = match step.name.as_str() {
+                "" => "the run".to_owned(),
+                name => name.to_owned(),
+            };
+            let count = step.last - step.first + 1;
+            say(|| format!("{of}: {count} iterations{}", step.bound));
+        }
+    }
+}
+
+/// The step that an iteration belongs to, with the start or family that it works at.
+fn name_of(record: &Record) -> String {
+    let text = |name: &str| record.fields.get(name).and_then(|value| value.as_str());
+    let stage = text("stage").unwrap_or("");
+    let start = record.fields.get("start").and_then(|value| value.as_f64());
+    // What goes on from several of them has a number beyond all of theirs.
+    if let Some(start) = start.filter(|start| *start < f64::from(u32::MAX)) {
+        return format!("{stage}, start {start}");
+    }
+    let parts = [Some(stage), text("family"), text("phase")];
+    let parts: Vec<&str> = parts
+        .into_iter()
+        .flatten()
+        .filter(|part| !part.is_empty())
+        .collect();
+    parts.join(", ")
+}

@@ -1,0 +1,61 @@
+//! Names of dimensions: the variables that sizes are declared with.
+
+use std::collections::BTreeMap;
+
+use super::{BlockKind, Decl, Expr, ExprKind, Program, SizedType, Stmt, StmtKind};
+
+impl Program {
+    /// The variables whose names the sizes of what is declared are, by the declared variable: `["J", "K"]` of
+    /// `matrix[J, K] x` and of `array[J] vector[K] x`, none for a size that is any other expression,
+    /// or that draws have values of.
+    ///
+    /// Of data, parameters, transformed parameters and generated quantities; tuples and complex numbers, whose values have
+    /// other dimensions than their declarations, are left out.
+    pub fn dimension_names(&self) -> BTreeMap<String, Vec<Option<String>>> {
+        let blocks = [&self.transformed_parameters, &self.generated_quantities];
+        let computed = blocks.into_iter().flatten().filter_map(declared);
+        let declared = self.data.iter().chain(&self.parameters).chain(computed);
+        declared
+            .filter_map(|decl| Some((decl, sizes(&decl.ty)?)))
+            .map(|(decl, sizes)| {
+                let names = sizes.into_iter().map(|size| match &size.kind {
+                    ExprKind::Var(id) => Some(self.var(*id)).filter(|size| known(size.block)),
+                    _ => None,
+                });
+                let names = names.map(|size| size.map(|size| size.name.clone()));
+                (self.var(decl.var).name.clone(), names.collect())
+            })
+            .collect()
+    }
+}
+
+/// Whether variables of this block are known before there are draws, and so are no variables of draws themselves.
+fn known(block: BlockKind) -> bool {
+    matches!(block, BlockKind::Data | BlockKind::TransformedData)
+}
+
+fn declared(stmt: &Stmt) -> Option<&Decl> {
+    match &stmt.kind {
+        StmtKind::Decl(decl) => Some(decl),
+        _ => None,
+    }
+}
+
+/// The sizes of a type, the outermost first.
+fn sizes(ty: &SizedType) -> Option<Vec<&Expr>> {
+    match ty {
+        SizedType::Int | SizedType::Real => Some(Vec::new()),
+        SizedType::Vector(n) | SizedType::RowVector(n) => Some(vec![n]),
+        SizedType::Matrix(rows, columns) => Some(vec![rows, columns]),
+        SizedType::Array(n, inner) => {
+            let mut all = vec![&**n];
+            all.extend(sizes(inner)?);
+            Some(all)
+        }
+        SizedType::Complex
+        | SizedType::ComplexVector(_)
+        | SizedType::ComplexRowVector(_)
+        | SizedType::ComplexMatrix(..)
+        | SizedType::Tuple(_) => None,
+    }
+}
